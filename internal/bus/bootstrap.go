@@ -44,15 +44,6 @@ func Bootstrap(ctx context.Context, c *Conn, t Topology) error {
 			return nil
 		})
 	}
-	for _, kv := range t.buckets() {
-		g.Go(func() error {
-			err := ensure(ctx, c, kv.Bucket, func(ctx context.Context) error { return ensureBucket(ctx, c, kv) })
-			if err != nil {
-				return fmt.Errorf("set up bucket %s: %w", kv.Bucket, err)
-			}
-			return nil
-		})
-	}
 	return g.Wait()
 }
 
@@ -115,26 +106,6 @@ func ensureStream(ctx context.Context, c *Conn, want jetstream.StreamConfig) err
 		return err
 	}
 	_, err = c.js.UpdateStream(ctx, want)
-	return err
-}
-
-func ensureBucket(ctx context.Context, c *Conn, want jetstream.KeyValueConfig) error {
-	s, err := c.js.Stream(ctx, bucketStream(want))
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = c.js.CreateKeyValue(ctx, want)
-		if errors.Is(err, jetstream.ErrBucketExists) {
-			return nil // another process with the same code created it first
-		}
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	mend, err := mendable(compareBucket(want, s.CachedInfo().Config))
-	if err != nil || !mend {
-		return err
-	}
-	_, err = c.js.UpdateKeyValue(ctx, want)
 	return err
 }
 

@@ -91,10 +91,10 @@ func TestDriftIsNamedAndMended(t *testing.T) {
 		"duplicate_window":          {"CMD", func(s *jetstream.StreamConfig) { s.Duplicates = time.Second }},
 		"discard":                   {"CMD", func(s *jetstream.StreamConfig) { s.Discard = jetstream.DiscardOld }},
 		"allow_direct":              {"EVT_03", func(s *jetstream.StreamConfig) { s.AllowDirect = false }},
-		"allow_rollup_hdrs":         {"EVT_03", func(s *jetstream.StreamConfig) { s.AllowRollup = false }},
+		"allow_rollup_hdrs":         {"EVT_03", func(s *jetstream.StreamConfig) { s.AllowRollup = true }},
 		"no_ack":                    {"DEAD", func(s *jetstream.StreamConfig) { s.NoAck = true }},
 		"republish":                 {"EVT_03", func(s *jetstream.StreamConfig) { s.RePublish = &jetstream.RePublish{Destination: "x.>"} }},
-		"subject_delete_marker_ttl": {"KV_directory", func(s *jetstream.StreamConfig) { s.SubjectDeleteMarkerTTL = time.Hour }},
+		"subject_delete_marker_ttl": {"KV_quota", func(s *jetstream.StreamConfig) { s.SubjectDeleteMarkerTTL = 2 * time.Hour }},
 	} {
 		cfg := stream(t, c, change.stream).Config
 		change.f(&cfg)

@@ -53,17 +53,8 @@ func verify(ctx context.Context, c *Conn, t Topology, only []string) ([]Drift, e
 			return nil, err
 		}
 	}
-	for _, kv := range t.buckets() {
-		err := look(bucketStream(kv), func(have jetstream.StreamConfig) []Drift { return compareBucket(kv, have) })
-		if err != nil {
-			return nil, err
-		}
-	}
 	return out, nil
 }
-
-// bucketStream names the stream behind a bucket.
-func bucketStream(kv jetstream.KeyValueConfig) string { return "KV_" + kv.Bucket }
 
 type field struct {
 	name       string
@@ -97,20 +88,9 @@ func compare(want, have jetstream.StreamConfig) []Drift {
 		field{"allow_rollup_hdrs", want.AllowRollup, have.AllowRollup, true},
 		field{"deny_delete", want.DenyDelete, have.DenyDelete, want.DenyDelete},
 		field{"deny_purge", want.DenyPurge, have.DenyPurge, want.DenyPurge},
+		field{"subject_delete_marker_ttl", want.SubjectDeleteMarkerTTL, have.SubjectDeleteMarkerTTL, true},
 		field{"allow_msg_ttl", want.AllowMsgTTL, have.AllowMsgTTL, want.AllowMsgTTL},
 		field{"allow_msg_schedules", want.AllowMsgSchedules, have.AllowMsgSchedules, want.AllowMsgSchedules},
-	)
-}
-
-func compareBucket(want jetstream.KeyValueConfig, have jetstream.StreamConfig) []Drift {
-	return differ(
-		bucketStream(want),
-		field{"storage", want.Storage, have.Storage, false},
-		field{"replicas", max(want.Replicas, 1), have.Replicas, true},
-		field{"max_age", want.TTL, have.MaxAge, true},
-		field{"max_bytes", unlimited(want.MaxBytes), unlimited(have.MaxBytes), true},
-		field{"max_msgs_per_subject", int64(max(want.History, 1)), have.MaxMsgsPerSubject, true},
-		field{"subject_delete_marker_ttl", want.LimitMarkerTTL, have.SubjectDeleteMarkerTTL, true},
 	)
 }
 

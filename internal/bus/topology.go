@@ -46,6 +46,8 @@ const (
 	// quotaMarkers is the time for which the bucket keeps the marker of a returned holding. A process that misses it
 	// has been away for longer than a lease, and reads the whole bucket again.
 	quotaMarkers = time.Hour
+	// directoryMaxBytes holds more than 100,000 members.
+	directoryMaxBytes = 64 << 20
 	// auditMaxMsg is far above the largest record, whose fields are ids.
 	auditMaxMsg = 16 << 10
 	// deadMaxAge gives people a month to look at dead letters.
@@ -77,16 +79,17 @@ func DefaultTopology() Topology {
 }
 
 func (t Topology) streams() []jetstream.StreamConfig {
-	out := make([]jetstream.StreamConfig, 0, subject.Partitions+5)
+	out := make([]jetstream.StreamConfig, 0, subject.Partitions+20)
 	for _, p := range subject.AllPartitions() {
 		out = append(out, jetstream.StreamConfig{
 			Name: p.EventStream(), Subjects: []string{p.EventFilter()},
 			Description: "event logs, shard " + p.String(),
 			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: t.EventMaxBytes, MaxMsgSize: maxEventBytes + wrapBytes,
-			Duplicates: dedupeWindow, AllowDirect: true, AllowRollup: true, DenyDelete: true,
+			Duplicates: dedupeWindow, AllowDirect: true, DenyDelete: true,
 		})
 	}
+	out = append(out, t.buckets()...)
 	return append(out,
 		t.payloads(),
 		jetstream.StreamConfig{
@@ -94,7 +97,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Description: "commands, until they are handled",
 			Retention:   jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: t.CommandMaxAge, MaxBytes: t.CommandMaxBytes, MaxMsgSize: maxEventBytes,
-			Duplicates: dedupeWindow, AllowDirect: true,
+			Duplicates: dedupeWindow, AllowDirect: true, DenyPurge: true,
 		},
 		jetstream.StreamConfig{
 			Name: subject.StreamTimers, Subjects: subject.StreamSubjects(subject.StreamTimers),
@@ -134,66 +137,10 @@ func (t Topology) payloads() jetstream.StreamConfig {
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 		// Readers read an object at once after its write. AllowDirect would let a follower answer that may not have it
 		// yet; without it the leader answers.
-		Replicas: t.Replicas, MaxAge: age, MaxBytes: t.ObjectMaxBytes, Duplicates: dedupeWindow, AllowRollup: true,
+		Replicas: t.Replicas, MaxAge: age, MaxBytes: t.ObjectMaxBytes, Duplicates: dedupeWindow,
 	}
 }
 
 // PayloadReuse is the maximum age of a stored object that repeated data reuses: longer than any sender repeats a
 // request.
 const PayloadReuse = time.Hour
-
-// buckets returns the key-value buckets.
-func (t Topology) buckets() []jetstream.KeyValueConfig {
-	return []jetstream.KeyValueConfig{t.directory(), t.acks(), t.registry(), t.quota(), t.folds()}
-}
-
-// acks keeps the positions of clients as long as the events that they read.
-func (t Topology) acks() jetstream.KeyValueConfig {
-	return jetstream.KeyValueConfig{
-		Bucket: subject.BucketAcks, Description: "how far clients have read",
-		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
-		TTL: t.EventMaxAge, MaxBytes: acksMaxBytes,
-	}
-}
-
-// registry keeps the known agents and providers, connected or not.
-func (t Topology) registry() jetstream.KeyValueConfig {
-	return jetstream.KeyValueConfig{
-		Bucket: subject.BucketRegistry, Description: "agents and services that were seen",
-		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
-		TTL: registryMaxAge, MaxBytes: registryMaxBytes,
-	}
-}
-
-// folds keeps snapshots of long logs as long as the logs. A full bucket refuses new snapshots; services then read
-// logs from their beginning.
-func (t Topology) folds() jetstream.KeyValueConfig {
-	return jetstream.KeyValueConfig{
-		Bucket: subject.BucketFolds, Description: "snapshots of long logs",
-		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
-		TTL: t.EventMaxAge, MaxBytes: foldsMaxBytes,
-	}
-}
-
-// quotaHistory is the number of values that the quota bucket keeps of each key: the most that a bucket allows. A
-// gateway decides with the sums as of its own write, so a value that another write replaces must still reach the
-// gateway, however late it reads. Each write waits until its writer has read it back, so only a gateway that is 64
-// round trips late falls 64 values behind.
-const quotaHistory = 64
-
-// quota keeps the holdings of resources that have a limit.
-func (t Topology) quota() jetstream.KeyValueConfig {
-	return jetstream.KeyValueConfig{
-		Bucket: subject.BucketQuota, Description: "holdings of quotas",
-		History: quotaHistory, Storage: jetstream.FileStorage, Replicas: t.Replicas,
-		LimitMarkerTTL: quotaMarkers, MaxBytes: quotaMaxBytes,
-	}
-}
-
-func (t Topology) directory() jetstream.KeyValueConfig {
-	return jetstream.KeyValueConfig{
-		Bucket: subject.BucketDirectory, Description: "live instances and connections, with their abilities",
-		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
-		TTL: t.LeaseTTL, LimitMarkerTTL: time.Minute, MaxBytes: 64 << 20,
-	}
-}

@@ -131,7 +131,7 @@ func TestAVanishedKeyIsPutAgain(t *testing.T) {
 			gone <- struct{}{}
 		}
 	})()
-	require.NoError(t, kv.Purge(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
+	require.NoError(t, kv.Delete(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
 	<-gone
 	sees(t, d, session, "a")
 }

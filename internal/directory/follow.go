@@ -14,16 +14,27 @@ func (f follower) Decode(key string, value []byte) (entry, bool) {
 	if json.Unmarshal(value, &m) != nil || m.key() != key {
 		return entry{}, false
 	}
-	return entry{member: m, raw: value, seen: time.Now()}, true
+	return entry{member: m, raw: value}, true
 }
 
 // Replace implements bucket.Owner.
 func (f follower) Replace(all map[string]bucket.Entry[entry]) {
 	d, entries := f.d, make(map[string]entry, len(all))
-	for key, e := range all {
-		entries[key] = at(e)
+	now, newest := time.Now(), time.Time{}
+	for _, e := range all {
+		if e.Written.After(newest) {
+			newest = e.Written
+		}
 	}
 	d.mu.Lock()
+	for key, e := range all {
+		// Heartbeats come all the time, so the newest is as good as the server's clock.
+		n := at(e, now.Add(-newest.Sub(e.Written)))
+		if old, ok := d.entries[key]; ok && old.revision == n.revision {
+			n.seen = old.seen
+		}
+		entries[key] = n
+	}
 	equal := maps.EqualFunc(d.entries, entries, same)
 	d.entries = entries
 	d.mu.Unlock()
@@ -41,7 +52,7 @@ func (f follower) Apply(c bucket.Change[entry]) {
 	if c.Gone {
 		delete(d.entries, c.Key)
 	} else {
-		d.entries[c.Key] = at(c.Entry)
+		d.entries[c.Key] = at(c.Entry, time.Now())
 	}
 	now := d.entries[c.Key]
 	d.mu.Unlock()
@@ -53,8 +64,8 @@ func (f follower) Apply(c bucket.Change[entry]) {
 	}
 }
 
-func at(e bucket.Entry[entry]) entry {
-	e.Value.revision = e.Revision
+func at(e bucket.Entry[entry], seen time.Time) entry {
+	e.Value.revision, e.Value.seen = e.Revision, seen
 	return e.Value
 }
 

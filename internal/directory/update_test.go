@@ -40,7 +40,7 @@ func TestAMemberChangesWhatItSays(t *testing.T) {
 	require.Error(t, l.Set(json.RawMessage(`{`)))
 	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
 	require.NoError(t, err)
-	require.NoError(t, kv.Purge(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
+	require.NoError(t, kv.Delete(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
 	sees(t, other, session, "a")
 	require.Equal(t, "20", data(other), "heartbeats say what was said last")
 }

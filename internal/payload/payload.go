@@ -6,7 +6,6 @@
 package payload
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -40,8 +39,9 @@ const (
 
 // Store stores and loads objects. It is safe for concurrent use.
 type Store struct {
-	js  jetstream.JetStream
-	log *zerolog.Logger
+	conn *bus.Conn
+	js   jetstream.JetStream
+	log  *zerolog.Logger
 
 	mu      sync.Mutex
 	objects jetstream.ObjectStore // nil until its first use
@@ -49,7 +49,7 @@ type Store struct {
 }
 
 // New returns the store of an installation.
-func New(conn *bus.Conn) *Store { return &Store{js: conn.JS(), log: conn.Logger()} }
+func New(conn *bus.Conn) *Store { return &Store{conn: conn, js: conn.JS(), log: conn.Logger()} }
 
 func (s *Store) open(ctx context.Context) (jetstream.ObjectStore, error) {
 	s.mu.Lock()
@@ -91,7 +91,7 @@ func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.O
 	case err != nil && !errors.Is(err, jetstream.ErrObjectNotFound):
 		return nil, unavailable(fmt.Errorf("look up object %s: %w", name, err))
 	}
-	_, err = objects.Put(ctx, jetstream.ObjectMeta{Name: name}, bytes.NewReader(data))
+	err = s.write(ctx, name, data)
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == codeStoreFailed {
 		s.log.Error().Err(err).Msg("refuse large data: limit of stream, or disk, reached")
 		return nil, fault.Newf(fault.MessageTooBig, "Data of %d bytes cannot be stored now: the store is full. Send less at once, or tell the operator.", len(data)).Wrap(err)
@@ -163,34 +163,6 @@ func (s *Store) parts(ctx context.Context, object string, size int64) ([]byte, e
 		data, seq = append(data, m.Data...), m.Sequence+1
 	}
 	return data, nil
-}
-
-// Delete deletes all objects of a log, and returns their number.
-func (s *Store) Delete(ctx context.Context, log subject.Log) (int, error) {
-	objects, err := s.open(ctx)
-	if err != nil {
-		return 0, unavailable(err)
-	}
-	w, err := objects.Watch(ctx, jetstream.IgnoreDeletes())
-	if err != nil {
-		return 0, unavailable(fmt.Errorf("list objects: %w", err))
-	}
-	defer w.Stop() //nolint:errcheck // The server removes the consumer by itself.
-	var names []string
-	for info := range w.Updates() {
-		if info == nil { // end of the existing names
-			break
-		}
-		if of, _, err := subject.ParsePayloadName(info.Name); err == nil && of == log {
-			names = append(names, info.Name)
-		}
-	}
-	for i, name := range names {
-		if err := objects.Delete(ctx, name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-			return i, unavailable(fmt.Errorf("delete object %s: %w", name, err))
-		}
-	}
-	return len(names), nil
 }
 
 func nameOf(tenant id.Tenant, ref event.ObjectRef) (string, error) {

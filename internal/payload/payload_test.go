@@ -123,14 +123,20 @@ func TestLostAndDamagedObjects(t *testing.T) {
 	stream, err := conn.JS().Stream(t.Context(), subject.StreamPayloads)
 	require.NoError(t, err)
 	for what, damage := range map[string]func(name string, info *jetstream.ObjectInfo) error{
-		"deleted": func(name string, _ *jetstream.ObjectInfo) error { return objects.Delete(t.Context(), name) },
-		"replaced": func(name string, _ *jetstream.ObjectInfo) error {
-			_, err := objects.PutString(t.Context(), name, string(big(300<<10+1)))
-			return err
+		"deleted": func(string, *jetstream.ObjectInfo) error { _, err := s.Delete(t.Context(), log); return err },
+		"replaced": func(_ string, info *jetstream.ObjectInfo) error {
+			info.Size++
+			return describe(t, conn, info)
 		},
-		"changed": func(name string, _ *jetstream.ObjectInfo) error {
-			_, err := objects.PutString(t.Context(), name, strings.Replace(string(big(300<<10)), "x", "y", 1))
-			return err
+		"changed": func(_ string, info *jetstream.ObjectInfo) error {
+			ref, err := s.Put(t.Context(), log, json.RawMessage(strings.Replace(string(big(300<<10)), "x", "y", 1)))
+			require.NoError(t, err)
+			other, err := subject.PayloadName(log, ref.Digest)
+			require.NoError(t, err)
+			theirs, err := objects.GetInfo(t.Context(), other)
+			require.NoError(t, err)
+			info.NUID = theirs.NUID
+			return describe(t, conn, info)
 		},
 		"without parts": func(_ string, info *jetstream.ObjectInfo) error {
 			return stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject.PayloadParts(info.NUID)))
@@ -164,6 +170,15 @@ func TestLostAndDamagedObjects(t *testing.T) {
 			require.ErrorIs(t, err, fault.New(fault.PayloadLost))
 		})
 	}
+}
+
+// describe describes the object anew.
+func describe(t testing.TB, conn *bus.Conn, info *jetstream.ObjectInfo) error {
+	t.Helper()
+	data, err := json.Marshal(info)
+	require.NoError(t, err)
+	_, err = conn.JS().Publish(t.Context(), subject.PayloadMeta(info.Name), data)
+	return err
 }
 
 // TestObjectsEndWithTheirLog: the objects of one log are deleted, and no others.

@@ -55,7 +55,7 @@ var Catalogue = []Form{
 	{
 		"$O." + BucketPayloads + ".M.<name>", "stream " + StreamPayloads + ", object store " + BucketPayloads,
 		"Describes an object: data that does not fit into an event. Its name, here in base64, is <tenant>.<kind>.<id>.<SHA-256>.",
-		payloadMeta(examplePayload),
+		PayloadMeta(examplePayload),
 	},
 	{
 		"$O." + BucketPayloads + ".C.<object>", "stream " + StreamPayloads + ", object store " + BucketPayloads,

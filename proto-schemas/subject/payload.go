@@ -55,8 +55,8 @@ func (l Log) Local() string { return string(l.Kind) + "." + l.Entity.String() }
 // PayloadParts returns the subject of the parts of an object, by its NATS id.
 func PayloadParts(object string) string { return strings.TrimSuffix(PayloadChunks, ">") + object }
 
-// payloadMeta returns the subject of the description of the named object.
-func payloadMeta(name string) string {
+// PayloadMeta returns the subject of the description of the named object.
+func PayloadMeta(name string) string {
 	return strings.TrimSuffix(PayloadMetas, ">") + base64.URLEncoding.EncodeToString([]byte(name))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bucket"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -30,6 +31,7 @@ const (
 // bucket. It is a hint: a request for an agent that the copy does not have yet is
 // refused a moment too soon. It is safe for concurrent use.
 type registryBucket struct {
+	conn *bus.Conn
 	kv   jetstream.KeyValue
 	log  zerolog.Logger
 	end  context.CancelFunc
@@ -49,7 +51,7 @@ func (r *registryBucket) open(ctx context.Context, conn *bus.Conn, log zerolog.L
 	if err != nil {
 		return err
 	}
-	r.kv, r.log, r.done = kv, log, make(chan struct{})
+	r.conn, r.kv, r.log, r.done = conn, kv, log, make(chan struct{})
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	r.end = end
 	ready := make(chan struct{})
@@ -89,44 +91,36 @@ func (r *registryBucket) follow(life context.Context, ready func()) {
 var errWatchOver = errors.New("the watch has ended")
 
 func (r *registryBucket) read(life context.Context, ready func()) error {
-	w, err := r.kv.WatchAll(life)
+	w, err := bucket.Watch(life, r.conn, subject.BucketRegistry, ">")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if w.Stop() != nil {
-			return // the connection is closed, and the watch with it
-		}
-		for open := true; open; { // its goroutine could not end otherwise
-			_, open = <-w.Updates()
-		}
-	}()
+	defer w.Stop()
 	for {
 		select {
 		case <-life.Done():
 			return nil
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return errWatchOver
-			case e == nil:
-				ready()
-			default:
+		case <-w.Over():
+			return errWatchOver
+		case m := <-w.Updates():
+			if e := bucket.EntryOf(subject.BucketRegistry, m); e != nil {
 				r.take(e)
+			} else {
+				ready()
 			}
 		}
 	}
 }
 
-func (r *registryBucket) take(e jetstream.KeyValueEntry) {
+func (r *registryBucket) take(e *bucket.Change[[]byte]) {
 	var p cmd.Participant
-	usable := e.Operation() == jetstream.KeyValuePut && json.Unmarshal(e.Value(), &p) == nil
+	usable := !e.Gone && json.Unmarshal(e.Value, &p) == nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if usable {
-		r.entries[e.Key()] = p
+		r.entries[e.Key] = p
 	} else {
-		delete(r.entries, e.Key())
+		delete(r.entries, e.Key)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bucket"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -50,6 +51,7 @@ type registry struct {
 	log     zerolog.Logger
 	changed func() // called after every change of the active teams; must not block
 
+	conn *bus.Conn
 	kv   jetstream.KeyValue
 	life context.Context //nolint:containedctx // of the watch, ended by close
 	end  context.CancelFunc
@@ -74,7 +76,7 @@ func (r *registry) open(ctx context.Context, conn *bus.Conn) error {
 	if err != nil {
 		return err
 	}
-	r.kv = kv
+	r.conn, r.kv = conn, kv
 	ready := make(chan struct{})
 	if !r.begin(sync.OnceFunc(func() { close(ready) })) {
 		return errClosed
@@ -130,27 +132,20 @@ var (
 // read reads the bucket as it is, and what changes in it from then on.
 func (r *registry) read(life context.Context, ready func()) error {
 	began := r.marks()
-	w, err := r.kv.WatchFiltered(life, []string{subject.RegistryFilter(kindListed), subject.RegistryFilter(kindActive)})
+	w, err := bucket.Watch(life, r.conn, subject.BucketRegistry, subject.RegistryFilter(kindListed), subject.RegistryFilter(kindActive))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if w.Stop() != nil {
-			return // the connection is closed, and the watch with it
-		}
-		for open := true; open; { // its goroutine could not end otherwise
-			_, open = <-w.Updates()
-		}
-	}()
+	defer w.Stop()
 	seen := map[string]bool{}
 	for {
 		select {
 		case <-life.Done():
 			return nil
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return errWatchOver
+		case <-w.Over():
+			return errWatchOver
+		case m := <-w.Updates():
+			switch e := bucket.EntryOf(subject.BucketRegistry, m); {
 			case e == nil:
 				r.forget(began, seen)
 				seen = nil
@@ -158,9 +153,9 @@ func (r *registry) read(life context.Context, ready func()) error {
 				r.changed()
 			default:
 				if seen != nil {
-					seen[e.Key()] = true
+					seen[e.Key] = true
 				}
-				r.take(e.Key(), e.Value(), e.Revision(), e.Operation() == jetstream.KeyValuePut)
+				r.take(e.Key, e.Value, e.Revision, !e.Gone)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ var (
 // Entry is the value of a key.
 type Entry[V any] struct {
 	Value    V
-	Revision uint64 // of the bucket: grows with every write
+	Revision uint64    // of the bucket: grows with every write
+	Written  time.Time // by the clock of the server
 }
 
 // Change is the new state of a key. A key is gone after a deletion, a purge or its expiry, and if its value cannot be
@@ -62,6 +63,9 @@ type Config struct {
 	KV   jetstream.KeyValue
 	Keys string // as of KeyValue.Watch; empty = all
 	Name string // in logs
+
+	// Open opens a feed of the keys; default Watch.
+	Open func(context.Context) (Feed, error)
 
 	Budget time.Duration // of one reading; default 15 s
 	Pause  time.Duration // after a failed reading; default 1 s
@@ -93,6 +97,9 @@ type Follower[V any] struct {
 func Follow[V any](ctx context.Context, cfg Config, owner Owner[V]) (*Follower[V], error) {
 	if cfg.Keys == "" {
 		cfg.Keys = ">"
+	}
+	if cfg.Open == nil {
+		cfg.Open = func(ctx context.Context) (Feed, error) { return Watch(ctx, cfg.Conn, cfg.KV.Bucket(), cfg.Keys) }
 	}
 	if cfg.Budget <= 0 {
 		cfg.Budget = defaultBudget
@@ -160,11 +167,11 @@ func (f *Follower[V]) read(life context.Context, ready func()) error {
 	defer cancel()
 	late := time.AfterFunc(f.cfg.Budget, cancel) // covers the creation of the watch
 	defer late.Stop()
-	w, err := f.cfg.KV.Watch(ctx, f.cfg.Keys)
+	w, err := f.cfg.Open(ctx)
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
-	defer end(w)
+	defer w.Stop()
 	check, stop := f.checks()
 	defer stop()
 	r := reading[V]{f: f, late: late, ready: ready, first: map[string]Entry[V]{}}
@@ -178,11 +185,10 @@ func (f *Follower[V]) read(life context.Context, ready func()) error {
 			if r.complete && f.cfg.Conn.Up() && f.cfg.Stale() {
 				return nil
 			}
-		case e, ok := <-w.Updates():
-			if !ok {
-				return errOver
-			}
-			if err := r.take(e); err != nil {
+		case <-w.Over():
+			return errOver
+		case m := <-w.Updates():
+			if err := r.take(EntryOf(f.cfg.KV.Bucket(), m)); err != nil {
 				return err
 			}
 		}
@@ -209,7 +215,7 @@ type reading[V any] struct {
 }
 
 // take handles the next update of the watch; nil marks the end of the reading.
-func (r *reading[V]) take(e jetstream.KeyValueEntry) error {
+func (r *reading[V]) take(e *Change[[]byte]) error {
 	if e == nil {
 		if !r.late.Stop() {
 			return errSlow
@@ -221,10 +227,10 @@ func (r *reading[V]) take(e jetstream.KeyValueEntry) error {
 		r.ready()
 		return nil
 	}
-	r.newest = max(r.newest, e.Revision())
-	c := Change[V]{Key: e.Key(), Entry: Entry[V]{Revision: e.Revision()}, Gone: true}
-	if e.Operation() == jetstream.KeyValuePut {
-		v, ok := r.f.owner.Decode(e.Key(), e.Value())
+	r.newest = max(r.newest, e.Revision)
+	c := Change[V]{Key: e.Key, Entry: Entry[V]{Revision: e.Revision, Written: e.Written}, Gone: true}
+	if !e.Gone {
+		v, ok := r.f.owner.Decode(e.Key, e.Value)
 		c.Value, c.Gone = v, !ok
 	}
 	switch {
@@ -242,15 +248,5 @@ func (r *reading[V]) take(e jetstream.KeyValueEntry) error {
 func (r *reading[V]) reached() {
 	if tell := r.f.cfg.Reached; tell != nil {
 		tell(r.newest)
-	}
-}
-
-// end stops the watch and drains its updates; otherwise its goroutine could not end.
-func end(w jetstream.KeyWatcher) {
-	if err := w.Stop(); err != nil {
-		return // the connection is closed, and so is the watch
-	}
-	for open := true; open; {
-		_, open = <-w.Updates()
 	}
 }

@@ -218,121 +218,91 @@ func TestACopyIsReadAnewAfterAnOutage(t *testing.T) {
 	}
 }
 
-// faulty is a bucket whose watches the test breaks.
+// faulty opens feeds that the test breaks.
 type faulty struct {
-	jetstream.KeyValue
-	watch func(n int, w jetstream.KeyWatcher) (jetstream.KeyWatcher, error)
-	n     atomic.Int64
+	bucket.Feed
+	over chan struct{}
 }
 
-func (f *faulty) Watch(ctx context.Context, keys string, opts ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
-	w, err := f.KeyValue.Watch(ctx, keys, opts...)
-	if err != nil {
-		return nil, err
+func (f faulty) Over() <-chan struct{} { return f.over }
+
+// opener counts the feeds that are opened.
+func opener(c *bus.Conn, n *atomic.Int64, change func(n int64, f bucket.Feed) (bucket.Feed, error)) func(context.Context) (bucket.Feed, error) {
+	return func(ctx context.Context) (bucket.Feed, error) {
+		f, err := bucket.Watch(ctx, c, "copied", ">")
+		if err != nil {
+			return nil, err
+		}
+		return change(n.Add(1), f)
 	}
-	return f.watch(int(f.n.Add(1)), w)
 }
-
-// broken is a watch that delivers nothing once it is cut; a hanging reading never delivers anything.
-type broken struct {
-	jetstream.KeyWatcher
-	updates <-chan jetstream.KeyValueEntry
-}
-
-func (b broken) Updates() <-chan jetstream.KeyValueEntry { return b.updates }
 
 func TestAWatchThatIsLostIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	cut := make(chan struct{})
-	kv := &faulty{KeyValue: open(t, c, jetstream.KeyValueConfig{})}
-	kv.watch = func(n int, w jetstream.KeyWatcher) (jetstream.KeyWatcher, error) {
-		if n > 1 {
-			return w, nil
-		}
-		out := make(chan jetstream.KeyValueEntry)
-		go func() {
-			defer close(out)
-			for {
-				select {
-				case e := <-w.Updates():
-					select {
-					case out <- e:
-					case <-cut:
-					}
-				case <-cut:
-					_ = w.Stop()
-					for range w.Updates() { // it ends when it is read empty
-					}
-					return
-				}
-			}
-		}()
-		return broken{w, out}, nil
-	}
+	cut, n := make(chan struct{}), atomic.Int64{}
+	kv := open(t, c, jetstream.KeyValueConfig{})
 	put(t, kv, "a", "1")
-	p, _ := follow(t, bucket.Config{Conn: c, KV: kv, Pause: 10 * time.Millisecond})
+	p, _ := follow(t, bucket.Config{Conn: c, KV: kv, Pause: 10 * time.Millisecond, Open: opener(c, &n, func(n int64, f bucket.Feed) (bucket.Feed, error) {
+		if n == 1 {
+			return faulty{f, cut}, nil
+		}
+		return f, nil
+	})})
 	put(t, kv, "a", "2")
 	p.says(t, map[string]string{"a": "2"})
 	close(cut)
 	put(t, kv, "a", "3")
 	p.says(t, map[string]string{"a": "3"})
-	require.EqualValues(t, 2, kv.n.Load())
+	require.EqualValues(t, 2, n.Load())
 }
+
+// hung is a feed that delivers nothing.
+type hung struct{ bucket.Feed }
+
+func (hung) Updates() <-chan *bus.Message { return nil }
 
 // The follower gives a hanging first reading up and repeats it, and retries one that cannot begin. Follow waits for a
 // complete reading.
 func TestASlowFirstReadingIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	kv := &faulty{KeyValue: open(t, c, jetstream.KeyValueConfig{})}
-	kv.watch = func(n int, w jetstream.KeyWatcher) (jetstream.KeyWatcher, error) {
+	kv, n := open(t, c, jetstream.KeyValueConfig{}), atomic.Int64{}
+	put(t, kv, "a", "1")
+	p, _ := follow(t, bucket.Config{Conn: c, KV: kv, Budget: time.Second, Pause: 10 * time.Millisecond, Open: opener(c, &n, func(n int64, f bucket.Feed) (bucket.Feed, error) {
 		switch n {
 		case 1:
-			return nil, errors.Join(errors.New("no"), w.Stop())
+			f.Stop()
+			return nil, errors.New("no")
 		case 2:
-			hung := make(chan jetstream.KeyValueEntry)
-			return slow{broken{w, hung}}, nil
+			return hung{f}, nil
 		}
-		return w, nil
-	}
-	put(t, kv, "a", "1")
-	p, _ := follow(t, bucket.Config{Conn: c, KV: kv, Budget: time.Second, Pause: 10 * time.Millisecond})
-	have, n := p.state()
+		return f, nil
+	})})
+	have, readings := p.state()
 	require.Equal(t, map[string]string{"a": "1"}, have)
-	require.Equal(t, 1, n, "what was read by halves is never shown")
-	require.GreaterOrEqual(t, kv.n.Load(), int64(3))
-}
-
-// slow is a watch that delivers nothing until it is stopped.
-type slow struct{ broken }
-
-func (s slow) Stop() error {
-	err := s.KeyWatcher.Stop()
-	for open := true; open; {
-		_, open = <-s.KeyWatcher.Updates()
-	}
-	return errors.Join(err, errors.New("it hangs"))
+	require.Equal(t, 1, readings, "what was read by halves is never shown")
+	require.GreaterOrEqual(t, n.Load(), int64(3))
 }
 
 func TestFollowEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	tried := make(chan struct{}, 1)
-	kv := &faulty{KeyValue: open(t, c, jetstream.KeyValueConfig{})}
-	kv.watch = func(_ int, w jetstream.KeyWatcher) (jetstream.KeyWatcher, error) {
-		select {
-		case tried <- struct{}{}:
-		default:
-		}
-		return nil, errors.Join(errors.New("never"), w.Stop())
-	}
+	tried, n := make(chan struct{}, 1), atomic.Int64{}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-tried
 		cancel()
 	}()
-	_, err := bucket.Follow(ctx, bucket.Config{Conn: c, KV: kv, Pause: 10 * time.Millisecond}, newPage())
+	kv := open(t, c, jetstream.KeyValueConfig{})
+	_, err := bucket.Follow(ctx, bucket.Config{Conn: c, KV: kv, Pause: 10 * time.Millisecond, Open: opener(c, &n, func(_ int64, f bucket.Feed) (bucket.Feed, error) {
+		f.Stop()
+		select {
+		case tried <- struct{}{}:
+		default:
+		}
+		return nil, errors.New("never")
+	})}, newPage())
 	require.ErrorIs(t, err, context.Canceled)
 }
 

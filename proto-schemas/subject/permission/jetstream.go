@@ -57,14 +57,13 @@ func (g *grant) consumes(stream, durable, filter string) {
 	)
 }
 
-// watches lets the role follow a whole bucket, with consumers that the server removes.
+// watches lets the role follow a whole bucket, with consumers of random names, which the server removes. The role may
+// not delete or look at a consumer: the permission could not be limited to the role's own ones.
 func (g *grant) watches(name string) {
 	s := bucket(name)
 	g.uses(s)
 	g.publish(
 		api+"CONSUMER.CREATE."+s+".*."+key(name, ">"),
-		api+"CONSUMER.INFO."+s+".*",
-		api+"CONSUMER.DELETE."+s+".*",
 		"$JS.FC."+s+".>",
 	)
 }
@@ -90,11 +89,10 @@ func (g *grant) loads() {
 	g.publish(api + "STREAM.MSG.GET." + subject.StreamPayloads)
 }
 
-// stores lets the role store payloads, and remove partly stored ones. A role that may replace an object could do that
-// anyway.
+// stores lets the role store payloads. It may describe an existing object anew, but not remove one.
 func (g *grant) stores() {
 	g.loads()
-	g.publish(subject.PayloadChunks, subject.PayloadMetas, api+"STREAM.PURGE."+subject.StreamPayloads)
+	g.publish(subject.PayloadChunks, subject.PayloadMetas)
 }
 
 // listsObjects lets the role find the objects of a log by their names, to delete them.
@@ -102,8 +100,6 @@ func (g *grant) listsObjects() {
 	s := subject.StreamPayloads
 	g.publish(
 		api+"CONSUMER.CREATE."+s+".*."+subject.PayloadMetas,
-		api+"CONSUMER.INFO."+s+".*",
-		api+"CONSUMER.DELETE."+s+".*",
 		"$JS.FC."+s+".>",
 	)
 }
@@ -159,7 +155,7 @@ func (g *grant) works(service id.Name) {
 func (g *grant) counts(resources ...id.Name) {
 	s := bucket(subject.BucketQuota)
 	g.uses(s)
-	g.publish(api+"CONSUMER.INFO."+s+".*", api+"CONSUMER.DELETE."+s+".*", "$JS.FC."+s+".>")
+	g.publish("$JS.FC." + s + ".>")
 	for _, r := range resources {
 		keys := key(subject.BucketQuota, subject.QuotaKeys(r))
 		g.publish(keys, api+"CONSUMER.CREATE."+s+".*."+keys)

@@ -105,10 +105,9 @@ func TestNoRoleMayDoEverything(t *testing.T) {
 	}
 }
 
-// One role removes events, only in the streams that hold data of sessions. Roles that store objects
-// may remove the parts of an incomplete one.
+// One role removes messages, only in the streams that hold data of sessions and of their tasks.
 func TestOneRoleErases(t *testing.T) {
-	erasable := []string{subject.StreamTimers, subject.StreamDead, "KV_" + subject.BucketAcks}
+	erasable := []string{subject.StreamPayloads, subject.StreamTimers, subject.StreamDead, "KV_" + subject.BucketAcks}
 	for _, p := range subject.AllPartitions() {
 		erasable = append(erasable, p.EventStream())
 	}
@@ -116,7 +115,7 @@ func TestOneRoleErases(t *testing.T) {
 	for _, l := range permission.All() {
 		var may []string
 		for _, s := range l.Publish {
-			if stream, ok := strings.CutPrefix(s, "$JS.API.STREAM.PURGE."); ok && stream != subject.StreamPayloads {
+			if stream, ok := strings.CutPrefix(s, "$JS.API.STREAM.PURGE."); ok {
 				may = append(may, stream)
 			}
 		}
@@ -144,6 +143,22 @@ func TestEveryCommandHasOneTaker(t *testing.T) {
 		}
 		if len(takers) != 1 {
 			t.Errorf("commands of %s are taken by %v", s, takers)
+		}
+	}
+}
+
+// No role may delete, pause, reset or unpin a consumer, or list those of others.
+func TestNoRoleManagesConsumers(t *testing.T) {
+	for _, l := range permission.All() {
+		for _, s := range l.Publish {
+			for _, verb := range []string{"DELETE", "PAUSE", "RESET", "UNPIN", "LEADER"} {
+				if strings.HasPrefix(s, "$JS.API.CONSUMER."+verb) {
+					t.Errorf("%s may use %s", l.Role, s)
+				}
+			}
+			if l.Role != permission.Operator && strings.HasPrefix(s, "$JS.API.CONSUMER.NAMES.") {
+				t.Errorf("%s may use %s", l.Role, s)
+			}
 		}
 	}
 }

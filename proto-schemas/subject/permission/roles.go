@@ -82,7 +82,7 @@ func session(g *grant) {
 	g.stores()
 	g.listsObjects()
 	g.erases(eventStreams()...)
-	g.erases(subject.StreamTimers, subject.StreamDead, bucket(subject.BucketAcks))
+	g.erases(subject.StreamTimers, subject.StreamDead, subject.StreamPayloads, bucket(subject.BucketAcks))
 }
 
 func pipeline(g *grant) {
