@@ -14,7 +14,9 @@ import (
 )
 
 // rolled are the streams whose form needs roll-ups.
-func rolled(name string) bool { return strings.HasPrefix(name, "TIMER") || strings.HasPrefix(name, "KV_quota") }
+func rolled(name string) bool {
+	return strings.HasPrefix(name, "TIMER") || strings.HasPrefix(name, "KV_quota")
+}
 
 // In a stream that allows roll-ups, one message on one subject removes the messages of all others. No stream that
 // several roles write to allows them.
