@@ -31,8 +31,6 @@ const (
 	Inline = 120 << 10
 	// maxSize bounds loaded data: many times the largest frame.
 	maxSize = 64 << 20
-	// codeStoreFailed is the server's code for a full stream; nats.go does not name it.
-	codeStoreFailed jetstream.ErrorCode = 10077
 	// patience bounds one object, which takes milliseconds.
 	patience = 10 * time.Second
 )
@@ -91,7 +89,7 @@ func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.O
 	case err != nil && !errors.Is(err, jetstream.ErrObjectNotFound):
 		return nil, unavailable(fmt.Errorf("look up object %s: %w", name, err))
 	}
-	err = s.write(ctx, name, data)
+	err = write(ctx, s.js, s.stream, name, data)
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == codeStoreFailed {
 		s.log.Error().Err(err).Msg("refuse large data: limit of stream, or disk, reached")
 		return nil, fault.Newf(fault.MessageTooBig, "Data of %d bytes cannot be stored now: the store is full. Send less at once, or tell the operator.", len(data)).Wrap(err)

@@ -30,21 +30,6 @@ var (
 	errOver = errors.New("the watch has ended")
 )
 
-// Entry is the value of a key.
-type Entry[V any] struct {
-	Value    V
-	Revision uint64    // of the bucket: grows with every write
-	Written  time.Time // by the clock of the server
-}
-
-// Change is the new state of a key. A key is gone after a deletion, a purge or its expiry, and if its value cannot be
-// decoded.
-type Change[V any] struct {
-	Key string
-	Entry[V]
-	Gone bool
-}
-
 // Owner receives the contents of the bucket. The follower calls one method at a time, from one goroutine; the methods
 // must not wait for the follower.
 type Owner[V any] interface {

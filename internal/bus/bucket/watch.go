@@ -3,12 +3,28 @@ package bucket
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
+
+// Entry is the value of a key.
+type Entry[V any] struct {
+	Value    V
+	Revision uint64    // of the bucket: grows with every write
+	Written  time.Time // by the clock of the server
+}
+
+// Change is the new state of a key. A key is gone after a deletion, a purge or its expiry, and if its value cannot be
+// decoded.
+type Change[V any] struct {
+	Key string
+	Entry[V]
+	Gone bool
+}
 
 // Feed delivers messages, as bus.Feed does.
 type Feed interface {

@@ -1,0 +1,77 @@
+package bus
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// streams returns all streams, those of buckets included.
+func (t Topology) streams() []jetstream.StreamConfig {
+	out := make([]jetstream.StreamConfig, 0, subject.Partitions+20)
+	for _, p := range subject.AllPartitions() {
+		out = append(out, jetstream.StreamConfig{
+			Name: p.EventStream(), Subjects: []string{p.EventFilter()},
+			Description: "event logs, shard " + p.String(),
+			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: t.EventMaxBytes, MaxMsgSize: maxEventBytes + wrapBytes,
+			Duplicates: dedupeWindow, AllowDirect: true, DenyDelete: true,
+		})
+	}
+	out = append(out, t.buckets()...)
+	return append(out,
+		t.payloads(),
+		jetstream.StreamConfig{
+			Name: subject.StreamCommands, Subjects: subject.StreamSubjects(subject.StreamCommands),
+			Description: "commands, until they are handled",
+			Retention:   jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxAge: t.CommandMaxAge, MaxBytes: t.CommandMaxBytes, MaxMsgSize: maxEventBytes,
+			Duplicates: dedupeWindow, AllowDirect: true, DenyPurge: true,
+		},
+		jetstream.StreamConfig{
+			Name: subject.StreamTimers, Subjects: subject.StreamSubjects(subject.StreamTimers),
+			Description: "schedules, and timers that are due",
+			// A schedule stays until it is due, because no consumer takes it; the message that it fires stays until a
+			// service has handled it.
+			Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxBytes: t.TimerMaxBytes, MaxMsgsPerSubject: 1, Duplicates: dedupeWindow,
+			AllowDirect: true, AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
+		},
+		jetstream.StreamConfig{
+			Name: subject.StreamDead, Subjects: subject.StreamSubjects(subject.StreamDead),
+			Description: "commands that were given up, with the reason",
+			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxAge: deadMaxAge, MaxBytes: t.CommandMaxBytes, Duplicates: dedupeWindow, AllowDirect: true,
+		},
+		jetstream.StreamConfig{
+			Name: subject.StreamAudit, Subjects: subject.StreamSubjects(subject.StreamAudit),
+			Description: "audit records",
+			// No user may remove a record, the operator included.
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxAge: t.AuditMaxAge, MaxMsgSize: auditMaxMsg, Duplicates: dedupeWindow,
+			AllowDirect: true, DenyDelete: true, DenyPurge: true,
+		})
+}
+
+// payloads stores data that does not fit into events, as an object store of NATS. A service stores an object before
+// the command that leads to its event, so the object must not expire before the event.
+func (t Topology) payloads() jetstream.StreamConfig {
+	age := t.EventMaxAge
+	if age > 0 {
+		age += t.CommandMaxAge + PayloadReuse
+	}
+	return jetstream.StreamConfig{
+		Name: subject.StreamPayloads, Subjects: []string{subject.PayloadChunks, subject.PayloadMetas},
+		Description: "data of tasks that does not fit into events",
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+		// Readers read an object at once after its write. AllowDirect would let a follower answer that may not have it
+		// yet; without it the leader answers.
+		Replicas: t.Replicas, MaxAge: age, MaxBytes: t.ObjectMaxBytes, Duplicates: dedupeWindow,
+	}
+}
+
+// PayloadReuse is the maximum age of a stored object that repeated data reuses: longer than any sender repeats a
+// request.
+const PayloadReuse = time.Hour
