@@ -3,8 +3,6 @@ package auth
 import (
 	"bytes"
 	"context"
-	"crypto"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,63 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
-	jose "github.com/go-jose/go-jose/v4"
 	"github.com/rs/zerolog"
 )
 
-const (
-	// recheck is the least interval between reads of a key file: a fifth of the time within which the revocation of a
-	// key must take effect.
-	recheck = time.Second
-	// maxJWKS bounds a key set, in bytes. Large issuers publish about ten keys of 2 KB.
-	maxJWKS = 1 << 20
-)
-
-// thumbprint identifies a public key whatever its kid (RFC 7638, SHA-256).
-type thumbprint [32]byte
-
-// signingKey is a public key of a key set.
-type signingKey struct {
-	public crypto.PublicKey
-	kid    string
-	print  thumbprint
-}
-
-// parseJWKS returns the signing keys of a JWK set. It skips keys that cannot sign a token (for encryption, of an
-// unknown kind), as RFC 7517 requires; secret keys are an error, because they do not belong there.
-func parseJWKS(doc []byte) ([]signingKey, error) {
-	var set struct {
-		Keys []json.RawMessage `json:"keys"`
-	}
-	if err := json.Unmarshal(doc, &set); err != nil {
-		return nil, fmt.Errorf("not a JWK set: %w", err)
-	}
-	var out []signingKey
-	for i, raw := range set.Keys {
-		var k jose.JSONWebKey
-		err := json.Unmarshal(raw, &k)
-		switch {
-		case errors.Is(err, jose.ErrUnsupportedKeyType):
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("keys[%d]: %w", i, err)
-		case !k.IsPublic():
-			return nil, fmt.Errorf("keys[%d] (kid %q) is a secret; list public keys only", i, k.KeyID)
-		case k.Use != "" && k.Use != "sig":
-			continue
-		}
-		sum, err := k.Thumbprint(crypto.SHA256)
-		if err != nil {
-			return nil, fmt.Errorf("keys[%d]: %w", i, err)
-		}
-		out = append(out, signingKey{k.Key, k.KeyID, thumbprint(sum)})
-	}
-	if len(out) == 0 {
-		return nil, errors.New("no public key for signatures")
-	}
-	return out, nil
-}
+// recheck is the least interval between reads of a key file: a fifth of the time within which the revocation of a key must
+// take effect.
+const recheck = time.Second
 
 // fileKeys holds the keys of a file, which may change while the program runs.
 type fileKeys struct {
@@ -139,61 +86,14 @@ func (f *fileKeys) current() []signingKey {
 }
 
 func (f *fileKeys) knows(key thumbprint) bool {
-	for _, k := range f.current() {
-		if k.print == key {
-			return true
-		}
-	}
-	return false
+	return contains(f.current(), key)
 }
 
-// VerifySignature tries the keys whose kid matches that of the token; keys and tokens without a kid match all.
+// VerifySignature implements oidc.KeySet.
 func (f *fileKeys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	kid, err := keyID(jwt)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range f.current() {
-		if kid != "" && k.kid != "" && kid != k.kid {
-			continue
-		}
-		one := oidc.StaticKeySet{PublicKeys: []crypto.PublicKey{k.public}}
-		payload, err := one.VerifySignature(ctx, jwt)
-		if err != nil {
-			continue
-		}
-		if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
-			a.key = k.print
-		}
-		return payload, nil
-	}
-	return nil, errors.New("no key of the issuer fits the signature")
+	return verify(ctx, f.current(), jwt, kid)
 }
-
-// keyID returns the kid of the token's header, or "".
-func keyID(jwt string) (string, error) {
-	all := make([]jose.SignatureAlgorithm, len(algorithms))
-	for i, a := range algorithms {
-		all[i] = jose.SignatureAlgorithm(a)
-	}
-	jws, err := jose.ParseSigned(jwt, all)
-	if err != nil {
-		return "", err
-	}
-	return jws.Signatures[0].Header.KeyID, nil
-}
-
-// algorithms are the asymmetric ones. With a symmetric one the public key of the issuer would be the secret; "none"
-// does not sign.
-var algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
-}
-
-// attempt carries a keySource's results beyond the payload. They travel in the context, because go-oidc calls the
-// keySource.
-type attempt struct {
-	key    thumbprint
-	outage error
-}
-
-type attemptKey struct{}

@@ -23,6 +23,8 @@ const (
 	// defaultLeeway covers, with a good margin, the difference between hosts with a working time service; it also
 	// prolongs the life of a stolen token.
 	defaultLeeway = 30 * time.Second
+	// defaultMaxAge is a working day and a night: a token that its issuer cannot withdraw ends by then, whatever its exp.
+	defaultMaxAge = 24 * time.Hour
 	// maxSubject bounds the subject in bytes, because every record of a principal's actions contains it. OpenID
 	// Connect allows 255.
 	maxSubject = 255
@@ -54,18 +56,21 @@ func newVerifier(ctx context.Context, c JWTConfig, now func() time.Time, log zer
 		return nil, errors.New("auth.jwt.audience: required: without it, tokens for other programs would be accepted")
 	case c.Leeway < 0:
 		return nil, errors.New("auth.jwt.leeway: must not be negative")
+	case c.MaxAge < 0:
+		return nil, errors.New("auth.jwt.max_age: must not be negative")
 	case (c.JWKSFile == "") == (c.JWKSURL == ""):
 		return nil, errors.New("auth.jwt: set one of jwks_file and jwks_url")
 	}
 	c.TenantClaim = orDefault(c.TenantClaim, "tenant")
 	c.RolesClaim = orDefault(c.RolesClaim, "roles")
 	c.Leeway = orDefault(c.Leeway, defaultLeeway)
+	c.MaxAge = orDefault(c.MaxAge, defaultMaxAge)
 	v := &verifier{JWTConfig: c, mark: c.mark(), now: now}
 	var err error
 	if c.JWKSFile != "" {
 		v.keys, err = newFileKeys(c.JWKSFile, now, log)
 	} else {
-		v.keys, err = newRemoteKeys(ctx, c.JWKSURL)
+		v.keys, err = newRemoteKeys(ctx, c.JWKSURL, now, log)
 	}
 	// Times are checked below, with the configured leeway.
 	v.check = oidc.NewVerifier(c.Issuer, v.keys, &oidc.Config{
@@ -132,9 +137,13 @@ func (v *verifier) principal(t *oidc.IDToken, c claims) (Principal, error) {
 	if v.now().Add(v.Leeway).Before(begins) {
 		return Principal{}, fmt.Errorf("the token is not valid before %s", begins.UTC().Format(time.RFC3339))
 	}
+	ends, err := v.ends(t)
+	if err != nil {
+		return Principal{}, err
+	}
 	// exp is exact; Expires includes the leeway, so that a connection lives as long as its token would have been
 	// accepted.
-	p := Principal{Subject: t.Subject, Expires: t.Expiry.Add(v.Leeway)}
+	p := Principal{Subject: t.Subject, Expires: ends.Add(v.Leeway)}
 	if err := checkSubject(p.Subject); err != nil {
 		return Principal{}, fmt.Errorf("sub: %w", err)
 	}
@@ -147,6 +156,20 @@ func (v *verifier) principal(t *oidc.IDToken, c claims) (Principal, error) {
 	}
 	p.Roles, err = c.roles(v.RolesClaim)
 	return p, err
+}
+
+// ends returns the end of a token's life: its exp, or the greatest age if that comes first.
+func (v *verifier) ends(t *oidc.IDToken) (time.Time, error) {
+	switch {
+	case t.IssuedAt.IsZero():
+		return time.Time{}, errors.New("the token has no iat")
+	case v.now().Add(v.Leeway).Before(t.IssuedAt):
+		return time.Time{}, fmt.Errorf("the token is issued in the future, %s", t.IssuedAt.UTC().Format(time.RFC3339))
+	}
+	if oldest := t.IssuedAt.Add(v.MaxAge); oldest.Before(t.Expiry) {
+		return oldest, nil
+	}
+	return t.Expiry, nil
 }
 
 func (v *verifier) revoked(c credential) bool {
@@ -230,8 +253,8 @@ func checkSubject(s string) error {
 	return nil
 }
 
-// JWTConfig describes the accepted JWTs. They must be signed with an asymmetric algorithm, carry iss, aud, sub and
-// exp, and name a tenant.
+// JWTConfig describes the accepted JWTs. They must be signed with an asymmetric algorithm, carry iss, aud, sub, iat
+// and exp, and name a tenant.
 type JWTConfig struct {
 	Issuer      string        // exact value of iss, required
 	Audience    string        // must be in aud, required
@@ -240,6 +263,7 @@ type JWTConfig struct {
 	TenantClaim string        // default: tenant; a.b selects b in a unless a claim a.b exists
 	RolesClaim  string        // default: roles; a list or a string with spaces; absent = user
 	Leeway      time.Duration // tolerated difference of clocks; default 30 s
+	MaxAge      time.Duration // since iat, whatever exp says; default 24 h
 }
 
 func refused(why error) error { return fault.New(fault.Unauthenticated).Wrap(why) }

@@ -12,12 +12,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -61,7 +58,7 @@ func (s *signer) public() jose.JSONWebKey {
 func (s *signer) mint(t testing.TB, changes jwt.MapClaims) string {
 	c := jwt.MapClaims{
 		"iss": "https://issuer.example", "aud": audience, "sub": "alice", "tenant": "acme",
-		"exp": noon.Add(time.Hour).Unix(), "roles": []string{"user", "offline_access", "operator"},
+		"iat": noon.Unix(), "exp": noon.Add(time.Hour).Unix(), "roles": []string{"user", "offline_access", "operator"},
 	}
 	for k, v := range changes {
 		if v == nil {
@@ -87,43 +84,6 @@ func keySet(t testing.TB, signers ...*signer) []byte {
 	doc, err := json.Marshal(set)
 	require.NoError(t, err)
 	return doc
-}
-
-// issuer serves a key set that the test changes.
-type issuer struct {
-	*httptest.Server
-	mu      sync.Mutex
-	body    []byte
-	status  int
-	fetches int
-}
-
-func newIssuer(t *testing.T, body []byte) *issuer {
-	i := &issuer{body: body, status: http.StatusOK}
-	i.Server = httptest.NewServer(i)
-	t.Cleanup(i.Close)
-	return i
-}
-
-func (i *issuer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.fetches++
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(i.status)
-	_, _ = w.Write(i.body)
-}
-
-func (i *issuer) serve(status int, body []byte) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.status, i.body = status, body
-}
-
-func (i *issuer) count() int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.fetches
 }
 
 func jwtConfig(change func(*JWTConfig)) Config {
@@ -175,6 +135,8 @@ func TestTokensThatAreRefused(t *testing.T) {
 		"not yet":               s.mint(t, jwt.MapClaims{"nbf": at(31 * time.Second)}),
 		"not before as text":    s.mint(t, jwt.MapClaims{"nbf": "x"}),
 		"not before too large":  s.mint(t, jwt.MapClaims{"nbf": 1e300}),
+		"not issued":            s.mint(t, jwt.MapClaims{"iat": nil}),
+		"issued later":          s.mint(t, jwt.MapClaims{"iat": at(31 * time.Second)}),
 		"no subject":            s.mint(t, jwt.MapClaims{"sub": nil}),
 		"empty subject":         s.mint(t, jwt.MapClaims{"sub": ""}),
 		"long subject":          s.mint(t, jwt.MapClaims{"sub": strings.Repeat("a", 256)}),
@@ -212,6 +174,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 	for name, token := range map[string]string{
 		"expired":             s.mint(t, jwt.MapClaims{"exp": at(-30 * time.Second)}),
+		"too old":             s.mint(t, jwt.MapClaims{"iat": at(-24*time.Hour - 30*time.Second)}),
 		"expired long ago":    s.mint(t, jwt.MapClaims{"exp": 0}),
 		"expired before time": s.mint(t, jwt.MapClaims{"exp": -5}),
 		"expiry overflows":    s.mint(t, jwt.MapClaims{"exp": int64(math.MaxInt64)}),
@@ -220,7 +183,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 		require.Equal(t, fault.Expired, code(err), "%s: %v", name, err)
 		leaksNothing(t, err, token)
 	}
-	t.Logf("%d tokens refused", len(refusals)+4)
+	t.Logf("%d tokens refused", len(refusals)+5)
 }
 
 func TestLeewayAndForms(t *testing.T) {
@@ -228,6 +191,8 @@ func TestLeewayAndForms(t *testing.T) {
 	a := newAuth(t, fromFile(t, keySet(t, s)))
 	for name, changes := range map[string]jwt.MapClaims{
 		"just expired":      {"exp": noon.Add(-29 * time.Second).Unix()},
+		"almost too old":    {"iat": noon.Add(-24*time.Hour - 29*time.Second).Unix()},
+		"almost issued":     {"iat": noon.Add(30 * time.Second).Unix()},
 		"almost valid":      {"nbf": noon.Add(30 * time.Second).Unix()},
 		"fractions":         {"exp": float64(noon.Unix()) + 0.5, "nbf": float64(noon.Unix()) - 0.5},
 		"several audiences": {"aud": []string{"other", audience}},
@@ -251,6 +216,22 @@ func TestLeewayAndForms(t *testing.T) {
 	}
 }
 
+// A token does not live longer than a day, whatever its exp says: its issuer cannot withdraw it.
+func TestTheAgeOfATokenIsBounded(t *testing.T) {
+	s := newSigner(t, "k1", jwt.SigningMethodES256)
+	token := s.mint(t, jwt.MapClaims{"iat": noon.Add(-time.Hour).Unix(), "exp": noon.AddDate(10, 0, 0).Unix()})
+	c := fromFile(t, keySet(t, s))
+	p, err := newAuth(t, c).Authenticate(t.Context(), token)
+	require.NoError(t, err)
+	require.Equal(t, noon.Add(23*time.Hour+defaultLeeway), p.Expires.UTC())
+	c.JWT.MaxAge = 30 * time.Minute
+	_, err = newAuth(t, c).Authenticate(t.Context(), token)
+	require.Equal(t, fault.Expired, code(err))
+	c.JWT.MaxAge = -1
+	_, err = New(t.Context(), c)
+	require.ErrorContains(t, err, "auth.jwt.max_age")
+}
+
 func TestClaimsWithOtherNames(t *testing.T) {
 	s := newSigner(t, "", jwt.SigningMethodEdDSA)
 	c := fromFile(t, keySet(t, s))
@@ -261,101 +242,6 @@ func TestClaimsWithOtherNames(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, tenant(t, "acme"), p.Tenant)
 	require.Equal(t, []Role{RoleService}, p.Roles)
-}
-
-// The issuer signs with a new key, and removes the old one later.
-func TestRotationAtAURL(t *testing.T) {
-	first, second := newSigner(t, "k1", jwt.SigningMethodES256), newSigner(t, "k2", jwt.SigningMethodES256)
-	server := newIssuer(t, keySet(t, first))
-	a := newAuth(t, jwtConfig(func(j *JWTConfig) { j.JWKSURL = server.URL }))
-	for range 3 {
-		_, err := a.Authenticate(t.Context(), first.mint(t, nil))
-		require.NoError(t, err)
-	}
-	require.Equal(t, 1, server.count(), "keys are kept")
-
-	server.serve(http.StatusOK, keySet(t, first, second))
-	_ = answers(t, a, second.mint(t, nil), code(nil))
-	p, err := a.Authenticate(t.Context(), second.mint(t, nil))
-	require.NoError(t, err)
-	require.Equal(t, 2, server.count())
-	require.False(t, a.(Revoker).Revoked(p))
-
-	server.serve(http.StatusOK, keySet(t, second))
-	unknown := newSigner(t, "k3", jwt.SigningMethodES256).mint(t, nil)
-	for server.count() < 3 {
-		_ = answers(t, a, unknown, fault.Unauthenticated)
-	}
-	_ = answers(t, a, first.mint(t, nil), fault.Unauthenticated)
-}
-
-// answers asks until a token is answered with a code ("<nil>": accepted): the library shares a fetch for a moment
-// after its end, and one whose caller gave up.
-func answers(t *testing.T, a Authenticator, token string, want fault.Code) (err error) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if _, err = a.Authenticate(t.Context(), token); code(err) == want {
-			return err
-		}
-	}
-	require.FailNow(t, "the answer does not change", "want %s, have %v", want, err)
-	return nil
-}
-
-// A client does not cause the failure of its issuer: it may try again. Tokens of known keys are accepted all the
-// while.
-func TestAnOutageOfTheIssuer(t *testing.T) {
-	s, unknown := newSigner(t, "k1", jwt.SigningMethodES256), newSigner(t, "k2", jwt.SigningMethodES256)
-	server := newIssuer(t, keySet(t, s))
-	a := newAuth(t, jwtConfig(func(j *JWTConfig) { j.JWKSURL = server.URL }))
-	v := a.(*authenticator).state.Load().jwt
-	_, err := a.Authenticate(t.Context(), s.mint(t, nil))
-	require.NoError(t, err)
-
-	for name, breakIt := range map[string]func(){
-		"500":        func() { server.serve(http.StatusInternalServerError, nil) },
-		"not JSON":   func() { server.serve(http.StatusOK, []byte("<html>")) },
-		"much":       func() { server.serve(http.StatusOK, bytes.Repeat([]byte(" "), maxJWKS+1)) },
-		"redirected": func() { server.serve(http.StatusFound, nil) },
-	} {
-		breakIt()
-		token := unknown.mint(t, nil)
-		err = answers(t, a, token, fault.Internal)
-		require.True(t, fault.From(err, "").Retryable())
-		leaksNothing(t, err, token)
-		_, err = a.Authenticate(t.Context(), s.mint(t, nil))
-		require.NoError(t, err, name)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = a.Authenticate(ctx, unknown.mint(t, nil))
-	require.Equal(t, fault.Internal, code(err))
-	server.serve(http.StatusOK, keySet(t, s, unknown))
-	_ = answers(t, a, unknown.mint(t, nil), code(nil))
-	require.False(t, v.revoked(credential{issuer: v.Issuer, digest: v.mark}))
-}
-
-// Tokens with invented keys do not flood the issuer: concurrent ones share a fetch, and a pause separates two
-// fetches.
-func TestFetchesAreFewHoweverManyTokens(t *testing.T) {
-	s := newSigner(t, "k1", jwt.SigningMethodES256)
-	server := newIssuer(t, keySet(t, s))
-	a := newAuth(t, jwtConfig(func(j *JWTConfig) { j.JWKSURL = server.URL }))
-	began := time.Now()
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			fake := &signer{kid: rand.Text(), method: s.method, key: s.key}
-			for range 3 {
-				_, err := a.Authenticate(t.Context(), fake.mint(t, nil))
-				if code(err) != fault.Unauthenticated {
-					t.Errorf("want a refusal, have %v", err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	require.LessOrEqual(t, server.count(), 1+int(time.Since(began)/fetchInterval))
 }
 
 func TestAKeyFileThatChanges(t *testing.T) {

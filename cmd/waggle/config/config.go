@@ -101,6 +101,7 @@ type JWT struct {
 	TenantClaim string        `yaml:"tenant_claim" doc:"Claim that names the tenant."`
 	RolesClaim  string        `yaml:"roles_claim" doc:"Claim that lists the roles."`
 	Leeway      time.Duration `yaml:"leeway" doc:"Clock difference to the issuer that is forgiven."`
+	MaxAge      time.Duration `yaml:"max_age" doc:"How long after its \"iat\" a token is accepted, even if its \"exp\" is later."`
 }
 
 // Gateway limits clients. Zero means the gateway's own default.
@@ -276,7 +277,7 @@ func Default() Config {
 		Shutdown: 25 * time.Second,
 		Log:      Log{Level: "info", Format: "auto"},
 		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Bootstrap: BootstrapAuto, Replicas: 1},
-		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second}},
+		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second, MaxAge: 24 * time.Hour}},
 		Session:  Session{TTL: 24 * time.Hour},
 		Gateway:  Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText, ForwardedHeader: "X-Forwarded-For"},
 		// The MyAgent protocol sets these numbers.

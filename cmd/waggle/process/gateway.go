@@ -102,7 +102,7 @@ func Auth(a config.Auth) auth.Config {
 	if j := a.JWT; j.Issuer != "" {
 		out.JWT = &auth.JWTConfig{
 			Issuer: j.Issuer, Audience: j.Audience, JWKSFile: j.JWKSFile, JWKSURL: j.JWKSURL,
-			TenantClaim: j.TenantClaim, RolesClaim: j.RolesClaim, Leeway: j.Leeway,
+			TenantClaim: j.TenantClaim, RolesClaim: j.RolesClaim, Leeway: j.Leeway, MaxAge: j.MaxAge,
 		}
 	}
 	return out
