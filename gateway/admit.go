@@ -39,8 +39,8 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 func (c *conn) admit(r *http.Request) error {
 	s := c.s
 	c.remote, c.arrival = s.dep.Audit.Remote(r.RemoteAddr), arrivalOf(r)
-	if !s.gate.Origin(r.Header.Values("Origin")) {
-		return fault.New(fault.OriginRefused)
+	if err := s.gate.Page(r); err != nil {
+		return err
 	}
 	if err := s.reserve(c, c.pass); err != nil {
 		return err

@@ -63,10 +63,12 @@ type Config struct {
 	Addr string // host:port to listen on; port 0 = any free one
 
 	// AllowedOrigins are the web pages that may connect, as exact origins
-	// ("https://app.example.com"). Requests without an Origin do not come from pages
-	// and are not concerned. A gateway on a loopback address also accepts pages that
-	// were served from loopback.
+	// ("https://app.example.com"). Requests of other programs have no Origin and are not
+	// concerned. A gateway on a loopback address that asks for credentials also accepts pages
+	// that were served from loopback. One that asks for none accepts pages of its own origin, and
+	// those that send StartToken.
 	AllowedOrigins []string
+	StartToken     string // of a gateway without authentication; empty = it accepts no other pages
 	// AllowedHosts are the names under which clients reach this gateway, with a port
 	// ("chat.example.com:8443") or for any port ("chat.example.com"). A gateway on a
 	// loopback address also accepts loopback names. Without any, a gateway that
@@ -184,7 +186,7 @@ func (c Config) proxies() (*admission.Proxies, error) {
 
 // names returns the names of the configuration.
 func (c Config) names() admission.Names {
-	return admission.Names{Origins: c.AllowedOrigins, Hosts: c.AllowedHosts}
+	return admission.Names{Origins: c.AllowedOrigins, Hosts: c.AllowedHosts, Token: c.StartToken}
 }
 
 // requireLoopback returns an error if another machine can connect.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -26,9 +28,10 @@ func (s *Server) named(h http.Handler) http.Handler {
 // from them, and grants allowed pages access to the answer.
 func (s *Server) sameOrigin(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origins := r.Header.Values("Origin")
-		if !s.gate.Origin(origins) {
-			s.problem(w, fault.New(fault.OriginRefused))
+		origins, preflight := r.Header.Values("Origin"), r.Method == http.MethodOptions
+		err := s.gate.Page(r)
+		if err != nil && !(preflight && s.gate.Preflight(r)) && !(api.IsDocumentation(r.URL.Path) && admission.Visit(r)) {
+			s.problem(w, s.asFault(err))
 			return
 		}
 		if len(origins) == 0 {
@@ -38,7 +41,7 @@ func (s *Server) sameOrigin(h http.Handler) http.Handler {
 		head := w.Header()
 		head.Add("Vary", "Origin")
 		head.Set("Access-Control-Allow-Origin", origins[0])
-		if r.Method == http.MethodOptions {
+		if preflight {
 			head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 			head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-API-Key")
 			w.WriteHeader(http.StatusNoContent)

@@ -73,8 +73,8 @@ func TestSchemasAreServedAsEverythingElse(t *testing.T) {
 			require.Contains(t, body, c.title)
 			require.Equal(t, "application/problem+json", header.Get("Content-Type"))
 		}
-		status, _, header := r.get(path, "Origin", "http://localhost:3000")
-		require.Equal(t, []any{http.StatusOK, "http://localhost:3000"}, []any{status, header.Get("Access-Control-Allow-Origin")})
+		status, _, header := r.get(path, "Origin", "http://"+r.addr)
+		require.Equal(t, []any{http.StatusOK, "http://" + r.addr}, []any{status, header.Get("Access-Control-Allow-Origin")})
 		status, body, header := r.request("HEAD", path)
 		require.Equal(t, []any{http.StatusOK, ""}, []any{status, body})
 		require.True(t, strings.HasSuffix(header.Get("Content-Type"), "json"))

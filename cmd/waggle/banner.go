@@ -25,6 +25,9 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 		}
 		line("health", "http://%s/readyz, metrics at /metrics", r.Addr)
 	}
+	if r.StartToken != "" {
+		line("pages", "those of other addresses need the start token %s", r.StartToken)
+	}
 	if r.NATSURL != "" {
 		line("NATS", "%s, files in %s", r.NATSURL, l.Data)
 	} else {

@@ -30,6 +30,9 @@ func TestBannerSaysWhereEverythingIs(t *testing.T) {
 	} {
 		require.Contains(t, text, want)
 	}
+	require.NotContains(t, text, "start token", "with authentication")
+	running.StartToken = "CANARY"
+	require.Contains(t, show(t, up, running, nil), "start token CANARY")
 	require.NotContains(t, text, "--url", "the usual addresses need no flags")
 
 	running.Addr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9100}

@@ -16,23 +16,7 @@ type Names struct {
 	Hosts     []string // "chat.example.com" for any port, "chat.example.com:8443" for this one
 	Loopback  bool     // only this machine can connect
 	Anonymous bool     // clients show no credentials
-}
-
-// Origin reports whether a request with these Origin headers may come in: pages of other
-// sites may not. A request without Origin does not come from a page.
-func (n Names) Origin(origins []string) bool {
-	switch len(origins) {
-	case 0:
-		return true
-	case 1:
-	default:
-		return false
-	}
-	if slices.ContainsFunc(n.Origins, func(o string) bool { return strings.EqualFold(o, origins[0]) }) {
-		return true
-	}
-	u, err := parseOrigin(origins[0])
-	return err == nil && n.Loopback && loopbackName(u.Host)
+	Token     string   // admits pages of any origin where clients show no credentials; empty = none does
 }
 
 // parseOrigin parses scheme://host[:port] and nothing else.

@@ -66,3 +66,9 @@ func (a *API) status() http.HandlerFunc {
 	}
 	return a.server.Serve(func(*http.Request, auth.Principal) (any, error) { return a.cfg.Status(), nil })
 }
+
+// IsDocumentation reports whether the path is one of the schemas and the OpenAPI document, which
+// are the same for all clients.
+func IsDocumentation(path string) bool {
+	return path == Prefix+"/openapi.json" || path == schemasPath || strings.HasPrefix(path, schemasPath+"/")
+}

@@ -26,8 +26,12 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		return nil, err
 	}
 	log := p.Logger.With().Str("role", "gateway").Logger()
+	token, err := p.startToken()
+	if err != nil {
+		return nil, err
+	}
 	g, err := gateway.New(gateway.Config{
-		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts,
+		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts, StartToken: token,
 		TrustedProxies: c.TrustedProxies, ForwardedHeader: c.ForwardedHeader, ProxyProtocol: c.ProxyProtocol,
 		ReadLimit: c.ReadLimit, HandshakeTimeout: c.HandshakeTimeout, FirstMessage: c.FirstMessage,
 		MessageTimeout: c.MessageTimeout, ReadyTimeout: c.ReadyTimeout,

@@ -51,6 +51,8 @@ type Running struct {
 	Addr    net.Addr // gateway, or health and metrics; nil = the process does not listen
 	NATSURL string   // the embedded NATS server; empty without one
 	Model   string   // the worker's model; empty without the role
+	// StartToken admits web pages to a gateway without authentication; empty with authentication.
+	StartToken string
 }
 
 // process holds the parts that the roles share.
