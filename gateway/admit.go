@@ -45,7 +45,7 @@ func (c *conn) admit(r *http.Request) error {
 	if err := s.reserve(c, c.pass); err != nil {
 		return err
 	}
-	if err := c.pass.Address(r.RemoteAddr); err != nil {
+	if err := c.pass.Address(); err != nil {
 		return err
 	}
 	query := r.URL.Query()

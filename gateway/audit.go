@@ -47,7 +47,8 @@ func (c *conn) turnedAway(f *fault.Fault) {
 	if f.Code == fault.Unauthenticated || f.Code == fault.Expired {
 		action = audit.AuthFailed
 	}
-	c.Record(action, audit.Record{Outcome: audit.Denied, Code: string(f.Code)})
+	tenant, r := c.by(audit.Record{Outcome: audit.Denied, Code: string(f.Code)})
+	c.s.refusals.Record(action, tenant, r)
 }
 
 // ended records the end of a socket that was accepted.
@@ -113,24 +114,28 @@ func (s *Server) audited(h http.Handler) http.Handler {
 		seen := &status{ResponseWriter: w, code: http.StatusOK}
 		h.ServeHTTP(seen, r)
 		looks := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-		failed := seen.code == http.StatusUnauthorized || seen.code == http.StatusForbidden
+		failed := seen.code == http.StatusUnauthorized || seen.code == http.StatusForbidden || seen.code == http.StatusTooManyRequests
 		if looks && !failed && !exports(r.URL.Path) {
+			return
+		}
+		rec := audit.Record{Verb: r.Method, Entity: clipped(r.URL.Path), Remote: s.dep.Audit.Remote(r.RemoteAddr)}
+		if seen.code >= http.StatusBadRequest {
+			rec.Outcome, rec.Code = audit.Denied, http.StatusText(seen.code)
+		}
+		switch seen.code {
+		case http.StatusUnauthorized:
+			s.refusals.Record(audit.AuthFailed, id.Tenant{}, rec)
+			return
+		case http.StatusTooManyRequests:
+			s.refusals.Record(audit.API, id.Tenant{}, rec)
 			return
 		}
 		token, _, _ := auth.TokenFromRequest(r)
 		p, err := s.dep.Auth.Authenticate(r.Context(), token)
-		rec := audit.Record{Verb: r.Method, Entity: clipped(r.URL.Path), Remote: s.dep.Audit.Remote(r.RemoteAddr)}
 		if err == nil {
 			rec.Principal = p.Subject
 		}
-		if seen.code >= http.StatusBadRequest {
-			rec.Outcome, rec.Code = audit.Denied, http.StatusText(seen.code)
-		}
-		action := audit.API
-		if seen.code == http.StatusUnauthorized {
-			action = audit.AuthFailed
-		}
-		s.dep.Audit.Record(action, p.Tenant, rec)
+		s.dep.Audit.Record(audit.API, p.Tenant, rec)
 	})
 }
 

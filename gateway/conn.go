@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -63,10 +64,10 @@ type conn struct {
 	ready     bool      // messages are handled
 }
 
-func newConn(s *Server, route Route) *conn {
+func newConn(s *Server, route Route, r *http.Request) *conn {
 	c := &conn{
 		s: s, route: route, policy: route.policy(s), born: s.dep.Clock(), ref: binding.NewID(), gone: make(chan struct{}), opened: make(chan struct{}),
-		slot: stream.NewSlot(), pass: s.gate.Pass(),
+		slot: stream.NewSlot(), pass: s.gate.Pass(r.RemoteAddr),
 		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 	}

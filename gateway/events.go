@@ -49,7 +49,7 @@ var (
 func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		e := &events{
-			s: s, pass: s.gate.Pass(), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
+			s: s, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
 			to: sse.New(w, sse.Options{
 				QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent,
 			}),
@@ -80,7 +80,7 @@ func (e *events) admit(r *http.Request) (err error) {
 	if err := e.s.reserve(e, e.pass); err != nil {
 		return err
 	}
-	if err := e.pass.Address(r.RemoteAddr); err != nil {
+	if err := e.pass.Address(); err != nil {
 		return err
 	}
 	if e.s.full() { // before the credentials cost anything

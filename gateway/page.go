@@ -43,7 +43,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind)
 
 // page begins the answer of servePage. The caller closes the page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, kind id.Kind) (*watch.Page, *unary.Response, error) {
-	pass := s.gate.Pass()
+	pass := s.gate.Pass(r.RemoteAddr)
 	defer pass.Leave()
 	who, err := pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
 	if err != nil {

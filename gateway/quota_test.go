@@ -69,7 +69,7 @@ func TestQuotasHoldOverTwoGateways(t *testing.T) {
 		clear(seen)
 		text = nil
 		require.NoError(t, auditlog.Read(t.Context(), reader, auditlog.Query{}, func(r audit.Record) error {
-			seen[r.Action+" "+r.Code]++
+			seen[r.Action+" "+r.Code] += max(int(r.Count), 1)
 			if r.Action == audit.Command.String() && r.Entity == session {
 				seen["open "+r.Verb+" "+r.Principal+" "+r.Tenant]++
 			}
@@ -77,12 +77,11 @@ func TestQuotasHoldOverTwoGateways(t *testing.T) {
 			text = append(text, b...)
 			return err
 		}))
-		return seen["connection-closed "] > 0 && seen["connection-accepted "] >= 4
+		return seen["connection-closed "] > 0 && seen["connection-accepted "] >= 4 && seen["connection-refused "+string(fault.QuotaExceeded)] >= 2 &&
+			seen["authentication-failed "+string(fault.Unauthenticated)] == 1
 	}, patience, 20*time.Millisecond)
 	require.Equal(t, 1, seen["open open who-alice red"])
-	require.GreaterOrEqual(t, seen["connection-refused "+string(fault.QuotaExceeded)], 2)
 	require.GreaterOrEqual(t, seen["quota-refused "], 2)
-	require.Equal(t, 1, seen["authentication-failed "+string(fault.Unauthenticated)])
 	require.NotContains(t, string(text), "a-wrong-secret")
 	require.NotContains(t, string(text), "127.0.0.1", "addresses are hashed")
 }

@@ -65,7 +65,7 @@ func Swarm(codec dialect.Participants) Route {
 func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
 	api.New(api.Config{
-		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Auth: s.dep.Auth, Logger: s.dep.Logger, Status: s.dep.Status,
+		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Auth: s.gate, Logger: s.dep.Logger, Status: s.dep.Status,
 		Admitted: func(r *http.Request) { arrivalOf(r).admitted() },
 		Stream:   s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)

@@ -20,7 +20,7 @@ func (s *Server) accept(route Route) http.HandlerFunc {
 			s.problem(w, fault.New(fault.NotFound))
 			return
 		}
-		c := newConn(s, route)
+		c := newConn(s, route, r)
 		if s.upgrade(c, w, r) {
 			go c.serve() //nolint:contextcheck // the socket outlives its request: the handler returns, which frees its request and stack
 		}

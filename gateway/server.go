@@ -78,6 +78,7 @@ type Server struct {
 	met  *metrics
 
 	gate     *admission.Gate
+	refusals *audit.Gatherer // of clients, for the audit log
 	proxies  *admission.Proxies
 	arrivals *arrivals
 	name     id.Name // of the instance
@@ -214,6 +215,7 @@ func (s *Server) Stop() {
 	s.leave(lease)
 	s.wg.Wait()
 	s.swarm.Stop()
+	s.refusals.Close()
 	s.met.unregister()
 }
 

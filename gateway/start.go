@@ -8,6 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -33,6 +34,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.refusals = audit.NewGatherer(s.dep.Audit)
 	if s.gate, err = s.newGate(); err != nil {
 		return nil, err
 	}

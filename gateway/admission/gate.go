@@ -32,7 +32,8 @@ type Config struct {
 type Gate struct {
 	Names
 
-	auth  auth.Authenticator
+	*Logins
+
 	quota *quota.Connections
 	clock func() time.Time
 
@@ -41,7 +42,10 @@ type Gate struct {
 
 // NewGate returns a gate that has admitted nothing. A nil quota bounds nothing.
 func NewGate(cfg Config, a auth.Authenticator, q *quota.Connections, clock func() time.Time) (g *Gate, err error) {
-	g = &Gate{Names: cfg.Names, auth: a, quota: q, clock: clock}
+	g = &Gate{Names: cfg.Names, quota: q, clock: clock}
+	if g.Logins, err = NewLogins(a, clock); err != nil {
+		return nil, err
+	}
 	set := Limits{Connections: cfg.PerIP, Rate: cfg.HandshakeRate, Burst: defaultHandshakeBurst}
 	if g.proxies, err = NewTable(set); err != nil {
 		return nil, err
@@ -59,12 +63,13 @@ func NewGate(cfg Config, a auth.Authenticator, q *quota.Connections, clock func(
 	return g, err
 }
 
-// Pass returns what one connection is counted by.
-func (g *Gate) Pass() *Pass { return &Pass{g: g} }
+// Pass returns what one connection from an address ("192.0.2.1:4711") is counted by.
+func (g *Gate) Pass(remote string) *Pass { return &Pass{g: g, remote: remote} }
 
 // Pass is what one connection was counted by, until Leave. It is safe for concurrent use.
 type Pass struct {
-	g *Gate
+	g      *Gate
+	remote string
 
 	mu    sync.Mutex
 	leave []func()
@@ -72,19 +77,18 @@ type Pass struct {
 }
 
 // Address counts the connection under the address that it comes from.
-func (p *Pass) Address(remote string) error {
-	key, many := Address(remote)
+func (p *Pass) Address() error {
+	key, many := Address(p.remote)
 	if many {
 		return p.enter(p.g.proxies, key)
 	}
 	return p.enter(p.g.strangers, key)
 }
 
-// Authenticate returns the principal of a token and counts the connection under it. may
-// reports whether the principal may open the connection. An error is a fault, or says why
-// the token could not be checked.
+// Authenticate returns the principal of a token, as Logins does, and counts the connection under
+// it. may reports whether the principal may open the connection.
 func (p *Pass) Authenticate(ctx context.Context, token string, may func(auth.Principal) bool) (who auth.Principal, err error) {
-	if who, err = p.g.auth.Authenticate(ctx, token); err != nil {
+	if who, err = p.g.Logins.Authenticate(ctx, p.remote, token); err != nil {
 		return who, err
 	}
 	if !may(who) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -26,7 +25,7 @@ type Config struct {
 	Conn     *bus.Conn
 	Log      *eventlog.Store
 	Commands *command.Sender
-	Auth     auth.Authenticator
+	Auth     Authenticator
 	Logger   zerolog.Logger
 	Status   func() wire.Status             // of the installation; nil: the route does not exist
 	Stream   func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist

@@ -38,7 +38,7 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 	served := func(http.ResponseWriter, *http.Request) {}
 	mux := http.NewServeMux()
 	api.New(api.Config{
-		Auth: auth.Anonymous(), Logger: zerolog.Nop(), Status: func() wire.Status { return wire.Status{} },
+		Auth: anywhere{auth.Anonymous()}, Logger: zerolog.Nop(), Status: func() wire.Status { return wire.Status{} },
 		Stream: func(id.Kind) http.HandlerFunc { return served }, Live: served,
 	}).Mount(mux)
 	c, err := apitest.Current()

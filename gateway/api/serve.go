@@ -2,6 +2,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
@@ -29,9 +30,14 @@ type Accepted struct{ Answer any }
 // NoContent is a Handler's answer for finished work without a result: status 204.
 type NoContent struct{}
 
+// Authenticator returns the principal of a token that comes from an address.
+type Authenticator interface {
+	Authenticate(ctx context.Context, remote, token string) (auth.Principal, error)
+}
+
 // Server wraps handlers. Auth is required.
 type Server struct {
-	Auth     auth.Authenticator
+	Auth     Authenticator
 	Logger   zerolog.Logger
 	Admitted func(*http.Request) // may be nil
 }
@@ -41,7 +47,7 @@ type Server struct {
 func (s Server) Serve(h Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, _, _ := auth.TokenFromRequest(r)
-		p, err := s.Auth.Authenticate(r.Context(), token)
+		p, err := s.Auth.Authenticate(r.Context(), r.RemoteAddr, token)
 		if err == nil && !allowed(r, p) {
 			err = fault.New(fault.Forbidden)
 		}
