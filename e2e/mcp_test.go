@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -27,9 +28,11 @@ import (
 func TestToolServersOfOthers(t *testing.T) {
 	bin := npm(t)
 	dir := t.TempDir()
+	accessible(t, dir)
+	box := sandbox.Settings{Read: []string{installed}}
 	svc, err := service.New(service.Config{Servers: []mcp.Config{
-		{Name: "files", Command: []string{filepath.Join(bin, "mcp-server-filesystem"), dir}},
-		{Name: "all", Command: []string{filepath.Join(bin, "mcp-server-everything")}},
+		{Name: "files", Command: []string{filepath.Join(bin, "mcp-server-filesystem"), dir}, Dir: dir, Sandbox: box},
+		{Name: "all", Command: []string{filepath.Join(bin, "mcp-server-everything")}, Sandbox: box},
 	}}, service.Deps{})
 	require.NoError(t, err)
 	t.Cleanup(svc.Stop)
@@ -41,6 +44,16 @@ func TestToolServersOfOthers(t *testing.T) {
 	c := caller{t: t, svc: svc}
 	t.Run("files", func(t *testing.T) { c.t = t; filesOfOthers(c, dir) })
 	t.Run("everything", func(t *testing.T) { c.t = t; everything(c) })
+}
+
+// accessible gives a folder to the user as whom programs of a root process run. They reach it by its path.
+func accessible(t *testing.T, dir string) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		const unprivileged = 65534
+		require.NoError(t, os.Chown(dir, unprivileged, unprivileged))
+		require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	}
 }
 
 func filesOfOthers(c caller, dir string) {
@@ -138,6 +151,9 @@ var installed string
 var install = sync.OnceValue(func() error {
 	var err error
 	if installed, err = os.MkdirTemp("", "waggle-mcp-"); err != nil {
+		return err
+	}
+	if err := os.Chmod(installed, 0o755); err != nil { //nolint:gosec // Programs of a root process run as another user.
 		return err
 	}
 	if err := os.CopyFS(installed, os.DirFS(filepath.Join("testdata", "mcp"))); err != nil {

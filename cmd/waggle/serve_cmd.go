@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/process"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/internal/sandbox"
 )
 
 type upCmd struct {
@@ -58,6 +59,9 @@ func serve(std streams, l *config.Loaded, use config.For, printOnly bool) error 
 	log, err := logger(l.Log, std)
 	if err != nil {
 		return err
+	}
+	if err := sandbox.Protect(); err != nil {
+		log.Warn().Err(err).Msg("fail to hide the memory of this process from others of its user")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -233,6 +234,7 @@ type Worker struct {
 type Tools struct {
 	Builtin  bool         `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
 	MaxCalls int          `yaml:"max_calls" doc:"Calls that may run at once; 0 = 64."`
+	Sandbox  string       `yaml:"sandbox" doc:"How programs of servers are confined: \"prefer\" uses every layer that the kernel has, \"require\" refuses to start a program if a layer that matters is missing, \"off\" starts programs with all that the user of waggle may do. \"waggle doctor\" names what is missing."`
 	Servers  []ToolServer `yaml:"servers"`
 }
 
@@ -242,7 +244,10 @@ type ToolServer struct {
 	Name         string            `yaml:"name" doc:"Prefix of its tools' names: letters, digits, _ and -; unique."`
 	Command      []string          `yaml:"command,omitempty" doc:"Program and arguments of a stdio server. Keep secrets out of it: use env."`
 	Env          map[string]Secret `yaml:"env,omitempty" doc:"Environment of the program, in addition to PATH, HOME and the like."`
-	Dir          string            `yaml:"dir,omitempty" doc:"Working folder of the program."`
+	Dir          string            `yaml:"dir,omitempty" doc:"Working folder of the program, which it may read and write. Without it, a program in a sandbox has a private folder that ends with it, any other the folder of waggle. A program of a root process runs as the owner of dir, and as user 65534 if that is root."`
+	Sandbox      string            `yaml:"sandbox,omitempty" doc:"Another value of tools.sandbox for this program."`
+	Network      bool              `yaml:"network,omitempty" doc:"Let the program connect: TCP to ports 80, 443 and network_ports of any address, loopback included, and UDP to any port. It may never listen."`
+	NetworkPorts []int             `yaml:"network_ports,omitempty" doc:"Further TCP ports that the program may connect to."`
 	URL          string            `yaml:"url,omitempty" doc:"Endpoint of an HTTP server; instead of command."`
 	Headers      map[string]Secret `yaml:"headers,omitempty" doc:"Headers sent to the HTTP server."`
 	Timeout      time.Duration     `yaml:"timeout,omitempty" doc:"Time limit of one call; 0 = 60 s."`
@@ -252,6 +257,24 @@ type ToolServer struct {
 	IgnoreHints  bool              `yaml:"ignore_hints,omitempty" doc:"Only read_only and idempotent count, not what the server says of its tools."`
 	KeepOnCancel bool              `yaml:"keep_on_cancel,omitempty" doc:"Trust the program to stop a cancelled call; otherwise it is restarted if it does not."`
 	Tenants      []string          `yaml:"tenants,omitempty" doc:"Tenants that may use it; empty = all."`
+	Paths        ToolPaths         `yaml:"paths,omitempty"`
+	Limits       ToolLimits        `yaml:"limits,omitempty"`
+}
+
+// ToolPaths are files and folders of the machine that a program may use, beside its own folder and the system's programs and
+// libraries.
+type ToolPaths struct {
+	Read  []string `yaml:"read,omitempty" doc:"Files and folders that the program may read and execute."`
+	Write []string `yaml:"write,omitempty" doc:"Files and folders that the program may read, write and execute."`
+}
+
+// ToolLimits bound the resources of a program.
+type ToolLimits struct {
+	Processes int           `yaml:"processes,omitempty" doc:"Processes and threads of the program and its descendants; 0 = 256."`
+	OpenFiles int           `yaml:"open_files,omitempty" doc:"Open files of each process; 0 = 4096."`
+	Memory    int64         `yaml:"memory,omitempty" doc:"Bytes of private memory of each process; 0 = 4 GiB."`
+	FileSize  int64         `yaml:"file_size,omitempty" doc:"Bytes of each file that the program writes; 0 = 1 GiB."`
+	CPU       time.Duration `yaml:"cpu,omitempty" doc:"Processor time of each process, after which the kernel ends it; 0 = 4 h."`
 }
 
 // Settings that messages of other packages name.
@@ -293,7 +316,7 @@ func Default() Config {
 		Assistant: Assistant{
 			Enabled: true, Name: "assistant", Capabilities: []string{"general"}, Description: "Answers with the model of this installation and its tools.",
 		},
-		Tools: Tools{Builtin: true},
+		Tools: Tools{Builtin: true, Sandbox: string(sandbox.Prefer)},
 		Audit: Audit{Enabled: true, Remote: audit.RemoteHash},
 	}
 }

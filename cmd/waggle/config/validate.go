@@ -104,6 +104,7 @@ func (l *Loaded) Validate(use For) error {
 	}
 	if use.Has(RoleTools) {
 		p.tools(&c.Tools)
+		p.sandboxes(l)
 	}
 	return errors.Join(p...)
 }

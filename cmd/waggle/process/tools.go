@@ -24,7 +24,7 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 			Name: s.Name, Command: s.Command, Env: reveal(s.Env), Dir: s.Dir,
 			URL: s.URL, Headers: reveal(s.Headers), Timeout: s.Timeout, OutputCap: s.OutputCap,
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, IgnoreHints: s.IgnoreHints,
-			KeepOnCancel: s.KeepOnCancel, Tenants: tenants,
+			KeepOnCancel: s.KeepOnCancel, Tenants: tenants, Sandbox: c.SandboxOf(&s),
 		}
 	}
 	return service.New(service.Config{

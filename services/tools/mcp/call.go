@@ -76,6 +76,9 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 	if s.find(call.Tool) == nil && s.connected() {
 		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s does not exist.", bound.Shorten(call.Tool, offer.MaxName))
 	}
+	if s.refused.Load() {
+		return tools.Result{}, false, fault.Newf(fault.ToolsDown, "The tool server %s does not run: its machine cannot confine it as tools.sandbox requires. Nothing was run.", s.cfg.Name)
+	}
 	sess, tool, err := s.acquire(ctx, call.Tool)
 	if err != nil && !errors.Is(err, calls.ErrTimeout) {
 		return tools.Result{}, false, calls.Interrupted(err, false)

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 )
@@ -16,11 +17,13 @@ type Config struct {
 	// underscore.
 	Name string
 
-	// Command is a program with its arguments. It gets only PATH, HOME, LANG, TMPDIR and Env as its environment, and runs in
-	// Dir.
+	// Command is a program with its arguments. It gets only PATH, LANG, HOME, TMPDIR and Env as its environment, and runs in
+	// Dir. In a sandbox HOME, TMPDIR and an empty Dir are a private folder, which ends with the program.
 	Command []string
 	Env     map[string]string
 	Dir     string
+	// Sandbox says what the program may do beside that.
+	Sandbox sandbox.Settings
 
 	// URL is an http or https endpoint. The client sends Headers with every request and never to another host.
 	URL     string
@@ -61,6 +64,9 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("timeout: must not be negative")
 	case c.OutputCap < 0 || c.OutputCap > bound.MaxOutput:
 		return fmt.Errorf("output_cap: must be at most %d", bound.MaxOutput)
+	}
+	if err := c.Sandbox.Complete(); err != nil {
+		return err
 	}
 	if c.Timeout == 0 {
 		c.Timeout = bound.Timeout

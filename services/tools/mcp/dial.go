@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 )
 
@@ -60,6 +62,7 @@ func Dial(cfg Config, log zerolog.Logger) Dialer {
 
 // dialProgram starts a program and opens the protocol over its standard input and output.
 func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
+	var once sync.Once
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
 		say := func(what string) func([]byte) {
 			return func(line []byte) {
@@ -70,6 +73,7 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", cfg.Command[0], err)
 		}
+		once.Do(func() { describe(p.launch, log) })
 		g := newGuard(p.stdout, time.Now, say("drop line that is not a message"))
 		// The guard bounds a line, this limit a message that is spread over lines.
 		io := &mcp.IOTransport{Reader: g, Writer: p.stdin, MaxLineLength: maxLine + guardBlock}
@@ -85,6 +89,14 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 		s.proc, s.guard, s.seen, s.keep = p, g, true, cfg.KeepOnCancel
 		return s, nil
 	}
+}
+
+// describe logs the sandbox of a program, and what a hostile one could do for lack of a layer.
+func describe(l *sandbox.Launch, log zerolog.Logger) {
+	for _, g := range l.Gaps {
+		log.Warn().Str("missing", g.Missing).Str("allows", g.Allows).Msg("start tool server in sandbox with gap")
+	}
+	log.Debug().Stringer("sandbox", l.Features).Msg("start tool server")
 }
 
 // dialHTTP opens the protocol at a streamable HTTP endpoint.

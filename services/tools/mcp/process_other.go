@@ -4,5 +4,5 @@ package mcp
 
 import "syscall"
 
-// groupAttr puts a program into a process group of its own.
-func groupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// group puts a program into a process group of its own.
+func group(attr *syscall.SysProcAttr) { attr.Setpgid = true }

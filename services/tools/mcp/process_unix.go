@@ -9,10 +9,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/waggle-dev/waggle/internal/sandbox"
 )
 
 const (
@@ -27,12 +30,17 @@ const (
 	killWait = 5 * time.Second
 )
 
-// inherited lists the variables that a program gets from this process' environment.
-var inherited = []string{"PATH", "HOME", "LANG", "TMPDIR"}
+var (
+	// inherited lists the variables that a program gets from this process' environment.
+	inherited = append([]string{"PATH", "LANG"}, private...)
+	// private lists those of them that name the private folder of a program in a sandbox.
+	private = []string{"HOME", "TMPDIR"}
+)
 
 // process is a running program in a process group of its own. When the program ends, in any way, the rest of its group is
 // killed.
 type process struct {
+	launch *sandbox.Launch
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
@@ -44,25 +52,43 @@ type process struct {
 
 // startProcess starts the program. It calls stderr with each line of the program's standard error, from one goroutine.
 func startProcess(c *Config, stderr func(line []byte)) (*process, error) {
-	p := &process{exited: make(chan struct{})}
-	theirs, ours, err := openPipes()
+	launch, err := sandbox.Prepare(launchOf(c))
 	if err != nil {
 		return nil, err
 	}
+	p := &process{launch: launch, cmd: launch.Cmd, exited: make(chan struct{})}
+	theirs, ours, err := openPipes()
+	if err != nil {
+		launch.Close()
+		return nil, err
+	}
 	p.stdin, p.stdout = ours[0], ours[1]
-	p.cmd = exec.Command(c.Command[0], c.Command[1:]...) //nolint:gosec,noctx // The operator's command; its end is handled here, for the whole group.
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	p.cmd.Dir, p.cmd.Env = c.Dir, environment(c.Env)
-	p.cmd.SysProcAttr = groupAttr()
+	if p.cmd.SysProcAttr == nil {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	group(p.cmd.SysProcAttr)
 	keepDescriptors()
-	err = p.cmd.Start()
+	err = launch.Start()
 	closeAll(theirs)
 	if err != nil {
 		closeAll(ours)
+		launch.Close()
 		return nil, err
 	}
 	go p.wait(ours[2], stderr)
 	return p, nil
+}
+
+// launchOf returns the server's command for the sandbox.
+func launchOf(c *Config) sandbox.Command {
+	return sandbox.Command{
+		Args: c.Command, Dir: c.Dir, Env: environment(c.Env), Settings: c.Sandbox,
+		Private: slices.DeleteFunc(slices.Clone(private), func(name string) bool {
+			_, own := c.Env[name]
+			return own
+		}),
+	}
 }
 
 // openPipes returns the two ends of standard input, output and error.
@@ -99,6 +125,7 @@ func (p *process) wait(stderr *os.File, line func([]byte)) {
 	// The group has the program's id. Another group can have that id only after the kernel has gone once through all its
 	// numbers since the line above.
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	p.launch.Close()
 	_ = p.stdin.Close()
 	_ = p.stdout.SetReadDeadline(time.Now().Add(lastWords))
 	_ = stderr.SetReadDeadline(time.Now().Add(lastWords))

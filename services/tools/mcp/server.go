@@ -14,11 +14,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -71,6 +73,7 @@ type Server struct {
 	tools map[string]*offer.Tool
 	news  chan struct{} // closed and replaced at every change of the fields above
 
+	refused atomic.Bool    // the sandbox did not start the program
 	closing sync.WaitGroup // closings of HTTP sessions in the background
 }
 
@@ -115,6 +118,8 @@ func (s *Server) live(ctx context.Context, legacy bool) (connected bool, err err
 	dialCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	sess, err := s.dial(dialCtx, legacy, s.changed)
+	_, refused := errors.AsType[*sandbox.GapError](err)
+	s.refused.Store(refused)
 	if err != nil {
 		return false, err
 	}

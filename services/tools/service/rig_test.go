@@ -18,6 +18,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -32,15 +33,26 @@ const patience = 60 * time.Second
 // callLimit exceeds the time in which the slowest machine detects a flooding server.
 const callLimit = 5 * patience
 
-// program returns a tool server of the child's kind.
+// program returns a tool server of the child's kind, without a sandbox: its tests see its processes and files as they are.
 func program(name, mode string, env ...string) mcpservers.Config {
 	c := mcpservers.Config{
 		Name: name, Command: []string{os.Args[0]}, Env: map[string]string{childMode: mode, "GORACE": race}, Timeout: callLimit,
+		Sandbox: sandbox.Settings{Mode: sandbox.Off},
 	}
 	for i := 0; i < len(env); i += 2 {
 		c.Env[env[i]] = env[i+1]
 	}
 	return c
+}
+
+// publicDir returns a folder that every user can reach: the programs of a root process run as another one.
+func publicDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		require.NoError(t, os.Chmod(d, 0o755))
+	}
+	return dir
 }
 
 // rig is a running service with a caller.

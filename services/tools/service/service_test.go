@@ -189,7 +189,7 @@ func TestMetrics(t *testing.T) {
 // The service works with the SDK's own example servers, built and unmodified.
 func TestServersOfTheSDK(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir()
+	bin := publicDir(t)
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/",
 		"github.com/modelcontextprotocol/go-sdk/examples/server/memory",
 		"github.com/modelcontextprotocol/go-sdk/examples/server/everything")

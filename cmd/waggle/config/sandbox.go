@@ -1,0 +1,114 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/waggle-dev/waggle/internal/sandbox"
+)
+
+// SandboxOf returns the settings of a server's program.
+func (t *Tools) SandboxOf(s *ToolServer) sandbox.Settings {
+	return sandbox.Settings{
+		Mode:    sandbox.Mode(cmp.Or(s.Sandbox, t.Sandbox)),
+		Network: s.Network, Ports: s.NetworkPorts, Read: s.Paths.Read, Write: s.Paths.Write,
+		Limits: sandbox.Limits{
+			Processes: s.Limits.Processes, OpenFiles: s.Limits.OpenFiles,
+			Memory: s.Limits.Memory, FileSize: s.Limits.FileSize, CPU: s.Limits.CPU,
+		},
+	}
+}
+
+// sandboxes checks the sandboxes of all programs: their own settings, and that none opens what they are there to close.
+func (p *problems) sandboxes(l *Loaded) {
+	if !slices.Contains(sandbox.Modes, sandbox.Mode(l.Tools.Sandbox)) {
+		p.add("tools.sandbox", "%q is not one of prefer, require, off", l.Tools.Sandbox)
+		return
+	}
+	for i := range l.Tools.Servers {
+		s := &l.Tools.Servers[i]
+		if len(s.Command) == 0 {
+			continue
+		}
+		at := fmt.Sprintf("tools.servers[%d]", i)
+		box := l.Tools.SandboxOf(s)
+		if err := box.Complete(); err != nil {
+			p.add(at, "%s", err)
+		}
+		if box.Mode == sandbox.Off {
+			continue
+		}
+		p.closed(at, l, s)
+		for _, port := range s.NetworkPorts {
+			if slices.Contains(l.busPorts(), port) {
+				p.add(at+".network_ports", "%d is the port of NATS, which no tool may reach", port)
+			}
+		}
+	}
+}
+
+// closed refuses folders of a program that hold secrets, or lie within a folder of them.
+func (p *problems) closed(at string, l *Loaded, s *ToolServer) {
+	open := map[string][]string{"dir": {s.Dir}, "paths.read": s.Paths.Read, "paths.write": s.Paths.Write}
+	for _, setting := range []string{"dir", "paths.read", "paths.write"} {
+		for _, path := range open[setting] {
+			for _, secret := range l.secretPaths() {
+				if path != "" && (holds(path, secret) || holds(secret, path)) {
+					p.add(at+"."+setting, "%s would open %s to the program; name folders that hold nothing of waggle", path, secret)
+				}
+			}
+		}
+	}
+}
+
+// secretPaths returns the files and folders that no program may see.
+func (l *Loaded) secretPaths() []string {
+	all := []string{l.File, l.Data, l.NATS.Creds, l.NATS.NKey, l.NATS.TLSKey, l.Session.StateKeyFile}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}
+
+// holds reports whether a path is a folder or at a folder that holds the other.
+func holds(folder, path string) bool {
+	rel, err := filepath.Rel(resolved(folder), resolved(path))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// resolved returns the path without symbolic links, as far as it exists.
+func resolved(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(abs); parent != abs {
+		return filepath.Join(resolved(parent), filepath.Base(abs))
+	}
+	return abs
+}
+
+// busPorts returns the ports of NATS.
+func (l *Loaded) busPorts() []int {
+	var out []int
+	add := func(text string) {
+		if n, err := strconv.Atoi(text); err == nil {
+			out = append(out, n)
+		}
+	}
+	for _, part := range splitList(l.NATS.URL) {
+		if u, err := url.Parse(part); err == nil {
+			add(u.Port())
+		}
+	}
+	if _, port, err := net.SplitHostPort(l.NATS.Addr); err == nil {
+		add(port)
+	}
+	return out
+}
