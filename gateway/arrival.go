@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -193,8 +194,8 @@ var evicted = func() []byte {
 	if err != nil {
 		return nil
 	}
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nConnection: close\r\nRetry-After: %s\r\nContent-Length: %d\r\n\r\n%s",
-		status, http.StatusText(status), retryAfter, len(body), body)
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\nRetry-After: %s\r\nContent-Length: %d\r\n\r\n%s",
+		status, http.StatusText(status), api.RetryAfter, len(body), body)
 }()
 
 // beneath returns the connection under a PROXY protocol.

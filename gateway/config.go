@@ -99,6 +99,9 @@ type Config struct {
 	PerIP          int     // sockets per address, default 50 except for loopback and private addresses
 	HandshakeRate  float64 // handshakes per second and address, default 10 with the same exception
 
+	RequestRate float64 // HTTP requests per second of a principal and of an address, default 100 except for loopback and private addresses
+	Requests    int     // of them at once, default 64 with the same exception
+
 	DrainSpread time.Duration // over which Drain spreads the closing of sockets, default 5 s
 
 	// Options of sockets that hold several sessions.
@@ -161,6 +164,8 @@ func (c Config) check() error {
 		{"per_principal", c.PerPrincipal < 0},
 		{"per_ip", c.PerIP < 0},
 		{"handshake_rate", c.HandshakeRate < 0},
+		{"request_rate", c.RequestRate < 0},
+		{"requests", c.Requests < 0},
 		{"drain_spread", c.DrainSpread < 0},
 		{"heartbeat", c.Heartbeat < 0},
 		{"sessions_per_socket", c.SessionsPerSocket < 0},

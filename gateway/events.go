@@ -89,6 +89,7 @@ func (e *events) admit(r *http.Request) (err error) {
 	if e.who, err = e.pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch); err != nil {
 		return err
 	}
+	unlimited(r)
 	return e.s.enter(e.pass, arrivalOf(r))
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
@@ -51,6 +53,44 @@ func (s *Server) sameOrigin(h http.Handler) http.Handler {
 	})
 }
 
+// limited bounds the requests of an address. Those of the documentation have no principal.
+func (s *Server) limited(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leave, err := s.requests.Address(r.RemoteAddr)
+		if err != nil {
+			s.refuse(w, err)
+			return
+		}
+		defer leave()
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), limitKey{}, leave)))
+	})
+}
+
+type limitKey struct{}
+
+// unlimited: the request is a stream, which counts as a connection of its address instead.
+func unlimited(r *http.Request) {
+	if leave, ok := r.Context().Value(limitKey{}).(func()); ok {
+		leave()
+	}
+}
+
+// admitRequest bounds the requests of a principal. Those that change something count as messages
+// of its quota.
+func (s *Server) admitRequest(r *http.Request, p auth.Principal) (leave func(), err error) {
+	if leave, err = s.requests.Principal(p, s.gate.Anonymous); err != nil {
+		return nil, err
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if _, err := s.dep.Quota.Allow(p.Tenant, p.Subject); err != nil {
+			leave()
+			return nil, err
+		}
+	}
+	arrivalOf(r).admitted()
+	return leave, nil
+}
+
 // health answers as the ORBIT protocol describes it.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, orbit.Health{
@@ -70,7 +110,6 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
 	s.write(w, v)
 }
 
@@ -82,9 +121,8 @@ func (s *Server) problem(w http.ResponseWriter, f *fault.Fault) {
 func (s *Server) document(w http.ResponseWriter, f *fault.Fault, status int) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
-	h.Set("Cache-Control", "no-store")
 	if f.Retryable() {
-		h.Set("Retry-After", retryAfter)
+		h.Set("Retry-After", api.RetryAfter)
 	}
 	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")

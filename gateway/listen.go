@@ -28,7 +28,7 @@ func (s *Server) listen(ctx context.Context, addr string) (net.Listener, error) 
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: s.addressed(h), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s.guarded(s.addressed(h)), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
 		ReadTimeout: s.cfg.MessageTimeout, IdleTimeout: idleHTTP,
 		ConnContext: s.arrivals.accept, ConnState: s.arrivals.changed,
 		ErrorLog: stdlog.New(s.dep.Logger.With().Str("level", "debug").Logger(), "", 0),

@@ -41,6 +41,7 @@ func newMetrics(s *Server) *metrics {
 		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.multi.Count()) }),
 		gauge("peers", "Participants of the swarm with a presence on this gateway, also during their grace.", func() float64 { return float64(s.swarm.Count()) }),
 		gauge("max_connections", "Sockets of authenticated clients that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
+		gauge("http_requests", "HTTP requests that are being answered, streams included.", func() float64 { return float64(s.answering.Load()) }),
 		gauge("unauthenticated", "Connections that have not authenticated, from the moment they are accepted.", func() float64 { return float64(s.arrivals.strangers.Len()) }),
 		sum("evicted_total", "Connections without credentials that were closed, the oldest first, because more came than the gateway keeps.", func() float64 { return float64(s.arrivals.strangers.Evicted()) }),
 		gauge("large_messages", "Messages beyond gateway.read_limit that are being read or handled.", func() float64 { return float64(stats().Large) }),

@@ -49,7 +49,11 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, kind id.Kind) (*wa
 	if err != nil {
 		return nil, nil, err
 	}
-	arrivalOf(r).admitted()
+	leave, err := s.admitRequest(r, who)
+	if err != nil {
+		return nil, nil, err
+	}
+	pass.Add(leave)
 	at, err := s.find(r, who, kind)
 	if err != nil {
 		return nil, nil, err

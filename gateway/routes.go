@@ -66,8 +66,8 @@ func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
 	api.New(api.Config{
 		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Auth: s.gate, Logger: s.dep.Logger, Status: s.dep.Status,
-		Admitted: func(r *http.Request) { arrivalOf(r).admitted() },
-		Stream:   s.streamLog, Live: s.serveEvents((*events).bindLive),
+		Admit:  s.admitRequest,
+		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
@@ -78,6 +78,6 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.dep.Registry, promhttp.HandlerOpts{}))
-	mux.Handle("/", s.named(s.sameOrigin(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit)))))
+	mux.Handle("/", s.named(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))
 	return mux
 }

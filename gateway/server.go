@@ -80,10 +80,13 @@ type Server struct {
 	gate     *admission.Gate
 	refusals *audit.Gatherer // of clients, for the audit log
 	proxies  *admission.Proxies
-	arrivals *arrivals
-	name     id.Name // of the instance
-	verified verified
-	workers  workers
+	requests *admission.Requests
+
+	answering atomic.Int64 // HTTP requests, streams included
+	arrivals  *arrivals
+	name      id.Name // of the instance
+	verified  verified
+	workers   workers
 
 	shared *binding.Gateway
 	multi  *multi.Sessions

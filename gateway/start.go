@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/audit"
@@ -28,6 +29,9 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	s.announcements = watch.NewAnnouncements(dep.Conn, dep.Logger)
 	var err error
 	if s.proxies, err = cfg.proxies(); err != nil {
+		return nil, err
+	}
+	if s.requests, err = admission.NewRequests(admission.Limits{Connections: cfg.Requests, Rate: cfg.RequestRate}, dep.Clock); err != nil {
 		return nil, err
 	}
 	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -30,7 +31,8 @@ type Config struct {
 	Status   func() wire.Status             // of the installation; nil: the route does not exist
 	Stream   func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
 	Live     http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
-	Admitted func(*http.Request)            // is told of each request of an authenticated client; may be nil
+	// Admit bounds the requests of a principal; nil = they have no bound.
+	Admit func(*http.Request, auth.Principal) (leave func(), err error)
 }
 
 // API answers the requests. It is safe for concurrent use.
@@ -42,7 +44,7 @@ type API struct {
 
 // New returns the API.
 func New(cfg Config) *API {
-	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admitted: cfg.Admitted}}
+	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit}}
 	if cfg.Conn != nil {
 		a.payloads = payload.New(cfg.Conn)
 	}

@@ -23,8 +23,8 @@ const problemMedia = "application/problem+json"
 
 // Faults that every route has, and that every route with credentials has.
 var (
-	anyFault  = []fault.Code{fault.Internal, fault.HostRefused, fault.OriginRefused}
-	authFault = []fault.Code{fault.Unauthenticated, fault.Expired, fault.Forbidden, fault.BusUnavailable, fault.Overloaded}
+	anyFault  = []fault.Code{fault.Internal, fault.HostRefused, fault.OriginRefused, fault.RateLimited}
+	authFault = []fault.Code{fault.Unauthenticated, fault.Expired, fault.Forbidden, fault.BusUnavailable, fault.Overloaded, fault.QuotaExceeded}
 )
 
 // components returns the schemas of the bodies, whose references lead to components of the document.

@@ -17,6 +17,10 @@ import (
 // known principal, and on many goroutines at once.
 type Handler func(r *http.Request, p auth.Principal) (any, error)
 
+// RetryAfter is the value of the header Retry-After, in seconds, when the same request may succeed
+// later.
+const RetryAfter = "5"
+
 // Created is a Handler's answer after it created a resource: status 201 with the address of the resource, and Answer
 // as the JSON.
 type Created struct {
@@ -37,9 +41,9 @@ type Authenticator interface {
 
 // Server wraps handlers. Auth is required.
 type Server struct {
-	Auth     Authenticator
-	Logger   zerolog.Logger
-	Admitted func(*http.Request) // may be nil
+	Auth   Authenticator
+	Logger zerolog.Logger
+	Admit  func(*http.Request, auth.Principal) (leave func(), err error) // bounds the requests of a principal; may be nil
 }
 
 // Serve returns the handler for a mux. Methods other than GET and HEAD change state: they require a principal that
@@ -51,10 +55,13 @@ func (s Server) Serve(h Handler) http.HandlerFunc {
 		if err == nil && !allowed(r, p) {
 			err = fault.New(fault.Forbidden)
 		}
-		if err == nil && s.Admitted != nil {
-			s.Admitted(r)
-		}
 		var answer any
+		if err == nil && s.Admit != nil {
+			var leave func()
+			if leave, err = s.Admit(r, p); err == nil {
+				defer leave()
+			}
+		}
 		if err == nil {
 			answer, err = h(r, p)
 		}
@@ -97,6 +104,12 @@ func (s Server) problem(w http.ResponseWriter, err error) {
 	}
 	e := fault.Lookup(f.Code)
 	w.Header().Set("Content-Type", "application/problem+json")
+	if f.Retryable() {
+		w.Header().Set("Retry-After", RetryAfter)
+	}
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	w.WriteHeader(e.Status)
 	body := map[string]any{"type": "about:blank", "title": string(f.Code), "status": e.Status, "detail": f.Public()}
 	if f.Field != "" {

@@ -127,6 +127,8 @@ type Gateway struct {
 	PerPrincipal     int           `yaml:"per_principal" doc:"Sockets per principal; 0 = 200. Anonymous ones are not counted."`
 	PerIP            int           `yaml:"per_ip" doc:"Sockets per address; 0 = 50, loopback and private addresses excepted."`
 	HandshakeRate    float64       `yaml:"handshake_rate" doc:"Handshakes per second and address; 0 = 10, with the same exception."`
+	RequestRate      float64       `yaml:"request_rate" doc:"HTTP requests per second of a principal and of an address; 0 = 100, loopback and private addresses excepted. Without authentication principals have no limit unless it is set."`
+	Requests         int           `yaml:"requests" doc:"HTTP requests of a principal and of an address that may be answered at once; 0 = 64, with the same exceptions."`
 	Heartbeat        time.Duration `yaml:"heartbeat" doc:"How often clients of the session protocol are told that the server lives; 0 = 30 s."`
 	Language         string        `yaml:"language" doc:"Language of the session protocol's texts for people where a client names none: zh_CN or en_US. Empty = zh_CN, the protocol's own."`
 	SocketSessions   int           `yaml:"sessions_per_socket" doc:"Sessions that one socket may hold, where the protocol allows several; 0 = 64."`

@@ -38,6 +38,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		PingInterval: c.PingInterval, PongTimeout: c.PongTimeout, WriteStall: c.WriteStall, QueueBytes: c.QueueBytes,
 		MessageRate: c.MessageRate, MessageBurst: c.MessageBurst, MaxConnections: c.MaxConnections,
 		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread,
+		RequestRate: c.RequestRate, Requests: c.Requests,
 		Heartbeat: c.Heartbeat, SessionsPerSocket: c.SocketSessions,
 		Participants: swarm.Config(c.Participants), Legacy: legacy(c.Legacy),
 	}, gateway.Deps{

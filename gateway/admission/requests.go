@@ -1,0 +1,72 @@
+package admission
+
+import (
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Defaults of the limits of HTTP requests: a page that loads many lists at once stays below them, and so does a
+// program that asks for the state of a task ten times a second.
+const (
+	defaultRequestRate = 100
+	defaultRequests    = 64
+)
+
+// Requests bounds the HTTP requests of an address and of a principal, in the way Gate bounds their connections: loopback and
+// private addresses and anonymous principals have no bound unless one is set.
+type Requests struct {
+	strangers, proxies, principals *Table
+	bounded                        bool // a bound is set
+	clock                          func() time.Time
+}
+
+// NewRequests returns the limits. Zero fields mean the defaults. Twice the rate may come at once.
+func NewRequests(set Limits, clock func() time.Time) (*Requests, error) {
+	q := &Requests{clock: clock, bounded: set.Rate > 0 || set.Connections > 0}
+	var err error
+	set.Burst = max(1, int(2*set.Rate))
+	if q.proxies, err = NewTable(set); err != nil {
+		return nil, err
+	}
+	if set.Rate == 0 {
+		set.Rate, set.Burst = defaultRequestRate, 2*defaultRequestRate
+	}
+	if set.Connections == 0 {
+		set.Connections = defaultRequests
+	}
+	if q.strangers, err = NewTable(set); err != nil {
+		return nil, err
+	}
+	q.principals, err = NewTable(set)
+	return q, err
+}
+
+// Address counts a request under its address until leave.
+func (q *Requests) Address(remote string) (leave func(), err error) {
+	key, many := Address(remote)
+	if many {
+		return q.enter(q.proxies, key)
+	}
+	return q.enter(q.strangers, key)
+}
+
+// Principal counts a request under its principal until leave. Without authentication all clients are one principal.
+func (q *Requests) Principal(p auth.Principal, anonymous bool) (leave func(), err error) {
+	if anonymous && !q.bounded {
+		return func() {}, nil
+	}
+	return q.enter(q.principals, p.Tenant.String()+"/"+p.Subject)
+}
+
+func (q *Requests) enter(t *Table, key string) (func(), error) {
+	leave, verdict := t.Enter(key, q.clock())
+	switch verdict {
+	case TooMany:
+		return nil, fault.Newf(fault.RateLimited, "Too many requests at once. Wait for the answers to some of them, then send this one again.")
+	case TooFast:
+		return nil, fault.Newf(fault.RateLimited, "Too many requests. Send fewer per second, and this one again.")
+	}
+	return leave, nil
+}

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"time"
+)
+
+// slowest is the rate, in bytes per second, below which the reader of an answer is cut off.
+const slowest = 64 << 10
+
+// guarded sets the headers that every answer has, and gives each answer a deadline. A stream that sets
+// deadlines of its own keeps these.
+func (s *Server) guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Cache-Control", "no-store")
+		head.Set("X-Content-Type-Options", "nosniff")
+		g := &response{ResponseWriter: w, rc: http.NewResponseController(w), stall: s.cfg.WriteStall}
+		_ = g.rc.SetWriteDeadline(time.Time{}) // of the answer before it on the same connection
+		s.answering.Add(1)
+		defer s.answering.Add(-1)
+		defer g.extend() // of what is still in the server's buffer
+		h.ServeHTTP(g, r)
+	})
+}
+
+// response is an answer with a deadline: the client takes something within Config.WriteStall, and
+// the whole within as long and the time that the slowest reader needs. Only the handler's goroutine uses it.
+type response struct {
+	http.ResponseWriter
+	rc      *http.ResponseController
+	stall   time.Duration
+	begun   time.Time
+	written int64 // bytes that the client or the kernel has taken
+	own     bool  // the handler sets its own deadlines, or has taken the connection
+}
+
+// extend sets the deadline for the next bytes.
+func (r *response) extend() {
+	if r.own {
+		return
+	}
+	now := time.Now()
+	if r.begun.IsZero() {
+		r.begun = now
+	}
+	whole := r.begun.Add(time.Duration(r.written) * time.Second / slowest)
+	if whole.After(now) {
+		whole = now
+	}
+	_ = r.rc.SetWriteDeadline(whole.Add(r.stall))
+}
+
+// Write implements http.ResponseWriter.
+func (r *response) Write(p []byte) (int, error) {
+	if r.own {
+		return r.ResponseWriter.Write(p)
+	}
+	for n := 0; ; {
+		r.extend()
+		some, err := r.ResponseWriter.Write(p[n:min(len(p), n+slowest)])
+		r.written += int64(some)
+		if n += some; err != nil || n == len(p) {
+			return n, err
+		}
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *response) WriteHeader(status int) {
+	r.extend()
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// SetWriteDeadline leaves the deadlines to the handler. http.ResponseController calls it.
+func (r *response) SetWriteDeadline(t time.Time) error {
+	r.own = true
+	return r.rc.SetWriteDeadline(t)
+}
+
+// Hijack leaves the connection to the handler. http.ResponseController calls it.
+func (r *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	r.own = true
+	return r.rc.Hijack()
+}
+
+// Unwrap lets http.ResponseController reach the writer.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
