@@ -35,7 +35,7 @@ func (f *fleet) connect() *bus.Conn {
 // counted adds up what the ledger of quotas has of a resource.
 func (f *fleet) counted(c *bus.Conn, resource id.Name) (sum int64) {
 	f.t.Helper()
-	kv, err := c.JS().KeyValue(f.t.Context(), subject.BucketQuota)
+	kv, err := c.JS().KeyValue(f.t.Context(), subject.QuotaBucket(resource))
 	require.NoError(f.t, err)
 	w, err := kv.Watch(f.t.Context(), subject.QuotaKeys(resource), jetstream.IgnoreDeletes())
 	require.NoError(f.t, err)

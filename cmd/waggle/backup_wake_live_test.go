@@ -112,7 +112,7 @@ func cutInTwo(t *testing.T, ask []string, grown []id.Kind, ends event.Type) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	m, err := backup.Save(ctx, conn, dir, "test", func(s backup.Stream) {
-		if s.Name != subject.StreamTimers {
+		if s.Name != subject.TimerStreams()[0] {
 			return
 		}
 		c := exec.CommandContext(ctx, "waggle", ask...)

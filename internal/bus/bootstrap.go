@@ -9,6 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 const (
@@ -32,7 +34,20 @@ const (
 // Bootstrap creates missing streams and buckets and repairs different settings. It refuses a change that NATS cannot
 // make to an existing stream, and names the stream and the field. It is idempotent, safe to run from many processes
 // at once, and waits within ctx for a cluster that is not ready.
+//
+// It moves the messages of streams that an earlier version had into their successors.
 func Bootstrap(ctx context.Context, c *Conn, t Topology) error {
+	if err := ensure(ctx, c, subject.RetiredTimers, func(ctx context.Context) error { return freeSubjects(ctx, c) }); err != nil {
+		return fmt.Errorf("replace stream %s: %w", subject.RetiredTimers, err)
+	}
+	if err := create(ctx, c, t); err != nil {
+		return err
+	}
+	return moveRetired(ctx, c)
+}
+
+// create creates and repairs all streams.
+func create(ctx context.Context, c *Conn, t Topology) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(bootstrapParallel)
 	for _, want := range t.streams() {

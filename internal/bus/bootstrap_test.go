@@ -37,7 +37,7 @@ func TestManyProcessesMayBootstrapAtOnce(t *testing.T) {
 	t.Parallel()
 	conns := bare(t, 6)
 	missing := drift(t, conns[0])
-	require.Len(t, missing, subject.Partitions+10, "shards, five streams, five buckets")
+	require.Len(t, missing, subject.Partitions+18, "shards, four streams, five of timers, four buckets, five of quotas")
 	require.Equal(t, "stream EVT_00: stream is missing, should be present", missing[0].String())
 	errs := make([]error, len(conns))
 	var all sync.WaitGroup
@@ -94,7 +94,7 @@ func TestDriftIsNamedAndMended(t *testing.T) {
 		"allow_rollup_hdrs":         {"EVT_03", func(s *jetstream.StreamConfig) { s.AllowRollup = true }},
 		"no_ack":                    {"DEAD", func(s *jetstream.StreamConfig) { s.NoAck = true }},
 		"republish":                 {"EVT_03", func(s *jetstream.StreamConfig) { s.RePublish = &jetstream.RePublish{Destination: "x.>"} }},
-		"subject_delete_marker_ttl": {"KV_quota", func(s *jetstream.StreamConfig) { s.SubjectDeleteMarkerTTL = 2 * time.Hour }},
+		"subject_delete_marker_ttl": {"KV_quota_sessions", func(s *jetstream.StreamConfig) { s.SubjectDeleteMarkerTTL = 2 * time.Hour }},
 	} {
 		cfg := stream(t, c, change.stream).Config
 		change.f(&cfg)
@@ -116,7 +116,7 @@ func TestWhatCannotBeMendedIsRefused(t *testing.T) {
 		"stream EVT_03: subjects is evt.03.x.>":    {Name: "EVT_03", Subjects: []string{"evt.03.x.>"}},
 		"stream CMD: retention is Limits":          {Name: "CMD", Subjects: []string{"cmd.>"}},
 		"stream DEAD: storage is Memory":           {Name: "DEAD", Subjects: []string{"dead.>"}, Storage: jetstream.MemoryStorage},
-		"stream TIMER: deny_purge is true":         {Name: "TIMER", Subjects: []string{"timer.>"}, Retention: jetstream.WorkQueuePolicy, DenyPurge: true},
+		"stream KV_acks: deny_purge is true":       {Name: "KV_acks", Subjects: []string{"$KV.acks.>"}, DenyPurge: true},
 		"stream DEAD: allow_msg_schedules is true": {Name: "DEAD", Subjects: []string{"dead.>"}, AllowMsgSchedules: true},
 		"stream KV_directory: storage is Memory":   {Name: "KV_directory", Subjects: []string{"$KV.directory.>"}, Storage: jetstream.MemoryStorage, MaxMsgsPerSubject: 1, AllowRollup: true, AllowDirect: true},
 		"subjects overlap with an existing stream": {Name: "OTHER", Subjects: []string{"evt.>"}},

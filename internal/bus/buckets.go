@@ -12,7 +12,11 @@ import (
 // allows roll-ups in every bucket: one message of a user that may write one key could then remove the keys of all
 // other users.
 func (t Topology) buckets() []jetstream.StreamConfig {
-	return []jetstream.StreamConfig{t.directory(), t.acks(), t.registry(), t.quota(), t.folds()}
+	out := []jetstream.StreamConfig{t.directory(), t.acks(), t.registry(), t.folds()}
+	for _, name := range subject.QuotaBuckets() {
+		out = append(out, t.quota(name))
+	}
+	return out
 }
 
 // bucket returns the stream of a bucket whose keys live for a time (0 = without end). It has the settings that the
@@ -57,16 +61,16 @@ func (t Topology) directory() jetstream.StreamConfig {
 	return s
 }
 
-// quotaHistory is the number of values that the quota bucket keeps of each key: the most that a bucket allows. A
+// quotaHistory is the number of values that a bucket of quotas keeps of each key: the most that a bucket allows. A
 // gateway decides with the sums as of its own write, so a value that another write replaces must still reach the
 // gateway, however late it reads. Each write waits until its writer has read it back, so only a gateway that is 64
 // round trips late falls 64 values behind.
 const quotaHistory = 64
 
-// quota keeps the holdings of resources that have a limit. The return of a holding removes all values of its key with
-// a roll-up.
-func (t Topology) quota() jetstream.StreamConfig {
-	s := t.bucket(subject.BucketQuota, "holdings of quotas", 0, quotaMaxBytes)
+// quota keeps the holdings of resources that have a limit and that one service counts. The return of a holding removes
+// all values of its key with a roll-up.
+func (t Topology) quota(name string) jetstream.StreamConfig {
+	s := t.bucket(name, "holdings of quotas", 0, quotaMaxBytes)
 	s.MaxMsgsPerSubject, s.SubjectDeleteMarkerTTL = quotaHistory, quotaMarkers
 	s.AllowRollup, s.AllowMsgTTL, s.DenyPurge = true, true, false
 	return s

@@ -16,7 +16,7 @@ import (
 func TestTheClockOfTheBus(t *testing.T) {
 	conn := bare(t, 1)[0]
 	require.NoError(t, bus.Bootstrap(patience(t), conn, bus.DefaultTopology()))
-	c, err := bus.NewClock(t.Context(), conn, subject.StreamCommands, subject.StreamTimers)
+	c, err := bus.NewClock(t.Context(), conn, subject.StreamCommands, subject.StreamDead)
 	require.NoError(t, err)
 	near := func() { require.WithinDuration(t, time.Now(), c.Now(), bustest.Patience) }
 	near()

@@ -71,3 +71,70 @@ func TestBootstrapTakesRollupsBack(t *testing.T) {
 		require.False(t, info.Config.AllowRollup)
 	}
 }
+
+// Earlier versions kept the timers of all services in one stream, and all holdings in one bucket. Bootstrap moves them;
+// what was due, or was set again meanwhile, stays so.
+func TestBootstrapMovesWhatOneStreamHeld(t *testing.T) {
+	t.Parallel()
+	c := bare(t, 1)[0]
+	_, err := c.JS().CreateStream(patience(t), jetstream.StreamConfig{
+		Name: "TIMER", Subjects: []string{"timer.>"}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 1,
+		AllowDirect: true, AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
+	})
+	require.NoError(t, err)
+	_, err = c.JS().CreateConsumer(patience(t), "TIMER", jetstream.ConsumerConfig{
+		Durable: "session", FilterSubject: "timer.fire.session.>", AckPolicy: jetstream.AckExplicitPolicy,
+	})
+	require.NoError(t, err)
+	kv, err := c.JS().CreateKeyValue(patience(t), jetstream.KeyValueConfig{Bucket: "quota", History: 64, LimitMarkerTTL: time.Hour})
+	require.NoError(t, err)
+	for _, key := range []string{"default.sessions.p.a", "default.sessions.p.b", "default.tokens.p.c"} {
+		for range 2 {
+			_, err = kv.PutString(patience(t), key, "1")
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, kv.Purge(patience(t), "default.sessions.p.b"))
+	later := jetstream.WithScheduleAt(time.Now().Add(time.Hour))
+	for _, name := range []string{"session.default.a.expire", "task.default.a.check"} {
+		_, err = c.JS().Publish(patience(t), "timer.set."+name, nil, later, jetstream.WithScheduleTarget("timer.fire."+name))
+		require.NoError(t, err)
+	}
+	_, err = c.JS().Publish(patience(t), "timer.fire.pipeline.default.a.due", nil)
+	require.NoError(t, err)
+
+	for range 2 {
+		require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
+	}
+	require.Empty(t, drift(t, c))
+	for name, n := range map[string]uint64{"TIMER_session": 1, "TIMER_task": 1, "TIMER_team": 0, "KV_quota_sessions": 1, "KV_quota_usage": 1} {
+		require.Equal(t, n, stream(t, c, name).State.Msgs, name)
+	}
+	for _, name := range []string{"TIMER", "KV_quota"} {
+		_, err = c.JS().Stream(patience(t), name)
+		require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
+	}
+	due, err := c.JS().CreateConsumer(patience(t), "TIMER_pipeline", jetstream.ConsumerConfig{FilterSubject: "timer.fire.>"})
+	require.NoError(t, err)
+	m, err := due.Next(jetstream.FetchMaxWait(bustest.Patience))
+	require.NoError(t, err)
+	require.Equal(t, "timer.fire.pipeline.default.a.due", m.Subject())
+}
+
+// A schedule fires with the rights of the server: on every subject of its stream, and on no other. So a role reaches
+// only its own timers.
+func TestASchedulesReachEndsWithItsStream(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	for _, target := range []string{
+		"timer.fire.task.default.x.check", "timer.set.task.default.x.check", "cmd.task.00.default.x.delete_task",
+		"evt.00.default.session.x", "$KV.directory.service.tools.x", "$JS.API.STREAM.PURGE.EVT_00", "rpc.tools.call",
+	} {
+		_, err := c.JS().Publish(patience(t), "timer.set.session.default.x.expire", nil,
+			jetstream.WithScheduleAt(time.Now().Add(time.Hour)), jetstream.WithScheduleTarget(target))
+		require.ErrorContains(t, err, "message schedules target is invalid", target)
+	}
+	_, err := c.JS().Publish(patience(t), "timer.set.session.default.x.expire", nil,
+		jetstream.WithScheduleAt(time.Now().Add(time.Hour)), jetstream.WithScheduleTarget("timer.fire.session.other.y.expire"))
+	require.NoError(t, err, "within its stream the server lets a schedule fire anywhere")
+}

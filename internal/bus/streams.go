@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -21,6 +22,9 @@ func (t Topology) streams() []jetstream.StreamConfig {
 		})
 	}
 	out = append(out, t.buckets()...)
+	for _, s := range subject.TimerServices() {
+		out = append(out, t.timers(s))
+	}
 	return append(out,
 		t.payloads(),
 		jetstream.StreamConfig{
@@ -29,15 +33,6 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Retention:   jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: t.CommandMaxAge, MaxBytes: t.CommandMaxBytes, MaxMsgSize: maxEventBytes,
 			Duplicates: dedupeWindow, AllowDirect: true, DenyPurge: true,
-		},
-		jetstream.StreamConfig{
-			Name: subject.StreamTimers, Subjects: subject.StreamSubjects(subject.StreamTimers),
-			Description: "schedules, and timers that are due",
-			// A schedule stays until it is due, because no consumer takes it; the message that it fires stays until a
-			// service has handled it.
-			Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-			Replicas: t.Replicas, MaxBytes: t.TimerMaxBytes, MaxMsgsPerSubject: 1, Duplicates: dedupeWindow,
-			AllowDirect: true, AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
 		},
 		jetstream.StreamConfig{
 			Name: subject.StreamDead, Subjects: subject.StreamSubjects(subject.StreamDead),
@@ -53,6 +48,20 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Replicas: t.Replicas, MaxAge: t.AuditMaxAge, MaxMsgSize: auditMaxMsg, Duplicates: dedupeWindow,
 			AllowDirect: true, DenyDelete: true, DenyPurge: true,
 		})
+}
+
+// timers keeps the timers of one service. NATS allows roll-ups in every stream with schedules, and lets a schedule fire
+// on every subject of its stream: a role must not share the stream with others.
+func (t Topology) timers(service id.Name) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: subject.TimerStream(service), Subjects: subject.TimerSubjects(service),
+		Description: "schedules of the service " + service.String() + ", and its timers that are due",
+		// A schedule stays until it is due, because no consumer takes it; the message that it fires stays until a
+		// service has handled it.
+		Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+		Replicas: t.Replicas, MaxBytes: t.TimerMaxBytes, MaxMsgsPerSubject: 1, Duplicates: dedupeWindow,
+		AllowDirect: true, AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
+	}
 }
 
 // payloads stores data that does not fit into events, as an object store of NATS. A service stores an object before

@@ -10,7 +10,7 @@ type Topology struct {
 	ObjectMaxBytes  int64         // of payloads; refuses more at the bound; 0 = unlimited
 	CommandMaxBytes int64         // refuses new commands at the bound
 	CommandMaxAge   time.Duration // drops a command that no service took by then
-	TimerMaxBytes   int64         // drops the oldest schedules first, due or not
+	TimerMaxBytes   int64         // of each service; drops the oldest schedules first, due or not
 	LeaseTTL        time.Duration // of directory entries without a heartbeat
 	AuditMaxAge     time.Duration // retention of audit records
 }
@@ -64,9 +64,9 @@ func DefaultTopology() Topology {
 		// A session lives as long after its last event. An accepted command should survive a night without workers; a
 		// day later the answer comes too late to be useful.
 		CommandMaxAge: 24 * time.Hour,
-		// A schedule takes about 300 bytes, so this holds most of a million timers. NATS does not let a stream with
-		// schedules refuse new messages, so the bound must be out of reach.
-		TimerMaxBytes: 256 << 20,
+		// A schedule takes about 300 bytes, so this holds 400,000 timers of each service. NATS does not let a stream
+		// with schedules refuse new messages, so the bound must be out of reach.
+		TimerMaxBytes: 128 << 20,
 		LeaseTTL:      30 * time.Second, // three heartbeats of 10 s
 		AuditMaxAge:   DefaultAuditMaxAge,
 	}

@@ -202,7 +202,7 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamCommands))
-	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamTimers))
+	require.NoError(t, c.JS().DeleteStream(patience(t), subject.TimerStream(cmd.Session)))
 	w := command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker}, nil)
 	require.ErrorContains(t, w.Start(patience(t)), "stream CMD")
 	tm := command.NewTimers(c, cmd.Session, log(t), nil)

@@ -40,7 +40,7 @@ type Timers struct {
 func NewTimers(c *bus.Conn, service id.Name, log zerolog.Logger, f func(context.Context, subject.Timer) error) *Timers {
 	t := &Timers{life: newLife(), name: service.String() + " timers", f: f, log: log}
 	t.pool = &pool{
-		life: t.life, conn: c, stream: subject.StreamTimers,
+		life: t.life, conn: c, stream: subject.TimerStream(service),
 		slots: make(chan struct{}, timersConcurrency), handle: t.fire, log: &t.log,
 		config: jetstream.ConsumerConfig{
 			Durable: service.String(), FilterSubject: subject.TimerFilter(service),

@@ -65,7 +65,7 @@ func TestTimersFireOnceAndNotBefore(t *testing.T) {
 		require.False(t, f.at.Before(due[f.name]), "%s came too early", f.name)
 		delete(due, f.name)
 	}
-	require.Eventually(t, func() bool { return size(t, c, subject.StreamTimers) == 1 }, bustest.Patience, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return size(t, c, subject.TimerStream(cmd.Session)) == 1 }, bustest.Patience, 20*time.Millisecond,
 		"what is not due yet, and nothing else, is left")
 	require.Empty(t, got)
 }
@@ -89,7 +89,7 @@ func TestATimerThatFailsComesAgain(t *testing.T) {
 	for range 3 {
 		require.Equal(t, "one", (<-got).name)
 	}
-	empty(t, c, subject.StreamTimers)
+	empty(t, c, subject.TimerStream(cmd.Session))
 }
 
 // Schedules outlive the server, and timers that became due without a receiver arrive later.

@@ -100,7 +100,7 @@ type Ledger struct {
 
 // OpenLedger starts to follow the holdings of a resource and returns once the copy is complete.
 func OpenLedger(ctx context.Context, conn *bus.Conn, resource id.Name, rules Rules) (*Ledger, error) {
-	kv, err := conn.Bucket(ctx, subject.BucketQuota)
+	kv, err := conn.Bucket(ctx, subject.QuotaBucket(resource))
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger of quotas: %w", err)
 	}

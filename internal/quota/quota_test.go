@@ -232,7 +232,7 @@ func TestARaceForTheLastConnections(t *testing.T) {
 // A gateway counts a value that it reads late, even if it was replaced meanwhile.
 func TestALateCopyCountsWhatWasWrittenOver(t *testing.T) {
 	c := bustest.Single(t)
-	of, stream := tenant(t, "late"), "KV_"+subject.BucketQuota
+	of, stream := tenant(t, "late"), "KV_"+subject.QuotaBucket(audit.Connections)
 	f := newFleet(t, c, quota.Policy{Tenants: map[string]quota.Override{"late": {Tenant: quota.Limits{Connections: 3}}}})
 	a := f.gateway()
 	defer f.stop(a)
@@ -280,7 +280,7 @@ func consumers(t *testing.T, c *bus.Conn, stream string) map[string]bool {
 // writes reports the next writes of the bucket.
 func writes(t *testing.T, c *bus.Conn) <-chan jetstream.KeyValueEntry {
 	t.Helper()
-	kv, err := c.Bucket(t.Context(), subject.BucketQuota)
+	kv, err := c.Bucket(t.Context(), subject.QuotaBucket(audit.Connections))
 	require.NoError(t, err)
 	w, err := kv.WatchAll(t.Context(), jetstream.UpdatesOnly())
 	require.NoError(t, err)

@@ -29,11 +29,11 @@ var Catalogue = []Form{
 		"Ask a service for something. Commands of one key are in one partition.", exampleCommand.Subject(),
 	},
 	{
-		"timer.set.<service>.<tenant>.<key>.<name>", "stream " + StreamTimers,
+		"timer.set.<service>.<tenant>.<key>.<name>", "stream " + TimerStream(exampleTimer.Service),
 		"A message schedule. Publishing again replaces it.", exampleTimer.Set(),
 	},
 	{
-		"timer.fire.<service>.<tenant>.<key>.<name>", "stream " + StreamTimers,
+		"timer.fire.<service>.<tenant>.<key>.<name>", "stream " + TimerStream(exampleTimer.Service),
 		"The schedule, due.", exampleTimer.Fire(),
 	},
 	{

@@ -5,8 +5,8 @@
 //	evt.<p>.<tenant>.<kind>.<id>              the log of one entity    stream EVT_<p>
 //	live.<tenant>.<kind>.<id>.<type>          the same event, announced    core NATS
 //	cmd.<service>.<p>.<tenant>.<key>.<verb>   ask for something            stream CMD
-//	timer.set.<service>.<tenant>.<key>.<name> a schedule                   stream TIMER
-//	timer.fire.<service>.<tenant>.<key>.<name> the schedule, due           stream TIMER
+//	timer.set.<service>.<tenant>.<key>.<name> a schedule                   stream TIMER_<service>
+//	timer.fire.<service>.<tenant>.<key>.<name> the schedule, due           stream TIMER_<service>
 //	rpc.<service>.<verb>                      ask and wait                 NATS micro
 //	direct.<gateway>.<connection>             say to one connection        core NATS
 //	dead.<service>.<tenant>.<key>.<verb>      a command given up           stream DEAD
@@ -33,13 +33,11 @@ const Partitions = 16
 // Names of streams and buckets.
 const (
 	StreamCommands  = "CMD"
-	StreamTimers    = "TIMER"
 	StreamDead      = "DEAD"
 	StreamAudit     = "AUDIT"
 	BucketDirectory = "directory"
 	BucketAcks      = "acks"
 	BucketRegistry  = "registry"
-	BucketQuota     = "quota"
 	BucketFolds     = "folds"
 )
 
@@ -312,8 +310,6 @@ func StreamSubjects(stream string) []string {
 	switch stream {
 	case StreamCommands:
 		return []string{"cmd.>"}
-	case StreamTimers:
-		return []string{"timer.>"}
 	case StreamDead:
 		return []string{"dead.>"}
 	case StreamAudit:

@@ -212,7 +212,7 @@ func TestFilters(t *testing.T) {
 		subject.CommandFilterAll(c.Service):               c.Subject(),
 		subject.TimerFilter(c.Service):                    tm.Fire(),
 		subject.StreamSubjects(subject.StreamCommands)[0]: c.Subject(),
-		subject.StreamSubjects(subject.StreamTimers)[0]:   tm.Set(),
+		subject.TimerSubjects(tm.Service)[0]:              tm.Set(),
 		subject.StreamSubjects(subject.StreamDead)[0]:     c.Dead(),
 		subject.DirectoryFilter(id.MustName("service")):   subject.DirectoryKey(id.MustName("service"), c.Service, id.MustName("i-1")),
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -138,8 +139,10 @@ func (d *responder) erase(ctx context.Context, log subject.Log, c cmd.Command) e
 		return err
 	}
 	for _, service := range services[log.Kind] {
-		if err := d.purge(ctx, subject.StreamTimers, subject.TimersFor(service, log.Tenant, log.Entity)); err != nil {
-			return err
+		if slices.Contains(subject.TimerServices(), service) {
+			if err := d.purge(ctx, subject.TimerStream(service), subject.TimersFor(service, log.Tenant, log.Entity)); err != nil {
+				return err
+			}
 		}
 		if err := d.purge(ctx, subject.StreamDead, subject.DeadFor(service, log.Tenant, log.Entity)); err != nil {
 			return err

@@ -125,7 +125,7 @@ func TestTheTasksOfADeletedSessionGoWithIt(t *testing.T) {
 		r.gone(l)
 		_, err := r.Log.Last(r.Ctx, l)
 		require.ErrorIs(t, err, eventlog.ErrDeleted)
-		require.Zero(t, r.messages(subject.StreamTimers, subject.TimersFor(cmd.Task, l.Tenant, l.Entity)))
+		require.Zero(t, r.messages(subject.TimerStream(cmd.Task), subject.TimersFor(cmd.Task, l.Tenant, l.Entity)))
 	}
 	require.Zero(t, r.messages(subject.StreamDead, "dead.>"), "nothing was given up")
 }

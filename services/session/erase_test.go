@@ -37,16 +37,29 @@ func (r *rig) messages(stream, filter string) (n uint64) {
 	return n
 }
 
+// holdings counts the keys of the quota on sessions.
+func (r *rig) holdings() (n uint64) {
+	r.T.Helper()
+	kv, err := r.Conn.Bucket(r.Ctx, subject.QuotaBucket(record.Sessions))
+	require.NoError(r.T, err)
+	keys, err := kv.ListKeys(r.Ctx)
+	require.NoError(r.T, err)
+	for range keys.Keys() {
+		n++
+	}
+	return n
+}
+
 // remains returns what is stored of a session, by stream.
 func (r *rig) remains(l subject.Log) map[string]uint64 {
 	r.T.Helper()
 	out := map[string]uint64{"events": r.messages(l.Stream(), l.Event())}
 	out["acks"] = r.messages(subject.BucketStream(subject.BucketAcks), subject.BucketSubject(subject.BucketAcks, subject.AckKeysOf(l)))
 	for _, s := range []id.Name{cmd.Session, cmd.Pipeline} {
-		out["timers"] += r.messages(subject.StreamTimers, subject.TimersFor(s, l.Tenant, l.Entity))
+		out["timers"] += r.messages(subject.TimerStream(s), subject.TimersFor(s, l.Tenant, l.Entity))
 		out["dead"] += r.messages(subject.StreamDead, subject.DeadFor(s, l.Tenant, l.Entity))
 	}
-	out["quota"] = r.messages(subject.BucketStream(subject.BucketQuota), subject.BucketSubject(subject.BucketQuota, "sessions.>"))
+	out["quota"] = r.holdings()
 	return out
 }
 

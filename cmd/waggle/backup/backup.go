@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -46,13 +47,17 @@ type Progress func(Stream)
 // that the logs name; dead letters and the audit log come last: they describe the others.
 func phases() [][]string {
 	bucket := func(name string) string { return "KV_" + name }
+	buckets := []string{bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketFolds), bucket(subject.BucketDirectory)}
+	for _, name := range subject.QuotaBuckets() {
+		buckets = append(buckets, bucket(name))
+	}
 	logs := make([]string, 0, subject.Partitions)
 	for _, p := range subject.AllPartitions() {
 		logs = append(logs, p.EventStream())
 	}
 	return [][]string{
-		{subject.StreamCommands, subject.StreamTimers},
-		{bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketFolds), bucket(subject.BucketDirectory)},
+		append([]string{subject.StreamCommands}, subject.TimerStreams()...),
+		buckets,
 		logs,
 		{subject.StreamPayloads},
 		{subject.StreamDead, subject.StreamAudit},
@@ -221,19 +226,25 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 
 // makeRoom refuses an installation that has streams, or deletes them if force is set.
 func makeRoom(ctx context.Context, c *bus.Conn, m *Manifest, force bool) error {
+	names := slices.Concat(Names(), subject.RetiredStreams())
 	for _, s := range m.Streams {
-		have, err := c.JS().Stream(ctx, s.Name)
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	for _, name := range names {
+		have, err := c.JS().Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("look at the stream %s: %w", s.Name, err)
+			return fmt.Errorf("look at the stream %s: %w", name, err)
 		}
 		if !force {
-			return fmt.Errorf("%w: the stream %s exists, with %d messages", ErrNotEmpty, s.Name, have.CachedInfo().State.Msgs)
+			return fmt.Errorf("%w: the stream %s exists, with %d messages", ErrNotEmpty, name, have.CachedInfo().State.Msgs)
 		}
-		if err := c.JS().DeleteStream(ctx, s.Name); err != nil {
-			return fmt.Errorf("delete the stream %s: %w", s.Name, err)
+		if err := c.JS().DeleteStream(ctx, name); err != nil {
+			return fmt.Errorf("delete the stream %s: %w", name, err)
 		}
 	}
 	return nil

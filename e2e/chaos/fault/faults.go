@@ -118,7 +118,7 @@ func restarts() []Fault {
 			return n.rollServices(ctx)
 		}},
 		{Name: "step-down of every leader", Returns: -1, Strike: func(ctx context.Context, n *Injector) error {
-			streams := []string{subject.StreamCommands, subject.StreamTimers}
+			streams := append([]string{subject.StreamCommands}, subject.TimerStreams()...)
 			for _, p := range subject.AllPartitions() {
 				streams = append(streams, p.EventStream())
 			}

@@ -66,8 +66,11 @@ func subjects() []byte {
 	for _, part := range subject.AllPartitions() {
 		p.row(code(part.EventStream()), code(part.EventFilter()))
 	}
-	for _, s := range []string{subject.StreamCommands, subject.StreamTimers, subject.StreamDead} {
+	for _, s := range []string{subject.StreamCommands, subject.StreamDead} {
 		p.row(code(s), code(strings.Join(subject.StreamSubjects(s), ", ")))
+	}
+	for _, s := range subject.TimerServices() {
+		p.row(code(subject.TimerStream(s)), code(strings.Join(subject.TimerSubjects(s), ", ")))
 	}
 	p.row("bucket "+code(subject.BucketDirectory), "keys `<what>.<name>.<instance>`")
 	p.row("bucket "+code(subject.BucketAcks), "keys `<tenant>.<kind>.<id>.<client>`: the seq that a client has read up to")

@@ -27,8 +27,12 @@ func eventStreams() []string {
 
 // allStreams returns the names of all streams, those of buckets included.
 func allStreams() []string {
-	return append(eventStreams(), subject.StreamCommands, subject.StreamTimers, subject.StreamDead, subject.StreamAudit, subject.StreamPayloads,
-		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketFolds))
+	out := append(eventStreams(), subject.StreamCommands, subject.StreamDead, subject.StreamAudit, subject.StreamPayloads,
+		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketFolds))
+	for _, b := range subject.QuotaBuckets() {
+		out = append(out, bucket(b))
+	}
+	return append(out, subject.TimerStreams()...)
 }
 
 // uses lets the role read the settings and the size of streams.
@@ -140,7 +144,7 @@ func (g *grant) handles(services ...id.Name) {
 			g.consumes(subject.StreamCommands, s.String()+"-"+p.String(), subject.CommandFilter(s, p))
 			g.subscribe(subject.CommandFilter(s, p)) // hints that wake a resting partition
 		}
-		g.consumes(subject.StreamTimers, s.String(), subject.TimerFilter(s))
+		g.consumes(subject.TimerStream(s), s.String(), subject.TimerFilter(s))
 		g.publish(subject.TimersOf(s), subject.DeadOf(s))
 	}
 }
@@ -153,12 +157,10 @@ func (g *grant) works(service id.Name) {
 
 // counts lets the role count principals' use of a resource, and read the counts of others.
 func (g *grant) counts(resources ...id.Name) {
-	s := bucket(subject.BucketQuota)
-	g.uses(s)
-	g.publish("$JS.FC." + s + ".>")
 	for _, r := range resources {
-		keys := key(subject.BucketQuota, subject.QuotaKeys(r))
-		g.publish(keys, api+"CONSUMER.CREATE."+s+".*."+keys)
+		s, keys := bucket(subject.QuotaBucket(r)), key(subject.QuotaBucket(r), subject.QuotaKeys(r))
+		g.uses(s)
+		g.publish(keys, api+"CONSUMER.CREATE."+s+".*."+keys, "$JS.FC."+s+".>")
 	}
 }
 
@@ -167,5 +169,19 @@ func (g *grant) audits(actions ...id.Name) {
 	g.uses(subject.StreamAudit)
 	for _, a := range append(actions, audit.Lost) {
 		g.publish(subject.AuditActions(a))
+	}
+}
+
+// replaces lets the role move the messages of the streams of earlier versions, and remove those streams.
+func (g *grant) replaces() {
+	for _, s := range subject.RetiredStreams() {
+		g.publish(api+"STREAM.INFO."+s, api+"STREAM.UPDATE."+s, api+"STREAM.DELETE."+s, api+"STREAM.MSG.GET."+s, api+"DIRECT.GET."+s,
+			api+"STREAM.RESTORE."+s, "$JS.SNAPSHOT.RESTORE."+s+".>")
+	}
+	for _, s := range subject.TimerServices() {
+		g.publish(subject.TimersOf(s))
+	}
+	for _, b := range subject.QuotaBuckets() {
+		g.publish(key(b, "*.*.*.*"))
 	}
 }

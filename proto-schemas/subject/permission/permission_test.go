@@ -107,7 +107,10 @@ func TestNoRoleMayDoEverything(t *testing.T) {
 
 // One role removes messages, only in the streams that hold data of sessions and of their tasks.
 func TestOneRoleErases(t *testing.T) {
-	erasable := []string{subject.StreamPayloads, subject.StreamTimers, subject.StreamDead, "KV_" + subject.BucketAcks}
+	erasable := []string{
+		subject.StreamPayloads, subject.StreamDead, "KV_" + subject.BucketAcks,
+		subject.TimerStream(cmd.Session), subject.TimerStream(cmd.Pipeline), subject.TimerStream(cmd.Task),
+	}
 	for _, p := range subject.AllPartitions() {
 		erasable = append(erasable, p.EventStream())
 	}

@@ -82,7 +82,10 @@ func session(g *grant) {
 	g.stores()
 	g.listsObjects()
 	g.erases(eventStreams()...)
-	g.erases(subject.StreamTimers, subject.StreamDead, subject.StreamPayloads, bucket(subject.BucketAcks))
+	for _, s := range []id.Name{cmd.Session, cmd.Pipeline, cmd.Task} {
+		g.erases(subject.TimerStream(s))
+	}
+	g.erases(subject.StreamDead, subject.StreamPayloads, bucket(subject.BucketAcks))
 }
 
 func pipeline(g *grant) {
@@ -169,6 +172,7 @@ func bootstrap(g *grant) {
 		g.publish(api+"STREAM.CREATE."+s, api+"STREAM.UPDATE."+s, api+"STREAM.RESTORE."+s, "$JS.SNAPSHOT.RESTORE."+s+".>")
 	}
 	g.publish(api + "INFO")
+	g.replaces()
 	// Continue work that was in progress during the backup.
 	g.sends(cmd.Session, cmd.Expire)
 	g.sends(cmd.Pipeline, cmd.Resume)
