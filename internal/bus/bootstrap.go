@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
@@ -23,12 +22,6 @@ const (
 	// bootstrapParallel bounds concurrent creations. More would not help: one leader of the cluster places all
 	// streams.
 	bootstrapParallel = 4
-)
-
-// Codes of server errors that nats.go does not name.
-const (
-	codeNoPeers     jetstream.ErrorCode = 10005 // servers for the replicas are missing, perhaps still starting
-	codeNoResources jetstream.ErrorCode = 10023 // the disk or the account is too small
 )
 
 // Bootstrap creates missing streams and buckets and repairs different settings. It refuses a change that NATS cannot
@@ -82,29 +75,6 @@ func ensure(ctx context.Context, c *Conn, what string, f func(context.Context) e
 		case <-time.After(bootstrapPause):
 		}
 	}
-}
-
-// transient reports whether err may pass by itself: a missing leader, missing servers, or another process that
-// creates the same stream at this moment.
-func transient(err error) bool {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		switch api.ErrorCode {
-		case codeNoResources:
-			return false
-		case codeNoPeers, jetstream.JSErrCodeStreamNameInUse:
-			return true
-		}
-		return api.Code == 503
-	}
-	for _, passing := range []error{
-		nats.ErrTimeout, nats.ErrNoResponders, context.DeadlineExceeded, nats.ErrDisconnected,
-		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, jetstream.ErrNoStreamResponse,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
 }
 
 func ensureStream(ctx context.Context, c *Conn, want jetstream.StreamConfig) error {

@@ -72,8 +72,8 @@ func TestBootstrapTakesRollupsBack(t *testing.T) {
 	}
 }
 
-// Earlier versions kept the timers of all services in one stream, and all holdings in one bucket. Bootstrap moves them;
-// what was due, or was set again meanwhile, stays so.
+// Earlier versions kept the timers of all services in one stream, and all holdings in one bucket. Bootstrap moves
+// them. A timer that was due stays due.
 func TestBootstrapMovesWhatOneStreamHeld(t *testing.T) {
 	t.Parallel()
 	c := bare(t, 1)[0]

@@ -49,19 +49,19 @@ func moveRetired(ctx context.Context, c *Conn) error {
 
 func moveTimers(ctx context.Context, c *Conn) error {
 	return replace(ctx, c, subject.RetiredTimers, func(m *jetstream.RawStreamMsg) *nats.Msg {
-		subj, header := m.Subject, nats.Header{}
+		header := nats.Header{}
 		at, target := m.Header.Get(headerSchedule), m.Header.Get("Nats-Schedule-Target")
 		if at == "" { // it was due: it is due again at once
-			target = subj
-			subj = strings.Replace(subj, "timer.fire.", "timer.set.", 1)
+			target = m.Subject
 			at = "@at " + time.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
 		}
-		if _, err := subject.ParseTimer(target); err != nil {
+		timer, err := subject.ParseTimer(target)
+		if err != nil {
 			return nil
 		}
 		header.Set(headerSchedule, at)
 		header.Set("Nats-Schedule-Target", target)
-		return &nats.Msg{Subject: subj, Header: header, Data: m.Data}
+		return &nats.Msg{Subject: timer.Set(), Header: header, Data: m.Data}
 	}, func(*jetstream.StreamInfo) bool { return true })
 }
 

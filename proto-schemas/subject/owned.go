@@ -8,7 +8,7 @@ import (
 
 // Streams of timers and buckets of quotas belong to one service each. Both need roll-ups, so a message with the header
 // "Nats-Rollup: all" removes all other messages of its stream; and the server lets a schedule fire on every subject of
-// its stream, whoever may publish there.
+// its stream, without a look at the permissions of its user.
 
 // timerServices have timers.
 var timerServices = []id.Name{
