@@ -175,6 +175,24 @@ func TestTenantsSeeNothingOfEachOther(t *testing.T) {
 	require.Equal(t, uint64(3), last.Seq)
 }
 
+// Names in the first message are exact: another reader of the same bytes must not see other credentials.
+func TestTheFirstMessageIsExact(t *testing.T) {
+	t.Parallel()
+	r := start(t, authenticated(key("alice", "red")))
+	for _, first := range []string{
+		`{"Type":"auth","token":"alice"}`, `{"type":"auth","Token":"alice"}`, `{"type":"AUTH","token":"alice"}`,
+		`{"type":"auth","token":"mallory","TOKEN":"alice"}`, `{"type":"auth","token":null}`, `{"type":"auth"}`, `{"type":"auth","token":["alice"]}`,
+	} {
+		c := r.dial("")
+		c.write(text(first))
+		c.refused("UNAUTHENTICATED")
+		c.closes(4401)
+	}
+	c := r.dial("")
+	c.write(text(`{"token":"alice","type":"auth","more":1}`))
+	c.ready()
+}
+
 // clock is a wall clock that the test moves.
 type clock struct{ ahead atomic.Int64 }
 

@@ -123,14 +123,13 @@ func (c *conn) identify() error {
 	if err != nil {
 		return err
 	}
-	var m struct {
-		Type  string `json:"type"`
-		Token string `json:"token"`
-	}
-	if strictjson.Check(message) != nil || json.Unmarshal(message, &m) != nil || m.Type != authMessage {
+	var m map[string]json.RawMessage // a struct would also take "TOKEN" for token
+	var kind, token string
+	if strictjson.Check(message) != nil || json.Unmarshal(message, &m) != nil ||
+		json.Unmarshal(m["type"], &kind) != nil || kind != authMessage || json.Unmarshal(m["token"], &token) != nil {
 		return fault.New(fault.Unauthenticated)
 	}
-	if err := c.authenticate(c.ctx, m.Token); err != nil {
+	if err := c.authenticate(c.ctx, token); err != nil {
 		return c.FaultOf(err)
 	}
 	return nil

@@ -21,13 +21,12 @@ import (
 )
 
 type chatCmd struct {
-	Text    []string `arg:"" optional:"" help:"The question. Without it, a conversation; \"-\" reads it from standard input."`
-	URL     string   `name:"url" default:"ws://127.0.0.1:9000/ws" env:"WAGGLE_URL" help:"The gateway (${env})."`
-	Session string   `help:"Session to continue; without it a new one begins." placeholder:"ID"`
-	Token   string   `env:"WAGGLE_TOKEN" help:"API key or JWT (${env}, which does not show in the process list)." placeholder:"TOKEN"`
-	JSON    bool     `name:"json" help:"Print the gateway's frames instead, one a line."`
-	Plan    bool     `help:"Let the question be planned: show the plan, ask whether to carry it out, show how its tasks get on."`
-	Yes     bool     `help:"With --plan: carry the plan out without asking."`
+	Text []string `arg:"" optional:"" help:"The question. Without it, a conversation; \"-\" reads it from standard input."`
+	gatewayFlags
+	Session string `help:"Session to continue; without it a new one begins." placeholder:"ID"`
+	JSON    bool   `name:"json" help:"Print the gateway's frames instead, one a line."`
+	Plan    bool   `help:"Let the question be planned: show the plan, ask whether to carry it out, show how its tasks get on."`
+	Yes     bool   `help:"With --plan: carry the plan out without asking."`
 }
 
 // maxQuestion is the gateway's limit for one message.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
 	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -31,6 +32,15 @@ type sessionsCmd struct {
 type gatewayFlags struct {
 	URL   string `name:"url" default:"ws://127.0.0.1:9000/ws" env:"WAGGLE_URL" help:"The gateway (${env})."`
 	Token string `env:"WAGGLE_TOKEN" help:"API key or JWT (${env}, which does not show in the process list)." placeholder:"TOKEN"`
+}
+
+// AfterApply warns of credentials that others can read on their way.
+func (g *gatewayFlags) AfterApply(std streams) error {
+	if g.Token != "" && socket.Readable(g.URL) {
+		_, err := fmt.Fprintln(std.err, "warning: the token travels unencrypted to "+terminal.Line(config.RedactURLs(g.URL), 200)+"; use a wss:// URL")
+		return err
+	}
+	return nil
 }
 
 // open returns the gateway.

@@ -323,3 +323,16 @@ func TestTheLanguageIsJudged(t *testing.T) {
 		}
 	}
 }
+
+func TestURLsKeepTheirSecrets(t *testing.T) {
+	for in, want := range map[string]string{
+		"nats://a:1,nats://b:2":              "nats://a:1,nats://b:2",
+		"nats://me:CANARY@a:1, nats://b:2":   "nats://redacted@a:1, nats://b:2",
+		"https://x/mcp?key=CANARY&v=CANARY2": "https://x/mcp?key=redacted&v=redacted",
+		"https://x/mcp?CANARY":               "https://x/mcp?redacted",
+		"https://me:CANARY@x/?k=CANARY#frag": "https://redacted@x/?k=redacted#frag",
+		"::CANARY@":                          "[redacted]",
+	} {
+		require.Equal(t, want, RedactURLs(in), in)
+	}
+}

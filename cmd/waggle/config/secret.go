@@ -39,14 +39,32 @@ func RedactURLs(list string) string {
 	for i, p := range parts {
 		u, err := url.Parse(strings.TrimSpace(p))
 		switch {
-		case err == nil && u.User != nil:
-			u.User = url.User("redacted")
+		case err == nil && (u.User != nil || u.RawQuery != ""):
+			if u.User != nil {
+				u.User = url.User("redacted")
+			}
+			u.RawQuery = redactQuery(u.RawQuery)
 			parts[i] = u.String()
 		case strings.Contains(p, "@"):
 			parts[i] = redacted
 		}
 	}
 	return strings.Join(parts, ",")
+}
+
+// redactQuery keeps the names of parameters. A parameter without a value may be a secret itself.
+func redactQuery(query string) string {
+	if query == "" {
+		return ""
+	}
+	parts := strings.Split(query, "&")
+	for i, p := range parts {
+		name, _, ok := strings.Cut(p, "=")
+		if parts[i] = "redacted"; ok {
+			parts[i] = name + "=redacted"
+		}
+	}
+	return strings.Join(parts, "&")
 }
 
 // FileHoldsSecrets reports whether the file holds secrets.

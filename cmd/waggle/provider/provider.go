@@ -48,6 +48,9 @@ func from(name, base, standard, path string, head http.Header) *Provider {
 	return &Provider{Name: name, URL: config.RedactURLs(url), env: strings.ToUpper(name), url: url, head: head}
 }
 
+// stays follows no redirect: the key is for the provider alone.
+var stays = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
 // Check returns nil if the provider answers, else a *Trouble.
 func (p *Provider) Check(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
@@ -55,7 +58,7 @@ func (p *Provider) Check(ctx context.Context) error {
 		return &Trouble{Is: p.URL + " is not a URL", Do: "correct " + p.env + "_BASE_URL"}
 	}
 	req.Header = p.head
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := stays.Do(req)
 	if err != nil {
 		return &Trouble{
 			Is: fmt.Sprintf("%s cannot be reached at %s", p.Name, p.URL), Do: "check the network, a proxy, and " + p.env + "_BASE_URL",

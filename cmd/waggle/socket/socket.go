@@ -4,7 +4,9 @@ package socket
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"syscall"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -35,6 +37,16 @@ func Explain(err error) error {
 		return fmt.Errorf("the server did not come back: %w", a.Err)
 	}
 	return err
+}
+
+// Readable reports whether others on the network can read what is sent to the address: it is another machine's, without TLS.
+func Readable(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "ws" && u.Scheme != "http" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // absent says that no server listens, and what to do.

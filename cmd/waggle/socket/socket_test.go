@@ -30,3 +30,12 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	require.EqualError(t, Answered(&link.DialError{Address: "http://h", Err: plain}), "connect to http://h: why")
 	require.NoError(t, Explain(nil))
 }
+
+func TestReadable(t *testing.T) {
+	for address, want := range map[string]bool{
+		"ws://127.0.0.1:9000/ws": false, "ws://localhost:9000/ws": false, "ws://[::1]:9000/ws": false, "wss://waggle.example/ws": false,
+		"ws://waggle.example/ws": true, "ws://10.0.0.7:9000/ws": true, "http://192.168.1.4": true, "ws://localhost.example/ws": true, "%": false,
+	} {
+		require.Equal(t, want, Readable(address), address)
+	}
+}

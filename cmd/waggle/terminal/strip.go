@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -14,7 +15,7 @@ import (
 const maxSequence = 2048
 
 // Stripper removes escape sequences and every other control character but
-// newline and tab, and the marks that reverse the order of text on the screen.
+// newline and tab, and invisible characters of format.
 // Bytes that are not UTF-8 become U+FFFD. A sequence may be spread over several
 // calls of Strip. The zero value is ready; it is not safe for concurrent use.
 type Stripper struct {
@@ -122,9 +123,10 @@ func (s *Stripper) print(r rune) bool {
 
 func (s *Stripper) begin(st state) { s.state, s.swallow = st, 0 }
 
-// printable refuses control characters and the bidirectional controls, which can make text look like other text.
+// printable refuses control characters and characters of format (category Cf), which are invisible, or reorder text so that it
+// looks like other text.
 func printable(r rune) bool {
-	return !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) && r != '\u2028' && r != '\u2029'
+	return !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) && r != '\u2028' && r != '\u2029'
 }
 
 // Strip strips a complete text with a new Stripper.
@@ -146,16 +148,18 @@ func Line(in string, limit int) string {
 	return string([]rune(words)[:max(limit-1, 0)]) + "…"
 }
 
-// ASCII returns JSON with every control character beyond ASCII, and every mark that
-// reorders text, as an escape: the same value, harmless on a terminal.
+// ASCII returns JSON with every control character beyond ASCII, and every invisible
+// character of format, as an escape: the same value, harmless on a terminal.
 func ASCII(raw []byte) []byte {
 	out := make([]byte, 0, len(raw)+1)
 	for _, r := range string(raw) {
 		switch {
 		case r == '\n' || r == '\r':
 			out = append(out, ' ')
-		case r > 0x7e && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)):
-			out = fmt.Appendf(out, `\u%04x`, r)
+		case r > 0x7e && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)):
+			for _, unit := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
 		default:
 			out = append(out, string(r)...)
 		}

@@ -29,6 +29,7 @@ func TestStrip(t *testing.T) {
 		"\x1b(Bset":                        "set",
 		"a\rb\bc\x00d\x7fe\af":             "abcdef",
 		"\x1b]0;never ended\nnext line":    "\nnext line",
+		"\ufeffa\u200bb\u00adc\U000e0041":  "abc",
 		"pay \u202e001\u202c to":           "pay 001 to",
 		"bad \xff utf8 \xc3":               "bad \uFFFD utf8 \uFFFD",
 		"\x1b\x1b[1mtwice":                 "twice",
@@ -42,7 +43,7 @@ func safe(t require.TestingT, s string) {
 	require.True(t, utf8.ValidString(s), "%q", s)
 	for _, r := range s {
 		require.False(t, r != '\n' && r != '\t' && unicode.IsControl(r), "%q", s)
-		require.False(t, unicode.Is(unicode.Bidi_Control, r), "%q", s)
+		require.False(t, unicode.Is(unicode.Cf, r), "%q", s)
 	}
 }
 

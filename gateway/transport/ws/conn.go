@@ -75,6 +75,9 @@ func (c conn) Read(p []byte) (n int, err error) {
 	} else {
 		n, err = c.Conn.Read(p)
 	}
+	if n > 0 && !s.frames.take(p[:n]) {
+		return 0, errFragments
+	}
 	if n > 0 {
 		now := s.hub.now()
 		s.heard.Store(now)

@@ -98,6 +98,11 @@ func (s *Socket) conclude(err error) error {
 	case s.ioErr != nil:
 		s.cut(plainly)
 		err = fmt.Errorf("ws: connection lost: %w", s.ioErr)
+	case errors.Is(err, errFragments):
+		broken = true
+		s.broke()
+		s.Finish(int(websocket.StatusMessageTooBig), errFragments.Error())
+		err = fmt.Errorf("ws: %w", err)
 	default:
 		broken = true
 		s.broke()

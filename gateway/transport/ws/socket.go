@@ -66,6 +66,7 @@ type Socket struct {
 	rest   io.Reader // the rest of a message that was refused
 	inside bool      // within a message, so that control frames are between its parts
 	ioErr  error     // the connection failed or ended
+	frames fragments // that the peer sends
 	late   int       // messages and control frames that came after our close frame was due
 
 	mu      sync.Mutex

@@ -9,6 +9,9 @@ import (
 	"github.com/coder/websocket"
 )
 
+// maxFrame bounds a frame of the server: an event is one, and those are far smaller.
+const maxFrame = 8 << 20
+
 var (
 	// ErrClosed is the end of a link that this side has closed.
 	ErrClosed = errors.New("link: closed")
@@ -52,7 +55,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // final reports whether the same request would be refused again.
 func (e *RefusedError) final() bool {
-	return e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests
+	return e.Status >= 300 && e.Status < 500 && e.Status != http.StatusTooManyRequests
 }
 
 // ClosedError is the close frame of a server that does not want the client back.
@@ -116,6 +119,9 @@ func ending(err error, fresh bool) error {
 	}
 	if r, ok := errors.AsType[*RefusedError](err); ok && r.final() {
 		return err
+	}
+	if errors.Is(err, websocket.ErrMessageTooBig) { // the server would send the same frame again
+		return &ClosedError{Code: int(websocket.StatusMessageTooBig), Reason: fmt.Sprintf("a frame of the server is larger than %d MiB", maxFrame>>20)}
 	}
 	c, ok := errors.AsType[websocket.CloseError](err)
 	if !ok {

@@ -336,3 +336,38 @@ func TestARealHandshake(t *testing.T) {
 		require.EqualError(t, err, "link: the server refused the connection (HTTP 503 Service Unavailable)")
 	}
 }
+
+// Credentials are for the server that the options name: no redirect takes them elsewhere.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	asked := make(chan string, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("Authorization") }))
+	t.Cleanup(other.Close)
+	srv := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(srv.Close)
+	token := func(context.Context) (string, error) { return "k3y", nil }
+	err := connect(link.Options{URL: "ws" + srv.URL[4:], Token: token}, false, nil).Run(t.Context())
+	var refused *link.RefusedError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, http.StatusTemporaryRedirect, refused.Status)
+	require.Empty(t, asked)
+}
+
+// A frame beyond the client's limit would come again on every connection.
+func TestAFrameThatIsTooLargeEndsTheLink(t *testing.T) {
+	dials := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		dials++
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		_ = c.Write(r.Context(), websocket.MessageText, make([]byte, 9<<20))
+		_ = c.CloseNow()
+	}))
+	t.Cleanup(srv.Close)
+	err := connect(link.Options{URL: "ws" + srv.URL[4:]}, false, nil).Run(t.Context())
+	var closed *link.ClosedError
+	require.ErrorAs(t, err, &closed)
+	require.Equal(t, 1009, closed.Code)
+	require.Equal(t, 1, dials)
+}

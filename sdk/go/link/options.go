@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// maxFrame bounds a frame of the server: an event is one, and those are far smaller.
-	maxFrame = 8 << 20
 	// dialTimeout covers a slow TLS handshake over a bad line, and a gateway that waits
 	// for the services behind it.
 	dialTimeout = 20 * time.Second
@@ -158,14 +156,25 @@ func (o Options) dial(ctx context.Context, address string, query url.Values) (So
 	return nil, &DialError{Address: place(u), Err: bare(err)}
 }
 
+// stays follows no redirect: the credentials are for the server that the options name.
+var stays = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// Client returns the client for requests with credentials: that of the options, or one that follows no redirects.
+func (o Options) Client() *http.Client {
+	if o.HTTPClient != nil {
+		return o.HTTPClient
+	}
+	return stays
+}
+
 // websocket is the usual Dial.
 func (o Options) websocket(ctx context.Context, address string, header http.Header) (Socket, error) {
-	conn, resp, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPHeader: header, HTTPClient: o.HTTPClient}) //nolint:bodyclose // Dial closes it
+	conn, resp, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPHeader: header, HTTPClient: o.Client()}) //nolint:bodyclose // Dial closes it
 	switch {
 	case err == nil:
 		conn.SetReadLimit(maxFrame)
 		return conn, nil
-	case resp != nil && resp.StatusCode >= 400:
+	case resp != nil && resp.StatusCode >= 300:
 		return nil, &RefusedError{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Err: bare(err)}
 	}
 	return nil, err

@@ -108,11 +108,7 @@ func (c *Client) Call(ctx context.Context, method string, body []byte, parts ...
 	if err := c.authorize(ctx, req.Header); err != nil {
 		return nil, err
 	}
-	client := c.opt.HTTPClient
-	if client == nil {
-		client = http.DefaultClient
-	}
-	resp, err := client.Do(req)
+	resp, err := link.Options{HTTPClient: c.opt.HTTPClient}.Client().Do(req)
 	if err != nil {
 		return nil, &link.DialError{Address: c.http.Redacted(), Err: bare(err)}
 	}

@@ -11,10 +11,7 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,82 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-const (
-	version = "1.0.0"
-	// tenantsSuffix is appended to the folder's name for the folders of the other tenants. They are beside it, not in it: no
-	// tenant may see the files of another.
-	tenantsSuffix = ".tenants"
-)
-
-// welcome is written into a new folder, so that a user's first question has an answer.
-const welcome = `# Notes
-
-Welcome to your workspace. Agents can list, read, write and search the files in
-this folder, and nothing outside of it.
-
-- Put files here that your agents should know.
-- Ask: "Which files are in the workspace, and what does notes.md say?"
-`
-
-// Open returns the folders rooted at dir: the default tenant owns dir itself, any other one dir.tenants/<tenant>. It creates
-// a missing folder, with a notes.md in it.
-func Open(dir string) (*Folders, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("workspace folder: %w", err)
-	}
-	f := &Folders{dir: abs}
-	root, err := f.Root(id.DefaultTenant)
-	if err != nil {
-		return nil, err
-	}
-	return f, root.Close()
-}
-
-// Root opens the tenant's folder. The caller closes it.
-func (f *Folders) Root(tenant id.Tenant) (*os.Root, error) {
-	dir := f.dir
-	if tenant != id.DefaultTenant {
-		dir = filepath.Join(f.dir+tenantsSuffix, tenant.String())
-	}
-	root, err := os.OpenRoot(dir)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return root, wrapOpen(err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := prepare(dir); err != nil {
-		return nil, wrapOpen(err)
-	}
-	root, err = os.OpenRoot(dir)
-	return root, wrapOpen(err)
-}
-
-func wrapOpen(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("open the workspace folder: %w", err)
-}
-
-// prepare creates the folder with a welcome in it. It does not change an existing folder.
-func prepare(dir string) error {
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "notes.md"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640) //nolint:gosec // The folder is the operator's choice.
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(welcome)
-	return errors.Join(err, f.Close())
-}
+const version = "1.0.0"
 
 // New returns the MCP server of the folders. The caller connects it to a transport; it serves any number of sessions.
 func New(folders *Folders) *mcp.Server {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -260,4 +261,45 @@ func TestWrongArgumentsAreRefused(t *testing.T) {
 		c.refused(t, tool, in)
 	}
 	require.Equal(t, "[The folder is empty.]", c.ok(t, "list_files", nil))
+}
+
+// Some disks do not distinguish case, so that the names of folders differ in more.
+func TestTenantsThatDifferInCaseHaveDistinctFolders(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "workspace")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir+".tenants", "ACME"), 0o750))
+	put(t, filepath.Join(dir+".tenants", "ACME", "plan.md"), "written by an earlier version")
+	c := open(t, dir)
+	for _, tenant := range []string{"acme", "Acme"} {
+		text, bad := c.callAs(t, tenant, "write_file", args{"path": "plan.md", "content": "of " + tenant})
+		require.False(t, bad, text)
+	}
+	for tenant, want := range map[string]string{"acme": "of acme", "Acme": "of Acme", "ACME": "written by an earlier version"} {
+		text, bad := c.callAs(t, tenant, "read_file", args{"path": "plan.md"})
+		require.False(t, bad, text)
+		require.Equal(t, want, text)
+	}
+	entries, err := os.ReadDir(dir + ".tenants")
+	require.NoError(t, err)
+	folded := map[string]bool{}
+	for _, e := range entries {
+		folded[strings.ToLower(e.Name())] = true
+	}
+	require.Len(t, folded, 3)
+}
+
+// A process that was killed during a write has left a temporary file.
+func TestAbandonedTemporaryFilesAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "drafts"), 0o750))
+	old, fresh, own := filepath.Join(dir, "drafts", ".waggle-0123456789abcdef.tmp"), filepath.Join(dir, ".waggle-fedcba9876543210.tmp"), filepath.Join(dir, "a.tmp")
+	for _, path := range []string{old, fresh, own} {
+		put(t, path, "x")
+	}
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(old, long, long))
+	require.NoError(t, os.Chtimes(own, long, long))
+	open(t, dir)
+	require.NoFileExists(t, old)
+	require.FileExists(t, fresh, "another process may be writing it")
+	require.FileExists(t, own)
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"unicode/utf8"
 )
@@ -110,10 +109,4 @@ func clip(s string) string {
 		return strings.ToValidUTF8(s[:limit], "") + "..."
 	}
 	return s
-}
-
-// Folders finds the folder of a tenant. It is safe for concurrent use.
-type Folders struct {
-	dir string
-	mu  sync.Mutex // one goroutine at a time creates folders
 }

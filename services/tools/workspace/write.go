@@ -3,15 +3,12 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -20,8 +17,6 @@ const (
 	maxContent = 1 << 20
 	// maxFile bounds the size of a file after appends.
 	maxFile = 16 << 20
-	// Lists and searches hide temporary files.
-	tempPrefix, tempSuffix = ".waggle-", ".tmp"
 )
 
 type writeArgs struct {
@@ -127,16 +122,6 @@ func replace(root *os.Root, path string, content []byte, mode fs.FileMode) (err 
 		return err
 	}
 	return root.Rename(temp, path)
-}
-
-func tempName() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // Never fails.
-	return tempPrefix + hex.EncodeToString(b[:]) + tempSuffix
-}
-
-func isTemp(name string) bool {
-	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
 }
 
 // createdMark begins write_file's answer for a new file.
