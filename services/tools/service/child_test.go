@@ -37,7 +37,10 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	bustest.Waiting()
-	goleak.VerifyTestMain(m, bustest.Leftovers()...)
+	goleak.VerifyTestMain(m, append(bustest.Leftovers(), goleak.Cleanup(func(code int) {
+		built.remove()
+		os.Exit(code)
+	}))...)
 }
 
 // child is the main program of a tool server that misbehaves by its mode and tools.

@@ -30,6 +30,9 @@ import (
 // patience is the deadline of required events on the slowest machine.
 const patience = 60 * time.Second
 
+// tick is the interval of looks at an awaited state.
+const tick = 20 * time.Millisecond
+
 // callLimit exceeds the time in which the slowest machine detects a flooding server.
 const callLimit = 5 * patience
 
@@ -45,13 +48,33 @@ func program(name, mode string, env ...string) mcpservers.Config {
 	return c
 }
 
-// publicDir returns a folder that every user can reach: the programs of a root process run as another one.
+// buildDir is a folder for the programs that all tests use.
+type buildDir struct{ path string }
+
+var built buildDir
+
+func (d *buildDir) make() (string, error) {
+	var err error
+	if d.path, err = os.MkdirTemp("", "w"); err != nil {
+		return "", err
+	}
+	return d.path, os.Chmod(d.path, 0o755)
+}
+
+func (d *buildDir) remove() {
+	if d.path != "" {
+		_ = os.RemoveAll(d.path)
+	}
+}
+
+// publicDir returns a folder that every user can reach: the programs of a root process run as another one. Its path is short
+// enough for sockets.
 func publicDir(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} {
-		require.NoError(t, os.Chmod(d, 0o755))
-	}
+	dir, err := os.MkdirTemp("", "w")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -113,7 +136,7 @@ func (r *rig) await(t testing.TB, tool string) tools.Tool {
 			}
 		}
 		return false
-	}, patience, 20*time.Millisecond, "no tool %s", tool)
+	}, patience, tick, "no tool %s", tool)
 	return found
 }
 
