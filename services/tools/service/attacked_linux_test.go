@@ -152,7 +152,7 @@ func (a *attacked) run(t *testing.T, settings sandbox.Settings) []string {
 	for _, tool := range list {
 		name := strings.TrimPrefix(tool.Name, "h_")
 		if name == "leave_process" {
-			continue // What counts is the end of the process: TestNoDescendantIsLeftOfASandbox.
+			continue // TestNoDescendantIsLeftOfASandbox looks for the end of the process.
 		}
 		for _, file := range a.files {
 			tg := a.base
