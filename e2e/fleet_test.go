@@ -26,6 +26,7 @@ import (
 // fleet is an installation of separate processes over one NATS server, which the
 // test runs itself, with a scripted model and one tool that must not run twice.
 type fleet struct {
+	telemetry map[string]string // where gateways serve metrics, by the address of clients
 	t         *testing.T
 	bus       *server.Server
 	store     string // of the bus
@@ -128,7 +129,11 @@ func (f *fleet) serve(roles string, args ...string) *process.Process {
 func (f *fleet) gateway() (*process.Process, string) {
 	f.t.Helper()
 	addr := process.FreeAddr(f.t)
-	p := f.serve("gateway", "--addr", addr)
+	if f.telemetry == nil {
+		f.telemetry = map[string]string{}
+	}
+	f.telemetry[addr] = process.FreeAddr(f.t)
+	p := f.serve("gateway", "--addr", addr, "--telemetry-addr", f.telemetry[addr])
 	p.Ready(addr)
 	return p, addr
 }

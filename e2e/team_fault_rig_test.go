@@ -131,7 +131,7 @@ func (f *splitFleet) kill(instance id.Name) {
 func (f *splitFleet) killGateway(i int) {
 	f.t.Helper()
 	f.gates[i].Kill()
-	f.gates[i] = f.serve("gateway", "--addr", f.addrs[i])
+	f.gates[i] = f.serve("gateway", "--addr", f.addrs[i], "--telemetry-addr", f.telemetry[f.addrs[i]])
 	f.gates[i].Ready(f.addrs[i])
 }
 

@@ -203,7 +203,7 @@ func TestASlowViewerOfATeam(t *testing.T) {
 			f.message(view.TeamID, fmt.Sprint("a", i), "speak at length")
 		}
 		events = f.idle(log, brisk, began, runs)
-		metrics := process.Get(t, "http://"+f.addrs[0]+"/metrics").Body
+		metrics := process.Get(t, "http://"+f.telemetry[f.addrs[0]]+"/metrics").Body
 		require.Contains(t, metrics, "\nwaggle_log_viewer_lags_total ")
 		full = !strings.Contains(metrics, "\nwaggle_log_viewer_lags_total 0\n")
 	}

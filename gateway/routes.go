@@ -3,8 +3,6 @@ package gateway
 import (
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/single"
@@ -60,7 +58,7 @@ func Swarm(codec dialect.Participants) Route {
 	}
 }
 
-// routes returns the handler of all requests. It serves probes and metrics under any host name,
+// routes returns the handler of all requests. It serves probes under any host name,
 // because their clients know the machine by its address.
 func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
@@ -77,7 +75,6 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.dep.Registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", s.named(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))
 	return mux
 }

@@ -305,7 +305,7 @@ func (s *Server) flushAll() {
 // are required.
 type Deps struct {
 	Logger    zerolog.Logger
-	Registry  *prometheus.Registry // served under /metrics; nil = one of its own
+	Registry  *prometheus.Registry // of its metrics, which the gateway does not serve; nil = one of its own
 	Conn      *bus.Conn
 	Log       *eventlog.Store
 	Commands  *command.Sender

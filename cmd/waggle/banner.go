@@ -23,7 +23,10 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 		if use.Has(config.RoleGateway) {
 			line("chat", "ws://%s/ws", r.Addr)
 		}
-		line("health", "http://%s/readyz, metrics at /metrics", r.Addr)
+		line("health", "http://%s/readyz", r.Addr)
+	}
+	if r.Telemetry != nil {
+		line("metrics", "http://%s/metrics, profiles at /debug/pprof/", r.Telemetry)
 	}
 	if r.StartToken != "" {
 		line("pages", "those of other addresses need the start token %s", r.StartToken)

@@ -28,12 +28,15 @@ const patience = 90 * time.Second
 // installation is a running "waggle up" in a folder of its own.
 type installation struct {
 	dir, ws, addr, nats string
+	telemetry           string
 	cmd                 *exec.Cmd
 	ended               chan error
 	errors              *strings.Builder
 }
 
 var (
+	metricsLine = regexp.MustCompile(`metrics +http://(\S+)/metrics`)
+
 	chatLine = regexp.MustCompile(`chat +(ws://(\S+)/ws)`)
 	natsLine = regexp.MustCompile(`NATS +(nats://[0-9.:]+)`)
 )
@@ -54,6 +57,7 @@ func start(t *testing.T, args ...string) *installation {
 	case text := <-banner:
 		require.Regexp(t, chatLine, text, i.errors)
 		i.ws, i.addr = chatLine.FindStringSubmatch(text)[1], chatLine.FindStringSubmatch(text)[2]
+		i.telemetry = metricsLine.FindStringSubmatch(text)[1]
 		i.nats = natsLine.FindStringSubmatch(text)[1]
 	case <-time.After(patience):
 		require.Fail(t, "no banner")

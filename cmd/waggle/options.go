@@ -29,6 +29,7 @@ type natsFlags struct {
 type serverFlags struct {
 	fileFlag
 	Addr        *string `opt:"addr" help:"Where to listen (WAGGLE_ADDR; 127.0.0.1:9000 for a gateway)." placeholder:"HOST:PORT"`
+	Telemetry   *string `name:"telemetry-addr" opt:"telemetry.addr" help:"Where to serve metrics and profiles (WAGGLE_TELEMETRY_ADDR; 127.0.0.1:9464 with \"waggle up\")." placeholder:"HOST:PORT"`
 	Legacy      *bool   `opt:"legacy" help:"Also listen where the original servers of the protocols do (WAGGLE_LEGACY)."`
 	Workspace   *string `opt:"workspace" help:"Folder of the file tools (WAGGLE_WORKSPACE; ./workspace)." placeholder:"DIR"`
 	Model       *string `opt:"model" help:"demo, openai:NAME or anthropic:NAME (WAGGLE_MODEL; demo)." placeholder:"MODEL"`

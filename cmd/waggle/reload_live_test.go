@@ -75,7 +75,7 @@ func lives(t *testing.T, c *websocket.Conn) {
 // metric returns the line of /metrics that begins with the name.
 func (i *installation) metric(t *testing.T, name string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+i.addr+"/metrics", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+i.telemetry+"/metrics", nil)
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)

@@ -128,7 +128,7 @@ var connections = regexp.MustCompile(`(?m)^waggle_gateway_connections\{[^}]*\} (
 func (f *fleet) connections(id string) int {
 	f.t.Helper()
 	addrs := strings.Fields(f.inspect(id, "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"))
-	found := connections.FindAllStringSubmatch(process.Get(f.t, "http://"+addrs[0]+":9000/metrics").Body, -1)
+	found := connections.FindAllStringSubmatch(process.Get(f.t, "http://"+addrs[0]+":9464/metrics").Body, -1)
 	require.NotEmpty(f.t, found)
 	sum := 0
 	for _, dialect := range found {

@@ -17,7 +17,7 @@ import (
 
 // Config holds all settings. The zero value is not usable: start with Default or Load.
 type Config struct {
-	Addr      string        `yaml:"addr" doc:"Where the gateway listens (WebSocket, HTTP, health, metrics). Without the gateway role nothing listens unless this is set; then it serves health and metrics."`
+	Addr      string        `yaml:"addr" doc:"Where the gateway listens (WebSocket, HTTP, health). Without the gateway role nothing listens unless this is set; then it serves health."`
 	Legacy    bool          `yaml:"legacy" doc:"Also listen where the original servers of the protocols do, on the host of addr: fills in every address of gateway.legacy that is empty. \"off\" there leaves one out."`
 	Data      string        `yaml:"data" doc:"Folder of the embedded NATS server's files (\"waggle up\")."`
 	Workspace string        `yaml:"workspace" doc:"Folder that the built-in file tools may read and write. Made, with a first file in it, if it does not exist."`
@@ -25,6 +25,7 @@ type Config struct {
 	Profile   string        `yaml:"profile" doc:"Durability of the embedded NATS server: \"standard\" writes through to the disk every 10 seconds, which a power failure may cost, \"strict\" before every acknowledgement. A process that is killed costs nothing."`
 	Shutdown  time.Duration `yaml:"shutdown" doc:"How long work that is on may take to finish after SIGTERM. A second signal stops at once."`
 	Log       Log           `yaml:"log"`
+	Telemetry Telemetry     `yaml:"telemetry"`
 	NATS      NATS          `yaml:"nats"`
 	Providers Providers     `yaml:"providers"`
 	Auth      Auth          `yaml:"auth"`
@@ -46,6 +47,11 @@ type Config struct {
 type Log struct {
 	Level  string `yaml:"level" doc:"trace, debug, info, warn, error or disabled."`
 	Format string `yaml:"format" doc:"\"json\", \"console\", or \"auto\": console on a terminal, else json."`
+}
+
+// Telemetry sets where operators look into the process.
+type Telemetry struct {
+	Addr string `yaml:"addr" doc:"Where metrics (/metrics) and profiles (/debug/pprof/) are served, without authentication: an address that only operators can reach. Empty = nowhere; with \"waggle up\" 127.0.0.1:9464, or any free port of 127.0.0.1 where addr is not the default. \"off\" = nowhere."`
 }
 
 // NATS sets the address of the bus, or the embedded server.
@@ -283,6 +289,8 @@ type ToolLimits struct {
 const (
 	DefaultAddr     = "127.0.0.1:9000" // the default port of ORBIT clients
 	DefaultNATSAddr = "127.0.0.1:4222" // the default of the nats command
+
+	DefaultTelemetryAddr = "127.0.0.1:9464" // the port that exporters for Prometheus use
 )
 
 // Values of gateway.asp_messages.

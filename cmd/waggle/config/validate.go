@@ -116,6 +116,7 @@ func (p *problems) general(c *Config, use For) {
 	if c.Addr != "" {
 		p.hostPort("addr", c.Addr)
 	}
+	p.telemetry(c, use)
 	if use.Embedded && c.Data == "" {
 		p.add("data", "name a folder for the embedded NATS server")
 	}
@@ -130,6 +131,21 @@ func (p *problems) general(c *Config, use For) {
 	}
 	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
 		p.add("log.format", "%q is not a format; choose from auto, json, console", c.Log.Format)
+	}
+}
+
+func (p *problems) telemetry(c *Config, use For) {
+	switch t := &c.Telemetry; {
+	case t.Addr == LegacyOff:
+		t.Addr = ""
+	case t.Addr != "" && t.Addr == c.Addr && !strings.HasSuffix(t.Addr, ":0"):
+		p.add("telemetry.addr", "%s is the address of clients (addr); metrics need one of their own", t.Addr)
+	case t.Addr != "":
+		p.hostPort("telemetry.addr", t.Addr)
+	case use.Embedded && c.Addr == DefaultAddr:
+		t.Addr = DefaultTelemetryAddr
+	case use.Embedded:
+		t.Addr = "127.0.0.1:0"
 	}
 }
 

@@ -17,7 +17,7 @@ const Head = `<!-- Generated from a running process by "go test ./waggle/metricd
 
 # Metrics
 
-This page lists the metrics of ` + "`GET /metrics`" + ` with all roles in one process; a role alone shows those of its parts.
+This page lists the metrics of ` + "`GET /metrics`" + ` at telemetry.addr with all roles in one process; a role alone shows those of its parts.
 A histogram NAME has the series NAME_bucket (with the label le), NAME_sum and
 NAME_count. Labels have small, fixed sets of values: no tenant, no session and no text of a
 client is a label. The metrics of the survey (waggle_queue_*, waggle_service_*,

@@ -48,9 +48,11 @@ type Options struct {
 
 // Running holds the addresses of a process.
 type Running struct {
-	Addr    net.Addr // gateway, or health and metrics; nil = the process does not listen
-	NATSURL string   // the embedded NATS server; empty without one
-	Model   string   // the worker's model; empty without the role
+	Addr net.Addr // gateway, or health; nil = the process does not listen
+	// Telemetry serves metrics and profiles; nil = they are not served.
+	Telemetry net.Addr
+	NATSURL   string // the embedded NATS server; empty without one
+	Model     string // the worker's model; empty without the role
 	// StartToken admits web pages to a gateway without authentication; empty with authentication.
 	StartToken string
 }
@@ -70,13 +72,14 @@ type process struct {
 	bus       busMetrics
 	running   Running
 	addr      func() net.Addr // the listening component's address
+	internal  func() net.Addr // of metrics and profiles
 	closers   []func()
 }
 
 // Run runs the process until ctx ends and then drains it, or until a component fails. A second signal during the drain stops
 // it at once.
 func Run(ctx context.Context, o Options) (err error) {
-	p := &process{Options: o, registry: o.Registry, addr: func() net.Addr { return nil }}
+	p := &process{Options: o, registry: o.Registry, addr: nowhere, internal: nowhere}
 	if p.registry == nil {
 		p.registry = telemetry.NewRegistry()
 	}
@@ -98,15 +101,18 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	g := lifecycle.NewGroup(o.Logger, o.Config.Shutdown)
 	g.Add(parts...)
-	return hint(g.Run(ctx), o.Config.Addr)
+	return hint(g.Run(ctx), o.Config)
 }
 
 // hint adds the remedy to errors that are common at a first start.
-func hint(err error, addr string) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w: %s is taken; choose another address with --addr or WAGGLE_ADDR", err, addr)
+func hint(err error, c config.Config) error {
+	switch {
+	case !errors.Is(err, syscall.EADDRINUSE):
+		return err
+	case errors.Is(err, errTelemetry):
+		return fmt.Errorf("%w: %s is taken; choose another address with --telemetry-addr or WAGGLE_TELEMETRY_ADDR", err, c.Telemetry.Addr)
 	}
-	return err
+	return fmt.Errorf("%w: %s is taken; choose another address with --addr or WAGGLE_ADDR", err, c.Addr)
 }
 
 // Connect connects to the NATS server that the configuration names, as an operator.
@@ -317,6 +323,9 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 		out = append(out, c)
 		return nil
 	}
+	if t := p.telemetry(); t != nil {
+		out = append(out, t)
+	}
 	builders := p.builders()
 	for _, role := range p.Use.Roles {
 		for _, build := range builders[role] {
@@ -343,7 +352,7 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 	}
 	out = append(out, r)
 	if !p.Use.Has(config.RoleGateway) && p.Config.Addr != "" {
-		h := newHealth(p.Config.Addr, p.ready, p.registry)
+		h := newHealth(p.Config.Addr, p.ready)
 		p.addr = h.Addr
 		out = append(out, h)
 	}
@@ -359,7 +368,7 @@ func (p *process) ready() error {
 }
 
 func (p *process) announce() {
-	p.running.Addr = p.addr()
+	p.running.Addr, p.running.Telemetry = p.addr(), p.internal()
 	if p.Ready != nil {
 		p.Ready(p.running)
 	}

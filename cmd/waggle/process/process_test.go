@@ -23,8 +23,11 @@ import (
 func TestComponents(t *testing.T) {
 	t.Run("health", func(t *testing.T) {
 		lifecycletest.Exercise(t, func() lifecycle.Component {
-			return newHealth("127.0.0.1:0", func() error { return nil }, prometheus.NewRegistry())
+			return newHealth("127.0.0.1:0", func() error { return nil })
 		})
+	})
+	t.Run("telemetry", func(t *testing.T) {
+		lifecycletest.Exercise(t, func() lifecycle.Component { return newTelemetry("127.0.0.1:0", prometheus.NewRegistry()) })
 	})
 	t.Run("reloader", func(t *testing.T) {
 		lifecycletest.Exercise(t, func() lifecycle.Component {
@@ -40,7 +43,7 @@ func TestComponents(t *testing.T) {
 
 func TestHealthSaysWhetherTheProcessCanWork(t *testing.T) {
 	var bus error
-	h := newHealth("127.0.0.1:0", func() error { return bus }, prometheus.NewRegistry())
+	h := newHealth("127.0.0.1:0", func() error { return bus })
 	require.NoError(t, h.Start(t.Context()))
 	defer h.Stop()
 	get := func(path string) (int, string) {
@@ -58,7 +61,7 @@ func TestHealthSaysWhetherTheProcessCanWork(t *testing.T) {
 	code, _ = get("/readyz")
 	require.Equal(t, 200, code)
 	code, _ = get("/metrics")
-	require.Equal(t, 200, code)
+	require.Equal(t, 404, code)
 	bus = errors.New("not connected to NATS")
 	code, text := get("/readyz")
 	require.Equal(t, 503, code)
@@ -80,8 +83,10 @@ func TestATakenAddressIsNamedWithTheWayOut(t *testing.T) {
 	_, _, err = free(taken)
 	require.ErrorContains(t, err, taken+" is taken")
 	require.ErrorContains(t, err, "--nats-addr")
-	h := newHealth(taken, func() error { return nil }, prometheus.NewRegistry())
-	require.ErrorContains(t, hint(h.Start(t.Context()), taken), "--addr")
+	h := newHealth(taken, func() error { return nil })
+	require.ErrorContains(t, hint(h.Start(t.Context()), config.Config{Addr: taken}), "--addr")
+	other := newTelemetry(taken, prometheus.NewRegistry())
+	require.ErrorContains(t, hint(other.Start(t.Context()), config.Config{Addr: "x", Telemetry: config.Telemetry{Addr: taken}}), taken+" is taken; choose another address with --telemetry-addr")
 	_, port, err := free("127.0.0.1:0")
 	require.NoError(t, err)
 	require.Equal(t, -1, port)

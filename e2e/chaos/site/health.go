@@ -67,7 +67,7 @@ const lastWords = 600
 
 // Metric returns the sum of a metric's values.
 func (m *Member) Metric(ctx context.Context, name string) (sum float64, err error) {
-	text, err := Request(ctx, http.MethodGet, "http://"+m.Addr+"/metrics", KeyOf(Tenants[0]), "")
+	text, err := Request(ctx, http.MethodGet, "http://"+m.Telemetry+"/metrics", KeyOf(Tenants[0]), "")
 	if err != nil {
 		return 0, err
 	}

@@ -14,16 +14,18 @@ import (
 
 // Member is one process of the installation, over its restarts.
 type Member struct {
-	s     *Site
-	Name  string
-	Role  string
-	Addr  string // where it listens; empty = nowhere
-	Place *Place
-	Store string // disk of a NATS server
-	clock string // file of its clock's shift; empty = its clock cannot be set
-	opt   process.Options
-	p     *process.Process
-	past  []*process.Process
+	s    *Site
+	Name string
+	Role string
+	Addr string // where it listens; empty = nowhere
+	// Telemetry is where it serves metrics.
+	Telemetry string
+	Place     *Place
+	Store     string // disk of a NATS server
+	clock     string // file of its clock's shift; empty = its clock cannot be set
+	opt       process.Options
+	p         *process.Process
+	past      []*process.Process
 }
 
 // roleNATS is the role of the members that are NATS servers.

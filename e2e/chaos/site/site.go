@@ -168,8 +168,8 @@ func (s *Site) serve(role string, i int) *Member {
 	name := fmt.Sprintf("%s-%d", role, i+1)
 	m := &Member{s: s, Name: name, Role: role, Place: s.Net.Place(name)}
 	urls := s.Urls()
-	m.Addr = m.Place.Addr()
-	args := []string{"serve", "--role", role, "--config", filepath.Join(s.Dir, "waggle.yaml"), "--addr", m.Addr}
+	m.Addr, m.Telemetry = m.Place.Addr(), m.Place.Addr()
+	args := []string{"serve", "--role", role, "--config", filepath.Join(s.Dir, "waggle.yaml"), "--addr", m.Addr, "--telemetry-addr", m.Telemetry}
 	if role == config.RoleGateway && i == 1 {
 		urls = s.uplinks()
 	}

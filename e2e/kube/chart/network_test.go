@@ -71,10 +71,17 @@ func checkIngress(t testing.TB, p networking.NetworkPolicy, role string) {
 		require.Empty(t, p.Spec.Ingress)
 		return
 	}
-	require.Len(t, p.Spec.Ingress, 1, role)
-	require.Len(t, p.Spec.Ingress[0].Ports, 1, role)
-	require.Equal(t, "http", p.Spec.Ingress[0].Ports[0].Port.String(), role)
-	require.Equal(t, role == "gateway", len(p.Spec.Ingress[0].From) == 0, role)
+	last := p.Spec.Ingress[len(p.Spec.Ingress)-1]
+	require.Len(t, last.Ports, 1, role)
+	require.Equal(t, "metrics", last.Ports[0].Port.String(), role)
+	require.NotEmpty(t, last.From, "metrics are for monitoring only")
+	if role != "gateway" {
+		require.Len(t, p.Spec.Ingress, 1, role)
+		return
+	}
+	require.Len(t, p.Spec.Ingress, 2)
+	require.Equal(t, "http", p.Spec.Ingress[0].Ports[0].Port.String())
+	require.Empty(t, p.Spec.Ingress[0].From, "clients come from anywhere")
 }
 
 // The pod of "helm test" reaches gateways, and no pod reaches it: a namespace may deny

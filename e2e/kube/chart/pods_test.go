@@ -56,7 +56,7 @@ func TestProbes(t *testing.T) {
 	eachSet(t, func(t *testing.T, docs []chart.Document) {
 		for _, w := range services(t, docs) {
 			c := w.container()
-			require.Equal(t, []corev1.ContainerPort{{Name: "http", ContainerPort: 9000}}, c.Ports, w.name)
+			require.Equal(t, []corev1.ContainerPort{{Name: "http", ContainerPort: 9000}, {Name: "metrics", ContainerPort: 9464}}, c.Ports, w.name)
 			require.Equal(t, "0.0.0.0:9000", w.env("WAGGLE_ADDR"), w.name)
 			for path, p := range map[string]*corev1.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
 				require.Equal(t, path, p.HTTPGet.Path, w.name)

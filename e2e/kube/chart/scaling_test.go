@@ -136,7 +136,7 @@ func TestSelectorsFindTheirPods(t *testing.T) {
 			require.Equal(t, 1, b.Spec.MaxUnavailable.IntValue())
 		}
 		svcs := all[corev1.Service](t, docs, "Service")
-		require.Len(t, svcs, len(roles))
+		require.Len(t, svcs, len(roles)+1, "metrics of gateways have a Service of their own")
 		for _, s := range svcs {
 			finds(s.Name, labels.SelectorFromSet(s.Spec.Selector), s.Labels["app.kubernetes.io/component"])
 		}

@@ -4,6 +4,7 @@
 {{- $r := index $v.roles .role -}}
 - {name: WAGGLE_CONFIG, value: /etc/waggle}
 - {name: WAGGLE_ADDR, value: "0.0.0.0:9000"}
+- {name: WAGGLE_TELEMETRY_ADDR, value: "0.0.0.0:9464"}
 - {name: WAGGLE_LOG_FORMAT, value: json}
 - {name: WAGGLE_SHUTDOWN, value: {{ $r.drainSeconds }}s}
 - {name: GOMEMLIMIT, value: {{ $r.goMemLimit | quote }}}
