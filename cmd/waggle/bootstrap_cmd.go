@@ -15,7 +15,8 @@ import (
 type bootstrapCmd struct {
 	fileFlag
 	natsFlags
-	Timeout time.Duration `help:"How long to wait for a cluster that is not ready." default:"2m"`
+	Timeout              time.Duration `help:"How long to wait for a cluster that is not ready." default:"2m"`
+	ChangeAuditRetention bool          `help:"Change only the limits of the audit log (audit.max_age, audit.max_bytes), as the user retention. Smaller limits remove records."`
 }
 
 // Run implements the command.
@@ -35,6 +36,13 @@ func (c *bootstrapCmd) Run(std streams) error {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	if c.ChangeAuditRetention {
+		if err := process.ChangeAudit(ctx, l.Config, log); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(std.out, "the audit log has the limits of the configuration")
+		return err
+	}
 	if err := process.Bootstrap(ctx, l.Config, log); err != nil {
 		return err
 	}

@@ -28,15 +28,38 @@ const (
 // make to an existing stream, and names the stream and the field. It is idempotent, safe to run from many processes
 // at once, and waits within ctx for a cluster that is not ready.
 //
-// It moves the messages of streams that an earlier version had into their successors.
+// It leaves an existing audit log as it is: see ChangeAudit. If streams are missing, it also replaces those of an earlier
+// version: see Replace. It makes no request for a change if nothing differs, so any role that may look at all streams can
+// call it then.
 func Bootstrap(ctx context.Context, c *Conn, t Topology) error {
+	if same(ctx, c, t) {
+		return nil
+	}
 	if err := ensure(ctx, c, subject.RetiredTimers, func(ctx context.Context) error { return freeSubjects(ctx, c) }); err != nil {
 		return fmt.Errorf("replace stream %s: %w", subject.RetiredTimers, err)
 	}
 	if err := create(ctx, c, t); err != nil {
 		return err
 	}
-	return moveRetired(ctx, c)
+	return Replace(ctx, c)
+}
+
+// same reports whether all streams are known to be as the topology has them.
+func same(ctx context.Context, c *Conn, t Topology) bool {
+	ctx, cancel := context.WithTimeout(ctx, bootstrapTry)
+	defer cancel()
+	drift, err := verify(ctx, c, t, nil)
+	return err == nil && len(drift) == 0
+}
+
+// ChangeAudit changes the settings of the audit log to those of the topology, and nothing else.
+func ChangeAudit(ctx context.Context, c *Conn, t Topology) error {
+	for _, want := range t.streams() {
+		if want.Name == subject.StreamAudit {
+			return ensure(ctx, c, want.Name, func(ctx context.Context) error { return ensureStream(ctx, c, want, false) })
+		}
+	}
+	return nil
 }
 
 // create creates and repairs all streams.
@@ -44,8 +67,9 @@ func create(ctx context.Context, c *Conn, t Topology) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(bootstrapParallel)
 	for _, want := range t.streams() {
+		keep := want.Name == subject.StreamAudit
 		g.Go(func() error {
-			err := ensure(ctx, c, want.Name, func(ctx context.Context) error { return ensureStream(ctx, c, want) })
+			err := ensure(ctx, c, want.Name, func(ctx context.Context) error { return ensureStream(ctx, c, want, keep) })
 			if err != nil {
 				return fmt.Errorf("set up stream %s: %w", want.Name, err)
 			}
@@ -77,7 +101,8 @@ func ensure(ctx context.Context, c *Conn, what string, f func(context.Context) e
 	}
 }
 
-func ensureStream(ctx context.Context, c *Conn, want jetstream.StreamConfig) error {
+// ensureStream creates or repairs a stream. It leaves an existing stream with other settings as it is if keep is set.
+func ensureStream(ctx context.Context, c *Conn, want jetstream.StreamConfig, keep bool) error {
 	s, err := c.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = c.js.CreateStream(ctx, want)
@@ -86,7 +111,12 @@ func ensureStream(ctx context.Context, c *Conn, want jetstream.StreamConfig) err
 	if err != nil {
 		return err
 	}
-	mend, err := mendable(compare(want, s.CachedInfo().Config))
+	drift := compare(want, s.CachedInfo().Config)
+	if keep && len(drift) > 0 {
+		c.log.Warn().Str("drift", summary(drift)).Msg("keep settings of the audit log; \"waggle bootstrap --change-audit-retention\" changes them")
+		return nil
+	}
+	mend, err := mendable(drift)
 	if err != nil || !mend {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Drift is one setting of a stream or bucket that differs from the code.
@@ -17,6 +19,7 @@ type Drift struct {
 	Want   string
 	Have   string
 	Fixed  bool // Bootstrap can repair it; otherwise the stream must be created again
+	Audit  bool // of the audit log: ChangeAudit repairs it, Bootstrap does not
 }
 
 // String describes the drift in one line.
@@ -44,7 +47,10 @@ func verify(ctx context.Context, c *Conn, t Topology, only []string) ([]Drift, e
 		case err != nil:
 			return fmt.Errorf("look at stream %s: %w", name, err)
 		default:
-			out = append(out, against(s.CachedInfo().Config)...)
+			for _, d := range against(s.CachedInfo().Config) {
+				d.Audit = d.Stream == subject.StreamAudit
+				out = append(out, d)
+			}
 		}
 		return nil
 	}

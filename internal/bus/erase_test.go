@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -137,4 +138,28 @@ func TestASchedulesReachEndsWithItsStream(t *testing.T) {
 	_, err := c.JS().Publish(patience(t), "timer.set.session.default.x.expire", nil,
 		jetstream.WithScheduleAt(time.Now().Add(time.Hour)), jetstream.WithScheduleTarget("timer.fire.session.other.y.expire"))
 	require.NoError(t, err, "within its stream the server lets a schedule fire anywhere")
+}
+
+// A smaller limit removes records, so only a step of its own changes the settings of the audit log.
+func TestBootstrapLeavesTheAuditLog(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	for n := range 5 {
+		_, err := c.JS().Publish(patience(t), "audit.default.command", fmt.Append(nil, n))
+		require.NoError(t, err)
+	}
+	top := bus.DefaultTopology()
+	top.AuditMaxBytes, top.AuditMaxAge = 100, time.Minute*3
+	before := stream(t, c, "AUDIT")
+	require.NoError(t, bus.Bootstrap(patience(t), c, top))
+	require.NoError(t, bus.Await(patience(t), c, top))
+	after := stream(t, c, "AUDIT")
+	require.Equal(t, before.Config.MaxBytes, after.Config.MaxBytes)
+	require.EqualValues(t, 5, after.State.Msgs)
+	different, err := bus.Verify(patience(t), c, top)
+	require.NoError(t, err)
+	require.Len(t, different, 2)
+	require.True(t, different[0].Audit)
+	require.NoError(t, bus.ChangeAudit(patience(t), c, top))
+	require.EqualValues(t, 100, stream(t, c, "AUDIT").Config.MaxBytes)
 }

@@ -35,9 +35,9 @@ func freeSubjects(ctx context.Context, c *Conn) error {
 	return err
 }
 
-// moveRetired moves the messages of retired streams into their successors, and removes the streams. It may run many
-// times, and in several processes: it never replaces a message of a successor.
-func moveRetired(ctx context.Context, c *Conn) error {
+// Replace moves the messages of retired streams into their successors, which must exist, and removes the streams. It may
+// run many times, and in several processes: it never replaces a message of a successor.
+func Replace(ctx context.Context, c *Conn) error {
 	if err := moveTimers(ctx, c); err != nil {
 		return fmt.Errorf("move timers: %w", err)
 	}

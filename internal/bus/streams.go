@@ -43,9 +43,10 @@ func (t Topology) streams() []jetstream.StreamConfig {
 		jetstream.StreamConfig{
 			Name: subject.StreamAudit, Subjects: subject.StreamSubjects(subject.StreamAudit),
 			Description: "audit records",
-			// No user may remove a record, the operator included.
+			// No user may remove a record, the operator included. At its bound the log drops the oldest records: to
+			// refuse new ones would let a flood hide everything that follows it.
 			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-			Replicas: t.Replicas, MaxAge: t.AuditMaxAge, MaxMsgSize: auditMaxMsg, Duplicates: dedupeWindow,
+			Replicas: t.Replicas, MaxAge: t.AuditMaxAge, MaxBytes: t.AuditMaxBytes, MaxMsgSize: auditMaxMsg, Duplicates: dedupeWindow,
 			AllowDirect: true, DenyDelete: true, DenyPurge: true,
 		})
 }

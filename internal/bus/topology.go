@@ -13,6 +13,7 @@ type Topology struct {
 	TimerMaxBytes   int64         // of each service; drops the oldest schedules first, due or not
 	LeaseTTL        time.Duration // of directory entries without a heartbeat
 	AuditMaxAge     time.Duration // retention of audit records
+	AuditMaxBytes   int64         // drops the oldest audit records first
 }
 
 const (
@@ -52,6 +53,9 @@ const (
 // all records.
 const DefaultAuditMaxAge = 400 * 24 * time.Hour
 
+// DefaultAuditMaxBytes holds some 800,000 records of 600 bytes with their chains: 2,000 a day for 400 days.
+const DefaultAuditMaxBytes = 512 << 20
+
 // DefaultTopology returns the topology of a single server.
 func DefaultTopology() Topology {
 	return Topology{
@@ -69,5 +73,6 @@ func DefaultTopology() Topology {
 		TimerMaxBytes: 128 << 20,
 		LeaseTTL:      30 * time.Second, // three heartbeats of 10 s
 		AuditMaxAge:   DefaultAuditMaxAge,
+		AuditMaxBytes: DefaultAuditMaxBytes,
 	}
 }

@@ -218,6 +218,9 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 	if err := bus.Bootstrap(ctx, c, o.Topology); err != nil {
 		return nil, fmt.Errorf("mend the restored streams: %w", err)
 	}
+	if err := bus.Replace(ctx, c); err != nil {
+		return nil, fmt.Errorf("replace the streams of an earlier version: %w", err)
+	}
 	if err := wake(ctx, c, m); err != nil {
 		return nil, fmt.Errorf("everything is restored, but open work waits for its next message: %w", err)
 	}

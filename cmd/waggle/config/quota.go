@@ -62,7 +62,8 @@ type Budget struct {
 // Audit sets the contents and the limits of the audit log.
 type Audit struct {
 	Enabled   bool          `yaml:"enabled" doc:"Write the audit log (stream AUDIT)."`
-	MaxAge    time.Duration `yaml:"max_age" doc:"How long records are kept; 0 = 400 days."`
+	MaxAge    time.Duration `yaml:"max_age" doc:"How long records are kept; 0 = 400 days. Only \"waggle bootstrap --change-audit-retention\" changes an existing log."`
+	MaxBytes  int64         `yaml:"max_bytes" doc:"Size limit of the audit log in bytes, the oldest records go first; 0 = 512 MiB. Changes as max_age does."`
 	Remote    string        `yaml:"remote" doc:"What is written of clients' addresses: \"hash\" (keyed), \"plain\" or \"none\"."`
 	RemoteKey Secret        `yaml:"remote_key" doc:"Key of the hash. Without one each process makes one at its start, and hashes can be compared within that process only."`
 	Waiting   int           `yaml:"waiting" doc:"Records that may wait to be written; at the bound they are dropped and counted. 0 = 10000."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,10 @@ func streams(ctx context.Context, p Patient, conn *bus.Conn) []Finding {
 	}
 	if len(drift) == 0 {
 		return one(OK, what, "as the code wants them", "")
+	}
+	if !slices.ContainsFunc(drift, func(d bus.Drift) bool { return !d.Audit || d.Field == "stream" }) {
+		return one(Warn, what, drift[0].String(), "the audit log keeps its limits until you change them: \"waggle bootstrap --change-audit-retention\" "+
+			"with the key of the user retention")
 	}
 	lines := make([]string, len(drift))
 	for i, d := range drift {

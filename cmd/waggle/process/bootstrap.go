@@ -22,5 +22,22 @@ func Bootstrap(ctx context.Context, c config.Config, log zerolog.Logger) error {
 	if err := bus.Bootstrap(ctx, conn, Topology(c)); err != nil {
 		return fmt.Errorf("prepare the streams: %w", err)
 	}
+	if err := bus.Replace(ctx, conn); err != nil {
+		return fmt.Errorf("replace the streams of an earlier version: %w", err)
+	}
+	return nil
+}
+
+// ChangeAudit changes the limits of the audit log to those of the configuration. It needs the key of the role retention, which
+// operators keep offline.
+func ChangeAudit(ctx context.Context, c config.Config, log zerolog.Logger) error {
+	conn, err := dialAs(ctx, c, "waggle/retention", permission.Retention, log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := bus.ChangeAudit(ctx, conn, Topology(c)); err != nil {
+		return fmt.Errorf("change the limits of the audit log: %w", err)
+	}
 	return nil
 }

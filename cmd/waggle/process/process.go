@@ -197,7 +197,13 @@ func (p *process) connect(ctx context.Context) error {
 
 // prepare creates the streams, or waits until bootstrap has created them.
 func (p *process) prepare(ctx context.Context) error {
-	if p.Use.Embedded || p.Config.NATS.Bootstrap == config.BootstrapAuto {
+	if p.Use.Embedded {
+		if err := bus.Bootstrap(ctx, p.conn, Topology(p.Config)); err != nil {
+			return err
+		}
+		return bus.Replace(ctx, p.conn)
+	}
+	if p.Config.NATS.Bootstrap == config.BootstrapAuto {
 		return bus.Bootstrap(ctx, p.conn, Topology(p.Config))
 	}
 	return bus.Await(ctx, p.conn, Topology(p.Config), p.streams()...)
@@ -273,6 +279,9 @@ func Topology(c config.Config) bus.Topology {
 	t.ObjectMaxBytes = c.NATS.ObjectMaxBytes
 	if c.Audit.MaxAge > 0 {
 		t.AuditMaxAge = c.Audit.MaxAge
+	}
+	if c.Audit.MaxBytes > 0 {
+		t.AuditMaxBytes = c.Audit.MaxBytes
 	}
 	return t
 }

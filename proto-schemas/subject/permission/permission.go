@@ -24,6 +24,7 @@ const (
 	Tools     Role = "tools"
 	Team      Role = "team"
 	Bootstrap Role = "bootstrap" // creates streams and buckets, and restores them; no process keeps it
+	Retention Role = "retention" // changes the limits of the audit log; its key stays offline
 	Operator  Role = "operator"  // doctor, tail and backup: reads everything, changes nothing
 	Monitor   Role = "monitor"   // listens to announcements
 )

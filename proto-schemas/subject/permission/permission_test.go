@@ -70,6 +70,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{permission.Operator, "$JS.API.STREAM.DELETE." + session.Stream(), false},
 		{permission.Bootstrap, "$JS.API.STREAM.CREATE." + session.Stream(), true},
 		{permission.Bootstrap, "$JS.API.STREAM.MSG.GET." + session.Stream(), false},
+		{permission.Bootstrap, "$JS.API.STREAM.UPDATE.AUDIT", false},
+		{permission.Retention, "$JS.API.STREAM.UPDATE.AUDIT", true},
+		{permission.Retention, "$JS.API.STREAM.UPDATE.CMD", false},
 		{permission.Monitor, "live.x", false},
 	} {
 		if got := of(t, c.role).MayPublish(c.subject); got != c.may {

@@ -41,6 +41,7 @@ var table = []role{
 	{Tools, "runs tools; cannot read a log", toolbox},
 	{Team, "runs teams and their members", team},
 	{Bootstrap, "creates streams and buckets, and restores backups, whose open work it resumes; reads no data", bootstrap},
+	{Retention, "changes the limits of the audit log, and nothing else; keep its key offline", retention},
 	{Operator, "reads everything, changes nothing", operator},
 	{Monitor, "reads events, publishes nothing", monitor},
 }
@@ -169,7 +170,10 @@ func team(g *grant) {
 func bootstrap(g *grant) {
 	g.uses(allStreams()...)
 	for _, s := range allStreams() {
-		g.publish(api+"STREAM.CREATE."+s, api+"STREAM.UPDATE."+s, api+"STREAM.RESTORE."+s, "$JS.SNAPSHOT.RESTORE."+s+".>")
+		g.publish(api+"STREAM.CREATE."+s, api+"STREAM.RESTORE."+s, "$JS.SNAPSHOT.RESTORE."+s+".>")
+		if s != subject.StreamAudit {
+			g.publish(api + "STREAM.UPDATE." + s)
+		}
 	}
 	g.publish(api + "INFO")
 	g.replaces()
@@ -179,6 +183,12 @@ func bootstrap(g *grant) {
 	g.sends(cmd.Member, cmd.Resume)
 	g.sends(cmd.Task, cmd.CheckTask)
 	g.sends(cmd.Team, cmd.WakeTeam)
+}
+
+// retention may change the settings of the audit log. No other role may: a smaller limit removes records.
+func retention(g *grant) {
+	g.uses(subject.StreamAudit)
+	g.publish(api + "STREAM.UPDATE." + subject.StreamAudit)
 }
 
 // operator may read every stream, and take backups, which only read.
