@@ -18,6 +18,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
+type auditCmds struct {
+	Show   auditCmd       `cmd:"" default:"withargs" help:"Show records, oldest first (the default)."`
+	Verify auditVerifyCmd `cmd:"" help:"Check that no record is missing, changed or moved."`
+}
+
 type auditCmd struct {
 	fileFlag
 	natsFlags

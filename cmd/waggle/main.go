@@ -32,7 +32,7 @@ type cli struct {
 	Teams       teamsCmd       `cmd:"" help:"Run teams of agents, watch them, and decide on their tools."`
 	Tail        tailCmd        `cmd:"" help:"Show the events of a session, or of everything, as they happen."`
 	Bootstrap   bootstrapCmd   `cmd:"" help:"Make the streams of an installation whose processes only verify them."`
-	Audit       auditCmd       `cmd:"" help:"Show who did what: the audit log."`
+	Audit       auditCmds      `cmd:"" help:"Show who did what: the audit log. \"audit verify\" checks its chains."`
 	Backup      backupCmd      `cmd:"" help:"Copy all streams and buckets into a folder, while everything works."`
 	Restore     restoreCmd     `cmd:"" help:"Put a backup back into an empty NATS."`
 	Token       tokenCmd       `cmd:"" help:"Show the token with which web pages may use a running \"waggle up\" without authentication."`

@@ -11,7 +11,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -42,6 +41,10 @@ const (
 	tryPause    = 500 * time.Millisecond
 	// closePatience bounds the time in which Close sends the remaining records.
 	closePatience = 3 * time.Second
+	// anchorPatience bounds the look at the log before the first record.
+	anchorPatience = 2 * time.Second
+	// maxNumbers bounds the numbers in one record: with 10 digits each they fit into its maximum size.
+	maxNumbers = 1000
 	// inFlight is the number of records sent before the first acknowledgement: enough for 10,000 a second at 10 ms.
 	inFlight = 128
 )
@@ -75,6 +78,11 @@ type Writer struct {
 	sending sync.WaitGroup
 	once    sync.Once
 	missing atomic.Int64 // dropped and not reported yet
+	flood   flood
+	chain   *chain // of the sending goroutine
+
+	mu   sync.Mutex
+	gone []int64 // numbers of the chain that the bus refused, not reported yet
 
 	written prometheus.Counter
 	lost    *prometheus.CounterVec
@@ -86,6 +94,7 @@ const (
 	lostFull    = "full"    // the queue was full
 	lostRefused = "refused" // the bus did not accept it
 	lostClosing = "closing" // the process ended first
+	lostFlood   = "flood"   // its source caused too many refusals in a second
 )
 
 // New returns a writer, which runs until Close.
@@ -111,7 +120,7 @@ func New(conn *bus.Conn, o Options) (*Writer, error) {
 	}
 	w.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "waggle", Subsystem: "audit", Name: "waiting", Help: "Records of the audit log that wait to be written."},
 		func() float64 { return float64(len(w.queue)) })
-	for _, reason := range []string{lostFull, lostRefused, lostClosing} {
+	for _, reason := range []string{lostFull, lostRefused, lostClosing, lostFlood} {
 		w.lost.WithLabelValues(reason)
 	}
 	if err := telemetry.Register(o.Registry, "the audit log", w.written, w.lost, w.waiting); err != nil {
@@ -135,6 +144,10 @@ func (w *Writer) Record(action id.Name, t id.Tenant, r audit.Record) {
 	r.Action, r.Tenant = action.String(), t.String()
 	if r.Outcome == "" {
 		r.Outcome = audit.Done
+	}
+	if !w.flood.admits(r, w.opts.Now()) {
+		w.drop(lostFlood)
+		return
 	}
 	select {
 	case <-w.stop:
@@ -173,6 +186,7 @@ func (w *Writer) Remote(addr string) string {
 // run sends records in order; it waits for their acknowledgements concurrently.
 func (w *Writer) run() {
 	defer close(w.done)
+	w.chain = newChain(w.newest())
 	for {
 		select {
 		case r := <-w.queue:
@@ -190,12 +204,22 @@ func (w *Writer) run() {
 	}
 }
 
+// newest returns the sequence of the newest record in the log, 0 if it is unknown.
+func (w *Writer) newest() uint64 {
+	ctx, cancel := context.WithTimeout(context.Background(), anchorPatience)
+	defer cancel()
+	s, err := w.conn.JS().Stream(ctx, subject.StreamAudit)
+	if err != nil {
+		return 0
+	}
+	return s.CachedInfo().State.LastSeq
+}
+
 func (w *Writer) send(r audit.Record) {
-	if n := w.missing.Swap(0); n > 0 {
-		gap := r
-		gap.ID, gap.Count = r.ID+".lost", n
-		gap = audit.Record{ID: gap.ID, Time: r.Time, Source: r.Source, Action: audit.Lost.String(), Outcome: audit.Done, Count: n}
-		w.publish(audit.Lost, id.Tenant{}, gap, n)
+	if n, numbers := w.missing.Swap(0), w.unsaid(); n > 0 || len(numbers) > 0 {
+		w.publish(audit.Lost, id.Tenant{}, audit.Record{
+			ID: r.ID + ".lost", Time: r.Time, Source: r.Source, Action: audit.Lost.String(), Outcome: audit.Done, Count: n, Numbers: numbers,
+		})
 	}
 	action, err := id.ParseName(r.Action)
 	if err != nil {
@@ -209,7 +233,7 @@ func (w *Writer) send(r audit.Record) {
 			return
 		}
 	}
-	w.publish(action, tenant, r, 0)
+	w.publish(action, tenant, r)
 }
 
 func (w *Writer) refused(err error) {
@@ -217,9 +241,9 @@ func (w *Writer) refused(err error) {
 	w.opts.Logger.Warn().Err(err).Msg("fail to write audit record")
 }
 
-// publish sends one record, with retries. gap is the number of records that it stands for.
-func (w *Writer) publish(action id.Name, t id.Tenant, r audit.Record, gap int64) {
-	data, err := json.Marshal(r)
+// publish sends one record as the next of the chain, with retries.
+func (w *Writer) publish(action id.Name, t id.Tenant, r audit.Record) {
+	data, number, err := w.chain.link(r)
 	if err != nil {
 		w.refused(err)
 		return
@@ -237,12 +261,32 @@ func (w *Writer) publish(action id.Name, t id.Tenant, r audit.Record, gap int64)
 			err = w.deliver(m)
 		}
 		if err != nil {
-			w.missing.Add(gap)
+			w.miss(number, r)
 			w.refused(err)
 			return
 		}
 		w.written.Inc()
 	})
+}
+
+// unsaid returns numbers of records that are not stored, and that no record has reported.
+func (w *Writer) unsaid() []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	most := min(len(w.gone), maxNumbers)
+	numbers := w.gone[:most:most]
+	w.gone = w.gone[most:]
+	return numbers
+}
+
+// miss notes a record of the chain that is not stored, with those that it stands for.
+func (w *Writer) miss(number int64, r audit.Record) {
+	w.mu.Lock()
+	w.gone = append(append(w.gone, number), r.Numbers...)
+	w.mu.Unlock()
+	if r.Action == audit.Lost.String() {
+		w.missing.Add(r.Count)
+	}
 }
 
 // acknowledged waits until the record is stored.

@@ -75,5 +75,14 @@ type Record struct {
 	Used       float64   `json:"used,omitempty"`
 	CloseCode  int       `json:"close_code,omitempty"`
 	DurationMS int64     `json:"duration_ms,omitempty"`
-	Count      int64     `json:"count,omitempty"` // of records-lost: how many
+	Server     string    `json:"server,omitempty"` // of a call of a tool
+	Tool       string    `json:"tool,omitempty"`
+	Count      int64     `json:"count,omitempty"`   // of records-lost: how many
+	Numbers    []int64   `json:"numbers,omitempty"` // of records-lost: those that have a place in the chain
+
+	// The chain of the writer: a process that starts begins another one.
+	Chain    string `json:"chain,omitempty"`
+	Number   int64  `json:"number,omitempty"`   // in the chain: 1, 2, 3, ...
+	Previous string `json:"previous,omitempty"` // SHA-256 of the stored form of the one before, in hex
+	After    uint64 `json:"after,omitempty"`    // of number 1: sequence of the newest record of the log at that time
 }
