@@ -58,7 +58,7 @@ type Gap struct {
 // whose work others do is not a gap.
 func (f Features) Gaps(s Settings) []Gap {
 	if f.System != "linux" {
-		return []Gap{{f.System + " has no sandbox here", "act as the user that runs waggle: read and write that user's files, keys and databases, and connect anywhere, NATS on loopback included"}}
+		return []Gap{{"a sandbox on " + f.System, "act as the user that runs waggle: read and write that user's files, keys and databases, and connect anywhere, NATS on loopback included"}}
 	}
 	var gaps []Gap
 	add := func(lacks bool, layer Layer, missing, allows string) {

@@ -9,9 +9,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// startLimit bounds the shim's work before it becomes the program: some hundredths of a second, unless a file system hangs.
+const startLimit = 30 * time.Second
 
 // Detect returns the layers that this process can use. It tries them once.
 var Detect = sync.OnceValue(detect)
@@ -119,6 +123,7 @@ func (l *Launch) Start() error {
 	if l.status == nil {
 		return l.Cmd.Start()
 	}
+	_ = l.status.SetReadDeadline(time.Now().Add(startLimit))
 	_, reported, err := start(l.Cmd, l.status, l.theirs)
 	if l.Cmd.Process == nil {
 		return err

@@ -15,6 +15,7 @@ func Examine(ctx context.Context, p Patient, report func(Finding)) {
 		{configuration, patience},
 		{environment, patience},
 		{workspace, patience},
+		{confinement, patience},
 		{model, patience},
 		{onBus, busPatience},
 		{gateway, patience},
