@@ -43,7 +43,7 @@ func TestInAContainer(t *testing.T) {
 func forbidNamespaces(t *testing.T) {
 	t.Helper()
 	const allThreads = 1 // SECCOMP_FILTER_FLAG_TSYNC
-	f := newFilter(&order{Features: Features{Namespaces: true}, Network: true})
+	f := newFilter(&order{Features: Features{Namespaces: true, Closed: true}, Network: true})
 	require.NoError(t, noNewPrivileges())
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, filterMode, allThreads, uintptr(unsafe.Pointer(&prog)))

@@ -20,6 +20,7 @@ type Features struct {
 	System     string // the operating system
 	Namespaces bool
 	OwnProc    bool // with namespaces: a /proc that shows only the program's own processes
+	Closed     bool // with namespaces: all is read-only but the program's paths for writing
 	Landlock   int  // version; 0 = none
 	Seccomp    bool
 	Root       bool // this process is root
@@ -36,7 +37,7 @@ func (f Features) without(layers []Layer) Features {
 	for _, l := range layers {
 		switch l {
 		case Namespaces:
-			f.Namespaces, f.OwnProc = false, false
+			f.Namespaces, f.OwnProc, f.Closed = false, false, false
 		case Landlock:
 			f.Landlock = 0
 		case Seccomp:
@@ -70,8 +71,12 @@ func (f Features) Gaps(s Settings) []Gap {
 		}
 		gaps = append(gaps, Gap{missing, allows})
 	}
-	add(f.Landlock == 0, Landlock, "Landlock", "read and write every file of its user: the configuration, keys and the data folder")
-	add(f.Landlock > 0 && f.Landlock < landlockFiles, Landlock, "version 3 of Landlock", "truncate files of its user, wherever they are")
+	files := "read every file of its user: the configuration, keys and the data folder"
+	if !f.Closed {
+		files = "read and write every file of its user: the configuration, keys and the data folder"
+	}
+	add(f.Landlock == 0, Landlock, "Landlock", files)
+	add(f.Landlock > 0 && f.Landlock < landlockFiles && !f.Closed, Landlock, "version 3 of Landlock", "truncate files of its user, wherever they are")
 	add(s.Network && f.Landlock < landlockTCP, Landlock, "version 4 of Landlock, which restricts ports", "connect to every port, NATS on loopback included")
 	add(!f.Seccomp, Seccomp, "the seccomp filter", "use every system call, and connect to sockets in the file system")
 	add(!f.Seccomp && !f.Namespaces && !s.Network, Namespaces, "seccomp and namespaces", "connect to every address, NATS on loopback included")

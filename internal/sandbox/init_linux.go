@@ -18,8 +18,12 @@ func begin(o *order) {
 			die("map the user", err)
 		}
 	}
-	err := mountOwn()
-	o.Features.OwnProc = err == nil
+	o.Features.Closed = closeMounts(o.Write) == nil
+	o.Features.OwnProc = mountOwn() == nil
+	// The working folder is still the one of the mount below.
+	if err := os.Chdir(o.Dir); err != nil {
+		die("working folder", err)
+	}
 	// The parent signals the whole group. A handler, unlike an ignored signal, does not pass on to the child.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE)

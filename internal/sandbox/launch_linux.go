@@ -58,16 +58,18 @@ func (l *Launch) prepare(c Command) (err error) {
 		Features: l.Features, Ports: s.ports(), Network: s.Network, Limits: s.Limits, Program: program, Args: c.Args,
 		Read: append(slices.Clone(s.Read), program), Write: append(slices.Clone(s.Write), l.private),
 	}
+	o.Dir = l.private
 	if c.Dir != "" {
-		o.Write = append(o.Write, c.Dir)
+		if o.Dir, err = filepath.Abs(c.Dir); err != nil {
+			return err
+		}
+		o.Write = append(o.Write, o.Dir)
 	}
 	if err := absolute(o.Read, o.Write); err != nil {
 		return err
 	}
 	l.Cmd = shim(&o, i)
-	if l.Cmd.Dir = c.Dir; c.Dir == "" {
-		l.Cmd.Dir = l.private
-	}
+	l.Cmd.Dir = o.Dir
 	l.Cmd.Env = c.environment(l.private)
 	l.status, l.theirs, err = os.Pipe()
 	return err

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -39,11 +40,33 @@ func mapUser(uid, gid int) error {
 // sharedMemory bounds /dev/shm of a program.
 const sharedMemory = "size=256m,mode=1777"
 
-// mountOwn mounts a /proc and a /dev/shm of the namespaces' own. Containers may forbid the first.
-func mountOwn() error {
+// closeMounts makes every mount of the namespace read-only but the given paths. Landlock alone would let the program change
+// modes, owners and attributes of all files of its user.
+func closeMounts(write []string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
+	for _, path := range write {
+		if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", path, err)
+		}
+	}
+	closed := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &closed); err != nil {
+		return fmt.Errorf("mount / read-only: %w", err)
+	}
+	open := unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}
+	for _, path := range write {
+		// A path that was read-only for this process, too, stays so.
+		if err := unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &open); err != nil && !errors.Is(err, unix.EPERM) {
+			return fmt.Errorf("mount %s for writing: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// mountOwn mounts a /proc and a /dev/shm of the namespaces' own. Containers may forbid the first.
+func mountOwn() error {
 	const plain = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", plain, sharedMemory); err != nil {
 		return fmt.Errorf("mount /dev/shm: %w", err)

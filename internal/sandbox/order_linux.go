@@ -27,6 +27,7 @@ type order struct {
 	Network     bool     `json:",omitempty"`
 	Read, Write []string `json:",omitempty"`
 	Limits      Limits
+	Dir         string   // the working folder
 	Program     string   // empty: report the features
 	Args        []string `json:",omitempty"`
 }

@@ -46,6 +46,14 @@ var forbidden = []uint32{
 // leaving lists the system calls by which a process leaves its process group.
 var leaving = []uint32{unix.SYS_SETSID, unix.SYS_SETPGID}
 
+// attributes lists the system calls that change a file by its path without opening it: Landlock does not judge them. Where
+// mounts do not protect the files, these calls do nothing and report success, because many programs copy modes and end when
+// they cannot. Calls on open files work: Landlock has judged the opening.
+var attributes = []uint32{
+	unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
+}
+
 // filter is a program for the kernel.
 type filter []unix.SockFilter
 
@@ -120,6 +128,11 @@ func newFilter(o *order) filter {
 	if !o.Features.Namespaces {
 		for _, n := range leaving {
 			f.never(n, unix.EPERM)
+		}
+	}
+	if !o.Features.Closed {
+		for _, n := range append(attributesHere, attributes...) {
+			f.never(n, 0)
 		}
 	}
 	f.unlessSet(unix.SYS_CLONE, 0, newNamespaces)

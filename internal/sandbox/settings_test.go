@@ -29,7 +29,7 @@ func TestSettings(t *testing.T) {
 
 // A layer whose work others do is not a gap.
 func TestGaps(t *testing.T) {
-	all := Features{System: "linux", Namespaces: true, OwnProc: true, Landlock: 7, Seccomp: true, Root: true, Identity: true}
+	all := Features{System: "linux", Namespaces: true, OwnProc: true, Closed: true, Landlock: 7, Seccomp: true, Root: true, Identity: true}
 	net := Settings{Network: true}
 	require.Empty(t, all.Gaps(Settings{}))
 	require.Empty(t, all.Gaps(net))

@@ -75,7 +75,7 @@ func attempt(f Features) (Features, error) {
 		return f, err
 	}
 	defer func() { _ = status.Close() }()
-	o := order{Features: f}
+	o := order{Features: f, Dir: "/"}
 	cmd := shim(&o, identityFor(""))
 	r, reported, err := start(cmd, status, theirs)
 	if cmd.Process != nil {

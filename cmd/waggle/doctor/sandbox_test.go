@@ -8,7 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/sandbox"
 )
 
-var complete = sandbox.Features{System: "linux", Namespaces: true, OwnProc: true, Landlock: 7, Seccomp: true, Identity: true}
+var complete = sandbox.Features{System: "linux", Namespaces: true, OwnProc: true, Closed: true, Landlock: 7, Seccomp: true, Identity: true}
 
 const (
 	noPrograms = "tools: {servers: [{name: web, url: 'http://127.0.0.1:1/mcp'}]}\n"
@@ -37,7 +37,7 @@ func TestSandbox(t *testing.T) {
 		{required, complete, OK, nil},
 		{required, container, OK, []string{"Landlock 7, seccomp, limits", "without namespaces the limit of processes counts all processes of the user"}},
 		{withoutBox, complete, Warn, []string{"files has no sandbox: it may do whatever the user of waggle may"}},
-		{program, noLandlock, Warn, []string{"for lack of Landlock (operation not supported) a hostile files could read and write every file of its user: the configuration, keys and the data folder"}},
+		{program, noLandlock, Warn, []string{"for lack of Landlock (operation not supported) a hostile files could read every file of its user: the configuration, keys and the data folder"}},
 		{required, noLandlock, Fail, nil},
 		{program, darwin, Warn, []string{"for lack of a sandbox on darwin a hostile files could act as the user that runs waggle"}},
 		{program, old, Warn, []string{"kill processes of its user, waggle included"}},

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestHostileProgramWithANetwork(t *testing.T) {
 
 // everyone lists attacks that succeed for every user without a sandbox.
 var everyone = []string{
-	"big_memory", "connect_abstract", "connect_tcp", "connect_unix", "create_file", "execute_file", "fill_disk", "find_secret",
+	"big_memory", "change_mode", "change_mode_2", "connect_abstract", "connect_tcp", "connect_unix", "create_file", "execute_file", "fill_disk", "find_secret",
 	"fork_bomb", "list_fds", "list_folder", "listen", "listen_without_bind", "multipath_tcp", "new_namespace_by_clone3",
 	"open_cwd", "pidfd_getfd", "process_vm_readv", "process_vm_writev", "ptrace", "read_by_hardlink", "read_by_magic_link",
 	"read_by_rename", "read_by_symlink", "read_cmdline", "read_environ", "read_file", "read_maps", "read_mem", "read_victim",
@@ -115,6 +116,30 @@ func TestNoDescendantIsLeftOfASandbox(t *testing.T) {
 			pid, err := strconv.Atoi(left[0])
 			require.NoError(t, err)
 			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		})
+	}
+}
+
+// A missing layer costs exactly the attacks that its gap names, and prefer starts the program all the same.
+func TestAGapCostsWhatItNames(t *testing.T) {
+	onFiles := []string{"change_mode", "change_mode_2", "create_file", "execute_file", "list_folder", "read_file", "read_by_symlink", "truncate_file", "write_file"}
+	for name, c := range map[string]struct {
+		without []sandbox.Layer
+		costs   []string
+	}{
+		"Landlock":                {[]sandbox.Layer{sandbox.Landlock}, []string{"execute_file", "list_folder", "read_by_symlink", "read_file"}},
+		"Landlock and namespaces": {[]sandbox.Layer{sandbox.Landlock, sandbox.Namespaces}, slices.DeleteFunc(slices.Clone(onFiles), func(s string) bool { return strings.HasPrefix(s, "change_mode") })},
+		"seccomp":                 {[]sandbox.Layer{sandbox.Seccomp}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttacked(t)
+			succeeded := a.run(t, sandbox.Settings{Without: c.without})
+			for _, attack := range onFiles {
+				require.Equal(t, slices.Contains(c.costs, attack), slices.Contains(succeeded, attack), "%s: %v", attack, succeeded)
+			}
+			require.NotContains(t, succeeded, "connect_tcp")
+			require.NotContains(t, succeeded, "read_mem")
+			require.NotContains(t, succeeded, "read_environ")
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,9 @@ func init() {
 	attacks["read_by_rename"] = byRename
 	attacks["read_by_handle"] = byHandle
 	attacks["read_by_magic_link"] = byMagicLink
+	attacks["change_mode"] = changeMode
+	attacks["change_mode_2"] = changeMode2
+	attacks["change_attribute"] = changeAttribute
 	attacks["execute_file"] = execute
 	attacks["fill_disk"] = fillDisk
 	attacks["make_device"] = makeDevice
@@ -42,6 +46,46 @@ func appendTo(file string) error {
 	defer f.Close()
 	_, err = f.WriteString("x")
 	return err
+}
+
+// changeMode succeeds if it takes all rights on the file away; it gives them back.
+func changeMode(t target) error {
+	if err := os.Chmod(t.File, 0); err != nil {
+		return err
+	}
+	return restore(t)
+}
+
+func changeMode2(t target) error {
+	fd, err := unix.Open(t.File, unix.O_PATH, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	empty := [1]byte{}
+	_, _, e := unix.Syscall6(unix.SYS_FCHMODAT2, uintptr(fd), pointer(&empty), 0, unix.AT_EMPTY_PATH, 0, 0)
+	if e != 0 {
+		return e
+	}
+	return restore(t)
+}
+
+func restore(t target) error {
+	info, err := os.Stat(t.File)
+	if err == nil && info.Mode().Perm() != 0 {
+		return errNothing
+	}
+	return errors.Join(err, os.Chmod(t.File, 0o777))
+}
+
+func changeAttribute(t target) error {
+	if err := unix.Setxattr(t.File, "user.hostile", []byte("x"), 0); err != nil {
+		return err
+	}
+	if _, err := unix.Getxattr(t.File, "user.hostile", make([]byte, 8)); err != nil {
+		return err
+	}
+	return unix.Removexattr(t.File, "user.hostile")
 }
 
 func createFile(t target) error {
