@@ -53,6 +53,7 @@ tools:
   servers:
     - name: everything
       command: [npx, -y, "@modelcontextprotocol/server-everything"]
+      network: true
       timeout: 30s
 teams:
   - name: research
