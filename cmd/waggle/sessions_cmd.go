@@ -105,10 +105,17 @@ func (a answerFlags) get(std streams, write func(io.Writer, json.RawMessage, tim
 	}, write)
 }
 
+// list prints all pages of a list of the API. Its member of the answer has the same name.
+func (a answerFlags) list(std streams, write func(io.Writer, json.RawMessage, time.Time) error, name string) error {
+	return a.ask(std, a.JSON, func(ctx context.Context, w *waggle.Client) (json.RawMessage, error) {
+		return w.List(ctx, name, name)
+	}, write)
+}
+
 type sessionsListCmd struct{ answerFlags }
 
 // Run implements the command.
-func (c *sessionsListCmd) Run(std streams) error { return c.get(std, sessions.WriteList, "sessions") }
+func (c *sessionsListCmd) Run(std streams) error { return c.list(std, sessions.WriteList, "sessions") }
 
 type sessionsShowCmd struct {
 	answerFlags

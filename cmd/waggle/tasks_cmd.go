@@ -21,7 +21,7 @@ import (
 type agentsCmd struct{ answerFlags }
 
 // Run implements the command.
-func (c *agentsCmd) Run(std streams) error { return c.get(std, tasks.WriteAgents, "agents") }
+func (c *agentsCmd) Run(std streams) error { return c.list(std, tasks.WriteAgents, "agents") }
 
 type tasksCmd struct {
 	List   tasksListCmd   `cmd:"" help:"List the tasks, the newest first."`

@@ -39,7 +39,7 @@ type teamsCmd struct {
 type teamsListCmd struct{ answerFlags }
 
 // Run implements the command.
-func (c *teamsListCmd) Run(std streams) error { return c.get(std, teams.WriteList, "teams") }
+func (c *teamsListCmd) Run(std streams) error { return c.list(std, teams.WriteList, "teams") }
 
 // teamFlags are those of a command that is about one team.
 type teamFlags struct {
@@ -177,7 +177,7 @@ func (c *teamsRunCmd) team(in io.Reader) (v command.TeamView, isNew bool, err er
 }
 
 func listed(ctx context.Context, api *waggle.Client) (command.TeamList, error) {
-	raw, err := api.Call(ctx, http.MethodGet, nil, "teams")
+	raw, err := api.List(ctx, "teams", "teams")
 	if err != nil {
 		return command.TeamList{}, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -57,7 +58,7 @@ func authenticated(h func(*API, *http.Request, auth.Principal) (any, error)) fun
 	}
 }
 
-func participants(verb id.Name, answer func([]cmd.Participant) any) func(*API) http.HandlerFunc {
+func participants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) http.HandlerFunc {
 	list := listParticipants(verb, answer)
 	return func(a *API) http.HandlerFunc { return a.server.Serve(list(a)) }
 }
@@ -77,6 +78,12 @@ func json200(about string, body any) []Answer {
 
 func accepted() []Answer {
 	return json200("A service carries the request out soon after.", wire.Accepted{})
+}
+
+// pageQuery are the parameters of a list that has pages.
+var pageQuery = []Parameter{
+	{Name: "before", About: "The member next of the previous page.", Type: "string"},
+	{Name: "limit", About: "Items of the page; 200 by default.", Type: "integer", Maximum: maxItems},
 }
 
 // Parameters that several routes have.
@@ -99,7 +106,8 @@ func sessionRoutes() []Route {
 	return []Route{
 		{
 			Method: "GET", Path: "/sessions", ID: "listSessions", Tag: "sessions", Summary: "List sessions, the newest change first.",
-			Answers: json200("The sessions of the tenant.", wire.SessionList{}), handler: authenticated((*API).listSessions),
+			Query:   pageQuery,
+			Answers: json200("A page of the sessions of the tenant.", wire.SessionList{}), Faults: []fault.Code{fault.InvalidField}, handler: authenticated((*API).listSessions),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}", ID: "showSession", Tag: "sessions", Summary: "Show a session and its runs.",
@@ -171,24 +179,32 @@ func taskRoutes() []Route {
 func participantRoutes() []Route {
 	return []Route{
 		{
-			Method: "GET", Path: "/agents", ID: "listAgents", Tag: "swarm", Summary: "List agents of the swarm.", Query: participantFilter,
+			Method: "GET", Path: "/agents", ID: "listAgents", Tag: "swarm", Summary: "List agents of the swarm.", Query: slices.Concat(participantFilter, pageQuery), Faults: []fault.Code{fault.InvalidField},
 			Answers: json200("The agents.", wire.AgentList{}),
-			handler: participants(cmd.ListAgents, func(p []cmd.Participant) any { return wire.AgentList{Agents: p} }),
+			handler: participants(cmd.ListAgents, func(p []cmd.Participant, next string) any {
+				return wire.AgentList{Agents: p, Next: next, More: next != ""}
+			}),
 		},
 		{
-			Method: "GET", Path: "/services", ID: "listServices", Tag: "swarm", Summary: "List ASP services.", Query: participantFilter,
+			Method: "GET", Path: "/services", ID: "listServices", Tag: "swarm", Summary: "List ASP services.", Query: slices.Concat(participantFilter, pageQuery), Faults: []fault.Code{fault.InvalidField},
 			Answers: json200("The services.", wire.ServiceList{}),
-			handler: participants(cmd.ListServices, func(p []cmd.Participant) any { return wire.ServiceList{Services: p} }),
+			handler: participants(cmd.ListServices, func(p []cmd.Participant, next string) any {
+				return wire.ServiceList{Services: p, Next: next, More: next != ""}
+			}),
 		},
 		{
-			Method: "GET", Path: "/clients", ID: "listClients", Tag: "swarm", Summary: "List clients of the swarm.", Query: participantFilter,
+			Method: "GET", Path: "/clients", ID: "listClients", Tag: "swarm", Summary: "List clients of the swarm.", Query: slices.Concat(participantFilter, pageQuery), Faults: []fault.Code{fault.InvalidField},
 			Answers: json200("The clients.", wire.ClientList{}),
-			handler: participants(cmd.ListClients, func(p []cmd.Participant) any { return wire.ClientList{Clients: p} }),
+			handler: participants(cmd.ListClients, func(p []cmd.Participant, next string) any {
+				return wire.ClientList{Clients: p, Next: next, More: next != ""}
+			}),
 		},
 		{
-			Method: "GET", Path: "/mcp", ID: "listServers", Tag: "swarm", Summary: "List MCP servers.", Query: participantFilter,
-			Answers: json200("The servers.", wire.ServerList{}), Faults: []fault.Code{fault.ToolsDown},
-			handler: participants(cmd.ListServers, func(p []cmd.Participant) any { return wire.ServerList{Servers: p} }),
+			Method: "GET", Path: "/mcp", ID: "listServers", Tag: "swarm", Summary: "List MCP servers.", Query: slices.Concat(participantFilter, pageQuery),
+			Answers: json200("The servers.", wire.ServerList{}), Faults: []fault.Code{fault.ToolsDown, fault.InvalidField},
+			handler: participants(cmd.ListServers, func(p []cmd.Participant, next string) any {
+				return wire.ServerList{Servers: p, Next: next, More: next != ""}
+			}),
 		},
 	}
 }
@@ -201,12 +217,14 @@ func teamRoutes() []Route {
 		return Route{Method: method, Path: path, ID: op, Tag: "teams", Summary: summary, Answers: answers, Faults: faults, handler: authenticated(h)}
 	}
 	all := []Route{
-		route("GET", "/teams", "listTeams", "List teams, the newest first.", json200("The teams, without nested ones.", cmd.TeamList{}), nil, (*API).listTeams),
 		route("GET", "/teams/{id}", "showTeam", "Show a team.", json200("The team.", cmd.TeamView{}), known, (*API).showTeam),
 		route("DELETE", "/teams/{id}", "closeTeam", "Stop a team and close it for good.", accepted(), act, (*API).closeTeam),
 		route("POST", "/teams/{id}/pause", "pauseTeam", "Hold back messages to the members of a team.", accepted(), act, (*API).pauseTeam),
 		route("POST", "/teams/{id}/resume", "resumeTeam", "Release the held messages of a team.", accepted(), act, (*API).resumeTeam),
 	}
+	list := route("GET", "/teams", "listTeams", "List teams, the newest first.", json200("A page of the teams, without nested ones.", cmd.TeamList{}),
+		[]fault.Code{fault.InvalidField}, (*API).listTeams)
+	list.Query = []Parameter{pageQuery[0], {Name: "limit", About: "Teams of the page; 100 by default.", Type: "integer", Maximum: maxTeams}}
 	create := route("POST", "/teams", "createTeam", "Create a team.",
 		[]Answer{{Status: http.StatusCreated, About: "The team. Location is its path.", Type: cmd.TeamView{}}},
 		[]fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.TeamInvalid, fault.TeamNotFound, fault.QuotaExceeded}, (*API).createTeam)
@@ -215,7 +233,7 @@ func teamRoutes() []Route {
 	message.Body, message.Required = wire.TeamMessage{}, true
 	stop := route("POST", "/teams/{id}/stop", "stopTeam", "Stop the runs of a team, or of one member.", accepted(), body, (*API).stopTeam)
 	stop.Body = wire.StopTeam{}
-	return append(all, create, message, stop)
+	return append(all, list, create, message, stop)
 }
 
 func streamRoutes() []Route {

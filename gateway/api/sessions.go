@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// defaultEvents and maxEvents bound the events of one answer: a page of the largest events (256 KiB each) still fits
-	// into memory many times over.
+	// defaultEvents and maxEvents bound the events of one answer, beside maxPage.
 	defaultEvents = 500
 	maxEvents     = 1000
 	// questions bounds the sessions of a list whose question is read: more than a person looks at.
@@ -57,7 +56,7 @@ func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := wire.SessionList{Sessions: make([]wire.SessionSummary, 0, len(heads))}
+	all := make([]wire.SessionSummary, 0, len(heads))
 	for _, h := range heads {
 		l, err := subject.ParseName(h.Subject)
 		if err != nil {
@@ -69,13 +68,18 @@ func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 		if h.Type == event.SessionClosed {
 			one.Status = wire.SessionClosed
 		}
-		out.Sessions = append(out.Sessions, one)
+		all = append(all, one)
 	}
+	part, err := pageOf(r, all, func(s wire.SessionSummary) string { return newestFirst(s.UpdatedAt, s.SessionID) })
+	if err != nil {
+		return nil, err
+	}
+	out := wire.SessionList{Sessions: part.items, Next: part.next, More: part.next != ""}
 	g, ctx := errgroup.WithContext(r.Context())
 	g.SetLimit(readers)
-	for i := range min(len(heads), questions) { // heads come newest first
+	for i := range min(len(part.items), questions) {
 		g.Go(func() (err error) {
-			out.Sessions[i].Question, err = a.question(ctx, heads[i].Subject)
+			part.items[i].Question, err = a.question(ctx, subject.Log{Tenant: p.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(part.items[i].SessionID)})
 			return err
 		})
 	}
@@ -86,11 +90,7 @@ func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 }
 
 // question returns the beginning of a session's first message, empty if the session has none or it has expired.
-func (a *API) question(ctx context.Context, name string) (text string, err error) {
-	log, err := subject.ParseName(name)
-	if err != nil {
-		return "", err
-	}
+func (a *API) question(ctx context.Context, log subject.Log) (text string, err error) {
 	n := 0
 	err = a.cfg.Log.Read(ctx, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
 		if e.Type == event.MessageReceived {
@@ -150,9 +150,9 @@ func (a *API) sessionEvents(r *http.Request, p auth.Principal) (any, error) {
 			return nil, fault.New(fault.CursorInvalid).At("after").Wrap(err)
 		}
 	}
-	page, next := wire.EventPage{Events: []json.RawMessage{}}, after
+	page, next, room := wire.EventPage{Events: []json.RawMessage{}}, after, maxPage
 	err = a.cfg.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
-		if len(page.Events) == limit {
+		if room -= len(e.Raw) + 1; len(page.Events) == limit || room < 0 && len(page.Events) > 0 {
 			page.More = true
 			return errPageFull
 		}

@@ -18,17 +18,16 @@ const (
 	// defaultTasks and maxTasks bound the tasks of one answer, each of which is folded from its log.
 	defaultTasks = 50
 	maxTasks     = 200
-	// maxTaskEvents bounds the events of one answer: of the largest (256 KiB each) they fit into memory, and few tasks
-	// have as many.
+	// maxTaskEvents bounds the events of one answer, beside maxPage: few tasks have as many.
 	maxTaskEvents = 200
 	// maxCancel bounds the body of a cancellation, which is at most a reason.
 	maxCancel = 16 << 10
 )
 
 // listParticipants returns the handler of a list that the task service knows under the verb.
-func listParticipants(verb id.Name, answer func([]cmd.Participant) any) func(*API) Handler {
+func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) Handler {
 	return func(a *API) Handler {
-		return func(r *http.Request, p auth.Principal) (any, error) {
+		return func(r *http.Request, who auth.Principal) (any, error) {
 			q := r.URL.Query()
 			filter, err := json.Marshal(cmd.ParticipantFilter{
 				Status: q.Get("status"), Capabilities: q["capability"], Name: q.Get("name"), Type: q.Get("type"),
@@ -36,11 +35,15 @@ func listParticipants(verb id.Name, answer func([]cmd.Participant) any) func(*AP
 			if err != nil {
 				return nil, err
 			}
-			out, err := ask[cmd.ParticipantList](a, r, cmd.Task, verb, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: filter})
+			out, err := ask[cmd.ParticipantList](a, r, cmd.Task, verb, cmd.ParticipantRequest{Tenant: who.Tenant, Principal: who.Subject, Data: filter})
 			if err != nil {
 				return nil, err
 			}
-			return answer(out.Participants), nil
+			p, err := pageOf(r, out.Participants, func(p cmd.Participant) string { return p.Name + "\x00" + p.ID })
+			if err != nil {
+				return nil, err
+			}
+			return answer(p.items, p.next), nil
 		}
 	}
 }
@@ -51,7 +54,7 @@ func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := wire.TaskPage{Tasks: []wire.TaskSummary{}}
+	page, room := wire.TaskPage{Tasks: []wire.TaskSummary{}}, maxPage
 	in := cmd.TaskListRequest{Tenant: p.Tenant, Before: r.URL.Query().Get("before")}
 	for {
 		in.Limit = limit - len(page.Tasks)
@@ -60,7 +63,8 @@ func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
 			return nil, err
 		}
 		page.Tasks = append(page.Tasks, part.Tasks...)
-		if !part.More || len(page.Tasks) >= limit || part.Next == in.Before {
+		room -= int(a.cfg.Conn.NATS().MaxPayload()) // of the largest answer
+		if !part.More || len(page.Tasks) >= limit || part.Next == in.Before || room <= 0 {
 			page.Next, page.More = part.Next, part.More
 			return page, nil
 		}
@@ -79,12 +83,16 @@ func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
 	if d.TaskRecord, err = a.task(r, log); err != nil {
 		return nil, err
 	}
+	size := 0
 	err = a.cfg.Log.Read(r.Context(), log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
 		if e.Sequence > d.LastSeq {
 			return errPageFull // younger than the record
 		}
 		d.Events = append(d.Events, e.Raw)
-		d.Events = d.Events[max(0, len(d.Events)-maxTaskEvents):]
+		for size += len(e.Raw); len(d.Events) > maxTaskEvents || size > maxPage && len(d.Events) > 1; {
+			size -= len(d.Events[0])
+			d.Events = d.Events[1:]
+		}
 		return nil
 	})
 	var cut *eventlog.TruncatedError

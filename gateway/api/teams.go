@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// maxTeams bounds the teams of a page, each of which is folded from its log.
+	maxTeams = 100
 	// maxTeamBody bounds a definition: it has to fit into an event (256 KiB), once for the team and once more with the
 	// command around it.
 	maxTeamBody = 200 << 10
@@ -39,7 +41,12 @@ func (a *API) createTeam(r *http.Request, p auth.Principal) (any, error) {
 }
 
 func (a *API) listTeams(r *http.Request, p auth.Principal) (any, error) {
-	return ask[cmd.TeamList](a, r, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject})
+	limit, err := number(r, "limit", maxTeams, maxTeams)
+	if err != nil {
+		return nil, err
+	}
+	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, Before: r.URL.Query().Get("before"), Limit: limit}
+	return ask[cmd.TeamList](a, r, cmd.Team, cmd.ListTeams, in)
 }
 
 func (a *API) showTeam(r *http.Request, p auth.Principal) (any, error) { return a.team(r, p) }

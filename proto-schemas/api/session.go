@@ -16,6 +16,8 @@ const (
 // SessionList lists sessions, the newest change first.
 type SessionList struct {
 	Sessions []SessionSummary `json:"sessions"`
+	Next     string           `json:"next,omitempty"` // the parameter before of the next page
+	More     bool             `json:"more,omitempty"` // more sessions follow
 }
 
 // SessionSummary is one session in a list.

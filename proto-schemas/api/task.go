@@ -11,21 +11,29 @@ import (
 // AgentList lists agents of the swarm.
 type AgentList struct {
 	Agents []command.Participant `json:"agents"`
+	Next   string                `json:"next,omitempty"` // the parameter before of the next page
+	More   bool                  `json:"more,omitempty"` // more follow
 }
 
 // ServiceList lists providers of tools that are connected to the swarm.
 type ServiceList struct {
 	Services []command.Participant `json:"services"`
+	Next     string                `json:"next,omitempty"` // the parameter before of the next page
+	More     bool                  `json:"more,omitempty"` // more follow
 }
 
 // ClientList lists clients of the swarm.
 type ClientList struct {
 	Clients []command.Participant `json:"clients"`
+	Next    string                `json:"next,omitempty"` // the parameter before of the next page
+	More    bool                  `json:"more,omitempty"` // more follow
 }
 
 // ServerList lists MCP servers.
 type ServerList struct {
 	Servers []command.Participant `json:"servers"`
+	Next    string                `json:"next,omitempty"` // the parameter before of the next page
+	More    bool                  `json:"more,omitempty"` // more follow
 }
 
 // TaskSummary is one task in a list.

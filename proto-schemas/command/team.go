@@ -69,7 +69,9 @@ type TeamRequest struct {
 	Principal  string                `json:"principal,omitempty"`
 	TeamID     string                `json:"team_id,omitempty"`
 	Definition *event.TeamDefinition `json:"definition,omitempty"`
-	Named      string                `json:"named,omitempty"` // instead of Definition: the name of one in the configuration
+	Named      string                `json:"named,omitempty"`  // instead of Definition: the name of one in the configuration
+	Before     string                `json:"before,omitempty"` // of a list: the next of the previous page
+	Limit      int                   `json:"limit,omitempty"`  // of a list: teams of the page; 0 = 100
 }
 
 // TeamAttachRequest asks for the state that a viewer needs first.
@@ -116,4 +118,6 @@ type MemberView struct {
 type TeamList struct {
 	Teams []TeamView `json:"teams"`
 	Named []string   `json:"named,omitempty"` // names of definitions in the configuration
+	Next  string     `json:"next,omitempty"`  // the parameter before of the next page
+	More  bool       `json:"more,omitempty"`  // more teams follow
 }

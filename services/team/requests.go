@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -19,10 +17,6 @@ import (
 	"github.com/waggle-dev/waggle/services/teamwork"
 	"github.com/waggle-dev/waggle/services/worker/card"
 )
-
-// maxListed bounds the teams of one list. It reads the end of each team's log: 100 reads take
-// about 50 ms.
-const maxListed = 100
 
 // foundID is the id of the command that creates a team: a team is created once.
 const foundID = "create"
@@ -199,25 +193,6 @@ func (s *Service) view(ctx context.Context, t id.Tenant, team id.Entity) (cmd.Te
 		return nil
 	})
 	return v, err
-}
-
-// list answers with the newest teams of the tenant that are not nested.
-func (s *Service) list(ctx context.Context, in cmd.TeamRequest) (cmd.TeamList, error) {
-	notes := s.registry.teams(in.Tenant)
-	logs := slices.SortedFunc(maps.Keys(notes), func(a, b subject.Log) int { return notes[b].Created.Compare(notes[a].Created) })
-	logs = logs[:min(len(logs), maxListed)]
-	out := cmd.TeamList{Teams: []cmd.TeamView{}, Named: slices.Sorted(maps.Keys(s.named))}
-	for _, log := range logs {
-		v, err := s.view(ctx, log.Tenant, log.Entity)
-		switch {
-		case errors.Is(err, fault.New(fault.TeamNotFound)): // its log has expired
-		case err != nil:
-			return cmd.TeamList{}, err
-		default:
-			out.Teams = append(out.Teams, v)
-		}
-	}
-	return out, nil
 }
 
 // encode returns v, whose fields all have a JSON form, as JSON.

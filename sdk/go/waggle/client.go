@@ -95,11 +95,18 @@ func (c *Client) next(path string) func() string {
 // parts of the path below /api/v1 may be any text. An answer that reports an error is an
 // *Error; a server that cannot be reached is a *link.DialError.
 func (c *Client) Call(ctx context.Context, method string, body []byte, parts ...string) (json.RawMessage, error) {
+	return c.request(ctx, method, body, nil, parts...)
+}
+
+func (c *Client) request(ctx context.Context, method string, body []byte, query url.Values, parts ...string) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	path := c.http.String() + "/api/v1"
 	for _, p := range parts {
 		path += "/" + url.PathEscape(p)
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {

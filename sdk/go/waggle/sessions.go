@@ -23,7 +23,11 @@ type (
 
 // Sessions lists the sessions.
 func (c *Client) Sessions(ctx context.Context) ([]SessionSummary, error) {
-	l, err := call[api.SessionList](ctx, c, http.MethodGet, nil, "sessions")
+	var l api.SessionList
+	raw, err := c.List(ctx, "sessions", "sessions")
+	if err == nil {
+		err = json.Unmarshal(raw, &l)
+	}
 	return l.Sessions, err
 }
 

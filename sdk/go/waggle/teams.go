@@ -3,6 +3,7 @@ package waggle
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -29,7 +30,11 @@ type (
 
 // Teams lists the teams, and the names that CreateTeamNamed knows.
 func (c *Client) Teams(ctx context.Context) (teams []TeamView, named []string, err error) {
-	l, err := call[command.TeamList](ctx, c, http.MethodGet, nil, "teams")
+	var l command.TeamList
+	raw, err := c.List(ctx, "teams", "teams")
+	if err == nil {
+		err = json.Unmarshal(raw, &l)
+	}
 	return l.Teams, l.Named, err
 }
 

@@ -1,0 +1,80 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+)
+
+// TestPagesOfSessions hold as many as were asked for, and all together each session once, also when one changes
+// in between.
+func TestPagesOfSessions(t *testing.T) {
+	r := start(t, authenticated(key("alice", "pages")))
+	want := map[string]bool{}
+	first := r.session("pages", "one")
+	want[first.Entity.String()] = true
+	for i := range 6 {
+		want[r.session("pages", fmt.Sprint(i)).Entity.String()] = true
+	}
+	seen := map[string]int{}
+	before, pages := "", 0
+	for {
+		status, body, _ := r.get("/api/v1/sessions?limit=2&before="+url.QueryEscape(before), bearer("alice")...)
+		require.Equal(t, http.StatusOK, status, body)
+		var page wire.SessionList
+		require.NoError(t, json.Unmarshal([]byte(body), &page))
+		require.LessOrEqual(t, len(page.Sessions), 2)
+		for _, s := range page.Sessions {
+			seen[s.SessionID]++
+		}
+		if pages++; pages == 1 {
+			r.answers(first, "it is the newest now, on a page that was read")
+		}
+		if !page.More {
+			require.Empty(t, page.Next)
+			break
+		}
+		before = page.Next
+	}
+	require.Equal(t, 3, pages)
+	delete(want, first.Entity.String())
+	for id := range want {
+		require.Equal(t, 1, seen[id], id)
+	}
+	for _, bad := range []string{"before=%21", "limit=0", "limit=1001", "limit=x"} {
+		status, body, _ := r.get("/api/v1/sessions?"+bad, bearer("alice")...)
+		require.Equal(t, http.StatusUnprocessableEntity, status, "%s: %s", bad, body)
+	}
+}
+
+// TestPagesAreBoundedInBytes however large the events are.
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	r := start(t)
+	l := r.session("default")
+	const n = 25
+	for range n {
+		r.answers(l, strings.Repeat("x", 200<<10))
+	}
+	after, total := "0", 0
+	for pages := 1; ; pages++ {
+		status, body, _ := r.get("/api/v1/sessions/" + l.Entity.String() + "/events?after=" + after)
+		require.Equal(t, http.StatusOK, status)
+		require.LessOrEqual(t, len(body), 4<<20+1<<10)
+		var page wire.EventPage
+		require.NoError(t, json.Unmarshal([]byte(body), &page))
+		total += len(page.Events)
+		if !page.More {
+			require.Equal(t, 2, pages)
+			break
+		}
+		after = page.Next
+	}
+	require.Equal(t, n+1, total)
+}
