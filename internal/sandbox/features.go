@@ -76,6 +76,7 @@ func (f Features) Gaps(s Settings) []Gap {
 		files = "read and write every file of its user: the configuration, keys and the data folder"
 	}
 	add(f.Landlock == 0, Landlock, "Landlock", files)
+	add(f.Landlock == 0 && !f.Namespaces, Landlock, "Landlock and namespaces", "read memory and environment of its user's other processes, from which waggle hides its own")
 	add(f.Landlock > 0 && f.Landlock < landlockFiles && !f.Closed, Landlock, "version 3 of Landlock", "truncate files of its user, wherever they are")
 	add(s.Network && f.Landlock < landlockTCP, Landlock, "version 4 of Landlock, which restricts ports", "connect to every port, NATS on loopback included")
 	add(!f.Seccomp, Seccomp, "the seccomp filter", "use every system call, and connect to sockets in the file system")

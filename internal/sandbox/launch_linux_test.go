@@ -155,6 +155,25 @@ func exitCode(err error) int {
 	return 0
 }
 
+// All of that holds for the user of the images, whose processes hide from each other like those of waggle.
+func TestAsTheUserOfTheImages(t *testing.T) {
+	if os.Geteuid() != 0 {
+		require.NoError(t, Protect())
+		out, err := launch(t, Command{Args: []string{"sh", "-c", "echo $GREETING"}})
+		require.NoError(t, err, out)
+		require.Equal(t, "hello\n", out)
+		return
+	}
+	dir := folder(t)
+	require.NoError(t, os.Chown(dir, 65532, 65532))
+	cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.run=^Test(AsTheUser|Ordinary|Paths|Programs|Ends|Detect|InAContainer)")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin", "GORACE=atexit_sleep_ms=50"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "--- PASS: TestAsTheUserOfTheImages")
+}
+
 // The features of this machine do not depend on who asks how often.
 func TestDetect(t *testing.T) {
 	t.Parallel()

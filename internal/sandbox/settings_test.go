@@ -46,8 +46,8 @@ func TestGaps(t *testing.T) {
 	old.Namespaces = false
 	require.Len(t, old.Gaps(Settings{}), 1, "signals")
 	nothing := all.without([]Layer{Namespaces, Landlock, Seccomp, Identity})
-	require.Len(t, nothing.Gaps(Settings{}), 6)
+	require.Len(t, nothing.Gaps(Settings{}), 7)
 	require.Equal(t, "limits", nothing.String())
-	require.ErrorContains(t, &GapError{nothing.Gaps(Settings{})}, "lacks Landlock; the seccomp filter; seccomp and namespaces;")
+	require.ErrorContains(t, &GapError{nothing.Gaps(Settings{})}, "lacks Landlock; Landlock and namespaces; the seccomp filter; seccomp and namespaces;")
 	require.Len(t, Features{System: "darwin"}.Gaps(Settings{}), 1)
 }

@@ -74,8 +74,15 @@ func child(mode string) {
 	case "host":
 		host()
 	}
+	if run := moreModes[mode]; run != nil {
+		run()
+		return
+	}
 	serve()
 }
+
+// moreModes are the modes of one operating system.
+var moreModes = map[string]func(){}
 
 func serve() { _ = childServer().Run(context.Background(), &mcp.StdioTransport{}) }
 

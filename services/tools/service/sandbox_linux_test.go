@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -72,11 +74,17 @@ var ofTheParent = []string{
 	"read_environ", "read_maps", "read_mem", "list_fds", "open_cwd", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "read_by_magic_link",
 }
 
+// protect protects this process until the end of the test.
+func protect(t *testing.T) {
+	t.Helper()
+	require.NoError(t, sandbox.Protect())
+	t.Cleanup(func() { require.NoError(t, unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) })
+}
+
 // A process that protects itself keeps its secrets even without a sandbox, unless the program runs as root.
 func TestHostileProgramAndAProtectedProcess(t *testing.T) {
 	a := newAttacked(t)
-	require.NoError(t, sandbox.Protect())
-	t.Cleanup(func() { require.NoError(t, unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) })
+	protect(t)
 	succeeded := a.run(t, sandbox.Settings{Mode: sandbox.Off})
 	for _, attack := range ofTheParent {
 		require.Equal(t, os.Geteuid() == 0, slices.Contains(succeeded, attack), attack)
@@ -88,7 +96,7 @@ func TestHostileProgramOfTheUserOfTheImages(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // The tests above ran as an ordinary user.
 	}
-	asUser(t, "^TestHostileProgram")
+	asUser(t, "^(TestHostileProgram|TestNoDescendantIsLeftOfASandbox|TestKillingTheServiceKillsItsSandboxes|TestAGapCostsWhatItNames|TestRequireRefusesAGap)")
 }
 
 // No process is left of a program that leaves its process group, with the layers of either machine.
@@ -122,6 +130,7 @@ func TestNoDescendantIsLeftOfASandbox(t *testing.T) {
 
 // A missing layer costs exactly the attacks that its gap names, and prefer starts the program all the same.
 func TestAGapCostsWhatItNames(t *testing.T) {
+	protect(t)
 	onFiles := []string{"change_mode", "change_mode_2", "create_file", "execute_file", "list_folder", "read_file", "read_by_symlink", "truncate_file", "write_file"}
 	for name, c := range map[string]struct {
 		without []sandbox.Layer
@@ -140,6 +149,43 @@ func TestAGapCostsWhatItNames(t *testing.T) {
 			require.NotContains(t, succeeded, "connect_tcp")
 			require.NotContains(t, succeeded, "read_mem")
 			require.NotContains(t, succeeded, "read_environ")
+		})
+	}
+}
+
+// sandboxHost is the mode of a process that runs a program in a sandbox until it is killed. Its variable lists missing layers.
+const sandboxHost = "sandbox host"
+
+func init() {
+	moreModes[sandboxHost] = func() {
+		var without []sandbox.Layer
+		for layer := range strings.FieldsSeq(os.Getenv("WITHOUT")) {
+			without = append(without, sandbox.Layer(layer))
+		}
+		svc, err := service.New(service.Config{Servers: []mcpservers.Config{{
+			Name: "h", Command: []string{os.Getenv(hostileProgram)}, Env: map[string]string{mark: os.Getenv("VALUE")},
+			Sandbox: sandbox.Settings{Without: without},
+		}}}, service.Deps{})
+		if err != nil || svc.Start(context.Background()) != nil {
+			os.Exit(1)
+		}
+		select {}
+	}
+}
+
+// The end of a killed service is that of its programs in sandboxes.
+func TestKillingTheServiceKillsItsSandboxes(t *testing.T) {
+	for name, without := range map[string]string{"all layers": "", "as in a container": string(sandbox.Namespaces)} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttacked(t)
+			value := "killed" + a.base.TCP
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
+			cmd.Env = append(os.Environ(), childMode+"="+sandboxHost, hostileProgram+"="+a.program, "WITHOUT="+without, "VALUE="+value)
+			require.NoError(t, cmd.Start())
+			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+			require.Eventually(t, func() bool { return len(marked(t, value)) > 0 }, patience, tick)
+			require.NoError(t, cmd.Process.Kill())
+			require.Eventually(t, func() bool { return len(marked(t, value)) == 0 }, patience, tick)
 		})
 	}
 }
