@@ -46,8 +46,8 @@ func (p *problems) sandboxes(l *Loaded) {
 		}
 		p.closed(at, l, s)
 		for _, port := range s.NetworkPorts {
-			if slices.Contains(l.busPorts(), port) {
-				p.add(at+".network_ports", "%d is the port of NATS, which no tool may reach", port)
+			if owner := l.ownPorts()[port]; owner != "" {
+				p.add(at+".network_ports", "%d is the port of %s, which no tool may reach", port, owner)
 			}
 		}
 	}
@@ -94,21 +94,25 @@ func resolved(path string) string {
 	return abs
 }
 
-// busPorts returns the ports of NATS.
-func (l *Loaded) busPorts() []int {
-	var out []int
-	add := func(text string) {
+// ownPorts returns the ports of this installation, with the setting of each.
+func (l *Loaded) ownPorts() map[int]string {
+	out := map[int]string{}
+	add := func(text, setting string) {
 		if n, err := strconv.Atoi(text); err == nil {
-			out = append(out, n)
+			out[n] = setting
 		}
 	}
 	for _, part := range splitList(l.NATS.URL) {
 		if u, err := url.Parse(part); err == nil {
-			add(u.Port())
+			add(u.Port(), "nats.url")
 		}
 	}
-	if _, port, err := net.SplitHostPort(l.NATS.Addr); err == nil {
-		add(port)
+	for setting, addr := range map[string]string{
+		"nats.addr": l.NATS.Addr, "addr": l.Addr, "telemetry.addr": cmp.Or(l.Telemetry.Addr, DefaultTelemetryAddr),
+	} {
+		if _, port, err := net.SplitHostPort(addr); err == nil {
+			add(port, setting)
+		}
 	}
 	return out
 }
