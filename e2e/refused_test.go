@@ -52,6 +52,11 @@ func TestNoRoleMayDoMore(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, len(g.log.all()), total, "the server's log names each")
 	t.Logf("%d subjects refused in all", total)
+	t.Run("attacks", func(t *testing.T) {
+		g.t = t
+		g.run(permission.Bootstrap, "bootstrap")
+		attackEachOther(t, g)
+	})
 }
 
 // foreign returns subjects of other roles that the role may not use.

@@ -41,6 +41,9 @@ var (
 	Time        = id.MustName("time")        // for which workers work, a day
 )
 
+// Held lists the resources of which the ledger keeps holdings.
+var Held = []id.Name{Connections, Sessions, Tasks, Teams, Tokens, CostUSD, ToolCalls, Time}
+
 // Outcomes.
 const (
 	Done    = "done"

@@ -181,7 +181,7 @@ func (g *grant) replaces() {
 	for _, s := range subject.TimerServices() {
 		g.publish(subject.TimersOf(s))
 	}
-	for _, b := range subject.QuotaBuckets() {
-		g.publish(key(b, "*.*.*.*"))
+	for _, r := range audit.Held {
+		g.publish(key(subject.QuotaBucket(r), subject.QuotaKeys(r)))
 	}
 }

@@ -1,0 +1,213 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
+)
+
+// attacker is a role whose key is in the wrong hands. It sends what its permissions let it send, with every header that
+// could remove something, and requests to every stream.
+type attacker struct {
+	t       *testing.T
+	list    permission.List
+	nc      *nats.Conn
+	sent    int
+	refused int
+}
+
+// stored returns a subject for each of the role's patterns that a stream stores.
+func stored(l permission.List) (out []string) {
+	for _, p := range l.Publish {
+		s := strings.Replace(p, "evt.*", "evt.00", 1)
+		for _, head := range []string{"evt.", "cmd.", "timer.set.", "dead.", "audit.", "$KV.", "$O."} {
+			if strings.HasPrefix(s, head) {
+				out = append(out, concrete(s))
+			}
+		}
+	}
+	return out
+}
+
+// send sends a message and waits until the server has handled or refused it.
+func (a *attacker) send(subj string, body any, header map[string]string) {
+	a.t.Helper()
+	m := nats.NewMsg(subj)
+	for k, v := range header {
+		m.Header.Set(k, v)
+	}
+	if body != nil {
+		data, err := json.Marshal(body)
+		require.NoError(a.t, err)
+		m.Data = data
+	}
+	a.sent++
+	if !a.list.MayPublish(subj) {
+		a.refused++
+		require.NoError(a.t, a.nc.PublishMsg(m))
+		return
+	}
+	answer, err := a.nc.RequestMsg(m, process.Patience)
+	require.NoError(a.t, err, "%s sends %s", a.list.Role, subj)
+	if strings.Contains(string(answer.Data), `"error"`) {
+		a.refused++
+	}
+}
+
+// seed stores what the role stores in its work.
+func (a *attacker) seed() {
+	for _, s := range stored(a.list) {
+		a.send(s, "kept", schedule(s, fired(s)))
+	}
+}
+
+func fired(set string) string { return strings.Replace(set, "timer.set.", "timer.fire.", 1) }
+
+// schedule returns the headers of a schedule, for timers.
+func schedule(set, target string) map[string]string {
+	if !strings.HasPrefix(set, "timer.set.") {
+		return nil
+	}
+	return map[string]string{"Nats-Schedule": "@at " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "Nats-Schedule-Target": target}
+}
+
+// overwrite sends messages whose headers remove other messages.
+func (a *attacker) overwrite(others []string) {
+	headers := []map[string]string{
+		{"Nats-Rollup": "all"},
+		{"Nats-Rollup": "sub"},
+		{"Nats-Rollup": "all", "KV-Operation": "PURGE"},
+		{"Nats-Expected-Last-Sequence": "0", "Nats-Rollup": "all"},
+		{"Nats-Expected-Last-Subject-Sequence": "0"},
+		{"Nats-TTL": "1s", "Nats-Rollup": "sub"},
+		{"Nats-Msg-Id": "x"},
+	}
+	for _, s := range stored(a.list) {
+		for _, h := range headers {
+			a.send(s, nil, h)
+		}
+		for _, other := range others {
+			a.send(s, nil, map[string]string{"Nats-Schedule-Next": "purge", "Nats-Scheduler": other})
+			a.send(s, nil, schedule(s, other))
+			a.send(s, nil, map[string]string{
+				"Nats-Schedule": "@at 2020-01-01T00:00:00Z", "Nats-Schedule-Target": fired(other), "Nats-Schedule-Rollup": "all", "Nats-Rollup": "all",
+			})
+		}
+	}
+	for _, other := range others {
+		if !a.list.MayPublish(other) {
+			a.send(other, nil, map[string]string{"Nats-Rollup": "sub", "KV-Operation": "PURGE"})
+		}
+	}
+}
+
+// granted are the requests that remove messages and that a role has on purpose: session deletes sessions, and bootstrap
+// and retention, which no process keeps, change the limits of streams.
+func granted(l permission.List, request string) bool {
+	return l.MayPublish(request) && (l.Role == permission.Session && strings.HasPrefix(request, "$JS.API.STREAM.PURGE.") ||
+		(l.Role == permission.Bootstrap || l.Role == permission.Retention) && strings.HasPrefix(request, "$JS.API.STREAM.UPDATE."))
+}
+
+// command sends requests to the streams and to the consumers of others.
+func (a *attacker) command(streams, consumers []string) (kept int) {
+	requests := map[string]any{}
+	for _, s := range streams {
+		for _, verb := range []string{"PURGE", "DELETE", "UPDATE", "MSG.DELETE", "CREATE", "RESTORE", "LEADER.STEPDOWN", "PEER.REMOVE"} {
+			requests["$JS.API.STREAM."+verb+"."+s] = map[string]any{"name": s, "max_msgs": 1, "seq": 1}
+		}
+		for _, c := range consumers {
+			for _, verb := range []string{"DELETE", "PAUSE", "RESET", "UNPIN", "LEADER.STEPDOWN"} {
+				requests["$JS.API.CONSUMER."+verb+"."+s+"."+c] = map[string]any{"pause_until": time.Now().Add(time.Hour), "group": "g", "seq": 1}
+			}
+		}
+	}
+	for request, body := range requests {
+		if granted(a.list, request) {
+			kept++
+			continue
+		}
+		a.send(request, body, nil)
+	}
+	return kept
+}
+
+// contents returns the number of messages of each subject of all streams, and of the consumers.
+func contents(t *testing.T, nc *nats.Conn) (messages map[string]uint64, consumers int) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	messages = map[string]uint64{}
+	for _, name := range streamNames(t) {
+		s, err := js.Stream(t.Context(), name)
+		require.NoError(t, err, name)
+		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(">"))
+		require.NoError(t, err)
+		maps.Copy(messages, info.State.Subjects)
+		consumers += info.State.Consumers
+	}
+	return messages, consumers
+}
+
+func streamNames(t *testing.T) []string {
+	t.Helper()
+	l, ok := permission.Of(permission.Operator)
+	require.True(t, ok)
+	return l.Streams
+}
+
+// attackEachOther lets every role try to remove what other roles have stored. Nothing of theirs may be lost.
+func attackEachOther(t *testing.T, g *guarded) {
+	watch, _ := g.dial(permission.Operator)
+	var all []string
+	attackers := map[permission.Role]*attacker{}
+	for _, l := range permission.All() {
+		nc, refused := g.dial(l.Role)
+		go func() {
+			for range refused { // the test closes no channel: the goroutine ends with the process
+			}
+		}()
+		a := &attacker{t: t, list: l, nc: nc}
+		attackers[l.Role] = a
+		a.seed()
+		all = append(all, stored(l)...)
+	}
+	maker, err := jetstream.New(attackers[permission.Session].nc)
+	require.NoError(t, err)
+	_, err = maker.CreateConsumer(t.Context(), subject.StreamCommands, jetstream.ConsumerConfig{
+		Durable: "session-00", FilterSubject: "cmd.session.00.>", AckPolicy: jetstream.AckExplicitPolicy,
+	})
+	require.NoError(t, err)
+	sent, refused, lost, kept, total := 0, 0, 0, 0, 0
+	for _, l := range permission.All() {
+		a := attackers[l.Role]
+		a.sent, a.refused = 0, 0
+		before, consumers := contents(t, watch)
+		a.overwrite(all)
+		kept += a.command(streamNames(t), []string{"session-00"})
+		require.NoError(t, a.nc.Flush())
+		after, left := contents(t, watch)
+		for subj, n := range before {
+			own := l.MayPublish(subj) || l.MayPublish(strings.Replace(subj, "timer.fire.", "timer.set.", 1))
+			if !own && after[subj] < n {
+				t.Errorf("%s removed %d of %d messages of %s", l.Role, n-after[subj], n, subj)
+				lost += int(n - after[subj]) //nolint:gosec // small
+			}
+		}
+		require.Equal(t, consumers, left, "%s removed a consumer", l.Role)
+		sent, refused, total = sent+a.sent, refused+a.refused, max(total, len(before))
+	}
+	t.Logf("attacks: %d sent, %d refused; %d requests that roles have on purpose; %d subjects with messages, %d messages of others lost",
+		sent, refused, kept, total, lost)
+	require.Greater(t, sent, 1000)
+	require.Zero(t, lost)
+}
