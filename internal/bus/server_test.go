@@ -1,0 +1,61 @@
+package bus_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+)
+
+// What the server does, and why roles do not share streams with roll-ups or schedules: its checks end with the subject
+// of a message. If a new version of the server fails this test, read decision 62 again.
+func TestWhatTheServerDoesNotCheck(t *testing.T) {
+	t.Parallel()
+	c := bare(t, 1)[0]
+	_, err := c.JS().CreateStream(patience(t), jetstream.StreamConfig{
+		Name: "SHARED", Subjects: []string{"mine.>", "theirs.>"}, AllowMsgSchedules: true, AllowRollup: true,
+	})
+	require.NoError(t, err)
+	later := time.Now().Add(time.Hour)
+	send := func(subj, key, value string, more ...jetstream.PublishOpt) {
+		t.Helper()
+		m := nats.NewMsg(subj)
+		if key != "" {
+			m.Header.Set(key, value)
+		}
+		if value == "purge" {
+			m.Header.Set("Nats-Scheduler", "theirs.schedule")
+		}
+		_, err := c.JS().PublishMsg(patience(t), m, more...)
+		require.NoError(t, err)
+	}
+	schedule := func(target string) []jetstream.PublishOpt {
+		return []jetstream.PublishOpt{jetstream.WithScheduleAt(later), jetstream.WithScheduleTarget(target)}
+	}
+	send("theirs.schedule", "", "", schedule("theirs.due")...)
+	send("mine.a", "Nats-Schedule-Next", "purge")
+	require.EqualValues(t, 1, stream(t, c, "SHARED").State.Msgs, "a message removes the schedule of another subject")
+	send("theirs.b", "", "")
+	send("mine.schedule", "", "", schedule("theirs.due")...) // a schedule fires on the subject of another one
+	send("mine.a", "Nats-Rollup", "all")
+	require.EqualValues(t, 1, stream(t, c, "SHARED").State.Msgs, "a message removes those of all other subjects")
+
+	info := stream(t, c, "SHARED").Config
+	info.AllowRollup = false
+	_, err = c.JS().UpdateStream(patience(t), info)
+	require.NoError(t, err)
+	require.True(t, stream(t, c, "SHARED").Config.AllowRollup, "schedules bring roll-ups with them")
+	info.AllowMsgSchedules = false
+	_, err = c.JS().UpdateStream(patience(t), info)
+	require.ErrorContains(t, err, "message schedules can not be disabled")
+	marks := jetstream.StreamConfig{Name: "MARKS", Subjects: []string{"marks.>"}, SubjectDeleteMarkerTTL: time.Minute}
+	_, err = c.JS().CreateStream(patience(t), marks)
+	require.NoError(t, err)
+	require.True(t, stream(t, c, "MARKS").Config.AllowRollup, "so do markers of expired messages")
+	marks.SubjectDeleteMarkerTTL, marks.AllowMsgTTL, marks.DenyPurge = 0, true, true
+	_, err = c.JS().UpdateStream(patience(t), marks)
+	require.NoError(t, err, "without them, a stream may lose the right to roll-ups, and to purges for ever")
+	require.False(t, stream(t, c, "MARKS").Config.AllowRollup)
+}
