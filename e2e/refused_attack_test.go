@@ -141,7 +141,22 @@ func (a *attacker) command(streams, consumers []string) (kept int) {
 	return kept
 }
 
-// contents returns the number of messages of each subject of all streams, and of the consumers.
+// divert creates consumers that deliver the role's own entries of the directory to the interface of the streams. The
+// server does not check where a consumer delivers.
+func (a *attacker) divert() {
+	keys := subject.BucketSubject(subject.BucketDirectory, ">")
+	for n, to := range []string{"$JS.API.STREAM.PURGE.EVT_00", "$JS.API.STREAM.DELETE.AUDIT", "$JS.API.CONSUMER.DELETE.CMD.session-00"} {
+		name := string(a.list.Role) + string(rune('0'+n))
+		a.send("$JS.API.CONSUMER.CREATE."+subject.BucketStream(subject.BucketDirectory)+"."+name+"."+keys, map[string]any{
+			"stream_name": subject.BucketStream(subject.BucketDirectory),
+			"config": map[string]any{
+				"name": name, "deliver_subject": to, "filter_subject": keys, "ack_policy": "none", "deliver_policy": "all", "max_deliver": 1,
+			},
+		}, nil)
+	}
+}
+
+// contents returns the number of messages of each subject of all streams, and of the consumers of commands.
 func contents(t *testing.T, nc *nats.Conn) (messages map[string]uint64, consumers int) {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -153,7 +168,9 @@ func contents(t *testing.T, nc *nats.Conn) (messages map[string]uint64, consumer
 		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(">"))
 		require.NoError(t, err)
 		maps.Copy(messages, info.State.Subjects)
-		consumers += info.State.Consumers
+		if name == subject.StreamCommands {
+			consumers = info.State.Consumers
+		}
 	}
 	return messages, consumers
 }
@@ -192,6 +209,7 @@ func attackEachOther(t *testing.T, g *guarded) {
 		a := attackers[l.Role]
 		a.sent, a.refused = 0, 0
 		before, consumers := contents(t, watch)
+		a.divert()
 		a.overwrite(all)
 		kept += a.command(streamNames(t), []string{"session-00"})
 		require.NoError(t, a.nc.Flush())

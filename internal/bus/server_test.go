@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the server does, and why roles do not share streams with roll-ups or schedules: its checks end with the subject
-// of a message. If a new version of the server fails this test, read decision 62 again.
+// The server checks the subject of a message and not its headers, so roles share no streams with roll-ups or schedules.
+// If a new version of the server fails this test, read decision 62 again.
 func TestWhatTheServerDoesNotCheck(t *testing.T) {
 	t.Parallel()
 	c := bare(t, 1)[0]
