@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway"
 	presence "github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/dialect/asp"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/strictjson/hostile"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -159,7 +160,7 @@ func TestPresenceOutlivesItsGateway(t *testing.T) {
 // Participants of two tenants have nothing to do with each other, whatever they call
 // themselves.
 func TestTenantsOfASwarm(t *testing.T) {
-	s := startSwarm(t, authenticated(key("alice", "acme"), key("bob", "globex")))
+	s := startSwarm(t, authenticated(key("alice", "acme", auth.RoleUser, auth.RoleAgent, auth.RoleService), key("bob", "globex", auth.RoleUser, auth.RoleAgent, auth.RoleService)))
 	agentID, task := unique(), unique()
 	a, b := s.agent(agentID, "A", bearer("alice")...), s.agent(agentID, "A", bearer("bob")...)
 	both := s.until(wirecmd.ParticipantAgent, agentID, "both", count(2))
@@ -192,6 +193,33 @@ func TestTenantsOfASwarm(t *testing.T) {
 	}
 	_, status, _ := s.handshake("", bearer("nobody")...)
 	require.Equal(t, 401, status)
+}
+
+// The operator has reserved a name: other principals get neither it nor an id that has it, in any spelling.
+func TestReservedNamesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := startSwarm(t, authenticated(key("alice", "acme", auth.RoleAgent, auth.RoleService), key("mallory", "acme", auth.RoleAgent, auth.RoleService)),
+		func(c *gateway.Config, _ *gateway.Deps) {
+			c.Participants.Names = map[string][]string{"Code Reviewer": {"who-alice"}, "assistant": nil}
+		})
+	for _, who := range []string{"mallory", "alice"} {
+		for _, p := range []map[string]any{
+			{"id": "x", "name": "assistant"}, {"id": "x", "name": " ASSISTANT "}, {"id": "Assistant", "name": "x"}, {"id": "assistant-77", "name": "x"},
+			{"id": "x", "name": "code  reviewer"}, {"id": "CODE REVIEWER", "name": "x"},
+		} {
+			if who == "alice" && (p["name"] == "code  reviewer" || p["id"] == "CODE REVIEWER") {
+				continue
+			}
+			c, _ := s.join(pathAgent, "", bearer(who)...)
+			c.sendASP("agent.register", "reg", p)
+			require.Contains(t, c.until(`"requestId":"reg"`), fault.Forbidden, "%s %v", who, p)
+			c, _ = s.join(pathService, "", bearer(who)...)
+			c.sendASP("service.register", "reg", p)
+			require.Contains(t, c.until(`"requestId":"reg"`), fault.Forbidden, "%s %v", who, p)
+		}
+	}
+	s.agent(unique(), "Code Reviewer", bearer("alice")...)
+	s.agent(unique(), "Assistants' friend", bearer("mallory")...)
 }
 
 // The extra listeners serve one protocol under any path.

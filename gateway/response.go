@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,19 +28,20 @@ func (s *Server) guarded(h http.Handler) http.Handler {
 }
 
 // response is an answer with a deadline: the client takes something within Config.WriteStall, and
-// the whole within as long and the time that the slowest reader needs. Only the handler's goroutine uses it.
+// the whole within as long and the time that the slowest reader needs. Streams set their deadlines on any
+// goroutine; all else is for that of the handler.
 type response struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
 	stall   time.Duration
 	begun   time.Time
-	written int64 // bytes that the client or the kernel has taken
-	own     bool  // the handler sets its own deadlines, or has taken the connection
+	written int64       // bytes that the client or the kernel has taken
+	own     atomic.Bool // the handler sets its own deadlines, or has taken the connection
 }
 
 // extend sets the deadline for the next bytes.
 func (r *response) extend() {
-	if r.own {
+	if r.own.Load() {
 		return
 	}
 	now := time.Now()
@@ -55,7 +57,7 @@ func (r *response) extend() {
 
 // Write implements http.ResponseWriter.
 func (r *response) Write(p []byte) (int, error) {
-	if r.own {
+	if r.own.Load() {
 		return r.ResponseWriter.Write(p)
 	}
 	for n := 0; ; {
@@ -76,13 +78,13 @@ func (r *response) WriteHeader(status int) {
 
 // SetWriteDeadline leaves the deadlines to the handler. http.ResponseController calls it.
 func (r *response) SetWriteDeadline(t time.Time) error {
-	r.own = true
+	r.own.Store(true)
 	return r.rc.SetWriteDeadline(t)
 }
 
 // Hijack leaves the connection to the handler. http.ResponseController calls it.
 func (r *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	r.own = true
+	r.own.Store(true)
 	return r.rc.Hijack()
 }
 

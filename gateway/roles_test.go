@@ -23,9 +23,8 @@ func TestRolesOpenSockets(t *testing.T) {
 	s := startAll(t, allRoles())
 	people := []string{"user", "operator", "viewer", "both"}
 	for path, may := range map[string][]string{
-		pathSessions: people, pathClient: people, pathAgent: {"user", "operator", "both", "agent"},
-		pathService: {"user", "operator", "both", "service"},
-		pathRuns:    people, pathTeams + "x": people, pathMembers + "x": people,
+		pathSessions: people, pathClient: people, pathAgent: {"agent"}, pathService: {"service"},
+		pathRuns: people, pathTeams + "x": people, pathMembers + "x": people,
 	} {
 		for _, who := range []string{"user", "operator", "viewer", "agent", "service", "both"} {
 			s.path = path

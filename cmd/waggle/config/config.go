@@ -33,6 +33,7 @@ type Config struct {
 	Session   Session       `yaml:"session"`
 	Pipeline  Pipeline      `yaml:"pipeline"`
 	Task      Task          `yaml:"task"`
+	Swarm     Swarm         `yaml:"swarm"`
 	Assistant Assistant     `yaml:"assistant"`
 	Worker    Worker        `yaml:"worker"`
 	Models    Models        `yaml:"models"`
@@ -202,6 +203,11 @@ type Task struct {
 	Calls        int           `yaml:"calls" doc:"Tool calls of tasks that one process has on at once; 0 = 16."`
 }
 
+// Swarm sets who is who among agents, services and clients.
+type Swarm struct {
+	Names map[string][]string `yaml:"names,omitempty" doc:"Names and ids that only some principals may register, in any case, each with the subjects of these principals. The name of the assistant is always reserved for it."`
+}
+
 // Assistant is the agent of the swarm that every process with the worker role offers: it does tasks with the model.
 type Assistant struct {
 	Enabled      bool     `yaml:"enabled" doc:"Offer the model as an agent of the swarm."`
@@ -243,6 +249,7 @@ type Tools struct {
 	Builtin  bool         `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
 	MaxCalls int          `yaml:"max_calls" doc:"Calls that may run at once; 0 = 64."`
 	Sandbox  string       `yaml:"sandbox" doc:"How programs of servers are confined: \"prefer\" uses every layer that the kernel has, \"require\" refuses to start a program if a layer that matters is missing, \"off\" starts programs with all that the user of waggle may do. \"waggle doctor\" names what is missing."`
+	Services []string     `yaml:"services" doc:"Services of the swarm whose tools models are offered, by id or name; \"*\" = all. Empty = none. Agents call the tools of all services of their tenant."`
 	Servers  []ToolServer `yaml:"servers"`
 }
 

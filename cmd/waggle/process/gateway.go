@@ -40,7 +40,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread,
 		RequestRate: c.RequestRate, Requests: c.Requests,
 		Heartbeat: c.Heartbeat, SessionsPerSocket: c.SocketSessions,
-		Participants: swarm.Config(c.Participants), Legacy: legacy(c.Legacy),
+		Participants: participants(p.Config), Legacy: legacy(c.Legacy),
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
@@ -111,4 +111,21 @@ func Auth(a config.Auth) auth.Config {
 		}
 	}
 	return out
+}
+
+// participants returns the limits of the swarm, and the names that only some principals may have. The assistant does not come
+// through a gateway, so that no principal may have its name.
+func participants(c config.Config) swarm.Config {
+	l := c.Gateway.Participants
+	names := maps.Clone(c.Swarm.Names)
+	if c.Assistant.Enabled {
+		if names == nil {
+			names = map[string][]string{}
+		}
+		names[c.Assistant.Name] = nil
+	}
+	return swarm.Config{
+		Grace: l.Grace, Ping: l.Ping, Dead: l.Dead, Rate: l.Rate, Burst: l.Burst, Calls: l.Calls, Asks: l.Asks,
+		ReadLimit: l.ReadLimit, LargeFrames: l.LargeFrames, Names: names,
+	}
 }

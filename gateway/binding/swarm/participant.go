@@ -226,6 +226,9 @@ func (p *Participant) register(ctx context.Context, want command.Participant) (c
 	}
 	want.Kind, want.Tenant, want.Principal, want.Gateway, want.Connection = self.Kind, self.Tenant, self.Principal, self.Gateway, self.Connection
 	want.Online, want.Since, want.Load, want.Incarnation = true, self.Since, p.work.load(), self.Incarnation
+	if err := p.of.cfg.reserved(want); err != nil {
+		return self, err
+	}
 	if want.Status == "" {
 		want.Status = command.StatusActive
 	}

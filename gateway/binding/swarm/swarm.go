@@ -56,17 +56,15 @@ func (s *Swarm) Policy(codec dialect.Participants) binding.Policy {
 	}
 }
 
-// rights says if a principal may connect, and if it may do more than watch. Agents and
-// services do not connect to watch.
+// rights says if a principal may connect, and if it may do more than watch. Only principals of
+// the role agent or service are agents or services: a user's key must not answer for them.
 func rights(kind string, p auth.Principal) (enter, act bool) {
 	act = p.MayAct()
 	switch kind {
 	case command.ParticipantAgent:
-		act = act || p.Has(auth.RoleAgent)
-		return act, act
+		return p.Has(auth.RoleAgent), p.Has(auth.RoleAgent)
 	case command.ParticipantService:
-		act = act || p.Has(auth.RoleService)
-		return act, act
+		return p.Has(auth.RoleService), p.Has(auth.RoleService)
 	}
 	return p.MayWatch(), act
 }
@@ -91,8 +89,10 @@ type Config struct {
 	Calls int           // calls that one replica of a service has at a time, default 256
 	Asks  int           // tools that one participant waits for at a time outside of tasks, default 32
 
-	ReadLimit   int64 // largest frame in bytes, default 1 MiB: a larger one has no effect but that the task fails of which it is the result
-	LargeFrames int   // frames beyond Config.ReadLimit that this gateway reads or handles at a time: more wait, default 32
+	ReadLimit int64               // largest frame in bytes, default 1 MiB: a larger one has no effect but that the task fails of which it is the result
+	Names     map[string][]string // reserved names and ids, with the subjects of the principals that may have them
+
+	LargeFrames int // frames beyond Config.ReadLimit that this gateway reads or handles at a time: more wait, default 32
 }
 
 // mail holds the direct messages for a participant that wait until the data before them is

@@ -24,6 +24,7 @@ type Config struct {
 	Workspace string
 	Builtin   bool         // offer the built-in server, named "workspace"
 	Servers   []mcp.Config // the other servers
+	Services  []string     // ids or names of the services of the swarm whose tools models are offered; "*" = all
 	MaxCalls  int          // maximum of concurrent calls; further ones are OVERLOADED. 0 = 64
 	Waits     swarm.Waits  // for services of the swarm
 }

@@ -41,6 +41,9 @@ type field struct {
 // newField starts a tool service that is called within this process, or over the bus.
 func newField(t testing.TB, cfg service.Config, overBus bool) *field {
 	t.Helper()
+	if cfg.Services == nil {
+		cfg.Services = []string{"*"}
+	}
 	top := bus.DefaultTopology()
 	top.LeaseTTL = time.Hour // Members leave at the test's command.
 	server := bustest.Start(t, top)

@@ -41,7 +41,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		}
 		s.swarm = swarm.New(swarm.Config{
 			Conn: deps.Conn, Directory: deps.Directory, Logger: deps.Logger, MaxCalls: cfg.MaxCalls,
-			Reserved: reserved, Missed: m.missed.Inc, Waits: cfg.Waits,
+			Reserved: reserved, Services: cfg.Services, Missed: m.missed.Inc, Waits: cfg.Waits,
 		})
 	}
 	for _, c := range cfg.Servers {

@@ -58,6 +58,35 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// Models are offered the tools of the services that the operator has listed; agents find those of all.
+func TestModelsAreOfferedListedServicesOnly(t *testing.T) {
+	t.Parallel()
+	for name, listed := range map[string][]string{"none": {}, "by id": {"calc"}, "by name": {"The calc"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newField(t, service.Config{Services: listed}, true)
+			f.connect(t, serviceOf("calc"), echoes)
+			f.connect(t, serviceOf("stranger"), echoes)
+			all, err := f.box().List(t.Context(), id.DefaultTenant)
+			require.NoError(t, err)
+			for _, o := range all {
+				require.Equal(t, "calc", o.Server)
+			}
+			require.Equal(t, len(listed) > 0, len(all) > 0)
+			for server, want := range map[string]bool{"calc": len(listed) > 0, "stranger": false} {
+				_, own, err := f.box().ToolsOf(t.Context(), id.DefaultTenant, tools.KindService, server)
+				require.NoError(t, err, "agents find it")
+				_, err = f.Call(t.Context(), tools.Call{ID: server, Tenant: id.DefaultTenant, Tool: own[0].Name, Arguments: json.RawMessage(`{}`)})
+				if want {
+					require.NoError(t, err)
+				} else {
+					require.Equal(t, fault.ToolNotFound, fault.From(err, "").Code, "a model that guesses the name")
+				}
+			}
+		})
+	}
+}
+
 // A request finds a service that its sender has seen, even if the copy of the directory at the tool service lags behind.
 func TestAServiceIsFoundAtOnce(t *testing.T) {
 	t.Parallel()

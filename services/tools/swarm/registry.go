@@ -36,6 +36,7 @@ type Registry struct {
 	log      zerolog.Logger
 	missed   func()   // receives each dropped notification
 	reserved []string // names of MCP servers
+	services []string // whose tools models are offered
 	max      int      // open calls of one service
 
 	waits Waits
@@ -67,6 +68,7 @@ type Config struct {
 	Logger    zerolog.Logger
 	MaxCalls  int      // of the tool service; one service may have a fourth of them open
 	Reserved  []string // names of MCP servers, which services' tools may not use
+	Services  []string // ids or names of the services whose tools models are offered; "*" = all
 	Missed    func()   // receives each dropped notification; must not block
 	Waits     Waits
 }
@@ -85,7 +87,7 @@ func (w Waits) withDefaults() Waits {
 // New returns a registry that does not follow the directory yet.
 func New(cfg Config) *Registry {
 	w := &Registry{
-		conn: cfg.Conn, dir: cfg.Directory, log: cfg.Logger, missed: cfg.Missed, max: max(1, cfg.MaxCalls/shareOfCalls),
+		conn: cfg.Conn, dir: cfg.Directory, log: cfg.Logger, missed: cfg.Missed, services: cfg.Services, max: max(1, cfg.MaxCalls/shareOfCalls),
 		waits: cfg.Waits.withDefaults(), stale: true, news: make(chan struct{}),
 		open: make(map[string]int), idle: make(map[string]time.Time), others: make(map[string]int), calls: make(map[serviceKey]int),
 	}
@@ -161,7 +163,7 @@ func (w *Registry) read() *view {
 		w.known[key] = r
 		all = append(all, r)
 	}
-	v := newView(all)
+	v := newView(all, w.services)
 	for id := range w.idle {
 		if !v.online[id] && w.open[id] == 0 {
 			delete(w.idle, id)

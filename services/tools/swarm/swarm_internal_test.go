@@ -161,7 +161,7 @@ func stage(t *rapid.T, n int) (*Registry, serviceKey, []*replica) {
 		r.others = p.Load // as the swarm reads it: this process has no calls yet
 		all = append(all, r)
 	}
-	w.view = newView(slices.Clone(all))
+	w.view = newView(slices.Clone(all), []string{everyService})
 	return w, serviceKey{id.DefaultTenant, "s"}, all
 }
 

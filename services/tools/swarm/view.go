@@ -24,8 +24,8 @@ type service struct {
 	tools    map[string]*offer.Tool // of all replicas, the youngest's where they differ
 }
 
-// newView sorts replicas by service.
-func newView(all []*replica) *view {
+// newView sorts replicas by service. Models are offered the tools of the listed services.
+func newView(all []*replica, listed []string) *view {
 	v := &view{
 		services: make(map[serviceKey]*service), offered: make(map[offeredKey]*offer.Tool), online: make(map[string]bool),
 	}
@@ -49,6 +49,9 @@ func newView(all []*replica) *view {
 		}
 	}
 	for _, svc := range v.sorted() {
+		if !svc.listed(listed) {
+			continue
+		}
 		for _, k := range svc.tools {
 			at := offeredKey{svc.key.tenant, k.Name}
 			if v.offered[at] == nil { // Only a forged hash can make two names equal.
@@ -57,6 +60,13 @@ func newView(all []*replica) *view {
 		}
 	}
 	return v
+}
+
+// listed reports whether a list of services, by id or name, has the service.
+func (s *service) listed(list []string) bool {
+	return slices.ContainsFunc(list, func(name string) bool {
+		return name == everyService || name == s.key.id || name == s.youngest().participant.Name
+	})
 }
 
 // sorted returns the services by tenant and id.
@@ -155,6 +165,9 @@ type offeredKey struct {
 	tenant id.Tenant
 	name   string
 }
+
+// everyService lists all services.
+const everyService = "*"
 
 // typeService is the type of services in descriptions.
 const typeService = "service"
