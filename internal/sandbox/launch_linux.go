@@ -68,6 +68,9 @@ func (l *Launch) prepare(c Command) (err error) {
 	if err := absolute(o.Read, o.Write); err != nil {
 		return err
 	}
+	if err := replaceable(o.Write, s.Read, s.Write, []string{o.Dir}); err != nil {
+		return err
+	}
 	l.Cmd = shim(&o, i)
 	l.Cmd.Dir = o.Dir
 	l.Cmd.Env = c.environment(l.private)
@@ -81,6 +84,23 @@ func absolute(lists ...[]string) (err error) {
 		for i := range list {
 			if list[i], err = filepath.Abs(list[i]); err != nil {
 				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replaceable refuses a path below one that the program may write: the program could put a link in its place, and the next
+// start would open what the link names.
+func replaceable(write []string, lists ...[]string) error {
+	for _, path := range slices.Concat(lists...) {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		for _, w := range write {
+			if rel, err := filepath.Rel(w, abs); err == nil && rel != "." && filepath.IsLocal(rel) {
+				return fmt.Errorf("the program may write %s and replace %s in it: name %s alone", w, path, w)
 			}
 		}
 	}

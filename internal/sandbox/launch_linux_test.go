@@ -110,6 +110,23 @@ func TestPaths(t *testing.T) {
 	require.Equal(t, "readablewritten\nrefused\n", out)
 }
 
+// A program cannot put a link in the place of a path of its settings and have the next start open what the link names.
+func TestPathsThatTheProgramCouldReplace(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	sub := filepath.Join(dir, "sub")
+	require.NoError(t, os.Symlink("/etc", sub))
+	for _, s := range []Settings{{Read: []string{sub}}, {Write: []string{sub}}} {
+		_, err := Prepare(Command{Args: []string{"/bin/sh"}, Dir: dir, Settings: s})
+		require.ErrorContains(t, err, "the program may write "+dir+" and replace "+sub)
+	}
+	_, err := Prepare(Command{Args: []string{"/bin/sh"}, Dir: sub, Settings: Settings{Write: []string{dir}}})
+	require.ErrorContains(t, err, "replace "+sub)
+	l, err := Prepare(Command{Args: []string{"/bin/sh"}, Dir: dir, Settings: Settings{Write: []string{dir}}})
+	require.NoError(t, err)
+	l.Close()
+}
+
 // Errors of a start say what is wrong, and nothing is left.
 func TestProgramsThatDoNotStart(t *testing.T) {
 	t.Parallel()

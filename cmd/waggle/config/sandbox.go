@@ -45,6 +45,7 @@ func (p *problems) sandboxes(l *Loaded) {
 			continue
 		}
 		p.closed(at, l, s)
+		p.apart(at, l, i)
 		for _, port := range s.NetworkPorts {
 			if owner := l.ownPorts()[port]; owner != "" {
 				p.add(at+".network_ports", "%d is the port of %s, which no tool may reach", port, owner)
@@ -55,12 +56,35 @@ func (p *problems) sandboxes(l *Loaded) {
 
 // closed refuses folders of a program that hold secrets, or lie within a folder of them.
 func (p *problems) closed(at string, l *Loaded, s *ToolServer) {
-	open := map[string][]string{"dir": {s.Dir}, "paths.read": s.Paths.Read, "paths.write": s.Paths.Write}
-	for _, setting := range []string{"dir", "paths.read", "paths.write"} {
-		for _, path := range open[setting] {
+	for setting, paths := range s.paths() {
+		for _, path := range paths {
 			for _, secret := range l.secretPaths() {
 				if path != "" && (holds(path, secret) || holds(secret, path)) {
 					p.add(at+"."+setting, "%s would open %s to the program; name folders that hold nothing of waggle", path, secret)
+				}
+			}
+		}
+	}
+}
+
+// paths returns the files and folders of a server, by their settings.
+func (s *ToolServer) paths() map[string][]string {
+	return map[string][]string{"dir": {s.Dir}, "paths.read": s.Paths.Read, "paths.write": s.Paths.Write}
+}
+
+// apart refuses a path of a server that another server could replace by a link, and thereby open anything to the first one.
+func (p *problems) apart(at string, l *Loaded, i int) {
+	for j := range l.Tools.Servers {
+		other := &l.Tools.Servers[j]
+		if j == i || len(other.Command) == 0 {
+			continue
+		}
+		for _, folder := range append([]string{other.Dir}, other.Paths.Write...) {
+			for setting, paths := range l.Tools.Servers[i].paths() {
+				for _, path := range paths {
+					if folder != "" && path != "" && holds(folder, path) && !holds(path, folder) {
+						p.add(at+"."+setting, "%s lies within %s, where %s may replace it", path, folder, other.Name)
+					}
 				}
 			}
 		}

@@ -44,6 +44,7 @@ func TestValidateNamesTheOptionOfTheSandbox(t *testing.T) {
 		"tools: {servers: [{name: a, command: [x], limits: {memory: -1}}]}":                                            "tools.servers[0]: limits:",
 		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w}]}}":                                "tools.servers[0].dir: /srv/w would open /srv/w/data",
 		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w/data/x}]}}":                         "tools.servers[0].dir:",
+		"tools: {servers: [{name: a, command: [x], dir: /srv/a}, {name: b, command: [x], paths: {read: [/srv/a/b]}}]}": "tools.servers[1].paths.read: /srv/a/b lies within /srv/a, where a may replace it",
 		"{nats: {nkey: /etc/w/nk}, tools: {servers: [{name: a, command: [x], paths: {read: [/etc]}}]}}":                "tools.servers[0].paths.read:",
 		"{session: {state_key_file: /k/state.key}, tools: {servers: [{name: a, command: [x], paths: {write: [/k]}}]}}": "tools.servers[0].paths.write:",
 	} {
