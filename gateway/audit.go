@@ -66,6 +66,12 @@ func (c *conn) sent(cmd command.Command) {
 	r := audit.Record{
 		Service: cmd.Service.String(), Verb: cmd.Verb.String(), Entity: cmd.Key.String(), Command: cmd.ID,
 	}
+	if cmd.Verb == command.CallTool {
+		var call command.ToolRequest
+		if cmd.Decode(&call) == nil {
+			r.Server, r.Tool = clipped(call.Server), clipped(call.Tool)
+		}
+	}
 	if cmd.Verb != command.Answer {
 		c.Record(audit.Command, r)
 		return

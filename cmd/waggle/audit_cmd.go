@@ -102,6 +102,8 @@ func (c *auditCmd) print(w io.Writer, r record.Record) error {
 		{"entity", r.Entity},
 		{"command", r.Command},
 		{"input", r.Input},
+		{"server", r.Server},
+		{"tool", r.Tool},
 		{"resource", r.Resource},
 		{"scope", r.Scope},
 		{"remote", r.Remote},

@@ -122,7 +122,7 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience tim
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
 	}, &reply)
 	if changes(o) {
-		binding.RecordRequest(p.c, to.Service, to.Verb, err)
+		binding.RecordRequest(p.c, to.Service, to.Verb, data, err)
 	}
 	return reply, err
 }
