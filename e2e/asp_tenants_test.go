@@ -34,7 +34,7 @@ type probe struct {
 // has the same answer for an id of another tenant as for an id that does not exist.
 func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 	f := newFleet(t, scripted.Smart())
-	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent]}\n",
+	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent, service]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent, service]}\n",
 		auth.HashKey(redKey), auth.HashKey(blueKey)))
 	f.serve("session,pipeline,task,tools")
 	_, addr := f.gateway()

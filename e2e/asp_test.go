@@ -146,7 +146,7 @@ func TestTheProcessOfTheAssistantIsKilled(t *testing.T) {
 func TestSwarmsOfTenantsAreApart(t *testing.T) {
 	const red, blue = "key-of-red", "key-of-blue"
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Text("hello"))))
-	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent]}\n",
+	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent, service]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent, service]}\n",
 		auth.HashKey(red), auth.HashKey(blue)))
 	f.serve("session,pipeline,task,tools,worker")
 	_, addr := f.gateway()

@@ -54,6 +54,7 @@ func newFleet(t *testing.T, script scripted.Script) *fleet {
 	require.NoError(t, os.WriteFile(f.config, fmt.Appendf(nil, `
 model: openai:scripted
 tools:
+  services: [weather]
   servers:
     - name: bank
       url: %s

@@ -42,7 +42,7 @@ func TestTenantsMeetNowhere(t *testing.T) {
 		Plan: scripted.Always(scripted.Plan(tasks("a", "b")...)),
 	}.Script())
 	red, blue := redKey, blueKey
-	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent]}\n",
+	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent, service]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent, service]}\n",
 		auth.HashKey(red), auth.HashKey(blue)))
 	f.serve("session,pipeline,worker,task,tools,team")
 	_, addr := f.gateway()
