@@ -7,6 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
 
 // The server checks the subject of a message and not its headers, so roles share no streams with roll-ups or schedules.
@@ -58,4 +60,17 @@ func TestWhatTheServerDoesNotCheck(t *testing.T) {
 	_, err = c.JS().UpdateStream(patience(t), marks)
 	require.NoError(t, err, "without them, a stream may lose the right to roll-ups, and to purges for ever")
 	require.False(t, stream(t, c, "MARKS").Config.AllowRollup)
+}
+
+// NATS reserves the bounds of all streams on the disk. The chart and its README count on 2 GiB for those without a
+// setting.
+func TestReservedSpace(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	sum := int64(0)
+	for info := range c.JS().ListStreams(patience(t)).Info() {
+		sum += max(info.Config.MaxBytes, 0)
+	}
+	require.Greater(t, sum, int64(1<<30))
+	require.LessOrEqual(t, sum, int64(2<<30))
 }
