@@ -180,7 +180,7 @@ func TestKillingTheServiceKillsItsSandboxes(t *testing.T) {
 			a := newAttacked(t)
 			value := "killed" + a.base.TCP
 			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = append(os.Environ(), childMode+"="+sandboxHost, hostileProgram+"="+a.program, "WITHOUT="+without, "VALUE="+value)
+			cmd.Env = append(os.Environ(), childMode+"="+sandboxHost, hostileProgram+"="+a.program, "WITHOUT="+without, "VALUE="+value, "TMPDIR="+a.dir)
 			require.NoError(t, cmd.Start())
 			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 			require.Eventually(t, func() bool { return len(marked(t, value)) > 0 }, patience, tick)
