@@ -3,12 +3,14 @@
 #   scripts/images.sh binaries [DIR]    only the binaries, into DIR
 #   scripts/images.sh check             build the binaries twice, from two folders and
 #                                       without the build cache; they have to be equal
+#   scripts/images.sh sbom [DIR]        the binaries and a CycloneDX SBOM of each, into DIR
 #   scripts/images.sh [TARGET...]       the images waggle and nats, and for places without
 #                                       a registry caddy, prometheus and otel
 #   scripts/images.sh compose           no image: Compose 2, for .cache/docker
 # BASE     the base image; scratch needs no registry (default: the Dockerfile's)
 # TAG      tag of the images (default dev)
 # VERSION, COMMIT   what "waggle version" says
+# CREATED  the time in labels and SBOMs (default: the commit's)
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -16,6 +18,7 @@ BASE=${BASE:-}
 TAG=${TAG:-dev}
 VERSION=${VERSION:-$(git describe --tags --always 2>/dev/null || echo devel)}
 COMMIT=${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
+CREATED=${CREATED:-$(TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || true)}
 CADDY=v2.11.9
 COMPOSE=v2.40.3
 PROMETHEUS=3.7.3 # as docker-compose.yml has it
@@ -36,6 +39,18 @@ binaries() {
 	binary "$1" cmd ./waggle waggle
 	binary "$1" cmd ./nats-server nats-server
 }
+
+# sbom DIR: equal commits give equal files.
+sbom() (
+	binaries "$1"
+	dir=$(cd "$1" && pwd)
+	cd deploy/supply
+	for name in waggle nats-server; do
+		GOFLAGS= GOWORK=off go run . sbom -version "$VERSION" -time "$CREATED" "$dir/$name" >"$dir/$name.cdx.json.new"
+		mv "$dir/$name.cdx.json.new" "$dir/$name.cdx.json"
+		echo "${1%/}/$name.cdx.json"
+	done
+)
 
 # The second tree has another name, another age and no cache in common.
 check() {
@@ -139,12 +154,14 @@ root() {
 image() {
 	awk -v stage="$1" '/^FROM / { seen = 1; mine = $NF == stage } !seen || mine' deploy/docker/Dockerfile >"$context/Dockerfile"
 	# shellcheck disable=SC2086 # one argument or none
-	docker build --quiet --target "$1" ${BASE:+--build-arg BASE=$BASE} -t "$2:$TAG" "$context" >/dev/null
+	docker build --quiet --target "$1" ${BASE:+--build-arg BASE=$BASE} \
+		--build-arg VERSION="$VERSION" --build-arg COMMIT="$COMMIT" --build-arg CREATED="$CREATED" -t "$2:$TAG" "$context" >/dev/null
 	echo "$2:$TAG"
 }
 
 case "${1:-}" in
 binaries) binaries "${2:-bin}" && exit ;;
+sbom) sbom "${2:-bin/image}" && exit ;;
 check) check && exit ;;
 esac
 
