@@ -30,6 +30,8 @@ TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(if $(RUN),-run '$(RUN)')
 
 LINT_VERSION := v2.15.0
 LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
+VULN_VERSION := v1.9.0
+VULN     := $(CACHE)/bin/govulncheck-$(VULN_VERSION)
 TESTSUM  := $(CACHE)/bin/testsum
 CHECK    := $(CACHE)/bin/check
 
@@ -42,7 +44,7 @@ ifdef LOCAL
 BASE     ?= scratch
 endif
 
-.PHONY: up down logs observe backup restore images secrets compose-test images-check
+.PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
 .PHONY: help build run check test lint fmt generate verify e2e soak chaos bench clean
 
@@ -100,6 +102,14 @@ images: ## build the images waggle and waggle-nats (BASE=scratch, TAG=dev; LOCAL
 
 images-check: ## build the binaries of the images twice: the bytes have to be the same
 	@scripts/images.sh check
+
+sbom: ## write a CycloneDX SBOM of each binary of the images: bin/image/waggle.cdx.json
+	@scripts/images.sh sbom bin/image
+
+vulnerabilities: $(VULN) ## look for known vulnerabilities in what the binaries call (DB=file:///folder for a local database)
+	@for dir in $(MODULES); do \
+		echo "govulncheck $${dir##*/}"; (cd $$dir && $(VULN) $(if $(DB),-db '$(DB)') ./...) || exit 1; \
+	done
 
 secrets: ## make the keys of the fleet that ./secrets does not have
 	@test -x .cache/image/waggle || $(MAKE) --no-print-directory images
@@ -165,3 +175,8 @@ $(LINT):
 	@echo 'building golangci-lint $(LINT_VERSION) from the module registry (once, about 90 s)'
 	@GOFLAGS= GOBIN=$(@D) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	@mv $(@D)/golangci-lint $@
+
+$(VULN):
+	@mkdir -p $(@D)
+	@GOFLAGS= GOBIN=$(@D) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION)
+	@mv $(@D)/govulncheck $@
