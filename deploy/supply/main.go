@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(flags.Arg(0), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(flags.Arg(0), []byte(text), 0o644); err != nil { //nolint:gosec // documentation is public
 			return fmt.Errorf("write page: %w", err)
 		}
 		return nil

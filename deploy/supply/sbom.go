@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func sbom(file, version, built string, modules []Module) (*cdx.BOM, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read build info: %w", err)
 	}
-	content, err := os.ReadFile(file)
+	content, err := os.ReadFile(filepath.Clean(file))
 	if err != nil {
 		return nil, fmt.Errorf("read binary: %w", err)
 	}

@@ -38,7 +38,7 @@ func Classifier() (func(dir string) ([]string, error), error) {
 			if e.IsDir() || !licenceFile.MatchString(e.Name()) {
 				continue
 			}
-			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			text, err := os.ReadFile(filepath.Clean(filepath.Join(dir, e.Name())))
 			if err != nil {
 				return nil, fmt.Errorf("read licence: %w", err)
 			}
