@@ -153,7 +153,7 @@ var install = sync.OnceValue(func() error {
 	if installed, err = os.MkdirTemp("", "waggle-mcp-"); err != nil {
 		return err
 	}
-	if err := os.Chmod(installed, 0o755); err != nil { //nolint:gosec // Programs of a root process run as another user.
+	if err := os.Chmod(installed, 0o755); err != nil { // programs of a root process run as another user
 		return err
 	}
 	if err := os.CopyFS(installed, os.DirFS(filepath.Join("testdata", "mcp"))); err != nil {

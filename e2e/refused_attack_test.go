@@ -218,7 +218,7 @@ func attackEachOther(t *testing.T, g *guarded) {
 			own := l.MayPublish(subj) || l.MayPublish(strings.Replace(subj, "timer.fire.", "timer.set.", 1))
 			if !own && after[subj] < n {
 				t.Errorf("%s removed %d of %d messages of %s", l.Role, n-after[subj], n, subj)
-				lost += int(n - after[subj]) //nolint:gosec // small
+				lost += int(n - after[subj])
 			}
 		}
 		require.Equal(t, consumers, left, "%s removed a consumer", l.Role)

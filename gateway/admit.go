@@ -19,7 +19,9 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 	}()
 	if err := c.admit(r); err != nil {
 		w.Header().Set("Connection", "close") // a refused client must not keep the connection
-		c.turnedAway(s.refuse(w, err))
+		f := s.asFault(err)
+		c.turnedAway(f)
+		s.refuse(w, f)
 		return false
 	}
 	sock, err := s.sockets().Accept(&handshake{ResponseWriter: w, s: s}, r, c.subprotocols)

@@ -64,7 +64,7 @@ func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.Handl
 			err = bind(e, r)
 		}
 		if err != nil {
-			s.refuse(w, err)
+			s.refuse(w, s.asFault(err))
 			return
 		}
 		if e.shown == nil { // HEAD

@@ -32,7 +32,8 @@ func (s *Server) sameOrigin(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origins, preflight := r.Header.Values("Origin"), r.Method == http.MethodOptions
 		err := s.gate.Page(r)
-		if err != nil && !(preflight && s.gate.Preflight(r)) && !(api.IsDocumentation(r.URL.Path) && admission.Visit(r)) {
+		allowed := preflight && s.gate.Preflight(r) || api.IsDocumentation(r.URL.Path) && admission.Visit(r)
+		if err != nil && !allowed {
 			s.problem(w, s.asFault(err))
 			return
 		}
@@ -58,7 +59,7 @@ func (s *Server) limited(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		leave, err := s.requests.Address(r.RemoteAddr)
 		if err != nil {
-			s.refuse(w, err)
+			s.refuse(w, s.asFault(err))
 			return
 		}
 		defer leave()
@@ -170,12 +171,10 @@ func (h *handshake) Write(p []byte) (int, error) {
 // Unwrap lets the library take the connection over.
 func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// refuse counts a request that is refused because of err, answers it, and returns the answer's fault.
-func (s *Server) refuse(w http.ResponseWriter, err error) *fault.Fault {
-	f := s.asFault(err)
+// refuse counts a request that is refused with the fault, and answers it.
+func (s *Server) refuse(w http.ResponseWriter, f *fault.Fault) {
 	s.met.refused.WithLabelValues(string(f.Code)).Inc()
 	s.problem(w, f)
-	return f
 }
 
 // asFault returns the part of err that a client may see. The log has the rest.

@@ -20,9 +20,18 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 	r := start(t, authenticated(key("alice", "acme")))
 	l := r.session("acme", "one")
 	for _, c := range []struct{ method, path, key string }{
-		{"GET", "/livez", ""}, {"GET", "/readyz", ""}, {"GET", "/health", ""}, {"GET", "/nothing", ""}, {"GET", "/ws", ""},
-		{"GET", "/api/v1/openapi.json", ""}, {"GET", "/api/v1/schemas/orbit", ""}, {"GET", "/api/v1/sessions", ""},
-		{"GET", "/api/v1/sessions", "alice"}, {"GET", "/api/v1/sessions/none", "alice"}, {"HEAD", streamOf(l), "alice"}, {"OPTIONS", "/api/v1/sessions", ""},
+		{"GET", "/livez", ""},
+		{"GET", "/readyz", ""},
+		{"GET", "/health", ""},
+		{"GET", "/nothing", ""},
+		{"GET", "/ws", ""},
+		{"GET", "/api/v1/openapi.json", ""},
+		{"GET", "/api/v1/schemas/orbit", ""},
+		{"GET", "/api/v1/sessions", ""},
+		{"GET", "/api/v1/sessions", "alice"},
+		{"GET", "/api/v1/sessions/none", "alice"},
+		{"HEAD", streamOf(l), "alice"},
+		{"OPTIONS", "/api/v1/sessions", ""},
 	} {
 		_, _, header := r.request(c.method, c.path, bearer(c.key)...)
 		require.Equal(t, []string{"no-store", "nosniff"}, []string{header.Get("Cache-Control"), header.Get("X-Content-Type-Options")}, "%s %s", c.method, c.path)
@@ -56,6 +65,7 @@ func TestReadersThatDoNotRead(t *testing.T) {
 	eventually(t, "the gateway has let go of the connection", func() bool { return r.metric("waggle_gateway_http_requests") == 0 })
 	res, err := http.ReadResponse(br, nil)
 	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
 	_, err = io.Copy(io.Discard, res.Body)
 	require.Error(t, err, "the answer was cut off")
 }

@@ -44,7 +44,7 @@ func (s *Server) addressed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client, err := s.proxies.Client(r.RemoteAddr, r.Header)
 		if err != nil {
-			s.refuse(w, err)
+			s.refuse(w, s.asFault(err))
 			return
 		}
 		r.RemoteAddr = client

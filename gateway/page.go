@@ -34,7 +34,7 @@ func wantsLines(r *http.Request) bool {
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind) {
 	page, to, err := s.page(w, r, kind)
 	if err != nil {
-		s.refuse(w, err)
+		s.refuse(w, s.asFault(err))
 		return
 	}
 	defer page.Close()

@@ -204,8 +204,12 @@ func TestReservedNamesAreRefused(t *testing.T) {
 		})
 	for _, who := range []string{"mallory", "alice"} {
 		for _, p := range []map[string]any{
-			{"id": "x", "name": "assistant"}, {"id": "x", "name": " ASSISTANT "}, {"id": "Assistant", "name": "x"}, {"id": "assistant-77", "name": "x"},
-			{"id": "x", "name": "code  reviewer"}, {"id": "CODE REVIEWER", "name": "x"},
+			{"id": "x", "name": "assistant"},
+			{"id": "x", "name": " ASSISTANT "},
+			{"id": "Assistant", "name": "x"},
+			{"id": "assistant-77", "name": "x"},
+			{"id": "x", "name": "code  reviewer"},
+			{"id": "CODE REVIEWER", "name": "x"},
 		} {
 			if who == "alice" && (p["name"] == "code  reviewer" || p["id"] == "CODE REVIEWER") {
 				continue

@@ -87,6 +87,7 @@ func TestEvictedStrangersLearnWhy(t *testing.T) {
 	require.NoError(t, quiet.SetDeadline(time.Now().Add(patience)))
 	res, err := http.ReadResponse(bufio.NewReader(quiet), nil)
 	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)

@@ -22,7 +22,7 @@ func (n Names) Page(r *http.Request) error {
 	switch {
 	case len(origins) > 1:
 		return fault.New(fault.OriginRefused)
-	case len(origins) == 1 && n.page(r, origins[0]), len(origins) == 0 && !(n.Anonymous && foreign(r)):
+	case len(origins) == 1 && n.page(r, origins[0]), len(origins) == 0 && (!n.Anonymous || !foreign(r)):
 		return nil
 	case !n.Anonymous:
 		return fault.New(fault.OriginRefused)

@@ -30,7 +30,7 @@ func begin(o *order) {
 
 	rest := *o
 	rest.Init = false
-	child, err := syscall.ForkExec(self, rest.args(), &syscall.ProcAttr{
+	child, err := syscall.ForkExec(self, rest.args(), &syscall.ProcAttr{ //nolint:gosec // This binary, with an order of its own.
 		Env: os.Environ(), Files: []uintptr{0, 1, 2, statusFD},
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func collect(child int) int {
 	for {
 		var status syscall.WaitStatus
 		switch pid, err := syscall.Wait4(-1, &status, 0, nil); {
-		case err == syscall.EINTR: //nolint:errorlint // A system call returns the number itself.
+		case err == syscall.EINTR:
 		case err != nil:
 			return 1
 		case pid != child:

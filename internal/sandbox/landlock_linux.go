@@ -105,7 +105,7 @@ func newRuleset(version int) (*ruleset, error) {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	// Older kernels accept a longer structure whose end is zero.
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // The kernel reads the structure during the call.
 	if errno != 0 {
 		return nil, errno
 	}
@@ -171,7 +171,7 @@ func (r *ruleset) path(path string, rights uint64) error {
 		rights &= rightsOfFiles
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.files, Parent_fd: int32(fd)} //nolint:gosec // A descriptor fits.
-	if errno := r.add(rulePath, unsafe.Pointer(&rule)); errno != 0 {
+	if errno := r.add(rulePath, unsafe.Pointer(&rule)); errno != 0 {                             //nolint:gosec // as above
 		return &os.PathError{Op: "allow", Path: path, Err: errno}
 	}
 	return nil
@@ -180,7 +180,7 @@ func (r *ruleset) path(path string, rights uint64) error {
 // port allows TCP connections to a port.
 func (r *ruleset) port(port int) error {
 	rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)} //nolint:gosec // Complete has checked it.
-	if errno := r.add(rulePort, unsafe.Pointer(&rule)); errno != 0 {
+	if errno := r.add(rulePort, unsafe.Pointer(&rule)); errno != 0 {                          //nolint:gosec // as above
 		return errno
 	}
 	return nil

@@ -73,7 +73,7 @@ func (f *filter) arg(n uint32) { f.load(atArgs + 8*n) }
 func (f *filter) allow() { f.statement(unix.BPF_RET|unix.BPF_K, unix.SECCOMP_RET_ALLOW) }
 
 func (f *filter) refuse(e unix.Errno) {
-	f.statement(unix.BPF_RET|unix.BPF_K, unix.SECCOMP_RET_ERRNO|uint32(e))
+	f.statement(unix.BPF_RET|unix.BPF_K, unix.SECCOMP_RET_ERRNO|uint32(e)) //nolint:gosec // Error numbers are small.
 }
 
 // on adds the judgement of one system call, which has to decide.
@@ -196,8 +196,8 @@ func hasSeccomp() error { return unix.Prctl(unix.PR_GET_SECCOMP, 0, 0, 0, 0) }
 
 // seccomp sets the filter for this thread. It needs noNewPrivileges.
 func seccomp(f filter) error {
-	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} //nolint:gosec // The filter has some hundred instructions.
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, filterMode, 0, uintptr(unsafe.Pointer(&prog)))
+	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}                                      //nolint:gosec // The filter has some hundred instructions.
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, filterMode, 0, uintptr(unsafe.Pointer(&prog))) //nolint:gosec // The kernel reads the filter during the call.
 	if errno != 0 {
 		return errno
 	}

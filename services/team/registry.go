@@ -145,8 +145,8 @@ func (r *registry) read(life context.Context, ready func()) error {
 		case <-w.Over():
 			return errWatchOver
 		case m := <-w.Updates():
-			switch e := bucket.EntryOf(subject.BucketRegistry, m); {
-			case e == nil:
+			switch e := bucket.EntryOf(subject.BucketRegistry, m); e {
+			case nil:
 				r.forget(began, seen)
 				seen = nil
 				ready()
