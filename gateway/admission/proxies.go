@@ -71,7 +71,7 @@ func (p *Proxies) Trusts(ip netip.Addr) bool {
 func (p *Proxies) Client(remote string, h http.Header) (string, error) {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil || !p.Trusts(peer.Addr()) {
-		return remote, nil // what is not an address is not a proxy's either
+		return remote, nil
 	}
 	hops := hopsOf(h.Values(p.header))
 	client := peer.Addr()
