@@ -8,4 +8,4 @@
 // It has to run in this folder.
 package main
 
-//go:generate go run . page ../../docs/generated/modules.md
+//go:generate go run . page ../../docs/MODULES.md

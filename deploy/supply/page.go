@@ -17,7 +17,7 @@ const head = `<!-- Generated from the modules of the binaries by "make generate"
 
 The binaries of the images, ` + "`waggle` and `nats-server`" + `, contain packages of these modules. Only permissive licences ship:
 %s; "make generate" fails for any other and for a licence that it does not recognise. Waggle's own modules
-have the licence of the repository ([LICENSE](../../LICENSE)). ` + "`make sbom`" + ` writes the same list with hashes.
+have the licence of the repository ([LICENSE](../LICENSE)). ` + "`make sbom`" + ` writes the same list with hashes.
 
 | Module | Version | Licences |
 |---|---|---|

@@ -60,7 +60,7 @@ func TestSBOMListsTheModulesOfTheBinary(t *testing.T) {
 
 	text, err := page(modules)
 	require.NoError(t, err)
-	current, err := os.ReadFile("../../docs/generated/modules.md")
+	current, err := os.ReadFile("../../docs/MODULES.md")
 	require.NoError(t, err)
 	require.Equal(t, text, string(current), "run make generate")
 	rows := strings.Split(text, "\n## ")

@@ -28,6 +28,7 @@ type job struct {
 	cancel chan struct{}
 	notes  chan string
 	end    sync.Once
+	stop   sync.Once
 	out    string
 	err    error
 }
@@ -42,7 +43,7 @@ func (j *job) finish(out string, err error) {
 func (j *job) running(progress bool) rpc.Running[string, string] {
 	r := rpc.Running[string, string]{
 		Done: j.done, Outcome: func() (string, error) { return j.out, j.err },
-		Cancel: sync.OnceFunc(func() { close(j.cancel) }),
+		Cancel: func() { j.stop.Do(func() { close(j.cancel) }) },
 	}
 	if progress {
 		r.Notes = j.notes
@@ -157,13 +158,12 @@ func TestFollowersAreBounded(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	h, _ := operate(t, c, func(o *rpc.Operations[string, string, string, string]) { o.Followers = 1 })
-	got := begin(patience(t), caller(c, bustest.Patience), "a", nil)
+	told := make(chan string, 1)
+	got := begin(patience(t), caller(c, bustest.Patience), "a", func(note string) { told <- note })
 	j := <-h.begun
-	// The first caller counts from its first sign of life on.
-	require.Eventually(t, func() bool {
-		err := (<-begin(patience(t), caller(c, bustest.Patience), "a", nil)).err
-		return errors.Is(err, fault.New(fault.Overloaded))
-	}, bustest.Patience, time.Millisecond)
+	j.notes <- "started"
+	require.Equal(t, "started", <-told, "the first caller follows the operation")
+	isFault(t, (<-begin(patience(t), caller(c, bustest.Patience), "a", nil)).err, fault.Overloaded)
 	j.finish("done", nil)
 	require.Equal(t, outcome{"done", nil}, <-got)
 }

@@ -215,11 +215,18 @@ func TestTheTraceGoesOn(t *testing.T) {
 func TestOnlySoManyAtATime(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	var on, most atomic.Int64
+	var mu sync.Mutex
+	var on, most int
+	count := func(change int) {
+		mu.Lock()
+		defer mu.Unlock()
+		on += change
+		most = max(most, on)
+	}
 	began, gate := make(chan struct{}, 100), make(chan struct{})
 	serve(t, c, rpc.Config{Concurrency: 2}, func(ctx context.Context, _ numbers) (sum, error) {
-		most.Store(max(most.Load(), on.Add(1)))
-		defer on.Add(-1)
+		count(1)
+		defer count(-1)
 		began <- struct{}{}
 		<-gate
 		return sum{}, ctx.Err()
@@ -230,12 +237,16 @@ func TestOnlySoManyAtATime(t *testing.T) {
 		go func() { results <- rpc.Call(patience(t), c, service, verb, numbers{}, nil) }()
 	}
 	isFault(t, <-results, fault.Overloaded) // while the others wait
+	for range 2 {
+		<-began
+	}
 	close(gate)
 	for range places {
 		require.NoError(t, <-results)
-		<-began
 	}
-	require.Equal(t, int64(2), most.Load())
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, 2, most)
 }
 
 func TestALostCallerEndsItsWork(t *testing.T) {
