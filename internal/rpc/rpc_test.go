@@ -244,6 +244,7 @@ func TestOnlySoManyAtATime(t *testing.T) {
 	for range places {
 		require.NoError(t, <-results)
 	}
+	require.Len(t, began, places-2, "each place was handled once")
 	mu.Lock()
 	defer mu.Unlock()
 	require.Equal(t, 2, most)
