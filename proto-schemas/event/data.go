@@ -177,6 +177,7 @@ type ToolCall struct {
 	ID        string          `json:"id"`   // unique in the session
 	Name      string          `json:"name"` // as offered to the model
 	Arguments json.RawMessage `json:"arguments"`
+	Policy    *ToolPolicy     `json:"policy,omitempty"` // of the tool; absent: it was not on offer
 }
 
 // MessageDiscardedData records that a started message will never be completed (its attempt ended); its deltas do not
@@ -230,6 +231,7 @@ type ToolCompletedData struct {
 	Truncated   bool   `json:"truncated,omitempty"` // Result was cut at the output cap
 	Bytes       int    `json:"bytes"`               // length of the whole result
 	DurationMS  int64  `json:"duration_ms"`
+	Untrusted   bool   `json:"untrusted,omitempty"` // the result may hold instructions of strangers
 	Part
 }
 
@@ -243,6 +245,7 @@ type ToolFailedData struct {
 	Code        string `json:"code"`
 	Message     string `json:"message"`
 	DurationMS  int64  `json:"duration_ms"`
+	Untrusted   bool   `json:"untrusted,omitempty"` // the message may hold instructions of strangers
 	Part
 }
 

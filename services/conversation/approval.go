@@ -42,9 +42,19 @@ func (s *State) Approval(callID string) (a Approval, ok bool) {
 	return a, true
 }
 
-// asks reports whether people are asked before the log's agent runs the tool.
-func (s *State) asks(tool string) bool {
-	return s.Agent != nil && !s.Agent.AutoExecuteTools && !teamTools[tool]
+// Asks reports whether people have to allow the call. It is decided when the model has asked for the call.
+func (s *State) Asks(callID string) bool { return s.must[callID] }
+
+// weigh records which calls of a message people have to be asked about: those that the operator's policy says, as it was
+// recorded with the message, and all calls of a member without AutoExecuteTools. That flag cannot take back the policy.
+func (s *State) weigh(calls []event.ToolCall) {
+	for _, tc := range calls {
+		switch {
+		case s.Agent != nil && teamTools[tc.Name]:
+		case s.Agent != nil && !s.Agent.AutoExecuteTools, tc.Policy != nil && tc.Policy.Asks(s.Tainted):
+			s.must[tc.ID] = true
+		}
+	}
 }
 
 // sort splits the calls without an outcome into those that may run, those that need a question, and
@@ -54,7 +64,7 @@ func (s *State) sort(calls []event.ToolCall) (st Step) {
 	for _, tc := range calls {
 		a, asked := s.Approval(tc.ID)
 		switch {
-		case !s.asks(tc.Name), s.calls[tc.ID] != nil, a.Decision == event.DecisionApprove:
+		case !s.must[tc.ID], s.calls[tc.ID] != nil, a.Decision == event.DecisionApprove:
 			st.Calls = append(st.Calls, tc)
 		case !asked:
 			st.Ask = append(st.Ask, tc)

@@ -46,6 +46,7 @@ func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		s.recovered(w)
+		s.weigh(d.ToolCalls)
 		w.closeMessage(d.MessageID)
 		w.Messages = append(w.Messages, Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls})
 		w.tally.calls++
@@ -99,10 +100,12 @@ func (s *State) toolStarted(_ event.Event, d event.ToolStartedData) error {
 }
 
 func (s *State) toolCompleted(_ event.Event, d event.ToolCompletedData) error {
+	s.Tainted = s.Tainted || d.Untrusted
 	return s.onCall(d.CallID, d.Attempt, CallCompleted, d.Result)
 }
 
 func (s *State) toolFailed(_ event.Event, d event.ToolFailedData) error {
+	s.Tainted = s.Tainted || d.Untrusted
 	return s.onCall(d.CallID, d.Attempt, CallFailed, d.Message)
 }
 

@@ -22,6 +22,7 @@ type Snapshot struct {
 	Messages    int               `json:"messages"`
 	Tasks       int               `json:"tasks"`
 	Usage       event.Usage       `json:"usage"`
+	Tainted     bool              `json:"tainted,omitempty"` // the history holds untrusted output
 	Warnings    []string          `json:"warnings,omitempty"`
 }
 
@@ -66,7 +67,7 @@ type TaskSnapshot struct {
 func (s *State) Snapshot(limit int) Snapshot {
 	snap := Snapshot{
 		Created: s.Created, Dialect: s.Dialect, Principal: s.Principal, Preferences: s.Preferences,
-		Messages: s.totals.messages, Tasks: s.totals.tasks, Usage: s.totals.usage(),
+		Messages: s.totals.messages, Tasks: s.totals.tasks, Usage: s.totals.usage(), Tainted: s.Tainted,
 	}
 	end := len(s.order)
 	for i, r := range s.order {
@@ -166,7 +167,7 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	}
 	// The history of a session that returns from elsewhere contains the conversation here.
 	s.order, s.totals, s.Closed = nil, totals{}, false
-	s.history = snap.History
+	s.history, s.Tainted = snap.History, s.Tainted || snap.Tainted
 	s.totals.messages, s.totals.tasks = snap.Messages, snap.Tasks
 	s.totals.calls, s.totals.tools = snap.Usage.LLMCalls, snap.Usage.ToolCalls
 	s.totals.begun = s.totals.calls

@@ -56,6 +56,7 @@ type State struct {
 	Deleted     bool                     // all else is discarded, and no event follows
 	Agent       *event.MemberCreatedData // the owner of a member's log; nil = the log of a session
 	Todos       []event.Todo             // of the agent
+	Tainted     bool                     // it holds untrusted output, which later messages of the model may follow
 
 	runs     map[string]*Run
 	order    []*Run            // as accepted
@@ -64,6 +65,7 @@ type State struct {
 	calls    map[string]*Call // by call id, over all runs
 	inputs   map[string]*Input
 	asked    map[string]*Input // the questions about tool calls, by call id
+	must     map[string]bool   // the calls that people have to be asked about, by call id
 	once     map[string]bool   // ids of events that a command may cause only once
 	history  []Line            // the conversation before the export that this session was restored from
 	lastExec string
@@ -222,6 +224,7 @@ func (s *State) init() {
 		s.calls = map[string]*Call{}
 		s.inputs = map[string]*Input{}
 		s.asked = map[string]*Input{}
+		s.must = map[string]bool{}
 		s.once = map[string]bool{}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -38,6 +39,8 @@ type Tool struct {
 	// IdempotentUnless names a boolean argument: calls without it (or with false) are idempotent although the tool as a
 	// whole is not. Empty means that no argument matters.
 	IdempotentUnless string `json:"idempotent_unless,omitempty"`
+	// Policy is the operator's. The tool service enforces it; it travels with the offer so that people can be asked.
+	Policy event.ToolPolicy `json:"policy"`
 }
 
 // Repeatable reports whether a call of the tool with these arguments may be repeated after an unknown outcome. It is the
@@ -92,6 +95,8 @@ type Result struct {
 	// Data is the complete answer as JSON if the call asked for it: the service's answer, or the content array of MCP, which
 	// is cut to one text if it is too long.
 	Data json.RawMessage `json:"data,omitempty"`
+	// Untrusted means that the answer may hold instructions of strangers.
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Kinds of servers, as events and commands name them.

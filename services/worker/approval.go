@@ -35,8 +35,7 @@ func (j *job) ask(ctx context.Context, calls []event.ToolCall, offered map[strin
 // forbidden returns why a call may not run, nil if it may: where people are asked first,
 // they have to have allowed exactly this call.
 func (j *job) forbidden(c event.ToolCall) *fault.Fault {
-	a := j.state.Agent
-	if a == nil || a.AutoExecuteTools || conversation.TeamTool(c.Name) {
+	if !j.state.Asks(c.ID) {
 		return nil
 	}
 	asked, _ := j.state.Approval(c.ID)

@@ -51,6 +51,7 @@ type job struct {
 	command cmd.Command // the work item
 	item    string      // names the work item: the same at every delivery of it, different for a second one
 
+	offered  map[string]tools.Tool // to the model, in the newest request
 	day      day
 	denied   *quota.Over   // a tool call was not begun
 	answered chan struct{} // holds one when people have answered a question

@@ -52,7 +52,9 @@ func (j *job) request(ctx context.Context) (model.Request, error) {
 	if !hasTools(b.Stage) {
 		return req, nil
 	}
+	j.offered = make(map[string]tools.Tool, len(offered))
 	for _, o := range offered {
+		j.offered[o.Name] = o
 		req.Tools = append(req.Tools, model.ToolSpec{Name: o.Name, Description: o.Description, InputSchema: o.InputSchema})
 	}
 	return req, nil

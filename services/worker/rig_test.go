@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waggle-dev/waggle/services/tools"
 	mcpservers "github.com/waggle-dev/waggle/services/tools/mcp"
 	"github.com/waggle-dev/waggle/services/tools/remote"
 	"github.com/waggle-dev/waggle/services/tools/service"
@@ -65,6 +66,12 @@ func newRig(t *testing.T, script scripted.Script) *rig {
 
 func newRigWith(t *testing.T, script scripted.Script, rules pipeline.Config) *rig {
 	t.Helper()
+	return newRigUnder(t, script, rules, tools.Rules{Approval: event.ApprovalNever})
+}
+
+// newRigUnder is newRigWith with the operator's rules for the tools of the bank.
+func newRigUnder(t *testing.T, script scripted.Script, rules pipeline.Config, bank tools.Rules) *rig {
+	t.Helper()
 	t.Parallel() // tests mostly wait
 	r := &rig{
 		Rig: servicetest.Within(t, bustest.Single(t), patience, 4*patience), paying: make(chan struct{}, 64), release: make(chan struct{}, 64),
@@ -74,7 +81,7 @@ func newRigWith(t *testing.T, script scripted.Script, rules pipeline.Config) *ri
 	r.llm, err = scripted.Start("127.0.0.1:0", script)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.llm.Close() })
-	r.startTools()
+	r.startTools(bank)
 	s, err := session.New(session.Config{}, r.Deps("one"))
 	r.Run(s, err)
 	p, err := pipeline.New(rules, r.Deps("one"))
@@ -92,7 +99,7 @@ type payment struct {
 
 // startTools starts the tool service with the workspace and an MCP server whose
 // one tool may not be repeated.
-func (r *rig) startTools() {
+func (r *rig) startTools(rules tools.Rules) {
 	bank := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1"}, nil)
 	mcp.AddTool(bank, &mcp.Tool{Name: "pay", Description: "pays once for every call"},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in payment) (*mcp.CallToolResult, any, error) {
@@ -109,7 +116,7 @@ func (r *rig) startTools() {
 	dir := r.T.TempDir()
 	require.NoError(r.T, os.WriteFile(filepath.Join(dir, "notes.md"), []byte("buy milk"), 0o600))
 	s, err := service.New(service.Config{
-		Workspace: dir, Builtin: true, Servers: []mcpservers.Config{{Name: "bank", URL: web.URL}},
+		Workspace: dir, Builtin: true, Servers: []mcpservers.Config{{Name: "bank", URL: web.URL, Rules: rules}},
 	}, service.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop()})
 	r.Run(s, err)
 	require.Eventually(r.T, func() bool {

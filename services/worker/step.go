@@ -232,15 +232,21 @@ func (j *job) speak(ctx, talk context.Context, msg string, req model.Request) (m
 // uniqueCalls gives calls whose id was used before in the session a new one: some
 // servers number the calls of every answer from zero. Jobs of a pipeline run, which
 // cannot see what others are about to use, get new ones anyway, and so do members of
-// teams: people answer for calls by their ids, in the whole team.
+// teams: people answer for calls by their ids, in the whole team. Each call gets the policy
+// of its tool, as it was offered.
 func (j *job) uniqueCalls(calls []event.ToolCall) []event.ToolCall {
 	out := make([]event.ToolCall, 0, len(calls))
 	seen := map[string]bool{}
 	for _, c := range calls {
-		if c.ID == "" || seen[c.ID] || j.state.Call(c.ID) != nil || j.begun.Part.JobID != "" || j.state.Agent != nil {
+		_, asked := j.state.Approval(c.ID)
+		if c.ID == "" || seen[c.ID] || asked || j.state.Call(c.ID) != nil || j.begun.Part.JobID != "" || j.state.Agent != nil {
 			c.ID = "call_" + j.s.cfg.NewID()
 		}
 		seen[c.ID] = true
+		c.Policy = nil
+		if o, ok := j.offered[c.Name]; ok {
+			c.Policy = &o.Policy
+		}
 		out = append(out, c)
 	}
 	return out

@@ -197,6 +197,10 @@ type outcome struct {
 	took   time.Duration
 }
 
+// untrusted reports whether what the tool says may hold instructions of strangers: by the policy
+// under which it ran, or under which it was offered.
+func (o outcome) untrusted() bool { return o.result.Untrusted || o.tool.Policy.Untrusted }
+
 func (j *job) callTool(ctx context.Context, c event.ToolCall, offered tools.Tool) (o outcome) {
 	ctx, span := telemetry.Start(ctx, "execute_tool "+c.Name, trace.SpanKindInternal)
 	began := j.s.cfg.Now()
@@ -232,13 +236,14 @@ func (j *job) settle(ctx context.Context, o outcome) error {
 		f := j.toolFault(o)
 		return j.append(ctx, event.ToolFailedData{
 			CallID: o.call.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: o.call.Name,
-			Code: string(f.Code), Message: f.Public(), DurationMS: took, Part: j.begun.Part,
+			Code: string(f.Code), Message: f.Public(), DurationMS: took, Untrusted: o.untrusted(), Part: j.begun.Part,
 		})
 	}
 	text, cut := fit(o.result.Text, maxText)
 	return j.append(ctx, append(j.products(o), event.ToolCompletedData{
 		CallID: o.call.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: o.call.Name,
-		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took, Part: j.begun.Part,
+		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took,
+		Untrusted: o.untrusted(), Part: j.begun.Part,
 	})...)
 }
 

@@ -246,11 +246,16 @@ type Worker struct {
 
 // Tools selects the tools that the model is offered.
 type Tools struct {
-	Builtin  bool         `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
-	MaxCalls int          `yaml:"max_calls" doc:"Calls that may run at once; 0 = 64."`
-	Sandbox  string       `yaml:"sandbox" doc:"How programs of servers are confined: \"prefer\" uses every layer that the kernel has, \"require\" refuses to start a program if a layer that matters is missing, \"off\" starts programs with all that the user of waggle may do. \"waggle doctor\" names what is missing."`
-	Services []string     `yaml:"services" doc:"Services of the swarm whose tools models are offered, by id or name; \"*\" = all. Empty = none. Agents call the tools of all services of their tenant."`
-	Servers  []ToolServer `yaml:"servers"`
+	Builtin  bool     `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
+	MaxCalls int      `yaml:"max_calls" doc:"Calls that may run at once; 0 = 64."`
+	Sandbox  string   `yaml:"sandbox" doc:"How programs of servers are confined: \"prefer\" uses every layer that the kernel has, \"require\" refuses to start a program if a layer that matters is missing, \"off\" starts programs with all that the user of waggle may do. \"waggle doctor\" names what is missing."`
+	Services []string `yaml:"services" doc:"Services of the swarm whose tools models are offered, by id or name; \"*\" = all. Empty = none. Agents call the tools of all services of their tenant."`
+	Taint    bool     `yaml:"taint" doc:"After a run has read untrusted output, its calls that may change something are asked about, also those of tools with approval never. A team's members pass it on with their messages."`
+
+	BuiltinApproval string        `yaml:"builtin_approval" doc:"Approval of the built-in file tools: always, writes or never. They reach the tenant's own folder only."`
+	ServiceRules    []ServiceRule `yaml:"service_rules"`
+
+	Servers []ToolServer `yaml:"servers"`
 }
 
 // ToolServer is one MCP server: a command that communicates over its standard input and output, or the URL of a streamable
@@ -274,6 +279,23 @@ type ToolServer struct {
 	Tenants      []string          `yaml:"tenants,omitempty" doc:"Tenants that may use it; empty = all."`
 	Paths        ToolPaths         `yaml:"paths,omitempty"`
 	Limits       ToolLimits        `yaml:"limits,omitempty"`
+
+	Approval    string            `yaml:"approval,omitempty" doc:"Which calls people are asked about: always, writes (all tools but those that change nothing) or never. Empty = writes. No request and no definition of a team can loosen it."`
+	Approvals   map[string]string `yaml:"approvals,omitempty" doc:"The same of single tools, by the server's own names."`
+	TrustHints  bool              `yaml:"trust_hints,omitempty" doc:"Believe the server which of its tools change nothing, beside read_only. Otherwise every other tool counts as one that writes."`
+	Untrusted   *bool             `yaml:"untrusted,omitempty" doc:"Whether its output may hold instructions of strangers. Without it, that of servers with a url or with network is."`
+	TaintExempt []string          `yaml:"taint_exempt,omitempty" doc:"Tools that approval never covers even after untrusted output."`
+}
+
+// ServiceRule says which calls of a service of the swarm people are asked about. A service without rules asks for every
+// call.
+type ServiceRule struct {
+	Service     string            `yaml:"service" doc:"Id or name of the service; \"*\" = all without their own; unique. Reserve it with swarm.names before you loosen anything."`
+	Approval    string            `yaml:"approval,omitempty" doc:"Which calls people are asked about: always, writes or never. Empty = writes."`
+	Approvals   map[string]string `yaml:"approvals,omitempty" doc:"The same of single tools, by the service's own ids."`
+	ReadOnly    []string          `yaml:"read_only,omitempty" doc:"Tools that change nothing, by the service's own ids."`
+	Untrusted   *bool             `yaml:"untrusted,omitempty" doc:"Whether its output may hold instructions of strangers; true without it."`
+	TaintExempt []string          `yaml:"taint_exempt,omitempty" doc:"Tools that approval never covers even after untrusted output."`
 }
 
 // ToolPaths are files and folders of the machine that a program may use, beside its own folder and the system's programs and
@@ -333,7 +355,7 @@ func Default() Config {
 		Assistant: Assistant{
 			Enabled: true, Name: "assistant", Capabilities: []string{"general"}, Description: "Answers with the model of this installation and its tools.",
 		},
-		Tools: Tools{Builtin: true, Sandbox: string(sandbox.Prefer)},
+		Tools: Tools{Builtin: true, Sandbox: string(sandbox.Prefer), Taint: true, BuiltinApproval: event.ApprovalNever},
 		Audit: Audit{Enabled: true, Remote: audit.RemoteHash},
 	}
 }

@@ -105,6 +105,7 @@ func (l *Loaded) Validate(use For) error {
 	if use.Has(RoleTools) {
 		p.tools(&c.Tools)
 		p.sandboxes(l)
+		p.policy(&c.Tools)
 	}
 	return errors.Join(p...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/mcp"
 	"github.com/waggle-dev/waggle/services/tools/service"
 
@@ -24,11 +25,12 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 			Name: s.Name, Command: s.Command, Env: reveal(s.Env), Dir: s.Dir,
 			URL: s.URL, Headers: reveal(s.Headers), Timeout: s.Timeout, OutputCap: s.OutputCap,
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, IgnoreHints: s.IgnoreHints,
-			KeepOnCancel: s.KeepOnCancel, Tenants: tenants, Sandbox: c.SandboxOf(&s),
+			KeepOnCancel: s.KeepOnCancel, Tenants: tenants, Sandbox: c.SandboxOf(&s), Rules: c.RulesOf(&s),
 		}
 	}
 	return service.New(service.Config{
 		Workspace: p.Config.Workspace, Builtin: c.Builtin, Servers: servers, Services: c.Services, MaxCalls: c.MaxCalls,
+		BuiltinRules: tools.Rules{Approval: c.BuiltinApproval}, ServiceRules: c.RulesOfServices(),
 	}, service.Deps{
 		Conn: p.conn, Directory: p.directory,
 		Logger: p.Logger.With().Str("role", "tools").Logger(), Registry: p.registry,

@@ -43,6 +43,15 @@ func (r Route) Repeatable(call tools.Call) bool {
 	return k != nil && k.Repeatable(call.Arguments)
 }
 
+// Tool returns the tool, as last known; ok is false for one that the server does not have.
+func (r Route) Tool() (tool tools.Tool, ok bool) {
+	k := r.server.find(r.tool)
+	if k == nil {
+		return tools.Tool{}, false
+	}
+	return k.Tool, true
+}
+
 // Run runs the call. Errors are *fault.Fault. MCP servers send no notifications.
 func (r Route) Run(ctx context.Context, call tools.Call, _ func(tools.Notification)) (tools.Result, error) {
 	call.Tool = r.tool

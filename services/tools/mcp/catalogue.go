@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
@@ -61,6 +62,7 @@ func learn(cfg *Config, t *mcp.Tool, log zerolog.Logger) (*offer.Tool, error) {
 		Description: bound.Shorten(t.Description, bound.Description), InputSchema: raw,
 		ReadOnly: slices.Contains(cfg.ReadOnly, t.Name), Idempotent: slices.Contains(cfg.Idempotent, t.Name),
 	}}
+	k.Policy = policy(cfg, t)
 	if t.OutputSchema != nil {
 		if err := promise(k, t.OutputSchema); err != nil {
 			log.Warn().Err(err).Str("tool", k.Name).Msg("ignore output schema")
@@ -78,6 +80,13 @@ func learn(cfg *Config, t *mcp.Tool, log zerolog.Logger) (*offer.Tool, error) {
 	}
 	k.IdempotentUnless, _ = t.Meta[tools.MetaUnless].(string)
 	return k, nil
+}
+
+// policy returns the operator's policy of a tool.
+func policy(cfg *Config, t *mcp.Tool) event.ToolPolicy {
+	rules := cfg.Rules
+	rules.ReadOnly = slices.Concat(rules.ReadOnly, cfg.ReadOnly)
+	return rules.Policy(t.Name, !cfg.IgnoreHints && t.Annotations != nil && t.Annotations.ReadOnlyHint)
 }
 
 // promise compiles the schema of the tool's structured results.

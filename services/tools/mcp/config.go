@@ -7,6 +7,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 )
 
@@ -31,6 +32,9 @@ type Config struct {
 
 	Timeout   time.Duration // upper bound of one call; 0 = 60 s
 	OutputCap int           // bytes of text kept of one result; 0 = 128 KiB, at most 512 KiB
+
+	// Rules say which calls people are asked about. ReadOnly below adds to theirs.
+	Rules tools.Rules
 
 	// ReadOnly and Idempotent name tools (by the server's own names) that change nothing, or that allow a second call. They
 	// add to the server's own hints.
@@ -66,6 +70,9 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("output_cap: must be at most %d", bound.MaxOutput)
 	}
 	if err := c.Sandbox.Complete(); err != nil {
+		return err
+	}
+	if err := c.Rules.Check(); err != nil {
 		return err
 	}
 	if c.Timeout == 0 {

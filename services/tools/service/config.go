@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
 	"github.com/waggle-dev/waggle/services/tools/mcp"
@@ -13,6 +14,8 @@ import (
 const (
 	// defaultWorkspace is the folder of the file tools without configuration.
 	defaultWorkspace = "workspace"
+	// everyService stands for all services without rules of their own.
+	everyService = "*"
 	// defaultMaxCalls allows for eight agents with eight parallel calls each.
 	defaultMaxCalls = 64
 )
@@ -25,8 +28,13 @@ type Config struct {
 	Builtin   bool         // offer the built-in server, named "workspace"
 	Servers   []mcp.Config // the other servers
 	Services  []string     // ids or names of the services of the swarm whose tools models are offered; "*" = all
-	MaxCalls  int          // maximum of concurrent calls; further ones are OVERLOADED. 0 = 64
-	Waits     swarm.Waits  // for services of the swarm
+	// BuiltinRules are those of the built-in server; an empty approval means never: it is confined to the tenant's folder.
+	BuiltinRules tools.Rules
+	// ServiceRules are those of services of the swarm, by id or name; "*" = all without their own. Services without
+	// rules have the strict ones, and their output is untrusted.
+	ServiceRules map[string]tools.Rules
+	MaxCalls     int         // maximum of concurrent calls; further ones are OVERLOADED. 0 = 64
+	Waits        swarm.Waits // for services of the swarm
 }
 
 // withDefaults checks the configuration and fills in defaults. Errors name the option.
@@ -36,6 +44,17 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxCalls == 0 {
 		c.MaxCalls = defaultMaxCalls
+	}
+	if c.BuiltinRules.Approval == "" {
+		c.BuiltinRules.Approval = event.ApprovalNever
+	}
+	if err := c.BuiltinRules.Check(); err != nil {
+		return c, fmt.Errorf("tools.builtin_%w", err)
+	}
+	for name, rules := range c.ServiceRules {
+		if err := rules.Check(); err != nil {
+			return c, fmt.Errorf("tools.service_rules of %q: %w", name, err)
+		}
 	}
 	if c.MaxCalls < 0 {
 		return c, fmt.Errorf("tools.max_calls: must not be negative")
@@ -52,4 +71,14 @@ func (c Config) withDefaults() (Config, error) {
 		names = append(names, c.Servers[i].Name)
 	}
 	return c, offer.CheckProviders(names)
+}
+
+// rulesOf returns the rules of the service of that id and name.
+func (c *Config) rulesOf(id, name string) tools.Rules {
+	for _, key := range []string{id, name, everyService} {
+		if rules, ok := c.ServiceRules[key]; ok {
+			return rules
+		}
+	}
+	return tools.Rules{Untrusted: true}
 }

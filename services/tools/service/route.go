@@ -23,6 +23,8 @@ type route interface {
 	Limit(asked time.Duration) time.Duration
 	// Repeatable reports whether the call may be repeated after an unknown outcome.
 	Repeatable(call tools.Call) bool
+	// Tool returns the tool; ok is false if the server does not have it.
+	Tool() (tool tools.Tool, ok bool)
 	// Run runs the call. Errors are faults.
 	Run(ctx context.Context, call tools.Call, told func(tools.Notification)) (tools.Result, error)
 }
@@ -67,7 +69,9 @@ func (s *Service) execute(r *calls.Run, call tools.Call) {
 	rt, err := s.route(call)
 	if err == nil {
 		label = rt.Label()
+		tool, _ := rt.Tool()
 		res, err = perform(r.Context(), rt, call, func(n tools.Notification) { s.metrics.missed.Add(float64(r.Tell(n))) })
+		res.Untrusted = tool.Policy.Untrusted
 	}
 	var f *fault.Fault
 	if err != nil {

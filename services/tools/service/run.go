@@ -41,14 +41,16 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		}
 		s.swarm = swarm.New(swarm.Config{
 			Conn: deps.Conn, Directory: deps.Directory, Logger: deps.Logger, MaxCalls: cfg.MaxCalls,
-			Reserved: reserved, Services: cfg.Services, Missed: m.missed.Inc, Waits: cfg.Waits,
+			Reserved: reserved, Services: cfg.Services, Missed: m.missed.Inc, Waits: cfg.Waits, Rules: cfg.rulesOf,
 		})
 	}
 	for _, c := range cfg.Servers {
 		s.servers = append(s.servers, mcp.New(c, mcp.Dial(c, s.log), s.log, s.told(c.Name)))
 	}
 	if cfg.Builtin {
-		c := mcp.Config{Name: tools.BuiltinServer, Timeout: bound.Timeout, OutputCap: bound.Output, TellTenant: true}
+		rules := cfg.BuiltinRules
+		rules.Hints = true // they are Waggle's own
+		c := mcp.Config{Name: tools.BuiltinServer, Timeout: bound.Timeout, OutputCap: bound.Output, TellTenant: true, Rules: rules}
 		s.builtin = mcp.New(c, mcp.InProcess(func() *mcpsdk.Server { return s.files }), s.log, s.told(c.Name))
 		s.servers = append(s.servers, s.builtin)
 	}

@@ -37,7 +37,8 @@ type Registry struct {
 	missed   func()   // receives each dropped notification
 	reserved []string // names of MCP servers
 	services []string // whose tools models are offered
-	max      int      // open calls of one service
+	rules    func(id, name string) tools.Rules
+	max      int // open calls of one service
 
 	waits Waits
 
@@ -70,7 +71,9 @@ type Config struct {
 	Reserved  []string // names of MCP servers, which services' tools may not use
 	Services  []string // ids or names of the services whose tools models are offered; "*" = all
 	Missed    func()   // receives each dropped notification; must not block
-	Waits     Waits
+	// Rules returns the operator's rules for the service of that id and name; nil: the strict ones for all.
+	Rules func(id, name string) tools.Rules
+	Waits Waits
 }
 
 // Waits are the times after which a registry counts a call as lost. Zero values mean the defaults.
@@ -87,9 +90,12 @@ func (w Waits) withDefaults() Waits {
 // New returns a registry that does not follow the directory yet.
 func New(cfg Config) *Registry {
 	w := &Registry{
-		conn: cfg.Conn, dir: cfg.Directory, log: cfg.Logger, missed: cfg.Missed, services: cfg.Services, max: max(1, cfg.MaxCalls/shareOfCalls),
+		conn: cfg.Conn, dir: cfg.Directory, log: cfg.Logger, missed: cfg.Missed, services: cfg.Services, rules: cfg.Rules, max: max(1, cfg.MaxCalls/shareOfCalls),
 		waits: cfg.Waits.withDefaults(), stale: true, news: make(chan struct{}),
 		open: make(map[string]int), idle: make(map[string]time.Time), others: make(map[string]int), calls: make(map[serviceKey]int),
+	}
+	if w.rules == nil {
+		w.rules = func(string, string) tools.Rules { return tools.Rules{Untrusted: true} }
 	}
 	w.reserved = append(append(w.reserved, cfg.Reserved...), tools.BuiltinServer)
 	return w
@@ -156,6 +162,7 @@ func (w *Registry) read() *view {
 			for _, err := range r.wrong {
 				w.log.Warn().Err(err).Str("service", bound.Shorten(r.participant.ID, bound.Title)).Msg("drop tool")
 			}
+			r.rule(w.rules)
 			r.others = max(0, r.participant.Load-w.open[r.id])
 		} else {
 			w.keep(r, schemas)

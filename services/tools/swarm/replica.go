@@ -71,6 +71,14 @@ func newReplica(key string, m directory.Member, reserved []string, compile compi
 	return r, nil
 }
 
+// rule gives the tools of a replica that is not shared yet their policies. Services give no hints.
+func (r *replica) rule(rules func(id, name string) tools.Rules) {
+	of := rules(r.participant.ID, r.participant.Name)
+	for own, k := range r.tools {
+		k.Policy = of.Policy(own, false)
+	}
+}
+
 // learnParticipantTool checks one tool of a service.
 func learnParticipantTool(prefix, service string, t command.ParticipantTool, compile compiler) (*offer.Tool, error) {
 	if absent(t.InputSchema) {

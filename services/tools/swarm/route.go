@@ -59,6 +59,9 @@ func (sr Route) Limit(asked time.Duration) time.Duration {
 // Repeatable reports whether the call may be repeated after an unknown outcome.
 func (sr Route) Repeatable(call tools.Call) bool { return sr.tool.Repeatable(call.Arguments) }
 
+// Tool returns the tool.
+func (sr Route) Tool() (tools.Tool, bool) { return sr.tool.Tool, true }
+
 // Run runs the call on a replica. If the call is lost there and may be repeated, Run repeats it on another replica, or on
 // one that reconnects soon.
 func (sr Route) Run(ctx context.Context, call tools.Call, told func(tools.Notification)) (tools.Result, error) {

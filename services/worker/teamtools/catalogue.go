@@ -48,6 +48,7 @@ func (s spec) offer() (offer, error) {
 	return offer{schema: compiled, Tool: tools.Tool{
 		Name: s.name, Own: s.name, Kind: Kind, Server: Kind, Title: s.title, Description: s.description,
 		InputSchema: raw, Idempotent: true, // the team does a call once and repeats the result
+		Policy: event.ToolPolicy{Approval: event.ApprovalNever, Exempt: true}, // it reaches the team's own logs only
 	}}, nil
 }
 

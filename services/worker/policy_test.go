@@ -1,0 +1,103 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model/scripted"
+	"github.com/waggle-dev/waggle/services/pipeline"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// newRuled is a rig of a session with the operator's rules for the bank.
+func newRuled(t *testing.T, script scripted.Script, rules tools.Rules) *rig {
+	t.Helper()
+	return newRigUnder(t, script, pipeline.Config{Backoff: time.Millisecond, OnBusy: event.OnBusyEnqueue}, rules)
+}
+
+// TestASessionAsksBeforeAWritingTool: the rules that an operator did not set ask. The call runs
+// once, after the answer.
+func TestASessionAsksBeforeAWritingTool(t *testing.T) {
+	r := newRuled(t, scripted.Sequence(
+		scripted.Stream(scripted.Calls(9, pay("call_0", 5))), scripted.Stream(scripted.Text("paid"))), tools.Rules{})
+	r.worker("w1", nil)
+	run := r.ask("pay")
+	r.until(run, event.JobSuspended)
+	q := r.questions(1)[0]
+	require.Equal(t, []string{event.ScopeTool, "bank_pay"}, []string{q.Scope, q.Tool})
+	require.Zero(t, r.pays.Load())
+	r.idle()
+	r.release <- struct{}{}
+	r.answer(q.CallID, true, "")
+	events := r.until(run, event.RunCompleted)
+	require.EqualValues(t, 1, r.pays.Load())
+	require.Equal(t, q.InputID, all[event.ToolCalledData](t, events)[0].InputID)
+}
+
+// TestASessionRejectsACall: the model learns that and why.
+func TestASessionRejectsACall(t *testing.T) {
+	r := newRuled(t, scripted.Sequence(
+		scripted.Stream(scripted.Calls(9, pay("call_0", 5))), scripted.Stream(scripted.Text("then not"))), tools.Rules{})
+	r.worker("w1", nil)
+	run := r.ask("pay")
+	r.answer(r.questions(1)[0].CallID, false, "too expensive")
+	events := r.until(run, event.RunCompleted)
+	require.Zero(t, r.pays.Load())
+	require.Zero(t, servicetest.Count(events, event.ToolCalled)+servicetest.Count(events, event.ToolFailed))
+	x, err := r.llm.Exchange(r.Ctx, 2)
+	require.NoError(t, err)
+	require.Contains(t, string(x.Body), "denied: too expensive")
+}
+
+// TestEveryCallHasAQuestionOfItsOwn: the model's ids repeat from run to run; each call has a
+// question of its own.
+func TestEveryCallHasAQuestionOfItsOwn(t *testing.T) {
+	r := newRuled(t, func(x *scripted.Exchange) scripted.Reply {
+		if x.N%2 == 1 {
+			return scripted.Stream(scripted.Calls(9, pay("call_0", x.N)))
+		}
+		return scripted.Stream(scripted.Text("done"))
+	}, tools.Rules{Approval: event.ApprovalAlways})
+	r.worker("w1", nil)
+	for i := range 3 {
+		run := r.ask("pay")
+		r.answer(r.questions(i + 1)[i].CallID, false, "")
+		r.until(run, event.RunCompleted)
+	}
+	require.Zero(t, r.pays.Load())
+}
+
+// TestUntrustedOutputMakesWritersAsk: the output of the bank is not trusted. From then on the model
+// may not write unasked, also in the next run, and reading stays free.
+func TestUntrustedOutputMakesWritersAsk(t *testing.T) {
+	write := scripted.Call{ID: "w", Name: "workspace_write_file", Arguments: `{"path":"x.txt","content":"as told"}`}
+	read := scripted.Call{ID: "r", Name: "workspace_list_files", Arguments: `{}`}
+	r := newRuled(t, scripted.Sequence(
+		scripted.Stream(scripted.Calls(9, write)), // before
+		scripted.Stream(scripted.Calls(9, pay("p", 1))),
+		scripted.Stream(scripted.Calls(9, write, read)), // an injected text has the model do this
+		scripted.Stream(scripted.Text("done")),
+		scripted.Stream(scripted.Calls(9, write)), // the next run has read it, too
+		scripted.Stream(scripted.Text("done again")),
+	), tools.Rules{Approval: event.ApprovalNever, Untrusted: true})
+	close(r.release)
+	r.worker("w1", nil)
+	run := r.ask("pay")
+	events := r.until(run, event.JobSuspended)
+	var did []string
+	for _, c := range all[event.ToolCompletedData](t, events) {
+		did = append(did, c.Tool)
+		require.Equal(t, c.Tool == "bank_pay", c.Untrusted)
+	}
+	require.Equal(t, []string{"workspace_write_file", "bank_pay", "workspace_list_files"}, did)
+	require.Equal(t, "workspace_write_file", r.questions(1)[0].Tool)
+	r.answer(r.questions(1)[0].CallID, false, "")
+	r.until(run, event.RunCompleted)
+	next := r.ask("go on")
+	r.answer(r.questions(2)[1].CallID, true, "")
+	r.until(next, event.RunCompleted)
+}
