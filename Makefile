@@ -9,6 +9,8 @@ CACHE    := $(CURDIR)/.cache
 RESULTS  := $(CACHE)/test
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT   ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+# gRPC's tracing has pages of its own: their templates call methods by name, so that the linker would keep every method.
+TAGS     := grpcnotrace
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # The race detector needs cgo, which Go switches off without a C compiler.
@@ -53,7 +55,7 @@ help: ## show this list
 
 build: ## build bin/waggle
 	@mkdir -p bin
-	@cd cmd && GO='$(GO)' ../scripts/build.sh ../bin/waggle -trimpath -ldflags '$(LDFLAGS)' ./waggle
+	@cd cmd && GO='$(GO)' ../scripts/build.sh ../bin/waggle -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' ./waggle
 
 run: build ## build and run everything in one process (chat with it: bin/waggle chat)
 	./bin/waggle up

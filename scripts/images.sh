@@ -31,7 +31,7 @@ binary() (
 	mkdir -p "$1"
 	dir=$(cd "$1" && pwd)
 	cd "$2"
-	CGO_ENABLED=0 GOFLAGS= GOWORK=off go build -trimpath -buildvcs=false \
+	CGO_ENABLED=0 GOFLAGS= GOWORK=off go build -trimpath -buildvcs=false -tags grpcnotrace \
 		-ldflags "-s -w -buildid= -X main.version=$VERSION -X main.commit=$COMMIT" -o "$dir/$4" "$3"
 )
 

@@ -4,11 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,8 +20,7 @@ var documents = []string{
 
 // Commands in the documents use existing flags.
 func TestFlagsExist(t *testing.T) {
-	parser, err := newParser(streams{})
-	require.NoError(t, err)
+	root := newProgram(streams{}).Root
 	seen := map[string]bool{}
 	for _, p := range documents {
 		text, err := os.ReadFile(filepath.Join("../..", p))
@@ -32,7 +31,7 @@ func TestFlagsExist(t *testing.T) {
 			if (name[0] == "sessions" || name[0] == "tasks" || name[0] == "teams") && len(words) > 1 {
 				name = words[:2] // their flags are those of what is done with them
 			}
-			flags := flagsOf(parser.Model.Node, name)
+			flags := flagsOf(root, name)
 			require.NotEmpty(t, flags, "%s: waggle %s", p, line)
 			seen[name[0]] = true
 			for _, word := range words[1:] {
@@ -49,22 +48,13 @@ func TestFlagsExist(t *testing.T) {
 }
 
 // flagsOf returns the flags that the help of a command shows, or nothing if such a command does not exist.
-func flagsOf(node *kong.Node, name []string) (flags []string) {
-	for _, word := range name {
-		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word && !n.Hidden })
-		if i < 0 {
-			return nil
-		}
-		node = node.Children[i]
+func flagsOf(root *cobra.Command, name []string) (flags []string) {
+	c, rest, err := root.Find(name)
+	if err != nil || len(rest) > 0 {
+		return nil
 	}
-	for _, group := range node.AllFlags(true) {
-		for _, f := range group {
-			flags = append(flags, "--"+f.Name)
-			if f.Tag.Negatable != "" {
-				flags = append(flags, "--no-"+f.Name)
-			}
-		}
-	}
+	c.InitDefaultHelpFlag()
+	c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
 	return flags
 }
 

@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/alecthomas/kong"
-	kongcompletion "github.com/jotaen/kong-completion"
+	"github.com/spf13/cobra"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/commandline"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
@@ -21,7 +21,7 @@ const (
 )
 
 type cli struct {
-	ShowVersion versionFlag `name:"version" help:"Show the version."`
+	ShowVersion bool `name:"version" help:"Show the version."`
 
 	Up          upCmd          `cmd:"" help:"Run every role and an embedded NATS server in one process."`
 	Serve       serveCmd       `cmd:"" help:"Run some roles against a NATS server."`
@@ -40,8 +40,6 @@ type cli struct {
 	Doctor      doctorCmd      `cmd:"" help:"Check configuration and installation, and say what to do."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Exit with 0 if the process at --addr is ready."`
 	Version     versionCmd     `cmd:"" help:"Show the version."`
-
-	Completion kongcompletion.Completion `cmd:"" help:"Print what completes commands in bash, zsh or fish."`
 }
 
 func main() {
@@ -51,26 +49,36 @@ func main() {
 func (u usageError) Unwrap() error { return u.error }
 
 func run(args []string, std streams) int {
-	parser, err := newParser(std)
-	if err != nil {
-		return report(std.err, err)
+	err := newProgram(std).Run(args)
+	if wrong, ok := errors.AsType[commandline.UsageError](err); ok {
+		err = usageError{fmt.Errorf("%w (waggle --help lists the commands)", wrong)}
 	}
-	kongcompletion.Register(parser)
-	ctx, err := parser.Parse(args)
-	if err != nil {
-		return report(std.err, usageError{fmt.Errorf("%w (waggle --help lists the commands)", err)})
-	}
-	return report(std.err, ctx.Run())
+	return report(std.err, err)
 }
 
-// newParser returns the parser of the command line.
-func newParser(std streams) (*kong.Kong, error) {
-	return kong.New(
-		&cli{}, kong.Name("waggle"), kong.Writers(std.out, std.err),
-		kong.Description("The backbone that multi-agent applications run on."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Bind(std),
-	)
+// newProgram returns all commands.
+func newProgram(std streams) *commandline.Program {
+	root := new(cli)
+	p := commandline.New(root, "waggle", "The backbone that multi-agent applications run on.", std.out, func(c any) error {
+		if g, ok := c.(interface{ warn(streams) error }); ok {
+			if err := g.warn(std); err != nil {
+				return err
+			}
+		}
+		return c.(interface{ Run(streams) error }).Run(std) //nolint:forcetypeassert // a command without Run is a mistake that each test finds
+	})
+	p.Root.RunE = versionFirst(root, std, p.Root.RunE)
+	return p
+}
+
+// versionFirst shows the version for the flag that people try first.
+func versionFirst(root *cli, std streams, otherwise func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		if root.ShowVersion {
+			return versionCmd{}.Run(std)
+		}
+		return otherwise(c, args)
+	}
 }
 
 // report prints the error and returns the exit code for it.

@@ -15,7 +15,7 @@ import (
 )
 
 // Flags carry the path of the setting that they override in the tag "opt". Their
-// environment variables are read by package config, which is why kong does not.
+// environment variables are read by package config, which is why the parser of the command line does not.
 
 type fileFlag struct {
 	Config string `help:"YAML file with the settings, or folder of such files (WAGGLE_CONFIG)." placeholder:"FILE" env:"WAGGLE_CONFIG"`

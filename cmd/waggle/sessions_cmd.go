@@ -30,12 +30,12 @@ type sessionsCmd struct {
 
 // gatewayFlags name the gateway and the credentials.
 type gatewayFlags struct {
-	URL   string `name:"url" default:"ws://127.0.0.1:9000/ws" env:"WAGGLE_URL" help:"The gateway (${env})."`
+	URL   string `name:"url" default:"ws://127.0.0.1:9000/ws" env:"WAGGLE_URL" help:"The gateway (${env})." placeholder:"URL"`
 	Token string `env:"WAGGLE_TOKEN" help:"API key or JWT (${env}, which does not show in the process list)." placeholder:"TOKEN"`
 }
 
-// AfterApply warns of credentials that others can read on their way.
-func (g *gatewayFlags) AfterApply(std streams) error {
+// warn writes a warning if others can read the credentials on their way.
+func (g *gatewayFlags) warn(std streams) error {
 	if g.Token != "" && socket.Readable(g.URL) {
 		_, err := fmt.Fprintln(std.err, "warning: the token travels unencrypted to "+terminal.Line(config.RedactURLs(g.URL), 200)+"; use a wss:// URL")
 		return err

@@ -29,7 +29,7 @@ type Module struct {
 // shipped returns the modules of the images' programs, sorted by path. The build of the
 // images sets the same environment (scripts/images.sh).
 func shipped(ctx context.Context) ([]Module, error) {
-	c := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Module", "./waggle", "./nats-server")
+	c := exec.CommandContext(ctx, "go", "list", "-deps", "-tags", "grpcnotrace", "-json=Module", "./waggle", "./nats-server")
 	c.Dir = "../../cmd"
 	c.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	c.Stderr = os.Stderr

@@ -38,8 +38,6 @@ var reasons = map[string]string{
 	"github.com/charmbracelet/ultraviolet":      "`bubbletea` and `lipgloss` draw with it; it has no release.",
 	"github.com/go-json-experiment/json":        "Our strict scanner and the event log use it, because `encoding/json` accepts duplicate names; this commit is older than its first release.",
 	"github.com/munnerz/goautoneg":              "`prometheus/common` negotiates the format of metrics with it; it has no release.",
-	"github.com/riywo/loginshell":               "`kong-completion` asks it for the user's shell; it has no release.",
-	"go.yaml.in/yaml/v4":                        "`ordered-map` of the models' JSON Schemas imports it; it asks for this release candidate, and we read YAML with version 3.",
 	"google.golang.org/genproto/googleapis/api": "`grpc-gateway`, which the OTLP exporters use, imports it; Google publishes it by commit only.",
 	"google.golang.org/genproto/googleapis/rpc": "gRPC, which the OTLP exporters use, imports it; Google publishes it by commit only.",
 }

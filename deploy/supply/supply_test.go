@@ -23,7 +23,7 @@ import (
 func build(t *testing.T, name string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", file, "./"+name)
+	c := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-o", file, "./"+name)
 	c.Dir = "../../cmd"
 	c.Env = append(os.Environ(), "GOWORK=off")
 	out, err := c.CombinedOutput()

@@ -46,7 +46,7 @@ func Binary(t testing.TB) string {
 		}
 		build.path = filepath.Join(dir, "waggle")
 		cmd := exec.CommandContext(context.Background(), "go", //nolint:gosec // the arguments are ours
-			"build", "-o", build.path, "github.com/waggle-dev/waggle/cmd/waggle")
+			"build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", build.path, "github.com/waggle-dev/waggle/cmd/waggle")
 		build.out, build.err = cmd.CombinedOutput()
 	})
 	require.NoError(t, build.err, "build the binary: %s", build.out)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 
-	sdk "github.com/openai/openai-go/v3"
-
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
@@ -51,11 +49,11 @@ func (a *answer) event(data []byte) (done bool, err error) {
 	if len(e.Error) > 0 && string(e.Error) != "null" {
 		return false, streamError(e.Error)
 	}
-	var chunk sdk.ChatCompletionChunk
-	if err := json.Unmarshal(data, &chunk); err != nil {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
 		return false, upstream.BadReply("event %d: %w", a.events, err)
 	}
-	return false, a.chunk(chunk)
+	return false, a.chunk(c)
 }
 
 func streamError(raw json.RawMessage) error {
@@ -66,11 +64,11 @@ func streamError(raw json.RawMessage) error {
 	return body.Event()
 }
 
-func (a *answer) chunk(c sdk.ChatCompletionChunk) error {
+func (a *answer) chunk(c chunk) error {
 	if c.Model != "" {
 		a.model = c.Model
 	}
-	if c.JSON.Usage.Valid() { // some servers send a running total in every chunk
+	if c.Usage != nil { // some servers send a running total in every chunk
 		a.usage = model.Usage{InputTokens: c.Usage.PromptTokens, OutputTokens: c.Usage.CompletionTokens, Known: true}
 	}
 	for i := range c.Choices {
@@ -97,7 +95,7 @@ func (a *answer) chunk(c sdk.ChatCompletionChunk) error {
 }
 
 // call adds a piece of a tool call.
-func (a *answer) call(d sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
+func (a *answer) call(d toolCallDelta) error {
 	p := a.part(d)
 	if p == nil {
 		p = &part{index: d.Index, id: d.ID}
@@ -119,7 +117,7 @@ func (a *answer) call(d sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 
 // part returns the call that d continues, or nil if d begins a call. If a server gives every call the index 0, part
 // distinguishes calls by the id or, if that is missing too, by a name that arrives after complete arguments.
-func (a *answer) part(d sdk.ChatCompletionChunkChoiceDeltaToolCall) *part {
+func (a *answer) part(d toolCallDelta) *part {
 	for i := len(a.parts) - 1; i >= 0; i-- {
 		p := a.parts[i]
 		switch {
@@ -136,8 +134,8 @@ func (a *answer) part(d sdk.ChatCompletionChunkChoiceDeltaToolCall) *part {
 }
 
 // end judges a stream that ended without [DONE]; a finish reason completes it, too.
-func (a *answer) end(err error, contentType string) error {
-	if err := upstream.Ended(err, a.finish != "", a.events, contentType); err != nil {
+func (a *answer) end(contentType string) error {
+	if err := upstream.Ended(a.finish != "", a.events, contentType); err != nil {
 		return err
 	}
 	return a.check()

@@ -15,12 +15,6 @@ import (
 	"net/url"
 	"sync/atomic"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/shared"
-
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
@@ -36,11 +30,12 @@ var errNoKey = errors.New("OPENAI_API_KEY is not set; without it OPENAI_BASE_URL
 
 // Model is one model of one server.
 type Model struct {
-	name    string
-	vendor  bool        // the server is OpenAI's own
-	free    atomic.Bool // the server has refused a form for answers
-	client  *upstream.Client
-	service sdk.ChatCompletionService
+	name   string
+	url    string
+	header http.Header
+	vendor bool        // the server is OpenAI's own
+	free   atomic.Bool // the server has refused a form for answers
+	client *upstream.Client
 }
 
 var _ model.Model = (*Model)(nil)
@@ -65,18 +60,14 @@ func New(name string, env model.Env) (*Model, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("OPENAI_BASE_URL is not an http or https address")
 	}
-	c := upstream.New(env.OpenAIKey, env)
-	opts := []option.RequestOption{
-		option.WithBaseURL(base), option.WithHTTPClient(c.HTTP),
-		option.WithMaxRetries(0), option.WithMiddleware(c.Guard),
+	m := &Model{
+		name: name, url: u.JoinPath("chat/completions").String(), header: http.Header{},
+		vendor: u.Hostname() == "api.openai.com", client: upstream.New(env.OpenAIKey, env),
 	}
 	if env.OpenAIKey != "" {
-		opts = append(opts, option.WithAPIKey(env.OpenAIKey))
+		m.header.Set("Authorization", "Bearer "+env.OpenAIKey)
 	}
-	return &Model{
-		name: name, vendor: u.Hostname() == "api.openai.com",
-		client: c, service: sdk.NewChatCompletionService(opts...),
-	}, nil
+	return m, nil
 }
 
 // Name implements model.Model.
@@ -87,19 +78,19 @@ func (m *Model) Close() error { m.client.Close(); return nil }
 
 // Generate implements model.Model.
 func (m *Model) Generate(ctx context.Context, req model.Request, onText func(string) error) (model.Reply, error) {
-	params, err := m.params(req)
+	asked, err := m.request(req)
 	if err != nil {
 		return model.Reply{}, err
 	}
 	var a *answer
 	text, err := m.client.Do(ctx, onText, func(ctx context.Context, s *upstream.Sink) error {
 		a = &answer{sink: s}
-		err := m.attempt(ctx, params, a)
-		if params.ResponseFormat.OfJSONSchema == nil || !refusesForm(err) {
+		err := m.attempt(ctx, asked, a)
+		if asked.ResponseFormat == nil || !refusesForm(err) {
 			return err
 		}
-		a, params.ResponseFormat = &answer{sink: s}, sdk.ChatCompletionNewParamsResponseFormatUnion{}
-		if err = m.attempt(ctx, params, a); err == nil {
+		a, asked.ResponseFormat = &answer{sink: s}, nil
+		if err = m.attempt(ctx, asked, a); err == nil {
 			m.free.Store(true)
 		}
 		return err
@@ -107,7 +98,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	if err != nil {
 		return model.Reply{}, err
 	}
-	return a.reply(text, params.Model, req), nil
+	return a.reply(text, asked.Model, req), nil
 }
 
 // refusesForm reports whether an error may mean that the server cannot enforce a schema: servers that do not know
@@ -117,95 +108,73 @@ func refusesForm(err error) bool {
 	return ok && s.Class() == fault.ModelRefused && (s.Status == http.StatusBadRequest || s.Status == http.StatusUnprocessableEntity)
 }
 
-// attempt makes one request and reads its stream to the end. It does not use the vendor's typed stream, which cannot tell
-// [DONE] from a connection that closed early.
-func (m *Model) attempt(ctx context.Context, params sdk.ChatCompletionNewParams, a *answer) error {
-	var res *http.Response
-	stream := m.service.NewStreaming(ctx, params, option.WithResponseInto(&res))
-	defer func() { _ = stream.Close() }() // closes the body; its error tells nothing new
-	if err := stream.Err(); err != nil {
+// attempt makes one request and reads its stream to the end.
+func (m *Model) attempt(ctx context.Context, asked request, a *answer) error {
+	over := false
+	contentType, err := m.client.Stream(ctx, m.url, m.header, asked, func(data []byte) (done bool, err error) {
+		over, err = a.event(data)
+		return over, err
+	})
+	if err != nil || over {
 		return err
 	}
-	d := ssestream.NewDecoder(res)
-	for d.Next() {
-		done, err := a.event(d.Event().Data)
-		if err != nil || done {
-			return err
-		}
-	}
-	return a.end(d.Err(), res.Header.Get("Content-Type"))
+	return a.end(contentType)
 }
 
-func (m *Model) params(req model.Request) (sdk.ChatCompletionNewParams, error) {
-	p := sdk.ChatCompletionNewParams{
-		Model:         req.Pick(prefix, m.name),
-		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
-	}
+func (m *Model) request(req model.Request) (request, error) {
+	r := request{Model: req.Pick(prefix, m.name), Stream: true, StreamOptions: streamOptions{IncludeUsage: true}}
 	if req.System != "" {
-		p.Messages = append(p.Messages, sdk.SystemMessage(req.System))
+		r.Messages = append(r.Messages, message{Role: "system", Content: &req.System})
 	}
 	for _, msg := range req.Messages {
-		p.Messages = append(p.Messages, message(msg))
+		r.Messages = append(r.Messages, messageOf(msg))
 	}
 	for _, t := range req.Tools {
-		f := shared.FunctionDefinitionParam{Name: t.Name}
-		if t.Description != "" {
-			f.Description = param.NewOpt(t.Description)
+		if !json.Valid(t.InputSchema) {
+			return r, fault.New(fault.Internal).Wrap(fmt.Errorf("input schema of tool %s is not valid JSON", t.Name))
 		}
-		if err := json.Unmarshal(t.InputSchema, &f.Parameters); err != nil {
-			return p, fault.New(fault.Internal).Wrap(fmt.Errorf("input schema of tool %s: %w", t.Name, err))
-		}
-		p.Tools = append(p.Tools, sdk.ChatCompletionFunctionTool(f))
+		r.Tools = append(r.Tools, tool{Type: "function", Function: function{Name: t.Name, Description: t.Description, Parameters: t.InputSchema}})
 	}
 	if req.Schema != nil && !m.free.Load() {
-		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-			Name: req.Schema.Name, Strict: param.NewOpt(true), Schema: req.Schema.JSON,
-		}}
+		r.ResponseFormat = &responseFormat{
+			Type: "json_schema", JSONSchema: jsonSchema{Name: req.Schema.Name, Strict: true, Schema: req.Schema.JSON},
+		}
 	}
 	switch {
 	case req.MaxTokens <= 0:
 	case m.vendor: // OpenAI's newer models refuse max_tokens, other servers may not know the new name
-		p.MaxCompletionTokens = param.NewOpt(int64(req.MaxTokens))
+		r.MaxCompletionTokens = req.MaxTokens
 	default:
-		p.MaxTokens = param.NewOpt(int64(req.MaxTokens))
+		r.MaxTokens = req.MaxTokens
 	}
-	return p, nil
+	return r, nil
 }
 
-func message(m model.Message) sdk.ChatCompletionMessageParamUnion {
+func messageOf(m model.Message) message {
+	content := m.Content
 	switch m.Role {
 	case model.RoleSystem:
-		return sdk.SystemMessage(m.Content)
+		return message{Role: "system", Content: &content}
 	case model.RoleTool:
-		content := m.Content
 		if m.IsError { // the protocol has no flag for it
 			content = "Error: " + content
 		}
-		return sdk.ToolMessage(content, m.ToolCallID)
+		return message{Role: "tool", Content: &content, ToolCallID: m.ToolCallID}
 	case model.RoleAssistant:
-		return assistant(m)
+		r := message{Role: "assistant", ToolCalls: calls(m.ToolCalls)}
+		if m.Content != "" || len(m.ToolCalls) == 0 {
+			r.Content = &content
+		}
+		return r
 	}
-	return sdk.UserMessage(m.Content)
+	return message{Role: "user", Content: &content}
 }
 
-func assistant(m model.Message) sdk.ChatCompletionMessageParamUnion {
-	p := sdk.ChatCompletionAssistantMessageParam{ToolCalls: calls(m.ToolCalls)}
-	if m.Content != "" || len(m.ToolCalls) == 0 {
-		p.Content.OfString = param.NewOpt(m.Content)
-	}
-	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &p}
-}
-
-func calls(all []event.ToolCall) []sdk.ChatCompletionMessageToolCallUnionParam {
-	var out []sdk.ChatCompletionMessageToolCallUnionParam
+func calls(all []event.ToolCall) []toolCall {
+	var out []toolCall
 	for _, c := range all {
-		out = append(out, sdk.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.ID,
-				Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name: c.Name, Arguments: string(upstream.History(c.Arguments)),
-				},
-			},
+		out = append(out, toolCall{
+			ID: c.ID, Type: "function", Function: functionCall{Name: c.Name, Arguments: string(upstream.History(c.Arguments))},
 		})
 	}
 	return out

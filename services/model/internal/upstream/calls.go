@@ -83,7 +83,7 @@ func History(arguments json.RawMessage) json.RawMessage {
 
 // Client makes the calls of one model. It is safe for concurrent use.
 type Client struct {
-	HTTP *http.Client // follows no redirects: they would send the key elsewhere
+	http *http.Client // follows no redirects: they would send the key elsewhere
 
 	scrub       func(string) string
 	first, idle time.Duration

@@ -35,7 +35,7 @@ func New(key string, env model.Env) *Client {
 		TLSHandshakeTimeout: maxConnect, IdleConnTimeout: idleConn, MaxIdleConnsPerHost: maxIdleConns,
 	}
 	return &Client{
-		HTTP: &http.Client{
+		http: &http.Client{
 			Transport:     t,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -45,7 +45,7 @@ func New(key string, env model.Env) *Client {
 }
 
 // Close releases idle connections.
-func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Do makes one attempt and returns the text of its sink. Its errors are those that model.Model promises.
 func (c *Client) Do(ctx context.Context, onText func(string) error, attempt func(context.Context, *Sink) error) (string, error) {

@@ -51,12 +51,12 @@ func (s *Sink) Text(piece string) error {
 	return s.err
 }
 
-// Guard is the middleware of both vendors' clients: it turns every unsuccessful response into a *StatusError, and ends a
-// request if the provider is silent for too long.
-func (c *Client) Guard(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+// guard makes a request. It turns every unsuccessful response into a *StatusError, and ends the request if the provider is
+// silent for too long.
+func (c *Client) guard(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(c.first, func() { cancel(errSilent) })
-	res, err := next(req.WithContext(ctx))
+	res, err := c.http.Do(req.WithContext(ctx))
 	timer.Stop()
 	if err != nil {
 		err = guarded(ctx, plain(err))
@@ -121,11 +121,9 @@ func plain(err error) error {
 	return err
 }
 
-// Ended judges a stream that has no more events. It returns nil only if the stream is complete and ended without error.
-func Ended(err error, complete bool, events int, contentType string) error {
+// Ended judges a stream that ended without an error. It returns nil only if the stream is complete.
+func Ended(complete bool, events int, contentType string) error {
 	switch {
-	case err != nil:
-		return err
 	case complete:
 		return nil
 	case events == 0 && !isEventStream(contentType):

@@ -1,0 +1,217 @@
+// Package commandline makes commands of cobra from structs: a field is a flag, an argument or a command, and its tags
+// describe it.
+//
+//	cmd:""            a command: the field is a struct; default:"" on it: its flags and its work are the parent's, too
+//	arg:""            an argument: a string, or the rest as []string; optional:"" if it may be missing
+//	help:"…"          what help says; ${env} in it is the variable's name
+//	name:"…"          the name, where it is not the field's in kebab case
+//	short:"x"         the flag's letter
+//	placeholder:"…"   stands for the value in help
+//	default:"…"       the value without the flag
+//	env:"NAME"        the environment variable that holds the value without the flag
+//	required:""       the flag must be given
+//	negatable:""      --no-NAME is the opposite
+//
+// Flags are bool, string, []string (separated by commas, or repeated), time.Duration, and pointers to bool and string,
+// which are nil without the flag. Embedded structs share their fields with the command. Other fields panic.
+package commandline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Program is a tree of commands.
+type Program struct {
+	Root *cobra.Command
+	work func(any) error
+	err  error // of the work
+}
+
+// UsageError is wrong arguments.
+type UsageError struct{ error }
+
+// Unwrap returns the reason.
+func (e UsageError) Unwrap() error { return e.error }
+
+// New returns the commands that the struct describes. work gets a pointer to the struct of the command that was
+// given. Help is written to out.
+func New(root any, name, about string, out io.Writer, work func(any) error) *Program {
+	cobra.EnableCommandSorting = false // the order of the fields is the order of help
+	p := &Program{work: work}
+	p.Root = p.command(reflect.ValueOf(root).Elem(), name, about)
+	p.Root.SilenceErrors, p.Root.SilenceUsage = true, true
+	p.Root.SetOut(out)
+	p.Root.SetErr(out)
+	p.Root.SetUsageFunc(usage)
+	p.Root.InitDefaultHelpCmd()
+	p.Root.InitDefaultCompletionCmd()
+	for _, c := range p.Root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Hidden = true // the last line of help names --help
+		case "completion":
+			c.Short = "Print what completes commands and flags in a shell."
+		}
+	}
+	return p
+}
+
+// Run does the work of the command that the arguments name. It returns the work's error, or UsageError.
+func (p *Program) Run(args []string) error {
+	p.Root.SetArgs(args)
+	p.err = nil
+	if err := p.Root.Execute(); err != nil && p.err == nil {
+		return UsageError{err}
+	}
+	return p.err
+}
+
+// command returns the command of a struct with all commands below.
+func (p *Program) command(v reflect.Value, name, help string) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: help, DisableFlagsInUseLine: true}
+	c.Flags().SortFlags = false
+	c.Flags().BoolP("help", "h", false, "Show this help.")
+	n := node{Command: c, flags: c.Flags()}
+	work := p.fields(&n, v)
+	c.Use += n.usage()
+	c.Args = n.check
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !work.IsValid() {
+			return errors.New("say which command: " + strings.Join(children(c), ", "))
+		}
+		if err := n.environment(os.LookupEnv); err != nil {
+			return err
+		}
+		n.assign(args)
+		p.err = p.work(work.Addr().Interface())
+		return p.err
+	}
+	return c
+}
+
+// fields adds the fields of a struct to a command, and returns the struct whose work is the command's: the zero value
+// for a command that has others and no default.
+func (p *Program) fields(n *node, v reflect.Value) (work reflect.Value) {
+	work = v
+	for i := range v.NumField() {
+		f, fv := v.Type().Field(i), v.Field(i)
+		switch {
+		case has(f, "cmd"):
+			n.AddCommand(p.command(fv, nameOf(f), f.Tag.Get("help")))
+			if work == v {
+				work = reflect.Value{}
+			}
+			if has(f, "default") {
+				work = p.fields(n, fv)
+			}
+		case f.Anonymous:
+			p.fields(n, fv)
+		case has(f, "arg"):
+			n.arguments = append(n.arguments, argument{value: fv, name: labelOf(f), help: f.Tag.Get("help"), optional: has(f, "optional")})
+		case f.IsExported():
+			n.flag(f, fv)
+		}
+	}
+	return work
+}
+
+func has(f reflect.StructField, tag string) bool {
+	_, ok := f.Tag.Lookup(tag)
+	return ok
+}
+
+// children returns the names of the commands below.
+func children(c *cobra.Command) (names []string) {
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			names = append(names, below.Name())
+		}
+	}
+	return names
+}
+
+// nameOf returns the name of a flag, argument or command.
+func nameOf(f reflect.StructField) string {
+	if name := f.Tag.Get("name"); name != "" {
+		return name
+	}
+	var b strings.Builder
+	for i, r := range f.Name {
+		if i > 0 && r >= 'A' && r <= 'Z' && f.Name[i-1] >= 'a' {
+			b.WriteByte('-')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToLower(b.String())
+}
+
+// labelOf returns what stands for the value of an argument in help.
+func labelOf(f reflect.StructField) string {
+	if label := f.Tag.Get("placeholder"); label != "" {
+		return label
+	}
+	return strings.ToUpper(nameOf(f))
+}
+
+// argument is an argument of a command.
+type argument struct {
+	value      reflect.Value // a string or []string
+	name, help string
+	optional   bool
+}
+
+func (a argument) many() bool { return a.value.Kind() == reflect.Slice }
+
+// usage returns the arguments as the usage line shows them.
+func (n *node) usage() string {
+	var b strings.Builder
+	for _, a := range n.arguments {
+		text := a.name
+		if a.many() {
+			text += "..."
+		}
+		if a.optional {
+			text = "[" + text + "]"
+		}
+		b.WriteString(" " + text)
+	}
+	return b.String()
+}
+
+// check returns why the arguments are too few or too many.
+func (n *node) check(c *cobra.Command, args []string) error {
+	for i, a := range n.arguments {
+		if i >= len(args) && !a.optional {
+			return fmt.Errorf("%s needs %s: %s", c.CommandPath(), a.name, a.help)
+		}
+		if a.many() {
+			return nil
+		}
+	}
+	if len(args) <= len(n.arguments) {
+		return nil
+	}
+	if c.HasSubCommands() {
+		return fmt.Errorf("unknown command %q; choose from %s", args[0], strings.Join(children(c), ", "))
+	}
+	return fmt.Errorf("unexpected argument %q", args[len(n.arguments)])
+}
+
+func (n *node) assign(args []string) {
+	for i, a := range n.arguments {
+		switch {
+		case i >= len(args):
+		case a.many():
+			a.value.Set(reflect.ValueOf(args[i:]))
+		default:
+			a.value.SetString(args[i])
+		}
+	}
+}
