@@ -7,20 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// node is a command while its fields are collected.
-type node struct {
-	*cobra.Command
-	flags     *pflag.FlagSet
-	arguments []argument
-	variables []variable
-}
-
-// variable is a flag that an environment variable may set.
-type variable struct{ flag, name string }
 
 // flag adds a flag to the command.
 func (n *node) flag(f reflect.StructField, v reflect.Value) {

@@ -39,7 +39,7 @@ func (c *Client) Stream(
 	return res.Header.Get("Content-Type"), events(res.Body, event)
 }
 
-// events passes on the data of each whole event of a stream. An event that the end of the stream cuts off is none.
+// events passes on the data of each whole event of a stream. The end of the stream may cut an event off, which then does not count.
 func events(stream io.Reader, event func([]byte) (done bool, err error)) error {
 	r := &ending{Reader: stream}
 	var held []string
