@@ -48,7 +48,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test lint fmt generate verify e2e soak chaos bench clean
+.PHONY: help build run check test lint fmt generate verify e2e soak chaos attack bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -78,6 +78,9 @@ soak: build ## ten thousand broken lines while processes are killed (about 10 mi
 chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a herd (root for networks; about 25 minutes; FAULTS=regexp narrows)
 	@scripts/nettools.sh
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v $(if $(RUN),-run '$(RUN)') ./chaos -matrix $(if $(FAULTS),-faults '$(FAULTS)') -sockets 10000 -herd 5000
+
+attack: build ## 10,000 sockets without credentials, 5,000 bad logins a second and 100 slow readers beside users who chat (about 3 minutes)
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 20m -v ./attack -sockets 10000 -logins 5000 -readers 100 -length 60s -bounds
 
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 	@scripts/bench.sh '$(or $(BENCH),.)' $(MODULES)

@@ -119,16 +119,4 @@ func stateOf(pid int) (string, error) {
 }
 
 // Memory returns the resident bytes of the process.
-func (m *Member) Memory() (int, error) {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(m.p.PID()) + "/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(raw)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
-			kb, err := strconv.Atoi(f[1])
-			return kb << 10, err
-		}
-	}
-	return 0, errors.New("no VmRSS")
-}
+func (m *Member) Memory() (int, error) { return m.p.Memory() }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,6 +58,7 @@ func Binary(t testing.TB) string {
 type Process struct {
 	t    testing.TB
 	name string
+	mute bool
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
@@ -75,6 +77,7 @@ type Options struct {
 
 	Program string   // another program than waggle
 	Wrap    []string // a command that runs the program: ip netns exec NAME
+	Quiet   bool     // its output is long, and not shown when the test fails
 }
 
 // Start starts the binary. The process is killed when the test ends; its output
@@ -84,7 +87,7 @@ func Start(t testing.TB, o Options) *Process {
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
-	p := &Process{t: t, name: o.Name, done: make(chan struct{})}
+	p := &Process{t: t, name: o.Name, mute: o.Quiet, done: make(chan struct{})}
 	if o.Program == "" {
 		o.Program = Binary(t)
 	}
@@ -119,6 +122,21 @@ func (p *Process) Output() string {
 
 // PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Memory returns the resident bytes of the process.
+func (p *Process) Memory() (int, error) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+			kb, err := strconv.Atoi(f[1])
+			return kb << 10, err
+		}
+	}
+	return 0, errors.New("no VmRSS")
+}
 
 // Kill ends the process with SIGKILL and waits until it is gone.
 func (p *Process) Kill() {
@@ -173,7 +191,7 @@ func (p *Process) cleanup() {
 	if whose := findSecrets(p.name, p.Output()); whose != nil {
 		p.t.Errorf("%s has printed %v:\n%s", p.name, whose, p.Output())
 	}
-	if p.t.Failed() {
+	if p.t.Failed() && !p.mute {
 		p.t.Logf("--- output of %s:\n%s", p.name, p.Output())
 	}
 }

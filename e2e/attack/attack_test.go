@@ -1,0 +1,241 @@
+package attack_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/attack"
+	"github.com/waggle-dev/waggle/e2e/attack/strangers"
+	"github.com/waggle-dev/waggle/e2e/chaos/load"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+var (
+	sockets = flag.Int("sockets", 1000, "connections without credentials")
+	logins  = flag.Int("logins", 300, "bad logins per second")
+	readers = flag.Int("readers", 20, "slow readers")
+	length  = flag.Duration("length", 8*time.Second, "how long each half takes")
+	bounds  = flag.Bool("bounds", false, "check times and memory, too: on a machine that does nothing else")
+)
+
+const (
+	// order is the variable that makes this program the attacker: its own process, so that it takes no time of the
+	// users' clients.
+	order = "WAGGLE_E2E_ATTACK"
+	// mostMemory and slowest are the bounds of the gateway.
+	mostMemory = 300 << 20
+	slowest    = 1.5
+)
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(order); text != "" {
+		os.Exit(attackAs(text))
+	}
+	flag.Parse()
+	os.Exit(process.Audit(m.Run()))
+}
+
+// attackAs carries out an order, and prints what came of it.
+func attackAs(text string) int {
+	var a strangers.Attack
+	err := json.Unmarshal([]byte(text), &a)
+	if err == nil {
+		var c strangers.Count
+		if c, err = strangers.Run(context.Background(), a); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(c)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func keyOf(name string) string { return process.Canary + "-key-of-" + name }
+
+// installation is everything in one process, and a gateway of its own, which is attacked.
+type installation struct {
+	t       *testing.T
+	dir     string
+	gateway *process.Process
+	addr    string
+}
+
+func start(t *testing.T) *installation {
+	t.Helper()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "waggle.yaml")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `
+auth:
+  api_keys:
+    - {id: users, sha256: %s, tenant: default}
+    - {id: slow, sha256: %s, tenant: default}
+gateway: {trusted_proxies: [127.0.0.0/8]}
+`, auth.HashKey(keyOf("users")), auth.HashKey(keyOf("slow"))), 0o600))
+	rest, bus := process.FreeAddr(t), process.FreeAddr(t)
+	all := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{
+		"up", "--config", config, "--addr", rest, "--nats-addr", bus, "--data", filepath.Join(dir, "data"), "--workspace", filepath.Join(dir, "workspace"),
+	}})
+	all.Ready(rest)
+	i := &installation{t: t, dir: dir, addr: process.FreeAddr(t)}
+	i.gateway = process.Start(t, process.Options{Name: "gateway", Dir: dir, Args: []string{
+		"serve", "--role", "gateway", "--config", config, "--addr", i.addr, "--nats", "nats://" + bus, "--data", filepath.Join(dir, "data"),
+	}})
+	i.gateway.Ready(i.addr)
+	t.Setenv("WAGGLE_NATS", "nats://"+bus)
+	return i
+}
+
+// longPage makes a session of the principal with much to read, and returns the path of its page.
+func (i *installation) longPage(key string) string {
+	i.t.Helper()
+	ctx, cancel := process.Within(process.Patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://"+i.addr+"/ws", &websocket.DialOptions{ //nolint:bodyclose // closed by the library
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + key}},
+	})
+	require.NoError(i.t, err)
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(8 << 20)
+	session, answered := "", 0
+	for answered < 10 {
+		_, b, err := conn.Read(ctx)
+		require.NoError(i.t, err)
+		var f struct {
+			Type string `json:"type"`
+			Data struct {
+				SessionID string `json:"session_id"`
+			} `json:"data"`
+		}
+		require.NoError(i.t, json.Unmarshal(b, &f))
+		switch f.Type {
+		case "agent_response":
+			answered++
+		case "agent_ready":
+			session = f.Data.SessionID
+		case "error":
+			require.Fail(i.t, "the page is not made", string(b))
+		default:
+			continue
+		}
+		require.NoError(i.t, wsjson.Write(ctx, conn, map[string]string{"type": "user_message", "content": strings.Repeat("long ", 30_000)}))
+	}
+	return "/api/v1/sessions/" + session + "/stream"
+}
+
+// records counts the audit records of the users' messages, and those about lost records.
+func (i *installation) records() (commands, lost int) {
+	i.t.Helper()
+	for _, action := range []id.Name{audit.Command, audit.Lost} {
+		p := process.Start(i.t, process.Options{Name: "audit", Quiet: true, Dir: i.dir, Args: []string{
+			"audit", "--json", "--action", action.String(), "--nats", os.Getenv("WAGGLE_NATS"), "--data", filepath.Join(i.dir, "data"),
+		}})
+		require.NoError(i.t, p.Wait(), p.Output())
+		for lines := bufio.NewScanner(strings.NewReader(p.Output())); lines.Scan(); {
+			switch {
+			case action == audit.Lost:
+				lost++
+			case strings.Contains(lines.Text(), `"users"`) && strings.Contains(lines.Text(), "send_message"):
+				commands++
+			}
+		}
+	}
+	return commands, lost
+}
+
+// attacker starts the strangers, at the lowest priority: their own work is not what is measured.
+func (i *installation) attacker(a strangers.Attack) *process.Process {
+	i.t.Helper()
+	text, err := json.Marshal(a)
+	require.NoError(i.t, err)
+	self, err := os.Executable()
+	require.NoError(i.t, err)
+	return process.Start(i.t, process.Options{
+		Name: "strangers", Program: self, Wrap: []string{"nice", "-n", "19"}, Env: []string{order + "=" + string(text)},
+	})
+}
+
+// watch looks at readiness and memory of the gateway until the function that it returns is called.
+func (i *installation) watch() (end func() (unready int64, most int)) {
+	ctx, cancel := context.WithCancel(i.t.Context())
+	var unready atomic.Int64
+	var most atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for process.Rest(ctx, 250*time.Millisecond) == nil {
+			if !process.Up(i.addr) {
+				unready.Add(1)
+			}
+			if n, err := i.gateway.Memory(); err == nil {
+				most.Store(max(most.Load(), int64(n)))
+			}
+		}
+	}()
+	return func() (int64, int) {
+		cancel()
+		<-done
+		return unready.Load(), int(most.Load())
+	}
+}
+
+// TestUsersDoNotNoticeStrangers: users chat while others keep silent sockets, guess keys and hardly read. All users get
+// all answers, the gateway stays ready, and no audit record of the users is lost.
+func TestUsersDoNotNoticeStrangers(t *testing.T) {
+	require.NoError(t, load.RaiseFiles(*sockets+*readers))
+	i := start(t)
+	users := attack.Chats{Addr: i.addr, Key: keyOf("users"), Users: 10, Pause: 250 * time.Millisecond}
+	page := i.longPage(keyOf("slow"))
+	ctx, cancel := process.Within(2**length + 2*process.Patience)
+	defer cancel()
+	quiet, err := users.Run(ctx, *length)
+	require.NoError(t, err)
+
+	strangersAt := i.attacker(strangers.Attack{
+		Addr: i.addr, Sockets: *sockets, Logins: *logins, Readers: *readers, Key: keyOf("slow"), Page: page, Time: *length + 5*time.Second,
+	})
+	end := i.watch()
+	attacked, err := users.Run(ctx, *length+5*time.Second)
+	require.NoError(t, err)
+	require.NoError(t, strangersAt.Wait())
+	unready, memory := end()
+	var came strangers.Count
+	require.NoError(t, json.Unmarshal([]byte(strangersAt.Output()), &came), strangersAt.Output())
+
+	ratio := float64(attacked.Quantile(0.99)) / float64(quiet.Quantile(0.99))
+	t.Logf("strangers: %+v", came)
+	t.Logf("quiet: %d answers, p50 %v, p99 %v", len(quiet), quiet.Quantile(0.5), quiet.Quantile(0.99))
+	t.Logf("attacked: %d answers, p50 %v, p99 %v, %.2f times; gateway %d MiB", len(attacked), attacked.Quantile(0.5), attacked.Quantile(0.99), ratio, memory>>20)
+	require.Zero(t, unready, "the gateway was not ready")
+	require.Positive(t, came.Opened)
+	require.Positive(t, came.Logins)
+	require.Positive(t, came.Reads)
+	process.Eventually(t, "each message of the users has its audit record", func() bool {
+		commands, _ := i.records()
+		return commands == len(quiet)+len(attacked)
+	})
+	_, lost := i.records()
+	require.Zero(t, lost, "audit records were lost")
+	if *bounds {
+		require.Less(t, memory, mostMemory)
+		require.Less(t, ratio, slowest)
+	}
+}
