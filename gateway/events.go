@@ -127,6 +127,12 @@ type place struct {
 // tenant does not exist, and a deleted one is said to be.
 func (s *Server) find(r *http.Request, who auth.Principal, kind id.Kind) (at place, err error) {
 	at.log = subject.Log{Tenant: who.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
+	if seen, err := s.sight.Sees(r.Context(), who, at.log); err != nil || !seen {
+		if err != nil {
+			return at, err
+		}
+		return at, fault.New(missing[kind])
+	}
 	at.last, err = s.dep.Log.Last(r.Context(), at.log)
 	switch {
 	case err != nil:
@@ -170,7 +176,7 @@ func (e *events) bindLive(r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	live, err := e.s.announcements.Show(r.Context(), e.who.Tenant, types, e.to)
+	live, err := e.s.announcements.Show(r.Context(), e.who, types, e.to)
 	if err == nil {
 		e.shown = live
 	}

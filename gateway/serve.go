@@ -142,6 +142,12 @@ func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Com
 		if cmd.Tenant != p.Tenant {
 			return fault.New(fault.Forbidden)
 		}
+		if seen, err := c.s.sight.SeesCommand(ctx, p, cmd); err != nil || !seen {
+			if err != nil {
+				return err
+			}
+			return fault.New(fault.SessionNotFound)
+		}
 		if len(cmd.Data) > binding.MaxCommand {
 			return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", binding.MaxCommand>>10)
 		}

@@ -39,6 +39,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -48,6 +49,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/internal/sight"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -93,6 +95,7 @@ type Server struct {
 	swarm  *swarm.Swarm
 
 	announcements *watch.Announcements
+	sight         *sight.Sight
 	sent          sse.Stats // by streams of events
 
 	ctx    context.Context //nolint:containedctx // lives as long as the sockets; Stop ends it
@@ -120,6 +123,7 @@ func (s *Server) share() {
 		Streams: &stream.Source{
 			Log: s.dep.Log, Loader: stream.NewLoader(store, s.dep.Logger), Logger: s.dep.Logger, Clock: s.dep.Clock, Lagged: s.met.lags.Inc,
 		},
+		Sight:      s.sight,
 		Recipients: binding.NewRecipients(s.name, s.dep.Logger),
 		Metrics: binding.Metrics{
 			Acks: s.met.acks, DroppedAcks: s.met.strays, Lost: s.met.lost, Faults: s.met.faults, Dropped: s.met.dropped, Oversized: s.met.oversized,
@@ -319,6 +323,8 @@ type Deps struct {
 
 	Quota *quota.Connections // of connections and messages; nil = no quotas
 	Audit *audit.Writer      // the audit log; nil = none
+
+	Access access.Policy // to sessions
 }
 
 func (d Deps) check() error {

@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -26,7 +27,8 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
 	}
 	s.arrivals = newArrivals(cfg.MaxConnections)
-	s.announcements = watch.NewAnnouncements(dep.Conn, dep.Logger)
+	s.sight = &sight.Sight{Policy: dep.Access, Log: dep.Log}
+	s.announcements = watch.NewAnnouncements(dep.Conn, s.sight, dep.Logger)
 	var err error
 	if s.proxies, err = cfg.proxies(); err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type layer struct {
 var layers = []layer{
 	{path: "proto-schemas", only: []string{"proto-schemas"}, why: "the contract must be readable by anybody"},
 	{path: "internal", forbidden: []string{"gateway", "services", "cmd", "e2e"}, why: "the runtime knows nothing above it"},
+	{path: "internal/access", only: []string{"proto-schemas"}, why: "reducers decide with it"},
 	{path: "gateway", forbidden: []string{"services", "cmd", "e2e"}, why: "gateway and services meet on the bus only"},
 	{path: "services", forbidden: []string{"gateway", "cmd", "e2e"}, why: "gateway and services meet on the bus only"},
 	{path: "cmd", forbidden: []string{"e2e"}, why: "tests depend on the binary, not the binary on tests"},
@@ -61,7 +62,7 @@ var layers = []layer{
 	{path: "gateway/binding/watch", forbidden: []string{"gateway/binding"}, allowed: []string{"gateway/binding/watch"}, why: "a binding knows no other binding"},
 	{path: "gateway/stream", forbidden: []string{"gateway"}, allowed: []string{"gateway/stream", "gateway/transport", "gateway/dialect"}, why: "a stream knows its connection as a transport"},
 	{path: "gateway/transport", forbidden: []string{"gateway"}, allowed: []string{"gateway/transport"}, why: "a transport knows no log and no dialect"},
-	{path: "services/conversation", only: []string{"proto-schemas", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/conversation", only: []string{"proto-schemas", "internal/access", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/assignment", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/teamwork", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/ledger", forbidden: []string{"services"}, allowed: []string{"services/ledger"}, why: "the ledger knows no service and no reducer"},

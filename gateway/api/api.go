@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
+	"github.com/waggle-dev/waggle/internal/sight"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -27,6 +28,7 @@ type Config struct {
 	Log      *eventlog.Store
 	Commands *command.Sender
 	Auth     Authenticator
+	Sight    *sight.Sight // nil: every principal sees all of its tenant
 	Logger   zerolog.Logger
 	Status   func() wire.Status             // of the installation; nil: the route does not exist
 	Stream   func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist

@@ -41,6 +41,7 @@ func (a *API) send(r *http.Request, p auth.Principal, c cmd.Command, data any) (
 		c.Data = b
 	}
 	c.ID, c.Tenant, c.Principal, c.Source, c.Time = uuid.NewString(), p.Tenant, p.Subject, "waggle/api", time.Now()
+	c.Operator = p.Has(auth.RoleOperator)
 	if err := a.cfg.Commands.Send(r.Context(), c); err != nil {
 		return wire.Accepted{}, err
 	}

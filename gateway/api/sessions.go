@@ -70,6 +70,9 @@ func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 		}
 		all = append(all, one)
 	}
+	if all, err = a.visible(r.Context(), p, all); err != nil {
+		return nil, err
+	}
 	part, err := pageOf(r, all, func(s wire.SessionSummary) string { return newestFirst(s.UpdatedAt, s.SessionID) })
 	if err != nil {
 		return nil, err
@@ -114,13 +117,13 @@ func (a *API) question(ctx context.Context, log subject.Log) (text string, err e
 }
 
 func (a *API) showSession(r *http.Request, p auth.Principal) (any, error) {
-	log, err := sessionLog(r, p)
+	log, err := a.sessionLog(r, p)
 	if err != nil {
 		return nil, err
 	}
 	d := wire.SessionDetail{Runs: []wire.RunDetail{}}
 	for cut := false; ; {
-		in := cmd.SessionRequest{Tenant: log.Tenant, Session: log.Entity, Skip: len(d.Runs)}
+		in := cmd.SessionRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Skip: len(d.Runs)}
 		if cut {
 			in.Skip, in.Steps = in.Skip-1, len(d.Runs[in.Skip-1].Tasks)
 		}
@@ -136,7 +139,7 @@ func (a *API) showSession(r *http.Request, p auth.Principal) (any, error) {
 }
 
 func (a *API) sessionEvents(r *http.Request, p auth.Principal) (any, error) {
-	log, err := sessionLog(r, p)
+	log, err := a.sessionLog(r, p)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +205,7 @@ func (a *API) exportSession(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject}
+	in := cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p)}
 	if s := r.URL.Query().Get("history"); s != "" {
 		if in.History, err = strconv.ParseBool(s); err != nil {
 			return nil, fault.Newf(fault.InvalidField, "history must be true or false.").At("history")
@@ -226,7 +229,7 @@ func (a *API) importSession(r *http.Request, p auth.Principal) (any, error) {
 	if !json.Valid(signed) {
 		return nil, fault.New(fault.BadJSON)
 	}
-	out, err := ask[cmd.ImportReply](a, r, cmd.Session, cmd.Import, cmd.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, Signed: signed})
+	out, err := ask[cmd.ImportReply](a, r, cmd.Session, cmd.Import, cmd.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: signed})
 	out.Exported = nil // of what the caller has sent
 	return out, err
 }
@@ -237,7 +240,7 @@ func (a *API) importSession(r *http.Request, p auth.Principal) (any, error) {
 func (a *API) deleteSession(r *http.Request, p auth.Principal) (any, error) {
 	log, err := a.existing(r, p)
 	if errors.Is(err, eventlog.ErrDeleted) {
-		log, err = sessionLog(r, p)
+		log, err = a.sessionLog(r, p)
 	}
 	if err != nil {
 		return nil, err
@@ -273,7 +276,7 @@ func (a *API) awaitErased(ctx context.Context, log subject.Log) bool {
 
 // existing returns the log that the request names, which has events.
 func (a *API) existing(r *http.Request, p auth.Principal) (subject.Log, error) {
-	log, err := sessionLog(r, p)
+	log, err := a.sessionLog(r, p)
 	if err == nil {
 		err = a.exists(r, log)
 	}
@@ -289,11 +292,45 @@ func (a *API) exists(r *http.Request, log subject.Log) error {
 	return err
 }
 
-// sessionLog returns the log that the request names, within the principal's tenant.
-func sessionLog(r *http.Request, p auth.Principal) (subject.Log, error) {
+// sessionLog returns the log that the request names, if the principal sees it. Another one does not exist.
+func (a *API) sessionLog(r *http.Request, p auth.Principal) (subject.Log, error) {
 	entity, err := id.ParseEntity(r.PathValue("id"))
 	if err != nil {
 		return subject.Log{}, fault.New(fault.SessionNotFound).Wrap(err)
 	}
-	return owned(p, id.KindSession, entity)
+	log, err := owned(p, id.KindSession, entity)
+	if err != nil {
+		return log, err
+	}
+	seen, err := a.cfg.Sight.Sees(r.Context(), p, log)
+	if err == nil && !seen {
+		err = fault.New(fault.SessionNotFound)
+	}
+	return log, err
+}
+
+// visible returns the sessions that the principal sees.
+func (a *API) visible(ctx context.Context, p auth.Principal, all []wire.SessionSummary) ([]wire.SessionSummary, error) {
+	if a.cfg.Sight.SeesAll(p) {
+		return all, nil
+	}
+	seen := make([]bool, len(all))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for i := range all {
+		g.Go(func() (err error) {
+			seen[i], err = a.cfg.Sight.Sees(ctx, p, subject.Log{Tenant: p.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(all[i].SessionID)})
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := all[:0]
+	for i, one := range all {
+		if seen[i] {
+			out = append(out, one)
+		}
+	}
+	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -15,7 +16,7 @@ import (
 // Commands turns intents in a log into the commands of the connection's principal. The target is the run that the
 // connection names, nil = none. The error is a *fault.Fault where the log does not take an intent.
 func (g *Gateway) Commands(c Identified, t *Target, log subject.Log, intents ...dialect.Intent) ([]command.Command, error) {
-	principal, now := c.Principal().Subject, g.Clock().UTC()
+	who, now := c.Principal(), g.Clock().UTC()
 	taskID := log.Entity.String()
 	if t.Called(taskID) {
 		taskID = t.Name
@@ -26,7 +27,7 @@ func (g *Gateway) Commands(c Identified, t *Target, log subject.Log, intents ...
 		if err != nil {
 			return nil, err
 		}
-		cmd.Principal, cmd.Time = principal, now
+		cmd.Principal, cmd.Operator, cmd.Time = who.Subject, who.Has(auth.RoleOperator), now
 		out = append(out, cmd)
 	}
 	return out, nil

@@ -14,10 +14,12 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
+	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -43,6 +45,7 @@ type Gateway struct {
 	Directory  *directory.Directory // nil: services are taken to be there
 	Payloads   *payload.Store
 	Streams    *stream.Source
+	Sight      *sight.Sight // nil: every principal sees all of its tenant
 	Recipients *Recipients
 	Metrics    Metrics
 
@@ -87,7 +90,7 @@ func (g *Gateway) Opening(c Client, session subject.Log, p event.Preferences) (c
 	}
 	return command.Command{
 		ID: OpenID, Service: command.Session, Verb: command.Open, Tenant: session.Tenant, Key: session.Entity,
-		Principal: c.Principal().Subject, Time: g.Clock().UTC(), Data: data,
+		Principal: c.Principal().Subject, Operator: c.Principal().Has(auth.RoleOperator), Time: g.Clock().UTC(), Data: data,
 	}, nil
 }
 

@@ -78,6 +78,12 @@ func (g *Gateway) Find(c interface {
 	if log = t.Log(p.Tenant); t.Kind == "" || !p.Owns(log) {
 		return log, last, fault.New(fault.RunNotFound)
 	}
+	if seen, err := g.Sight.Sees(c.Context(), p, log); err != nil || !seen {
+		if err != nil {
+			return log, last, c.FaultOf(err)
+		}
+		return log, last, fault.New(fault.RunNotFound)
+	}
 	last, err = g.Log.Last(c.Context(), log)
 	switch {
 	case err != nil:

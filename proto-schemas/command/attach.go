@@ -14,6 +14,7 @@ type AttachRequest struct {
 	Tenant    id.Tenant `json:"tenant"`
 	Session   id.Entity `json:"session"`
 	Principal string    `json:"principal,omitempty"`
+	All       bool      `json:"all,omitempty"`      // the principal sees every session of the tenant
 	After     *uint64   `json:"after,omitempty"`    // the highest seq that it has
 	EventID   string    `json:"event_id,omitempty"` // the event_id that it saw last, a cursor: <seq> or <seq>.<stream seq>
 	Live      bool      `json:"live,omitempty"`     // only events from now on
@@ -37,16 +38,19 @@ type ExportRequest struct {
 	Tenant     id.Tenant `json:"tenant"`
 	Session    id.Entity `json:"session"`
 	Principal  string    `json:"principal,omitempty"`
+	All        bool      `json:"all,omitempty"`         // the principal sees every session of the tenant
 	History    bool      `json:"history,omitempty"`     // with the newest events
 	MaxHistory int       `json:"max_history,omitempty"` // how many; 0 = 100
 }
 
 // SessionRequest asks for a session and its runs.
 type SessionRequest struct {
-	Tenant  id.Tenant `json:"tenant"`
-	Session id.Entity `json:"session"`
-	Skip    int       `json:"skip,omitempty"`  // how many of the oldest runs the caller has whole
-	Steps   int       `json:"steps,omitempty"` // how many steps of the run after those it has
+	Tenant    id.Tenant `json:"tenant"`
+	Session   id.Entity `json:"session"`
+	Principal string    `json:"principal,omitempty"`
+	All       bool      `json:"all,omitempty"`   // the principal sees every session of the tenant
+	Skip      int       `json:"skip,omitempty"`  // how many of the oldest runs the caller has whole
+	Steps     int       `json:"steps,omitempty"` // how many steps of the run after those it has
 }
 
 // ImportRequest restores a session from a signed state. The faults are
@@ -54,6 +58,7 @@ type SessionRequest struct {
 type ImportRequest struct {
 	Tenant    id.Tenant       `json:"tenant"`
 	Principal string          `json:"principal,omitempty"`
+	All       bool            `json:"all,omitempty"` // the principal is an operator, who may restore sessions of others
 	Signed    json.RawMessage `json:"signed"`
 }
 

@@ -79,6 +79,7 @@ type Command struct {
 	Tenant      id.Tenant       `json:"tenant"`
 	Key         id.Entity       `json:"key"`
 	Principal   string          `json:"principal,omitempty"` // the requesting principal; empty for services
+	Operator    bool            `json:"operator,omitempty"`  // the principal has the role operator
 	Source      string          `json:"source,omitempty"`    // the sending process
 	Time        time.Time       `json:"time"`
 	Data        json.RawMessage `json:"data,omitempty"`

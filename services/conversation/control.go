@@ -314,6 +314,9 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 	if d.InputID == "" && d.CallID != "" {
 		in = s.asked[d.CallID]
 	}
+	if in != nil && !s.mayAnswer(c, in, rules) {
+		return s.refuse(c, fault.Newf(fault.Forbidden, "You may not answer this question. Its owner or an operator may."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	}
 	if in != nil && in.CallID != "" {
 		return s.respondTool(c, d, in, now, rules)
 	}
@@ -335,6 +338,15 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 	r := s.runs[in.RunID]
 	dir := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
 	return decision.Of(dir.answer(c, d, in)), nil
+}
+
+// mayAnswer reports whether the sender of the answer may give it.
+func (s *State) mayAnswer(c command.Command, in *Input, rules Rules) bool {
+	asker := ""
+	if r := s.runs[in.RunID]; r != nil {
+		asker = r.Principal
+	}
+	return rules.Access.MayAnswer(c.Tenant, s.Principal, asker, person(c))
 }
 
 func (d director) answer(c command.Command, a command.AnswerQuestion, in *Input) decision.Fact {

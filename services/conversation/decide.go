@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -35,6 +36,8 @@ type Rules struct {
 	Replans        int           // further attempts after an invalid plan
 	Backoff        time.Duration // before the second try; doubled before each further one
 	Patience       time.Duration // how long the requests of a run to the model may fail one after the other; 0 = for ever
+
+	Access access.Policy // to sessions and their questions
 
 	Budget  event.Budget            // limits of a run, unless it sets lower ones
 	Budgets map[string]event.Budget // the same of tenants that have their own
@@ -79,7 +82,22 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (decision.
 	if s.Deleted {
 		return s.gone(c), nil
 	}
+	if !s.sees(c, rules) {
+		f := fault.New(absent(c.Service))
+		return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message}}, nil
+	}
 	return decide(s, c, now, rules.withBudget(c))
+}
+
+// person is who sends the command.
+func person(c command.Command) access.Person {
+	return access.Person{Subject: c.Principal, Operator: c.Operator}
+}
+
+// sees reports whether the sender of a command to a session sees the session. Services send commands
+// without a principal, and teams have rules of their own.
+func (s *State) sees(c command.Command, rules Rules) bool {
+	return c.Principal == "" || c.Service == command.Member || s.Created.IsZero() || rules.Access.MaySee(c.Tenant, s.Principal, person(c))
 }
 
 // gone refuses a command about a deleted session. A second deletion succeeds.

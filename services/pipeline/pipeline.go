@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -52,6 +53,7 @@ type Config struct {
 
 	Budget  event.Budget            // limits of a run, unless it sets lower ones; zero: unlimited
 	Budgets map[string]event.Budget // the same of tenants that have their own, by name
+	Access  access.Policy           // to sessions and their questions
 	Now     func() time.Time
 }
 
@@ -60,7 +62,7 @@ func (c Config) Rules() conversation.Rules {
 	r := conversation.Rules{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
 		TaskTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans, Patience: c.Patience,
-		Budget: c.Budget, Budgets: c.Budgets,
+		Budget: c.Budget, Budgets: c.Budgets, Access: c.Access,
 	}
 	duration := func(v *time.Duration, def time.Duration) {
 		if *v <= 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -38,6 +39,9 @@ type rig struct {
 	n int
 }
 
+// everyone may do everything: each command of the rig has a principal of its own.
+var everyone = access.Policy{Default: access.Settings{See: access.Tenant, Answer: access.Tenant}}
+
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	return &rig{Rig: servicetest.New(t, bustest.Single(t), patience)}
@@ -45,6 +49,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) service(name string, c pipeline.Config) *pipeline.Service {
 	r.T.Helper()
+	c.Access = everyone
 	s, err := pipeline.New(c, r.Deps(name))
 	require.NoError(r.T, err)
 	return s

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -66,6 +67,9 @@ func (d *responder) attach(ctx context.Context, in cmd.AttachRequest) (cmd.Attac
 	log := sessionLog(in.Tenant, in.Session)
 	first, last, err := d.open(ctx, log)
 	if err != nil {
+		return cmd.AttachReply{}, err
+	}
+	if err := d.sees(log, first.Event, in.Principal, in.All); err != nil {
 		return cmd.AttachReply{}, err
 	}
 	w, err := d.wish(ctx, log, in)
@@ -176,6 +180,36 @@ func (d *responder) wish(ctx context.Context, log subject.Log, in cmd.AttachRequ
 	return w, err
 }
 
+// sees returns SESSION_EXPIRED, as for an unknown session, if the principal does not see the one that
+// the event opens. all says that it sees every one of the tenant. The owner is unknown once the first
+// event has expired.
+func (d *responder) sees(log subject.Log, first event.Event, principal string, all bool) error {
+	owner := ""
+	switch first.Type {
+	case event.SessionCreated:
+		c, err := event.As[event.SessionCreatedData](first)
+		if err != nil {
+			return err
+		}
+		owner = c.Principal
+	case event.SessionRestored:
+		r, err := event.As[event.SessionRestoredData](first)
+		if err != nil {
+			return err
+		}
+		owner = r.Principal
+	default:
+		if all {
+			return nil
+		}
+		return fault.New(fault.SessionExpired)
+	}
+	if d.access.MaySee(log.Tenant, owner, access.Person{Subject: principal, Operator: all}) {
+		return nil
+	}
+	return fault.New(fault.SessionExpired)
+}
+
 // languageOf returns the language of the session that the event opens. It is empty,
 // which means the dialect's own, once that event has expired.
 func languageOf(first event.Event) (string, error) {
@@ -203,7 +237,11 @@ func sameHash(theirs, ours string) bool {
 // exportState answers cmd.Export.
 func (d *responder) exportState(ctx context.Context, in cmd.ExportRequest) (event.StateExportedData, error) {
 	log := sessionLog(in.Tenant, in.Session)
-	if _, _, err := d.open(ctx, log); err != nil {
+	first, _, err := d.open(ctx, log)
+	if err == nil {
+		err = d.sees(log, first.Event, in.Principal, in.All)
+	}
+	if err != nil {
 		return event.StateExportedData{}, err
 	}
 	out, err := d.export(ctx, log)

@@ -22,6 +22,7 @@ type restore struct {
 	eventID string // derived from the signed state: a repeat is the same event
 	data    event.SessionRestoredData
 	goesOn  bool // the import holds a run to resume
+	all     bool // it is an operator's
 }
 
 // importState answers cmd.Import. A repeat changes nothing and has the same answer.
@@ -74,6 +75,7 @@ func (d *responder) verify(in cmd.ImportRequest) (restore, error) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", at.Unix(), state))
 	return restore{
 		log: sessionLog(in.Tenant, session), eventID: "restored-" + hex.EncodeToString(sum[:12]),
+		all:    in.All,
 		goesOn: snap.Stage() != idle || len(snap.Queued) > 0,
 		data: event.SessionRestoredData{
 			Dialect: p.Dialect, Principal: in.Principal, ExportedAt: at, ExportedSeq: p.Seq, Stage: snap.Stage(),
@@ -91,12 +93,16 @@ func notOurs(reason string) *fault.Fault {
 
 // restore appends the event, unless the log knows as much as the signed state: then
 // its own events count. It returns the log as it is then.
+//
+// A session that exists is restored by its owner or an operator: to others it does not exist.
 func (d *responder) restore(ctx context.Context, r restore) (*folded, error) {
 	l := d.openLog(r.log, (*folded).fold)
 	_, err := l.Step(ctx, func(f *folded) (decision.Decision, error) {
 		switch {
 		case f.state.Deleted:
 			return decision.Decision{}, fault.New(fault.SessionDeleted)
+		case f.state.Seq > 0 && f.state.Principal != r.data.Principal && f.state.Principal != "" && !r.all:
+			return decision.Decision{}, notOurs("The session belongs to another principal.")
 		case f.events[r.eventID], f.upTo >= r.data.ExportedSeq:
 			return decision.Decision{}, nil
 		case f.state.Active() != nil, f.state.Waiting() > 0:

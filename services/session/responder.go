@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
@@ -35,6 +36,7 @@ type responder struct {
 	quota    quota.Entities // of open sessions
 	audit    *audit.Writer
 	payloads *payload.Store
+	access   access.Policy
 }
 
 // acknowledge handles cmd.Ack: it stores how far a client has read. A repeat does no harm; a

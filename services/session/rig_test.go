@@ -140,6 +140,7 @@ func (r *rig) attach(in cmd.AttachRequest) (cmd.AttachReply, error) {
 	if in.Session.IsZero() {
 		in.Session = log.Entity
 	}
+	in.All = in.Principal == "" // an operator
 	var out cmd.AttachReply
 	err := rpc.Call(r.Ctx, r.Conn, cmd.Session, cmd.Attach, in, &out)
 	return out, err
@@ -150,6 +151,7 @@ func (r *rig) export(in cmd.ExportRequest) (event.StateExportedData, error) {
 	if in.Tenant.IsZero() {
 		in.Tenant, in.Session = log.Tenant, log.Entity
 	}
+	in.All = in.Principal == ""
 	var out event.StateExportedData
 	err := rpc.Call(r.Ctx, r.Conn, cmd.Session, cmd.Export, in, &out)
 	return out, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/payload"
@@ -42,6 +43,8 @@ type Config struct {
 
 	Audit *audit.Writer // of deletions; nil: they are not recorded
 
+	Access access.Policy // to sessions
+
 	Quota quota.Config // of open sessions; without a policy unlimited
 }
 
@@ -68,7 +71,7 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 		return nil, fmt.Errorf("session service: %w", err)
 	}
 	s := &Service{cfg: cfg, conn: deps.Conn}
-	s.responder = &responder{conn: deps.Conn, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger}
+	s.responder = &responder{conn: deps.Conn, access: cfg.Access, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger}
 	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
 		Service: cmd.Session, Description: "Says where clients of sessions stand, and takes states elsewhere and back",
 		Logger: deps.Logger, Registry: cfg.Registry,
@@ -169,7 +172,7 @@ func (s *Service) closeQuota() { s.responder.quota.Close() }
 
 // env takes a place of the quota before a session begins.
 func (s *Service) env(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) (env, error) {
-	e := env{now: s.cfg.Now(), rules: conversation.Rules{TTL: s.cfg.TTL}}
+	e := env{now: s.cfg.Now(), rules: conversation.Rules{TTL: s.cfg.TTL, Access: s.cfg.Access}}
 	if c.Verb != cmd.Open || !l.State().Created.IsZero() {
 		return e, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -27,6 +28,9 @@ func (d *responder) show(ctx context.Context, in cmd.SessionRequest) (api.Sessio
 	}
 	st := &f.state
 	if st.Seq == 0 {
+		return api.SessionPart{}, fault.New(fault.SessionNotFound)
+	}
+	if !d.access.MaySee(in.Tenant, st.Principal, access.Person{Subject: in.Principal, Operator: in.All}) {
 		return api.SessionPart{}, fault.New(fault.SessionNotFound)
 	}
 	out := api.SessionPart{SessionDetail: api.SessionDetail{

@@ -136,7 +136,7 @@ func (s *Service) answer(ctx context.Context, l *ledger.Log[teamwork.State], c c
 	}
 	return true, s.Send(ctx, cmd.Command{
 		ID: c.ID, Service: cmd.Member, Verb: cmd.Answer, Tenant: c.Tenant, Key: agent,
-		Principal: c.Principal, ReplyTo: c.ReplyTo, Data: encode(d),
+		Principal: c.Principal, Operator: c.Operator, ReplyTo: c.ReplyTo, Data: encode(d),
 	})
 }
 

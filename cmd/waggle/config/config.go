@@ -9,6 +9,7 @@ package config
 import (
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -29,6 +30,7 @@ type Config struct {
 	NATS      NATS          `yaml:"nats"`
 	Providers Providers     `yaml:"providers"`
 	Auth      Auth          `yaml:"auth"`
+	Access    Access        `yaml:"access"`
 	Gateway   Gateway       `yaml:"gateway"`
 	Session   Session       `yaml:"session"`
 	Pipeline  Pipeline      `yaml:"pipeline"`
@@ -340,6 +342,7 @@ func Default() Config {
 		Log:      Log{Level: "info", Format: "auto"},
 		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Bootstrap: BootstrapAuto, Replicas: 1},
 		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second, MaxAge: 24 * time.Hour}},
+		Access:   Access{See: access.Owner, Answer: access.Owner},
 		Session:  Session{TTL: 24 * time.Hour},
 		Gateway:  Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText, ForwardedHeader: "X-Forwarded-For"},
 		// The MyAgent protocol sets these numbers.

@@ -76,6 +76,7 @@ func (l *Loaded) Validate(use For) error {
 	p.nats(&c.NATS, use)
 	p.quota(&c.Quota)
 	p.budget("budget", c.Budget)
+	p.access(&c.Access)
 	p.audit(&c.Audit)
 	if use.Has(RoleWorker) {
 		p.model(c)

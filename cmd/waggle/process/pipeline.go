@@ -20,7 +20,7 @@ func runs(all config.Config, now func() time.Time) pipeline.Config {
 	return pipeline.Config{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
 		TaskTimeout: c.TaskTimeout, Tries: c.TaskAttempts, Backoff: c.RetryBackoff, Patience: all.Worker.RunRetryTime,
-		Budget: all.Budget.Of(), Budgets: all.Quota.Budgets(), Now: now,
+		Budget: all.Budget.Of(), Budgets: all.Quota.Budgets(), Access: all.Access.Policy(), Now: now,
 	}
 }
 

@@ -38,6 +38,6 @@ func (p *process) session(context.Context) (lifecycle.Component, error) {
 		return nil, err
 	}
 	return session.New(session.Config{
-		TTL: p.Config.Session.TTL, StateKeys: keys, Registry: p.registry, Quota: p.quotas(), Audit: p.audit, Now: p.clock.Now,
+		TTL: p.Config.Session.TTL, StateKeys: keys, Access: p.Config.Access.Policy(), Registry: p.registry, Quota: p.quotas(), Audit: p.audit, Now: p.clock.Now,
 	}, p.manages("session"))
 }

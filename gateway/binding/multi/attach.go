@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
@@ -131,7 +132,7 @@ func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
 	p := m.c.Principal()
 	var reply command.ImportReply
 	err := rpc.Call(ctx, m.g.Bus, command.Session, command.Import, command.ImportRequest{
-		Tenant: p.Tenant, Principal: p.Subject, Signed: req.Signed,
+		Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: req.Signed,
 	}, &reply)
 	binding.RecordState(m.c, audit.Imported, subject.Log{Kind: id.KindSession, Entity: reply.Session}, err)
 	if err != nil {
@@ -172,13 +173,16 @@ func (m *Multi) locate(ctx context.Context, log subject.Log, req command.AttachR
 	if !p.Owns(log) {
 		return reply, after, fault.New(fault.SessionExpired)
 	}
+	if err := m.sees(ctx, log); err != nil {
+		return reply, after, err
+	}
 	if err := m.roomFor(log); err != nil {
 		return reply, after, err
 	}
 	if log.Kind != id.KindSession {
 		return m.locateRun(ctx, log, req)
 	}
-	req.Tenant, req.Session, req.Principal = log.Tenant, log.Entity, p.Subject
+	req.Tenant, req.Session, req.Principal, req.All = log.Tenant, log.Entity, p.Subject, m.g.Sight.SeesAll(p)
 	if err := rpc.Call(ctx, m.g.Bus, command.Session, command.Attach, req, &reply); err != nil {
 		return reply, after, err
 	}

@@ -316,6 +316,15 @@ type ackKey struct {
 	client string
 }
 
+// sees returns a fault for a session that the principal may not see: the same as for an unknown one.
+func (m *Multi) sees(ctx context.Context, log subject.Log) error {
+	seen, err := m.g.Sight.Sees(ctx, m.c.Principal(), log)
+	if err == nil && !seen {
+		return fault.New(fault.SessionExpired)
+	}
+	return err
+}
+
 func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
 	p := m.c.Principal()
 	switch {
@@ -324,8 +333,11 @@ func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request)
 	case log.Kind != id.KindSession:
 		return state, fault.Newf(fault.UnknownType, "A run of the kind %s has no state to be exported. Only sessions have.", log.Kind)
 	}
+	if err := m.sees(ctx, log); err != nil {
+		return state, err
+	}
 	err = rpc.Call(ctx, m.g.Bus, command.Session, command.Export, command.ExportRequest{
-		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, History: req.History, MaxHistory: req.Max,
+		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: m.g.Sight.SeesAll(p), History: req.History, MaxHistory: req.Max,
 	}, &state)
 	return state, err
 }

@@ -119,6 +119,12 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	if s.log.Entity = entity; !p.Owns(s.log) {
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
 	}
+	if seen, err := s.g.Sight.Sees(s.c.Context(), p, s.log); err != nil || !seen {
+		if err != nil {
+			return eventlog.Cursor{}, s.c.FaultOf(err)
+		}
+		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
+	}
 	last, err := s.g.Log.Last(s.c.Context(), s.log)
 	switch {
 	case err != nil:

@@ -11,7 +11,9 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect/canonical"
 	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -30,6 +32,7 @@ var announced = []id.Kind{id.KindSession, id.KindTask, id.KindTeam, id.KindMembe
 // while it has viewers. All methods are safe for concurrent use.
 type Announcements struct {
 	conn   *bus.Conn
+	sight  *sight.Sight
 	logger zerolog.Logger
 
 	turn    sync.Mutex // held while a tenant's subscriptions begin or end
@@ -45,8 +48,8 @@ type tenant struct {
 }
 
 // NewAnnouncements returns the announcements on the bus.
-func NewAnnouncements(conn *bus.Conn, logger zerolog.Logger) *Announcements {
-	return &Announcements{conn: conn, logger: logger, tenants: map[id.Tenant]*tenant{}}
+func NewAnnouncements(conn *bus.Conn, sight *sight.Sight, logger zerolog.Logger) *Announcements {
+	return &Announcements{conn: conn, sight: sight, logger: logger, tenants: map[id.Tenant]*tenant{}}
 }
 
 // Live shows the announcements of a tenant, without history: what is announced while the
@@ -54,6 +57,7 @@ func NewAnnouncements(conn *bus.Conn, logger zerolog.Logger) *Announcements {
 type Live struct {
 	a      *Announcements
 	tenant id.Tenant
+	who    auth.Principal
 	types  map[event.Type]bool // nil = all
 	to     transport.Transport
 
@@ -63,10 +67,11 @@ type Live struct {
 
 var _ Binding = (*Live)(nil)
 
-// Show shows the announcements of the types, without types all of them, from its return
-// on.
-func (a *Announcements) Show(ctx context.Context, t id.Tenant, types []event.Type, to transport.Transport) (*Live, error) {
-	l := &Live{a: a, tenant: t, to: to}
+// Show shows a principal the announcements of the types, without types all of them, from its
+// return on: of its tenant, and of sessions only those that it sees.
+func (a *Announcements) Show(ctx context.Context, who auth.Principal, types []event.Type, to transport.Transport) (*Live, error) {
+	t := who.Tenant
+	l := &Live{a: a, tenant: t, who: who, to: to}
 	for _, one := range types {
 		if l.types == nil {
 			l.types = map[event.Type]bool{}
@@ -138,19 +143,49 @@ func (a *Announcements) leave(l *Live) {
 
 // announce shows an announcement to the viewers of a tenant.
 func (a *Announcements) announce(of *tenant, m *nats.Msg) {
-	_, kind, err := subject.ParseLive(m.Subject)
+	log, kind, err := subject.ParseLive(m.Subject)
 	if err != nil {
 		a.logger.Warn().Err(err).Str("subject", m.Subject).Msg("drop announcement")
 		return
 	}
 	one := transport.New(m.Data, kind, transport.Position{})
+	visible := a.visible(of, log)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for l := range of.viewers {
-		if l.types == nil || l.types[event.Type(kind)] {
+		if (l.types == nil || l.types[event.Type(kind)]) && (log.Kind != id.KindSession || visible[l.who.Subject] || a.sight.SeesAll(l.who)) {
 			l.show(one)
 		}
 	}
+}
+
+// sightPatience bounds the wait for the owner of a session that the gateway has not met yet.
+const sightPatience = 2 * time.Second
+
+// visible returns the subjects of the viewers that see the session although they do not see all.
+func (a *Announcements) visible(of *tenant, log subject.Log) map[string]bool {
+	if log.Kind != id.KindSession {
+		return nil
+	}
+	a.mu.Lock()
+	narrow := map[string]auth.Principal{}
+	for l := range of.viewers {
+		if !a.sight.SeesAll(l.who) {
+			narrow[l.who.Subject] = l.who
+		}
+	}
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), sightPatience)
+	defer cancel()
+	out := map[string]bool{}
+	for name, who := range narrow {
+		seen, err := a.sight.Sees(ctx, who, log)
+		if err != nil {
+			a.logger.Warn().Err(err).Stringer("log", log).Msg("hide announcement of session without known owner")
+		}
+		out[name] = seen && err == nil
+	}
+	return out
 }
 
 // show sends an announcement, or counts it as lost until the gap has room.

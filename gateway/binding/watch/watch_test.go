@@ -16,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/canonical"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -152,12 +153,12 @@ func texts(ms []*transport.Message) (out []string) {
 func TestLiveShowsTheTypesOfOneTenant(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Single(t)
-	a := watch.NewAnnouncements(conn, zerolog.Nop())
+	a := watch.NewAnnouncements(conn, nil, zerolog.Nop())
 	some, all := newClient(10), newClient(10)
-	one, err := a.Show(patience(t), id.DefaultTenant, []event.Type{event.RunStarted}, some)
+	one, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, []event.Type{event.RunStarted}, some)
 	require.NoError(t, err)
 	subs := conn.NATS().NumSubscriptions()
-	two, err := a.Show(patience(t), id.DefaultTenant, nil, all)
+	two, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, all)
 	require.NoError(t, err)
 	require.Equal(t, subs, conn.NATS().NumSubscriptions(), "viewers of a tenant share its subscriptions")
 
@@ -185,12 +186,12 @@ func TestLiveShowsTheTypesOfOneTenant(t *testing.T) {
 func TestASlowViewerLearnsHowMuchItHasLost(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Single(t)
-	a := watch.NewAnnouncements(conn, zerolog.Nop())
+	a := watch.NewAnnouncements(conn, nil, zerolog.Nop())
 	slow, quick := newClient(3), newClient(100)
-	one, err := a.Show(patience(t), id.DefaultTenant, nil, slow)
+	one, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, slow)
 	require.NoError(t, err)
 	defer one.Close()
-	two, err := a.Show(patience(t), id.DefaultTenant, nil, quick)
+	two, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, quick)
 	require.NoError(t, err)
 	defer two.Close()
 	const sent = 10
@@ -214,10 +215,10 @@ func TestASlowViewerLearnsHowMuchItHasLost(t *testing.T) {
 func TestLiveWithoutABus(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Dial(t, bustest.Single(t).NATS().ConnectedUrl())
-	a := watch.NewAnnouncements(conn, zerolog.Nop())
+	a := watch.NewAnnouncements(conn, nil, zerolog.Nop())
 	conn.Close()
 	for range 2 { // a failure leaves nothing behind
-		_, err := a.Show(patience(t), id.DefaultTenant, nil, newClient(1))
+		_, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, newClient(1))
 		require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 	}
 }
