@@ -39,6 +39,8 @@ type Rules struct {
 
 	Access access.Policy // to sessions and their questions
 
+	Barred *fault.Fault // why the tenant may not use the model that would answer; nil: it may
+
 	Budget  event.Budget            // limits of a run, unless it sets lower ones
 	Budgets map[string]event.Budget // the same of tenants that have their own
 }
@@ -182,6 +184,8 @@ func (s *State) refusal(spec event.RunSpec, rules Rules) *fault.Fault {
 		return fault.New(fault.TeamClosed)
 	case s.Closed:
 		return fault.New(fault.SessionClosed)
+	case rules.Barred != nil:
+		return rules.Barred
 	case s.Waiting() >= s.room():
 		return fault.New(fault.QueueFull)
 	case s.Active() != nil && s.onBusy(spec, rules) == event.OnBusyReject:

@@ -134,13 +134,16 @@ func (r Request) Pick(prefix, opened string) string {
 
 // Asked returns the specification of the model that answers when a caller asks m for another model: that of m itself if
 // other is empty.
-func Asked(m Model, other string) string {
-	prefix := prefixOf(m)
+func Asked(m Model, other string) string { return Named(m.Name(), other) }
+
+// Named is Asked for the name of a standard model.
+func Named(standard, other string) string {
+	prefix, _, _ := strings.Cut(standard, ":")
 	if provider, named := Provided(other); named && provider != prefix {
 		return other
 	}
 	if other == "" || other == prefix {
-		return m.Name()
+		return standard
 	}
 	return prefix + ":" + strings.TrimPrefix(other, prefix+":")
 }

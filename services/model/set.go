@@ -64,6 +64,11 @@ func Unserved(spec string) error {
 	return fault.Newf(fault.ModelNotFound, "No running worker can ask the model %q. Configure its provider, or choose another model.", spec)
 }
 
+// Barred returns the fault of a request of a tenant that may not use the model.
+func Barred(spec string) *fault.Fault {
+	return fault.Newf(fault.Forbidden, "Your tenant may not use the model %q. Choose another model, or ask the operator.", spec)
+}
+
 // Close implements Model.
 func (s *Set) Close() error {
 	errs := []error{s.Model.Close()}

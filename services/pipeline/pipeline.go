@@ -19,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
+	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/plan"
 	"github.com/waggle-dev/waggle/services/worker/card"
 )
@@ -112,12 +113,29 @@ func newService(cfg Config, deps ledger.Deps, name id.Name, kind id.Kind) (*Serv
 	return s, nil
 }
 
-func (s *Service) env(_ context.Context, l *ledger.Log[conversation.State], _ cmd.Command) (env, error) {
+func (s *Service) env(_ context.Context, l *ledger.Log[conversation.State], c cmd.Command) (env, error) {
 	e := env{now: s.now(), rules: s.rules}
+	e.rules.Barred = s.barred(l.State(), c)
 	if r := l.State().Active(); r != nil && r.Pipeline != nil { // the next decision may start its plan
 		e.model = card.Model(s.deps.Directory)
 	}
 	return e, nil
+}
+
+// barred returns why the tenant may not use the model that would answer a message, as far as that is certain before a
+// worker takes the job. Workers refuse the rest.
+func (s *Service) barred(st *conversation.State, c cmd.Command) *fault.Fault {
+	if c.Verb != cmd.SendMessage || len(s.rules.Access.Of(c.Tenant).Models) == 0 || st.Swarm() {
+		return nil
+	}
+	standard, other := card.Model(s.deps.Directory), ""
+	if st.Agent != nil {
+		other = st.Agent.Model
+	}
+	if spec := model.Named(standard, other); standard != "" && !s.rules.Access.MayUse(c.Tenant, spec) {
+		return model.Barred(spec)
+	}
+	return nil
 }
 
 // decide asks the reducer, and names the model of a plan.

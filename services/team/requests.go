@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/teamwork"
 	"github.com/waggle-dev/waggle/services/worker/card"
 )
@@ -149,25 +150,29 @@ func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
 		if err := teamwork.Check(*in.Definition); err != nil {
 			return event.TeamDefinition{}, err
 		}
-		return *in.Definition, s.served(*in.Definition, "")
+		return *in.Definition, s.served(in.Tenant, *in.Definition, "")
 	}
 	d, ok := s.named[in.Named]
 	if !ok {
 		return d, fault.Newf(fault.TeamNotFound, "This installation has no team of this name. Ask for the list of teams, or give a definition.").At("named")
 	}
-	return d, s.served(d, "")
+	return d, s.served(in.Tenant, d, "")
 }
 
-// served refuses members whose model no running worker can ask. It accepts all models while no
+// served refuses members whose model no running worker can ask, or the tenant may not use. It accepts all models while no
 // worker runs, because later workers may have them.
-func (s *Service) served(d event.TeamDefinition, path string) error {
+func (s *Service) served(t id.Tenant, d event.TeamDefinition, path string) error {
 	for i, m := range d.Members {
 		at := fmt.Sprintf("%smembers[%d].", path, i)
 		if m.Team != nil {
-			if err := s.served(*m.Team, at+"team."); err != nil {
+			if err := s.served(t, *m.Team, at+"team."); err != nil {
 				return err
 			}
 			continue
+		}
+		standard := card.Model(s.deps.Directory)
+		if spec := model.Named(standard, m.Model); standard != "" && !m.Swarm() && !s.cfg.Access.MayUse(t, spec) {
+			return fault.Newf(fault.TeamInvalid, "%s", model.Barred(spec).Message).At(at + "model")
 		}
 		if serves, there := card.Serves(s.deps.Directory, m.Model); there && !serves {
 			return fault.Newf(fault.TeamInvalid, "No running worker can ask this model. Name one of a provider that is configured: %s.",

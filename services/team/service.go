@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -46,6 +47,8 @@ type Config struct {
 	NewID   func() string          // of teams; nil: team_ and 16 random hex digits
 
 	Registry prometheus.Registerer // of the metrics; nil: none
+
+	Access access.Policy // to models
 
 	Quota quota.Config // of open teams, nested ones not counted; without a policy unlimited
 }

@@ -6,11 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/access"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/pipeline"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/worker"
 )
 
 // newRuled is a rig of a session with the operator's rules for the bank.
@@ -100,4 +104,34 @@ func TestUntrustedOutputMakesWritersAsk(t *testing.T) {
 	next := r.ask("go on")
 	r.answer(r.questions(2)[1].CallID, true, "")
 	r.until(next, event.RunCompleted)
+}
+
+// TestATenantUsesItsModelsOnly: the worker asks no other model, whatever other services think of it.
+func TestATenantUsesItsModelsOnly(t *testing.T) {
+	for _, allowed := range []string{"demo", "openai:x"} {
+		t.Run(allowed, func(t *testing.T) {
+			r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("hello"))))
+			r.worker("w1", func(c *worker.Config) { c.Access.Default.Models = []string{allowed} })
+			run := r.ask("hi")
+			if allowed == "openai:x" {
+				r.until(run, event.RunCompleted)
+				return
+			}
+			failed := last[event.RunFailedData](t, r.until(run, event.RunFailed))
+			require.Equal(t, string(fault.Forbidden), failed.Code)
+			require.Contains(t, failed.Message, "openai:x")
+			require.Empty(t, r.llm.Exchanges())
+		})
+	}
+}
+
+// TestAMessageForABarredModelIsRefused: before a run begins, as soon as workers are known.
+func TestAMessageForABarredModelIsRefused(t *testing.T) {
+	r := newRigWith(t, scripted.Always(scripted.Stream(scripted.Text("hello"))), pipeline.Config{
+		Access: access.Policy{Default: access.Settings{Models: []string{"demo"}}},
+	})
+	r.worker("w1", nil)
+	r.command(cmd.SendMessage, "m", cmd.UserMessage{Content: "hi"})
+	events := r.Until(r.ref, event.MessageRefused, 1)
+	require.Equal(t, string(fault.Forbidden), last[event.MessageRefusedData](t, events).Code)
 }

@@ -87,6 +87,9 @@ func (j *job) generate(ctx context.Context) error {
 	if m := j.s.deps.Model; !model.Serves(m.Name(), model.Providers(m), j.otherModel()) {
 		return model.Unserved(j.otherModel())
 	}
+	if spec := j.model(); !j.s.cfg.Access.MayUse(j.tenant, spec) {
+		return model.Barred(spec)
+	}
 	if due, err := j.awaitRetry(ctx); !due || err != nil {
 		return err
 	}

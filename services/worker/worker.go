@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -59,6 +60,7 @@ type Config struct {
 	Capabilities []string                        // offered capabilities of tasks; default card.General
 	Check        func(ctx context.Context) error // asks the provider of the model for a sign of life; nil: it is not asked
 	Prices       Prices                          // prices of models; a model without one has no known cost
+	Access       access.Policy                   // to models
 	TeamPatience time.Duration                   // before a member's request to its team is repeated; default 5 s
 	Now          func() time.Time
 	After        func(d time.Duration, f func()) (stop func() bool) // calls f by the clock of Now; default time.AfterFunc

@@ -28,5 +28,5 @@ func (p *process) team(context.Context) (lifecycle.Component, error) {
 	for i, t := range p.Config.Teams {
 		defined[i] = t.Definition()
 	}
-	return team.New(team.Config{Teams: defined, Registry: p.registry, Quota: p.quotas(), Now: p.clock.Now}, p.manages("team"))
+	return team.New(team.Config{Teams: defined, Registry: p.registry, Quota: p.quotas(), Access: p.Config.Access.Policy(), Now: p.clock.Now}, p.manages("team"))
 }
