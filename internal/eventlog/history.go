@@ -117,7 +117,10 @@ func (s *Store) follow(ctx context.Context, log subject.Log, at Cursor) ([]*Entr
 }
 
 func (s *Store) followOnce(ctx context.Context, log subject.Log, at Cursor) ([]*Entry, error) {
-	scan := at
+	scan, err := s.locate(ctx, log, at)
+	if err != nil {
+		return nil, err
+	}
 	patience := time.Now().Add(lagPatience)
 	for pause := lagPause; ; pause = min(2*pause, lagPauseMax) {
 		p, err := s.readPage(ctx, log, scan)
@@ -132,8 +135,8 @@ func (s *Store) followOnce(ctx context.Context, log subject.Log, at Cursor) ([]*
 		}
 		if p.scanned > scan.Stream {
 			scan.Stream = p.scanned
-			if p.more {
-				pause = lagPause
+			if p.more { // the replica is behind only where it has nothing further
+				pause, patience = lagPause, time.Now().Add(lagPatience)
 				continue
 			}
 		}

@@ -196,23 +196,3 @@ func headerOf(m *storedMsg, name string) string {
 	}
 	return h.Get(name)
 }
-
-// anyLast returns the last entry of the log from any replica, errNone if the replica has none. It may be a few
-// milliseconds old.
-func (s *Store) anyLast(ctx context.Context, log subject.Log) (*Entry, error) {
-	body, err := json.Marshal(getRequest{LastFor: log.Event()})
-	if err != nil {
-		return nil, fmt.Errorf("encode read of %s: %w", log, err)
-	}
-	m, err := s.replies.One(ctx, &nats.Msg{Subject: directGet(log.Stream()), Data: body}, leaderTimeout)
-	if err != nil {
-		return nil, err
-	}
-	if status := m.Header.Get("Status"); len(m.Data) == 0 && status != "" {
-		if status == "404" {
-			return nil, errNone
-		}
-		return nil, statusError(status, m.Header.Get("Description"))
-	}
-	return directEntry(log, m)
-}
