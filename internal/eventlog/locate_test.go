@@ -77,7 +77,7 @@ func TestALatePositionIsFoundWithoutAScan(t *testing.T) {
 		require.LessOrEqual(t, requests, 8+len(got)/pageCount+1)
 	}
 
-	// What has expired is still noticed, and what has not is read.
+	// Expired entries are still noticed, and the others are read.
 	var kept uint64 // stream sequence of entry 3000
 	require.NoError(t, s.Read(t.Context(), logs[0], Cursor{Seq: 2999}, func(e *Entry) error {
 		if e.Sequence == 3000 {
