@@ -110,16 +110,14 @@ func (a *arrival) changed(state http.ConnState) {
 	}
 }
 
-// enter puts the connection into a pool as its youngest member.
+// enter puts the connection into a pool as its youngest member. It leaves its place first: a request on a connection that
+// is there already displaces no other.
 func (a *arrival) enter(pool *admission.Pool) {
+	a.leave()
 	e := pool.Enter(a.evict)
 	a.mu.Lock()
-	before := a.entry
 	a.entry = e
 	a.mu.Unlock()
-	if before != nil {
-		before.Leave()
-	}
 }
 
 // leave takes the connection out of its pool.
@@ -142,6 +140,13 @@ func (a *arrival) admitted() {
 	a.known = true
 	a.mu.Unlock()
 	a.leave()
+}
+
+// probed: the request asks whether the gateway is ready. However many strangers come meanwhile, it is answered.
+func (a *arrival) probed() {
+	if a != nil {
+		a.leave()
+	}
 }
 
 // becomes says how to end the socket that the connection has become.

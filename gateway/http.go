@@ -102,6 +102,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 // readyz says whether this gateway should get new connections.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	arrivalOf(r).probed()
 	if f := s.unready(r.Context()); f != nil {
 		s.problem(w, f)
 		return

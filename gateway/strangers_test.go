@@ -73,6 +73,29 @@ func TestSilentStrangers(t *testing.T) {
 	}
 }
 
+// TestRequestsOnOneConnectionDisplaceNoOther: a connection that asks again and again has one place of the pool.
+func TestRequestsOnOneConnectionDisplaceNoOther(t *testing.T) {
+	r := start(t, authenticated(key("alice", "red")), func(c *gateway.Config, _ *gateway.Deps) {
+		c.MaxConnections, c.FirstMessage, c.MessageTimeout = 4, patience, patience // 16 strangers
+	})
+	silent(t, r.addr, 15, "")
+	nc, err := net.DialTimeout("tcp", r.addr, patience)
+	require.NoError(t, err)
+	defer func() { _ = nc.Close() }()
+	in := bufio.NewReader(nc)
+	for range 50 {
+		_, err := io.WriteString(nc, "GET /livez HTTP/1.1\r\nHost: "+r.addr+"\r\n\r\n")
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(in, nil)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+	}
+	require.LessOrEqual(t, r.metric("waggle_gateway_evicted_total"), 2.0, "but for the connections of the test's own requests")
+}
+
 // TestEvictedStrangersLearnWhy: as a close code, or as a problem document.
 func TestEvictedStrangersLearnWhy(t *testing.T) {
 	r := start(t, authenticated(key("alice", "red")), func(c *gateway.Config, _ *gateway.Deps) {
