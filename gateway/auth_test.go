@@ -48,7 +48,7 @@ func TestWaysToShowCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := r.dial("", header...)
 			session := c.ready()
-			open := r.nextCommand(session)
+			open := c.begin(r, session)
 			require.Equal(t, "who-alice", open.Principal)
 			require.Equal(t, "red", open.Tenant.String())
 			if name == "subprotocol" {
@@ -60,7 +60,7 @@ func TestWaysToShowCredentials(t *testing.T) {
 	t.Run("first message", func(t *testing.T) {
 		c := r.dial("")
 		c.write(text(`{"type":"auth","token":"alice"}`))
-		require.Equal(t, "red", r.nextCommand(c.ready()).Tenant.String())
+		require.Equal(t, "red", c.begin(r, c.ready()).Tenant.String())
 		c.leave()
 	})
 }

@@ -49,8 +49,14 @@ func (r *rig) dial(query string, header ...string) *client {
 // handshake asks for a socket and returns the answer's status and body.
 func (r *rig) handshake(query string, header ...string) (*client, int, string) {
 	r.t.Helper()
+	return r.handshakeAt(r.path, query, header...)
+}
+
+// handshakeAt is handshake for a path.
+func (r *rig) handshakeAt(path, query string, header ...string) (*client, int, string) {
+	r.t.Helper()
 	c := r.tcp()
-	request := "GET " + r.path + "?" + query + " HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+	request := "GET " + path + "?" + query + " HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 	host := "Host: " + r.addr + "\r\n"
 	for i := 0; i < len(header); i += 2 {

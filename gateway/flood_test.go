@@ -19,7 +19,7 @@ import (
 // Messages over the rate are refused one by one, and the socket goes on when the
 // client does as it is told.
 func TestMessagesOverTheRate(t *testing.T) {
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.MessageRate, c.MessageBurst = 0.001, 5 })
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.MessageRate, c.MessageBurst = 0.001, 6 })
 	c, session := fresh(r)
 	for range 8 {
 		c.write(message("hello"))
@@ -236,15 +236,15 @@ func TestWaitingIsNotSlow(t *testing.T) {
 	r.srv = r.server(quick)
 	r.serve()
 	c := r.dial("")
-	c.must("agent_start")
+	session := c.ready()
 	for i := range 3 {
 		c.write(message(fmt.Sprint(i)))
 	}
 	quiet(t, c, time.Second)
 	open := r.anyCommand()
+	require.Equal(t, session, open.Key.String())
+	require.Empty(t, r.inbox(session), "no message comes before the session")
 	require.NoError(t, r.make(open))
-	session := c.must("agent_ready").Data.SessionID
-	require.Equal(t, open.Key.String(), session)
 	for i := range 3 {
 		require.JSONEq(t, fmt.Sprintf(`{"content":"%d"}`, i), string(r.nextCommand(session).Data))
 	}

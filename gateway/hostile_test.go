@@ -68,11 +68,21 @@ func TestHostileDocuments(t *testing.T) {
 	t.Logf("%d documents: %d refused with the socket open, %d ended it, %d were legal", len(documents), refused, ended, legal)
 }
 
+// fresh returns a socket with a session, which its first message has made.
 func fresh(r *rig) (*client, string) {
 	c := r.dial("")
 	session := c.ready()
-	r.nextCommand(session)
+	c.begin(r, session)
 	return c, session
+}
+
+// begin sends the first message of a session and returns the command that makes the session.
+func (c *client) begin(r *rig, session string) wirecmd.Command {
+	c.write(message("first"))
+	open := r.nextCommand(session)
+	require.Equal(c.t, wirecmd.Open, open.Verb)
+	require.Equal(c.t, wirecmd.SendMessage, r.nextCommand(session).Verb)
+	return open
 }
 
 // awkward are ids that would do harm if they became part of a subject.

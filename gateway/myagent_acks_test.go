@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // nonsense is a frame that is answered at once. Any frame before its answer answers another
@@ -165,15 +167,18 @@ func TestEcho(t *testing.T) {
 	c.write(text(`{"event":"user.create_session"}`))
 	created := c.framed("agent.session_created")
 	l := r.session("default")
-	l.Entity = r.nextCommand(created.SessionID).Key
+	l.Entity = id.EntityFromExternal(created.SessionID)
 	for _, c := range []*client{other, all} {
 		c.asks("user.reconnect", created.SessionID, `,"last_seq":1`)
 		c.framed("system.notice")
 	}
 	for _, from := range []*client{c, all} {
 		from.asks("user.message", created.SessionID, `,"content":"hello"`)
-		id := r.nextCommand(created.SessionID).ID
-		require.NoError(t, r.append(l, unique(), event.MessageReceivedData{RunSpec: event.RunSpec{Mode: event.ModePlan}, MessageID: id, RunID: "r", Content: "hello"}))
+		said := r.nextCommand(created.SessionID)
+		if said.Verb == wirecmd.Open {
+			said = r.nextCommand(created.SessionID)
+		}
+		require.NoError(t, r.append(l, unique(), event.MessageReceivedData{RunSpec: event.RunSpec{Mode: event.ModePlan}, MessageID: said.ID, RunID: "r", Content: "hello"}))
 		for _, to := range []*client{c, other, all} {
 			if to != c || from != c {
 				to.framed("user.message")

@@ -75,8 +75,9 @@ func TestMyAgent(t *testing.T) {
 	require.EqualValues(t, 1, created.Seq)
 	require.NotEmpty(t, created.EventID)
 	session := created.SessionID
-	l := subject.Log{Tenant: mustTenant(t, "default"), Kind: "session", Entity: r.nextCommand(session).Key}
+	require.Empty(t, r.inbox(session), "nothing is stored of a session without a message")
 	c.asks("user.message", session, `,"content":"hello"`)
+	l := subject.Log{Tenant: mustTenant(t, "default"), Kind: "session", Entity: r.nextCommand(session).Key}
 	said := r.nextCommand(session)
 	require.Equal(t, wirecmd.Pipeline, said.Service)
 	require.Contains(t, said.ReplyTo, "."+link)

@@ -41,6 +41,7 @@ func TestQuotasHoldOverTwoGateways(t *testing.T) {
 	two.mute = true // the sessions of both are made by the first
 	a := one.dial("", bearer("alice")...)
 	session := a.ready()
+	a.write(message("hello"))
 	two.dial("", bearer("alice")...)
 	_, status, body := two.handshake("", bearer("alice")...)
 	require.Equal(t, http.StatusTooManyRequests, status)
@@ -91,8 +92,7 @@ func TestMessagesOverTheQuotaAreRefused(t *testing.T) {
 	i := bustest.Start(t, bus.DefaultTopology())
 	r := bounded(t, bustest.Dial(t, i.URL), quota.Policy{Tenants: map[string]quota.Override{"red": {Tenant: quota.Limits{Messages: 1}}}})
 	c := r.dial("", bearer("alice")...)
-	session := c.ready()
-	r.nextCommand(session)
+	c.ready()
 	for range 4 {
 		c.write(message("hello"))
 	}

@@ -183,7 +183,8 @@ func (c *client) expectEvents(l subject.Log, from, to uint64) {
 	}
 }
 
-// openSession opens a session on the socket and returns its log and the command.
+// openSession opens a session on the socket with a first message, and returns its log and the
+// command that makes it.
 func (c *client) openSession(r *rig, a multiRequest) (subject.Log, wirecmd.Command) {
 	c.t.Helper()
 	a.Ask = string(dialect.Open)
@@ -193,7 +194,10 @@ func (c *client) openSession(r *rig, a multiRequest) (subject.Log, wirecmd.Comma
 	require.EqualValues(c.t, 1, s.Seq)
 	l, err := subject.ParseName(s.Session)
 	require.NoError(c.t, err)
-	return l, r.nextCommand(l.Entity.String())
+	c.ask(multiRequest{Ask: string(dialect.Act), Session: l.Entity.String(), Text: "first"})
+	open := r.nextCommand(l.Entity.String())
+	require.Equal(c.t, wirecmd.SendMessage, r.nextCommand(l.Entity.String()).Verb)
+	return l, open
 }
 
 func ptr[T any](v T) *T { return &v }

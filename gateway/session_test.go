@@ -13,12 +13,13 @@ func TestNewSession(t *testing.T) {
 	r := start(t)
 	c := r.dial("")
 	session := c.ready()
+	require.Empty(t, r.inbox(session), "a socket is no session")
+
+	c.write(text(`{"type":"user_message","content":"one","id":"m-1"}`))
 	open := r.nextCommand(session)
 	require.Equal(t, wirecmd.Open, open.Verb)
 	require.JSONEq(t, `{"dialect":"orbit"}`, string(open.Data))
 	require.Equal(t, "anonymous", open.Principal)
-
-	c.write(text(`{"type":"user_message","content":"one","id":"m-1"}`))
 	c.write(text(`{"type":"user_message","data":{"content":"two"}}`))
 	first, second := r.nextCommand(session), r.nextCommand(session)
 	require.Equal(t, "m-1", first.ID)
@@ -34,10 +35,10 @@ func TestOrderOfMessagesIsKept(t *testing.T) {
 	r := start(t)
 	c := r.dial("")
 	session := c.ready()
-	r.nextCommand(session)
 	for i := range 40 {
 		c.write(message(string(rune('a' + i%26))))
 	}
+	require.Equal(t, wirecmd.Open, r.nextCommand(session).Verb)
 	for i := range 40 {
 		var m wirecmd.UserMessage
 		require.NoError(t, json.Unmarshal(r.nextCommand(session).Data, &m))

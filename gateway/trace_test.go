@@ -77,8 +77,8 @@ func TestLogsKeepSecrets(t *testing.T) {
 	for _, header := range [][]string{bearer(token), {"X-API-Key", token}, browser(token)} {
 		c := r.dial("", header...)
 		session := c.ready()
-		r.nextCommand(session)
 		c.write(message(said))
+		r.nextCommand(session)
 		r.nextCommand(session)
 		c.write(text(`{"type":"` + said + `"}`))
 		c.refused("UNKNOWN_MESSAGE_TYPE")

@@ -2,9 +2,7 @@ package binding
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,21 +12,16 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/sight"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
-
-// OpenID is the id of the command that makes a session: sent twice it makes one.
-const OpenID = "open"
 
 // Gateway is the part of a gateway that its bindings share. Its fields do not change once
 // the first connection is open.
@@ -40,7 +33,7 @@ type Gateway struct {
 	Logger  zerolog.Logger
 	Life    context.Context //nolint:containedctx // of the gateway
 
-	Bus        *bus.Conn
+	Bus        *bus.Conn // nil: taken to be there
 	Log        *eventlog.Store
 	Directory  *directory.Directory // nil: services are taken to be there
 	Payloads   *payload.Store
@@ -82,17 +75,8 @@ func (g *Gateway) Link(connection id.Name) dialect.Link {
 	return dialect.Link{ConnectionID: connection.String(), Now: now, Uptime: now.Sub(g.Started)}
 }
 
-// Opening returns the command that makes a session for a connection.
-func (g *Gateway) Opening(c Client, session subject.Log, p event.Preferences) (command.Command, error) {
-	data, err := json.Marshal(command.OpenSession{Dialect: c.Protocol(), Preferences: p})
-	if err != nil {
-		return command.Command{}, fmt.Errorf("encode %s: %w", command.Open, err)
-	}
-	return command.Command{
-		ID: OpenID, Service: command.Session, Verb: command.Open, Tenant: session.Tenant, Key: session.Entity,
-		Principal: c.Principal().Subject, Operator: c.Principal().Has(auth.RoleOperator), Time: g.Clock().UTC(), Data: data,
-	}, nil
-}
+// Reachable reports whether the bus can be reached.
+func (g *Gateway) Reachable() bool { return g.Bus == nil || g.Bus.Up() }
 
 // ShowDirect shows a direct message in the codec. It drops frames for which the queue of a
 // client that does not read has no room: the client sees the end of the log when it reads

@@ -67,8 +67,8 @@ func (t *Target) Called(name string) bool {
 	return t != nil && (name == t.Name || name == id.EntityFromExternal(t.Name).String())
 }
 
-// Find returns the log of a target and its end. The log of another principal is answered
-// exactly as one that does not exist.
+// Find returns the log of a target and its end, which is zero for a session that is to be
+// opened. The log of another principal is answered exactly as one that does not exist.
 func (g *Gateway) Find(c interface {
 	Client
 	Reporter
@@ -89,7 +89,9 @@ func (g *Gateway) Find(c interface {
 	case err != nil:
 		return log, last, c.FaultOf(err)
 	case last.Seq == 0:
-		return log, last, fault.New(fault.RunNotFound)
+		if _, awaited := g.Awaited(p, log); !awaited {
+			return log, last, fault.New(fault.RunNotFound)
+		}
 	}
 	return log, last, nil
 }

@@ -44,7 +44,7 @@ func (o *Opening) Replay(r Replay) {
 // Deliver implements eventlog.Sink. An entry is encoded once per codec, for all its
 // viewers, and entries that come together leave together.
 func (s *Stream) Deliver(batch []*eventlog.Entry) int {
-	s.Binding.Seen()
+	s.Binding.Seen(s)
 	taken := s.deliver(batch)
 	if taken > 0 && batch[taken-1].Type.Tombstone() {
 		s.Binding.Deleted(s)

@@ -31,7 +31,7 @@ type Codec interface {
 // goroutines: no method blocks, and none closes a stream.
 type Binding interface {
 	// Seen: the log exists.
-	Seen()
+	Seen(s *Stream)
 	// Expired: the events before first are gone, and the stream goes on with it.
 	Expired(s *Stream, first uint64)
 	// Failed: the stream shows nothing more.

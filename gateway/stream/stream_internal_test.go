@@ -31,7 +31,7 @@ func (*owner) Tick(time.Time)                       {}
 func (*owner) Control() bool                        { return true }
 func (*owner) Broken()                              {}
 func (*owner) Ended(*fault.Fault)                   {}
-func (*owner) Seen()                                {}
+func (*owner) Seen(*Stream)                         {}
 func (*owner) Expired(*Stream, uint64)              {}
 func (*owner) Failed(*Stream, error)                {}
 func (*owner) Deleted(*Stream)                      {}

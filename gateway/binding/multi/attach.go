@@ -2,6 +2,7 @@ package multi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,27 +21,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// open makes a session and shows it from its first event on.
-func (m *Multi) open(ctx context.Context, req dialect.Request) error {
-	entity, err := id.ParseEntity(binding.NewID())
-	if err != nil {
-		return err
-	}
-	log := subject.Log{Tenant: m.c.Principal().Tenant, Kind: id.KindSession, Entity: entity}
-	if err := m.roomFor(log); err != nil {
-		return err
-	}
-	cmd, err := m.g.Opening(m.c, log, req.Open.Preferences)
-	if err != nil {
-		return err
-	}
-	if err := m.c.Command(ctx, m.reply, cmd); err != nil {
-		return err
-	}
-	m.show(&attached{log: log, codec: m.in(req.Open.Language), client: req.Open.ClientID}, eventlog.Cursor{}, nil) //nolint:contextcheck // the stream outlives the message that asked for it
-	return nil
-}
-
 // attach returns the session, which the socket shows from now on if it did not.
 func (m *Multi) attach(ctx context.Context, log subject.Log) (*attached, error) {
 	if a := m.find(log.Entity); a != nil {
@@ -50,7 +30,7 @@ func (m *Multi) attach(ctx context.Context, log subject.Log) (*attached, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &attached{log: log, codec: m.in(reply.Language), head: reply.Head}
+	a := &attached{log: log, codec: m.in(reply.Language), head: reply.Head, unopened: reply.unopened}
 	m.show(a, after, nil) //nolint:contextcheck // the stream outlives the message that asked for it
 	return a, nil
 }
@@ -70,13 +50,13 @@ func (m *Multi) resume(ctx context.Context, log subject.Log, req dialect.Request
 	if err != nil {
 		return err
 	}
-	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
+	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head, unopened: reply.unopened, told: reply.told}
 	m.show(a, after, func(o *stream.Opening) { //nolint:contextcheck // the stream outlives the message that asked for it
 		for _, say := range first {
 			o.Say(func() []byte { return say(a.codec) })
 		}
-		m.sayLost(o, a, reply)
-		o.Replay(m.replay(a, req, reply))
+		m.sayLost(o, a, reply.AttachReply)
+		o.Replay(m.replay(a, req, reply.AttachReply))
 	})
 	return nil
 }
@@ -87,6 +67,7 @@ func (m *Multi) replay(a *attached, req dialect.Request, reply command.AttachRep
 	r := stream.Replay{
 		Head: reply.Head, Merge: req.Merge,
 		Replayed: func(count int, at eventlog.Cursor) []byte {
+			at.Seq = a.seq(at.Seq)
 			return a.codec.Replayed(m.g.Link(m.id), session, count, at.Seq, at.String(), reply.HashMatched)
 		},
 	}
@@ -107,8 +88,11 @@ func (m *Multi) goOn(ctx context.Context, log subject.Log, at dialect.Position) 
 	if err != nil {
 		return nil, err
 	}
+	if reply.unopened != nil { // an acknowledgement shows nothing that is not there
+		return nil, fault.New(fault.SessionExpired)
+	}
 	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
-	m.show(a, after, func(o *stream.Opening) { m.sayLost(o, a, reply) }) //nolint:contextcheck // the stream outlives the message that asked for it
+	m.show(a, after, func(o *stream.Opening) { m.sayLost(o, a, reply.AttachReply) }) //nolint:contextcheck // the stream outlives the message that asked for it
 	return a, nil
 }
 
@@ -168,7 +152,7 @@ func (m *Multi) export(ctx context.Context, log subject.Log, req dialect.Request
 // locate asks where the socket's client stands in a session. The call waits 10 s,
 // longer than the election after a lost leader; until then the client's next frames
 // wait, because they are handled in order.
-func (m *Multi) locate(ctx context.Context, log subject.Log, req command.AttachRequest) (reply command.AttachReply, after eventlog.Cursor, err error) {
+func (m *Multi) locate(ctx context.Context, log subject.Log, req command.AttachRequest) (reply located, after eventlog.Cursor, err error) {
 	p := m.c.Principal()
 	if !p.Owns(log) {
 		return reply, after, fault.New(fault.SessionExpired)
@@ -180,10 +164,15 @@ func (m *Multi) locate(ctx context.Context, log subject.Log, req command.AttachR
 		return reply, after, err
 	}
 	if log.Kind != id.KindSession {
-		return m.locateRun(ctx, log, req)
+		reply.AttachReply, after, err = m.locateRun(ctx, log, req)
+		return reply, after, err
 	}
 	req.Tenant, req.Session, req.Principal, req.All = log.Tenant, log.Entity, p.Subject, m.g.Sight.SeesAll(p)
-	if err := rpc.Call(ctx, m.g.Bus, command.Session, command.Attach, req, &reply); err != nil {
+	err = rpc.Call(ctx, m.g.Bus, command.Session, command.Attach, req, &reply.AttachReply)
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.SessionExpired {
+		return m.locateUnopened(ctx, log, req, f)
+	}
+	if err != nil {
 		return reply, after, err
 	}
 	if after, err = eventlog.ParseCursor(reply.After); err != nil {
@@ -215,7 +204,7 @@ func (m *Multi) show(a *attached, after eventlog.Cursor, first func(*stream.Open
 	a.stream = stream.New(m.c.Context(), m.g.Streams, stream.Options{
 		Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m,
 		Spare: m.g.QueueBytes / m.of.cfg.Sessions, // of all together as much as the queue
-		Hides: m.ownEcho, Pieces: true, Joins: a.codec.Gathers(),
+		Hides: m.hides(a), Pieces: true, Joins: a.codec.Gathers(),
 	})
 	if old := m.find(a.log.Entity); old != nil {
 		old.stream.Close()
@@ -242,7 +231,7 @@ func (m *Multi) showRun(after eventlog.Cursor) error {
 	if err != nil {
 		return m.c.FaultOf(err)
 	}
-	a := &attached{log: m.run, codec: m.in(reply.Language), head: reply.Head}
-	m.show(a, at, func(o *stream.Opening) { m.sayLost(o, a, reply) })
+	a := &attached{log: m.run, codec: m.in(reply.Language), head: reply.Head, unopened: reply.unopened}
+	m.show(a, at, func(o *stream.Opening) { m.sayLost(o, a, reply.AttachReply) })
 	return nil
 }

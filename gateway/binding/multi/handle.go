@@ -57,7 +57,7 @@ func (m *Multi) Handle(ctx context.Context, message []byte) error {
 func (m *Multi) do(ctx context.Context, req dialect.Request, message []byte) error {
 	switch req.Action {
 	case dialect.Open:
-		return m.open(ctx, req)
+		return m.open(req)
 	case dialect.Import:
 		return m.restore(ctx, req)
 	}
@@ -69,6 +69,11 @@ func (m *Multi) do(ctx context.Context, req dialect.Request, message []byte) err
 	case dialect.Resume:
 		return m.resume(ctx, log, req, req.Resume)
 	case dialect.Export:
+		if a := m.find(log.Entity); a != nil {
+			if err := m.ensure(ctx, a); err != nil {
+				return err
+			}
+		}
 		return m.export(ctx, log, req)
 	default:
 		return m.act(ctx, log, message)
@@ -91,7 +96,11 @@ func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error 
 	if err != nil {
 		return err
 	}
-	if _, err := m.attach(ctx, log); err != nil {
+	a, err := m.attach(ctx, log)
+	if err != nil {
+		return err
+	}
+	if err := m.ensure(ctx, a); err != nil {
 		return err
 	}
 	m.noteOwn(cmds)

@@ -109,6 +109,17 @@ type attached struct {
 	client string // name of the device; empty = it gave none
 	head   uint64 // where the log ended when it was attached
 	stream *stream.Stream
+
+	unopened *binding.Unopened // nil: the session existed when it was attached
+	told     bool              // the client knows that the session is there, which its first event says
+}
+
+// seq returns the position that the client has at least, of a stream that has shown seq.
+func (a *attached) seq(seq uint64) uint64 {
+	if a.told {
+		return max(seq, 1)
+	}
+	return seq
 }
 
 // Bind returns the binding of a connection.
@@ -146,6 +157,9 @@ func (m *Multi) Principal() auth.Principal { return m.c.Principal() }
 
 // Receive implements binding.Recipient.
 func (m *Multi) Receive(log subject.Log, e event.Event) []byte {
+	if a := m.find(log.Entity); a != nil && a.unopened != nil && a.unopened.Refused(e) {
+		return nil // the frame that it was opened for is refused
+	}
 	m.g.ShowDirect(m.c, m.codecFor(log.Entity), log, e)
 	return nil
 }
@@ -236,7 +250,9 @@ func (m *Multi) Tick(now time.Time) {
 	}
 	all := m.shown()
 	for _, a := range all {
-		a.stream.Beat(func(seq uint64) []byte { return a.codec.Heartbeat(m.g.Link(m.id), a.log.Entity.String(), seq) })
+		a.stream.Beat(func(seq uint64) []byte {
+			return a.codec.Heartbeat(m.g.Link(m.id), a.log.Entity.String(), a.seq(seq))
+		})
 	}
 	if len(all) == 0 {
 		m.c.Send(transport.Text(m.codec.Heartbeat(m.g.Link(m.id), "", 0)))
@@ -254,7 +270,11 @@ func (m *Multi) tellWorkers() {
 }
 
 // Seen implements stream.Binding.
-func (m *Multi) Seen() {}
+func (m *Multi) Seen(s *stream.Stream) {
+	if a := m.find(s.Log.Entity); a != nil && a.unopened != nil {
+		a.unopened.Seen()
+	}
+}
 
 // Expired implements stream.Binding: what is gone is told by the state that it led to.
 func (m *Multi) Expired(s *stream.Stream, first uint64) {

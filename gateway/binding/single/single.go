@@ -30,12 +30,10 @@ var (
 type Single struct {
 	binding.Defaults
 	viewer
-	codec   dialect.Codec
-	created bool   // the session was made for this connection
-	opener  string // subject for the refusal of the session
+	codec dialect.Codec
 
-	exists bool   // the log exists; guarded by mu
-	at     uint64 // position from which the stream began; guarded by mu
+	greeted bool   // guarded by mu
+	at      uint64 // position from which the stream began; guarded by mu
 }
 
 // New returns the binding of a connection with the target, nil = a session.
@@ -52,6 +50,9 @@ type viewer struct {
 	id     id.Name // of the connection; zero before it is a recipient
 	reply  string  // subject for answers to commands; empty where the log tells them
 
+	unopened *binding.Unopened // the session of the log, unless it existed when the connection began
+	opener   string            // subject for its refusal
+
 	mu     sync.Mutex
 	stream *stream.Stream // nil before Begin shows the log
 }
@@ -65,7 +66,7 @@ func (s *Single) Begin() error {
 	if err != nil {
 		return err
 	}
-	if s.target != nil || s.created {
+	if s.target != nil || s.unopened != nil {
 		if err := s.link(s); err != nil {
 			return err
 		}
@@ -76,13 +77,11 @@ func (s *Single) Begin() error {
 	}
 	s.greet(dialect.Starting, after.Seq)
 	s.mu.Lock()
-	s.exists, s.at = !s.created, after.Seq
+	s.greeted, s.at = true, after.Seq
 	s.mu.Unlock()
 	s.c.Greeted()
-	if s.created {
-		if err := s.create(); err != nil {
-			return s.c.FaultOf(err)
-		}
+	if s.unopened != nil && !s.g.Reachable() {
+		return fault.New(fault.BusUnavailable)
 	}
 	s.c.Settle()
 	f := s.show(s, s.codec)
@@ -101,16 +100,10 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	resumes := query.Has(binding.QueryAfter)
 	s.log = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
 	if !query.Has(binding.QuerySession) {
-		s.created = true
 		if resumes {
 			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Name the session that it is a position in.").At(binding.QueryAfter)
 		}
-		if !s.c.MayAct() {
-			return eventlog.Cursor{}, fault.Newf(fault.Forbidden, "You may watch sessions but not start any. Name the session to watch.")
-		}
-		entity, err := id.ParseEntity(binding.NewID())
-		s.log.Entity = entity
-		return eventlog.Cursor{}, err
+		return eventlog.Cursor{}, s.name()
 	}
 	entity, err := id.ParseEntity(query.Get(binding.QuerySession))
 	if err != nil {
@@ -129,12 +122,24 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	switch {
 	case err != nil:
 		return eventlog.Cursor{}, s.c.FaultOf(err)
-	case last.Seq == 0:
+	case last.Seq == 0 && !s.awaits(s.log):
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
 	case !resumes:
 		return last, nil
 	}
 	return binding.After(s.c, last)
+}
+
+// name names a new session.
+func (s *Single) name() (err error) {
+	if !s.c.MayAct() {
+		return fault.Newf(fault.Forbidden, "You may watch sessions but not start any. Name the session to watch.")
+	}
+	if s.log.Entity, err = binding.NameSession(s.c.Principal(), event.Preferences{}); err != nil {
+		return err
+	}
+	s.unopened = binding.NewUnopened(s.log, event.Preferences{})
+	return nil
 }
 
 // resolveTarget finds the target and the position from which the client wants to see it:
@@ -144,19 +149,13 @@ func (s *Single) resolveTarget() (after eventlog.Cursor, err error) {
 	if err != nil {
 		return after, err
 	}
+	if last.Seq == 0 {
+		s.awaits(log)
+	}
 	if s.log = log; s.c.Query().Has(binding.QueryAfter) {
 		return binding.After(s.c, last)
 	}
 	return after, nil
-}
-
-// create asks for the new session.
-func (s *Single) create() error {
-	cmd, err := s.g.Opening(s.c, s.log, event.Preferences{})
-	if err != nil {
-		return err
-	}
-	return s.c.Command(s.c.Context(), s.opener, cmd)
 }
 
 func (s *Single) greet(stage dialect.Stage, seq uint64) {
@@ -169,13 +168,12 @@ func (s *Single) greet(stage dialect.Stage, seq uint64) {
 	}
 }
 
-// Settle implements binding.Binding. The client is told that messages are taken up once the
-// session exists, so that it can come back with an id that it knows.
+// Settle implements binding.Binding.
 func (s *Single) Settle() {
 	s.mu.Lock()
-	exists, at, f := s.exists, s.at, s.stream
+	greeted, at, f := s.greeted, s.at, s.stream
 	s.mu.Unlock()
-	if !exists {
+	if !greeted {
 		return
 	}
 	s.c.TakeUp(func() {
@@ -196,28 +194,16 @@ func (s *Single) Fail(f *fault.Fault, now time.Time) []byte { return s.codec.Fai
 
 // Receive implements binding.Recipient.
 func (s *Single) Receive(log subject.Log, e event.Event) []byte {
-	if d, err := event.As[event.CommandRefusedData](e); err == nil && s.created && d.CommandID == binding.OpenID {
-		s.c.End(fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field))
-		return nil
+	if s.unopened != nil && s.unopened.Refused(e) {
+		return nil // the message that it was opened for is refused
 	}
 	s.g.ShowDirect(s.c, s.codec, log, e)
 	return nil
 }
 
-// Seen implements stream.Binding: a session that is seen exists.
-func (s *Single) Seen() {
-	s.mu.Lock()
-	fresh := !s.exists
-	s.exists = true
-	s.mu.Unlock()
-	if fresh {
-		s.c.Settle()
-	}
-}
-
 // Expired implements stream.Binding.
 func (s *Single) Expired(_ *stream.Stream, first uint64) {
-	s.Seen()
+	s.Seen(nil)
 	s.c.Force(transport.Text(s.codec.Truncated(first, s.g.Clock())))
 }
 
@@ -232,6 +218,20 @@ func (v *viewer) link(as binding.Recipient) (err error) {
 		return v.c.FaultOf(err)
 	}
 	return nil
+}
+
+// awaits reports whether the log is that of a session that may still be opened, and has the
+// first message open it.
+func (v *viewer) awaits(log subject.Log) (ok bool) {
+	v.unopened, ok = v.g.Awaited(v.c.Principal(), log)
+	return ok
+}
+
+// Seen implements stream.Binding.
+func (v *viewer) Seen(*stream.Stream) {
+	if v.unopened != nil {
+		v.unopened.Seen()
+	}
 }
 
 // show returns the stream of the log, which reports to b.
@@ -277,8 +277,13 @@ func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byt
 		return err
 	}
 	cmds, err := v.g.Commands(v.c, v.target, v.log, intents...)
-	if err != nil {
+	if err != nil || len(cmds) == 0 {
 		return err
+	}
+	if v.unopened != nil {
+		if err := v.unopened.Open(ctx, v.g, v.c, v.opener); err != nil {
+			return err
+		}
 	}
 	return v.c.Command(ctx, v.reply, cmds...)
 }

@@ -38,7 +38,7 @@ func TestANewSession(t *testing.T) {
 	after, err := s.resolve()
 	require.NoError(t, err)
 	require.Zero(t, after.Seq)
-	require.True(t, s.created)
+	require.NotNil(t, s.unopened)
 	require.Equal(t, []any{id.KindSession, id.DefaultTenant}, []any{s.log.Kind, s.log.Tenant})
 	require.False(t, s.log.Entity.IsZero())
 

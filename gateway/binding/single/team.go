@@ -111,8 +111,13 @@ func (t *Team) resolve(ctx context.Context) (from start, err error) {
 	}
 	t.log = t.target.Log(t.c.Principal().Tenant)
 	if t.target.ByQuery {
-		if _, _, err := t.g.Find(t.c, t.target); err != nil { //nolint:contextcheck // it looks with the life of the connection
+		_, last, err := t.g.Find(t.c, t.target) //nolint:contextcheck // it looks with the life of the connection
+		if err != nil {
 			return from, err
+		}
+		if last.Seq == 0 {
+			t.awaits(t.log)
+			t.opener = t.reply
 		}
 	}
 	if t.target.Kind == id.KindTeam || t.target.Kind == id.KindMember {
@@ -198,6 +203,9 @@ func (t *Team) speaks() string {
 
 // Receive implements binding.Recipient. The speaker of a team tells its refusals.
 func (t *Team) Receive(log subject.Log, e event.Event) []byte {
+	if t.unopened != nil && t.unopened.Refused(e) {
+		return nil
+	}
 	if d, err := event.As[event.CommandRefusedData](e); err == nil && log.Kind == id.KindTeam && d.AgentName == "" {
 		d.AgentName = t.speaks()
 		if raw, err := json.Marshal(d); err == nil {
@@ -207,9 +215,6 @@ func (t *Team) Receive(log subject.Log, e event.Event) []byte {
 	t.g.ShowDirect(t.c, t.codec, log, e)
 	return nil
 }
-
-// Seen implements stream.Binding. The log exists already.
-func (t *Team) Seen() {}
 
 // Expired implements stream.Binding. A client that asked for no position misses no event: it
 // is shown the events that are kept.

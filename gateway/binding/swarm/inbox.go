@@ -176,7 +176,7 @@ func (p *Participant) sendAck(ctx context.Context, log subject.Log, seq uint64) 
 }
 
 // Seen implements stream.Binding.
-func (in *inbox) Seen() {}
+func (in *inbox) Seen(*stream.Stream) {}
 
 // again has said once more what follows an event a moment later. It does not block.
 func (in *inbox) again(e *eventlog.Entry, held stream.Held) {

@@ -17,9 +17,12 @@ func (p *Participant) findWatched() error {
 	if p.target == nil {
 		return nil
 	}
-	log, _, err := p.g.Find(p.c, p.target)
+	log, last, err := p.g.Find(p.c, p.target)
 	if err != nil {
 		return err
+	}
+	if last.Seq == 0 {
+		return fault.New(fault.RunNotFound)
 	}
 	g := &watched{g: p.g, c: p.c, log: log, codec: logCodec{p.codec}}
 	g.stream = stream.New(p.c.Context(), p.g.Streams, stream.Options{
@@ -43,7 +46,7 @@ func (p *Participant) showWatched() {
 }
 
 // Seen implements stream.Binding.
-func (w *watched) Seen() {}
+func (w *watched) Seen(*stream.Stream) {}
 
 // Expired implements stream.Binding.
 func (w *watched) Expired(_ *stream.Stream, first uint64) {

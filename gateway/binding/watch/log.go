@@ -55,7 +55,7 @@ func (l *Log) Room() { l.stream.Resume() }
 func (l *Log) Close() { l.stream.Close() }
 
 // Seen implements stream.Binding.
-func (l *Log) Seen() {}
+func (l *Log) Seen(*stream.Stream) {}
 
 // Expired implements stream.Binding.
 func (l *Log) Expired(_ *stream.Stream, first uint64) {

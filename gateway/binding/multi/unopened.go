@@ -1,0 +1,58 @@
+package multi
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// open names a session and tells the client that it is there. Nothing of it is stored until the
+// first frame that needs it.
+func (m *Multi) open(req dialect.Request) error {
+	if !m.c.MayAct() {
+		return fault.New(fault.Forbidden)
+	}
+	if !m.g.Reachable() {
+		return fault.New(fault.BusUnavailable)
+	}
+	log := subject.Log{Tenant: m.c.Principal().Tenant, Kind: id.KindSession}
+	var err error
+	if log.Entity, err = binding.NameSession(m.c.Principal(), req.Open.Preferences); err != nil {
+		return err
+	}
+	if err := m.roomFor(log); err != nil {
+		return err
+	}
+	created, err := event.New(log, "created", m.g.Source, m.g.Clock(), event.SessionCreatedData{
+		Dialect: m.c.Protocol(), Principal: m.c.Principal().Subject, Preferences: req.Open.Preferences,
+	})
+	if err != nil {
+		return err
+	}
+	created.Sequence, created.From = 1, 1 // as it will be: nothing comes before it
+	a := &attached{
+		log: log, codec: m.in(req.Open.Language), client: req.Open.ClientID,
+		unopened: binding.NewUnopened(log, req.Open.Preferences), told: true,
+	}
+	m.show(a, eventlog.Cursor{}, func(o *stream.Opening) {
+		for _, frame := range a.codec.Encode(created) {
+			o.Say(func() []byte { return frame })
+		}
+	})
+	return nil
+}
+
+// ensure makes the session, if it does not exist yet.
+func (m *Multi) ensure(ctx context.Context, a *attached) error {
+	if a.unopened == nil {
+		return nil
+	}
+	return a.unopened.Open(ctx, m.g, m.c, m.reply)
+}

@@ -1,0 +1,136 @@
+package binding
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// openID begins the ids of the commands that make a session. Each try has an id of its own:
+// the bus would drop a second one with the id of a refused one.
+const openID = "open-"
+
+// Unopened is a session that has a name and no log, until the first command that needs it
+// opens it. Open is called by one goroutine; the other methods by any.
+type Unopened struct {
+	log    subject.Log
+	wishes event.Preferences
+	seen   chan struct{} // closed when the session exists
+	answer chan *fault.Fault
+
+	foreign bool // another principal has named it
+
+	mu      sync.Mutex
+	exists  bool
+	command string // the id of the command that opens it; empty = none waits
+}
+
+// NewUnopened returns the session that the log would be of, with the preferences that it opens with.
+func NewUnopened(log subject.Log, wishes event.Preferences) *Unopened {
+	return &Unopened{log: log, wishes: wishes, seen: make(chan struct{}), answer: make(chan *fault.Fault, 1)}
+}
+
+// Preferences returns what the session opens with.
+func (u *Unopened) Preferences() event.Preferences { return u.wishes }
+
+// By sets the device that the session is opened with.
+func (u *Unopened) By(client string) { u.wishes.ClientID = client }
+
+// Seen notes that the session exists.
+func (u *Unopened) Seen() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.exists {
+		u.exists = true
+		close(u.seen)
+	}
+}
+
+// Exists reports whether the session has been seen.
+func (u *Unopened) Exists() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.exists
+}
+
+// Refused takes the refusal of the command that opens the session. It returns false for that of
+// any other.
+func (u *Unopened) Refused(e event.Event) bool {
+	d, err := event.As[event.CommandRefusedData](e)
+	if e.Type != event.CommandRefused || err != nil || !strings.HasPrefix(d.CommandID, openID) {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if d.CommandID == u.command {
+		u.command = ""
+		u.answer <- fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
+	}
+	return true
+}
+
+// Open makes the session, if it does not exist, and returns once it does. The stream
+// that shows the log calls Seen.
+func (u *Unopened) Open(ctx context.Context, g *Gateway, c Connection, replyTo string) error {
+	switch {
+	case u.Exists():
+		return nil
+	case u.foreign:
+		return fault.Newf(fault.Forbidden, "This session has not begun. The user who named it sends the first message.")
+	}
+	cmd, err := u.opening(g, c)
+	if err != nil {
+		return err
+	}
+	if err := c.Command(ctx, replyTo, cmd); err != nil {
+		return err
+	}
+	late := time.NewTimer(g.ReadyTimeout)
+	defer late.Stop()
+	select {
+	case <-u.seen:
+		return nil
+	case f := <-u.answer:
+		return f
+	case <-late.C:
+		return fault.Newf(fault.Overloaded, "The service that opens sessions does not answer. Send the message again later.")
+	case <-c.Done():
+		return fault.New(fault.Overloaded)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// opening returns the command that makes the session, and has its refusal answered.
+func (u *Unopened) opening(g *Gateway, c Client) (command.Command, error) {
+	data, err := json.Marshal(command.OpenSession{Dialect: c.Protocol(), Preferences: u.wishes})
+	if err != nil {
+		return command.Command{}, fmt.Errorf("encode %s: %w", command.Open, err)
+	}
+	cmd := command.Command{
+		ID: openID + NewID(), Service: command.Session, Verb: command.Open, Tenant: u.log.Tenant, Key: u.log.Entity,
+		Principal: c.Principal().Subject, Operator: c.Principal().Has(auth.RoleOperator), Time: g.Clock().UTC(), Data: data,
+	}
+	u.await(cmd.ID)
+	return cmd, nil
+}
+
+// await has the refusal of the command with the id answered.
+func (u *Unopened) await(commandID string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.command = commandID
+	select {
+	case <-u.answer: // of a command that was given up
+	default:
+	}
+}

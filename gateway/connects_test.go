@@ -1,0 +1,315 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
+	"github.com/waggle-dev/waggle/gateway/internal/plain"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// everyDialect is a gateway with a route of each kind, and the services that it waits for.
+func everyDialect(t *testing.T) *rig {
+	t.Helper()
+	r := prepare(t, sharedBus(t))
+	r.openDirectory()
+	d := myagent.Dialect(myagent.Settings{ServerVersion: "test", SessionTTL: 24 * time.Hour, Heartbeat: 30 * time.Second, MaxConcurrentTasks: 4})
+	r.srv = r.server(unlimited, withTestDialects, plainly, withSwarm(r.dir), withMulti(d), func(c *gateway.Config, _ *gateway.Deps) { c.MaxConnections = 10000 })
+	startSessionService(r)
+	r.serve()
+	r.startTeamService()
+	for _, s := range []string{"session", "pipeline", "worker", "tools", "task"} {
+		r.join(s)
+	}
+	return r
+}
+
+// stored returns how many messages each stream holds, buckets and timers among them.
+func (r *rig) stored() map[string]uint64 {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out := map[string]uint64{}
+	list := r.conn.JS().ListStreams(ctx)
+	for s := range list.Info() {
+		out[s.Config.Name] = s.State.Msgs
+	}
+	require.NoError(r.t, list.Err())
+	require.Contains(r.t, out, subject.StreamCommands)
+	return out
+}
+
+// connects are what strangers and users do who send no message. Each returns what they
+// leave: a client that has hung up.
+func connects(r *rig, team subject.Log) []func() {
+	dial := func(path, query string) *client {
+		c, status, body := r.handshakeAt(path, query)
+		require.Equal(r.t, http.StatusSwitchingProtocols, status, "%s", body)
+		return c
+	}
+	orbit := func(query string) (*client, string) {
+		c := dial("/ws", query)
+		return c, c.ready()
+	}
+	session := func() (*client, framed) {
+		c := dial(pathSessions, "")
+		c.framed("system.connected")
+		c.write(text(`{"event":"user.create_session","content":{"client_id":"phone","preferences":{"language":"en_US"}},"metadata":{"confirm_plan":true}}`))
+		return c, c.framed("agent.session_created")
+	}
+	hangUp := func(c *client) { _ = c.Conn.Close() }
+	return []func(){
+		func() { c, _ := orbit(""); c.leave() },
+		func() {
+			c, _ := orbit("")
+			c.write(frame(fin|opPing, []byte("x")))
+			_, _, err := c.read()
+			require.NoError(r.t, err)
+			hangUp(c)
+		},
+		func() {
+			c, name := orbit("")
+			hangUp(c)
+			for range 2 {
+				back, same := orbit("session=" + name + "&after=0")
+				require.Equal(r.t, name, same)
+				hangUp(back)
+			}
+			viewer, _ := orbit("watch=session/" + name)
+			viewer.leave()
+		},
+		func() { hangUp(dial(pathSessions, "")) },
+		func() {
+			c, created := session()
+			c.asks("user.ack", created.SessionID, `,"metadata":{"last_seq":1}`)
+			c.leave()
+		},
+		func() {
+			c, created := session()
+			hangUp(c)
+			back := dial(pathSessions, "")
+			back.framed("system.connected")
+			back.asks("user.reconnect_with_state", created.SessionID, `,"content":{"last_event_id":"`+created.EventID+`"}`)
+			require.Equal(r.t, "replay", back.framed("system.notice").Metadata.Action)
+			back.asks("user.ack", created.SessionID, `,"metadata":{"last_seq":1}`)
+			back.leave()
+		},
+		func() {
+			c := dial(pathPlain, "")
+			require.Equal(r.t, plain.Hello, c.plainNext().Type)
+			hangUp(c)
+		},
+		func() {
+			c := dial("/ws/agent-team/"+team.Entity.String(), "")
+			_, err := c.text()
+			require.NoError(r.t, err)
+			hangUp(c)
+		},
+		func() { hangUp(dial(pathAgent, "")) },
+		func() { hangUp(dial(pathService, "")) },
+	}
+}
+
+// TestConnectsLeaveNothing: 4,000 connects in a burst, with pings, acknowledgements and returns,
+// store nothing. The first message makes the one session.
+func TestConnectsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	const total, workers = 4000, 50
+	r := everyDialect(t)
+	team := r.runLog(id.KindTeam, "default")
+	before := r.stored()
+	kinds := connects(r, team)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := range total / workers {
+				kinds[(w+i)%len(kinds)]()
+			}
+		})
+	}
+	wg.Wait()
+	require.False(t, t.Failed())
+	eventually(t, "the sockets are gone", func() bool { return r.metric("waggle_gateway_connections") == 0 })
+	require.Equal(t, before, r.stored())
+
+	c, status, _ := r.handshakeAt("/ws", "")
+	require.Equal(t, http.StatusSwitchingProtocols, status)
+	session := c.ready()
+	require.Equal(t, before, r.stored())
+	c.begin(r, session)
+	logs, commands := uint64(0), uint64(0)
+	for name, n := range r.stored() {
+		switch {
+		case strings.HasPrefix(name, "EVT_"):
+			logs += n - before[name]
+		case name == subject.StreamCommands:
+			commands = n - before[name]
+		default:
+			require.Equal(t, before[name], n, "%s", name)
+		}
+	}
+	require.EqualValues(t, 1, logs, "session.created")
+	require.EqualValues(t, 2, commands, "open and the message")
+}
+
+// TestASessionThatIsAwaited: a client that comes to a session before its first message sees it begin,
+// on another socket, in another dialect and on another gateway, and it begins once.
+func TestASessionThatIsAwaited(t *testing.T) {
+	t.Parallel()
+	r := everyDialect(t)
+	at := func(path, query string) *client {
+		t.Helper()
+		c, status, _ := r.handshakeAt(path, query)
+		require.Equal(t, http.StatusSwitchingProtocols, status)
+		return c
+	}
+	c := at("/ws", "")
+	session := c.ready()
+	second, watcher := at("/ws", "session="+session+"&after=0"), at("/ws", "watch=session/"+session)
+	second.ready()
+	watcher.ready()
+	ahead := at("/ws", "session="+session+"&after=1")
+	require.Equal(t, "CURSOR_INVALID", ahead.must("error").Data.Code)
+	member := at(pathSessions, "")
+	member.framed("system.connected")
+	member.asks("user.reconnect_with_state", session, `,"content":{"last_seq":0}`)
+	member.framed("system.notice")
+
+	second.write(message("from the second socket"))
+	require.Equal(t, wirecmd.Open, r.nextCommand(session).Verb)
+	require.Contains(t, string(r.nextCommand(session).Data), "from the second socket")
+	require.EqualValues(t, 1, member.framed("agent.session_created").Seq, "the first event comes")
+	c.write(message("from the first"))
+	if got := r.nextCommand(session); got.Verb == wirecmd.Open { // it had not seen the session yet
+		got = r.nextCommand(session)
+		require.Contains(t, string(got.Data), "from the first")
+	}
+	watcher.write(message("from the watcher"))
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(session)}
+	r.answers(l, "one answer")
+	for _, viewer := range []*client{c, second, watcher} {
+		require.Equal(t, "one answer", viewer.must("agent_response").Data.Message)
+	}
+	require.EqualValues(t, 2, member.framed("agent.final_answer").Seq)
+}
+
+// TestPreferencesWaitForTheFirstMessage: a session opens with the preferences that its client
+// named it with, also on another gateway, and its client is told of it once.
+func TestPreferencesWaitForTheFirstMessage(t *testing.T) {
+	t.Parallel()
+	r := everyDialect(t)
+	create := func() (*client, framed) {
+		c, _, _ := r.handshakeAt(pathSessions, "")
+		c.framed("system.connected")
+		c.write(text(`{"event":"user.create_session","content":{"client_id":"phone","user_id":"ann","preferences":{"language":"en_US"}},"metadata":{"confirm_plan":true,"on_busy":"enqueue"}}`))
+		return c, c.framed("agent.session_created")
+	}
+	opened := func(session string) (out event.Preferences) {
+		cmd := r.nextCommand(session)
+		require.Equal(t, wirecmd.Open, cmd.Verb)
+		require.NoError(t, json.Unmarshal(cmd.Data, &out))
+		require.Equal(t, wirecmd.SendMessage, r.nextCommand(session).Verb)
+		return out
+	}
+	c, created := create()
+	c.asks("user.message", created.SessionID, `,"content":"hello"`)
+	want := event.Preferences{ClientID: "phone", UserID: "ann", Language: "en_US", ConfirmPlan: ptr(true), OnBusy: event.OnBusyEnqueue}
+	require.Equal(t, want, opened(created.SessionID))
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(created.SessionID)}
+	r.answers(l, "yes")
+	require.EqualValues(t, 2, c.framed("agent.final_answer").Seq, "the client has the first event")
+
+	c, created = create()
+	_ = c.Conn.Close()
+	other := r.server(unlimited, withMulti(myagent.Dialect(myagent.Settings{})), func(_ *gateway.Config, d *gateway.Deps) { d.Registry = prometheus.NewRegistry() })
+	require.NoError(t, other.Start(t.Context()))
+	t.Cleanup(other.Stop)
+	r.addr = other.Addr().String()
+	back, _, _ := r.handshakeAt(pathSessions, "")
+	back.framed("system.connected")
+	back.asks("user.reconnect_with_state", created.SessionID, `,"content":{"last_seq":1},"metadata":{"client_id":"phone"}`)
+	require.EqualValues(t, 1, back.framed("system.notice").Metadata.LastSeq)
+	back.asks("user.message", created.SessionID, `,"content":"hello"`)
+	want.UserID = "" // gives no rights, and is not in the id
+	require.Equal(t, want, opened(created.SessionID))
+}
+
+// TestARefusedSession: the message whose session is refused gets the fault, the socket stays, and
+// the next message tries again.
+func TestARefusedSession(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.mute = true
+	c := r.dial("")
+	session := c.ready()
+	for range 2 {
+		c.write(message("hello"))
+		open := r.anyCommand()
+		require.Equal(t, wirecmd.Open, open.Verb)
+		l := subject.Log{Tenant: open.Tenant, Kind: id.KindSession, Entity: open.Key}
+		e, err := event.New(l, unique(), "test", time.Now(), event.CommandRefusedData{CommandID: open.ID, Code: "QUOTA_EXCEEDED", Message: "Close a session first."})
+		require.NoError(t, err)
+		b, err := json.Marshal(e)
+		require.NoError(t, err)
+		require.NoError(t, r.conn.NATS().Publish(directSubject(t, open.ReplyTo), b))
+		require.Equal(t, "Close a session first.", c.refused("QUOTA_EXCEEDED").Data.Message)
+	}
+	c.write(message("hello"))
+	require.NoError(t, r.make(r.anyCommand()))
+	require.Equal(t, wirecmd.SendMessage, r.nextCommand(session).Verb)
+}
+
+// TestNamesOfSessions: only a name that a gateway gave to the tenant within a day is awaited.
+func TestNamesOfSessions(t *testing.T) {
+	now := time.Now()
+	g := &binding.Gateway{Clock: func() time.Time { return now }}
+	red, blue := mustTenant(t, "red"), mustTenant(t, "blue")
+	log := func(tenant id.Tenant, name string) subject.Log {
+		return subject.Log{Tenant: tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
+	}
+	for _, p := range []event.Preferences{
+		{}, {ConfirmPlan: ptr(false)}, {ConfirmPlan: ptr(true), OnBusy: event.OnBusyReject}, {OnBusy: event.OnBusyInterrupt, Language: "zh_CN"},
+	} {
+		name, err := binding.NameSession(red, p)
+		require.NoError(t, err)
+		got, ok := g.Awaited(log(red, name.String()))
+		require.True(t, ok)
+		require.Equal(t, p, got)
+		_, ok = g.Awaited(log(blue, name.String()))
+		require.False(t, ok, "of another tenant")
+		_, ok = g.Awaited(subject.Log{Tenant: red, Kind: id.KindTask, Entity: name})
+		require.False(t, ok)
+		for _, other := range []string{name.String() + "x", name.String() + "-pyy", strings.ToUpper(name.String()), name.String()[1:], "nobody", binding.NewID()} {
+			_, ok = g.Awaited(log(red, other))
+			require.False(t, ok, "%s", other)
+		}
+		for _, away := range []time.Duration{24*time.Hour + time.Minute, -10 * time.Minute} {
+			g.Clock = func() time.Time { return now.Add(away) }
+			_, ok = g.Awaited(log(red, name.String()))
+			require.False(t, ok, "%s later", away)
+		}
+		g.Clock = func() time.Time { return now }
+	}
+	awkward, err := binding.NameSession(red, event.Preferences{Language: strings.Repeat("é", 100)})
+	require.NoError(t, err)
+	require.Len(t, awkward.String(), 36)
+	regional, err := binding.NameSession(red, event.Preferences{Language: "en-GB"})
+	require.NoError(t, err)
+	p, ok := g.Awaited(log(red, regional.String()))
+	require.True(t, ok)
+	require.Equal(t, "en_GB", p.Language)
+}
