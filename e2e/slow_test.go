@@ -28,7 +28,6 @@ func TestAViewerThatStopsReading(t *testing.T) {
 	gw, addr := f.gateway()
 	asker := client.DialOrbit(t, "ws://"+addr+"/ws")
 	asker.Until("agent_ready")
-	waitForSession(t, addr, asker.Session)
 	url := "ws://" + addr + "/ws?deltas=true&after=0&session=" + asker.Session
 	all := make([]*client.Orbit, viewers)
 	for i := range all {

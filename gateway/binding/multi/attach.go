@@ -67,7 +67,9 @@ func (m *Multi) replay(a *attached, req dialect.Request, reply command.AttachRep
 	r := stream.Replay{
 		Head: reply.Head, Merge: req.Merge,
 		Replayed: func(count int, at eventlog.Cursor) []byte {
-			at.Seq = a.seq(at.Seq)
+			if at.Seq = a.seq(at.Seq); at.Seq == 1 {
+				at.Stream = 0 // as in the frame of the first event, which is older than its place
+			}
 			return a.codec.Replayed(m.g.Link(m.id), session, count, at.Seq, at.String(), reply.HashMatched)
 		},
 	}

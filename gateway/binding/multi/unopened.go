@@ -30,7 +30,8 @@ func (m *Multi) open(req dialect.Request) error {
 	if err := m.roomFor(log); err != nil {
 		return err
 	}
-	created, err := event.New(log, "created", m.g.Source, m.g.Clock(), event.SessionCreatedData{
+	named, _ := id.Stamp(log.Entity.String())
+	created, err := event.New(log, "created", m.g.Source, named, event.SessionCreatedData{
 		Dialect: m.c.Protocol(), Principal: m.c.Principal().Subject, Preferences: req.Open.Preferences,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
@@ -30,7 +31,7 @@ func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, 
 // Events of members of a team have the frames that they have in their own logs, with the
 // member in their metadata.
 func (c *codec) Encode(e event.Event) [][]byte {
-	e = event.Unwrap(e)
+	e = ahead(event.Unwrap(e))
 	build, ok := c.frames[e.Type]
 	if !ok {
 		build = neutral
@@ -71,6 +72,19 @@ func (*codec) sealed(e event.Event, f wire.Frame) ([]byte, error) {
 		f.Seq, f.EventID = e.Sequence, eventID(f.SessionID, cursor(e))
 	}
 	return f.Encode()
+}
+
+// ahead returns the first event of a session as a gateway shows it before it is stored: it has the
+// time at which the session was named, and no place in a stream.
+func ahead(e event.Event) event.Event {
+	if e.Type != event.SessionCreated || e.Sequence != 1 {
+		return e
+	}
+	e.Stream = 0
+	if at, ok := id.Stamp(sessionOf(e.Subject)); ok {
+		e.Time = at
+	}
+	return e
 }
 
 // eventID names a position in a session: <session>-<position>, as the ids of the original

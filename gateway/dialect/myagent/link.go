@@ -83,7 +83,7 @@ func (c *codec) Batch(at dialect.Link, session string, events []event.Event) []b
 	m.Count = len(list)
 	if len(events) > 0 {
 		first, last := events[0], events[len(events)-1]
-		m.FirstSeq, m.LastSeq, m.LastEventID = first.Sequence, last.Sequence, eventID(sessionOf(last.Subject), cursor(last))
+		m.FirstSeq, m.LastSeq, m.LastEventID = first.Sequence, last.Sequence, eventID(sessionOf(last.Subject), cursor(ahead(last)))
 		if first.From > 0 {
 			m.FirstSeq = min(first.From, first.Sequence)
 		}
