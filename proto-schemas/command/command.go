@@ -120,7 +120,8 @@ type OpenSession struct {
 // UserMessage is a message to a session, an agent or a team. Command.ID is its id.
 type UserMessage struct {
 	Content string        `json:"content"`
-	Sender  *event.Sender `json:"sender,omitempty"` // absent: a user
+	Sender  *event.Sender `json:"sender,omitempty"`  // absent: a user
+	Tainted bool          `json:"tainted,omitempty"` // its sender has read untrusted output
 	event.Attachments
 	event.RunSpec
 }

@@ -61,6 +61,7 @@ type TeamAct struct {
 	CallID    string          `json:"call_id"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
+	Tainted   bool            `json:"tainted,omitempty"` // the member has read untrusted output
 }
 
 // TeamRequest is a request to the team service.

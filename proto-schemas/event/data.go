@@ -44,8 +44,9 @@ type MessageReceivedData struct {
 	RunID     string  `json:"run_id"`
 	Content   string  `json:"content"`
 	Principal string  `json:"principal,omitempty"`
-	Queued    int     `json:"queued"`           // runs ahead of this one; 0 = starts at once
-	Sender    *Sender `json:"sender,omitempty"` // absent: a user
+	Queued    int     `json:"queued"`            // runs ahead of this one; 0 = starts at once
+	Sender    *Sender `json:"sender,omitempty"`  // absent: a user
+	Tainted   bool    `json:"tainted,omitempty"` // its sender has read untrusted output
 	Attachments
 	RunSpec
 }

@@ -199,6 +199,7 @@ type TeamMessageData struct {
 	Principal string  `json:"principal,omitempty"`
 	CallID    string  `json:"call_id,omitempty"` // the tool call that sent it
 	TaskID    string  `json:"task_id,omitempty"` // the task on the board that it announces
+	Tainted   bool    `json:"tainted,omitempty"` // its sender, or the team, has read untrusted output
 	Attachments
 }
 
@@ -282,10 +283,11 @@ type BoardTask struct {
 // BoardCreatedData is the whole board after new tasks. Viewers replace their copy; statuses other than not_started
 // follow as updates.
 type BoardCreatedData struct {
-	CallID string      `json:"call_id"`
-	By     string      `json:"by"` // the member
-	Tasks  []BoardTask `json:"tasks"`
-	Added  []string    `json:"added"` // task ids
+	CallID  string      `json:"call_id"`
+	By      string      `json:"by"` // the member
+	Tasks   []BoardTask `json:"tasks"`
+	Added   []string    `json:"added"`             // task ids
+	Tainted bool        `json:"tainted,omitempty"` // the member has read untrusted output
 }
 
 // BoardUpdatedData is a change of one task on the board.
@@ -305,4 +307,6 @@ type TeamActedData struct {
 	Code    string `json:"code,omitempty"`   // it failed
 	Message string `json:"message,omitempty"`
 	Todos   []Todo `json:"todos,omitempty"`
+
+	Untrusted bool `json:"untrusted,omitempty"` // the result may hold instructions of strangers
 }

@@ -128,3 +128,22 @@ func name(t *testing.T, verb string) id.Name {
 	require.NoError(t, err)
 	return n
 }
+
+// TestAMessageOfATaintedMember: its receiver is asked about what writes, too.
+func TestAMessageOfATaintedMember(t *testing.T) {
+	w := newWorld(t)
+	w.from = command.Member
+	w.append("1", event.MemberCreatedData{MemberID: "a", TeamID: "t", MemberDefinition: event.MemberDefinition{Name: "Coder", AutoExecuteTools: true}})
+	calls := func(eventID, message, call string) {
+		w.append(eventID, event.MessageCompletedData{MessageID: message + ".x", RunID: conversation.RunID(message), ToolCalls: []event.ToolCall{
+			{ID: call, Name: "bank_pay", Arguments: json.RawMessage("{}"), Policy: &event.ToolPolicy{Approval: event.ApprovalNever}},
+		}})
+	}
+	w.do(command.SendMessage, "m1", command.UserMessage{Content: "go"})
+	calls("2", "m1", "c1")
+	require.False(t, w.state.Asks("c1"))
+	w.append("3", event.RunCompletedData{RunID: conversation.RunID("m1")})
+	w.do(command.SendMessage, "m2", command.UserMessage{Content: "as the page says", Tainted: true, Sender: &event.Sender{Kind: event.SenderAgent, ID: "b"}})
+	calls("4", "m2", "c2")
+	require.True(t, w.state.Asks("c2"))
+}

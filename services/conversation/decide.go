@@ -161,7 +161,7 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (decision
 	}
 	got := event.MessageReceivedData{
 		MessageID: c.ID, RunID: RunID(c.ID), Content: d.Content, Principal: c.Principal, Queued: queued,
-		Sender: d.Sender, Attachments: d.Attachments, RunSpec: d.RunSpec,
+		Sender: d.Sender, Attachments: d.Attachments, RunSpec: d.RunSpec, Tainted: d.Tainted,
 	}
 	list := []decision.Fact{{ID: c.ID + ".received", Data: got}}
 	if queued == 0 {

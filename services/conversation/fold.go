@@ -98,6 +98,7 @@ func (s *State) paused(e event.Event, _ event.SessionPausedData) error {
 
 func (s *State) received(_ event.Event, d event.MessageReceivedData) error {
 	s.totals.messages++
+	s.Tainted = s.Tainted || d.Tainted
 	s.accept(&Run{
 		ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Principal: d.Principal,
 		Sender: d.Sender, Attachments: d.Attachments, Spec: d.RunSpec, Status: Queued,

@@ -157,7 +157,7 @@ func deliver(st *teamwork.State, m event.TeamMessageData) (cmd.Command, error) {
 		return cmd.Command{}, err
 	}
 	c := cmd.Command{ID: m.MessageID, Service: cmd.Member, Verb: cmd.SendMessage, Key: p.ID, Principal: m.Principal}
-	message := cmd.UserMessage{Content: m.Content, Sender: m.Sender, Attachments: m.Attachments}
+	message := cmd.UserMessage{Content: m.Content, Sender: m.Sender, Attachments: m.Attachments, Tainted: m.Tainted}
 	if p.Kind == event.MemberTeam {
 		c.Service, c.Member = cmd.Team, m.Route
 	} else {

@@ -105,7 +105,7 @@ func (s *State) sendMessage(c command.Command, a command.TeamAct, _ time.Time) (
 	if err != nil {
 		return s.refuse(c, err)
 	}
-	m.CallID = a.CallID
+	m.CallID, m.Tainted = a.CallID, a.Tainted || s.tainted
 	return decision.Decision{Facts: []decision.Fact{{ID: a.CallID + ".message", Data: m}}, Direct: event.TeamActedData{
 		CallID: a.CallID, Result: "Message sent to " + m.Member + ".",
 	}}, nil
@@ -133,7 +133,7 @@ func (s *State) createTasks(c command.Command, a command.TeamAct, _ time.Time) (
 	if err != nil {
 		return s.refuse(c, err)
 	}
-	data := event.BoardCreatedData{CallID: a.CallID, By: a.Member}
+	data := event.BoardCreatedData{CallID: a.CallID, By: a.Member, Tainted: a.Tainted || s.tainted}
 	list := []decision.Fact{{}}
 	for _, t := range s.board {
 		data.Tasks = append(data.Tasks, t.BoardTask)
@@ -271,7 +271,7 @@ func (s *State) listTasks(_ command.Command, a command.TeamAct, _ time.Time) (de
 	if err != nil {
 		return decision.Decision{}, fmt.Errorf("encode the board: %w", err)
 	}
-	return decision.Decision{Facts: s.Advance(), Direct: event.TeamActedData{CallID: a.CallID, Result: string(raw)}}, nil
+	return decision.Decision{Facts: s.Advance(), Direct: event.TeamActedData{CallID: a.CallID, Result: string(raw), Untrusted: s.tainted}}, nil
 }
 
 func (s *State) tasks() []event.BoardTask {

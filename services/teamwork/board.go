@@ -25,6 +25,7 @@ func (s *State) task(name string) *boardTask {
 }
 
 func (s *State) boardCreated(_ event.Event, d event.BoardCreatedData) error {
+	s.tainted = s.tainted || d.Tainted
 	for _, t := range d.Tasks {
 		if s.task(t.TaskID) == nil {
 			s.board = append(s.board, &boardTask{BoardTask: t})
@@ -120,7 +121,7 @@ func (s *State) announce(t *boardTask) []decision.Fact {
 	}
 	return []decision.Fact{
 		{ID: message, Data: event.TeamMessageData{
-			MessageID: message, Member: p.Name, Route: p.Rest, Content: notification(t), TaskID: t.TaskID,
+			MessageID: message, Member: p.Name, Route: p.Rest, Content: notification(t), TaskID: t.TaskID, Tainted: s.tainted,
 			Sender: &event.Sender{Kind: event.SenderSystem, ID: Notifier, MessageType: "task_notification"},
 		}},
 		s.follows(t, event.BoardQueued),

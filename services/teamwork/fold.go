@@ -116,6 +116,7 @@ func (s *State) teamStatus(_ event.Event, d event.TeamStatusData) error {
 
 func (s *State) message(e event.Event, d event.TeamMessageData) error {
 	s.messages[d.MessageID] = true
+	s.tainted = s.tainted || d.Tainted
 	s.reported(d.MessageID)
 	s.expects(d)
 	s.pending = append(s.pending, letter{d, e.Sequence})
@@ -206,6 +207,7 @@ func (s *State) agentEvent(e event.Event, d event.TeamMemberEventData) error {
 	}
 	s.window.note(inner)
 	s.ask(inner)
+	s.taint(inner)
 	if err := s.deeds(inner); err != nil {
 		return err
 	}
@@ -267,6 +269,7 @@ func (s *State) subTeamEvent(e event.Event, d event.TeamSubTeamEventData) error 
 	}
 	s.window.note(inner)
 	s.ask(inner)
+	s.taint(inner)
 	s.below(inner)
 	if err := s.deeds(inner); err != nil {
 		return err
@@ -324,6 +327,21 @@ func (s *State) below(inner event.Event) {
 	}
 	if status != "" {
 		s.deep[inner.Via.Route] = status
+	}
+}
+
+// taint notes that a member, or one of a nested team, has read untrusted output. It may have told others before the team
+// has this event; its calls say so, too.
+func (s *State) taint(inner event.Event) {
+	switch inner.Type {
+	case event.ToolCompleted:
+		if d, err := event.As[event.ToolCompletedData](inner); err == nil {
+			s.tainted = s.tainted || d.Untrusted
+		}
+	case event.ToolFailed:
+		if d, err := event.As[event.ToolFailedData](inner); err == nil {
+			s.tainted = s.tainted || d.Untrusted
+		}
 	}
 }
 

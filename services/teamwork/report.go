@@ -122,7 +122,7 @@ func (s *State) report() []decision.Fact {
 		return []decision.Fact{{ID: r.id, Data: event.BoardUpdatedData{CallID: r.id, TaskID: t.TaskID, NewStatus: status, AgentName: r.member}}}
 	}
 	return []decision.Fact{{ID: r.id, Data: event.TeamMessageData{
-		MessageID: r.id, Member: to.Name, Route: to.Rest, Content: r.text,
+		MessageID: r.id, Member: to.Name, Route: to.Rest, Content: r.text, Tainted: s.tainted,
 		Sender: &event.Sender{
 			Kind: event.SenderAgent, ID: s.members[r.member].place.ID.String(), Name: r.member, Route: s.route(r.member), MessageType: "answer",
 		},

@@ -14,7 +14,7 @@ import (
 
 // SnapshotVersion is the version of the fold. It changes whenever the fold of a log changes (a test
 // checks it); snapshots of other versions are ignored.
-const SnapshotVersion = 3
+const SnapshotVersion = 4
 
 // ErrSnapshot is wrapped by the errors of Restore: the log has to be folded from its
 // beginning.
@@ -36,6 +36,7 @@ type snapshot struct {
 	Status      string                         `json:"status"`
 	Problem     string                         `json:"problem,omitempty"`
 	Statuses    int                            `json:"statuses"`
+	Tainted     bool                           `json:"tainted,omitempty"`
 	Paused      bool                           `json:"paused,omitempty"`
 	Flips       int                            `json:"flips,omitempty"`
 	PausedAt    uint64                         `json:"paused_at,omitempty"`
@@ -97,7 +98,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	snap := snapshot{
 		Version: SnapshotVersion, Seq: s.seq, Created: s.created, Entity: s.entity.String(), Head: s.head, Deep: s.deep,
 		Messages: names(s.messages), Delegations: map[string]delegationSnapshot{}, Status: s.status, Problem: s.problem, Statuses: s.statuses,
-		Paused: s.paused, Flips: s.flips, PausedAt: s.pausedAt, Closing: s.closing, Closed: s.closed, Once: names(s.once),
+		Tainted: s.tainted, Paused: s.paused, Flips: s.flips, PausedAt: s.pausedAt, Closing: s.closing, Closed: s.closed, Once: names(s.once),
 		Acts: s.acts, Questions: map[string]questionSnapshot{}, BusyFrom: s.busyFrom, Window: s.window.clone(),
 	}
 	for _, m := range s.order {
@@ -164,6 +165,7 @@ func (s *State) restore(snap snapshot) error {
 		return fmt.Errorf("it has %d members, the definition %d", len(snap.Members), len(s.order))
 	}
 	s.seq, s.status, s.problem, s.statuses = snap.Seq, snap.Status, snap.Problem, snap.Statuses
+	s.tainted = snap.Tainted
 	s.paused, s.flips, s.pausedAt, s.busyFrom = snap.Paused, snap.Flips, snap.PausedAt, snap.BusyFrom
 	s.window = snap.Window.clone()
 	s.closing, s.closed, s.messages, s.once = snap.Closing, snap.Closed, set(snap.Messages), set(snap.Once)

@@ -36,6 +36,7 @@ type State struct {
 	status      string                 // as shown
 	problem     string                 // with status ERROR
 	statuses    int                    // shown so far
+	tainted     bool                   // a member has read untrusted output, and messages may repeat it
 	paused      bool
 	flips       int    // how often it was paused or resumed
 	pausedAt    uint64 // seq of the newest pause: messages after it have not been handed on while it lasts

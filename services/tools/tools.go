@@ -79,6 +79,9 @@ type Call struct {
 	// Raw requests Result.Data in place of Result.Text.
 	Raw bool `json:"raw,omitempty"`
 
+	// Tainted means that the caller has read untrusted output.
+	Tainted bool `json:"tainted,omitempty"`
+
 	// TaskID and the next fields tell services on whose behalf the call runs.
 	TaskID   string `json:"task_id,omitempty"`
 	AgentID  string `json:"agent_id,omitempty"`

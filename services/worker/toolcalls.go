@@ -86,7 +86,8 @@ func (j *job) runTools(ctx context.Context, calls []event.ToolCall, offered map[
 			}
 			if ok {
 				running++
-				wg.Go(func() { results <- j.callTool(ctx, c, offered[c.Name]) })
+				call := j.callOf(c)
+				wg.Go(func() { results <- j.callTool(ctx, c, call, offered[c.Name]) })
 			}
 			continue
 		}
@@ -197,11 +198,19 @@ type outcome struct {
 	took   time.Duration
 }
 
+// callOf is the call as the tool service gets it.
+func (j *job) callOf(c event.ToolCall) tools.Call {
+	return tools.Call{
+		ID: c.ID, Scope: j.log.Ref.Name(), Tenant: j.tenant, Tool: c.Name, Arguments: c.Arguments,
+		Timeout: j.s.cfg.ToolTimeout, AgentID: j.agentID(), Tainted: j.state.Tainted,
+	}
+}
+
 // untrusted reports whether what the tool says may hold instructions of strangers: by the policy
 // under which it ran, or under which it was offered.
 func (o outcome) untrusted() bool { return o.result.Untrusted || o.tool.Policy.Untrusted }
 
-func (j *job) callTool(ctx context.Context, c event.ToolCall, offered tools.Tool) (o outcome) {
+func (j *job) callTool(ctx context.Context, c event.ToolCall, call tools.Call, offered tools.Tool) (o outcome) {
 	ctx, span := telemetry.Start(ctx, "execute_tool "+c.Name, trace.SpanKindInternal)
 	began := j.s.cfg.Now()
 	defer func() {
@@ -212,10 +221,7 @@ func (j *job) callTool(ctx context.Context, c event.ToolCall, offered tools.Tool
 		o.err = context.Cause(ctx)
 		return o
 	}
-	o.result, o.err = j.caller.Call(ctx, tools.Call{
-		ID: c.ID, Scope: j.log.Ref.Name(), Tenant: j.tenant, Tool: c.Name, Arguments: c.Arguments,
-		Timeout: j.s.cfg.ToolTimeout, AgentID: j.agentID(),
-	})
+	o.result, o.err = j.caller.Call(ctx, call)
 	return o
 }
 

@@ -175,7 +175,7 @@ func (c *Client) act(ctx context.Context, m Member, call tools.Call) (tools.Resu
 // ask sends one command. Its id is new each time, because the bus drops a repeat without an answer.
 func (c *Client) ask(ctx context.Context, m Member, call tools.Call) error {
 	raw, err := json.Marshal(cmd.TeamAct{
-		Member: m.Name, AgentID: m.AgentID, RunID: m.RunID, CallID: call.ID, Tool: call.Tool, Arguments: object(call.Arguments),
+		Member: m.Name, AgentID: m.AgentID, RunID: m.RunID, CallID: call.ID, Tool: call.Tool, Arguments: object(call.Arguments), Tainted: call.Tainted,
 	})
 	if err != nil {
 		return fmt.Errorf("encode a call of %s: %w", call.Tool, err)
@@ -194,5 +194,5 @@ func result(d event.TeamActedData) (tools.Result, error) {
 	case d.Code != "":
 		return tools.Result{}, fault.New(fault.Code(d.Code))
 	}
-	return tools.Result{Text: d.Result, Bytes: len(d.Result)}, nil
+	return tools.Result{Text: d.Result, Bytes: len(d.Result), Untrusted: d.Untrusted}, nil
 }
