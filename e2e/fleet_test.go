@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
@@ -33,6 +34,7 @@ type fleet struct {
 	nats      string
 	config    string
 	workspace string
+	signing   string // folder of the keys
 	llm       *scripted.Server
 
 	pays   atomic.Int32
@@ -41,12 +43,13 @@ type fleet struct {
 
 func newFleet(t *testing.T, script scripted.Script) *fleet {
 	t.Helper()
-	f := &fleet{t: t, workspace: t.TempDir(), store: t.TempDir(), paying: make(chan struct{}, 64)}
+	f := &fleet{t: t, workspace: t.TempDir(), store: t.TempDir(), signing: t.TempDir(), paying: make(chan struct{}, 64)}
 	require.NoError(t, os.WriteFile(filepath.Join(f.workspace, "notes.md"), []byte("buy milk"), 0o600))
 	f.startBus(-1)
 	t.Cleanup(f.stopBus)
 	f.nats = f.bus.ClientURL()
-	var err error
+	_, err := keys.EnsureSigning(f.signing)
+	require.NoError(t, err)
 	f.llm, err = scripted.Start("127.0.0.1:0", script)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.llm.Close() })
@@ -121,9 +124,14 @@ func (f *fleet) serve(roles string, args ...string) *process.Process {
 	f.t.Helper()
 	return process.Start(f.t, process.Options{
 		Name: roles,
-		Env:  []string{"OPENAI_BASE_URL=" + f.llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary},
+		Env:  append(signingEnv(f.signing), "OPENAI_BASE_URL="+f.llm.OpenAIBaseURL(), "OPENAI_API_KEY="+process.Canary),
 		Args: append([]string{"serve", "--role", roles, "--nats", f.nats, "--config", f.config, "--workspace", f.workspace}, args...),
 	})
+}
+
+// signingEnv names the signing keys of the folder. Every process gets both, and only gateways use the seed.
+func signingEnv(dir string) []string {
+	return []string{"WAGGLE_SIGNING_KEY_FILE=" + keys.SigningFile(dir), "WAGGLE_SIGNING_PUBLIC_KEY_FILE=" + keys.SigningPublicFile(dir)}
 }
 
 // gateway starts a gateway and returns it with its address, once it is ready.

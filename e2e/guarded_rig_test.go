@@ -81,6 +81,7 @@ func publicKeys(t *testing.T, dir string) {
 func (g *guarded) as(role permission.Role) []string {
 	return append([]string{
 		"WAGGLE_NATS=" + g.url, "WAGGLE_NATS_BOOTSTRAP=verify", "WAGGLE_NATS_NKEY=" + keys.SeedFile(g.keys, role),
+		signingEnv(g.keys)[0], signingEnv(g.keys)[1],
 	}, g.env...)
 }
 

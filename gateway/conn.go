@@ -49,8 +49,9 @@ type conn struct {
 	denied       *fault.Fault  // the refusal to send once the socket is open
 	backlog      backlog
 	slot         *stream.Slot
-	listens      bool            // read and written by the goroutine that reads the socket
-	ctx          context.Context //nolint:containedctx // lives as long as the work for the socket
+	questions    stream.Questions // shown to the client
+	listens      bool             // read and written by the goroutine that reads the socket
+	ctx          context.Context  //nolint:containedctx // lives as long as the work for the socket
 	cut          context.CancelCauseFunc
 	ref, remote  string // in the audit log: of the socket and its address
 
@@ -173,6 +174,9 @@ func (c *conn) Tell(f *fault.Fault) {
 
 // Slot implements binding.Socket.
 func (c *conn) Slot() *stream.Slot { return c.slot }
+
+// Questions implements binding.Socket.
+func (c *conn) Questions() *stream.Questions { return &c.questions }
 
 // Context implements binding.Client.
 func (c *conn) Context() context.Context { return c.ctx }

@@ -63,7 +63,7 @@ func Swarm(codec dialect.Participants) Route {
 func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
 	api.New(api.Config{
-		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status,
+		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status,
 		Admit:  s.admitRequest,
 		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)

@@ -151,6 +151,9 @@ func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Com
 		if len(cmd.Data) > binding.MaxCommand {
 			return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", binding.MaxCommand>>10)
 		}
+		if err := c.exact(ctx, &cmd); err != nil {
+			return err
+		}
 		cmd.Source, cmd.ReplyTo = c.s.shared.Source, replyTo
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err

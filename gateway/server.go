@@ -50,6 +50,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/sight"
+	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -124,7 +125,7 @@ func (s *Server) share() {
 			Log: s.dep.Log, Loader: stream.NewLoader(store, s.dep.Logger), Logger: s.dep.Logger, Clock: s.dep.Clock, Lagged: s.met.lags.Inc,
 		},
 		Sight:      s.sight,
-		Recipients: binding.NewRecipients(s.name, s.dep.Logger),
+		Recipients: binding.NewRecipients(s.name, s.dep.Logger), Signer: s.dep.Signer,
 		Metrics: binding.Metrics{
 			Acks: s.met.acks, DroppedAcks: s.met.strays, Lost: s.met.lost, Faults: s.met.faults, Dropped: s.met.dropped, Oversized: s.met.oversized,
 		},
@@ -325,6 +326,8 @@ type Deps struct {
 	Audit *audit.Writer      // the audit log; nil = none
 
 	Access access.Policy // to sessions
+
+	Signer *signature.Signer // of the commands of clients; nil: they leave unsigned, and services refuse them
 }
 
 func (d Deps) check() error {

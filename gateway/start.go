@@ -23,6 +23,9 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	dep = dep.withDefaults()
+	if dep.Signer != nil {
+		dep.Commands = dep.Commands.Signing(dep.Signer.Sign)
+	}
 	s := &Server{
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
 	}

@@ -8,6 +8,7 @@
 #   ROLE/nkey          a copy of nats/ROLE.nk, which "waggle keys" makes
 #   clients            the credentials of clients; gateways read them again when they change
 #   routes             how the NATS servers know each other
+#   signing            public keys of the gateways, which sign the commands of clients
 # Containers do not run as you. So the files may be read by everybody, in a folder that
 # only you may enter.
 set -eu
@@ -45,6 +46,8 @@ for seed in nats/*.nk; do
 	esac
 done
 copy nats/routes.conf routes/routes.conf
+copy nats/signing.seed gateway/signing.seed
+copy nats/signing.pub signing/signing.pub
 
 move gateway.yaml clients/gateway.yaml
 move state.key session/state.key

@@ -22,6 +22,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/backup"
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -112,7 +113,9 @@ func again(t *testing.T, url string, args ...string) *installation {
 	t.Helper()
 	i := &installation{dir: bustest.Store(t), nats: url, ended: make(chan error, 1), errors: &strings.Builder{}}
 	i.cmd = exec.Command("waggle", append([]string{"serve", "--role", strings.Join(config.Roles, ","), "--nats", url, "--addr", "127.0.0.1:0"}, args...)...)
-	i.cmd.Dir, i.cmd.Stderr, i.cmd.Env = i.dir, i.errors, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "GORACE=" + race}
+	i.cmd.Dir, i.cmd.Stderr, i.cmd.Env = i.dir, i.errors, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "GORACE=" + race, "WAGGLE_SIGNING_KEY_FILE=" + keys.SigningFile(i.dir)}
+	_, err := keys.EnsureSigning(i.dir)
+	require.NoError(t, err)
 	out, err := i.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, i.cmd.Start())

@@ -9,16 +9,29 @@ import (
 type keysCmd struct {
 	Dir     string   `help:"Folder for the keys; made if it does not exist." default:"./secrets/nats" placeholder:"DIR"`
 	Cluster []string `help:"Names of the NATS servers of a cluster: writes routes.conf for them too." placeholder:"HOST,..."`
+	Signing string   `help:"Step of a rotation of the signing key: add, switch or drop." enum:",add,switch,drop" default:"" placeholder:"STEP"`
 }
 
 // Run implements the command.
 func (c *keysCmd) Run(std streams) error {
+	signs, err := keys.EnsureSigning(c.Dir)
+	if err == nil && c.Signing != "" {
+		err = keys.RotateSigning(c.Dir, c.Signing)
+	}
+	if err != nil {
+		return err
+	}
 	made, err := keys.Ensure(c.Dir)
 	if err != nil {
 		return err
 	}
 	if len(c.Cluster) > 0 {
 		if err := keys.EnsureRoutes(c.Dir, c.Cluster); err != nil {
+			return err
+		}
+	}
+	if signs {
+		if _, err := fmt.Fprintln(std.out, "made a key for signing commands"); err != nil {
 			return err
 		}
 	}

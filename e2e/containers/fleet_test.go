@@ -165,12 +165,14 @@ func (f *fleet) role(role string, ready wait.Strategy, command ...string) *testc
 	env := map[string]string{
 		"WAGGLE_ADDR": "0.0.0.0:9000", "WAGGLE_NATS": "nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222",
 		"WAGGLE_NATS_NKEY": "/run/secrets/nkey", "WAGGLE_NATS_BOOTSTRAP": "verify", "WAGGLE_NATS_REPLICAS": "3",
+		"WAGGLE_SIGNING_PUBLIC_KEY_FILE": "/run/signing/signing.pub",
 	}
-	binds := []string{filepath.Join(f.secrets, role) + ":/run/secrets:ro"}
+	binds := []string{filepath.Join(f.secrets, role) + ":/run/secrets:ro", filepath.Join(f.secrets, "signing") + ":/run/signing:ro"}
 	options := []testcontainers.ContainerCustomizer{testcontainers.WithCmd(command...), testcontainers.WithWaitStrategyAndDeadline(patience, ready)}
 	switch role {
 	case "gateway":
 		env["WAGGLE_CONFIG"] = "/run/clients/gateway.yaml"
+		env["WAGGLE_SIGNING_KEY_FILE"] = "/run/secrets/signing.seed"
 		binds = append(binds, filepath.Join(f.secrets, "clients")+":/run/clients:ro")
 		options = append(options, testcontainers.WithExposedPorts(gatewayPort))
 	case "session":

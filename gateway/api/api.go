@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/sight"
+	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -27,6 +28,7 @@ type Config struct {
 	Conn     *bus.Conn
 	Log      *eventlog.Store
 	Commands *command.Sender
+	Signer   *signature.Signer // of requests; nil: they leave unsigned
 	Auth     Authenticator
 	Sight    *sight.Sight // nil: every principal sees all of its tenant
 	Logger   zerolog.Logger

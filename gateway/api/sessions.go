@@ -229,7 +229,11 @@ func (a *API) importSession(r *http.Request, p auth.Principal) (any, error) {
 	if !json.Valid(signed) {
 		return nil, fault.New(fault.BadJSON)
 	}
-	out, err := ask[cmd.ImportReply](a, r, cmd.Session, cmd.Import, cmd.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: signed})
+	in := cmd.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: signed}
+	if err := a.cfg.Signer.Import(&in); err != nil {
+		return nil, err
+	}
+	out, err := ask[cmd.ImportReply](a, r, cmd.Session, cmd.Import, in)
 	out.Exported = nil // of what the caller has sent
 	return out, err
 }

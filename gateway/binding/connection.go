@@ -53,6 +53,8 @@ type Socket interface {
 	Silence() time.Duration
 	// Slot is the room of the connection for stored data.
 	Slot() *stream.Slot
+	// Questions are those that the connection has shown.
+	Questions() *stream.Questions
 }
 
 // Client is the part of a connection that knows its client.

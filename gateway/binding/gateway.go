@@ -17,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/sight"
+	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -40,6 +41,7 @@ type Gateway struct {
 	Streams    *stream.Source
 	Sight      *sight.Sight // nil: every principal sees all of its tenant
 	Recipients *Recipients
+	Signer     *signature.Signer // of requests; nil: they leave unsigned
 	Metrics    Metrics
 
 	QueueBytes   int           // that may wait for one client

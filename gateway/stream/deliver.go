@@ -65,6 +65,7 @@ func (s *Stream) deliver(batch []*eventlog.Entry) int {
 	}
 	for _, e := range batch[:taken] {
 		s.stand.follow(e.Event)
+		s.Questions.Note(s.Log.Entity, e.Event)
 	}
 	if taken == len(whole) && taken < len(batch) {
 		s.fetch(batch[taken])

@@ -59,6 +59,8 @@ type Options struct {
 	Slot    *Slot // of the connection, for stored data
 	Binding Binding
 
+	Questions *Questions // of the connection; nil = they are not remembered
+
 	Spare  int                                // bytes that may be kept for when the queue has room, besides a part of an entry
 	Hides  func(event.Event) bool             // the client shows the event itself; nil = none
 	Pieces bool                               // put parts of texts together

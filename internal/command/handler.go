@@ -21,6 +21,8 @@ import (
 type Delivery struct {
 	Attempt int  // 1 for the first; attempts whose process died count
 	Final   bool // an error gives the command up: this is the last attempt
+
+	Accepted time.Time // when the bus stored the command
 }
 
 // Handler handles one command. nil means done. An error marked Permanent gives the command up; any other error, and a

@@ -98,7 +98,7 @@ func (d *processor) attempts(k *claim, c command.Command, first int, accepted ti
 	attempt := first
 	for try := 1; ; try++ {
 		end := d.metrics.begin(accepted)
-		err := call(k.ctx, &d.log, d.handler, c, Delivery{Attempt: attempt, Final: attempt >= d.maxDeliver})
+		err := call(k.ctx, &d.log, d.handler, c, Delivery{Attempt: attempt, Final: attempt >= d.maxDeliver, Accepted: accepted})
 		excused := d.inPlace && errors.Is(err, errBus) && time.Since(began) < busPatience
 		v := d.judge(k, c, err, attempt, attempt >= d.maxDeliver && !excused)
 		end(v.outcome)

@@ -49,10 +49,18 @@ const (
 )
 
 // Sender publishes commands. It is safe for concurrent use.
-type Sender struct{ conn *bus.Conn }
+type Sender struct {
+	conn *bus.Conn
+	sign func(*command.Command) error // nil: commands leave unsigned
+}
 
 // NewSender returns a sender over the connection.
 func NewSender(c *bus.Conn) *Sender { return &Sender{conn: c} }
+
+// Signing returns a sender that signs every command. sign fills in the time.
+func (s *Sender) Signing(sign func(*command.Command) error) *Sender {
+	return &Sender{conn: s.conn, sign: sign}
+}
 
 // Send returns nil once the command is stored: a service will handle it, whichever processes die. Otherwise it
 // returns a fault, usually BusUnavailable, and the command may or may not be stored; a repeat with the same ID is
@@ -71,7 +79,13 @@ func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
 	if c.Time.IsZero() {
 		c.Time = time.Now().UTC()
 	}
-	body, err := json.Marshal(c)
+	var body []byte
+	if s.sign != nil {
+		err = s.sign(&c)
+	}
+	if err == nil {
+		body, err = json.Marshal(c)
+	}
 	if err != nil {
 		return fault.Newf(fault.InvalidField, "The data of the command %s is not valid JSON.", label(c)).At("data").Wrap(err)
 	}

@@ -61,7 +61,9 @@ func TestAFailureIsTriedAgainAndThenGivenUp(t *testing.T) {
 	}, r.handle)
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	for attempt := 1; attempt <= 3; attempt++ {
-		require.Equal(t, command.Delivery{Attempt: attempt, Final: attempt == 3}, r.next(t).Delivery)
+		d := r.next(t).Delivery
+		require.WithinDuration(t, time.Now(), d.Accepted, time.Minute)
+		require.Equal(t, command.Delivery{Attempt: attempt, Final: attempt == 3, Accepted: d.Accepted}, d)
 	}
 	require.Equal(t, "c1: broken", <-dead)
 	letter := deadLetters(t, c, 1)[0]

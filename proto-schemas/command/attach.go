@@ -60,6 +60,17 @@ type ImportRequest struct {
 	Principal string          `json:"principal,omitempty"`
 	All       bool            `json:"all,omitempty"` // the principal is an operator, who may restore sessions of others
 	Signed    json.RawMessage `json:"signed"`
+
+	ID        string    `json:"id,omitempty"`
+	Time      time.Time `json:"time,omitzero"`
+	Signature string    `json:"signature,omitempty"` // of the gateway: that of Command
+}
+
+// Command returns the request as the command that its signature covers.
+func (r ImportRequest) Command() Command {
+	return Command{
+		ID: r.ID, Service: Session, Verb: Import, Tenant: r.Tenant, Principal: r.Principal, Operator: r.All, Time: r.Time, Data: r.Signed, Signature: r.Signature,
+	}
 }
 
 // ImportReply names the session, which keeps the id of its export. Restored is true when a restore, this one or an

@@ -86,6 +86,9 @@ type Command struct {
 	TraceParent string          `json:"traceparent,omitempty"`
 	Member      string          `json:"member,omitempty"`   // of the team that the command is sent to: a name, a path of names or an agent's id; empty = the team itself
 	ReplyTo     string          `json:"reply_to,omitempty"` // the connection for direct messages: subject.ReplyTo; empty = not wanted
+
+	Signature string       `json:"signature,omitempty"` // of the gateway that sent it for the principal
+	Origin    *event.Proof `json:"origin,omitempty"`    // of the signed command that a service derived this one from
 }
 
 // Address returns the subject parts of the command.

@@ -200,6 +200,7 @@ type TeamMessageData struct {
 	CallID    string  `json:"call_id,omitempty"` // the tool call that sent it
 	TaskID    string  `json:"task_id,omitempty"` // the task on the board that it announces
 	Tainted   bool    `json:"tainted,omitempty"` // its sender, or the team, has read untrusted output
+	Proof     *Proof  `json:"proof,omitempty"`   // of the person that sent it
 	Attachments
 }
 

@@ -81,6 +81,9 @@ func EntityFromExternal(s string) Entity {
 	return Entity{hashPrefix + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])}
 }
 
+// Hashed reports whether the entity stands for an external id that is not a legal token itself.
+func Hashed(e Entity) bool { return strings.HasPrefix(e.v, hashPrefix) }
+
 // The marks of the ids of members: <team>-a<hash> and <team>-t<hash>.
 const (
 	markAgent = "-a"

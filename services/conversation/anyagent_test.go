@@ -155,6 +155,8 @@ func (m *member) respond(t *rapid.T) {
 		require.Equal(t, "alice", refused.AnsweredBy)
 	case before.Over:
 		require.Equal(t, string(fault.InputNotFound), refused.Code)
+	case d.Approved && d.Digest == "":
+		require.Equal(t, string(fault.InputNotFound), refused.Code, "an approval names its call")
 	default:
 		require.False(t, isRefusal, "the first answer counts")
 		now, _ := m.state.Approval(q.CallID)
@@ -337,7 +339,7 @@ func (m *member) drain(t *rapid.T) {
 		}); i >= 0 && (m.claimed() == nil || rapid.Bool().Draw(t, "early")) {
 			m.commands++
 			k := m.command(command.Answer, fmt.Sprint("c", m.commands), command.AnswerQuestion{
-				CallID: m.questions[i].CallID, Approved: rapid.Bool().Draw(t, "approved"),
+				CallID: m.questions[i].CallID, Digest: m.questions[i].Digest, Approved: rapid.Bool().Draw(t, "approved"),
 			})
 			_, whole := m.try(k, 1<<30)
 			require.True(t, whole)

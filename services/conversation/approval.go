@@ -24,9 +24,10 @@ func InputOf(callID string) string { return "approve_" + callID }
 // Approval is the question about a tool call with its answer.
 type Approval struct {
 	InputID  string
-	Digest   string // of the call that was asked about
-	Decision string // approve, reject; empty: no answer
-	Over     bool   // the question is closed
+	Digest   string       // of the call that was asked about
+	Decision string       // approve, reject; empty: no answer
+	Over     bool         // the question is closed
+	Proof    *event.Proof // of the decision
 }
 
 // Approval returns the question about the call; ok is false if people were not asked.
@@ -37,7 +38,7 @@ func (s *State) Approval(callID string) (a Approval, ok bool) {
 	}
 	a = Approval{InputID: in.ID, Digest: in.Digest, Over: in.Over}
 	if in.Answered != nil {
-		a.Decision = in.Answered.Decision
+		a.Decision, a.Proof = in.Answered.Decision, in.Answered.Proof
 	}
 	return a, true
 }

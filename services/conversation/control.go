@@ -353,6 +353,7 @@ func (d director) answer(c command.Command, a command.AnswerQuestion, in *Input)
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
 		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, ElapsedMS: since(d.now, in.Asked),
+		Proof: c.Proof(),
 	}
 	if !a.Approved {
 		data.Decision = event.DecisionReject

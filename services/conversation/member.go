@@ -69,9 +69,13 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	case in.Over:
 		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more: its run has ended."), in, now, rules)
 	}
+	if d.Approved && d.Digest == "" {
+		return s.refuse(c, fault.Newf(fault.InputNotFound, "The approval does not name the call that it is for. Look at the question again."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	}
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
 		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, ElapsedMS: since(now, in.Asked), CallID: in.CallID, Tool: in.Tool,
+		Proof: c.Proof(),
 	}
 	if !d.Approved {
 		data.Decision = event.DecisionReject

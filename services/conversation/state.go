@@ -163,6 +163,9 @@ type Call struct {
 	Result     string // text for the model, once final
 }
 
+// Unowned reports whether no person owns the log, as is true of the sessions of the built-in agent.
+func (s *State) Unowned() bool { return s.Principal == "" }
+
 // Run returns the run with the id, or nil.
 func (s *State) Run(id string) *Run { return s.runs[id] }
 

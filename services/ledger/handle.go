@@ -8,7 +8,9 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
@@ -17,14 +19,19 @@ import (
 // handle carries a command out: it folds the log, appends the decisions first and then
 // sends the commands that follow, with ids that a repeat derives again. A command that
 // fails discards the fold, so that its next delivery begins with the log.
-func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, _ command.Delivery) error {
+func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, d command.Delivery) error {
+	own, err := s.deps.Signatures.Check(c, d.Accepted)
+	if err != nil {
+		s.refuse(c, err)
+		return permanent(err)
+	}
 	if s.cfg.Handle != nil {
 		if taken, err := s.cfg.Handle(ctx, c); taken {
 			return permanent(err)
 		}
 	}
 	l := s.logs.Get(subject.Log{Tenant: c.Tenant, Kind: s.cfg.Kind, Entity: c.Key})
-	err := s.apply(ctx, l, c)
+	err = s.apply(ctx, l, c, own)
 	if err == nil && l.Deleted() || errors.Is(err, eventlog.ErrDeleted) {
 		s.logs.Drop(l.Ref)
 		s.deps.Logger.Info().Stringer("log", l.Ref).Str("command", c.ID).Stringer("verb", c.Verb).Msg("settle command for deleted log")
@@ -45,14 +52,22 @@ func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, _ command.Del
 	return nil
 }
 
+// refuse tells the sender why the command is refused.
+func (s *Service[S, E]) refuse(c cmd.Command, err error) {
+	f := fault.From(err, "")
+	s.Direct(subject.Log{Tenant: c.Tenant, Kind: s.cfg.Kind, Entity: c.Key}, c, event.CommandRefusedData{
+		CommandID: c.ID, Code: string(f.Code), Message: f.Public(),
+	})
+}
+
 // apply appends the facts of decisions about the command until a decision has none. It answers
 // the sender after the first decision.
-func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command) error {
+func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command, own bool) error {
 	if err := l.Sync(ctx); err != nil {
 		return fmt.Errorf("handle %s: %w", c.Verb, err)
 	}
 	for round := 0; ; round++ {
-		d, err := s.step(ctx, l, c)
+		d, err := s.step(ctx, l, c, own)
 		if err != nil {
 			return fmt.Errorf("%s %s: handle %s: %w", s.cfg.Kind, c.Key, c.Verb, err)
 		}
@@ -69,7 +84,7 @@ func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command) err
 }
 
 // step gathers the environment and appends one decision.
-func (s *Service[S, E]) step(ctx context.Context, l *Log[S], c cmd.Command) (d decision.Decision, err error) {
+func (s *Service[S, E]) step(ctx context.Context, l *Log[S], c cmd.Command, own bool) (d decision.Decision, err error) {
 	var env E
 	if s.cfg.Env != nil {
 		if env, err = s.cfg.Env(ctx, l, c); err != nil {
@@ -77,6 +92,9 @@ func (s *Service[S, E]) step(ctx context.Context, l *Log[S], c cmd.Command) (d d
 		}
 	}
 	return l.Step(ctx, func(st *S) (decision.Decision, error) {
+		if own && s.cfg.Own != nil && !s.cfg.Own(st) {
+			return decision.Decision{}, signature.Foreign()
+		}
 		d, err := s.cfg.Decide(st, c, env)
 		if err == nil && s.cfg.Decided != nil {
 			s.cfg.Decided(l, d)

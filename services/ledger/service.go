@@ -13,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -32,6 +33,9 @@ type ServiceConfig[S, E any] struct {
 
 	// Fold folds the next event into the state.
 	Fold func(*S, event.Event) error
+	// Own reports whether services may change the log in their own name: it belongs to no person. It is asked only for
+	// commands that people send, too. nil: they may.
+	Own func(*S) bool
 	// Env gathers the live values that the decision about a command depends on: the time,
 	// candidates, quotas. It runs before each append, with the log read to its end, and its error
 	// ends the command. nil: the zero E.
@@ -62,6 +66,9 @@ type Deps struct {
 	Instance  id.Name
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer // of the metrics about commands; nil: none
+
+	// Signatures verifies the commands of people; nil: all of these are refused.
+	Signatures *signature.Verifier
 }
 
 // Service handles the commands of logs of one kind, those of one log one after the other.

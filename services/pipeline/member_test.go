@@ -177,7 +177,7 @@ func TestAnAnswerOutlivesTheService(t *testing.T) {
 	lost.NATS().Close()
 	mute.Commands = command.NewSender(lost)
 	dying := r.members(mute)
-	r.command(l, cmd.Answer, "r1", cmd.AnswerQuestion{CallID: "call_1", Approved: true})
+	r.command(l, cmd.Answer, "r1", cmd.AnswerQuestion{CallID: "call_1", Digest: "digest", Approved: true})
 	r.Until(l, event.InputAnswered, 1)
 	dying.Stop()
 	require.Empty(t, items)

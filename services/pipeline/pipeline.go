@@ -105,7 +105,7 @@ func newService(cfg Config, deps ledger.Deps, name id.Name, kind id.Kind) (*Serv
 	var err error
 	s.Service, err = ledger.NewService(ledger.ServiceConfig[conversation.State, env]{
 		Service: name, Kind: kind, Timer: dueTimer, Fired: cmd.CheckDeadlines, AckWait: cfg.AckWait, Now: cfg.Now,
-		Fold: (*conversation.State).Apply, Env: s.env, Decide: decide, FollowUp: s.followUp,
+		Fold: (*conversation.State).Apply, Env: s.env, Decide: decide, FollowUp: s.followUp, Own: own(kind),
 	}, deps)
 	if err != nil {
 		return nil, err
@@ -136,6 +136,15 @@ func (s *Service) barred(st *conversation.State, c cmd.Command) *fault.Fault {
 		return model.Barred(spec)
 	}
 	return nil
+}
+
+// own returns how to tell the logs that services may write to in their own name: sessions without a person, and members,
+// whose teams send them messages of other members.
+func own(kind id.Kind) func(*conversation.State) bool {
+	if kind == id.KindMember {
+		return nil
+	}
+	return (*conversation.State).Unowned
 }
 
 // decide asks the reducer, and names the model of a plan.

@@ -27,6 +27,9 @@ type restore struct {
 
 // importState answers cmd.Import. A repeat changes nothing and has the same answer.
 func (d *responder) importState(ctx context.Context, in cmd.ImportRequest) (cmd.ImportReply, error) {
+	if err := d.signatures.Import(in, d.now()); err != nil {
+		return cmd.ImportReply{}, err
+	}
 	r, err := d.verify(in)
 	if err != nil {
 		return cmd.ImportReply{}, err

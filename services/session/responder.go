@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -37,6 +38,8 @@ type responder struct {
 	audit    *audit.Writer
 	payloads *payload.Store
 	access   access.Policy
+
+	signatures *signature.Verifier
 }
 
 // acknowledge handles cmd.Ack: it stores how far a client has read. A repeat does no harm; a

@@ -71,7 +71,7 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 		return nil, fmt.Errorf("session service: %w", err)
 	}
 	s := &Service{cfg: cfg, conn: deps.Conn}
-	s.responder = &responder{conn: deps.Conn, access: cfg.Access, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger}
+	s.responder = &responder{conn: deps.Conn, access: cfg.Access, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger, signatures: deps.Signatures}
 	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
 		Service: cmd.Session, Description: "Says where clients of sessions stand, and takes states elsewhere and back",
 		Logger: deps.Logger, Registry: cfg.Registry,
@@ -80,7 +80,7 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 	var err error
 	s.Service, err = ledger.NewService(ledger.ServiceConfig[conversation.State, env]{
 		Service: cmd.Session, Kind: id.KindSession, Timer: expireTimer, Fired: cmd.Expire, AckWait: cfg.AckWait, Now: cfg.Now,
-		Fold: (*conversation.State).Apply, Env: s.env, Decide: decide, Handle: s.handle, FollowUp: s.followUp,
+		Fold: (*conversation.State).Apply, Env: s.env, Decide: decide, Handle: s.handle, FollowUp: s.followUp, Own: (*conversation.State).Unowned,
 	}, deps)
 	if err != nil {
 		return nil, err

@@ -136,7 +136,7 @@ func (s *Service) answer(ctx context.Context, l *ledger.Log[teamwork.State], c c
 	}
 	return true, s.Send(ctx, cmd.Command{
 		ID: c.ID, Service: cmd.Member, Verb: cmd.Answer, Tenant: c.Tenant, Key: agent,
-		Principal: c.Principal, Operator: c.Operator, ReplyTo: c.ReplyTo, Data: encode(d),
+		Principal: c.Principal, Operator: c.Operator, Origin: c.Proof(), ReplyTo: c.ReplyTo, Data: encode(d),
 	})
 }
 
@@ -204,7 +204,7 @@ func (s *Service) cancel(ctx context.Context, l *ledger.Log[teamwork.State], c c
 // stopMember is the command that stops a member's run.
 func stopMember(c cmd.Command, m teamwork.Source, rest, reason string) cmd.Command {
 	out := cmd.Command{
-		ID: c.ID, Service: cmd.Member, Verb: cmd.Cancel, Tenant: c.Tenant, Key: m.ID, Principal: c.Principal,
+		ID: c.ID, Service: cmd.Member, Verb: cmd.Cancel, Tenant: c.Tenant, Key: m.ID, Principal: c.Principal, Origin: c.Proof(),
 		Data: encode(cmd.CancelRun{All: true, Reason: reason}),
 	}
 	if m.Kind == event.MemberTeam {

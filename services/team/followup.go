@@ -156,7 +156,7 @@ func deliver(st *teamwork.State, m event.TeamMessageData) (cmd.Command, error) {
 	if err != nil {
 		return cmd.Command{}, err
 	}
-	c := cmd.Command{ID: m.MessageID, Service: cmd.Member, Verb: cmd.SendMessage, Key: p.ID, Principal: m.Principal}
+	c := cmd.Command{ID: m.MessageID, Service: cmd.Member, Verb: cmd.SendMessage, Key: p.ID, Principal: m.Principal, Origin: m.Proof}
 	message := cmd.UserMessage{Content: m.Content, Sender: m.Sender, Attachments: m.Attachments, Tainted: m.Tainted}
 	if p.Kind == event.MemberTeam {
 		c.Service, c.Member = cmd.Team, m.Route

@@ -93,7 +93,7 @@ func (s *State) receive(c command.Command, now time.Time) (decision.Decision, er
 	if err != nil {
 		return s.refuse(c, err)
 	}
-	m.Principal, m.Attachments, m.Tainted = c.Principal, d.Attachments, d.Tainted
+	m.Principal, m.Attachments, m.Tainted, m.Proof = c.Principal, d.Attachments, d.Tainted, c.Proof().Short()
 	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".message", Data: m}}}, nil
 }
 

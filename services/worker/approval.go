@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/conversation"
@@ -44,6 +45,11 @@ func (j *job) forbidden(c event.ToolCall) *fault.Fault {
 		return fault.Newf(fault.ToolDenied, "This call was not allowed.")
 	case asked.Digest != digest(c):
 		return fault.Newf(fault.ToolDenied, "The approval is for another call than this one.")
+	}
+	log := j.log.Ref
+	if err := signature.Approval(j.s.deps.Signatures, asked.Proof, log.Tenant, log.Kind, log.Entity, c.ID, digest(c)); err != nil {
+		j.s.deps.Logger.Error().Err(err).Stringer("log", log).Str("call_id", c.ID).Str("tool", c.Name).Msg("refuse call without proof of its approval")
+		return fault.Newf(fault.ToolDenied, "This call has no approval that a person has signed.").Wrap(err)
 	}
 	return nil
 }

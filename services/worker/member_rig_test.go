@@ -135,7 +135,13 @@ func (tm *team) did() (acts []cmd.TeamAct, asked []int) {
 func (r *rig) answer(callID string, approved bool, why string) {
 	r.T.Helper()
 	r.n++
-	r.command(cmd.Answer, fmt.Sprint("answer-", r.n), cmd.AnswerQuestion{CallID: callID, Approved: approved, Feedback: why})
+	d := cmd.AnswerQuestion{CallID: callID, Approved: approved, Feedback: why}
+	for _, q := range all[event.InputRequestedData](r.T, r.Until(r.ref, event.InputRequested, 1)) {
+		if q.CallID == callID {
+			d.Digest = q.Digest
+		}
+	}
+	r.command(cmd.Answer, fmt.Sprint("answer-", r.n), d)
 }
 
 // questions returns the questions of the log, the tool's arguments with them.

@@ -26,6 +26,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -154,6 +155,7 @@ func (r *rig) workerOf(name string, m model.Model, mod func(*worker.Config)) (*w
 	s, err := worker.New(cfg, worker.Deps{
 		Conn: c, Log: r.StoreOn(c), Commands: command.NewSender(c), Directory: r.Dir,
 		Tools: remote.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.T)), Quota: r.daily,
+		Signatures: signature.Unchecked(),
 	})
 	r.Run(s, err)
 	return s, c

@@ -1,11 +1,7 @@
 package worker
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -174,21 +171,8 @@ func (j *job) intent(c event.ToolCall, offered tools.Tool) []event.Data {
 	}}
 }
 
-// digest binds a decision to one exact call: the hash of the tool's name and its
-// arguments in canonical form (sorted members, no spaces).
-func digest(c event.ToolCall) string {
-	canonical := []byte(c.Arguments)
-	var v any
-	d := json.NewDecoder(bytes.NewReader(c.Arguments))
-	d.UseNumber() // two numbers that differ are two calls, however many digits they have
-	if d.Decode(&v) == nil {
-		if b, err := json.Marshal(v); err == nil {
-			canonical = b
-		}
-	}
-	sum := sha256.Sum256(append([]byte(c.Name+"\x00"), canonical...))
-	return hex.EncodeToString(sum[:])
-}
+// digest binds a decision to one exact call.
+func digest(c event.ToolCall) string { return signature.Digest(c.Name, c.Arguments) }
 
 type outcome struct {
 	call   event.ToolCall

@@ -30,6 +30,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -124,6 +125,9 @@ type Deps struct {
 	Instance  id.Name
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer
+
+	// Signatures verifies approvals of tool calls; nil: no call that needs one runs.
+	Signatures *signature.Verifier
 }
 
 // Service takes runs from the work queue. It is a lifecycle component; any number

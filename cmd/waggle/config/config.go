@@ -44,6 +44,14 @@ type Config struct {
 	Budget    Budget        `yaml:"budget"`
 	Quota     Quota         `yaml:"quota"`
 	Audit     Audit         `yaml:"audit"`
+	Signing   Signing       `yaml:"signing"`
+}
+
+// Signing sets the keys with which gateways sign the commands of clients, and services verify them.
+type Signing struct {
+	KeyFile       string   `yaml:"key_file" doc:"File with the seed of the key that signs the commands of clients (role gateway, which does not start without it). \"waggle keys\" makes it as \"signing.seed\"; \"waggle up\" without any makes one in its data folder. A replaced file takes effect within seconds."`
+	PublicKeys    []string `yaml:"public_keys" doc:"Public keys of the gateways: services handle commands of people that one of them has signed, and refuse all others. A gateway's own process accepts its key as well."`
+	PublicKeyFile string   `yaml:"public_key_file" doc:"File with more such keys, one a line: \"signing.pub\" of \"waggle keys\". A replaced file takes effect within seconds. Without any public key no service starts."`
 }
 
 // Log sets the level and the format of logs. Logs go to standard error.

@@ -93,7 +93,7 @@ func (p *problems) apart(at string, l *Loaded, i int) {
 
 // secretPaths returns the files and folders that no program may see.
 func (l *Loaded) secretPaths() []string {
-	all := []string{l.File, l.Data, l.NATS.Creds, l.NATS.NKey, l.NATS.TLSKey, l.Session.StateKeyFile}
+	all := []string{l.File, l.Data, l.NATS.Creds, l.NATS.NKey, l.NATS.TLSKey, l.Session.StateKeyFile, l.Signing.KeyFile}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 

@@ -1,4 +1,4 @@
-// Package keys creates the nkeys of a fleet: one for each role. A seed stays with the processes of its role; the NATS
+// Package keys creates the nkeys of a fleet: one for each role, and the one that signs the commands of clients. A seed stays with the processes of its role; the NATS
 // servers get the public keys.
 package keys
 
@@ -65,7 +65,8 @@ func Ensure(dir string) (made []permission.Role, err error) {
 	if err := os.WriteFile(PublicFile(dir), public.Bytes(), 0o600); err != nil {
 		return made, fmt.Errorf("write the public keys: %w", err)
 	}
-	return made, nil
+	_, err = EnsureSigning(dir)
+	return made, err
 }
 
 // ensure returns the public key of the seed in the file, and creates a missing seed.

@@ -67,6 +67,7 @@ type process struct {
 	directory *directory.Directory
 	auth      auth.Authenticator
 	audit     *audit.Writer
+	signing   *signing
 	instance  id.Name
 	registry  *prometheus.Registry
 	bus       busMetrics
@@ -302,6 +303,9 @@ func (p *process) share(ctx context.Context) (err error) {
 	}
 	p.closers = append(p.closers, p.directory.Close)
 	p.commands = command.NewSender(p.conn)
+	if err := p.openSigning(); err != nil {
+		return err
+	}
 	if err := p.openAudit(); err != nil { //nolint:contextcheck // the audit log outlives the start
 		return fmt.Errorf("open the audit log: %w", err)
 	}
@@ -310,6 +314,9 @@ func (p *process) share(ctx context.Context) (err error) {
 	}
 	return err
 }
+
+// now returns the time by the bus' clock.
+func (p *process) now() time.Time { return p.clock.Now() }
 
 // builder creates a component without starting it.
 type builder func(context.Context) (lifecycle.Component, error)

@@ -42,6 +42,7 @@ type reloader struct {
 	auth    config.Auth   // the credentials in force
 	rest    config.Config // the other settings of the last read
 	trouble string        // the reason why the files are not used; empty if they are
+	signing string        // the same of the signing keys
 }
 
 // reloader creates the reloader and registers its metrics. The files count as unchanged since the process started.
@@ -106,6 +107,7 @@ func (r *reloader) run() {
 			return
 		case <-t.C:
 			r.look()
+			r.lookSigning()
 		case <-r.p.Hangup:
 			r.p.Logger.Info().Msg("reload configuration after SIGHUP")
 			r.trouble = ""
@@ -129,6 +131,18 @@ func (r *reloader) look() {
 		r.seen = stamp
 	case stamp != r.applied || r.trouble != "":
 		r.read()
+	}
+}
+
+// lookSigning uses the signing keys of replaced files. It logs, once for each reason, why they are not used.
+func (r *reloader) lookSigning() {
+	err := r.p.signing.look()
+	switch {
+	case err == nil:
+		r.signing = ""
+	case err.Error() != r.signing:
+		r.signing = err.Error()
+		r.p.Logger.Error().Err(err).Msg("keep earlier signing keys")
 	}
 }
 
@@ -162,6 +176,9 @@ func (r *reloader) apply(c config.Config) error {
 		r.rest = rest
 		r.p.Logger.Warn().Msg("ignore changed settings until next start")
 	}
+	if err := r.p.signing.configure(c.Signing); err != nil {
+		return err
+	}
 	if !r.p.Use.Has(config.RoleGateway) || reflect.DeepEqual(c.Auth, r.auth) {
 		return nil
 	}
@@ -192,6 +209,6 @@ func (r *reloader) refuse(err error) {
 
 // others returns the settings that take effect at the next start.
 func others(c config.Config) config.Config {
-	c.Auth = config.Auth{}
+	c.Auth, c.Signing = config.Auth{}, config.Signing{}
 	return c
 }

@@ -132,7 +132,10 @@ func (s *Site) Urls() string {
 
 // As is the environment of a process that is the role's user.
 func (s *Site) As(role, urls string) []string {
-	return append([]string{"WAGGLE_NATS=" + urls, "WAGGLE_NATS_NKEY=" + keys.SeedFile(s.Keys, permission.Role(role))}, s.env...)
+	return append([]string{
+		"WAGGLE_NATS=" + urls, "WAGGLE_NATS_NKEY=" + keys.SeedFile(s.Keys, permission.Role(role)),
+		"WAGGLE_SIGNING_KEY_FILE=" + keys.SigningFile(s.Keys), "WAGGLE_SIGNING_PUBLIC_KEY_FILE=" + keys.SigningPublicFile(s.Keys),
+	}, s.env...)
 }
 
 func (s *Site) bootstrap() {

@@ -117,9 +117,11 @@ func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
 	}
 	p := m.c.Principal()
 	var reply command.ImportReply
-	err := rpc.Call(ctx, m.g.Bus, command.Session, command.Import, command.ImportRequest{
-		Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: req.Signed,
-	}, &reply)
+	in := command.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: req.Signed}
+	err := m.g.Signer.Import(&in)
+	if err == nil {
+		err = rpc.Call(ctx, m.g.Bus, command.Session, command.Import, in, &reply)
+	}
 	binding.RecordState(m.c, audit.Imported, subject.Log{Kind: id.KindSession, Entity: reply.Session}, err)
 	if err != nil {
 		return err
@@ -204,7 +206,7 @@ func (m *Multi) roomFor(log subject.Log) error {
 // first.
 func (m *Multi) show(a *attached, after eventlog.Cursor, first func(*stream.Opening)) {
 	a.stream = stream.New(m.c.Context(), m.g.Streams, stream.Options{
-		Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m,
+		Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m, Questions: m.c.Questions(),
 		Spare: m.g.QueueBytes / m.of.cfg.Sessions, // of all together as much as the queue
 		Hides: m.hides(a), Pieces: true, Joins: a.codec.Gathers(),
 	})

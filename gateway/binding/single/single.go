@@ -237,7 +237,7 @@ func (v *viewer) Seen(*stream.Stream) {
 // show returns the stream of the log, which reports to b.
 func (v *viewer) show(b stream.Binding, codec stream.Codec) *stream.Stream {
 	return stream.New(v.c.Context(), v.g.Streams, stream.Options{
-		Log: v.log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b,
+		Log: v.log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b, Questions: v.c.Questions(),
 	})
 }
 

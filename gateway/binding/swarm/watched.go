@@ -26,7 +26,7 @@ func (p *Participant) findWatched() error {
 	}
 	g := &watched{g: p.g, c: p.c, log: log, codec: logCodec{p.codec}}
 	g.stream = stream.New(p.c.Context(), p.g.Streams, stream.Options{
-		Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g,
+		Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g, Questions: p.c.Questions(),
 		Spare: p.g.QueueBytes / 2, // the inbox must not keep it from ever being read
 	})
 	p.mu.Lock()

@@ -18,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -78,6 +79,7 @@ func (r *Rig) StoreOn(conn *bus.Conn) *eventlog.Store {
 func (r *Rig) Deps(name string) ledger.Deps {
 	return ledger.Deps{
 		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
+		Signatures: signature.Unchecked(),
 	}
 }
 

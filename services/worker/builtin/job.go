@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -60,7 +61,7 @@ type note struct {
 // SessionOf returns the session in which a task is done. Its id derives from the task's log, so
 // that it needs no storage.
 func SessionOf(task subject.Log) subject.Log {
-	return subject.Log{Tenant: task.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal("task-" + task.Entity.String())}
+	return subject.Log{Tenant: task.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(signature.AssistantSessions + task.Entity.String())}
 }
 
 func (a *Agent) newJob(log subject.Log, d event.TaskAssignedData) (*job, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -68,7 +69,7 @@ func (r *rig) services() {
 	r.T.Cleanup(func() { _ = m.Close() })
 	w, err := worker.New(worker.Config{}, worker.Deps{
 		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Tools: remote.NewClient(r.Conn), Model: m,
-		Instance: id.MustName("one"), Logger: zerolog.Nop(),
+		Instance: id.MustName("one"), Logger: zerolog.Nop(), Signatures: signature.Unchecked(),
 	})
 	r.Run(w, err)
 }

@@ -1,0 +1,23 @@
+package command
+
+import "github.com/waggle-dev/waggle/proto-schemas/event"
+
+// maxProofData bounds the data in a proof. Approvals are smaller; larger data is represented by its digest, so that an
+// event does not hold an edited plan twice.
+const maxProofData = 4 << 10
+
+// Proof returns the proof that a person asked for the command: its own signature, or that of the command that it was
+// derived from. It returns nil without a signature.
+func (c Command) Proof() *event.Proof {
+	if c.Signature == "" {
+		return c.Origin
+	}
+	p := &event.Proof{
+		Service: c.Service.String(), Verb: c.Verb.String(), Key: c.Key.String(), Member: c.Member, Principal: c.Principal, Operator: c.Operator,
+		CommandID: c.ID, Request: c.Request, Time: c.Time, Signature: c.Signature,
+	}
+	if p.Data = c.Data; len(c.Data) > maxProofData {
+		return p.Short()
+	}
+	return p
+}
