@@ -61,6 +61,7 @@ func TestEveryRoleHasAContainerWithItsOwnKey(t *testing.T) {
 		s, ok := c.Services[role]
 		require.True(t, ok, "no service runs the role %s", role)
 		require.Equal(t, []string{"serve", "--role", role}, s.Command)
+		require.Contains(t, strings.Join(s.Volumes, " "), "./secrets/signing:/run/signing:ro", "%s cannot verify commands of people", role)
 	}
 	for name, s := range c.Services {
 		for _, v := range s.Volumes {
@@ -73,6 +74,9 @@ func TestEveryRoleHasAContainerWithItsOwnKey(t *testing.T) {
 			case "clients":
 				require.Contains(t, []string{config.RoleGateway, "operator"}, name)
 				require.Equal(t, "/run/clients:ro", to)
+			case "signing":
+				require.Contains(t, config.Roles, name)
+				require.Equal(t, "/run/signing:ro", to)
 			case "routes":
 				require.True(t, strings.HasPrefix(name, "nats-"), name)
 			default:
@@ -85,7 +89,7 @@ func TestEveryRoleHasAContainerWithItsOwnKey(t *testing.T) {
 
 // A file that is mounted alone stays the old one when an editor, or an operator who withdraws a key, replaces it.
 func TestContainersMountFolders(t *testing.T) {
-	made := []string{"clients", "routes"} // by scripts/secrets.sh, besides one for each key
+	made := []string{"clients", "routes", "signing"} // by scripts/secrets.sh, besides one for each key
 	for _, role := range keys.Roles() {
 		made = append(made, string(role))
 	}

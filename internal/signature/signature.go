@@ -132,7 +132,7 @@ func (v *Verifier) Replace(public ...string) error {
 	for i, p := range public {
 		raw, err := nkeys.Decode(Prefix, []byte(strings.TrimSpace(p)))
 		if err != nil || len(raw) != ed25519.PublicKeySize {
-			return fmt.Errorf("%q is no public key of a gateway: it begins with A, and \"waggle keys\" makes it", p)
+			return fmt.Errorf("%q is not a gateway's public key: it begins with A, and \"waggle keys\" makes it", p)
 		}
 		keys[i] = raw
 	}
