@@ -88,7 +88,7 @@ func (c *cluster) secret(t testing.TB, namespace, name, content string) {
 func (c *cluster) prepare(t testing.TB, namespace string) []string {
 	c.namespace(t, namespace)
 	c.workspace(t, namespace)
-	for _, name := range []string{"waggle-gateway", "waggle-nats-public", "waggle-tls", "waggle-state", "openai"} {
+	for _, name := range []string{"waggle-gateway", "waggle-nats-public", "waggle-signing", "waggle-signing-public", "waggle-tls", "waggle-state", "openai"} {
 		c.secret(t, namespace, name, "old")
 	}
 	for _, role := range []string{"gateway", "session", "pipeline", "worker", "task", "team", "tools", "bootstrap"} {

@@ -9,7 +9,9 @@
 - {name: WAGGLE_SHUTDOWN, value: {{ $r.drainSeconds }}s}
 - {name: GOMEMLIMIT, value: {{ $r.goMemLimit | quote }}}
 {{ include "waggle.busEnv" . }}
+- {name: WAGGLE_SIGNING_PUBLIC_KEY_FILE, value: /etc/waggle-signing-public/signing.pub}
 {{- if eq .role "gateway" }}
+- {name: WAGGLE_SIGNING_KEY_FILE, value: /etc/waggle-signing/signing.seed}
 - {name: WAGGLE_GATEWAY_DRAIN_SPREAD, value: {{ $r.spreadSeconds }}s}
 {{- end }}
 {{- if eq .role "worker" }}
