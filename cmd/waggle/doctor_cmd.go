@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -13,6 +14,7 @@ type doctorCmd struct {
 	serverFlags
 	natsFlags
 	SystemNKey string `name:"system-nkey" help:"Seed file of the NATS system user (system.nk): asks every NATS server, too." placeholder:"FILE"`
+	JSON       bool   `name:"json" help:"One line of JSON for each finding."`
 }
 
 // Run implements the command.
@@ -28,14 +30,19 @@ func (c *doctorCmd) Run(std streams) error {
 		l.Addr = config.DefaultAddr
 	}
 	failed := false
+	var broken error
 	color := terminal.Color(std.out)
 	p := doctor.Patient{Config: l, Environ: os.Environ(), Probe: probe, SystemNKey: c.SystemNKey}
 	doctor.Examine(context.Background(), p, func(f doctor.Finding) {
-		doctor.Write(std.out, f, color)
+		if c.JSON {
+			broken = errors.Join(broken, doctor.WriteJSON(std.out, f))
+		} else {
+			doctor.Write(std.out, f, color)
+		}
 		failed = failed || f.Level == doctor.Fail
 	})
 	if failed {
 		return errSilent
 	}
-	return nil
+	return broken
 }

@@ -72,11 +72,12 @@ func (c Config) refuse(r Refusal) error {
 
 // words describe a resource, and the moment at which some of it is free again.
 var words = map[id.Name]struct{ have, frees string }{
-	audit.Connections: {"connections at once", "Close one and try again; those of a gateway that has died are free within 30 seconds."},
-	audit.Messages:    {"messages a second", "Wait a second and send it again."},
-	audit.Sessions:    {"open sessions", "Close one, or wait until an idle one expires, and try again."},
-	audit.Tasks:       {"open tasks", "Wait until one has ended, or cancel one, and try again."},
-	audit.Teams:       {"open teams", "Shut one down and try again."},
+	audit.Connections:    {"connections at once", "Close one and try again; those of a gateway that has died are free within 30 seconds."},
+	audit.Messages:       {"messages a second", "Wait a second and send it again."},
+	audit.Sessions:       {"open sessions", "Close one, or wait until an idle one expires, and try again."},
+	audit.Tasks:          {"open tasks", "Wait until one has ended, or cancel one, and try again."},
+	audit.Teams:          {"open teams", "Shut one down and try again."},
+	audit.WorkspaceBytes: {"bytes of files in the workspace", "Delete files that are not needed, and try again."},
 }
 
 // fault tells the client the exhausted limit, and when some of it is free again.

@@ -45,6 +45,8 @@ type Limits struct {
 	ToolCalls int64         // a day
 	Time      time.Duration // for which workers work on runs, a day
 
+	WorkspaceBytes int64 // of files in the workspace; of tenants only
+
 	OnExceeded string        // at a daily limit: Stop, Ask; empty = Stop
 	AskTimeout time.Duration // lifetime of the question; 0 = until an answer
 }
@@ -72,9 +74,14 @@ func (l Limits) of(resource id.Name) int64 {
 		return l.ToolCalls
 	case audit.Time:
 		return l.Time.Milliseconds()
+	case audit.WorkspaceBytes:
+		return l.WorkspaceBytes
 	}
 	return 0
 }
+
+// Bounded returns the limits with zero in place of None.
+func (l Limits) Bounded() Limits { return l.over(l) }
 
 // over returns the limits with an override applied: zero keeps a limit, None removes it.
 func (l Limits) over(o Limits) Limits {
@@ -82,7 +89,7 @@ func (l Limits) over(o Limits) Limits {
 		Connections: pick(o.Connections, l.Connections), Messages: pick(o.Messages, l.Messages),
 		Sessions: pick(o.Sessions, l.Sessions), Tasks: pick(o.Tasks, l.Tasks), Teams: pick(o.Teams, l.Teams),
 		Tokens: pick(o.Tokens, l.Tokens), CostUSD: pick(o.CostUSD, l.CostUSD), ToolCalls: pick(o.ToolCalls, l.ToolCalls),
-		Time: pick(o.Time, l.Time), OnExceeded: l.OnExceeded, AskTimeout: pick(o.AskTimeout, l.AskTimeout),
+		Time: pick(o.Time, l.Time), WorkspaceBytes: pick(o.WorkspaceBytes, l.WorkspaceBytes), OnExceeded: l.OnExceeded, AskTimeout: pick(o.AskTimeout, l.AskTimeout),
 	}
 	if o.OnExceeded != "" {
 		out.OnExceeded = o.OnExceeded

@@ -39,6 +39,9 @@ var (
 	CostUSD     = id.MustName("cost_usd")    // a day
 	ToolCalls   = id.MustName("tool_calls")  // a day
 	Time        = id.MustName("time")        // for which workers work, a day
+
+	WorkspaceBytes = id.MustName("workspace_bytes") // of files in a tenant's part of the workspace
+	Children       = id.MustName("children")        // of a root task and its children
 )
 
 // Held lists the resources of which the ledger keeps holdings.

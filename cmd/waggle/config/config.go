@@ -367,6 +367,7 @@ func Default() Config {
 			Enabled: true, Name: "assistant", Capabilities: []string{"general"}, Description: "Answers with the model of this installation and its tools.",
 		},
 		Tools: Tools{Builtin: true, Sandbox: string(sandbox.Prefer), Taint: true, BuiltinApproval: event.ApprovalNever},
+		Quota: DefaultQuota(),
 		Audit: Audit{Enabled: true, Remote: audit.RemoteHash},
 	}
 }

@@ -336,3 +336,27 @@ func TestURLsKeepTheirSecrets(t *testing.T) {
 		require.Equal(t, want, RedactURLs(in), in)
 	}
 }
+
+// TestQuotasAreShipped: without settings the shipped limits hold; 0 and -1 take one away, and a printed configuration says so.
+func TestQuotasAreShipped(t *testing.T) {
+	for text, want := range map[string]int64{"": 2000, "quota: {principal: {sessions: 7}}": 7, "quota: {principal: {sessions: 0}}": 0, "quota: {principal: {sessions: -1}}": 0} {
+		l, err := Load(Input{File: write(t, text)})
+		require.NoError(t, err)
+		require.NoError(t, l.Validate(For{Roles: []string{RoleSession}}))
+		for range 2 {
+			p := l.Quota.Policy()
+			require.Equal(t, want, p.Principal.Sessions, text)
+			require.Equal(t, []int64{2000, 200, 20_000_000}, []int64{p.Principal.Tasks, p.Principal.Teams, p.Principal.Tokens})
+			require.Equal(t, []int64{10_000, 10_000, 1000, 100_000_000, 10 << 30}, []int64{p.Tenant.Sessions, p.Tenant.Tasks, p.Tenant.Teams, p.Tenant.Tokens, p.Tenant.WorkspaceBytes})
+			var b bytes.Buffer
+			require.NoError(t, l.Print(&b))
+			l, err = Load(Input{File: write(t, b.String())})
+			require.NoError(t, err)
+		}
+	}
+	l, err := Load(Input{File: write(t, "quota: {principal: {workspace_bytes: 5, tasks: -2}}")})
+	require.NoError(t, err)
+	err = l.Validate(For{Roles: []string{RoleSession}})
+	require.ErrorContains(t, err, "quota.principal.workspace_bytes:")
+	require.ErrorContains(t, err, "quota.principal.tasks:")
+}

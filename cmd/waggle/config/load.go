@@ -81,6 +81,7 @@ func Load(in Input) (*Loaded, error) {
 			l.sources[f.Path] = FromFlag
 		}
 	}
+	l.Quota.explicit()
 	return l, nil
 }
 

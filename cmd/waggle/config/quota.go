@@ -11,25 +11,27 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Quota limits tenants and principals. Zero means no limit.
+// Quota limits tenants and principals. Zero and -1 mean no limit.
 type Quota struct {
-	Tenant    Limits        `yaml:"tenant" doc:"Of each tenant as a whole."`
-	Principal Limits        `yaml:"principal" doc:"Of each principal."`
+	Tenant    Limits        `yaml:"tenant" doc:"Of each tenant as a whole. In each number 0 means no limit, too."`
+	Principal Limits        `yaml:"principal" doc:"Of each principal. Without authentication all local programs are one. In each number 0 means no limit, too."`
 	Tenants   []TenantQuota `yaml:"tenants"`
 }
 
 // Limits are the quotas of a tenant or of a principal, over all processes.
 type Limits struct {
-	Connections int64   `yaml:"connections,omitempty" doc:"Sockets open at once, over all gateways; 0 = no limit."`
-	Messages    float64 `yaml:"messages,omitempty" doc:"Messages a second, over all gateways, of which each lets through the part that fits its part of the connections; 0 = no limit."`
-	Sessions    int64   `yaml:"sessions,omitempty" doc:"Sessions open at once; 0 = no limit."`
-	Tasks       int64   `yaml:"tasks,omitempty" doc:"Tasks of the swarm open at once; 0 = no limit."`
-	Teams       int64   `yaml:"teams,omitempty" doc:"Teams open at once; 0 = no limit."`
+	Connections int64   `yaml:"connections,omitempty" doc:"Sockets open at once, over all gateways; -1 = no limit."`
+	Messages    float64 `yaml:"messages,omitempty" doc:"Messages a second, over all gateways, of which each lets through the part that fits its part of the connections; -1 = no limit."`
+	Sessions    int64   `yaml:"sessions,omitempty" doc:"Sessions open at once; -1 = no limit."`
+	Tasks       int64   `yaml:"tasks,omitempty" doc:"Tasks of the swarm open at once; -1 = no limit."`
+	Teams       int64   `yaml:"teams,omitempty" doc:"Teams open at once; -1 = no limit."`
 
-	Tokens     int64         `yaml:"tokens,omitempty" doc:"Tokens that models read and write together a day (UTC), as far as their providers count them; 0 = no limit."`
-	CostUSD    float64       `yaml:"cost_usd,omitempty" doc:"US dollars a day (UTC), by models.prices; 0 = no limit."`
-	ToolCalls  int64         `yaml:"tool_calls,omitempty" doc:"Tool calls of runs a day (UTC); 0 = no limit."`
-	Time       time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with runs a day (UTC); units that run side by side count each, waiting for people does not. 0 = no limit; in an override -1s takes the limit away."`
+	Tokens         int64         `yaml:"tokens,omitempty" doc:"Tokens that models read and write together a day (UTC), as far as their providers count them; -1 = no limit."`
+	CostUSD        float64       `yaml:"cost_usd,omitempty" doc:"US dollars a day (UTC), by models.prices; -1 = no limit."`
+	ToolCalls      int64         `yaml:"tool_calls,omitempty" doc:"Tool calls of runs a day (UTC); -1 = no limit."`
+	Time           time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with runs a day (UTC); units that run side by side count each, waiting for people does not. -1s = no limit."`
+	WorkspaceBytes int64         `yaml:"workspace_bytes,omitempty" doc:"Bytes of the files in a tenant's part of the workspace, with those that tool programs write; of tenants only. -1 = no limit."`
+
 	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What becomes of a run that comes to a limit of a day: \"stop\" = it fails with QUOTA_EXCEEDED; \"ask\" = people are asked whether it goes on, up to as much once more. Empty = stop."`
 	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until it is answered."`
 }
@@ -69,9 +71,41 @@ type Audit struct {
 	Waiting   int           `yaml:"waiting" doc:"Records that may wait to be written; at the bound they are dropped and counted. 0 = 10000."`
 }
 
+// Limits that are shipped: a team at work stays far below them, and a program that has run away comes to them within
+// hours.
+const (
+	sessionsOfPrincipal, sessionsOfTenant = 2_000, 10_000
+	tasksOfPrincipal, tasksOfTenant       = 2_000, 10_000
+	teamsOfPrincipal, teamsOfTenant       = 200, 1_000
+	tokensOfPrincipal, tokensOfTenant     = 20_000_000, 100_000_000
+	workspaceOfTenant                     = 10 << 30
+)
+
+// DefaultQuota returns the shipped limits.
+func DefaultQuota() Quota {
+	return Quota{
+		Tenant:    Limits{Sessions: sessionsOfTenant, Tasks: tasksOfTenant, Teams: teamsOfTenant, Tokens: tokensOfTenant, WorkspaceBytes: workspaceOfTenant},
+		Principal: Limits{Sessions: sessionsOfPrincipal, Tasks: tasksOfPrincipal, Teams: teamsOfPrincipal, Tokens: tokensOfPrincipal},
+	}
+}
+
+// explicit replaces zero by -1 where a limit is shipped: in a printed configuration nothing is left out then.
+func (q *Quota) explicit() {
+	for _, l := range []*Limits{&q.Tenant, &q.Principal} {
+		for _, n := range []*int64{&l.Sessions, &l.Tasks, &l.Teams, &l.Tokens} {
+			if *n == 0 {
+				*n = quota.None
+			}
+		}
+	}
+	if q.Tenant.WorkspaceBytes == 0 {
+		q.Tenant.WorkspaceBytes = quota.None
+	}
+}
+
 // Policy converts the quotas for the services.
 func (q Quota) Policy() quota.Policy {
-	p := quota.Policy{Tenant: quota.Limits(q.Tenant), Principal: quota.Limits(q.Principal), Tenants: map[string]quota.Override{}}
+	p := quota.Policy{Tenant: quota.Limits(q.Tenant).Bounded(), Principal: quota.Limits(q.Principal).Bounded(), Tenants: map[string]quota.Override{}}
 	for _, t := range q.Tenants {
 		o := quota.Override{Tenant: quota.Limits(t.Limits), Principal: quota.Limits(t.Principal), Principals: map[string]quota.Limits{}}
 		for _, own := range t.Principals {
@@ -106,8 +140,9 @@ func (q Quota) Budgets() map[string]event.Budget {
 }
 
 func (p *problems) quota(q *Quota) {
-	p.limits("quota.tenant", q.Tenant, 0)
-	p.limits("quota.principal", q.Principal, 0)
+	p.limits("quota.tenant", q.Tenant)
+	p.limits("quota.principal", q.Principal)
+	p.ofTenants("quota.principal", q.Principal)
 	var seen []string
 	for i, t := range q.Tenants {
 		at := fmt.Sprintf("quota.tenants[%d]", i)
@@ -118,13 +153,15 @@ func (p *problems) quota(q *Quota) {
 			p.add(at+".tenant", "%q is there twice", t.Tenant)
 		}
 		seen = append(seen, t.Tenant)
-		p.limits(at+".limits", t.Limits, quota.None)
-		p.limits(at+".principal", t.Principal, quota.None)
+		p.limits(at+".limits", t.Limits)
+		p.limits(at+".principal", t.Principal)
+		p.ofTenants(at+".principal", t.Principal)
 		for k, own := range t.Principals {
 			if own.Subject == "" {
 				p.add(fmt.Sprintf("%s.principals[%d].subject", at, k), "say who")
 			}
-			p.limits(fmt.Sprintf("%s.principals[%d].limits", at, k), own.Limits, quota.None)
+			p.limits(fmt.Sprintf("%s.principals[%d].limits", at, k), own.Limits)
+			p.ofTenants(fmt.Sprintf("%s.principals[%d].limits", at, k), own.Limits)
 		}
 		if t.Budget != nil {
 			p.budget(at+".budget", *t.Budget)
@@ -132,8 +169,15 @@ func (p *problems) quota(q *Quota) {
 	}
 }
 
+// ofTenants refuses limits of principals that only tenants have.
+func (p *problems) ofTenants(at string, l Limits) {
+	if l.WorkspaceBytes != 0 {
+		p.add(at+".workspace_bytes", "is a limit of tenants: set it in quota.tenant or in limits of quota.tenants")
+	}
+}
+
 // limits refuses numbers below the lowest meaningful one.
-func (p *problems) limits(at string, l Limits, lowest float64) {
+func (p *problems) limits(at string, l Limits) {
 	for _, v := range []struct {
 		name string
 		n    float64
@@ -147,9 +191,10 @@ func (p *problems) limits(at string, l Limits, lowest float64) {
 		{"cost_usd", l.CostUSD},
 		{"tool_calls", float64(l.ToolCalls)},
 		{"time", l.Time.Seconds()},
+		{"workspace_bytes", float64(l.WorkspaceBytes)},
 	} {
-		if v.n < 0 && v.n != lowest {
-			p.add(at+"."+v.name, "must not be negative, but for -1 (no limit) in an override")
+		if v.n < 0 && v.n != quota.None {
+			p.add(at+"."+v.name, "must not be negative, but for -1 (no limit)")
 		}
 	}
 	p.exceeding(at, l.OnExceeded, l.AskTimeout)

@@ -162,11 +162,11 @@ func (p *problems) hostPort(path, addr string) {
 	}
 }
 
-// numbers refuses negative values.
+// numbers refuses negative values, but of quotas, where -1 means no limit.
 func (p *problems) numbers(c *Config) {
 	for _, f := range Fields(c) {
 		v := f.value
-		if v.IsValid() && (v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0) {
+		if v.IsValid() && !strings.HasPrefix(f.Path, "quota.") && (v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0) {
 			p.add(f.Path, "%s is negative", f.Value())
 		}
 	}

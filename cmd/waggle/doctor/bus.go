@@ -45,6 +45,7 @@ func onBus(ctx context.Context, p Patient) []Finding {
 	out = append(out, letters(ctx, conn, time.Now())...)
 	out = append(out, clock(ctx, conn)...)
 	out = append(out, roles(ctx, conn)...)
+	out = append(out, quotas(ctx, p, conn)...)
 	return append(out, refused.permissions()...)
 }
 

@@ -3,6 +3,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/internal/quota"
 )
 
 // Level is the severity of a finding.
@@ -24,10 +26,11 @@ const (
 
 // Finding is the result of one check.
 type Finding struct {
-	Level Level
-	What  string // the subject of the check
-	Is    string // the observed state
-	Do    string // the remedy; empty if OK
+	Level Level       `json:"level"`
+	What  string      `json:"what"`           // the subject of the check
+	Is    string      `json:"is"`             // the observed state
+	Do    string      `json:"do,omitempty"`   // the remedy; empty if OK
+	Uses  []quota.Use `json:"uses,omitempty"` // of quotas: how much of which limit is used
 }
 
 // patience bounds each check that waits for an answer: a slower part counts as down.
@@ -60,10 +63,20 @@ func Write(w io.Writer, f Finding, color bool) {
 	}
 }
 
+// WriteJSON writes a finding as one line of JSON.
+func WriteJSON(w io.Writer, f Finding) error {
+	if err := json.NewEncoder(w).Encode(f); err != nil {
+		return fmt.Errorf("write a finding: %w", err)
+	}
+	return nil
+}
+
 // indent aligns the lines of one finding.
 func indent(text string) string {
 	lines := strings.Split(terminal.Strip(text), "\n")
 	return strings.Join(lines, "\n"+strings.Repeat(" ", 20))
 }
 
-func one(level Level, what, is, do string) []Finding { return []Finding{{level, what, is, do}} }
+func one(level Level, what, is, do string) []Finding {
+	return []Finding{{Level: level, What: what, Is: is, Do: do}}
+}

@@ -150,7 +150,7 @@ func TestTheBusIsSeenThroughRealNATS(t *testing.T) {
 	}
 	got = levels(onBus(t.Context(), p))
 	require.Equal(t, map[string]Level{
-		"NATS": OK, "streams": OK, "replicas": OK, "queues": OK, "dead letters": OK, "clock": OK, "roles": OK, "permissions": OK,
+		"NATS": OK, "streams": OK, "replicas": OK, "queues": OK, "dead letters": OK, "clock": OK, "roles": OK, "quotas": OK, "permissions": OK,
 	}, got)
 	_, err = conn.JS().Publish(t.Context(), "dead.worker.default.k.do_job", []byte("{}"))
 	require.NoError(t, err)
@@ -176,6 +176,6 @@ func TestSkew(t *testing.T) {
 
 func TestWriteIsHarmless(t *testing.T) {
 	var b bytes.Buffer
-	Write(&b, Finding{Fail, "streams", "one\x1b[2J\ntwo", "do"}, false)
+	Write(&b, Finding{Level: Fail, What: "streams", Is: "one\x1b[2J\ntwo", Do: "do"}, false)
 	require.Equal(t, "FAIL streams        one\n                    two\n                    → do\n", b.String())
 }

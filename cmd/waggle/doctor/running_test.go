@@ -13,7 +13,7 @@ func TestWhatRunsIsJudgedByWhatItSays(t *testing.T) {
 		Models:      []api.ModelStatus{{Name: "openai:x", Workers: 2}},
 		ToolServers: []api.ToolServerStatus{{Name: "search", Replicas: 2}, {Name: "workspace", Replicas: 2}},
 	}
-	require.Equal(t, Finding{Warn, "roles", "not running: tools; running: worker 2", "start them: waggle serve --role tools"}, replicas(s)[0])
+	require.Equal(t, Finding{Level: Warn, What: "roles", Is: "not running: tools; running: worker 2", Do: "start them: waggle serve --role tools"}, replicas(s)[0])
 	require.Equal(t, one(OK, "models", "openai:x answers, with 2 workers", ""), answering(s))
 	require.Equal(t, one(OK, "tool servers", "connected: search, workspace", ""), toolServers(s))
 
