@@ -186,7 +186,7 @@ func TestTheServersOfAFleet(t *testing.T) {
 	require.NoError(t, bus.Bootstrap(t.Context(), conn, top))
 	conn.Close()
 
-	whole := f.findings(map[string]Level{"NATS servers": OK, "replicas": OK, "permissions": OK})
+	whole := f.findings(map[string]Level{"NATS servers": OK, "replicas": OK, "quotas": OK, "permissions": OK})
 	require.Contains(t, whole["NATS servers"].Is, "n0 "+server.VERSION+", sync_interval 1s")
 	require.Contains(t, whole["NATS servers"].Is, "the meta leader is n")
 	require.Contains(t, whole["replicas"].Is, "3 copies of each stream, all current")
