@@ -54,6 +54,35 @@ func TestPagesOfSessions(t *testing.T) {
 	}
 }
 
+// TestPagesOfAgents take as many answers of the task service as they need.
+func TestPagesOfAgents(t *testing.T) {
+	r := startSwarm(t)
+	r.tasks.many = 20
+	var got []string
+	before := ""
+	for {
+		status, body, _ := r.get("/api/v1/agents?limit=8&before=" + before)
+		require.Equal(t, http.StatusOK, status, body)
+		var page wire.AgentList
+		require.NoError(t, json.Unmarshal([]byte(body), &page))
+		require.Equal(t, page.More, page.Next != "")
+		require.Len(t, page.Agents, min(8, 20-len(got)))
+		for _, a := range page.Agents {
+			got = append(got, a.Name)
+		}
+		if before = page.Next; before == "" {
+			break
+		}
+	}
+	require.Len(t, got, 20)
+	require.IsIncreasing(t, got)
+	for _, bad := range []string{"before=%21", "limit=0", "limit=1001"} {
+		status, body, _ := r.get("/api/v1/agents?" + bad)
+		require.Equal(t, http.StatusUnprocessableEntity, status, "%s: %s", bad, body)
+		require.Contains(t, body, `"field":"`+strings.Split(bad, "=")[0]+`"`)
+	}
+}
+
 // TestPagesAreBoundedInBytes however large the events are.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	r := start(t)

@@ -90,6 +90,7 @@ type taskService struct {
 	acked  map[string]uint64
 	asked  []wirecmd.ParticipantRequest
 	task   wirecmd.TaskView
+	many   int           // participants in a list; 0: one
 	tools  chan struct{} // a run of a tool waits for it; nil = it does not
 	began  chan struct{}
 }
@@ -149,8 +150,30 @@ func (d *taskService) note(_ context.Context, in wirecmd.ParticipantRequest) (js
 }
 
 func (d *taskService) list(ctx context.Context, in wirecmd.ParticipantRequest) (out wirecmd.ParticipantList, err error) {
-	_, err = d.note(ctx, in)
-	return wirecmd.ParticipantList{Participants: []wirecmd.Participant{{ID: "listed", Tenant: in.Tenant}}}, err
+	if _, err = d.note(ctx, in); err != nil {
+		return out, err
+	}
+	var f wirecmd.ParticipantFilter
+	if err := json.Unmarshal(in.Data, &f); err != nil {
+		return out, err
+	}
+	for i := range max(d.many, 1) { // in messages of 3
+		p := wirecmd.Participant{ID: "listed", Tenant: in.Tenant}
+		if d.many > 0 {
+			p.Name = fmt.Sprintf("%03d", i)
+		}
+		switch ok, err := p.Follows(f.After); {
+		case err != nil:
+			return out, err
+		case !ok:
+		case len(out.Participants) == 3 || len(out.Participants) == f.Limit && f.Limit > 0:
+			out.More = true
+			return out, nil
+		default:
+			out.Participants = append(out.Participants, p)
+		}
+	}
+	return out, nil
 }
 
 // view answers with the task that the test has set.

@@ -28,22 +28,43 @@ const (
 func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) Handler {
 	return func(a *API) Handler {
 		return func(r *http.Request, who auth.Principal) (any, error) {
+			limit, err := number(r, "limit", defaultItems, maxItems)
+			if err != nil {
+				return nil, err
+			}
 			q := r.URL.Query()
-			filter, err := json.Marshal(cmd.ParticipantFilter{
-				Status: q.Get("status"), Capabilities: q["capability"], Name: q.Get("name"), Type: q.Get("type"),
-			})
+			f := cmd.ParticipantFilter{
+				Status: q.Get("status"), Capabilities: q["capability"], Name: q.Get("name"), Type: q.Get("type"), After: q.Get("before"),
+			}
+			page, err := a.participants(r, who, verb, f, limit)
 			if err != nil {
 				return nil, err
 			}
-			out, err := ask[cmd.ParticipantList](a, r, cmd.Task, verb, cmd.ParticipantRequest{Tenant: who.Tenant, Principal: who.Subject, Data: filter})
-			if err != nil {
-				return nil, err
-			}
-			p, err := pageOf(r, out.Participants, func(p cmd.Participant) string { return p.Name + "\x00" + p.ID })
-			if err != nil {
-				return nil, err
-			}
-			return answer(p.items, p.next), nil
+			return answer(page.Participants, page.Next()), nil
+		}
+	}
+}
+
+// participants returns a page of participants. An answer of the service holds as many as fit into a message of the bus.
+func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f cmd.ParticipantFilter, limit int) (cmd.ParticipantList, error) {
+	page, room := cmd.ParticipantList{Participants: []cmd.Participant{}}, maxPage
+	for {
+		f.Limit = limit - len(page.Participants)
+		filter, err := json.Marshal(f)
+		if err != nil {
+			return page, err
+		}
+		part, err := ask[cmd.ParticipantList](a, r, cmd.Task, verb, cmd.ParticipantRequest{Tenant: who.Tenant, Principal: who.Subject, Data: filter})
+		if f, ok := errors.AsType[*fault.Fault](err); ok && f.Field == "after" {
+			return page, f.At("before")
+		}
+		if err != nil {
+			return page, err
+		}
+		page.Participants, page.More = append(page.Participants, part.Participants...), part.More
+		room -= int(a.cfg.Conn.NATS().MaxPayload()) // of the largest answer
+		if f.After = part.Next(); f.After == "" || len(page.Participants) >= limit || room <= 0 {
+			return page, nil
 		}
 	}
 }

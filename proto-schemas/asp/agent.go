@@ -88,6 +88,7 @@ type TaskMessageReceivedContent struct {
 // ServiceListContent is the content of agent.service.list.response.
 type ServiceListContent struct {
 	Services []ServiceEntry `json:"services"`
+	Next     string         `json:"next,omitempty"` // addition: after of the next page; empty if no page follows
 }
 
 // ServiceEntry is a service of a list.

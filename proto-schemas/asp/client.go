@@ -24,6 +24,7 @@ type ClientConfig struct {
 // AgentListContent is the content of a list of agents.
 type AgentListContent struct {
 	Agents []AgentEntry `json:"agents"`
+	Next   string       `json:"next,omitempty"` // addition: after of the next page; empty if no page follows
 }
 
 // AgentEntry is an agent of a list. Status: active, inactive, busy, error, maintenance.
@@ -226,6 +227,7 @@ type ServiceCompletedContent struct {
 // ServerListContent is the content of a list of MCP servers.
 type ServerListContent struct {
 	Servers []ServerEntry `json:"servers"`
+	Next    string        `json:"next,omitempty"` // addition: after of the next page; empty if no page follows
 }
 
 // ServerEntry is an MCP server of a list.
@@ -280,6 +282,7 @@ type RegisterResponseContent struct {
 // ClientListContent is the content of client.list.response.
 type ClientListContent struct {
 	Clients []ClientEntry `json:"clients"`
+	Next    string        `json:"next,omitempty"` // addition: after of the next page; empty if no page follows
 }
 
 // ClientEntry is a client of a list.

@@ -1,12 +1,15 @@
 package command
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -161,11 +164,42 @@ type ParticipantFilter struct {
 	Capabilities []string `json:"capabilities,omitempty"` // all of them
 	Name         string   `json:"name,omitempty"`         // part of it, whatever the case
 	Type         string   `json:"type,omitempty"`
+
+	After string `json:"after,omitempty"` // only those behind the participant with this Place
+	Limit int    `json:"limit,omitempty"` // how many at most; 0: as many as fit into a message of the bus
 }
 
-// ParticipantList is the answer to a list.
+// ParticipantList is a page of a list, in the order of Participant.Place.
 type ParticipantList struct {
 	Participants []Participant `json:"peers"`
+	More         bool          `json:"more,omitempty"` // further ones follow the last
+}
+
+// Next returns what After of the next page has to be, empty if no page follows.
+func (l ParticipantList) Next() string {
+	if !l.More || len(l.Participants) == 0 {
+		return ""
+	}
+	return l.Participants[len(l.Participants)-1].Place()
+}
+
+// Place returns where the participant is in a list: by name, then by id. Places differ, and have characters of
+// base64url only.
+func (p Participant) Place() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(p.Name + "\x00" + p.ID))
+}
+
+// Follows reports whether the participant is behind a place. A place that is none is the fault INVALID_FIELD.
+func (p Participant) Follows(place string) (bool, error) {
+	if place == "" {
+		return true, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(place)
+	name, own, ok := strings.Cut(string(b), "\x00")
+	if err != nil || !ok {
+		return false, fault.Newf(fault.InvalidField, "This is not the next of a page.").At("after").Wrap(err)
+	}
+	return cmp.Or(cmp.Compare(p.Name, name), cmp.Compare(p.ID, own)) > 0, nil
 }
 
 // ToolsOf names a service or an MCP server.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -50,17 +51,39 @@ func (s *Service) lists(kind string) func(context.Context, cmd.ParticipantReques
 		if err != nil {
 			return cmd.ParticipantList{}, err
 		}
-		out := cmd.ParticipantList{Participants: []cmd.Participant{}}
-		for _, p := range s.registry.all(in.Tenant, kind) {
-			if !p.Online {
-				p.Status = cmd.StatusInactive
-			}
-			if matches(p, f) {
-				out.Participants = append(out.Participants, public(p))
+		all := s.registry.all(in.Tenant, kind)
+		for i, p := range all {
+			if all[i] = public(p); !p.Online {
+				all[i].Status = cmd.StatusInactive
 			}
 		}
-		return out, nil
+		return s.pageOf(all, f)
 	}
+}
+
+// pageOf returns the page that the filter asks for of participants in the order of their places. It fits into a message
+// of the bus, and has one participant at least.
+func (s *Service) pageOf(all []cmd.Participant, f cmd.ParticipantFilter) (cmd.ParticipantList, error) {
+	out := cmd.ParticipantList{Participants: []cmd.Participant{}}
+	room := int(s.deps.Conn.NATS().MaxPayload()) - listEnvelope
+	for _, p := range all {
+		if ok, err := p.Follows(f.After); err != nil {
+			return cmd.ParticipantList{}, err
+		} else if !ok || !matches(p, f) {
+			continue
+		}
+		b, err := json.Marshal(p)
+		if err != nil {
+			return cmd.ParticipantList{}, fmt.Errorf("encode a participant: %w", err)
+		}
+		n := len(out.Participants)
+		if room -= len(b) + 1; n > 0 && (n == f.Limit || room < 0) {
+			out.More = true
+			return out, nil
+		}
+		out.Participants = append(out.Participants, p)
+	}
+	return out, nil
 }
 
 // public is what other participants may know of a participant.
@@ -110,17 +133,17 @@ func (s *Service) listServers(ctx context.Context, in cmd.ParticipantRequest) (c
 	if err != nil {
 		return cmd.ParticipantList{}, err
 	}
-	out := cmd.ParticipantList{Participants: []cmd.Participant{}}
+	all := make([]cmd.Participant, 0, len(list))
 	for _, v := range list {
-		p := cmd.Participant{
+		all = append(all, cmd.Participant{
 			Kind: kindServer, Tenant: in.Tenant, ID: v.ID, Name: v.Name, Capabilities: v.Capabilities, Description: v.Description,
 			Status: v.Status, Online: v.Status == cmd.StatusActive, Since: v.Since, Extra: withType(v.Extra, v.Type),
-		}
-		if matches(p, f) {
-			out.Participants = append(out.Participants, p)
-		}
+		})
 	}
-	return out, nil
+	slices.SortFunc(all, func(a, b cmd.Participant) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return s.pageOf(all, f)
 }
 
 // withType adds the type of a server to what else it said.

@@ -119,7 +119,7 @@ func registered(c *codec, o dialect.Order, p command.Participant) wire.Frame {
 }
 
 func agentList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
-	out := wire.AgentListContent{Agents: []wire.AgentEntry{}}
+	out := wire.AgentListContent{Next: l.Next(), Agents: []wire.AgentEntry{}}
 	for _, p := range l.Participants {
 		status, state := c.status(o, p)
 		out.Agents = append(out.Agents, wire.AgentEntry{
@@ -144,7 +144,7 @@ func describedIn(raw json.RawMessage) string {
 }
 
 func serviceList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
-	out := wire.ServiceListContent{Services: []wire.ServiceEntry{}}
+	out := wire.ServiceListContent{Next: l.Next(), Services: []wire.ServiceEntry{}}
 	for _, p := range l.Participants {
 		status, state := c.status(o, p)
 		out.Services = append(out.Services, wire.ServiceEntry{
@@ -156,7 +156,7 @@ func serviceList(c *codec, o dialect.Order, l command.ParticipantList) wire.Fram
 }
 
 func clientList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
-	out := wire.ClientListContent{Clients: []wire.ClientEntry{}}
+	out := wire.ClientListContent{Next: l.Next(), Clients: []wire.ClientEntry{}}
 	for _, p := range l.Participants {
 		out.Clients = append(out.Clients, c.clientEntry(o, p))
 	}
@@ -172,7 +172,7 @@ func (c *codec) clientEntry(o dialect.Order, p command.Participant) wire.ClientE
 }
 
 func serverList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
-	out := wire.ServerListContent{Servers: []wire.ServerEntry{}}
+	out := wire.ServerListContent{Next: l.Next(), Servers: []wire.ServerEntry{}}
 	for _, p := range l.Participants {
 		status, state := c.status(o, p)
 		out.Servers = append(out.Servers, wire.ServerEntry{

@@ -294,3 +294,17 @@ func trouble(f *fault.Fault) wire.ErrorContent {
 // telling says when a frame that has no effect is answered by an error. The SDKs of agents
 // and services end their process on one that they do not expect.
 type telling int
+
+// limit reads how many items of a list are wanted, 0 if it is absent.
+func (f *frame) limit(o object, name string) int {
+	raw := o.Get(name)
+	if raw == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(string(raw))
+	if err != nil || n < 1 || n > maxItems {
+		f.Wrong(o.At(name), fmt.Sprintf("a whole number from 1 to %d", maxItems), raw)
+		return 0
+	}
+	return n
+}

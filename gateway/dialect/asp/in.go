@@ -13,6 +13,13 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
+const (
+	// maxItems bounds a page of a list.
+	maxItems = 1000
+	// maxPlace bounds the place where a page begins: a name and an id in base64.
+	maxPlace = 16 * wire.MaxID
+)
+
 // Kinds of the tools that participants call.
 const (
 	kindService = "service"
@@ -70,6 +77,7 @@ func pong(*frame) []dialect.Order { return nil }
 func (f *frame) filter(types ...string) command.ParticipantFilter {
 	o := f.Object(f.content, "filters")
 	p := command.ParticipantFilter{Capabilities: f.list(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID), Status: f.word(o, "status")}
+	p.After, p.Limit = f.text(f.content, "after", 0, maxPlace), f.limit(f.content, "limit")
 	f.words = cmp.Or(command.VocabularyOf(p.Status), f.words)
 	for _, name := range types {
 		p.Type = first(p.Type, f.word(o, name))
