@@ -189,7 +189,7 @@ func (p Participant) Place() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(p.Name + "\x00" + p.ID))
 }
 
-// Follows reports whether the participant is behind a place. A place that is none is the fault INVALID_FIELD.
+// Follows reports whether the participant is behind a place. An invalid place is the fault INVALID_FIELD.
 func (p Participant) Follows(place string) (bool, error) {
 	if place == "" {
 		return true, nil

@@ -295,6 +295,13 @@ func trouble(f *fault.Fault) wire.ErrorContent {
 // and services end their process on one that they do not expect.
 type telling int
 
+const (
+	// maxItems bounds a page of a list.
+	maxItems = 1000
+	// maxPlace bounds the place where a page begins: a name and an id in base64.
+	maxPlace = 16 * wire.MaxID
+)
+
 // limit reads how many items of a list are wanted, 0 if it is absent.
 func (f *frame) limit(o object, name string) int {
 	raw := o.Get(name)

@@ -13,13 +13,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-const (
-	// maxItems bounds a page of a list.
-	maxItems = 1000
-	// maxPlace bounds the place where a page begins: a name and an id in base64.
-	maxPlace = 16 * wire.MaxID
-)
-
 // Kinds of the tools that participants call.
 const (
 	kindService = "service"
