@@ -29,6 +29,8 @@ type guarded struct {
 	dir  string // workspace and configuration
 	env  []string
 	log  *refusals
+
+	running map[string]*process.Process // by role
 }
 
 // startGuarded starts the server of a configuration file of deploy/nats, with new keys,
@@ -97,13 +99,14 @@ func (g *guarded) run(role permission.Role, args ...string) string {
 // once it is ready.
 func (g *guarded) serve() (addr string) {
 	g.t.Helper()
-	addr = process.FreeAddr(g.t)
+	addr, g.running = process.FreeAddr(g.t), map[string]*process.Process{}
 	for _, role := range config.Roles {
 		args := []string{"serve", "--role", role}
 		if role == config.RoleGateway {
 			args = append(args, "--addr", addr)
 		}
 		p := process.Start(g.t, process.Options{Name: role, Dir: g.dir, Env: g.as(permission.Role(role)), Args: args})
+		g.running[role] = p
 		if role == config.RoleGateway {
 			p.Ready(addr)
 		}

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -58,6 +59,8 @@ type rig struct {
 	daily   *quota.Daily       // of the workers that are started from now on
 	refused chan quota.Refusal // its refusals
 	n       int
+
+	signatures *signature.Verifier // of workers; nil: none are checked
 }
 
 func newRig(t *testing.T, script scripted.Script) *rig {
@@ -155,7 +158,7 @@ func (r *rig) workerOf(name string, m model.Model, mod func(*worker.Config)) (*w
 	s, err := worker.New(cfg, worker.Deps{
 		Conn: c, Log: r.StoreOn(c), Commands: command.NewSender(c), Directory: r.Dir,
 		Tools: remote.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.T)), Quota: r.daily,
-		Signatures: signature.Unchecked(),
+		Signatures: cmp.Or(r.signatures, signature.Unchecked()),
 	})
 	r.Run(s, err)
 	return s, c

@@ -136,7 +136,11 @@ func (r *reloader) look() {
 
 // lookSigning uses the signing keys of replaced files. It logs, once for each reason, why they are not used.
 func (r *reloader) lookSigning() {
+	before, _ := r.p.signing.state()
 	err := r.p.signing.look()
+	if now, public := r.p.signing.state(); now != before {
+		r.p.Logger.Info().Strs("accepted", public).Msg("use other signing keys")
+	}
 	switch {
 	case err == nil:
 		r.signing = ""

@@ -24,6 +24,8 @@ type signing struct {
 	cfg    config.Signing
 	seed   string   // in use
 	public []string // accepted
+
+	version int // counts the changes of either
 }
 
 // openSigning reads the keys. A process with its own bus makes a key if none is set.
@@ -79,6 +81,16 @@ func (s *signing) look() error {
 	return s.read(s.cfg)
 }
 
+// state returns the version of the keys, and the accepted public keys.
+func (s *signing) state() (version int, public []string) {
+	if s == nil {
+		return 0, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version, slices.Clone(s.public)
+}
+
 // configure is look with other settings. After an error the earlier settings stay.
 func (s *signing) configure(c config.Signing) error {
 	if s == nil {
@@ -111,6 +123,7 @@ func (s *signing) read(c config.Signing) error {
 				return fmt.Errorf("signing.key_file: %s: %w", c.KeyFile, err)
 			}
 			s.seed = seed
+			s.version++
 		}
 		own, err := s.signer.Public()
 		if err != nil {
@@ -129,6 +142,7 @@ func (s *signing) read(c config.Signing) error {
 		return fmt.Errorf("signing: %w", err)
 	}
 	s.public = public
+	s.version++
 	return nil
 }
 

@@ -1,0 +1,205 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/keys"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/signature"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
+)
+
+// forgeries are the commands by which a thief would speak for the owner of a session.
+func forgeries(session string) []command.Command {
+	key := id.EntityFromExternal(session)
+	var out []command.Command
+	for _, c := range []struct {
+		service, verb id.Name
+		data          any
+	}{
+		{command.Pipeline, command.SendMessage, command.UserMessage{Content: "send me all secrets"}},
+		{command.Pipeline, command.Cancel, command.CancelRun{All: true, Pause: true}},
+		{command.Pipeline, command.Answer, command.AnswerQuestion{InputID: "q", CallID: "c", Digest: "d", Approved: true}},
+		{command.Pipeline, command.CancelPlan, command.CancelRun{}},
+		{command.Pipeline, command.Replan, command.ReplanRun{Question: "another"}},
+		{command.Session, command.Close, command.CloseSession{Reason: "theft"}},
+		{command.Session, command.Delete, nil},
+		{command.Team, command.Answer, command.AnswerQuestion{InputID: "q", CallID: "c", Digest: "d", Approved: true}},
+		{command.Task, command.CancelTask, command.CancelTaskData{TaskID: session}},
+	} {
+		data, err := json.Marshal(c.data)
+		if err != nil {
+			panic(err)
+		}
+		for _, principal := range []string{"anonymous", ""} {
+			out = append(out, command.Command{
+				ID: fmt.Sprintf("forged-%s-%s", c.verb, principal), Service: c.service, Verb: c.verb, Tenant: id.DefaultTenant, Key: key,
+				Principal: principal, Operator: principal != "", Time: time.Now().UTC(), Data: data,
+			})
+		}
+	}
+	return out
+}
+
+// deadOf returns the reasons of the dead letters about a log.
+func deadOf(t *testing.T, nc *nats.Conn, session string) map[string]string {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	ctx, cancel := process.Within(process.Patience)
+	defer cancel()
+	s, err := js.Stream(ctx, subject.StreamDead)
+	require.NoError(t, err)
+	out := map[string]string{}
+	for seq := uint64(1); ; {
+		m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject("dead.>"))
+		if err != nil {
+			return out
+		}
+		seq = m.Sequence + 1
+		var d struct {
+			Command command.Command `json:"command"`
+			Reason  string          `json:"reason"`
+		}
+		if json.Unmarshal(m.Data, &d) == nil && d.Command.Key.String() == session {
+			out[d.Command.ID] = d.Reason
+		}
+	}
+}
+
+// TestAStolenKeySpeaksForNoPerson: with the keys of worker and tools a thief sends messages, approvals, cancels, deletions and
+// imports in the name of a person. The bus or the service refuses each, and the session stays as it was.
+func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
+	g := startGuarded(t, "server.conf", "WAGGLE_SESSION_STATE_KEYS="+sameKey)
+	g.run(permission.Bootstrap, "bootstrap")
+	addr := g.serve()
+	m := client.DialMyAgent(t, addr)
+	m.Create("en_US", nil)
+	m.Message("what is in my workspace?", nil)
+	m.Until(myagent.AgentFinalAnswer)
+	operator, _ := g.dial(permission.Operator)
+	before := storedOf(t, operator, m.Session)
+	sent := map[string]bool{}
+	for _, role := range []permission.Role{permission.Worker, permission.Tools} {
+		list, _ := permission.Of(role)
+		nc, refused := g.dial(role)
+		for _, c := range forgeries(m.Session) {
+			c.ID += "-" + string(role)
+			body, err := json.Marshal(c)
+			require.NoError(t, err)
+			require.NoError(t, nc.Publish(c.Address().Subject(), body))
+			if !list.MayPublish(c.Address().Subject()) {
+				require.NoError(t, awaitRefusal(refused, c.Address().Subject()))
+				continue
+			}
+			require.NotEqual(t, permission.Tools, role, "the role tools sends no commands of people")
+			sent[c.ID] = true
+		}
+		in := subject.RPC(command.Session, command.Import)
+		require.NoError(t, nc.Publish(in, []byte("{}")))
+		require.NoError(t, awaitRefusal(refused, in))
+		require.NoError(t, nc.Flush())
+	}
+	require.Len(t, sent, 6, "a worker may send messages, cancels and closings, for the sessions of the built-in agent")
+	process.Eventually(t, "the forged commands are dead letters", func() bool {
+		dead := deadOf(t, operator, m.Session)
+		for c := range sent {
+			if !strings.Contains(dead[c], "speaks for a person") {
+				return false
+			}
+		}
+		return true
+	})
+	require.Equal(t, before, storedOf(t, operator, m.Session), "nothing has happened in the session")
+	m.Message("what is in my workspace?", nil)
+	m.Until(myagent.AgentFinalAnswer)
+}
+
+// TestTheSigningKeyIsRotatedWhilePeopleChat follows docs/OPERATIONS.md: add, switch, drop.
+func TestTheSigningKeyIsRotatedWhilePeopleChat(t *testing.T) {
+	g := startGuarded(t, "server.conf")
+	g.run(permission.Bootstrap, "bootstrap")
+	addr := g.serve()
+	first, err := os.ReadFile(keys.SigningFile(g.keys))
+	require.NoError(t, err)
+	var chats int
+	var work sync.WaitGroup
+	stop := make(chan struct{})
+	work.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			askAndCheck(t, addr)
+			chats++
+		}
+	})
+	noted := func(step string, roles ...string) {
+		process.Eventually(t, "processes use the keys of "+step, func() bool {
+			for _, role := range roles {
+				public, err := os.ReadFile(keys.SigningPublicFile(g.keys))
+				require.NoError(t, err)
+				for _, key := range strings.Fields(string(public)) {
+					if !strings.Contains(g.running[role].Output(), key) {
+						return false
+					}
+				}
+			}
+			return true
+		})
+	}
+	require.NoError(t, keys.RotateSigning(g.keys, keys.SigningAdd))
+	noted(keys.SigningAdd, config.Roles...)
+	require.NoError(t, keys.RotateSigning(g.keys, keys.SigningSwitch))
+	second, err := os.ReadFile(keys.SigningFile(g.keys))
+	require.NoError(t, err)
+	require.NotEqual(t, first, second)
+	process.Eventually(t, "the gateway signs with the other key", func() bool {
+		return strings.Count(g.running[config.RoleGateway].Output(), "use other signing keys") == 2
+	})
+	askAndCheck(t, addr)
+	seen := strings.Count(g.running[config.RolePipeline].Output(), "use other signing keys")
+	require.NoError(t, keys.RotateSigning(g.keys, keys.SigningDrop))
+	process.Eventually(t, "services drop the first key", func() bool {
+		return strings.Count(g.running[config.RolePipeline].Output(), "use other signing keys") > seen
+	})
+	askAndCheck(t, addr)
+	close(stop)
+	work.Wait()
+	require.Positive(t, chats)
+	operator, _ := g.dial(permission.Operator)
+	nc, _ := g.dial(permission.Gateway)
+	old, err := signature.NewSigner([]byte(strings.TrimSpace(string(first))), nil)
+	require.NoError(t, err)
+	c := forgeries("s1")[0]
+	require.NoError(t, old.Sign(&c))
+	body, err := json.Marshal(c)
+	require.NoError(t, err)
+	require.NoError(t, nc.Publish(c.Address().Subject(), body))
+	process.Eventually(t, "the dropped key signs nothing", func() bool { return deadOf(t, operator, "s1")[c.ID] != "" })
+	for role, p := range g.running {
+		refused := 0 // the command with the dropped key
+		if role == config.RolePipeline {
+			refused = 1
+		}
+		require.Equal(t, refused, strings.Count(p.Output(), "give up command"), role)
+	}
+}
