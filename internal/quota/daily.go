@@ -128,7 +128,7 @@ func (d *Daily) over(r id.Name, p Payer, day string, s Sums, asked int64, limits
 	}
 	return &Over{
 		Refusal: refusal, Day: isoDay(day), Ask: tenant.OnExceeded == Ask, AskTimeout: tenant.AskTimeout,
-		fault: refusal.fault(d.cfg.Now()),
+		fault: refusal.Fault(d.cfg.Now()),
 	}
 }
 

@@ -67,7 +67,7 @@ func (c Config) withDefaults() Config {
 // refuse reports a refusal and returns its fault.
 func (c Config) refuse(r Refusal) error {
 	c.Refused(r)
-	return r.fault(c.Now())
+	return r.Fault(c.Now())
 }
 
 // words describe a resource, and the moment at which some of it is free again.
@@ -80,8 +80,8 @@ var words = map[id.Name]struct{ have, frees string }{
 	audit.WorkspaceBytes: {"bytes of files in the workspace", "Delete files that are not needed, and try again."},
 }
 
-// fault tells the client the exhausted limit, and when some of it is free again.
-func (r Refusal) fault(now time.Time) *fault.Fault {
+// Fault tells the client the exhausted limit, and when some of it is free again.
+func (r Refusal) Fault(now time.Time) *fault.Fault {
 	who := "Your tenant has"
 	if r.Scope == ScopePrincipal {
 		who = "You have"

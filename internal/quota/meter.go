@@ -41,7 +41,7 @@ func (m *meter) allow(t id.Tenant, principal string) (time.Duration, error) {
 		b.told = now
 		return wait, m.c.cfg.refuse(r)
 	}
-	return wait, r.fault(now)
+	return wait, r.Fault(now)
 }
 
 // bucket returns the owner's bucket, filled up to now.

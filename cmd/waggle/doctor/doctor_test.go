@@ -77,6 +77,9 @@ func TestEnvironment(t *testing.T) {
 
 func TestWorkspace(t *testing.T) {
 	require.Equal(t, OK, workspace(t.Context(), patient(t, "", nil))[0].Level)
+	small := patient(t, "quota: {tenant: {workspace_bytes: 4096}}\n", nil)
+	require.NoError(t, os.WriteFile(filepath.Join(small.Config.Workspace, "a.txt"), []byte("x"), 0o600))
+	require.Equal(t, Warn, workspace(t.Context(), small)[0].Level)
 	require.Equal(t, Warn, workspace(t.Context(), patient(t, "", map[string]string{"workspace": "/does/not/exist"}))[0].Level)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

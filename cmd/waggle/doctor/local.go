@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	files "github.com/waggle-dev/waggle/services/tools/workspace"
+
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/provider"
 )
@@ -64,7 +67,7 @@ func environment(_ context.Context, p Patient) []Finding {
 	return nil
 }
 
-func workspace(_ context.Context, p Patient) []Finding {
+func workspace(ctx context.Context, p Patient) []Finding {
 	const what = "workspace"
 	dir := p.Config.Workspace
 	if !p.Config.Tools.Builtin {
@@ -81,7 +84,16 @@ func workspace(_ context.Context, p Patient) []Finding {
 	if err := os.Remove(f.Name()); err != nil {
 		return one(Fail, what, err.Error(), "make it writable for this user")
 	}
-	return one(OK, what, dir+" is writable", "")
+	used, err := files.Used(ctx, dir)
+	if err != nil {
+		return one(OK, what, dir+" is writable", "")
+	}
+	is := fmt.Sprintf("%s is writable, with %d MiB of files", dir, used>>20)
+	tenant, _ := p.Config.Quota.Policy().Of(id.DefaultTenant, "")
+	if limit := tenant.WorkspaceBytes; limit > 0 && float64(used) >= full*float64(limit) {
+		return one(Warn, what, fmt.Sprintf("%s, of %d MiB", is, limit>>20), "delete files, or raise quota.tenant.workspace_bytes")
+	}
+	return one(OK, what, is, "")
 }
 
 // model checks the model that a worker with this environment would use.

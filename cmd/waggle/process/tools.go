@@ -30,7 +30,7 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 	}
 	return service.New(service.Config{
 		Workspace: p.Config.Workspace, Builtin: c.Builtin, Servers: servers, Services: c.Services, MaxCalls: c.MaxCalls,
-		BuiltinRules: tools.Rules{Approval: c.BuiltinApproval}, ServiceRules: c.RulesOfServices(),
+		BuiltinRules: tools.Rules{Approval: c.BuiltinApproval}, ServiceRules: c.RulesOfServices(), Quota: p.quotas(),
 	}, service.Deps{
 		Conn: p.conn, Directory: p.directory,
 		Logger: p.Logger.With().Str("role", "tools").Logger(), Registry: p.registry,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
@@ -33,8 +34,10 @@ type Config struct {
 	// ServiceRules are those of services of the swarm, by id or name; "*" = all without their own. Services without
 	// rules have the strict ones, and their output is untrusted.
 	ServiceRules map[string]tools.Rules
-	MaxCalls     int         // maximum of concurrent calls; further ones are OVERLOADED. 0 = 64
-	Waits        swarm.Waits // for services of the swarm
+	// Quota limits the bytes of the tenants' folders; without a policy unlimited.
+	Quota    quota.Config
+	MaxCalls int         // maximum of concurrent calls; further ones are OVERLOADED. 0 = 64
+	Waits    swarm.Waits // for services of the swarm
 }
 
 // withDefaults checks the configuration and fills in defaults. Errors name the option.

@@ -91,6 +91,7 @@ func (s *Service) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		folders.Limit(s.cfg.Quota)
 		s.files = workspace.New(folders)
 	}
 	for _, srv := range s.servers {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -37,6 +38,7 @@ type Folders struct {
 	dir   string
 	mu    sync.Mutex // one goroutine at a time prepares folders
 	swept map[string]bool
+	usage *usage // nil: without a limit
 }
 
 // Open returns the folders rooted at dir: the default tenant owns dir itself, any other one dir.tenants/<tenant>. It creates
@@ -53,6 +55,9 @@ func Open(dir string) (*Folders, error) {
 	}
 	return f, root.Close()
 }
+
+// Limit applies quotas of bytes to the folders. It is called before the first call of a tool.
+func (f *Folders) Limit(cfg quota.Config) { f.usage = newUsage(cfg) }
 
 // Root opens the tenant's folder. The caller closes it.
 func (f *Folders) Root(tenant id.Tenant) (*os.Root, error) {

@@ -44,7 +44,7 @@ func New(folders *Folders) *mcp.Server {
 		Description: "Create or replace a text file in the workspace, or append to it. Missing folders are made.",
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed},
 		Meta:        mcp.Meta{tools.MetaUnless: "append"},
-	}, handle(s, s.put))
+	}, handleOf(s, s.put))
 	return m
 }
 
@@ -60,6 +60,11 @@ func Serve(ctx context.Context, dir string) error {
 // handle adapts one operation to the SDK: it opens the caller's folder, and turns an error into a result that the model can
 // read.
 func handle[In any](s *server, do func(context.Context, *os.Root, In) (string, error)) mcp.ToolHandlerFor[In, any] {
+	return handleOf(s, func(ctx context.Context, root *os.Root, _ id.Tenant, in In) (string, error) { return do(ctx, root, in) })
+}
+
+// handleOf is handle for an operation that depends on the tenant, too.
+func handleOf[In any](s *server, do func(context.Context, *os.Root, id.Tenant, In) (string, error)) mcp.ToolHandlerFor[In, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		tenant, err := tenantOf(req.Params.Meta)
 		if err != nil {
@@ -70,7 +75,7 @@ func handle[In any](s *server, do func(context.Context, *os.Root, In) (string, e
 			return nil, nil, errors.New("the workspace folder cannot be opened")
 		}
 		defer root.Close()
-		text, err := do(ctx, root, in)
+		text, err := do(ctx, root, tenant, in)
 		if err != nil {
 			return nil, nil, err
 		}

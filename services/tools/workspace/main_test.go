@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/workspace"
 )
@@ -25,8 +26,15 @@ type client struct {
 
 func open(t testing.TB, dir string) *client {
 	t.Helper()
+	return openLimited(t, dir, quota.Config{})
+}
+
+// openLimited is open with quotas.
+func openLimited(t testing.TB, dir string, cfg quota.Config) *client {
+	t.Helper()
 	folders, err := workspace.Open(dir)
 	require.NoError(t, err)
+	folders.Limit(cfg)
 	near, far := mcp.NewInMemoryTransports()
 	ss, err := workspace.New(folders).Connect(t.Context(), far, nil)
 	require.NoError(t, err)

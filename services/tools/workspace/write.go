@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"unicode/utf8"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 const (
@@ -27,7 +29,7 @@ type writeArgs struct {
 
 // put creates, replaces or extends a file. The new content appears at once and
 // whole, by rename, after it has reached the disk.
-func (s *server) put(ctx context.Context, root *os.Root, in writeArgs) (string, error) {
+func (s *server) put(ctx context.Context, root *os.Root, tenant id.Tenant, in writeArgs) (string, error) {
 	path, err := local(in.Path)
 	switch {
 	case err != nil:
@@ -44,19 +46,25 @@ func (s *server) put(ctx context.Context, root *os.Root, in writeArgs) (string, 
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	mode, existed, err := target(root, path)
+	mode, old, err := target(root, path)
 	if err != nil {
 		return "", err
 	}
+	existed := old >= 0
 	content := []byte(in.Content)
 	if in.Append && existed {
 		if content, err = extended(ctx, root, path, in.Content); err != nil {
 			return "", err
 		}
 	}
+	size := int64(len(content))
+	if err := s.folders.usage.admit(ctx, root, tenant, old, size); err != nil {
+		return "", err
+	}
 	if err := replace(root, path, content, mode); err != nil {
 		return "", explain(path, err)
 	}
+	s.folders.usage.wrote(tenant, old, size)
 	switch {
 	case in.Append && existed:
 		return fmt.Sprintf("Appended %d bytes to %s, which now has %d bytes.", len(in.Content), clip(path), len(content)), nil
@@ -66,18 +74,18 @@ func (s *server) put(ctx context.Context, root *os.Root, in writeArgs) (string, 
 	return fmt.Sprintf(createdMark+"%s with %d bytes.", clip(path), len(content)), nil
 }
 
-// target checks the current file at path and returns the mode for the new one.
-func target(root *os.Root, path string) (mode fs.FileMode, existed bool, err error) {
+// target checks the current file at path and returns its size, -1 without a file, and the mode for the new one.
+func target(root *os.Root, path string) (mode fs.FileMode, size int64, err error) {
 	info, err := root.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0o640, false, nil
+		return 0o640, -1, nil
 	case err != nil:
-		return 0, false, explain(path, err)
+		return 0, -1, explain(path, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return 0, false, fmt.Errorf("%s is a symbolic link; write to the file it stands for", clip(path))
+		return 0, -1, fmt.Errorf("%s is a symbolic link; write to the file it stands for", clip(path))
 	}
-	return info.Mode().Perm(), true, regular(path, info)
+	return info.Mode().Perm(), info.Size(), regular(path, info)
 }
 
 // extended returns the content of the file with more added.
