@@ -49,7 +49,7 @@ func forgeries(session string) []command.Command {
 		}
 		for _, principal := range []string{"anonymous", ""} {
 			out = append(out, command.Command{
-				ID: fmt.Sprintf("forged-%s-%s", c.verb, principal), Service: c.service, Verb: c.verb, Tenant: id.DefaultTenant, Key: key,
+				ID: fmt.Sprintf("forged-%s-%s-%s", c.service, c.verb, principal), Service: c.service, Verb: c.verb, Tenant: id.DefaultTenant, Key: key,
 				Principal: principal, Operator: principal != "", Time: time.Now().UTC(), Data: data,
 			})
 		}
@@ -83,7 +83,7 @@ func deadOf(t *testing.T, nc *nats.Conn, session string) map[string]string {
 	}
 }
 
-// TestAStolenKeySpeaksForNoPerson: with the keys of worker and tools a thief sends messages, approvals, cancels, deletions and
+// TestAStolenKeySpeaksForNoPerson: with the keys of worker, tools and even gateway for the bus a thief sends messages, approvals, cancels, deletions and
 // imports in the name of a person. The bus or the service refuses each, and the session stays as it was.
 func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
 	g := startGuarded(t, "server.conf", "WAGGLE_SESSION_STATE_KEYS="+sameKey)
@@ -96,7 +96,7 @@ func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
 	operator, _ := g.dial(permission.Operator)
 	before := storedOf(t, operator, m.Session)
 	sent := map[string]bool{}
-	for _, role := range []permission.Role{permission.Worker, permission.Tools} {
+	for _, role := range []permission.Role{permission.Worker, permission.Tools, permission.Gateway} {
 		list, _ := permission.Of(role)
 		nc, refused := g.dial(role)
 		for _, c := range forgeries(m.Session) {
@@ -109,14 +109,22 @@ func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
 				continue
 			}
 			require.NotEqual(t, permission.Tools, role, "the role tools sends no commands of people")
-			sent[c.ID] = true
+			if c.Service != command.Task || c.Principal != "" { // services cancel tasks
+				sent[c.ID] = true
+			}
 		}
-		in := subject.RPC(command.Session, command.Import)
-		require.NoError(t, nc.Publish(in, []byte("{}")))
-		require.NoError(t, awaitRefusal(refused, in))
 		require.NoError(t, nc.Flush())
+		in, body := subject.RPC(command.Session, command.Import), []byte(`{"tenant":"default","principal":"anonymous","signed":{}}`)
+		if role == permission.Gateway {
+			answer, err := nc.Request(in, body, process.Patience)
+			require.NoError(t, err)
+			require.Contains(t, string(answer.Data), "speaks for a person")
+			continue
+		}
+		require.NoError(t, nc.Publish(in, body))
+		require.NoError(t, awaitRefusal(refused, in))
 	}
-	require.Len(t, sent, 6, "a worker may send messages, cancels and closings, for the sessions of the built-in agent")
+	require.Len(t, sent, 6+15, "a worker may send messages, cancels and closings, for the sessions of the built-in agent")
 	process.Eventually(t, "the forged commands are dead letters", func() bool {
 		dead := deadOf(t, operator, m.Session)
 		for c := range sent {
