@@ -18,6 +18,7 @@ import (
 const (
 	ScopeTenant    = "tenant"
 	ScopePrincipal = "principal"
+	ScopeTask      = "task"
 )
 
 // Refusal names the limit that refused a request.
@@ -76,6 +77,7 @@ var words = map[id.Name]struct{ have, frees string }{
 	audit.Messages:       {"messages a second", "Wait a second and send it again."},
 	audit.Sessions:       {"open sessions", "Close one, or wait until an idle one expires, and try again."},
 	audit.Tasks:          {"open tasks", "Wait until one has ended, or cancel one, and try again."},
+	audit.Children:       {"children in all", "Do the rest within the task, or end it and begin another."},
 	audit.Teams:          {"open teams", "Shut one down and try again."},
 	audit.WorkspaceBytes: {"bytes of files in the workspace", "Delete files that are not needed, and try again."},
 }
@@ -87,6 +89,9 @@ func (r Refusal) Fault(now time.Time) *fault.Fault {
 		who = "You have"
 	}
 	at := "quota." + r.Scope + "." + r.Resource.String()
+	if r.Scope == ScopeTask {
+		who, at = "This task has", "quota."+ScopeTenant+"."+r.Resource.String()
+	}
 	if of := r.ofToday(); of != "" {
 		return fault.Newf(fault.QuotaExceeded, "%s used %s. More is available from %s.", who, of, midnight(now).Format(time.RFC3339)).At(at)
 	}
@@ -142,6 +147,9 @@ func exceeded(resource id.Name, t id.Tenant, principal string, s Sums, limits ca
 
 func (c Config) caps(resource id.Name, t id.Tenant, principal string) caps {
 	tenant, own := c.Policy.Of(t, principal)
+	if resource == audit.Children { // of each task, which stands in the place of the principal
+		return caps{principal: tenant.of(resource)}
+	}
 	return caps{tenant.of(resource), own.of(resource)}
 }
 
@@ -149,7 +157,8 @@ func quotaOf(resource id.Name, t id.Tenant, principal string, holder id.Entity) 
 	return subject.Quota{Tenant: t, Resource: resource, Principal: id.EntityFromExternal(principal), Holder: holder}
 }
 
-// Entities keeps the quota of entities with a log: sessions, tasks, teams. Each has a holding in the ledger from
+// Entities keeps the quota of entities with a log: sessions, tasks, teams; and of the children of a task, which has the
+// place of the principal and keeps their holdings until its own end. Each has a holding in the ledger from
 // before its first event until after its last. A keeper that is not open admits everything. It is safe for concurrent
 // use.
 type Entities struct {
@@ -176,7 +185,12 @@ func (e *Entities) Open(ctx context.Context, resource id.Name, cfg Config) error
 	}
 	rules := Rules{Sweep: cfg.Sweep, Now: cfg.Now}
 	if cfg.Over != nil {
-		rules.Over = func(ctx context.Context, q subject.Quota) (bool, error) { return cfg.Over(ctx, q.Tenant, q.Holder) }
+		rules.Over = func(ctx context.Context, q subject.Quota) (bool, error) {
+			if resource == audit.Children {
+				return cfg.Over(ctx, q.Tenant, q.Principal)
+			}
+			return cfg.Over(ctx, q.Tenant, q.Holder)
+		}
 	}
 	ledger, err := OpenLedger(ctx, cfg.Conn, resource, rules)
 	if err != nil {
@@ -224,6 +238,9 @@ func (e *entities) hold(ctx context.Context, t id.Tenant, principal string, enti
 	// The sweep returns a holding that cannot be returned now.
 	if err := e.ledger.forget(ctx, q); err != nil {
 		e.cfg.Conn.Logger().Warn().Err(err).Str("key", q.Key()).Msg("leave refused quota holding to sweep")
+	}
+	if e.resource == audit.Children {
+		r.Scope, r.Principal = ScopeTask, ""
 	}
 	return e.cfg.refuse(r)
 }

@@ -46,6 +46,7 @@ type Limits struct {
 	Time      time.Duration // for which workers work on runs, a day
 
 	WorkspaceBytes int64 // of files in the workspace; of tenants only
+	Children       int64 // of each task of a client, in all, as long as it is open; of tenants only
 
 	OnExceeded string        // at a daily limit: Stop, Ask; empty = Stop
 	AskTimeout time.Duration // lifetime of the question; 0 = until an answer
@@ -74,6 +75,8 @@ func (l Limits) of(resource id.Name) int64 {
 		return l.ToolCalls
 	case audit.Time:
 		return l.Time.Milliseconds()
+	case audit.Children:
+		return l.Children
 	case audit.WorkspaceBytes:
 		return l.WorkspaceBytes
 	}
@@ -89,7 +92,7 @@ func (l Limits) over(o Limits) Limits {
 		Connections: pick(o.Connections, l.Connections), Messages: pick(o.Messages, l.Messages),
 		Sessions: pick(o.Sessions, l.Sessions), Tasks: pick(o.Tasks, l.Tasks), Teams: pick(o.Teams, l.Teams),
 		Tokens: pick(o.Tokens, l.Tokens), CostUSD: pick(o.CostUSD, l.CostUSD), ToolCalls: pick(o.ToolCalls, l.ToolCalls),
-		Time: pick(o.Time, l.Time), WorkspaceBytes: pick(o.WorkspaceBytes, l.WorkspaceBytes), OnExceeded: l.OnExceeded, AskTimeout: pick(o.AskTimeout, l.AskTimeout),
+		Time: pick(o.Time, l.Time), WorkspaceBytes: pick(o.WorkspaceBytes, l.WorkspaceBytes), Children: pick(o.Children, l.Children), OnExceeded: l.OnExceeded, AskTimeout: pick(o.AskTimeout, l.AskTimeout),
 	}
 	if o.OnExceeded != "" {
 		out.OnExceeded = o.OnExceeded

@@ -24,7 +24,7 @@ const readBatch = 1000
 // Use is how much of a limit a tenant or a principal uses.
 type Use struct {
 	Tenant    string  `json:"tenant"`
-	Principal string  `json:"principal,omitempty"` // as the ledger names it; empty: the tenant as a whole
+	Principal string  `json:"principal,omitempty"` // as the ledger names it; of children the task; empty: the tenant as a whole
 	Resource  string  `json:"resource"`
 	Used      float64 `json:"used"`
 	Limit     float64 `json:"limit"`
@@ -63,12 +63,12 @@ func (p Policy) uses(r id.Name, all map[subject.Quota]int64, now time.Time) (out
 		sums[owner{q.Tenant, q.Principal}] += n
 	}
 	for o, used := range sums {
-		tenant, own := p.Of(o.tenant, o.principal.String())
-		limits := own
+		limits := Config{Policy: p}.caps(r, o.tenant, o.principal.String())
+		limit := limits.principal
 		if o.principal.IsZero() {
-			limits = tenant
+			limit = limits.tenant
 		}
-		if limit := limits.of(r); limit > 0 {
+		if limit > 0 {
 			l, u := Refusal{Resource: r, Limit: limit, Used: used}.Amounts()
 			out = append(out, Use{Tenant: o.tenant.String(), Principal: o.principal.String(), Resource: r.String(), Used: u, Limit: l})
 		}

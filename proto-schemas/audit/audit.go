@@ -41,11 +41,11 @@ var (
 	Time        = id.MustName("time")        // for which workers work, a day
 
 	WorkspaceBytes = id.MustName("workspace_bytes") // of files in a tenant's part of the workspace
-	Children       = id.MustName("children")        // of a root task and its children
+	Children       = id.MustName("children")        // of a task of a client, with those of its children
 )
 
 // Held lists the resources of which the ledger keeps holdings.
-var Held = []id.Name{Connections, Sessions, Tasks, Teams, Tokens, CostUSD, ToolCalls, Time}
+var Held = []id.Name{Connections, Sessions, Tasks, Children, Teams, Tokens, CostUSD, ToolCalls, Time}
 
 // Outcomes.
 const (

@@ -285,6 +285,7 @@ type NewTask struct {
 	TimeoutMS    int64            `json:"timeout_ms,omitempty"`
 	ParentID     string           `json:"parent_id,omitempty"`
 	Depth        int              `json:"depth,omitempty"`
+	RootID       string           `json:"root_id,omitempty"`
 	Chain        []string         `json:"chain,omitempty"`
 	Caller       json.RawMessage  `json:"caller,omitempty"`
 	AskerID      string           `json:"asker_id,omitempty"` // agent that asks for it outside of any task: it is told of the end

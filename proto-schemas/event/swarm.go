@@ -72,6 +72,7 @@ type TaskCreatedData struct {
 	Caller       json.RawMessage `json:"caller,omitempty"`   // id and name of the agent that asked for a child task
 	AskerID      string          `json:"asker_id,omitempty"` // the agent that asked for it outside of any task: it is told of the end
 	Depth        int             `json:"depth"`              // 0 = not a child
+	RootID       string          `json:"root_id,omitempty"`  // the outermost task above a child
 	Chain        []string        `json:"chain,omitempty"`    // names of the agents above it, outermost first
 	QueueMS      int64           `json:"queue_ms"`           // how long it may wait for an agent
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`

@@ -40,7 +40,7 @@ const quotaUsage = "quota_usage"
 
 // quotaOf names the bucket of a resource that a service other than the workers counts.
 var quotaOf = map[string]string{
-	"connections": "quota_connections", "sessions": "quota_sessions", "tasks": "quota_tasks", "teams": "quota_teams",
+	"connections": "quota_connections", "sessions": "quota_sessions", "tasks": "quota_tasks", "children": "quota_tasks", "teams": "quota_teams",
 }
 
 // QuotaBucket returns the name of the bucket that holds the holdings of a resource.
@@ -58,7 +58,7 @@ func QuotaBuckets() []string {
 		out = append(out, b)
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // Names of earlier versions: all services shared one stream of timers and one bucket of quotas. Bootstrap moves their

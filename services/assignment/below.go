@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -26,15 +27,9 @@ func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (effect,
 	case s.children[childID] != nil:
 		return effect{Decision: decision.Decision{Again: s.childAgain(childID)}}, nil
 	}
-	why := s.fence(d.AgentID)
-	switch {
-	case why != nil:
-	case d.ChildID == "" || d.ChildID == s.head.TaskID:
-		why = fault.New(fault.InvalidField).At("child_id")
-	case s.task.Depth >= env.Rules.MaxDepth:
-		why = fault.New(fault.TooDeep)
-	case s.open(s.childIDs, s.childHead) >= MaxOpen:
-		why = fault.Newf(fault.QueueFull, "Too many children of this task are open. Wait for one to end, then send it again.")
+	why := s.forbids(d, env.Rules)
+	if why == nil {
+		why = env.Refused
 	}
 	switch {
 	case why != nil && s.apart(d):
@@ -51,6 +46,38 @@ func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (effect,
 		TaskType: d.TaskType, Description: d.Description, Connection: connectionOf(c),
 	})
 }
+
+// forbids returns why the task may not have the child, nil = it may.
+func (s *State) forbids(d command.SpawnChild, r Rules) *fault.Fault {
+	why := s.fence(d.AgentID)
+	switch {
+	case why != nil:
+		return why
+	case d.ChildID == "" || d.ChildID == s.head.TaskID:
+		return fault.New(fault.InvalidField).At("child_id")
+	case s.task.Depth >= r.MaxDepth:
+		return fault.New(fault.TooDeep)
+	case s.open(s.childIDs, s.childHead) >= MaxOpen:
+		return fault.Newf(fault.QueueFull, "Too many children of this task are open. Wait for one to end, then send it again.")
+	}
+	return nil
+}
+
+// Spawning returns the child that the command makes unless Env.Refused is set, and the task in whose quota of children
+// it counts. It is false if the command makes none: it comes again, or is refused anyway.
+func (s *State) Spawning(c command.Command, r Rules) (root, childID string, ok bool) {
+	var d command.SpawnChild
+	if c.Verb != command.SpawnTask || c.Decode(&d) != nil || s.Created.IsZero() {
+		return "", "", false
+	}
+	if childID = s.childOf(d); s.once[c.ID+".child"] || s.children[childID] != nil || s.forbids(d, r) != nil {
+		return "", "", false
+	}
+	return s.root(), childID, true
+}
+
+// root returns the outermost task above this one.
+func (s *State) root() string { return cmp.Or(s.task.RootID, s.head.TaskID) }
 
 // apart reports whether the requested child belongs to another task: the agent did not name this
 // task and does not hold it.

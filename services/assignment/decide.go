@@ -56,6 +56,8 @@ type Env struct {
 	Agents []Candidate // all that are known in the tenant
 	Tool   Tool        // the registry's entry of the tool that command.CallTool names
 	Rules  Rules
+
+	Refused *fault.Fault // why the child that command.SpawnTask asks for may not begin: the quota of children; nil = it may
 }
 
 // Tool is the directory's entry of a tool.
@@ -172,7 +174,7 @@ func (s *State) create(c command.Command, d command.NewTask, env Env) (effect, e
 	created := event.TaskCreatedData{
 		TaskHead: event.TaskHead{TaskID: d.TaskID, RequestID: d.RequestID, ClientID: d.ClientID, ParentID: d.ParentID},
 		WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities, TaskType: d.TaskType, Data: d.Data, DataRef: d.DataRef,
-		Caller: d.Caller, AskerID: d.AskerID, Depth: d.Depth, Chain: d.Chain, QueueMS: queue.Milliseconds(), TimeoutMS: timeout.Milliseconds(),
+		Caller: d.Caller, AskerID: d.AskerID, Depth: d.Depth, RootID: d.RootID, Chain: d.Chain, QueueMS: queue.Milliseconds(), TimeoutMS: timeout.Milliseconds(),
 		Session: d.Session, Kind: string(d.Kind), JobID: d.JobID, RunID: d.RunID, Principal: c.Principal,
 	}
 	created.ExpectedID, created.ExpectedName = expected(created, env.Agents)

@@ -230,7 +230,7 @@ func (s *State) Child(d command.SpawnChild) (command.NewTask, bool) {
 	}
 	return command.NewTask{
 		TaskID: childID, RequestID: d.RequestID, ClientID: s.head.ClientID, AgentID: d.TargetID, AgentName: d.TargetName,
-		TaskType: d.TaskType, Data: d.Data, DataRef: d.DataRef, TimeoutMS: d.TimeoutMS, ParentID: s.head.TaskID, Depth: s.task.Depth + 1,
+		TaskType: d.TaskType, Data: d.Data, DataRef: d.DataRef, TimeoutMS: d.TimeoutMS, ParentID: s.head.TaskID, Depth: s.task.Depth + 1, RootID: s.root(),
 		Chain: append(append([]string(nil), s.task.Chain...), c.made.AgentName), Caller: caller, Session: s.task.Session,
 	}, true
 }

@@ -171,7 +171,7 @@ func TestWhatIsDelivered(t *testing.T) {
 func TestChildren(t *testing.T) {
 	w := newWorld(t)
 	d := forA()
-	d.Depth, d.Chain, d.Session = 1, []string{"A"}, "s"
+	d.Depth, d.RootID, d.Chain, d.Session = 1, "root", []string{"A"}, "s"
 	w.do(command.CreateTask, "c", d)
 	spawn := command.SpawnChild{
 		AgentID: "a1", RequestID: "f1", ChildID: "k1", TargetName: "A", TargetID: "a2", TaskType: "x", Description: "d", Data: raw, TimeoutMS: 5,
@@ -185,7 +185,7 @@ func TestChildren(t *testing.T) {
 	child.Caller = nil
 	require.Equal(t, command.NewTask{
 		TaskID: "k1", RequestID: "f1", ClientID: "c1", AgentID: "a2", AgentName: "A", TaskType: "x", Data: raw, TimeoutMS: 5,
-		ParentID: "t1", Depth: 2, Chain: []string{"A", "A"}, Session: "s",
+		ParentID: "t1", Depth: 2, RootID: "root", Chain: []string{"A", "A"}, Session: "s",
 	}, child, "an agent may occur again below itself")
 	require.Equal(t, []string{"k1"}, w.state.Children())
 	require.Empty(t, w.state.Orphans())
@@ -218,6 +218,39 @@ func TestChildren(t *testing.T) {
 	w.last(&d2)
 	require.Equal(t, "a1", d2.AgentID, "the head names who asked for the child")
 	require.Equal(t, []string{"k3"}, w.state.Orphans())
+}
+
+// TestAChildOverTheQuota: the state says which child a command makes and in whose quota it counts, and refuses it for the
+// reason that it is handed. A repeat and a command that is refused anyway take no place.
+func TestAChildOverTheQuota(t *testing.T) {
+	w := newWorld(t)
+	w.do(command.CreateTask, "c", forA())
+	spawn := func(id string, d command.SpawnChild) command.Command { return w.command(command.SpawnTask, id, d) }
+	kid := spawn("s1", command.SpawnChild{AgentID: "a1", ChildID: "k1"})
+	root, child, ok := w.state.Spawning(kid, w.rules)
+	require.True(t, ok)
+	require.Equal(t, []string{"t1", "k1"}, []string{root, child})
+	env := w.env()
+	env.Refused = fault.Newf(fault.QuotaExceeded, "Enough.")
+	got, err := w.state.Decide(kid, env)
+	require.NoError(t, err)
+	require.Empty(t, got.Facts)
+	require.Equal(t, []string{"QUOTA_EXCEEDED", "Enough."}, []string{refusalOf(t, got.Direct).Code, refusalOf(t, got.Direct).Message})
+	require.Len(t, w.do(command.SpawnTask, "s1", command.SpawnChild{AgentID: "a1", ChildID: "k1"}), 1)
+	for _, d := range []command.SpawnChild{{AgentID: "a1", ChildID: "k1"}, {AgentID: "stranger", ChildID: "k2"}, {AgentID: "a1", ChildID: "t1"}} {
+		_, _, ok := w.state.Spawning(spawn("s2", d), w.rules)
+		require.False(t, ok, "%+v", d)
+	}
+	got, err = w.state.Decide(kid, env)
+	require.NoError(t, err)
+	require.Nil(t, got.Direct, "a repeat is not refused")
+}
+
+func refusalOf(t *testing.T, d event.Data) event.CommandRefusedData {
+	t.Helper()
+	r, ok := d.(event.CommandRefusedData)
+	require.True(t, ok)
+	return r
 }
 
 func TestChildrenAreBounded(t *testing.T) {

@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
@@ -51,4 +53,68 @@ func TestOpenTasksAreBounded(t *testing.T) {
 			r.command(taskID, cmd.CancelTask, "cancel-"+taskID, cmd.CancelTaskData{TaskID: taskID, ClientID: "client-of-ann"}, "")
 		},
 	}.Check()
+}
+
+// TestChildrenOfATaskAreBounded: a task of a client has so many children in all, with those of its children, and a child
+// that has ended counts on. A repeat is answered, other tasks are not concerned, and the end of the task frees the places.
+func TestChildrenOfATaskAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	refused := make(chan quota.Refusal, 10)
+	policy := quota.Policy{Tenant: quota.Limits{Children: 3}}
+	r.start("one", task.Config{Quota: quota.Config{Policy: policy, Sweep: 2 * time.Second, Refused: func(f quota.Refusal) { refused <- f }}})
+	boss, helper := r.join(cmd.Participant{ID: "boss", Name: "Boss"}), r.join(cmd.Participant{ID: "helper", Name: "Helper"})
+	me := r.client()
+	begin := func() string {
+		taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "Boss"})
+		hears[event.TaskAssignedData](boss)
+		return taskID
+	}
+	spawn := func(a *agent, agentID, parent, child, target string) {
+		a.says(parent, cmd.SpawnTask, cmd.SpawnChild{
+			TaskID: parent, AgentID: agentID, RequestID: child, ChildID: child, TargetName: target, Data: json.RawMessage("1"),
+		})
+	}
+	born := func(a *agent, agentID, parent, child, target string) {
+		spawn(a, agentID, parent, child, target)
+		require.Equal(t, child, hears[event.ChildCreatedData](a).ChildID)
+	}
+	root := begin()
+	born(boss, "boss", root, "kid-1", "Helper")
+	hears[event.TaskAssignedData](helper)
+	born(helper, "helper", "kid-1", "grandkid", "Boss")
+	require.Equal(t, "grandkid", hears[event.TaskAssignedData](boss).TaskID)
+	born(boss, "boss", root, "kid-2", "Helper")
+	require.Equal(t, "kid-2", hears[event.TaskAssignedData](helper).TaskID)
+	helper.done("kid-2", "2")
+	require.Equal(t, "kid-2", hears[event.TaskFinishedData](helper).TaskID)
+	hears[event.ChildFinishedData](boss)
+
+	for agentID, at := range map[string]struct {
+		a      *agent
+		parent string
+	}{"boss": {boss, root}, "helper": {helper, "kid-1"}} {
+		spawn(at.a, agentID, at.parent, "too-many-of-"+agentID, "Helper")
+		no := hears[event.CommandRefusedData](at.a)
+		require.Equal(t, string(fault.QuotaExceeded), no.Code)
+		require.Equal(t, "This task has used up the quota of 3 children in all. Do the rest within the task, or end it and begin another.", no.Message)
+		f := <-refused
+		require.Equal(t, []any{"children", quota.ScopeTask, int64(3)}, []any{f.Resource.String(), f.Scope, f.Limit})
+	}
+	other := begin()
+	born(boss, "boss", other, "kid-of-another", "Helper")
+	hears[event.TaskAssignedData](helper)
+
+	uses := func() []quota.Use {
+		got, err := quota.InUse(r.Ctx, r.Conn, policy, time.Now())
+		require.NoError(t, err)
+		return got
+	}
+	require.Equal(t, []quota.Use{
+		{Tenant: tenant.String(), Principal: root, Resource: "children", Used: 3, Limit: 3},
+		{Tenant: tenant.String(), Principal: other, Resource: "children", Used: 1, Limit: 3},
+	}, uses())
+	boss.done(root, "over")
+	r.Until(logOf(id.KindTask, root), event.TaskFinished, 1)
+	require.Eventually(t, func() bool { return len(uses()) == 1 }, patience, 50*time.Millisecond)
 }

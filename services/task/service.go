@@ -52,6 +52,7 @@ type Service struct {
 	shelf    shelf
 	acks     *acks.Acks
 	quota    quota.Entities
+	children quota.Entities // of tasks of clients
 
 	payloads *payload.Store
 }

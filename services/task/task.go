@@ -20,6 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/acks"
@@ -84,6 +85,9 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.quota.Open(ctx, audit.Tasks, limits); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
+	if err := s.children.Open(ctx, audit.Children, limits); err != nil {
+		return fmt.Errorf("task service: %w", err)
+	}
 	if err := s.registry.open(ctx, s.deps.Conn, s.deps.Logger); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
@@ -105,6 +109,7 @@ func (s *Service) Drain(ctx context.Context) error {
 	s.watch.stop()
 	s.registry.close()
 	s.quota.Close()
+	s.children.Close()
 	return err
 }
 
@@ -119,6 +124,7 @@ func (s *Service) Stop() {
 	s.watch.stop()
 	s.registry.close()
 	s.quota.Close()
+	s.children.Close()
 }
 
 // over reports whether a task has ended, or its log is deleted.
@@ -166,7 +172,16 @@ func (s *Service) env(ctx context.Context, h *ledger.Log[life], c cmd.Command) (
 	tool := s.tool(ctx, c)
 	env := s.live(h.Ref.Tenant, s.cfg.Now())
 	env.Tool = tool
-	return env, nil
+	root, child, spawns := h.State().Spawning(c, env.Rules)
+	if !spawns {
+		return env, nil
+	}
+	err := s.children.Hold(ctx, h.Ref.Tenant, root, id.EntityFromExternal(child))
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.QuotaExceeded {
+		env.Refused = f
+		return env, nil
+	}
+	return env, err
 }
 
 // handle takes the commands about clients, and deletions.

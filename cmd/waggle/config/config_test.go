@@ -347,7 +347,7 @@ func TestQuotasAreShipped(t *testing.T) {
 			p := l.Quota.Policy()
 			require.Equal(t, want, p.Principal.Sessions, text)
 			require.Equal(t, []int64{2000, 200, 20_000_000}, []int64{p.Principal.Tasks, p.Principal.Teams, p.Principal.Tokens})
-			require.Equal(t, []int64{10_000, 10_000, 1000, 100_000_000, 10 << 30}, []int64{p.Tenant.Sessions, p.Tenant.Tasks, p.Tenant.Teams, p.Tenant.Tokens, p.Tenant.WorkspaceBytes})
+			require.Equal(t, []int64{10_000, 10_000, 1000, 100_000_000, 10 << 30, 1000}, []int64{p.Tenant.Sessions, p.Tenant.Tasks, p.Tenant.Teams, p.Tenant.Tokens, p.Tenant.WorkspaceBytes, p.Tenant.Children})
 			var b bytes.Buffer
 			require.NoError(t, l.Print(&b))
 			l, err = Load(Input{File: write(t, b.String())})

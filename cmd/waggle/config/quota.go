@@ -31,6 +31,7 @@ type Limits struct {
 	ToolCalls      int64         `yaml:"tool_calls,omitempty" doc:"Tool calls of runs a day (UTC); -1 = no limit."`
 	Time           time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with runs a day (UTC); units that run side by side count each, waiting for people does not. -1s = no limit."`
 	WorkspaceBytes int64         `yaml:"workspace_bytes,omitempty" doc:"Bytes of the files in a tenant's part of the workspace, with those that tool programs write; of tenants only. -1 = no limit."`
+	Children       int64         `yaml:"children,omitempty" doc:"Children that one task of a client may have in all, with the children of its children, until it has ended; of tenants only. task.max_depth bounds how deep they are nested. -1 = no limit."`
 
 	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What becomes of a run that comes to a limit of a day: \"stop\" = it fails with QUOTA_EXCEEDED; \"ask\" = people are asked whether it goes on, up to as much once more. Empty = stop."`
 	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until it is answered."`
@@ -79,12 +80,13 @@ const (
 	teamsOfPrincipal, teamsOfTenant       = 200, 1_000
 	tokensOfPrincipal, tokensOfTenant     = 20_000_000, 100_000_000
 	workspaceOfTenant                     = 10 << 30
+	childrenOfTask                        = 1_000
 )
 
 // DefaultQuota returns the shipped limits.
 func DefaultQuota() Quota {
 	return Quota{
-		Tenant:    Limits{Sessions: sessionsOfTenant, Tasks: tasksOfTenant, Teams: teamsOfTenant, Tokens: tokensOfTenant, WorkspaceBytes: workspaceOfTenant},
+		Tenant:    Limits{Sessions: sessionsOfTenant, Tasks: tasksOfTenant, Teams: teamsOfTenant, Tokens: tokensOfTenant, WorkspaceBytes: workspaceOfTenant, Children: childrenOfTask},
 		Principal: Limits{Sessions: sessionsOfPrincipal, Tasks: tasksOfPrincipal, Teams: teamsOfPrincipal, Tokens: tokensOfPrincipal},
 	}
 }
@@ -98,8 +100,10 @@ func (q *Quota) explicit() {
 			}
 		}
 	}
-	if q.Tenant.WorkspaceBytes == 0 {
-		q.Tenant.WorkspaceBytes = quota.None
+	for _, n := range []*int64{&q.Tenant.WorkspaceBytes, &q.Tenant.Children} {
+		if *n == 0 {
+			*n = quota.None
+		}
 	}
 }
 
@@ -174,6 +178,9 @@ func (p *problems) ofTenants(at string, l Limits) {
 	if l.WorkspaceBytes != 0 {
 		p.add(at+".workspace_bytes", "is a limit of tenants: set it in quota.tenant or in limits of quota.tenants")
 	}
+	if l.Children != 0 {
+		p.add(at+".children", "is a limit of tenants: set it in quota.tenant or in limits of quota.tenants")
+	}
 }
 
 // limits refuses numbers below the lowest meaningful one.
@@ -192,6 +199,7 @@ func (p *problems) limits(at string, l Limits) {
 		{"tool_calls", float64(l.ToolCalls)},
 		{"time", l.Time.Seconds()},
 		{"workspace_bytes", float64(l.WorkspaceBytes)},
+		{"children", float64(l.Children)},
 	} {
 		if v.n < 0 && v.n != quota.None {
 			p.add(at+"."+v.name, "must not be negative, but for -1 (no limit)")

@@ -75,6 +75,7 @@ func limits(l quota.Limits) string {
 	add(float64(l.ToolCalls), "tool calls a day")
 	add(l.Time.Seconds(), "seconds of work a day")
 	add(float64(l.WorkspaceBytes>>20), "MiB of files")
+	add(float64(l.Children), "children of a task")
 	if len(out) == 0 {
 		return "no limit"
 	}

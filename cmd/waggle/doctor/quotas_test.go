@@ -23,7 +23,7 @@ func TestQuotasInForceAndTheirUse(t *testing.T) {
 	shipped := quotas(t.Context(), patient(t, "", nil), c)[0]
 	require.Equal(t, OK, shipped.Level)
 	require.Contains(t, shipped.Is, "each principal: 2000 sessions, 2000 tasks, 200 teams, 20000000 tokens a day")
-	require.Contains(t, shipped.Is, "each tenant: 10000 sessions, 10000 tasks, 1000 teams, 100000000 tokens a day, 10240 MiB of files")
+	require.Contains(t, shipped.Is, "each tenant: 10000 sessions, 10000 tasks, 1000 teams, 100000000 tokens a day, 10240 MiB of files, 1000 children of a task")
 	require.Contains(t, shipped.Is, "each task: 16 levels of children")
 	require.Empty(t, shipped.Uses)
 

@@ -110,7 +110,7 @@ auth:
 session: {state_keys: [%s-state-key-of-thirty-two-characters]}
 gateway: {drain_spread: 2s, max_connections: 20000, per_principal: 20000}
 quota: # its clients are few principals with the load of many
-  tenant: {sessions: -1, tasks: -1, teams: -1, tokens: -1}
+  tenant: {sessions: -1, tasks: -1, teams: -1, tokens: -1, children: -1}
   principal: {sessions: -1, tasks: -1, teams: -1, tokens: -1}
 tools:
   servers:

@@ -131,7 +131,7 @@ func task(g *grant) {
 	g.tells()
 	g.asks(tools)
 	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindTask), subject.AckKeys(id.KindInbox))
-	g.counts(audit.Tasks)
+	g.counts(audit.Tasks, audit.Children)
 	g.audits(audit.QuotaRefused)
 	g.watches(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(cmd.WhatAgent), subject.RegistryKeys(cmd.WhatService), subject.RegistryKeys(cmd.WhatClient))
