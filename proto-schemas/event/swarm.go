@@ -97,6 +97,8 @@ type TaskAssignedData struct {
 	DataRef  *ObjectRef      `json:"data_ref,omitempty"` // instead of data: the object that holds it
 	Caller   json.RawMessage `json:"caller,omitempty"`   // id and name of the agent that asked for a child task
 	Deadline time.Time       `json:"deadline,omitzero"`
+
+	Registered bool `json:"registered,omitempty"` // by a principal; absent: the built-in agent
 }
 
 // TaskReportedData is a status from the agent.

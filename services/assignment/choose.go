@@ -13,6 +13,7 @@ import (
 // away is remembered only: a task may wait for it, but it holds none.
 type Candidate struct {
 	ID, Name     string
+	Registered   bool // by a principal; false: the built-in agent
 	Capabilities []string
 	Online       bool      // it has a connection
 	Away         bool      // it has none, but its place is kept for it, and with it its tasks

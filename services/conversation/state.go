@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -164,7 +165,7 @@ type Call struct {
 }
 
 // Unowned reports whether no person owns the log, as is true of the sessions of the built-in agent.
-func (s *State) Unowned() bool { return s.Principal == "" }
+func (s *State) Unowned(command.Command) bool { return s.Principal == "" }
 
 // Run returns the run with the id, or nil.
 func (s *State) Run(id string) *Run { return s.runs[id] }

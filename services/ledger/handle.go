@@ -92,7 +92,7 @@ func (s *Service[S, E]) step(ctx context.Context, l *Log[S], c cmd.Command, own 
 		}
 	}
 	return l.Step(ctx, func(st *S) (decision.Decision, error) {
-		if own && s.cfg.Own != nil && !s.cfg.Own(st) {
+		if own && s.cfg.Own != nil && !s.cfg.Own(st, c) {
 			return decision.Decision{}, signature.Foreign()
 		}
 		d, err := s.cfg.Decide(st, c, env)

@@ -33,9 +33,9 @@ type ServiceConfig[S, E any] struct {
 
 	// Fold folds the next event into the state.
 	Fold func(*S, event.Event) error
-	// Own reports whether services may change the log in their own name: it belongs to no person. It is asked only for
-	// commands that people send, too. nil: they may.
-	Own func(*S) bool
+	// Own reports whether a service may send the command to the log in its own name: nothing that the command concerns
+	// belongs to a person. It is asked only for commands that people send, too. nil: it may.
+	Own func(*S, cmd.Command) bool
 	// Env gathers the live values that the decision about a command depends on: the time,
 	// candidates, quotas. It runs before each append, with the log read to its end, and its error
 	// ends the command. nil: the zero E.

@@ -140,7 +140,7 @@ func (s *Service) barred(st *conversation.State, c cmd.Command) *fault.Fault {
 
 // own returns how to tell the logs that services may write to in their own name: sessions without a person, and members,
 // whose teams send them messages of other members.
-func own(kind id.Kind) func(*conversation.State) bool {
+func own(kind id.Kind) func(*conversation.State, cmd.Command) bool {
 	if kind == id.KindMember {
 		return nil
 	}

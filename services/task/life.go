@@ -1,6 +1,7 @@
 package task
 
 import (
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/assignment"
 )
@@ -72,3 +73,6 @@ func (l *life) owed() bool {
 	}
 	return l.Undelivered() != nil
 }
+
+// mayReport reports whether a service may send the command in its own name.
+func mayReport(st *life, c cmd.Command) bool { return st.MayReport(c) }

@@ -166,7 +166,7 @@ func (c *registry) candidates(t id.Tenant) []assignment.Candidate {
 			p.Since = idle // of idle agents the one that has waited longest is next
 		}
 		out = append(out, assignment.Candidate{
-			ID: p.ID, Name: p.Name, Capabilities: p.Capabilities, Online: p.Online, Away: there && !p.Online,
+			ID: p.ID, Name: p.Name, Registered: p.Principal != "", Capabilities: p.Capabilities, Online: p.Online, Away: there && !p.Online,
 			Status: p.Status, Full: p.Full, Since: p.Since, Load: max(p.Load, tasks),
 			Joined: joined, Connection: p.Connection, Knows: p.Knows, Holds: p.Holds,
 		})

@@ -58,7 +58,7 @@ func New(cfg Config, deps ledger.Deps, box tools.Toolbox) (*Service, error) {
 	}
 	s.Service, err = ledger.NewService(ledger.ServiceConfig[life, assignment.Env]{
 		Service: cmd.Task, Kind: id.KindTask, Timer: dueTimer, Fired: cmd.CheckTask, Cached: cachedTasks, AckWait: cfg.AckWait, Now: cfg.Now,
-		Fold: (*life).apply, Env: s.env, Decide: decide, Decided: s.expect, Handle: s.handle, FollowUp: s.followUp, Again: s.again,
+		Fold: (*life).apply, Env: s.env, Decide: decide, Decided: s.expect, Handle: s.handle, FollowUp: s.followUp, Again: s.again, Own: mayReport,
 	}, deps)
 	if err != nil {
 		return nil, err
