@@ -256,3 +256,34 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	}
 }
+
+// TestARequestToRunATool: the proof holds for one call of one tenant, and for a short time.
+func TestARequestToRunATool(t *testing.T) {
+	s, v := keys(t)
+	in := command.ToolRequest{CallID: "c1", Kind: "mcp", Server: "bank", Tool: "pay", Arguments: json.RawMessage(`{"amount":5}`)}
+	digest := signature.DirectDigest(in.Kind, in.Server, in.Tool, in.Arguments)
+	p, err := s.Call(id.DefaultTenant, "alice", in)
+	require.NoError(t, err)
+	require.NoError(t, signature.Called(v, p, id.DefaultTenant, "c1", digest, now.Add(signature.MaxCallAge)))
+	other, err := id.ParseTenant("other")
+	require.NoError(t, err)
+	_, stranger := keys(t)
+	for name, err := range map[string]error{
+		"late":           signature.Called(v, p, id.DefaultTenant, "c1", digest, now.Add(signature.MaxCallAge+time.Second)),
+		"early":          signature.Called(v, p, id.DefaultTenant, "c1", digest, now.Add(-signature.MaxCallAge-time.Second)),
+		"another tenant": signature.Called(v, p, other, "c1", digest, now),
+		"another call":   signature.Called(v, p, id.DefaultTenant, "c2", digest, now),
+		"another server": signature.Called(v, p, id.DefaultTenant, "c1", signature.DirectDigest("mcp", "bank2", "pay", in.Arguments), now),
+		"nothing":        signature.Called(v, nil, id.DefaultTenant, "c1", digest, now),
+		"another key":    signature.Called(stranger, p, id.DefaultTenant, "c1", digest, now),
+		"no key":         signature.Called(nil, p, id.DefaultTenant, "c1", digest, now),
+		"as an approval": signature.Approval(v, p, id.DefaultTenant, id.KindSession, id.EntityFromExternal("c1"), "c1", digest),
+	} {
+		require.Error(t, err, name)
+	}
+	stored := in
+	stored.Arguments, stored.ArgumentsRef = nil, &event.ObjectRef{}
+	p, err = s.Call(id.DefaultTenant, "alice", stored)
+	require.NoError(t, err)
+	require.Nil(t, p)
+}

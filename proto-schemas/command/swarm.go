@@ -139,6 +139,7 @@ type ParticipantRequest struct {
 	ReplyTo   string          `json:"reply_to"`       // its connection
 	RequestID string          `json:"request_id,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
+	Proof     *event.Proof    `json:"proof,omitempty"` // of RunTool: that a person has asked for the call
 }
 
 // OpenClientRequest opens the inbox of a client, or resumes it.

@@ -26,8 +26,9 @@ var runOutside = id.MustName("run-outside")
 // outsideCall is a tool call outside of any task.
 type outsideCall struct {
 	event.CallStartedData
-	Priority string `json:"priority,omitempty"`
-	Seen     uint64 `json:"seen"` // the sequence up to which the sender has seen the call's log: it waits for a later outcome
+	Priority string       `json:"priority,omitempty"`
+	Proof    *event.Proof `json:"proof,omitempty"` // that a person has asked for the call
+	Seen     uint64       `json:"seen"`            // the sequence up to which the sender has seen the call's log: it waits for a later outcome
 }
 
 // outside is the fold of the log of such a call. A tool that could not start may be tried again,
@@ -85,7 +86,7 @@ func (o *outside) mayEnd(commandID string, seen uint64) bool {
 // notBegun reports whether a call that failed with the code has not started.
 func notBegun(code fault.Code) bool {
 	switch code {
-	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolsDown, fault.Overloaded, fault.ServiceBusy:
+	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolDenied, fault.ToolsDown, fault.Overloaded, fault.ServiceBusy:
 		return true
 	}
 	return false
@@ -155,7 +156,7 @@ func (s *Service) openCall(ref subject.Log, task string) *ledger.Log[outside] {
 
 // beginOutside sends the call to the workers.
 func (s *Service) beginOutside(ctx context.Context, in cmd.ParticipantRequest, d cmd.ToolRequest, seen uint64) error {
-	call := outsideCall{Priority: d.Priority, Seen: seen, CallStartedData: event.CallStartedData{
+	call := outsideCall{Priority: d.Priority, Proof: in.Proof, Seen: seen, CallStartedData: event.CallStartedData{
 		CallID: d.CallID, CallRequest: in.RequestID, Kind: d.Kind, Server: d.Server, Tool: d.Tool, Arguments: d.Arguments, TimeoutMS: max(0, d.TimeoutMS),
 	}}
 	if len(call.Arguments) == 0 {
@@ -209,6 +210,7 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	result, err := s.tools.Call(ctx, tools.Call{
 		ID: in.CallID, Scope: "asp", Tenant: c.Tenant, Kind: in.Kind, Server: in.Server, Tool: in.Tool, Arguments: in.Arguments,
 		Timeout: time.Duration(in.TimeoutMS) * time.Millisecond, Raw: true, Priority: in.Priority, AgentID: in.AgentID, ClientID: in.ClientID,
+		Agent: in.AgentID != "", Approval: approvalOf(in.Proof),
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the next worker decides
@@ -217,6 +219,14 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
 	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
 	return s.endOutside(ctx, c, in, out, l)
+}
+
+// approvalOf is a person's own request as an approval.
+func approvalOf(proof *event.Proof) *tools.Approval {
+	if proof == nil {
+		return nil
+	}
+	return &tools.Approval{Proof: proof}
 }
 
 // claim records that the command starts the call, unless another command has claimed it or the

@@ -52,7 +52,7 @@ func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) er
 	result, err := s.tools.CallWith(ctx, tools.Call{
 		ID: in.CallID, Scope: c.Key.String(), Tenant: c.Tenant, Kind: in.Kind, Server: in.Server, Tool: in.Tool, Arguments: in.Arguments,
 		Timeout: time.Duration(in.TimeoutMS) * time.Millisecond, Raw: true,
-		TaskID: in.TaskID, AgentID: in.AgentID, ClientID: in.ClientID,
+		TaskID: in.TaskID, AgentID: in.AgentID, ClientID: in.ClientID, Agent: true,
 	}, s.notes(ctx, c, in))
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the next delivery decides

@@ -15,6 +15,7 @@ type Rules struct {
 	ReadOnly  []string          // tools that change nothing, by the server's own names
 	Hints     bool              // the server's hints of what changes nothing count, too
 	Untrusted bool              // its output may hold instructions of strangers
+	Agents    bool              // agents of the swarm may call by themselves what people would be asked about
 	Exempt    []string          // tools to which approval never applies even after untrusted output
 }
 

@@ -41,6 +41,8 @@ type Tool struct {
 	IdempotentUnless string `json:"idempotent_unless,omitempty"`
 	// Policy is the operator's. The tool service enforces it; it travels with the offer so that people can be asked.
 	Policy event.ToolPolicy `json:"policy"`
+	// Agents means that agents of the swarm may call the tool by themselves even where the policy asks people about calls.
+	Agents bool `json:"agents,omitempty"`
 }
 
 // Repeatable reports whether a call of the tool with these arguments may be repeated after an unknown outcome. It is the
@@ -81,12 +83,26 @@ type Call struct {
 
 	// Tainted means that the caller has read untrusted output.
 	Tainted bool `json:"tainted,omitempty"`
+	// Asked means that people have to have allowed the call, whatever the tool's policy is.
+	Asked bool `json:"asked,omitempty"`
+	// Agent means that an agent of the swarm calls by itself, and no person can be asked.
+	Agent bool `json:"agent,omitempty"`
+	// Approval proves that a person has allowed the call. A call that the policy asks about is refused without it.
+	Approval *Approval `json:"approval,omitempty"`
 
 	// TaskID and the next fields tell services on whose behalf the call runs.
 	TaskID   string `json:"task_id,omitempty"`
 	AgentID  string `json:"agent_id,omitempty"`
 	ClientID string `json:"client_id,omitempty"`
 	Priority string `json:"priority,omitempty"`
+}
+
+// Approval is the proof of a person's decision about one call.
+type Approval struct {
+	// Kind and Entity name the log in which people were asked. They are empty if the person asked for the call itself.
+	Kind   id.Kind      `json:"kind,omitempty"`
+	Entity id.Entity    `json:"entity,omitzero"`
+	Proof  *event.Proof `json:"proof"`
 }
 
 // Result is a tool's answer.

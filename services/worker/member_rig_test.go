@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -136,11 +137,15 @@ func (r *rig) answer(callID string, approved bool, why string) {
 	r.T.Helper()
 	r.n++
 	d := cmd.AnswerQuestion{CallID: callID, Approved: approved, Feedback: why}
-	for _, q := range all[event.InputRequestedData](r.T, r.Until(r.ref, event.InputRequested, 1)) {
-		if q.CallID == callID {
-			d.Digest = q.Digest
+	r.Wait(r.ref, "the question about "+callID, func(read []*eventlog.Entry) bool {
+		if len(read) == 0 || read[len(read)-1].Type != event.InputRequested {
+			return false
 		}
-	}
+		q, err := event.As[event.InputRequestedData](read[len(read)-1].Event)
+		require.NoError(r.T, err)
+		d.Digest = q.Digest
+		return q.CallID == callID
+	})
 	r.command(cmd.Answer, fmt.Sprint("answer-", r.n), d)
 }
 

@@ -121,7 +121,7 @@ func (r *rig) startTools(rules tools.Rules) {
 	require.NoError(r.T, os.WriteFile(filepath.Join(dir, "notes.md"), []byte("buy milk"), 0o600))
 	s, err := service.New(service.Config{
 		Workspace: dir, Builtin: true, Servers: []mcpservers.Config{{Name: "bank", URL: web.URL, Rules: rules}},
-	}, service.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop()})
+	}, service.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop(), Signatures: signature.Unchecked()})
 	r.Run(s, err)
 	require.Eventually(r.T, func() bool {
 		list, err := remote.NewClient(r.Conn).List(r.Ctx, id.DefaultTenant)

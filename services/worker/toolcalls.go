@@ -184,10 +184,17 @@ type outcome struct {
 
 // callOf is the call as the tool service gets it.
 func (j *job) callOf(c event.ToolCall) tools.Call {
-	return tools.Call{
+	call := tools.Call{
 		ID: c.ID, Scope: j.log.Ref.Name(), Tenant: j.tenant, Tool: c.Name, Arguments: c.Arguments,
-		Timeout: j.s.cfg.ToolTimeout, AgentID: j.agentID(), Tainted: j.state.Tainted,
+		Timeout: j.s.cfg.ToolTimeout, AgentID: j.agentID(), Asked: j.state.Asks(c.ID),
 	}
+	if conversation.TeamTool(c.Name) { // of others it was decided when the model asked for the call
+		call.Tainted = j.state.Tainted
+	}
+	if asked, ok := j.state.Approval(c.ID); ok {
+		call.Approval = &tools.Approval{Kind: j.log.Ref.Kind, Entity: j.log.Ref.Entity, Proof: asked.Proof}
+	}
+	return call
 }
 
 // untrusted reports whether what the tool says may hold instructions of strangers: by the policy

@@ -295,6 +295,7 @@ type ToolServer struct {
 	TrustHints  bool              `yaml:"trust_hints,omitempty" doc:"Believe the server which of its tools change nothing, beside read_only. Otherwise every other tool counts as one that writes."`
 	Untrusted   *bool             `yaml:"untrusted,omitempty" doc:"Whether its output may hold instructions of strangers. Without it, that of servers with a url or with network is."`
 	TaintExempt []string          `yaml:"taint_exempt,omitempty" doc:"Tools that approval never covers even after untrusted output."`
+	Agents      bool              `yaml:"agents,omitempty" doc:"Let agents of the swarm call the tools that people would be asked about. Agents cannot ask; without it such a call of theirs is refused."`
 }
 
 // ServiceRule says which calls of a service of the swarm people are asked about. A service without rules asks for every
@@ -306,6 +307,7 @@ type ServiceRule struct {
 	ReadOnly    []string          `yaml:"read_only,omitempty" doc:"Tools that change nothing, by the service's own ids."`
 	Untrusted   *bool             `yaml:"untrusted,omitempty" doc:"Whether its output may hold instructions of strangers; true without it."`
 	TaintExempt []string          `yaml:"taint_exempt,omitempty" doc:"Tools that approval never covers even after untrusted output."`
+	Agents      *bool             `yaml:"agents,omitempty" doc:"Let agents of the swarm call the tools that people would be asked about, which they cannot ask. Without it they may, unless approval is always."`
 }
 
 // ToolPaths are files and folders of the machine that a program may use, beside its own folder and the system's programs and

@@ -3,24 +3,26 @@ package config
 import (
 	"fmt"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
 // RulesOf returns the operator's rules for the tools of an MCP server.
 func (t *Tools) RulesOf(s *ToolServer) tools.Rules {
 	return tools.Rules{
-		Approval: s.Approval, Approvals: s.Approvals, Hints: s.TrustHints, Exempt: s.TaintExempt,
+		Approval: s.Approval, Approvals: s.Approvals, Hints: s.TrustHints, Exempt: s.TaintExempt, Agents: s.Agents,
 		Untrusted: t.Taint && given(s.Untrusted, s.URL != "" || s.Network),
 	}
 }
 
 // RulesOfServices returns the rules for services of the swarm, by id or name.
 func (t *Tools) RulesOfServices() map[string]tools.Rules {
-	out := map[string]tools.Rules{anyService: {Untrusted: t.Taint}}
+	out := map[string]tools.Rules{anyService: {Untrusted: t.Taint, Agents: true}}
 	for i := range t.ServiceRules {
 		s := &t.ServiceRules[i]
 		out[s.Service] = tools.Rules{
 			Approval: s.Approval, Approvals: s.Approvals, ReadOnly: s.ReadOnly, Exempt: s.TaintExempt,
+			Agents:    given(s.Agents, s.Approval != event.ApprovalAlways),
 			Untrusted: t.Taint && given(s.Untrusted, true),
 		}
 	}

@@ -116,15 +116,38 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience tim
 		}
 	}
 	self := p.registered()
-	ctx = directory.Seen(ctx, p.g.Directory.Revision())
-	err = rpc.CallWithin(ctx, p.g.Bus, patience, to.Service, to.Verb, command.ParticipantRequest{
+	ask := command.ParticipantRequest{
 		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
-	}, &reply)
+	}
+	if r, ok := o.Ask.(dialect.RunTool); ok {
+		if err := p.decided(&ask, r); err != nil {
+			return nil, err
+		}
+	}
+	ctx = directory.Seen(ctx, p.g.Directory.Revision())
+	err = rpc.CallWithin(ctx, p.g.Bus, patience, to.Service, to.Verb, ask, &reply)
 	if changes(o) {
 		binding.RecordRequest(p.c, to.Service, to.Verb, data, err)
 	}
 	return reply, err
+}
+
+// decided adds the proof to a person's request to run a tool: the client that names a tool and its arguments has
+// decided about the call. Agents and services have not.
+func (p *Participant) decided(ask *command.ParticipantRequest, r dialect.RunTool) (err error) {
+	if ask.Kind != command.ParticipantClient || !p.c.MayAct() {
+		return nil
+	}
+	call := command.ToolRequest(r)
+	if call.CallID == "" {
+		call.CallID = binding.NewID()
+	}
+	if ask.Data, err = json.Marshal(call); err != nil {
+		return fmt.Errorf("encode the data of %s: %w", command.RunTool, err)
+	}
+	ask.Proof, err = p.g.Signer.Call(ask.Tenant, ask.Principal, call)
+	return err
 }
 
 // askLong asks without keeping later frames waiting. Such requests end with the socket.

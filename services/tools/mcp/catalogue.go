@@ -62,7 +62,7 @@ func learn(cfg *Config, t *mcp.Tool, log zerolog.Logger) (*offer.Tool, error) {
 		Description: bound.Shorten(t.Description, bound.Description), InputSchema: raw,
 		ReadOnly: slices.Contains(cfg.ReadOnly, t.Name), Idempotent: slices.Contains(cfg.Idempotent, t.Name),
 	}}
-	k.Policy = policy(cfg, t)
+	k.Policy, k.Agents = policy(cfg, t), cfg.Rules.Agents
 	if t.OutputSchema != nil {
 		if err := promise(k, t.OutputSchema); err != nil {
 			log.Warn().Err(err).Str("tool", k.Name).Msg("ignore output schema")

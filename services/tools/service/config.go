@@ -83,5 +83,5 @@ func (c *Config) rulesOf(id, name string) tools.Rules {
 			return rules
 		}
 	}
-	return tools.Rules{Untrusted: true}
+	return tools.Rules{Untrusted: true, Agents: true}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/sandbox"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -111,6 +113,9 @@ func launch(t testing.TB, cfg service.Config, deps service.Deps) *rig {
 	if cfg.Workspace == "" {
 		cfg.Workspace = filepath.Join(r.dir, "workspace")
 	}
+	if deps.Signatures == nil {
+		cfg = unasked(cfg)
+	}
 	deps.Registry = r.reg
 	deps.Logger = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel)
 	svc, err := service.New(cfg, deps)
@@ -119,6 +124,16 @@ func launch(t testing.TB, cfg service.Config, deps service.Deps) *rig {
 	require.NoError(t, svc.Start(t.Context()))
 	r.svc, r.Caller = svc, svc
 	return r
+}
+
+// unasked lets all tools run without an approval: what is tested is how they run.
+func unasked(cfg service.Config) service.Config {
+	cfg.Servers = slices.Clone(cfg.Servers)
+	for i := range cfg.Servers {
+		cfg.Servers[i].Rules.Approval = event.ApprovalNever
+	}
+	cfg.ServiceRules = map[string]tools.Rules{"*": {Approval: event.ApprovalNever}}
+	return cfg
 }
 
 func (r *rig) file(name string) string { return filepath.Join(r.dir, name) }

@@ -69,9 +69,14 @@ func (s *Service) execute(r *calls.Run, call tools.Call) {
 	rt, err := s.route(call)
 	if err == nil {
 		label = rt.Label()
-		tool, _ := rt.Tool()
-		res, err = perform(r.Context(), rt, call, func(n tools.Notification) { s.metrics.missed.Add(float64(r.Tell(n))) })
-		res.Untrusted = tool.Policy.Untrusted
+		tool, known := rt.Tool()
+		if known { // another one is not found when it is run
+			err = s.allowed(tool, call)
+		}
+		if err == nil {
+			res, err = perform(r.Context(), rt, call, func(n tools.Notification) { s.metrics.missed.Add(float64(r.Tell(n))) })
+			res.Untrusted = tool.Policy.Untrusted
+		}
 	}
 	var f *fault.Fault
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/services/tools/calls"
 	"github.com/waggle-dev/waggle/services/tools/mcp"
 	"github.com/waggle-dev/waggle/services/tools/remote"
@@ -30,6 +31,8 @@ type Deps struct {
 	Directory *directory.Directory // nil: the service has no entry and knows no services of the swarm
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer // nil: metrics stay hidden
+
+	Signatures *signature.Verifier // of people's decisions; nil: no call that needs one runs
 }
 
 // Service runs the tool servers and calls their tools, for this process (it is a

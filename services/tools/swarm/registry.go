@@ -95,7 +95,7 @@ func New(cfg Config) *Registry {
 		open: make(map[string]int), idle: make(map[string]time.Time), others: make(map[string]int), calls: make(map[serviceKey]int),
 	}
 	if w.rules == nil {
-		w.rules = func(string, string) tools.Rules { return tools.Rules{Untrusted: true} }
+		w.rules = func(string, string) tools.Rules { return tools.Rules{Untrusted: true, Agents: true} }
 	}
 	w.reserved = append(append(w.reserved, cfg.Reserved...), tools.BuiltinServer)
 	return w

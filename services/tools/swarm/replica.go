@@ -75,7 +75,7 @@ func newReplica(key string, m directory.Member, reserved []string, compile compi
 func (r *replica) rule(rules func(id, name string) tools.Rules) {
 	of := rules(r.participant.ID, r.participant.Name)
 	for own, k := range r.tools {
-		k.Policy = of.Policy(own, false)
+		k.Policy, k.Agents = of.Policy(own, false), of.Agents
 	}
 }
 
