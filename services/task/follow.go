@@ -10,10 +10,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/ledger"
 )
@@ -239,6 +241,12 @@ func (s *Service) create(ctx context.Context, h *ledger.Log[life], c cmd.Command
 	if !ok {
 		n, ok = h.State().Apart(d)
 		principal, commandID = c.Principal, createID+"."+c.ID // asked for again, it answers again
+		if ok {
+			var err error
+			if ok, err = s.holds(ctx, h.Ref, c, n); err != nil {
+				return err
+			}
+		}
 	}
 	if !ok {
 		return nil
@@ -246,6 +254,26 @@ func (s *Service) create(ctx context.Context, h *ledger.Log[life], c cmd.Command
 	return s.sendTo(ctx, h, cmd.Command{
 		ID: commandID, Verb: cmd.CreateTask, Key: id.EntityFromExternal(n.TaskID), Principal: principal, Data: encode(n),
 	})
+}
+
+// holds takes a place of the quota for a task without a parent, unless the task exists. The sender of a refused one is
+// told.
+func (s *Service) holds(ctx context.Context, ref subject.Log, c cmd.Command, n cmd.NewTask) (bool, error) {
+	task := subject.Log{Tenant: ref.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(n.TaskID)}
+	last, err := s.deps.Log.Last(ctx, task)
+	switch {
+	case errors.Is(err, eventlog.ErrDeleted):
+		return false, nil
+	case err != nil || last.Seq > 0:
+		return err == nil, err
+	}
+	err = s.quota.Hold(ctx, task.Tenant, c.Principal, task.Entity)
+	f, refused := errors.AsType[*fault.Fault](err)
+	if !refused || f.Code != fault.QuotaExceeded {
+		return err == nil, err
+	}
+	s.Direct(ref, c, event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field})
+	return false, nil
 }
 
 // createID is the id of the command that creates a task. A task has one.

@@ -118,3 +118,37 @@ func TestChildrenOfATaskAreBounded(t *testing.T) {
 	r.Until(logOf(id.KindTask, root), event.TaskFinished, 1)
 	require.Eventually(t, func() bool { return len(uses()) == 1 }, patience, 50*time.Millisecond)
 }
+
+// TestChildrenThatBecomeTasksAreBounded: an agent that asks for children of tasks that it does not have gets tasks of its
+// own within the quota of tasks, and no more. Asked for again, one that exists answers.
+func TestChildrenThatBecomeTasksAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	policy := quota.Policy{Principal: quota.Limits{Tasks: 2}}
+	r.start("one", task.Config{Quota: quota.Config{Policy: policy, Sweep: time.Hour}})
+	boss, helper := r.join(cmd.Participant{ID: "boss", Name: "Boss"}), r.join(cmd.Participant{ID: "helper", Name: "Helper"})
+	ask := func(child string) {
+		boss.says("gone", cmd.SpawnTask, cmd.SpawnChild{
+			TaskID: "gone", AgentID: "boss", RequestID: child, ChildID: child, TargetName: "Helper", Data: json.RawMessage("1"), Inferred: true,
+		})
+	}
+	for _, child := range []string{"own-1", "own-2"} {
+		ask(child)
+		require.Equal(t, child, hears[event.ChildCreatedData](boss).ChildID)
+		require.Equal(t, child, hears[event.TaskAssignedData](helper).TaskID)
+	}
+	ask("own-3")
+	require.Equal(t, string(fault.QuotaExceeded), hears[event.CommandRefusedData](boss).Code)
+	ask("own-1")
+	require.Equal(t, "own-1", hears[event.ChildCreatedData](boss).ChildID)
+	helper.done("own-1", "1")
+	require.Equal(t, "own-1", hears[event.ChildFinishedData](boss).ChildID)
+	hears[event.TaskFinishedData](helper)
+	require.Eventually(t, func() bool {
+		got, err := quota.InUse(r.Ctx, r.Conn, policy, time.Now())
+		require.NoError(t, err)
+		return len(got) == 1 && got[0].Used == 1
+	}, patience, 20*time.Millisecond)
+	ask("own-3")
+	require.Equal(t, "own-3", hears[event.ChildCreatedData](boss).ChildID)
+}
