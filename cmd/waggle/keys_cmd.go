@@ -40,6 +40,7 @@ func (c *keysCmd) Run(std streams) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(std.out, "public keys for the NATS servers: %s\n", keys.PublicFile(c.Dir))
+	_, err = fmt.Fprintf(std.out, "public keys for the NATS servers: %s\npublic keys of gateways, for every role: %s\n",
+		keys.PublicFile(c.Dir), keys.SigningPublicFile(c.Dir))
 	return err
 }
