@@ -26,7 +26,7 @@ func TestATaskWithEverything(t *testing.T) {
 	program, err := json.Marshal([]string{filepath.Join(npm(t), "mcp-server-everything")})
 	require.NoError(t, err)
 	config := filepath.Join(t.TempDir(), "waggle.yaml")
-	require.NoError(t, os.WriteFile(config, []byte("tools: {servers: [{name: everything, command: "+string(program)+", paths: {read: ["+installed+"]}}]}\n"), 0o600))
+	require.NoError(t, os.WriteFile(config, []byte("tools: {servers: [{name: everything, command: "+string(program)+", approval: never, paths: {read: ["+installed+"]}}]}\n"), 0o600))
 	dir, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false", "WAGGLE_CONFIG=" + config})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "text.txt"), []byte("hello world"), 0o600))
 	h := swarmRig{t: t, addr: addr}

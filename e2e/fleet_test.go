@@ -58,9 +58,12 @@ func newFleet(t *testing.T, script scripted.Script) *fleet {
 model: openai:scripted
 tools:
   services: [weather]
+  service_rules: [{service: weather, approval: never, untrusted: false}]
   servers:
     - name: bank
       url: %s
+      approval: never
+      untrusted: false
 `, f.bank()), 0o600))
 	return f
 }

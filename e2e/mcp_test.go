@@ -16,6 +16,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/sandbox"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -30,9 +31,10 @@ func TestToolServersOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	accessible(t, dir)
 	box := sandbox.Settings{Read: []string{installed}}
+	unasked := tools.Rules{Approval: event.ApprovalNever}
 	svc, err := service.New(service.Config{Servers: []mcp.Config{
-		{Name: "files", Command: []string{filepath.Join(bin, "mcp-server-filesystem"), dir}, Dir: dir, Sandbox: box},
-		{Name: "all", Command: []string{filepath.Join(bin, "mcp-server-everything")}, Sandbox: box},
+		{Name: "files", Command: []string{filepath.Join(bin, "mcp-server-filesystem"), dir}, Dir: dir, Sandbox: box, Rules: unasked},
+		{Name: "all", Command: []string{filepath.Join(bin, "mcp-server-everything")}, Sandbox: box, Rules: unasked},
 	}}, service.Deps{})
 	require.NoError(t, err)
 	t.Cleanup(svc.Stop)

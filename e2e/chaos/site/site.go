@@ -116,6 +116,8 @@ tools:
   servers:
     - name: bank
       url: %s
+      approval: never
+      untrusted: false
 `, servers, users.String(), process.Canary, s.Bank.URL)
 	require.NoError(s.T, os.WriteFile(filepath.Join(s.Dir, "waggle.yaml"), []byte(text), 0o600))
 	s.env = []string{

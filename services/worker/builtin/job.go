@@ -384,6 +384,12 @@ func (j *job) fold(e event.Event) error {
 		j.notes = append(j.notes, note{"note." + e.ID, d.Text(), map[string]string{
 			"code": d.Code, "retry_after_ms": strconv.FormatInt(d.RetryAfterMS, 10),
 		}})
+	case event.InputRequested:
+		d, err := event.As[event.InputRequestedData](e)
+		if err != nil {
+			return err
+		}
+		j.notes = append(j.notes, j.question(e.ID, d))
 	case event.ToolCalled:
 		d, err := event.As[event.ToolCalledData](e)
 		if err != nil {
@@ -392,6 +398,19 @@ func (j *job) fold(e event.Event) error {
 		j.notes = append(j.notes, note{"note." + e.ID, "Uses the tool " + d.Tool, map[string]string{"tool": d.Tool, "call_id": d.CallID}})
 	}
 	return j.state.Apply(e)
+}
+
+// question tells the client that the run waits for people, and where they answer: the question is not the task's, so that
+// the gateway signs the answer for the call that was shown.
+func (j *job) question(eventID string, d event.InputRequestedData) note {
+	watch := "session/" + j.session.Entity.String()
+	text := d.Summary
+	if d.Scope == event.ScopeTool {
+		text = "May the tool " + d.Tool + " be called?"
+	}
+	return note{"note." + eventID, text + " Watch " + watch + " and answer there.", map[string]string{
+		"watch": watch, "input_id": d.InputID, "tool": d.Tool, "call_id": d.CallID, "arguments": string(d.Arguments),
+	}}
 }
 
 // Truncated implements eventlog.Sink. A session of which the beginning has expired
