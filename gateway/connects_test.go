@@ -276,6 +276,30 @@ func TestARefusedSession(t *testing.T) {
 	require.Equal(t, wirecmd.SendMessage, r.nextCommand(session).Verb)
 }
 
+// TestASessionThatIsNotOpened: a connection whose session is not opened in time is ended. Its client comes back to the same
+// session and sends its message again.
+func TestASessionThatIsNotOpened(t *testing.T) {
+	t.Parallel()
+	r := prepare(t, sharedBus(t))
+	r.mute = true
+	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = 300 * time.Millisecond })
+	r.serve()
+	c := r.dial("")
+	session := c.ready()
+	c.write(message("hello"))
+	first := r.anyCommand()
+	require.Equal(t, "OVERLOADED", c.must("error").Data.Code)
+	c.closes(1013)
+	c = r.dial("session=" + session + "&after=0")
+	require.Equal(t, session, c.ready())
+	c.write(message("hello"))
+	again := r.anyCommand()
+	require.Equal(t, []any{first.Verb, first.Key}, []any{again.Verb, again.Key})
+	require.NotEqual(t, first.ID, again.ID, "the bus drops no second try")
+	require.NoError(t, r.make(again))
+	require.Equal(t, wirecmd.SendMessage, r.nextCommand(session).Verb)
+}
+
 // TestNamesOfSessions: a name is awaited for a day, and only for the principal that named the session
 // and for those of its tenant who see all. Only the first may open it.
 func TestNamesOfSessions(t *testing.T) {

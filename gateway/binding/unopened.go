@@ -79,7 +79,8 @@ func (u *Unopened) Refused(e event.Event) bool {
 }
 
 // Open makes the session, if it does not exist, and returns once it does. The stream
-// that shows the log calls Seen.
+// that shows the log calls Seen. A connection that waits too long for the service is ended, so that
+// its client comes back and sends again what has no answer.
 func (u *Unopened) Open(ctx context.Context, g *Gateway, c Connection, replyTo string) error {
 	switch {
 	case u.Exists():
@@ -102,7 +103,9 @@ func (u *Unopened) Open(ctx context.Context, g *Gateway, c Connection, replyTo s
 	case f := <-u.answer:
 		return f
 	case <-late.C:
-		return fault.Newf(fault.Overloaded, "The service that opens sessions does not answer. Send the message again later.")
+		f := fault.Newf(fault.Overloaded, "The service that opens sessions does not answer. Come back and send the message again.")
+		c.End(f)
+		return f
 	case <-c.Done():
 		return fault.New(fault.Overloaded)
 	case <-ctx.Done():
