@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 123456789, time.UTC)
@@ -209,6 +210,50 @@ func TestAnApprovalIsForOneCall(t *testing.T) {
 	require.Error(t, check(approval(t, s, func(_ *command.Command, d *command.AnswerQuestion) { d.Digest = "" })))
 	require.Error(t, check(approval(t, s, func(_ *command.Command, d *command.AnswerQuestion) { d.CallID = "" })))
 	require.Error(t, check(approval(t, s, func(c *command.Command, _ *command.AnswerQuestion) { c.Verb = command.SendMessage })))
+}
+
+// TestAProofSurvivesItsEvent, byte for byte, whatever people write.
+func TestAProofSurvivesItsEvent(t *testing.T) {
+	s, v := keys(t)
+	session := id.EntityFromExternal("s1")
+	p := approval(t, s, func(_ *command.Command, d *command.AnswerQuestion) {
+		d.Feedback = "a < b && c > d \u2028 é \x00 \xff \"q\" \\ 😀"
+	})
+	e, err := event.New(subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: session}, "e1", "test", now, event.InputAnsweredData{Proof: p})
+	require.NoError(t, err)
+	for range 2 { // stored, and stored again as part of another event
+		raw, err := json.Marshal(e)
+		require.NoError(t, err)
+		e = event.Event{}
+		require.NoError(t, json.Unmarshal(raw, &e))
+	}
+	d, err := event.As[event.InputAnsweredData](e)
+	require.NoError(t, err)
+	require.NoError(t, signature.Approval(v, d.Proof, id.DefaultTenant, id.KindSession, session, "call_1", digest))
+}
+
+// FuzzApproval: a proof that no gateway has signed approves nothing, whatever it holds.
+func FuzzApproval(f *testing.F) {
+	s, v := keys(f)
+	other, _ := keys(f)
+	session := id.EntityFromExternal("s1")
+	for _, signer := range []*signature.Signer{s, other} {
+		raw, err := json.Marshal(approval(f, signer, nil))
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Add([]byte(`{"data":{"approved":true,"call_id":"call_1","digest":"d1"},"sha256":"00"}`))
+	genuine := approval(f, s, nil)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var p event.Proof
+		if json.Unmarshal(raw, &p) != nil {
+			return
+		}
+		err := signature.Approval(v, &p, id.DefaultTenant, id.KindSession, session, "call_1", digest)
+		if err == nil && !(p.CommandID == genuine.CommandID && p.Principal == genuine.Principal && string(p.Data) == string(genuine.Data)) {
+			t.Fatalf("%s approves", raw)
+		}
+	})
 }
 
 func TestAnApprovalReachesMembersThroughTheirTeam(t *testing.T) {

@@ -2,9 +2,9 @@ package command
 
 import "github.com/waggle-dev/waggle/proto-schemas/event"
 
-// maxProofData bounds the data in a proof. Approvals are smaller; larger data is represented by its digest, so that an
-// event does not hold an edited plan twice.
-const maxProofData = 4 << 10
+// maxProofData bounds the data in a proof, so that an event holds the feedback of an answer twice and is still small
+// enough. Larger data, such as an edited plan, is represented by its digest.
+const maxProofData = 48 << 10
 
 // Proof returns the proof that a person asked for the command: its own signature, or that of the command that it was
 // derived from. It returns nil without a signature.

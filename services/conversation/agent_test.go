@@ -3,13 +3,16 @@ package conversation_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
@@ -130,6 +133,30 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	require.Equal(t, w.state.Agent.Name, late.AgentName, "whose question it was")
 	require.NotEmpty(t, late.AgentName)
 	require.Equal(t, "denied: no reason was given", w.state.Call("m.call0").Result)
+}
+
+// TestAnApprovalFitsIntoItsProof: workers could not verify one with more feedback than a proof holds.
+func TestAnApprovalFitsIntoItsProof(t *testing.T) {
+	w := newAgent(t, event.MemberDefinition{Name: "Coder"})
+	w.asked(w.calls("m", "files/write"))
+	for size, facts := range map[int]int{60 << 10: 0, 40 << 10: 1} {
+		data, err := json.Marshal(command.AnswerQuestion{
+			CallID: "m.call0", Digest: "d.m.call0", Approved: true, Feedback: strings.Repeat("x", size),
+		})
+		require.NoError(t, err)
+		d, err := w.state.Decide(command.Command{
+			ID: fmt.Sprint(size), Service: command.Member, Verb: command.Answer, Tenant: id.DefaultTenant, Key: id.EntityFromExternal("m"),
+			Principal: "alice", Data: data, Signature: "s",
+		}, time.Now(), rules)
+		require.NoError(t, err)
+		require.Len(t, d.Facts, facts, size)
+		if facts > 0 {
+			answered, ok := d.Facts[0].Data.(event.InputAnsweredData)
+			require.True(t, ok)
+			require.Equal(t, "s", answered.Proof.Signature)
+			require.JSONEq(t, string(data), string(answered.Proof.Data))
+		}
+	}
 }
 
 func TestAPausedRunIsStopped(t *testing.T) {

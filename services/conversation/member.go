@@ -72,6 +72,9 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	if d.Approved && d.Digest == "" {
 		return s.refuse(c, fault.Newf(fault.InputNotFound, "The approval does not name the call that it is for. Look at the question again."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
+	if p := c.Proof(); d.Approved && p != nil && len(p.Data) == 0 {
+		return s.refuse(c, fault.Newf(fault.InvalidField, "The feedback is too long for an approval. Send less than 48 KB."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	}
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
 		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, ElapsedMS: since(now, in.Asked), CallID: in.CallID, Tool: in.Tool,
