@@ -36,6 +36,7 @@ var (
 // turn is one attempt at one job. Everything in it belongs to one goroutine.
 type job struct {
 	s       *Service
+	fold    *fold
 	log     *ledger.Log[conversation.State]
 	caller  tools.Caller // the tools of the one that is worked for
 	runID   string
@@ -43,7 +44,6 @@ type job struct {
 	tenant  id.Tenant
 	begun   conversation.Work   // the job as it was begun: what does not change of it
 	state   *conversation.State // of the log
-	shadow  *conversation.State // the same again, for the sentinel; nil once that has it
 	attempt int
 	claim   string // id of our job.started event: the fence
 	what    event.Type
@@ -60,21 +60,14 @@ type job struct {
 func (s *Service) newJob(c cmd.Command, ref cmd.JobRef) *job {
 	j := &job{
 		s: s, command: c, item: c.Time.UTC().Format(time.RFC3339Nano), caller: s.deps.Tools, answered: make(chan struct{}, 1),
-		shadow: &conversation.State{}, runID: ref.RunID, id: ref.Job(), tenant: c.Tenant, trace: c.TraceParent,
+		runID: ref.RunID, id: ref.Job(), tenant: c.Tenant, trace: c.TraceParent,
 	}
-	j.log = ledger.Open(
-		ledger.Config[conversation.State]{Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: j.fold},
-		subject.Log{Tenant: c.Tenant, Kind: ref.LogKind(), Entity: c.Key},
-	)
-	j.state = j.log.State()
+	log := subject.Log{Tenant: c.Tenant, Kind: ref.LogKind(), Entity: c.Key}
+	if j.fold = s.folds.take(log); j.fold == nil {
+		j.fold = s.newFold(log)
+	}
+	j.log, j.state = j.fold.log, j.fold.log.State()
 	return j
-}
-
-func (j *job) fold(s *conversation.State, e event.Event) error {
-	if j.shadow != nil {
-		_ = j.shadow.Apply(e) // an event that cannot be folded breaks the log
-	}
-	return s.Apply(e)
 }
 
 // run does the rest of the job. ended says that the job no longer needs a worker; an error requests

@@ -13,11 +13,12 @@ import (
 // it. So a cancellation closes the model's HTTP request at once, instead of at the next append.
 func (j *job) watch(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	w := &sentinel{job: j.id, claim: j.claim, state: j.shadow, cancel: cancel, answered: j.answered}
-	j.shadow = nil
-	v := j.s.deps.Log.Watch(j.log.Ref, j.log.Cursor(), w)
+	state, seen := j.fold.lend()
+	w := &sentinel{job: j.id, claim: j.claim, from: j.log.Cursor().Seq, state: state, cancel: cancel, answered: j.answered}
+	v := j.s.deps.Log.Watch(j.log.Ref, seen, w)
 	return ctx, func() {
 		v.Close()
+		j.fold.seen, j.fold.broken = v.Position(), w.broken
 		cancel(nil)
 	}
 }
@@ -26,9 +27,11 @@ func (j *job) watch(parent context.Context) (context.Context, func()) {
 // people. It folds the state itself, so that it sees every way in which a job can end.
 type sentinel struct {
 	job, claim string
+	from       uint64 // sequence of the claim's event: events up to it were before this attempt
 	state      *conversation.State
 	cancel     context.CancelCauseFunc
 	answered   chan<- struct{}
+	broken     bool // the state lacks an event
 }
 
 // Deliver implements eventlog.Sink.
@@ -44,10 +47,12 @@ func (w *sentinel) look(e event.Event) {
 		return
 	}
 	if err := w.state.Apply(e); err != nil {
+		w.broken = true
 		w.cancel(err)
 		return
 	}
 	switch u := w.state.Work(w.job); {
+	case e.Sequence <= w.from:
 	case over(u):
 		w.cancel(errEnded)
 	case u.Claim != w.claim:
@@ -60,8 +65,8 @@ func (w *sentinel) look(e event.Event) {
 	}
 }
 
-// Truncated implements eventlog.Sink: only new events matter here.
-func (w *sentinel) Truncated(uint64) {}
+// Truncated implements eventlog.Sink: only new events matter for this attempt.
+func (w *sentinel) Truncated(uint64) { w.broken = true }
 
 // CaughtUp implements eventlog.Sink.
 func (w *sentinel) CaughtUp(uint64) {}

@@ -136,6 +136,7 @@ type Service struct {
 	cfg     Config
 	deps    Deps
 	workers *command.Workers
+	folds   *folds
 	metrics *metrics
 	seat    directory.Seat
 	teams   *teamtools.Client
@@ -162,7 +163,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker service: %w", err)
 	}
-	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams}
+	kept, err := newFolds()
+	if err != nil {
+		return nil, fmt.Errorf("worker service: keep folds: %w", err)
+	}
+	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams, folds: kept}
 	s.workers = command.NewWorkers(deps.Conn, command.WorkersConfig{
 		Service: cmd.Worker, Instance: deps.Instance, Concurrency: cfg.Concurrency, AckWait: cfg.AckWait,
 		// Every attempt is one delivery; one more lets a living worker fail the run,
@@ -251,6 +256,9 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, _ command.Delivery)
 	j := s.newJob(c, ref)
 	ended, err := j.run(ctx)
 	s.metrics.attempt(ended, err)
+	if err == nil {
+		s.folds.give(j.fold)
+	}
 	if err != nil {
 		return fmt.Errorf("%s of %s %s: %w", ref.Job(), ref.LogKind(), c.Key, err)
 	}

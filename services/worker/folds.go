@@ -1,0 +1,94 @@
+package worker
+
+import (
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger"
+)
+
+const (
+	// keptLogs and keptEvents bound the folds that a worker keeps: a fold takes about 200 bytes an event.
+	keptLogs   = 512
+	keptEvents = 250_000
+)
+
+// fold is the state of a log, for one job at a time.
+type fold struct {
+	log *ledger.Log[conversation.State]
+
+	// The sentinel of a job folds the log once more, in a goroutine of its own. Until the first job has one, both states
+	// take the same events.
+	shadow *conversation.State
+	seen   eventlog.Cursor // of the shadow, once it was lent
+	lent   bool
+	broken bool // the shadow cannot be used again
+}
+
+func (s *Service) newFold(ref subject.Log) *fold {
+	f := &fold{shadow: &conversation.State{}}
+	f.log = ledger.Open(ledger.Config[conversation.State]{Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: f.apply}, ref)
+	return f
+}
+
+func (f *fold) apply(s *conversation.State, e event.Event) error {
+	if !f.lent {
+		_ = f.shadow.Apply(e) // an event that cannot be folded breaks the log
+	}
+	return s.Apply(e)
+}
+
+// lend returns the shadow with its position.
+func (f *fold) lend() (*conversation.State, eventlog.Cursor) {
+	if !f.lent {
+		f.lent, f.seen = true, f.log.Cursor()
+	}
+	return f.shadow, f.seen
+}
+
+// folds keeps the folds that jobs have used last, so that the next job of a log reads only what came since: a conversation
+// does not become slower with its length. It is safe for concurrent use. What it lacks is in the log.
+type folds struct {
+	mu     sync.Mutex
+	recent *simplelru.LRU[subject.Log, *fold]
+	events uint64 // of all folds
+}
+
+func newFolds() (*folds, error) {
+	x := &folds{}
+	var err error
+	x.recent, err = simplelru.NewLRU(keptLogs, func(_ subject.Log, f *fold) { x.events -= f.log.Cursor().Seq })
+	return x, err
+}
+
+// take returns the fold of a log, which belongs to the caller until give; nil if none is kept, or another job of the log has it.
+func (x *folds) take(ref subject.Log) *fold {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f, ok := x.recent.Get(ref)
+	if !ok {
+		return nil
+	}
+	x.recent.Remove(ref)
+	return f
+}
+
+// give keeps a fold for the next job.
+func (x *folds) give(f *fold) {
+	if f.broken || f.log.Deleted() {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.recent.Remove(f.log.Ref) // that of another job of the log
+	x.events += f.log.Cursor().Seq
+	x.recent.Add(f.log.Ref, f)
+	for x.events > keptEvents && x.recent.Len() > 1 {
+		x.recent.RemoveOldest()
+	}
+}
