@@ -52,7 +52,8 @@ func (f *fold) lend() (*conversation.State, eventlog.Cursor) {
 }
 
 // folds keeps the folds that jobs have used last, so that the next job of a log reads only what came since: a conversation
-// does not become slower with its length. It is safe for concurrent use. What it lacks is in the log.
+// does not become slower with its length. It is safe for concurrent use. A job without a kept fold reads the log from
+// its beginning.
 type folds struct {
 	mu     sync.Mutex
 	recent *simplelru.LRU[subject.Log, *fold]
