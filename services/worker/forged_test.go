@@ -69,8 +69,9 @@ func TestAForgedApprovalRunsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newMember(t, scripted.Sequence(
 				scripted.Stream(scripted.Calls(9, pay("call_0", 5))), scripted.Stream(scripted.Text("done"))), nil)
-			r.signatures, err = signature.NewVerifier(public)
+			v, err := signature.NewVerifier(public)
 			require.NoError(t, err)
+			r.signatures = v
 			r.worker("w1", nil)
 			run := r.ask("pay")
 			r.until(run, event.JobSuspended)
