@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -76,4 +77,42 @@ func TestAPersonTalks(t *testing.T) {
 func TestNoServerRuns(t *testing.T) {
 	_, ended := sit(t, Options{URL: "ws://127.0.0.1:1/ws"})
 	require.EqualError(t, <-ended, `no server answers at ws://127.0.0.1:1/ws; start one with "waggle up" (make run), or name another with --url`)
+}
+
+// TestAPersonAnswers: a question about a tool shows its whole arguments; y allows, anything else refuses and is the reason.
+func TestAPersonAnswers(t *testing.T) {
+	url := serve(t, func(p *peer) {
+		p.greet("s-1", 0)
+		p.read()
+		p.echo(1, "e1", "pay")
+		for seq, want := range []struct {
+			approved bool
+			feedback any
+		}{{true, nil}, {false, "too much"}} {
+			p.send(orbit.AgentThinking, uint64(3+2*seq), "e1", orbit.ThoughtData{Message: "?", Question: &orbit.Question{
+				ID: "q", Scope: "tool", Tool: "bank_pay", Arguments: fmt.Appendf(nil, `{"amount":%d}`, 5+seq),
+			}})
+			got := p.read()
+			require.Equal(p.t, "q", got["question_id"])
+			require.Equal(p.t, want.approved, got["approved"])
+			require.Equal(p.t, want.feedback, got["feedback"])
+			p.send(orbit.AgentThinking, uint64(4+2*seq), "e1", orbit.ThoughtData{Message: "answered"})
+		}
+		p.answer(9, "e1", "done")
+		p.until()
+	})
+	x, ended := sit(t, Options{URL: url})
+	x.Wait("session s-1")
+	x.Ready()
+	x.Type("pay", consoletest.Enter)
+	x.Wait("May bank_pay be called with {\"amount\":5}?\n" + howToAnswer + "\n\n›")
+	x.Ready()
+	x.Type("y", consoletest.Enter)
+	x.Wait("{\"amount\":6}?\n" + howToAnswer + "\n\n›")
+	x.Ready()
+	x.Type("too much", consoletest.Enter)
+	x.Wait("done")
+	x.Ready()
+	x.Type(consoletest.CtrlC)
+	require.NoError(t, <-ended)
 }

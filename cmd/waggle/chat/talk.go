@@ -88,7 +88,7 @@ func converse(ctx context.Context, opt Options, lines Lines, screen *terminal.Sc
 	defer cancel()
 	t := &talk{
 		client: sdk.New(opt.sdk()), screen: screen, view: NewView(screen, stream), interrupts: interrupts, ended: make(chan struct{}),
-		model: opt.Model, person: lines.Person(),
+		model: opt.Model, person: lines.Person(), questions: make(chan orbit.Question, maxQuestions),
 	}
 	go func() {
 		defer close(t.ended)
@@ -108,7 +108,10 @@ type talk struct {
 	model      string
 	greeted    bool
 	person     bool
-	asked      bool // something, in this session
+	asked      bool      // something, in this session
+	pending    chan line // a line that is being read; nil = none is
+
+	questions chan orbit.Question // that are open
 
 	mu      sync.Mutex
 	current *question
@@ -129,7 +132,7 @@ func (t *talk) loop(lines Lines) error {
 			continue
 		}
 		t.asked = true
-		if err := t.ask(strings.TrimSpace(text)); err != nil && (!t.person || !errors.Is(err, ErrNoAnswer)) {
+		if err := t.ask(lines, strings.TrimSpace(text)); err != nil && (!t.person || !errors.Is(err, ErrNoAnswer)) {
 			return err
 		}
 	}
@@ -142,13 +145,9 @@ type line struct {
 
 // read waits for a line, for the link's end or for an interrupt, which leaves.
 func (t *talk) read(lines Lines) (string, error) {
-	got := make(chan line, 1)
-	go func() {
-		text, err := lines.Read()
-		got <- line{text, err}
-	}()
 	select {
-	case l := <-got:
+	case l := <-t.typed(lines):
+		t.pending = nil
 		return l.text, l.err
 	case <-t.ended:
 		return "", t.err
@@ -157,8 +156,42 @@ func (t *talk) read(lines Lines) (string, error) {
 	}
 }
 
-// ask sends the text and waits until it is answered. io.EOF means leave.
-func (t *talk) ask(text string) error {
+// typed returns the channel of the next line. Its receiver clears pending.
+func (t *talk) typed(lines Lines) chan line {
+	if t.pending == nil {
+		got := make(chan line, 1)
+		t.pending = got
+		go func() {
+			text, err := lines.Read()
+			got <- line{text, err}
+		}()
+	}
+	return t.pending
+}
+
+// maxQuestions bounds the open questions that a conversation remembers.
+const maxQuestions = 64
+
+// howToAnswer says how a person answers a question.
+const howToAnswer = "Enter y to allow it, or anything else to refuse it."
+
+// decide answers a question with a line: y allows, everything else refuses.
+func (t *talk) decide(q orbit.Question, l line) error {
+	t.pending = nil
+	if l.err != nil {
+		return l.err
+	}
+	text := strings.TrimSpace(l.text)
+	yes := strings.EqualFold(text, "y") || strings.EqualFold(text, "yes")
+	if yes {
+		text = ""
+	}
+	return t.client.Answer(q.ID, yes, text)
+}
+
+// ask sends the text and waits until it is answered. A person answers the questions that come meanwhile. io.EOF means
+// leave.
+func (t *talk) ask(lines Lines, text string) error {
 	over := make(chan error, 1)
 	t.mu.Lock()
 	t.current, t.over = &question{text: text}, over
@@ -167,16 +200,30 @@ func (t *talk) ask(text string) error {
 	if err := t.client.Send(text); err != nil {
 		return err
 	}
-	for stopping := false; ; stopping = true {
+	var open *orbit.Question
+	var typed chan line
+	questions := t.questions
+	for stopping := false; ; {
 		select {
 		case err := <-over:
 			return err
+		case q := <-questions:
+			if t.person {
+				t.screen.Remark(terminal.Dim, howToAnswer)
+				open, questions, typed = &q, nil, t.typed(lines)
+			}
+		case l := <-typed:
+			if err := t.decide(*open, l); err != nil {
+				return err
+			}
+			open, questions, typed = nil, t.questions, nil
 		case <-t.ended:
 			return t.err
 		case <-t.interrupts:
 			if stopping {
 				return io.EOF
 			}
+			stopping = true
 			t.screen.Status("stopping; Ctrl-C again leaves")
 			t.client.Cancel()
 		}
@@ -211,6 +258,12 @@ func (t *talk) farewell() {
 func (t *talk) Frame(f sdk.Frame) {
 	t.view.Show(f)
 	t.greet(f)
+	if d := sdk.As[orbit.ThoughtData](f); f.Type == orbit.AgentThinking && d.Question != nil {
+		select {
+		case t.questions <- *d.Question:
+		default: // more than a person answers
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.current == nil {

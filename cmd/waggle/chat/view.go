@@ -55,10 +55,12 @@ func (v *View) Show(f sdk.Frame) {
 
 // thinking also says whether a worker is available.
 func (v *View) thinking(f sdk.Frame) {
-	switch d := sdk.As[orbit.ThoughtData](f); d.Code {
-	case "":
+	switch d := sdk.As[orbit.ThoughtData](f); {
+	case d.Question != nil:
+		v.question(d)
+	case d.Code == "":
 		v.screen.Status("thinking")
-	case event.NoWorker:
+	case d.Code == event.NoWorker:
 		v.endText()
 		v.screen.Warn(terminal.Line(d.Message, lineWidth))
 		v.screen.Status("waiting for a worker")
@@ -67,6 +69,17 @@ func (v *View) thinking(f sdk.Frame) {
 		v.screen.Remark(terminal.Dim, terminal.Line(d.Message, lineWidth))
 		v.screen.Status("thinking")
 	}
+}
+
+// question shows what the run waits for. The arguments are shown whole: the person decides about them.
+func (v *View) question(d orbit.ThoughtData) {
+	v.endText()
+	text := terminal.Strip(d.Message)
+	if d.Question.Tool != "" {
+		text = "May " + terminal.Line(d.Question.Tool, lineWidth) + " be called with " + terminal.Strip(string(d.Question.Arguments)) + "?"
+	}
+	v.screen.Warn(text)
+	v.screen.Status("waiting for an answer")
 }
 
 func (v *View) toolCalled(f sdk.Frame) {
