@@ -314,18 +314,19 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 	if d.InputID == "" && d.CallID != "" {
 		in = s.asked[d.CallID]
 	}
-	if in != nil && !s.mayAnswer(c, in, rules) {
+	if in == nil {
+		return s.refuse(c, fault.New(fault.InputNotFound), &Input{ID: d.InputID}, now, rules)
+	}
+	if !s.mayAnswer(c, in, rules) {
 		return s.refuse(c, fault.Newf(fault.Forbidden, "You may not answer this question. Its owner or an operator may."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
-	if in != nil && in.CallID != "" {
+	if in.CallID != "" {
 		return s.respondTool(c, d, in, now, rules)
 	}
-	if in != nil && in.Budget {
+	if in.Budget {
 		return s.respondBudget(c, d, in, now, rules)
 	}
 	switch {
-	case in == nil:
-		return s.refuse(c, fault.New(fault.InputNotFound), &Input{ID: d.InputID}, now, rules)
 	case in.Answered != nil && in.Answered.CommandID == c.ID, s.once[c.ID+".invalid"]:
 		return s.goOn(c, now, rules)
 	case in.Answered != nil:
