@@ -349,3 +349,18 @@ func TestNamesOfSessions(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "en_GB", got.Preferences().Language)
 }
+
+// TestASwarmClientOpensAWatchedSession: a client of the swarm that watches a session before it begins sends the message that
+// opens it, and sees it.
+func TestASwarmClientOpensAWatchedSession(t *testing.T) {
+	t.Parallel()
+	s := startAll(t)
+	c, status, _ := s.handshakeAt("/ws", "")
+	require.Equal(t, http.StatusSwitchingProtocols, status)
+	session := c.ready()
+	watcher := s.open(pathClient, "watch=session/"+session)
+	watcher.expectASP("orchestrator.client.welcome")
+	watcher.sendASP("task.message", unique(), map[string]any{"taskId": "watched/" + session, "message": "hello"})
+	require.Equal(t, wirecmd.Open, s.nextCommand(session).Verb)
+	require.Contains(t, string(s.nextCommand(session).Data), "hello")
+}

@@ -63,6 +63,9 @@ func (m *mail) next() (letter, bool) {
 // it, are confirmed before the client has them: if the client goes away first, it is told
 // again as after any other loss of its connection.
 func (p *Participant) Receive(about subject.Log, e event.Event) []byte {
+	if u := p.unopened(about); u != nil && u.Refused(e) {
+		return binding.Confirmed
+	}
 	if !p.refers(e) && p.mail.idle() {
 		return p.showDirect(about, e)
 	}

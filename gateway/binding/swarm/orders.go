@@ -64,6 +64,11 @@ func (p *Participant) act(ctx context.Context, log subject.Log, i dialect.Intent
 	if ends && (full || len(cmd.Data) > binding.MaxCommand) {
 		cmd.Data = tooLong(cmd.Data, err)
 	}
+	if u := p.unopened(log); u != nil {
+		if err := u.Open(ctx, p.g, p.c, p.reply); err != nil {
+			return err
+		}
+	}
 	if err := p.c.Command(ctx, p.reply, cmd); err != nil {
 		return err
 	}

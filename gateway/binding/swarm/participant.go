@@ -373,6 +373,18 @@ type watched struct {
 	log    subject.Log
 	codec  logCodec
 	stream *stream.Stream
+
+	unopened *binding.Unopened // the session of the log, unless it existed when the socket opened
+}
+
+// unopened returns the session of a log that the socket shows and may have to open; nil = nothing is to be opened.
+func (p *Participant) unopened(log subject.Log) *binding.Unopened {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.log != log {
+		return nil
+	}
+	return p.run.unopened
 }
 
 // watched returns the log of the run that the socket shows, zero without one.

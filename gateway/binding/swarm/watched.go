@@ -21,10 +21,13 @@ func (p *Participant) findWatched() error {
 	if err != nil {
 		return err
 	}
-	if last.Seq == 0 {
-		return fault.New(fault.RunNotFound)
-	}
 	g := &watched{g: p.g, c: p.c, log: log, codec: logCodec{p.codec}}
+	if last.Seq == 0 {
+		var ok bool
+		if g.unopened, ok = p.g.Awaited(p.c.Principal(), log); !ok {
+			return fault.New(fault.RunNotFound)
+		}
+	}
 	g.stream = stream.New(p.c.Context(), p.g.Streams, stream.Options{
 		Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g, Questions: p.c.Questions(),
 		Spare: p.g.QueueBytes / 2, // the inbox must not keep it from ever being read
@@ -46,7 +49,11 @@ func (p *Participant) showWatched() {
 }
 
 // Seen implements stream.Binding.
-func (w *watched) Seen(*stream.Stream) {}
+func (w *watched) Seen(*stream.Stream) {
+	if w.unopened != nil {
+		w.unopened.Seen()
+	}
+}
 
 // Expired implements stream.Binding.
 func (w *watched) Expired(_ *stream.Stream, first uint64) {
