@@ -41,23 +41,31 @@ func EnsureSigning(dir string) (made bool, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return false, fmt.Errorf("make the folder of the keys: %w", err)
 	}
-	if made, err = newSigning(SigningFile(dir)); err != nil {
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, fmt.Errorf("signing key: %w", err)
+	}
+	defer folder.Close()
+	if made, err = newSigning(folder, signingSeed); err != nil {
 		return made, fmt.Errorf("signing key: %w", err)
 	}
-	return made, writeSigning(dir)
+	return made, writeSigning(folder)
 }
 
 // RotateSigning carries out one step of a rotation. A repeat of a step changes nothing.
 func RotateSigning(dir, step string) error {
-	next, old := filepath.Join(dir, signingNext), filepath.Join(dir, signingOld)
-	var err error
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("rotate the signing key: %w", err)
+	}
+	defer folder.Close()
 	switch step {
 	case SigningAdd:
-		_, err = newSigning(next)
+		_, err = newSigning(folder, signingNext)
 	case SigningSwitch:
-		err = switchSigning(dir, next, old)
+		err = switchSigning(folder)
 	case SigningDrop:
-		if err = os.Remove(old); errors.Is(err, fs.ErrNotExist) {
+		if err = folder.Remove(signingOld); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	default:
@@ -66,29 +74,29 @@ func RotateSigning(dir, step string) error {
 	if err != nil {
 		return fmt.Errorf("rotate the signing key: %w", err)
 	}
-	return writeSigning(dir)
+	return writeSigning(folder)
 }
 
 // switchSigning makes the next key the current one, and keeps the public key of the current one.
-func switchSigning(dir, next, old string) error {
-	if _, err := os.Stat(next); errors.Is(err, fs.ErrNotExist) {
+func switchSigning(folder *os.Root) error {
+	if _, err := folder.Stat(signingNext); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	public, err := signingPublic(SigningFile(dir))
+	public, err := signingPublic(folder, signingSeed)
 	if err != nil {
 		return err
 	}
-	if err := replace(old, public+"\n"); err != nil {
+	if err := replace(folder, signingOld, public+"\n"); err != nil {
 		return err
 	}
-	return os.Rename(next, SigningFile(dir))
+	return folder.Rename(signingNext, signingSeed)
 }
 
 // writeSigning writes the accepted public keys: the current one first.
-func writeSigning(dir string) error {
+func writeSigning(folder *os.Root) error {
 	var out strings.Builder
 	for _, name := range []string{signingSeed, signingNext} {
-		public, err := signingPublic(filepath.Join(dir, name))
+		public, err := signingPublic(folder, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -97,24 +105,24 @@ func writeSigning(dir string) error {
 		}
 		out.WriteString(public + "\n")
 	}
-	old, err := os.ReadFile(filepath.Clean(filepath.Join(dir, signingOld)))
+	old, err := folder.ReadFile(signingOld)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return replace(SigningPublicFile(dir), out.String()+string(old))
+	return replace(folder, signingPub, out.String()+string(old))
 }
 
 // replace writes a file in one step, so that no reader sees half of it.
-func replace(name, text string) error {
-	if err := os.WriteFile(name+".new", []byte(text), 0o600); err != nil {
+func replace(folder *os.Root, name, text string) error {
+	if err := folder.WriteFile(name+".new", []byte(text), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(name+".new", name)
+	return folder.Rename(name+".new", name)
 }
 
 // newSigning creates a seed unless the file exists.
-func newSigning(file string) (made bool, err error) {
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+func newSigning(folder *os.Root, name string) (made bool, err error) {
+	if _, err := folder.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	pair, err := nkeys.CreatePair(signature.Prefix)
@@ -126,18 +134,18 @@ func newSigning(file string) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, replace(file, string(seed)+"\n")
+	return true, replace(folder, name, string(seed)+"\n")
 }
 
 // signingPublic returns the public key of the seed in the file.
-func signingPublic(file string) (string, error) {
-	seed, err := os.ReadFile(filepath.Clean(file))
+func signingPublic(folder *os.Root, name string) (string, error) {
+	seed, err := folder.ReadFile(name)
 	if err != nil {
 		return "", err
 	}
 	s, err := signature.NewSigner(bytes.TrimSpace(seed), nil)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return s.Public()
 }

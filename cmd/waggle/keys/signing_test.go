@@ -68,3 +68,17 @@ func TestSigningKeysAreRotated(t *testing.T) {
 	_, current = accepted(t, dir)
 	require.Equal(t, second, current, "keys that exist stay")
 }
+
+// TestSigningKeysStayInTheirFolder: a planted link cannot lead a write out of the folder.
+func TestSigningKeysStayInTheirFolder(t *testing.T) {
+	for _, file := range []func(string) string{keys.SigningFile, keys.SigningPublicFile} {
+		dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+		require.NoError(t, os.WriteFile(victim, []byte("mine"), 0o600))
+		require.NoError(t, os.Symlink(victim, file(dir)+".new"))
+		_, err := keys.EnsureSigning(dir)
+		require.Error(t, err)
+		text, err := os.ReadFile(victim)
+		require.NoError(t, err)
+		require.Equal(t, "mine", string(text))
+	}
+}
