@@ -53,6 +53,7 @@ type Source struct {
 
 // Options say what a stream shows and to which connection.
 type Options struct {
+	Life    context.Context // of the connection
 	Log     subject.Log
 	Codec   Codec
 	To      transport.Transport
@@ -114,14 +115,14 @@ type partly struct {
 // batches holds what several entries become, so that they leave in few writes.
 var batches = sync.Pool{New: func() any { return new([]*transport.Message) }}
 
-// New returns a stream that shows nothing yet and ends with ctx.
-func New(ctx context.Context, src *Source, o Options) *Stream {
+// New returns a stream that shows nothing yet and ends with the life of its connection.
+func New(src *Source, o Options) *Stream {
 	s := &Stream{src: src, Options: o, key: frameKey(o.Codec.Name())}
 	if o.Pieces {
 		s.pieces = &pieces{gathers: o.Joins}
 	}
 	s.build = s.encode
-	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.ctx, s.cancel = context.WithCancel(o.Life)
 	return s
 }
 

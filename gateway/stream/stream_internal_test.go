@@ -60,7 +60,7 @@ func fed(t *testing.T, codec Codec, queue int, w io.Writer) (*Stream, *ws.Socket
 	require.NoError(t, <-accepted)
 	go func() { _, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{nc}, make([]byte, 64<<10)) }()
 	o := &owner{}
-	o.s = New(t.Context(), &Source{Clock: time.Now, Lagged: func() {}}, Options{Codec: codec, To: sock, Slot: NewSlot(), Binding: o})
+	o.s = New(&Source{Clock: time.Now, Lagged: func() {}}, Options{Life: t.Context(), Codec: codec, To: sock, Slot: NewSlot(), Binding: o})
 	sock.Bind(o)
 	return o.s, sock
 }

@@ -31,7 +31,7 @@ func (m *Multi) attach(ctx context.Context, log subject.Log) (*attached, error) 
 		return nil, err
 	}
 	a := &attached{log: log, codec: m.in(reply.Language), head: reply.Head, unopened: reply.unopened}
-	m.show(a, after, nil) //nolint:contextcheck // the stream outlives the message that asked for it
+	m.show(a, after, nil)
 	return a, nil
 }
 
@@ -51,7 +51,7 @@ func (m *Multi) resume(ctx context.Context, log subject.Log, req dialect.Request
 		return err
 	}
 	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head, unopened: reply.unopened, told: reply.told}
-	m.show(a, after, func(o *stream.Opening) { //nolint:contextcheck // the stream outlives the message that asked for it
+	m.show(a, after, func(o *stream.Opening) {
 		for _, say := range first {
 			o.Say(func() []byte { return say(a.codec) })
 		}
@@ -94,7 +94,7 @@ func (m *Multi) goOn(ctx context.Context, log subject.Log, at dialect.Position) 
 		return nil, fault.New(fault.SessionExpired)
 	}
 	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
-	m.show(a, after, func(o *stream.Opening) { m.sayLost(o, a, reply.AttachReply) }) //nolint:contextcheck // the stream outlives the message that asked for it
+	m.show(a, after, func(o *stream.Opening) { m.sayLost(o, a, reply.AttachReply) })
 	return a, nil
 }
 
@@ -205,8 +205,8 @@ func (m *Multi) roomFor(log subject.Log) error {
 // first is called before anything else is shown, and must not block; nil = nothing comes
 // first.
 func (m *Multi) show(a *attached, after eventlog.Cursor, first func(*stream.Opening)) {
-	a.stream = stream.New(m.c.Context(), m.g.Streams, stream.Options{
-		Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m, Questions: m.c.Questions(),
+	a.stream = stream.New(m.g.Streams, stream.Options{
+		Life: m.c.Context(), Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m, Questions: m.c.Questions(),
 		Spare: m.g.QueueBytes / m.of.cfg.Sessions, // of all together as much as the queue
 		Hides: m.hides(a), Pieces: true, Joins: a.codec.Gathers(),
 	})

@@ -236,8 +236,8 @@ func (v *viewer) Seen(*stream.Stream) {
 
 // show returns the stream of the log, which reports to b.
 func (v *viewer) show(b stream.Binding, codec stream.Codec) *stream.Stream {
-	return stream.New(v.c.Context(), v.g.Streams, stream.Options{
-		Log: v.log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b, Questions: v.c.Questions(),
+	return stream.New(v.g.Streams, stream.Options{
+		Life: v.c.Context(), Log: v.log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b, Questions: v.c.Questions(),
 	})
 }
 

@@ -129,11 +129,11 @@ func (p *Participant) open(ctx context.Context, req command.OpenClientRequest) (
 	}
 	in = &inbox{p: p, codec: logCodec{p.codec}, log: subject.Log{Tenant: who.Tenant, Kind: id.KindInbox, Entity: entity}}
 	in.has, in.stored = after.Seq, after.Seq
-	o := stream.Options{Log: in.log, Codec: in.codec, To: p.c, Slot: p.c.Slot(), Binding: in, Shown: in.again}
+	o := stream.Options{Life: p.c.Context(), Log: in.log, Codec: in.codec, To: p.c, Slot: p.c.Slot(), Binding: in, Shown: in.again}
 	if p.watched() != (subject.Log{}) {
 		o.Spare = p.g.QueueBytes / 2 // as of the run that is shown beside it
 	}
-	in.stream = stream.New(p.c.Context(), p.g.Streams, o) //nolint:contextcheck // it outlives the frame that asked for it
+	in.stream = stream.New(p.g.Streams, o)
 	return reply, in, after, nil
 }
 

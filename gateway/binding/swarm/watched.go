@@ -28,8 +28,8 @@ func (p *Participant) findWatched() error {
 			return fault.New(fault.RunNotFound)
 		}
 	}
-	g.stream = stream.New(p.c.Context(), p.g.Streams, stream.Options{
-		Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g, Questions: p.c.Questions(),
+	g.stream = stream.New(p.g.Streams, stream.Options{
+		Life: p.c.Context(), Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g, Questions: p.c.Questions(),
 		Spare: p.g.QueueBytes / 2, // the inbox must not keep it from ever being read
 	})
 	p.mu.Lock()

@@ -43,7 +43,7 @@ type Log struct {
 // the log is deleted or cannot be read any more.
 func NewLog(ctx context.Context, src *stream.Source, log subject.Log, after eventlog.Cursor, to transport.Transport) *Log {
 	l := &Log{to: to}
-	l.stream = stream.New(ctx, src, stream.Options{Log: log, Codec: codec, To: to, Slot: stream.NewSlot(), Binding: l})
+	l.stream = stream.New(src, stream.Options{Life: ctx, Log: log, Codec: codec, To: to, Slot: stream.NewSlot(), Binding: l})
 	l.stream.Watch(after)
 	return l
 }

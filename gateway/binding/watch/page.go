@@ -28,7 +28,7 @@ var _ stream.Binding = (*Page)(nil)
 // after have expired.
 func NewPage(ctx context.Context, src *stream.Source, log subject.Log, after eventlog.Cursor, last uint64, to Answer) *Page {
 	p := &Page{Log{to: to}}
-	p.stream = stream.New(ctx, src, stream.Options{Log: log, Codec: codec, To: &page{to, last}, Slot: stream.NewSlot(), Binding: p})
+	p.stream = stream.New(src, stream.Options{Life: ctx, Log: log, Codec: codec, To: &page{to, last}, Slot: stream.NewSlot(), Binding: p})
 	if after.Seq >= last {
 		to.Complete()
 		return p
