@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -43,7 +44,8 @@ type Announcements struct {
 // tenant is a tenant with viewers.
 type tenant struct {
 	subs    []*nats.Subscription
-	ended   sync.WaitGroup // subscriptions that may call announce
+	stop    context.CancelFunc // ends the work of announce
+	ended   sync.WaitGroup     // subscriptions that may call announce
 	viewers map[*Live]struct{}
 }
 
@@ -101,8 +103,10 @@ func (a *Announcements) Show(ctx context.Context, who auth.Principal, types []ev
 
 // subscribe begins the subscriptions of a tenant. turn is held.
 func (a *Announcements) subscribe(ctx context.Context, t id.Tenant, of *tenant) error {
+	life, stop := context.WithCancel(context.WithoutCancel(ctx)) // other viewers outlive the first
+	of.stop = stop
 	for _, k := range announced {
-		sub, err := a.conn.NATS().Subscribe(subject.LiveTenantKind(t, k), func(m *nats.Msg) { a.announce(of, m) })
+		sub, err := a.conn.NATS().Subscribe(subject.LiveTenantKind(t, k), func(m *nats.Msg) { a.announce(life, of, m) })
 		if err != nil {
 			return fmt.Errorf("subscribe to announcements of %s: %w", k, err)
 		}
@@ -132,6 +136,7 @@ func (a *Announcements) leave(l *Live) {
 	if !last {
 		return
 	}
+	of.stop()
 	for _, sub := range of.subs {
 		if err := sub.Unsubscribe(); err != nil { // the connection is closed, and calls no handler
 			a.logger.Debug().Err(err).Msg("unsubscribe from announcements")
@@ -142,14 +147,14 @@ func (a *Announcements) leave(l *Live) {
 }
 
 // announce shows an announcement to the viewers of a tenant.
-func (a *Announcements) announce(of *tenant, m *nats.Msg) {
+func (a *Announcements) announce(ctx context.Context, of *tenant, m *nats.Msg) {
 	log, kind, err := subject.ParseLive(m.Subject)
 	if err != nil {
 		a.logger.Warn().Err(err).Str("subject", m.Subject).Msg("drop announcement")
 		return
 	}
 	one := transport.New(m.Data, kind, transport.Position{})
-	visible := a.visible(of, log)
+	visible := a.visible(ctx, of, log)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for l := range of.viewers {
@@ -163,7 +168,7 @@ func (a *Announcements) announce(of *tenant, m *nats.Msg) {
 const sightPatience = 2 * time.Second
 
 // visible returns the subjects of the viewers that see the session although they do not see all.
-func (a *Announcements) visible(of *tenant, log subject.Log) map[string]bool {
+func (a *Announcements) visible(ctx context.Context, of *tenant, log subject.Log) map[string]bool {
 	if log.Kind != id.KindSession {
 		return nil
 	}
@@ -175,12 +180,12 @@ func (a *Announcements) visible(of *tenant, log subject.Log) map[string]bool {
 		}
 	}
 	a.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), sightPatience)
+	ctx, cancel := context.WithTimeout(ctx, sightPatience)
 	defer cancel()
 	out := map[string]bool{}
 	for name, who := range narrow {
 		seen, err := a.sight.Sees(ctx, who, log)
-		if err != nil {
+		if err != nil && !errors.Is(err, context.Canceled) {
 			a.logger.Warn().Err(err).Stringer("log", log).Msg("hide announcement of session without known owner")
 		}
 		out[name] = seen && err == nil
