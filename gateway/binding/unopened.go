@@ -25,18 +25,18 @@ type Unopened struct {
 	log    subject.Log
 	wishes event.Preferences
 	seen   chan struct{} // closed when the session exists
-	answer chan *fault.Fault
 
 	foreign bool // another principal has named it
 
 	mu      sync.Mutex
 	exists  bool
-	command string // the id of the command that opens it; empty = none waits
+	command string            // the id of the command that opens it; empty = none waits
+	answer  chan *fault.Fault // the refusal of that command
 }
 
 // NewUnopened returns the session that the log would be of, with the preferences that it opens with.
 func NewUnopened(log subject.Log, wishes event.Preferences) *Unopened {
-	return &Unopened{log: log, wishes: wishes, seen: make(chan struct{}), answer: make(chan *fault.Fault, 1)}
+	return &Unopened{log: log, wishes: wishes, seen: make(chan struct{})}
 }
 
 // Preferences returns what the session opens with.
@@ -131,9 +131,5 @@ func (u *Unopened) opening(g *Gateway, c Client) (command.Command, error) {
 func (u *Unopened) await(commandID string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.command = commandID
-	select {
-	case <-u.answer: // of a command that was given up
-	default:
-	}
+	u.command, u.answer = commandID, make(chan *fault.Fault, 1)
 }
