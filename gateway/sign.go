@@ -61,14 +61,16 @@ var questioned = map[id.Name]id.Kind{command.Pipeline: id.KindSession, command.T
 // recall finds a question in its log. It returns the zero question if the log does not show it.
 func (s *Server) recall(ctx context.Context, log subject.Log, name string) (stream.Question, error) {
 	var shown stream.Questions
-	visit := func(e *eventlog.Entry) error {
-		shown.Note(log.Entity, e.Event)
-		return nil
+	read := func(after eventlog.Cursor) error {
+		return s.dep.Log.Read(ctx, log, after, func(e *eventlog.Entry) error {
+			shown.Note(log.Entity, e.Event)
+			return nil
+		})
 	}
 	err := s.shared.Streams.Loader.Do(ctx, func() error {
-		err := s.dep.Log.Read(ctx, log, eventlog.Cursor{}, visit)
+		err := read(eventlog.Cursor{})
 		if gone, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
-			err = s.dep.Log.Read(ctx, log, eventlog.Cursor{Seq: gone.First - 1}, visit)
+			err = read(eventlog.Cursor{Seq: gone.First - 1})
 		}
 		return err
 	})

@@ -65,7 +65,11 @@ func newProgram(std streams) *commandline.Program {
 				return err
 			}
 		}
-		return c.(interface{ Run(streams) error }).Run(std) //nolint:forcetypeassert // a command without Run is a mistake that each test finds
+		r, ok := c.(interface{ Run(streams) error })
+		if !ok {
+			return fmt.Errorf("%T lacks a method Run", c)
+		}
+		return r.Run(std)
 	})
 	p.Root.RunE = versionFirst(root, std, p.Root.RunE)
 	return p

@@ -250,7 +250,7 @@ func FuzzApproval(f *testing.F) {
 			return
 		}
 		err := signature.Approval(v, &p, id.DefaultTenant, id.KindSession, session, "call_1", digest)
-		if err == nil && !(p.CommandID == genuine.CommandID && p.Principal == genuine.Principal && string(p.Data) == string(genuine.Data)) {
+		if err == nil && (p.CommandID != genuine.CommandID || p.Principal != genuine.Principal || string(p.Data) != string(genuine.Data)) {
 			t.Fatalf("%s approves", raw)
 		}
 	})

@@ -184,7 +184,7 @@ func (d *responder) wish(ctx context.Context, log subject.Log, in cmd.AttachRequ
 // the event opens. all says that it sees every one of the tenant. The owner is unknown once the first
 // event has expired.
 func (d *responder) sees(log subject.Log, first event.Event, principal string, all bool) error {
-	owner := ""
+	var owner string
 	switch first.Type {
 	case event.SessionCreated:
 		c, err := event.As[event.SessionCreatedData](first)

@@ -55,15 +55,10 @@ type Config struct {
 
 // Complete checks the configuration and fills in defaults. Errors begin with the option.
 func (c *Config) Complete() error {
+	if err := c.checkServer(); err != nil {
+		return err
+	}
 	switch {
-	case len(c.Command) == 0 && c.URL == "":
-		return fmt.Errorf("command: give a command or a url")
-	case len(c.Command) > 0 && c.URL != "":
-		return fmt.Errorf("url: give a command or a url, not both")
-	case len(c.Command) > 0 && c.Command[0] == "":
-		return fmt.Errorf("command: the program's name is empty")
-	case c.URL != "" && !isHTTP(c.URL):
-		return fmt.Errorf("url: must be an http or https address")
 	case c.Timeout < 0:
 		return fmt.Errorf("timeout: must not be negative")
 	case c.OutputCap < 0 || c.OutputCap > bound.MaxOutput:
@@ -80,6 +75,21 @@ func (c *Config) Complete() error {
 	}
 	if c.OutputCap == 0 {
 		c.OutputCap = bound.Output
+	}
+	return nil
+}
+
+// checkServer checks that exactly one of Command and URL is set, and valid.
+func (c *Config) checkServer() error {
+	switch {
+	case len(c.Command) == 0 && c.URL == "":
+		return fmt.Errorf("command: give a command or a url")
+	case len(c.Command) > 0 && c.URL != "":
+		return fmt.Errorf("url: give a command or a url, not both")
+	case len(c.Command) > 0 && c.Command[0] == "":
+		return fmt.Errorf("command: the program's name is empty")
+	case c.URL != "" && !isHTTP(c.URL):
+		return fmt.Errorf("url: must be an http or https address")
 	}
 	return nil
 }

@@ -123,21 +123,23 @@ func Used(ctx context.Context, dir string) (int64, error) {
 // measure sums up all files and folders below root, and follows no link. Unreadable ones count nothing.
 func measure(ctx context.Context, root *os.Root) (sum int64, err error) {
 	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if err == nil && path != "." {
+			sum += sizeOf(d)
 		}
-		if err != nil || path == "." {
-			return nil //nolint:nilerr // the rest is measured
-		}
-		info, err := d.Info()
-		switch {
-		case err != nil: // it has gone
-		case info.Mode().IsRegular():
-			sum += counted(info.Size())
-		default:
-			sum += leastFile
-		}
-		return nil
+		return ctx.Err() // an unreadable folder does not end the walk
 	})
 	return sum, err
+}
+
+// sizeOf returns what a file or a folder counts. One that has gone meanwhile counts nothing.
+func sizeOf(d fs.DirEntry) int64 {
+	info, err := d.Info()
+	switch {
+	case err != nil:
+		return 0
+	case info.Mode().IsRegular():
+		return counted(info.Size())
+	default:
+		return leastFile
+	}
 }
