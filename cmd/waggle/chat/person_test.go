@@ -3,6 +3,8 @@ package chat
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,24 +52,20 @@ func TestAPersonTalks(t *testing.T) {
 		})
 	x, ended := sit(t, Options{URL: url, Model: "demo"})
 	x.Wait("model demo, session s-1; /help shows the commands\n\n›")
-	x.Ready()
-	x.Type(consoletest.Paste("one\ntwo"), consoletest.Enter)
+	x.Submit(consoletest.Paste("one\ntwo"), "one")
 	x.Wait("› one\n  two\nForty-")
 	x.Type("and ")
 	x.Wait("Forty-\n\n› and")
 	close(typed)
 	x.Wait("Forty-two\n\n› and")
-	x.Ready()
-	x.Type("more", consoletest.Enter)
+	x.Submit("more", "and more")
 	x.Wait("› and more\n")
 	x.Wait("thinking")
 	x.Type(consoletest.CtrlC)
 	x.Wait("✗ Stopped.")
-	x.Ready()
-	x.Type("/foo", consoletest.Enter)
+	x.Submit("/foo", "/foo")
 	x.Wait("/foo does not exist; /help shows the commands")
-	x.Ready()
-	x.Type("/new", consoletest.Enter)
+	x.Submit("/new", "/new")
 	x.Wait("waggle chat --session s-1 continues this session")
 	x.Wait("model demo, session s-2")
 	x.Type(consoletest.CtrlC)
@@ -103,14 +101,15 @@ func TestAPersonAnswers(t *testing.T) {
 	})
 	x, ended := sit(t, Options{URL: url})
 	x.Wait("session s-1")
-	x.Ready()
-	x.Type("pay", consoletest.Enter)
-	x.Wait("May bank_pay be called with {\"amount\":5}?\n" + howToAnswer + "\n\n›")
-	x.Ready()
-	x.Type("y", consoletest.Enter)
-	x.Wait("{\"amount\":6}?\n" + howToAnswer + "\n\n›")
-	x.Ready()
-	x.Type("too much", consoletest.Enter)
+	x.Submit("pay", "pay")
+	asked := func(amount int) {
+		want := regexp.QuoteMeta(fmt.Sprintf("May bank_pay be called with {\"amount\":%d}?\n%s\n", amount, howToAnswer)) + `\S waiting for an answer\n\n›$`
+		x.Until(want, func(rows []string) bool { return regexp.MustCompile(want).MatchString(strings.Join(rows, "\n")) })
+	}
+	asked(5)
+	x.Submit("y", "y")
+	asked(6)
+	x.Submit("too much", "too much")
 	x.Wait("done")
 	x.Ready()
 	x.Type(consoletest.CtrlC)

@@ -131,17 +131,39 @@ func (x *Terminal) Wait(text string) {
 // bold is the mode of bold cells.
 const bold = 1 << 2
 
-// Ready waits until Enter sends the unsent message: the last prompt is bold then. Earlier an Enter has no effect.
+// Ready waits until Enter sends the unsent message: its prompt is bold then. Earlier an Enter has no effect. After an Enter,
+// the screen may still show the prompt of before: Submit waits for the next one.
 func (x *Terminal) Ready() {
 	x.t.Helper()
 	x.Until("a bold prompt", func(rows []string) bool {
-		for y := len(rows) - 1; y >= 0; y-- {
-			if cell := x.vt.Cell(0, y); cell.Char == '›' {
-				return cell.Mode&bold != 0
-			}
-		}
-		return false
+		y := x.prompt(rows)
+		return y >= 0 && x.vt.Cell(0, y).Mode&bold != 0
 	})
+}
+
+// Submit types the rest of a message, and sends the message with Enter as soon as the screen shows it and Enter sends it.
+// message is the first line of the whole. When Submit returns, the screen shows the prompt of the next message.
+func (x *Terminal) Submit(rest, message string) {
+	x.t.Helper()
+	x.Type(rest)
+	shows := func(rows []string) bool {
+		y := x.prompt(rows)
+		return y >= 0 && rows[y] == "› "+message
+	}
+	x.Until("the message "+message, shows)
+	x.Ready()
+	x.Type(Enter)
+	x.Until("the message "+message+" above the prompt", func(rows []string) bool { return x.prompt(rows) >= 0 && !shows(rows) })
+}
+
+// prompt returns the row of the unsent message, or -1 while the program draws. Sent messages stand above that row.
+func (x *Terminal) prompt(rows []string) int {
+	for y := len(rows) - 1; y >= 0 && x.vt.CursorVisible(); y-- {
+		if x.vt.Cell(0, y).Char == '›' {
+			return y
+		}
+	}
+	return -1
 }
 
 // Until waits until the screen meets the condition.
