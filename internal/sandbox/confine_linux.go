@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/waggle-dev/waggle/internal/sandbox/seccomp"
 )
 
 // confine restricts this process to its order and then becomes the program.
@@ -27,12 +29,12 @@ func confine(o *order) {
 		probe(o)
 	}
 	env := os.Environ()
-	f := newFilter(o)
+	f := seccomp.New(o.rules())
 	if err := limit(o.Limits); err != nil {
 		die("limits", err)
 	}
 	if o.Features.Seccomp {
-		if err := seccomp(f); err != nil {
+		if err := f.Set(); err != nil {
 			die("seccomp", err)
 		}
 	}
@@ -53,9 +55,9 @@ func probe(o *order) {
 			f.Landlock, f.Why[Landlock] = 0, err.Error()
 		}
 	}
-	if err := hasSeccomp(); err != nil {
+	if err := seccomp.Check(); err != nil {
 		f.Why[Seccomp] = err.Error()
-	} else if err := seccomp(newFilter(o)); err != nil {
+	} else if err := seccomp.New(o.rules()).Set(); err != nil {
 		f.Why[Seccomp] = err.Error()
 	} else {
 		f.Seccomp = true

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/waggle-dev/waggle/internal/sandbox/seccomp"
 )
 
 // inContainer marks the test process that has the restrictions of a container.
@@ -42,8 +44,11 @@ func TestInAContainer(t *testing.T) {
 // forbidNamespaces sets a filter like a container engine's for all threads of this process.
 func forbidNamespaces(t *testing.T) {
 	t.Helper()
-	const allThreads = 1 // SECCOMP_FILTER_FLAG_TSYNC
-	f := newFilter(&order{Features: Features{Namespaces: true, Closed: true}, Network: true})
+	const (
+		filterMode = 1 // SECCOMP_SET_MODE_FILTER
+		allThreads = 1 // SECCOMP_FILTER_FLAG_TSYNC
+	)
+	f := seccomp.New(seccomp.Rules{Namespaces: true, Closed: true, Network: true})
 	require.NoError(t, noNewPrivileges())
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, filterMode, allThreads, uintptr(unsafe.Pointer(&prog)))

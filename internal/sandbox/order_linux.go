@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/waggle-dev/waggle/internal/sandbox/seccomp"
 )
 
 const (
@@ -39,6 +41,11 @@ func (o *order) args() []string {
 		panic(err) // An order holds plain values only.
 	}
 	return []string{shimName, string(b)}
+}
+
+// rules returns the rules for system calls.
+func (o *order) rules() seccomp.Rules {
+	return seccomp.Rules{Namespaces: o.Features.Namespaces, Closed: o.Features.Closed, Network: o.Network}
 }
 
 // report is the shim's answer: an error, or the features.

@@ -2,7 +2,7 @@
 // settings name, and nothing else of the machine.
 //
 // A program starts through this process' own binary: started under a certain name, it confines itself and then becomes the
-// program (shim_linux.go). Each layer of the confinement has a file. A kernel may lack layers; Gaps names what a hostile
+// program (shim_linux.go). Each layer of the confinement has a file, or a package. A kernel may lack layers; Gaps names what a hostile
 // program could then do. Only Linux has any.
 package sandbox
 

@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package sandbox
+package seccomp
 
 import (
 	"runtime"
@@ -54,44 +54,44 @@ var attributes = []uint32{
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
 }
 
-// filter is a program for the kernel.
-type filter []unix.SockFilter
+// Filter is a program for the kernel.
+type Filter []unix.SockFilter
 
-func (f *filter) statement(code uint16, k uint32) {
+func (f *Filter) statement(code uint16, k uint32) {
 	*f = append(*f, unix.SockFilter{Code: code, K: k})
 }
 
 // jump compares and then skips some instructions.
-func (f *filter) jump(code uint16, k uint32, ifTrue, ifFalse uint8) {
+func (f *Filter) jump(code uint16, k uint32, ifTrue, ifFalse uint8) {
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_JMP | code | unix.BPF_K, Jt: ifTrue, Jf: ifFalse, K: k})
 }
 
-func (f *filter) load(offset uint32) { f.statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset) }
+func (f *Filter) load(offset uint32) { f.statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset) }
 
-func (f *filter) arg(n uint32) { f.load(atArgs + 8*n) }
+func (f *Filter) arg(n uint32) { f.load(atArgs + 8*n) }
 
-func (f *filter) allow() { f.statement(unix.BPF_RET|unix.BPF_K, unix.SECCOMP_RET_ALLOW) }
+func (f *Filter) allow() { f.statement(unix.BPF_RET|unix.BPF_K, unix.SECCOMP_RET_ALLOW) }
 
-func (f *filter) refuse(e unix.Errno) {
+func (f *Filter) refuse(e unix.Errno) {
 	f.statement(unix.BPF_RET|unix.BPF_K, unix.SECCOMP_RET_ERRNO|uint32(e)) //nolint:gosec // Error numbers are small.
 }
 
 // on adds the judgement of one system call, which has to decide.
-func (f *filter) on(number uint32, judge func(*filter)) {
-	var body filter
+func (f *Filter) on(number uint32, judge func(*Filter)) {
+	var body Filter
 	judge(&body)
 	f.jump(unix.BPF_JEQ, number, 0, uint8(len(body))) //nolint:gosec // A judgement has a few instructions.
 	*f = append(*f, body...)
 }
 
 // never refuses a system call.
-func (f *filter) never(number uint32, e unix.Errno) {
-	f.on(number, func(f *filter) { f.refuse(e) })
+func (f *Filter) never(number uint32, e unix.Errno) {
+	f.on(number, func(f *Filter) { f.refuse(e) })
 }
 
 // unlessSet refuses a system call with one of the flags in its argument.
-func (f *filter) unlessSet(number, arg, flags uint32) {
-	f.on(number, func(f *filter) {
+func (f *Filter) unlessSet(number, arg, flags uint32) {
+	f.on(number, func(f *Filter) {
 		f.arg(arg)
 		f.jump(unix.BPF_JSET, flags, 0, 1)
 		f.refuse(unix.EPERM)
@@ -100,8 +100,8 @@ func (f *filter) unlessSet(number, arg, flags uint32) {
 }
 
 // unlessEqual refuses a system call whose argument has one of the values.
-func (f *filter) unlessEqual(number, arg uint32, values ...uint32) {
-	f.on(number, func(f *filter) {
+func (f *Filter) unlessEqual(number, arg uint32, values ...uint32) {
+	f.on(number, func(f *Filter) {
 		f.arg(arg)
 		for _, v := range values {
 			f.jump(unix.BPF_JEQ, v, 0, 1)
@@ -111,9 +111,9 @@ func (f *filter) unlessEqual(number, arg uint32, values ...uint32) {
 	})
 }
 
-// newFilter returns the filter for an order.
-func newFilter(o *order) filter {
-	var f filter
+// New returns the filter for the rules.
+func New(r Rules) Filter {
+	var f Filter
 	f.load(atArch)
 	f.jump(unix.BPF_JEQ, auditArch, 1, 0)
 	f.statement(unix.BPF_RET|unix.BPF_K, unix.SECCOMP_RET_KILL_PROCESS)
@@ -125,12 +125,12 @@ func newFilter(o *order) filter {
 	for _, n := range append(forbiddenHere, forbidden...) {
 		f.never(n, unix.EPERM)
 	}
-	if !o.Features.Namespaces {
+	if !r.Namespaces {
 		for _, n := range leaving {
 			f.never(n, unix.EPERM)
 		}
 	}
-	if !o.Features.Closed {
+	if !r.Closed {
 		for _, n := range append(attributesHere, attributes...) {
 			f.never(n, 0)
 		}
@@ -138,16 +138,16 @@ func newFilter(o *order) filter {
 	f.unlessSet(unix.SYS_CLONE, 0, newNamespaces)
 	f.never(unix.SYS_CLONE3, unix.ENOSYS) // A filter cannot see its flags; libraries then use clone.
 	f.unlessEqual(unix.SYS_IOCTL, 1, unix.TIOCSTI, unix.TIOCLINUX)
-	f.sockets(o.Network)
+	f.sockets(r.Network)
 	f.allow()
 	return f
 }
 
 // sockets judges the calls for sockets. Landlock judges TCP ports; sockets in the file system, and protocols beside TCP, are
 // outside of its rules, so that the filter refuses them.
-func (f *filter) sockets(network bool) {
+func (f *Filter) sockets(network bool) {
 	f.never(unix.SYS_LISTEN, unix.EACCES)
-	f.on(unix.SYS_SOCKETPAIR, func(f *filter) {
+	f.on(unix.SYS_SOCKETPAIR, func(f *Filter) {
 		f.arg(0)
 		f.jump(unix.BPF_JEQ, unix.AF_UNIX, 0, 1)
 		f.allow()
@@ -157,7 +157,7 @@ func (f *filter) sockets(network bool) {
 		f.never(unix.SYS_SOCKET, unix.EACCES)
 		return
 	}
-	f.on(unix.SYS_SOCKET, (*filter).socket)
+	f.on(unix.SYS_SOCKET, (*Filter).socket)
 	// TCP Fast Open connects without the call that Landlock judges.
 	f.unlessSet(unix.SYS_SENDTO, 3, unix.MSG_FASTOPEN)
 	f.unlessSet(unix.SYS_SENDMSG, 2, unix.MSG_FASTOPEN)
@@ -165,8 +165,8 @@ func (f *filter) sockets(network bool) {
 }
 
 // socket allows TCP and UDP, and the netlink socket with which libraries look at addresses.
-func (f *filter) socket() {
-	var inet filter
+func (f *Filter) socket() {
+	var inet Filter
 	inet.arg(1)
 	inet.statement(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, typeMask)
 	for _, t := range []struct{ kind, protocol uint32 }{{unix.SOCK_STREAM, unix.IPPROTO_TCP}, {unix.SOCK_DGRAM, unix.IPPROTO_UDP}} {
@@ -191,11 +191,11 @@ func (f *filter) socket() {
 	*f = append(*f, inet...)
 }
 
-// hasSeccomp reports whether the kernel and this architecture have filters.
-func hasSeccomp() error { return unix.Prctl(unix.PR_GET_SECCOMP, 0, 0, 0, 0) }
+// Check returns the reason why the kernel or this architecture has no filters, or nil.
+func Check() error { return unix.Prctl(unix.PR_GET_SECCOMP, 0, 0, 0, 0) }
 
-// seccomp sets the filter for this thread. It needs noNewPrivileges.
-func seccomp(f filter) error {
+// Set sets the filter for this thread, which must have given up new privileges.
+func (f Filter) Set() error {
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}                                      //nolint:gosec // The filter has some hundred instructions.
 	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, filterMode, 0, uintptr(unsafe.Pointer(&prog))) //nolint:gosec // The kernel reads the filter during the call.
 	if errno != 0 {
