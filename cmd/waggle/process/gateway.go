@@ -44,7 +44,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
-		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.signer,
+		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer,
 		Routes: p.routes(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())

@@ -1,11 +1,13 @@
 package process
 
 import (
+	"net"
 	"runtime"
 
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/process/listener"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
@@ -52,3 +54,16 @@ func (p *process) watchBus() (stop func()) {
 	unslow := p.conn.OnSlow(func(*nats.Subscription) { p.bus.slow.Inc() })
 	return func() { unwatch(); unslow() }
 }
+
+// telemetry returns the component, or nil if the configuration has none.
+func (p *process) telemetry() *listener.Listener {
+	if p.Config.Telemetry.Addr == "" {
+		return nil
+	}
+	t := listener.NewTelemetry(p.Config.Telemetry.Addr, p.registry)
+	p.internal = t.Addr
+	return t
+}
+
+// nowhere is the address of a component that a process does not have.
+func nowhere() net.Addr { return nil }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/signing"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
@@ -93,4 +94,34 @@ func local(at string) string {
 		return ""
 	}
 	return u.Port()
+}
+
+// openSigning reads the keys that sign and verify commands. A process with its own bus makes a key if none is set.
+func (p *process) openSigning() error {
+	c, err := withOwnSigning(p.Config)
+	if err != nil {
+		return err
+	}
+	if p.Use.Embedded && c.KeyFile == "" {
+		if _, err := keys.EnsureSigning(KeyFolder(p.Config)); err != nil {
+			return err
+		}
+		c.KeyFile = keys.SigningFile(KeyFolder(p.Config))
+	}
+	p.signing, err = signing.Open(c, p.Use.Has(config.RoleGateway), p.now)
+	return err
+}
+
+// withOwnSigning adds the keys from the data folder where withOwnKey adds the credentials for the bus: to a process beside a
+// running "waggle up".
+func withOwnSigning(c config.Config) (config.Signing, error) {
+	s := c.Signing
+	if s.KeyFile != "" || s.PublicKeyFile != "" || len(s.PublicKeys) > 0 {
+		return s, nil
+	}
+	n, err := withOwnKey(c, "")
+	if err == nil && n.NKey != c.NATS.NKey {
+		s.KeyFile, s.PublicKeyFile = keys.SigningFile(KeyFolder(c)), keys.SigningPublicFile(KeyFolder(c))
+	}
+	return s, err
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/listener"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/signing"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -67,7 +69,7 @@ type process struct {
 	directory *directory.Directory
 	auth      auth.Authenticator
 	audit     *audit.Writer
-	signing   *signing
+	signing   *signing.Keys
 	instance  id.Name
 	registry  *prometheus.Registry
 	bus       busMetrics
@@ -110,7 +112,7 @@ func hint(err error, c config.Config) error {
 	switch {
 	case !errors.Is(err, syscall.EADDRINUSE):
 		return err
-	case errors.Is(err, errTelemetry):
+	case errors.Is(err, listener.ErrTelemetry):
 		return fmt.Errorf("%w: %s is taken; choose another address with --telemetry-addr or WAGGLE_TELEMETRY_ADDR", err, c.Telemetry.Addr)
 	}
 	return fmt.Errorf("%w: %s is taken; choose another address with --addr or WAGGLE_ADDR", err, c.Addr)
@@ -368,7 +370,7 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 	}
 	out = append(out, r)
 	if !p.Use.Has(config.RoleGateway) && p.Config.Addr != "" {
-		h := newHealth(p.Config.Addr, p.ready)
+		h := listener.NewHealth(p.Config.Addr, p.ready)
 		p.addr = h.Addr
 		out = append(out, h)
 	}

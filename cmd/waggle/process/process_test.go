@@ -2,10 +2,7 @@ package process
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,20 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/listener"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 )
 
 func TestComponents(t *testing.T) {
-	t.Run("health", func(t *testing.T) {
-		lifecycletest.Exercise(t, func() lifecycle.Component {
-			return newHealth("127.0.0.1:0", func() error { return nil })
-		})
-	})
-	t.Run("telemetry", func(t *testing.T) {
-		lifecycletest.Exercise(t, func() lifecycle.Component { return newTelemetry("127.0.0.1:0", prometheus.NewRegistry()) })
-	})
 	t.Run("reloader", func(t *testing.T) {
 		lifecycletest.Exercise(t, func() lifecycle.Component {
 			r, err := (&process{Options: Options{Logger: zerolog.Nop()}, registry: prometheus.NewRegistry()}).reloader()
@@ -41,40 +31,6 @@ func TestComponents(t *testing.T) {
 	})
 }
 
-func TestHealthSaysWhetherTheProcessCanWork(t *testing.T) {
-	var bus error
-	h := newHealth("127.0.0.1:0", func() error { return bus })
-	require.NoError(t, h.Start(t.Context()))
-	defer h.Stop()
-	get := func(path string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.Addr().String()+path, nil)
-		require.NoError(t, err)
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		defer func() { _ = resp.Body.Close() }()
-		b, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		return resp.StatusCode, string(b)
-	}
-	code, _ := get("/livez")
-	require.Equal(t, 200, code)
-	code, _ = get("/readyz")
-	require.Equal(t, 200, code)
-	code, _ = get("/metrics")
-	require.Equal(t, 404, code)
-	bus = errors.New("not connected to NATS")
-	code, text := get("/readyz")
-	require.Equal(t, 503, code)
-	require.Contains(t, text, "not connected to NATS")
-	bus = nil
-	require.NoError(t, h.Drain(t.Context()))
-	code, _ = get("/readyz")
-	require.Equal(t, 503, code, "a draining process is alive and not ready")
-	code, _ = get("/livez")
-	require.Equal(t, 200, code)
-	http.DefaultClient.CloseIdleConnections()
-}
-
 func TestATakenAddressIsNamedWithTheWayOut(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -83,9 +39,9 @@ func TestATakenAddressIsNamedWithTheWayOut(t *testing.T) {
 	_, _, err = free(taken)
 	require.ErrorContains(t, err, taken+" is taken")
 	require.ErrorContains(t, err, "--nats-addr")
-	h := newHealth(taken, func() error { return nil })
+	h := listener.NewHealth(taken, func() error { return nil })
 	require.ErrorContains(t, hint(h.Start(t.Context()), config.Config{Addr: taken}), "--addr")
-	other := newTelemetry(taken, prometheus.NewRegistry())
+	other := listener.NewTelemetry(taken, prometheus.NewRegistry())
 	require.ErrorContains(t, hint(other.Start(t.Context()), config.Config{Addr: "x", Telemetry: config.Telemetry{Addr: taken}}), taken+" is taken; choose another address with --telemetry-addr")
 	_, port, err := free("127.0.0.1:0")
 	require.NoError(t, err)

@@ -136,9 +136,9 @@ func (r *reloader) look() {
 
 // lookSigning uses the signing keys of replaced files. It logs, once for each reason, why they are not used.
 func (r *reloader) lookSigning() {
-	before, _ := r.p.signing.state()
-	err := r.p.signing.look()
-	if now, public := r.p.signing.state(); now != before {
+	before, _ := r.p.signing.State()
+	err := r.p.signing.Look()
+	if now, public := r.p.signing.State(); now != before {
 		r.p.Logger.Info().Strs("accepted", public).Msg("use other signing keys")
 	}
 	switch {
@@ -180,7 +180,7 @@ func (r *reloader) apply(c config.Config) error {
 		r.rest = rest
 		r.p.Logger.Warn().Msg("ignore changed settings until next start")
 	}
-	if err := r.p.signing.configure(c.Signing); err != nil {
+	if err := r.p.signing.Configure(c.Signing); err != nil {
 		return err
 	}
 	if !r.p.Use.Has(config.RoleGateway) || reflect.DeepEqual(c.Auth, r.auth) {

@@ -1,12 +1,12 @@
-package process
+package listener
 
 import (
 	"errors"
 	"net/http"
 )
 
-// newHealth answers probes for processes without a gateway.
-func newHealth(addr string, ready func() error) *listener {
+// NewHealth answers probes for processes without a gateway.
+func NewHealth(addr string, ready func() error) *Listener {
 	mux := http.NewServeMux()
 	h := newListener("health", addr, mux)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })

@@ -1,4 +1,6 @@
-package process
+// Package signing holds the keys with which gateways sign the commands of clients and services verify them, as the settings of
+// a process name them.
+package signing
 
 import (
 	"bytes"
@@ -9,16 +11,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
-	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/internal/signature"
 )
 
-// signing holds the keys with which gateways sign the commands of clients and services verify them.
-type signing struct {
-	signer   *signature.Signer // of the role gateway
-	verifier *signature.Verifier
+// Keys are the keys in use.
+type Keys struct {
+	Signer   *signature.Signer // of the role gateway; nil without it
+	Verifier *signature.Verifier
 
 	mu     sync.Mutex
 	cfg    config.Signing
@@ -28,51 +30,27 @@ type signing struct {
 	version int // counts the changes of either
 }
 
-// openSigning reads the keys. A process with its own bus makes a key if none is set.
-func (p *process) openSigning() error {
-	c, err := withOwnSigning(p.Config)
-	if err != nil {
-		return err
-	}
-	if p.Use.Embedded && c.KeyFile == "" {
-		if _, err := keys.EnsureSigning(KeyFolder(p.Config)); err != nil {
-			return err
-		}
-		c.KeyFile = keys.SigningFile(KeyFolder(p.Config))
-	}
-	p.signing = &signing{cfg: c, verifier: &signature.Verifier{}}
-	if p.Use.Has(config.RoleGateway) {
+// Open reads the keys that the settings name. A gateway also needs the key that signs.
+func Open(c config.Signing, gateway bool, now func() time.Time) (*Keys, error) {
+	s := &Keys{cfg: c, Verifier: &signature.Verifier{}}
+	if gateway {
 		if c.KeyFile == "" {
-			return errors.New("signing.key_file: a gateway needs the key that signs the commands of its clients; " +
+			return nil, errors.New("signing.key_file: a gateway needs the key that signs the commands of its clients; " +
 				"\"waggle keys\" makes it as signing.seed, and the environment names it as WAGGLE_SIGNING_KEY_FILE")
 		}
 		seed, err := readSeed(c.KeyFile)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if p.signing.signer, err = signature.NewSigner([]byte(seed), p.now); err != nil {
-			return fmt.Errorf("signing.key_file: %s: %w", c.KeyFile, err)
+		if s.Signer, err = signature.NewSigner([]byte(seed), now); err != nil {
+			return nil, fmt.Errorf("signing.key_file: %s: %w", c.KeyFile, err)
 		}
 	}
-	return p.signing.look()
+	return s, s.Look()
 }
 
-// withOwnSigning adds the keys from the data folder where withOwnKey adds the credentials for the bus: to a process beside a
-// running "waggle up".
-func withOwnSigning(c config.Config) (config.Signing, error) {
-	s := c.Signing
-	if s.KeyFile != "" || s.PublicKeyFile != "" || len(s.PublicKeys) > 0 {
-		return s, nil
-	}
-	n, err := withOwnKey(c, "")
-	if err == nil && n.NKey != c.NATS.NKey {
-		s.KeyFile, s.PublicKeyFile = keys.SigningFile(KeyFolder(c)), keys.SigningPublicFile(KeyFolder(c))
-	}
-	return s, err
-}
-
-// look reads the files again and uses the keys that have changed.
-func (s *signing) look() error {
+// Look reads the files again and uses the keys that have changed.
+func (s *Keys) Look() error {
 	if s == nil {
 		return nil
 	}
@@ -81,8 +59,8 @@ func (s *signing) look() error {
 	return s.read(s.cfg)
 }
 
-// state returns the version of the keys, and the accepted public keys.
-func (s *signing) state() (version int, public []string) {
+// State returns the version of the keys, and the accepted public keys.
+func (s *Keys) State() (version int, public []string) {
 	if s == nil {
 		return 0, nil
 	}
@@ -91,8 +69,8 @@ func (s *signing) state() (version int, public []string) {
 	return s.version, slices.Clone(s.public)
 }
 
-// configure is look with other settings. After an error the earlier settings stay.
-func (s *signing) configure(c config.Signing) error {
+// Configure is Look with other settings. After an error the earlier settings stay.
+func (s *Keys) Configure(c config.Signing) error {
 	if s == nil {
 		return nil
 	}
@@ -108,24 +86,24 @@ func (s *signing) configure(c config.Signing) error {
 	return nil
 }
 
-func (s *signing) read(c config.Signing) error {
+func (s *Keys) read(c config.Signing) error {
 	public, err := acceptedKeys(c)
 	if err != nil {
 		return err
 	}
-	if s.signer != nil {
+	if s.Signer != nil {
 		seed, err := readSeed(c.KeyFile)
 		if err != nil {
 			return err
 		}
 		if seed != s.seed {
-			if err := s.signer.Replace([]byte(seed)); err != nil {
+			if err := s.Signer.Replace([]byte(seed)); err != nil {
 				return fmt.Errorf("signing.key_file: %s: %w", c.KeyFile, err)
 			}
 			s.seed = seed
 			s.version++
 		}
-		own, err := s.signer.Public()
+		own, err := s.Signer.Public()
 		if err != nil {
 			return err
 		}
@@ -138,7 +116,7 @@ func (s *signing) read(c config.Signing) error {
 	if slices.Equal(public, s.public) {
 		return nil
 	}
-	if err := s.verifier.Replace(public...); err != nil {
+	if err := s.Verifier.Replace(public...); err != nil {
 		return fmt.Errorf("signing: %w", err)
 	}
 	s.public = public

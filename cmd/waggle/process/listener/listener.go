@@ -1,4 +1,6 @@
-package process
+// Package listener serves HTTP to programs of the installation: probes of a process without a gateway, and metrics and profiles
+// for operators.
+package listener
 
 import (
 	"context"
@@ -13,8 +15,8 @@ import (
 // headerTimeout is long enough for any probe, and ends slow-loris attacks soon.
 const headerTimeout = 5 * time.Second
 
-// listener serves HTTP to programs of the installation.
-type listener struct {
+// Listener serves HTTP to programs of the installation.
+type Listener struct {
 	name   string
 	addr   string
 	kind   error // of errors of Start
@@ -28,15 +30,15 @@ type listener struct {
 	stopped  bool
 }
 
-func newListener(name, addr string, h http.Handler) *listener {
-	return &listener{name: name, addr: addr, kind: errors.New(name), failed: make(chan error, 1), srv: &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout}}
+func newListener(name, addr string, h http.Handler) *Listener {
+	return &Listener{name: name, addr: addr, kind: errors.New(name), failed: make(chan error, 1), srv: &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout}}
 }
 
 // Name implements lifecycle.Component.
-func (h *listener) Name() string { return h.name }
+func (h *Listener) Name() string { return h.name }
 
 // Addr returns the address listened on, or nil before Start.
-func (h *listener) Addr() net.Addr {
+func (h *Listener) Addr() net.Addr {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.listener == nil {
@@ -46,7 +48,7 @@ func (h *listener) Addr() net.Addr {
 }
 
 // Start implements lifecycle.Component.
-func (h *listener) Start(ctx context.Context) error {
+func (h *Listener) Start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func (h *listener) Start(ctx context.Context) error {
 }
 
 // Drain turns readiness off; the listener stays open until Stop, so that probes see the change.
-func (h *listener) Drain(context.Context) error {
+func (h *Listener) Drain(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.draining = true
@@ -77,14 +79,14 @@ func (h *listener) Drain(context.Context) error {
 }
 
 // isDraining reports whether Drain was called.
-func (h *listener) isDraining() bool {
+func (h *Listener) isDraining() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.draining
 }
 
 // Stop implements lifecycle.Component.
-func (h *listener) Stop() {
+func (h *Listener) Stop() {
 	h.mu.Lock()
 	h.stopped = true
 	h.mu.Unlock()
@@ -93,4 +95,4 @@ func (h *listener) Stop() {
 }
 
 // Failed implements lifecycle.Component.
-func (h *listener) Failed() <-chan error { return h.failed }
+func (h *Listener) Failed() <-chan error { return h.failed }

@@ -1,8 +1,7 @@
-package process
+package listener
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"net/http/pprof"
 
@@ -13,12 +12,12 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 )
 
-// errTelemetry says which listener does not start.
-var errTelemetry = errors.New("telemetry")
+// ErrTelemetry says which listener does not start.
+var ErrTelemetry = errors.New("telemetry")
 
-// newTelemetry returns the internal listener: metrics and profiles, for operators and never for clients of the gateway. The
+// NewTelemetry returns the internal listener: metrics and profiles, for operators and never for clients of the gateway. The
 // command line of the process is not served.
-func newTelemetry(addr string, g prometheus.Gatherer) *listener {
+func NewTelemetry(addr string, g prometheus.Gatherer) *Listener {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -27,7 +26,7 @@ func newTelemetry(addr string, g prometheus.Gatherer) *listener {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	h := newListener("telemetry", addr, noPages(addr, mux))
-	h.kind = errTelemetry
+	h.kind = ErrTelemetry
 	return h
 }
 
@@ -45,16 +44,3 @@ func noPages(addr string, h http.Handler) http.Handler {
 		h.ServeHTTP(w, r)
 	})
 }
-
-// telemetry returns the component, or nil if the configuration has none.
-func (p *process) telemetry() *listener {
-	if p.Config.Telemetry.Addr == "" {
-		return nil
-	}
-	t := newTelemetry(p.Config.Telemetry.Addr, p.registry)
-	p.internal = t.Addr
-	return t
-}
-
-// nowhere is the address of a component that a process does not have.
-func nowhere() net.Addr { return nil }

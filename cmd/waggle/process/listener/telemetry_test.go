@@ -1,4 +1,4 @@
-package process
+package listener_test
 
 import (
 	"io"
@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/process/listener"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestTelemetryIsForPrograms(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	require.NoError(t, telemetry.Register(reg, "the test", prometheus.NewGauge(prometheus.GaugeOpts{Name: "waggle_test", Help: "Of this test."})))
-	h := newTelemetry("127.0.0.1:0", reg)
+	h := listener.NewTelemetry("127.0.0.1:0", reg)
 	require.NoError(t, h.Start(t.Context()))
 	defer h.Stop()
 	defer http.DefaultClient.CloseIdleConnections()
