@@ -24,8 +24,10 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 		s.refuse(w, f)
 		return false
 	}
+	c.arrival.upgrades()
 	sock, err := s.sockets().Accept(&handshake{ResponseWriter: w, s: s}, r, c.subprotocols)
 	if err != nil { // the answer is written already
+		c.arrival.becomes(nil)
 		s.dep.Logger.Debug().Err(err).Msg("fail handshake")
 		s.met.refused.WithLabelValues(refusedHandshake).Inc()
 		return false

@@ -49,6 +49,8 @@ type arrival struct {
 	known bool // the client of its last request has authenticated
 	entry *admission.Entry
 	end   func() // ends the socket that the connection has become, if it has
+	turns bool   // it is becoming one: its client reads the reason of an eviction there
+	due   bool   // it was evicted meanwhile
 }
 
 type arrivalKey struct{}
@@ -149,14 +151,29 @@ func (a *arrival) probed() {
 	}
 }
 
-// becomes says how to end the socket that the connection has become.
-func (a *arrival) becomes(end func()) {
+// upgrades: the connection is becoming a socket. An eviction waits until becomes is called.
+func (a *arrival) upgrades() {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.end = end
+	a.turns = true
+}
+
+// becomes says how to end the socket that the connection has become; nil if the handshake failed.
+func (a *arrival) becomes(end func()) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	a.end, a.turns = end, false
+	due := a.due
+	a.due = false
+	a.mu.Unlock()
+	if due {
+		a.evict()
+	}
 }
 
 // ended: the socket that the connection has become has ended.
@@ -170,15 +187,22 @@ func (a *arrival) ended() {
 func (a *arrival) evict() {
 	a.mu.Lock()
 	end := a.end
+	switch {
+	case a.turns:
+		a.due = true
+	case end == nil:
+		a.hangUp()
+	}
 	a.mu.Unlock()
 	if end != nil {
 		end()
-		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+}
+
+// hangUp closes the connection, with the reason if the server has written nothing. The caller has locked.
+func (a *arrival) hangUp() {
 	nc := beneath(a.nc)
-	if a.fresh { // the server has written nothing, so that this fits into the buffer of the kernel
+	if a.fresh { // the answer fits into the buffer of the kernel
 		_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = nc.Write(evicted)
 	}
