@@ -16,12 +16,13 @@ import (
 // TestPagesOfSessions hold as many as were asked for, and all together each session once, also when one changes
 // in between.
 func TestPagesOfSessions(t *testing.T) {
-	r := start(t, authenticated(key("alice", "pages")))
+	tenant := unique() // without the sessions of an earlier run
+	r := start(t, authenticated(key("alice", tenant)))
 	want := map[string]bool{}
-	first := r.session("pages", "one")
+	first := r.session(tenant, "one")
 	want[first.Entity.String()] = true
 	for i := range 6 {
-		want[r.session("pages", fmt.Sprint(i)).Entity.String()] = true
+		want[r.session(tenant, fmt.Sprint(i)).Entity.String()] = true
 	}
 	seen := map[string]int{}
 	before, pages := "", 0
