@@ -57,7 +57,8 @@ func NewReconnecting(opt ReconnectOptions) *Reconnecting {
 			}
 			return nil
 		},
-		Take: func(_ *link.Conn, raw string) error {
+		Take: func(c *link.Conn, raw string) error {
+			c.Ready() // the greeting may be read before Begin runs, and Take may answer it
 			opt.Take(raw)
 			return nil
 		},

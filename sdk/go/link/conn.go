@@ -12,14 +12,15 @@ import (
 
 // Conn is one connection of a link. Its methods are safe for concurrent use.
 type Conn struct {
-	socket Socket
-	out    chan outFrame
-	done   chan struct{} // closed when the connection has ended
-	wake   chan struct{} // a pending frame needs to be sent again
-	hands  sync.Mutex    // held while a pending frame is handed over: keeps their order
-	ready  atomic.Bool
-	busy   atomic.Bool // a frame is being taken, and none is read meanwhile
-	onUp   func(*Conn)
+	socket  Socket
+	out     chan outFrame
+	done    chan struct{} // closed when the connection has ended
+	wake    chan struct{} // a pending frame needs to be sent again
+	hands   sync.Mutex    // held while a pending frame is handed over: keeps their order
+	greeted sync.Once
+	ready   atomic.Bool
+	busy    atomic.Bool // a frame is being taken, and none is read meanwhile
+	onUp    func(*Conn)
 }
 
 // outFrame is a frame that waits to be written; without bytes it is only a place in the queue.
@@ -36,11 +37,12 @@ func newConn(s Socket, onUp func(*Conn)) *Conn {
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Ready says that the server has greeted: from now on the link is up, and what waits for
-// the server is sent. Calls after the first change nothing.
+// the server is sent. Calls after the first change nothing, and return once the link is up.
 func (c *Conn) Ready() {
-	if c.ready.CompareAndSwap(false, true) {
+	c.greeted.Do(func() {
+		c.ready.Store(true)
 		c.onUp(c)
-	}
+	})
 }
 
 // IsReady reports whether Ready has been called.
