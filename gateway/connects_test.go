@@ -34,7 +34,7 @@ func everyDialect(t *testing.T) *rig {
 	r.openDirectory()
 	d := myagent.Dialect(myagent.Settings{ServerVersion: "test", SessionTTL: 24 * time.Hour, Heartbeat: 30 * time.Second, MaxConcurrentTasks: 4})
 	r.srv = r.server(unlimited, withTestDialects, plainly, withSwarm(r.dir), withMulti(d), func(c *gateway.Config, _ *gateway.Deps) { c.MaxConnections = 10000 })
-	startSessionService(r)
+	r.sessions = startSessionService(r)
 	r.serve()
 	r.startTeamService()
 	for _, s := range []string{"session", "pipeline", "worker", "tools", "task"} {
@@ -239,6 +239,31 @@ func TestASessionThatIsAwaited(t *testing.T) {
 		require.Equal(t, "one answer", viewer.must("agent_response").Data.Message)
 	}
 	require.EqualValues(t, 2, member.framed("agent.final_answer").Seq)
+}
+
+// TestASessionThatOpensMeanwhile: a client that asks for a session just before another socket opens
+// it is shown the session.
+func TestASessionThatOpensMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := everyDialect(t)
+	missing, opened := make(chan struct{}), make(chan struct{})
+	r.sessions.pause = func() {
+		missing <- struct{}{}
+		<-opened
+	}
+	c, _, _ := r.handshakeAt("/ws", "")
+	session := c.ready()
+	member, _, _ := r.handshakeAt(pathSessions, "")
+	member.framed("system.connected")
+	member.asks("user.reconnect_with_state", session, `,"content":{"last_seq":0}`)
+	<-missing
+	c.write(message("the first"))
+	require.Equal(t, wirecmd.Open, r.nextCommand(session).Verb)
+	require.Equal(t, wirecmd.SendMessage, r.nextCommand(session).Verb)
+	close(opened)
+	require.EqualValues(t, 1, member.framed("agent.session_created").Seq)
+	require.Equal(t, "replay", member.framed("system.notice").Metadata.Action)
+	require.Len(t, r.sessions.attaches(), 2)
 }
 
 // TestPreferencesWaitForTheFirstMessage: a session opens with the preferences that its client

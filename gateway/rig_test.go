@@ -124,6 +124,8 @@ type rig struct {
 	addr string
 	path string // of the sockets that dial opens
 
+	sessions *sessionService // of everyDialect
+
 	mu       sync.Mutex
 	commands map[string]chan wirecmd.Command // by session
 	writers  map[subject.Log]*eventlog.Writer

@@ -43,8 +43,9 @@ type sessionService struct {
 	language string
 	acked    map[string]uint64 // by session and client
 	asked    []wirecmd.AttachRequest
-	blind    bool // ignores that a history has expired
-	restored bool // the answer to an import
+	blind    bool   // ignores that a history has expired
+	restored bool   // the answer to an import
+	pause    func() // called before the answer that a session does not exist; nil = not
 }
 
 // startSessionService starts the session service of the test, and a gateway whose sockets hold
@@ -80,6 +81,9 @@ func (o *sessionService) attach(ctx context.Context, in wirecmd.AttachRequest) (
 		return out, err
 	}
 	if last.Seq == 0 {
+		if o.pause != nil {
+			o.pause()
+		}
 		return out, fault.New(fault.SessionExpired)
 	}
 	var after eventlog.Cursor

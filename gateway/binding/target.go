@@ -78,20 +78,21 @@ func (g *Gateway) Find(c interface {
 	if log = t.Log(p.Tenant); t.Kind == "" || !p.Owns(log) {
 		return log, last, fault.New(fault.RunNotFound)
 	}
-	if seen, err := g.Sight.Sees(c.Context(), p, log); err != nil || !seen {
-		if err != nil {
-			return log, last, c.FaultOf(err)
-		}
-		return log, last, fault.New(fault.RunNotFound)
-	}
-	last, err = g.Log.Last(c.Context(), log)
-	switch {
-	case err != nil:
+	if last, err = g.Log.Last(c.Context(), log); err != nil {
 		return log, last, c.FaultOf(err)
-	case last.Seq == 0:
+	}
+	if last.Seq == 0 {
 		if _, awaited := g.Awaited(p, log); !awaited {
 			return log, last, fault.New(fault.RunNotFound)
 		}
+		return log, last, nil
+	}
+	seen, err := g.Sight.Sees(c.Context(), p, log)
+	if err != nil {
+		return log, last, c.FaultOf(err)
+	}
+	if !seen {
+		return log, last, fault.New(fault.RunNotFound)
 	}
 	return log, last, nil
 }

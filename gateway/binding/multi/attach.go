@@ -2,7 +2,6 @@ package multi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -172,12 +171,11 @@ func (m *Multi) locate(ctx context.Context, log subject.Log, req command.AttachR
 		return reply, after, err
 	}
 	req.Tenant, req.Session, req.Principal, req.All = log.Tenant, log.Entity, p.Subject, m.g.Sight.SeesAll(p)
-	err = rpc.Call(ctx, m.g.Bus, command.Session, command.Attach, req, &reply.AttachReply)
-	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.SessionExpired {
-		return m.locateUnopened(ctx, log, req, f)
-	}
-	if err != nil {
+	if err = m.ask(ctx, req, &reply); err != nil {
 		return reply, after, err
+	}
+	if reply.unopened != nil {
+		return reply, eventlog.Cursor{}, nil
 	}
 	if after, err = eventlog.ParseCursor(reply.After); err != nil {
 		return reply, after, fmt.Errorf("the session service's answer for %s: %w", log, err)

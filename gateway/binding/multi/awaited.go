@@ -1,14 +1,16 @@
 package multi
 
 import (
-	"cmp"
 	"context"
+	"errors"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -19,32 +21,52 @@ type located struct {
 	told     bool              // the client has its first event
 }
 
-// locateUnopened says where a client stands in a session that may still be opened. Of one that
-// may not, missing is the fault.
-func (m *Multi) locateUnopened(ctx context.Context, log subject.Log, req command.AttachRequest, missing *fault.Fault) (reply located, after eventlog.Cursor, err error) {
-	u, ok := m.g.Awaited(m.c.Principal(), log)
-	if !ok {
-		return reply, after, missing
+// ask asks the session service where a client stands. It looks for a session that is to be opened if the
+// service knows none. One that another connection opens between the two looks is asked for again.
+func (m *Multi) ask(ctx context.Context, req command.AttachRequest, reply *located) error {
+	for again := false; ; again = true {
+		err := rpc.Call(ctx, m.g.Bus, command.Session, command.Attach, req, &reply.AttachReply)
+		missing, ok := errors.AsType[*fault.Fault](err)
+		if !ok || missing.Code != fault.SessionExpired {
+			return err
+		}
+		log := subject.Log{Tenant: req.Tenant, Kind: id.KindSession, Entity: req.Session}
+		u, ok := m.g.Awaited(m.c.Principal(), log)
+		if !ok {
+			return missing
+		}
+		last, err := m.g.Log.Last(ctx, log)
+		switch {
+		case err != nil:
+			return err
+		case last.Seq == 0:
+			return m.await(u, req, reply)
+		case again: // it has ended
+			return missing
+		}
 	}
-	if last, err := m.g.Log.Last(ctx, log); err != nil || last.Seq > 0 {
-		return reply, after, cmp.Or[error](err, missing) // it has existed
-	}
+}
+
+// await says where a client stands in a session that is to be opened.
+func (m *Multi) await(u *binding.Unopened, req command.AttachRequest, reply *located) error {
+	var at eventlog.Cursor
 	if req.EventID != "" {
-		if after, err = eventlog.ParseCursor(req.EventID); err != nil {
-			return reply, after, fault.New(fault.CursorInvalid).At("last_event_id").Wrap(err)
+		var err error
+		if at, err = eventlog.ParseCursor(req.EventID); err != nil {
+			return fault.New(fault.CursorInvalid).At("last_event_id").Wrap(err)
 		}
 	} else if req.After != nil {
-		after.Seq = *req.After
+		at.Seq = *req.After
 	}
-	if after.Seq > 1 {
-		return reply, after, fault.New(fault.CursorInvalid).At("last_seq")
+	if at.Seq > 1 {
+		return fault.New(fault.CursorInvalid).At("last_seq")
 	}
 	u.By(req.ClientID)
-	reply.Language, reply.told, reply.unopened = u.Preferences().Language, after.Seq == 1, u
-	if a := m.find(log.Entity); a != nil && a.unopened != nil { // it knows all preferences
+	reply.Language, reply.told, reply.unopened = u.Preferences().Language, at.Seq == 1, u
+	if a := m.find(req.Session); a != nil && a.unopened != nil { // it knows all preferences
 		reply.unopened = a.unopened
 	}
-	return reply, eventlog.Cursor{}, nil
+	return nil
 }
 
 // hides returns which events the client of the session shows itself, or has been shown.

@@ -112,17 +112,18 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	if s.log.Entity = entity; !p.Owns(s.log) {
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
 	}
-	if seen, err := s.g.Sight.Sees(s.c.Context(), p, s.log); err != nil || !seen {
-		if err != nil {
+	last, err := s.g.Log.Last(s.c.Context(), s.log)
+	if err != nil {
+		return eventlog.Cursor{}, s.c.FaultOf(err)
+	}
+	seen := last.Seq == 0 && s.awaits(s.log)
+	if last.Seq > 0 {
+		if seen, err = s.g.Sight.Sees(s.c.Context(), p, s.log); err != nil {
 			return eventlog.Cursor{}, s.c.FaultOf(err)
 		}
-		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
 	}
-	last, err := s.g.Log.Last(s.c.Context(), s.log)
 	switch {
-	case err != nil:
-		return eventlog.Cursor{}, s.c.FaultOf(err)
-	case last.Seq == 0 && !s.awaits(s.log):
+	case !seen:
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
 	case !resumes:
 		return last, nil
