@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -148,23 +149,20 @@ func TestTheSigningKeyIsRotatedWhilePeopleChat(t *testing.T) {
 	require.NoError(t, err)
 	var chats int
 	var work sync.WaitGroup
-	stop := make(chan struct{})
+	chatting, stop := context.WithCancel(t.Context())
+	defer func() { stop(); work.Wait() }()
 	work.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
+		t.Run("people chat", func(t *testing.T) { // a test of its own: a check may end its goroutine
+			for ; chatting.Err() == nil; chats++ {
+				askAndCheck(t, addr)
 			}
-			askAndCheck(t, addr)
-			chats++
-		}
+		})
 	})
 	noted := func(step string, roles ...string) {
+		public, err := os.ReadFile(keys.SigningPublicFile(g.keys))
+		require.NoError(t, err)
 		process.Eventually(t, "processes use the keys of "+step, func() bool {
 			for _, role := range roles {
-				public, err := os.ReadFile(keys.SigningPublicFile(g.keys))
-				require.NoError(t, err)
 				for _, key := range strings.Fields(string(public)) {
 					if !strings.Contains(g.running[role].Output(), key) {
 						return false
@@ -190,7 +188,7 @@ func TestTheSigningKeyIsRotatedWhilePeopleChat(t *testing.T) {
 		return strings.Count(g.running[config.RolePipeline].Output(), "use other signing keys") > seen
 	})
 	askAndCheck(t, addr)
-	close(stop)
+	stop()
 	work.Wait()
 	require.Positive(t, chats)
 	operator, _ := g.dial(permission.Operator)
