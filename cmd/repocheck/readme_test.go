@@ -54,7 +54,8 @@ func TestMakeTargetsExist(t *testing.T) {
 	}
 }
 
-// The tests that the architecture page and the decisions name as the holders of a promise exist.
+// The tests that the architecture page, the decisions and the security page name as the holders of a promise exist,
+// and each threat that the security page lists has one.
 func TestNamedTestsExist(t *testing.T) {
 	exists := map[string]bool{}
 	eachGoFile(t, func(name string, file *ast.File, _ func(ast.Node) int) {
@@ -64,7 +65,13 @@ func TestNamedTestsExist(t *testing.T) {
 			}
 		}
 	})
-	for _, page := range append(decisions(t), "ARCHITECTURE.md") {
+	const security = "docs/SECURITY.md"
+	threats := regexp.MustCompile(`(?m)^\| \d \| .*$`).FindAllString(read(t, security), -1)
+	require.Greater(t, len(threats), 40)
+	for _, threat := range threats {
+		require.Regexp(t, "`Test\\w+`", threat, "no test holds the measure")
+	}
+	for _, page := range append(decisions(t), "ARCHITECTURE.md", security) {
 		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, page), -1)
 		require.True(t, page != "ARCHITECTURE.md" || len(named) > 10)
 		for _, m := range named {
