@@ -72,17 +72,18 @@ func (o *sessionService) serve() {
 }
 
 func (o *sessionService) attach(ctx context.Context, in wirecmd.AttachRequest) (out wirecmd.AttachReply, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.mu.Lock() // not while it reads logs: many clients ask at once
 	o.asked = append(o.asked, in)
+	acked, language, blind, pause := o.acked[in.Session.String()+" "+in.ClientID], o.language, o.blind, o.pause
+	o.mu.Unlock()
 	l := subject.Log{Tenant: in.Tenant, Kind: id.KindSession, Entity: in.Session}
 	last, err := o.r.log.Last(ctx, l)
 	if err != nil {
 		return out, err
 	}
 	if last.Seq == 0 {
-		if o.pause != nil {
-			o.pause()
+		if pause != nil {
+			pause()
 		}
 		return out, fault.New(fault.SessionExpired)
 	}
@@ -95,17 +96,17 @@ func (o *sessionService) attach(ctx context.Context, in wirecmd.AttachRequest) (
 	case in.After != nil:
 		after.Seq = *in.After
 	default:
-		after.Seq = o.acked[in.Session.String()+" "+in.ClientID]
+		after.Seq = acked
 	}
 	if err != nil || after.Seq > last.Seq {
 		return out, fault.New(fault.CursorInvalid).At("last_seq")
 	}
-	out = wirecmd.AttachReply{Head: last.Seq, Language: o.language}
+	out = wirecmd.AttachReply{Head: last.Seq, Language: language}
 	if in.Hash != "" {
 		matched := in.Hash == "right"
 		out.HashMatched = &matched
 	}
-	if t, ok := errors.AsType[*eventlog.TruncatedError](o.r.log.Read(ctx, l, after, func(*eventlog.Entry) error { return errEnough })); ok && !o.blind {
+	if t, ok := errors.AsType[*eventlog.TruncatedError](o.r.log.Read(ctx, l, after, func(*eventlog.Entry) error { return errEnough })); ok && !blind {
 		out.FirstSeq, after = t.First, eventlog.Cursor{Seq: t.First - 1}
 		out.Exported = &event.StateExportedData{Seq: last.Seq, Hash: "hash", State: json.RawMessage(`{}`)}
 	}
