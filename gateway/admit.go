@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -24,17 +25,17 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 		s.refuse(w, f)
 		return false
 	}
-	c.arrival.upgrades()
+	c.arrival.Upgrades()
 	sock, err := s.sockets().Accept(&handshake{ResponseWriter: w, s: s}, r, c.subprotocols)
 	if err != nil { // the answer is written already
-		c.arrival.becomes(nil)
+		c.arrival.Becomes(nil)
 		s.dep.Logger.Debug().Err(err).Msg("fail handshake")
 		s.met.refused.WithLabelValues(refusedHandshake).Inc()
 		return false
 	}
 	c.Socket = sock
 	sock.Bind(c)
-	c.arrival.becomes(c.evict)
+	c.arrival.Becomes(c.evict)
 	return true
 }
 
@@ -42,7 +43,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 // checks run from cheap to expensive.
 func (c *conn) admit(r *http.Request) error {
 	s := c.s
-	c.remote, c.arrival = s.dep.Audit.Remote(r.RemoteAddr), arrivalOf(r)
+	c.remote, c.arrival = s.dep.Audit.Remote(r.RemoteAddr), arrival.Of(r)
 	if err := s.gate.Page(r); err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 }
 
 // enter counts a connection whose client has authenticated, unless the gateway is full.
-func (s *Server) enter(pass *admission.Pass, a *arrival) error {
+func (s *Server) enter(pass *admission.Pass, a *arrival.Connection) error {
 	s.mu.Lock()
 	full := s.entered >= s.cfg.MaxConnections
 	if !full {
@@ -116,7 +117,7 @@ func (s *Server) enter(pass *admission.Pass, a *arrival) error {
 	if full {
 		return fault.New(fault.Overloaded)
 	}
-	a.admitted()
+	a.Admitted()
 	pass.Add(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -166,15 +167,15 @@ func (c *conn) depart() {
 	c.cut(nil)
 	c.pass.Leave()
 	if c.Socket != nil { // otherwise the connection goes on as HTTP
-		c.arrival.ended()
+		c.arrival.Ended()
 	}
 }
 
 // evict ends a socket whose client has not authenticated. Its client has time to read why until
 // as many others are ending.
 func (c *conn) evict() {
-	c.End(errEvicted())
-	e := c.s.arrivals.ending.Enter(c.Abort)
+	c.End(arrival.Evicted())
+	e := c.s.arrivals.Ending.Enter(c.Abort)
 	c.pass.Add(func() { e.Leave() })
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
@@ -43,10 +44,10 @@ type conn struct {
 	control      *rate.Limiter // of pings and pongs
 	born         time.Time
 	pass         *admission.Pass
-	arrival      *arrival      // nil before admit
-	gone         chan struct{} // closed when the connection has ended
-	opened       chan struct{} // closed when messages are handled
-	denied       *fault.Fault  // the refusal to send once the socket is open
+	arrival      *arrival.Connection // nil before admit
+	gone         chan struct{}       // closed when the connection has ended
+	opened       chan struct{}       // closed when messages are handled
+	denied       *fault.Fault        // the refusal to send once the socket is open
 	backlog      backlog
 	slot         *stream.Slot
 	questions    stream.Questions // shown to the client

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -90,7 +91,7 @@ func (e *events) admit(r *http.Request) (err error) {
 		return err
 	}
 	unlimited(r)
-	return e.s.enter(e.pass, arrivalOf(r))
+	return e.s.enter(e.pass, arrival.Of(r))
 }
 
 // serve writes until the stream ends.

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -88,7 +90,7 @@ func (s *Server) admitRequest(r *http.Request, p auth.Principal) (leave func(), 
 			return nil, err
 		}
 	}
-	arrivalOf(r).admitted()
+	arrival.Of(r).Admitted()
 	return leave, nil
 }
 
@@ -102,7 +104,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 // readyz says whether this gateway should get new connections.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	arrivalOf(r).probed()
+	arrival.Of(r).Probed()
 	if f := s.unready(r.Context()); f != nil {
 		s.problem(w, f)
 		return
@@ -112,29 +114,17 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	s.write(w, v)
+	s.logUnsent(json.NewEncoder(w).Encode(v))
 }
 
 // problem answers with a fault.
 func (s *Server) problem(w http.ResponseWriter, f *fault.Fault) {
-	s.document(w, f, fault.Lookup(f.Code).Status)
+	s.logUnsent(answer.Fault(w, f))
 }
 
-func (s *Server) document(w http.ResponseWriter, f *fault.Fault, status int) {
-	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
-	if f.Retryable() {
-		h.Set("Retry-After", api.RetryAfter)
-	}
-	if status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
-	}
-	w.WriteHeader(status)
-	s.write(w, problemDocument{Type: "about:blank", Title: string(f.Code), Status: status, Detail: f.Public(), Field: f.Field})
-}
-
-func (s *Server) write(w http.ResponseWriter, v any) {
-	if err := json.NewEncoder(w).Encode(v); err != nil {
+// logUnsent logs why a client does not have its answer.
+func (s *Server) logUnsent(err error) {
+	if err != nil {
 		s.dep.Logger.Debug().Err(err).Msg("fail to write answer")
 	}
 }
@@ -165,7 +155,7 @@ func (h *handshake) Write(p []byte) (int, error) {
 	if h.status >= http.StatusInternalServerError {
 		f = fault.New(fault.Draining)
 	}
-	h.s.document(h.ResponseWriter, f, h.status)
+	h.s.logUnsent(answer.Refusal(h.ResponseWriter, f, h.status))
 	return len(p), nil
 }
 

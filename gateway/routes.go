@@ -3,12 +3,21 @@ package gateway
 import (
 	"net/http"
 
+	"golang.org/x/text/language"
+
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/single"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
+
+// maxLanguages bounds the header that is read: no user knows more languages.
+const maxLanguages = 1 << 10
+
+// queryLanguage is the parameter that names the language of texts for people, in every
+// dialect that has such texts.
+const queryLanguage = "language"
 
 // viewers is the policy of routes on which users watch and act.
 func viewers(*Server) binding.Policy { return binding.Policy{Rights: binding.Viewer} }
@@ -33,6 +42,29 @@ func Multi(d dialect.MultiDialect) Route {
 		}
 		return s.multi.Bind(c, translated(codec, r), target), nil
 	}}
+}
+
+// translated returns the codec for the preferred language of a browser. It returns the given one
+// if the query names a language, or if the dialect has no texts in a preferred one.
+func translated(codec dialect.Sessions, r *http.Request) dialect.Sessions {
+	header := r.Header.Get("Accept-Language")
+	if header == "" || len(header) > maxLanguages || r.URL.Query().Get(queryLanguage) != "" {
+		return codec
+	}
+	tags, weights, err := language.ParseAcceptLanguage(header)
+	if err != nil {
+		return codec
+	}
+	for i, t := range tags {
+		base, confidence := t.Base()
+		if weights[i] == 0 || confidence == language.No {
+			continue
+		}
+		if in, ok := codec.In(base.String()); ok {
+			return in
+		}
+	}
+	return codec
 }
 
 // Team returns the route of a dialect whose connections show the team or the member that their

@@ -32,6 +32,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/multi"
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
@@ -86,7 +87,7 @@ type Server struct {
 	requests *admission.Requests
 
 	answering atomic.Int64 // HTTP requests, streams included
-	arrivals  *arrivals
+	arrivals  *arrival.Table
 	name      id.Name // of the instance
 	verified  verified
 	workers   workers

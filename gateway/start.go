@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/audit"
@@ -29,7 +30,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
 	}
-	s.arrivals = newArrivals(cfg.MaxConnections)
+	s.arrivals = arrival.New(cfg.MaxConnections)
 	s.sight = &sight.Sight{Policy: dep.Access, Log: dep.Log}
 	s.announcements = watch.NewAnnouncements(dep.Conn, s.sight, dep.Logger)
 	var err error

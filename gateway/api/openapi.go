@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -18,8 +19,6 @@ import (
 
 // object is a JSON object of the document.
 type object = map[string]any
-
-const problemMedia = "application/problem+json"
 
 // Faults that every route has, and that every route with credentials has.
 var (
@@ -110,7 +109,7 @@ func (r Route) problems() object {
 		slices.Sort(names)
 		out[status] = object{
 			"description": strings.Join(slices.Compact(names), ", "),
-			"content":     object{problemMedia: object{"schema": reference("Problem")}},
+			"content":     object{answer.MediaProblem: object{"schema": reference("Problem")}},
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -16,10 +17,6 @@ import (
 // Handler returns the answer to a request, for encoding as JSON, or a fault. It is called only for requests of a
 // known principal, and on many goroutines at once.
 type Handler func(r *http.Request, p auth.Principal) (any, error)
-
-// RetryAfter is the value of the header Retry-After, in seconds, when the same request may succeed
-// later.
-const RetryAfter = "5"
 
 // Created is a Handler's answer after it created a resource: status 201 with the address of the resource, and Answer
 // as the JSON.
@@ -102,20 +99,7 @@ func (s Server) problem(w http.ResponseWriter, err error) {
 	if f.Code == fault.Internal {
 		s.Logger.Error().Err(err).Str("reference", f.Ref).Msg("fail API request for internal reason")
 	}
-	e := fault.Lookup(f.Code)
-	w.Header().Set("Content-Type", "application/problem+json")
-	if f.Retryable() {
-		w.Header().Set("Retry-After", RetryAfter)
-	}
-	if e.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	w.WriteHeader(e.Status)
-	body := map[string]any{"type": "about:blank", "title": string(f.Code), "status": e.Status, "detail": f.Public()}
-	if f.Field != "" {
-		body["field"] = f.Field
-	}
-	if err := json.NewEncoder(w).Encode(body); err != nil {
+	if err := answer.Fault(w, f); err != nil {
 		s.Logger.Debug().Err(err).Msg("fail to write problem document")
 	}
 }

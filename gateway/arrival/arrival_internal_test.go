@@ -1,4 +1,4 @@
-package gateway
+package arrival
 
 import (
 	"io"
@@ -22,10 +22,10 @@ func TestAnEvictionDuringTheHandshakeWaits(t *testing.T) {
 			defer func() { _, _ = ours.Close(), theirs.Close() }()
 			strangers := admission.NewPool(1)
 			require.NoError(t, theirs.SetReadDeadline(time.Now().Add(-time.Second)))
-			a := &arrival{of: &arrivals{strangers: strangers}, nc: ours}
+			a := &Connection{of: &Table{Strangers: strangers}, nc: ours}
 			a.enter(strangers)
 			a.changed(http.StateActive)
-			a.upgrades()
+			a.Upgrades()
 			strangers.Enter(func() {})
 			require.EqualValues(t, 1, strangers.Evicted())
 			_, err := theirs.Read(make([]byte, 1))
@@ -34,11 +34,11 @@ func TestAnEvictionDuringTheHandshakeWaits(t *testing.T) {
 
 			if succeeds {
 				told := 0
-				a.becomes(func() { told++ })
+				a.Becomes(func() { told++ })
 				require.Equal(t, 1, told)
 				return
 			}
-			a.becomes(nil)
+			a.Becomes(nil)
 			_, err = theirs.Read(make([]byte, 1))
 			require.ErrorIs(t, err, io.EOF)
 		})

@@ -1,16 +1,16 @@
-package gateway
+// Package arrival bounds the accepted TCP connections that have not become sockets, and the sockets that have not
+// authenticated.
+package arrival
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -18,30 +18,31 @@ import (
 // clients.
 const idleShare = 4
 
-// arrivals are the accepted TCP connections that have not become sockets, and the sockets that have not
+// Table holds the accepted TCP connections that have not become sockets, and the sockets that have not
 // authenticated. Each that another may displace is in a pool: strangers never keep out clients
 // with credentials.
-type arrivals struct {
-	strangers *admission.Pool // have not authenticated
+type Table struct {
+	Strangers *admission.Pool // have not authenticated
 	idle      *admission.Pool // have, and wait for their next request
-	ending    *admission.Pool // evicted sockets, which may still read why
+	Ending    *admission.Pool // evicted sockets, which may still read why
 
 	mu  sync.Mutex
-	all map[net.Conn]*arrival // without sockets
-	max int                   // of all
+	all map[net.Conn]*Connection // without sockets
+	max int                      // of all
 }
 
-func newArrivals(limit int) *arrivals {
+// New returns the table of a gateway that holds as many sockets as the limit.
+func New(limit int) *Table {
 	strangers := admission.PoolSize(limit)
-	return &arrivals{
-		strangers: admission.NewPool(strangers), idle: admission.NewPool(max(strangers, limit/idleShare)), ending: admission.NewPool(strangers),
-		all: map[net.Conn]*arrival{}, max: limit + limit/idleShare + 2*strangers,
+	return &Table{
+		Strangers: admission.NewPool(strangers), idle: admission.NewPool(max(strangers, limit/idleShare)), Ending: admission.NewPool(strangers),
+		all: map[net.Conn]*Connection{}, max: limit + limit/idleShare + 2*strangers,
 	}
 }
 
-// arrival is one accepted TCP connection, until it ends.
-type arrival struct {
-	of *arrivals
+// Connection is one accepted TCP connection, until it ends.
+type Connection struct {
+	of *Table
 	nc net.Conn
 
 	mu    sync.Mutex
@@ -53,30 +54,30 @@ type arrival struct {
 	due   bool   // it was evicted meanwhile
 }
 
-type arrivalKey struct{}
+type key struct{}
 
-// arrivalOf returns the TCP connection of a request.
-func arrivalOf(r *http.Request) *arrival {
-	a, _ := r.Context().Value(arrivalKey{}).(*arrival)
+// Of returns the TCP connection of a request.
+func Of(r *http.Request) *Connection {
+	a, _ := r.Context().Value(key{}).(*Connection)
 	return a
 }
 
-// accept adds a connection. http.Server calls it before it reads.
-func (s *arrivals) accept(ctx context.Context, nc net.Conn) context.Context {
-	a := &arrival{of: s, nc: nc, fresh: true}
+// Accept adds a connection. http.Server calls it before it reads.
+func (s *Table) Accept(ctx context.Context, nc net.Conn) context.Context {
+	a := &Connection{of: s, nc: nc, fresh: true}
 	s.mu.Lock()
 	full := len(s.all) >= s.max
 	s.all[nc] = a
 	s.mu.Unlock()
-	if full && !s.strangers.Evict() && !s.idle.Evict() {
+	if full && !s.Strangers.Evict() && !s.idle.Evict() {
 		_ = nc.Close() // all others work for clients with credentials
 	}
-	a.enter(s.strangers)
-	return context.WithValue(ctx, arrivalKey{}, a)
+	a.enter(s.Strangers)
+	return context.WithValue(ctx, key{}, a)
 }
 
-// changed follows the state of a connection. http.Server calls it.
-func (s *arrivals) changed(nc net.Conn, state http.ConnState) {
+// Changed follows the state of a connection. http.Server calls it.
+func (s *Table) Changed(nc net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	a := s.all[nc]
 	if state == http.StateHijacked || state == http.StateClosed {
@@ -88,7 +89,7 @@ func (s *arrivals) changed(nc net.Conn, state http.ConnState) {
 	}
 }
 
-func (a *arrival) changed(state http.ConnState) {
+func (a *Connection) changed(state http.ConnState) {
 	switch state {
 	case http.StateActive: // a request, which has to authenticate anew
 		a.mu.Lock()
@@ -96,11 +97,11 @@ func (a *arrival) changed(state http.ConnState) {
 		a.fresh, a.known = false, false
 		a.mu.Unlock()
 		if again {
-			a.enter(a.of.strangers)
+			a.enter(a.of.Strangers)
 		}
 	case http.StateIdle:
 		a.mu.Lock()
-		pool := a.of.strangers
+		pool := a.of.Strangers
 		if a.known {
 			pool = a.of.idle
 		}
@@ -114,7 +115,7 @@ func (a *arrival) changed(state http.ConnState) {
 
 // enter puts the connection into a pool as its youngest member. It leaves its place first: a request on a connection that
 // is there already displaces no other.
-func (a *arrival) enter(pool *admission.Pool) {
+func (a *Connection) enter(pool *admission.Pool) {
 	a.leave()
 	e := pool.Enter(a.evict)
 	a.mu.Lock()
@@ -123,7 +124,7 @@ func (a *arrival) enter(pool *admission.Pool) {
 }
 
 // leave takes the connection out of its pool.
-func (a *arrival) leave() {
+func (a *Connection) leave() {
 	a.mu.Lock()
 	e := a.entry
 	a.entry = nil
@@ -133,8 +134,8 @@ func (a *arrival) leave() {
 	}
 }
 
-// admitted: the client of the request or of the socket has authenticated.
-func (a *arrival) admitted() {
+// Admitted notes that the client of the request or of the socket has authenticated.
+func (a *Connection) Admitted() {
 	if a == nil { // of a handler that is tested without a server
 		return
 	}
@@ -144,15 +145,15 @@ func (a *arrival) admitted() {
 	a.leave()
 }
 
-// probed: the request asks whether the gateway is ready. However many strangers come meanwhile, it is answered.
-func (a *arrival) probed() {
+// Probed notes that the request asks whether the gateway is ready. However many strangers come meanwhile, it is answered.
+func (a *Connection) Probed() {
 	if a != nil {
 		a.leave()
 	}
 }
 
-// upgrades: the connection is becoming a socket. An eviction waits until becomes is called.
-func (a *arrival) upgrades() {
+// Upgrades notes that the connection is becoming a socket. An eviction waits for Becomes.
+func (a *Connection) Upgrades() {
 	if a == nil {
 		return
 	}
@@ -161,8 +162,8 @@ func (a *arrival) upgrades() {
 	a.turns = true
 }
 
-// becomes says how to end the socket that the connection has become; nil if the handshake failed.
-func (a *arrival) becomes(end func()) {
+// Becomes says how to end the socket that the connection has become; nil if the handshake failed.
+func (a *Connection) Becomes(end func()) {
 	if a == nil {
 		return
 	}
@@ -176,15 +177,15 @@ func (a *arrival) becomes(end func()) {
 	}
 }
 
-// ended: the socket that the connection has become has ended.
-func (a *arrival) ended() {
+// Ended notes the end of the socket that the connection has become.
+func (a *Connection) Ended() {
 	if a != nil {
 		a.leave()
 	}
 }
 
 // evict ends the connection to make room for a younger one.
-func (a *arrival) evict() {
+func (a *Connection) evict() {
 	a.mu.Lock()
 	end := a.end
 	switch {
@@ -200,7 +201,7 @@ func (a *arrival) evict() {
 }
 
 // hangUp closes the connection, with the reason if the server has written nothing. The caller has locked.
-func (a *arrival) hangUp() {
+func (a *Connection) hangUp() {
 	nc := beneath(a.nc)
 	if a.fresh { // the answer fits into the buffer of the kernel
 		_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
@@ -209,23 +210,14 @@ func (a *arrival) hangUp() {
 	_ = nc.Close()
 }
 
-// errEvicted is the fault of a connection that has waited longest of all that have not
+// Evicted returns the fault of a connection that has waited longest of all that have not
 // authenticated.
-func errEvicted() *fault.Fault {
+func Evicted() *fault.Fault {
 	return fault.Newf(fault.Overloaded, "Too many connections have not authenticated, and this one has waited longest. Reconnect, and send credentials at once.")
 }
 
 // evicted is the answer to a connection that has sent no request.
-var evicted = func() []byte {
-	f := errEvicted()
-	status := fault.Lookup(f.Code).Status
-	body, err := json.Marshal(problemDocument{Type: "about:blank", Title: string(f.Code), Status: status, Detail: f.Public()})
-	if err != nil {
-		return nil
-	}
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\nRetry-After: %s\r\nContent-Length: %d\r\n\r\n%s",
-		status, http.StatusText(status), api.RetryAfter, len(body), body)
-}()
+var evicted = answer.Raw(Evicted())
 
 // beneath returns the connection under a PROXY protocol.
 func beneath(nc net.Conn) net.Conn {

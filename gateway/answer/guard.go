@@ -1,4 +1,4 @@
-package gateway
+package answer
 
 import (
 	"bufio"
@@ -11,23 +11,23 @@ import (
 // slowest is the rate, in bytes per second, below which the reader of an answer is cut off.
 const slowest = 64 << 10
 
-// guarded sets the headers that every answer has, and gives each answer a deadline. A stream that sets
-// deadlines of its own keeps these.
-func (s *Server) guarded(h http.Handler) http.Handler {
+// Guard sets the headers that every answer has, gives each answer a deadline, and counts the answers in progress. A stream that
+// sets deadlines of its own keeps these.
+func Guard(h http.Handler, stall time.Duration, inProgress *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Cache-Control", "no-store")
 		head.Set("X-Content-Type-Options", "nosniff")
-		g := &response{ResponseWriter: w, rc: http.NewResponseController(w), stall: s.cfg.WriteStall}
+		g := &response{ResponseWriter: w, rc: http.NewResponseController(w), stall: stall}
 		_ = g.rc.SetWriteDeadline(time.Time{}) // of the answer before it on the same connection
-		s.answering.Add(1)
-		defer s.answering.Add(-1)
+		inProgress.Add(1)
+		defer inProgress.Add(-1)
 		defer g.extend() // of what is still in the server's buffer
 		h.ServeHTTP(g, r)
 	})
 }
 
-// response is an answer with a deadline: the client takes something within Config.WriteStall, and
+// response is an answer with a deadline: the client takes something within stall, and
 // the whole within as long and the time that the slowest reader needs. Streams set their deadlines on any
 // goroutine; all else is for that of the handler.
 type response struct {
