@@ -97,16 +97,20 @@ func local(at string) string {
 }
 
 // openSigning reads the keys that sign and verify commands. A process with its own bus makes a key if none is set.
-func (p *process) openSigning() error {
-	c, err := withOwnSigning(p.Config)
+func (p *process) openSigning() (err error) {
+	c := p.Config.Signing
+	switch {
+	case !p.Use.Embedded:
+		c, err = withOwnSigning(p.Config)
+	case c.KeyFile == "":
+		_, err = keys.EnsureSigning(KeyFolder(p.Config))
+		c.KeyFile = keys.SigningFile(KeyFolder(p.Config))
+		if c.PublicKeyFile == "" && len(c.PublicKeys) == 0 {
+			c.PublicKeyFile = keys.SigningPublicFile(KeyFolder(p.Config))
+		}
+	}
 	if err != nil {
 		return err
-	}
-	if p.Use.Embedded && c.KeyFile == "" {
-		if _, err := keys.EnsureSigning(KeyFolder(p.Config)); err != nil {
-			return err
-		}
-		c.KeyFile = keys.SigningFile(KeyFolder(p.Config))
 	}
 	p.signing, err = signing.Open(c, p.Use.Has(config.RoleGateway), p.now)
 	return err

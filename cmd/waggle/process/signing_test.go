@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
@@ -38,4 +39,25 @@ func TestWithoutSigningKeysNoRoleStarts(t *testing.T) {
 	require.NoError(t, os.WriteFile(dir+"/user", seed, 0o600))
 	err = signs(config.Signing{KeyFile: dir + "/user"}, config.For{Roles: []string{config.RoleGateway}})
 	require.ErrorContains(t, err, "signing key is not valid")
+}
+
+// TestAProcessWithItsOwnBusMakesItsSigningKey: also at the address that the settings name for the bus, which is the default of
+// "waggle up" at its first start.
+func TestAProcessWithItsOwnBusMakesItsSigningKey(t *testing.T) {
+	for name, at := range map[string]string{"the default address": nats.DefaultURL, "another address": "nats://127.0.0.1:1"} {
+		t.Run(name, func(t *testing.T) {
+			c := config.Config{Data: t.TempDir()}
+			_, err := users(c)
+			require.NoError(t, err)
+			require.NoError(t, tellURL(c, at))
+			p := &process{Options: Options{Config: c, Use: config.For{Roles: config.Roles, Embedded: true}}}
+			require.NoError(t, p.openSigning())
+			again := &process{Options: p.Options}
+			require.NoError(t, again.openSigning())
+			_, public := p.signing.State()
+			_, same := again.signing.State()
+			require.NotEmpty(t, public)
+			require.Equal(t, public, same)
+		})
+	}
 }
