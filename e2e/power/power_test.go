@@ -60,11 +60,11 @@ func all(t *testing.T, sync, long time.Duration) (lost int, age time.Duration) {
 	return lost, age
 }
 
-// needsRoot: a disk that forgets is a file system of its own.
+// needsRoot skips a test that mounts a disk unless the user may mount one: a disk that forgets is a file system of its own.
 func needsRoot(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("mounting a disk needs root")
+		t.Skip("this test needs root: it mounts a disk that forgets unwritten data; run it with sudo, or in a privileged container")
 	}
 }
 

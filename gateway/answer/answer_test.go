@@ -18,7 +18,6 @@ import (
 // documentIn returns the problem document of an answer.
 func documentIn(t *testing.T, r *http.Response) map[string]any {
 	t.Helper()
-	defer func() { _ = r.Body.Close() }()
 	require.Equal(t, answer.MediaProblem, r.Header.Get("Content-Type"))
 	body, err := io.ReadAll(r.Body)
 	require.NoError(t, err)
@@ -51,6 +50,7 @@ func TestARawAnswerIsComplete(t *testing.T) {
 	rest := bufio.NewReader(bytes.NewReader(answer.Raw(fault.New(fault.Overloaded))))
 	r, err := http.ReadResponse(rest, nil)
 	require.NoError(t, err)
+	defer func() { _ = r.Body.Close() }()
 	require.Equal(t, fault.Lookup(fault.Overloaded).Status, r.StatusCode)
 	require.True(t, r.Close)
 	require.Equal(t, answer.RetryAfter, r.Header.Get("Retry-After"))

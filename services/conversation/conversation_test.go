@@ -211,7 +211,7 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 			},
 			"repeat": func(t *rapid.T) {
 				if len(sent) == 0 {
-					t.Skip("no command was sent yet")
+					t.Skip("this step needs an earlier command")
 				}
 				again := sent[rapid.IntRange(0, len(sent)-1).Draw(t, "which")]
 				require.Zero(t, again(), "a repeated command changes nothing")

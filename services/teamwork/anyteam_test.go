@@ -105,7 +105,7 @@ func (a *anyTeam) actions() map[string]func(*rapid.T) {
 		},
 		"again": func(r *rapid.T) {
 			if len(a.said) == 0 {
-				r.Skip("nothing was said yet")
+				r.Skip("this step needs an earlier command")
 			}
 			a.again(r, rapid.SampledFrom(a.said).Draw(r, "command"))
 		},
@@ -138,7 +138,7 @@ func (a *anyTeam) again(r *rapid.T, c command.Command) {
 func (a *anyTeam) works(r *rapid.T) {
 	has := a.busy()
 	if len(has) == 0 {
-		r.Skip("nobody has anything to do")
+		r.Skip("this step needs a member with work")
 	}
 	name := rapid.SampledFrom(has).Draw(r, "member")
 	run := a.open(name)[0]
