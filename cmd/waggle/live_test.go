@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -108,7 +109,12 @@ func (i *installation) run(t *testing.T, line string) (string, error) {
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(line, "bin/waggle", "waggle"))
 	c.Dir, c.Env = i.dir, i.env()
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) } // with the programs that the shell has started
 	out, err := c.CombinedOutput()
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%s does not end: %w", line, err)
+	}
 	return string(out), err
 }
 
