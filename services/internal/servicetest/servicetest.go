@@ -39,8 +39,8 @@ type Rig struct {
 	running  []Component
 }
 
-// New returns a rig on a connection. Each of its waits lasts patience at most, and all of
-// the test twice that.
+// New returns a rig on a connection. Each of its waits ends after patience without an event, and all of
+// the test after twice that.
 func New(t testing.TB, conn *bus.Conn, patience time.Duration) *Rig {
 	t.Helper()
 	return Within(t, conn, patience, 2*patience)
@@ -134,13 +134,16 @@ func (r *Rig) Taken(service id.Name) <-chan cmd.Command {
 // none.
 func (r *Rig) Wait(l subject.Log, what string, enough func([]*eventlog.Entry) bool) []*eventlog.Entry {
 	r.T.Helper()
-	ctx, cancel := context.WithTimeout(r.Ctx, r.patience)
+	ctx, cancel := context.WithCancel(r.Ctx)
 	defer cancel()
+	silence := time.AfterFunc(r.patience, cancel) // a slow machine has events, and a service that hangs has none
+	defer silence.Stop()
 	var out []*eventlog.Entry
 	if enough(out) {
 		return out
 	}
 	for e, err := range r.Log.Tail(ctx, l, eventlog.Cursor{}) {
+		silence.Reset(r.patience)
 		if err != nil {
 			require.NoError(r.T, err, "waiting in %s for %s; so far %s", l, what, Told(out))
 		}
