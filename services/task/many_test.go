@@ -36,12 +36,13 @@ func TestManyTasksOfOneClient(t *testing.T) {
 					return
 				case e := <-a.heard:
 					d, err := event.As[event.TaskAssignedData](e)
-					if e.Type != event.TaskAssigned || err != nil || seen[d.TaskID] {
+					attempt := fmt.Sprint(d.TaskID, " ", d.Attempt)
+					if e.Type != event.TaskAssigned || err != nil || seen[attempt] {
 						continue
 					}
-					seen[d.TaskID] = true
+					seen[attempt] = true
 					counts[i]++
-					if err := a.finish(d.TaskID); err != nil {
+					if err := a.finish(d.TaskID, d.Attempt); err != nil {
 						t.Error(err)
 					}
 				}

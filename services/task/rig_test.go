@@ -53,7 +53,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{
-		Rig: servicetest.New(t, bustest.Single(t), patience), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{},
+		Rig: servicetest.Within(t, bustest.Single(t), patience, 4*patience), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{},
 	}
 	sub, err := r.Conn.NATS().Subscribe(subject.DirectFilter(gateway), r.confirm)
 	require.NoError(t, err)
@@ -182,9 +182,9 @@ func (a *agent) done(taskID, result string) {
 }
 
 // finish is done for goroutines.
-func (a *agent) finish(taskID string) error {
+func (a *agent) finish(taskID string, attempt int) error {
 	return a.Send.Send(a.Ctx, cmd.Command{
-		ID: a.participant.ID + ".finish", Service: cmd.Task, Verb: cmd.FinishTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
+		ID: fmt.Sprint(a.participant.ID, ".finish.", attempt), Service: cmd.Task, Verb: cmd.FinishTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
 		Data: json.RawMessage(fmt.Sprintf(`{"task_id":%q,"agent_id":%q,"result":"done"}`, taskID, a.participant.ID)),
 	})
 }
