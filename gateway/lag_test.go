@@ -15,13 +15,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+var bulk = strings.Repeat("x", 20<<10)
+
 // fill appends to a log until the kernel takes nothing more for its viewer, which
-// does not read.
+// does not read and is not given up.
 func (r *rig) fill(l subject.Log) {
 	r.t.Helper()
-	big := strings.Repeat("x", 20<<10)
 	for same, last := 0, 0.0; same < 10; {
-		r.answers(l, big)
+		r.answers(l, bulk)
 		waiting := r.metric("waggle_gateway_queue_bytes")
 		if same++; waiting == 0 || waiting != last {
 			same, last = 0, waiting
@@ -133,8 +134,11 @@ func TestViewerThatIsStuck(t *testing.T) {
 	l := r.session("default")
 	c := r.dial("session=" + l.Entity.String())
 	c.ready()
-	r.fill(l)
-	eventually(t, "the peer is given up", func() bool { return r.metric("waggle_gateway_closes_total", "code", "4001") == 1 })
+	givenUp := func() float64 { return r.metric("waggle_gateway_closes_total", "code", "4001") }
+	for end := time.Now().Add(patience); givenUp() == 0 && time.Now().Before(end); {
+		r.answers(l, bulk)
+	}
+	require.EqualValues(t, 1, givenUp())
 	check()
 	_ = c.Conn.Close()
 	settled()
