@@ -41,6 +41,7 @@ type splitFleet struct {
 type splitOptions struct {
 	Teams   int    // team services
 	Servers string // tool servers, as lines of the configuration
+	Answer  string // who may answer questions; empty = as shipped
 	Queue   int    // bytes that a gateway holds for a socket; 0 is the default
 }
 
@@ -50,8 +51,11 @@ func newSplitFleet(t *testing.T, script scripted.Script, o splitOptions) *splitF
 	f := &splitFleet{teamFleet: &teamFleet{fleet: newFleet(t, script)}, teams: map[id.Name]*process.Process{}}
 	// Tests write faster than people: a message over the default rate would be refused.
 	f.configure(o.Servers + "worker: {concurrency: 64}\ngateway:\n  message_rate: 1000\n  message_burst: 1000\n")
-	if o.Queue > 0 {
+	if o.Queue > 0 { // goes on with the section gateway
 		f.configure(fmt.Sprintf("  queue_bytes: %d\n", o.Queue))
+	}
+	if o.Answer != "" {
+		f.configure("access: {answer: " + o.Answer + "}\n")
 	}
 	f.serve("session,pipeline,task,tools")
 	f.worker = f.serve("worker")

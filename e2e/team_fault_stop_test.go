@@ -60,7 +60,7 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 	const stops = 50
 	random := rand.New(rand.NewPCG(seedOf(t), 0))
 	_, server := serveStampTool(t)
-	f := newSplitFleet(t, slowMembers(), splitOptions{Teams: 1, Servers: server})
+	f := newSplitFleet(t, slowMembers(), splitOptions{Teams: 1, Servers: server + "      approval: never\n      untrusted: false\n"})
 	view := f.found(ministry)
 	teamClient := f.watch("agent-team/"+view.TeamID, false)
 	teamClient.Until("the team is idle", is("TEAM_STATUS", "", "new_status", event.TeamIdle))
