@@ -31,6 +31,7 @@ func TestACancelStopsEverything(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
 	f := newFleet(t, endless())
+	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n") // the test cancels faster than people do
 	f.serve(everyone)
 	_, addr := f.gateway()
 	m := client.DialMyAgent(t, addr)
