@@ -41,7 +41,7 @@ type splitFleet struct {
 type splitOptions struct {
 	Teams   int    // team services
 	Servers string // tool servers, as lines of the configuration
-	Answer  string // who may answer questions; empty = as shipped
+	Answer  string // setting access.answer; empty = as shipped
 	Queue   int    // bytes that a gateway holds for a socket; 0 is the default
 }
 
