@@ -29,6 +29,8 @@ const (
 	// silence is the longest wait for the next chunk. The server drops a client after 10 s without an answer, so the server
 	// reaches its limit first.
 	silence = 30 * time.Second
+	// unknownPause is the pause before a part that did not reach any server is sent again.
+	unknownPause = 50 * time.Millisecond
 	// apiPatience bounds one request: a leader election takes up to 9 s.
 	apiPatience = 15 * time.Second
 )
@@ -234,14 +236,27 @@ func send(ctx context.Context, c *bus.Conn, to, file string) (state streamState,
 	return made.State, err
 }
 
+// request hands a part over. In a cluster the answer to the request for a restore may arrive before all servers know
+// who takes the parts: a part that did not reach any server is sent again.
 func request(ctx context.Context, c *bus.Conn, to string, data []byte) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
-	m, err := c.NATS().RequestWithContext(ctx, to, data)
-	if err != nil {
+	pause := time.NewTicker(unknownPause)
+	defer pause.Stop()
+	for {
+		m, err := c.NATS().RequestWithContext(ctx, to, data)
+		if err == nil {
+			return m, nil
+		}
+		if errors.Is(err, nats.ErrNoResponders) {
+			select {
+			case <-pause.C:
+				continue
+			case <-ctx.Done():
+			}
+		}
 		return nil, fmt.Errorf("hand the snapshot over: %w", err)
 	}
-	return m, nil
 }
 
 // sum is a SHA-256 hash with a String method.
