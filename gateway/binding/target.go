@@ -67,34 +67,47 @@ func (t *Target) Called(name string) bool {
 	return t != nil && (name == t.Name || name == id.EntityFromExternal(t.Name).String())
 }
 
-// Find returns the log of a target and its end, which is zero for a session that is to be
-// opened. The log of another principal is answered exactly as one that does not exist.
-func (g *Gateway) Find(c interface {
+// reporter is a client that learns why something cannot be found.
+type reporter interface {
 	Client
 	Reporter
-}, t *Target,
-) (log subject.Log, last eventlog.Cursor, err error) {
+}
+
+// Find returns the log of a target, its end, and the session that the log is to become: see Ends. The log of another
+// principal is answered exactly as one that does not exist.
+func (g *Gateway) Find(c reporter, t *Target) (log subject.Log, last eventlog.Cursor, u *Unopened, err error) {
+	if log = t.Log(c.Principal().Tenant); t.Kind == "" {
+		return log, last, nil, fault.New(fault.RunNotFound)
+	}
+	last, u, err = g.Ends(c, log, fault.RunNotFound)
+	return log, last, u, err
+}
+
+// Ends returns the end of a log that the client sees. A session without events is returned if it may still be opened, and
+// any other log as a fault with the code missing.
+func (g *Gateway) Ends(c reporter, log subject.Log, missing fault.Code) (last eventlog.Cursor, u *Unopened, err error) {
 	p := c.Principal()
-	if log = t.Log(p.Tenant); t.Kind == "" || !p.Owns(log) {
-		return log, last, fault.New(fault.RunNotFound)
+	if !p.Owns(log) {
+		return last, nil, fault.New(missing)
 	}
 	if last, err = g.Log.Last(c.Context(), log); err != nil {
-		return log, last, c.FaultOf(err)
+		return last, nil, c.FaultOf(err)
 	}
 	if last.Seq == 0 {
-		if _, awaited := g.Awaited(p, log); !awaited {
-			return log, last, fault.New(fault.RunNotFound)
+		u, ok := g.Awaited(p, log)
+		if !ok {
+			return last, nil, fault.New(missing)
 		}
-		return log, last, nil
+		return last, u, nil
 	}
 	seen, err := g.Sight.Sees(c.Context(), p, log)
 	if err != nil {
-		return log, last, c.FaultOf(err)
+		return last, nil, c.FaultOf(err)
 	}
 	if !seen {
-		return log, last, fault.New(fault.RunNotFound)
+		return last, nil, fault.New(missing)
 	}
-	return log, last, nil
+	return last, nil, nil
 }
 
 // After reads the position of the query in a log that ends at last.

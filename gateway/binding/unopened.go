@@ -24,12 +24,12 @@ const openID = "open-"
 type Unopened struct {
 	log    subject.Log
 	wishes event.Preferences
-	seen   chan struct{} // closed when the session exists
+	seen   chan struct{} // closed, by once, when the session exists
+	once   sync.Once
 
 	foreign bool // another principal has named it
 
 	mu      sync.Mutex
-	exists  bool
 	command string            // the id of the command that opens it; empty = none waits
 	answer  chan *fault.Fault // the refusal of that command
 }
@@ -46,20 +46,16 @@ func (u *Unopened) Preferences() event.Preferences { return u.wishes }
 func (u *Unopened) By(client string) { u.wishes.ClientID = client }
 
 // Seen notes that the session exists.
-func (u *Unopened) Seen() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if !u.exists {
-		u.exists = true
-		close(u.seen)
-	}
-}
+func (u *Unopened) Seen() { u.once.Do(func() { close(u.seen) }) }
 
 // Exists reports whether the session has been seen.
 func (u *Unopened) Exists() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.exists
+	select {
+	case <-u.seen:
+		return true
+	default:
+		return false
+	}
 }
 
 // Refused takes the refusal of the command that opens the session. It returns false for that of

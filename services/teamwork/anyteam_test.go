@@ -196,7 +196,7 @@ func (a *anyTeam) open(name string) []string {
 func (a *anyTeam) relays(r *rapid.T) {
 	follow := a.state.Follow()
 	if len(follow) == 0 {
-		r.Skip("nobody has a log")
+		r.Skip("this step needs a member with a log")
 	}
 	s := rapid.SampledFrom(follow).Draw(r, "member")
 	all := a.members[s.Name]

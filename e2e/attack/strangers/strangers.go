@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // Attack says what to do to whom. A trusted proxy is played: each connection names another address as its client's.
@@ -89,7 +91,7 @@ func (x *attacker) socket(ctx context.Context, i int, opening *rate.Limiter) {
 		if err != nil && ctx.Err() == nil {
 			x.refused.Add(1)
 		}
-		if sleep(ctx, again) != nil {
+		if process.Rest(ctx, again) != nil {
 			return
 		}
 	}
@@ -124,7 +126,7 @@ func (x *attacker) silent(ctx context.Context, i int) error {
 // guess sends bad logins over connections that stay open as long as the gateway lets them.
 func (x *attacker) guess(ctx context.Context, i int, trying *rate.Limiter) {
 	for n := i; ctx.Err() == nil; n++ {
-		if err := x.guesses(ctx, n, trying); err != nil && sleep(ctx, time.Second) != nil {
+		if err := x.guesses(ctx, n, trying); err != nil && process.Rest(ctx, time.Second) != nil {
 			return
 		}
 	}
@@ -159,7 +161,7 @@ func (x *attacker) guesses(ctx context.Context, n int, trying *rate.Limiter) err
 func (x *attacker) read(ctx context.Context) {
 	for ctx.Err() == nil {
 		x.page(ctx)
-		if sleep(ctx, time.Second) != nil {
+		if process.Rest(ctx, time.Second) != nil {
 			return
 		}
 	}
@@ -179,7 +181,7 @@ func (x *attacker) page(ctx context.Context) {
 	}
 	x.reads.Add(1)
 	one := make([]byte, 1)
-	for sleep(ctx, time.Second) == nil {
+	for process.Rest(ctx, time.Second) == nil {
 		if _, err := conn.Read(one); err != nil {
 			return
 		}
@@ -194,15 +196,4 @@ func (x *attacker) dial(ctx context.Context) (net.Conn, error) {
 		context.AfterFunc(ctx, func() { _ = conn.Close() })
 	}
 	return conn, err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -109,23 +109,12 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	if err != nil {
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound).Wrap(err)
 	}
-	if s.log.Entity = entity; !p.Owns(s.log) {
-		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
+	s.log.Entity = entity
+	var last eventlog.Cursor
+	if last, s.unopened, err = s.g.Ends(s.c, s.log, fault.SessionNotFound); err != nil {
+		return eventlog.Cursor{}, err
 	}
-	last, err := s.g.Log.Last(s.c.Context(), s.log)
-	if err != nil {
-		return eventlog.Cursor{}, s.c.FaultOf(err)
-	}
-	seen := last.Seq == 0 && s.awaits(s.log)
-	if last.Seq > 0 {
-		if seen, err = s.g.Sight.Sees(s.c.Context(), p, s.log); err != nil {
-			return eventlog.Cursor{}, s.c.FaultOf(err)
-		}
-	}
-	switch {
-	case !seen:
-		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
-	case !resumes:
+	if !resumes {
 		return last, nil
 	}
 	return binding.After(s.c, last)
@@ -146,14 +135,11 @@ func (s *Single) name() (err error) {
 // resolveTarget finds the target and the position from which the client wants to see it:
 // the beginning, unless the query names another.
 func (s *Single) resolveTarget() (after eventlog.Cursor, err error) {
-	log, last, err := s.g.Find(s.c, s.target)
-	if err != nil {
+	var last eventlog.Cursor
+	if s.log, last, s.unopened, err = s.g.Find(s.c, s.target); err != nil {
 		return after, err
 	}
-	if last.Seq == 0 {
-		s.awaits(log)
-	}
-	if s.log = log; s.c.Query().Has(binding.QueryAfter) {
+	if s.c.Query().Has(binding.QueryAfter) {
 		return binding.After(s.c, last)
 	}
 	return after, nil
@@ -219,13 +205,6 @@ func (v *viewer) link(as binding.Recipient) (err error) {
 		return v.c.FaultOf(err)
 	}
 	return nil
-}
-
-// awaits reports whether the log is that of a session that may still be opened, and has the
-// first message open it.
-func (v *viewer) awaits(log subject.Log) (ok bool) {
-	v.unopened, ok = v.g.Awaited(v.c.Principal(), log)
-	return ok
 }
 
 // Seen implements stream.Binding.

@@ -111,14 +111,10 @@ func (t *Team) resolve(ctx context.Context) (from start, err error) {
 	}
 	t.log = t.target.Log(t.c.Principal().Tenant)
 	if t.target.ByQuery {
-		_, last, err := t.g.Find(t.c, t.target) //nolint:contextcheck // it looks with the life of the connection
-		if err != nil {
+		if _, _, t.unopened, err = t.g.Find(t.c, t.target); err != nil { //nolint:contextcheck // it looks with the life of the connection
 			return from, err
 		}
-		if last.Seq == 0 {
-			t.awaits(t.log)
-			t.opener = t.reply
-		}
+		t.opener = t.reply
 	}
 	if t.target.Kind == id.KindTeam || t.target.Kind == id.KindMember {
 		if from.view, err = t.attach(ctx); err != nil {

@@ -17,17 +17,11 @@ func (p *Participant) findWatched() error {
 	if p.target == nil {
 		return nil
 	}
-	log, last, err := p.g.Find(p.c, p.target)
+	log, _, unopened, err := p.g.Find(p.c, p.target)
 	if err != nil {
 		return err
 	}
-	g := &watched{g: p.g, c: p.c, log: log, codec: logCodec{p.codec}}
-	if last.Seq == 0 {
-		var ok bool
-		if g.unopened, ok = p.g.Awaited(p.c.Principal(), log); !ok {
-			return fault.New(fault.RunNotFound)
-		}
-	}
+	g := &watched{g: p.g, c: p.c, log: log, codec: logCodec{p.codec}, unopened: unopened}
 	g.stream = stream.New(p.g.Streams, stream.Options{
 		Life: p.c.Context(), Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g, Questions: p.c.Questions(),
 		Spare: p.g.QueueBytes / 2, // the inbox must not keep it from ever being read
