@@ -161,7 +161,7 @@ func (a *attempt) look(ctx context.Context, cause error) (seen, error) {
 		}
 		return w.readOver(ctx, end, a.id)
 	}
-	p, err := w.s.readPage(ctx, w.log, w.at)
+	p, err := w.s.readPage(ctx, w.log, w.at, pageCount)
 	if err != nil || len(p.entries) == 0 || p.entries[0].Sequence != w.at.Seq+1 {
 		return seen{}, err
 	}

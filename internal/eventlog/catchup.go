@@ -122,7 +122,8 @@ func (g *group) fromStream() {
 // read delivers the next page of the stream to the group.
 func (g *group) read() {
 	t := g.t
-	entries, err := patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, g.at) })
+	most := t.absent(g.at)
+	entries, err := patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, g.at, most) })
 	if err == nil && len(entries) == 0 {
 		err = fmt.Errorf("%w: nothing follows %s of %s", ErrBeyondEnd, g.at, t.log)
 	}
@@ -151,6 +152,21 @@ func (g *group) read() {
 	g.hand(entries)
 }
 
+// absent returns the number of entries to read after the position: those that the ring lacks, as far as one read goes.
+func (t *tail) absent(at Cursor) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.ring.First()
+	if first <= at.Seq+1 {
+		return readCount
+	}
+	least := 1
+	if at.Stream == 0 {
+		least = pageCount // it may begin before the position
+	}
+	return int(max(min(first-at.Seq-1, readCount), uint64(least))) //nolint:gosec // at most readCount
+}
+
 // recall adds read entries in front of the ring if they fit.
 func (t *tail) recall(entries []*Entry) {
 	t.mu.Lock()
@@ -177,7 +193,7 @@ func (g *group) reachBeyond() {
 			break
 		}
 		var entries []*Entry
-		entries, err = patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, at) })
+		entries, err = patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, at, readCount) })
 		if err == nil && len(entries) == 0 {
 			err = fmt.Errorf("%w: nothing follows %s of %s", ErrBeyondEnd, at, t.log)
 		}
@@ -270,6 +286,9 @@ func (v *Viewer) feed(entries []*Entry) {
 		entries = entries[1:]
 	}
 	ok := v.state == stateCatching && len(entries) > 0 && (entries[0].From == v.at.Seq+1 || entries[0].Type.Tombstone())
+	if ok {
+		v.calling, v.again = true, false
+	}
 	v.mu.Unlock()
 	if ok {
 		v.hand(entries)

@@ -177,11 +177,28 @@ func (s *Store) connection(up bool) {
 	s.checkWhere(checkReconnect, func(*tail) bool { return true })
 }
 
+// slowPause is the time from a loss of announcements to the check of their log. The next announcement of the log shows
+// the loss as well, so that the check is for the last one only; and while more is lost, all that is lost within the
+// pause costs one check.
+const slowPause = 250 * time.Millisecond
+
 // slow handles messages that the client library dropped from a subscription.
 func (s *Store) slow(sub *nats.Subscription) {
-	key := keyOf(sub.Subject)
-	advisory := sub == s.advisory
-	s.checkWhere(checkSlow, func(t *tail) bool { return advisory || t.key == key })
+	if sub == s.advisory {
+		s.checkWhere(checkSlow, func(*tail) bool { return true })
+		return
+	}
+	t := s.tail(keyOf(sub.Subject))
+	if t == nil {
+		return
+	}
+	t.checkSoon(checkSlow, slowPause)
+	if s.slowSoon.CompareAndSwap(false, true) {
+		time.AfterFunc(slowPause, func() {
+			s.slowSoon.Store(false)
+			s.wakeUp()
+		})
+	}
 }
 
 // checkStream handles a new leader of a stream.
@@ -197,6 +214,11 @@ func (s *Store) checkWhere(trigger string, match func(*tail) bool) {
 		}
 	}
 	s.mu.Unlock()
+	s.wakeUp()
+}
+
+// wakeUp has the checker look for tails that are due.
+func (s *Store) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -52,14 +52,14 @@ func (t *tail) open() (*Entry, error) {
 func (t *tail) heal() {
 	for {
 		t.mu.Lock()
-		at, behind := t.splice.Last, t.splice.Behind()
+		at, behind, missing := t.splice.Last, t.splice.Behind(), min(t.splice.Missing(), pageCount)
 		if !behind || t.gone {
 			t.healing = false
 			t.mu.Unlock()
 			return
 		}
 		t.mu.Unlock()
-		entries, err := patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, at) })
+		entries, err := patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, at, missing) })
 		switch {
 		case err != nil:
 			t.stopHealing()

@@ -35,7 +35,7 @@ func (s *Store) Read(ctx context.Context, log subject.Log, after Cursor, visit f
 		return fmt.Errorf("%w: %s ends at %d, not %d", ErrBeyondEnd, log, end.Seq, after.Seq)
 	}
 	for at := after; at.Seq < end.Seq; {
-		entries, err := s.follow(ctx, log, at)
+		entries, err := s.follow(ctx, log, at, readCount)
 		if err != nil {
 			return err
 		}
@@ -104,26 +104,26 @@ func (s *Store) head(ctx context.Context, log subject.Log) (last *Entry, err err
 	return last, err
 }
 
-// follow returns the entries that follow the position, and waits for a replica that lags. An empty result means that
+// follow returns up to that many entries that follow the position, and waits for a replica that lags. An empty result means that
 // the leader has no further entries. If the first entry does not follow at, the leader has confirmed that the entries
 // between do not exist any more.
-func (s *Store) follow(ctx context.Context, log subject.Log, at Cursor) ([]*Entry, error) {
+func (s *Store) follow(ctx context.Context, log subject.Log, at Cursor, most int) ([]*Entry, error) {
 	var out []*Entry
 	err := s.retry(ctx, func() (err error) {
-		out, err = s.followOnce(ctx, log, at)
+		out, err = s.followOnce(ctx, log, at, most)
 		return err
 	})
 	return out, err
 }
 
-func (s *Store) followOnce(ctx context.Context, log subject.Log, at Cursor) ([]*Entry, error) {
+func (s *Store) followOnce(ctx context.Context, log subject.Log, at Cursor, most int) ([]*Entry, error) {
 	scan, err := s.locate(ctx, log, at)
 	if err != nil {
 		return nil, err
 	}
 	patience := time.Now().Add(lagPatience)
 	for pause := lagPause; ; pause = min(2*pause, lagPauseMax) {
-		p, err := s.readPage(ctx, log, scan)
+		p, err := s.readPage(ctx, log, scan, most)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ func (s *Store) confirm(ctx context.Context, log subject.Log, at Cursor, from ui
 		case at.Stream == 0:
 			return []*Entry{e}, nil
 		}
-		return s.followOnce(ctx, log, Cursor{Seq: at.Seq})
+		return s.followOnce(ctx, log, Cursor{Seq: at.Seq}, readCount)
 	}
 }
 

@@ -139,13 +139,9 @@ func (s *Store) route(m *nats.Msg, run []*Entry) (other *nats.Msg) {
 		return nil
 	}
 	t := s.tail(keyOf(m.Subject))
-	last := Cursor{}
-	if t != nil {
-		last = t.last()
-	}
 	for sub := m.Sub; ; {
 		if t != nil {
-			run = s.appendLive(run, t, last.Seq, m)
+			run = s.appendLive(run, t, m)
 		}
 		select {
 		case m = <-s.inbound:
@@ -163,10 +159,10 @@ func (s *Store) route(m *nats.Msg, run []*Entry) (other *nats.Msg) {
 	return m
 }
 
-// appendLive decodes an announcement, unless the tail has passed it.
-func (s *Store) appendLive(run []*Entry, t *tail, last uint64, m *nats.Msg) []*Entry {
+// appendLive decodes an announcement, unless the tail has no use for it.
+func (s *Store) appendLive(run []*Entry, t *tail, m *nats.Msg) []*Entry {
 	seq, stream := number(m, event.HeaderSeq), number(m, event.HeaderStreamSeq)
-	if seq <= last || stream == 0 {
+	if stream == 0 || !t.takes(Cursor{Seq: seq, Stream: stream}) {
 		return run
 	}
 	e, err := entry.Decode(t.log.Name(), seq, stream, m.Data)

@@ -16,10 +16,12 @@ import (
 )
 
 const (
-	// pageCount and pageBytes bound one batched read. A batch lacks flow control, so a reader never requests more than
+	// readCount and pageBytes bound one batched read. A batch lacks flow control, so a reader never requests more than
 	// it can hold.
-	pageCount = 256
+	readCount = 1024
 	pageBytes = 512 << 10
+	// pageCount bounds the entries that a worker takes from a ring or a check at a time.
+	pageCount = 256
 	// quiet bounds the wait for the next answer of a read. The slowest page measured (cold blocks, eight readers at a
 	// time) took under a second.
 	quiet = 3 * time.Second
@@ -47,17 +49,17 @@ type page struct {
 	err     error
 }
 
-// readPage reads the entries that follow at from any replica, oldest first. It leaves out entries up to at.Seq, and
+// readPage reads up to that many entries that follow at from any replica, oldest first. It leaves out entries up to at.Seq, and
 // ends before a message that does not follow its predecessor. An unreadable message is an error only at the head of
 // the page. The page is empty if the log has nothing there.
-func (s *Store) readPage(ctx context.Context, log subject.Log, at Cursor) (*page, error) {
+func (s *Store) readPage(ctx context.Context, log subject.Log, at Cursor, most int) (*page, error) {
 	p := &page{log: log, at: at}
-	body, err := json.Marshal(getRequest{Seq: at.Stream + 1, NextFor: log.Event(), Batch: pageCount, MaxBytes: pageBytes})
+	body, err := json.Marshal(getRequest{Seq: at.Stream + 1, NextFor: log.Event(), Batch: most, MaxBytes: pageBytes})
 	if err != nil {
 		return p, fmt.Errorf("encode read of %s: %w", log, err)
 	}
 	m := &nats.Msg{Subject: directGet(log.Stream()), Data: body}
-	if err := s.replies.Many(ctx, m, pageCount+2, quiet, p.take); err != nil {
+	if err := s.replies.Many(ctx, m, most+2, quiet, p.take); err != nil {
 		return p, err
 	}
 	if len(p.entries) > 0 {

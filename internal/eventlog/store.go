@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,8 +24,7 @@ const (
 	// defaultRetry must outlast the election after a killed R3 leader (4.2 to 7.4 s measured) twice.
 	defaultRetry = 20 * time.Second
 	// defaultRing covers a reconnect of some seconds at the pace of a model's text.
-	defaultRing      = 512
-	defaultRingBytes = 1 << 20
+	defaultRingBytes = 2 << 20
 	// defaultTotalBytes is a sixteenth of the memory of a small node.
 	defaultTotalBytes = 256 << 20
 	// defaultCheck bounds the delay of an event whose writer died between storing and announcing it; a check of 1,000
@@ -40,6 +40,9 @@ const (
 	// readersPerStream bounds concurrent reads of one stream: eight scattered replays at a time saturate a two-core
 	// server.
 	readersPerStream = 4
+	// healers bounds concurrent heals: when announcements of many logs are lost, reading them must not take the server's
+	// time from the appends.
+	healers = 8
 	// memoryReaders bounds the workers that feed viewers from rings.
 	memoryReaders = 4
 )
@@ -49,8 +52,8 @@ type Options struct {
 	Logger     zerolog.Logger
 	Registry   prometheus.Registerer // nil: metrics are not exported
 	Retry      time.Duration         // retry budget for failures of the bus, default 20 s
-	Ring       int                   // recent events kept per watched log, default 512
-	RingBytes  int                   // memory of recent events per watched log, default 1 MiB
+	Ring       int                   // recent events kept per watched log, default as many as RingBytes allow
+	RingBytes  int                   // memory of recent events per watched log, default 2 MiB
 	TotalBytes int                   // memory of recent events of all watched logs, default 256 MiB; rings shrink beyond it
 	Check      time.Duration         // interval of the comparison of a watched log's tail with its stream, default 45 s
 	Linger     time.Duration         // time for which a log stays watched after its last viewer left, default 10 s
@@ -59,7 +62,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Retry = orDefault(o.Retry, defaultRetry)
-	o.Ring = orDefault(o.Ring, defaultRing)
+	o.Ring = orDefault(o.Ring, math.MaxInt)
 	o.RingBytes = orDefault(o.RingBytes, defaultRingBytes)
 	o.TotalBytes = orDefault(o.TotalBytes, defaultTotalBytes)
 	o.Check = orDefault(o.Check, defaultCheck)
@@ -92,7 +95,9 @@ type Store struct {
 	wake      chan struct{} // wakes the checker
 	advisory  *nats.Subscription
 	unwatch   []func()
+	slowSoon  atomic.Bool   // the checker will be woken because of lost announcements
 	memory    *request.Pool // feeds viewers from rings
+	heals     *request.Pool
 	streams   [subject.Partitions]*request.Pool
 	ringBytes atomic.Int64
 	said      announced
@@ -108,8 +113,8 @@ func New(conn *bus.Conn, opt Options) (*Store, error) {
 	s := &Store{
 		opt: opt, log: opt.Logger, conn: conn, nc: conn.NATS(),
 		inbound: make(chan *nats.Msg, opt.Inbound), wake: make(chan struct{}, 1),
-		memory: &request.Pool{Limit: memoryReaders},
-		tails:  make(map[string]*tail),
+		memory: &request.Pool{Limit: memoryReaders}, heals: &request.Pool{Limit: healers},
+		tails: make(map[string]*tail),
 	}
 	var err error
 	if s.met, err = newMetrics(opt.Registry, s.lag); err != nil {
@@ -152,6 +157,7 @@ func (s *Store) Close() {
 	s.cancel(ErrClosed)
 	s.work.Wait()
 	s.memory.Close()
+	s.heals.Close()
 	for _, p := range s.streams {
 		p.Close()
 	}

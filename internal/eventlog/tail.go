@@ -12,7 +12,7 @@ import (
 
 // minRing is the number of entries that a ring keeps when the Store exceeds its memory bound: enough for a viewer to
 // leave and enter live mode without a read.
-const minRing = 16
+const minRing = 4
 
 // tail is the live end of one watched log, shared by its viewers.
 //
@@ -95,7 +95,8 @@ func (t *tail) remember(entries []*Entry) {
 func (t *tail) account(before int) {
 	total := t.s.ringBytes.Add(int64(t.ring.Bytes() - before))
 	if before = t.ring.Bytes(); total > int64(t.s.opt.TotalBytes) {
-		for t.ring.Len() > minRing {
+		over := total - int64(t.s.opt.TotalBytes)
+		for t.ring.Len() > minRing && int64(before-t.ring.Bytes()) < over {
 			t.ring.Evict()
 		}
 		total = t.s.ringBytes.Add(int64(t.ring.Bytes() - before))
@@ -134,7 +135,22 @@ func (t *tail) healIfBehind(reason string) {
 	}
 	t.healing = true
 	t.s.met.heals.WithLabelValues(reason).Inc()
-	t.s.pool(t.log).Submit(t.heal)
+	t.s.heals.Submit(t.heal)
+}
+
+// takes reports whether the tail has use for the announced entry. It only notes the position of one that comes when as
+// many as may wait do: that one is read from the stream in its turn.
+func (t *tail) takes(at Cursor) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at.Seq <= t.splice.Last.Seq {
+		return false
+	}
+	if t.healing && t.splice.Full() {
+		t.splice.Expect(at)
+		return false
+	}
+	return true
 }
 
 // last returns the position of the newest released entry.

@@ -130,25 +130,24 @@ func (v *Viewer) offer(entries []*Entry) {
 	v.turn.Lock()
 	defer v.turn.Unlock()
 	v.mu.Lock()
-	live, next := v.state == stateLive, v.at.Seq+1
-	v.mu.Unlock()
+	next := v.at.Seq + 1
 	for len(entries) > 0 && entries[0].Sequence < next {
 		entries = entries[1:]
 	}
-	if !live || len(entries) == 0 {
+	if v.state != stateLive || len(entries) == 0 {
+		v.mu.Unlock()
 		return
 	}
-	if entries[0].Sequence == next && v.hand(entries) {
-		return
+	follows := entries[0].Sequence == next
+	v.calling, v.again = follows, false
+	v.mu.Unlock()
+	if !follows || !v.hand(entries) {
+		v.t.demote(v)
 	}
-	v.t.demote(v)
 }
 
-// hand calls Deliver and updates the state. It returns whether the sink took all. turn is held.
+// hand calls Deliver and updates the state. It returns whether the sink took all. turn is held and calling is set.
 func (v *Viewer) hand(entries []*Entry) bool {
-	v.mu.Lock()
-	v.calling, v.again = true, false
-	v.mu.Unlock()
 	n := min(max(v.sink.Deliver(entries), 0), len(entries))
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -419,7 +419,7 @@ func TestRingsShrinkWhenMemoryIsShort(t *testing.T) {
 		r.reach(t, 60)
 		r.exact(t, 0)
 	}
-	require.Less(t, s.ringBytes.Load(), int64(64<<10+8*(minRing+1)*3200))
+	require.Less(t, s.ringBytes.Load(), int64(64<<10+8*(minRing+1)*7200))
 }
 
 // at returns the event as stored at the stream's sequence.

@@ -78,7 +78,7 @@ func (w *Writer) sync(ctx context.Context, own string) (seen, error) {
 func (w *Writer) readTo(ctx context.Context, end Cursor, own string) (seen, error) {
 	var all seen
 	for w.at.Seq < end.Seq {
-		entries, err := w.s.follow(ctx, w.log, w.at)
+		entries, err := w.s.follow(ctx, w.log, w.at, readCount)
 		if err != nil {
 			return all, err
 		}

@@ -62,11 +62,14 @@ func Encode(ev event.Event) ([]byte, error) {
 }
 
 // Decode returns the entry stored as raw at the stream's sequence. log is the name that the event must carry;
-// seq is the sequence that the headers claim.
+// seq is the sequence that the headers claim. The entry keeps raw.
 func Decode(log string, seq, stream uint64, raw []byte) (*Entry, error) {
 	e := &Entry{Raw: raw}
-	if err := json.Unmarshal(raw, &e.Event, lenient); err != nil {
-		return nil, fmt.Errorf("%w: %s at stream sequence %d: %w", ErrUnreadable, log, stream, err)
+	if !scan(raw, log, &e.Event) {
+		e.Event = event.Event{}
+		if err := json.Unmarshal(raw, &e.Event, lenient); err != nil {
+			return nil, fmt.Errorf("%w: %s at stream sequence %d: %w", ErrUnreadable, log, stream, err)
+		}
 	}
 	if e.Sequence == 0 || e.Sequence != seq || e.Subject != log {
 		return nil, fmt.Errorf("%w: %s at stream sequence %d holds %s seq %d, headers say %d",

@@ -281,7 +281,7 @@ func TestRingAgainstAModel(t *testing.T) {
 			require.True(t, r.n <= 1 || r.bytes <= r.limit)
 			at := uint64(rapid.IntRange(0, int(last)).Draw(t, "after"))
 			got, ok := r.After(at, 5)
-			require.Equal(t, r.n > 0 && r.first() <= at+1, ok)
+			require.Equal(t, r.n > 0 && r.First() <= at+1, ok)
 			requireDense(t, got, at)
 		}
 	})

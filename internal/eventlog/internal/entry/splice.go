@@ -1,5 +1,7 @@
 package entry
 
+import "math"
+
 // Bounds of the entries that a tail holds until a gap is filled. That takes milliseconds; entries beyond the bounds
 // are read from the stream later.
 const (
@@ -54,6 +56,18 @@ func (s *Splice) Expect(at Cursor) {
 
 // Behind reports whether known entries are missing after the last one.
 func (s *Splice) Behind() bool { return s.Want.Seq > s.Last.Seq }
+
+// Missing returns the number of known entries that are missing before the first that is held.
+func (s *Splice) Missing() int {
+	next := s.Want.Seq + 1
+	for seq := range s.held {
+		next = min(next, seq)
+	}
+	return int(min(next-s.Last.Seq-1, math.MaxInt32)) //nolint:gosec // bounded
+}
+
+// Full reports whether an entry that is early would not be held.
+func (s *Splice) Full() bool { return len(s.held) >= maxHeld || s.bytes >= maxHeldBytes }
 
 // Forget drops announced entries that the stream does not have.
 func (s *Splice) Forget() {

@@ -96,10 +96,11 @@ func (r *Requester) Many(ctx context.Context, m *nats.Msg, room int, quiet time.
 	for {
 		select {
 		case a := <-ch:
-			if bus.NoResponders(a) {
-				return fmt.Errorf("request %s: %w", m.Subject, nats.ErrNoResponders)
+			more, err := visitAll(a, ch, visit)
+			if err != nil {
+				return fmt.Errorf("request %s: %w", m.Subject, err)
 			}
-			if !visit(a) {
+			if !more {
 				return nil
 			}
 			timer.Reset(quiet)
@@ -109,6 +110,23 @@ func (r *Requester) Many(ctx context.Context, m *nats.Msg, room int, quiet time.
 			return fmt.Errorf("request %s: %w", m.Subject, nats.ErrDisconnected)
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		}
+	}
+}
+
+// visitAll visits an answer and those that wait behind it, and returns whether more will come.
+func visitAll(a *nats.Msg, waiting <-chan *nats.Msg, visit func(*nats.Msg) bool) (more bool, err error) {
+	for {
+		if bus.NoResponders(a) {
+			return false, nats.ErrNoResponders
+		}
+		if !visit(a) {
+			return false, nil
+		}
+		select {
+		case a = <-waiting:
+		default:
+			return true, nil
 		}
 	}
 }
