@@ -36,7 +36,7 @@ These modules ship in a version that is a pre-release or a commit.
 var reasons = map[string]string{
 	"github.com/antithesishq/antithesis-sdk-go": "`nats-server` imports its assertions; this version of a release is the one whose functions do nothing.",
 	"github.com/charmbracelet/ultraviolet":      "`bubbletea` and `lipgloss` draw with it; it has no release.",
-	"github.com/go-json-experiment/json":        "Our strict scanner and the event log use it, because `encoding/json` accepts duplicate names; this commit is older than its first release.",
+	"github.com/go-json-experiment/json":        "Our strict scanner, the event log and the dialects use it: `encoding/json` accepts duplicate names and takes three times as long; this commit is older than its first release.",
 	"github.com/munnerz/goautoneg":              "`prometheus/common` negotiates the format of metrics with it; it has no release.",
 	"google.golang.org/genproto/googleapis/api": "`grpc-gateway`, which the OTLP exporters use, imports it; Google publishes it by commit only.",
 	"google.golang.org/genproto/googleapis/rpc": "gRPC, which the OTLP exporters use, imports it; Google publishes it by commit only.",

@@ -85,19 +85,34 @@ func (s *Stream) show(batch []*eventlog.Entry) int {
 	if s.pieces != nil {
 		return s.gather(batch)
 	}
-	var sent int
-	switch len(batch) {
-	case 1:
-		sent = s.send(s.frames(batch[0]))
-	default:
-		all, _ := batches.Get().(*[]*transport.Message)
-		for _, e := range batch {
-			*all = append(*all, s.frames(e)...)
-		}
-		sent = s.send(*all)
+	if len(batch) == 1 {
+		return s.showOne(batch)
+	}
+	all, _ := batches.Get().(*[]*transport.Message)
+	defer func() {
 		clear(*all)
 		*all = (*all)[:0]
 		batches.Put(all)
+	}()
+	for _, e := range batch {
+		*all = append(*all, s.frames(e)...)
 	}
-	return s.took(batch, sent)
+	sent := s.send(*all)
+	if sent < len(*all) {
+		return s.took(batch, sent)
+	}
+	for _, e := range batch {
+		s.take(e)
+	}
+	return len(batch)
+}
+
+// showOne is show for one entry, which is what comes live.
+func (s *Stream) showOne(batch []*eventlog.Entry) int {
+	frames := s.frames(batch[0])
+	if sent := s.send(frames); sent < len(frames) {
+		return s.took(batch, sent)
+	}
+	s.take(batch[0])
+	return 1
 }

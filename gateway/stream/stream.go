@@ -279,7 +279,7 @@ func (s *Stream) take(e *eventlog.Entry) {
 
 func (s *Stream) frames(e *eventlog.Entry) []*transport.Message {
 	s.entry = e
-	if late(e.Event, s.src.Clock()) || s.Hides != nil && s.Hides(e.Event) {
+	if late(e.Event, s.src.Clock) || s.Hides != nil && s.Hides(e.Event) {
 		return nil
 	}
 	frames, _ := e.Memo(s.key, s.build).([]*transport.Message)
@@ -291,12 +291,12 @@ func (s *Stream) frames(e *eventlog.Entry) []*transport.Message {
 
 // late reports whether the event is a message between clients that was to be shown
 // by an earlier time.
-func late(e event.Event, now time.Time) bool {
+func late(e event.Event, clock func() time.Time) bool {
 	if e.Type != event.InboxMessaged {
 		return false
 	}
 	m, err := event.As[event.InboxMessagedData](e)
-	return err == nil && !m.ExpiresAt.IsZero() && now.After(m.ExpiresAt)
+	return err == nil && !m.ExpiresAt.IsZero() && clock().After(m.ExpiresAt)
 }
 
 // encode builds the messages of an entry.

@@ -203,3 +203,20 @@ func TestCodecsThatCannotReplay(t *testing.T) {
 	require.Greater(t, replayed, strings.Index(got.String(), "INTERNAL"))
 	require.Greater(t, strings.Index(got.String(), "<4.0>"), replayed)
 }
+
+// The messages of an entry are looked up once for each stream that shows it, and the clock is read for messages of
+// clients only.
+func TestGateLooksAtAnEntryOnce(t *testing.T) {
+	codec, err := orbit.Dialect().Bind(nil)
+	require.NoError(t, err)
+	f, _ := fed(t, codec, 0, io.Discard)
+	looked := 0
+	f.Hides = func(event.Event) bool { looked++; return false }
+	f.src.Clock = func() time.Time { panic("the clock was read") }
+	for i, e := range entries(t, 10) {
+		require.Equal(t, 1, f.Deliver([]*eventlog.Entry{e}))
+		require.Equal(t, i+1, looked)
+	}
+	require.Equal(t, 10, f.Deliver(entries(t, 10)))
+	require.Equal(t, 20, looked)
+}

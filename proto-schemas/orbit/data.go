@@ -1,6 +1,11 @@
 package orbit
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
+)
 
 // Texts that are the same in every frame of their type, as the protocol fixes them.
 const (
@@ -43,6 +48,11 @@ type AnswerIn struct {
 // MessageData is the payload of agent_start and user_input.
 type MessageData struct {
 	Message string `json:"message"`
+}
+
+// AppendJSON implements plainjson.Appender.
+func (d MessageData) AppendJSON(b []byte) []byte {
+	return append(plainjson.AppendString(append(b, `{"message":`...), d.Message), '}')
 }
 
 // ThoughtData is the payload of agent_thinking.
@@ -100,6 +110,12 @@ type ResponseData struct {
 	ExecutionCompleted bool   `json:"execution_completed"`
 }
 
+// AppendJSON implements plainjson.Appender.
+func (d ResponseData) AppendJSON(b []byte) []byte {
+	b = plainjson.AppendString(append(b, `{"message":`...), d.Message)
+	return append(strconv.AppendBool(append(b, `,"execution_completed":`...), d.ExecutionCompleted), '}')
+}
+
 // ErrorData is the payload of error. All but Message are not in the original protocol.
 type ErrorData struct {
 	Message  string `json:"message"`
@@ -113,6 +129,12 @@ type ErrorData struct {
 type DeltaData struct {
 	MessageID string `json:"message_id"`
 	Text      string `json:"text"`
+}
+
+// AppendJSON implements plainjson.Appender.
+func (d DeltaData) AppendJSON(b []byte) []byte {
+	b = plainjson.AppendString(append(b, `{"message_id":`...), d.MessageID)
+	return append(plainjson.AppendString(append(b, `,"text":`...), d.Text), '}')
 }
 
 // DiscardedData is the payload of agent_delta_discarded: forget the text of this message.

@@ -8,8 +8,8 @@
 package orbit
 
 import (
-	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
@@ -65,12 +65,27 @@ type Frame[D any] struct {
 // Encode returns the frame as JSON on one line, without the escapes for HTML that
 // encoding/json adds by default. It fails only if a raw member is not JSON.
 func (f Frame[D]) Encode() ([]byte, error) {
-	b, err := plainjson.Marshal(f)
+	b := make([]byte, 0, frameRoom)
+	b = plainjson.AppendString(append(b, `{"type":`...), f.Type)
+	if f.Seq > 0 {
+		b = strconv.AppendUint(append(b, `,"seq":`...), f.Seq, 10)
+	}
+	b = f.Timestamp.append(append(b, `,"timestamp":`...))
+	if f.ExecutionID != nil {
+		b = f.ExecutionID.append(append(b, `,"execution_id":`...))
+	}
+	if f.Agent != "" {
+		b = plainjson.AppendString(append(b, `,"agent":`...), f.Agent)
+	}
+	b, err := plainjson.Append(append(b, `,"data":`...), f.Data)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s frame: %w", f.Type, err)
 	}
-	return b, nil
+	return append(b, '}'), nil
 }
+
+// frameRoom is the memory that most frames need.
+const frameRoom = 384
 
 // ExecutionID names a run on the wire: exec_YYYYMMDD_HHMMSS_ffffff, UTC. The empty
 // id is written as null.
@@ -78,10 +93,14 @@ type ExecutionID string
 
 // MarshalJSON implements json.Marshaler.
 func (e ExecutionID) MarshalJSON() ([]byte, error) {
+	return e.append(nil), nil
+}
+
+func (e ExecutionID) append(b []byte) []byte {
 	if e == "" {
-		return []byte("null"), nil
+		return append(b, "null"...)
 	}
-	return json.Marshal(string(e))
+	return plainjson.AppendString(b, string(e))
 }
 
 // timestampLayout is ISO 8601 in UTC with exactly three digits of milliseconds.
@@ -92,10 +111,12 @@ type Timestamp struct{ time.Time }
 
 // MarshalJSON implements json.Marshaler.
 func (t Timestamp) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 0, len(timestampLayout)+2)
-	b = append(b, '"')
-	b = t.UTC().AppendFormat(b, timestampLayout)
-	return append(b, '"'), nil
+	return t.append(make([]byte, 0, len(timestampLayout)+2)), nil
+}
+
+func (t Timestamp) append(b []byte) []byte {
+	b = t.UTC().AppendFormat(append(b, '"'), timestampLayout)
+	return append(b, '"')
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It reads any RFC 3339 time.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // outbound is one frame of every type to the client.
@@ -181,5 +182,32 @@ func same(t *testing.T, what string, names []string, props map[string]schema) {
 		if !slices.Contains(names, n) {
 			t.Errorf("%s: the Go type has no %s", what, n)
 		}
+	}
+}
+
+// TestFramesAreEncodedAsTheirTagsSay: the encoder of frames writes what the struct tags say.
+func TestFramesAreEncodedAsTheirTagsSay(t *testing.T) {
+	at := orbit.Timestamp{Time: time.Date(2026, 2, 3, 4, 5, 6, 7_000_000, time.FixedZone("", 3600))}
+	none, run := orbit.ExecutionID(""), orbit.ExecutionID("exec_20260203_040506_000007")
+	text := "<a>&\u2028\"\\\n\x01é\xff"
+	for _, id := range []*orbit.ExecutionID{nil, &none, &run} {
+		for _, agent := range []string{"", "team/" + text} {
+			asTagged(t, orbit.Frame[orbit.DeltaData]{Type: orbit.AgentDelta, Seq: 7, Timestamp: at, ExecutionID: id, Agent: agent, Data: orbit.DeltaData{MessageID: "m", Text: text}})
+			asTagged(t, orbit.Frame[orbit.MessageData]{Type: text, Timestamp: at, ExecutionID: id, Agent: agent, Data: orbit.MessageData{Message: text}})
+			asTagged(t, orbit.Frame[orbit.ResponseData]{Type: orbit.AgentResponse, Seq: 1<<64 - 1, Timestamp: at, ExecutionID: id, Agent: agent, Data: orbit.ResponseData{Message: text, ExecutionCompleted: true}})
+			asTagged(t, orbit.Frame[orbit.ResponseData]{Type: orbit.AgentResponse, Timestamp: at, Agent: agent})
+			asTagged(t, orbit.Frame[orbit.ToolResultData]{Type: orbit.ToolResult, Timestamp: at, ExecutionID: id, Agent: agent, Data: orbit.ToolResultData{Result: text}})
+		}
+	}
+}
+
+func asTagged[D any](t *testing.T, f orbit.Frame[D]) {
+	t.Helper()
+	want, err := plainjson.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Encode(); err != nil || string(got) != string(want) {
+		t.Errorf("Encode() = %s, %v; want %s", got, err, want)
 	}
 }

@@ -27,12 +27,25 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
+func TestAppendStringIsMarshal(t *testing.T) {
+	for r := rune(-1); r < 0x3000; r++ {
+		s := "a" + string(r) + "b\xf0\x28" + string(r)
+		want, err := plainjson.Marshal(s)
+		if got := plainjson.AppendString(nil, s); err != nil || string(got) != string(want) {
+			t.Fatalf("%q became %s; want %s", s, got, want)
+		}
+	}
+}
+
 func FuzzMarshal(f *testing.F) {
 	f.Add("<b>\u2028&\x00\xff")
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := plainjson.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if quick := string(plainjson.AppendString(nil, s)); quick != string(got) {
+			t.Fatalf("%q became %s, and appended %s", s, got, quick)
 		}
 		var back, want string
 		escaped, err := json.Marshal(s)

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -202,7 +203,7 @@ func (c *codec) Repeat(e event.Event) [][]byte {
 	if c.kind != command.ParticipantClient || e.Type != event.TaskFinished || e.Sequence == 0 || isWatched(e) {
 		return nil
 	}
-	d, err := event.As[event.TaskFinishedData](e)
+	d, err := data.As[event.TaskFinishedData](e)
 	if err != nil || d.ParentID != "" || d.RequestID == "" || d.Status != event.TaskEndCompleted {
 		return nil
 	}

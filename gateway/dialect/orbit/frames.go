@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -45,7 +46,7 @@ func join(a, b frames) frames {
 // with decodes the event's data for f.
 func with[T event.Data](f func(event.Event, T) ([]byte, error)) func(event.Event) ([]byte, error) {
 	return func(e event.Event) ([]byte, error) {
-		d, err := event.As[T](e)
+		d, err := data.As[T](e)
 		if err != nil {
 			return nil, err
 		}

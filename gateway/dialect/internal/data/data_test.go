@@ -1,0 +1,68 @@
+package data_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// documents are data as no writer of Waggle makes it, besides some that they do make.
+var documents = []string{
+	`{}`, `null`, `[]`, `""`, `7`, ``, `{`, `{"text":}`, `{"text":"a"} `, `{"text":"a"}{}`,
+	`{"text":"a","text":"b"}`, `{"TEXT":"upper"}`, `{"Message_ID":"mixed","messageid":"short","message-id":"dash"}`,
+	`{"text":"\ud800","message_id":"\u00e9\n"}`, "{\"text\":\"\xff\"}", "{\"text\":\"\n\"}",
+	`{"text":null,"attempt":null,"begins":null}`, `{"text":7}`, `{"attempt":"7"}`, `{"attempt":1.0}`, `{"attempt":1e2}`,
+	`{"attempt":99999999999999999999}`, `{"attempt":-1}`, `{"unknown":{"deep":[1,{"x":null}]},"text":"kept"}`,
+	`{"message_id":"m","run_id":"r","execution_id":"x","attempt":1,"text":"b","begins":true}`,
+	`{"arguments":null,"tool":"t"}`, `{"arguments":{"a":1,"a":2},"tool":"t"}`, `{"arguments": [ 1 ] ,"tool":"t"}`, `{"arguments":{`,
+	`{"steps":null,"tasks":[{"id":"a"},null]}`, `{"expires_at":"2026-01-02T03:04:05Z"}`, `{"expires_at":"nonsense"}`, `{"expires_at":null}`,
+}
+
+// TestAsReadsWhatEventAsReads: the same documents are read, with the same result, and the same are refused.
+func TestAsReadsWhatEventAsReads(t *testing.T) {
+	for _, document := range documents {
+		compare[event.MessageDeltaData](t, document)
+		compare[event.ToolCalledData](t, document)
+		compare[event.PlanCompletedData](t, document)
+		compare[event.InputRequestedData](t, document)
+		compare[event.InboxMessagedData](t, document)
+		compare[event.TaskFinishedData](t, document)
+		compare[event.TeamMemberEventData](t, document)
+	}
+}
+
+func compare[T event.Data](t *testing.T, document string) {
+	t.Helper()
+	e := event.Event{Type: "some.type", ID: "e1", Data: json.RawMessage(document)}
+	want, wantErr := event.As[T](e)
+	got, err := data.As[T](e)
+	require.Equal(t, wantErr == nil, err == nil, "%s as %T: %v, %v", document, got, wantErr, err)
+	if err == nil {
+		require.Equal(t, want, got, "%s as %T", document, got)
+	} else {
+		require.ErrorContains(t, err, "decode data of some.type event e1: ")
+	}
+}
+
+// TestAsReadsEveryType: what is encoded of each type is read as event.As reads it.
+func TestAsReadsEveryType(t *testing.T) {
+	for _, info := range event.Catalogue {
+		filled := reflect.New(reflect.TypeOf(info.Data))
+		for i := range filled.Elem().NumField() {
+			if f := filled.Elem().Field(i); f.Kind() == reflect.String && f.CanSet() {
+				f.SetString("a \"text\" <&> é\u2028\n")
+			}
+		}
+		raw, err := json.Marshal(filled.Interface())
+		require.NoError(t, err)
+		back := reflect.New(filled.Type().Elem())
+		require.NoError(t, json.Unmarshal(raw, back.Interface()), info.Type)
+		require.NoError(t, data.Into(event.Event{Data: raw}, filled.Interface()), info.Type)
+		require.Equal(t, back.Interface(), filled.Interface(), info.Type)
+	}
+}
