@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"slices"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -32,16 +33,25 @@ func (s *Stream) fetch(e *eventlog.Entry) {
 		return
 	}
 	s.got = &fetch{seq: e.Sequence}
-	s.fetches.Go(func() { s.load(e, s.got) })
+	got, ctx := s.got, s.life()
+	s.fetches.Go(func() { s.load(ctx, e, got) })
+}
+
+// life returns the life of what is loaded: most streams load nothing. The stream is locked and not over.
+func (s *Stream) life() context.Context {
+	if s.ctx == nil {
+		s.ctx, s.cancel = context.WithCancel(s.Life)
+	}
+	return s.ctx
 }
 
 // load loads what the entry refers to and lets the stream go on.
-func (s *Stream) load(e *eventlog.Entry, got *fetch) {
-	release, err := s.Slot.Hold(s.ctx, s.To.Done())
+func (s *Stream) load(ctx context.Context, e *eventlog.Entry, got *fetch) {
+	release, err := s.Slot.Hold(ctx, s.To.Done())
 	if err != nil {
 		return // the socket ends
 	}
-	whole, err := s.src.Loader.Event(s.ctx, s.Log, e.Event)
+	whole, err := s.src.Loader.Event(ctx, s.Log, e.Event)
 	if err != nil {
 		release()
 		return

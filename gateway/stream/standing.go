@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -66,7 +67,8 @@ func (s *Stream) TellWorkers(missing bool) {
 	s.mu.Lock()
 	if missing && !s.over && !s.stand.known && !s.stand.recalled {
 		s.stand.recalled = true
-		s.fetches.Go(s.recall)
+		ctx := s.life()
+		s.fetches.Go(func() { s.recall(ctx) })
 	}
 	d, due := s.stand.notice(missing)
 	due = due && !s.over
@@ -81,7 +83,7 @@ var errShown = errors.New("the stream has shown what follows")
 
 // recall reads whether the run waits from the events before the one that the stream began
 // with: its client has come back to it. A failure is made good at the next tick.
-func (s *Stream) recall() {
+func (s *Stream) recall(ctx context.Context) {
 	var before standing
 	s.mu.Lock()
 	from := s.from
@@ -93,10 +95,10 @@ func (s *Stream) recall() {
 		before.follow(e.Event)
 		return nil
 	}
-	err := s.src.Loader.Do(s.ctx, func() error {
-		err := s.src.Log.Read(s.ctx, s.Log, eventlog.Cursor{}, visit)
+	err := s.src.Loader.Do(ctx, func() error {
+		err := s.src.Log.Read(ctx, s.Log, eventlog.Cursor{}, visit)
 		if gone, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
-			err = s.src.Log.Read(s.ctx, s.Log, eventlog.Cursor{Seq: gone.First - 1}, visit)
+			err = s.src.Log.Read(ctx, s.Log, eventlog.Cursor{Seq: gone.First - 1}, visit)
 		}
 		return err
 	})

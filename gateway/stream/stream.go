@@ -100,7 +100,7 @@ type Stream struct {
 	over   bool                 // closed
 	got    *fetch               // the load of the next message; nil = none
 
-	ctx     context.Context //nolint:containedctx // the life of what is loaded
+	ctx     context.Context //nolint:containedctx // the life of what is loaded; nil before anything is
 	cancel  context.CancelFunc
 	fetches sync.WaitGroup
 }
@@ -122,7 +122,6 @@ func New(src *Source, o Options) *Stream {
 		s.pieces = &pieces{gathers: o.Joins}
 	}
 	s.build = s.encode
-	s.ctx, s.cancel = context.WithCancel(o.Life)
 	return s
 }
 
@@ -215,8 +214,11 @@ func (s *Stream) Close() {
 	if s.pieces != nil {
 		s.pieces.flush()
 	}
+	cancel := s.cancel
 	s.mu.Unlock()
-	s.cancel()
+	if cancel != nil {
+		cancel()
+	}
 	if v != nil {
 		v.Close()
 	}
