@@ -2,12 +2,12 @@ package eventlog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
@@ -29,13 +29,13 @@ const (
 
 // getRequest is the request body of direct get and of STREAM.MSG.GET.
 type getRequest struct {
-	Seq       uint64   `json:"seq,omitempty"`
-	LastFor   string   `json:"last_by_subj,omitempty"`
-	NextFor   string   `json:"next_by_subj,omitempty"`
-	Batch     int      `json:"batch,omitempty"`
-	MaxBytes  int      `json:"max_bytes,omitempty"`
+	Seq       uint64   `json:"seq,omitzero"`
+	LastFor   string   `json:"last_by_subj,omitzero"`
+	NextFor   string   `json:"next_by_subj,omitzero"`
+	Batch     int      `json:"batch,omitzero"`
+	MaxBytes  int      `json:"max_bytes,omitzero"`
 	MultiLast []string `json:"multi_last,omitempty"`
-	UpToSeq   uint64   `json:"up_to_seq,omitempty"`
+	UpToSeq   uint64   `json:"up_to_seq,omitzero"`
 }
 
 // page is one batched read: it collects the answers, then holds the result.
