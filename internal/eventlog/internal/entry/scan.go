@@ -20,8 +20,8 @@ var types = func() map[string]event.Type {
 }()
 
 // scan reads the event of the log from the form that Encode gives it, in one pass and without a copy of its data. It
-// returns false for every other form, valid or not, and has then perhaps set some members. What it accepts the JSON
-// decoder accepts as well, with the same result.
+// returns false for every other form, valid or not, and has then perhaps set some members. The JSON decoder
+// accepts all that scan accepts, with the same result.
 func scan(raw []byte, log string, e *event.Event) bool {
 	s := scanner{b: raw}
 	if !s.skip(`{"specversion":"` + event.SpecVersion + `","id":`) {
