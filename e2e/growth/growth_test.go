@@ -1,0 +1,218 @@
+package growth_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/growth"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
+)
+
+var (
+	sessions = flag.String("sessions", "20,200", "numbers of sessions, ascending")
+	events   = flag.String("events", "100,1000", "events of long sessions, ascending")
+	each     = flag.Int("each", 10, "events of each of the many sessions")
+	repeat   = flag.Int("repeat", 5, "repetitions of what is timed; the median counts")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(process.Audit(m.Run()))
+}
+
+// installation is everything in one process, which can be stopped and started again.
+type installation struct {
+	t         *testing.T
+	dir       string
+	addr, bus string
+	up        *process.Process
+	started   time.Duration
+}
+
+func (i *installation) start() {
+	i.t.Helper()
+	began := time.Now()
+	i.up = process.Start(i.t, process.Options{Name: "up", Dir: i.dir, Args: []string{
+		"up", "--addr", i.addr, "--nats-addr", i.bus, "--telemetry-addr", "off", "--data", i.data(), "--workspace", filepath.Join(i.dir, "workspace"), "--model", "demo",
+	}})
+	i.up.Ready(i.addr)
+	i.started = time.Since(began)
+}
+
+func (i *installation) data() string { return filepath.Join(i.dir, "data") }
+
+func (i *installation) stop() { require.NoError(i.t, i.up.Terminate()) }
+
+func (i *installation) socket(query string) string { return "ws://" + i.addr + "/ws" + query }
+
+// memory returns the resident MiB of the process.
+func (i *installation) memory() int {
+	n, err := i.up.Memory()
+	require.NoError(i.t, err)
+	return n >> 20
+}
+
+// stored returns the MiB of the data folder.
+func (i *installation) stored() int64 {
+	var sum int64
+	require.NoError(i.t, filepath.WalkDir(i.data(), func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			sum += info.Size()
+		}
+		return err
+	}))
+	return sum >> 20
+}
+
+// filled hands the logs of the running installation to the function, with what a real session of it wrote.
+func (i *installation) filled(fill func(ctx context.Context, s *eventlog.Store, t *growth.Template) error) {
+	i.t.Helper()
+	c := client.DialOrbit(i.t, i.socket(""))
+	c.Until("agent_ready")
+	c.Ask("hello")
+	c.Until("agent_response")
+	c.Close()
+	conn, err := bus.Connect(i.t.Context(), bus.Config{URL: "nats://" + i.bus, NKeySeedFile: filepath.Join(i.data(), "nats-keys", "session.nk"), InboxPrefix: permission.Inbox("session")})
+	require.NoError(i.t, err)
+	defer conn.Close()
+	s, err := eventlog.New(conn, eventlog.Options{})
+	require.NoError(i.t, err)
+	defer s.Close()
+	template, err := growth.Learn(i.t.Context(), s, c.Session)
+	require.NoError(i.t, err)
+	require.NoError(i.t, fill(i.t.Context(), s, template))
+}
+
+// answer returns how long the next question in a session takes until the first frame of its answer; empty = a new session.
+func (i *installation) answer(session string) time.Duration {
+	i.t.Helper()
+	query := ""
+	if session != "" {
+		query = "?session=" + session
+	}
+	c := client.DialOrbit(i.t, i.socket(query))
+	defer c.Close()
+	c.Until("agent_ready")
+	began := time.Now()
+	c.Ask("hello")
+	c.Until("agent_response")
+	return time.Since(began)
+}
+
+// resume returns how long a client that missed the last ten events of a session waits for the first of them.
+func (i *installation) resume(session string, last uint64) time.Duration {
+	i.t.Helper()
+	began := time.Now()
+	c := client.DialOrbit(i.t, i.socket(fmt.Sprintf("?session=%s&after=%d", session, last-10)))
+	defer c.Close()
+	for {
+		f, err := c.Next()
+		require.NoError(i.t, err)
+		if f.Seq > 0 {
+			return time.Since(began)
+		}
+	}
+}
+
+// median returns the middle of what the function returns.
+func median(n int, f func() time.Duration) time.Duration {
+	out := make([]time.Duration, n)
+	for i := range out {
+		out[i] = f()
+	}
+	slices.Sort(out)
+	return out[n/2]
+}
+
+func install(t *testing.T) *installation {
+	t.Helper()
+	i := &installation{t: t, dir: t.TempDir(), addr: process.FreeAddr(t), bus: process.FreeAddr(t)}
+	i.start()
+	return i
+}
+
+func sizes(t *testing.T, text string) (out []int) {
+	t.Helper()
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		require.NoError(t, err)
+		out = append(out, n)
+	}
+	require.True(t, slices.IsSorted(out), "ascending")
+	return out
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// TestSessions prints what an installation with many sessions costs: its start, its memory, a page of the list, the
+// first answer of a new session.
+func TestSessions(t *testing.T) {
+	i, have := install(t), 0
+	table := growth.NewTable("sessions", "written a second", "disk MiB", "start ms", "memory MiB", "page ms", "page KB", "memory after pages MiB", "new session's answer ms")
+	for _, n := range sizes(t, *sessions) {
+		names := make([]string, 0, n-have)
+		for ; have < n; have++ {
+			names = append(names, fmt.Sprint("grown-", have))
+		}
+		began := time.Now()
+		i.filled(func(ctx context.Context, s *eventlog.Store, tpl *growth.Template) error {
+			return tpl.Fill(ctx, s, names, *each)
+		})
+		rate := float64(len(names)) / time.Since(began).Seconds()
+		i.stop()
+		i.start()
+		memory := i.memory()
+		bytes := 0
+		page := median(*repeat, func() time.Duration {
+			began := time.Now()
+			a := process.Get(t, "http://"+i.addr+"/api/v1/sessions")
+			require.Equal(t, 200, a.Status, a.Body)
+			require.Contains(t, a.Body, `"session_id"`)
+			bytes = len(a.Body)
+			return time.Since(began)
+		})
+		table.Add(n, rate, float64(i.stored()), ms(i.started), float64(memory), ms(page), float64(bytes)/1000, float64(i.memory()),
+			ms(median(*repeat, func() time.Duration { return i.answer("") })))
+	}
+	t.Logf("\n%s", table)
+}
+
+// TestLongSessions prints what a session costs as it grows: the next answer in it, after a restart and again, and the
+// return of a client that missed ten events.
+func TestLongSessions(t *testing.T) {
+	i := install(t)
+	table := growth.NewTable("events", "first answer after a restart ms", "next answer ms", "return ms", "return after a restart ms", "memory MiB")
+	for _, n := range sizes(t, *events) {
+		name := fmt.Sprint("long-", n)
+		i.filled(func(ctx context.Context, s *eventlog.Store, tpl *growth.Template) error {
+			return tpl.Fill(ctx, s, []string{name}, n)
+		})
+		last := uint64(n) //nolint:gosec // a size
+		i.stop()
+		i.start()
+		cold := i.resume(name, last)
+		warm := median(*repeat, func() time.Duration { return i.resume(name, last) })
+		first := i.answer(name)
+		next := median(*repeat, func() time.Duration { return i.answer(name) })
+		table.Add(n, ms(first), ms(next), ms(warm), ms(cold), float64(i.memory()))
+	}
+	t.Logf("\n%s", table)
+}

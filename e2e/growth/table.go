@@ -1,0 +1,48 @@
+package growth
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Table holds figures by size. Its last line says how many times the figures of the first size those of the last are.
+type Table struct {
+	columns []string
+	sizes   []int
+	rows    [][]float64
+}
+
+// NewTable returns a table whose first column is the size.
+func NewTable(columns ...string) *Table { return &Table{columns: columns} }
+
+// Add adds the figures of a size, in the order of the columns.
+func (t *Table) Add(size int, figures ...float64) {
+	t.sizes, t.rows = append(t.sizes, size), append(t.rows, figures)
+}
+
+// String returns the table as Markdown.
+func (t *Table) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(t.columns, " | "), strings.Repeat("---:|", len(t.columns)))
+	for i, row := range t.rows {
+		line(&b, fmt.Sprint(t.sizes[i]), row, "")
+	}
+	if n := len(t.rows); n > 1 {
+		times := make([]float64, len(t.rows[0]))
+		for i, first := range t.rows[0] {
+			if first > 0 {
+				times[i] = t.rows[n-1][i] / first
+			}
+		}
+		line(&b, fmt.Sprintf("%dx", t.sizes[n-1]/max(1, t.sizes[0])), times, "x")
+	}
+	return b.String()
+}
+
+func line(b *strings.Builder, size string, figures []float64, unit string) {
+	fmt.Fprintf(b, "| %s |", size)
+	for _, f := range figures {
+		fmt.Fprintf(b, " %.1f%s |", f, unit)
+	}
+	b.WriteByte('\n')
+}
