@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 )
 
@@ -17,7 +18,8 @@ import (
 // in between.
 func TestPagesOfSessions(t *testing.T) {
 	tenant := unique() // without the sessions of an earlier run
-	r := start(t, authenticated(key("alice", tenant)))
+	r := start(t, authenticated(key("alice", tenant, auth.RoleOperator)))
+	r.indexed = true
 	want := map[string]bool{}
 	first := r.session(tenant, "one")
 	want[first.Entity.String()] = true
@@ -49,7 +51,10 @@ func TestPagesOfSessions(t *testing.T) {
 	for id := range want {
 		require.Equal(t, 1, seen[id], id)
 	}
-	for _, bad := range []string{"before=%21", "limit=0", "limit=1001", "limit=x"} {
+	for _, bad := range []string{
+		"before=%21", "before=0", "before=-1", "limit=0", "limit=1001", "limit=x", "status=x", "state=x", "since=x", "until=x",
+		"q=" + strings.Repeat("x", 201),
+	} {
 		status, body, _ := r.get("/api/v1/sessions?"+bad, bearer("alice")...)
 		require.Equal(t, http.StatusUnprocessableEntity, status, "%s: %s", bad, body)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -123,6 +124,8 @@ type rig struct {
 	srv  *gateway.Server
 	addr string
 	path string // of the sockets that dial opens
+
+	indexed bool // append keeps the index, in the place of the session service
 
 	sessions *sessionService // of everyDialect
 
@@ -279,11 +282,15 @@ func (r *rig) append(l subject.Log, eventID string, data event.Data) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	once := []event.Event{e}
-	return w.Append(ctx, func() ([]event.Event, error) {
+	err = w.Append(ctx, func() ([]event.Event, error) {
 		out := once
 		once = nil
 		return out, nil
 	})
+	if err != nil || l.Kind != id.KindSession || !r.indexed {
+		return err
+	}
+	return index.New(r.conn, r.log).Update(ctx, l)
 }
 
 // session makes a session of a tenant with some runs in it and returns its log. Each

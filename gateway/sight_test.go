@@ -22,6 +22,7 @@ func TestSessionsOfOthers(t *testing.T) {
 		key("ann", "red", auth.RoleUser), key("ben", "red", auth.RoleUser),
 		key("op", "red", auth.RoleOperator), key("viewer", "red", auth.RoleViewer),
 	))
+	s.indexed = true
 	l := subject.Log{Tenant: mustTenant(t, "red"), Kind: id.KindSession, Entity: id.EntityFromExternal(unique())}
 	require.NoError(t, s.append(l, unique(), event.SessionCreatedData{Dialect: "orbit", Principal: "who-ann"}))
 	live := s.reads("/api/v1/live", bearer("ben")...)

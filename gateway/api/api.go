@@ -13,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/internal/signature"
@@ -43,6 +44,7 @@ type Config struct {
 type API struct {
 	cfg      Config
 	payloads *payload.Store
+	index    *index.Index
 	server   Server
 }
 
@@ -51,6 +53,7 @@ func New(cfg Config) *API {
 	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit}}
 	if cfg.Conn != nil {
 		a.payloads = payload.New(cfg.Conn)
+		a.index = index.New(cfg.Conn, cfg.Log)
 	}
 	return a
 }

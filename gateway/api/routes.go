@@ -86,6 +86,17 @@ var pageQuery = []Parameter{
 	{Name: "limit", About: "Items of the page; 200 by default.", Type: "integer", Maximum: maxItems},
 }
 
+// sessionQuery are the filters of the list of sessions.
+var sessionQuery = []Parameter{
+	{Name: "status", About: "open or closed.", Type: "string"},
+	{Name: "state", About: "idle, running or waiting (for people).", Type: "string"},
+	{Name: "principal", About: "The principal that opened the session.", Type: "string"},
+	{Name: "dialect", About: "The dialect of the connection that opened the session.", Type: "string"},
+	{Name: "since", About: "Changed at this time or later (RFC 3339).", Type: "string"},
+	{Name: "until", About: "Changed before this time (RFC 3339).", Type: "string"},
+	{Name: "q", About: "Part of the beginning of the first message, in any case.", Type: "string"},
+}
+
 // Parameters that several routes have.
 var (
 	participantFilter = []Parameter{
@@ -106,7 +117,7 @@ func sessionRoutes() []Route {
 	return []Route{
 		{
 			Method: "GET", Path: "/sessions", ID: "listSessions", Tag: "sessions", Summary: "List sessions, the newest change first.",
-			Query:   pageQuery,
+			Query:   append(slices.Clone(pageQuery), sessionQuery...),
 			Answers: json200("A page of the sessions of the tenant.", wire.SessionList{}), Faults: []fault.Code{fault.InvalidField}, handler: authenticated((*API).listSessions),
 		},
 		{

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -25,14 +22,6 @@ const (
 	// defaultEvents and maxEvents bound the events of one answer, beside maxPage.
 	defaultEvents = 500
 	maxEvents     = 1000
-	// questions bounds the sessions of a list whose question is read: more than a person looks at.
-	questions = 100
-	// readers keeps a list from using all readers of the log.
-	readers = 8
-	// questionEvents bounds the events that are searched for the question: a session opens and then gets its message.
-	questionEvents = 8
-	// questionRunes is enough to recognise a session by.
-	questionRunes = 120
 	// maxHistory bounds the events of an exported state.
 	maxHistory = 1000
 	// maxImport bounds the body of an import: as large as a client's frame may be, which brings the same states.
@@ -50,71 +39,6 @@ const (
 
 // errPageFull ends a read at the limit of the page.
 var errPageFull = errors.New("page full")
-
-func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
-	heads, err := a.cfg.Log.Heads(r.Context(), p.Tenant, id.KindSession)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]wire.SessionSummary, 0, len(heads))
-	for _, h := range heads {
-		l, err := subject.ParseName(h.Subject)
-		if err != nil {
-			return nil, err
-		}
-		one := wire.SessionSummary{
-			SessionID: l.Entity.String(), Status: wire.SessionOpen, LastSeq: h.Sequence, LastEvent: string(h.Type), UpdatedAt: h.Time,
-		}
-		if h.Type == event.SessionClosed {
-			one.Status = wire.SessionClosed
-		}
-		all = append(all, one)
-	}
-	if all, err = a.visible(r.Context(), p, all); err != nil {
-		return nil, err
-	}
-	part, err := pageOf(r, all, func(s wire.SessionSummary) string { return newestFirst(s.UpdatedAt, s.SessionID) })
-	if err != nil {
-		return nil, err
-	}
-	out := wire.SessionList{Sessions: part.items, Next: part.next, More: part.next != ""}
-	g, ctx := errgroup.WithContext(r.Context())
-	g.SetLimit(readers)
-	for i := range min(len(part.items), questions) {
-		g.Go(func() (err error) {
-			part.items[i].Question, err = a.question(ctx, subject.Log{Tenant: p.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(part.items[i].SessionID)})
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// question returns the beginning of a session's first message, empty if the session has none or it has expired.
-func (a *API) question(ctx context.Context, log subject.Log) (text string, err error) {
-	n := 0
-	err = a.cfg.Log.Read(ctx, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
-		if e.Type == event.MessageReceived {
-			var d struct{ Content string }
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
-			text = d.Content
-		}
-		if n++; text != "" || n == questionEvents {
-			return errPageFull
-		}
-		return nil
-	})
-	var cut *eventlog.TruncatedError
-	if err != nil && !errors.Is(err, errPageFull) && !errors.Is(err, eventlog.ErrDeleted) && !errors.As(err, &cut) {
-		return "", err
-	}
-	words := []rune(strings.Join(strings.Fields(text), " "))
-	return string(words[:min(len(words), questionRunes)]), nil
-}
 
 func (a *API) showSession(r *http.Request, p auth.Principal) (any, error) {
 	log, err := a.sessionLog(r, p)
@@ -311,30 +235,4 @@ func (a *API) sessionLog(r *http.Request, p auth.Principal) (subject.Log, error)
 		err = fault.New(fault.SessionNotFound)
 	}
 	return log, err
-}
-
-// visible returns the sessions that the principal sees.
-func (a *API) visible(ctx context.Context, p auth.Principal, all []wire.SessionSummary) ([]wire.SessionSummary, error) {
-	if a.cfg.Sight.SeesAll(p) {
-		return all, nil
-	}
-	seen := make([]bool, len(all))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readers)
-	for i := range all {
-		g.Go(func() (err error) {
-			seen[i], err = a.cfg.Sight.Sees(ctx, p, subject.Log{Tenant: p.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(all[i].SessionID)})
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	out := all[:0]
-	for i, one := range all {
-		if seen[i] {
-			out = append(out, one)
-		}
-	}
-	return out, nil
 }

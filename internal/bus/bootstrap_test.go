@@ -37,7 +37,7 @@ func TestManyProcessesMayBootstrapAtOnce(t *testing.T) {
 	t.Parallel()
 	conns := bare(t, 6)
 	missing := drift(t, conns[0])
-	require.Len(t, missing, subject.Partitions+18, "shards, four streams, five of timers, four buckets, five of quotas")
+	require.Len(t, missing, subject.Partitions+19, "shards, five streams, five of timers, four buckets, five of quotas")
 	require.Equal(t, "stream EVT_00: stream is missing, should be present", missing[0].String())
 	errs := make([]error, len(conns))
 	var all sync.WaitGroup

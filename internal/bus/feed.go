@@ -50,6 +50,20 @@ type Feed struct {
 
 // Feed opens a feed of the messages that match the filters, beginning as the policy says, and following new ones.
 func (c *Conn) Feed(ctx context.Context, stream string, from jetstream.DeliverPolicy, filters ...string) (*Feed, error) {
+	return c.feed(ctx, stream, jetstream.ConsumerConfig{DeliverPolicy: from}, filters)
+}
+
+// Headers opens a feed of the messages that match the filter and follow the sequence, without their data. With newest
+// it delivers of the messages that the stream has only the last one of each subject, whatever the sequence.
+func (c *Conn) Headers(ctx context.Context, stream, filter string, after uint64, newest bool) (*Feed, error) {
+	cfg := jetstream.ConsumerConfig{HeadersOnly: true, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1}
+	if newest {
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverLastPerSubjectPolicy, 0
+	}
+	return c.feed(ctx, stream, cfg, []string{filter})
+}
+
+func (c *Conn) feed(ctx context.Context, stream string, cfg jetstream.ConsumerConfig, filters []string) (*Feed, error) {
 	f := &Feed{out: make(chan *Message, feedWaiting), over: make(chan struct{})}
 	f.silent = time.AfterFunc(feedSilence, f.Stop)
 	inbox := c.nc.NewInbox()
@@ -65,7 +79,8 @@ func (c *Conn) Feed(ctx context.Context, stream string, from jetstream.DeliverPo
 	}
 	err = f.sub.SetPendingLimits(-1, -1) // the flow control of the server bounds them
 	if err == nil {
-		err = f.open(ctx, c, stream, jetstream.ConsumerConfig{DeliverSubject: inbox, DeliverPolicy: from}, filters)
+		cfg.DeliverSubject = inbox
+		err = f.open(ctx, c, stream, cfg, filters)
 	}
 	if err != nil {
 		close(began)

@@ -11,7 +11,7 @@ import (
 
 // streams returns all streams, those of buckets included.
 func (t Topology) streams() []jetstream.StreamConfig {
-	out := make([]jetstream.StreamConfig, 0, subject.Partitions+20)
+	out := make([]jetstream.StreamConfig, 0, subject.Partitions+21)
 	for _, p := range subject.AllPartitions() {
 		out = append(out, jetstream.StreamConfig{
 			Name: p.EventStream(), Subjects: []string{p.EventFilter()},
@@ -27,6 +27,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 	}
 	return append(out,
 		t.payloads(),
+		t.index(),
 		jetstream.StreamConfig{
 			Name: subject.StreamCommands, Subjects: subject.StreamSubjects(subject.StreamCommands),
 			Description: "commands, until they are handled",
@@ -85,3 +86,16 @@ func (t Topology) payloads() jetstream.StreamConfig {
 // PayloadReuse is the maximum age of a stored object that repeated data reuses: longer than any sender repeats a
 // request.
 const PayloadReuse = time.Hour
+
+// index keeps a summary of each session as long as its events. A change of a summary replaces it and moves it to the
+// end, so the order of the stream is that of the changes. At its bound the stream drops the summaries that changed
+// first: lists then lack these sessions, and nothing else does. The session service purges those of deleted logs.
+func (t Topology) index() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: subject.StreamIndex, Subjects: subject.StreamSubjects(subject.StreamIndex),
+		Description: "summaries of logs for lists, the newest change last",
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+		Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: indexMaxBytes, MaxMsgSize: indexMaxMsg, MaxMsgsPerSubject: 1,
+		Duplicates: dedupeWindow, AllowDirect: true, DenyDelete: true,
+	}
+}

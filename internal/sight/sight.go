@@ -65,6 +65,11 @@ func (s *Sight) Sees(ctx context.Context, p auth.Principal, log subject.Log) (bo
 	return s.Policy.MaySee(log.Tenant, owner, PersonOf(p)), nil
 }
 
+// SeesOwner reports whether the principal sees a session of its tenant whose owner is known.
+func (s *Sight) SeesOwner(p auth.Principal, owner string) bool {
+	return s.SeesAll(p) || s.Policy.MaySee(p.Tenant, owner, PersonOf(p))
+}
+
 // SeesCommand reports whether the principal sees the session that a command is for.
 func (s *Sight) SeesCommand(ctx context.Context, p auth.Principal, c command.Command) (bool, error) {
 	if c.Service != command.Session && c.Service != command.Pipeline {

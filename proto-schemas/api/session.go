@@ -13,21 +13,35 @@ const (
 	SessionClosed = "closed"
 )
 
+// Values of a session's state.
+const (
+	SessionIdle    = "idle"
+	SessionRunning = "running"
+	SessionWaiting = "waiting"
+)
+
 // SessionList lists sessions, the newest change first.
 type SessionList struct {
 	Sessions []SessionSummary `json:"sessions"`
 	Next     string           `json:"next,omitempty"` // the parameter before of the next page
-	More     bool             `json:"more,omitempty"` // more sessions follow
+	More     bool             `json:"more,omitempty"` // more sessions may follow
+	// Total is the number of sessions of the tenant, whatever the filters. It is absent for a principal that does not see all.
+	Total *int `json:"total,omitempty"`
 }
 
 // SessionSummary is one session in a list.
 type SessionSummary struct {
 	SessionID string    `json:"session_id"`
 	Status    string    `json:"status"`     // open, closed
-	LastSeq   uint64    `json:"last_seq"`   // of the newest event
-	LastEvent string    `json:"last_event"` // type of the newest event
+	LastSeq   uint64    `json:"last_seq"`   // of the newest event, as of the last change of the other members
+	LastEvent string    `json:"last_event"` // type of that event
 	UpdatedAt time.Time `json:"updated_at"`
-	Question  string    `json:"question,omitempty"` // beginning of the first message, of the newest sessions only
+	Question  string    `json:"question,omitempty"`  // beginning of the first message
+	State     string    `json:"state,omitempty"`     // idle, running, waiting (for people)
+	Dialect   string    `json:"dialect,omitempty"`   // of the connection that opened it
+	Principal string    `json:"principal,omitempty"` // that opened it
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	Runs      int       `json:"runs,omitempty"` // number of runs
 }
 
 // SessionDetail is one session with its runs.

@@ -53,6 +53,10 @@ var Catalogue = []Form{
 		"Principal and action, without contents.", Audit(id.DefaultTenant, id.MustName("command")),
 	},
 	{
+		"index.<tenant>.<kind>.<id>", "stream " + StreamIndex,
+		"The summary of a log for lists. Each change moves it to the end of the stream.", exampleLog.Index(),
+	},
+	{
 		"$O." + BucketPayloads + ".M.<name>", "stream " + StreamPayloads + ", object store " + BucketPayloads,
 		"Describes an object: data that does not fit into an event. Its name, here in base64, is <tenant>.<kind>.<id>.<SHA-256>.",
 		PayloadMeta(examplePayload),

@@ -11,6 +11,7 @@
 //	direct.<gateway>.<connection>             say to one connection        core NATS
 //	dead.<service>.<tenant>.<key>.<verb>      a command given up           stream DEAD
 //	audit.<tenant>.<action>                   who did what                 stream AUDIT
+//	index.<tenant>.<kind>.<id>                what lists show of a log     stream INDEX
 //
 // <type> is a canonical event type and may itself hold dots (message.delta), so
 // that a monitor can subscribe to live.*.session.*.tool.> .
@@ -35,6 +36,7 @@ const (
 	StreamCommands  = "CMD"
 	StreamDead      = "DEAD"
 	StreamAudit     = "AUDIT"
+	StreamIndex     = "INDEX"
 	BucketDirectory = "directory"
 	BucketAcks      = "acks"
 	BucketRegistry  = "registry"
@@ -314,6 +316,8 @@ func StreamSubjects(stream string) []string {
 		return []string{"dead.>"}
 	case StreamAudit:
 		return []string{AuditAll}
+	case StreamIndex:
+		return []string{IndexAll}
 	}
 	return nil
 }
@@ -386,6 +390,9 @@ func clip(s string) string {
 	}
 	return s
 }
+
+// IndexAll is the filter of all that the index holds.
+const IndexAll = "index.>"
 
 // AuditAll is the filter of all records of the audit log.
 const AuditAll = "audit.>"

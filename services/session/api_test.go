@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -53,11 +54,18 @@ func TestAPIShowsSessions(t *testing.T) {
 	r.command(log, cmd.Pipeline, cmd.SendMessage, "m1", cmd.UserMessage{Content: "hello"})
 	r.Until(log, event.RunStarted, 1)
 
-	status, body := w.ask("alice", "GET", "/api/v1/sessions")
-	require.Equal(t, 200, status, body)
-	require.Contains(t, body, `"session_id":"s1","status":"open","last_seq":3`)
-	require.Contains(t, body, `"question":"hello"`)
-	status, body = w.ask("alice", "GET", "/api/v1/sessions/s1")
+	listed := func(want string) {
+		t.Helper()
+		var body string
+		require.Eventually(t, func() bool {
+			_, body = w.ask("alice", "GET", "/api/v1/sessions")
+			return strings.Contains(body, want)
+		}, patience, 5*time.Millisecond, want)
+		require.Contains(t, body, `"question":"hello"`)
+	}
+	listed(`"session_id":"s1","status":"open","last_seq":3`)
+	listed(`"state":"running"`)
+	status, body := w.ask("alice", "GET", "/api/v1/sessions/s1")
 	require.Equal(t, 200, status, body)
 	require.Contains(t, body, `"status":"running"`)
 	require.Contains(t, body, `"language":"en_US"`)
@@ -92,7 +100,7 @@ func TestAPIShowsSessions(t *testing.T) {
 		require.Equal(t, missing, foreign)
 	}
 	_, body = w.ask("eve", "GET", "/api/v1/sessions")
-	require.JSONEq(t, `{"sessions":[]}`, body)
+	require.JSONEq(t, `{"sessions":[]}`, strings.Replace(body, `,"total":0`, "", 1))
 	status, _ = w.ask("mallory", "GET", "/api/v1/sessions")
 	require.Equal(t, 401, status)
 	for _, bad := range []string{"*", "%3E", "a.b", "%00", strings.Repeat("x", 10_000)} {
@@ -112,8 +120,7 @@ func TestAPIShowsSessions(t *testing.T) {
 	r.Until(log, event.RunCancelled, 1)
 	r.command(log, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
 	r.Until(log, event.SessionClosed, 1)
-	_, body = w.ask("alice", "GET", "/api/v1/sessions")
-	require.Contains(t, body, `"status":"closed"`)
+	listed(`"status":"closed"`)
 	_, body = w.ask("alice", "GET", "/api/v1/sessions/s1")
 	require.Contains(t, body, `"status":"closed"`)
 }

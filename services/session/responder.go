@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/signature"
@@ -38,6 +39,7 @@ type responder struct {
 	audit    *audit.Writer
 	payloads *payload.Store
 	access   access.Policy
+	index    *index.Index
 
 	signatures *signature.Verifier
 }

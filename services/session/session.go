@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
@@ -46,6 +47,8 @@ type Config struct {
 	Access access.Policy // to sessions
 
 	Quota quota.Config // of open sessions; without a policy unlimited
+
+	IndexEvery time.Duration // between two writes of one summary in the index; 0: its default
 }
 
 // Service handles the commands of sessions. It is a lifecycle component; any
@@ -56,6 +59,7 @@ type Service struct {
 	conn      *bus.Conn
 	responder *responder
 	rpc       *rpc.Server
+	follower  *index.Follower
 }
 
 // New returns a service that is not started.
@@ -70,8 +74,9 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 	if err := keys.Check(); err != nil {
 		return nil, fmt.Errorf("session service: %w", err)
 	}
-	s := &Service{cfg: cfg, conn: deps.Conn}
-	s.responder = &responder{conn: deps.Conn, access: cfg.Access, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger, signatures: deps.Signatures}
+	x := index.New(deps.Conn, deps.Log)
+	s := &Service{cfg: cfg, conn: deps.Conn, follower: newFollower(cfg.IndexEvery, deps, x)}
+	s.responder = &responder{conn: deps.Conn, access: cfg.Access, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger, signatures: deps.Signatures, index: x}
 	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
 		Service: cmd.Session, Description: "Says where clients of sessions stand, and takes states elsewhere and back",
 		Logger: deps.Logger, Registry: cfg.Registry,
@@ -106,12 +111,14 @@ func (s *Service) Start(ctx context.Context) error {
 		s.Stop() //nolint:contextcheck // ending takes a context of its own
 		return fmt.Errorf("session service: %w", err)
 	}
+	s.follower.Start()
 	return nil
 }
 
 // Drain answers open requests and finishes commands in progress.
 func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.Service.Drain(ctx))
+	s.follower.Stop()
 	s.closeQuota()
 	return err
 }
@@ -121,6 +128,7 @@ func (s *Service) Drain(ctx context.Context) error {
 func (s *Service) Stop() {
 	s.rpc.Stop()
 	s.Service.Stop()
+	s.follower.Stop()
 	s.closeQuota()
 }
 

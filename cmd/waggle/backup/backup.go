@@ -57,7 +57,7 @@ func phases() [][]string {
 	}
 	return [][]string{
 		append([]string{subject.StreamCommands}, subject.TimerStreams()...),
-		buckets,
+		append(buckets, subject.StreamIndex), // before the logs: what it lacks is read from these
 		logs,
 		{subject.StreamPayloads},
 		{subject.StreamDead, subject.StreamAudit},

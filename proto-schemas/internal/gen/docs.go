@@ -66,7 +66,7 @@ func subjects() []byte {
 	for _, part := range subject.AllPartitions() {
 		p.row(code(part.EventStream()), code(part.EventFilter()))
 	}
-	for _, s := range []string{subject.StreamCommands, subject.StreamDead} {
+	for _, s := range []string{subject.StreamCommands, subject.StreamDead, subject.StreamIndex} {
 		p.row(code(s), code(strings.Join(subject.StreamSubjects(s), ", ")))
 	}
 	for _, s := range subject.TimerServices() {

@@ -27,7 +27,7 @@ func eventStreams() []string {
 
 // allStreams returns the names of all streams, those of buckets included.
 func allStreams() []string {
-	out := append(eventStreams(), subject.StreamCommands, subject.StreamDead, subject.StreamAudit, subject.StreamPayloads,
+	out := append(eventStreams(), subject.StreamCommands, subject.StreamDead, subject.StreamAudit, subject.StreamPayloads, subject.StreamIndex,
 		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketFolds))
 	for _, b := range subject.QuotaBuckets() {
 		out = append(out, bucket(b))
@@ -126,6 +126,16 @@ func (g *grant) writes(kinds ...id.Kind) {
 	g.reads(kinds...)
 	for _, k := range kinds {
 		g.publish(subject.EventsOf(k), subject.LiveOf(k))
+	}
+}
+
+// indexes lets the role write the summaries of the logs of a kind, and read the headers of these logs from a position on.
+func (g *grant) indexes(k id.Kind) {
+	g.uses(subject.StreamIndex)
+	g.publish(subject.IndexOf(k), subject.IndexPosition, api+"DIRECT.GET."+subject.StreamIndex)
+	for _, p := range subject.AllPartitions() {
+		s := p.EventStream()
+		g.publish(api+"CONSUMER.CREATE."+s+".*."+p.KindFilter(k), "$JS.FC."+s+".>")
 	}
 }
 

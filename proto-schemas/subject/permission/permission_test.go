@@ -74,6 +74,15 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{permission.Retention, "$JS.API.STREAM.UPDATE.AUDIT", true},
 		{permission.Retention, "$JS.API.STREAM.UPDATE.CMD", false},
 		{permission.Monitor, "live.x", false},
+		{permission.Session, session.Index(), true},
+		{permission.Session, team.Index(), false},
+		{permission.Gateway, session.Index(), false},
+		{permission.Gateway, "$JS.API.STREAM.PURGE.INDEX", false},
+		{permission.Task, session.Index(), false},
+		{permission.Pipeline, session.Index(), false},
+		{permission.Worker, session.Index(), false},
+		{permission.Worker, "$JS.API.DIRECT.GET.INDEX", false},
+		{permission.Tools, "$JS.API.DIRECT.GET.INDEX", false},
 	} {
 		if got := of(t, c.role).MayPublish(c.subject); got != c.may {
 			t.Errorf("%s may publish %s: %v, want %v", c.role, c.subject, got, c.may)
@@ -111,7 +120,7 @@ func TestNoRoleMayDoEverything(t *testing.T) {
 // One role removes messages, only in the streams that hold data of sessions and of their tasks.
 func TestOneRoleErases(t *testing.T) {
 	erasable := []string{
-		subject.StreamPayloads, subject.StreamDead, "KV_" + subject.BucketAcks,
+		subject.StreamPayloads, subject.StreamDead, subject.StreamIndex, "KV_" + subject.BucketAcks,
 		subject.TimerStream(cmd.Session), subject.TimerStream(cmd.Pipeline), subject.TimerStream(cmd.Task),
 	}
 	for _, p := range subject.AllPartitions() {

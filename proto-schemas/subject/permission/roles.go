@@ -58,6 +58,7 @@ func gateway(g *grant) {
 	g.answers(Task, Team, Tools)
 	g.asks(cmd.Session, cmd.Task, cmd.Team)
 	g.publish(subject.RPC(cmd.Worker, cmd.PingWorker))
+	g.publish(api + "DIRECT.GET." + subject.StreamIndex)
 	g.counts(audit.Connections)
 	g.audits(audit.Actions...)
 	g.sends(cmd.Session, cmd.Open, cmd.Ack, cmd.Delete)
@@ -86,7 +87,8 @@ func session(g *grant) {
 	for _, s := range []id.Name{cmd.Session, cmd.Pipeline, cmd.Task} {
 		g.erases(subject.TimerStream(s))
 	}
-	g.erases(subject.StreamDead, subject.StreamPayloads, bucket(subject.BucketAcks))
+	g.erases(subject.StreamDead, subject.StreamPayloads, bucket(subject.BucketAcks), subject.StreamIndex)
+	g.indexes(id.KindSession)
 }
 
 func pipeline(g *grant) {

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+const (
+	// maxScan bounds the summaries that one answer looks at, 0.5 KB each. A filter that few of them pass makes a page short
+	// or empty, and its next continues.
+	maxScan = 1000
+	// minScan is the least number of summaries that one read returns where not all of them are shown.
+	minScan = 100
+	// maxQuestion bounds the text that a filter searches for.
+	maxQuestion = 200
+)
+
+// sessionFilter is what a list of sessions asks for. Empty members allow everything.
+type sessionFilter struct {
+	status, state, principal, dialect, question string
+	since, until                                time.Time
+}
+
+func sessionFilterOf(q url.Values) (sessionFilter, error) {
+	f := sessionFilter{
+		status: q.Get("status"), state: q.Get("state"), principal: q.Get("principal"), dialect: q.Get("dialect"), question: strings.ToLower(q.Get("q")),
+	}
+	for name, known := range map[string][]string{
+		"status": {wire.SessionOpen, wire.SessionClosed}, "state": {wire.SessionIdle, wire.SessionRunning, wire.SessionWaiting},
+	} {
+		if v := q.Get(name); v != "" && !slices.Contains(known, v) {
+			return f, fault.Newf(fault.InvalidField, "%s must be one of %s.", name, strings.Join(known, ", ")).At(name)
+		}
+	}
+	if len(f.question) > maxQuestion {
+		return f, fault.Newf(fault.InvalidField, "q has at most %d bytes.", maxQuestion).At("q")
+	}
+	for name, to := range map[string]*time.Time{"since": &f.since, "until": &f.until} {
+		v := q.Get(name)
+		if v == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339Nano, v)
+		if err != nil {
+			return f, fault.Newf(fault.InvalidField, "%s must be a time as in RFC 3339.", name).At(name).Wrap(err)
+		}
+		*to = at
+	}
+	return f, nil
+}
+
+func (f sessionFilter) passes(s *index.Stored) bool {
+	is := func(want, has string) bool { return want == "" || want == has }
+	return is(f.status, s.Status()) && is(f.state, s.State()) && is(f.principal, s.Owner) && is(f.dialect, s.Dialect) &&
+		!s.UpdatedAt.Before(f.since) && (f.until.IsZero() || s.UpdatedAt.Before(f.until)) &&
+		(f.question == "" || strings.Contains(strings.ToLower(s.Question), f.question))
+}
+
+// listSessions answers with a page of the sessions that the principal sees and that pass the filters, from the index.
+func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
+	q := r.URL.Query()
+	limit, err := number(r, "limit", defaultItems, maxItems)
+	if err != nil {
+		return nil, err
+	}
+	f, err := sessionFilterOf(q)
+	if err != nil {
+		return nil, err
+	}
+	var before uint64
+	if s := q.Get("before"); s != "" {
+		if before, err = strconv.ParseUint(s, 10, 64); err != nil || before == 0 {
+			return nil, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
+		}
+	}
+	return a.sessions(r.Context(), p, f, before, limit)
+}
+
+// sessions collects a page of sessions before the place in the index.
+func (a *API) sessions(ctx context.Context, p auth.Principal, f sessionFilter, before uint64, limit int) (wire.SessionList, error) {
+	out := wire.SessionList{Sessions: []wire.SessionSummary{}}
+	all := a.cfg.Sight.SeesAll(p)
+	least := 1
+	if !all || f != (sessionFilter{}) {
+		least = minScan
+	}
+	for scanned := 0; ; {
+		part, err := a.index.Page(ctx, p.Tenant, id.KindSession, before, min(max(limit-len(out.Sessions), least), maxScan-scanned))
+		if err != nil {
+			return out, err
+		}
+		if all {
+			out.Total = &part.Total
+		}
+		for i := range part.Summaries {
+			if len(out.Sessions) == limit {
+				part.More = true
+				break
+			}
+			one := &part.Summaries[i]
+			before = one.Sequence
+			if (all || one.Known && a.cfg.Sight.SeesOwner(p, one.Owner)) && f.passes(one) {
+				out.Sessions = append(out.Sessions, summaryOf(one))
+			}
+		}
+		scanned += len(part.Summaries)
+		switch {
+		case !part.More:
+			return out, nil
+		case len(out.Sessions) == limit || scanned >= maxScan:
+			out.Next, out.More = strconv.FormatUint(before, 10), true
+			return out, nil
+		}
+	}
+}
+
+func summaryOf(s *index.Stored) wire.SessionSummary {
+	return wire.SessionSummary{
+		SessionID: s.Log.Entity.String(), Status: s.Status(), LastSeq: s.LastSeq, LastEvent: s.LastEvent, UpdatedAt: s.UpdatedAt,
+		Question: s.Question, State: s.State(), Dialect: s.Dialect, Principal: s.Owner, CreatedAt: s.CreatedAt, Runs: s.Runs,
+	}
+}

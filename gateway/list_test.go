@@ -1,0 +1,88 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// walked returns all sessions that the query lists for a key, and the total of the last page.
+func (r *rig) walked(who string, q url.Values) (out []string, total *int) {
+	r.t.Helper()
+	for {
+		status, body, _ := r.get("/api/v1/sessions?"+q.Encode(), bearer(who)...)
+		require.Equal(r.t, http.StatusOK, status, body)
+		var page wire.SessionList
+		require.NoError(r.t, json.Unmarshal([]byte(body), &page))
+		for _, s := range page.Sessions {
+			out = append(out, s.SessionID)
+		}
+		total = page.Total
+		if !page.More {
+			require.Empty(r.t, page.Next)
+			return out, total
+		}
+		q.Set("before", page.Next)
+	}
+}
+
+// TestListsAreFiltered by what the index holds. A page may be short and still have a next one, and who sees only their own
+// sessions does not learn how many others exist.
+func TestListsAreFiltered(t *testing.T) {
+	tenant := unique()
+	r := startAll(t, authenticated(key("ann", tenant, auth.RoleUser), key("ben", tenant, auth.RoleUser), key("op", tenant, auth.RoleOperator)))
+	r.indexed = true
+	const n = 250
+	begun := time.Now()
+	for i := range n {
+		l := subject.Log{Tenant: mustTenant(t, tenant), Kind: id.KindSession, Entity: id.EntityFromExternal(fmt.Sprint("s", i))}
+		owner, dialect := "who-ben", "orbit"
+		if i%100 == 0 {
+			owner, dialect = "who-ann", "myagent"
+		}
+		require.NoError(t, r.append(l, unique(), event.SessionCreatedData{Dialect: dialect, Principal: owner}))
+		if i == 100 {
+			require.NoError(t, r.append(l, unique(), event.MessageReceivedData{MessageID: "m", RunID: "r", Content: "Where IS it?"}))
+		}
+		if i == 200 {
+			require.NoError(t, r.append(l, unique(), event.SessionClosedData{}))
+		}
+	}
+	some := []string{"s200", "s100", "s0"}
+	for name, c := range map[string]struct {
+		who  string
+		q    url.Values
+		want []string
+	}{
+		"own":       {"ann", url.Values{}, some},
+		"principal": {"op", url.Values{"principal": {"who-ann"}}, some},
+		"dialect":   {"op", url.Values{"dialect": {"myagent"}, "limit": {"2"}}, some},
+		"of others": {"ann", url.Values{"principal": {"who-ben"}}, nil},
+		"status":    {"op", url.Values{"status": {"closed"}}, []string{"s200"}},
+		"state":     {"op", url.Values{"state": {"running"}, "limit": {"1"}}, []string{"s100"}},
+		"waiting":   {"op", url.Values{"state": {"waiting"}}, nil},
+		"q":         {"op", url.Values{"q": {"where is"}}, []string{"s100"}},
+		"until":     {"op", url.Values{"until": {begun.Add(-time.Minute).Format(time.RFC3339)}}, nil},
+	} {
+		got, total := r.walked(c.who, c.q)
+		require.Equal(t, c.want, got, name)
+		if c.who == "op" {
+			require.Equal(t, n, *total, name)
+		} else {
+			require.Nil(t, total, name)
+		}
+	}
+	got, _ := r.walked("op", url.Values{"since": {begun.Add(-time.Minute).Format(time.RFC3339)}, "limit": {"60"}})
+	require.Len(t, got, n)
+}

@@ -1,0 +1,210 @@
+// Package index keeps a summary of each session for lists, in a stream of its own, and reads it page by page. Logs
+// remain the truth: a summary is made of a log and nothing else, so that any process may make it again.
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Index reads and writes summaries. It is safe for concurrent use and holds nothing in memory.
+type Index struct {
+	conn *bus.Conn
+	log  *eventlog.Store
+}
+
+// New returns the index over the connection. The store must be open as long as the index is used.
+func New(conn *bus.Conn, log *eventlog.Store) *Index { return &Index{conn: conn, log: log} }
+
+// tries bounds the attempts at one summary that other processes write at the same time.
+const tries = 5
+
+var (
+	errRaced = errors.New("another process wrote the summary")
+	errNone  = errors.New("no summary")
+)
+
+// get is the body of a direct get.
+type get struct {
+	Seq     uint64 `json:"seq,omitempty"`
+	LastFor string `json:"last_by_subj,omitempty"`
+	NextFor string `json:"next_by_subj,omitempty"`
+	Batch   int    `json:"batch,omitempty"`
+}
+
+// one returns the message that the request asks for, errNone if the stream has none.
+func (x *Index) one(ctx context.Context, q get) (*nats.Msg, error) {
+	var out *nats.Msg
+	if err := x.ask(ctx, q, 1, func(m *nats.Msg) bool {
+		out = m
+		return false
+	}); err != nil {
+		return nil, err
+	}
+	if status := out.Header.Get("Status"); len(out.Data) == 0 && status != "" {
+		if status == "404" {
+			return nil, errNone
+		}
+		return nil, fmt.Errorf("read the index: %s %s", status, out.Header.Get("Description"))
+	}
+	return out, nil
+}
+
+func (x *Index) ask(ctx context.Context, q get, room int, visit func(*nats.Msg) bool) error {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return fmt.Errorf("encode a read of the index: %w", err)
+	}
+	if err := x.log.DirectGet(ctx, subject.StreamIndex, body, room, visit); err != nil {
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("read the index: %w", err))
+	}
+	return nil
+}
+
+func number(m *nats.Msg, header string) uint64 {
+	n, err := strconv.ParseUint(m.Header.Get(header), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// change is what an update does to the summary of a log.
+type change struct {
+	log      subject.Log
+	summary  Summary
+	revision uint64 // of the summary that it replaces; 0: of none
+	write    bool
+	drop     bool
+}
+
+// Update brings the summary of a log up to date. A summary of a deleted or expired log goes away.
+func (x *Index) Update(ctx context.Context, log subject.Log) error {
+	for range tries {
+		c, err := x.prepare(ctx, log)
+		if err != nil {
+			return err
+		}
+		if err = x.carryOut(ctx, c); !errors.Is(err, errRaced) {
+			return err
+		}
+	}
+	return fmt.Errorf("update the summary of %s: %w", log, errRaced)
+}
+
+// prepare reads the summary of a log, and the events that it lacks.
+func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
+	c := change{log: log}
+	m, err := x.one(ctx, get{LastFor: log.Index()})
+	if err != nil && !errors.Is(err, errNone) {
+		return c, err
+	}
+	if err == nil {
+		c.revision = number(m, nats.JSSequence)
+		if json.Unmarshal(m.Data, &c.summary) != nil || c.summary.Format != format {
+			c.summary = Summary{} // of another version
+		}
+	}
+	known := c.summary.LastSeq
+	err = x.fold(ctx, log, &c.summary)
+	if errors.Is(err, eventlog.ErrBeyondEnd) { // the log was restored from a backup, or has expired
+		c.summary, known = Summary{}, 0
+		err = x.fold(ctx, log, &c.summary)
+	}
+	switch {
+	case errors.Is(err, eventlog.ErrDeleted) || err == nil && c.summary.LastSeq == 0:
+		c.drop = c.revision > 0
+	case err != nil:
+		return c, err
+	default:
+		c.write = c.summary.LastSeq > known
+	}
+	return c, nil
+}
+
+// fold reads the events of the log that the summary lacks.
+func (x *Index) fold(ctx context.Context, log subject.Log, s *Summary) error {
+	visit := func(e *eventlog.Entry) error {
+		s.add(e)
+		return nil
+	}
+	for {
+		after := eventlog.Cursor{Seq: s.LastSeq, Stream: s.Position}
+		err := x.log.Read(ctx, log, after, visit)
+		cut, ok := errors.AsType[*eventlog.TruncatedError](err)
+		if !ok || cut.First <= s.LastSeq+1 {
+			return err
+		}
+		s.LastSeq, s.Position = cut.First-1, 0
+	}
+}
+
+// carryOut writes or removes the summary. It returns errRaced if another process has changed it meanwhile.
+func (x *Index) carryOut(ctx context.Context, c change) error {
+	if c.drop {
+		return x.Drop(ctx, c.log)
+	}
+	if !c.write {
+		return nil
+	}
+	done, err := x.begin(c)
+	if err != nil {
+		return err
+	}
+	return written(ctx, c, done)
+}
+
+// Drop removes the summary of a log that is deleted or has expired: such a log gets no other one.
+func (x *Index) Drop(ctx context.Context, log subject.Log) error {
+	s, err := x.conn.JS().Stream(ctx, subject.StreamIndex)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(log.Index()))
+	}
+	if err != nil {
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remove the summary of %s: %w", log, err))
+	}
+	return nil
+}
+
+// begin sends the summary. The order of calls is the order in the stream.
+func (x *Index) begin(c change) (jetstream.PubAckFuture, error) {
+	c.summary.Format = format
+	raw, err := json.Marshal(c.summary)
+	if err != nil {
+		return nil, fmt.Errorf("encode the summary of %s: %w", c.log, err)
+	}
+	done, err := x.conn.JS().PublishMsgAsync(&nats.Msg{Subject: c.log.Index(), Data: raw, Header: nats.Header{event.HeaderSeq: {strconv.FormatUint(c.summary.LastSeq, 10)}}},
+		jetstream.WithExpectLastSequencePerSubject(c.revision))
+	if err != nil {
+		return nil, fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write the summary of %s: %w", c.log, err))
+	}
+	return done, nil
+}
+
+// written waits until the bus has stored the summary.
+func written(ctx context.Context, c change, done jetstream.PubAckFuture) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-done.Ok():
+		return nil
+	case err := <-done.Err():
+		api, refused := errors.AsType[*jetstream.APIError](err)
+		if refused && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
+			return errRaced
+		}
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write the summary of %s: %w", c.log, err))
+	}
+}

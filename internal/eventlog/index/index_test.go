@@ -1,0 +1,220 @@
+package index_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+func opened(owner string) event.Data {
+	return event.SessionCreatedData{Dialect: "orbit", Principal: owner}
+}
+
+func asked(run, text string) event.Data {
+	return event.MessageReceivedData{MessageID: "m-" + run, RunID: run, Content: text, RunSpec: event.RunSpec{Mode: event.ModeChat}}
+}
+
+// TestASummaryFollowsItsLog event by event, and is the same when it is made from all events at once.
+func TestASummaryFollowsItsLog(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	l := sessionOf(red, "s1")
+	for i, step := range []struct {
+		data   event.Data
+		state  string
+		status string
+		runs   int
+	}{
+		{opened("ann"), "idle", "open", 0},
+		{asked("r1", "  what \n is\tthis? "+strings.Repeat("x", 200)), "running", "open", 1},
+		{event.RunStartedData{RunID: "r1", ExecutionID: "x"}, "running", "open", 1},
+		{asked("r2", "and that?"), "running", "open", 2},
+		{event.InputRequestedData{InputID: "i1", RunID: "r1", Scope: "tool"}, "waiting", "open", 2},
+		{event.RunCancelledData{RunID: "r2"}, "waiting", "open", 2},
+		{event.InputAnsweredData{InputID: "i1"}, "running", "open", 2},
+		{event.InputRequestedData{InputID: "i2", RunID: "r1", Scope: "tool"}, "waiting", "open", 2},
+		{event.RunCompletedData{RunID: "r1", ExecutionID: "x", MessageID: "a"}, "idle", "open", 2},
+		{event.SessionClosedData{}, "idle", "closed", 2},
+	} {
+		r.append(l, step.data)
+		require.NoError(t, r.Update(r.ctx, l))
+		got := r.all(red, 10)
+		require.Len(t, got, 1)
+		s := got[0]
+		require.Equal(t, fmt.Sprint(step.state, step.status, step.runs, i+1), fmt.Sprint(s.State(), s.Status(), s.Runs, s.LastSeq), step.data)
+		require.Equal(t, "ann orbit", s.Owner+" "+s.Dialect)
+		require.True(t, s.Known)
+	}
+	before := r.all(red, 10)[0]
+	require.Len(t, []rune(before.Question), 120)
+	require.True(t, strings.HasPrefix(before.Question, "what is this? xxx"))
+	require.NoError(t, r.Update(r.ctx, l))
+	require.Equal(t, before, r.all(red, 10)[0], "without news nothing is written")
+	r.purgeIndex()
+	require.Empty(t, r.all(red, 10))
+	require.NoError(t, r.Update(r.ctx, l))
+	again := r.all(red, 10)[0]
+	again.Sequence = before.Sequence
+	require.Equal(t, before, again)
+}
+
+func (r *rig) purgeIndex() {
+	r.t.Helper()
+	s, err := r.conn.JS().Stream(r.ctx, subject.StreamIndex)
+	require.NoError(r.t, err)
+	require.NoError(r.t, s.Purge(r.ctx))
+}
+
+// TestASummaryLeavesWithItsLog: neither a deletion nor age leaves a text in the index, and no late writer brings it back.
+func TestASummaryLeavesWithItsLog(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	gone, aged, kept := sessionOf(red, "gone"), sessionOf(red, "aged"), sessionOf(red, "kept")
+	for _, l := range []subject.Log{gone, aged, kept} {
+		r.append(l, opened("ann"), asked("r1", "secret"))
+		require.NoError(t, r.Update(r.ctx, l))
+	}
+	r.append(gone, event.SessionDeletedData{})
+	s, err := r.conn.JS().Stream(r.ctx, aged.Stream())
+	require.NoError(t, err)
+	require.NoError(t, s.Purge(r.ctx, jetstream.WithPurgeSubject(aged.Event())))
+	for range 2 {
+		for _, l := range []subject.Log{gone, aged, kept} {
+			require.NoError(t, r.Update(r.ctx, l))
+		}
+		require.Equal(t, []string{"kept"}, names(r.all(red, 10)))
+	}
+}
+
+// TestWritersRaceWithoutHarm: many writers of the same summaries, and each ends as its log says.
+func TestWritersRaceWithoutHarm(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	logs := []subject.Log{sessionOf(red, "a"), sessionOf(red, "b")}
+	for _, l := range logs {
+		r.append(l, opened("ann"))
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 20 {
+				for _, l := range logs {
+					_ = r.Update(r.ctx, l) // which may lose against the others
+				}
+			}
+		})
+	}
+	for n := range 20 {
+		for _, l := range logs {
+			r.append(l, asked(fmt.Sprint(n), "x"))
+		}
+	}
+	all.Wait()
+	for _, l := range logs {
+		require.NoError(t, r.Update(r.ctx, l))
+	}
+	for _, s := range r.all(red, 10) {
+		require.EqualValues(t, 21, s.LastSeq)
+		require.Equal(t, 20, s.Runs)
+	}
+}
+
+// TestTenantsHaveSeparatePages: the summaries of one are in no page and no number of the other.
+func TestTenantsHaveSeparatePages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 30 {
+		tn := red
+		if i%3 == 0 {
+			tn = blue
+		}
+		l := sessionOf(tn, fmt.Sprint(i))
+		r.append(l, opened("ann"))
+		require.NoError(t, r.Update(r.ctx, l))
+	}
+	require.Len(t, r.all(red, 7), 20)
+	require.Len(t, r.all(blue, 7), 10)
+	require.Equal(t, 20, r.page(red, 0, 5).Total)
+	require.Equal(t, 10, r.page(blue, 0, 5).Total)
+	require.Empty(t, r.all(mustTenant("green"), 7))
+	for _, s := range r.all(blue, 4) {
+		require.Equal(t, blue, s.Log.Tenant)
+	}
+}
+
+// TestAnyWalkThroughPages compares walks with a model, while sessions come, change and go: the newest change is first, and
+// a session that does not change during a walk is in it once.
+func TestAnyWalkThroughPages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	turn := 0
+	rapid.Check(t, func(t *rapid.T) {
+		turn++
+		tn := mustTenant(fmt.Sprint("t", turn))
+		var order []string // oldest change first
+		touch := func(name string) {
+			l := sessionOf(tn, name)
+			r.putSummary(l)
+			kept := order[:0]
+			for _, o := range order {
+				if o != name {
+					kept = append(kept, o)
+				}
+			}
+			order = append(kept, name)
+		}
+		name := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint("s", rapid.IntRange(0, 25).Draw(t, "session")) })
+		for range rapid.IntRange(0, 60).Draw(t, "changes") {
+			touch(name.Draw(t, "name"))
+			if rapid.IntRange(0, 9).Draw(t, "noise") == 0 {
+				r.putSummary(sessionOf(blue, "noise"))
+			}
+		}
+		steady := map[string]bool{}
+		want := append([]string(nil), order...)
+		for _, o := range want {
+			steady[o] = true
+		}
+		size := rapid.IntRange(1, 8).Draw(t, "size")
+		var got []string
+		for before := uint64(0); ; {
+			p := r.page(tn, before, size)
+			require.LessOrEqual(t, len(p.Summaries), size)
+			got = append(got, names(p.Summaries)...)
+			if !p.More {
+				break
+			}
+			before = p.Summaries[len(p.Summaries)-1].Sequence
+			if rapid.Bool().Draw(t, "moves") {
+				moved := name.Draw(t, "moved")
+				touch(moved)
+				delete(steady, moved)
+			}
+		}
+		seen := map[string]int{}
+		var calm []string
+		for _, g := range got {
+			if seen[g]++; steady[g] {
+				calm = append(calm, g)
+			}
+		}
+		var model []string
+		for i := len(want) - 1; i >= 0; i-- {
+			if steady[want[i]] {
+				model = append(model, want[i])
+			}
+		}
+		require.Equal(t, model, calm)
+		for s, n := range seen {
+			require.Equal(t, 1, n, s)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// spare is the number of messages that a read may return beyond those that are wanted.
+	spare = 16
+	// maxSteps bounds the reads of one page: each one halves or doubles the stretch of the stream that it covers, so
+	// 64 are more than any stream takes.
+	maxSteps = 64
+)
+
+// Stored is a summary and its place in the index.
+type Stored struct {
+	Log subject.Log
+	Summary
+	Sequence uint64
+}
+
+// Page is a part of the summaries of a tenant, the newest change first.
+type Page struct {
+	Summaries []Stored
+	Total     int  // of the tenant
+	More      bool // older ones follow: ask before the Sequence of the last one
+}
+
+// stretch is a part of the index that a page reads: the messages of a filter.
+type stretch struct {
+	x      *Index
+	filter string
+	first  uint64 // sequence of the oldest message
+	before uint64 // where the unread part ends
+	beyond int    // number of messages behind that end, as far as known
+}
+
+// Page returns the newest summaries of a tenant's logs of the kind that lie before the sequence, want of them at most;
+// 0 means the end of the index. It reads backwards from there and nothing else, whatever the number of summaries. A
+// summary that does not change keeps its place, so pages that follow each other have each of these once.
+func (x *Index) Page(ctx context.Context, t id.Tenant, k id.Kind, before uint64, want int) (Page, error) {
+	s := stretch{x: x, filter: subject.IndexFilter(t, k), before: before}
+	var out Page
+	if before == 0 {
+		newest, err := x.one(ctx, get{LastFor: s.filter})
+		switch {
+		case errors.Is(err, errNone):
+			return out, nil
+		case err != nil:
+			return out, err
+		}
+		s.before = number(newest, nats.JSSequence) + 1
+	}
+	var err error
+	if out.Total, err = s.count(ctx); err != nil || out.Total == 0 {
+		return out, err
+	}
+	found, err := s.read(ctx, want+1, out.Total)
+	out.Summaries = found[:min(len(found), want)]
+	out.More = len(found) > want || len(found) > 0 && s.before > s.first
+	return out, err
+}
+
+// count finds the oldest message and returns the number of messages.
+func (s *stretch) count(ctx context.Context) (int, error) {
+	n := uint64(0)
+	err := s.x.ask(ctx, get{Seq: 1, NextFor: s.filter, Batch: 1}, 2, func(m *nats.Msg) bool {
+		if len(m.Data) == 0 && m.Header.Get("Status") != "" {
+			return false
+		}
+		s.first, n = number(m, nats.JSSequence), number(m, "Nats-Num-Pending")+1
+		return true
+	})
+	return int(n), err //nolint:gosec // a stream is shorter than 2^63
+}
+
+// read returns the newest messages of the stretch, about want of them if it has as many.
+func (s *stretch) read(ctx context.Context, want, total int) ([]Stored, error) {
+	var out []Stored
+	if s.before <= s.first {
+		return nil, nil
+	}
+	// As if the messages lay evenly. As many sequences as are wanted hold no more messages than one read returns.
+	span := s.before - s.first
+	width := max(uint64(want), span/uint64(max(total, 1))*uint64(want)) //nolint:gosec // positive
+	lacks, limit, over := want, 0, uint64(0)                            // over: a start behind which are too many
+	for step := 0; lacks > 0 && s.before > s.first && step < maxSteps; step++ {
+		start := s.first
+		if s.before-s.first > width {
+			start = s.before - width
+		}
+		limit = max(limit, lacks+lacks/4+spare)
+		part, err := s.between(ctx, start, limit)
+		if err != nil {
+			return nil, err
+		}
+		if !part.whole {
+			if limit, over = 0, start; part.has <= 2*want {
+				limit = part.has + spare
+			} else {
+				width = max(scaled(s.before-start, lacks, part.has), 1)
+			}
+			continue
+		}
+		if limit, width = 0, wider(width, lacks, len(part.messages)); over > 0 && over < start {
+			width = min(width, max((start-over)/2, 1))
+		}
+		slices.Reverse(part.messages)
+		out, s.before = append(out, part.messages...), start
+		lacks = want - len(out)
+	}
+	return out[:min(len(out), want)], nil
+}
+
+// wider returns the width for what still lacks after a stretch of the width had n of the messages.
+func wider(width uint64, lacks, n int) uint64 {
+	if n == 0 {
+		return 4 * width
+	}
+	return max(min(scaled(width, max(lacks-n, 1), n), 4*width), spare)
+}
+
+// scaled returns the width that holds a little more than the wanted messages, if the given one has n of them.
+func scaled(width uint64, wanted, n int) uint64 {
+	return width * uint64(wanted+wanted/4+1) / uint64(n) //nolint:gosec // positive
+}
+
+// found is what one read of a stretch returned.
+type found struct {
+	messages []Stored // oldest first
+	whole    bool     // these are all
+	has      int      // number of messages of the stretch, or more
+}
+
+// between returns the messages from the start to the end of the stretch, if they are not more than the limit.
+func (s *stretch) between(ctx context.Context, start uint64, limit int) (out found, err error) {
+	var broken error
+	err = s.x.ask(ctx, get{Seq: start, NextFor: s.filter, Batch: limit}, limit+2, func(m *nats.Msg) bool {
+		if status := m.Header.Get("Status"); len(m.Data) == 0 && status != "" {
+			out.whole = status == "404" || status == "204" && number(m, "Nats-Num-Pending") == 0
+			return false
+		}
+		left := int(number(m, "Nats-Num-Pending")) //nolint:gosec // a stream is shorter than 2^63
+		one, err := stored(m)
+		switch {
+		case err != nil:
+			broken = err
+			return true
+		case one.Sequence >= s.before:
+			out.whole, s.beyond = true, left+1
+			return false
+		}
+		out.messages = append(out.messages, one)
+		out.has = len(out.messages) + max(left-s.beyond, 0)
+		return true
+	})
+	return out, errors.Join(err, broken)
+}
+
+func stored(m *nats.Msg) (Stored, error) {
+	log, err := subject.ParseIndex(m.Header.Get(nats.JSSubject))
+	if err != nil {
+		return Stored{}, err
+	}
+	out := Stored{Log: log, Sequence: number(m, nats.JSSequence)}
+	if err := json.Unmarshal(m.Data, &out.Summary); err != nil {
+		return out, fmt.Errorf("decode the summary of %s: %w", log, err)
+	}
+	return out, nil
+}

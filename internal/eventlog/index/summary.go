@@ -1,0 +1,131 @@
+package index
+
+import (
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// format is the version of a summary. A summary of another version is made anew.
+const format = 1
+
+// questionRunes is enough to recognise a session by.
+const questionRunes = 120
+
+// idle is the stage of a restored session without an active run.
+const idle = "idle"
+
+// Summary is what lists show of a session, as of one event of its log.
+type Summary struct {
+	Format    int       `json:"format"`
+	Known     bool      `json:"known,omitempty"` // the owner is known: the first event had not expired
+	Owner     string    `json:"owner,omitempty"` // the principal that opened the session
+	Dialect   string    `json:"dialect,omitempty"`
+	Question  string    `json:"question,omitempty"` // beginning of the first message
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Closed    bool      `json:"closed,omitempty"`
+	Runs      int       `json:"runs,omitempty"`
+	Open      int       `json:"open,omitempty"`   // runs that are not over
+	Asks      int       `json:"asks,omitempty"`   // questions of a run that wait for people
+	Asking    string    `json:"asking,omitempty"` // that run
+	LastSeq   uint64    `json:"last_seq"`
+	LastEvent string    `json:"last_event"`
+	Position  uint64    `json:"position,omitempty"` // of the last event in the shard
+}
+
+// Status returns the status of the session.
+func (s *Summary) Status() string {
+	if s.Closed {
+		return api.SessionClosed
+	}
+	return api.SessionOpen
+}
+
+// State returns what the session does.
+func (s *Summary) State() string {
+	switch {
+	case s.Asks > 0:
+		return api.SessionWaiting
+	case s.Open > 0:
+		return api.SessionRunning
+	}
+	return api.SessionIdle
+}
+
+// kinds are the types of events that change more of a summary than its last event. An index follows their announcements.
+var kinds = []event.Type{
+	event.SessionCreated, event.SessionRestored, event.SessionClosed, event.SessionDeleted, event.MessageReceived,
+	event.RunStarted, event.RunCompleted, event.RunFailed, event.RunCancelled,
+	event.InputRequested, event.InputAnswered, event.InputExpired,
+}
+
+// add folds the next event of the log. An event that cannot be decoded changes nothing else.
+func (s *Summary) add(e *eventlog.Entry) {
+	s.UpdatedAt, s.LastSeq, s.LastEvent, s.Position = e.Time, e.Sequence, string(e.Type), e.Stream
+	if e.Sequence == 1 {
+		s.CreatedAt = e.Time
+	}
+	switch e.Type {
+	case event.SessionCreated, event.SessionRestored:
+		s.begin(e)
+	case event.SessionClosed:
+		s.Closed, s.Open, s.Asks, s.Asking = true, 0, 0, ""
+	case event.MessageReceived:
+		if d, err := event.As[event.MessageReceivedData](e.Event); err == nil {
+			s.accept(d.Content)
+		}
+	case event.RunStarted:
+		if d, err := event.As[event.RunStartedData](e.Event); err == nil && d.Repairs != "" {
+			s.accept("")
+		}
+	case event.RunCompleted, event.RunFailed, event.RunCancelled:
+		s.over(e)
+	case event.InputRequested:
+		if d, err := event.As[event.InputRequestedData](e.Event); err == nil {
+			s.Asks, s.Asking = s.Asks+1, d.RunID
+		}
+	case event.InputAnswered, event.InputExpired:
+		s.Asks = max(s.Asks-1, 0)
+	}
+}
+
+// begin notes the owner, which does not change: the first event says it.
+func (s *Summary) begin(e *eventlog.Entry) {
+	if d, err := event.As[event.SessionCreatedData](e.Event); err == nil && e.Type == event.SessionCreated {
+		s.Dialect, s.Owner, s.Known = d.Dialect, d.Principal, e.Sequence == 1
+	}
+	d, err := event.As[event.SessionRestoredData](e.Event)
+	if err != nil || e.Type != event.SessionRestored {
+		return
+	}
+	if e.Sequence == 1 {
+		s.Dialect, s.Owner, s.Known = d.Dialect, d.Principal, true
+	}
+	if d.Stage != "" && d.Stage != idle {
+		s.Open++
+	}
+}
+
+// accept counts a run, and keeps the beginning of the first message.
+func (s *Summary) accept(text string) {
+	s.Runs, s.Open = s.Runs+1, s.Open+1
+	if s.Question == "" {
+		words := []rune(strings.Join(strings.Fields(text), " "))
+		s.Question = string(words[:min(len(words), questionRunes)])
+	}
+}
+
+// over counts the end of a run, whose questions are withdrawn.
+func (s *Summary) over(e *eventlog.Entry) {
+	s.Open = max(s.Open-1, 0)
+	var d struct {
+		RunID string `json:"run_id"`
+	}
+	if err := e.Decode(&d); err == nil && (d.RunID == s.Asking || s.Open == 0) {
+		s.Asks, s.Asking = 0, ""
+	}
+}
