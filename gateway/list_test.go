@@ -86,3 +86,50 @@ func TestListsAreFiltered(t *testing.T) {
 	got, _ := r.walked("op", url.Values{"since": {begun.Add(-time.Minute).Format(time.RFC3339)}, "limit": {"60"}})
 	require.Len(t, got, n)
 }
+
+// TestTenThousandAgentsInFrames: a list over a socket of the swarm has as many frames as the task service has answers, all
+// together each agent once.
+func TestTenThousandAgentsInFrames(t *testing.T) {
+	s := startSwarm(t)
+	const n = 10_000
+	s.tasks.many, s.tasks.full = n, true
+	for _, limit := range []int{0, 1000} {
+		c, _ := s.join(pathClient, "")
+		var names []string
+		after, frames := "", 0
+		for {
+			content := map[string]any{"after": after}
+			if limit > 0 {
+				content["limit"] = limit
+			}
+			c.sendASP("client.agent.list.request", fmt.Sprint("list-", frames), content)
+			raw, err := c.text()
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(raw), 2<<20)
+			var frame struct {
+				Type    string
+				Content struct {
+					Agents []struct{ Name string }
+					Next   string
+				}
+			}
+			require.NoError(t, json.Unmarshal(raw, &frame))
+			require.Equal(t, "client.agent.list.response", frame.Type, "%.300s", raw)
+			require.NotEmpty(t, frame.Content.Agents)
+			if limit > 0 {
+				require.LessOrEqual(t, len(frame.Content.Agents), limit)
+			}
+			for _, a := range frame.Content.Agents {
+				names = append(names, a.Name)
+			}
+			frames++
+			if after = frame.Content.Next; after == "" {
+				break
+			}
+		}
+		require.Len(t, names, n)
+		require.IsIncreasing(t, names)
+		require.Greater(t, frames, 2)
+		require.Less(t, frames, 20)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,6 +93,7 @@ type taskService struct {
 	asked  []wirecmd.ParticipantRequest
 	task   wirecmd.TaskView
 	many   int           // participants in a list; 0: one
+	full   bool          // its messages are as large as the bus takes
 	tools  chan struct{} // a run of a tool waits for it; nil = it does not
 	began  chan struct{}
 }
@@ -158,19 +160,31 @@ func (d *taskService) list(ctx context.Context, in wirecmd.ParticipantRequest) (
 	if err := json.Unmarshal(in.Data, &f); err != nil {
 		return out, err
 	}
+	size, room := 3, 0
+	if d.full {
+		size, room = d.many, int(d.r.conn.NATS().MaxPayload())-8<<10
+	}
 	for i := range max(d.many, 1) { // in messages of 3
 		p := wirecmd.Participant{ID: "listed", Tenant: in.Tenant}
 		if d.many > 0 {
-			p.Name = fmt.Sprintf("%03d", i)
+			p.Name = fmt.Sprintf("%05d", i)
+		}
+		if d.full {
+			p.Description = strings.Repeat("x", 200)
 		}
 		switch ok, err := p.Follows(f.After); {
 		case err != nil:
 			return out, err
 		case !ok:
-		case len(out.Participants) == 3 || len(out.Participants) == f.Limit && f.Limit > 0:
+		case d.full && room < 400:
+			out.More = true
+			return out, nil
+		case len(out.Participants) == size || len(out.Participants) == f.Limit && f.Limit > 0:
 			out.More = true
 			return out, nil
 		default:
+			b, _ := json.Marshal(p)
+			room -= len(b) + 1
 			out.Participants = append(out.Participants, p)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -20,18 +21,7 @@ func TestManyAgentsHavePages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	const n = 5000
-	for i := range n {
-		p := cmd.Participant{
-			Kind: cmd.ParticipantAgent, Tenant: tenant, ID: fmt.Sprintf("agent-%d", i), Name: fmt.Sprintf("Agent %d", i%977), Status: cmd.StatusActive,
-			Capabilities: []string{"weld", fmt.Sprintf("c%d", i%2)}, Description: strings.Repeat("x", 200),
-		}
-		raw, err := json.Marshal(p)
-		require.NoError(t, err)
-		key := subject.RegistryKey(tenant, cmd.WhatAgent, id.EntityFromExternal(p.ID))
-		_, err = r.Conn.JS().PublishAsync("$KV."+subject.BucketRegistry+"."+key, raw)
-		require.NoError(t, err)
-	}
-	<-r.Conn.JS().PublishAsyncComplete()
+	r.seed(n)
 	r.start("a", task.Config{})
 
 	pages := func(f cmd.ParticipantFilter) (all []cmd.Participant, count int) {
@@ -69,5 +59,55 @@ func TestManyAgentsHavePages(t *testing.T) {
 	for _, wrong := range []string{"%", "QQ"} {
 		err := r.ask(cmd.ListAgents, "c1", cmd.ParticipantFilter{After: wrong}, nil)
 		require.ErrorIs(t, err, fault.New(fault.InvalidField))
+	}
+}
+
+// seed registers n agents.
+func (r *rig) seed(n int) {
+	r.T.Helper()
+	for i := range n {
+		p := cmd.Participant{
+			Kind: cmd.ParticipantAgent, Tenant: tenant, ID: fmt.Sprintf("agent-%d", i), Name: fmt.Sprintf("Agent %d", i%977), Status: cmd.StatusActive,
+			Capabilities: []string{"weld", fmt.Sprintf("c%d", i%2)}, Description: strings.Repeat("x", 200),
+		}
+		raw, err := json.Marshal(p)
+		require.NoError(r.T, err)
+		key := subject.RegistryKey(tenant, cmd.WhatAgent, id.EntityFromExternal(p.ID))
+		_, err = r.Conn.JS().PublishAsync("$KV."+subject.BucketRegistry+"."+key, raw)
+		require.NoError(r.T, err)
+		if i%1000 == 999 {
+			<-r.Conn.JS().PublishAsyncComplete()
+		}
+	}
+	<-r.Conn.JS().PublishAsyncComplete()
+}
+
+// TestTenThousandAgentsOverTheAPI: each page has its limit, all together have each agent once, and no answer of the
+// service is too large for the bus.
+func TestTenThousandAgentsOverTheAPI(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const n = 10_000
+	r.seed(n)
+	r.start("a", task.Config{})
+	w := r.serveAPI()
+	for query, pages := range map[string]int{"limit=1000": 10, "limit=1000&capability=c1": 5} {
+		seen, before, count := map[string]bool{}, "", 0
+		for {
+			var page wire.AgentList
+			a := w.Ask("alice", "GET", "/api/v1/agents?"+query+"&before="+before, "", &page)
+			require.Equal(t, 200, a.Status, a.Body)
+			require.NotEmpty(t, page.Agents)
+			for _, one := range page.Agents {
+				require.False(t, seen[one.ID], one.ID)
+				seen[one.ID] = true
+			}
+			count++
+			if before = page.Next; before == "" {
+				break
+			}
+		}
+		require.Equal(t, pages, count, query)
+		require.Contains(t, []int{n, n / 2}, len(seen), query)
 	}
 }
