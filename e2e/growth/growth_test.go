@@ -179,6 +179,9 @@ func TestSessions(t *testing.T) {
 		rate := float64(len(names)) / time.Since(began).Seconds()
 		i.stop()
 		i.start()
+		require.Eventually(t, func() bool { // the index is made in the background
+			return strings.Contains(process.Get(t, "http://"+i.addr+"/api/v1/sessions").Body, `"session_id"`)
+		}, 5*time.Minute, 50*time.Millisecond)
 		memory := i.memory()
 		bytes := 0
 		page := median(*repeat, func() time.Duration {
