@@ -12,7 +12,7 @@ import (
 func Await(ctx context.Context, c *Conn, t Topology, streams ...string) error {
 	_, err := Persist(ctx, c, "wait for streams; \"waggle bootstrap\" creates and repairs them", func(ctx context.Context) (any, error) {
 		drift, err := verify(ctx, c, t, streams)
-		drift = slices.DeleteFunc(drift, func(d Drift) bool { return d.Audit }) // the operator decides on it
+		drift = slices.DeleteFunc(significant(drift), func(d Drift) bool { return d.Audit }) // the operator decides on it
 		if err == nil && len(drift) > 0 {
 			err = fmt.Errorf("the streams are %w: %s", errNotReady, summary(drift))
 		}

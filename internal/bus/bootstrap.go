@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -49,6 +50,7 @@ func same(ctx context.Context, c *Conn, t Topology) bool {
 	ctx, cancel := context.WithTimeout(ctx, bootstrapTry)
 	defer cancel()
 	drift, err := verify(ctx, c, t, nil)
+	drift = slices.DeleteFunc(drift, func(d Drift) bool { return d.Audit && d.Cost })
 	return err == nil && len(drift) == 0
 }
 
@@ -112,6 +114,9 @@ func ensureStream(ctx context.Context, c *Conn, want jetstream.StreamConfig, kee
 		return err
 	}
 	drift := compare(want, s.CachedInfo().Config)
+	if keep {
+		drift = significant(drift)
+	}
 	if keep && len(drift) > 0 {
 		c.log.Warn().Str("drift", summary(drift)).Msg("keep settings of the audit log; \"waggle bootstrap --change-audit-retention\" changes them")
 		return nil

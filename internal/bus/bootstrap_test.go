@@ -110,6 +110,24 @@ func TestDriftIsNamedAndMended(t *testing.T) {
 	}
 }
 
+// A stream of an earlier version is not compressed. Processes of this version start all the same, and Bootstrap mends it.
+func TestCompressionIsMendedAndDelaysNoStart(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	for _, name := range []string{"EVT_03", "AUDIT"} {
+		cfg := stream(t, c, name).Config
+		require.Equal(t, jetstream.S2Compression, cfg.Compression)
+		cfg.Compression = jetstream.NoCompression
+		_, err := c.JS().UpdateStream(patience(t), cfg)
+		require.NoError(t, err)
+	}
+	require.Empty(t, drift(t, c))
+	require.NoError(t, bus.Await(patience(t), c, bus.DefaultTopology()))
+	require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
+	require.Equal(t, jetstream.S2Compression, stream(t, c, "EVT_03").Config.Compression)
+	require.Equal(t, jetstream.NoCompression, stream(t, c, "AUDIT").Config.Compression, "the operator decides on the audit log")
+}
+
 func TestWhatCannotBeMendedIsRefused(t *testing.T) {
 	t.Parallel()
 	for says, wrong := range map[string]jetstream.StreamConfig{

@@ -20,6 +20,7 @@ type Drift struct {
 	Have   string
 	Fixed  bool // Bootstrap can repair it; otherwise the stream must be created again
 	Audit  bool // of the audit log: ChangeAudit repairs it, Bootstrap does not
+	Cost   bool // affects only costs: Bootstrap repairs it, Verify leaves it out
 }
 
 // String describes the drift in one line.
@@ -28,9 +29,15 @@ func (d Drift) String() string {
 }
 
 // Verify returns the differences between the streams and buckets and the code. A missing stream is a drift of the
-// field "stream". Verify ignores settings that do not affect Waggle, such as placement or compression.
+// field "stream". Verify ignores settings that do not affect what Waggle promises, such as placement or compression.
 func Verify(ctx context.Context, c *Conn, t Topology) ([]Drift, error) {
-	return verify(ctx, c, t, nil)
+	drift, err := verify(ctx, c, t, nil)
+	return significant(drift), err
+}
+
+// significant returns the drift that affects more than costs.
+func significant(all []Drift) []Drift {
+	return slices.DeleteFunc(all, func(d Drift) bool { return d.Cost })
 }
 
 // verify checks the named streams, or all if only is nil.
@@ -68,10 +75,10 @@ type field struct {
 	mend       bool
 }
 
-// compare lists every setting that Waggle's guarantees depend on. It marks settings that NATS refuses to change on an
-// existing stream, and subjects, which other streams may have taken, as not repairable.
+// compare lists every setting that Waggle's guarantees depend on, and the compression. It marks settings that NATS refuses
+// to change on an existing stream, and subjects, which other streams may have taken, as not repairable.
 func compare(want, have jetstream.StreamConfig) []Drift {
-	return differ(
+	drift := differ(
 		want.Name,
 		field{"subjects", strings.Join(want.Subjects, ","), strings.Join(have.Subjects, ","), false},
 		field{"retention", want.Retention, have.Retention, false},
@@ -98,6 +105,12 @@ func compare(want, have jetstream.StreamConfig) []Drift {
 		field{"allow_msg_ttl", want.AllowMsgTTL, have.AllowMsgTTL, want.AllowMsgTTL},
 		field{"allow_msg_schedules", want.AllowMsgSchedules, have.AllowMsgSchedules, want.AllowMsgSchedules},
 	)
+	if want.Compression != have.Compression {
+		drift = append(drift, Drift{
+			Stream: want.Name, Field: "compression", Want: want.Compression.String(), Have: have.Compression.String(), Fixed: true, Cost: true,
+		})
+	}
+	return drift
 }
 
 // unlimited returns the server's value for a limit that is not set.
