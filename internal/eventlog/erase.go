@@ -99,6 +99,7 @@ func (t *tail) bury(tombstone *Entry) {
 	t.tombstone = tombstone
 	t.ring.Clear()
 	t.s.said.forget(t.log)
+	t.s.recent.forget(t.log)
 }
 
 // grave returns the tombstone of the log, nil while the log lives.

@@ -37,6 +37,7 @@ func (s *Store) announce(log subject.Log, e *Entry) {
 	s.said.last[s.said.next] = announcement{log, e}
 	s.said.next = (s.said.next + 1) % maxSaid
 	s.said.mu.Unlock()
+	s.recent.add(log, e)
 	s.publishLive(log, e)
 }
 

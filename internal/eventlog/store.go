@@ -101,6 +101,7 @@ type Store struct {
 	streams   [subject.Partitions]*request.Pool
 	ringBytes atomic.Int64
 	said      announced
+	recent    recent
 
 	mu     sync.Mutex
 	closed bool

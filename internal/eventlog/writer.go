@@ -53,6 +53,36 @@ func (w *Writer) Sync(ctx context.Context) error {
 	return nil
 }
 
+// SyncTo is Sync for a caller that needs the log only up to a position that the log has, such as that of the events which a
+// command follows from. It may leave out later events; an append meets those. It does not ask the stream's leader if this
+// process has written the events up to the position, or any replica has them.
+func (w *Writer) SyncTo(ctx context.Context, end Cursor) error {
+	if w.synced && w.at.Seq >= end.Seq && end.Seq > 0 {
+		return nil
+	}
+	if w.synced && w.reach(ctx, end) {
+		return nil
+	}
+	return w.Sync(ctx)
+}
+
+// reach reads up to the position without the leader, and reports whether it got there.
+func (w *Writer) reach(ctx context.Context, end Cursor) bool {
+	if known := w.s.recent.between(w.log, w.at.Seq, end); known != nil {
+		w.take(known, "")
+		return true
+	}
+	if w.at.Stream == 0 || end.Seq > w.at.Seq+pageCount {
+		return false
+	}
+	p, err := w.s.readPage(ctx, w.log, w.at, pageCount)
+	if err != nil || len(p.entries) == 0 || p.entries[0].Sequence != w.at.Seq+1 {
+		return false
+	}
+	w.take(p.entries, "")
+	return w.at.Seq >= end.Seq
+}
+
 // Deleted reports whether the log ends with a tombstone, as far as the Writer has read.
 func (w *Writer) Deleted() bool { return w.deleted }
 
@@ -76,6 +106,9 @@ func (w *Writer) sync(ctx context.Context, own string) (seen, error) {
 
 // readTo reads on until it reaches the position.
 func (w *Writer) readTo(ctx context.Context, end Cursor, own string) (seen, error) {
+	if known := w.s.recent.between(w.log, w.at.Seq, end); known != nil {
+		return w.take(known, own), nil
+	}
 	var all seen
 	for w.at.Seq < end.Seq {
 		entries, err := w.s.follow(ctx, w.log, w.at, readCount)
@@ -126,6 +159,7 @@ func (w *Writer) pass(e *Entry) {
 	if e.Type.Tombstone() {
 		w.deleted = true
 		w.s.said.forget(w.log)
+		w.s.recent.forget(w.log)
 	}
 	if w.observe != nil {
 		w.observe(e)
