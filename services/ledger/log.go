@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/command"
@@ -24,6 +25,7 @@ type Config[S any] struct {
 	Fold      func(*S, event.Event) error // folds the next event; its first error breaks the log
 	Snapshots *Snapshots[S]               // nil: every log is read from its beginning
 	Cached    int                         // folds that Logs keeps besides the pinned ones; default 512
+	Events    uint64                      // events of all these folds; one fold may have more; default 100,000
 }
 
 func (c Config[S]) withDefaults() Config[S] {
@@ -32,6 +34,9 @@ func (c Config[S]) withDefaults() Config[S] {
 	}
 	if c.Cached <= 0 {
 		c.Cached = cachedLogs
+	}
+	if c.Events == 0 {
+		c.Events = cachedEvents
 	}
 	return c
 }
@@ -55,6 +60,8 @@ type Log[S any] struct {
 	wrong  bool      // that event is another one
 	last   string    // id of the last folded event
 	stored uint64    // sequence of the newest snapshot
+
+	size atomic.Uint64 // folded events
 }
 
 // Open returns a log that has read nothing yet. It is for a single use; see Logs for
@@ -80,6 +87,7 @@ func (l *Log[S]) discard() {
 	l.state, l.broken, l.puts, l.armed = none, nil, nil, time.Time{}
 	l.begun, l.start, l.wrong, l.last, l.stored = false, nil, false, "", 0
 	l.Outbox.clear()
+	l.size.Store(0)
 	l.writer = l.cfg.Store.Writer(l.Ref, l.fold)
 }
 
@@ -90,6 +98,7 @@ func (l *Log[S]) fold(e *eventlog.Entry) {
 		l.start, l.wrong = nil, e.Sequence != s.Seq || e.ID != s.Event
 		return
 	}
+	l.size.Add(1)
 	if err := l.cfg.Fold(&l.state, e.Event); err != nil && l.broken == nil {
 		l.broken = err
 	}
@@ -123,6 +132,23 @@ func (l *Log[S]) settle(ctx context.Context, err error) error {
 // or why the log is broken.
 func (l *Log[S]) Sync(ctx context.Context) error {
 	return l.Read(ctx, func(*S) error { return nil })
+}
+
+// SyncTo is Sync for a caller that needs the log only up to a position that the log has: see eventlog.Writer.SyncTo.
+func (l *Log[S]) SyncTo(ctx context.Context, end eventlog.Cursor) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cfg.Snapshots != nil && !l.begun {
+		return l.settle(ctx, l.sync(ctx))
+	}
+	err := l.writer.SyncTo(ctx, end)
+	if err == nil {
+		err = l.usable()
+	}
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w", l.Ref.Kind, l.Ref.Entity, err)
+	}
+	return l.settle(ctx, err)
 }
 
 func (l *Log[S]) sync(ctx context.Context) error {
@@ -283,6 +309,9 @@ func (l *Log[S]) Await(ctx context.Context, until func(event.Event) bool) error 
 // cachedLogs is the default of Config.Cached: the fold of a session, or of a team of five
 // with a board, takes some 50 KB.
 const cachedLogs = 512
+
+// cachedEvents is the default of Config.Events: a conversation takes some 300 bytes for each event.
+const cachedEvents = 100_000
 
 // resume reads the log to its end from its newest snapshot, if snapshots are in use. It reports
 // whether it did. mu is held.

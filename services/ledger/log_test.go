@@ -203,3 +203,35 @@ func TestPinnedLogsStay(t *testing.T) {
 	logs.Drop(ref)
 	require.NotSame(t, l, logs.Get(ref))
 }
+
+// However long the logs are, the folds in memory have a bounded number of events; the one in use may be longer.
+func TestFoldsAreBoundedByTheirEvents(t *testing.T) {
+	r := newRig(t)
+	cfg := r.config(nothing)
+	cfg.Events = 10
+	logs, err := ledger.NewLogs(cfg)
+	require.NoError(t, err)
+	at := func(i int) subject.Log {
+		return subject.Log{Tenant: ref.Tenant, Kind: ref.Kind, Entity: id.EntityFromExternal(fmt.Sprint("long", i))}
+	}
+	kept := map[int]*ledger.Log[notes]{}
+	for i := range 4 {
+		kept[i] = logs.Get(at(i))
+		for n := range 4 {
+			_, err := kept[i].Update(r.Ctx, want(fmt.Sprint("n", n)))
+			require.NoError(t, err)
+		}
+		require.Same(t, kept[i], logs.Get(at(i)))
+	}
+	require.Same(t, kept[2], logs.Get(at(2)))
+	require.Same(t, kept[3], logs.Get(at(3)))
+	require.NotSame(t, kept[0], logs.Get(at(0)))
+	for n := range 20 {
+		_, err := kept[3].Update(r.Ctx, want(fmt.Sprint("more", n)))
+		require.NoError(t, err)
+	}
+	require.Same(t, kept[3], logs.Get(at(3)), "the one in use stays")
+	require.NotSame(t, kept[2], logs.Get(at(2)))
+	logs.Drop(at(3))
+	require.NotSame(t, kept[3], logs.Get(at(3)))
+}

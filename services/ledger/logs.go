@@ -17,16 +17,33 @@ type Logs[S any] struct {
 	mu     sync.Mutex
 	pinned map[subject.Log]*Log[S]
 	recent *lru.Cache[subject.Log, *Log[S]]
+	sizes  map[subject.Log]uint64 // events of each recent fold at its last use
+	events uint64                 // sum of sizes
 }
 
 // NewLogs returns Logs without a fold.
 func NewLogs[S any](cfg Config[S]) (*Logs[S], error) {
-	cfg = cfg.withDefaults()
-	recent, err := lru.New[subject.Log, *Log[S]](cfg.Cached)
+	x := &Logs[S]{cfg: cfg.withDefaults(), pinned: map[subject.Log]*Log[S]{}, sizes: map[subject.Log]uint64{}}
+	var err error
+	x.recent, err = lru.NewWithEvict(x.cfg.Cached, func(ref subject.Log, _ *Log[S]) {
+		x.events -= x.sizes[ref]
+		delete(x.sizes, ref)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("keep folds: %w", err)
 	}
-	return &Logs[S]{cfg: cfg, pinned: map[subject.Log]*Log[S]{}, recent: recent}, nil
+	return x, nil
+}
+
+// use puts a log in front of the recent ones, and drops the last ones if all of them have too many events.
+func (x *Logs[S]) use(ref subject.Log, l *Log[S]) {
+	x.recent.Add(ref, l)
+	size := l.size.Load()
+	x.events += size - x.sizes[ref]
+	x.sizes[ref] = size
+	for x.events > x.cfg.Events && x.recent.Len() > 1 {
+		x.recent.RemoveOldest()
+	}
 }
 
 // Get returns the log with the reference.
@@ -40,11 +57,11 @@ func (x *Logs[S]) get(ref subject.Log) *Log[S] {
 	if l, ok := x.pinned[ref]; ok {
 		return l
 	}
-	if l, ok := x.recent.Get(ref); ok {
-		return l
+	l, ok := x.recent.Get(ref)
+	if !ok {
+		l = Open(x.cfg, ref)
 	}
-	l := Open(x.cfg, ref)
-	x.recent.Add(ref, l)
+	x.use(ref, l)
 	return l
 }
 
@@ -64,7 +81,7 @@ func (x *Logs[S]) Unpin(ref subject.Log) {
 	defer x.mu.Unlock()
 	if l, ok := x.pinned[ref]; ok {
 		delete(x.pinned, ref)
-		x.recent.Add(ref, l)
+		x.use(ref, l)
 	}
 }
 

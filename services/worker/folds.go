@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// keptLogs and keptEvents bound the folds that a worker keeps: a fold takes about 200 bytes an event.
+	// keptLogs and keptEvents bound the folds that a worker keeps: a fold takes some 600 bytes an event, because it has two
+	// states.
 	keptLogs   = 512
-	keptEvents = 250_000
+	keptEvents = 100_000
 )
 
 // fold is the state of a log, for one job at a time.
