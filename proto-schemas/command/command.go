@@ -50,7 +50,7 @@ var (
 
 // Verbs of the agent service. Any worker may take any of them.
 var (
-	DoJob = id.MustName("do_job") // data: JobRef
+	DoJob = id.MustName("do_job") // data: JobOrder
 )
 
 // PingWorker is a request to the agent service, without data either way: a reply means that a worker runs, a missing
@@ -199,6 +199,12 @@ func (w JobRef) Job() string { return event.Part{JobID: w.JobID}.Job(w.RunID) }
 // CloseSession ends a session.
 type CloseSession struct {
 	Reason string `json:"reason,omitempty"`
+}
+
+// JobOrder gives a job to a worker.
+type JobOrder struct {
+	JobRef
+	At string `json:"at,omitempty"` // a position of the log that has the job, "<seq>.<stream>"; absent: the worker asks the bus
 }
 
 // AssignedJob reports that an agent of the swarm has accepted a job, as a task.

@@ -200,6 +200,9 @@ func (s *State) Waiting() int {
 	return n
 }
 
+// Idle reports whether the log has neither an active run nor a waiting one.
+func (s *State) Idle() bool { return s.Active() == nil && s.Waiting() == 0 }
+
 // Apply folds the next event of the log into s. It skips unknown types and members; an error
 // means that the log has an event that this program never appends.
 func (s *State) Apply(e event.Event) error {

@@ -172,7 +172,7 @@ func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State
 		return err
 	}
 	for _, w := range l.State().Ready() {
-		err := l.Outbox.Once(w.Resumption(), func() error { return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.Resumption(), s.ref(w)) })
+		err := l.Outbox.Once(w.Resumption(), func() error { return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.Resumption(), s.order(l, w)) })
 		if err != nil {
 			return err
 		}
@@ -232,6 +232,11 @@ func (s *Service) ref(w *conversation.Work) cmd.JobRef {
 	return ref
 }
 
+// order gives a job of a log to a worker. Its claim fails if the log has gone on in a way that matters.
+func (s *Service) order(l *ledger.Log[conversation.State], w *conversation.Work) cmd.JobOrder {
+	return cmd.JobOrder{JobRef: s.ref(w), At: l.Cursor().String()}
+}
+
 // dispatch sends a job to the workers, or to the swarm if it is for an agent there or
 // its task asks for a capability that only an agent there has. Without one, the job has failed.
 func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
@@ -241,7 +246,7 @@ func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State
 	case l.State().Swarm():
 		return s.instruct(ctx, l, c, w)
 	case capability == "", slices.Contains(card.Capabilities(s.deps.Directory), capability):
-		return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.ID, ref)
+		return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.ID, s.order(l, w))
 	case s.inSwarm(c.Tenant, capability):
 		return s.delegate(ctx, l, c, w)
 	}

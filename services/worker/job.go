@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -48,8 +49,9 @@ type job struct {
 	claim   string // id of our job.started event: the fence
 	what    event.Type
 	trace   string
-	command cmd.Command // the work item
-	item    string      // names the work item: the same at every delivery of it, different for a second one
+	command cmd.Command     // the work item
+	at      eventlog.Cursor // a position of the log that has the job; zero: unknown
+	item    string          // names the work item: the same at every delivery of it, different for a second one
 
 	offered  map[string]tools.Tool // to the model, in the newest request
 	day      day
@@ -78,7 +80,7 @@ func (j *job) run(ctx context.Context) (ended bool, err error) {
 	defer func() { telemetry.End(span, err) }()
 	j.trace = telemetry.Inject(ctx)
 
-	if err := j.log.Sync(ctx); err != nil {
+	if err := j.sync(ctx); err != nil {
 		return false, err
 	}
 	if j.state.Deleted {
@@ -107,6 +109,24 @@ func (j *job) run(ctx context.Context) (ended bool, err error) {
 		return false, command.Permanent(err)
 	}
 	return j.conclude(ctx, j.attend(ctx))
+}
+
+// sync reads the log up to the job, or to its end.
+func (j *job) sync(ctx context.Context) error {
+	if j.at == (eventlog.Cursor{}) {
+		return j.log.Sync(ctx)
+	}
+	err := j.log.SyncTo(ctx, j.at)
+	if err == nil && j.current() == nil {
+		err = j.log.Sync(ctx)
+	}
+	return err
+}
+
+// matters reports whether the service of the log has something to decide after the end of the job. After that of a chat run
+// it has to start the next one, if a message waits: one that comes later finds the run ended.
+func (j *job) matters() bool {
+	return j.log.Ref.Kind != id.KindSession || j.begun.Part.JobID != "" || !j.state.Idle()
 }
 
 // attend claims the job and works on it until it has ended or waits for people, the

@@ -248,13 +248,18 @@ func (s *Service) Stop() {
 func (s *Service) Failed() <-chan error { return s.workers.Failed() }
 
 // handle runs one attempt at one job.
-func (s *Service) handle(ctx context.Context, c cmd.Command, _ command.Delivery) error {
-	var ref cmd.JobRef
-	if err := c.Decode(&ref); err != nil {
+func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery) error {
+	var order cmd.JobOrder
+	if err := c.Decode(&order); err != nil {
 		return command.Permanent(err)
 	}
+	ref := order.JobRef
 	j := s.newJob(c, ref)
+	if d.Attempt == 1 { // events of an earlier attempt come after the position of the order
+		j.at, _ = eventlog.ParseCursor(order.At)
+	}
 	ended, err := j.run(ctx)
+	tell := ended && j.matters()
 	s.metrics.attempt(ended, err)
 	if err == nil {
 		s.folds.give(j.fold)
@@ -262,7 +267,7 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, _ command.Delivery)
 	if err != nil {
 		return fmt.Errorf("%s of %s %s: %w", ref.Job(), ref.LogKind(), c.Key, err)
 	}
-	if !ended {
+	if !tell {
 		return nil
 	}
 	return s.report(ctx, c, ref, cmd.SettleJob, ref.Job()+".ended", ref)
