@@ -40,7 +40,7 @@ func (p *process) embed() (*server.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded NATS server: %w", err)
 	}
-	p.closers = append(p.closers, func() {
+	p.closers = append(p.closers, thrifty(os.Getenv), func() {
 		srv.Shutdown()
 		srv.WaitForShutdown()
 	})
