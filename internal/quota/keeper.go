@@ -183,7 +183,7 @@ func (e *Entities) Open(ctx context.Context, resource id.Name, cfg Config) error
 	if !cfg.Policy.Bounds(resource) {
 		return nil
 	}
-	rules := Rules{Sweep: cfg.Sweep, Now: cfg.Now}
+	rules := Rules{Reads: true, Sweep: cfg.Sweep, Now: cfg.Now}
 	if cfg.Over != nil {
 		rules.Over = func(ctx context.Context, q subject.Quota) (bool, error) {
 			if resource == audit.Children {

@@ -27,8 +27,9 @@ const (
 	markerTTL = time.Hour
 	// defaultSweep is the interval of the search for holdings that are over.
 	defaultSweep = time.Minute
-	// sweepMost bounds the keys that one sweep checks: some 100 ms of reading logs.
-	sweepMost = 200
+	// sweepMost bounds the keys that one sweep checks, and readMost those of which each takes a read of a log. A sweep spreads
+	// the latter over its interval: the bus keeps each block that it reads, of up to 8 MB, in memory for ten seconds.
+	sweepMost, readMost = 200, 20
 	// sweepAge spares keys whose holder may be about to begin.
 	sweepAge = time.Minute
 )
@@ -46,6 +47,9 @@ type Rules struct {
 	// Over reports whether a holding can be deleted for good. The sweep calls it without the lock, for holdings older
 	// than a minute; an error means unknown. nil means never.
 	Over func(ctx context.Context, q subject.Quota) (bool, error)
+
+	// Reads says that Over reads a log.
+	Reads bool
 
 	Sweep time.Duration // interval of the sweep; default 1 min
 	Now   func() time.Time
@@ -336,7 +340,10 @@ func (l *Ledger) sweep(life context.Context) {
 
 // sweepOnce checks the next keys and returns the number of returned holdings.
 func (l *Ledger) sweepOnce(ctx context.Context) (given int) {
-	for _, q := range l.next(l.rules.Now().Add(-min(sweepAge, l.rules.Sweep))) {
+	for i, q := range l.next(l.rules.Now().Add(-min(sweepAge, l.rules.Sweep))) {
+		if i > 0 && !l.space(ctx) {
+			return given
+		}
 		over, err := l.rules.Over(ctx, q)
 		if err == nil && over {
 			if err = l.forget(ctx, q); err == nil {
@@ -353,27 +360,48 @@ func (l *Ledger) sweepOnce(ctx context.Context) (given int) {
 	return given
 }
 
+// space waits between two keys of a sweep that reads logs, and reports whether ctx goes on.
+func (l *Ledger) space(ctx context.Context) bool {
+	if !l.rules.Reads {
+		return true
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(l.rules.Sweep / (readMost + 1)):
+		return true
+	}
+}
+
 // next returns the keys for the next sweep.
 func (l *Ledger) next(before time.Time) []subject.Quota {
+	type key struct {
+		text string
+		q    subject.Quota
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var out []subject.Quota
+	all := make([]key, 0, len(l.entries))
 	for q, e := range l.entries {
 		if e.seen.Before(before) {
-			out = append(out, q)
+			all = append(all, key{q.Key(), q})
 		}
 	}
-	slices.SortFunc(out, func(a, b subject.Quota) int { return strings.Compare(a.Key(), b.Key()) })
-	at := slices.IndexFunc(out, func(q subject.Quota) bool { return q.Key() > l.cursor })
-	if at < 0 {
-		at = 0
+	slices.SortFunc(all, func(a, b key) int { return strings.Compare(a.text, b.text) })
+	at := slices.IndexFunc(all, func(k key) bool { return k.text > l.cursor })
+	most := sweepMost
+	if l.rules.Reads {
+		most = readMost
 	}
-	if out = out[at:]; len(out) > sweepMost {
-		out = out[:sweepMost]
-	}
+	all = all[max(at, 0):]
+	all = all[:min(len(all), most)]
 	l.cursor = ""
-	if len(out) == sweepMost {
-		l.cursor = out[len(out)-1].Key()
+	if len(all) == most {
+		l.cursor = all[most-1].text
+	}
+	out := make([]subject.Quota, len(all))
+	for i, k := range all {
+		out[i] = k.q
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -14,7 +15,7 @@ const (
 	// memoryLook is the interval between two looks at the allocations.
 	memoryLook = 15 * time.Second
 	// calm is the most that a process without work allocates between two looks, and busy the least that makes a return
-	// worthwhile: it takes a collection, of some 20 ms.
+	// worthwhile: it takes two collections, of some 20 ms each.
 	calm, busy = 32 << 20, 256 << 20
 )
 
@@ -29,7 +30,7 @@ func thrifty(getenv func(string) string) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		r := returner{give: debug.FreeOSMemory}
+		r := returner{give: release}
 		for {
 			select {
 			case <-done:
@@ -45,6 +46,12 @@ func thrifty(getenv func(string) string) (stop func()) {
 		<-ended
 		debug.SetGCPercent(before)
 	}
+}
+
+// release returns free memory to the system. Buffers in pools, which the server uses for its blocks, outlive one collection.
+func release() {
+	runtime.GC()
+	debug.FreeOSMemory()
 }
 
 // allocated returns the bytes that the process has allocated since its start.
