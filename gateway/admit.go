@@ -58,7 +58,7 @@ func (c *conn) admit(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.query = query
+	c.query = query.Encode()
 	if c.binding, err = c.route.bind(s, c, r, target); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type conn struct {
 	s            *Server
 	route        Route
 	policy       binding.Policy
-	query        url.Values
+	query        string // encoded, which takes less memory
 	binding      binding.Binding
 	subprotocols []string
 	messages     *rate.Limiter
@@ -183,7 +183,13 @@ func (c *conn) Questions() *stream.Questions { return &c.questions }
 func (c *conn) Context() context.Context { return c.ctx }
 
 // Query implements binding.Client.
-func (c *conn) Query() url.Values { return c.query }
+func (c *conn) Query() url.Values {
+	query, err := url.ParseQuery(c.query)
+	if err != nil {
+		return nil // not of what was encoded
+	}
+	return query
+}
 
 // Rated implements binding.Intake.
 func (c *conn) Rated(kept bool) {

@@ -45,7 +45,7 @@ func (s *Store) sweep(now time.Time) {
 		case len(t.viewers) == 0 && t.ready && now.Sub(t.idle) > s.opt.Linger:
 			s.forget(t)
 			unwatched = append(unwatched, t.sub)
-		case up && t.ready && !now.Before(t.checkAt):
+		case up && t.ready && !t.healing && !now.Before(t.checkAt): // a heal reads up to the end that is known
 			byStream[t.log.Stream()] = append(byStream[t.log.Stream()], due{t, t.splice.Last})
 			t.reschedule(now)
 		}
