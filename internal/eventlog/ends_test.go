@@ -2,9 +2,13 @@ package eventlog
 
 import (
 	"context"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 func TestEndsAreTheOldestAndTheNewestThatAreLeft(t *testing.T) {
@@ -32,4 +36,55 @@ func TestEndsAreTheOldestAndTheNewestThatAreLeft(t *testing.T) {
 	cancel()
 	_, _, err = s.Ends(ctx, log)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Callers that ask for the end of a log while a request is on its way share the next, which knows all that was appended
+// before they asked.
+func TestManyWhoAskForAnEndShareARequest(t *testing.T) {
+	const callers = 100
+	s, log := newStore(t, single(t), Options{}), testLog("shared")
+	asked, err := s.nc.SubscribeSync("$JS.API.STREAM.MSG.GET." + log.Stream())
+	require.NoError(t, err)
+	require.Nil(t, s.ends.begin(log)) // a request is on its way
+	fill(t, newStore(t, s.conn, Options{}), log, 0, 3)
+	ask := func() (wait func()) {
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				end, err := s.Last(t.Context(), log)
+				require.NoError(t, err)
+				require.EqualValues(t, 3, end.Seq)
+			})
+		}
+		require.Eventually(t, func() bool {
+			s.ends.mu.Lock()
+			defer s.ends.mu.Unlock()
+			return s.ends.now[log].wanted == callers
+		}, time.Minute, time.Millisecond)
+		return wg.Wait
+	}
+	wait := ask()
+	require.NoError(t, s.nc.Flush())
+	before, _, err := asked.Pending()
+	require.NoError(t, err)
+	s.share(log, s.ends.next(log), nil)
+	wait()
+	require.NoError(t, s.nc.Flush())
+	after, _, err := asked.Pending()
+	require.NoError(t, err)
+	require.Equal(t, 1, after-before)
+	require.NoError(t, asked.Unsubscribe())
+	require.Empty(t, s.ends.now)
+
+	// One that gives up does not keep the others waiting, and a leader that is not there is not waited for twice.
+	require.Nil(t, s.ends.begin(log))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Last(ctx, log)
+	require.ErrorIs(t, err, context.Canceled)
+	due := s.ends.next(log)
+	s.share(log, due, unavailable(context.DeadlineExceeded))
+	<-due.done
+	require.ErrorIs(t, due.err, fault.New(fault.BusUnavailable))
+	require.Empty(t, s.ends.now)
 }

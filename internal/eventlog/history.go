@@ -93,17 +93,6 @@ func (s *Store) end(ctx context.Context, log subject.Log) (Cursor, error) {
 	return e.Cursor(), nil
 }
 
-// head asks the leader for the log's last entry until it answers; nil if the log is empty.
-func (s *Store) head(ctx context.Context, log subject.Log) (last *Entry, err error) {
-	err = s.retry(ctx, func() (err error) {
-		if last, err = s.leaderLast(ctx, log); err != nil {
-			last = nil
-		}
-		return nothing(err)
-	})
-	return last, err
-}
-
 // follow returns up to that many entries that follow the position, and waits for a replica that lags. An empty result means that
 // the leader has no further entries. If the first entry does not follow at, the leader has confirmed that the entries
 // between do not exist any more.

@@ -102,6 +102,7 @@ type Store struct {
 	ringBytes atomic.Int64
 	said      announced
 	recent    recent
+	ends      ends
 
 	mu     sync.Mutex
 	closed bool
