@@ -76,7 +76,7 @@ func TestManyWhoAskForAnEndShareARequest(t *testing.T) {
 	require.NoError(t, asked.Unsubscribe())
 	require.Empty(t, s.ends.now)
 
-	// One that gives up does not keep the others waiting, and a leader that is not there is not waited for twice.
+	// One that gives up delays no other, and a leader that does not answer is not asked twice.
 	require.Nil(t, s.ends.begin(log))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
