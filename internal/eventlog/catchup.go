@@ -160,11 +160,11 @@ func (t *tail) absent(at Cursor) int {
 	if first <= at.Seq+1 {
 		return readCount
 	}
-	least := 1
+	n := first - at.Seq - 1
 	if at.Stream == 0 {
-		least = pageCount // it may begin before the position
+		n += min(at.Seq, pageCount) // it begins up to a page before the position
 	}
-	return int(max(min(first-at.Seq-1, readCount), uint64(least))) //nolint:gosec // at most readCount
+	return int(min(n, readCount)) //nolint:gosec // at most readCount
 }
 
 // recall adds read entries in front of the ring if they fit.

@@ -104,3 +104,27 @@ func TestGateReadsOfAReplay(t *testing.T) {
 	r.exact(t, 0)
 	require.LessOrEqual(t, len(batches(t, s, asked, log)), 2)
 }
+
+// A replay of what one before it has read comes from memory, wherever it begins.
+func TestGateReadsOfARepeatedReplay(t *testing.T) {
+	const n = 600
+	conn, log := single(t), testLog("again")
+	fill(t, newStore(t, conn, Options{}), log, 0, n)
+	for _, from := range []uint64{0, 1, 200, 400} {
+		s := newStore(t, conn, Options{})
+		asked, err := s.nc.SubscribeSync(directGet(log.Stream()))
+		require.NoError(t, err)
+		var reads [2]int
+		for i := range reads {
+			r := newRecorder(-1)
+			v := watch(s, log, Cursor{Seq: from}, r)
+			r.reach(t, n)
+			r.exact(t, from)
+			v.Close()
+			reads[i] = len(batches(t, s, asked, log))
+		}
+		require.Zero(t, reads[1], "after %d", from)
+		require.NoError(t, asked.Unsubscribe())
+		s.Close()
+	}
+}

@@ -24,7 +24,7 @@ const (
 	// defaultRetry must outlast the election after a killed R3 leader (4.2 to 7.4 s measured) twice.
 	defaultRetry = 20 * time.Second
 	// defaultRing covers a reconnect of some seconds at the pace of a model's text.
-	defaultRingBytes = 2 << 20
+	defaultRingBytes = 4 << 20
 	// defaultTotalBytes is a sixteenth of the memory of a small node.
 	defaultTotalBytes = 256 << 20
 	// defaultCheck bounds the delay of an event whose writer died between storing and announcing it; a check of 1,000
@@ -53,7 +53,7 @@ type Options struct {
 	Registry   prometheus.Registerer // nil: metrics are not exported
 	Retry      time.Duration         // retry budget for failures of the bus, default 20 s
 	Ring       int                   // recent events kept per watched log, default as many as RingBytes allow
-	RingBytes  int                   // memory of recent events per watched log, default 2 MiB
+	RingBytes  int                   // memory of recent events per watched log, default 4 MiB
 	TotalBytes int                   // memory of recent events of all watched logs, default 256 MiB; rings shrink beyond it
 	Check      time.Duration         // interval of the comparison of a watched log's tail with its stream, default 45 s
 	Linger     time.Duration         // time for which a log stays watched after its last viewer left, default 10 s
