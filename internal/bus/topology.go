@@ -43,8 +43,8 @@ const (
 	quotaMarkers = time.Hour
 	// directoryMaxBytes holds more than 100,000 members.
 	directoryMaxBytes = 64 << 20
-	// indexMaxBytes holds some 400,000 summaries of 600 bytes; the stream drops those that changed first.
-	indexMaxBytes = 256 << 20
+	// indexMaxBytes holds some 200,000 summaries of 600 bytes; the stream drops those that changed first.
+	indexMaxBytes = 128 << 20
 	// indexMaxMsg is far above the largest summary.
 	indexMaxMsg = 16 << 10
 	// auditMaxMsg is far above the largest record, whose fields are ids.
