@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
@@ -136,7 +137,7 @@ func TestTheSDKWorksASwarm(t *testing.T) {
 // TestTheSDKOutlivesItsServer: the whole server is killed while a task runs. Client and
 // agent come back to it, and the task ends once.
 func TestTheSDKOutlivesItsServer(t *testing.T) {
-	dir, addr, nats := t.TempDir(), process.FreeAddr(t), process.FreeAddr(t)
+	dir, addr, nats := t.TempDir(), freeport.Addr(t), freeport.Addr(t)
 	begin := func() *process.Process {
 		p := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", nats, "--data", filepath.Join(dir, "data")}})
 		p.Ready(addr)

@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -174,7 +175,7 @@ func TestSwarmsOfTenantsAreApart(t *testing.T) {
 // whatever the path.
 func TestProgramsWhoseAddressesAreFixed(t *testing.T) {
 	f := newFleet(t, scripted.Smart())
-	forClients, forAgents := process.FreeAddr(t), process.FreeAddr(t)
+	forClients, forAgents := freeport.Addr(t), freeport.Addr(t)
 	f.configure(fmt.Sprintf("gateway:\n  legacy: {client: %q, agent: %q}\n", forClients, forAgents))
 	f.serve("session,pipeline,task,tools")
 	f.gateway()

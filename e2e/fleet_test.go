@@ -21,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -140,11 +141,11 @@ func signingEnv(dir string) []string {
 // gateway starts a gateway and returns it with its address, once it is ready.
 func (f *fleet) gateway() (*process.Process, string) {
 	f.t.Helper()
-	addr := process.FreeAddr(f.t)
+	addr := freeport.Addr(f.t)
 	if f.telemetry == nil {
 		f.telemetry = map[string]string{}
 	}
-	f.telemetry[addr] = process.FreeAddr(f.t)
+	f.telemetry[addr] = freeport.Addr(f.t)
 	p := f.serve("gateway", "--addr", addr, "--telemetry-addr", f.telemetry[addr])
 	p.Ready(addr)
 	return p, addr

@@ -17,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -99,7 +100,7 @@ func (g *guarded) run(role permission.Role, args ...string) string {
 // once it is ready.
 func (g *guarded) serve() (addr string) {
 	g.t.Helper()
-	addr, g.running = process.FreeAddr(g.t), map[string]*process.Process{}
+	addr, g.running = freeport.Addr(g.t), map[string]*process.Process{}
 	for _, role := range config.Roles {
 		args := []string{"serve", "--role", role}
 		if role == config.RoleGateway {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -41,7 +42,7 @@ func TestABusOverTLS(t *testing.T) {
 func TestServicesWaitForTheStreams(t *testing.T) {
 	g := startGuarded(t, "server.conf")
 	first := process.Start(t, process.Options{
-		Name: "session", Dir: g.dir, Env: append(g.as(permission.Session), "WAGGLE_ADDR="+process.FreeAddr(t)),
+		Name: "session", Dir: g.dir, Env: append(g.as(permission.Session), "WAGGLE_ADDR="+freeport.Addr(t)),
 		Args: []string{"serve", "--role", "session"},
 	})
 	process.Eventually(t, "it says what it waits for", func() bool {

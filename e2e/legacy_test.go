@@ -8,7 +8,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // TestTheAddressesOfTheOriginals: with --legacy programs that know nothing but the
@@ -17,7 +17,7 @@ import (
 func TestTheAddressesOfTheOriginals(t *testing.T) {
 	env, at := []string{}, map[string]string{}
 	for _, name := range []string{"CLIENT", "AGENT", "SERVICE", "MYAGENT", "ORBIT", "TEAM"} {
-		at[name] = process.FreeAddr(t)
+		at[name] = freeport.Addr(t)
 		env = append(env, "WAGGLE_GATEWAY_LEGACY_"+name+"="+at[name])
 	}
 	up(t, env, "--legacy")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -17,10 +18,10 @@ const question = "which files are in the workspace, and what does notes.md say?"
 // up starts everything in one process, as a newcomer does.
 func up(t *testing.T, env []string, args ...string) (dir, addr string) {
 	t.Helper()
-	dir, addr = t.TempDir(), process.FreeAddr(t)
+	dir, addr = t.TempDir(), freeport.Addr(t)
 	p := process.Start(t, process.Options{
 		Name: "up", Dir: dir, Env: env,
-		Args: append([]string{"up", "--addr", addr, "--nats-addr", process.FreeAddr(t), "--data", filepath.Join(dir, "data")}, args...),
+		Args: append([]string{"up", "--addr", addr, "--nats-addr", freeport.Addr(t), "--data", filepath.Join(dir, "data")}, args...),
 	})
 	p.Ready(addr)
 	return dir, addr
@@ -87,7 +88,7 @@ func askAndCheck(t *testing.T, addr string) {
 // TestTheLogOutlivesEverything: the whole installation is killed and started again
 // on its files; the session goes on with its history.
 func TestTheLogOutlivesEverything(t *testing.T) {
-	dir, addr, bus := t.TempDir(), process.FreeAddr(t), process.FreeAddr(t)
+	dir, addr, bus := t.TempDir(), freeport.Addr(t), freeport.Addr(t)
 	start := func() *process.Process {
 		p := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", bus}})
 		p.Ready(addr)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
@@ -66,7 +67,7 @@ func TestEveryReconnectIsExact(t *testing.T) {
 		Aggregate: scripted.Always(scripted.Stream(scripted.Every(20*time.Millisecond, words(30)...))),
 	}.Script())
 	c.configure("pipeline: {retry_backoff: 50ms}\n")
-	c.addrs = []string{process.FreeAddr(t), process.FreeAddr(t)}
+	c.addrs = []string{freeport.Addr(t), freeport.Addr(t)}
 	began := time.Now()
 	devices, sent := c.run(t)
 	c.judge(t, devices, sent, time.Since(began))

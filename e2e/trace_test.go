@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // span is what the console exporter writes of a span.
@@ -21,10 +22,10 @@ type span struct {
 // TestOneTraceFromTheSocketToTheTool: one message is one trace, through WebSocket,
 // NATS, worker, model and tools.
 func TestOneTraceFromTheSocketToTheTool(t *testing.T) {
-	addr := process.FreeAddr(t)
+	addr := freeport.Addr(t)
 	p := process.Start(t, process.Options{
 		Name: "up", Env: []string{"OTEL_TRACES_EXPORTER=console"},
-		Args: []string{"up", "--addr", addr, "--nats-addr", process.FreeAddr(t)},
+		Args: []string{"up", "--addr", addr, "--nats-addr", freeport.Addr(t)},
 	})
 	p.Ready(addr)
 	c := client.DialOrbit(t, "ws://"+addr+"/ws")

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // patience bounds every wait; a busy machine with two cores needs it.
@@ -230,7 +230,7 @@ func TestAnInstallationSurvivesItsEnd(t *testing.T) {
 func TestRolesApart(t *testing.T) {
 	t.Parallel()
 	i := start(t)
-	addr := free(t)
+	addr := freeport.Addr(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	c := exec.CommandContext(ctx, "waggle", "serve", "--role", "gateway,worker", "--addr", addr, "--log-format", "json")
 	c.Env, c.Dir = i.env(), i.dir
@@ -268,13 +268,4 @@ auth:
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-}
-
-// free returns an address that was unused a moment ago.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
@@ -169,7 +170,7 @@ func TestAGatewayThatDies(t *testing.T) {
 	t.Parallel()
 	i := start(t)
 	bring(t, i.dir)
-	addr := free(t)
+	addr := freeport.Addr(t)
 	first := i.gateway(t, addr)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -24,6 +24,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/chaos/load"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -91,12 +92,12 @@ auth:
     - {id: slow, sha256: %s, tenant: default}
 gateway: {trusted_proxies: [127.0.0.0/8]}
 `, auth.HashKey(keyOf("users")), auth.HashKey(keyOf("slow"))), 0o600))
-	rest, bus := process.FreeAddr(t), process.FreeAddr(t)
+	rest, bus := freeport.Addr(t), freeport.Addr(t)
 	all := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{
 		"up", "--config", config, "--addr", rest, "--nats-addr", bus, "--data", filepath.Join(dir, "data"), "--workspace", filepath.Join(dir, "workspace"),
 	}})
 	all.Ready(rest)
-	i := &installation{t: t, dir: dir, addr: process.FreeAddr(t)}
+	i := &installation{t: t, dir: dir, addr: freeport.Addr(t)}
 	i.gateway = process.Start(t, process.Options{Name: "gateway", Dir: dir, Args: []string{
 		"serve", "--role", "gateway", "--config", config, "--addr", i.addr, "--nats", "nats://" + bus, "--data", filepath.Join(dir, "data"),
 	}})

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // patience bounds one step of Compose: a service that ends waits up to 45 s for its work.
@@ -52,7 +53,7 @@ func tools(t *testing.T) [][]string {
 // prepare makes what a fleet needs besides its files. env is what its .env would hold.
 func prepare(t *testing.T, tool []string, env ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: t.TempDir(), addr: process.FreeAddr(t), tool: tool}
+	f := &fleet{t: t, dir: t.TempDir(), addr: freeport.Addr(t), tool: tool}
 	port := port(t, f.addr)
 	f.env = append(os.Environ(), "WAGGLE_PORT="+port, "COMPOSE_PROJECT_NAME=waggle-test-"+port, "COMPOSE="+strings.Join(tool, " "))
 	f.env = append(f.env, env...)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // prometheus asks the API of the fleet's Prometheus.
@@ -43,7 +44,7 @@ func (p prometheus) get(path string, data any) {
 // the dashboard; the collector gets the traces of a chat. Grafana itself is not started:
 // it cannot be built from Go modules alone.
 func TestTheFleetIsObserved(t *testing.T) {
-	p := prometheus{t: t, addr: process.FreeAddr(t)}
+	p := prometheus{t: t, addr: freeport.Addr(t)}
 	f := start(t, tools(t)[0], "WAGGLE_PROMETHEUS_PORT="+port(t, p.addr), "OTEL_EXPORTER_OTLP_ENDPOINT=http://otel:4318")
 	f.compose("up", "-d", "prometheus", "otel")
 	f.talk(0).Once()

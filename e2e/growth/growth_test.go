@@ -19,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -144,7 +145,7 @@ func median(n int, f func() time.Duration) time.Duration {
 
 func install(t *testing.T) *installation {
 	t.Helper()
-	i := &installation{t: t, dir: t.TempDir(), addr: process.FreeAddr(t), bus: process.FreeAddr(t)}
+	i := &installation{t: t, dir: t.TempDir(), addr: freeport.Addr(t), bus: freeport.Addr(t)}
 	i.start()
 	return i
 }
@@ -208,7 +209,7 @@ func TestLongSessions(t *testing.T) {
 		i.filled(func(ctx context.Context, s *eventlog.Store, tpl *growth.Template) error {
 			return tpl.Fill(ctx, s, []string{name}, n)
 		})
-		last := uint64(n) //nolint:gosec // a size
+		last := uint64(n)
 		i.stop()
 		i.start()
 		cold := i.resume(name, last)

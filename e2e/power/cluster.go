@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // configVar holds the configuration of a process of this program that is a NATS server.
@@ -92,10 +93,10 @@ func Start(t testing.TB, sync time.Duration, folders [servers]string) *Cluster {
 	c := &Cluster{t: t}
 	var routes []string
 	for range servers {
-		routes = append(routes, process.FreeAddr(t))
+		routes = append(routes, freeport.Addr(t))
 	}
 	for i, dir := range folders {
-		c.configs[i] = config{fmt.Sprint("nats-", i), process.FreeAddr(t), routes[i], routes, filepath.Join(dir, fmt.Sprint("nats-", i)), sync}
+		c.configs[i] = config{fmt.Sprint("nats-", i), freeport.Addr(t), routes[i], routes, filepath.Join(dir, fmt.Sprint("nats-", i)), sync}
 	}
 	for i := range servers {
 		c.Restart(i)

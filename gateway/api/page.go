@@ -5,10 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -58,9 +56,4 @@ func pageOf[T any](r *http.Request, items []T, key func(T) string) (page[T], err
 		p.items = append(p.items, one)
 	}
 	return p, nil
-}
-
-// newestFirst returns the key of an item of a time in a list that begins with the newest.
-func newestFirst(at time.Time, id string) string {
-	return fmt.Sprintf("%019d %s", math.MaxInt64-at.UnixNano(), id)
 }

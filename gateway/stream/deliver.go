@@ -46,7 +46,7 @@ func (o *Opening) Replay(r Replay) {
 func (s *Stream) Deliver(batch []*eventlog.Entry) int {
 	s.Binding.Seen(s)
 	taken := s.deliver(batch)
-	if taken > 0 && batch[taken-1].Type.Tombstone() {
+	if shown := batch[:taken]; len(shown) > 0 && shown[len(shown)-1].Type.Tombstone() {
 		s.Binding.Deleted(s)
 	}
 	return taken

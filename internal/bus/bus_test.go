@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
@@ -87,15 +89,11 @@ func TestASlowSubscriptionIsReported(t *testing.T) {
 
 func TestConnectWaitsForTheServerWithinItsContext(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr, ok := l.Addr().(*net.TCPAddr)
-	require.True(t, ok)
-	require.NoError(t, l.Close())
-	url := "nats://" + addr.String()
+	port := freeport.Port(t)
+	url := fmt.Sprint("nats://127.0.0.1:", port)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = bus.Connect(short, bus.Config{URL: url})
+	_, err := bus.Connect(short, bus.Config{URL: url})
 	require.ErrorContains(t, err, url)
 
 	type result struct {
@@ -107,7 +105,7 @@ func TestConnectWaitsForTheServerWithinItsContext(t *testing.T) {
 		c, err := bus.Connect(patience(t), bus.Config{URL: url, Name: "waggle/test"})
 		got <- result{c, err}
 	}()
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: addr.Port, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: port, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
 	require.NoError(t, err)
 	t.Cleanup(func() { end(srv) })
 	r := <-got

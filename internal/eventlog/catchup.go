@@ -164,7 +164,7 @@ func (t *tail) absent(at Cursor) int {
 	if at.Stream == 0 {
 		n += min(at.Seq, pageCount) // it begins up to a page before the position
 	}
-	return int(min(n, readCount)) //nolint:gosec // at most readCount
+	return int(min(n, readCount))
 }
 
 // recall adds read entries in front of the ring if they fit.

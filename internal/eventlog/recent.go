@@ -22,12 +22,13 @@ const (
 type recent struct {
 	mu    sync.Mutex
 	order list.List // of *recentLog, the last used one first
-	logs  map[subject.Log]*list.Element
+	logs  map[subject.Log]*recentLog
 	bytes int
 }
 
 type recentLog struct {
 	log     subject.Log
+	at      *list.Element
 	entries []*Entry
 	bytes   int
 }
@@ -38,16 +39,15 @@ func sizeOf(e *Entry) int { return len(e.Raw) + entryBytes }
 func (r *recent) add(log subject.Log, e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, ok := r.logs[log]
+	l, ok := r.logs[log]
 	if !ok {
 		if r.logs == nil {
-			r.logs = map[subject.Log]*list.Element{}
+			r.logs = map[subject.Log]*recentLog{}
 		}
-		at = r.order.PushFront(&recentLog{log: log})
-		r.logs[log] = at
+		l = &recentLog{log: log}
+		l.at, r.logs[log] = r.order.PushFront(l), l
 	}
-	r.order.MoveToFront(at)
-	l := at.Value.(*recentLog) //nolint:forcetypeassert // the list has no other type
+	r.order.MoveToFront(l.at)
 	if n := len(l.entries); n > 0 && l.entries[n-1].Sequence+1 != e.Sequence {
 		r.drop(l, n)
 	}
@@ -57,7 +57,9 @@ func (r *recent) add(log subject.Log, e *Entry) {
 		r.drop(l, n/2)
 	}
 	for r.bytes > recentBytes || r.order.Len() > recentLogs {
-		r.remove(r.order.Back())
+		if last, ok := r.order.Back().Value.(*recentLog); ok {
+			r.remove(last)
+		}
 	}
 }
 
@@ -69,8 +71,8 @@ func (r *recent) drop(l *recentLog, n int) {
 	l.entries = append([]*Entry(nil), l.entries[n:]...)
 }
 
-func (r *recent) remove(at *list.Element) {
-	l := r.order.Remove(at).(*recentLog) //nolint:forcetypeassert // the list has no other type
+func (r *recent) remove(l *recentLog) {
+	r.order.Remove(l.at)
 	r.bytes -= l.bytes
 	delete(r.logs, l.log)
 }
@@ -79,8 +81,8 @@ func (r *recent) remove(at *list.Element) {
 func (r *recent) forget(log subject.Log) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at, ok := r.logs[log]; ok {
-		r.remove(at)
+	if l, ok := r.logs[log]; ok {
+		r.remove(l)
 	}
 }
 
@@ -89,15 +91,15 @@ func (r *recent) forget(log subject.Log) {
 func (r *recent) between(log subject.Log, after uint64, end Cursor) []*Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, ok := r.logs[log]
+	l, ok := r.logs[log]
 	if !ok || after == 0 || end.Seq <= after || end.Stream == 0 {
 		return nil
 	}
-	all := at.Value.(*recentLog).entries //nolint:forcetypeassert // the list has no other type
+	all := l.entries
 	first := all[0].Sequence
 	if first > after+1 || end.Seq >= first+uint64(len(all)) || all[end.Seq-first].Stream != end.Stream {
 		return nil
 	}
-	r.order.MoveToFront(at)
+	r.order.MoveToFront(l.at)
 	return all[after+1-first : end.Seq+1-first : end.Seq+1-first]
 }

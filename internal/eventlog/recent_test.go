@@ -69,7 +69,7 @@ func TestSyncToAWrongPositionFindsTheEnd(t *testing.T) {
 	w, reader, foreign := s.Writer(log, a.observe), s.Writer(log, b.observe), others.Writer(log, c.observe)
 	require.NoError(t, w.Append(t.Context(), missing(a.has, notice(log, "1"))))
 	for i, wrong := range []func(Cursor) Cursor{
-		func(at Cursor) Cursor { return Cursor{} },
+		func(Cursor) Cursor { return Cursor{} },
 		func(at Cursor) Cursor { return Cursor{Seq: at.Seq} },
 		func(at Cursor) Cursor { return Cursor{Seq: at.Seq, Stream: at.Stream + 1} },
 		func(at Cursor) Cursor { return Cursor{Seq: at.Seq + 5, Stream: at.Stream + 5} },

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry/entrytest"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -98,17 +98,6 @@ func (p *process) kill() {
 	_ = p.stdin.Close()
 }
 
-func freePorts(t testing.TB, n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		out[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return out
-}
-
 // rig is an installation of NATS that the conformance suite runs on.
 type rig struct {
 	name     string
@@ -119,7 +108,7 @@ type rig struct {
 // newRig starts n servers, each in its own process, with all streams.
 func newRig(t testing.TB, n int) *rig {
 	r := &rig{name: fmt.Sprintf("R%d", n), replicas: n}
-	ports, dir := freePorts(t, 2*n), bustest.Store(t)
+	ports, dir := freeport.Ports(t, 2*n), bustest.Store(t)
 	for i := range n {
 		c := serverConfig{Name: fmt.Sprintf("n%d", i), Port: ports[i], Dir: fmt.Sprintf("%s/n%d", dir, i)}
 		if n > 1 {

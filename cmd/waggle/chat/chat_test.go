@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/orbit"
 )
@@ -155,10 +155,7 @@ func TestAskGivesUpWhereComingBackIsPointless(t *testing.T) {
 	require.ErrorContains(t, err, "HTTP 404")
 	_, err = ask(t, Options{URL: "http://x"}, false)
 	require.Error(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	_, err = ask(t, Options{URL: "ws://" + l.Addr().String() + "/ws"}, false)
+	_, err = ask(t, Options{URL: "ws://" + freeport.Addr(t) + "/ws"}, false)
 	require.ErrorContains(t, err, "no server answers at")
 }
 

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -29,7 +29,7 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: t.TempDir(), ports: ports(t, 6)}
+	f := &fleet{t: t, dir: t.TempDir(), ports: freeport.Ports(t, 6)}
 	secrets := filepath.Join(f.dir, "run", "secrets")
 	_, err := keys.Ensure(secrets)
 	require.NoError(t, err)
@@ -55,20 +55,6 @@ func newFleet(t *testing.T) *fleet {
 		require.True(t, s.ReadyForConnections(bustest.Patience))
 	}
 	return f
-}
-
-func ports(t *testing.T, n int) []int {
-	t.Helper()
-	var out []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		a, ok := l.Addr().(*net.TCPAddr)
-		require.True(t, ok)
-		out = append(out, a.Port)
-	}
-	return out
 }
 
 // replace changes a file of the fleet that holds the text once.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 const (
@@ -173,7 +173,7 @@ func (p *Place) Wrap() []string {
 // Addr returns an address of the place without a listener.
 func (p *Place) Addr() string {
 	if p.n.why != "" {
-		return process.FreeAddr(p.n.t)
+		return freeport.Addr(p.n.t)
 	}
 	p.port++
 	return p.IP + ":" + strconv.Itoa(p.port)

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -194,16 +193,6 @@ func (p *Process) cleanup() {
 	if p.t.Failed() && !p.mute {
 		p.t.Logf("--- output of %s:\n%s", p.name, p.Output())
 	}
-}
-
-// FreeAddr returns a loopback address that was free a moment ago.
-func FreeAddr(t testing.TB) string {
-	t.Helper()
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().String()
 }
 
 // Ready waits until the gateway at addr says that it is ready, or its process ends.

@@ -3,7 +3,6 @@ package bustest
 
 import (
 	"context"
-	"net"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // Patience bounds every wait for a server: long, because machines may be busy.
@@ -52,12 +52,10 @@ type Instance struct {
 // Start starts a fresh server with the streams of the topology. It ends with the test.
 func Start(t testing.TB, top bus.Topology) *Instance {
 	t.Helper()
-	i := &Instance{t: t, cfg: bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: Store(t), Sync: SyncEvery}}
+	i := &Instance{t: t, cfg: bus.EmbeddedConfig{Name: "test", Port: freeport.Port(t), StoreDir: Store(t), Sync: SyncEvery}}
 	i.Start()
 	t.Cleanup(i.Stop)
-	addr, ok := i.srv.Addr().(*net.TCPAddr)
-	require.True(t, ok)
-	i.cfg.Port, i.URL = addr.Port, i.srv.ClientURL()
+	i.URL = i.srv.ClientURL()
 	Bootstrap(t, Dial(t, i.URL), top)
 	return i
 }

@@ -2,7 +2,6 @@ package bustest
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // Leftovers lists goroutines that libraries may leave behind: nats-server 2.15 when a server of a cluster ends while
@@ -37,7 +37,7 @@ type ClusterHandle struct {
 func Cluster(t testing.TB, n int) *ClusterHandle {
 	t.Helper()
 	h := &ClusterHandle{t: t, servers: make([]*server.Server, n)}
-	ports, routes := freePorts(t, 2*n), []string{}
+	ports, routes := freeport.Ports(t, 2*n), []string{}
 	for _, p := range ports[n:] {
 		routes = append(routes, fmt.Sprintf("nats-route://127.0.0.1:%d", p))
 	}
@@ -59,20 +59,6 @@ func Cluster(t testing.TB, n int) *ClusterHandle {
 	top.Replicas = n
 	Bootstrap(t, h.Conn(), top)
 	return h
-}
-
-func freePorts(t testing.TB, n int) []int {
-	t.Helper()
-	ports := make([]int, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		addr, ok := l.Addr().(*net.TCPAddr)
-		require.True(t, ok)
-		ports = append(ports, addr.Port)
-	}
-	return ports
 }
 
 // URL names all servers, for connections that survive each of them.

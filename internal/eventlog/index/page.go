@@ -80,7 +80,7 @@ func (s *stretch) count(ctx context.Context) (int, error) {
 		s.first, n = number(m, nats.JSSequence), number(m, "Nats-Num-Pending")+1
 		return true
 	})
-	return int(n), err //nolint:gosec // a stream is shorter than 2^63
+	return int(n), err
 }
 
 // read returns the newest messages of the stretch, about want of them if it has as many.
@@ -149,7 +149,7 @@ func (s *stretch) between(ctx context.Context, start uint64, limit int) (out fou
 			out.whole = status == "404" || status == "204" && number(m, "Nats-Num-Pending") == 0
 			return false
 		}
-		left := int(number(m, "Nats-Num-Pending")) //nolint:gosec // a stream is shorter than 2^63
+		left := int(number(m, "Nats-Num-Pending"))
 		one, err := stored(m)
 		switch {
 		case err != nil:

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	mcpservers "github.com/waggle-dev/waggle/services/tools/mcp"
 	"github.com/waggle-dev/waggle/services/tools/service"
@@ -73,17 +74,15 @@ func (m *endpoint) up(t testing.TB, stateless bool) {
 
 func (m *endpoint) listen(t testing.TB, h http.HandlerFunc) {
 	t.Helper()
-	addr := m.addr
-	if addr == "" {
-		addr = "127.0.0.1:0"
+	if m.addr == "" {
+		m.addr = freeport.Addr(t)
 	}
 	var l net.Listener
 	require.Eventually(t, func() (ok bool) {
 		var err error
-		l, err = net.Listen("tcp", addr)
+		l, err = net.Listen("tcp", m.addr)
 		return err == nil
 	}, patience, 10*time.Millisecond)
-	m.addr = l.Addr().String()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: patience}
 	m.srv = srv
 	go func() { _ = srv.Serve(l) }()

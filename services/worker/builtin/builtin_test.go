@@ -132,7 +132,7 @@ func TestTheFullAndTheLeavingTakeNothing(t *testing.T) {
 	close(hold)
 	require.NoError(t, <-drained)
 	require.Equal(t, event.TaskEndCompleted, r.end(first).Status, "what is on comes to its end")
-	require.Empty(t, r.agents(id.DefaultTenant), "and is not remembered")
+	require.Eventually(t, func() bool { return len(r.agents(id.DefaultTenant)) == 0 }, patience, 10*time.Millisecond, "and is not remembered")
 	r.assistant(builtin.Config{})
 	require.Equal(t, event.TaskEndCompleted, r.end(second).Status)
 }

@@ -28,15 +28,23 @@ func scan(raw []byte, log string, e *event.Event) bool {
 		return false
 	}
 	e.SpecVersion = event.SpecVersion
+	return s.head(log, e) && s.body(e) && s.next('}') && s.at == len(s.b)
+}
+
+// head reads the members that say which event it is.
+func (s *scanner) head(log string, e *event.Event) bool {
 	return s.origin(e) &&
 		s.kind(e) &&
-		s.skip(`,"subject":"`) && s.skip(log) && s.skip(`"`) && s.subject(log, e) &&
-		s.skip(`,"time":`) && s.time(e) &&
+		s.skip(`,"subject":"`) && s.skip(log) && s.skip(`"`) && s.subject(log, e)
+}
+
+// body reads the other members.
+func (s *scanner) body(e *event.Event) bool {
+	return s.skip(`,"time":`) && s.time(e) &&
 		s.skip(`,"sequence":`) && s.sequence(e) &&
 		s.skip(`,"data":`) && s.data(e) &&
 		s.option(`,"traceparent":`, &e.TraceParent) &&
-		s.option(`,"request":`, &e.Request) &&
-		s.next('}') && s.at == len(s.b)
+		s.option(`,"request":`, &e.Request)
 }
 
 // scanner reads compact JSON.

@@ -63,7 +63,7 @@ func (s *Splice) Missing() int {
 	for seq := range s.held {
 		next = min(next, seq)
 	}
-	return int(min(next-s.Last.Seq-1, math.MaxInt32)) //nolint:gosec // bounded
+	return int(min(next-s.Last.Seq-1, math.MaxInt32))
 }
 
 // Full reports whether an entry that is early would not be held.
