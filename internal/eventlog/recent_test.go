@@ -73,7 +73,7 @@ func TestSyncToAWrongPositionFindsTheEnd(t *testing.T) {
 		func(at Cursor) Cursor { return Cursor{Seq: at.Seq} },
 		func(at Cursor) Cursor { return Cursor{Seq: at.Seq, Stream: at.Stream + 1} },
 		func(at Cursor) Cursor { return Cursor{Seq: at.Seq + 5, Stream: at.Stream + 5} },
-		func(at Cursor) Cursor { return Cursor{Seq: 1 << 40, Stream: 1 << 50} },
+		func(Cursor) Cursor { return Cursor{Seq: 1 << 40, Stream: 1 << 50} },
 	} {
 		require.NoError(t, w.Append(t.Context(), missing(a.has, notice(log, fmt.Sprint("n", i)))))
 		require.NoError(t, reader.SyncTo(t.Context(), wrong(w.Cursor())))

@@ -111,7 +111,7 @@ func (s *Service) Start(ctx context.Context) error {
 		s.Stop() //nolint:contextcheck // ending takes a context of its own
 		return fmt.Errorf("session service: %w", err)
 	}
-	s.follower.Start()
+	s.follower.Start(ctx)
 	return nil
 }
 

@@ -82,9 +82,9 @@ func NewFollower(cfg Config) *Follower {
 	}
 }
 
-// Start begins to follow.
-func (f *Follower) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
+// Start begins to follow, until Stop is called. The end of ctx does not end the work.
+func (f *Follower) Start(ctx context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f.cancel = cancel
 	f.work.Go(func() {
 		defer f.cfg.Watch(func() { poke(f.moved) })()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/nats-io/nats.go"
@@ -149,7 +150,7 @@ func (s *stretch) between(ctx context.Context, start uint64, limit int) (out fou
 			out.whole = status == "404" || status == "204" && number(m, "Nats-Num-Pending") == 0
 			return false
 		}
-		left := int(number(m, "Nats-Num-Pending"))
+		left := int(min(number(m, "Nats-Num-Pending"), math.MaxInt32))
 		one, err := stored(m)
 		switch {
 		case err != nil:

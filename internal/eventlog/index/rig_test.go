@@ -86,7 +86,7 @@ func (r *rig) append(l subject.Log, data ...event.Data) {
 func (r *rig) follow(cfg index.Config) *index.Follower {
 	cfg.Index, cfg.Conn, cfg.Kind, cfg.Logger = r.Index, r.conn, id.KindSession, zerolog.Nop()
 	f := index.NewFollower(cfg)
-	f.Start()
+	f.Start(r.t.Context())
 	r.t.Cleanup(f.Stop)
 	return f
 }
