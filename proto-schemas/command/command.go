@@ -149,6 +149,7 @@ type AnswerQuestion struct {
 	Steps    json.RawMessage `json:"steps,omitempty"`
 	Modified json.RawMessage `json:"modified,omitempty"`
 	ClientID string          `json:"client_id,omitempty"`
+	Segment  string          `json:"segment,omitempty"` // the client's id for what the run does next; kept with the answer
 }
 
 // StepRef names a step of the active run, or of the last one.

@@ -67,7 +67,8 @@ type RunStartedData struct {
 	Mode        string `json:"mode,omitempty"`    // absent (chat), plan, steps
 	Repairs     string `json:"repairs,omitempty"` // mode steps: the run whose plan and results it starts from
 
-	Budget *Budget `json:"budget,omitempty"` // limit of its resources; absent = unlimited
+	MaxConcurrent int     `json:"max_concurrent,omitempty"` // steps at once, of a run that has steps
+	Budget        *Budget `json:"budget,omitempty"`         // limit of its resources; absent = unlimited
 }
 
 // RunCompletedData is the terminal event of a run that has an answer.

@@ -208,7 +208,8 @@ type InputAnsweredData struct {
 	Scope       string `json:"scope,omitempty"`   // budget; absent: of a plan, or with a call of a tool
 	CallID      string `json:"call_id,omitempty"` // of scope tool
 	Tool        string `json:"tool,omitempty"`
-	Proof       *Proof `json:"proof,omitempty"` // of the person's decision
+	Proof       *Proof `json:"proof,omitempty"`   // of the person's decision
+	Segment     string `json:"segment,omitempty"` // the client's id for what the run does next
 }
 
 // InputExpiredData records that the question's time passed without an answer.

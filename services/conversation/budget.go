@@ -278,7 +278,7 @@ func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *I
 	}
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
-		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, ElapsedMS: since(now, in.Asked), Scope: event.ScopeBudget,
+		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(now, in.Asked), Scope: event.ScopeBudget,
 		Proof: c.Proof(),
 	}
 	if !d.Approved {

@@ -134,7 +134,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	}
 	begun := event.RunStartedData{
 		RunID: RunID(c.ID), ExecutionID: s.executionID(now), MessageID: c.ID, Content: old.Content, Mode: event.ModeSteps, Repairs: old.ID,
-		Budget: rules.budget(old.Spec),
+		Budget: rules.budget(old.Spec), MaxConcurrent: rules.concurrent(old.Spec),
 	}
 	r := s.repair(begun)
 	r.ExecutionID, r.Status = begun.ExecutionID, Running
@@ -353,7 +353,7 @@ func (s *State) mayAnswer(c command.Command, in *Input, rules Rules) bool {
 func (d director) answer(c command.Command, a command.AnswerQuestion, in *Input) decision.Fact {
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
-		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, ElapsedMS: since(d.now, in.Asked),
+		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, Segment: a.Segment, ElapsedMS: since(d.now, in.Asked),
 		Proof: c.Proof(),
 	}
 	if !a.Approved {

@@ -230,10 +230,13 @@ func (s *State) next(now time.Time, rules Rules) []decision.Fact {
 }
 
 func (s *State) start(r *Run, now time.Time, rules Rules) decision.Fact {
-	return decision.Fact{ID: r.ID + ".started", Data: event.RunStartedData{
-		RunID: r.ID, ExecutionID: s.executionID(now), MessageID: r.MessageID, Content: r.Content, Mode: r.Spec.Mode,
-		Budget: rules.budget(r.Spec),
-	}}
+	d := event.RunStartedData{
+		RunID: r.ID, ExecutionID: s.executionID(now), MessageID: r.MessageID, Content: r.Content, Mode: r.Spec.Mode, Budget: rules.budget(r.Spec),
+	}
+	if d.Mode != event.ModeChat {
+		d.MaxConcurrent = rules.concurrent(r.Spec)
+	}
+	return decision.Fact{ID: r.ID + ".started", Data: d}
 }
 
 // executionID is the time in the form exec_YYYYMMDD_HHMMSS_ffffff, moved on by

@@ -77,7 +77,7 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	}
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
-		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, ElapsedMS: since(now, in.Asked), CallID: in.CallID, Tool: in.Tool,
+		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(now, in.Asked), CallID: in.CallID, Tool: in.Tool,
 		Proof: c.Proof(),
 	}
 	if !d.Approved {

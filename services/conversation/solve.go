@@ -158,11 +158,16 @@ func (d director) taskCancelled(t *Task, eventID, reason, by string) decision.Fa
 	return decision.Fact{ID: eventID, Data: data}
 }
 
-func (d director) startTasks() []decision.Fact {
-	limit := d.rules.MaxConcurrent
-	if n := d.r.Spec.MaxConcurrent; n > 0 {
-		limit = min(n, limit)
+// concurrent returns how many steps of a run with the spec are solved at once.
+func (r Rules) concurrent(spec event.RunSpec) int {
+	if spec.MaxConcurrent > 0 {
+		return min(spec.MaxConcurrent, r.MaxConcurrent)
 	}
+	return r.MaxConcurrent
+}
+
+func (d director) startTasks() []decision.Fact {
+	limit := d.rules.concurrent(d.r.Spec)
 	state := func(id string) plan.State {
 		if t := d.p.Task(id); t.Retry == nil {
 			return t.State

@@ -1,0 +1,191 @@
+// Package agui translates between Waggle and AG-UI, the protocol of agent front ends.
+//
+// A frame of AG-UI depends on more than one event: a run of the protocol may end only when nothing of it is open. A Thread
+// is therefore a fold of the log: the same prefix of a log gives the same Thread and the same frames at every gateway.
+//
+// A run of Waggle is one run of AG-UI for each stretch between two questions: a stretch ends with its questions as
+// interrupts, and the answer begins the next one.
+package agui
+
+import (
+	"maps"
+	"slices"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// Variant is a form of the protocol. Variants are immutable values.
+type Variant struct {
+	name      string
+	subagents bool // SUBAGENT_* and subagentRunId
+	cancelled bool // the outcome cancelled
+}
+
+// The variants. Clients before 1.0 refuse the outcome cancelled, and those before 0.0.58 subagents.
+var (
+	V1          = Variant{"agui", true, true}
+	V0          = Variant{"agui-0", false, false}
+	V0Subagents = Variant{"agui-0+subagents", true, false}
+)
+
+// Name is short, constant and unique among all variants: it labels metrics and keys of frames.
+func (v Variant) Name() string { return v.name }
+
+// Frame is one event of AG-UI.
+type Frame struct {
+	Data    []byte // JSON on one line
+	Stretch string // id of the AG-UI run that it belongs to
+	Shown   Shown
+	Ends    bool // it is the last of its stretch
+}
+
+// Shown says which streams have a frame.
+type Shown uint8
+
+// A run that waits for its turn begins at once in a stream of its own, and in its turn in a stream of the thread.
+const (
+	Everywhere Shown = iota
+	OwnStream
+	ThreadStream
+)
+
+// Thread is the projection of one log. It is not safe for concurrent use.
+type Thread struct {
+	variant Variant
+	id      string // as its boundaries name it
+	name    string // the id that its first client gave it
+	seq     uint64 // of the last event
+	run     *run   // the newest; nil before the first
+	waiting map[string]event.MessageReceivedData
+	past    *past // nil in a clone
+	history history
+
+	at   event.Event // that is being folded
+	mute bool        // no frames are wanted
+	out  []Frame
+}
+
+// New returns the projection of an empty log.
+func New(v Variant) *Thread {
+	return &Thread{variant: v, waiting: map[string]event.MessageReceivedData{}, past: newPast()}
+}
+
+// Clone returns a copy for a viewer, whose boundaries name the thread id. It has no Past.
+func (t *Thread) Clone(id string) *Thread {
+	c := *t
+	c.id, c.past, c.out = id, nil, nil
+	c.run, c.history, c.waiting = t.run.clone(), t.history.clone(), maps.Clone(t.waiting)
+	return &c
+}
+
+// Seq returns the sequence of the last event that was folded.
+func (t *Thread) Seq() uint64 { return t.seq }
+
+// Name returns the id that the client which made the thread gave it, empty for a thread of another protocol.
+func (t *Thread) Name() string { return t.name }
+
+// Fold takes the next event of the log.
+func (t *Thread) Fold(e event.Event) {
+	t.mute = true
+	t.next(e)
+	t.mute = false
+}
+
+// Next takes the next event of the log and returns its frames.
+func (t *Thread) Next(e event.Event) []Frame {
+	t.next(e)
+	out := t.out
+	t.out = nil
+	return out
+}
+
+// next folds the event. One whose data cannot be read changes nothing.
+func (t *Thread) next(e event.Event) {
+	t.at, t.seq = e, e.Sequence
+	if handle := handlers[e.Type]; handle != nil {
+		handle(t, e)
+	}
+	if t.run != nil {
+		t.run.rest(t)
+	}
+}
+
+// Open returns the stretch that is open, empty if none is.
+func (t *Thread) Open() string {
+	if t.run == nil {
+		return ""
+	}
+	return t.run.stretch
+}
+
+// Newest returns the newest stretch, empty before the first.
+func (t *Thread) Newest() string {
+	if t.run == nil {
+		return ""
+	}
+	return t.run.last
+}
+
+// Run returns Waggle's id of the newest run, and whether it is active.
+func (t *Thread) Run() (id string, active bool) {
+	if t.run == nil {
+		return "", false
+	}
+	return t.run.id, !t.run.over
+}
+
+// Waits reports whether a message with the id of a run has not begun its run yet.
+func (t *Thread) Waits(runID string) bool {
+	for _, m := range t.waiting {
+		if m.MessageID == runID {
+			return true
+		}
+	}
+	return false
+}
+
+// Questions returns the open questions, the oldest first, and whether the run waits for nothing else.
+func (t *Thread) Questions() (open []wire.Interrupt, only bool) {
+	if t.run == nil || t.run.over {
+		return nil, false
+	}
+	return t.run.interrupts(), t.run.stretch == ""
+}
+
+// Question returns a question of the newest run, open or not.
+func (t *Thread) Question(id string) (q Question, known bool) {
+	if t.run == nil {
+		return q, false
+	}
+	i := slices.IndexFunc(t.run.questions, func(q Question) bool { return q.ID == id })
+	if i < 0 {
+		return q, false
+	}
+	return t.run.questions[i], true
+}
+
+// Past are the stretches and messages of a log, by their ids.
+type past struct {
+	stretches map[string]Stretch
+	messages  map[string]bool
+}
+
+func newPast() *past { return &past{stretches: map[string]Stretch{}, messages: map[string]bool{}} }
+
+// Stretch is the part of a log that is one run of AG-UI.
+type Stretch struct {
+	Run          string // Waggle's
+	Begun, Ended uint64 // sequences of the events with its first and its last frame; Ended is 0 while it is open
+}
+
+// Stretch returns a stretch of the thread. A clone knows none.
+func (t *Thread) Stretch(id string) (s Stretch, known bool) {
+	if t.past != nil {
+		s, known = t.past.stretches[id]
+	}
+	return s, known
+}
+
+// Knows reports whether the thread has a message with the id. A clone knows none.
+func (t *Thread) Knows(messageID string) bool { return t.past != nil && t.past.messages[messageID] }

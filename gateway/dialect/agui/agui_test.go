@@ -1,0 +1,139 @@
+package agui_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+var variants = []agui.Variant{agui.V1, agui.V0, agui.V0Subagents}
+
+// logs are the logs of sessions in the golden transcripts of all dialects.
+func logs(t testing.TB) map[string][]event.Event {
+	t.Helper()
+	out := map[string][]event.Event{}
+	paths, err := filepath.Glob("../*/testdata/transcripts/*.txtar")
+	require.NoError(t, err)
+	own, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	for _, p := range append(paths, own...) {
+		archive, err := txtar.ParseFile(p)
+		require.NoError(t, err)
+		for _, f := range archive.Files {
+			if f.Name != "bus" {
+				continue
+			}
+			if events := read(t, f.Data); len(events) > 0 {
+				out[p] = events
+			}
+		}
+	}
+	require.Greater(t, len(out), 20)
+	return out
+}
+
+// read returns the events of a session's log in lines of JSON.
+func read(t testing.TB, lines []byte) (out []event.Event) {
+	t.Helper()
+	for line := range bytes.Lines(lines) {
+		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
+			continue
+		}
+		var e event.Event
+		require.NoError(t, json.Unmarshal(line, &e))
+		if strings.Contains(e.Subject, ".session.") && e.Sequence > 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// play returns the frames of a log, for each event.
+func play(v agui.Variant, events []event.Event) (out [][]agui.Frame) {
+	t := agui.New(v).Clone("thread-1")
+	for _, e := range events {
+		out = append(out, t.Next(e))
+	}
+	return out
+}
+
+// shown are the frames of a stream of the thread.
+func shown(frames []agui.Frame) []agui.Frame {
+	return slices.DeleteFunc(slices.Clone(frames), func(f agui.Frame) bool { return f.Shown == agui.OwnStream })
+}
+
+// TestStreamsKeepTheRules: a stream of a thread has nothing that a client of AG-UI refuses.
+func TestStreamsKeepTheRules(t *testing.T) {
+	for name, events := range logs(t) {
+		for _, v := range variants {
+			r := newRules()
+			for i, frames := range play(v, events) {
+				for _, f := range shown(frames) {
+					require.NoError(t, r.take(f), "%s, %s, event %d (%s)", name, v.Name(), i+1, events[i].Type)
+				}
+			}
+		}
+	}
+}
+
+// TestFoldingIsPlaying: a viewer that comes at any position gets what one gets who was there before.
+func TestFoldingIsPlaying(t *testing.T) {
+	for name, events := range logs(t) {
+		for _, v := range variants {
+			whole := play(v, events)
+			base := agui.New(v)
+			for cut := range events {
+				viewer := base.Clone("thread-1")
+				for i, e := range events[cut:] {
+					require.Equal(t, whole[cut+i], viewer.Next(e), "%s, %s: cut before event %d, event %d", name, v.Name(), cut+1, cut+i+1)
+				}
+				base.Fold(events[cut])
+			}
+		}
+	}
+}
+
+// TestAnyCutJoins: who joins at any position keeps the rules, and ends with the messages of one who saw all.
+func TestAnyCutJoins(t *testing.T) {
+	for name, events := range logs(t) {
+		base, whole := agui.New(agui.V1), &client{}
+		for _, frames := range play(agui.V1, events) {
+			for _, f := range shown(frames) {
+				whole.take(f)
+			}
+		}
+		for cut, e := range events {
+			base.Fold(e)
+			viewer, r, c := base.Clone("thread-1"), newRules(), &client{}
+			frames := viewer.Prelude()
+			for _, next := range events[cut+1:] {
+				frames = append(frames, viewer.Next(next)...)
+			}
+			for _, f := range shown(frames) {
+				require.NoError(t, r.take(f), "%s: joined behind event %d", name, cut+1)
+				c.take(f)
+			}
+			require.Equal(t, whole.seen(), c.seen(), "%s: joined behind event %d", name, cut+1)
+		}
+	}
+}
+
+// TestNoFrameHasNull: clients refuse null for a member that is optional.
+func TestNoFrameHasNull(t *testing.T) {
+	for name, events := range logs(t) {
+		for _, frames := range play(agui.V1, events) {
+			for _, f := range frames {
+				require.False(t, strings.Contains(string(f.Data), ":null"), "%s: %s", name, f.Data)
+			}
+		}
+	}
+}

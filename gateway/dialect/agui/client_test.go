@@ -1,0 +1,81 @@
+package agui_test
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+)
+
+// client keeps the messages of a thread as the clients of AG-UI do.
+type client struct{ messages []wire.Message }
+
+func (c *client) at(id string) *wire.Message {
+	for i := range c.messages {
+		if c.messages[i].ID == id {
+			return &c.messages[i]
+		}
+	}
+	return nil
+}
+
+func (c *client) add(m wire.Message) *wire.Message {
+	if have := c.at(m.ID); have != nil {
+		return have
+	}
+	c.messages = append(c.messages, m)
+	return &c.messages[len(c.messages)-1]
+}
+
+func text(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
+
+func (c *client) take(f agui.Frame) {
+	var m struct {
+		frame
+		Input *wire.Input
+	}
+	_ = json.Unmarshal(f.Data, &m)
+	switch m.Type {
+	case wire.RunStarted:
+		if m.Input != nil {
+			for _, one := range m.Input.Messages {
+				c.add(one)
+			}
+		}
+	case wire.MessagesSnapshot:
+		c.messages = slices.Clone(m.Messages)
+	case wire.TextMessageStart, wire.ReasoningMessageStart:
+		c.add(wire.Message{ID: m.MessageID, Role: m.Role, Name: m.Name, SubagentRunID: m.SubagentRunID, Content: json.RawMessage(`""`)})
+	case wire.TextMessageContent, wire.ReasoningMessageContent:
+		one := c.at(m.MessageID)
+		one.Content, _ = json.Marshal(text(one.Content) + m.Delta)
+	case wire.ToolCallStart:
+		one := c.add(wire.Message{ID: m.ParentMessageID, Role: wire.RoleAssistant, SubagentRunID: m.SubagentRunID})
+		one.ToolCalls = append(slices.Clone(one.ToolCalls), wire.ToolCall{ID: m.ToolCallID, Type: "function", Function: wire.Function{Name: m.ToolCallName}})
+	case wire.ToolCallArgs:
+		for i := range c.messages {
+			for j := range c.messages[i].ToolCalls {
+				if call := &c.messages[i].ToolCalls[j]; call.ID == m.ToolCallID {
+					call.Function.Arguments += m.Delta
+				}
+			}
+		}
+	case wire.ToolCallResult:
+		c.add(wire.Message{ID: m.MessageID, Role: wire.RoleTool, ToolCallID: m.ToolCallID, Content: m.Content, SubagentRunID: m.SubagentRunID})
+	}
+}
+
+// seen is what people see of the messages.
+func (c *client) seen() (out []string) {
+	for _, m := range c.messages {
+		m.Error, m.SubagentRunID = "", "" // clients keep no error of a result; a call's owner may have ended
+		m.Content, _ = json.Marshal(text(m.Content))
+		raw, _ := json.Marshal(m)
+		out = append(out, string(raw))
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package agui
+
+import (
+	"time"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
+)
+
+// timeForm is how times are written: RFC 3339 with milliseconds.
+const timeForm = "2006-01-02T15:04:05.000Z07:00"
+
+func stamp(at time.Time) string { return at.UTC().Format(timeForm) }
+
+// base returns the members that all events of the run have.
+func (t *Thread) base(kind string) wire.Base { return t.baseOf(kind, wire.Origin{}) }
+
+// baseOf is base with more about the origin.
+func (t *Thread) baseOf(kind string, o wire.Origin) wire.Base {
+	if t.mute {
+		return wire.Base{}
+	}
+	return t.stamped(kind, o)
+}
+
+// stamped is baseOf for frames that are kept.
+func (t *Thread) stamped(kind string, o wire.Origin) wire.Base {
+	o.Seq, o.Time = t.seq, stamp(t.at.Time)
+	if t.run != nil {
+		o.RunID = t.run.id
+	}
+	return wire.Base{Type: kind, Timestamp: t.at.Time.UnixMilli(), Metadata: &wire.Metadata{Waggle: o}}
+}
+
+// emit appends a frame of the open stretch.
+func (t *Thread) emit(frame any) { t.emitFor(frame, t.Open(), Everywhere, false) }
+
+func (t *Thread) emitFor(frame any, stretch string, shown Shown, ends bool) {
+	if t.mute {
+		return
+	}
+	data, err := plainjson.Marshal(frame)
+	if err != nil {
+		return // The frames have no values that JSON lacks.
+	}
+	t.out = append(t.out, Frame{Data: data, Stretch: stretch, Shown: shown, Ends: ends})
+}
+
+// custom appends an event that the protocol has no form for.
+func (t *Thread) custom(name string, value any) {
+	t.emit(wire.CustomEvent{Base: t.base(wire.Custom), Name: name, Value: value})
+}
+
+// owner returns the id of the subagent that does a piece of work, as the variant shows it.
+func (t *Thread) owner(work string) string {
+	if !t.variant.subagents || work == "" {
+		return ""
+	}
+	if t.run != nil {
+		for _, s := range t.run.subs {
+			if s.work == work {
+				return s.id
+			}
+		}
+	}
+	return work
+}

@@ -1,0 +1,366 @@
+package agui
+
+import (
+	"fmt"
+	"slices"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// Names of steps.
+const (
+	stepPlanning    = "planning"
+	stepSolving     = "solving"
+	stepAggregation = "aggregation"
+)
+
+// maxName bounds the names of steps and subagents, in bytes.
+const maxName = 128
+
+// Statuses of a task of a plan.
+const (
+	taskPending   = "pending"
+	taskRunning   = "running"
+	taskCompleted = "completed"
+	taskFailed    = "failed"
+	taskCancelled = "cancelled"
+)
+
+// plan is the content of the activity waggle.plan.
+type plan struct {
+	PlanID    string `json:"planId"`
+	Summary   string `json:"summary,omitempty"`
+	Tasks     []task `json:"tasks"`
+	Completed int    `json:"completed"`
+	Failed    int    `json:"failed"`
+	Cancelled int    `json:"cancelled"`
+	Total     int    `json:"total"`
+}
+
+type task struct {
+	ID           string   `json:"id"`
+	Title        string   `json:"title"`
+	Description  string   `json:"description,omitempty"`
+	Dependencies []string `json:"dependencies,omitempty"`
+	Status       string   `json:"status"`
+}
+
+func (p *plan) clone() *plan {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Tasks = slices.Clone(p.Tasks)
+	return &c
+}
+
+func newPlan(id, summary string, steps []event.Step) *plan {
+	p := &plan{PlanID: id, Summary: summary, Tasks: []task{}, Total: len(steps)}
+	for _, s := range steps {
+		p.Tasks = append(p.Tasks, taskOf(s))
+	}
+	return p
+}
+
+func taskOf(s event.Step) task {
+	return task{ID: s.ID, Title: s.Title, Description: s.Description, Dependencies: s.Dependencies, Status: taskPending}
+}
+
+func (p *plan) index(id string) int {
+	if p == nil {
+		return -1
+	}
+	return slices.IndexFunc(p.Tasks, func(t task) bool { return t.ID == id })
+}
+
+// due reports whether a task can start.
+func (p *plan) due() bool {
+	if p == nil {
+		return false
+	}
+	return slices.ContainsFunc(p.Tasks, func(t task) bool {
+		return t.Status == taskPending && !slices.ContainsFunc(t.Dependencies, func(id string) bool {
+			i := p.index(id)
+			return i < 0 || p.Tasks[i].Status != taskCompleted
+		})
+	})
+}
+
+// over reports whether all tasks have an outcome.
+func (p *plan) over() bool {
+	return p == nil || !slices.ContainsFunc(p.Tasks, func(t task) bool { return t.Status == taskPending || t.Status == taskRunning })
+}
+
+// counts are the outcomes of the tasks.
+func (p *plan) counts() (completed, failed, cancelled int) {
+	for _, t := range p.Tasks {
+		switch t.Status {
+		case taskCompleted:
+			completed++
+		case taskFailed:
+			failed++
+		case taskCancelled:
+			cancelled++
+		}
+	}
+	return completed, failed, cancelled
+}
+
+func (p *plan) activity() string { return "plan-" + p.PlanID }
+
+// planned shows a plan.
+func (t *Thread) planned(p *plan) {
+	t.run.plan = p
+	t.show(p.activity(), wire.ActivityPlan, "", p.clone())
+}
+
+// mark changes the status of a task.
+func (t *Thread) mark(s event.Step, status string) {
+	r := t.run
+	if r.plan == nil { // a run of steps that the client gave
+		r.plan = newPlan(r.id, "", nil)
+	}
+	p := r.plan
+	i := p.index(s.ID)
+	if i < 0 {
+		p.Tasks, p.Total = append(p.Tasks, taskOf(s)), p.Total+1
+		i = len(p.Tasks) - 1
+		p.Tasks[i].Status = status
+		t.show(p.activity(), wire.ActivityPlan, "", p.clone())
+		return
+	}
+	if p.Tasks[i].Status == status {
+		return
+	}
+	p.Tasks[i].Status = status
+	patch := []wire.Operation{{Op: "replace", Path: fmt.Sprintf("/tasks/%d/status", i), Value: status}}
+	completed, failed, cancelled := p.counts()
+	for _, c := range []struct {
+		path string
+		have *int
+		want int
+	}{{"/completed", &p.Completed, completed}, {"/failed", &p.Failed, failed}, {"/cancelled", &p.Cancelled, cancelled}} {
+		if *c.have != c.want {
+			*c.have = c.want
+			patch = append(patch, wire.Operation{Op: "replace", Path: c.path, Value: c.want})
+		}
+	}
+	t.change(p.activity(), patch, p.clone())
+}
+
+func planStarted(t *Thread, d event.PlanStartedData) {
+	t.ensure()
+	t.step(stepPlanning)
+	t.run.jobs[d.Job(d.RunID)] = job{}
+}
+
+func planCompleted(t *Thread, d event.PlanCompletedData) {
+	t.ensure()
+	delete(t.run.jobs, d.Job(d.RunID))
+	t.planned(newPlan(d.PlanID, d.Summary, d.Steps))
+	t.stepped(stepPlanning)
+}
+
+func planInvalid(t *Thread, d event.PlanInvalidData) {
+	t.ensure()
+	t.custom(wire.CustomPlanInvalid, map[string]any{"code": d.Code, "message": d.Message, "recovery": d.Recovery, "interruptId": d.InputID})
+	if d.InputID == "" {
+		t.stepped(stepPlanning)
+	}
+}
+
+func planCancelled(t *Thread, d event.PlanCancelledData) {
+	t.ensure()
+	delete(t.run.jobs, d.Job(d.RunID))
+	t.custom(wire.CustomPlanCancelled, map[string]any{"planId": d.PlanID, "reason": d.Reason, "feedback": d.Feedback})
+	t.stepped(stepPlanning)
+	t.run.solving = false
+}
+
+func stepStarted(t *Thread, d event.StepStartedData) {
+	t.ensure()
+	r := t.run
+	r.solving = true
+	t.release(d.Step.ID)
+	name := d.Job(d.RunID)
+	r.jobs[name] = job{step: d.Step.ID}
+	t.step(stepSolving)
+	t.mark(d.Step, taskRunning)
+	s := &sub{id: name, work: name, name: cutName(first(d.Step.Capability, "solver")), description: d.Step.Title}
+	r.subs = append(r.subs, s)
+	t.announce(s)
+}
+
+// release forgets the earlier jobs of a step.
+func (t *Thread) release(stepID string) {
+	for name, j := range t.run.jobs {
+		if j.step == stepID && stepID != "" {
+			delete(t.run.jobs, name)
+		}
+	}
+}
+
+func stepCompleted(t *Thread, d event.StepCompletedData) {
+	t.settle(d.Part, taskCompleted, func(b wire.Subagent) wire.Subagent {
+		b.Type, b.Result, b.Outcome = wire.SubagentFinished, &wire.SubagentResult{Output: d.Output}, &wire.SubagentOutcome{Type: wire.OutcomeSuccess}
+		return b
+	})
+}
+
+func stepFailed(t *Thread, d event.StepFailedData) {
+	t.settle(d.Part, taskFailed, failedSub(d.Message, d.Code))
+}
+
+func stepCancelled(t *Thread, d event.StepCancelledData) {
+	t.settle(d.Part, taskCancelled, failedSub("Cancelled: "+d.Reason, "CANCELLED"))
+}
+
+// failedSub returns the end of a subagent that has failed.
+func failedSub(message, code string) func(wire.Subagent) wire.Subagent {
+	return func(b wire.Subagent) wire.Subagent {
+		b.Type, b.Message, b.Code = wire.SubagentError, message, code
+		return b
+	}
+}
+
+// settle ends a task, and solving with the last one.
+func (t *Thread) settle(p event.Part, status string, end func(wire.Subagent) wire.Subagent) {
+	t.ensure()
+	r := t.run
+	for name, j := range r.jobs {
+		if j.step == p.StepID {
+			t.endSub(name, end)
+			delete(r.jobs, name)
+		}
+	}
+	t.mark(event.Step{ID: p.StepID}, status)
+	if r.plan.over() {
+		t.stepped(stepSolving)
+	}
+}
+
+// jobFailed ends the subagent of an attempt. What becomes of the task another event says.
+func jobFailed(t *Thread, d event.JobFailedData) {
+	name := d.Job(d.RunID)
+	t.endSub(name, failedSub(d.Message, d.Code))
+}
+
+func stepRestarted(t *Thread, d event.StepRestartedData) {
+	t.ensure()
+	for name, j := range t.run.jobs {
+		if j.step == d.StepID {
+			t.endSub(name, failedSub("The task starts again: "+d.Reason, "CANCELLED"))
+			t.run.jobs[name] = job{step: d.StepID} // it is due
+		}
+	}
+	t.mark(event.Step{ID: d.StepID}, taskPending)
+}
+
+func aggregateStarted(t *Thread, d event.AggregateStartedData) {
+	t.ensure()
+	t.stepped(stepSolving)
+	t.step(stepAggregation)
+	t.run.jobs[d.Job(d.RunID)] = job{}
+}
+
+func aggregateCompleted(t *Thread, d event.AggregateCompletedData) {
+	t.ensure()
+	delete(t.run.jobs, d.Job(d.RunID))
+	t.stepped(stepAggregation)
+}
+
+func jobStarted(t *Thread, d event.JobStartedData) {
+	name := d.Job(d.RunID)
+	if j, known := t.run.jobs[name]; known && j.inputs != nil {
+		j.inputs = nil
+		t.run.jobs[name] = j
+	}
+}
+
+func jobSuspended(t *Thread, d event.JobSuspendedData) {
+	name := d.Job(d.RunID)
+	j, known := t.run.jobs[name]
+	if !known {
+		return
+	}
+	open := []string{}
+	for _, id := range d.Inputs {
+		if q, known := t.Question(id); known && q.Over {
+			if q.Decision != event.DecisionReject && q.Decision != "" {
+				return // it is to be taken up again at once
+			}
+			continue
+		}
+		open = append(open, id)
+	}
+	if len(open) > 0 {
+		j.inputs = open
+		t.run.jobs[name] = j
+	}
+}
+
+// announce begins a subagent in the stretch. Its id is not used twice in one.
+func (t *Thread) announce(s *sub) {
+	r := t.run
+	s.suspended = false
+	r.used[s.work]++
+	if n := r.used[s.work]; n > 1 {
+		s.id = fmt.Sprintf("%s~%d", s.work, n)
+	} else {
+		s.id = s.work
+	}
+	if t.variant.subagents {
+		t.emit(wire.Subagent{Base: t.base(wire.SubagentStarted), SubagentRunID: s.id, Name: s.name, Description: s.description})
+		return
+	}
+	t.subStatus(s, "running")
+}
+
+// subStatus shows a subagent as an activity, for variants that have no other form.
+func (t *Thread) subStatus(s *sub, status string) {
+	t.show("subagent-"+s.id, wire.ActivitySubagent, "", map[string]string{"id": s.id, "name": s.name, "description": s.description, "status": status})
+}
+
+// endSub ends the subagent of a job, behind its messages.
+func (t *Thread) endSub(work string, end func(wire.Subagent) wire.Subagent) {
+	r := t.run
+	i := slices.IndexFunc(r.subs, func(s *sub) bool { return s.work == work })
+	if i < 0 {
+		return
+	}
+	t.ensure()
+	s := r.subs[i]
+	t.closeTexts(s.work)
+	r.subs = slices.Delete(r.subs, i, i+1)
+	b := end(wire.Subagent{SubagentRunID: s.id})
+	b.Base = t.base(b.Type)
+	if t.variant.subagents {
+		t.emit(b)
+		return
+	}
+	status := taskCompleted
+	if b.Message != "" {
+		status = taskFailed
+	}
+	t.subStatus(s, status)
+}
+
+// suspend ends the stretch of a subagent that goes on after an answer.
+func (t *Thread) suspend(s *sub, interrupts []string) {
+	s.suspended = true
+	if t.variant.subagents {
+		t.emit(wire.Subagent{Base: t.base(wire.SubagentFinished), SubagentRunID: s.id, Outcome: &wire.SubagentOutcome{Type: wire.OutcomeSuspended, InterruptIDs: interrupts}})
+		return
+	}
+	t.subStatus(s, wire.OutcomeSuspended)
+}
+
+func first(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
