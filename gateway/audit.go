@@ -60,10 +60,17 @@ func (c *conn) ended() {
 
 // sent records a command that was accepted.
 func (c *conn) sent(cmd command.Command) {
-	if slices.Contains(quiet, cmd.Verb) {
-		return
+	if action, r, ok := recordOf(cmd); ok {
+		c.Record(action, r)
 	}
-	r := audit.Record{
+}
+
+// recordOf returns the audit record of a command that was accepted, unless it is not recorded.
+func recordOf(cmd command.Command) (action id.Name, r audit.Record, ok bool) {
+	if slices.Contains(quiet, cmd.Verb) {
+		return action, r, false
+	}
+	r = audit.Record{
 		Service: cmd.Service.String(), Verb: cmd.Verb.String(), Entity: cmd.Key.String(), Command: cmd.ID,
 	}
 	if cmd.Verb == command.CallTool {
@@ -73,8 +80,7 @@ func (c *conn) sent(cmd command.Command) {
 		}
 	}
 	if cmd.Verb != command.Answer {
-		c.Record(audit.Command, r)
-		return
+		return audit.Command, r, true
 	}
 	var d command.AnswerQuestion
 	if cmd.Decode(&d) == nil {
@@ -86,7 +92,7 @@ func (c *conn) sent(cmd command.Command) {
 			r.Outcome = audit.Approve
 		}
 	}
-	c.Record(audit.Decided, r)
+	return audit.Decided, r, true
 }
 
 // within applies the quotas of messages per second. By the policy it either delays the client's

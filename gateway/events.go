@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -29,15 +30,17 @@ const queryTypes = "types"
 
 // events is one stream of server-sent events. Its client asks for nothing on it.
 type events struct {
-	s      *Server
-	to     *sse.Response
-	pass   *admission.Pass
-	who    auth.Principal
-	shown  watch.Binding
-	begun  time.Time
-	ref    string // in the audit log
-	remote string
-	gone   chan struct{} // closed when the stream has ended
+	s        *Server
+	protocol string
+	nothing  bool // nothing is to be streamed
+	to       *sse.Response
+	pass     *admission.Pass
+	who      auth.Principal
+	shown    watch.Binding
+	begun    time.Time
+	ref      string // in the audit log
+	remote   string
+	gone     chan struct{} // closed when the stream has ended
 }
 
 var (
@@ -48,9 +51,14 @@ var (
 // serveEvents returns the handler of streams that show what bind binds them to. It answers
 // with a problem document if the log does not exist or the request is invalid.
 func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.HandlerFunc {
+	return s.serveStream(protocolEvents, bind)
+}
+
+// serveStream is serveEvents for streams of a protocol.
+func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		e := &events{
-			s: s, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
+			s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
 			to: sse.New(w, sse.Options{
 				QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent,
 			}),
@@ -61,11 +69,17 @@ func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.Handl
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the gateway ends streams, too
 		r = r.WithContext(ctx)
 		err := e.admit(r)
-		if err == nil && r.Method == http.MethodGet {
+		if err == nil && r.Method != http.MethodHead {
 			err = bind(e, r)
 		}
 		if err != nil {
-			s.refuse(w, s.asFault(err))
+			f := s.asFault(err)
+			s.met.refused.WithLabelValues(string(f.Code)).Inc()
+			s.logUnsent(thread.Problem(w, err, f))
+			return
+		}
+		if e.nothing {
+			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		if e.shown == nil { // HEAD
@@ -109,7 +123,7 @@ func (e *events) serve(ctx context.Context) {
 }
 
 func (e *events) record(action id.Name, r audit.Record) {
-	r.Principal, r.Remote, r.Connection, r.Dialect = e.who.Subject, e.remote, e.ref, protocolEvents
+	r.Principal, r.Remote, r.Connection, r.Dialect = e.who.Subject, e.remote, e.ref, e.protocol
 	e.s.dep.Audit.Record(action, e.who.Tenant, r)
 }
 
@@ -208,7 +222,7 @@ func (e *events) Tick(time.Time) {
 }
 
 // Protocol implements connection.
-func (*events) Protocol() string { return protocolEvents }
+func (e *events) Protocol() string { return e.protocol }
 
 // flush implements connection: nothing is acknowledged.
 func (*events) flush(context.Context) {}

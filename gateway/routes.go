@@ -8,6 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/single"
+	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -99,6 +100,7 @@ func (s *Server) routes() http.Handler {
 		Admit:  s.admitRequest,
 		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)
+	thread.New(s.shared, s.cfg.ReadyTimeout).Mount(paths, threadDoor{s}, s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {

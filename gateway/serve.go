@@ -8,6 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -137,19 +138,9 @@ func (c *conn) identify() error {
 
 // transmit sends commands.
 func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Command) error {
-	p := c.Principal()
 	for _, cmd := range cmds {
-		if cmd.Tenant != p.Tenant {
-			return fault.New(fault.Forbidden)
-		}
-		if seen, err := c.s.sight.SeesCommand(ctx, p, cmd); err != nil || !seen {
-			if err != nil {
-				return err
-			}
-			return fault.New(fault.SessionNotFound)
-		}
-		if len(cmd.Data) > binding.MaxCommand {
-			return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", binding.MaxCommand>>10)
+		if err := c.s.mayReach(ctx, c.Principal(), cmd); err != nil {
+			return err
 		}
 		if err := c.exact(ctx, &cmd); err != nil {
 			return err
@@ -159,6 +150,23 @@ func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Com
 			return err
 		}
 		c.sent(cmd)
+	}
+	return nil
+}
+
+// mayReach returns why the principal may not send the command.
+func (s *Server) mayReach(ctx context.Context, p auth.Principal, cmd command.Command) error {
+	if cmd.Tenant != p.Tenant {
+		return fault.New(fault.Forbidden)
+	}
+	if seen, err := s.sight.SeesCommand(ctx, p, cmd); err != nil || !seen {
+		if err != nil {
+			return err
+		}
+		return fault.New(fault.SessionNotFound)
+	}
+	if len(cmd.Data) > binding.MaxCommand {
+		return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", binding.MaxCommand>>10)
 	}
 	return nil
 }

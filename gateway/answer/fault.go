@@ -57,3 +57,13 @@ func Raw(f *fault.Fault) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\nRetry-After: %s\r\nContent-Length: %d\r\n\r\n%s",
 		status, http.StatusText(status), MediaProblem, RetryAfter, len(body), body)
 }
+
+// With answers with a fault whose document has more members.
+func With(w http.ResponseWriter, f *fault.Fault, members map[string]any) error {
+	status := fault.Lookup(f.Code).Status
+	d := documentOf(f, status)
+	members["type"], members["title"], members["status"], members["detail"] = d.Type, d.Title, d.Status, d.Detail
+	w.Header().Set("Content-Type", MediaProblem)
+	w.WriteHeader(status)
+	return json.NewEncoder(w).Encode(members)
+}

@@ -59,6 +59,7 @@ const (
 	InputAnswered       Code = "INPUT_ANSWERED"
 	InputNotFound       Code = "INPUT_NOT_FOUND"
 	InputExpired        Code = "INPUT_EXPIRED"
+	InputRequired       Code = "INPUT_REQUIRED"
 	TaskNotFound        Code = "TASK_NOT_FOUND"
 	PlanInvalid         Code = "PLAN_INVALID"
 	PlanFailed          Code = "PLAN_FAILED"
@@ -86,6 +87,7 @@ const (
 	MemberNotFound      Code = "MEMBER_NOT_FOUND"
 	ToolDenied          Code = "TOOL_DENIED"
 	RunNotFound         Code = "RUN_NOT_FOUND"
+	RunOver             Code = "RUN_OVER"
 	QuotaExceeded       Code = "QUOTA_EXCEEDED"
 	BudgetExceeded      Code = "BUDGET_EXCEEDED"
 )
@@ -153,6 +155,7 @@ var Catalogue = []Entry{
 	{InputAnswered, 409, 0, false, Client, "This question has been answered before. Nothing was changed."},
 	{InputNotFound, 422, 0, false, Client, "This session has no such question. Use the step_id of the question."},
 	{InputExpired, 408, 0, true, Client, "The question was not answered in time. Send the message again."},
+	{InputRequired, 409, 0, false, Client, "The run waits for answers. Answer every open question in resume, then go on."},
 	{TaskNotFound, 404, 0, false, Client, "This run has no such task. Use an id of its tasks."},
 	{PlanInvalid, 422, 0, true, Client, "This is not a list of tasks that can be solved. Correct it and send it again."},
 	{PlanFailed, 502, 0, true, Provider, "No plan could be made of the request. Say it differently and send it again."},
@@ -164,6 +167,7 @@ var Catalogue = []Entry{
 	{MemberNotFound, 404, 0, false, Client, "The team has no such member. Use the name of a member, or a path like node/member."},
 	{ToolDenied, 403, 0, false, Client, "The tool call was not allowed. Do without it, or ask why."},
 	{RunNotFound, 404, 4404, false, Client, "This id does not exist or cannot be watched. Check kind and id."},
+	{RunOver, 409, 0, false, Client, "This run is not active. Nothing was changed."},
 	{AgentNotFound, 404, 4004, false, Client, "This agent does not exist. Ask for the list of agents."},
 	{AgentOffline, 503, 0, true, Server, "The agent is not connected and did not come in time. Try again later."},
 	{AgentLost, 503, 0, true, Server, "The agents that had the task went away before it was done. Send it again."},

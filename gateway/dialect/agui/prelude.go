@@ -70,3 +70,20 @@ func (t *Thread) Idle(runID, parent string) []Frame {
 	t.out = nil
 	return out
 }
+
+// Waiting returns the first frames of the own stream of a run that waits for its turn, by the id of its command.
+func (t *Thread) Waiting(commandID string) []Frame {
+	for _, m := range t.waiting {
+		if m.MessageID == commandID {
+			t.queued(m)
+		}
+	}
+	out := t.out
+	t.out = nil
+	return out
+}
+
+// Custom returns an event about the thread that no event of the log stands for.
+func (t *Thread) Custom(name string, value any) []byte {
+	return raw(wire.CustomEvent{Base: t.stamped(wire.Custom, wire.Origin{}), Name: name, Value: value})
+}

@@ -85,6 +85,7 @@ func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 // Extra is what a client of AG-UI says about a thread or a message, and what is kept with it.
 type Extra struct {
 	ThreadID    string          `json:"thread_id,omitempty"`
+	RunID       string          `json:"run_id,omitempty"` // as the client wrote it
 	MessageID   string          `json:"message_id,omitempty"`
 	ParentRunID string          `json:"parent_run_id,omitempty"`
 	Forwarded   json.RawMessage `json:"forwarded,omitempty"`
@@ -111,13 +112,21 @@ func messageReceived(t *Thread, d event.MessageReceivedData) {
 	if t.past != nil {
 		t.past.messages[userMessage(d).ID] = true
 	}
-	if d.Queued == 0 {
-		return
+	if d.Queued > 0 {
+		t.queued(d)
 	}
-	x := extraOf(d.Extra)
-	t.emitFor(t.started(d.MessageID, x.ParentRunID, inputOf(d)), d.MessageID, OwnStream, false)
-	t.emitFor(wire.CustomEvent{Base: t.base(wire.Custom), Name: wire.CustomQueued, Value: map[string]int{"ahead": d.Queued}}, d.MessageID, OwnStream, false)
 }
+
+// queued begins the own stream of a run that waits for its turn.
+func (t *Thread) queued(d event.MessageReceivedData) {
+	x := extraOf(d.Extra)
+	id := runIDOf(d)
+	t.emitFor(t.started(id, x.ParentRunID, inputOf(d)), id, OwnStream, false)
+	t.emitFor(wire.CustomEvent{Base: t.base(wire.Custom), Name: wire.CustomQueued, Value: map[string]int{"ahead": d.Queued}}, id, OwnStream, false)
+}
+
+// runIDOf is the id of the first stretch of the run that answers a message.
+func runIDOf(d event.MessageReceivedData) string { return first(extraOf(d.Extra).RunID, d.MessageID) }
 
 // userMessage returns a message of a user as its client wrote it.
 func userMessage(d event.MessageReceivedData) wire.Message {
@@ -148,7 +157,7 @@ func runStarted(t *Thread, d event.RunStartedData) {
 		m = event.MessageReceivedData{MessageID: d.MessageID, RunID: d.RunID, Content: d.Content}
 	}
 	t.remember(userMessage(m), false)
-	t.begin(d.MessageID, extraOf(m.Extra).ParentRunID, inputOf(m))
+	t.begin(runIDOf(m), extraOf(m.Extra).ParentRunID, inputOf(m))
 	delete(t.waiting, d.RunID)
 }
 
@@ -201,9 +210,10 @@ func notBegun(t *Thread, e event.Event) {
 		return
 	}
 	delete(t.waiting, d.RunID)
-	t.emitFor(t.cancelled(m.MessageID), m.MessageID, OwnStream, true)
+	id := runIDOf(m)
+	t.emitFor(t.cancelled(id), id, OwnStream, true)
 	if t.past != nil {
-		t.past.stretches[m.MessageID] = Stretch{Run: m.RunID, Begun: t.seq, Ended: t.seq}
+		t.past.stretches[id] = Stretch{Run: m.RunID, Begun: t.seq, Ended: t.seq}
 	}
 }
 

@@ -176,6 +176,9 @@ func (r *Response) Code() fault.Code {
 	return r.code
 }
 
+// Header returns the header of the response, which may be changed before Serve.
+func (r *Response) Header() http.Header { return r.w.Header() }
+
 // Done implements transport.Transport.
 func (r *Response) Done() <-chan struct{} { return r.done }
 

@@ -1,0 +1,104 @@
+package thread
+
+import (
+	"context"
+	"sync"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// maxQueued bounds the entries that wait for a feed. Beyond it the log goes on without the feed, which then catches up with
+// merged deltas.
+const maxQueued = 256
+
+// entries are the entries of a log behind a position, and the direct messages about it, for one reader.
+type entries struct {
+	viewer *eventlog.Viewer
+	wake   chan struct{}
+
+	mu     sync.Mutex
+	list   []*eventlog.Entry
+	direct []event.Event
+	failed error
+}
+
+// watch begins to read the log.
+func watch(store *eventlog.Store, log subject.Log, after eventlog.Cursor) *entries {
+	q := &entries{wake: make(chan struct{}, 1)}
+	q.viewer = store.Watch(log, after, q)
+	return q
+}
+
+// next waits for the next entry or direct message. The error is that of the log, or ctx's cause.
+func (q *entries) next(ctx context.Context) (*eventlog.Entry, *event.Event, error) {
+	for {
+		e, d, empty, err := q.take()
+		if empty {
+			q.viewer.Resume()
+		}
+		if e != nil || d != nil || err != nil {
+			return e, d, err
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+}
+
+// take returns what waits, and whether no more entries do.
+func (q *entries) take() (e *eventlog.Entry, d *event.Event, empty bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case len(q.direct) > 0:
+		d, q.direct = &q.direct[0], q.direct[1:]
+	case len(q.list) > 0:
+		e, q.list = q.list[0], q.list[1:]
+	default:
+		err = q.failed
+	}
+	return e, d, len(q.list) == 0 && e != nil, err
+}
+
+// tell adds a direct message.
+func (q *entries) tell(e event.Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.direct = append(q.direct, e)
+	q.signal()
+}
+
+// Deliver implements eventlog.Sink.
+func (q *entries) Deliver(batch []*eventlog.Entry) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(len(batch), max(maxQueued-len(q.list), 0))
+	q.list = append(q.list, batch[:n]...)
+	q.signal()
+	return n
+}
+
+// Truncated implements eventlog.Sink: the fold goes on with what the log has.
+func (q *entries) Truncated(uint64) {}
+
+// CaughtUp implements eventlog.Sink.
+func (q *entries) CaughtUp(uint64) {}
+
+// Failed implements eventlog.Sink.
+func (q *entries) Failed(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.failed = err
+	q.signal()
+}
+
+func (q *entries) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,237 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/gateway/transport/sse"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Prefix is the beginning of the path of every route.
+const Prefix = "/agui"
+
+// HeaderThread is the header of an answer that has the id of its thread.
+const HeaderThread = "X-Waggle-Thread"
+
+// Messages of a page of the history.
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+// Door is the way in which a gateway lets requests in.
+type Door interface {
+	// Stream returns the handler of requests that get a response of events. open is called for those of a principal that
+	// may watch; nil, nil means that nothing is to be streamed.
+	Stream(open func(ctx context.Context, r *http.Request, c Client, to *sse.Response) (*Stream, error)) http.HandlerFunc
+	// Serve returns the handler of requests with a JSON answer. client returns the client of a request.
+	Serve(h func(r *http.Request, c Client) (any, error)) http.HandlerFunc
+}
+
+// Mount registers the routes.
+func (t *Threads) Mount(mux *http.ServeMux, d Door, version string) {
+	mux.HandleFunc("POST "+Prefix, d.Stream(t.post))
+	mux.HandleFunc("GET "+Prefix+"/capabilities", d.Serve(func(*http.Request, Client) (any, error) { return capabilities(version), nil }))
+	mux.HandleFunc("GET "+Prefix+"/threads/{thread}", d.Stream(t.getThread))
+	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/runs/{run}", d.Stream(t.getRun))
+	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/messages", d.Serve(t.getMessages))
+	mux.HandleFunc("POST "+Prefix+"/threads/{thread}/cancel", d.Serve(t.postCancel))
+	mux.HandleFunc("POST "+Prefix+"/threads/{thread}/answers", d.Serve(t.postAnswers))
+}
+
+// place returns the thread with the name in the tenant of the client.
+func place(c Client, name string, v agui.Variant, to transport.Transport) Place {
+	return Place{
+		Log: subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}, Name: name, Variant: v, To: to,
+	}
+}
+
+// variant returns the variant that a client takes: an older one where it says no version.
+func variant(r *http.Request, older bool) agui.Variant {
+	q := r.URL.Query()
+	switch {
+	case strings.HasPrefix(q.Get("version"), "1."), !older && q.Get("version") == "":
+		return agui.V1
+	case q.Get("subagents") == "1":
+		return agui.V0Subagents
+	}
+	return agui.V0
+}
+
+func (t *Threads) post(ctx context.Context, r *http.Request, c Client, to *sse.Response) (*Stream, error) {
+	if !c.Principal().MayAct() {
+		return nil, fault.New(fault.Forbidden)
+	}
+	var in wire.Input
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	q, err := agui.Check(in)
+	if err != nil {
+		return nil, err
+	}
+	to.Header().Set(HeaderThread, url.PathEscape(q.ThreadID))
+	return t.Run(ctx, c, place(c, q.ThreadID, variant(r, q.Older), to), q)
+}
+
+func (t *Threads) getThread(ctx context.Context, r *http.Request, c Client, to *sse.Response) (*Stream, error) {
+	after, err := position(r)
+	if err != nil {
+		return nil, err
+	}
+	return t.Join(ctx, c, place(c, r.PathValue("thread"), variant(r, false), to), after, r.URL.Query().Get("follow") == "1")
+}
+
+func (t *Threads) getRun(ctx context.Context, r *http.Request, c Client, to *sse.Response) (*Stream, error) {
+	if err := agui.CheckRunID(r.PathValue("run")); err != nil {
+		return nil, err
+	}
+	after, err := position(r)
+	if err != nil {
+		return nil, err
+	}
+	return t.Again(ctx, c, place(c, r.PathValue("thread"), variant(r, false), to), r.PathValue("run"), after)
+}
+
+// position returns where a client that comes back stands, nil for one that has nothing.
+func position(r *http.Request) (*transport.Position, error) {
+	text, field := r.Header.Get(sse.HeaderResume), sse.HeaderResume
+	if text == "" {
+		text, field = r.URL.Query().Get("after"), "after"
+	}
+	if text == "" {
+		return nil, nil
+	}
+	whole, part, parted := strings.Cut(text, ".")
+	seq, err := strconv.ParseUint(whole, 10, 64)
+	at := transport.Position{Seq: seq}
+	if err == nil && parted {
+		at.Part, err = strconv.Atoi(part)
+	}
+	if err != nil || at.String() != text {
+		return nil, fault.Newf(fault.CursorInvalid, "%s is not the id of an event of the thread. Use the id of the last event that you received.", field).At(field)
+	}
+	return &at, nil
+}
+
+// decode reads the body strictly.
+func decode(r *http.Request, into any) error {
+	body, err := io.ReadAll(r.Body)
+	if _, big := errors.AsType[*http.MaxBytesError](err); big {
+		return fault.New(fault.MessageTooBig)
+	}
+	if err != nil {
+		return fault.New(fault.BadJSON).Wrap(err)
+	}
+	return strictjson.Decode(body, into)
+}
+
+func (t *Threads) getMessages(r *http.Request, c Client) (any, error) {
+	limit := defaultPage
+	if text := r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxPage {
+			return nil, fault.Newf(fault.InvalidField, "limit must be a number from 1 to %d.", maxPage).At("limit")
+		}
+		limit = n
+	}
+	return t.History(r.Context(), c, place(c, r.PathValue("thread"), variant(r, false), nil), r.URL.Query().Get("before"), limit)
+}
+
+// History returns a page of the messages of a thread.
+func (t *Threads) History(ctx context.Context, c Client, at Place, before string, limit int) (page wire.History, err error) {
+	last, err := t.exists(ctx, c, at)
+	if err != nil {
+		return page, err
+	}
+	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
+		var ok bool
+		if page.Messages, page.Before, ok = base.Messages(before, limit); !ok {
+			return fault.Newf(fault.CursorInvalid, "before is not the id of a message that the thread still has.").At("before")
+		}
+		return nil
+	})
+	return page, err
+}
+
+func (t *Threads) postCancel(r *http.Request, c Client) (any, error) {
+	var in wire.Cancel
+	if r.ContentLength != 0 {
+		if err := decode(r, &in); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.Cancel(r.Context(), c, place(c, r.PathValue("thread"), agui.V1, nil), in); err != nil {
+		return nil, err
+	}
+	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil
+}
+
+func (t *Threads) postAnswers(r *http.Request, c Client) (any, error) {
+	var in wire.Answers
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if err := t.Answer(r.Context(), c, place(c, r.PathValue("thread"), agui.V1, nil), in.Resume); err != nil {
+		return nil, err
+	}
+	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil
+}
+
+// Cancel stops a run of the thread, or one task of it.
+func (t *Threads) Cancel(ctx context.Context, c Client, at Place, in wire.Cancel) error {
+	last, err := t.exists(ctx, c, at)
+	if err != nil {
+		return err
+	}
+	var i dialect.Intent
+	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) (err error) {
+		i, err = base.Stops(in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	cmds, err := t.g.Commands(c, nil, at.Log, i)
+	if err != nil {
+		return err
+	}
+	return c.Command(ctx, "", cmds...)
+}
+
+// capabilities say what any thread can do.
+func capabilities(version string) wire.Capabilities {
+	return wire.Capabilities{
+		Identity:       wire.Identity{Name: "waggle", Type: "waggle", Version: version},
+		Transport:      wire.TransportCaps{Streaming: true, Resumable: true},
+		Tools:          wire.ToolCaps{Supported: true, ParallelCalls: true},
+		MultiAgent:     wire.MultiAgentCaps{Supported: true, Delegation: true},
+		Reasoning:      wire.ReasoningCaps{Supported: true, Streaming: true},
+		HumanInTheLoop: wire.HumanCaps{Supported: true, Approvals: true, Interventions: true, Feedback: true, Interrupts: true, ApproveWithEdits: true},
+	}
+}
+
+// Problem answers a request that has no stream, with the open questions where the run waits for answers.
+func Problem(w http.ResponseWriter, err error, f *fault.Fault) error {
+	required, ok := errors.AsType[Required](err)
+	if !ok {
+		return answer.Fault(w, f)
+	}
+	return answer.With(w, f, map[string]any{"interrupts": required.Interrupts})
+}

@@ -1,0 +1,150 @@
+package thread
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Required is why a run has to have answers first.
+type Required struct {
+	*fault.Fault
+	Interrupts []wire.Interrupt
+}
+
+// Unwrap returns the fault.
+func (r Required) Unwrap() error { return r.Fault }
+
+// Run carries a request for a run out, and returns the stream that shows it once the log has taken what it asks for.
+func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (*Stream, error) {
+	last, err := t.end(ctx, c, at)
+	if err != nil {
+		return nil, err
+	}
+	s := newStream(ctx, t, at)
+	s.run = q.RunID
+	var m agui.Meaning
+	var open []wire.Interrupt
+	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, end eventlog.Cursor) (err error) {
+		m, err = base.Means(q)
+		open, _ = base.Questions()
+		s.thread, s.after = base.Clone(at.Name), end
+		return err
+	})
+	if f := (*fault.Fault)(nil); errors.As(err, &f) && f.Code == fault.InputRequired {
+		return nil, Required{f, open}
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch m.Kind {
+	case agui.Repeat:
+		return s, s.again(ctx, last)
+	case agui.Look:
+		return s, s.look(q)
+	case agui.Reply:
+		return s, s.replies(c, m)
+	}
+	return s, s.speaks(ctx, c, q, m, last)
+}
+
+// look shows the thread: the run that is on, under the id of the request, or nothing but its messages.
+func (s *Stream) look(q agui.Request) error {
+	if open := s.thread.Open(); open != "" {
+		s.run = open
+		s.show(s.thread.Prelude())
+		return nil
+	}
+	s.show(s.thread.Idle(q.RunID, q.ParentRunID))
+	return nil
+}
+
+// speaks sends a message and waits until the log has it.
+func (s *Stream) speaks(ctx context.Context, c Client, q agui.Request, m agui.Meaning, last eventlog.Cursor) error {
+	cmds, err := s.t.g.Commands(c, nil, s.at.Log, m.Intents...)
+	if err != nil {
+		return err
+	}
+	if last.Seq == 0 {
+		if err := s.open(ctx, c, q); err != nil {
+			return err
+		}
+	}
+	if err := c.Command(ctx, "", cmds...); err != nil {
+		return err
+	}
+	return s.await(func(e event.Event) (bool, error) { return taken(e, cmds[0].ID) })
+}
+
+// taken reports whether an event takes the message, or why it was refused.
+func taken(e event.Event, id string) (bool, error) {
+	switch e.Type {
+	case event.MessageReceived:
+		d, err := event.As[event.MessageReceivedData](e)
+		return err == nil && d.MessageID == id, nil
+	case event.MessageRefused:
+		if d, err := event.As[event.MessageRefusedData](e); err == nil && d.MessageID == id {
+			return true, fault.Newf(fault.Code(d.Code), "%s", d.Message)
+		}
+	}
+	return false, nil
+}
+
+// open makes the session of a thread that does not exist.
+func (s *Stream) open(ctx context.Context, c Client, q agui.Request) error {
+	extra, err := json.Marshal(map[string]agui.Extra{"agui": {ThreadID: q.ThreadID}})
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(command.OpenSession{Dialect: "agui", Preferences: event.Preferences{
+		ClientID: q.ClientID, Language: q.Language, Extra: extra,
+	}})
+	if err != nil {
+		return err
+	}
+	who := c.Principal()
+	err = c.Command(ctx, "", command.Command{
+		ID: "open-" + binding.NewID(), Service: command.Session, Verb: command.Open, Tenant: s.at.Log.Tenant, Key: s.at.Log.Entity,
+		Principal: who.Subject, Operator: who.Has(auth.RoleOperator), Time: s.t.g.Clock().UTC(), Data: data,
+	})
+	if err != nil {
+		return err
+	}
+	return s.await(func(e event.Event) (bool, error) { return e.Type == event.SessionCreated, nil })
+}
+
+// await reads the log until an event is what is waited for, or an error. Its frames are the first of the stream.
+func (s *Stream) await(is func(event.Event) (bool, error)) error {
+	s.listen()
+	late := time.AfterFunc(s.t.patience, func() {
+		s.cancel(fault.Newf(fault.Overloaded, "The service that takes messages does not answer. Send the same request again."))
+	})
+	defer late.Stop()
+	for {
+		e, d, err := s.log.next(s.ctx)
+		switch {
+		case err != nil:
+			return gone(err)
+		case d != nil:
+			s.first = append(s.first, s.refused(*d)...)
+			if s.answers.settled() {
+				return nil
+			}
+			continue
+		}
+		s.first = append(s.first, s.messages(e.Event)...)
+		if done, err := is(e.Event); done || err != nil {
+			return err
+		}
+	}
+}

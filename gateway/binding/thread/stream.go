@@ -1,0 +1,196 @@
+package thread
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Stream shows a thread, or one run of it, on a response. Begin starts its feed; Room and Close may be called concurrently.
+type Stream struct {
+	t  *Threads
+	at Place
+
+	run     string // the run that is shown, and the stretches that follow it by themselves; empty = the thread
+	all     bool   // the thread is shown
+	follows bool   // over all later runs
+	thread  *agui.Thread
+	after   eventlog.Cursor
+	skip    int      // frames of the next event that the client has
+	over    bool     // nothing follows
+	begun   bool     // a frame was shown
+	answers *answers // that the client gives; nil = none
+
+	ctx    context.Context //nolint:containedctx // the life of the stream
+	cancel context.CancelCauseFunc
+	log    *entries             // behind after; nil before the stream reads
+	first  []*transport.Message // before anything of the feed
+	room   chan struct{}
+	feed   sync.WaitGroup
+}
+
+// newStream returns a stream that ends with ctx, or with Close.
+func newStream(ctx context.Context, t *Threads, at Place) *Stream {
+	s := &Stream{t: t, at: at, room: make(chan struct{}, 1)}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	return s
+}
+
+// Over reports whether nothing follows the position of the client: there is nothing to stream.
+func (s *Stream) Over() bool { return s.over }
+
+// Room implements watch.Binding.
+func (s *Stream) Room() {
+	select {
+	case s.room <- struct{}{}:
+	default:
+	}
+}
+
+// Begin starts the feed, which ends with the response, or when nothing follows.
+func (s *Stream) Begin() {
+	s.feed.Go(func() {
+		if err := s.work(); err != nil && s.ctx.Err() == nil {
+			s.at.To.End(fault.From(gone(err), ""))
+		}
+	})
+}
+
+// Close implements watch.Binding.
+func (s *Stream) Close() {
+	s.cancel(context.Canceled)
+	s.feed.Wait()
+	if s.log != nil {
+		s.log.viewer.Close()
+	}
+	s.answers.close()
+}
+
+// listen begins to read the log behind the position of the stream.
+func (s *Stream) listen() {
+	if s.log == nil {
+		s.log = watch(s.t.g.Log, s.at.Log, s.after)
+	}
+}
+
+// work shows what comes.
+func (s *Stream) work() error {
+	if err := s.put(s.first); err != nil || s.over {
+		return err
+	}
+	s.listen()
+	for !s.over {
+		ms, err := s.step()
+		if err != nil {
+			return err
+		}
+		if err := s.put(ms); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step waits for what comes next and returns what the stream shows of it.
+func (s *Stream) step() ([]*transport.Message, error) {
+	e, d, err := s.log.next(s.ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case d != nil:
+		return s.refused(*d), nil
+	}
+	ms := s.messages(e.Event)
+	if e.Type == event.SessionClosed && s.all || e.Type.Tombstone() {
+		s.over = true
+		s.at.To.Send(ms...)
+		s.at.To.End(fault.New(fault.SessionClosed))
+		return nil, nil
+	}
+	return ms, nil
+}
+
+// messages folds an event and returns what the stream shows of it.
+func (s *Stream) messages(e event.Event) []*transport.Message {
+	frames := s.thread.Next(e)
+	s.answers.note(e)
+	var out []*transport.Message
+	for i, f := range frames {
+		if i < s.skip || s.over || !s.shows(f) {
+			continue
+		}
+		at := transport.Position{Seq: e.Sequence}
+		if i < len(frames)-1 {
+			at.Part = i + 1
+		}
+		m := transport.New(f.Data, "", at)
+		if f.Ends && s.last(f) {
+			s.over, m.Final = true, true
+		}
+		if out = append(out, m); !s.begun {
+			s.begun = true
+			out = append(out, s.late()...)
+		}
+	}
+	s.skip = 0
+	return out
+}
+
+// shows reports whether the stream has the frame.
+func (s *Stream) shows(f agui.Frame) bool {
+	if s.all {
+		return f.Shown != agui.OwnStream
+	}
+	return f.Shown != agui.ThreadStream && (f.Stretch == s.run || strings.HasPrefix(f.Stretch, s.run+"~"))
+}
+
+// last reports whether nothing follows the end of a stretch.
+func (s *Stream) last(agui.Frame) bool {
+	return !s.follows && s.answers.settled()
+}
+
+// show adds frames that stand for the log up to the position of the stream. The last one has the position.
+func (s *Stream) show(frames []agui.Frame) {
+	for i, f := range frames {
+		at := transport.Position{}
+		if i == len(frames)-1 {
+			at.Seq = s.thread.Seq()
+		}
+		m := transport.New(f.Data, "", at)
+		if f.Ends && s.last(f) && i == len(frames)-1 {
+			s.over, m.Final = true, true
+		}
+		s.first = append(s.first, m)
+	}
+}
+
+// finish ends the stream behind what it has, or at once.
+func (s *Stream) finish() {
+	s.over = true
+	if n := len(s.first); n > 0 {
+		s.first[n-1].Final = true
+	}
+}
+
+// put queues messages, and waits for room.
+func (s *Stream) put(ms []*transport.Message) error {
+	for {
+		ms = ms[s.at.To.Send(ms...):]
+		if len(ms) == 0 {
+			return nil
+		}
+		select {
+		case <-s.room:
+		case <-s.at.To.Done():
+			return context.Canceled
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package agui
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Limits of the input of a run.
+const (
+	maxRunID        = 200 // bytes
+	maxThreadID     = 1024
+	maxTools        = 64
+	maxToolBytes    = 64 << 10
+	maxContextBytes = 32 << 10
+	maxStateBytes   = 64 << 10
+	maxTimeout      = 24 * 60 * 60 // seconds
+)
+
+// Consequences for a run whose last viewer has gone.
+const (
+	OnDisconnectContinue = "continue"
+	OnDisconnectCancel   = "cancel"
+)
+
+// Request is a valid input of a run.
+type Request struct {
+	wire.Input
+	Options
+	Extra json.RawMessage // what is kept with the message
+	Older bool            // the client speaks a version before 1.0
+}
+
+// Options are the members of forwardedProps.waggle.
+type Options struct {
+	Mode           string        `json:"mode"` // chat, plan
+	ConfirmPlan    *bool         `json:"confirmPlan"`
+	OnBusy         string        `json:"onBusy"` // reject, enqueue (absent), interrupt
+	Budget         *event.Budget `json:"budget"`
+	MaxConcurrent  int           `json:"maxConcurrent"`
+	TimeoutSeconds int           `json:"timeoutSeconds"`
+	ClientID       string        `json:"clientId"`
+	Language       string        `json:"language"`
+	OnDisconnect   string        `json:"onDisconnect"` // continue (absent), cancel
+	TargetMember   string        `json:"targetMember"`
+}
+
+// Check returns the request that an input makes. The input has passed strictjson.Decode. The error is a *fault.Fault that names
+// the member.
+func Check(in wire.Input) (Request, error) {
+	q := Request{Input: in, Older: in.ProtocolVersion == ""}
+	if err := CheckRunID(in.RunID); err != nil {
+		return q, err
+	}
+	switch {
+	case in.ThreadID == "" || len(in.ThreadID) > maxThreadID:
+		return q, wrong("threadId", "a text of 1 to 1024 bytes")
+	case in.Messages == nil:
+		return q, wrong("messages", "a list")
+	case q.Older || strings.HasPrefix(in.ProtocolVersion, "1."):
+	default:
+		return q, wrong("protocolVersion", "1.0")
+	}
+	if err := q.bounds(); err != nil {
+		return q, err
+	}
+	return q, q.options()
+}
+
+func wrong(field, rule string) *fault.Fault {
+	return fault.Newf(fault.InvalidField, "%s has to be %s. Correct it and send the request again.", field, rule).At(field).Unlike(rule, nil)
+}
+
+// CheckRunID returns why a text is not the id of a run.
+func CheckRunID(s string) error {
+	if s == "" || len(s) > maxRunID || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return wrong("runId", "a text of 1 to 200 printable bytes")
+	}
+	return nil
+}
+
+// bounds checks the sizes of what the client hands to the model.
+func (q *Request) bounds() error {
+	bytes := 0
+	for _, t := range q.Tools {
+		bytes += len(t.Name) + len(t.Description) + len(t.Parameters)
+	}
+	if len(q.Tools) > maxTools || bytes > maxToolBytes {
+		return wrong("tools", "at most 64 tools of 64 KiB together")
+	}
+	bytes = 0
+	for _, c := range q.Context {
+		bytes += len(c.Description) + len(c.Value)
+	}
+	if bytes > maxContextBytes {
+		return wrong("context", "at most 32 KiB")
+	}
+	if len(q.State) > maxStateBytes {
+		return wrong("state", "at most 64 KiB")
+	}
+	for i, e := range q.Resume {
+		if e.InterruptID == "" || e.Status != wire.ResumeResolved && e.Status != wire.ResumeCancelled {
+			return wrong("resume", "a list of {interruptId, status: resolved or cancelled, payload}")
+		}
+		if slices.ContainsFunc(q.Resume[:i], func(o wire.ResumeEntry) bool { return o.InterruptID == e.InterruptID }) {
+			return wrong("resume", "a list with one answer for each interrupt")
+		}
+	}
+	return nil
+}
+
+// options reads forwardedProps. Members that are not Waggle's are kept with the message.
+func (q *Request) options() error {
+	props := map[string]json.RawMessage{}
+	if p := q.ForwardedProps; len(p) > 0 && string(p) != "null" && json.Unmarshal(p, &props) != nil {
+		return wrong("forwardedProps", "an object")
+	}
+	if own := props["waggle"]; own != nil {
+		if err := json.Unmarshal(own, &q.Options); err != nil {
+			field := "forwardedProps.waggle"
+			if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+				field += "." + bad.Field
+			}
+			return wrong(field, "as the documentation of AG-UI says")
+		}
+	}
+	delete(props, "waggle")
+	x := Extra{ParentRunID: q.ParentRunID, State: q.State}
+	if len(props) > 0 {
+		x.Forwarded = raw(props)
+	}
+	if string(x.State) == "null" {
+		x.State = nil
+	}
+	if m := q.user(); m != nil {
+		x.MessageID = m.ID
+	}
+	x.RunID = q.RunID
+	q.Extra = raw(map[string]Extra{"agui": x})
+	return q.allowed()
+}
+
+func (q *Request) allowed() error {
+	o := q.Options
+	switch {
+	case !slices.Contains([]string{"", "chat", event.ModePlan}, o.Mode):
+		return wrong("forwardedProps.waggle.mode", "chat or plan")
+	case !slices.Contains([]string{"", event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}, o.OnBusy):
+		return wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
+	case !slices.Contains([]string{"", OnDisconnectContinue, OnDisconnectCancel}, o.OnDisconnect):
+		return wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
+	case o.MaxConcurrent < 0, o.TimeoutSeconds < 0, o.TimeoutSeconds > maxTimeout:
+		return wrong("forwardedProps.waggle", "without negative numbers")
+	}
+	return nil
+}
+
+// user returns the newest message of a user, nil if the input has none.
+func (q *Request) user() *wire.Message {
+	for i := range slices.Backward(q.Messages) {
+		if q.Messages[i].Role == wire.RoleUser {
+			return &q.Messages[i]
+		}
+	}
+	return nil
+}
+
+// content is what a user's message says.
+type content struct {
+	text    string
+	images  []string
+	files   []string
+	skipped []string // kinds of parts that the model cannot take
+}
+
+// contentOf reads the content of a message: a text, or parts.
+func contentOf(m *wire.Message) (c content, err error) {
+	var s string
+	if len(m.Content) == 0 || json.Unmarshal(m.Content, &s) == nil {
+		return content{text: s}, nil
+	}
+	var parts []wire.Part
+	if json.Unmarshal(m.Content, &parts) != nil {
+		return c, wrong("messages.content", "a text or a list of parts")
+	}
+	var texts []string
+	for _, p := range parts {
+		switch {
+		case p.Type == "text":
+			texts = append(texts, p.Text)
+		case p.Source != nil && p.Source.Type == "url" && web(p.Source.Value) && p.Type == "image":
+			c.images = append(c.images, p.Source.Value)
+		case p.Source != nil && p.Source.Type == "url" && web(p.Source.Value):
+			c.files = append(c.files, p.Source.Value)
+		default:
+			c.skipped = append(c.skipped, p.Type)
+		}
+	}
+	c.text = strings.Join(texts, "\n\n")
+	return c, nil
+}
+
+func web(u string) bool {
+	return strings.HasPrefix(u, "https://") || strings.HasPrefix(u, "http://")
+}

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/binding/thread"
+	"github.com/waggle-dev/waggle/gateway/transport/sse"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// protocolThreads is the name of streams of threads in metrics and in the audit log.
+const protocolThreads = "agui"
+
+// threadDoor lets requests about threads in.
+type threadDoor struct{ s *Server }
+
+var _ thread.Door = threadDoor{}
+
+// Stream implements thread.Door.
+func (d threadDoor) Stream(open func(context.Context, *http.Request, thread.Client, *sse.Response) (*thread.Stream, error)) http.HandlerFunc {
+	return d.s.serveStream(protocolThreads, func(e *events, r *http.Request) error {
+		if r.Method == http.MethodPost {
+			if _, err := d.s.dep.Quota.Allow(e.who.Tenant, e.who.Subject); err != nil {
+				return err
+			}
+		}
+		st, err := open(r.Context(), r, requester{d.s, e.who, e.record}, e.to)
+		switch {
+		case err != nil && st != nil:
+			st.Close()
+			return err
+		case err != nil:
+			return err
+		case st.Over():
+			st.Close()
+			e.nothing = true
+			return nil
+		}
+		st.Begin()
+		e.shown = st
+		return nil
+	})
+}
+
+// Serve implements thread.Door.
+func (d threadDoor) Serve(h func(*http.Request, thread.Client) (any, error)) http.HandlerFunc {
+	server := api.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest}
+	return server.Serve(func(r *http.Request, p auth.Principal) (any, error) {
+		return h(r, requester{d.s, p, func(action id.Name, rec audit.Record) {
+			rec.Principal, rec.Remote, rec.Dialect = p.Subject, d.s.dep.Audit.Remote(r.RemoteAddr), protocolThreads
+			d.s.dep.Audit.Record(action, p.Tenant, rec)
+		}})
+	})
+}
+
+// requester is the client of one request.
+type requester struct {
+	s      *Server
+	who    auth.Principal
+	record func(id.Name, audit.Record)
+}
+
+// Principal implements thread.Client.
+func (c requester) Principal() auth.Principal { return c.who }
+
+// Command implements thread.Client.
+func (c requester) Command(ctx context.Context, replyTo string, cmds ...command.Command) error {
+	if !c.who.MayAct() {
+		return fault.New(fault.Forbidden)
+	}
+	for _, cmd := range cmds {
+		if err := c.s.mayReach(ctx, c.who, cmd); err != nil {
+			return err
+		}
+		cmd.Source, cmd.ReplyTo = c.s.shared.Source, replyTo
+		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
+			return err
+		}
+		if action, r, ok := recordOf(cmd); ok {
+			c.record(action, r)
+		}
+	}
+	return nil
+}
