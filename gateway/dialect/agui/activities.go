@@ -38,7 +38,7 @@ func (t *Thread) show(id, kind, sub string, content any) {
 
 func (t *Thread) whole(a *activity) wire.Activity {
 	return wire.Activity{
-		Base: t.base(wire.ActivitySnapshot), MessageID: a.id, ActivityType: a.kind, Content: a.content, SubagentRunID: t.owner(t.live(a.sub)),
+		Base: t.base(wire.ActivitySnapshot), MessageID: a.id, ActivityType: a.kind, Content: a.content, SubagentRunID: t.owner(a.sub),
 	}
 }
 
@@ -55,7 +55,7 @@ func (t *Thread) change(id string, patch []wire.Operation, content any) {
 	if t.mute {
 		return
 	}
-	delta := wire.Activity{Base: t.base(wire.ActivityDelta), MessageID: a.id, ActivityType: a.kind, Patch: patch, SubagentRunID: t.owner(t.live(a.sub))}
+	delta := wire.Activity{Base: t.base(wire.ActivityDelta), MessageID: a.id, ActivityType: a.kind, Patch: patch, SubagentRunID: t.owner(a.sub)}
 	whole := t.whole(a)
 	if length(whole) < length(delta) {
 		t.emit(whole)

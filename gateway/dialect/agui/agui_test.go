@@ -3,6 +3,7 @@ package agui_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -136,4 +138,40 @@ func TestNoFrameHasNull(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDamagedLogsKeepTheRules: whatever a log has lost, or has twice, clients of AG-UI refuse nothing.
+func TestDamagedLogsKeepTheRules(t *testing.T) {
+	all := logs(t)
+	names := slices.Sorted(maps.Keys(all))
+	rapid.Check(t, func(t *rapid.T) {
+		events := slices.Clone(all[rapid.SampledFrom(names).Draw(t, "log")])
+		for range rapid.IntRange(1, 6).Draw(t, "damages") {
+			i := rapid.IntRange(0, len(events)-1).Draw(t, "at")
+			switch rapid.SampledFrom([]string{"drop", "repeat", "move"}).Draw(t, "damage") {
+			case "drop":
+				if len(events) > 1 {
+					events = slices.Delete(events, i, i+1)
+				}
+			case "repeat":
+				events = slices.Insert(events, i, events[i])
+			default:
+				j := rapid.IntRange(0, len(events)-1).Draw(t, "to")
+				events[i], events[j] = events[j], events[i]
+			}
+		}
+		for i := range events {
+			events[i].Sequence = uint64(i + 1)
+		}
+		for _, v := range variants {
+			r := newRules()
+			for i, frames := range play(v, events) {
+				for _, f := range shown(frames) {
+					if err := r.take(f); err != nil {
+						t.Fatalf("%s, event %d (%s): %v", v.Name(), i+1, events[i].Type, err)
+					}
+				}
+			}
+		}
+	})
 }

@@ -51,17 +51,16 @@ func (t *Thread) custom(name string, value any) {
 	t.emit(wire.CustomEvent{Base: t.base(wire.Custom), Name: name, Value: value})
 }
 
-// owner returns the id of the subagent that does a piece of work, as the variant shows it.
+// owner returns the id of the subagent that does a piece of work, as the variant shows it: a frame has no owner that has
+// not begun, or has ended.
 func (t *Thread) owner(work string) string {
-	if !t.variant.subagents || work == "" {
+	if !t.variant.subagents || work == "" || t.run == nil {
 		return ""
 	}
-	if t.run != nil {
-		for _, s := range t.run.subs {
-			if s.work == work {
-				return s.id
-			}
+	for _, s := range t.run.subs {
+		if s.work == work {
+			return s.id
 		}
 	}
-	return work
+	return ""
 }

@@ -93,7 +93,9 @@ func (t *Thread) messages() []wire.Message {
 		if m.open {
 			one.Content = quote(string(t.run.text(m.ID).body))
 		}
-		one.SubagentRunID = t.owner(one.SubagentRunID)
+		if !t.variant.subagents {
+			one.SubagentRunID = ""
+		}
 		out = append(out, one)
 	}
 	return out

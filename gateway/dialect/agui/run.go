@@ -12,10 +12,11 @@ import (
 // run is one run of Waggle: its stretches, and everything that is open in it.
 type run struct {
 	id       string
-	first    string // the id of its first stretch
-	stretch  string // the id of the stretch that is open; empty = none
-	last     string // the id of the newest stretch
-	over     bool   // it has ended
+	first    string   // the id of its first stretch
+	stretch  string   // the id of the stretch that is open; empty = none
+	last     string   // the id of the newest stretch
+	ids      []string // of all stretches
+	over     bool     // it has ended
 	end      *ending
 	deferred []deferred // answers that came between two stretches
 
@@ -102,6 +103,7 @@ func (r *run) clone() *run {
 		return nil
 	}
 	c := *r
+	c.ids = slices.Clone(r.ids)
 	c.deferred, c.steps, c.questions, c.usage = slices.Clone(r.deferred), slices.Clone(r.steps), slices.Clone(r.questions), slices.Clone(r.usage)
 	c.calls, c.used, c.jobs, c.said = maps.Clone(r.calls), maps.Clone(r.used), maps.Clone(r.jobs), maps.Clone(r.said)
 	c.subs, c.texts, c.acts, c.plan = each(r.subs), each(r.texts), each(r.acts), r.plan.clone()
@@ -211,9 +213,10 @@ func (t *Thread) ended() any {
 // begin begins a stretch. A stretch that has the id of another one gets another.
 func (t *Thread) begin(id, parent string, input *wire.Input) {
 	r := t.run
-	if id == r.last {
+	for slices.Contains(r.ids, id) {
 		id = following(id)
 	}
+	r.ids = append(r.ids, id)
 	r.stretch, r.last, r.end = id, id, nil
 	r.usage, r.used = nil, map[string]int{}
 	if t.past != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // handlers fold the types that the projection knows. It passes over all others.
@@ -148,6 +149,13 @@ func inputOf(d event.MessageReceivedData) *wire.Input {
 }
 
 func runStarted(t *Thread, d event.RunStartedData) {
+	if r := t.run; r != nil && !r.over {
+		if r.id == d.RunID {
+			return
+		}
+		t.ensure() // a log that has lost the end of a run
+		t.conclude(&ending{failure: &wire.Failure{Base: t.stamped(wire.RunError, wire.Origin{}), Message: "The end of the run is missing.", Code: string(fault.HeadExpired)}})
+	}
 	m, known := t.waiting[d.RunID]
 	t.run = newRun(d)
 	if d.MaxConcurrent > 0 {

@@ -33,7 +33,7 @@ func (r *run) subOf(p event.Part) string {
 
 // openText begins a message.
 func (t *Thread) openText(id string, p event.Part) *text {
-	x := &text{id: id, sub: t.run.subOf(p), reasoning: p.Stage == event.StagePlanning}
+	x := &text{id: id, sub: t.live(t.run.subOf(p)), reasoning: p.Stage == event.StagePlanning}
 	t.run.texts = append(t.run.texts, x)
 	role := wire.RoleAssistant
 	if x.reasoning {
@@ -191,11 +191,11 @@ func (t *Thread) result(callID, content, code string) {
 	t.remember(m, false)
 	t.emit(wire.CallResult{
 		Base: t.baseOf(wire.ToolCallResult, wire.Origin{Failed: code != "", Code: code}), MessageID: id, ToolCallID: callID,
-		Content: content, Role: wire.RoleTool, SubagentRunID: t.owner(t.live(c.sub)),
+		Content: content, Role: wire.RoleTool, SubagentRunID: t.owner(c.sub),
 	})
 }
 
-// live returns the subagent if it is open: a frame has no owner that has ended.
+// live returns the work of a subagent if it is open.
 func (t *Thread) live(sub string) string {
 	for _, s := range t.run.subs {
 		if s.work == sub {
