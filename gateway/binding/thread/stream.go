@@ -43,7 +43,7 @@ func newStream(ctx context.Context, t *Threads, at Place) *Stream {
 }
 
 // Over reports whether nothing follows the position of the client: there is nothing to stream.
-func (s *Stream) Over() bool { return s.over }
+func (s *Stream) Over() bool { return s.over && len(s.first) == 0 }
 
 // Room implements watch.Binding.
 func (s *Stream) Room() {

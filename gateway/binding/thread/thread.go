@@ -158,15 +158,15 @@ func (s *Stream) resume(ctx context.Context, after transport.Position, last even
 	if err := s.rewind(ctx, upTo); err != nil {
 		return err
 	}
-	if s.run != "" && s.ended(ctx, after) {
+	if s.run != "" && s.ended(ctx, after, last) {
 		s.over = true
 	}
 	return nil
 }
 
 // ended reports whether the run of the stream has ended at the position: nothing follows.
-func (s *Stream) ended(ctx context.Context, after transport.Position) (over bool) {
-	_ = s.t.states.at(ctx, s.at.Log, s.at.Variant, eventlog.Cursor{}, func(base *agui.Thread, _ eventlog.Cursor) error {
+func (s *Stream) ended(ctx context.Context, after transport.Position, last eventlog.Cursor) (over bool) {
+	_ = s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
 		found, known := base.Stretch(s.run)
 		over = known && found.Ended > 0 && (after.Seq > found.Ended || after.Seq == found.Ended && after.Part == 0)
 		return nil

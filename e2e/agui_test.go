@@ -1,0 +1,267 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/model/scripted"
+)
+
+// aguiFleet starts services and gateways, and returns the addresses of the latter.
+func aguiFleet(t *testing.T, script scripted.Script, gateways int, config string) (f *fleet, addrs []string, procs []*process.Process) {
+	t.Helper()
+	f = newFleet(t, script)
+	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n" + config)
+	f.serve("session,pipeline,worker,tools")
+	for range gateways {
+		p, addr := f.gateway()
+		addrs, procs = append(addrs, addr), append(procs, p)
+	}
+	return f, addrs, procs
+}
+
+// threeTasks is a plan of three tasks, one of which needs another try.
+func threeTasks() scripted.Script {
+	return scripted.Stages{
+		Plan: scripted.Always(scripted.Plan(tasks("a", "b", "c")...)),
+		Tasks: map[string]scripted.Script{
+			"b": scripted.InTurn(scripted.Fail(http.StatusBadRequest, "invalid_request_error", "no"), say("b is done")),
+		},
+		Solve: scripted.Always(say("this is done")), Aggregate: scripted.Always(say("all is done")), Chat: scripted.Always(say("hello to you")),
+	}.Script()
+}
+
+// TestAGUIResumesBehindEveryFrame: a stream that breaks after any frame, and is resumed at another gateway, gives the
+// whole, byte for byte.
+func TestAGUIResumesBehindEveryFrame(t *testing.T) {
+	_, addrs, _ := aguiFleet(t, threeTasks(), 2, "pipeline: {retry_backoff: 20ms}\n")
+	c, other := aguiClient{t: t, addr: addrs[0]}, aguiClient{t: t, addr: addrs[1]}
+	thread, ask, answer := "thread with spaces/ü", newRun(), newRun()
+	first := c.run(thread, ask, "do three things", planned)
+	second := c.run(thread, answer, "", answered(interrupts(t, first), true))
+	require.Equal(t, wire.RunFinished, second[len(second)-1].Type)
+	cuts := 0
+	for run, whole := range map[string][]aguiFrame{ask: first, answer: second} {
+		path := "/threads/" + url.PathEscape(thread) + "/runs/" + run
+		for i, f := range whole[:len(whole)-1] {
+			rest := other.get(path, "Last-Event-ID", f.id)
+			require.Equal(t, whole[i+1:], rest, "behind frame %d (%s) of %d", i+1, f.Type, len(whole))
+			cuts++
+		}
+		status, _ := other.text(http.MethodGet, path, nil, "Last-Event-ID", whole[len(whole)-1].id)
+		require.Equal(t, http.StatusNoContent, status)
+		cold := other.get(path)
+		require.Equal(t, wire.RunStarted, cold[0].Type)
+		require.Equal(t, datas(whole)[len(whole)-1], datas(cold)[len(cold)-1], "it ends as it ended")
+	}
+	whole := append(slices.Clone(first), second...)
+	joined := other.get("/threads/" + url.PathEscape(thread))
+	require.Equal(t, said(whole), said(joined))
+	t.Logf("%d cuts", cuts)
+}
+
+// TestAGUIRunsOnceHoweverOftenItIsAsked: a request that is repeated at once runs nothing twice.
+func TestAGUIRunsOnceHoweverOftenItIsAsked(t *testing.T) {
+	f, addrs, _ := aguiFleet(t, scripted.Always(say("once")), 2, "")
+	thread, run := newRun(), newRun()
+	var all [10][]aguiFrame
+	var g errgroup.Group
+	for i := range all {
+		c := aguiClient{t: t, addr: addrs[i%2]}
+		g.Go(func() error { all[i] = c.run(thread, run, "hello", nil); return nil })
+	}
+	require.NoError(t, g.Wait())
+	for _, frames := range all {
+		require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type)
+		require.Equal(t, said(all[0]), said(frames))
+		require.Len(t, said(frames), 1)
+	}
+	require.Len(t, f.llm.Exchanges(), 1, "the model was asked once")
+}
+
+// TestAGUIDecisionsAreTakenOnce: a hundred answers race; one counts, and the others are told whose.
+func TestAGUIDecisionsAreTakenOnce(t *testing.T) {
+	_, addrs, _ := aguiFleet(t, threeTasks(), 2, "pipeline: {retry_backoff: 20ms}\n")
+	c := aguiClient{t: t, addr: addrs[0]}
+	thread := newRun()
+	open := interrupts(t, c.run(thread, newRun(), "do three things", planned))
+	var mu sync.Mutex
+	var won, lost int
+	var g errgroup.Group
+	g.SetLimit(20)
+	for i := range 100 {
+		g.Go(func() error {
+			c := aguiClient{t: t, addr: addrs[i%2]}
+			run := newRun()
+			frames := c.run(thread, run, "", answered(open, true))
+			refused := slices.ContainsFunc(frames, func(f aguiFrame) bool { return f.Name == wire.CustomAnswerRefused })
+			mu.Lock()
+			defer mu.Unlock()
+			if !refused {
+				won++
+			} else {
+				lost++
+			}
+			return nil
+		})
+	}
+	require.NoError(t, g.Wait())
+	require.Equal(t, 1, won)
+	require.Equal(t, 99, lost)
+	require.Len(t, inLog[event.InputAnsweredData](t, addrs[0], thread), 1)
+}
+
+// TestAGUIHasToBeAnswered: a run that waits for people takes no message before.
+func TestAGUIHasToBeAnswered(t *testing.T) {
+	_, addrs, _ := aguiFleet(t, threeTasks(), 1, "")
+	c := aguiClient{t: t, addr: addrs[0]}
+	thread := newRun()
+	open := interrupts(t, c.run(thread, newRun(), "do three things", planned))
+	require.Len(t, open, 1)
+	status, text := c.text(http.MethodPost, "", aguiInput(thread, newRun(), "and more", nil))
+	require.Equal(t, http.StatusConflict, status)
+	var problem struct {
+		Title      string
+		Interrupts []wire.Interrupt
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &problem))
+	require.Equal(t, "INPUT_REQUIRED", problem.Title)
+	require.Equal(t, open[0].ID, problem.Interrupts[0].ID)
+	again := c.get("/threads/" + thread)
+	require.Equal(t, open[0].ID, interrupts(t, again)[0].ID, "who joins is asked, too")
+	end := c.run(thread, newRun(), "", answered(open, false))
+	require.Equal(t, wire.RunFinished, end[len(end)-1].Type)
+	require.Equal(t, wire.OutcomeSuccess, end[len(end)-1].Outcome.Type)
+	require.Equal(t, wire.RunFinished, c.run(thread, newRun(), "hello", nil)[4].Type)
+}
+
+// TestAGUIIsStopped: a cancel ends the stream, and the model is stopped.
+func TestAGUIIsStopped(t *testing.T) {
+	f, addrs, _ := aguiFleet(t, scripted.Always(scripted.Stream(scripted.Text("I begin. "), scripted.Hang())), 1, "")
+	c := aguiClient{t: t, addr: addrs[0]}
+	thread, run := newRun(), newRun()
+	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	defer cancel()
+	frames := c.stream(c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil)), func(f aguiFrame) bool {
+		if f.Type == wire.TextMessageContent {
+			status, text := c.text(http.MethodPost, "/threads/"+thread+"/cancel", fmt.Appendf(nil, `{"runId":%q}`, run))
+			require.Equal(t, http.StatusAccepted, status, text)
+		}
+		return true
+	})
+	last := frames[len(frames)-1]
+	require.Equal(t, wire.OutcomeCancelled, last.Outcome.Type)
+	<-f.llm.Exchanges()[0].Gone()
+	status, _ := c.text(http.MethodPost, "/threads/"+thread+"/cancel", fmt.Appendf(nil, `{"runId":%q}`, run))
+	require.Equal(t, http.StatusConflict, status, "it is over")
+	status, _ = c.text(http.MethodPost, "/threads/"+thread+"/cancel", []byte(`{"runId":"another"}`))
+	require.Equal(t, http.StatusNotFound, status)
+}
+
+// TestAGUISurvivesGateways: a run goes on while the gateway of its viewer is killed, and the viewer misses nothing.
+func TestAGUISurvivesGateways(t *testing.T) {
+	f, addrs, procs := aguiFleet(t, slowAnswer(60, 20*time.Millisecond), 2, "")
+	c := aguiClient{t: t, addr: addrs[0]}
+	thread, run := newRun(), newRun()
+	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	defer cancel()
+	n := 0
+	frames := c.stream(c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil)), func(f aguiFrame) bool {
+		if n++; n == 10 {
+			procs[0].Kill()
+		}
+		return true
+	})
+	require.NotEqual(t, wire.RunFinished, frames[len(frames)-1].Type)
+	other := aguiClient{t: t, addr: addrs[1]}
+	frames = append(frames, other.get("/threads/"+thread+"/runs/"+run, "Last-Event-ID", frames[len(frames)-1].id)...)
+	require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type)
+	text := ""
+	for _, s := range said(frames) {
+		text += s
+	}
+	require.Equal(t, strings.Join(words(60), ""), text)
+	require.Len(t, f.llm.Exchanges(), 1)
+}
+
+// TestAGUITenantsMeetNowhere: each endpoint answers the same for a thread of another tenant as for one that does not exist.
+func TestAGUITenantsMeetNowhere(t *testing.T) {
+	_, addrs, _ := aguiFleet(t, scripted.Always(say("crimson")), 1, fmt.Sprintf(
+		"auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user]}\n    - {id: eye, sha256: %s, tenant: red, roles: [viewer]}\n",
+		auth.HashKey(redKey), auth.HashKey(blueKey), auth.HashKey(redKey+"-viewer")))
+	red, blue, eye := aguiClient{t, addrs[0], redKey}, aguiClient{t, addrs[0], blueKey}, aguiClient{t, addrs[0], redKey + "-viewer"}
+	thread, run := newRun(), newRun()
+	red.run(thread, run, "hello", nil)
+	checked := 0
+	for _, q := range []struct{ method, path, body string }{
+		{"GET", "/threads/THREAD", ""}, {"GET", "/threads/THREAD?follow=1", ""}, {"GET", "/threads/THREAD?after=3", ""},
+		{"GET", "/threads/THREAD/runs/RUN", ""}, {"GET", "/threads/THREAD/runs/RUN?after=3", ""}, {"GET", "/threads/THREAD/messages", ""},
+		{"POST", "/threads/THREAD/cancel", `{}`}, {"POST", "/threads/THREAD/cancel", `{"runId":"RUN"}`},
+		{"POST", "/threads/THREAD/answers", `{"resume":[{"interruptId":"x","status":"cancelled"}]}`},
+	} {
+		of := func(thread, run string) (int, string) {
+			named := strings.NewReplacer("THREAD", thread, "RUN", run)
+			return blue.text(q.method, named.Replace(q.path), []byte(named.Replace(q.body)))
+		}
+		status, text := of(thread, run)
+		wantStatus, want := of(newRun(), newRun())
+		require.Equal(t, http.StatusNotFound, status, "%s %s: %s", q.method, q.path, text)
+		require.Equal(t, want, text, "%s %s", q.method, q.path)
+		require.Equal(t, wantStatus, status)
+		checked++
+	}
+	frames := blue.run(thread, run, "mine", nil)
+	require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type, "the same id is another thread in another tenant")
+	require.Equal(t, said(red.get("/threads/"+thread)), said(eye.get("/threads/"+thread)), "a viewer sees")
+	for _, path := range []string{"", "/threads/" + thread + "/cancel", "/threads/" + thread + "/answers"} {
+		status, _ := eye.text(http.MethodPost, path, aguiInput(thread, newRun(), "hello", nil))
+		require.Equal(t, http.StatusForbidden, status, "a viewer can do nothing: %s", path)
+	}
+	t.Logf("%d requests", checked)
+}
+
+// TestAGUIRefusesBadInput: nothing that a client sends is the server's fault.
+func TestAGUIRefusesBadInput(t *testing.T) {
+	_, addrs, _ := aguiFleet(t, scripted.Always(say("hello")), 1, "")
+	c := aguiClient{t: t, addr: addrs[0]}
+	for body, want := range map[string]int{
+		``: 400, `{`: 400, `[]`: 422, `null`: 422, `{"threadId":1}`: 422, `{"threadId":"a","threadId":"b"}`: 400, "\xff": 400,
+		`{"threadId":"a","runId":"b","messages":null}`:                                                                  422,
+		`{"threadId":"a","runId":"` + strings.Repeat("x", 201) + `","messages":[]}`:                                     422,
+		`{"threadId":"a","runId":"b\u0000","messages":[]}`:                                                              422,
+		`{"threadId":"a","runId":"b","messages":[],"protocolVersion":"2.0"}`:                                            422,
+		`{"threadId":"a","runId":"b","messages":[],"forwardedProps":{"waggle":{"mode":7}}}`:                             422,
+		`{"threadId":"a","runId":"b","messages":[],"forwardedProps":{"waggle":{"onBusy":"never"}}}`:                     422,
+		`{"threadId":"a","runId":"b","messages":[],"resume":[{"interruptId":"x","status":"maybe"}]}`:                    422,
+		`{"threadId":"a","runId":"b","messages":[{"id":"m","role":"user","content":7}]}`:                                422,
+		`{"threadId":"a","runId":"b","messages":[{"id":"m","role":"user","content":"` + longText("x", 300<<10) + `"}]}`: 413,
+	} {
+		status, text := c.text(http.MethodPost, "", []byte(body))
+		if len(body) > 60 {
+			body = body[:60]
+		}
+		require.Equal(t, want, status, "%s: %s", body, text)
+		require.Contains(t, text, `"detail"`)
+	}
+	for _, after := range []string{"x", "-1", "1.x", "99999", "1.0", "01", "18446744073709551616"} {
+		thread := newRun()
+		c.run(thread, newRun(), "hello", nil)
+		status, text := c.text(http.MethodGet, "/threads/"+thread, nil, "Last-Event-ID", after)
+		require.Equal(t, 422, status, "%s: %s", after, text)
+	}
+}
