@@ -5,12 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -53,7 +51,7 @@ func aguiInput(thread, run, text string, change func(map[string]any)) []byte {
 	return raw
 }
 
-// request sends a request and returns the answer, whose body is open. It ends with the test.
+// request sends a request and returns the answer, whose body the caller closes.
 func (c aguiClient) request(ctx context.Context, method, path string, body []byte, header ...string) *http.Response {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+c.addr+"/agui"+path, bytes.NewReader(body))
@@ -67,7 +65,6 @@ func (c aguiClient) request(ctx context.Context, method, path string, body []byt
 	}
 	resp, err := http.DefaultClient.Do(r)
 	require.NoError(c.t, err)
-	c.t.Cleanup(func() { _ = resp.Body.Close() })
 	return resp
 }
 
@@ -105,7 +102,9 @@ func (c aguiClient) run(thread, run, text string, change func(map[string]any)) [
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	return c.stream(c.request(ctx, http.MethodPost, "", aguiInput(thread, run, text, change)), nil)
+	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, run, text, change))
+	defer func() { _ = resp.Body.Close() }()
+	return c.stream(resp, nil)
 }
 
 // get reads a stream of a thread until its end.
@@ -113,7 +112,9 @@ func (c aguiClient) get(path string, header ...string) []aguiFrame {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	return c.stream(c.request(ctx, http.MethodGet, path, nil, header...), nil)
+	resp := c.request(ctx, http.MethodGet, path, nil, header...)
+	defer func() { _ = resp.Body.Close() }()
+	return c.stream(resp, nil)
 }
 
 // text returns status and body of a request with a whole answer.
@@ -122,6 +123,7 @@ func (c aguiClient) text(method, path string, body []byte, header ...string) (in
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
 	resp := c.request(ctx, method, path, body, header...)
+	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(c.t, err)
 	return resp.StatusCode, string(text)
@@ -132,13 +134,6 @@ func datas(frames []aguiFrame) []string {
 	out := make([]string, len(frames))
 	for i, f := range frames {
 		out[i] = f.data
-	}
-	return out
-}
-
-func kinds(frames []aguiFrame) (out []string) {
-	for _, f := range frames {
-		out = append(out, f.Type)
 	}
 	return out
 }
@@ -201,8 +196,12 @@ func said(frames []aguiFrame) map[string]string {
 	return out
 }
 
-// within fails the test if f takes too long.
-func within(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	require.Eventually(t, f, process.Patience, 20*time.Millisecond, fmt.Sprint(what))
+// speech is what the messages of a stream say together.
+func speech(frames []aguiFrame) (text string) {
+	for _, f := range frames {
+		if f.Type == wire.TextMessageContent {
+			text += f.Delta
+		}
+	}
+	return text
 }

@@ -157,7 +157,9 @@ func TestAGUIIsStopped(t *testing.T) {
 	thread, run := newRun(), newRun()
 	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
 	defer cancel()
-	frames := c.stream(c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil)), func(f aguiFrame) bool {
+	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil))
+	defer func() { _ = resp.Body.Close() }()
+	frames := c.stream(resp, func(f aguiFrame) bool {
 		if f.Type == wire.TextMessageContent {
 			status, text := c.text(http.MethodPost, "/threads/"+thread+"/cancel", fmt.Appendf(nil, `{"runId":%q}`, run))
 			require.Equal(t, http.StatusAccepted, status, text)
@@ -181,7 +183,9 @@ func TestAGUISurvivesGateways(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
 	defer cancel()
 	n := 0
-	frames := c.stream(c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil)), func(f aguiFrame) bool {
+	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil))
+	defer func() { _ = resp.Body.Close() }()
+	frames := c.stream(resp, func(aguiFrame) bool {
 		if n++; n == 10 {
 			procs[0].Kill()
 		}
@@ -209,9 +213,14 @@ func TestAGUITenantsMeetNowhere(t *testing.T) {
 	red.run(thread, run, "hello", nil)
 	checked := 0
 	for _, q := range []struct{ method, path, body string }{
-		{"GET", "/threads/THREAD", ""}, {"GET", "/threads/THREAD?follow=1", ""}, {"GET", "/threads/THREAD?after=3", ""},
-		{"GET", "/threads/THREAD/runs/RUN", ""}, {"GET", "/threads/THREAD/runs/RUN?after=3", ""}, {"GET", "/threads/THREAD/messages", ""},
-		{"POST", "/threads/THREAD/cancel", `{}`}, {"POST", "/threads/THREAD/cancel", `{"runId":"RUN"}`},
+		{"GET", "/threads/THREAD", ""},
+		{"GET", "/threads/THREAD?follow=1", ""},
+		{"GET", "/threads/THREAD?after=3", ""},
+		{"GET", "/threads/THREAD/runs/RUN", ""},
+		{"GET", "/threads/THREAD/runs/RUN?after=3", ""},
+		{"GET", "/threads/THREAD/messages", ""},
+		{"POST", "/threads/THREAD/cancel", `{}`},
+		{"POST", "/threads/THREAD/cancel", `{"runId":"RUN"}`},
 		{"POST", "/threads/THREAD/answers", `{"resume":[{"interruptId":"x","status":"cancelled"}]}`},
 	} {
 		of := func(thread, run string) (int, string) {
@@ -264,4 +273,63 @@ func TestAGUIRefusesBadInput(t *testing.T) {
 		status, text := c.text(http.MethodGet, "/threads/"+thread, nil, "Last-Event-ID", after)
 		require.Equal(t, 422, status, "%s: %s", after, text)
 	}
+}
+
+// TestAGUIClientsCarryOutTheirTools: a call of a client's tool ends the run until the client has its result, and the model
+// gets the context, the conversation before, and the results.
+func TestAGUIClientsCarryOutTheirTools(t *testing.T) {
+	f, addrs, _ := aguiFleet(t, scripted.Sequence(
+		scripted.Stream(scripted.Text("Let me look. "), scripted.Calls(0,
+			scripted.Call{ID: "c1", Name: "where_am_i", Arguments: `{"exact":true}`}, scripted.Call{ID: "c2", Name: "paint", Arguments: `{}`})),
+		say("You are in Bern."),
+		scripted.Stream(scripted.Calls(0, scripted.Call{ID: "c3", Name: "paint", Arguments: `{}`})),
+		say("I could not paint."), say("Good night."),
+	), 2, "")
+	c, other := aguiClient{t: t, addr: addrs[0]}, aguiClient{t: t, addr: addrs[1]}
+	thread := newRun()
+	with := func(messages ...any) func(map[string]any) {
+		return func(in map[string]any) {
+			in["tools"] = []any{
+				map[string]any{"name": "where_am_i", "description": "the place", "parameters": map[string]any{"type": "object"}},
+				map[string]any{"name": "paint", "description": "paints"},
+			}
+			in["context"] = []any{map[string]any{"description": "the time", "value": "noon"}}
+			list, _ := in["messages"].([]any)
+			in["messages"] = append(messages, list...)
+		}
+	}
+	result := func(id, call, text string) any {
+		return map[string]any{"id": id, "role": "tool", "toolCallId": call, "content": text}
+	}
+	first := c.run(thread, newRun(), "where am I?", with(map[string]any{"id": "h1", "role": "assistant", "content": "an earlier answer"}))
+	last := first[len(first)-1]
+	require.Equal(t, wire.RunFinished, last.Type)
+	require.Equal(t, wire.OutcomeSuccess, last.Outcome.Type)
+	require.Equal(t, []string{"c1", "c2"}, last.Outcome.PendingToolCallIDs)
+	asked := f.llm.Exchanges()[0].Prompt
+	require.Contains(t, asked.Messages[0].Content, "an earlier answer")
+	require.Contains(t, asked.Messages[1].Content, "For your information: the time\nnoon")
+	require.Contains(t, asked.Messages[1].Content, "where am I?")
+
+	second := other.run(thread, newRun(), "", with(result("t1", "c1", "Bern"), result("t2", "c2", "painted"))) // at another gateway
+	require.Equal(t, "You are in Bern.", speech(second))
+	told := f.llm.Exchanges()[1].Prompt.Messages
+	require.Equal(t, "Bern", told[len(told)-2].Content)
+	require.Equal(t, "painted", told[len(told)-1].Content)
+
+	third := c.run(thread, newRun(), "paint", with())
+	require.Equal(t, []string{"c3"}, third[len(third)-1].Outcome.PendingToolCallIDs)
+	fourth := c.run(thread, newRun(), "never mind", with()) // the call is given up, and the message is answered
+	require.Equal(t, "Good night.", speech(fourth))
+	given := f.llm.Exchanges()[3].Prompt.Messages
+	require.Equal(t, "Error: not answered", given[len(given)-1].Content)
+
+	status, text := c.text(http.MethodGet, "/threads/"+thread+"/messages?limit=4", nil)
+	require.Equal(t, http.StatusOK, status)
+	var page wire.History
+	require.NoError(t, json.Unmarshal([]byte(text), &page))
+	require.Len(t, page.Messages, 4)
+	status, text = c.text(http.MethodGet, "/threads/"+thread+"/messages?limit=100&before="+page.Before, nil)
+	require.Equal(t, http.StatusOK, status, text)
+	require.Contains(t, text, `"toolCallId":"c1"`)
 }

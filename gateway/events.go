@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -75,7 +75,7 @@ func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) 
 		if err != nil {
 			f := s.asFault(err)
 			s.met.refused.WithLabelValues(string(f.Code)).Inc()
-			s.logUnsent(thread.Problem(w, err, f))
+			s.logUnsent(agui.Problem(w, err, f))
 			return
 		}
 		if e.nothing {

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -47,7 +47,7 @@ func (s *Server) sameOrigin(h http.Handler) http.Handler {
 		head := w.Header()
 		head.Add("Vary", "Origin")
 		head.Set("Access-Control-Allow-Origin", origins[0])
-		head.Set("Access-Control-Expose-Headers", thread.HeaderThread+", Retry-After")
+		head.Set("Access-Control-Expose-Headers", agui.HeaderThread+", Retry-After")
 		if preflight {
 			head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 			head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-API-Key, traceparent")

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/single"
@@ -100,7 +101,7 @@ func (s *Server) routes() http.Handler {
 		Admit:  s.admitRequest,
 		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)
-	thread.New(s.shared, s.cfg.ReadyTimeout).Mount(paths, threadDoor{s}, s.dep.Version)
+	agui.Mount(paths, thread.New(s.shared, s.cfg.ReadyTimeout), threadDoor{s}, s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {

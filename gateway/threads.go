@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -20,9 +21,9 @@ const protocolThreads = "agui"
 // threadDoor lets requests about threads in.
 type threadDoor struct{ s *Server }
 
-var _ thread.Door = threadDoor{}
+var _ agui.Door = threadDoor{}
 
-// Stream implements thread.Door.
+// Stream implements agui.Door.
 func (d threadDoor) Stream(open func(context.Context, *http.Request, thread.Client, *sse.Response) (*thread.Stream, error)) http.HandlerFunc {
 	return d.s.serveStream(protocolThreads, func(e *events, r *http.Request) error {
 		if r.Method == http.MethodPost {
@@ -48,7 +49,7 @@ func (d threadDoor) Stream(open func(context.Context, *http.Request, thread.Clie
 	})
 }
 
-// Serve implements thread.Door.
+// Serve implements agui.Door.
 func (d threadDoor) Serve(h func(*http.Request, thread.Client) (any, error)) http.HandlerFunc {
 	server := api.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest}
 	return server.Serve(func(r *http.Request, p auth.Principal) (any, error) {

@@ -336,12 +336,12 @@ type Source struct {
 
 // Cancel is the body of a request that stops a run.
 type Cancel struct {
-	RunID  string `json:"runId,omitempty"`  // empty = the run that is on
+	RunID  string `json:"runId,omitempty"`  // empty = the active run
 	TaskID string `json:"taskId,omitempty"` // only one task of its plan
 	Reason string `json:"reason,omitempty"`
 }
 
-// Answers is the body of a request that answers interrupts while the run is on.
+// Answers is the body of a request that answers interrupts during a run.
 type Answers struct {
 	Resume []ResumeEntry `json:"resume"`
 }

@@ -150,6 +150,7 @@ type AnswerQuestion struct {
 	Modified json.RawMessage `json:"modified,omitempty"`
 	ClientID string          `json:"client_id,omitempty"`
 	Segment  string          `json:"segment,omitempty"` // the client's id for what the run does next; kept with the answer
+	Result   *string         `json:"result,omitempty"`  // of scope client_tool, with Approved; without it, Feedback is the tool's error
 }
 
 // StepRef names a step of the active run, or of the last one.

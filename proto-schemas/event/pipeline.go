@@ -61,7 +61,39 @@ type RunSpec struct {
 	TimeoutSeconds int             `json:"timeout_seconds,omitempty"` // of one try at a step; absent = the server's limit
 	ClientID       string          `json:"client_id,omitempty"`       // the sending device
 	Budget         *Budget         `json:"budget,omitempty"`          // limit of its resources; lower limits of the server apply
+	History        []Said          `json:"history,omitempty"`         // a conversation before the session's own, for the model
+	Facts          []Fact          `json:"facts,omitempty"`           // for the model, before the message
+	ClientTools    []ClientTool    `json:"client_tools,omitempty"`    // tools that the client carries out
 	Extra          json.RawMessage `json:"extra,omitempty"`           // other members of the client's message, an object
+}
+
+// Said is a message of a conversation that the session does not have.
+type Said struct {
+	Role    string `json:"role"` // user, assistant
+	Content string `json:"content"`
+}
+
+// Fact is what a client tells the model beside a message.
+type Fact struct {
+	Description string `json:"description"`
+	Value       string `json:"value"`
+}
+
+// ClientTool is a tool that the client carries out: the model may call it, and a call waits for the client's answer.
+type ClientTool struct {
+	Name        string          `json:"name"` // [A-Za-z0-9_-]{1,64}
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema,omitempty"` // a JSON Schema of an object; absent = any
+}
+
+// ClientTool returns the tool of the name that the client carries out, nil if it offers none.
+func (s RunSpec) ClientTool(name string) *ClientTool {
+	for i := range s.ClientTools {
+		if s.ClientTools[i].Name == name {
+			return &s.ClientTools[i]
+		}
+	}
+	return nil
 }
 
 // Step is one piece of a plan.
@@ -210,6 +242,7 @@ type InputAnsweredData struct {
 	Tool        string `json:"tool,omitempty"`
 	Proof       *Proof `json:"proof,omitempty"`   // of the person's decision
 	Segment     string `json:"segment,omitempty"` // the client's id for what the run does next
+	Result      string `json:"result,omitempty"`  // of scope client_tool: what the tool has returned
 }
 
 // InputExpiredData records that the question's time passed without an answer.

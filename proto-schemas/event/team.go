@@ -12,6 +12,8 @@ const (
 const (
 	ScopePlan = "plan" // about the execution of a plan
 	ScopeTool = "tool" // about a tool call
+	// ScopeClientTool: a tool call that the client carries out. The answer is its result.
+	ScopeClientTool = "client_tool"
 	// ScopeBudget: about the same amount once more for a run that has used up its budget.
 	ScopeBudget = "budget"
 )

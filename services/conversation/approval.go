@@ -47,10 +47,13 @@ func (s *State) Approval(callID string) (a Approval, ok bool) {
 func (s *State) Asks(callID string) bool { return s.must[callID] }
 
 // weigh records which calls of a message people have to be asked about: those that the operator's policy says, as it was
-// recorded with the message, and all calls of a member without AutoExecuteTools. That flag cannot take back the policy.
-func (s *State) weigh(calls []event.ToolCall) {
+// recorded with the message, those that the client carries out, and all calls of a member without AutoExecuteTools. That flag
+// cannot take back the policy.
+func (s *State) weigh(r *Run, calls []event.ToolCall) {
 	for _, tc := range calls {
 		switch {
+		case tc.Policy == nil && r.Spec.ClientTool(tc.Name) != nil:
+			s.must[tc.ID] = true
 		case s.Agent != nil && teamTools[tc.Name]:
 		case s.Agent != nil && !s.Agent.AutoExecuteTools, tc.Policy != nil && tc.Policy.Asks(s.Tainted):
 			s.must[tc.ID] = true

@@ -39,19 +39,26 @@ func (s *State) toolAsked(e event.Event, d event.InputRequestedData) error {
 		}
 		in := &Input{
 			ID: d.InputID, RunID: d.RunID, Asked: e.Time, Over: r.Status.Terminal(),
-			CallID: d.CallID, Tool: d.Tool, Digest: d.Digest, Attempt: d.Attempt,
+			CallID: d.CallID, Tool: d.Tool, Digest: d.Digest, Attempt: d.Attempt, Client: d.Scope == event.ScopeClientTool,
 		}
 		s.inputs[d.InputID], s.asked[d.CallID] = in, in
 		r.questions = append(r.questions, in)
 	})
 }
 
-// toolAnswered folds the answer. A call that was refused has its outcome with it.
+// toolAnswered folds the answer. A call that was refused, or that the client has carried out, has its outcome with it.
 func (s *State) toolAnswered(in *Input, d event.InputAnsweredData) error {
 	if in.Over {
 		return nil
 	}
 	in.Answered, in.Over = &d, true
+	if in.Client {
+		s.calls[in.CallID] = &Call{ID: in.CallID, RunID: in.RunID, Work: in.RunID, Tool: in.Tool, Status: CallCompleted, Attempt: in.Attempt, Result: d.Result}
+		if d.Decision == event.DecisionReject {
+			s.calls[in.CallID].Status, s.calls[in.CallID].Result = CallFailed, orElse(d.Feedback, "The client did not carry the call out.")
+		}
+		return nil
+	}
 	if d.Decision != event.DecisionReject || s.calls[in.CallID] != nil {
 		return nil
 	}

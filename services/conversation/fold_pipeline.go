@@ -95,7 +95,7 @@ func (p *Pipeline) withdraw() {
 }
 
 func (s *State) inputRequested(e event.Event, d event.InputRequestedData) error {
-	if d.Scope == event.ScopeTool {
+	if d.Scope == event.ScopeTool || d.Scope == event.ScopeClientTool {
 		return s.toolAsked(e, d)
 	}
 	if d.Scope == event.ScopeBudget {

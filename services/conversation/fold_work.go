@@ -46,7 +46,7 @@ func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		s.recovered(w)
-		s.weigh(d.ToolCalls)
+		s.weigh(s.runs[d.RunID], d.ToolCalls)
 		w.closeMessage(d.MessageID)
 		w.Messages = append(w.Messages, Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls})
 		w.tally.calls++

@@ -69,6 +69,9 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	case in.Over:
 		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more: its run has ended."), in, now, rules)
 	}
+	if in.Client {
+		return s.respondClient(c, d, in, now, rules)
+	}
 	if d.Approved && d.Digest == "" {
 		return s.refuse(c, fault.Newf(fault.InputNotFound, "The approval does not name the call that it is for. Look at the question again."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
@@ -82,6 +85,22 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	}
 	if !d.Approved {
 		data.Decision = event.DecisionReject
+	}
+	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
+}
+
+// respondClient takes the outcome of a call that the client has carried out.
+func (s *State) respondClient(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
+	data := event.InputAnsweredData{
+		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionReject,
+		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(now, in.Asked), CallID: in.CallID, Tool: in.Tool,
+		Scope: event.ScopeClientTool,
+	}
+	switch {
+	case d.Approved && d.Result == nil:
+		return s.refuse(c, fault.Newf(fault.InvalidField, "The client carries this tool out itself. Answer with its result."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	case d.Approved:
+		data.Decision, data.Result = event.DecisionApprove, *d.Result
 	}
 	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
 }
@@ -110,6 +129,9 @@ func (s *State) question(r *Run) string {
 	var b strings.Builder
 	if r.Sender != nil {
 		b.WriteString(s.from(*r.Sender) + "\n\n")
+	}
+	for _, f := range r.Spec.Facts {
+		fmt.Fprintf(&b, "For your information: %s\n%s\n\n", f.Description, f.Value)
 	}
 	b.WriteString(r.Content)
 	for i, file := range r.Attachments.ContextFiles {

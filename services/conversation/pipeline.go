@@ -92,6 +92,7 @@ type Input struct {
 	Tool    string
 	Digest  string // of the call
 	Attempt int    // the worker's claim that asked
+	Client  bool   // the client carries the call out
 	Budget  bool   // it is about the budget of the run, or a day's quota
 
 	quota    *event.QuotaUse // of a question about a day's quota

@@ -116,15 +116,18 @@ func (s *State) Brief(workID string, limit int) Brief {
 	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: s.said(w)}
 	size := bytesOf(b.Own)
 	if r.Pipeline == nil {
-		size += len(s.question(r))
+		size += len(s.question(r)) + bytesOf(told(r))
 	}
 	b.History, b.Dropped = s.before(r, limit-size)
 	p := r.Pipeline
 	if p == nil {
-		b.History = append(b.History, Line{Role: event.RoleUser, Content: s.question(r)})
+		b.History = append(append(b.History, told(r)...), Line{Role: event.RoleUser, Content: s.question(r)})
 		return b
 	}
-	b.Question, b.Context = p.Question, p.Context
+	b.History = append(b.History, told(r)...)
+	if b.Question, b.Context = p.Question, p.Context; len(b.Context) == 0 && len(r.Spec.Facts) > 0 {
+		b.Context, _ = json.Marshal(r.Spec.Facts) //nolint:errchkjson // strings
+	}
 	switch w.Part.Stage {
 	case event.StagePlanning:
 		b.Feedback = append(append(b.Feedback, p.Feedback...), p.Invalid...)
@@ -179,7 +182,7 @@ func (s *State) index(runID string) int {
 
 // lines returns a run as later runs see it: question and answer, and of a chat run also its calls.
 func (s *State) lines(r *Run) []Line {
-	out := []Line{{Role: event.RoleUser, Content: s.question(r)}}
+	out := append(told(r), Line{Role: event.RoleUser, Content: s.question(r)})
 	if r.Pipeline != nil {
 		if r.Answer != "" {
 			out = append(out, Line{Role: event.RoleAssistant, Content: r.Answer})
@@ -188,6 +191,14 @@ func (s *State) lines(r *Run) []Line {
 	}
 	for _, w := range r.works {
 		out = append(out, s.said(w)...)
+	}
+	return out
+}
+
+// told returns the conversation that the client has brought with the message of a run.
+func told(r *Run) (out []Line) {
+	for _, m := range r.Spec.History {
+		out = append(out, Line{Role: m.Role, Content: m.Content})
 	}
 	return out
 }

@@ -43,6 +43,9 @@ type Tool struct {
 	Policy event.ToolPolicy `json:"policy"`
 	// Agents means that agents of the swarm may call the tool by themselves even where the policy asks people about calls.
 	Agents bool `json:"agents,omitempty"`
+
+	// Client means that no server has the tool: the client of the run carries it out.
+	Client bool `json:"-"`
 }
 
 // Repeatable reports whether a call of the tool with these arguments may be repeated after an unknown outcome. It is the

@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// ask asks people whether the calls may run, all at once. A tool that is not on offer
+// ask asks people whether the calls may run, and the client to carry its own out, all at once. A tool that is not on offer
 // cannot run, so people are not asked about it.
 func (j *job) ask(ctx context.Context, calls []event.ToolCall, offered map[string]tools.Tool) error {
 	var questions []event.Data
@@ -22,8 +22,12 @@ func (j *job) ask(ctx context.Context, calls []event.ToolCall, offered map[strin
 			}
 			continue
 		}
+		scope := event.ScopeTool
+		if tool.Client {
+			scope = event.ScopeClientTool
+		}
 		questions = append(questions, event.InputRequestedData{
-			InputID: conversation.InputOf(c.ID), RunID: j.runID, ExecutionID: j.begun.ExecutionID, Scope: event.ScopeTool,
+			InputID: conversation.InputOf(c.ID), RunID: j.runID, ExecutionID: j.begun.ExecutionID, Scope: scope,
 			Attempt: j.attempt, CallID: c.ID, Tool: c.Name, Description: tool.Description, Arguments: c.Arguments, Digest: digest(c),
 		})
 	}

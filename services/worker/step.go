@@ -247,7 +247,7 @@ func (j *job) uniqueCalls(calls []event.ToolCall) []event.ToolCall {
 		}
 		seen[c.ID] = true
 		c.Policy = nil
-		if o, ok := j.offered[c.Name]; ok {
+		if o, ok := j.offered[c.Name]; ok && !o.Client {
 			c.Policy = &o.Policy
 		}
 		out = append(out, c)

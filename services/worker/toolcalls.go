@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +35,11 @@ func (j *job) tools(ctx context.Context) ([]tools.Tool, error) {
 	defer cancel()
 	for {
 		list, err := j.caller.List(ctx, j.tenant)
-		if err == nil || !errors.Is(err, fault.New(fault.ToolsDown)) {
-			return list, err
+		if err == nil {
+			return j.withClients(list), nil
+		}
+		if !errors.Is(err, fault.New(fault.ToolsDown)) {
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():
@@ -42,6 +47,25 @@ func (j *job) tools(ctx context.Context) ([]tools.Tool, error) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// withClients adds the tools that the client of the run carries out. A server's tool of the same name counts.
+func (j *job) withClients(list []tools.Tool) []tools.Tool {
+	r := j.state.Run(j.runID)
+	if r == nil {
+		return list
+	}
+	for _, c := range r.Spec.ClientTools {
+		if slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Name == c.Name }) {
+			continue
+		}
+		schema := c.InputSchema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		list = append(slices.Clone(list), tools.Tool{Name: c.Name, Description: c.Description, InputSchema: schema, Client: true})
+	}
+	return list
 }
 
 // callTools asks people about the calls that they have to allow, and brings those that

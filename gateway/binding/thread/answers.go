@@ -1,18 +1,11 @@
 package thread
 
 import (
-	"context"
 	"sync"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/dialect/agui"
-	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/eventlog"
-	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -88,122 +81,8 @@ func (a *answers) refuse(e event.Event) (d event.CommandRefusedData, mine bool) 
 	return d, mine
 }
 
-// refused returns what the stream shows of a direct message: nothing but refusals of the client's answers.
-func (s *Stream) refused(e event.Event) []*transport.Message {
-	d, mine := s.answers.refuse(e)
-	if !mine || !s.begun {
-		return nil
-	}
-	return []*transport.Message{transport.New(s.thread.Custom(wire.CustomAnswerRefused, refusal(d)), "", transport.Position{})}
-}
-
 func refusal(d event.CommandRefusedData) map[string]string {
 	return map[string]string{
 		"interruptId": d.InputID, "code": d.Code, "message": d.Message, "answeredBy": d.AnsweredBy, "decision": d.Decision,
 	}
-}
-
-// give sends answers and waits until the first of them has an outcome that moves the run, or all have one.
-func (s *Stream) give(c Client, m agui.Meaning) error {
-	a := &answers{recipients: s.t.g.Recipients, who: c.Principal(), open: map[string]string{}}
-	s.listen()
-	a.to = s.log
-	var err error
-	if a.name, err = s.t.g.Recipients.Add(a); err != nil {
-		return err
-	}
-	s.answers = a
-	cmds, err := s.t.g.Commands(c, nil, s.at.Log, m.Intents...)
-	if err != nil {
-		return err
-	}
-	for _, cmd := range cmds {
-		var d command.AnswerQuestion
-		if err := cmd.Decode(&d); err != nil {
-			return err
-		}
-		a.open[cmd.ID] = d.InputID
-	}
-	return c.Command(s.ctx, subject.ReplyTo(s.t.g.Name, a.name), cmds...)
-}
-
-// replies sends the answers of a request for a run, and waits until the run goes on with one of them.
-func (s *Stream) replies(c Client, m agui.Meaning) error {
-	if len(m.Intents) > 0 {
-		if err := s.give(c, m); err != nil {
-			return err
-		}
-		err := s.await(func(event.Event) (bool, error) { return s.thread.Newest() == s.run || s.answers.settled(), nil })
-		if err != nil {
-			return err
-		}
-	}
-	if s.thread.Newest() != s.run && len(s.first) == 0 { // the run has gone on without these answers, or has ended
-		s.run = s.thread.Newest()
-		frames := s.thread.Prelude()
-		if n := len(frames); n > 0 {
-			frames = append(frames[:1:1], append(s.remarks(m), frames[1:]...)...)
-		}
-		s.show(frames)
-	}
-	return nil
-}
-
-// late are the remarks about answers that were refused before the run went on with others.
-func (s *Stream) late() (out []*transport.Message) {
-	if s.answers == nil {
-		return nil
-	}
-	for _, d := range s.answers.refused {
-		out = append(out, transport.New(s.thread.Custom(wire.CustomAnswerRefused, refusal(d)), "", transport.Position{}))
-	}
-	return out
-}
-
-// remarks say what became of answers that the run did not take.
-func (s *Stream) remarks(m agui.Meaning) (out []agui.Frame) {
-	if s.answers != nil {
-		for _, d := range s.answers.refused {
-			out = append(out, agui.Frame{Data: s.thread.Custom(wire.CustomAnswerRefused, refusal(d))})
-		}
-	}
-	for _, i := range m.Unknown {
-		notice := map[string]string{"level": "warning", "code": string(fault.InputNotFound), "interruptId": i, "message": "This thread has no such question."}
-		out = append(out, agui.Frame{Data: s.thread.Custom(wire.CustomNotice, notice)})
-	}
-	return out
-}
-
-// Answer gives answers while the run is on, and returns when each has been taken or refused.
-func (t *Threads) Answer(ctx context.Context, c Client, at Place, list []wire.ResumeEntry) error {
-	last, err := t.exists(ctx, c, at)
-	if err != nil {
-		return err
-	}
-	s := newStream(ctx, t, at)
-	defer s.Close()
-	var m agui.Meaning
-	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, end eventlog.Cursor) (err error) {
-		m, err = base.Answers("answer-"+binding.NewID(), list, "")
-		s.thread, s.after = base.Clone(at.Name), end
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case len(m.Unknown) > 0:
-		return fault.New(fault.InputNotFound)
-	case len(m.Intents) == 0:
-		return fault.Newf(fault.InvalidField, "resume has no answers.").At("resume")
-	}
-	if err := s.give(c, m); err != nil {
-		return err
-	}
-	if err := s.await(func(event.Event) (bool, error) { return s.answers.settled(), nil }); err != nil {
-		return err
-	}
-	for _, d := range s.answers.refused {
-		return fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
-	}
-	return nil
 }

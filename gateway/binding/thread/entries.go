@@ -2,10 +2,12 @@ package thread
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -101,4 +103,17 @@ func (q *entries) signal() {
 	case q.wake <- struct{}{}:
 	default:
 	}
+}
+
+// gone turns the reasons why a log cannot be read into faults.
+func gone(err error) error {
+	switch {
+	case errors.Is(err, eventlog.ErrDeleted):
+		return fault.New(fault.SessionDeleted)
+	case errors.Is(err, eventlog.ErrBeyondEnd):
+		return fault.New(fault.CursorInvalid)
+	case errors.Is(err, eventlog.ErrClosed):
+		return fault.New(fault.Draining)
+	}
+	return err
 }

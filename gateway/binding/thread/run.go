@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -51,22 +51,26 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (
 	case agui.Repeat:
 		return s, s.again(ctx, last)
 	case agui.Look:
-		return s, s.look(q)
+		s.look(q)
+		return s, nil
 	case agui.Reply:
 		return s, s.replies(c, m)
 	}
 	return s, s.speaks(ctx, c, q, m, last)
 }
 
-// look shows the thread: the run that is on, under the id of the request, or nothing but its messages.
-func (s *Stream) look(q agui.Request) error {
+// look shows the thread: the active run, under the id of the request, or nothing but its messages.
+func (s *Stream) look(q agui.Request) {
 	if open := s.thread.Open(); open != "" {
 		s.run = open
 		s.show(s.thread.Prelude())
-		return nil
+		return
+	}
+	if _, active := s.thread.Run(); active { // it waits for results of the client's tools
+		s.show(s.thread.Prelude())
+		return
 	}
 	s.show(s.thread.Idle(q.RunID, q.ParentRunID))
-	return nil
 }
 
 // speaks sends a message and waits until the log has it.
@@ -83,7 +87,7 @@ func (s *Stream) speaks(ctx context.Context, c Client, q agui.Request, m agui.Me
 	if err := c.Command(ctx, "", cmds...); err != nil {
 		return err
 	}
-	return s.await(func(e event.Event) (bool, error) { return taken(e, cmds[0].ID) })
+	return s.await(func(e event.Event) (bool, error) { return taken(e, cmds[len(cmds)-1].ID) })
 }
 
 // taken reports whether an event takes the message, or why it was refused.
@@ -121,30 +125,4 @@ func (s *Stream) open(ctx context.Context, c Client, q agui.Request) error {
 		return err
 	}
 	return s.await(func(e event.Event) (bool, error) { return e.Type == event.SessionCreated, nil })
-}
-
-// await reads the log until an event is what is waited for, or an error. Its frames are the first of the stream.
-func (s *Stream) await(is func(event.Event) (bool, error)) error {
-	s.listen()
-	late := time.AfterFunc(s.t.patience, func() {
-		s.cancel(fault.Newf(fault.Overloaded, "The service that takes messages does not answer. Send the same request again."))
-	})
-	defer late.Stop()
-	for {
-		e, d, err := s.log.next(s.ctx)
-		switch {
-		case err != nil:
-			return gone(err)
-		case d != nil:
-			s.first = append(s.first, s.refused(*d)...)
-			if s.answers.settled() {
-				return nil
-			}
-			continue
-		}
-		s.first = append(s.first, s.messages(e.Event)...)
-		if done, err := is(e.Event); done || err != nil {
-			return err
-		}
-	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/gateway/transport"
@@ -42,7 +45,7 @@ func newStream(ctx context.Context, t *Threads, at Place) *Stream {
 	return s
 }
 
-// Over reports whether nothing follows the position of the client: there is nothing to stream.
+// Over reports whether nothing follows the position of the client: it gets an answer without a body.
 func (s *Stream) Over() bool { return s.over && len(s.first) == 0 }
 
 // Room implements watch.Binding.
@@ -191,6 +194,52 @@ func (s *Stream) put(ms []*transport.Message) error {
 			return context.Canceled
 		case <-s.ctx.Done():
 			return s.ctx.Err()
+		}
+	}
+}
+
+// refused returns what the stream shows of a direct message: nothing but refusals of the client's answers.
+func (s *Stream) refused(e event.Event) []*transport.Message {
+	d, mine := s.answers.refuse(e)
+	if !mine || !s.begun {
+		return nil
+	}
+	return []*transport.Message{transport.New(s.thread.Custom(wire.CustomAnswerRefused, refusal(d)), "", transport.Position{})}
+}
+
+// late are the remarks about answers that were refused before the run went on with others.
+func (s *Stream) late() (out []*transport.Message) {
+	if s.answers == nil {
+		return nil
+	}
+	for _, d := range s.answers.refused {
+		out = append(out, transport.New(s.thread.Custom(wire.CustomAnswerRefused, refusal(d)), "", transport.Position{}))
+	}
+	return out
+}
+
+// await reads the log until an event is what is waited for, or an error. Its frames are the first of the stream.
+func (s *Stream) await(is func(event.Event) (bool, error)) error {
+	s.listen()
+	late := time.AfterFunc(s.t.patience, func() {
+		s.cancel(fault.Newf(fault.Overloaded, "The service that takes messages does not answer. Send the same request again."))
+	})
+	defer late.Stop()
+	for {
+		e, d, err := s.log.next(s.ctx)
+		switch {
+		case err != nil:
+			return gone(err)
+		case d != nil:
+			s.first = append(s.first, s.refused(*d)...)
+			if s.answers.settled() {
+				return nil
+			}
+			continue
+		}
+		s.first = append(s.first, s.messages(e.Event)...)
+		if done, err := is(e.Event); done || err != nil {
+			return err
 		}
 	}
 }

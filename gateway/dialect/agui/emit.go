@@ -1,16 +1,9 @@
 package agui
 
 import (
-	"time"
-
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
-
-// timeForm is how times are written: RFC 3339 with milliseconds.
-const timeForm = "2006-01-02T15:04:05.000Z07:00"
-
-func stamp(at time.Time) string { return at.UTC().Format(timeForm) }
 
 // base returns the members that all events of the run have.
 func (t *Thread) base(kind string) wire.Base { return t.baseOf(kind, wire.Origin{}) }
@@ -60,6 +53,16 @@ func (t *Thread) owner(work string) string {
 	for _, s := range t.run.subs {
 		if s.work == work {
 			return s.id
+		}
+	}
+	return ""
+}
+
+// live returns the work of a subagent if it is open.
+func (t *Thread) live(sub string) string {
+	for _, s := range t.run.subs {
+		if s.work == sub {
+			return sub
 		}
 	}
 	return ""

@@ -1,11 +1,9 @@
 package agui
 
 import (
-	"encoding/json"
 	"slices"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
-	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // A snapshot has the newest messages within these bounds.
@@ -77,59 +75,4 @@ func (h *history) call(messageID, sub string, c wire.ToolCall) {
 	}
 	m.ToolCalls = append(slices.Clone(m.ToolCalls), c)
 	h.add(m, false)
-}
-
-// quote returns a text as JSON.
-func quote(text string) json.RawMessage {
-	raw, _ := plainjson.Marshal(text) //nolint:errchkjson // a string
-	return raw
-}
-
-// messages returns the history as the variant shows it, with the texts so far of open messages.
-func (t *Thread) messages() []wire.Message {
-	out := make([]wire.Message, 0, len(t.history.list))
-	for _, m := range t.history.list {
-		one := m.Message
-		if m.open {
-			one.Content = quote(string(t.run.text(m.ID).body))
-		}
-		if !t.variant.subagents {
-			one.SubagentRunID = ""
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
-// snapshot appends all messages.
-func (t *Thread) snapshot() {
-	if !t.mute {
-		t.emit(wire.Snapshot{Base: t.base(wire.MessagesSnapshot), Messages: t.messages()})
-	}
-}
-
-// remember adds a message to the history and to the past.
-func (t *Thread) remember(m wire.Message, open bool) {
-	t.history.add(m, open)
-	if t.past != nil {
-		t.past.messages[m.ID] = true
-	}
-}
-
-// Messages returns the newest messages before the one with the id, at most limit, and the id of the first of them where
-// older ones exist. An empty id means the end. It returns false for an id that the newest messages do not have.
-func (t *Thread) Messages(before string, limit int) (page []wire.Message, next string, ok bool) {
-	all := t.messages()
-	end := len(all)
-	if before != "" {
-		if end = t.history.index(before); end < 0 {
-			return nil, "", false
-		}
-	}
-	from := max(end-limit, 0)
-	page = all[from:end]
-	if len(page) > 0 && (from > 0 || t.history.cut != "") {
-		next = page[0].ID
-	}
-	return page, next, true
 }

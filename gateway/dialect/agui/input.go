@@ -3,12 +3,15 @@ package agui
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -30,11 +33,14 @@ const (
 	OnDisconnectCancel   = "cancel"
 )
 
+// toolName is what models take as the name of a tool.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
 // Request is a valid input of a run.
 type Request struct {
 	wire.Input
 	Options
-	Extra json.RawMessage // what is kept with the message
+	Extra json.RawMessage // for the log, with the message
 	Older bool            // the client speaks a version before 1.0
 }
 
@@ -94,6 +100,11 @@ func (q *Request) bounds() error {
 	}
 	if len(q.Tools) > maxTools || bytes > maxToolBytes {
 		return wrong("tools", "at most 64 tools of 64 KiB together")
+	}
+	for i, t := range q.Tools {
+		if !toolName.MatchString(t.Name) {
+			return wrong(fmt.Sprintf("tools[%d].name", i), "1 to 64 letters, digits, _ and -")
+		}
 	}
 	bytes = 0
 	for _, c := range q.Context {

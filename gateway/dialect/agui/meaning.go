@@ -3,9 +3,11 @@ package agui
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -42,14 +44,105 @@ func (t *Thread) Means(q Request) (Meaning, error) {
 	if len(q.Resume) > 0 {
 		return t.replies(q)
 	}
-	if _, only := t.Questions(); only {
+	if open, only := t.Questions(); only && len(open) > 0 {
 		return Meaning{}, fault.New(fault.InputRequired)
 	}
+	results := t.results(q)
 	m := q.user()
 	if m == nil || t.Knows(m.ID) {
+		if len(results.Intents) > 0 {
+			return results, nil
+		}
 		return Meaning{Kind: Look}, nil
 	}
-	return t.speaks(q, m)
+	out, err := t.speaks(q, m)
+	before := append(results.Intents, t.unanswered(q)...)
+	for i := range before { // the run of the message has the client's id, not what goes on with these
+		if d, ok := before[i].Data.(dialect.Answer); ok {
+			d.Segment = ""
+			before[i].Data = d
+		}
+	}
+	out.Intents = append(before, out.Intents...)
+	return out, err
+}
+
+// results returns the meaning of the results of the client's tools. Those of calls that do not wait are passed over.
+func (t *Thread) results(q Request) Meaning {
+	m := Meaning{Kind: Reply}
+	for n, one := range q.Messages {
+		call, waits := t.pending(one.ToolCallID)
+		if one.Role != wire.RoleTool || !waits {
+			continue
+		}
+		d := t.resultOf(call, q)
+		if c, err := contentOf(&one); one.Error == "" && err == nil {
+			d.Approved, d.Result = true, &c.text
+		} else {
+			d.Feedback = first(one.Error, "The result cannot be read.")
+		}
+		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.t%d", q.RunID, n)), Data: d})
+	}
+	return m
+}
+
+// unanswered refuses the client's calls for which a new message has no results.
+func (t *Thread) unanswered(q Request) (out []dialect.Intent) {
+	if t.run == nil || t.run.over {
+		return nil
+	}
+	for n, call := range t.run.questions {
+		answered := slices.ContainsFunc(q.Messages, func(m wire.Message) bool { return m.Role == wire.RoleTool && m.ToolCallID == call.ToolCallID })
+		if call.Over || call.Scope != event.ScopeClientTool || answered {
+			continue
+		}
+		d := t.resultOf(call, q)
+		d.Feedback = "not answered"
+		out = append(out, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.u%d", q.RunID, n)), Data: d})
+	}
+	return out
+}
+
+func (t *Thread) resultOf(call Question, q Request) dialect.Answer {
+	return dialect.Answer{InputID: call.ID, CallID: call.ToolCallID, Digest: call.Digest, ClientID: q.ClientID, Segment: q.RunID}
+}
+
+// pending returns the question of a client's call that waits for its result.
+func (t *Thread) pending(callID string) (Question, bool) {
+	if t.run == nil || t.run.over || callID == "" {
+		return Question{}, false
+	}
+	for _, q := range t.run.questions {
+		if q.ToolCallID == callID && q.Scope == event.ScopeClientTool && !q.Over {
+			return q, true
+		}
+	}
+	return Question{}, false
+}
+
+// maxHistory bounds the conversation that a client brings to a new thread.
+const maxHistory = 64 << 10
+
+// history64 returns the newest messages before m, up to 64 KiB. The model knows nothing of them otherwise.
+func history64(q Request, m *wire.Message) (out []event.Said) {
+	bytes := 0
+	for i := range slices.Backward(q.Messages) {
+		one := &q.Messages[i]
+		if one == m || one.Role != wire.RoleUser && one.Role != wire.RoleAssistant && one.Role != wire.RoleSystem && one.Role != wire.RoleDeveloper {
+			continue
+		}
+		c, err := contentOf(one)
+		if bytes += len(c.text); err != nil || c.text == "" || bytes > maxHistory {
+			break
+		}
+		role := event.RoleUser
+		if one.Role == wire.RoleAssistant {
+			role = event.RoleAssistant
+		}
+		out = append(out, event.Said{Role: role, Content: c.text})
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // speaks returns the meaning of a new message.
@@ -66,6 +159,15 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	if q.Mode == event.ModePlan {
 		d.Mode = event.ModePlan
 	}
+	if t.seq == 0 {
+		d.History = history64(q, m)
+	}
+	for _, f := range q.Context {
+		d.Facts = append(d.Facts, event.Fact{Description: f.Description, Value: f.Value})
+	}
+	for _, tool := range q.Tools {
+		d.ClientTools = append(d.ClientTools, event.ClientTool{Name: tool.Name, Description: tool.Description, InputSchema: tool.Parameters})
+	}
 	return Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Member: q.TargetMember, Data: d}}}, nil
 }
 
@@ -75,6 +177,7 @@ func (t *Thread) replies(q Request) (Meaning, error) {
 	if err != nil {
 		return m, err
 	}
+	m.Intents = append(m.Intents, t.results(q).Intents...)
 	open, _ := t.Questions()
 	for _, i := range open {
 		if !answers(q.Resume, i.ID) {

@@ -77,27 +77,11 @@ func (r *rules) inRun(m frame) error {
 	case wire.RunFinished, wire.RunError:
 		return r.end(m)
 	case wire.StepStarted, wire.StepFinished:
-		i := slices.Index(r.steps, m.StepName)
-		if (i >= 0) == (m.Type == wire.StepStarted) {
-			return fmt.Errorf("open steps are %v", r.steps)
-		}
-		if i < 0 {
-			r.steps = append(r.steps, m.StepName)
-		} else {
-			r.steps = slices.Delete(r.steps, i, i+1)
-		}
-	case wire.SubagentStarted:
-		if r.used[m.SubagentRunID] {
-			return fmt.Errorf("the subagent was used before")
-		}
-		r.used[m.SubagentRunID], r.subs[m.SubagentRunID] = true, ""
-	case wire.SubagentFinished, wire.SubagentError:
-		for id, owner := range r.texts {
-			if owner == m.SubagentRunID {
-				return fmt.Errorf("its message %s is open", id)
-			}
-		}
-		delete(r.subs, m.SubagentRunID)
+		return r.step(m)
+	case wire.SubagentStarted, wire.SubagentFinished, wire.SubagentError:
+		return r.subagent(m)
+	case wire.ToolCallStart, wire.ToolCallArgs, wire.ToolCallEnd, wire.ToolCallResult:
+		return r.call(m)
 	case wire.ActivitySnapshot:
 		r.acts[m.MessageID] = true
 	case wire.ActivityDelta:
@@ -116,6 +100,56 @@ func (r *rules) inRun(m frame) error {
 	case wire.Custom:
 	default:
 		return r.message(m)
+	}
+	return nil
+}
+
+func (r *rules) step(m frame) error {
+	i := slices.Index(r.steps, m.StepName)
+	if (i >= 0) == (m.Type == wire.StepStarted) {
+		return fmt.Errorf("open steps are %v", r.steps)
+	}
+	if i < 0 {
+		r.steps = append(r.steps, m.StepName)
+	} else {
+		r.steps = slices.Delete(r.steps, i, i+1)
+	}
+	return nil
+}
+
+func (r *rules) subagent(m frame) error {
+	if m.Type == wire.SubagentStarted {
+		if r.used[m.SubagentRunID] {
+			return fmt.Errorf("the subagent was used before")
+		}
+		r.used[m.SubagentRunID], r.subs[m.SubagentRunID] = true, ""
+		return nil
+	}
+	for id, owner := range r.texts {
+		if owner == m.SubagentRunID {
+			return fmt.Errorf("its message %s is open", id)
+		}
+	}
+	delete(r.subs, m.SubagentRunID)
+	return nil
+}
+
+func (r *rules) call(m frame) error {
+	switch m.Type {
+	case wire.ToolCallStart:
+		if _, before := r.calls[m.ToolCallID]; before {
+			return fmt.Errorf("the call was shown before")
+		}
+		r.calls[m.ToolCallID], r.known[m.ToolCallID] = true, true
+	case wire.ToolCallArgs, wire.ToolCallEnd:
+		if !r.calls[m.ToolCallID] {
+			return fmt.Errorf("the call is not open")
+		}
+		r.calls[m.ToolCallID] = m.Type == wire.ToolCallArgs
+	case wire.ToolCallResult:
+		if !r.known[m.ToolCallID] {
+			return fmt.Errorf("the call is unknown")
+		}
 	}
 	return nil
 }
@@ -146,20 +180,6 @@ func (r *rules) message(m frame) error {
 			return fmt.Errorf("reasoning is open: %t", r.reasons[m.MessageID])
 		}
 		r.reasons[m.MessageID] = m.Type == wire.ReasoningStart
-	case wire.ToolCallStart:
-		if _, before := r.calls[m.ToolCallID]; before {
-			return fmt.Errorf("the call was shown before")
-		}
-		r.calls[m.ToolCallID], r.known[m.ToolCallID] = true, true
-	case wire.ToolCallArgs, wire.ToolCallEnd:
-		if !r.calls[m.ToolCallID] {
-			return fmt.Errorf("the call is not open")
-		}
-		r.calls[m.ToolCallID] = m.Type == wire.ToolCallArgs
-	case wire.ToolCallResult:
-		if !r.known[m.ToolCallID] {
-			return fmt.Errorf("the call is unknown")
-		}
 	default:
 		return fmt.Errorf("unknown type")
 	}

@@ -3,9 +3,9 @@ package agui
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -42,8 +42,18 @@ type Question struct {
 	Scope  string
 	Digest string // of scope tool: an approval holds for exactly this call
 	Over   bool   // it was answered, or its time has passed
-	// The answer, if there was one.
+	// The answer, empty without one.
 	Decision, By, ClientID string
+}
+
+func (q Question) status() string {
+	switch {
+	case !q.Over:
+		return "open"
+	case q.Decision == "":
+		return "expired"
+	}
+	return "answered"
 }
 
 // sub is a subagent.
@@ -60,6 +70,9 @@ type text struct {
 	body      []byte
 }
 
+// noText stands for a message that is not open.
+var noText = &text{}
+
 // call is a tool call that was shown.
 type call struct {
 	sub string
@@ -74,7 +87,6 @@ type job struct {
 
 // deferred is an answer that came while no stretch was open.
 type deferred struct {
-	at event.Event
 	of Question
 }
 
@@ -82,6 +94,13 @@ type deferred struct {
 type ending struct {
 	boundary *wire.Boundary
 	failure  *wire.Failure
+}
+
+// activity is one of the run, with its newest content. The content is not modified.
+type activity struct {
+	id, kind, sub string
+	content       any
+	within        string // the newest stretch that has shown the whole of it
 }
 
 // defaultLimit is how many tasks of a run are solved at once where its log does not say so.
@@ -123,12 +142,23 @@ func each[T any](list []*T) []*T {
 	return out
 }
 
-// interrupts returns the open questions.
+// interrupts returns the open questions to people.
 func (r *run) interrupts() []wire.Interrupt {
 	var out []wire.Interrupt
 	for _, q := range r.questions {
-		if !q.Over {
+		if !q.Over && q.Scope != event.ScopeClientTool {
 			out = append(out, q.Interrupt)
+		}
+	}
+	return out
+}
+
+// pending returns the calls that the client has to carry out.
+func (r *run) pending() []string {
+	var out []string
+	for _, q := range r.questions {
+		if !q.Over && q.Scope == event.ScopeClientTool {
+			out = append(out, q.ToolCallID)
 		}
 	}
 	return out
@@ -136,7 +166,7 @@ func (r *run) interrupts() []wire.Interrupt {
 
 // moves reports whether something of the run goes on without an answer of people.
 func (r *run) moves() bool {
-	if len(r.interrupts()) == 0 {
+	if len(r.interrupts())+len(r.pending()) == 0 {
 		return true
 	}
 	running := 0
@@ -165,130 +195,31 @@ func (r *run) answered(id string, approved bool) {
 	}
 }
 
-// rest ends the stretch if nothing moves but people.
-func (r *run) rest(t *Thread) {
-	if r.over || r.stretch == "" || r.moves() {
-		return
-	}
-	ids := []string{}
-	open := r.interrupts()
-	for i := range open {
-		ids = append(ids, open[i].ID)
-		open[i].SubagentRunID = t.owner(open[i].SubagentRunID)
-	}
-	t.closeTexts("")
-	for _, s := range slices.Backward(r.subs) {
-		t.suspend(s, ids)
-	}
-	t.closeSteps()
-	t.finish(&ending{boundary: &wire.Boundary{
-		Base: t.stamped(wire.RunFinished, wire.Origin{}), Outcome: &wire.Outcome{Type: wire.OutcomeInterrupt, Interrupts: open}, Usage: r.usage,
-	}})
-}
-
-// finish ends the stretch.
-func (t *Thread) finish(e *ending) {
-	r := t.run
-	r.end = e
-	t.emitFor(t.ended(), r.stretch, Everywhere, true)
-	if t.past != nil {
-		s := t.past.stretches[r.stretch]
-		s.Ended = t.seq
-		t.past.stretches[r.stretch] = s
-	}
-	r.stretch = ""
-}
-
-// ended returns the last frame of the newest stretch.
-func (t *Thread) ended() any {
-	e := t.run.end
-	if e.failure != nil {
-		return *e.failure
-	}
-	b := *e.boundary
-	b.ThreadID, b.RunID = t.id, t.run.last
-	return b
-}
-
-// begin begins a stretch. A stretch that has the id of another one gets another.
-func (t *Thread) begin(id, parent string, input *wire.Input) {
-	r := t.run
-	for slices.Contains(r.ids, id) {
-		id = following(id)
-	}
-	r.ids = append(r.ids, id)
-	r.stretch, r.last, r.end = id, id, nil
-	r.usage, r.used = nil, map[string]int{}
-	if t.past != nil {
-		t.past.stretches[id] = Stretch{Run: r.id, Begun: t.seq}
-	}
-	shown := Everywhere
-	if input != nil && t.waiting[r.id].Queued > 0 {
-		shown = ThreadStream
-	}
-	t.emitFor(t.started(id, parent, input), id, shown, false)
-	for _, name := range r.steps {
-		t.emit(wire.Step{Base: t.base(wire.StepStarted), StepName: name})
-	}
-	for _, s := range r.subs {
-		t.announce(s)
-	}
-	for _, d := range r.deferred {
-		t.answerShown(d.of)
-	}
-	r.deferred = nil
-}
-
-// following returns the id of the stretch that follows one with the id by itself: x, x~2, x~3.
-func following(id string) string {
-	for i := len(id) - 1; i > 0; i-- {
-		if id[i] == '~' {
-			if n, err := strconv.Atoi(id[i+1:]); err == nil {
-				return id[:i+1] + strconv.Itoa(n+1)
+// text returns an open message.
+func (r *run) text(id string) *text {
+	if r != nil {
+		for _, x := range r.texts {
+			if x.id == id {
+				return x
 			}
-			break
 		}
 	}
-	return id + "~2"
+	return noText
 }
 
-func (t *Thread) started(id, parent string, input *wire.Input) wire.Boundary {
-	if t.mute {
-		return wire.Boundary{}
+// subOf returns the subagent that a piece of work belongs to, empty for the run itself.
+func (r *run) subOf(p event.Part) string {
+	if p.Stage != event.StageSolving {
+		return ""
 	}
-	if input != nil {
-		input.ThreadID, input.RunID = t.id, id
-	}
-	return wire.Boundary{
-		Base: t.base(wire.RunStarted), ThreadID: t.id, RunID: id, ProtocolVersion: wire.Version, ParentRunID: parent, Input: input,
-	}
+	return p.JobID
 }
 
-// ensure begins a stretch where a frame is due and none is open: something went on without an answer of people.
-func (t *Thread) ensure() {
-	if t.run != nil && !t.run.over && t.run.stretch == "" {
-		t.begin(t.run.last, "", nil)
+func (r *run) activity(id string) *activity {
+	for _, a := range r.acts {
+		if a.id == id {
+			return a
+		}
 	}
-}
-
-func (t *Thread) closeSteps() {
-	for _, name := range slices.Backward(t.run.steps) {
-		t.emit(wire.Step{Base: t.base(wire.StepFinished), StepName: name})
-	}
-}
-
-// step begins a step, unless it is open.
-func (t *Thread) step(name string) {
-	if !slices.Contains(t.run.steps, name) {
-		t.run.steps = append(t.run.steps, name)
-		t.emit(wire.Step{Base: t.base(wire.StepStarted), StepName: name})
-	}
-}
-
-// stepped ends a step, if it is open.
-func (t *Thread) stepped(name string) {
-	if i := slices.Index(t.run.steps, name); i >= 0 {
-		t.run.steps = slices.Delete(t.run.steps, i, i+1)
-		t.emit(wire.Step{Base: t.base(wire.StepFinished), StepName: name})
-	}
+	return nil
 }

@@ -2,33 +2,59 @@ package agui
 
 import (
 	"slices"
-	"strings"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// noText stands for a message that is not open.
-var noText = &text{}
-
-// text returns an open message.
-func (r *run) text(id string) *text {
-	if r != nil {
-		for _, x := range r.texts {
-			if x.id == id {
-				return x
-			}
+// messages returns the history as the variant shows it, with the texts so far of open messages.
+func (t *Thread) messages() []wire.Message {
+	out := make([]wire.Message, 0, len(t.history.list))
+	for _, m := range t.history.list {
+		one := m.Message
+		if m.open {
+			one.Content = quote(string(t.run.text(m.ID).body))
 		}
+		if !t.variant.subagents {
+			one.SubagentRunID = ""
+		}
+		out = append(out, one)
 	}
-	return noText
+	return out
 }
 
-// subOf returns the subagent that a piece of work belongs to, empty for the run itself.
-func (r *run) subOf(p event.Part) string {
-	if p.Stage != event.StageSolving {
-		return ""
+// snapshot appends all messages.
+func (t *Thread) snapshot() {
+	if !t.mute {
+		t.emit(wire.Snapshot{Base: t.base(wire.MessagesSnapshot), Messages: t.messages()})
 	}
-	return p.JobID
+}
+
+// remember adds a message to the history and to the past.
+func (t *Thread) remember(m wire.Message, open bool) {
+	t.history.add(m, open)
+	if t.past != nil {
+		t.past.messages[m.ID] = true
+	}
+}
+
+// Messages returns the newest messages before the one with the id, at most limit, and the id of the first of them where
+// older ones exist. An empty id means the end. It returns false for an id that the newest messages do not have.
+func (t *Thread) Messages(before string, limit int) (page []wire.Message, next string, ok bool) {
+	all := t.messages()
+	end := len(all)
+	if before != "" {
+		if end = t.history.index(before); end < 0 {
+			return nil, "", false
+		}
+	}
+	from := max(end-limit, 0)
+	page = all[from:end]
+	if len(page) > 0 && (from > 0 || t.history.cut != "") {
+		next = page[0].ID
+	}
+	return page, next, true
 }
 
 // openText begins a message.
@@ -104,103 +130,4 @@ func (t *Thread) closeTexts(sub string) {
 			t.closeText(x)
 		}
 	}
-}
-
-func messageStarted(t *Thread, d event.MessageStartedData) {
-	if t.run.text(d.MessageID) != noText {
-		return
-	}
-	t.ensure()
-	t.openText(d.MessageID, d.Part)
-}
-
-func messageDelta(t *Thread, d event.MessageDeltaData) {
-	t.ensure()
-	x := t.run.text(d.MessageID)
-	if x == noText {
-		x = t.openText(d.MessageID, d.Part)
-	}
-	t.say(x, d.Text)
-}
-
-func messageCompleted(t *Thread, d event.MessageCompletedData) {
-	t.ensure()
-	x := t.run.text(d.MessageID)
-	if x == noText {
-		x = t.openText(d.MessageID, d.Part)
-	}
-	if rest, ok := strings.CutPrefix(d.Content, string(x.body)); ok {
-		t.say(x, rest)
-	}
-	x.body = []byte(d.Content)
-	if x.sub == "" && d.Content != "" {
-		t.run.said[d.MessageID] = true
-	}
-	t.closeText(x)
-	for _, c := range d.ToolCalls {
-		t.callShown(c.ID, c.Name, string(c.Arguments), d.MessageID, x.sub)
-	}
-}
-
-func messageDiscarded(t *Thread, d event.MessageDiscardedData) {
-	x := t.run.text(d.MessageID)
-	if x == noText {
-		return
-	}
-	t.ensure()
-	t.closeText(x)
-	t.history.remove(x.id)
-	t.snapshot()
-}
-
-// callShown shows a tool call, unless it was shown before.
-func (t *Thread) callShown(id, name, arguments, messageID, sub string) {
-	if _, known := t.run.calls[id]; known {
-		return
-	}
-	t.run.calls[id] = call{sub: sub, run: t.run.stretch}
-	if messageID == "" {
-		messageID = id
-	}
-	t.history.call(messageID, sub, wire.ToolCall{ID: id, Type: "function", Function: wire.Function{Name: name, Arguments: arguments}})
-	t.emit(wire.Call{Base: t.base(wire.ToolCallStart), ToolCallID: id, ToolCallName: name, ParentMessageID: messageID, SubagentRunID: t.owner(sub)})
-	t.emit(wire.Call{Base: t.base(wire.ToolCallArgs), ToolCallID: id, Delta: arguments, SubagentRunID: t.owner(sub)})
-	t.emit(wire.Call{Base: t.base(wire.ToolCallEnd), ToolCallID: id, SubagentRunID: t.owner(sub)})
-}
-
-func toolCalled(t *Thread, d event.ToolCalledData) {
-	if _, known := t.run.calls[d.CallID]; known {
-		return
-	}
-	t.ensure()
-	t.callShown(d.CallID, d.Tool, string(d.Arguments), "", t.run.subOf(d.Part))
-}
-
-// result shows the result of a tool call. code is that of a failure.
-func (t *Thread) result(callID, content, code string) {
-	c, known := t.run.calls[callID]
-	if !known {
-		return
-	}
-	t.ensure()
-	id := callID + "-result"
-	m := wire.Message{ID: id, Role: wire.RoleTool, ToolCallID: callID, Content: quote(content), SubagentRunID: c.sub}
-	if code != "" {
-		m.Error = code
-	}
-	t.remember(m, false)
-	t.emit(wire.CallResult{
-		Base: t.baseOf(wire.ToolCallResult, wire.Origin{Failed: code != "", Code: code}), MessageID: id, ToolCallID: callID,
-		Content: content, Role: wire.RoleTool, SubagentRunID: t.owner(c.sub),
-	})
-}
-
-// live returns the work of a subagent if it is open.
-func (t *Thread) live(sub string) string {
-	for _, s := range t.run.subs {
-		if s.work == sub {
-			return sub
-		}
-	}
-	return ""
 }

@@ -77,6 +77,8 @@ var verdicts = map[fault.Code]verdict{
 	fault.ModelTimeout:        {wire.AgentError, "ERR_TIMEOUT_002", retry},
 	fault.ToolTimeout:         {wire.AgentError, "ERR_TIMEOUT_003", retry},
 	fault.InputExpired:        {wire.AgentError, "ERR_TIMEOUT_004", retry},
+	fault.InputRequired:       {wire.AgentError, "INPUT_REQUIRED", askUser},
+	fault.RunOver:             {wire.AgentError, "RUN_OVER", skip},
 	fault.AttemptsOver:        {wire.AgentError, "AGENT_001", retry},
 	fault.TurnLimit:           {wire.AgentError, "AGENT_002", escalate},
 	fault.BudgetExceeded:      {wire.AgentError, "AGENT_009", escalate},

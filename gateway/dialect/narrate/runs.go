@@ -120,6 +120,9 @@ func inputRequested(d event.InputRequestedData) Narration {
 		if d.Description != "" {
 			n.Text += "\n" + d.Description
 		}
+	case event.ScopeClientTool:
+		n.Ask.Tool, n.Ask.Arguments = d.Tool, d.Arguments
+		n.Text = "The client has to carry out its tool " + d.Tool + "."
 	default:
 		n.Text = planText("The plan has to be confirmed", d.Steps, d.Summary)
 	}

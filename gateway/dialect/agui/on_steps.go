@@ -2,9 +2,9 @@ package agui
 
 import (
 	"fmt"
-	"slices"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -14,100 +14,6 @@ const (
 	stepSolving     = "solving"
 	stepAggregation = "aggregation"
 )
-
-// maxName bounds the names of steps and subagents, in bytes.
-const maxName = 128
-
-// Statuses of a task of a plan.
-const (
-	taskPending   = "pending"
-	taskRunning   = "running"
-	taskCompleted = "completed"
-	taskFailed    = "failed"
-	taskCancelled = "cancelled"
-)
-
-// plan is the content of the activity waggle.plan.
-type plan struct {
-	PlanID    string `json:"planId"`
-	Summary   string `json:"summary,omitempty"`
-	Tasks     []task `json:"tasks"`
-	Completed int    `json:"completed"`
-	Failed    int    `json:"failed"`
-	Cancelled int    `json:"cancelled"`
-	Total     int    `json:"total"`
-}
-
-type task struct {
-	ID           string   `json:"id"`
-	Title        string   `json:"title"`
-	Description  string   `json:"description,omitempty"`
-	Dependencies []string `json:"dependencies,omitempty"`
-	Status       string   `json:"status"`
-}
-
-func (p *plan) clone() *plan {
-	if p == nil {
-		return nil
-	}
-	c := *p
-	c.Tasks = slices.Clone(p.Tasks)
-	return &c
-}
-
-func newPlan(id, summary string, steps []event.Step) *plan {
-	p := &plan{PlanID: id, Summary: summary, Tasks: []task{}, Total: len(steps)}
-	for _, s := range steps {
-		p.Tasks = append(p.Tasks, taskOf(s))
-	}
-	return p
-}
-
-func taskOf(s event.Step) task {
-	return task{ID: s.ID, Title: s.Title, Description: s.Description, Dependencies: s.Dependencies, Status: taskPending}
-}
-
-func (p *plan) index(id string) int {
-	if p == nil {
-		return -1
-	}
-	return slices.IndexFunc(p.Tasks, func(t task) bool { return t.ID == id })
-}
-
-// due reports whether a task can start.
-func (p *plan) due() bool {
-	if p == nil {
-		return false
-	}
-	return slices.ContainsFunc(p.Tasks, func(t task) bool {
-		return t.Status == taskPending && !slices.ContainsFunc(t.Dependencies, func(id string) bool {
-			i := p.index(id)
-			return i < 0 || p.Tasks[i].Status != taskCompleted
-		})
-	})
-}
-
-// over reports whether all tasks have an outcome.
-func (p *plan) over() bool {
-	return p == nil || !slices.ContainsFunc(p.Tasks, func(t task) bool { return t.Status == taskPending || t.Status == taskRunning })
-}
-
-// counts are the outcomes of the tasks.
-func (p *plan) counts() (completed, failed, cancelled int) {
-	for _, t := range p.Tasks {
-		switch t.Status {
-		case taskCompleted:
-			completed++
-		case taskFailed:
-			failed++
-		case taskCancelled:
-			cancelled++
-		}
-	}
-	return completed, failed, cancelled
-}
-
-func (p *plan) activity() string { return "plan-" + p.PlanID }
 
 // planned shows a plan.
 func (t *Thread) planned(p *plan) {
@@ -216,14 +122,6 @@ func stepCancelled(t *Thread, d event.StepCancelledData) {
 	t.settle(d.Part, taskCancelled, failedSub("Cancelled: "+d.Reason, "CANCELLED"))
 }
 
-// failedSub returns the end of a subagent that has failed.
-func failedSub(message, code string) func(wire.Subagent) wire.Subagent {
-	return func(b wire.Subagent) wire.Subagent {
-		b.Type, b.Message, b.Code = wire.SubagentError, message, code
-		return b
-	}
-}
-
 // settle ends a task, and solving with the last one.
 func (t *Thread) settle(p event.Part, status string, end func(wire.Subagent) wire.Subagent) {
 	t.ensure()
@@ -240,7 +138,7 @@ func (t *Thread) settle(p event.Part, status string, end func(wire.Subagent) wir
 	}
 }
 
-// jobFailed ends the subagent of an attempt. What becomes of the task another event says.
+// jobFailed ends the subagent of an attempt. Another event says whether the task has failed.
 func jobFailed(t *Thread, d event.JobFailedData) {
 	name := d.Job(d.RunID)
 	t.endSub(name, failedSub(d.Message, d.Code))
@@ -298,69 +196,4 @@ func jobSuspended(t *Thread, d event.JobSuspendedData) {
 		j.inputs = open
 		t.run.jobs[name] = j
 	}
-}
-
-// announce begins a subagent in the stretch. Its id is not used twice in one.
-func (t *Thread) announce(s *sub) {
-	r := t.run
-	s.suspended = false
-	r.used[s.work]++
-	if n := r.used[s.work]; n > 1 {
-		s.id = fmt.Sprintf("%s~%d", s.work, n)
-	} else {
-		s.id = s.work
-	}
-	if t.variant.subagents {
-		t.emit(wire.Subagent{Base: t.base(wire.SubagentStarted), SubagentRunID: s.id, Name: s.name, Description: s.description})
-		return
-	}
-	t.subStatus(s, "running")
-}
-
-// subStatus shows a subagent as an activity, for variants that have no other form.
-func (t *Thread) subStatus(s *sub, status string) {
-	t.show("subagent-"+s.id, wire.ActivitySubagent, "", map[string]string{"id": s.id, "name": s.name, "description": s.description, "status": status})
-}
-
-// endSub ends the subagent of a job, behind its messages.
-func (t *Thread) endSub(work string, end func(wire.Subagent) wire.Subagent) {
-	r := t.run
-	i := slices.IndexFunc(r.subs, func(s *sub) bool { return s.work == work })
-	if i < 0 {
-		return
-	}
-	t.ensure()
-	s := r.subs[i]
-	t.closeTexts(s.work)
-	r.subs = slices.Delete(r.subs, i, i+1)
-	b := end(wire.Subagent{SubagentRunID: s.id})
-	b.Base = t.base(b.Type)
-	if t.variant.subagents {
-		t.emit(b)
-		return
-	}
-	status := taskCompleted
-	if b.Message != "" {
-		status = taskFailed
-	}
-	t.subStatus(s, status)
-}
-
-// suspend ends the stretch of a subagent that goes on after an answer.
-func (t *Thread) suspend(s *sub, interrupts []string) {
-	s.suspended = true
-	if t.variant.subagents {
-		t.emit(wire.Subagent{Base: t.base(wire.SubagentFinished), SubagentRunID: s.id, Outcome: &wire.SubagentOutcome{Type: wire.OutcomeSuspended, InterruptIDs: interrupts}})
-		return
-	}
-	t.subStatus(s, wire.OutcomeSuspended)
-}
-
-func first(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // Schemas of the answers to questions.
@@ -29,7 +31,7 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 	}
 	about := map[string]any{}
 	switch d.Scope {
-	case event.ScopeTool:
+	case event.ScopeTool, event.ScopeClientTool:
 		q.Reason, q.ToolCallID = wire.ReasonToolCall, d.CallID
 		about["tool"], about["digest"], about["description"] = d.Tool, d.Digest, d.Description
 		t.callShown(d.CallID, d.Tool, string(d.Arguments), "", "")
@@ -45,29 +47,10 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 	}
 	q.Metadata = &wire.Metadata{Waggle: raw(about)}
 	t.run.questions = append(t.run.questions, q)
-	t.show(q.ID, wire.ActivityQuestion, q.SubagentRunID, t.asked(q))
-}
-
-// asked is the content of the activity of a question.
-func (t *Thread) asked(q Question) any {
-	q.SubagentRunID = t.owner(q.SubagentRunID)
-	return struct {
-		wire.Interrupt
-		Status   string `json:"status"` // open, answered, expired
-		Decision string `json:"decision,omitempty"`
-		By       string `json:"by,omitempty"`
-		ClientID string `json:"clientId,omitempty"`
-	}{q.Interrupt, q.status(), q.Decision, q.By, q.ClientID}
-}
-
-func (q Question) status() string {
-	switch {
-	case !q.Over:
-		return "open"
-	case q.Decision == "":
-		return "expired"
+	if q.Scope == event.ScopeClientTool {
+		return // the call says it
 	}
-	return "answered"
+	t.show(q.ID, wire.ActivityQuestion, q.SubagentRunID, t.asked(q))
 }
 
 // close notes that a question is over, and begins the next stretch if the run goes on with it.
@@ -93,16 +76,14 @@ func (t *Thread) close(id, segment string, change func(*Question)) {
 	}
 }
 
-// answerShown shows what became of a question.
-func (t *Thread) answerShown(q Question) {
-	t.change(q.ID, []wire.Operation{
-		{Op: "replace", Path: "/status", Value: q.status()}, {Op: "add", Path: "/decision", Value: q.Decision},
-		{Op: "add", Path: "/by", Value: q.By}, {Op: "add", Path: "/clientId", Value: q.ClientID},
-	}, t.asked(q))
-	t.custom(wire.CustomAnswered, map[string]string{"interruptId": q.ID, "decision": q.Decision, "by": q.By, "clientId": q.ClientID})
-}
-
 func inputAnswered(t *Thread, d event.InputAnsweredData) {
+	if q, known := t.Question(d.InputID); known && !q.Over && q.Scope == event.ScopeClientTool {
+		m := wire.Message{ID: q.ToolCallID + "-result", Role: wire.RoleTool, ToolCallID: q.ToolCallID, Content: quote(d.Result)}
+		if d.Decision == event.DecisionReject {
+			m.Content, m.Error = quote(first(d.Feedback, "The client did not carry the call out.")), string(fault.ToolFailed)
+		}
+		t.remember(m, false)
+	}
 	t.close(d.InputID, first(d.Segment, d.CommandID, t.run.last), func(q *Question) {
 		q.Decision, q.By, q.ClientID = d.Decision, d.By, d.ClientID
 		if q.Scope == event.ScopePlan && d.Decision != event.DecisionReject {

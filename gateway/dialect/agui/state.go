@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -85,32 +86,6 @@ func (t *Thread) Seq() uint64 { return t.seq }
 // Name returns the id that the client which made the thread gave it, empty for a thread of another protocol.
 func (t *Thread) Name() string { return t.name }
 
-// Fold takes the next event of the log.
-func (t *Thread) Fold(e event.Event) {
-	t.mute = true
-	t.next(e)
-	t.mute = false
-}
-
-// Next takes the next event of the log and returns its frames.
-func (t *Thread) Next(e event.Event) []Frame {
-	t.next(e)
-	out := t.out
-	t.out = nil
-	return out
-}
-
-// next folds the event. One whose data cannot be read changes nothing.
-func (t *Thread) next(e event.Event) {
-	t.at, t.seq = e, e.Sequence
-	if handle := handlers[e.Type]; handle != nil {
-		handle(t, e)
-	}
-	if t.run != nil {
-		t.run.rest(t)
-	}
-}
-
 // Open returns the stretch that is open, empty if none is.
 func (t *Thread) Open() string {
 	if t.run == nil {
@@ -173,7 +148,7 @@ type past struct {
 
 func newPast() *past { return &past{stretches: map[string]Stretch{}, messages: map[string]bool{}} }
 
-// Stretch is the part of a log that is one run of AG-UI.
+// Stretch is one run of AG-UI: a part of a log.
 type Stretch struct {
 	Run          string // Waggle's
 	Begun, Ended uint64 // sequences of the events with its first and its last frame; Ended is 0 while it is open

@@ -1,4 +1,5 @@
-package thread
+// Package agui serves AG-UI over HTTP: its requests ask package thread for streams, and get JSON or problem documents otherwise.
+package agui
 
 import (
 	"context"
@@ -11,11 +12,10 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api"
-	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/binding/thread"
+	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -39,15 +39,19 @@ const (
 type Door interface {
 	// Stream returns the handler of requests that get a response of events. open is called for those of a principal that
 	// may watch; nil, nil means that nothing is to be streamed.
-	Stream(open func(ctx context.Context, r *http.Request, c Client, to *sse.Response) (*Stream, error)) http.HandlerFunc
+	Stream(open func(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error)) http.HandlerFunc
 	// Serve returns the handler of requests with a JSON answer. client returns the client of a request.
-	Serve(h func(r *http.Request, c Client) (any, error)) http.HandlerFunc
+	Serve(h func(r *http.Request, c thread.Client) (any, error)) http.HandlerFunc
 }
 
+// server answers the requests.
+type server struct{ *thread.Threads }
+
 // Mount registers the routes.
-func (t *Threads) Mount(mux *http.ServeMux, d Door, version string) {
+func Mount(mux *http.ServeMux, threads *thread.Threads, d Door, version string) {
+	t := server{threads}
 	mux.HandleFunc("POST "+Prefix, d.Stream(t.post))
-	mux.HandleFunc("GET "+Prefix+"/capabilities", d.Serve(func(*http.Request, Client) (any, error) { return capabilities(version), nil }))
+	mux.HandleFunc("GET "+Prefix+"/capabilities", d.Serve(func(*http.Request, thread.Client) (any, error) { return capabilities(version), nil }))
 	mux.HandleFunc("GET "+Prefix+"/threads/{thread}", d.Stream(t.getThread))
 	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/runs/{run}", d.Stream(t.getRun))
 	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/messages", d.Serve(t.getMessages))
@@ -56,25 +60,25 @@ func (t *Threads) Mount(mux *http.ServeMux, d Door, version string) {
 }
 
 // place returns the thread with the name in the tenant of the client.
-func place(c Client, name string, v agui.Variant, to transport.Transport) Place {
-	return Place{
+func place(c thread.Client, name string, v dialect.Variant, to transport.Transport) thread.Place {
+	return thread.Place{
 		Log: subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}, Name: name, Variant: v, To: to,
 	}
 }
 
 // variant returns the variant that a client takes: an older one where it says no version.
-func variant(r *http.Request, older bool) agui.Variant {
+func variant(r *http.Request, older bool) dialect.Variant {
 	q := r.URL.Query()
 	switch {
 	case strings.HasPrefix(q.Get("version"), "1."), !older && q.Get("version") == "":
-		return agui.V1
+		return dialect.V1
 	case q.Get("subagents") == "1":
-		return agui.V0Subagents
+		return dialect.V0Subagents
 	}
-	return agui.V0
+	return dialect.V0
 }
 
-func (t *Threads) post(ctx context.Context, r *http.Request, c Client, to *sse.Response) (*Stream, error) {
+func (t server) post(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
 	if !c.Principal().MayAct() {
 		return nil, fault.New(fault.Forbidden)
 	}
@@ -82,7 +86,7 @@ func (t *Threads) post(ctx context.Context, r *http.Request, c Client, to *sse.R
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	q, err := agui.Check(in)
+	q, err := dialect.Check(in)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +94,7 @@ func (t *Threads) post(ctx context.Context, r *http.Request, c Client, to *sse.R
 	return t.Run(ctx, c, place(c, q.ThreadID, variant(r, q.Older), to), q)
 }
 
-func (t *Threads) getThread(ctx context.Context, r *http.Request, c Client, to *sse.Response) (*Stream, error) {
+func (t server) getThread(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
 	after, err := position(r)
 	if err != nil {
 		return nil, err
@@ -98,8 +102,8 @@ func (t *Threads) getThread(ctx context.Context, r *http.Request, c Client, to *
 	return t.Join(ctx, c, place(c, r.PathValue("thread"), variant(r, false), to), after, r.URL.Query().Get("follow") == "1")
 }
 
-func (t *Threads) getRun(ctx context.Context, r *http.Request, c Client, to *sse.Response) (*Stream, error) {
-	if err := agui.CheckRunID(r.PathValue("run")); err != nil {
+func (t server) getRun(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
+	if err := dialect.CheckRunID(r.PathValue("run")); err != nil {
 		return nil, err
 	}
 	after, err := position(r)
@@ -142,7 +146,7 @@ func decode(r *http.Request, into any) error {
 	return strictjson.Decode(body, into)
 }
 
-func (t *Threads) getMessages(r *http.Request, c Client) (any, error) {
+func (t server) getMessages(r *http.Request, c thread.Client) (any, error) {
 	limit := defaultPage
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -154,65 +158,28 @@ func (t *Threads) getMessages(r *http.Request, c Client) (any, error) {
 	return t.History(r.Context(), c, place(c, r.PathValue("thread"), variant(r, false), nil), r.URL.Query().Get("before"), limit)
 }
 
-// History returns a page of the messages of a thread.
-func (t *Threads) History(ctx context.Context, c Client, at Place, before string, limit int) (page wire.History, err error) {
-	last, err := t.exists(ctx, c, at)
-	if err != nil {
-		return page, err
-	}
-	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
-		var ok bool
-		if page.Messages, page.Before, ok = base.Messages(before, limit); !ok {
-			return fault.Newf(fault.CursorInvalid, "before is not the id of a message that the thread still has.").At("before")
-		}
-		return nil
-	})
-	return page, err
-}
-
-func (t *Threads) postCancel(r *http.Request, c Client) (any, error) {
+func (t server) postCancel(r *http.Request, c thread.Client) (any, error) {
 	var in wire.Cancel
 	if r.ContentLength != 0 {
 		if err := decode(r, &in); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.Cancel(r.Context(), c, place(c, r.PathValue("thread"), agui.V1, nil), in); err != nil {
+	if err := t.Cancel(r.Context(), c, place(c, r.PathValue("thread"), dialect.V1, nil), in); err != nil {
 		return nil, err
 	}
 	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil
 }
 
-func (t *Threads) postAnswers(r *http.Request, c Client) (any, error) {
+func (t server) postAnswers(r *http.Request, c thread.Client) (any, error) {
 	var in wire.Answers
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	if err := t.Answer(r.Context(), c, place(c, r.PathValue("thread"), agui.V1, nil), in.Resume); err != nil {
+	if err := t.Answer(r.Context(), c, place(c, r.PathValue("thread"), dialect.V1, nil), in.Resume); err != nil {
 		return nil, err
 	}
 	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil
-}
-
-// Cancel stops a run of the thread, or one task of it.
-func (t *Threads) Cancel(ctx context.Context, c Client, at Place, in wire.Cancel) error {
-	last, err := t.exists(ctx, c, at)
-	if err != nil {
-		return err
-	}
-	var i dialect.Intent
-	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) (err error) {
-		i, err = base.Stops(in)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	cmds, err := t.g.Commands(c, nil, at.Log, i)
-	if err != nil {
-		return err
-	}
-	return c.Command(ctx, "", cmds...)
 }
 
 // capabilities say what any thread can do.
@@ -220,7 +187,7 @@ func capabilities(version string) wire.Capabilities {
 	return wire.Capabilities{
 		Identity:       wire.Identity{Name: "waggle", Type: "waggle", Version: version},
 		Transport:      wire.TransportCaps{Streaming: true, Resumable: true},
-		Tools:          wire.ToolCaps{Supported: true, ParallelCalls: true},
+		Tools:          wire.ToolCaps{Supported: true, ClientProvided: true, ParallelCalls: true},
 		MultiAgent:     wire.MultiAgentCaps{Supported: true, Delegation: true},
 		Reasoning:      wire.ReasoningCaps{Supported: true, Streaming: true},
 		HumanInTheLoop: wire.HumanCaps{Supported: true, Approvals: true, Interventions: true, Feedback: true, Interrupts: true, ApproveWithEdits: true},
@@ -229,7 +196,7 @@ func capabilities(version string) wire.Capabilities {
 
 // Problem answers a request that has no stream, with the open questions where the run waits for answers.
 func Problem(w http.ResponseWriter, err error, f *fault.Fault) error {
-	required, ok := errors.AsType[Required](err)
+	required, ok := errors.AsType[thread.Required](err)
 	if !ok {
 		return answer.Fault(w, f)
 	}

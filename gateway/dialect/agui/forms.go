@@ -1,0 +1,94 @@
+package agui
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
+)
+
+// timeForm is how times are written: RFC 3339 with milliseconds.
+const timeForm = "2006-01-02T15:04:05.000Z07:00"
+
+func stamp(at time.Time) string { return at.UTC().Format(timeForm) }
+
+// maxName bounds the names of steps and subagents, in bytes.
+const maxName = 128
+
+// cutName bounds the name of a step or a subagent.
+func cutName(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	name = name[:maxName]
+	for !utf8.ValidString(name) {
+		name = name[:len(name)-1]
+	}
+	return name
+}
+
+// quote returns a text as JSON.
+func quote(text string) json.RawMessage {
+	raw, _ := plainjson.Marshal(text) //nolint:errchkjson // a string
+	return raw
+}
+
+// raw returns a value as JSON.
+func raw(v any) json.RawMessage {
+	out, _ := plainjson.Marshal(v) //nolint:errchkjson // maps and structs of strings and numbers
+	return out
+}
+
+func first(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// Extra is what a client of AG-UI says about a thread or a message, and what is kept with it.
+type Extra struct {
+	ThreadID    string          `json:"thread_id,omitempty"`
+	RunID       string          `json:"run_id,omitempty"` // as the client wrote it
+	MessageID   string          `json:"message_id,omitempty"`
+	ParentRunID string          `json:"parent_run_id,omitempty"`
+	Forwarded   json.RawMessage `json:"forwarded,omitempty"`
+	State       json.RawMessage `json:"state,omitempty"`
+}
+
+// extraOf returns the part of extra that is about AG-UI.
+func extraOf(extra json.RawMessage) Extra {
+	var d struct {
+		AGUI Extra `json:"agui"`
+	}
+	_ = json.Unmarshal(extra, &d) // not of this protocol
+	return d.AGUI
+}
+
+// runIDOf is the id of the first stretch of the run that answers a message.
+func runIDOf(d event.MessageReceivedData) string { return first(extraOf(d.Extra).RunID, d.MessageID) }
+
+// userMessage returns a message of a user as its client wrote it.
+func userMessage(d event.MessageReceivedData) wire.Message {
+	m := wire.Message{ID: first(extraOf(d.Extra).MessageID, d.MessageID), Role: wire.RoleUser, Content: quote(d.Content)}
+	if len(d.ImageURLs) == 0 {
+		return m
+	}
+	parts := []wire.Part{{Type: "text", Text: d.Content}}
+	for _, u := range d.ImageURLs {
+		parts = append(parts, wire.Part{Type: "image", Source: &wire.Source{Type: "url", Value: u}})
+	}
+	m.Content = raw(parts)
+	return m
+}
+
+// inputOf is how other viewers get the user's words.
+func inputOf(d event.MessageReceivedData) *wire.Input {
+	return &wire.Input{Messages: []wire.Message{userMessage(d)}, Tools: []wire.Tool{}, Context: []wire.Context{}}
+}

@@ -1,0 +1,60 @@
+package agui
+
+import (
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+func todosUpdated(t *Thread, d event.TodosUpdatedData) {
+	t.ensure()
+	t.show("todos", wire.ActivityTodos, "", map[string]any{"todos": d.Todos})
+}
+
+func artifactShown(t *Thread, a event.Artifact) {
+	t.ensure()
+	t.show(a.ArtifactID, wire.ActivityArtifact, "", map[string]any{
+		"artifactId": a.ArtifactID, "path": a.Path, "type": a.Type, "url": a.URL, "toolCallId": a.CallID,
+	})
+}
+
+func artifactPersisted(t *Thread, d event.ArtifactPersistedData) { artifactShown(t, d.Artifact) }
+
+func artifactUpdated(t *Thread, d event.ArtifactUpdatedData) { artifactShown(t, d.Artifact) }
+
+func retryScheduled(t *Thread, d event.RetryScheduledData) {
+	t.ensure()
+	t.custom(wire.CustomRetry, map[string]any{
+		"code": d.Code, "message": d.Message, "retryAfterMs": d.RetryAfterMS, "attempt": d.Attempt, "maxAttempts": d.MaxAttempts, "taskId": d.StepID,
+	})
+}
+
+func requestFailed(t *Thread, d event.RequestFailedData) {
+	t.ensure()
+	t.custom(wire.CustomRetry, map[string]any{
+		"code": d.Code, "message": d.Text(), "retryAfterMs": d.RetryAfterMS, "attempt": d.Try, "maxAttempts": d.MaxTries, "taskId": d.StepID,
+	})
+}
+
+func noticed(t *Thread, d event.NoticeData) {
+	if t.Open() != "" && (d.RunID == "" || d.RunID == t.run.id) {
+		t.custom(wire.CustomNotice, map[string]any{"level": d.Level, "code": d.Code, "message": d.Message})
+	}
+}
+
+func errorReported(t *Thread, d event.ErrorData) {
+	if t.Open() != "" && (d.RunID == "" || d.RunID == t.run.id) {
+		t.custom(wire.CustomError, map[string]any{"code": d.Code, "message": d.Message, "recovery": d.Recovery})
+	}
+}
+
+// usageRecorded adds to the sums of the stretch.
+func usageRecorded(t *Thread, d event.UsageRecordedData) {
+	r := t.run
+	for i := range r.usage {
+		if u := &r.usage[i]; u.Model == d.Model {
+			u.InputTokens, u.OutputTokens, u.TotalTokens = u.InputTokens+d.InputTokens, u.OutputTokens+d.OutputTokens, u.TotalTokens+d.InputTokens+d.OutputTokens
+			return
+		}
+	}
+	r.usage = append(r.usage, wire.TokenUsage{Model: d.Model, InputTokens: d.InputTokens, OutputTokens: d.OutputTokens, TotalTokens: d.InputTokens + d.OutputTokens})
+}

@@ -1,0 +1,108 @@
+package agui
+
+import (
+	"strings"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+func messageStarted(t *Thread, d event.MessageStartedData) {
+	if t.run.text(d.MessageID) != noText {
+		return
+	}
+	t.ensure()
+	t.openText(d.MessageID, d.Part)
+}
+
+func messageDelta(t *Thread, d event.MessageDeltaData) {
+	t.ensure()
+	x := t.run.text(d.MessageID)
+	if x == noText {
+		x = t.openText(d.MessageID, d.Part)
+	}
+	t.say(x, d.Text)
+}
+
+func messageCompleted(t *Thread, d event.MessageCompletedData) {
+	t.ensure()
+	x := t.run.text(d.MessageID)
+	if x == noText {
+		x = t.openText(d.MessageID, d.Part)
+	}
+	if rest, ok := strings.CutPrefix(d.Content, string(x.body)); ok {
+		t.say(x, rest)
+	}
+	x.body = []byte(d.Content)
+	if x.sub == "" && d.Content != "" {
+		t.run.said[d.MessageID] = true
+	}
+	t.closeText(x)
+	for _, c := range d.ToolCalls {
+		t.callShown(c.ID, c.Name, string(c.Arguments), d.MessageID, x.sub)
+	}
+}
+
+func messageDiscarded(t *Thread, d event.MessageDiscardedData) {
+	x := t.run.text(d.MessageID)
+	if x == noText {
+		return
+	}
+	t.ensure()
+	t.closeText(x)
+	t.history.remove(x.id)
+	t.snapshot()
+}
+
+// callShown shows a tool call, unless it was shown before.
+func (t *Thread) callShown(id, name, arguments, messageID, sub string) {
+	if _, known := t.run.calls[id]; known {
+		return
+	}
+	t.run.calls[id] = call{sub: sub, run: t.run.stretch}
+	if messageID == "" {
+		messageID = id
+	}
+	t.history.call(messageID, sub, wire.ToolCall{ID: id, Type: "function", Function: wire.Function{Name: name, Arguments: arguments}})
+	t.emit(wire.Call{Base: t.base(wire.ToolCallStart), ToolCallID: id, ToolCallName: name, ParentMessageID: messageID, SubagentRunID: t.owner(sub)})
+	t.emit(wire.Call{Base: t.base(wire.ToolCallArgs), ToolCallID: id, Delta: arguments, SubagentRunID: t.owner(sub)})
+	t.emit(wire.Call{Base: t.base(wire.ToolCallEnd), ToolCallID: id, SubagentRunID: t.owner(sub)})
+}
+
+func toolCalled(t *Thread, d event.ToolCalledData) {
+	if _, known := t.run.calls[d.CallID]; known {
+		return
+	}
+	t.ensure()
+	t.callShown(d.CallID, d.Tool, string(d.Arguments), "", t.run.subOf(d.Part))
+}
+
+func toolCompleted(t *Thread, d event.ToolCompletedData) { t.result(d.CallID, d.Result, "") }
+
+func toolFailed(t *Thread, d event.ToolFailedData) {
+	code, message := narrate.Fault(d.Code, d.Message)
+	t.result(d.CallID, message, code)
+}
+
+func toolUnknown(t *Thread, d event.ToolUnknownData) { t.result(d.CallID, d.Message, "TOOL_LOST") }
+
+// result shows the result of a tool call. code is that of a failure.
+func (t *Thread) result(callID, content, code string) {
+	c, known := t.run.calls[callID]
+	if !known {
+		return
+	}
+	t.ensure()
+	id := callID + "-result"
+	m := wire.Message{ID: id, Role: wire.RoleTool, ToolCallID: callID, Content: quote(content), SubagentRunID: c.sub}
+	if code != "" {
+		m.Error = code
+	}
+	t.remember(m, false)
+	t.emit(wire.CallResult{
+		Base: t.baseOf(wire.ToolCallResult, wire.Origin{Failed: code != "", Code: code}), MessageID: id, ToolCallID: callID,
+		Content: content, Role: wire.RoleTool, SubagentRunID: t.owner(c.sub),
+	})
+}

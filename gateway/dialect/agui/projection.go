@@ -1,0 +1,107 @@
+package agui
+
+import (
+	"encoding/json"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// handlers fold the types that the projection knows. It passes over all others.
+var handlers = map[event.Type]func(*Thread, event.Event){
+	event.SessionCreated:  with(sessionCreated),
+	event.MessageReceived: with(messageReceived),
+	event.RunStarted:      with(runStarted),
+
+	event.RunCompleted: inRun(runCompleted),
+	event.RunFailed:    inRun(runFailed),
+	event.RunCancelled: func(t *Thread, e event.Event) { notBegun(t, e); inRun(runCancelled)(t, e) },
+
+	event.MessageStarted:   inRun(messageStarted),
+	event.MessageDelta:     inRun(messageDelta),
+	event.MessageCompleted: inRun(messageCompleted),
+	event.MessageDiscarded: inRun(messageDiscarded),
+	event.ToolCalled:       inRun(toolCalled),
+	event.ToolCompleted:    inRun(toolCompleted),
+	event.ToolFailed:       inRun(toolFailed),
+	event.ToolUnknown:      inRun(toolUnknown),
+
+	event.PlanStarted:        inRun(planStarted),
+	event.PlanCompleted:      inRun(planCompleted),
+	event.PlanInvalid:        inRun(planInvalid),
+	event.PlanCancelled:      inRun(planCancelled),
+	event.StepStarted:        inRun(stepStarted),
+	event.StepCompleted:      inRun(stepCompleted),
+	event.StepFailed:         inRun(stepFailed),
+	event.StepCancelled:      inRun(stepCancelled),
+	event.StepRestarted:      inRun(stepRestarted),
+	event.AggregateStarted:   inRun(aggregateStarted),
+	event.AggregateCompleted: inRun(aggregateCompleted),
+
+	event.JobStarted:   inRun(jobStarted),
+	event.JobFailed:    inRun(jobFailed),
+	event.JobSuspended: inRun(jobSuspended),
+
+	event.InputRequested: inRun(inputRequested),
+	event.InputAnswered:  inRun(inputAnswered),
+	event.InputExpired:   inRun(inputExpired),
+
+	event.UsageRecorded:     inRun(usageRecorded),
+	event.RetryScheduled:    inRun(retryScheduled),
+	event.RequestFailed:     inRun(requestFailed),
+	event.TodosUpdated:      inRun(todosUpdated),
+	event.ArtifactPersisted: inRun(artifactPersisted),
+	event.ArtifactUpdated:   inRun(artifactUpdated),
+	event.Notice:            with(noticed),
+	event.Error:             with(errorReported),
+}
+
+// with decodes the event's data for f.
+func with[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
+	return func(t *Thread, e event.Event) {
+		if d, err := data.As[T](e); err == nil {
+			f(t, d)
+		}
+	}
+}
+
+// inRun is with for events of the active run. Late ones about another run, or behind the end of theirs, have no frames.
+func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
+	return func(t *Thread, e event.Event) {
+		var of struct {
+			RunID string `json:"run_id"`
+		}
+		if t.run == nil || t.run.over || json.Unmarshal(e.Data, &of) != nil || of.RunID != "" && of.RunID != t.run.id {
+			return
+		}
+		if d, err := data.As[T](e); err == nil {
+			f(t, d)
+		}
+	}
+}
+
+// Fold takes the next event of the log.
+func (t *Thread) Fold(e event.Event) {
+	t.mute = true
+	t.next(e)
+	t.mute = false
+}
+
+// Next takes the next event of the log and returns its frames.
+func (t *Thread) Next(e event.Event) []Frame {
+	t.next(e)
+	out := t.out
+	t.out = nil
+	return out
+}
+
+// next folds the event. One whose data cannot be read changes nothing.
+func (t *Thread) next(e event.Event) {
+	t.at, t.seq = e, e.Sequence
+	if handle := handlers[e.Type]; handle != nil {
+		handle(t, e)
+	}
+	if t.run != nil {
+		t.run.rest(t)
+	}
+}
