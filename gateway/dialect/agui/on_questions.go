@@ -65,7 +65,7 @@ func (t *Thread) close(id, segment string, change func(*Question)) {
 		q.Over = true
 		r.answered(id, q.Decision != "" && q.Decision != event.DecisionReject)
 		if r.stretch == "" && !r.moves() {
-			r.deferred = append(r.deferred, deferred{of: *q})
+			r.deferred = append(r.deferred, *q)
 			return
 		}
 		if r.stretch == "" {

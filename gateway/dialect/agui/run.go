@@ -18,7 +18,7 @@ type run struct {
 	ids      []string // of all stretches
 	over     bool     // it has ended
 	end      *ending
-	deferred []deferred // answers that came between two stretches
+	deferred []Question // answers that came between two stretches
 
 	steps []string // that are open, in the order in which they began
 	subs  []*sub   // that have begun and have no result, in the order in which they began
@@ -83,11 +83,6 @@ type call struct {
 type job struct {
 	step   string
 	inputs []string // questions that it waits for; nil = it is due or at work
-}
-
-// deferred is an answer that came while no stretch was open.
-type deferred struct {
-	of Question
 }
 
 // ending is how a stretch ended.

@@ -32,8 +32,8 @@ func (t *Thread) begin(id, parent string, input *wire.Input) {
 	for _, s := range r.subs {
 		t.announce(s)
 	}
-	for _, d := range r.deferred {
-		t.answerShown(d.of)
+	for _, q := range r.deferred {
+		t.answerShown(q)
 	}
 	r.deferred = nil
 }
