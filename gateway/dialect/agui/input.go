@@ -27,11 +27,8 @@ const (
 	maxTimeout      = 24 * 60 * 60 // seconds
 )
 
-// Consequences for a run whose last viewer has gone.
-const (
-	OnDisconnectContinue = "continue"
-	OnDisconnectCancel   = "cancel"
-)
+// OnDisconnectContinue is the only consequence for a run whose last viewer has gone.
+const OnDisconnectContinue = "continue"
 
 // toolName is what models take as the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -54,7 +51,7 @@ type Options struct {
 	TimeoutSeconds int           `json:"timeoutSeconds"`
 	ClientID       string        `json:"clientId"`
 	Language       string        `json:"language"`
-	OnDisconnect   string        `json:"onDisconnect"` // continue (absent), cancel
+	OnDisconnect   string        `json:"onDisconnect"` // continue
 	TargetMember   string        `json:"targetMember"`
 }
 
@@ -165,8 +162,10 @@ func (q *Request) allowed() error {
 		return wrong("forwardedProps.waggle.mode", "chat or plan")
 	case !slices.Contains([]string{"", event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}, o.OnBusy):
 		return wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
-	case !slices.Contains([]string{"", OnDisconnectContinue, OnDisconnectCancel}, o.OnDisconnect):
-		return wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
+	case o.OnDisconnect != "" && o.OnDisconnect != OnDisconnectContinue:
+		return wrong("forwardedProps.waggle.onDisconnect", OnDisconnectContinue)
+	case o.TargetMember != "":
+		return wrong("forwardedProps.waggle.targetMember", "absent: a thread has no members")
 	case o.MaxConcurrent < 0, o.TimeoutSeconds < 0, o.TimeoutSeconds > maxTimeout:
 		return wrong("forwardedProps.waggle", "without negative numbers")
 	}

@@ -168,7 +168,7 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	for _, tool := range q.Tools {
 		d.ClientTools = append(d.ClientTools, event.ClientTool{Name: tool.Name, Description: tool.Description, InputSchema: tool.Parameters})
 	}
-	return Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Member: q.TargetMember, Data: d}}}, nil
+	return Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}}, nil
 }
 
 // replies returns the meaning of answers, which have to be one for each open question.
