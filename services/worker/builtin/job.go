@@ -110,7 +110,7 @@ func (j *job) run() {
 			j.close("the task is over")
 			return
 		case end != nil:
-			if j.tell("result", cmd.FinishTask, j.stored(end)) {
+			if j.notify() && j.tell("result", cmd.FinishTask, j.stored(end)) { // notes may have come with the end
 				j.close("the task is done")
 			}
 			return
