@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -303,7 +304,9 @@ func TestInvalidStreamsMakeItUnready(t *testing.T) {
 	conn := bustest.Dial(t, url)
 	require.NoError(t, conn.JS().DeleteStream(context.Background(), "EVT_07"))
 	r := startOn(t, conn)
-	status, body, _ := r.get("/readyz")
-	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.Contains(t, body, "not set up")
+	eventually(t, "the gateway says why", func() bool {
+		status, body, _ := r.get("/readyz")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		return strings.Contains(body, "not set up")
+	})
 }

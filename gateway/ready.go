@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -12,8 +13,11 @@ import (
 )
 
 const (
-	// readyTimeout bounds the check of the bus: probes give up after a few seconds.
+	// readyTimeout bounds how long a probe waits for a check of the bus: probes give up after a few seconds.
 	readyTimeout = 2 * time.Second
+	// verifyTimeout bounds a check, which later probes may wait for: on a busy machine thirty requests take longer than
+	// a probe waits.
+	verifyTimeout = 10 * time.Second
 	// verifyEvery spares the bus: a check requests each stream, and several probes come
 	// about every second.
 	verifyEvery = 30 * time.Second
@@ -58,14 +62,70 @@ func (s *Server) unready(ctx context.Context) *fault.Fault {
 	return s.verify(ctx)
 }
 
-// verify checks the streams, unless a check has succeeded within verifyEvery.
+// verified holds the time of the last successful check of the streams, and the check in progress.
+type verified struct {
+	mu      sync.Mutex
+	at      time.Time
+	running *check
+}
+
+// check is one check of the streams. Probes share it.
+type check struct {
+	done  chan struct{}
+	fault *fault.Fault // after done
+}
+
+// verify waits for a check of the streams, unless one has succeeded within verifyEvery. A check goes on when its probe gives
+// up, so that later probes get its result.
 func (s *Server) verify(ctx context.Context) *fault.Fault {
-	s.verified.mu.Lock()
-	defer s.verified.mu.Unlock()
-	if time.Since(s.verified.at) < verifyEvery {
+	c := s.check()
+	if c == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	select {
+	case <-c.done:
+		return c.fault
+	case <-ctx.Done():
+		return fault.New(fault.BusUnavailable).Wrap(ctx.Err())
+	}
+}
+
+// check returns the check in progress or a new one, and nil if one has succeeded within verifyEvery.
+func (s *Server) check() *check {
+	s.verified.mu.Lock()
+	defer s.verified.mu.Unlock()
+	if s.verified.running == nil {
+		if time.Since(s.verified.at) < verifyEvery {
+			return nil
+		}
+		c := &check{done: make(chan struct{})}
+		if !s.async(func() { s.finish(c) }) {
+			c.fault = fault.New(fault.Draining)
+			close(c.done)
+			return c
+		}
+		s.verified.running = c
+	}
+	return s.verified.running
+}
+
+// finish runs a check and publishes its result.
+func (s *Server) finish(c *check) {
+	c.fault = s.inspect()
+	s.verified.mu.Lock()
+	defer s.verified.mu.Unlock()
+	s.verified.running = nil
+	if c.fault == nil {
+		s.verified.at = time.Now()
+	}
+	close(c.done)
+}
+
+// inspect compares the streams with what this version needs.
+func (s *Server) inspect() *fault.Fault {
+	ctx, cancel := context.WithTimeout(s.ctx, verifyTimeout)
 	defer cancel()
 	topology := s.dep.Topology
 	if topology == (bus.Topology{}) {
@@ -80,6 +140,5 @@ func (s *Server) verify(ctx context.Context) *fault.Fault {
 			Msg("wait for bus to be set up for this version")
 		return fault.Newf(fault.BusUnavailable, "The message bus is not set up as this version needs it. See the server's log.")
 	}
-	s.verified.at = time.Now()
 	return nil
 }

@@ -131,7 +131,7 @@ func (s *Server) share() {
 			Acks: s.met.acks, DroppedAcks: s.met.strays, Lost: s.met.lost, Faults: s.met.faults, Dropped: s.met.dropped, Oversized: s.met.oversized,
 		},
 		QueueBytes: s.cfg.QueueBytes, MessageRate: s.cfg.MessageRate, MessageBurst: s.cfg.MessageBurst, ReadyTimeout: s.cfg.ReadyTimeout,
-		WorkersMissing: s.workers.missing.Load, Go: func(f func()) { s.wg.Go(f) }, Later: s.async,
+		WorkersMissing: s.workers.missing.Load, Go: func(f func()) { s.wg.Go(f) }, Later: func(f func()) { s.async(f) },
 	}
 	s.multi = multi.New(s.shared, multi.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
 	s.swarm = swarm.New(s.shared, s.cfg.Participants)
@@ -281,13 +281,15 @@ func (s *Server) open() []connection {
 	return out
 }
 
-// async runs f, for which Stop waits, unless the gateway has been stopped.
-func (s *Server) async(f func()) {
+// async runs f, for which Stop waits, and returns false if the gateway has been stopped.
+func (s *Server) async(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.stopped {
-		s.wg.Go(f)
+	if s.stopped {
+		return false
 	}
+	s.wg.Go(f)
+	return true
 }
 
 // flushAll sends the acknowledgements of all connections every Config.AckInterval, until the
@@ -406,12 +408,6 @@ func (m *metrics) unregister() {
 	for _, c := range m.all {
 		m.registry.Unregister(c)
 	}
-}
-
-// verified holds the time of the last successful check of the streams.
-type verified struct {
-	mu sync.Mutex
-	at time.Time
 }
 
 // Route is the protocol of one path, and the binding of its connections.
