@@ -92,33 +92,46 @@ func family(subject string) string {
 	return "other"
 }
 
-// The gate of what a run costs the bus: the messages of an answer of one line in a session that has had others.
+// bounds are the most messages of each family that one run may cost.
+var bounds = map[string]int{
+	"evt.":                    8, // received, started, claimed, message started, one or two deltas, message completed, run completed
+	"live.":                   8,
+	"cmd.":                    4, // send_message and do_job, published and delivered
+	"$JS.ACK.":                2, // of these
+	"$JS.API.STREAM.MSG.GET.": 1, // of the pipeline, before it decides about a message
+	"$JS.API.DIRECT.GET.":     0,
+	"timer.":                  0,
+	"audit.":                  1,
+	"rpc.":                    1, // the list of tools
+}
+
+// The gate of what a run costs the bus: the messages of an answer of one line in a session that has had others. On a busy
+// machine announcements come late and are read from the log, so that the least of three rounds counts: what runs cost is in all.
 func TestGateMessagesOfARun(t *testing.T) {
 	t.Parallel()
-	const runs = 20
+	const (
+		rounds = 3
+		runs   = 20
+	)
 	i := start(t)
 	c := i.talk(t)
 	c.ask("what is 2+3?")
 	count := i.spy(t)
-	for range runs {
-		c.ask("what is 2+3?")
+	least := map[string]int{}
+	for round := range rounds {
+		for range runs {
+			c.ask("what is 2+3?")
+		}
+		got := count()
+		t.Logf("round %d: %v", round, got)
+		for family := range bounds {
+			if n, ok := least[family]; !ok || got[family] < n {
+				least[family] = got[family]
+			}
+		}
 	}
-	got := count()
-	for _, want := range []struct {
-		family string
-		most   int // of a run
-	}{
-		{"evt.", 8}, // received, started, claimed, message started, one or two deltas, message completed, run completed
-		{"live.", 8},
-		{"cmd.", 4},                    // send_message and do_job, published and delivered
-		{"$JS.ACK.", 2},                // of these
-		{"$JS.API.STREAM.MSG.GET.", 1}, // of the pipeline, before it decides about a message
-		{"$JS.API.DIRECT.GET.", 0},
-		{"timer.", 0},
-		{"audit.", 1},
-		{"rpc.", 1}, // the list of tools
-	} {
-		// One more run's worth over all of them leaves room for what happens by the clock.
-		require.LessOrEqual(t, got[want.family], (runs+1)*want.most+2, "%s: %v", want.family, got)
+	for family, most := range bounds {
+		// What happens by the clock may cost half a message a run; one more in each run would be twice that.
+		require.LessOrEqual(t, least[family], runs*most+runs/2, "%s: %v", family, least)
 	}
 }
