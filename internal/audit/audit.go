@@ -33,8 +33,8 @@ const (
 	// defaultWaiting is the number of queued records. 10,000 records of some 400 bytes take 4 MB: a gateway writes as
 	// many at 1,000 commands a second in the 7 s of an election after a lost leader.
 	defaultWaiting = 10_000
-	// tries bounds the attempts to send a record. With tryPause between them, and the time of each attempt, they
-	// outlast a lost leader.
+	// tries bounds the attempts to send a record while there is a connection. With tryPause between them, and the time of
+	// each attempt, they outlast a lost leader.
 	tries = 5
 	// ackPatience bounds the wait for the acknowledgement of a record.
 	ackPatience = 5 * time.Second
@@ -302,10 +302,14 @@ func acknowledged(ack jetstream.PubAckFuture) error {
 }
 
 // deliver publishes a record that may not be stored again, until it is stored or the bus has refused it too often.
-// Its id prevents duplicates.
+// Its id prevents duplicates. Without a connection it waits: the queue keeps later records meanwhile.
 func (w *Writer) deliver(m *nats.Msg) (err error) {
-	for range tries {
+	for tried := 0; tried < tries; {
 		<-time.After(tryPause)
+		if !w.conn.Up() && !w.closing() {
+			continue
+		}
+		tried++
 		ctx, cancel := context.WithTimeout(context.Background(), ackPatience)
 		_, err = w.conn.JS().PublishMsg(ctx, m)
 		cancel()
@@ -314,6 +318,16 @@ func (w *Writer) deliver(m *nats.Msg) (err error) {
 		}
 	}
 	return err
+}
+
+// closing reports whether Close was called.
+func (w *Writer) closing() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // Close sends the queued records, for 3 s at most, and ends the writer. It drops and counts the rest.

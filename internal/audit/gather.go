@@ -84,19 +84,25 @@ func (g *Gatherer) tick() {
 	if g.closed {
 		return
 	}
-	if len(g.w.queue) > cap(g.w.queue)/4 {
+	g.write(g.crowded)
+	if len(g.held) > 0 {
 		g.timer = time.AfterFunc(gatherFor, g.tick)
-		return
 	}
-	g.write()
 }
 
-func (g *Gatherer) write() {
+// crowded reports whether the queue has little room: the rest of it is for other records.
+func (g *Gatherer) crowded() bool { return len(g.w.queue) > cap(g.w.queue)/4 }
+
+// write writes what was gathered, until stop returns true.
+func (g *Gatherer) write(stop func() bool) {
 	for k, held := range g.held {
+		if stop() {
+			return
+		}
 		held.first.Count = held.count
 		g.w.Record(k.action, k.tenant, held.first)
+		delete(g.held, k)
 	}
-	clear(g.held)
 }
 
 // Close writes the rest. Records that come later are written one by one.
@@ -111,5 +117,5 @@ func (g *Gatherer) Close() {
 		g.timer = nil
 	}
 	g.closed = true
-	g.write()
+	g.write(func() bool { return false })
 }

@@ -31,6 +31,7 @@ func TestAFloodOfFailuresLosesNoOtherRecord(t *testing.T) {
 		}
 	}
 	i.Stop()
+	require.Eventually(t, func() bool { return !c.Up() }, bustest.Patience, time.Millisecond)
 	flood()
 	const others = 100
 	for n := range others {
@@ -40,17 +41,21 @@ func TestAFloodOfFailuresLosesNoOtherRecord(t *testing.T) {
 		}
 	}
 	i.Start()
+	reader := bustest.Dial(t, i.URL)
+	require.Eventually(t, func() bool {
+		return len(read(t, reader, auditlog.Query{Action: audit.Command.String()})) == others
+	}, bustest.Patience, 50*time.Millisecond)
 	g.Close()
 	w.Close()
 	var failures int64
 	remotes := 0
-	for _, r := range read(t, bustest.Dial(t, i.URL), auditlog.Query{Action: audit.AuthFailed.String()}) {
+	for _, r := range read(t, reader, auditlog.Query{Action: audit.AuthFailed.String()}) {
 		failures += r.Count
 		if r.Remote != "" {
 			remotes++
 		}
 	}
-	require.Len(t, read(t, bustest.Dial(t, i.URL), auditlog.Query{Action: audit.Command.String()}), others)
+	require.Len(t, read(t, reader, auditlog.Query{Action: audit.Command.String()}), others)
 	require.LessOrEqual(t, remotes, 3*256, "records of addresses")
 	require.LessOrEqual(t, failures, int64(3*addresses*each))
 }
