@@ -17,6 +17,8 @@ LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # A process of the race detector sleeps for a second before it ends; each package is one.
 export GORACE ?= atexit_sleep_ms=50
+# repocheck reads the whole tree, which the cache of test results does not see: it forgets them when this value changes.
+export WAGGLE_TREE := $(shell git ls-files -co --exclude-standard -z 2>/dev/null | xargs -0 sha256sum 2>/dev/null | sha256sum | cut -c1-16)
 # The reference machine has two cores. Tests mostly wait, so that three packages of them
 # keep it busy.
 PARALLEL ?= 2

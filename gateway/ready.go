@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -60,19 +59,6 @@ func (s *Server) unready(ctx context.Context) *fault.Fault {
 		return fault.New(fault.BusUnavailable)
 	}
 	return s.verify(ctx)
-}
-
-// verified holds the time of the last successful check of the streams, and the check in progress.
-type verified struct {
-	mu      sync.Mutex
-	at      time.Time
-	running *check
-}
-
-// check is one check of the streams. Probes share it.
-type check struct {
-	done  chan struct{}
-	fault *fault.Fault // after done
 }
 
 // verify waits for a check of the streams, unless one has succeeded within verifyEvery. A check goes on when its probe gives

@@ -410,6 +410,19 @@ func (m *metrics) unregister() {
 	}
 }
 
+// verified holds the time of the last successful check of the streams, and the check in progress.
+type verified struct {
+	mu      sync.Mutex
+	at      time.Time
+	running *check
+}
+
+// check is one check of the streams. Probes share it.
+type check struct {
+	done  chan struct{}
+	fault *fault.Fault // after done
+}
+
 // Route is the protocol of one path, and the binding of its connections.
 type Route struct {
 	protocol string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -201,6 +202,7 @@ func modules(t *testing.T) []string {
 
 // moduleFolders returns the folders of the workspace's modules.
 var moduleFolders = sync.OnceValues(func() ([]string, error) {
+	noteTree()
 	b, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	return strings.Fields(string(b)), err
 })
@@ -208,7 +210,11 @@ var moduleFolders = sync.OnceValues(func() ([]string, error) {
 // top returns the repository's root.
 func top(t *testing.T) string {
 	t.Helper()
+	noteTree()
 	dir, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	return dir
 }
+
+// noteTree reads the Makefile's digest of the tree, so that the cache of test results forgets them when the tree changes.
+func noteTree() { _ = os.Getenv("WAGGLE_TREE") }

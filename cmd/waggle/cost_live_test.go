@@ -106,7 +106,7 @@ var bounds = map[string]int{
 }
 
 // The gate of what a run costs the bus: the messages of an answer of one line in a session that has had others. On a busy
-// machine announcements come late and are read from the log, so that the least of three rounds counts: what runs cost is in all.
+// machine announcements come late and are read from the log, so that the least of three rounds counts: the cost of runs is in all.
 func TestGateMessagesOfARun(t *testing.T) {
 	t.Parallel()
 	const (
@@ -131,7 +131,7 @@ func TestGateMessagesOfARun(t *testing.T) {
 		}
 	}
 	for family, most := range bounds {
-		// What happens by the clock may cost half a message a run; one more in each run would be twice that.
+		// Timers may cost half a message a run; one more in each run would be twice that.
 		require.LessOrEqual(t, least[family], runs*most+runs/2, "%s: %v", family, least)
 	}
 }

@@ -33,7 +33,7 @@ const (
 	// defaultWaiting is the number of queued records. 10,000 records of some 400 bytes take 4 MB: a gateway writes as
 	// many at 1,000 commands a second in the 7 s of an election after a lost leader.
 	defaultWaiting = 10_000
-	// tries bounds the attempts to send a record while there is a connection. With tryPause between them, and the time of
+	// tries bounds the attempts to send a record over an open connection. With tryPause between them, and the time of
 	// each attempt, they outlast a lost leader.
 	tries = 5
 	// ackPatience bounds the wait for the acknowledgement of a record.
