@@ -3,6 +3,7 @@ package demo
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -18,10 +19,10 @@ const (
 
 // clause is one request of the user's message.
 type clause struct {
-	text   string // as written, without politeness around it
-	lead   string // stands between it and the clause before: "and then"
-	last   string // the file that "it" means; may be empty
-	file   string // the file that it names, which later clauses mean by "it"
+	text   string        // as written, without politeness around it
+	lead   string        // stands between it and the clause before: "and then"
+	last   func() string // the file that "it" means; may be empty
+	file   string        // the file that it names, which later clauses mean by "it"
 	talk   *talk
 	action *action
 }
@@ -43,7 +44,7 @@ func (t *talk) clauses() []*clause {
 	if text == "" {
 		return []*clause{{text: "help", talk: t, action: say(help)}}
 	}
-	s := splitter{talk: t, last: t.lastFile()}
+	s := splitter{talk: t, last: sync.OnceValue(t.lastFile)} // Long conversations take a while to search.
 	masked := protected.ReplaceAllStringFunc(text, func(p string) string { return strings.Repeat("_", len(p)) })
 	from := 0
 	for _, end := range append(strong.FindAllStringIndex(masked, maxSentences), []int{len(text), len(text)}) {
@@ -59,7 +60,7 @@ func (t *talk) clauses() []*clause {
 // splitter collects the clauses of a message.
 type splitter struct {
 	talk *talk
-	last string
+	last func() string
 	out  []*clause
 	any  bool // the splitter has understood a clause
 }
@@ -111,7 +112,7 @@ func (s *splitter) take(text, lead string) {
 		s.any = true
 	}
 	if c.file != "" {
-		s.last = c.file
+		s.last = func() string { return c.file }
 	}
 	s.out = append(s.out, c)
 }
@@ -149,7 +150,7 @@ func filesIn(text string) []string {
 func (c *clause) about(s string, act func(file string) *action) *action {
 	c.file = unquote(s)
 	if pronoun.MatchString(s) {
-		c.file = c.last
+		c.file = c.last()
 	}
 	if c.file == "" {
 		return say("I do not know which file you mean. Name it, please.")
