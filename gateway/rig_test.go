@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -332,9 +333,21 @@ func (r *rig) get(path string, header ...string) (int, string, http.Header) {
 	return r.request(http.MethodGet, path, header...)
 }
 
+// post posts JSON.
+func (r *rig) post(path, body string, header ...string) (int, string) {
+	r.t.Helper()
+	status, text, _ := r.send(http.MethodPost, path, strings.NewReader(body), append(header, "Content-Type", "application/json")...)
+	return status, text
+}
+
 func (r *rig) request(method, path string, header ...string) (int, string, http.Header) {
 	r.t.Helper()
-	req, err := http.NewRequest(method, "http://"+r.addr+path, nil)
+	return r.send(method, path, nil, header...)
+}
+
+func (r *rig) send(method, path string, content io.Reader, header ...string) (int, string, http.Header) {
+	r.t.Helper()
+	req, err := http.NewRequest(method, "http://"+r.addr+path, content)
 	require.NoError(r.t, err)
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/strictjson"
@@ -138,13 +140,11 @@ func (c *conn) identify() error {
 
 // transmit sends commands.
 func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Command) error {
+	cmds, err := c.s.ready(ctx, c.Principal(), &c.questions, cmds)
+	if err != nil {
+		return err
+	}
 	for _, cmd := range cmds {
-		if err := c.s.mayReach(ctx, c.Principal(), cmd); err != nil {
-			return err
-		}
-		if err := c.exact(ctx, &cmd); err != nil {
-			return err
-		}
 		cmd.Source, cmd.ReplyTo = c.s.shared.Source, replyTo
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err
@@ -152,6 +152,20 @@ func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Com
 		c.sent(cmd)
 	}
 	return nil
+}
+
+// ready returns the commands as the principal may send them: all of them, or none.
+func (s *Server) ready(ctx context.Context, p auth.Principal, shown *stream.Questions, cmds []command.Command) ([]command.Command, error) {
+	cmds = slices.Clone(cmds)
+	for i := range cmds {
+		if err := s.mayReach(ctx, p, cmds[i]); err != nil {
+			return nil, err
+		}
+		if err := s.exact(ctx, shown, &cmds[i]); err != nil {
+			return nil, err
+		}
+	}
+	return cmds, nil
 }
 
 // mayReach returns why the principal may not send the command.

@@ -9,13 +9,15 @@ import (
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// exact completes an approval with the call that the person was asked about, so that the signature covers it: the
-// question that this connection has shown, or else that of the log. A digest that the client sends stays.
-func (c *conn) exact(ctx context.Context, cmd *command.Command) error {
+// exact makes an approval one of the call that the person was asked about, so that the signature covers it. The call is
+// that of the question as the connection has shown it, or else as the log shows it: shown is nil for clients without a
+// connection. A digest that the client sends has to be that call's. No other answer keeps a digest.
+func (s *Server) exact(ctx context.Context, shown *stream.Questions, cmd *command.Command) error {
 	kind, ok := questioned[cmd.Service]
 	if cmd.Verb != command.Answer || !ok {
 		return nil
@@ -24,29 +26,22 @@ func (c *conn) exact(ctx context.Context, cmd *command.Command) error {
 	if err := cmd.Decode(&d); err != nil {
 		return err
 	}
-	if !d.Approved || d.CallID != "" && d.Digest != "" {
-		return nil
-	}
-	name := d.InputID
-	if name == "" {
-		name = d.CallID
-	}
-	q, ok := c.questions.Find(cmd.Key, name)
-	if !ok {
+	var q stream.Question
+	if d.Approved {
 		var err error
-		if q, err = c.s.recall(ctx, subject.Log{Tenant: cmd.Tenant, Kind: kind, Entity: cmd.Key}, name); err != nil {
+		if q, err = s.asked(ctx, shown, kind, *cmd, d); err != nil {
 			return err
 		}
 	}
-	if q.CallID == "" {
+	switch {
+	case q.Disputed, q.CallID != "" && d.CallID != "" && d.CallID != q.CallID, q.CallID != "" && d.Digest != "" && d.Digest != q.Digest:
+		return fault.Newf(fault.InputNotFound, "The approval is for another call than the one that the question shows. Nothing was approved. Look at the question again, or reject it.")
+	case q.CallID != "":
+		d.CallID = q.CallID
+	case d.Digest == "":
 		return nil
 	}
-	if d.CallID == "" {
-		d.CallID = q.CallID
-	}
-	if d.Digest == "" {
-		d.Digest = q.Digest
-	}
+	d.Digest = q.Digest
 	data, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", cmd.Verb, err)
@@ -55,12 +50,24 @@ func (c *conn) exact(ctx context.Context, cmd *command.Command) error {
 	return nil
 }
 
+// asked returns the question that an answer names.
+func (s *Server) asked(ctx context.Context, shown *stream.Questions, kind id.Kind, cmd command.Command, d command.AnswerQuestion) (stream.Question, error) {
+	name := d.InputID
+	if name == "" {
+		name = d.CallID
+	}
+	if q, ok := shown.Find(cmd.Key, cmd.Member, name); ok {
+		return q, nil
+	}
+	return s.recall(ctx, subject.Log{Tenant: cmd.Tenant, Kind: kind, Entity: cmd.Key}, cmd.Member, name)
+}
+
 // questioned holds the kind of the log that shows the questions which a service takes answers to.
 var questioned = map[id.Name]id.Kind{command.Pipeline: id.KindSession, command.Team: id.KindTeam}
 
 // recall finds a question in its log. It returns the zero question if the log does not show it.
-func (s *Server) recall(ctx context.Context, log subject.Log, name string) (stream.Question, error) {
-	var shown stream.Questions
+func (s *Server) recall(ctx context.Context, log subject.Log, member, name string) (stream.Question, error) {
+	shown := stream.OnlyQuestion(name)
 	read := func(after eventlog.Cursor) error {
 		return s.dep.Log.Read(ctx, log, after, func(e *eventlog.Entry) error {
 			shown.Note(log.Entity, e.Event)
@@ -77,6 +84,6 @@ func (s *Server) recall(ctx context.Context, log subject.Log, name string) (stre
 	if err != nil && !errors.Is(err, eventlog.ErrDeleted) {
 		return stream.Question{}, err
 	}
-	q, _ := shown.Find(log.Entity, name)
+	q, _ := shown.Find(log.Entity, member, name)
 	return q, nil
 }

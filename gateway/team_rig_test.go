@@ -106,9 +106,10 @@ func (teamDialect) Truncated(first uint64, _ time.Time) []byte {
 
 // teamRequest is a frame of a client.
 type teamRequest struct {
-	Ask  string `json:"ask"`
-	To   string `json:"to"`
-	Text string `json:"text"`
+	Ask    string `json:"ask"`
+	To     string `json:"to"`
+	Text   string `json:"text"`
+	Digest string `json:"digest,omitempty"`
 }
 
 func (teamDialect) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
@@ -121,7 +122,7 @@ func (teamDialect) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, e
 	case "say":
 		i.Data = dialect.SendMessage{Content: a.Text}
 	case "approve":
-		i.Data = dialect.Answer{CallID: a.Text, Approved: true}
+		i.Data = dialect.Answer{CallID: a.Text, Digest: a.Digest, Approved: true}
 	case "stop":
 		i.Data = dialect.Cancel{Reason: a.Text}
 	case "pause":
@@ -328,7 +329,12 @@ func (c *client) expectRefusal(code fault.Code, closed int) {
 // sendTeam sends a frame.
 func (c *client) sendTeam(ask, to, what string) {
 	c.t.Helper()
-	b, err := json.Marshal(teamRequest{Ask: ask, To: to, Text: what})
+	c.sendTeamFrame(teamRequest{Ask: ask, To: to, Text: what})
+}
+
+func (c *client) sendTeamFrame(f teamRequest) {
+	c.t.Helper()
+	b, err := json.Marshal(f)
 	require.NoError(c.t, err)
 	c.write(frame(fin|opText, b))
 }

@@ -75,10 +75,11 @@ func (c requester) Command(ctx context.Context, replyTo string, cmds ...command.
 	if !c.who.MayAct() {
 		return fault.New(fault.Forbidden)
 	}
+	cmds, err := c.s.ready(ctx, c.who, nil, cmds)
+	if err != nil {
+		return err
+	}
 	for _, cmd := range cmds {
-		if err := c.s.mayReach(ctx, c.who, cmd); err != nil {
-			return err
-		}
 		cmd.Source, cmd.ReplyTo = c.s.shared.Source, replyTo
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err

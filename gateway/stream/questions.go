@@ -14,13 +14,15 @@ const maxQuestions = 256
 
 // Question is a question as a connection has shown it.
 type Question struct {
-	CallID string // of scope tool
-	Digest string // of scope tool: of the tool and the arguments that were shown
+	CallID   string // of scope tool
+	Digest   string // of scope tool: of the tool and the arguments that were shown
+	Disputed bool   // under its name several calls were shown
 }
 
 // Questions remembers the questions that a connection has shown, so that an approval is signed for exactly the call that
 // the person has seen. It is safe for concurrent use.
 type Questions struct {
+	only  string // empty: all
 	mu    sync.Mutex
 	asked map[asked]Question
 	order []asked
@@ -28,16 +30,41 @@ type Questions struct {
 
 // asked names a question in a log, by its id or by its call.
 type asked struct {
-	log  id.Entity // of a member: the team above all others
-	name string
+	log          id.Entity // of a member: the team above all others
+	agent, route string    // of the member that asks
+	name         string
 }
 
-// Find returns the question of that id or call in a session or a team.
-func (q *Questions) Find(log id.Entity, name string) (Question, bool) {
+// OnlyQuestion returns an empty memory for the questions with that id or call alone.
+func OnlyQuestion(name string) *Questions { return &Questions{only: name} }
+
+// Find returns the question of that id or call in a session or a team. The member that asks is named by its id or its
+// route, and counts only if one of several members asks under the name.
+func (q *Questions) Find(log id.Entity, member, name string) (found Question, ok bool) {
+	if q == nil {
+		return found, false
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	found, ok := q.asked[asked{outermost(log), name}]
-	return found, ok
+	var all, of []Question
+	for at, one := range q.asked {
+		if at.log != outermost(log) || at.name != name {
+			continue
+		}
+		if all = append(all, one); member != "" && (member == at.agent || member == at.route) {
+			of = append(of, one)
+		}
+	}
+	if len(of) == 0 {
+		of = all
+	}
+	for i, one := range of {
+		if i > 0 && one != found {
+			return Question{Disputed: true}, true
+		}
+		found = one
+	}
+	return found, len(of) > 0
 }
 
 // Note remembers the question that the event of the log asks, if it asks one.
@@ -60,22 +87,30 @@ func (q *Questions) Note(log id.Entity, e event.Event) {
 	if d.Scope == event.ScopeTool {
 		found = Question{CallID: d.CallID, Digest: signature.Digest(d.Tool, d.Arguments)}
 	}
+	at := asked{log: outermost(log), agent: e.Via.AgentID, route: e.Via.Route}
+	if at.log != log {
+		at.agent = log.String()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, name := range []string{d.InputID, d.CallID} {
-		if name != "" {
-			q.add(asked{outermost(log), name}, found)
+	for _, at.name = range []string{d.InputID, d.CallID} {
+		if at.name != "" && (q.only == "" || q.only == at.name) {
+			q.add(at, found)
 		}
 	}
 }
 
-// add remembers a question and forgets the oldest one beyond the bound. mu is held.
+// add remembers a question and forgets the oldest one beyond the bound. A question never changes: one that asks about
+// another call under the same name leaves open which of them a person means. mu is held.
 func (q *Questions) add(name asked, found Question) {
 	if q.asked == nil {
 		q.asked = map[asked]Question{}
 	}
-	if _, known := q.asked[name]; !known {
+	switch before, known := q.asked[name]; {
+	case !known:
 		q.order = append(q.order, name)
+	case before != found:
+		found = Question{Disputed: true}
 	}
 	q.asked[name] = found
 	if len(q.order) > maxQuestions {

@@ -22,7 +22,7 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 		return
 	}
 	t.ensure()
-	q := Question{Scope: d.Scope, Digest: d.Digest, Interrupt: wire.Interrupt{ID: d.InputID, ResponseSchema: approvalSchema}}
+	q := Question{Scope: d.Scope, Interrupt: wire.Interrupt{ID: d.InputID, ResponseSchema: approvalSchema}}
 	if n, err := narrate.Of(t.at); err == nil {
 		q.Message = n.Text
 	}
@@ -33,8 +33,9 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 	switch d.Scope {
 	case event.ScopeTool, event.ScopeClientTool:
 		q.Reason, q.ToolCallID = wire.ReasonToolCall, d.CallID
-		about["tool"], about["digest"], about["description"] = d.Tool, d.Digest, d.Description
 		t.callShown(d.CallID, d.Tool, string(d.Arguments), "", "")
+		q.Digest = t.run.calls[d.CallID].digest // the call that was shown, whatever the question says
+		about["tool"], about["digest"], about["description"] = d.Tool, q.Digest, d.Description
 		q.SubagentRunID = t.live(t.run.calls[d.CallID].sub)
 	case event.ScopePlan:
 		q.Reason, q.ResponseSchema = wire.ReasonConfirmation, planSchema

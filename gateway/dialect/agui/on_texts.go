@@ -61,7 +61,7 @@ func (t *Thread) callShown(id, name, arguments, messageID, sub string) {
 	if _, known := t.run.calls[id]; known {
 		return
 	}
-	t.run.calls[id] = call{sub: sub, run: t.run.stretch}
+	t.run.calls[id] = call{sub: sub, run: t.run.stretch, digest: event.CallDigest(name, []byte(arguments))}
 	if messageID == "" {
 		messageID = id
 	}

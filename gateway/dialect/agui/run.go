@@ -75,8 +75,9 @@ var noText = &text{}
 
 // call is a tool call that was shown.
 type call struct {
-	sub string
-	run string // the stretch
+	sub    string
+	run    string // the stretch
+	digest string // of the tool and the arguments that were shown
 }
 
 // job is a piece of work.

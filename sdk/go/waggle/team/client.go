@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 	"github.com/waggle-dev/waggle/sdk/go/link"
@@ -143,6 +144,24 @@ func (c *Client) Send(f Out, settled func(Frame) bool) error {
 // for what cannot be.
 func Refusal(f Frame) bool { return f.Type == wire.Error && f.Payload.Envelope.Sequence == 0 }
 
+// shownToken returns the token of a question with the digest of the call that it shows, whatever the token says: a server
+// refuses the approval of a call that was shown as another one.
+func (q Payload) shownToken() json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(q.Token, &m) != nil || m["digest"] == nil {
+		return q.Token
+	}
+	var err error
+	if m["digest"], err = json.Marshal(event.CallDigest(q.ToolName, q.Arguments)); err != nil {
+		return q.Token
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return q.Token
+	}
+	return b
+}
+
 // Decide answers the question of the member at the path; q is the payload of its
 // TOOL_APPROVAL_REQUESTED. The first answer counts.
 func (c *Client) Decide(path string, q Payload, approve bool, reason string) error {
@@ -154,7 +173,7 @@ func (c *Client) Decide(path string, q Payload, approve bool, reason string) err
 		f.Payload["reason"] = reason
 	}
 	if len(q.Token) > 0 {
-		f.Payload["approval_token"] = q.Token
+		f.Payload["approval_token"] = q.shownToken()
 	}
 	return c.Send(f, func(g Frame) bool {
 		return (g.Type == wire.ToolApproved || g.Type == wire.ToolDenied) && g.Payload.InvocationID == q.InvocationID || Refusal(g)
