@@ -1,6 +1,7 @@
 package repocheck
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,10 @@ type composeFile struct {
 		Security []string `yaml:"security_opt"`
 		Volumes  []string `yaml:"volumes"`
 		Networks []string `yaml:"networks"`
+		Pids     int      `yaml:"pids_limit"`
+		Memory   string   `yaml:"mem_limit"`
+		// Environment is a map, or a list in some services.
+		Environment yaml.Node `yaml:"environment"`
 	} `yaml:"services"`
 }
 
@@ -47,10 +52,30 @@ func TestContainersAreHardened(t *testing.T) {
 		require.Equal(t, []string{"ALL"}, s.CapDrop, name)
 		require.Equal(t, []string{"no-new-privileges:true"}, s.Security, name)
 		require.NotEmpty(t, s.Networks, name)
+		require.Positive(t, s.Pids, name)
+		require.LessOrEqual(t, s.Pids, 512, name)
+		require.Regexp(t, `^\$\{WAGGLE_(NATS_)?MEM_LIMIT:-[12]g\}$`, s.Memory, name)
 		for _, p := range s.Ports {
 			require.True(t, strings.HasPrefix(p, "127.0.0.1:"), "%s: %s", name, p)
 		}
 	}
+}
+
+// Gateways believe the load balancer, whose network has no published gateway, about the addresses of clients: otherwise
+// all clients were one.
+func TestGatewaysTrustTheLoadBalancer(t *testing.T) {
+	c := readCompose(t)
+	var env map[string]string
+	gateway := c.Services[config.RoleGateway]
+	require.NoError(t, gateway.Environment.Decode(&env))
+	trusted, ok := strings.CutPrefix(env["WAGGLE_GATEWAY_TRUSTED_PROXIES"], "${WAGGLE_GATEWAY_TRUSTED_PROXIES:-")
+	require.True(t, ok, "the setting of the gateway, which .env may replace")
+	for network := range strings.SplitSeq(strings.TrimSuffix(trusted, "}"), ",") {
+		p, err := netip.ParsePrefix(network)
+		require.NoError(t, err)
+		require.True(t, p.Addr().IsPrivate(), "%s: strangers may not name addresses", p)
+	}
+	require.Empty(t, gateway.Ports, "only the load balancer connects to gateways")
 }
 
 // Every role has a service that runs it alone and sees the folder of its own keys. Only the checking roles see the

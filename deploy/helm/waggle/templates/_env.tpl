@@ -13,6 +13,9 @@
 {{- if eq .role "gateway" }}
 - {name: WAGGLE_SIGNING_KEY_FILE, value: /etc/waggle-signing/signing.seed}
 - {name: WAGGLE_GATEWAY_DRAIN_SPREAD, value: {{ $r.spreadSeconds }}s}
+{{- with $v.trustedProxies }}
+- {name: WAGGLE_GATEWAY_TRUSTED_PROXIES, value: {{ join "," . | quote }}}
+{{- end }}
 {{- end }}
 {{- if eq .role "worker" }}
 {{- include "waggle.modelEnv" (dict "name" "OPENAI" "model" $v.modelKeys.openai) }}
