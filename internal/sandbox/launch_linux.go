@@ -55,7 +55,7 @@ func (l *Launch) prepare(c Command) (err error) {
 	}
 	s := c.Settings
 	o := order{
-		Features: l.Features, Ports: s.ports(), Network: s.Network, Limits: s.Limits, Program: program, Args: c.Args,
+		Features: l.Features, Ports: s.Reaches(), Network: s.Network, Limits: s.Limits, Program: program, Args: c.Args,
 		Read: append(slices.Clone(s.Read), program), Write: append(slices.Clone(s.Write), l.private),
 	}
 	o.Dir = l.private

@@ -103,8 +103,8 @@ func fill[T int | int64 | time.Duration](v *T, otherwise T) {
 	}
 }
 
-// ports returns the TCP ports that the program may connect to.
-func (s *Settings) ports() []int {
+// Reaches returns the TCP ports that the program may connect to.
+func (s *Settings) Reaches() []int {
 	if !s.Network {
 		return nil
 	}

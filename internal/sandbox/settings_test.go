@@ -11,7 +11,7 @@ func TestSettings(t *testing.T) {
 	var s Settings
 	require.NoError(t, s.Complete())
 	require.Equal(t, Prefer, s.Mode, "the zero value confines")
-	require.Empty(t, s.ports())
+	require.Empty(t, s.Reaches())
 	require.Positive(t, s.Limits.Processes)
 	for want, bad := range map[string]Settings{
 		"sandbox:":                     {Mode: "maybe"},
@@ -23,8 +23,8 @@ func TestSettings(t *testing.T) {
 		require.ErrorContains(t, bad.Complete(), want)
 	}
 	with := Settings{Network: true, Ports: []int{5432}}
-	require.Equal(t, []int{80, 443, 5432}, with.ports())
-	require.Equal(t, []int{80, 443, 5432}, with.ports(), "as often as it is asked")
+	require.Equal(t, []int{80, 443, 5432}, with.Reaches())
+	require.Equal(t, []int{80, 443, 5432}, with.Reaches(), "as often as it is asked")
 }
 
 // A layer whose work others do is not a gap.

@@ -68,7 +68,7 @@ type Telemetry struct {
 // NATS sets the address of the bus, or the embedded server.
 type NATS struct {
 	URL            string        `yaml:"url" env:"WAGGLE_NATS" doc:"NATS server, or several separated by commas (\"waggle serve\", \"tail\", \"doctor\")."`
-	Addr           string        `yaml:"addr" doc:"Where the embedded NATS server listens (\"waggle up\"). It has no authentication, so only a loopback address is accepted."`
+	Addr           string        `yaml:"addr" doc:"Where the embedded NATS server listens (\"waggle up\"). It asks for keys (data/nats-keys) and does not encrypt, so only a loopback address is accepted."`
 	Creds          string        `yaml:"creds" doc:"Credentials file (JWT and key) for NATS."`
 	NKey           string        `yaml:"nkey" doc:"File with an nkey seed for NATS."`
 	TLSCA          string        `yaml:"tls_ca" doc:"PEM file of the authority that signed the NATS server's certificate."`

@@ -46,10 +46,20 @@ func (p *problems) sandboxes(l *Loaded) {
 		}
 		p.closed(at, l, s)
 		p.apart(at, l, i)
-		for _, port := range s.NetworkPorts {
-			if owner := l.ownPorts()[port]; owner != "" {
-				p.add(at+".network_ports", "%d is the port of %s, which no tool may reach", port, owner)
-			}
+		p.unreached(at, l, box)
+	}
+}
+
+// unreached refuses ports of this installation that a program could connect to.
+func (p *problems) unreached(at string, l *Loaded, box sandbox.Settings) {
+	own := l.ownPorts()
+	for _, port := range box.Reaches() {
+		switch owner := own[port]; {
+		case owner == "":
+		case slices.Contains(box.Ports, port):
+			p.add(at+".network_ports", "%d is the port of %s, which no tool may reach", port, owner)
+		default:
+			p.add(at+".network", "opens port %d, that of %s, which no tool may reach; serve %s on another port, or leave network out", port, owner, owner)
 		}
 	}
 }
@@ -118,6 +128,9 @@ func resolved(path string) string {
 	return abs
 }
 
+// natsPorts are the ports of addresses of NATS that name none, by scheme.
+var natsPorts = map[string]string{"": "4222", "nats": "4222", "tls": "4222", "ws": "80", "wss": "443"}
+
 // ownPorts returns the ports of this installation, with the setting of each.
 func (l *Loaded) ownPorts() map[int]string {
 	out := map[int]string{}
@@ -128,7 +141,7 @@ func (l *Loaded) ownPorts() map[int]string {
 	}
 	for _, part := range splitList(l.NATS.URL) {
 		if u, err := url.Parse(part); err == nil {
-			add(u.Port(), "nats.url")
+			add(cmp.Or(u.Port(), natsPorts[u.Scheme]), "nats.url")
 		}
 	}
 	for setting, addr := range map[string]string{

@@ -35,18 +35,22 @@ tools:
 
 func TestValidateNamesTheOptionOfTheSandbox(t *testing.T) {
 	for text, want := range map[string]string{
-		"tools: {sandbox: maybe}":                                                                                      "tools.sandbox:",
-		"tools: {servers: [{name: a, command: [x], sandbox: maybe}]}":                                                  "tools.servers[0]: sandbox:",
-		"tools: {servers: [{name: a, command: [x], network_ports: [1]}]}":                                              "tools.servers[0]: network_ports:",
-		"tools: {servers: [{name: a, command: [x], network: true, network_ports: [4222]}]}":                            "tools.servers[0].network_ports: 4222 is the port of nats.",
-		"tools: {servers: [{name: a, command: [x], network: true, network_ports: [9464]}]}":                            "tools.servers[0].network_ports: 9464 is the port of telemetry.addr",
-		"{addr: '127.0.0.1:9007', tools: {servers: [{name: a, command: [x], network: true, network_ports: [9007]}]}}":  "tools.servers[0].network_ports: 9007 is the port of addr",
-		"tools: {servers: [{name: a, command: [x], limits: {memory: -1}}]}":                                            "tools.servers[0]: limits:",
-		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w}]}}":                                "tools.servers[0].dir: /srv/w would open /srv/w/data",
-		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w/data/x}]}}":                         "tools.servers[0].dir:",
-		"tools: {servers: [{name: a, command: [x], dir: /srv/a}, {name: b, command: [x], paths: {read: [/srv/a/b]}}]}": "tools.servers[1].paths.read: /srv/a/b lies within /srv/a, where a may replace it",
-		"{nats: {nkey: /etc/w/nk}, tools: {servers: [{name: a, command: [x], paths: {read: [/etc]}}]}}":                "tools.servers[0].paths.read:",
-		"{session: {state_key_file: /k/state.key}, tools: {servers: [{name: a, command: [x], paths: {write: [/k]}}]}}": "tools.servers[0].paths.write:",
+		"tools: {sandbox: maybe}":                                                                                                                "tools.sandbox:",
+		"tools: {servers: [{name: a, command: [x], sandbox: maybe}]}":                                                                            "tools.servers[0]: sandbox:",
+		"tools: {servers: [{name: a, command: [x], network_ports: [1]}]}":                                                                        "tools.servers[0]: network_ports:",
+		"tools: {servers: [{name: a, command: [x], network: true, network_ports: [4222]}]}":                                                      "tools.servers[0].network_ports: 4222 is the port of nats.",
+		"tools: {servers: [{name: a, command: [x], network: true, network_ports: [9464]}]}":                                                      "tools.servers[0].network_ports: 9464 is the port of telemetry.addr",
+		"{addr: '127.0.0.1:443', tools: {servers: [{name: a, command: [x], network: true}]}}":                                                    "tools.servers[0].network: opens port 443, that of addr",
+		"{nats: {addr: '127.0.0.1:80'}, tools: {servers: [{name: a, command: [x], network: true}]}}":                                             "tools.servers[0].network: opens port 80, that of nats.addr",
+		"{nats: {url: 'wss://bus.example.org'}, tools: {servers: [{name: a, command: [x], network: true}]}}":                                     "tools.servers[0].network: opens port 443, that of nats.url",
+		"{nats: {url: 'nats://bus', addr: '127.0.0.1:5222'}, tools: {servers: [{name: a, command: [x], network: true, network_ports: [4222]}]}}": "tools.servers[0].network_ports: 4222 is the port of nats.url",
+		"{addr: '127.0.0.1:9007', tools: {servers: [{name: a, command: [x], network: true, network_ports: [9007]}]}}":                            "tools.servers[0].network_ports: 9007 is the port of addr",
+		"tools: {servers: [{name: a, command: [x], limits: {memory: -1}}]}":                                                                      "tools.servers[0]: limits:",
+		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w}]}}":                                                          "tools.servers[0].dir: /srv/w would open /srv/w/data",
+		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w/data/x}]}}":                                                   "tools.servers[0].dir:",
+		"tools: {servers: [{name: a, command: [x], dir: /srv/a}, {name: b, command: [x], paths: {read: [/srv/a/b]}}]}":                           "tools.servers[1].paths.read: /srv/a/b lies within /srv/a, where a may replace it",
+		"{nats: {nkey: /etc/w/nk}, tools: {servers: [{name: a, command: [x], paths: {read: [/etc]}}]}}":                                          "tools.servers[0].paths.read:",
+		"{session: {state_key_file: /k/state.key}, tools: {servers: [{name: a, command: [x], paths: {write: [/k]}}]}}":                           "tools.servers[0].paths.write:",
 	} {
 		l, err := Load(Input{File: write(t, text)})
 		require.NoError(t, err, text)

@@ -209,7 +209,7 @@ func (p *problems) nats(n *NATS, use For) {
 func (p *problems) embedded(n *NATS) {
 	p.hostPort("nats.addr", n.Addr)
 	if host, _, err := net.SplitHostPort(n.Addr); err == nil && !loopback(host) {
-		p.add("nats.addr", "%s is not a loopback address, and the embedded NATS server has no authentication; "+
+		p.add("nats.addr", "%s is not a loopback address, and the embedded NATS server does not encrypt: others would read along; "+
 			"run a NATS server of your own and use \"waggle serve --nats URL\"", n.Addr)
 	}
 	if n.Replicas > 1 {
