@@ -318,7 +318,7 @@ func TestKeySets(t *testing.T) {
 	for doc, want := range map[string]string{
 		``:                                    "not a JWK set",
 		`[]`:                                  "not a JWK set",
-		`{}`:                                  "no public key",
+		`{}`:                                  "not a JWK set",
 		`{"keys":[]}`:                         "no public key",
 		`{"keys":[{"kty":"oct","k":"AAAA"}]}`: "is a secret",
 		`{"keys":[` + string(private) + `]}`:  "is a secret",

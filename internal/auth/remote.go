@@ -190,6 +190,9 @@ func (k *remoteKeys) settle(keys []signingKey, keep time.Duration, err error) {
 	if k.loaded && !sameKeys(k.keys, keys) || k.trouble != "" {
 		k.log.Info().Int("keys", len(keys)).Msg("reload auth.jwt.jwks_url")
 	}
+	if len(keys) == 0 && (!k.loaded || len(k.keys) > 0) {
+		k.log.Warn().Msg("refuse all tokens: auth.jwt.jwks_url has no key for signatures")
+	}
 	k.keys, k.loaded, k.trouble, k.next = keys, true, "", k.now().Add(keep)
 }
 
@@ -215,6 +218,9 @@ func (k *remoteKeys) get() ([]signingKey, time.Duration, error) {
 		return nil, 0, fmt.Errorf("fetch the keys of the issuer: %s", resp.Status)
 	}
 	keys, err := parseJWKS(doc)
+	if errors.Is(err, errNoKeys) { // the issuer says so: it withdraws all
+		keys, err = nil, nil
+	}
 	return keys, lifetime(resp.Header), err
 }
 

@@ -173,6 +173,39 @@ func TestWithdrawnKeysEnd(t *testing.T) {
 	}
 }
 
+// An issuer whose key set is empty, or has nothing to sign with, withdraws all keys. Anything else that it answers withdraws none.
+func TestAnEmptyKeySetWithdrawsAll(t *testing.T) {
+	s := newSigner(t, "k1", jwt.SigningMethodES256)
+	forEncryption := bytes.ReplaceAll(keySet(t, s), []byte(`"use":"sig"`), []byte(`"use":"enc"`))
+	for set, gone := range map[string]bool{
+		`{"keys":[]}`: true, `{"keys":[{"kty":"NEW"}]}`: true, string(forEncryption): true,
+		`{}`: false, `{"keys":null}`: false, `[]`: false, ``: false,
+	} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			server := newIssuer(t, keySet(t, s))
+			var now atomic.Pointer[time.Time]
+			begun, old := noon, noon.Add(keepLongest)
+			now.Store(&begun)
+			conf := jwtConfig(func(j *JWTConfig) { j.JWKSURL = server.URL })
+			conf.Now = func() time.Time { return *now.Load() }
+			a := newAuth(t, conf)
+			p, err := a.Authenticate(t.Context(), s.mint(t, nil))
+			require.NoError(t, err)
+			server.serve(http.StatusOK, []byte(set))
+			now.Store(&old)
+			_, err = a.Authenticate(t.Context(), s.mint(t, nil)) // after another fetch
+			require.Equal(t, gone, err != nil, "%v", err)
+			require.Equal(t, gone, a.(Revoker).Revoked(p))
+			if gone {
+				require.Equal(t, fault.Unauthenticated, code(err))
+				server.serve(http.StatusOK, keySet(t, s))
+				_ = answers(t, a, s.mint(t, nil), code(nil))
+			}
+		})
+	}
+}
+
 func withdrawn(t *testing.T, first, second *signer, cache string, keep time.Duration) {
 	server := newIssuer(t, keySet(t, first, second))
 	server.cache = cache

@@ -25,6 +25,9 @@ type signingKey struct {
 	print  thumbprint
 }
 
+// errNoKeys reports a JWK set that holds nothing which could sign a token.
+var errNoKeys = errors.New("no public key for signatures")
+
 // parseJWKS returns the signing keys of a JWK set. It skips keys that cannot sign a token (for encryption, of an
 // unknown kind), as RFC 7517 requires; secret keys are an error, because they do not belong there.
 func parseJWKS(doc []byte) ([]signingKey, error) {
@@ -33,6 +36,9 @@ func parseJWKS(doc []byte) ([]signingKey, error) {
 	}
 	if err := json.Unmarshal(doc, &set); err != nil {
 		return nil, fmt.Errorf("not a JWK set: %w", err)
+	}
+	if set.Keys == nil {
+		return nil, errors.New("not a JWK set: it has no list keys")
 	}
 	var out []signingKey
 	for i, raw := range set.Keys {
@@ -55,7 +61,7 @@ func parseJWKS(doc []byte) ([]signingKey, error) {
 		out = append(out, signingKey{k.Key, k.KeyID, thumbprint(sum)})
 	}
 	if len(out) == 0 {
-		return nil, errors.New("no public key for signatures")
+		return nil, errNoKeys
 	}
 	return out, nil
 }
