@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
@@ -27,7 +29,7 @@ var approvals = map[string]struct {
 func TestEveryProtocolAsksForApprovals(t *testing.T) {
 	dir, addr := up(t, []string{"WAGGLE_TOOLS_BUILTIN_APPROVAL=writes"})
 	for protocol, asks := range map[string]func(t *testing.T, addr, request string, approved bool){
-		"orbit": orbitApproval, "myagent": myagentApproval, "asp": aspApproval, "team": teamApproval,
+		"orbit": orbitApproval, "myagent": myagentApproval, "asp": aspApproval, "team": teamApproval, "agui": aguiApproval,
 	} {
 		for answer, want := range approvals {
 			name := protocol + "-" + answer + ".txt"
@@ -88,6 +90,17 @@ func myagentApproval(t *testing.T, addr, request string, approved bool) {
 	require.NotEmpty(t, q.StepID)
 	m.Send(myagent.UserResponse, object{"step_id": q.StepID, "content": object{"approved": approved}})
 	m.Until(myagent.AgentFinalAnswer)
+}
+
+func aguiApproval(t *testing.T, addr, request string, approved bool) {
+	c := aguiClient{t: t, addr: addr}
+	thread := newRun()
+	open := interrupts(t, c.run(thread, newRun(), request, nil))
+	require.Len(t, open, 1)
+	require.Contains(t, fmt.Sprint(open[0].Metadata.Waggle), "workspace_write_file")
+	end := c.run(thread, newRun(), "", answered(open, approved))
+	require.Equal(t, wire.RunFinished, end[len(end)-1].Type)
+	require.Equal(t, wire.OutcomeSuccess, end[len(end)-1].Outcome.Type)
 }
 
 // aspApproval: the assistant tells the client where its run waits, and the client answers there.

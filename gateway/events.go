@@ -104,6 +104,11 @@ func (e *events) admit(r *http.Request) (err error) {
 	if e.who, err = e.pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch); err != nil {
 		return err
 	}
+	leave, err := e.s.requests.Principal(e.who, e.s.gate.Anonymous)
+	if err != nil {
+		return err
+	}
+	leave() // a stream counts as a connection of its principal, too
 	unlimited(r)
 	return e.s.enter(e.pass, arrival.Of(r))
 }

@@ -17,6 +17,7 @@ require (
 	github.com/waggle-dev/waggle/proto-schemas v0.0.0
 	go.opentelemetry.io/otel/trace v1.47.0
 	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.24.0
 	golang.org/x/text v0.43.0
 	golang.org/x/time v0.16.0
 	pgregory.net/rapid v1.3.0
@@ -26,7 +27,6 @@ require (
 	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
 	github.com/nats-io/nats-server/v2 v2.15.2 // indirect
 	go.opentelemetry.io/contrib/exporters/autoexport v0.72.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
 )
 
 require (

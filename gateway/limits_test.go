@@ -2,9 +2,11 @@ package gateway_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
+	httpanswer "github.com/waggle-dev/waggle/gateway/answer"
 )
 
 // TestEveryAnswerHasTheHeaders: browsers neither keep it nor guess its type.
@@ -42,6 +45,85 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 	require.Equal(t, "nosniff", s.res.Header.Get("X-Content-Type-Options"))
 }
 
+// asks sends a request on a connection that takes hardly anything which is not read.
+func (r *rig) asks(path string, header ...string) net.Conn {
+	r.t.Helper()
+	narrow := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+	}}
+	nc, err := narrow.DialContext(r.t.Context(), "tcp", r.addr)
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { _ = nc.Close() })
+	head := "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n"
+	for i := 0; i < len(header); i += 2 {
+		head += header[i] + ": " + header[i+1] + "\r\n"
+	}
+	_, err = io.WriteString(nc, head+"\r\n")
+	require.NoError(r.t, err)
+	require.NoError(r.t, nc.SetDeadline(time.Now().Add(patience)))
+	return nc
+}
+
+// TestSlowReadersTakeNoMemory of others: a principal's pages in progress have a bound in bytes. Beyond it the principal is
+// told to read first, and all others get their pages.
+func TestSlowReadersTakeNoMemory(t *testing.T) {
+	const each = 30
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme"), key("carol", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = 4 * patience })
+	l := r.session("acme")
+	for range 19 {
+		r.answers(l, strings.Repeat("x", 200<<10))
+	}
+	page := "/api/v1/sessions/" + l.Entity.String() + "/events"
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // buffers of pools stay for one
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	var readers []net.Conn
+	for range each {
+		for _, who := range []string{"alice", "bob"} {
+			readers = append(readers, r.asks(page, bearer(who)...))
+		}
+	}
+	held, refused := 0, 0
+	for _, nc := range readers {
+		br := bufio.NewReaderSize(nc, 1<<10)
+		res, err := http.ReadResponse(br, nil) //nolint:bodyclose // those that are never read
+		require.NoError(t, err)
+		if res.StatusCode == http.StatusOK {
+			held++
+			continue // and never read
+		}
+		refused++
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, http.StatusTooManyRequests, res.StatusCode, "%s", body)
+		require.Contains(t, string(body), "RATE_LIMITED")
+		require.NotEmpty(t, res.Header.Get("Retry-After"))
+	}
+	require.GreaterOrEqual(t, held, 2, "pages are sent")
+	require.Positive(t, refused)
+	require.LessOrEqual(t, held, 2*httpanswer.DefaultRoom/3/(3<<20), "beyond a third of the room for each principal, none is")
+	if now := heap(); now > before {
+		require.Less(t, now-before, uint64(httpanswer.DefaultRoom))
+	}
+	status, _, _ := r.get("/api/v1/sessions/"+l.Entity.String()+"/events?limit=1", bearer("carol")...)
+	require.Equal(t, http.StatusOK, status, "others are answered")
+	status, _, _ = r.get("/agui/capabilities", bearer("alice")...)
+	require.Equal(t, http.StatusOK, status, "small answers need no room")
+	for _, nc := range readers {
+		_ = nc.Close()
+	}
+	eventually(t, "the room is free", func() bool {
+		status, _, _ := r.get(page, bearer("alice")...)
+		return status == http.StatusOK
+	})
+}
+
 // TestReadersThatDoNotRead an answer are cut off, and free the gateway of it.
 func TestReadersThatDoNotRead(t *testing.T) {
 	t.Parallel()
@@ -50,17 +132,9 @@ func TestReadersThatDoNotRead(t *testing.T) {
 	for range 19 { // more than the buffers of the kernel hold
 		r.answers(l, strings.Repeat("x", 200<<10))
 	}
-	narrow := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
-	}}
-	nc, err := narrow.DialContext(t.Context(), "tcp", r.addr)
-	require.NoError(t, err)
-	defer func() { _ = nc.Close() }()
-	_, err = io.WriteString(nc, "GET /api/v1/sessions/"+l.Entity.String()+"/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	require.NoError(t, err)
-	require.NoError(t, nc.SetDeadline(time.Now().Add(patience)))
+	nc := r.asks("/api/v1/sessions/" + l.Entity.String() + "/events")
 	br := bufio.NewReader(nc)
-	_, err = br.Peek(1) // the answer has begun
+	_, err := br.Peek(1) // the answer has begun
 	require.NoError(t, err)
 	eventually(t, "the gateway has let go of the connection", func() bool { return r.metric("waggle_gateway_http_requests") == 0 })
 	res, err := http.ReadResponse(br, nil)
@@ -103,6 +177,31 @@ func TestRequestsOverTheRate(t *testing.T) {
 	require.NotEmpty(t, header.Get("Retry-After"))
 	status, body, _ = ask("bob", "198.51.100.3")
 	require.Equal(t, http.StatusOK, status, body)
+}
+
+// TestStreamsOverTheRate of a principal: the request for a stream costs as much as any other, in every protocol.
+func TestStreamsOverTheRate(t *testing.T) {
+	r := start(t, behindProxies, authenticated(key("alice", "acme"), key("bob", "acme"), key("carol", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.RequestRate = 0.001 })
+	l := r.session("acme", "one")
+	events, thread := streamOf(l), "/agui/threads/"+l.Entity.String()+"?follow=1"
+	n := 0
+	next := func(who string) []string { // every request comes from another address
+		n++
+		return append(bearer(who), "X-Forwarded-For", fmt.Sprintf("198.51.100.%d", n))
+	}
+	r.reads(events, next("alice")...).must()
+	r.reads(thread, next("bob")...)
+	for _, who := range []string{"alice", "bob"} {
+		for _, path := range []string{events, thread, "/api/v1/live"} {
+			status, body, header := r.get(path, next(who)...)
+			require.Equal(t, http.StatusTooManyRequests, status, "%s %s: %s", who, path, body)
+			require.Contains(t, body, "RATE_LIMITED")
+			require.NotEmpty(t, header.Get("Retry-After"))
+		}
+		status, body := r.post("/agui", `{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"x"}]}`, next(who)...)
+		require.Equal(t, http.StatusTooManyRequests, status, "%s: %s", who, body)
+	}
+	r.reads(events, next("carol")...).must()
 }
 
 // TestRequestsAtOnce of a principal and of an address.

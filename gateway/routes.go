@@ -98,7 +98,7 @@ func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
 	api.New(api.Config{
 		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status,
-		Admit:  s.admitRequest,
+		Admit: s.admitRequest, Room: s.room,
 		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)
 	agui.Mount(paths, thread.New(s.shared, s.cfg.ReadyTimeout), threadDoor{s}, s.dep.Version)

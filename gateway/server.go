@@ -32,6 +32,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/multi"
@@ -86,6 +87,7 @@ type Server struct {
 	refusals *audit.Gatherer // of clients, for the audit log
 	proxies  *admission.Proxies
 	requests *admission.Requests
+	room     *answer.Room // of large answers
 
 	answering atomic.Int64 // HTTP requests, streams included
 	arrivals  *arrival.Table

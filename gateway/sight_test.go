@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,7 @@ import (
 )
 
 // TestSessionsOfOthers: to a principal that does not see a session it does not exist, whichever way it asks: by the HTTP
-// API, as a stream, in announcements, as its own session, as a watched run, by a frame.
+// API, as a stream, in announcements, as its own session, as a watched run, by a frame, as a thread of AG-UI.
 func TestSessionsOfOthers(t *testing.T) {
 	s := startAll(t, authenticated(
 		key("ann", "red", auth.RoleUser), key("ben", "red", auth.RoleUser),
@@ -36,6 +37,11 @@ func TestSessionsOfOthers(t *testing.T) {
 			want = http.StatusOK
 		}
 		status, body, _ := s.get("/api/v1/sessions/"+session+"/events", header...)
+		require.Equal(t, want, status, "%s: %s", who, body)
+		for _, path := range []string{"", "/runs/r", "/messages"} {
+			status, body, _ = s.get("/agui/threads/"+session+path, header...)
+			require.Equal(t, !sees, strings.Contains(body, string(fault.SessionNotFound)), "%s %s: %d %s", who, path, status, body)
+		}
 		require.Equal(t, want, status, "%s: %s", who, body)
 		status, body, _ = s.get("/api/v1/sessions", header...)
 		require.Equal(t, http.StatusOK, status)
@@ -59,6 +65,15 @@ func TestSessionsOfOthers(t *testing.T) {
 	} {
 		status, body, _ := s.request(method, "/api/v1/sessions/"+session+path, bearer("ben")...)
 		require.Equal(t, http.StatusNotFound, status, "%s: %s", path, body)
+	}
+	for path, body := range map[string]string{
+		"":                                 `{"threadId":"` + session + `","runId":"x","messages":[{"id":"m","role":"user","content":"x"}]}`,
+		"/threads/" + session + "/cancel":  `{}`,
+		"/threads/" + session + "/answers": `{"resume":[{"interruptId":"q","status":"resolved","payload":true}]}`,
+	} {
+		status, body := s.post("/agui"+path, body, bearer("ben")...)
+		require.Equal(t, http.StatusNotFound, status, "%s: %s", path, body)
+		require.Contains(t, body, string(fault.SessionNotFound))
 	}
 	require.Empty(t, s.inbox(session), "the services were sent nothing")
 	require.Equal(t, l.Name(), seesLive.must().of(t).Subject)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
@@ -37,6 +38,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	if s.proxies, err = cfg.proxies(); err != nil {
 		return nil, err
 	}
+	s.room = answer.NewRoom(0)
 	if s.requests, err = admission.NewRequests(admission.Limits{Connections: cfg.Requests, Rate: cfg.RequestRate}, dep.Clock); err != nil {
 		return nil, err
 	}

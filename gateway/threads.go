@@ -51,13 +51,25 @@ func (d threadDoor) Stream(open func(context.Context, *http.Request, thread.Clie
 
 // Serve implements agui.Door.
 func (d threadDoor) Serve(h func(*http.Request, thread.Client) (any, error)) http.HandlerFunc {
-	server := api.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest}
-	return server.Serve(func(r *http.Request, p auth.Principal) (any, error) {
+	return d.server().Serve(d.handler(h))
+}
+
+// ServePage implements agui.Door.
+func (d threadDoor) ServePage(h func(*http.Request, thread.Client) (any, error)) http.HandlerFunc {
+	return d.server().ServePage(d.handler(h))
+}
+
+func (d threadDoor) server() api.Server {
+	return api.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest, Room: d.s.room}
+}
+
+func (d threadDoor) handler(h func(*http.Request, thread.Client) (any, error)) api.Handler {
+	return func(r *http.Request, p auth.Principal) (any, error) {
 		return h(r, requester{d.s, p, func(action id.Name, rec audit.Record) {
 			rec.Principal, rec.Remote, rec.Dialect = p.Subject, d.s.dep.Audit.Remote(r.RemoteAddr), protocolThreads
 			d.s.dep.Audit.Record(action, p.Tenant, rec)
 		}})
-	})
+	}
 }
 
 // requester is the client of one request.

@@ -3,10 +3,13 @@ package agui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +36,7 @@ const HeaderThread = "X-Waggle-Thread"
 const (
 	defaultPage = 100
 	maxPage     = 1000
+	maxBytes    = 4 << 20 // as of any page
 )
 
 // Door is the way in which a gateway lets requests in.
@@ -42,6 +46,8 @@ type Door interface {
 	Stream(open func(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error)) http.HandlerFunc
 	// Serve returns the handler of requests with a JSON answer. client returns the client of a request.
 	Serve(h func(r *http.Request, c thread.Client) (any, error)) http.HandlerFunc
+	// ServePage is Serve for answers as large as a page.
+	ServePage(h func(r *http.Request, c thread.Client) (any, error)) http.HandlerFunc
 }
 
 // server answers the requests.
@@ -54,7 +60,7 @@ func Mount(mux *http.ServeMux, threads *thread.Threads, d Door, version string) 
 	mux.HandleFunc("GET "+Prefix+"/capabilities", d.Serve(func(*http.Request, thread.Client) (any, error) { return capabilities(version), nil }))
 	mux.HandleFunc("GET "+Prefix+"/threads/{thread}", d.Stream(t.getThread))
 	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/runs/{run}", d.Stream(t.getRun))
-	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/messages", d.Serve(t.getMessages))
+	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/messages", d.ServePage(t.getMessages))
 	mux.HandleFunc("POST "+Prefix+"/threads/{thread}/cancel", d.Serve(t.postCancel))
 	mux.HandleFunc("POST "+Prefix+"/threads/{thread}/answers", d.Serve(t.postAnswers))
 }
@@ -155,7 +161,27 @@ func (t server) getMessages(r *http.Request, c thread.Client) (any, error) {
 		}
 		limit = n
 	}
-	return t.History(r.Context(), c, place(c, r.PathValue("thread"), variant(r, false), nil), r.URL.Query().Get("before"), limit)
+	page, err := t.History(r.Context(), c, place(c, r.PathValue("thread"), variant(r, false), nil), r.URL.Query().Get("before"), limit)
+	if err != nil {
+		return nil, err
+	}
+	return fitting(page)
+}
+
+// fitting returns the newest messages of a page that fit into one answer, at least one.
+func fitting(page wire.History) (wire.History, error) {
+	room := maxBytes
+	for i, m := range slices.Backward(page.Messages) {
+		b, err := json.Marshal(m)
+		if err != nil {
+			return page, fmt.Errorf("encode a message: %w", err)
+		}
+		if room -= len(b) + 1; room < 0 && i < len(page.Messages)-1 {
+			page.Messages, page.Before = page.Messages[i+1:], page.Messages[i+1].ID
+			break
+		}
+	}
+	return page, nil
 }
 
 func (t server) postCancel(r *http.Request, c thread.Client) (any, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
@@ -38,6 +39,7 @@ type Config struct {
 	Live     http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
 	// Admit bounds the requests of a principal; nil = they have no bound.
 	Admit func(*http.Request, auth.Principal) (leave func(), err error)
+	Room  *answer.Room // bounds the bytes of large answers; nil = they have no bound
 }
 
 // API answers the requests. It is safe for concurrent use.
@@ -50,7 +52,7 @@ type API struct {
 
 // New returns the API.
 func New(cfg Config) *API {
-	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit}}
+	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit, Room: cfg.Room}}
 	if cfg.Conn != nil {
 		a.payloads = payload.New(cfg.Conn)
 		a.index = index.New(cfg.Conn, cfg.Log)

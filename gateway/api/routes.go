@@ -58,6 +58,13 @@ func authenticated(h func(*API, *http.Request, auth.Principal) (any, error)) fun
 	}
 }
 
+// paged is authenticated for answers as large as a page.
+func paged(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+	return func(a *API) http.HandlerFunc {
+		return a.server.ServePage(func(r *http.Request, p auth.Principal) (any, error) { return h(a, r, p) })
+	}
+}
+
 func participants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) http.HandlerFunc {
 	list := listParticipants(verb, answer)
 	return func(a *API) http.HandlerFunc { return a.server.Serve(list(a)) }
@@ -139,7 +146,7 @@ func sessionRoutes() []Route {
 				{Name: "limit", About: "Events of the page; 500 by default.", Type: "integer", Maximum: maxEvents},
 			},
 			Answers: json200("The events.", wire.EventPage{}), Faults: with(fault.InvalidField, fault.CursorInvalid, fault.HeadExpired),
-			handler: authenticated((*API).sessionEvents),
+			handler: paged((*API).sessionEvents),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}/state", ID: "exportSession", Tag: "sessions", Summary: "Export the signed state of a session.",

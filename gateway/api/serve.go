@@ -4,7 +4,9 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -41,48 +43,102 @@ type Server struct {
 	Auth   Authenticator
 	Logger zerolog.Logger
 	Admit  func(*http.Request, auth.Principal) (leave func(), err error) // bounds the requests of a principal; may be nil
+	Room   *answer.Room                                                  // bounds the bytes of large answers; may be nil
 }
 
 // Serve returns the handler for a mux. Methods other than GET and HEAD change state: they require a principal that
 // may act. GET and HEAD require one that may watch.
-func (s Server) Serve(h Handler) http.HandlerFunc {
+func (s Server) Serve(h Handler) http.HandlerFunc { return s.serve(h, 0) }
+
+// ServePage is Serve for a handler whose answer may be as large as a page: it takes room before the page is read.
+func (s Server) ServePage(h Handler) http.HandlerFunc { return s.serve(h, pageRoom) }
+
+// pageRoom is what a page takes while it is made: the events, and the buffers in which they are encoded.
+const pageRoom = 4 * maxPage
+
+func (s Server) serve(h Handler, room int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, _, _ := auth.TokenFromRequest(r)
 		p, err := s.Auth.Authenticate(r.Context(), r.RemoteAddr, token)
 		if err == nil && !allowed(r, p) {
 			err = fault.New(fault.Forbidden)
 		}
-		var answer any
 		if err == nil && s.Admit != nil {
 			var leave func()
 			if leave, err = s.Admit(r, p); err == nil {
 				defer leave()
 			}
 		}
+		var b ready
 		if err == nil {
-			answer, err = h(r, p)
+			b, err = s.made(h, r, p, room)
 		}
 		if err != nil {
 			s.problem(w, err)
 			return
 		}
-		if _, none := answer.(NoContent); none {
-			w.WriteHeader(http.StatusNoContent)
-			return
+		defer b.part.Leave()
+		b.write(w, s.Logger)
+	}
+}
+
+// ready is an answer that only has to be written.
+type ready struct {
+	status   int
+	location string
+	body     []byte
+	part     *answer.Part
+}
+
+// made makes the answer, encoded: what it was made of is free while the client reads.
+func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b ready, err error) {
+	who := p.Tenant.String() + "/" + p.Subject
+	if room > 0 {
+		if b.part, err = s.Room.Enter(r.Context(), who, room); err != nil {
+			return b, err
 		}
+	}
+	defer func() {
+		if err != nil {
+			b.part.Leave()
+		}
+	}()
+	given, err := h(r, p)
+	if err != nil {
+		return b, err
+	}
+	b.status = http.StatusOK
+	switch c := given.(type) {
+	case NoContent:
+		b.status = http.StatusNoContent
+		return b, nil
+	case Created:
+		b.status, b.location, given = http.StatusCreated, c.Location, c.Answer
+	case Accepted:
+		b.status, given = http.StatusAccepted, c.Answer
+	}
+	if b.body, err = json.Marshal(given); err != nil {
+		return b, fmt.Errorf("encode the answer: %w", err)
+	}
+	b.body = append(b.body, '\n')
+	if b.part == nil && len(b.body) > answer.Small {
+		b.part, err = s.Room.Enter(r.Context(), who, len(b.body))
+	}
+	b.part.Shrink(len(b.body))
+	return b, err
+}
+
+func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
+	if b.location != "" {
+		w.Header().Set("Location", b.location)
+	}
+	if b.status != http.StatusNoContent {
 		w.Header().Set("Content-Type", "application/json")
-		switch c := answer.(type) {
-		case Created:
-			w.Header().Set("Location", c.Location)
-			w.WriteHeader(http.StatusCreated)
-			answer = c.Answer
-		case Accepted:
-			w.WriteHeader(http.StatusAccepted)
-			answer = c.Answer
-		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			s.Logger.Debug().Err(err).Msg("fail to write API answer")
-		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(b.body)))
+	}
+	w.WriteHeader(b.status)
+	if _, err := w.Write(b.body); err != nil && b.status != http.StatusNoContent {
+		l.Debug().Err(err).Msg("fail to write API answer")
 	}
 }
 

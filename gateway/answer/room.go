@@ -1,0 +1,116 @@
+package answer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+const (
+	// DefaultRoom bounds the bytes of all answers in progress: a third of the memory that a gateway may use under attack.
+	DefaultRoom = 96 << 20
+	// Small is the size up to which an answer needs no room: the number of requests bounds these.
+	Small = 64 << 10
+	// shares is how many principals together fill the room.
+	shares = 3
+	// roomPatience is how long an answer waits for room: pages are made within milliseconds.
+	roomPatience = 2 * time.Second
+)
+
+// Room bounds the bytes of large answers in progress: those that are made, and those that their clients have not taken yet.
+// A principal has a share of it, so that its readers displace no others. It is safe for concurrent use; nil has no bound.
+type Room struct {
+	total *semaphore.Weighted
+	share int64
+
+	mu sync.Mutex
+	by map[string]*share
+}
+
+// share is the part of a principal, which exists while it has answers.
+type share struct {
+	left  *semaphore.Weighted
+	users int
+}
+
+// NewRoom returns the room of a process. Zero means the default.
+func NewRoom(bytes int64) *Room {
+	if bytes == 0 {
+		bytes = DefaultRoom
+	}
+	return &Room{total: semaphore.NewWeighted(bytes), share: bytes / shares, by: map[string]*share{}}
+}
+
+// Enter takes room for an answer, and waits for it a little. It takes at most the share of a principal: a larger answer
+// is alone in it.
+func (r *Room) Enter(ctx context.Context, principal string, bytes int) (*Part, error) {
+	if r == nil {
+		return nil, nil //nolint:nilnil // a part without a bound
+	}
+	p := &Part{room: r, principal: principal, bytes: min(int64(bytes), r.share), of: r.shareOf(principal)}
+	ctx, cancel := context.WithTimeout(ctx, roomPatience)
+	defer cancel()
+	if err := p.of.left.Acquire(ctx, p.bytes); err != nil {
+		r.leave(principal)
+		return nil, fault.Newf(fault.RateLimited, "You have too many large answers in progress. Read those to the end, then send this request again.").Wrap(err)
+	}
+	if err := r.total.Acquire(ctx, p.bytes); err != nil {
+		p.of.left.Release(p.bytes)
+		r.leave(principal)
+		return nil, fault.Newf(fault.Overloaded, "The server has too many large answers in progress. Send this request again later.").Wrap(err)
+	}
+	return p, nil
+}
+
+func (r *Room) shareOf(principal string) *share {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.by[principal]
+	if s == nil {
+		s = &share{left: semaphore.NewWeighted(r.share)}
+		r.by[principal] = s
+	}
+	s.users++
+	return s
+}
+
+func (r *Room) leave(principal string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.by[principal]; s.users == 1 {
+		delete(r.by, principal)
+	} else {
+		s.users--
+	}
+}
+
+// Part is the room of one answer. Only one goroutine may use it.
+type Part struct {
+	room      *Room
+	principal string
+	of        *share
+	bytes     int64
+}
+
+// Shrink gives up what the answer does not need any more.
+func (p *Part) Shrink(bytes int) {
+	if p == nil || int64(bytes) >= p.bytes {
+		return
+	}
+	p.room.total.Release(p.bytes - int64(bytes))
+	p.of.left.Release(p.bytes - int64(bytes))
+	p.bytes = int64(bytes)
+}
+
+// Leave gives up all, once.
+func (p *Part) Leave() {
+	if p == nil {
+		return
+	}
+	p.Shrink(0)
+	p.room.leave(p.principal)
+}
