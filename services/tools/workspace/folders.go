@@ -39,6 +39,7 @@ type Folders struct {
 	mu    sync.Mutex // one goroutine at a time prepares folders
 	swept map[string]bool
 	usage *usage // nil: without a limit
+	later func(time.Duration, func())
 }
 
 // Open returns the folders rooted at dir: the default tenant owns dir itself, any other one dir.tenants/<tenant>. It creates
@@ -48,7 +49,12 @@ func Open(dir string) (*Folders, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace folder: %w", err)
 	}
-	f := &Folders{dir: abs, swept: map[string]bool{}}
+	return openLater(abs, func(d time.Duration, f func()) { time.AfterFunc(d, f) })
+}
+
+// openLater is Open; later calls a function after a time.
+func openLater(dir string, later func(time.Duration, func())) (*Folders, error) {
+	f := &Folders{dir: dir, swept: map[string]bool{}, later: later}
 	root, err := f.Root(id.DefaultTenant)
 	if err != nil {
 		return nil, err
@@ -73,9 +79,19 @@ func (f *Folders) Root(tenant id.Tenant) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err == nil && !f.swept[dir] {
 		f.swept[dir] = true
-		sweep(root, time.Now().Add(-abandoned))
+		now := time.Now()
+		sweep(root, now.Add(-abandoned))
+		f.later(abandoned, func() { sweepAgain(dir, now) })
 	}
 	return root, wrapOpen(err)
+}
+
+// sweepAgain removes what a process left that was killed just before this one began: by now no other one still writes it.
+func sweepAgain(dir string, before time.Time) {
+	if root, err := os.OpenRoot(dir); err == nil {
+		sweep(root, before)
+		_ = root.Close()
+	}
 }
 
 // folderName returns the name of a tenant's folder. Tenants that differ in case alone have folders that differ more: some disks
