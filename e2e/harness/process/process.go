@@ -77,6 +77,7 @@ type Options struct {
 	Program string   // another program than waggle
 	Wrap    []string // a command that runs the program: ip netns exec NAME
 	Quiet   bool     // its output is long, and not shown when the test fails
+	User    int      // the user that runs it; 0 = that of the test
 }
 
 // Start starts the binary. The process is killed when the test ends; its output
@@ -96,6 +97,9 @@ func Start(t testing.TB, o Options) *Process {
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + o.Dir, "TMPDIR=" + os.TempDir()}, o.Env...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = strings.NewReader(o.Stdin), p, p
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if o.User != 0 {
+		p.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(o.User), Gid: uint32(o.User)} //nolint:gosec // tests name small numbers
+	}
 	require.NoError(t, p.cmd.Start())
 	go func() {
 		p.err = p.cmd.Wait()
