@@ -16,8 +16,6 @@ const (
 	// some milliseconds.
 	defaultItems = 200
 	maxItems     = 1000
-	// maxPage bounds the bytes of a page, which has one item at least.
-	maxPage = 4 << 20
 )
 
 // page is a part of a list.

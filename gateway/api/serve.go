@@ -53,8 +53,12 @@ func (s Server) Serve(h Handler) http.HandlerFunc { return s.serve(h, 0) }
 // ServePage is Serve for a handler whose answer may be as large as a page: it takes room before the page is read.
 func (s Server) ServePage(h Handler) http.HandlerFunc { return s.serve(h, pageRoom) }
 
-// pageRoom is what a page takes while it is made: the events, and the buffers in which they are encoded.
-const pageRoom = 4 * maxPage
+const (
+	// maxPage bounds the bytes of a page, which has one item at least.
+	maxPage = 4 << 20
+	// pageRoom is what a page takes while it is made: the events, and the buffers in which they are encoded.
+	pageRoom = 4 * maxPage
+)
 
 func (s Server) serve(h Handler, room int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -95,6 +96,21 @@ func TestOrdinaryPrograms(t *testing.T) {
 				require.Contains(t, out, "hello\n"+dir+"\n")
 			})
 		}
+	}
+}
+
+// A program that uses a processor for longer than its limit is killed, on every kernel.
+func TestProcessorTimeIsLimited(t *testing.T) {
+	for kernel, without := range kernels {
+		t.Run(kernel, func(t *testing.T) {
+			t.Parallel()
+			const busy = "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done; echo done" // about a minute
+			out, err := launch(t, Command{
+				Args: []string{"/bin/sh", "-c", "echo begun; " + busy}, Dir: folder(t), Settings: Settings{Without: without, Limits: Limits{CPU: time.Second}},
+			})
+			require.Error(t, err)
+			require.Equal(t, "begun\n", out)
+		})
 	}
 }
 

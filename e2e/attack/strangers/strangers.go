@@ -24,11 +24,16 @@ type Attack struct {
 	Addr    string        `json:"addr"`
 	Sockets int           `json:"sockets"` // connections without credentials, kept open or opened again
 	Logins  int           `json:"logins"`  // bad logins per second
-	Readers int           `json:"readers"` // readers of a page, with a key, at a byte a second
-	Key     string        `json:"key"`     // of the readers
-	Page    string        `json:"page"`    // path of the readers' page
+	Readers int           `json:"readers"` // readers at a byte a second, one half of Log and the other of Page
+	Keys    []string      `json:"keys"`    // of the readers, in turn
+	Log     string        `json:"log"`     // path of a log, which is written as it is read
+	Page    string        `json:"page"`    // path of a page, which is made as a whole
 	Time    time.Duration `json:"time"`
+	Longer  time.Duration `json:"longer"` // at most, until the promised load has been delivered
 }
+
+// enough is the part of the promised load that has to be delivered.
+const enough = 0.9
 
 // Count is what came of it.
 type Count struct {
@@ -36,7 +41,22 @@ type Count struct {
 	Refused int64 `json:"refused"` // of these
 	Open    int64 `json:"open"`    // the most at the same time
 	Logins  int64 `json:"logins"`  // bad logins that were sent
-	Reads   int64 `json:"reads"`   // slow reads that were begun
+	Logs    int64 `json:"logs"`    // the most readers of the log at the same time
+	Pages   int64 `json:"pages"`   // the most readers of the page at the same time
+	Turned  int64 `json:"turned"`  // reads of the page that were refused: too many, or too much
+}
+
+// Short says which part of the promised load was not delivered, empty = none.
+func (a Attack) Short(c Count) string {
+	for what, n := range map[string][2]int64{
+		"sockets": {c.Opened, int64(a.Sockets)}, "logins": {c.Logins, int64(float64(a.Logins) * a.Time.Seconds())},
+		"readers of the log": {c.Logs, int64(a.Readers / 2)}, "readers of the page": {c.Pages + c.Turned, int64(a.Readers / 2)},
+	} {
+		if float64(n[0]) < enough*float64(n[1]) {
+			return fmt.Sprintf("%s: %d of %d", what, n[0], n[1])
+		}
+	}
+	return ""
 }
 
 const (
@@ -51,8 +71,13 @@ const (
 
 type attacker struct {
 	Attack
-	opened, refused, open, most, logins, reads atomic.Int64
+	opened, refused, open, most, logins atomic.Int64
+	log, page                           reading
+	turned                              atomic.Int64
 }
+
+// reading counts readers that have the beginning of an answer.
+type reading struct{ now, most atomic.Int64 }
 
 // Run attacks until the time is over or ctx ends.
 func Run(ctx context.Context, a Attack) (Count, error) {
@@ -60,10 +85,16 @@ func Run(ctx context.Context, a Attack) (Count, error) {
 	if err != nil || !net.ParseIP(host).IsLoopback() {
 		return Count{}, fmt.Errorf("%s is not a loopback address", a.Addr)
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.Time)
+	ctx, cancel := context.WithTimeout(ctx, a.Time+a.Longer)
 	defer cancel()
 	x := &attacker{Attack: a}
 	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer cancel()
+		for err := process.Rest(ctx, a.Time); err == nil && a.Short(x.count()) != ""; {
+			err = process.Rest(ctx, 100*time.Millisecond)
+		}
+	})
 	opening := rate.NewLimiter(rate.Limit(max(1, a.Sockets)/5), 100) // all within five seconds
 	for i := range a.Sockets {
 		wg.Go(func() { x.socket(ctx, i, opening) })
@@ -72,13 +103,22 @@ func Run(ctx context.Context, a Attack) (Count, error) {
 	for i := range min(guesses, a.Logins) {
 		wg.Go(func() { x.guess(ctx, i, trying) })
 	}
-	for range a.Readers {
-		wg.Go(func() { x.read(ctx) })
+	for i := range a.Readers {
+		path, n := a.Log, &x.log
+		if i%2 == 1 {
+			path, n = a.Page, &x.page
+		}
+		wg.Go(func() { x.read(ctx, path, a.Keys[i/2%len(a.Keys)], n) })
 	}
 	wg.Wait()
+	return x.count(), nil
+}
+
+func (x *attacker) count() Count {
 	return Count{
-		Opened: x.opened.Load(), Refused: x.refused.Load(), Open: x.most.Load(), Logins: x.logins.Load(), Reads: x.reads.Load(),
-	}, nil
+		Opened: x.opened.Load(), Refused: x.refused.Load(), Open: x.most.Load(), Logins: x.logins.Load(),
+		Logs: x.log.most.Load(), Pages: x.page.most.Load(), Turned: x.turned.Load(),
+	}
 }
 
 // client names the i-th client's address, of a documentation network.
@@ -157,17 +197,17 @@ func (x *attacker) guesses(ctx context.Context, n int, trying *rate.Limiter) err
 	return nil
 }
 
-// read asks for a page and reads a byte a second.
-func (x *attacker) read(ctx context.Context) {
+// read asks for a path and reads a byte a second.
+func (x *attacker) read(ctx context.Context, path, key string, n *reading) {
 	for ctx.Err() == nil {
-		x.page(ctx)
+		x.slowly(ctx, path, key, n)
 		if process.Rest(ctx, time.Second) != nil {
 			return
 		}
 	}
 }
 
-func (x *attacker) page(ctx context.Context) {
+func (x *attacker) slowly(ctx context.Context, path, key string, n *reading) {
 	conn, err := x.dial(ctx)
 	if err != nil {
 		return
@@ -176,10 +216,23 @@ func (x *attacker) page(ctx context.Context) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(4096)
 	}
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/jsonl\r\nAuthorization: Bearer %s\r\n\r\n", x.Page, x.Addr, x.Key); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/jsonl\r\nAuthorization: Bearer %s\r\n\r\n", path, x.Addr, key); err != nil {
 		return
 	}
-	x.reads.Add(1)
+	status := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(conn, status); err != nil {
+		return
+	}
+	switch string(status[len(status)-3:]) {
+	case "200":
+	case "429", "503":
+		x.turned.Add(1)
+		return
+	default:
+		return
+	}
+	n.most.Store(max(n.most.Load(), n.now.Add(1)))
+	defer n.now.Add(-1)
 	one := make([]byte, 1)
 	for process.Rest(ctx, time.Second) == nil {
 		if _, err := conn.Read(one); err != nil {
