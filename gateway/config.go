@@ -102,6 +102,8 @@ type Config struct {
 	RequestRate float64 // HTTP requests per second of a principal and of an address, default 100 except for loopback and private addresses
 	Requests    int     // of them at once, default 64 with the same exception
 
+	Inboxes int // new clients of the swarm at once, of a principal, default 2,000; one more every ten seconds. Anonymous ones are not counted
+
 	DrainSpread time.Duration // over which Drain spreads the closing of sockets, default 5 s
 
 	// Options of sockets that hold several sessions.
@@ -166,6 +168,7 @@ func (c Config) check() error {
 		{"handshake_rate", c.HandshakeRate < 0},
 		{"request_rate", c.RequestRate < 0},
 		{"requests", c.Requests < 0},
+		{"inboxes", c.Inboxes < 0},
 		{"drain_spread", c.DrainSpread < 0},
 		{"heartbeat", c.Heartbeat < 0},
 		{"sessions_per_socket", c.SessionsPerSocket < 0},

@@ -420,3 +420,28 @@ func TestASwarmClientOpensAWatchedSession(t *testing.T) {
 	require.Equal(t, wirecmd.Open, s.nextCommand(session).Verb)
 	require.Contains(t, string(s.nextCommand(session).Data), "hello")
 }
+
+// TestNewClientsOfAPrincipalAreBounded: a client of the swarm can be written to before it has said anything, so that its inbox
+// is made when it connects. A principal that only connects leaves no more than its bound, and comes back as before.
+func TestNewClientsOfAPrincipalAreBounded(t *testing.T) {
+	s := startSwarm(t, authenticated(key("alice", "acme"), key("bob", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.Inboxes = 3 })
+	var id, token string
+	for range 3 {
+		c, hello := s.join(pathClient, "", bearer("alice")...)
+		id, token = hello.Content.ClientID, hello.Content.ResumeToken
+		c.leave()
+	}
+	for range 20 {
+		s.path = pathClient
+		c := s.dial("", bearer("alice")...)
+		_, err := c.text()
+		require.ErrorContains(t, err, string(fault.RateLimited))
+	}
+	s.tasks.mu.Lock()
+	opened := len(s.tasks.tokens)
+	s.tasks.mu.Unlock()
+	require.Equal(t, 3, opened, "the service was not asked for more")
+	_, back := s.join(pathClient, "clientId="+id+"&resumeToken="+token, bearer("alice")...)
+	require.Equal(t, id, back.Content.ClientID)
+	s.join(pathClient, "", bearer("bob")...)
+}

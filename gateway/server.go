@@ -87,6 +87,7 @@ type Server struct {
 	refusals *audit.Gatherer // of clients, for the audit log
 	proxies  *admission.Proxies
 	requests *admission.Requests
+	inboxes  *admission.Inboxes
 	room     *answer.Room // of large answers
 
 	answering atomic.Int64 // HTTP requests, streams included
@@ -130,6 +131,7 @@ func (s *Server) share() {
 		},
 		Sight:      s.sight,
 		Recipients: binding.NewRecipients(s.name, s.dep.Logger), Signer: s.dep.Signer,
+		MayOpenInbox: func(p auth.Principal) error { return s.inboxes.Open(p, s.gate.Anonymous) },
 		Metrics: binding.Metrics{
 			Acks: s.met.acks, DroppedAcks: s.met.strays, Lost: s.met.lost, Faults: s.met.faults, Dropped: s.met.dropped, Oversized: s.met.oversized,
 		},

@@ -39,6 +39,9 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		return nil, err
 	}
 	s.room = answer.NewRoom(0)
+	if s.inboxes, err = admission.NewInboxes(cfg.Inboxes, dep.Clock); err != nil {
+		return nil, err
+	}
 	if s.requests, err = admission.NewRequests(admission.Limits{Connections: cfg.Requests, Rate: cfg.RequestRate}, dep.Clock); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
+	auditlog "github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 )
 
 // silent opens connections that send what is given, and nothing more. The test reads nothing.
@@ -219,4 +224,40 @@ func TestThePROXYProtocol(t *testing.T) {
 	p := prepare(t, sharedBus(t))
 	_, err = gateway.New(gateway.Config{Addr: "127.0.0.1:0", ProxyProtocol: true}, p.deps())
 	require.ErrorContains(t, err, "gateway.trusted_proxies")
+}
+
+// TestAuditRecordsNameTheClientBehindAProxy: its address is that of the trusted proxy's header, on sockets, streams, requests and
+// failed logins.
+func TestAuditRecordsNameTheClientBehindAProxy(t *testing.T) {
+	t.Parallel()
+	i := bustest.Start(t, bus.DefaultTopology())
+	c := bustest.Dial(t, i.URL)
+	w, err := auditlog.New(c, auditlog.Options{Remote: auditlog.RemotePlain})
+	require.NoError(t, err)
+	t.Cleanup(w.Close)
+	r := startOn(t, c, behindProxies, authenticated(key("alice", "red")), func(_ *gateway.Config, d *gateway.Deps) { d.Audit = w })
+	from := func(client string, header ...string) []string {
+		return append(header, "X-Forwarded-For", "192.0.2.1, "+client)
+	}
+	r.dial("", from("198.51.100.1", bearer("alice")...)...).ready()
+	_, status, _ := r.handshake("", from("198.51.100.2", bearer("a-wrong-secret")...)...)
+	require.Equal(t, http.StatusUnauthorized, status)
+	status, _, _ = r.get("/api/v1/sessions", from("198.51.100.3", bearer("a-wrong-secret")...)...)
+	require.Equal(t, http.StatusUnauthorized, status)
+	l := r.session("red", "one")
+	r.reads(streamOf(l), from("198.51.100.4", bearer("alice")...)...).must()
+	want := map[string]string{
+		"198.51.100.1": audit.Connected.String(), "198.51.100.2": audit.AuthFailed.String(), "198.51.100.3": audit.AuthFailed.String(), "198.51.100.4": audit.Connected.String(),
+	}
+	reader := bustest.Dial(t, i.URL)
+	eventually(t, "all records are there", func() bool {
+		seen := map[string]string{}
+		require.NoError(t, auditlog.Read(t.Context(), reader, auditlog.Query{}, func(rec audit.Record) error {
+			if rec.Remote != "" && seen[rec.Remote] == "" {
+				seen[rec.Remote] = rec.Action
+			}
+			return nil
+		}))
+		return maps.Equal(want, seen)
+	})
 }

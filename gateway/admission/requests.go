@@ -14,6 +14,41 @@ const (
 	defaultRequests    = 64
 )
 
+const (
+	// DefaultInboxes is how many new clients of the swarm a principal may have at once: as many as it may have sessions.
+	DefaultInboxes = 2000
+	// inboxRate is how many follow per second. Each leaves an inbox, which is kept for a month.
+	inboxRate = 0.1
+)
+
+// Inboxes bounds the new clients of the swarm of a principal.
+type Inboxes struct {
+	table *Table
+	clock func() time.Time
+}
+
+// NewInboxes returns the limit. Zero means the default.
+func NewInboxes(atOnce int, clock func() time.Time) (*Inboxes, error) {
+	if atOnce == 0 {
+		atOnce = DefaultInboxes
+	}
+	table, err := NewTable(Limits{Rate: inboxRate, Burst: atOnce})
+	return &Inboxes{table, clock}, err
+}
+
+// Open counts a new client. Without authentication all clients are one principal, which has no bound.
+func (i *Inboxes) Open(p auth.Principal, anonymous bool) error {
+	if anonymous {
+		return nil
+	}
+	leave, verdict := i.table.Enter(p.Tenant.String()+"/"+p.Subject, i.clock())
+	if verdict != Entered {
+		return fault.Newf(fault.RateLimited, "You have opened too many new clients. Come back as an earlier one, with its clientId and resumeToken, or wait.")
+	}
+	leave()
+	return nil
+}
+
 // Requests bounds the HTTP requests of an address and of a principal, in the way Gate bounds their connections: loopback and
 // private addresses and anonymous principals have no bound unless one is set.
 type Requests struct {

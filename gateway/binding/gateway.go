@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -49,6 +50,8 @@ type Gateway struct {
 	MessageBurst int           // that may come at once
 	ReadyTimeout time.Duration // for which a connection waits for services
 
+	// MayOpenInbox returns why the principal may not be a new client of the swarm; nil: every one may.
+	MayOpenInbox func(auth.Principal) error
 	// WorkersMissing reports whether no worker runs.
 	WorkersMissing func() bool
 	// Go runs f, for which a stop of the gateway waits. An open connection has to be

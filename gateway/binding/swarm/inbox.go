@@ -111,6 +111,11 @@ func (p *Participant) awaitTasks(ctx context.Context) error {
 func (p *Participant) open(ctx context.Context, req command.OpenClientRequest) (reply command.OpenClientReply, in *inbox, after eventlog.Cursor, err error) {
 	who := p.c.Principal()
 	req.Tenant, req.Principal = who.Tenant, who.Subject
+	if may := p.g.MayOpenInbox; may != nil && req.ClientID == "" {
+		if err := may(who); err != nil {
+			return reply, nil, after, err
+		}
+	}
 	if err := rpc.Call(ctx, p.g.Bus, command.Task, command.OpenClient, req, &reply); err != nil {
 		return reply, nil, after, err
 	}
