@@ -29,7 +29,7 @@ type invaded struct {
 	t     *testing.T
 	user  int // 0 = that of the test
 	dir   string
-	files map[string]string // what no program may see or change, and what it holds
+	files map[string]string // contents, by paths, which no program may see or change
 	nats  string
 	addr  string
 	pid   int

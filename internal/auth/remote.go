@@ -191,7 +191,7 @@ func (k *remoteKeys) settle(keys []signingKey, keep time.Duration, err error) {
 		k.log.Info().Int("keys", len(keys)).Msg("reload auth.jwt.jwks_url")
 	}
 	if len(keys) == 0 && (!k.loaded || len(k.keys) > 0) {
-		k.log.Warn().Msg("refuse all tokens: auth.jwt.jwks_url has no key for signatures")
+		k.log.Warn().Msg("refuse all tokens for lack of a key at auth.jwt.jwks_url")
 	}
 	k.keys, k.loaded, k.trouble, k.next = keys, true, "", k.now().Add(keep)
 }
