@@ -91,7 +91,7 @@ func TestSlowReadersTakeNoMemory(t *testing.T) {
 	held, refused := 0, 0
 	for _, nc := range readers {
 		br := bufio.NewReaderSize(nc, 1<<10)
-		res, err := http.ReadResponse(br, nil) //nolint:bodyclose // those that are never read
+		res, err := http.ReadResponse(br, nil)
 		require.NoError(t, err)
 		if res.StatusCode == http.StatusOK {
 			held++

@@ -127,7 +127,8 @@ func TestAnApprovalOverHTTPIsForTheCallThatWasShown(t *testing.T) {
 	r := start(t, sign)
 	l := r.session("default")
 	for _, d := range []event.Data{
-		event.MessageReceivedData{MessageID: "m", RunID: "r", Content: "pay"}, event.RunStartedData{RunID: "r", ExecutionID: "e", MessageID: "m", Content: "pay"},
+		event.MessageReceivedData{MessageID: "m", RunID: "r", Content: "pay"},
+		event.RunStartedData{RunID: "r", ExecutionID: "e", MessageID: "m", Content: "pay"},
 		event.MessageCompletedData{MessageID: "a", RunID: "r", ExecutionID: "e", Attempt: 1, ToolCalls: []event.ToolCall{
 			{ID: "call_5", Name: "bank_pay", Arguments: json.RawMessage(`{"amount":5}`)},
 		}},
