@@ -68,7 +68,7 @@ func publicFolder(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "waggle-e2e-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // for another user
+	require.NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -76,7 +76,7 @@ func publicFolder(t *testing.T) string {
 func hostileProgram(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(publicFolder(t), "hostile")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./testdata/hostile") //nolint:gosec // the arguments are ours
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./testdata/hostile")
 	build.Dir = filepath.Join("..", "services", "tools", "service")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -89,7 +89,7 @@ func (i *invaded) start(program string) {
 	binary := filepath.Join(publicFolder(i.t), "waggle")
 	raw, err := os.ReadFile(process.Binary(i.t))
 	require.NoError(i.t, err)
-	require.NoError(i.t, os.WriteFile(binary, raw, 0o755)) //nolint:gosec // for another user
+	require.NoError(i.t, os.WriteFile(binary, raw, 0o755))
 	config := filepath.Join(i.dir, "waggle.yaml")
 	require.NoError(i.t, os.WriteFile(config, fmt.Appendf(nil, `
 tools:
