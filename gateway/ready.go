@@ -64,7 +64,7 @@ func (s *Server) unready(ctx context.Context) *fault.Fault {
 // verify waits for a check of the streams, unless one has succeeded within verifyEvery. A check goes on when its probe gives
 // up, so that later probes get its result.
 func (s *Server) verify(ctx context.Context) *fault.Fault {
-	c := s.check()
+	c := s.check() //nolint:contextcheck // It outlives its probe.
 	if c == nil {
 		return nil
 	}
