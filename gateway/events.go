@@ -221,7 +221,12 @@ func (e *events) Room() { e.shown.Room() }
 
 // Tick implements sse.Handler: credentials end.
 func (e *events) Tick(time.Time) {
-	if f := e.s.lapsed(e.who); f != nil {
+	f := e.s.lapsed(e.who)
+	switch {
+	case f == nil:
+	case e.protocol == protocolThreads: // its clients take no events but those of their protocol
+		e.to.End(f)
+	default:
 		watch.End(e.to, f)
 	}
 }

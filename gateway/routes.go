@@ -101,7 +101,7 @@ func (s *Server) routes() http.Handler {
 		Admit: s.admitRequest, Room: s.room,
 		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)
-	agui.Mount(paths, thread.New(s.shared, s.cfg.ReadyTimeout), threadDoor{s}, s.dep.Version)
+	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), threadDoor{s}, s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {

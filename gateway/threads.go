@@ -60,7 +60,7 @@ func (d threadDoor) ServePage(h func(*http.Request, thread.Client) (any, error))
 }
 
 func (d threadDoor) server() api.Server {
-	return api.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest, Room: d.s.room}
+	return api.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest, Room: d.s.room, Refuse: agui.Problem}
 }
 
 func (d threadDoor) handler(h func(*http.Request, thread.Client) (any, error)) api.Handler {

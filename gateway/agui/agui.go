@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api"
@@ -56,13 +58,45 @@ type server struct{ *thread.Threads }
 // Mount registers the routes.
 func Mount(mux *http.ServeMux, threads *thread.Threads, d Door, version string) {
 	t := server{threads}
-	mux.HandleFunc("POST "+Prefix, d.Stream(t.post))
-	mux.HandleFunc("GET "+Prefix+"/capabilities", d.Serve(func(*http.Request, thread.Client) (any, error) { return capabilities(version), nil }))
-	mux.HandleFunc("GET "+Prefix+"/threads/{thread}", d.Stream(t.getThread))
-	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/runs/{run}", d.Stream(t.getRun))
-	mux.HandleFunc("GET "+Prefix+"/threads/{thread}/messages", d.ServePage(t.getMessages))
-	mux.HandleFunc("POST "+Prefix+"/threads/{thread}/cancel", d.Serve(t.postCancel))
-	mux.HandleFunc("POST "+Prefix+"/threads/{thread}/answers", d.Serve(t.postAnswers))
+	handle := func(pattern string, h http.HandlerFunc) { mux.HandleFunc(pattern, patient(h)) }
+	handle("POST "+Prefix, d.Stream(t.post))
+	handle("GET "+Prefix+"/capabilities", d.Serve(func(*http.Request, thread.Client) (any, error) { return capabilities(version), nil }))
+	handle("GET "+Prefix+"/threads/{thread}", d.Stream(t.getThread))
+	handle("GET "+Prefix+"/threads/{thread}/runs/{run}", d.Stream(t.getRun))
+	handle("GET "+Prefix+"/threads/{thread}/messages", d.ServePage(t.getMessages))
+	handle("POST "+Prefix+"/threads/{thread}/cancel", d.Serve(t.postCancel))
+	handle("POST "+Prefix+"/threads/{thread}/answers", d.Serve(t.postAnswers))
+}
+
+// patient ends the server's deadline for the request once its body is read: a request may wait longer for what it asks for. The
+// answer names the thread.
+func patient(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if name := r.PathValue("thread"); name != "" {
+			w.Header().Set(HeaderThread, url.PathEscape(name))
+		}
+		rc := http.NewResponseController(w)
+		if r.Body == nil || r.Body == http.NoBody {
+			_ = rc.SetReadDeadline(time.Time{})
+		} else {
+			r.Body = &body{r.Body, rc}
+		}
+		h(w, r)
+	}
+}
+
+// body is that of a request.
+type body struct {
+	io.ReadCloser
+	rc *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (n int, err error) {
+	if n, err = b.ReadCloser.Read(p); errors.Is(err, io.EOF) {
+		_ = b.rc.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // place returns the thread with the name in the tenant of the client.
@@ -202,6 +236,9 @@ func (t server) postAnswers(r *http.Request, c thread.Client) (any, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
+	if err := dialect.CheckResume(in.Resume); err != nil {
+		return nil, err
+	}
 	if err := t.Answer(r.Context(), c, place(c, r.PathValue("thread"), dialect.V1, nil), in.Resume); err != nil {
 		return nil, err
 	}
@@ -220,11 +257,13 @@ func capabilities(version string) wire.Capabilities {
 	}
 }
 
-// Problem answers a request that has no stream, with the open questions where the run waits for answers.
+// Problem answers a request that has failed. The document says more where the error does.
 func Problem(w http.ResponseWriter, err error, f *fault.Fault) error {
-	required, ok := errors.AsType[thread.Required](err)
-	if !ok {
-		return answer.Fault(w, f)
+	if detailed, ok := errors.AsType[thread.Detailed](err); ok {
+		return answer.With(w, f, maps.Clone(detailed.Members))
 	}
-	return answer.With(w, f, map[string]any{"interrupts": required.Interrupts})
+	if f.Code == fault.CursorInvalid {
+		return answer.Refusal(w, f, http.StatusBadRequest)
+	}
+	return answer.Fault(w, f)
 }

@@ -62,8 +62,15 @@ func Raw(f *fault.Fault) []byte {
 func With(w http.ResponseWriter, f *fault.Fault, members map[string]any) error {
 	status := fault.Lookup(f.Code).Status
 	d := documentOf(f, status)
+	h := w.Header()
+	if f.Retryable() {
+		h.Set("Retry-After", RetryAfter)
+	}
+	if f.Field != "" {
+		members["field"] = f.Field
+	}
 	members["type"], members["title"], members["status"], members["detail"] = d.Type, d.Title, d.Status, d.Detail
-	w.Header().Set("Content-Type", MediaProblem)
+	h.Set("Content-Type", MediaProblem)
 	w.WriteHeader(status)
 	return json.NewEncoder(w).Encode(members)
 }

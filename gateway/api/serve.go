@@ -44,6 +44,7 @@ type Server struct {
 	Logger zerolog.Logger
 	Admit  func(*http.Request, auth.Principal) (leave func(), err error) // bounds the requests of a principal; may be nil
 	Room   *answer.Room                                                  // bounds the bytes of large answers; may be nil
+	Refuse func(http.ResponseWriter, error, *fault.Fault) error          // writes the answer to a request that has failed; nil = answer.Fault
 }
 
 // Serve returns the handler for a mux. Methods other than GET and HEAD change state: they require a principal that
@@ -159,7 +160,11 @@ func (s Server) problem(w http.ResponseWriter, err error) {
 	if f.Code == fault.Internal {
 		s.Logger.Error().Err(err).Str("reference", f.Ref).Msg("fail API request for internal reason")
 	}
-	if err := answer.Fault(w, f); err != nil {
+	refuse := s.Refuse
+	if refuse == nil {
+		refuse = func(w http.ResponseWriter, _ error, f *fault.Fault) error { return answer.Fault(w, f) }
+	}
+	if err := refuse(w, err, f); err != nil {
 		s.Logger.Debug().Err(err).Msg("fail to write problem document")
 	}
 }

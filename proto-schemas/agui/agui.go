@@ -108,8 +108,8 @@ type Metadata struct {
 
 // Origin says which event of the log a frame was made of.
 type Origin struct {
-	Seq     uint64 `json:"seq"`               // in the log: 1, 2, 3, ...
-	Time    string `json:"time"`              // RFC 3339, UTC, ms
+	Seq     uint64 `json:"seq"`               // in the log: 1, 2, 3, ...; 0 = it has no events
+	Time    string `json:"time,omitempty"`    // RFC 3339, UTC, ms; absent without an event
 	RunID   string `json:"runId,omitempty"`   // Waggle's run, which may have several stretches
 	Attempt int    `json:"attempt,omitempty"` // of the worker: 1, 2, ...
 	Failed  bool   `json:"failed,omitempty"`  // of the result of a tool: it is an error
@@ -157,9 +157,9 @@ type Interrupt struct {
 // TokenUsage is the consumption of one model.
 type TokenUsage struct {
 	Model        string `json:"model"`
-	InputTokens  int64  `json:"inputTokens"`
-	OutputTokens int64  `json:"outputTokens"`
-	TotalTokens  int64  `json:"totalTokens"`
+	InputTokens  int64  `json:"inputTokens,omitempty"` // absent: nobody has counted
+	OutputTokens int64  `json:"outputTokens,omitempty"`
+	TotalTokens  int64  `json:"totalTokens,omitempty"`
 }
 
 // Failure ends a run with an error.

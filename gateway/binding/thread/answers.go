@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
@@ -34,16 +35,22 @@ func (a *answers) Receive(_ subject.Log, e event.Event) []byte {
 
 // note notes the outcome of an answer that the log has.
 func (a *answers) note(e event.Event) {
-	if a == nil || e.Type != event.InputAnswered {
-		return
-	}
-	d, err := event.As[event.InputAnsweredData](e)
-	if err != nil {
+	if a == nil || e.Type != event.InputAnswered && e.Type != event.PlanInvalid {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, mine := a.open[d.CommandID]; mine {
+	if d, err := event.As[event.PlanInvalidData](e); err == nil && e.Type == event.PlanInvalid {
+		for id, question := range a.open {
+			if question == d.InputID && strings.HasPrefix(e.ID, id+".") { // the tasks of this answer make no plan
+				delete(a.open, id)
+				a.refused = append(a.refused, event.CommandRefusedData{CommandID: id, Code: d.Code, Message: d.Message, InputID: question})
+			}
+		}
+		return
+	}
+	d, err := event.As[event.InputAnsweredData](e)
+	if _, mine := a.open[d.CommandID]; mine && err == nil {
 		delete(a.open, d.CommandID)
 		a.taken++
 	}
@@ -81,8 +88,15 @@ func (a *answers) refuse(e event.Event) (d event.CommandRefusedData, mine bool) 
 	return d, mine
 }
 
-func refusal(d event.CommandRefusedData) map[string]string {
-	return map[string]string{
-		"interruptId": d.InputID, "code": d.Code, "message": d.Message, "answeredBy": d.AnsweredBy, "decision": d.Decision,
+// refusal says why an answer has no effect, and which one has.
+func refusal(d event.CommandRefusedData) map[string]any {
+	out := map[string]any{}
+	for name, v := range map[string]string{
+		"interruptId": d.InputID, "code": d.Code, "message": d.Message, "answeredBy": d.AnsweredBy, "clientId": d.AnsweredOn, "decision": d.Decision,
+	} {
+		if v != "" {
+			out[name] = v
+		}
 	}
+	return out
 }

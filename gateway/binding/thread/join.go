@@ -27,7 +27,7 @@ func (t *Threads) Join(ctx context.Context, c Client, at Place, after *transport
 		return nil, err
 	}
 	s.show(s.thread.Prelude())
-	if !follow && s.thread.Open() == "" {
+	if !follow && s.thread.Open() == "" || s.thread.Closed() > 0 {
 		s.finish()
 	}
 	return s, nil
@@ -67,9 +67,31 @@ func (s *Stream) again(ctx context.Context, last eventlog.Cursor) error {
 	case !known:
 		return fault.New(fault.RunNotFound)
 	case found.Ended > 0:
-		if err := s.rewind(ctx, found.Ended-1); err != nil {
-			return err
-		}
+		return s.ended(ctx, found)
+	}
+	s.show(s.thread.Prelude())
+	return nil
+}
+
+// ended shows a run that has ended, as it was before its last event.
+func (s *Stream) ended(ctx context.Context, found agui.Stretch) error {
+	if err := s.rewind(ctx, found.Ended-1); err != nil {
+		return err
+	}
+	id := agui.CommandID(s.run)
+	switch {
+	case s.thread.Open() == s.run:
+		s.show(s.thread.Prelude())
+		return nil
+	case s.thread.Waits(id): // it was cancelled before its turn
+		s.show(s.thread.Waiting(id))
+		return nil
+	}
+	if err := s.rewind(ctx, found.Ended); err != nil { // its last event is its first
+		return err
+	}
+	if s.thread.Newest() != s.run {
+		return fault.New(fault.RunNotFound)
 	}
 	s.show(s.thread.Prelude())
 	return nil
@@ -92,34 +114,43 @@ func (s *Stream) resume(ctx context.Context, after transport.Position, last even
 	if after.Part > 0 {
 		upTo, s.skip = after.Seq-1, after.Part
 	}
-	if err := s.rewind(ctx, upTo); err != nil {
+	if err := s.nothing(ctx, after, last); err != nil || s.over {
 		return err
 	}
-	if s.run != "" && s.ended(ctx, after, last) {
-		s.over = true
-	}
-	return nil
+	return s.rewind(ctx, upTo)
 }
 
-// ended reports whether the run of the stream has ended at the position: nothing follows.
-func (s *Stream) ended(ctx context.Context, after transport.Position, last eventlog.Cursor) (over bool) {
-	_ = s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
-		found, known := base.Stretch(s.run)
-		over = known && found.Ended > 0 && (after.Seq > found.Ended || after.Seq == found.Ended && after.Part == 0)
+// nothing notes whether nothing follows the position: the stream would have ended.
+func (s *Stream) nothing(ctx context.Context, after transport.Position, last eventlog.Cursor) error {
+	return s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
+		run := s.run
+		if s.all {
+			run = base.Newest()
+		}
+		found, known := base.Stretch(run)
+		behind := known && found.Ended > 0 && (after.Seq > found.Ended || after.Seq == found.Ended && after.Part == 0)
+		switch {
+		case !s.all && !known && !base.Waits(agui.CommandID(run)):
+			return fault.New(fault.RunNotFound)
+		case base.Closed() > 0 && after.Seq >= base.Closed():
+			s.over = true
+		case s.follows:
+		case behind, s.all && run == "":
+			s.over = true
+		}
 		return nil
 	})
-	return over
 }
 
 // rewind places the stream behind the event with the sequence.
 func (s *Stream) rewind(ctx context.Context, seq uint64) error {
-	thread, end, err := s.t.states.before(ctx, s.at.Log, s.at.Variant, seq)
+	st, err := s.t.states.before(ctx, s.at.Log, s.at.Variant, seq)
 	if err != nil {
 		return err
 	}
-	if thread.Seq() < seq {
-		return fault.New(fault.HeadExpired)
+	if st.thread.Seq() < seq {
+		return Detailed{fault.New(fault.HeadExpired), map[string]any{"first": st.first}}
 	}
-	s.thread, s.after = thread.Clone(s.at.Name), end
+	s.thread, s.after = st.thread.Clone(s.at.Name), st.end
 	return nil
 }

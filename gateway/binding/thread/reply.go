@@ -40,38 +40,23 @@ func (s *Stream) give(c Client, m agui.Meaning) error {
 
 // replies sends the answers of a request for a run, and waits until the run goes on with one of them.
 func (s *Stream) replies(c Client, m agui.Meaning) error {
-	if len(m.Intents) > 0 {
-		if err := s.give(c, m); err != nil {
-			return err
-		}
-		err := s.await(func(event.Event) (bool, error) { return s.thread.Newest() == s.run || s.answers.settled(), nil })
-		if err != nil {
-			return err
-		}
+	if err := s.give(c, m); err != nil {
+		return err
+	}
+	err := s.await(func(event.Event) (bool, error) { return s.thread.Newest() == s.run || s.answers.settled(), nil })
+	if err != nil {
+		return err
 	}
 	if s.thread.Newest() != s.run && len(s.first) == 0 { // the run has gone on without these answers, or has ended
-		s.run = s.thread.Newest()
-		frames := s.thread.Prelude()
-		if n := len(frames); n > 0 {
-			frames = append(frames[:1:1], append(s.remarks(m), frames[1:]...)...)
+		for _, d := range s.answers.refused {
+			if d.Code == string(fault.PlanInvalid) {
+				return fault.Newf(fault.PlanInvalid, "%s", d.Message).At("resume")
+			}
 		}
-		s.show(frames)
+		s.run = s.thread.Newest()
+		s.show(s.thread.Prelude())
 	}
 	return nil
-}
-
-// remarks say what became of answers that the run did not take.
-func (s *Stream) remarks(m agui.Meaning) (out []agui.Frame) {
-	if s.answers != nil {
-		for _, d := range s.answers.refused {
-			out = append(out, agui.Frame{Data: s.thread.Custom(wire.CustomAnswerRefused, refusal(d))})
-		}
-	}
-	for _, i := range m.Unknown {
-		notice := map[string]string{"level": "warning", "code": string(fault.InputNotFound), "interruptId": i, "message": "This thread has no such question."}
-		out = append(out, agui.Frame{Data: s.thread.Custom(wire.CustomNotice, notice)})
-	}
-	return out
 }
 
 // Answer gives answers during a run, and returns when each has been taken or refused.
@@ -103,7 +88,8 @@ func (t *Threads) Answer(ctx context.Context, c Client, at Place, list []wire.Re
 		return err
 	}
 	for _, d := range s.answers.refused {
-		return fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
+		f := fault.Newf(fault.Code(d.Code), "%s", d.Message)
+		return Detailed{f, refusal(d)}
 	}
 	return nil
 }

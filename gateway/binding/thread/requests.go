@@ -17,14 +17,32 @@ func (t *Threads) History(ctx context.Context, c Client, at Place, before string
 	if err != nil {
 		return page, err
 	}
+	var kept bool
 	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
-		var ok bool
-		if page.Messages, page.Before, ok = base.Messages(before, limit); !ok {
-			return fault.Newf(fault.CursorInvalid, "before is not the id of a message that the thread still has.").At("before")
+		page.Messages, page.Before, kept = base.Messages(before, limit)
+		if !kept && !base.Knows(before) {
+			return fault.Newf(fault.CursorInvalid, "before is not the id of a message of the thread.").At("before")
 		}
 		return nil
 	})
+	if err != nil || kept {
+		return page, err
+	}
+	page.Messages, page.Before, err = t.older(ctx, at, last, before, limit)
 	return page, err
+}
+
+// older returns a page of messages that are older than what a fold keeps.
+func (t *Threads) older(ctx context.Context, at Place, last eventlog.Cursor, before string, limit int) (page []wire.Message, next string, err error) {
+	st := &state{key: key{at.Log, at.Variant}, thread: agui.Until(at.Variant, before)}
+	if err := t.states.read(ctx, st, last.Seq); err != nil {
+		return nil, "", err
+	}
+	page, next, kept := st.thread.Messages(before, limit)
+	if !kept { // the message was discarded
+		page, next, _ = st.thread.Messages("", limit)
+	}
+	return page, next, nil
 }
 
 // Cancel stops a run of the thread, or one task of it.

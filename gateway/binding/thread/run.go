@@ -16,14 +16,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Required is why a run has to have answers first.
-type Required struct {
+// Detailed is a fault with more to say.
+type Detailed struct {
 	*fault.Fault
-	Interrupts []wire.Interrupt
+	Members map[string]any // of the problem document
 }
 
 // Unwrap returns the fault.
-func (r Required) Unwrap() error { return r.Fault }
+func (d Detailed) Unwrap() error { return d.Fault }
 
 // Run carries a request for a run out, and returns the stream that shows it once the log has taken what it asks for.
 func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (*Stream, error) {
@@ -42,11 +42,12 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (
 		return err
 	})
 	if f := (*fault.Fault)(nil); errors.As(err, &f) && f.Code == fault.InputRequired {
-		return nil, Required{f, open}
+		return nil, Detailed{f, map[string]any{"interrupts": open}}
 	}
 	if err != nil {
 		return nil, err
 	}
+	s.remark(m)
 	switch m.Kind {
 	case agui.Repeat:
 		return s, s.again(ctx, last)
@@ -61,12 +62,9 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (
 
 // look shows the thread: the active run, under the id of the request, or nothing but its messages.
 func (s *Stream) look(q agui.Request) {
-	if open := s.thread.Open(); open != "" {
-		s.run = open
-		s.show(s.thread.Prelude())
-		return
-	}
-	if _, active := s.thread.Run(); active { // it waits for results of the client's tools
+	if _, active := s.thread.Run(); active { // perhaps it waits for results of the client's tools
+		s.run = s.thread.Newest()
+		s.thread.Call(q.RunID)
 		s.show(s.thread.Prelude())
 		return
 	}

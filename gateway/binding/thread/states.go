@@ -37,6 +37,7 @@ type state struct {
 	mu     sync.Mutex
 	thread *agui.Thread
 	end    eventlog.Cursor
+	first  uint64 // the oldest event, where older ones have expired
 }
 
 func newStates(g *binding.Gateway) *states { return &states{g: g, byKey: map[key]*state{}} }
@@ -74,13 +75,12 @@ func (s *states) at(ctx context.Context, log subject.Log, v agui.Variant, last e
 }
 
 // before returns the fold of the log up to the event with the sequence. The caller owns it.
-func (s *states) before(ctx context.Context, log subject.Log, v agui.Variant, seq uint64) (*agui.Thread, eventlog.Cursor, error) {
+func (s *states) before(ctx context.Context, log subject.Log, v agui.Variant, seq uint64) (*state, error) {
 	st := &state{key: key{log, v}, thread: agui.New(v)}
 	if seq == 0 {
-		return st.thread, st.end, nil
+		return st, nil
 	}
-	err := s.read(ctx, st, seq)
-	return st.thread, st.end, err
+	return st, s.read(ctx, st, seq)
 }
 
 // errFar ends the reading of a log.
@@ -98,6 +98,7 @@ func (s *states) read(ctx context.Context, st *state, upTo uint64) error {
 	}
 	err := s.g.Log.Read(ctx, st.key.log, st.end, visit)
 	if cut, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
+		st.first = cut.First
 		err = s.g.Log.Read(ctx, st.key.log, eventlog.Cursor{Seq: cut.First - 1}, visit)
 	}
 	if errors.Is(err, errFar) {

@@ -25,10 +25,11 @@ type Stream struct {
 	follows bool   // over all later runs
 	thread  *agui.Thread
 	after   eventlog.Cursor
-	skip    int      // frames of the next event that the client has
-	over    bool     // nothing follows
-	begun   bool     // a frame was shown
-	answers *answers // that the client gives; nil = none
+	skip    int              // frames of the next event that the client has
+	over    bool             // nothing follows
+	begun   bool             // a frame was shown
+	answers *answers         // that the client gives; nil = none
+	notices []map[string]any // about the request, behind the first frame
 
 	ctx    context.Context //nolint:containedctx // the life of the stream
 	cancel context.CancelCauseFunc
@@ -136,10 +137,8 @@ func (s *Stream) messages(e event.Event) []*transport.Message {
 		if f.Ends && s.last(f) {
 			s.over, m.Final = true, true
 		}
-		if out = append(out, m); !s.begun {
-			s.begun = true
-			out = append(out, s.late()...)
-		}
+		out = append(out, m)
+		out = append(out, s.late()...)
 	}
 	s.skip = 0
 	return out
@@ -170,6 +169,7 @@ func (s *Stream) show(frames []agui.Frame) {
 			s.over, m.Final = true, true
 		}
 		s.first = append(s.first, m)
+		s.first = append(s.first, s.late()...)
 	}
 }
 
@@ -207,13 +207,35 @@ func (s *Stream) refused(e event.Event) []*transport.Message {
 	return []*transport.Message{transport.New(s.thread.Custom(wire.CustomAnswerRefused, refusal(d)), "", transport.Position{})}
 }
 
-// late are the remarks about answers that were refused before the run went on with others.
+// remark has the stream say what the request has that cannot be used.
+func (s *Stream) remark(m agui.Meaning) {
+	for _, i := range m.Unknown {
+		s.notices = append(s.notices, map[string]any{
+			"level": "warning", "code": string(fault.InputNotFound), "interruptId": i, "message": "This thread has no such question.",
+		})
+	}
+	for _, kind := range m.Skipped {
+		s.notices = append(s.notices, map[string]any{
+			"level": "warning", "code": string(fault.InvalidField), "part": kind,
+			"message": "A part of the message is not handed to the model: it takes text, and the addresses (http, https) of images and files.",
+		})
+	}
+}
+
+// late are the remarks that follow the first frame: about the request, and about answers that were refused before the run went on
+// with others.
 func (s *Stream) late() (out []*transport.Message) {
-	if s.answers == nil {
+	if s.begun {
 		return nil
 	}
-	for _, d := range s.answers.refused {
-		out = append(out, transport.New(s.thread.Custom(wire.CustomAnswerRefused, refusal(d)), "", transport.Position{}))
+	s.begun = true
+	for _, n := range s.notices {
+		out = append(out, transport.New(s.thread.Custom(wire.CustomNotice, n), "", transport.Position{}))
+	}
+	if s.answers != nil {
+		for _, d := range s.answers.refused {
+			out = append(out, transport.New(s.thread.Custom(wire.CustomAnswerRefused, refusal(d)), "", transport.Position{}))
+		}
 	}
 	return out
 }

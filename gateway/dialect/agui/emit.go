@@ -18,11 +18,16 @@ func (t *Thread) baseOf(kind string, o wire.Origin) wire.Base {
 
 // stamped is baseOf for frames that are kept.
 func (t *Thread) stamped(kind string, o wire.Origin) wire.Base {
-	o.Seq, o.Time = t.seq, stamp(t.at.Time)
+	b := wire.Base{Type: kind}
+	o.Seq, o.Attempt = t.seq, t.attempt
+	if !t.at.Time.IsZero() { // the thread has events
+		o.Time, b.Timestamp = stamp(t.at.Time), t.at.Time.UnixMilli()
+	}
 	if t.run != nil {
 		o.RunID = t.run.id
 	}
-	return wire.Base{Type: kind, Timestamp: t.at.Time.UnixMilli(), Metadata: &wire.Metadata{Waggle: o}}
+	b.Metadata = &wire.Metadata{Waggle: o}
+	return b
 }
 
 // emit appends a frame of the open stretch.

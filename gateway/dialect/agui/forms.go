@@ -2,6 +2,7 @@ package agui
 
 import (
 	"encoding/json"
+	"reflect"
 	"time"
 	"unicode/utf8"
 
@@ -43,6 +44,17 @@ func raw(v any) json.RawMessage {
 	return out
 }
 
+// members returns an object with the members that have a value, given as pairs of name and value.
+func members(pairs ...any) map[string]any {
+	out := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if v := reflect.ValueOf(pairs[i+1]); v.IsValid() && !v.IsZero() {
+			out[pairs[i].(string)] = pairs[i+1]
+		}
+	}
+	return out
+}
+
 func first(texts ...string) string {
 	for _, s := range texts {
 		if s != "" {
@@ -75,20 +87,33 @@ func extraOf(extra json.RawMessage) Extra {
 func runIDOf(d event.MessageReceivedData) string { return first(extraOf(d.Extra).RunID, d.MessageID) }
 
 // userMessage returns a message of a user as its client wrote it.
-func userMessage(d event.MessageReceivedData) wire.Message {
+func (v Variant) userMessage(d event.MessageReceivedData) wire.Message {
 	m := wire.Message{ID: first(extraOf(d.Extra).MessageID, d.MessageID), Role: wire.RoleUser, Content: quote(d.Content)}
-	if len(d.ImageURLs) == 0 {
+	var parts []wire.Part
+	for _, u := range d.ImageURLs {
+		if web(u) {
+			parts = append(parts, wire.Part{Type: "image", Source: &wire.Source{Type: "url", Value: u}})
+		}
+	}
+	for _, f := range d.ContextFiles {
+		switch {
+		case web(f):
+			parts = append(parts, wire.Part{Type: "document", Source: &wire.Source{Type: "url", Value: f}})
+		case v.files:
+			parts = append(parts, wire.Part{Type: "document", Source: &wire.Source{Type: "file", Value: f}})
+		}
+	}
+	if len(parts) == 0 {
 		return m
 	}
-	parts := []wire.Part{{Type: "text", Text: d.Content}}
-	for _, u := range d.ImageURLs {
-		parts = append(parts, wire.Part{Type: "image", Source: &wire.Source{Type: "url", Value: u}})
+	if d.Content != "" {
+		parts = append([]wire.Part{{Type: "text", Text: d.Content}}, parts...)
 	}
 	m.Content = raw(parts)
 	return m
 }
 
 // inputOf is how other viewers get the user's words.
-func inputOf(d event.MessageReceivedData) *wire.Input {
-	return &wire.Input{Messages: []wire.Message{userMessage(d)}, Tools: []wire.Tool{}, Context: []wire.Context{}}
+func (v Variant) inputOf(d event.MessageReceivedData) *wire.Input {
+	return &wire.Input{Messages: []wire.Message{v.userMessage(d)}, Tools: []wire.Tool{}, Context: []wire.Context{}}
 }

@@ -17,6 +17,9 @@ type history struct {
 	list  []*message
 	bytes int
 	cut   string // the id of the newest message that the bounds have removed; empty = none
+
+	until  string // the message behind which none is kept; empty = all are
+	sealed bool   // it has come
 }
 
 // message is one of the history. An open one has its text in the run.
@@ -37,6 +40,10 @@ func (h *history) add(m wire.Message, open bool) {
 	for _, c := range m.ToolCalls {
 		one.size += len(c.ID) + len(c.Function.Name) + len(c.Function.Arguments)
 	}
+	if h.sealed && h.index(m.ID) < 0 {
+		return
+	}
+	h.sealed = h.sealed || m.ID == h.until && h.until != ""
 	h.bytes += one.size
 	if i := h.index(m.ID); i >= 0 {
 		h.bytes -= h.list[i].size

@@ -113,11 +113,16 @@ func (q *Request) bounds() error {
 	if len(q.State) > maxStateBytes {
 		return wrong("state", "at most 64 KiB")
 	}
-	for i, e := range q.Resume {
+	return CheckResume(q.Resume)
+}
+
+// CheckResume returns why a list does not answer interrupts.
+func CheckResume(list []wire.ResumeEntry) error {
+	for i, e := range list {
 		if e.InterruptID == "" || e.Status != wire.ResumeResolved && e.Status != wire.ResumeCancelled {
 			return wrong("resume", "a list of {interruptId, status: resolved or cancelled, payload}")
 		}
-		if slices.ContainsFunc(q.Resume[:i], func(o wire.ResumeEntry) bool { return o.InterruptID == e.InterruptID }) {
+		if slices.ContainsFunc(list[:i], func(o wire.ResumeEntry) bool { return o.InterruptID == e.InterruptID }) {
 			return wrong("resume", "a list with one answer for each interrupt")
 		}
 	}

@@ -1,7 +1,6 @@
 package agui
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -41,12 +40,23 @@ func (t *Thread) Means(q Request) (Meaning, error) {
 	if _, known := t.Stretch(q.RunID); known || t.Waits(CommandID(q.RunID)) {
 		return Meaning{Kind: Repeat}, nil
 	}
-	if len(q.Resume) > 0 {
+	if err := t.refusal(CommandID(q.RunID)); err != nil {
+		return Meaning{}, err
+	}
+	unknown := t.unknown(q.Resume)
+	if len(unknown) < len(q.Resume) {
 		return t.replies(q)
 	}
 	if open, only := t.Questions(); only && len(open) > 0 {
 		return Meaning{}, fault.New(fault.InputRequired)
 	}
+	m, err := t.says(q)
+	m.Unknown = unknown
+	return m, err
+}
+
+// says returns the meaning of the messages of a request.
+func (t *Thread) says(q Request) (Meaning, error) {
 	results := t.results(q)
 	m := q.user()
 	if m == nil || t.Knows(m.ID) {
@@ -123,8 +133,8 @@ func (t *Thread) pending(callID string) (Question, bool) {
 // maxHistory bounds the conversation that a client brings to a new thread.
 const maxHistory = 64 << 10
 
-// history64 returns the newest messages before m, up to 64 KiB. The model knows nothing of them otherwise.
-func history64(q Request, m *wire.Message) (out []event.Said) {
+// conversation returns the newest messages before m, up to 64 KiB. The model knows nothing of them otherwise.
+func conversation(q Request, m *wire.Message) (out []event.Said) {
 	bytes := 0
 	for i := range slices.Backward(q.Messages) {
 		one := &q.Messages[i]
@@ -132,7 +142,10 @@ func history64(q Request, m *wire.Message) (out []event.Said) {
 			continue
 		}
 		c, err := contentOf(one)
-		if bytes += len(c.text); err != nil || c.text == "" || bytes > maxHistory {
+		if err != nil || c.text == "" { // it asks for tools, and says nothing
+			continue
+		}
+		if bytes += len(c.text); bytes > maxHistory {
 			break
 		}
 		role := event.RoleUser
@@ -159,8 +172,8 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	if q.Mode == event.ModePlan {
 		d.Mode = event.ModePlan
 	}
-	if t.seq == 0 {
-		d.History = history64(q, m)
+	if t.fresh() {
+		d.History = conversation(q, m)
 	}
 	for _, f := range q.Context {
 		d.Facts = append(d.Facts, event.Fact{Description: f.Description, Value: f.Value})
@@ -169,70 +182,6 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 		d.ClientTools = append(d.ClientTools, event.ClientTool{Name: tool.Name, Description: tool.Description, InputSchema: tool.Parameters})
 	}
 	return Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}}, nil
-}
-
-// replies returns the meaning of answers, which have to be one for each open question.
-func (t *Thread) replies(q Request) (Meaning, error) {
-	m, err := t.Answers(q.RunID, q.Resume, q.ClientID)
-	if err != nil {
-		return m, err
-	}
-	m.Intents = append(m.Intents, t.results(q).Intents...)
-	open, _ := t.Questions()
-	for _, i := range open {
-		if !answers(q.Resume, i.ID) {
-			return Meaning{}, fault.New(fault.InputRequired)
-		}
-	}
-	return m, nil
-}
-
-func answers(list []wire.ResumeEntry, interrupt string) bool {
-	for _, e := range list {
-		if e.InterruptID == interrupt {
-			return true
-		}
-	}
-	return false
-}
-
-// Answers returns the meaning of answers under the id of a run.
-func (t *Thread) Answers(runID string, list []wire.ResumeEntry, clientID string) (Meaning, error) {
-	m := Meaning{Kind: Reply}
-	for n, e := range list {
-		q, known := t.Question(e.InterruptID)
-		if !known {
-			m.Unknown = append(m.Unknown, e.InterruptID)
-			continue
-		}
-		d, err := answerOf(e, fmt.Sprintf("resume[%d].payload", n))
-		if err != nil {
-			return m, err
-		}
-		d.InputID, d.CallID, d.Digest, d.ClientID, d.Segment = e.InterruptID, q.ToolCallID, q.Digest, clientID, runID
-		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.%d", runID, n)), Data: d})
-	}
-	return m, nil
-}
-
-// answerOf reads an answer: true, false, or an object.
-func answerOf(e wire.ResumeEntry, field string) (d dialect.Answer, err error) {
-	if e.Status == wire.ResumeCancelled {
-		return dialect.Answer{Feedback: "abandoned"}, nil
-	}
-	if json.Unmarshal(e.Payload, &d.Approved) == nil {
-		return d, nil
-	}
-	var p struct {
-		Approved *bool           `json:"approved"`
-		Feedback string          `json:"feedback"`
-		Tasks    json.RawMessage `json:"tasks"`
-		Modified json.RawMessage `json:"modified"`
-	}
-	if len(e.Payload) == 0 || json.Unmarshal(e.Payload, &p) != nil || p.Approved == nil {
-		return d, wrong(field, "true, false, or an object with approved, and perhaps feedback, tasks and modified")
-	}
-	return dialect.Answer{Approved: *p.Approved, Feedback: p.Feedback, Steps: p.Tasks, Modified: p.Modified}, nil
 }
 
 // Stops returns the intent of a request that stops a run. The error is a *fault.Fault.
@@ -252,9 +201,24 @@ func (t *Thread) Stops(in wire.Cancel) (dialect.Intent, error) {
 	}
 	i := dialect.Intent{ID: CommandID("cancel." + runID + "." + in.TaskID), Data: dialect.Cancel{RunID: runID, Reason: first(in.Reason, "user_request")}}
 	if in.TaskID != "" {
+		if err := t.stopsTask(runID, in.TaskID); err != nil {
+			return dialect.Intent{}, err
+		}
 		i.Data = dialect.CancelStep{StepID: in.TaskID, Reason: first(in.Reason, "user_request")}
 	}
 	return i, nil
+}
+
+// stopsTask returns why a task cannot be stopped.
+func (t *Thread) stopsTask(runID, taskID string) error {
+	if t.run == nil || t.run.id != runID || t.run.plan.index(taskID) < 0 {
+		return fault.New(fault.TaskNotFound)
+	}
+	switch t.run.plan.Tasks[t.run.plan.index(taskID)].Status {
+	case taskPending, taskRunning:
+		return nil
+	}
+	return fault.Newf(fault.RunOver, "The task has ended. Nothing was changed.")
 }
 
 // waitingRun returns Waggle's id of the run with the id, if it waits for its turn.

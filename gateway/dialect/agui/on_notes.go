@@ -12,9 +12,9 @@ func todosUpdated(t *Thread, d event.TodosUpdatedData) {
 
 func artifactShown(t *Thread, a event.Artifact) {
 	t.ensure()
-	t.show(a.ArtifactID, wire.ActivityArtifact, "", map[string]any{
-		"artifactId": a.ArtifactID, "path": a.Path, "type": a.Type, "url": a.URL, "toolCallId": a.CallID,
-	})
+	t.show(a.ArtifactID, wire.ActivityArtifact, "", members(
+		"artifactId", a.ArtifactID, "path", a.Path, "type", a.Type, "url", a.URL, "toolCallId", a.CallID,
+	))
 }
 
 func artifactPersisted(t *Thread, d event.ArtifactPersistedData) { artifactShown(t, d.Artifact) }
@@ -23,27 +23,27 @@ func artifactUpdated(t *Thread, d event.ArtifactUpdatedData) { artifactShown(t, 
 
 func retryScheduled(t *Thread, d event.RetryScheduledData) {
 	t.ensure()
-	t.custom(wire.CustomRetry, map[string]any{
-		"code": d.Code, "message": d.Message, "retryAfterMs": d.RetryAfterMS, "attempt": d.Attempt, "maxAttempts": d.MaxAttempts, "taskId": d.StepID,
-	})
+	t.custom(wire.CustomRetry, members(
+		"code", d.Code, "message", d.Message, "retryAfterMs", d.RetryAfterMS, "attempt", d.Attempt, "maxAttempts", d.MaxAttempts, "taskId", d.StepID,
+	))
 }
 
 func requestFailed(t *Thread, d event.RequestFailedData) {
 	t.ensure()
-	t.custom(wire.CustomRetry, map[string]any{
-		"code": d.Code, "message": d.Text(), "retryAfterMs": d.RetryAfterMS, "attempt": d.Try, "maxAttempts": d.MaxTries, "taskId": d.StepID,
-	})
+	t.custom(wire.CustomRetry, members(
+		"code", d.Code, "message", d.Text(), "retryAfterMs", d.RetryAfterMS, "attempt", d.Try, "maxAttempts", d.MaxTries, "taskId", d.StepID,
+	))
 }
 
 func noticed(t *Thread, d event.NoticeData) {
 	if t.Open() != "" && (d.RunID == "" || d.RunID == t.run.id) {
-		t.custom(wire.CustomNotice, map[string]any{"level": d.Level, "code": d.Code, "message": d.Message})
+		t.custom(wire.CustomNotice, members("level", d.Level, "code", d.Code, "message", d.Message))
 	}
 }
 
 func errorReported(t *Thread, d event.ErrorData) {
 	if t.Open() != "" && (d.RunID == "" || d.RunID == t.run.id) {
-		t.custom(wire.CustomError, map[string]any{"code": d.Code, "message": d.Message, "recovery": d.Recovery})
+		t.custom(wire.CustomError, members("code", d.Code, "message", d.Message, "recovery", d.Recovery))
 	}
 }
 

@@ -29,22 +29,24 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 	if d.TimeoutSeconds > 0 {
 		q.ExpiresAt = stamp(t.at.Time.Add(time.Duration(d.TimeoutSeconds) * time.Second))
 	}
-	about := map[string]any{}
+	var about any
 	switch d.Scope {
 	case event.ScopeTool, event.ScopeClientTool:
 		q.Reason, q.ToolCallID = wire.ReasonToolCall, d.CallID
 		t.callShown(d.CallID, d.Tool, string(d.Arguments), "", "")
 		q.Digest = t.run.calls[d.CallID].digest // the call that was shown, whatever the question says
-		about["tool"], about["digest"], about["description"] = d.Tool, q.Digest, d.Description
+		about = members("tool", d.Tool, "digest", q.Digest, "description", d.Description)
 		q.SubagentRunID = t.live(t.run.calls[d.CallID].sub)
 	case event.ScopePlan:
 		q.Reason, q.ResponseSchema = wire.ReasonConfirmation, planSchema
-		about["planId"], about["summary"], about["tasks"] = d.PlanID, d.Summary, d.Steps
+		about = members("plan_id", d.PlanID, "tasks", newPlan("", "", d.Steps).Tasks, "summary", d.Summary)
 	case event.ScopeBudget:
 		q.Reason = wire.ReasonBudget
-		about["budget"] = d.Budget
+		if about = members(); d.Budget != nil {
+			about = d.Budget
+		}
 	default:
-		q.Reason = wire.ReasonInputRequired
+		q.Reason, about = wire.ReasonInputRequired, members()
 	}
 	q.Metadata = &wire.Metadata{Waggle: raw(about)}
 	t.run.questions = append(t.run.questions, q)

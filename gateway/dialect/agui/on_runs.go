@@ -14,13 +14,21 @@ func sessionCreated(t *Thread, d event.SessionCreatedData) {
 	}
 }
 
+func sessionClosed(t *Thread, _ event.SessionClosedData) { t.closed = t.seq }
+
 func messageReceived(t *Thread, d event.MessageReceivedData) {
 	t.waiting[d.RunID] = d
 	if t.past != nil {
-		t.past.messages[userMessage(d).ID] = true
+		t.past.messages[t.variant.userMessage(d).ID], t.past.asked = true, true
 	}
 	if d.Queued > 0 {
 		t.queued(d)
+	}
+}
+
+func messageRefused(t *Thread, d event.MessageRefusedData) {
+	if t.past != nil {
+		t.past.refuse(d)
 	}
 }
 
@@ -28,7 +36,7 @@ func messageReceived(t *Thread, d event.MessageReceivedData) {
 func (t *Thread) queued(d event.MessageReceivedData) {
 	x := extraOf(d.Extra)
 	id := runIDOf(d)
-	t.emitFor(t.started(id, x.ParentRunID, inputOf(d)), id, OwnStream, false)
+	t.emitFor(t.started(id, x.ParentRunID, t.variant.inputOf(d)), id, OwnStream, false)
 	t.emitFor(wire.CustomEvent{Base: t.base(wire.Custom), Name: wire.CustomQueued, Value: map[string]int{"ahead": d.Queued}}, id, OwnStream, false)
 }
 
@@ -48,8 +56,8 @@ func runStarted(t *Thread, d event.RunStartedData) {
 	if !known {
 		m = event.MessageReceivedData{MessageID: d.MessageID, RunID: d.RunID, Content: d.Content}
 	}
-	t.remember(userMessage(m), false)
-	t.begin(runIDOf(m), extraOf(m.Extra).ParentRunID, inputOf(m))
+	t.remember(t.variant.userMessage(m), false)
+	t.begin(runIDOf(m), extraOf(m.Extra).ParentRunID, t.variant.inputOf(m))
 	delete(t.waiting, d.RunID)
 }
 
@@ -91,6 +99,9 @@ func notBegun(t *Thread, e event.Event) {
 	}
 	delete(t.waiting, d.RunID)
 	id := runIDOf(m)
+	if m.Queued == 0 { // its own stream has not begun
+		t.emitFor(t.started(id, extraOf(m.Extra).ParentRunID, t.variant.inputOf(m)), id, OwnStream, false)
+	}
 	t.emitFor(t.cancelled(id), id, OwnStream, true)
 	if t.past != nil {
 		t.past.stretches[id] = Stretch{Run: m.RunID, Begun: t.seq, Ended: t.seq}

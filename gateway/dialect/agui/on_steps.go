@@ -70,7 +70,7 @@ func planCompleted(t *Thread, d event.PlanCompletedData) {
 
 func planInvalid(t *Thread, d event.PlanInvalidData) {
 	t.ensure()
-	t.custom(wire.CustomPlanInvalid, map[string]any{"code": d.Code, "message": d.Message, "recovery": d.Recovery, "interruptId": d.InputID})
+	t.custom(wire.CustomPlanInvalid, members("code", d.Code, "message", d.Message, "recovery", d.Recovery, "interruptId", d.InputID))
 	if d.InputID == "" {
 		t.stepped(stepPlanning)
 	}
@@ -79,7 +79,7 @@ func planInvalid(t *Thread, d event.PlanInvalidData) {
 func planCancelled(t *Thread, d event.PlanCancelledData) {
 	t.ensure()
 	delete(t.run.jobs, d.Job(d.RunID))
-	t.custom(wire.CustomPlanCancelled, map[string]any{"planId": d.PlanID, "reason": d.Reason, "feedback": d.Feedback})
+	t.custom(wire.CustomPlanCancelled, members("planId", d.PlanID, "reason", d.Reason, "feedback", d.Feedback))
 	t.stepped(stepPlanning)
 	t.run.solving = false
 }
@@ -142,6 +142,10 @@ func (t *Thread) settle(p event.Part, status string, end func(wire.Subagent) wir
 func jobFailed(t *Thread, d event.JobFailedData) {
 	name := d.Job(d.RunID)
 	t.endSub(name, failedSub(d.Message, d.Code))
+	if d.StepID != "" && t.run.plan.index(d.StepID) >= 0 && t.run.jobs[name].step == d.StepID {
+		t.ensure()
+		t.mark(event.Step{ID: d.StepID}, taskPending)
+	}
 }
 
 func stepRestarted(t *Thread, d event.StepRestartedData) {

@@ -74,7 +74,7 @@ func (t *Thread) Idle(runID, parent string) []Frame {
 // Waiting returns the first frames of the own stream of a run that waits for its turn, by the id of its command.
 func (t *Thread) Waiting(commandID string) []Frame {
 	for _, m := range t.waiting {
-		if m.MessageID == commandID {
+		if m.MessageID == commandID && m.Queued > 0 {
 			t.queued(m)
 		}
 	}

@@ -10,7 +10,9 @@ import (
 // handlers fold the types that the projection knows. It passes over all others.
 var handlers = map[event.Type]func(*Thread, event.Event){
 	event.SessionCreated:  with(sessionCreated),
+	event.SessionClosed:   with(sessionClosed),
 	event.MessageReceived: with(messageReceived),
+	event.MessageRefused:  with(messageRefused),
 	event.RunStarted:      with(runStarted),
 
 	event.RunCompleted: inRun(runCompleted),
@@ -69,12 +71,14 @@ func with[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	return func(t *Thread, e event.Event) {
 		var of struct {
-			RunID string `json:"run_id"`
+			RunID   string `json:"run_id"`
+			Attempt int    `json:"attempt"`
 		}
 		if t.run == nil || t.run.over || json.Unmarshal(e.Data, &of) != nil || of.RunID != "" && of.RunID != t.run.id {
 			return
 		}
 		if d, err := data.As[T](e); err == nil {
+			t.attempt = of.Attempt
 			f(t, d)
 		}
 	}
@@ -97,7 +101,7 @@ func (t *Thread) Next(e event.Event) []Frame {
 
 // next folds the event. One whose data cannot be read changes nothing.
 func (t *Thread) next(e event.Event) {
-	t.at, t.seq = e, e.Sequence
+	t.at, t.seq, t.attempt = e, e.Sequence, 0
 	if handle := handlers[e.Type]; handle != nil {
 		handle(t, e)
 	}

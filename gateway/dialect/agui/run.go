@@ -149,6 +149,16 @@ func (r *run) interrupts() []wire.Interrupt {
 	return out
 }
 
+// awaited returns the open questions to people that a job waits for.
+func (r *run) awaited(name string) (out []string) {
+	for _, q := range r.interrupts() {
+		if slices.Contains(r.jobs[name].inputs, q.ID) {
+			out = append(out, q.ID)
+		}
+	}
+	return out
+}
+
 // pending returns the calls that the client has to carry out.
 func (r *run) pending() []string {
 	var out []string

@@ -72,7 +72,7 @@ func (t *Thread) announce(s *sub) {
 
 // subStatus shows a subagent as an activity, for variants that have no other form.
 func (t *Thread) subStatus(s *sub, status string) {
-	t.show("subagent-"+s.id, wire.ActivitySubagent, "", map[string]string{"id": s.id, "name": s.name, "description": s.description, "status": status})
+	t.show("subagent-"+s.id, wire.ActivitySubagent, "", members("id", s.id, "name", s.name, "description", s.description, "status", status))
 }
 
 // suspend ends the stretch of a subagent that goes on after an answer.
@@ -110,11 +110,12 @@ func (t *Thread) answerShown(q Question) {
 	if q.Scope == event.ScopeClientTool {
 		return
 	}
-	t.change(q.ID, []wire.Operation{
-		{Op: "replace", Path: "/status", Value: q.status()},
-		{Op: "add", Path: "/decision", Value: q.Decision},
-		{Op: "add", Path: "/by", Value: q.By},
-		{Op: "add", Path: "/clientId", Value: q.ClientID},
-	}, t.asked(q))
-	t.custom(wire.CustomAnswered, map[string]string{"interruptId": q.ID, "decision": q.Decision, "by": q.By, "clientId": q.ClientID})
+	patch := []wire.Operation{{Op: "replace", Path: "/status", Value: q.status()}}
+	for _, m := range [][2]string{{"/decision", q.Decision}, {"/by", q.By}, {"/clientId", q.ClientID}} {
+		if m[1] != "" {
+			patch = append(patch, wire.Operation{Op: "add", Path: m[0], Value: m[1]})
+		}
+	}
+	t.change(q.ID, patch, t.asked(q))
+	t.custom(wire.CustomAnswered, members("interruptId", q.ID, "decision", q.Decision, "by", q.By, "clientId", q.ClientID))
 }

@@ -14,6 +14,7 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // Variant is a form of the protocol. Variants are immutable values.
@@ -21,13 +22,14 @@ type Variant struct {
 	name      string
 	subagents bool // SUBAGENT_* and subagentRunId
 	cancelled bool // the outcome cancelled
+	files     bool // parts with handles of files
 }
 
 // The variants. Clients before 1.0 refuse the outcome cancelled, and those before 0.0.58 subagents.
 var (
-	V1          = Variant{"agui", true, true}
-	V0          = Variant{"agui-0", false, false}
-	V0Subagents = Variant{"agui-0+subagents", true, false}
+	V1          = Variant{"agui", true, true, true}
+	V0          = Variant{"agui-0", false, false, false}
+	V0Subagents = Variant{"agui-0+subagents", true, false, false}
 )
 
 // Name is short, constant and unique among all variants: it labels metrics and keys of frames.
@@ -55,21 +57,31 @@ const (
 type Thread struct {
 	variant Variant
 	id      string // as its boundaries name it
+	alias   string // of the newest stretch in boundaries; empty = its own id
 	name    string // the id that its first client gave it
 	seq     uint64 // of the last event
+	closed  uint64 // of the end of the session; 0 = it lives
 	run     *run   // the newest; nil before the first
 	waiting map[string]event.MessageReceivedData
 	past    *past // nil in a clone
 	history history
 
-	at   event.Event // that is being folded
-	mute bool        // no frames are wanted
-	out  []Frame
+	at      event.Event // that is being folded
+	attempt int         // of the worker that it is of; 0 = of none
+	mute    bool        // no frames are wanted
+	out     []Frame
 }
 
 // New returns the projection of an empty log.
 func New(v Variant) *Thread {
 	return &Thread{variant: v, waiting: map[string]event.MessageReceivedData{}, past: newPast()}
+}
+
+// Until returns the projection of an empty log that keeps the newest messages up to the one with the id, however many follow.
+func Until(v Variant, messageID string) *Thread {
+	t := New(v)
+	t.history.until = messageID
+	return t
 }
 
 // Clone returns a copy for a viewer, whose boundaries name the thread id. It has no Past.
@@ -79,6 +91,9 @@ func (t *Thread) Clone(id string) *Thread {
 	c.run, c.history, c.waiting = t.run.clone(), t.history.clone(), maps.Clone(t.waiting)
 	return &c
 }
+
+// Call names the newest stretch in its boundaries as a client calls it.
+func (t *Thread) Call(runID string) { t.alias = runID }
 
 // Seq returns the sequence of the last event that was folded.
 func (t *Thread) Seq() uint64 { return t.seq }
@@ -93,6 +108,9 @@ func (t *Thread) Open() string {
 	}
 	return t.run.stretch
 }
+
+// Closed returns the sequence of the event with which the session has ended, 0 while it lives.
+func (t *Thread) Closed() uint64 { return t.closed }
 
 // Newest returns the newest stretch, empty before the first.
 func (t *Thread) Newest() string {
@@ -144,9 +162,43 @@ func (t *Thread) Question(id string) (q Question, known bool) {
 type past struct {
 	stretches map[string]Stretch
 	messages  map[string]bool
+	asked     bool // somebody has spoken
+	refused   map[string]event.MessageRefusedData
+	order     []string // of refused, the oldest first
 }
 
-func newPast() *past { return &past{stretches: map[string]Stretch{}, messages: map[string]bool{}} }
+func newPast() *past {
+	return &past{stretches: map[string]Stretch{}, messages: map[string]bool{}, refused: map[string]event.MessageRefusedData{}}
+}
+
+// maxRefused bounds the refused messages that a thread remembers: a client repeats the newest.
+const maxRefused = 256
+
+func (p *past) refuse(d event.MessageRefusedData) {
+	if _, known := p.refused[d.MessageID]; !known {
+		p.order = append(p.order, d.MessageID)
+	}
+	p.refused[d.MessageID] = d
+	for len(p.order) > maxRefused {
+		delete(p.refused, p.order[0])
+		p.order = p.order[1:]
+	}
+}
+
+// refusal returns why the message with the id of a command was refused, nil if it was not. A clone knows none.
+func (t *Thread) refusal(commandID string) error {
+	if t.past == nil {
+		return nil
+	}
+	d, refused := t.past.refused[commandID]
+	if !refused {
+		return nil
+	}
+	return fault.Newf(fault.Code(d.Code), "%s", d.Message)
+}
+
+// fresh reports whether nobody has spoken in the thread.
+func (t *Thread) fresh() bool { return t.past != nil && !t.past.asked }
 
 // Stretch is one run of AG-UI: a part of a log.
 type Stretch struct {

@@ -15,6 +15,7 @@ func (t *Thread) begin(id, parent string, input *wire.Input) {
 	for slices.Contains(r.ids, id) {
 		id = following(id)
 	}
+	t.alias = ""
 	r.ids = append(r.ids, id)
 	r.stretch, r.last, r.end = id, id, nil
 	r.usage, r.used = nil, map[string]int{}
@@ -59,7 +60,7 @@ func (t *Thread) started(id, parent string, input *wire.Input) wire.Boundary {
 		input.ThreadID, input.RunID = t.id, id
 	}
 	return wire.Boundary{
-		Base: t.base(wire.RunStarted), ThreadID: t.id, RunID: id, ProtocolVersion: wire.Version, ParentRunID: parent, Input: input,
+		Base: t.base(wire.RunStarted), ThreadID: t.id, RunID: t.label(id), ProtocolVersion: wire.Version, ParentRunID: parent, Input: input,
 	}
 }
 
@@ -75,22 +76,24 @@ func (r *run) rest(t *Thread) {
 	if r.over || r.stretch == "" || r.moves() {
 		return
 	}
-	ids := []string{}
 	open := r.interrupts()
 	for i := range open {
-		ids = append(ids, open[i].ID)
 		open[i].SubagentRunID = t.owner(open[i].SubagentRunID)
 	}
 	t.closeTexts("")
 	for _, s := range slices.Backward(r.subs) {
-		t.suspend(s, ids)
+		t.suspend(s, r.awaited(s.work))
 	}
 	t.closeSteps()
-	outcome := &wire.Outcome{Type: wire.OutcomeInterrupt, Interrupts: open}
+	t.finish(&ending{boundary: &wire.Boundary{Base: t.stamped(wire.RunFinished, wire.Origin{}), Outcome: r.outcome(open), Usage: r.usage}})
+}
+
+// outcome is that of a stretch which waits for people, or for the client.
+func (r *run) outcome(open []wire.Interrupt) *wire.Outcome {
 	if len(open) == 0 {
-		outcome = &wire.Outcome{Type: wire.OutcomeSuccess, PendingToolCallIDs: r.pending()}
+		return &wire.Outcome{Type: wire.OutcomeSuccess, PendingToolCallIDs: r.pending()}
 	}
-	t.finish(&ending{boundary: &wire.Boundary{Base: t.stamped(wire.RunFinished, wire.Origin{}), Outcome: outcome, Usage: r.usage}})
+	return &wire.Outcome{Type: wire.OutcomeInterrupt, Interrupts: open}
 }
 
 // finish ends the stretch.
@@ -113,8 +116,19 @@ func (t *Thread) ended() any {
 		return *e.failure
 	}
 	b := *e.boundary
-	b.ThreadID, b.RunID = t.id, t.run.last
+	b.ThreadID, b.RunID = t.id, t.label(t.run.last)
+	if open := t.run.interrupts(); !t.run.over && len(open)+len(t.run.pending()) > 0 && len(t.run.deferred) > 0 { // some are answered
+		b.Outcome = t.run.outcome(open)
+	}
 	return b
+}
+
+// label is the id of a stretch in its boundaries.
+func (t *Thread) label(id string) string {
+	if t.alias != "" && t.run != nil && id == t.run.last {
+		return t.alias
+	}
+	return id
 }
 
 func (t *Thread) closeSteps() {

@@ -1,0 +1,107 @@
+package agui
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// unknown returns the interrupts of answers that the thread does not have.
+func (t *Thread) unknown(list []wire.ResumeEntry) (out []string) {
+	for _, e := range list {
+		if _, known := t.Question(e.InterruptID); !known {
+			out = append(out, e.InterruptID)
+		}
+	}
+	return out
+}
+
+// replies returns the meaning of answers, which have to be one for each open question.
+func (t *Thread) replies(q Request) (Meaning, error) {
+	m, err := t.Answers(q.RunID, q.Resume, q.ClientID)
+	if err != nil {
+		return m, err
+	}
+	m.Intents = append(m.Intents, t.results(q).Intents...)
+	open, _ := t.Questions()
+	for _, i := range open {
+		if !slices.ContainsFunc(q.Resume, func(e wire.ResumeEntry) bool { return e.InterruptID == i.ID }) {
+			return Meaning{}, fault.New(fault.InputRequired)
+		}
+	}
+	return m, nil
+}
+
+// Answers returns the meaning of answers under the id of a run.
+func (t *Thread) Answers(runID string, list []wire.ResumeEntry, clientID string) (Meaning, error) {
+	m := Meaning{Kind: Reply, Unknown: t.unknown(list)}
+	for n, e := range list {
+		q, known := t.Question(e.InterruptID)
+		if !known {
+			continue
+		}
+		d, err := answerOf(e, fmt.Sprintf("resume[%d].payload", n))
+		if err != nil {
+			return m, err
+		}
+		d.InputID, d.CallID, d.Digest, d.ClientID, d.Segment = e.InterruptID, q.ToolCallID, q.Digest, clientID, runID
+		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.%d", runID, n)), Data: d})
+	}
+	return m, nil
+}
+
+// payload is an answer in detail.
+type payload struct {
+	Approved *bool                                 `json:"approved"`
+	Feedback string                                `json:"feedback"`
+	Tasks    []map[string]json.RawMessage          `json:"tasks"`
+	Modified map[string]map[string]json.RawMessage `json:"modified"`
+}
+
+// answerOf reads an answer: true, false, or an object. field is where it stands in the request.
+func answerOf(e wire.ResumeEntry, field string) (d dialect.Answer, err error) {
+	if e.Status == wire.ResumeCancelled {
+		return dialect.Answer{Feedback: "abandoned"}, nil
+	}
+	switch text := bytes.TrimSpace(e.Payload); {
+	case string(text) == "true":
+		return dialect.Answer{Approved: true}, nil
+	case string(text) == "false":
+		return d, nil
+	case !bytes.HasPrefix(text, []byte("{")):
+		return d, wrong(field, "true, false, or an object with approved, and perhaps feedback, tasks and modified")
+	}
+	var p payload
+	if err := json.Unmarshal(e.Payload, &p); err != nil {
+		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && bad.Field != "" {
+			field += "." + bad.Field
+		}
+		return d, wrong(field, "as the responseSchema of the interrupt says")
+	}
+	if p.Approved == nil {
+		return d, wrong(field+".approved", "true or false")
+	}
+	if i := slices.IndexFunc(p.Tasks, func(t map[string]json.RawMessage) bool { return t == nil }); i >= 0 {
+		return d, wrong(fmt.Sprintf("%s.tasks[%d]", field, i), "an object")
+	}
+	for id, t := range p.Modified {
+		if t == nil {
+			return d, wrong(field+".modified."+id, "an object")
+		}
+	}
+	d = dialect.Answer{Approved: *p.Approved, Feedback: p.Feedback}
+	if p.Tasks != nil {
+		d.Steps = raw(p.Tasks)
+	}
+	if p.Modified != nil {
+		d.Modified = raw(p.Modified)
+	}
+	return d, nil
+}
