@@ -271,7 +271,7 @@ func TestAGUIRefusesBadInput(t *testing.T) {
 		thread := newRun()
 		c.run(thread, newRun(), "hello", nil)
 		status, text := c.text(http.MethodGet, "/threads/"+thread, nil, "Last-Event-ID", after)
-		require.Equal(t, 422, status, "%s: %s", after, text)
+		require.Equal(t, 400, status, "%s: %s", after, text)
 	}
 }
 

@@ -246,6 +246,9 @@ func planInvalid(e event.Event, d event.PlanInvalidData) []wire.Frame {
 // inputRequested is a question of its own task, which is a child of the run: so whatever
 // a client answers to that task answers the question.
 func inputRequested(e event.Event, d event.InputRequestedData) []wire.Frame {
+	if d.Scope == event.ScopeClientTool { // an answer here could not carry the result
+		return tellStatus(e, d.RunID, levelInfo, narrate.ClientTool(d), wire.StatusData{Status: statusRunning, InputID: d.InputID})
+	}
 	return frames(wire.TaskRequestMessage, "", wire.TaskQuestionContent{
 		TaskID: watchedPrefix + d.InputID, ParentTaskID: taskOf(e, d.RunID), AgentID: e.Via.AgentID, AgentName: e.Via.Route,
 		MessageType: "input_request", Message: quoted(questionText(d)), Options: strict.Encoded([]string{event.DecisionApprove, event.DecisionReject}),

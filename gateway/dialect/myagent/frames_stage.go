@@ -75,6 +75,9 @@ func inputRequested(c *codec, e event.Event, d event.InputRequestedData) wire.Fr
 	if d.Scope == event.ScopeTool {
 		return toolRequested(c, e, d)
 	}
+	if d.Scope == event.ScopeClientTool {
+		return c.clientTool(d)
+	}
 	if d.Scope == event.ScopeBudget {
 		return c.asked(narrate.Narration{
 			Text: d.Summary, Run: d.RunID, Execution: d.ExecutionID,

@@ -60,6 +60,14 @@ func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fra
 	}
 }
 
+// clientTool is no question: only the client that offers the tool has the result.
+func (c *codec) clientTool(d event.InputRequestedData) wire.Frame {
+	args := asObject(d.Arguments)
+	return c.notice(fmt.Sprintf(c.words.clientTool, d.Tool, strict.Cut(string(args), longText)), wire.NoticeMeta{
+		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: "client_tool", StepID: d.InputID, CallID: d.CallID, ToolName: d.Tool,
+	})
+}
+
 func agentCreated(c *codec, _ event.Event, d event.MemberCreatedData) wire.Frame {
 	return c.notice(fmt.Sprintf(c.words.agentMade, d.Name), wire.NoticeMeta{Action: "agent_created", Member: d.Name, Model: d.Model})
 }

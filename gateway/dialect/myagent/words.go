@@ -25,7 +25,7 @@ type words struct {
 
 // watched are the texts about what only watched logs hold: tasks of the swarm and teams.
 type watched struct {
-	mayCall, toolWith, allow, deny, agentAsks, answer, callAnswered, options              string
+	mayCall, toolWith, clientTool, allow, deny, agentAsks, answer, callAnswered, options              string
 	taskQueued, taskReleased, taskReported, taskRefused, taskDeleted, childMade, childEnd string
 	callNotified, childFailed, taskCancelledBy, noAnswer                                  string
 	agentMade, agentClosed, waitsForPeople, todos, fileMade, fileChanged                  string
@@ -51,7 +51,7 @@ var inChinese = words{
 	noWorker: "目前没有可用的工作进程，恢复后会继续回答，无需重新发送", workerBack: "工作进程已恢复，继续处理",
 
 	watched: watched{
-		mayCall: "是否允许调用工具 %s？", toolWith: "工具：%s；参数：%s", allow: "允许", deny: "拒绝", agentAsks: "智能体提问", answer: "回答", callAnswered: "工具调用已答复：%s", options: "（可选：%s）",
+		mayCall: "是否允许调用工具 %s？", toolWith: "工具：%s；参数：%s", clientTool: "等待提供该工具的客户端执行。工具：%s；参数：%s", allow: "允许", deny: "拒绝", agentAsks: "智能体提问", answer: "回答", callAnswered: "工具调用已答复：%s", options: "（可选：%s）",
 		taskQueued: "任务正在等待智能体", taskReleased: "智能体 %s 已离开，任务将交给其他智能体", taskReported: "智能体报告状态：%s",
 		taskRefused: "智能体 %s 的报告已被拒绝", taskDeleted: "任务已随其会话一起删除", childMade: "智能体把子任务交给了 %s", childEnd: "子任务已结束：%s", callNotified: "服务报告：%s",
 		childFailed: "子任务 %s 失败：%s", taskCancelledBy: "任务已取消", noAnswer: "问题未在规定时间内得到答复",
@@ -81,7 +81,7 @@ var inEnglish = words{
 	workerBack: "A worker is available again, and work goes on.",
 
 	watched: watched{
-		mayCall: "May the tool %s be called?", toolWith: "Tool: %s. Arguments: %s", allow: "Allow", deny: "Deny", agentAsks: "The agent asks", answer: "Answer",
+		mayCall: "May the tool %s be called?", toolWith: "Tool: %s. Arguments: %s", clientTool: "The run waits for the client that offers the tool to carry it out. Tool: %s. Arguments: %s", allow: "Allow", deny: "Deny", agentAsks: "The agent asks", answer: "Answer",
 		callAnswered: "The tool call was answered: %s", options: " (options: %s)",
 		taskQueued: "The task waits for an agent", taskReleased: "The agent %s disconnected; the task goes to another agent", taskReported: "The agent reports a status: %s",
 		taskRefused: "A report of the agent %s was refused", taskDeleted: "The task was deleted with its session", childMade: "The agent gave a task to %s", childEnd: "The child task has ended: %s",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -121,12 +122,33 @@ func inputRequested(d event.InputRequestedData) Narration {
 			n.Text += "\n" + d.Description
 		}
 	case event.ScopeClientTool:
-		n.Ask.Tool, n.Ask.Arguments = d.Tool, d.Arguments
-		n.Text = "The client has to carry out its tool " + d.Tool + "."
+		n = Narration{Kind: Note, Text: ClientTool(d)}.of(d.RunID, d.ExecutionID) // only that client has the result
 	default:
 		n.Text = planText("The plan has to be confirmed", d.Steps, d.Summary)
 	}
 	return n
+}
+
+// ClientTool says which call of its own tool a client has to carry out.
+func ClientTool(d event.InputRequestedData) string {
+	text := "The run waits for the client that offers the tool " + d.Tool + " to carry it out"
+	if len(d.Arguments) > 0 {
+		text += " with " + cut(string(bytes.ToValidUTF8(d.Arguments, []byte("\ufffd"))), maxArguments)
+	}
+	return text + "."
+}
+
+// maxArguments bounds the arguments of a call in a text for people, in bytes.
+const maxArguments = 500
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "..."
 }
 
 func inputAnswered(d event.InputAnsweredData) Narration {

@@ -61,6 +61,9 @@ func segments(callID, tool string, arguments json.RawMessage) []message {
 // inputRequested asks whether a tool call may run, or a plan be carried out.
 func inputRequested(at *scene, d event.InputRequestedData) []message {
 	call, tool, arguments := d.CallID, d.Tool, object(d.Arguments)
+	if d.Scope == event.ScopeClientTool { // an answer here could not carry the result
+		return joined(segments(call, tool, arguments), at.status(tool), toolLog(call, tool, narrate.ClientTool(d)))
+	}
 	if d.Scope != event.ScopeTool {
 		call, tool, arguments = d.InputID, toolPlan, planArguments(d)
 	}
@@ -104,6 +107,9 @@ func budgetArguments(d event.InputRequestedData) json.RawMessage {
 
 // inputAnswered is the one decision that counts. Of a changed plan the new one is shown.
 func inputAnswered(at *scene, d event.InputAnsweredData) []message {
+	if d.Scope == event.ScopeClientTool {
+		return clientToolAnswered(at, d)
+	}
 	p := &wire.DecisionPayload{
 		InvocationID: narrate.First(d.CallID, d.InputID), ToolName: d.Tool, TurnID: d.RunID, Reason: d.Feedback, By: d.By,
 	}
@@ -123,6 +129,14 @@ func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 		list = append(list, at.tasksCreated(d.Steps)...)
 	}
 	return list
+}
+
+// clientToolAnswered shows the outcome of a call that a client has carried out.
+func clientToolAnswered(at *scene, d event.InputAnsweredData) []message {
+	if d.Decision == event.DecisionReject {
+		return at.toolFailure(d.RunID, d.CallID, d.Tool, string(fault.ToolFailed), d.Feedback)
+	}
+	return toolCompleted(at, event.ToolCompletedData{RunID: d.RunID, CallID: d.CallID, Tool: d.Tool, Result: d.Result})
 }
 
 func inputExpired(_ *scene, d event.InputExpiredData) []message {
