@@ -8,7 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/agui"
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
@@ -60,7 +60,7 @@ func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) 
 		e := &events{
 			s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
 			to: sse.New(w, sse.Options{
-				QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent,
+				QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent, Shared: r.ProtoMajor > 1,
 			}),
 		}
 		defer e.depart()
@@ -75,7 +75,11 @@ func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) 
 		if err != nil {
 			f := s.asFault(err)
 			s.met.refused.WithLabelValues(string(f.Code)).Inc()
-			s.logUnsent(agui.Problem(w, err, f))
+			refuse := agui.Problem
+			if protocol != protocolThreads {
+				refuse = func(w http.ResponseWriter, _ error, f *fault.Fault) error { return answer.Fault(w, f) }
+			}
+			s.logUnsent(refuse(w, err, f))
 			return
 		}
 		if e.nothing {
@@ -83,7 +87,7 @@ func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) 
 			return
 		}
 		if e.shown == nil { // HEAD
-			w.Header().Set("Content-Type", api.MediaEvents)
+			w.Header().Set("Content-Type", sse.Media)
 			return
 		}
 		e.serve(ctx)

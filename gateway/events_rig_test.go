@@ -41,7 +41,7 @@ func (r *rig) reads(path string, header ...string) *source {
 	s := &source{r: r, res: res, in: bufio.NewReaderSize(res.Body, 64<<10), cancel: cancel}
 	r.t.Cleanup(s.leave)
 	require.Equal(r.t, http.StatusOK, res.StatusCode, path)
-	require.Equal(r.t, "text/event-stream", res.Header.Get("Content-Type"))
+	require.Equal(r.t, "text/event-stream; charset=utf-8", res.Header.Get("Content-Type"))
 	r.keepsContract(res, "")
 	return s
 }
@@ -71,7 +71,7 @@ func (s *source) next() (m happening, err error) {
 		case "retry":
 			s.retry = value
 		case "":
-			if value != "" {
+			if strings.TrimSpace(value) != "" {
 				s.comments = append(s.comments, value)
 			} else if some {
 				return m, nil

@@ -31,7 +31,11 @@ func (s *Server) listen(ctx context.Context, addr string) (net.Listener, error) 
 }
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true) // of proxies: a browser opens six connections of HTTP/1.1, and a stream takes one
 	return &http.Server{
+		Protocols: &protocols,
 		Handler: answer.Guard(s.addressed(h), s.cfg.WriteStall, &s.answering), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
 		ReadTimeout: s.cfg.MessageTimeout, IdleTimeout: idleHTTP,
 		ConnContext: s.arrivals.Accept, ConnState: s.arrivals.Changed,

@@ -17,15 +17,16 @@ func (t *Threads) History(ctx context.Context, c Client, at Place, before string
 	if err != nil {
 		return page, err
 	}
-	var kept bool
+	var found, kept bool
 	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
-		page.Messages, page.Before, kept = base.Messages(before, limit)
-		if !kept && !base.Knows(before) {
+		page.Messages, page.Before, found = base.Messages(before, limit)
+		kept = found && (len(page.Messages) == limit || !base.Cut())
+		if !found && !base.Knows(before) {
 			return fault.Newf(fault.CursorInvalid, "before is not the id of a message of the thread.").At("before")
 		}
 		return nil
 	})
-	if err != nil || kept {
+	if err != nil || kept || before == "" {
 		return page, err
 	}
 	page.Messages, page.Before, err = t.older(ctx, at, last, before, limit)

@@ -57,6 +57,9 @@ func (t *Thread) Messages(before string, limit int) (page []wire.Message, next s
 	return page, next, true
 }
 
+// Cut reports whether the thread has messages that are older than those which are kept.
+func (t *Thread) Cut() bool { return t.history.cut != "" }
+
 // openText begins a message.
 func (t *Thread) openText(id string, p event.Part) *text {
 	x := &text{id: id, sub: t.live(t.run.subOf(p)), reasoning: p.Stage == event.StagePlanning}

@@ -25,7 +25,7 @@ type words struct {
 
 // watched are the texts about what only watched logs hold: tasks of the swarm and teams.
 type watched struct {
-	mayCall, toolWith, clientTool, allow, deny, agentAsks, answer, callAnswered, options              string
+	mayCall, toolWith, clientTool, allow, deny, agentAsks, answer, callAnswered, options  string
 	taskQueued, taskReleased, taskReported, taskRefused, taskDeleted, childMade, childEnd string
 	callNotified, childFailed, taskCancelledBy, noAnswer                                  string
 	agentMade, agentClosed, waitsForPeople, todos, fileMade, fileChanged                  string

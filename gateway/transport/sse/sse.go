@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,12 @@ const (
 	tick = time.Second
 )
 
+// Media is the type of the body.
+const Media = "text/event-stream; charset=utf-8"
+
+// padding is a comment that fills the buffers of proxies which hold small bodies back.
+var padding = ":" + strings.Repeat(" ", 2<<10)
+
 // buffers are where small messages are joined.
 var buffers = sync.Pool{New: func() any {
 	b := make([]byte, 0, chunk)
@@ -50,6 +57,7 @@ type Options struct {
 	WriteStall   time.Duration // for the client to take 16 KiB; 30 s
 	CloseTimeout time.Duration // to write what waits once End was called; 5 s
 	Retry        time.Duration // how long a client waits before it reconnects; 1 s
+	Shared       bool          // the connection has other requests, too (HTTP/2)
 	Stats        *Stats        // counts what is written; nil = nothing does
 }
 
@@ -75,7 +83,8 @@ type Response struct {
 
 	mu      sync.Mutex
 	queue   [][]byte
-	queued  int // bytes of the queue and of the chunk that is being written
+	seq     uint64 // of the last event that was queued
+	queued  int    // bytes of the queue and of the chunk that is being written
 	refused bool
 	ending  bool
 	code    fault.Code
@@ -135,6 +144,7 @@ func (r *Response) Force(m *transport.Message) bool {
 func (r *Response) put(m *transport.Message, p []byte) {
 	r.queue = append(r.queue, p)
 	r.queued += len(p)
+	r.seq = max(r.seq, m.Position.Seq)
 	if m.Final {
 		r.finish()
 	}
@@ -163,7 +173,7 @@ func (r *Response) End(f *fault.Fault) {
 		return
 	}
 	r.code = f.Code
-	r.queue = append(r.queue, fmt.Appendf(nil, ": %s\n\n", f.Code))
+	r.queue = append(r.queue, fmt.Appendf(nil, ": waggle %s\n\n", f.Code))
 	r.finish()
 	r.wake()
 }
@@ -182,6 +192,13 @@ func (r *Response) Header() http.Header { return r.w.Header() }
 // Done implements transport.Transport.
 func (r *Response) Done() <-chan struct{} { return r.done }
 
+// position returns the sequence of the last event.
+func (r *Response) position() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seq
+}
+
 // Queued returns the bytes that wait to be written.
 func (r *Response) Queued() int {
 	r.mu.Lock()
@@ -195,13 +212,15 @@ func (r *Response) Queued() int {
 func (r *Response) Serve(ctx context.Context, h Handler) {
 	defer r.over()
 	head := r.w.Header()
-	head.Set("Content-Type", "text/event-stream")
-	head.Set("Cache-Control", "no-store")
-	head.Set("X-Accel-Buffering", "no")   // proxies of the kind of nginx pass events on at once
-	head.Set("Connection", "close")       // it has deadlines that no other request may inherit
+	head.Set("Content-Type", Media)
+	head.Set("Cache-Control", "no-store, no-transform")
+	head.Set("X-Accel-Buffering", "no") // proxies of the kind of nginx pass events on at once
+	if !r.o.Shared {
+		head.Set("Connection", "close") // it has deadlines that no other request may inherit
+	}
 	_ = r.rc.SetReadDeadline(time.Time{}) // the server's is for requests
 	r.w.WriteHeader(http.StatusOK)
-	if !r.write(fmt.Appendf(nil, "retry: %d\n\n", r.o.Retry.Milliseconds())) {
+	if !r.write(fmt.Appendf(nil, "retry: %d\n%s\n\n", r.o.Retry.Milliseconds(), padding)) {
 		return
 	}
 	t := time.NewTicker(min(tick, r.o.Heartbeat))
@@ -224,7 +243,7 @@ func (r *Response) Serve(ctx context.Context, h Handler) {
 			if now.Sub(quiet) < r.o.Heartbeat {
 				continue
 			}
-			if quiet = now; !r.write([]byte(": heartbeat\n\n")) {
+			if quiet = now; !r.write(fmt.Appendf(nil, ": hb %d\n\n", r.position())) {
 				return
 			}
 		}

@@ -70,7 +70,7 @@ func read(res *http.Response) (messages []string, comment string) {
 			messages = append(messages, strings.TrimSuffix(data, "\n"))
 		}
 		if c, ok := strings.CutPrefix(line, ": "); ok {
-			comment = strings.TrimSpace(c)
+			comment = strings.TrimPrefix(strings.TrimSpace(c), "waggle ")
 		}
 	}
 }
@@ -88,14 +88,14 @@ func TestTransport(t *testing.T) {
 // EventSource reads them.
 func TestWireForm(t *testing.T) {
 	out, res, h, _ := open(t, sse.Options{Heartbeat: 10 * time.Millisecond, Retry: 2500 * time.Millisecond}) //nolint:bodyclose // open has it closed
-	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
+	require.Equal(t, sse.Media, res.Header.Get("Content-Type"))
 	in := bufio.NewReader(res.Body)
 	var lines []string
 	until := func(last string) {
 		for {
 			line, err := in.ReadString('\n')
 			require.NoError(t, err)
-			if line = strings.TrimSuffix(line, "\n"); line != ": heartbeat" && line != "" {
+			if line = strings.TrimSuffix(line, "\n"); !strings.HasPrefix(line, ": hb ") && line != "" && strings.TrimSpace(line) != ":" {
 				lines = append(lines, line)
 			}
 			if line == last {
@@ -103,7 +103,7 @@ func TestWireForm(t *testing.T) {
 			}
 		}
 	}
-	until(": heartbeat")
+	until(": hb 0")
 	<-h.ticks
 	out.Send(
 		transport.New([]byte("one\ntwo"), "run.started", transport.Position{Seq: 7}),
@@ -111,9 +111,9 @@ func TestWireForm(t *testing.T) {
 		transport.Text([]byte("four")),
 	)
 	out.End(fault.New(fault.Draining))
-	until(": DRAINING")
+	until(": waggle DRAINING")
 	require.Equal(t, []string{
-		"retry: 2500", "id: 7", "event: run.started", "data: one", "data: two", "id: 8.2", "data: three", "data: four", ": DRAINING",
+		"retry: 2500", "id: 7", "event: run.started", "data: one", "data: two", "id: 8.2", "data: three", "data: four", ": waggle DRAINING",
 	}, lines)
 	require.Equal(t, fault.Draining, out.Code())
 }

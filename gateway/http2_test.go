@@ -1,0 +1,95 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// TestStreamsOfOneConnection: a hundred streams share one connection of HTTP/2 in clear text. The client of one takes nothing,
+// and loses it; the others get everything, one that ends takes no other along, and the connection serves further requests.
+func TestStreamsOfOneConnection(t *testing.T) {
+	const streams, texts = 100, 12
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.QueueBytes, c.WriteStall = 64<<10, 8*time.Second
+	})
+	var dialed atomic.Int64
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	tr := &http.Transport{
+		Protocols: &protocols, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dialed.Add(1)
+			return (&net.Dialer{}).DialContext(ctx, network, addr)
+		},
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	client := &http.Client{Transport: tr}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	name, l := r.thread(running("one")...)
+	open := func(path string) *http.Response {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
+		require.NoError(t, err)
+		res, err := client.Do(req) //nolint:bodyclose // the cleanup closes it
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = res.Body.Close() })
+		require.Equal(t, 2, res.ProtoMajor)
+		return res
+	}
+	require.Equal(t, http.StatusNotFound, open("/agui/threads/none").StatusCode)
+	all := make([]*http.Response, streams)
+	for i := range all {
+		all[i] = open("/agui/threads/" + name)
+		require.Equal(t, http.StatusOK, all[i].StatusCode)
+	}
+	long := strings.Repeat("x", 16<<10)
+	go func() {
+		_ = r.append(l, unique(), event.MessageStartedData{MessageID: "m", RunID: "w-one", Attempt: 1})
+		for i := range texts {
+			_ = r.append(l, unique(), event.MessageDeltaData{MessageID: "m", RunID: "w-one", Attempt: 1, Text: fmt.Sprint(i, long)})
+		}
+	}()
+	took := make([]time.Duration, streams)
+	begin := time.Now()
+	var g errgroup.Group
+	for i, res := range all[1:] {
+		g.Go(func() error {
+			in, seen := bufio.NewReaderSize(res.Body, 64<<10), 0
+			for seen < texts {
+				line, err := in.ReadString('\n')
+				if err != nil {
+					return fmt.Errorf("stream %d after %d texts: %w", i, seen, err)
+				}
+				if strings.HasPrefix(line, "data: ") {
+					seen += strings.Count(line, long)
+				}
+			}
+			took[i] = time.Since(begin)
+			return nil
+		})
+	}
+	require.NoError(t, g.Wait())
+	eventually(t, "the stalled one is gone", func() bool { return r.metric("waggle_gateway_connections") == streams-1 })
+	require.NoError(t, r.append(l, unique(), event.RunCompletedData{RunID: "w-one", MessageID: "m"}))
+	eventually(t, "the others have ended", func() bool { return r.metric("waggle_gateway_connections") == 0 })
+	require.Equal(t, http.StatusNotFound, open("/agui/threads/none").StatusCode, "the connection lives")
+	require.EqualValues(t, 1, dialed.Load())
+	last := time.Duration(0)
+	for _, d := range took {
+		last = max(last, d)
+	}
+	t.Logf("%d streams on one connection, %d stalled; the last of the others had %d texts after %s", streams, 1, texts, last.Round(time.Millisecond))
+}
