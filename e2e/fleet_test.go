@@ -35,7 +35,8 @@ type fleet struct {
 	nats      string
 	config    string
 	workspace string
-	signing   string // folder of the keys
+	signing   string   // folder of the keys
+	env       []string // of its processes, beside what all have
 	llm       *scripted.Server
 
 	pays   atomic.Int32
@@ -128,7 +129,7 @@ func (f *fleet) serve(roles string, args ...string) *process.Process {
 	f.t.Helper()
 	return process.Start(f.t, process.Options{
 		Name: roles,
-		Env:  append(signingEnv(f.signing), "OPENAI_BASE_URL="+f.llm.OpenAIBaseURL(), "OPENAI_API_KEY="+process.Canary),
+		Env:  append(append(signingEnv(f.signing), f.env...), "OPENAI_BASE_URL="+f.llm.OpenAIBaseURL(), "OPENAI_API_KEY="+process.Canary),
 		Args: append([]string{"serve", "--role", roles, "--nats", f.nats, "--config", f.config, "--workspace", f.workspace}, args...),
 	})
 }

@@ -148,28 +148,33 @@ func (c caller) fault(err error, code fault.Code, field string) {
 // installed is the folder of the servers of testdata/mcp, once a test has asked for them. TestMain removes it.
 var installed string
 
-// install installs the servers of testdata/mcp once for all tests, exactly the locked versions and without running any
-// of their scripts.
-var install = sync.OnceValue(func() error {
-	var err error
-	if installed, err = os.MkdirTemp("", "waggle-mcp-"); err != nil {
-		return err
+// install installs the servers of testdata/mcp once for all tests.
+var install = sync.OnceValue(func() (err error) {
+	installed, err = packages("mcp")
+	return err
+})
+
+// packages installs the packages of a folder of testdata in a folder of their own, exactly the locked versions and without
+// running any of their scripts.
+func packages(name string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "waggle-"+name+"-"); err != nil {
+		return dir, err
 	}
-	if err := os.Chmod(installed, 0o755); err != nil { // programs of a root process run as another user
-		return err
+	if err := os.Chmod(dir, 0o755); err != nil { // programs of a root process run as another user
+		return dir, err
 	}
-	if err := os.CopyFS(installed, os.DirFS(filepath.Join("testdata", "mcp"))); err != nil {
-		return err
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
+		return dir, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), npmPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	cmd.Dir = installed
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+		return dir, fmt.Errorf("%w: %s", err, out)
 	}
-	return nil
-})
+	return dir, nil
+}
 
 // npm returns the folder of the programs of testdata/mcp.
 func npm(t *testing.T) string {

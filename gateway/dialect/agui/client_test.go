@@ -69,9 +69,13 @@ func (c *client) take(f agui.Frame) {
 	}
 }
 
-// seen is what people see of the messages.
-func (c *client) seen() (out []string) {
+// seen is what people see of the messages, but for the results of the client's own tools: their client has them, and others get
+// them with the next snapshot.
+func (c *client) seen(own map[string]bool) (out []string) {
 	for _, m := range c.messages {
+		if own[m.ToolCallID] {
+			continue
+		}
 		m.Error, m.SubagentRunID = "", "" // clients keep no error of a result; a call's owner may have ended
 		m.Content, _ = json.Marshal(text(m.Content))
 		raw, _ := json.Marshal(m)

@@ -56,7 +56,7 @@ func (t *Thread) owner(work string) string {
 		return ""
 	}
 	for _, s := range t.run.subs {
-		if s.work == work {
+		if s.work == work && !s.suspended {
 			return s.id
 		}
 	}

@@ -23,13 +23,14 @@ type Variant struct {
 	subagents bool // SUBAGENT_* and subagentRunId
 	cancelled bool // the outcome cancelled
 	files     bool // parts with handles of files
+	pending   bool // the calls that wait for the client in an outcome
 }
 
 // The variants. Clients before 1.0 refuse the outcome cancelled, and those before 0.0.58 subagents.
 var (
-	V1          = Variant{"agui", true, true, true}
-	V0          = Variant{"agui-0", false, false, false}
-	V0Subagents = Variant{"agui-0+subagents", true, false, false}
+	V1          = Variant{"agui", true, true, true, true}
+	V0          = Variant{"agui-0", false, false, false, false}
+	V0Subagents = Variant{"agui-0+subagents", true, false, false, false}
 )
 
 // Name is short, constant and unique among all variants: it labels metrics and keys of frames.

@@ -85,13 +85,17 @@ func (r *run) rest(t *Thread) {
 		t.suspend(s, r.awaited(s.work))
 	}
 	t.closeSteps()
-	t.finish(&ending{boundary: &wire.Boundary{Base: t.stamped(wire.RunFinished, wire.Origin{}), Outcome: r.outcome(open), Usage: r.usage}})
+	t.finish(&ending{boundary: &wire.Boundary{Base: t.stamped(wire.RunFinished, wire.Origin{}), Outcome: t.outcome(open), Usage: r.usage}})
 }
 
 // outcome is that of a stretch which waits for people, or for the client.
-func (r *run) outcome(open []wire.Interrupt) *wire.Outcome {
-	if len(open) == 0 {
-		return &wire.Outcome{Type: wire.OutcomeSuccess, PendingToolCallIDs: r.pending()}
+func (t *Thread) outcome(open []wire.Interrupt) *wire.Outcome {
+	switch {
+	case len(open) > 0:
+	case t.variant.pending:
+		return &wire.Outcome{Type: wire.OutcomeSuccess, PendingToolCallIDs: t.run.pending()}
+	default: // its clients find the calls without results themselves
+		return &wire.Outcome{Type: wire.OutcomeSuccess}
 	}
 	return &wire.Outcome{Type: wire.OutcomeInterrupt, Interrupts: open}
 }
@@ -118,7 +122,7 @@ func (t *Thread) ended() any {
 	b := *e.boundary
 	b.ThreadID, b.RunID = t.id, t.label(t.run.last)
 	if open := t.run.interrupts(); !t.run.over && len(open)+len(t.run.pending()) > 0 && len(t.run.deferred) > 0 { // some are answered
-		b.Outcome = t.run.outcome(open)
+		b.Outcome = t.outcome(open)
 	}
 	return b
 }

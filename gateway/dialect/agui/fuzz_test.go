@@ -1,0 +1,68 @@
+package agui_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// FuzzRequests: whatever a client sends, in whatever thread, is a request or its own fault.
+func FuzzRequests(f *testing.F) {
+	threads := []*agui.Thread{agui.New(agui.V1)}
+	for _, events := range written(f) {
+		for cut := 1; cut <= len(events); cut += 3 {
+			threads = append(threads, folded(events[:cut]))
+		}
+	}
+	for _, body := range []string{
+		``, `null`, `{}`, `[]`, `{"threadId":"a","runId":"b","messages":[]}`,
+		`{"threadId":"a","runId":"b","messages":[null,{}],"tools":[null],"context":[null],"resume":[null]}`,
+		`{"threadId":"a","runId":"b","messages":[{"id":"m","role":"user","content":null},{"id":"n","role":"user","content":[null,{"type":"image","source":null}]}]}`,
+		`{"threadId":"a","runId":"b","messages":[{"id":"t","role":"tool","toolCallId":"c1","content":"red"}],"resume":[{"interruptId":"q1","status":"resolved","payload":{"approved":true,"tasks":[{}],"modified":{"a":{}}}}]}`,
+		`{"threadId":"a","runId":"m1","messages":[],"state":{},"forwardedProps":{"waggle":{"mode":"plan","budget":{"tokens":1}},"other":[1]}}`,
+		`{"threadId":"a","runId":"b","messages":[],"forwardedProps":{"waggle":null}}`, `{"threadId":"a","runId":"b","messages":[],"forwardedProps":7}`,
+		`{"threadId":"a","runId":"b","messages":[],"tools":[{"name":"x","description":"","parameters":"no"}]}`,
+	} {
+		f.Add([]byte(body))
+	}
+	mine := func(t *testing.T, err error) {
+		var known *fault.Fault
+		require.True(t, errors.As(err, &known), "%v", err)
+		require.Less(t, fault.Lookup(known.Code).Status, 500, "%v", err)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var in wire.Input
+		if err := strictjson.Decode(body, &in); err != nil {
+			mine(t, err)
+			return
+		}
+		q, err := agui.Check(in)
+		if err != nil {
+			mine(t, err)
+			return
+		}
+		require.True(t, json.Valid(q.Extra))
+		for _, thread := range threads {
+			m, err := thread.Means(q)
+			if err != nil {
+				mine(t, err)
+				continue
+			}
+			for _, i := range m.Intents {
+				_, err := json.Marshal(i.Data)
+				require.NoError(t, err)
+				require.NotEmpty(t, i.ID)
+			}
+			if _, err := thread.Stops(wire.Cancel{RunID: q.RunID, TaskID: in.ThreadID}); err != nil {
+				mine(t, err)
+			}
+		}
+	})
+}
