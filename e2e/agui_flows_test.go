@@ -101,7 +101,7 @@ func TestAGUIAnswersDuringARun(t *testing.T) {
 	f := newFleet(t, scripted.Stages{
 		Plan: scripted.Always(scripted.Plan(tasks("w1", "slow")...)),
 		Tasks: map[string]scripted.Script{
-			"w1": scripted.InTurn(scripted.Stream(scripted.Calls(0, scripted.Call{ID: "w", Name: "workspace_write_file", Arguments: `{"path":"a.txt","content":"x"}`})), say("written")),
+			"w1":   scripted.InTurn(scripted.Stream(scripted.Calls(0, scripted.Call{ID: "w", Name: "workspace_write_file", Arguments: `{"path":"a.txt","content":"x"}`})), say("written")),
 			"slow": scripted.Always(scripted.Stream(scripted.Text("I am "), scripted.Gate(open), scripted.Text("slow"))),
 		},
 		Aggregate: scripted.Always(say("all is done")),

@@ -104,7 +104,8 @@ type Config struct {
 
 	Inboxes int // new clients of the swarm at once, of a principal, default 2,000; one more every ten seconds. Anonymous ones are not counted
 
-	DrainSpread time.Duration // over which Drain spreads the closing of sockets, default 5 s
+	DrainSpread  time.Duration // over which Drain spreads the closing of sockets, default 5 s
+	StreamMaxAge time.Duration // after which a stream of events ends, so that its client comes back; 0 = unlimited
 
 	// Options of sockets that hold several sessions.
 	Heartbeat         time.Duration // between two heartbeats of a session, default 30 s
@@ -170,6 +171,7 @@ func (c Config) check() error {
 		{"requests", c.Requests < 0},
 		{"inboxes", c.Inboxes < 0},
 		{"drain_spread", c.DrainSpread < 0},
+		{"stream_max_age", c.StreamMaxAge < 0},
 		{"heartbeat", c.Heartbeat < 0},
 		{"sessions_per_socket", c.SessionsPerSocket < 0},
 		{"ack_interval", c.AckInterval < 0},

@@ -223,10 +223,13 @@ func typesOf(r *http.Request) (types []event.Type, err error) {
 // Room implements sse.Handler.
 func (e *events) Room() { e.shown.Room() }
 
-// Tick implements sse.Handler: credentials end.
+// Tick implements sse.Handler: credentials end, and streams that are too old.
 func (e *events) Tick(time.Time) {
 	f := e.s.lapsed(e.who)
+	age := e.s.dep.Clock().Sub(e.begun)
 	switch {
+	case f == nil && e.s.cfg.StreamMaxAge > 0 && age >= e.s.cfg.StreamMaxAge:
+		e.retire()
 	case f == nil:
 	case e.protocol == protocolThreads: // its clients take no events but those of their protocol
 		e.to.End(f)

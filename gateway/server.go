@@ -134,6 +134,7 @@ func (s *Server) share() {
 		MayOpenInbox: func(p auth.Principal) error { return s.inboxes.Open(p, s.gate.Anonymous) },
 		Metrics: binding.Metrics{
 			Acks: s.met.acks, DroppedAcks: s.met.strays, Lost: s.met.lost, Faults: s.met.faults, Dropped: s.met.dropped, Oversized: s.met.oversized,
+			Resumes: s.met.resumes, Expired: s.met.expired,
 		},
 		QueueBytes: s.cfg.QueueBytes, MessageRate: s.cfg.MessageRate, MessageBurst: s.cfg.MessageBurst, ReadyTimeout: s.cfg.ReadyTimeout,
 		WorkersMissing: s.workers.missing.Load, Go: func(f func()) { s.wg.Go(f) }, Later: func(f func()) { s.async(f) },
@@ -405,6 +406,8 @@ type metrics struct {
 	faults    *prometheus.CounterVec
 	dropped   *prometheus.CounterVec
 	oversized *prometheus.CounterVec
+	resumes   *prometheus.CounterVec
+	expired   prometheus.Counter
 	codes     map[int]string // the close codes that have a label of their own
 }
 

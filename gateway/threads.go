@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -17,6 +18,9 @@ import (
 
 // protocolThreads is the name of streams of threads in metrics and in the audit log.
 const protocolThreads = "agui"
+
+// headerTrace is the header with the trace that a request belongs to (W3C trace context).
+const headerTrace = "traceparent"
 
 // threadDoor lets requests about threads in.
 type threadDoor struct{ s *Server }
@@ -31,7 +35,8 @@ func (d threadDoor) Stream(open func(context.Context, *http.Request, thread.Clie
 				return err
 			}
 		}
-		st, err := open(r.Context(), r, requester{d.s, e.who, e.record}, e.to)
+		ctx := telemetry.Extract(r.Context(), r.Header.Get(headerTrace))
+		st, err := open(ctx, r, requester{d.s, e.who, e.record}, e.to)
 		switch {
 		case err != nil && st != nil:
 			st.Close()
@@ -65,6 +70,7 @@ func (d threadDoor) server() api.Server {
 
 func (d threadDoor) handler(h func(*http.Request, thread.Client) (any, error)) api.Handler {
 	return func(r *http.Request, p auth.Principal) (any, error) {
+		r = r.WithContext(telemetry.Extract(r.Context(), r.Header.Get(headerTrace)))
 		return h(r, requester{d.s, p, func(action id.Name, rec audit.Record) {
 			rec.Principal, rec.Remote, rec.Dialect = p.Subject, d.s.dep.Audit.Remote(r.RemoteAddr), protocolThreads
 			d.s.dep.Audit.Record(action, p.Tenant, rec)

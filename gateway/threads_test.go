@@ -266,3 +266,61 @@ func TestAllMessagesCanBeRead(t *testing.T) {
 	status, _, _ := r.get("/agui/threads/" + name + "/messages?before=none")
 	require.Equal(t, http.StatusBadRequest, status)
 }
+
+// TestRequestsForRunsBelongToTheTraceOfTheirClient.
+func TestRequestsForRunsBelongToTheTraceOfTheirClient(t *testing.T) {
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = 300 * time.Millisecond })
+	name, l := r.thread()
+	status, _, _ := r.post("/agui", ask(name, "one"), "traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, r.nextCommand(l.Entity.String()).TraceParent, trace)
+}
+
+// TestOldStreamsEnd cleanly, and their clients come back where they were.
+func TestOldStreamsEnd(t *testing.T) {
+	var cl clock
+	r := start(t, func(c *gateway.Config, d *gateway.Deps) {
+		c.StreamMaxAge, d.Clock = time.Hour, cl.now
+	})
+	name, l := r.thread(running("one")...)
+	go func() {
+		eventually(t, "the stream is open", func() bool { return r.metric("waggle_gateway_connections") > 0 })
+		cl.advance(time.Hour)
+	}()
+	_, text, _ := r.get("/agui/threads/" + name)
+	require.Equal(t, []string{"RUN_STARTED one", "MESSAGES_SNAPSHOT"}, framesIn(text))
+	require.Contains(t, text, ": waggle DRAINING\n")
+	r.happens(l, event.RunCompletedData{RunID: "w-one", Content: "done"})
+	_, text, _ = r.get("/agui/threads/"+name, "Last-Event-ID", "3")
+	require.Equal(t, []string{"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED one"}, framesIn(text))
+	require.EqualValues(t, 1, r.metric("waggle_gateway_resumes_total", "kind", "warm"))
+	require.EqualValues(t, 1, r.metric("waggle_gateway_resumes_total", "kind", "cold"))
+}
+
+// TestResumingALongLog: from any place of a long log, what follows is what followed: pieces of text may come joined.
+func TestResumingALongLog(t *testing.T) {
+	r := start(t)
+	name, l := r.thread(running("one")...)
+	require.NoError(t, r.append(l, unique(), event.MessageStartedData{MessageID: "m", RunID: "w-one", Attempt: 1}))
+	for i := range 2300 {
+		require.NoError(t, r.append(l, unique(), event.MessageDeltaData{MessageID: "m", RunID: "w-one", Attempt: 1, Text: fmt.Sprintf("%d ", i)}))
+	}
+	r.happens(l, event.RunCompletedData{RunID: "w-one", MessageID: "m"})
+	for _, at := range []int{4, 999, 1000, 1001, 2000, 2200, 2304} {
+		_, text, _ := r.get("/agui/threads/"+name, "Last-Event-ID", fmt.Sprint(at))
+		var got, want strings.Builder
+		for line := range strings.Lines(text) {
+			if _, rest, found := strings.Cut(line, `"delta":"`); found {
+				piece, _, _ := strings.Cut(rest, `"`)
+				got.WriteString(piece)
+			}
+		}
+		for i := at - 4; i < 2300; i++ {
+			fmt.Fprintf(&want, "%d ", i)
+		}
+		require.Equal(t, want.String(), got.String(), "behind %d", at)
+		all := framesIn(text)
+		require.Equal(t, []string{"TEXT_MESSAGE_END", "RUN_FINISHED one"}, all[len(all)-2:])
+	}
+}

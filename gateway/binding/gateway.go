@@ -69,6 +69,8 @@ type Metrics struct {
 	Faults      *prometheus.CounterVec // told, by code
 	Dropped     *prometheus.CounterVec // frames without effect and answer, by code
 	Oversized   *prometheus.CounterVec // frames of the swarm, by role
+	Resumes     *prometheus.CounterVec // streams of threads that were begun anew, by kind: warm, cold
+	Expired     prometheus.Counter     // positions in threads that could not be resumed
 }
 
 // NewID returns a fresh id, legal as a subject token.

@@ -149,6 +149,7 @@ type Gateway struct {
 	Heartbeat        time.Duration `yaml:"heartbeat" doc:"How often clients of the session protocol are told that the server lives; 0 = 30 s."`
 	Language         string        `yaml:"language" doc:"Language of the session protocol's texts for people where a client names none: zh_CN or en_US. Empty = zh_CN, the protocol's own."`
 	SocketSessions   int           `yaml:"sessions_per_socket" doc:"Sessions that one socket may hold, where the protocol allows several; 0 = 64."`
+	StreamMaxAge     time.Duration `yaml:"stream_max_age" doc:"A stream of server-sent events ends after this time, and its client comes back where it was; 0 = unlimited. For meshes that cut old requests."`
 	DrainSpread      time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time; 0 = 5 s."`
 	ASPStatuses      string        `yaml:"asp_statuses" doc:"Words of the member status of agents, services, clients and MCP servers in the Agent Swarm Protocol: sdk (online, offline, busy, error, initializing) or document (active, inactive, busy, error, maintenance). The member state has the other word. A participant that uses a word of either vocabulary gets answers in that one."`
 	ASPMessages      string        `yaml:"asp_messages" doc:"What the member message of task.notification is in the Agent Swarm Protocol: text (the message of the agent, or the text in it; the member notification has the whole of an object) or object (what the agent gave, whatever it is)."`

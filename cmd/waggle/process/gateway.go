@@ -37,7 +37,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		MessageTimeout: c.MessageTimeout, ReadyTimeout: c.ReadyTimeout,
 		PingInterval: c.PingInterval, PongTimeout: c.PongTimeout, WriteStall: c.WriteStall, QueueBytes: c.QueueBytes,
 		MessageRate: c.MessageRate, MessageBurst: c.MessageBurst, MaxConnections: c.MaxConnections,
-		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread,
+		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread, StreamMaxAge: c.StreamMaxAge,
 		RequestRate: c.RequestRate, Requests: c.Requests,
 		Heartbeat: c.Heartbeat, SessionsPerSocket: c.SocketSessions,
 		Participants: participants(p.Config), Legacy: legacy(c.Legacy),

@@ -23,6 +23,7 @@ func (t *Threads) Join(ctx context.Context, c Client, at Place, after *transport
 	if after != nil {
 		return s, s.resume(ctx, *after, last)
 	}
+	t.g.Metrics.Resumes.WithLabelValues("cold").Inc()
 	if err := s.joins(ctx, last); err != nil {
 		return nil, err
 	}
@@ -50,6 +51,7 @@ func (t *Threads) Again(ctx context.Context, c Client, at Place, runID string, a
 
 // again shows a run of the thread, which has to be known.
 func (s *Stream) again(ctx context.Context, last eventlog.Cursor) error {
+	s.t.g.Metrics.Resumes.WithLabelValues("cold").Inc()
 	var found agui.Stretch
 	var known, waits bool
 	err := s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *agui.Thread, end eventlog.Cursor) error {
@@ -110,6 +112,7 @@ func (s *Stream) resume(ctx context.Context, after transport.Position, last even
 	if after.Seq == 0 || after.Seq > last.Seq {
 		return fault.Newf(fault.CursorInvalid, "This is not a position in the thread. Use the id of the last event that you received.")
 	}
+	s.t.g.Metrics.Resumes.WithLabelValues("warm").Inc()
 	upTo := after.Seq
 	if after.Part > 0 {
 		upTo, s.skip = after.Seq-1, after.Part
@@ -149,6 +152,7 @@ func (s *Stream) rewind(ctx context.Context, seq uint64) error {
 		return err
 	}
 	if st.thread.Seq() < seq {
+		s.t.g.Metrics.Expired.Inc()
 		return Detailed{fault.New(fault.HeadExpired), map[string]any{"first": st.first}}
 	}
 	s.thread, s.after = st.thread.Clone(s.at.Name), st.end

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
@@ -12,14 +13,20 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// maxStates bounds the threads whose folds are kept. One has at most 2 MiB of messages, and usually some KiB.
-const maxStates = 256
+// Bounds of the folds that are kept. One has at most 2 MiB of messages, and usually some KiB.
+const (
+	maxStates     = 1024
+	maxStateBytes = 64 << 20
+	markEvery     = 1000 // events between two marks of a fold
+	maxMarks      = 16   // of one fold
+)
 
 // states are the folds of the threads that were asked for last. Nothing depends on them but speed.
 type states struct {
 	g *binding.Gateway
 
 	mu    sync.Mutex
+	bytes int       // of all, about
 	order list.List // of *state, the last used one first
 	byKey map[key]*state
 }
@@ -31,13 +38,22 @@ type key struct {
 
 // state is the fold of a thread up to a position.
 type state struct {
-	key key
-	at  *list.Element
+	key   key
+	at    *list.Element
+	bytes int // that states counts for it
 
 	mu     sync.Mutex
 	thread *agui.Thread
 	end    eventlog.Cursor
+	marks  []mark // the oldest first
+	every  uint64 // events between two of them; 0 = none are kept
 	first  uint64 // the oldest event, where older ones have expired
+}
+
+// mark is a fold up to an earlier position: who comes back there needs no fold from the beginning.
+type mark struct {
+	thread *agui.Thread
+	end    eventlog.Cursor
 }
 
 func newStates(g *binding.Gateway) *states { return &states{g: g, byKey: map[key]*state{}} }
@@ -48,17 +64,41 @@ func (s *states) get(log subject.Log, v agui.Variant) *state {
 	k := key{log, v}
 	st, ok := s.byKey[k]
 	if !ok {
-		st = &state{key: k, thread: agui.New(v)}
+		st = &state{key: k, thread: agui.New(v), every: markEvery}
 		st.at, s.byKey[k] = s.order.PushFront(st), st
 	}
 	s.order.MoveToFront(st.at)
-	for s.order.Len() > maxStates {
-		if last, ok := s.order.Back().Value.(*state); ok {
-			s.order.Remove(last.at)
-			delete(s.byKey, last.key)
-		}
-	}
+	s.bound()
 	return st
+}
+
+// bound forgets the folds that were used longest ago. The caller has locked.
+func (s *states) bound() {
+	for s.order.Len() > 1 && (s.order.Len() > maxStates || s.bytes > maxStateBytes) {
+		last, ok := s.order.Back().Value.(*state)
+		if !ok {
+			return
+		}
+		s.order.Remove(last.at)
+		delete(s.byKey, last.key)
+		s.bytes -= last.bytes
+	}
+}
+
+// weigh counts the bytes of a fold that has grown. The caller has locked the fold.
+func (s *states) weigh(st *state) {
+	n := st.thread.Size()
+	for _, m := range st.marks {
+		n += m.thread.Size()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey[st.key] != st {
+		return // it is forgotten
+	}
+	s.bytes += n - st.bytes
+	st.bytes = n
+	s.bound()
 }
 
 // at calls visit with the fold of the log up to its end, at least up to last. visit must not keep the fold.
@@ -67,7 +107,9 @@ func (s *states) at(ctx context.Context, log subject.Log, v agui.Variant, last e
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.end.Seq < last.Seq {
-		if err := s.read(ctx, st, last.Seq); err != nil {
+		err := s.read(ctx, st, last.Seq)
+		s.weigh(st)
+		if err != nil {
 			return err
 		}
 	}
@@ -80,7 +122,35 @@ func (s *states) before(ctx context.Context, log subject.Log, v agui.Variant, se
 	if seq == 0 {
 		return st, nil
 	}
+	if m, ok := s.get(log, v).before(seq); ok {
+		st.thread, st.end = m.thread, m.end
+	}
 	return st, s.read(ctx, st, seq)
+}
+
+// before returns a copy of the newest mark up to the event with the sequence.
+func (st *state) before(seq uint64) (m mark, ok bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, one := range slices.Backward(st.marks) {
+		if one.end.Seq <= seq {
+			return mark{one.thread.Clone(""), one.end}, true
+		}
+	}
+	return m, false
+}
+
+// folded notes that the fold stands at the cursor. The caller has locked the state.
+func (st *state) folded(at eventlog.Cursor) {
+	if st.end = at; st.every == 0 || at.Seq%st.every != 0 {
+		return
+	}
+	st.marks = append(st.marks, mark{st.thread.Clone(""), at})
+	if len(st.marks) <= maxMarks {
+		return
+	}
+	st.every *= 2
+	st.marks = slices.DeleteFunc(st.marks, func(m mark) bool { return m.end.Seq%st.every != 0 })
 }
 
 // errFar ends the reading of a log.
@@ -93,7 +163,7 @@ func (s *states) read(ctx context.Context, st *state, upTo uint64) error {
 			return errFar
 		}
 		st.thread.Fold(e.Event)
-		st.end = e.Cursor()
+		st.folded(e.Cursor())
 		return nil
 	}
 	err := s.g.Log.Read(ctx, st.key.log, st.end, visit)

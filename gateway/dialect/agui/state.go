@@ -96,6 +96,16 @@ func (t *Thread) Clone(id string) *Thread {
 // Call names the newest stretch in its boundaries as a client calls it.
 func (t *Thread) Call(runID string) { t.alias = runID }
 
+// Size returns about how many bytes the projection takes.
+func (t *Thread) Size() int {
+	const base, entry = 4 << 10, 128
+	n := base + t.history.bytes + entry*len(t.history.list)
+	if t.past != nil {
+		n += entry * (len(t.past.messages) + len(t.past.stretches) + len(t.past.refused))
+	}
+	return n
+}
+
 // Seq returns the sequence of the last event that was folded.
 func (t *Thread) Seq() uint64 { return t.seq }
 
