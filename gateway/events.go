@@ -25,6 +25,9 @@ import (
 // protocolEvents is the name of streams of events in metrics and in the audit log.
 const protocolEvents = "events"
 
+// protocolThreads is the name of streams of threads there.
+const protocolThreads = "agui"
+
 // queryTypes is the parameter that names the types of announcements to be shown.
 const queryTypes = "types"
 

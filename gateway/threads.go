@@ -16,9 +16,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// protocolThreads is the name of streams of threads in metrics and in the audit log.
-const protocolThreads = "agui"
-
 // headerTrace is the header with the trace that a request belongs to (W3C trace context).
 const headerTrace = "traceparent"
 

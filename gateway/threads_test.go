@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -54,7 +56,7 @@ func (r *rig) happens(l subject.Log, data ...event.Data) {
 	}
 }
 
-// running is a run that is on.
+// running is the beginning of a run.
 func running(run string) []event.Data {
 	return []event.Data{
 		event.MessageReceivedData{MessageID: agui.CommandID(run), RunID: "w-" + run, Content: "do " + run, RunSpec: extraOf(run)},
@@ -323,4 +325,61 @@ func TestResumingALongLog(t *testing.T) {
 		all := framesIn(text)
 		require.Equal(t, []string{"TEXT_MESSAGE_END", "RUN_FINISHED one"}, all[len(all)-2:])
 	}
+}
+
+// takes is a pipeline that takes the next message of a thread and starts its run.
+func (r *rig) takes(l subject.Log, run string) {
+	r.t.Helper()
+	for r.nextCommand(l.Entity.String()).Verb != wirecmd.SendMessage {
+	}
+	r.happens(l, running(run)...)
+}
+
+// TestARunEndsWithItsLastViewer where its client wants that, and only there.
+func TestARunEndsWithItsLastViewer(t *testing.T) {
+	r := start(t)
+	for want, stops := range map[string]bool{"cancel": true, "continue": false} {
+		name, l := r.thread()
+		ctx, leave := context.WithCancel(t.Context())
+		body := strings.TrimSuffix(ask(name, "one"), "}") + `,"forwardedProps":{"waggle":{"onDisconnect":"` + want + `"}}}`
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addr+"/agui", strings.NewReader(body))
+		require.NoError(t, err)
+		taken := make(chan struct{})
+		go func() { defer close(taken); r.takes(l, "one") }()
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		<-taken
+		_, err = res.Body.Read(make([]byte, 1))
+		require.NoError(t, err)
+		leave()
+		_ = res.Body.Close()
+		eventually(t, "the stream has ended", func() bool { return r.metric("waggle_gateway_connections") == 0 })
+		if stops {
+			c := r.nextCommand(l.Entity.String())
+			require.Equal(t, wirecmd.Cancel, c.Verb)
+			require.Contains(t, string(c.Data), "w-one")
+			continue
+		}
+		status, text, _ := r.post("/agui/threads/"+name+"/cancel", `{}`)
+		require.Equal(t, http.StatusAccepted, status, text)
+		require.NotContains(t, string(r.nextCommand(l.Entity.String()).Data), "disconnected", "the first cancel is that of the request")
+	}
+}
+
+// TestAClientThatEditsHistoryGetsTheThreads, and hears of parts that are not handed on.
+func TestAClientThatEditsHistoryGetsTheThreads(t *testing.T) {
+	r := start(t)
+	name, l := r.thread(running("one")...)
+	r.happens(l, event.RunCompletedData{RunID: "w-one", Content: "done"})
+	body := fmt.Sprintf(`{"threadId":%q,"runId":"two","protocolVersion":"1.0","messages":[{"id":"u-one","role":"user","content":"something else"},
+		{"id":"u-two","role":"user","content":[{"type":"text","text":"more"},{"type":"image","source":{"type":"data","mimeType":"image/png","value":"AAAA"}}]}]}`, name)
+	go func() {
+		r.takes(l, "two")
+		_ = r.append(l, unique(), event.RunCompletedData{RunID: "w-two", MessageID: "x"})
+	}()
+	status, text, _ := r.post("/agui", body)
+	require.Equal(t, http.StatusOK, status, text)
+	require.Equal(t, []string{"RUN_STARTED two", "CUSTOM waggle.notice", "MESSAGES_SNAPSHOT", "RUN_FINISHED two"}, framesIn(text))
+	require.Contains(t, text, `"content":"do one"`)
+	require.Contains(t, text, `"part":"image"`)
 }

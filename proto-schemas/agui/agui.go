@@ -157,7 +157,7 @@ type Interrupt struct {
 // TokenUsage is the consumption of one model.
 type TokenUsage struct {
 	Model        string `json:"model"`
-	InputTokens  int64  `json:"inputTokens,omitempty"` // absent: nobody has counted
+	InputTokens  int64  `json:"inputTokens,omitempty"` // absent: the provider does not count
 	OutputTokens int64  `json:"outputTokens,omitempty"`
 	TotalTokens  int64  `json:"totalTokens,omitempty"`
 }

@@ -11,9 +11,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// maxQueued bounds the entries that wait for a feed. Beyond it the log goes on without the feed, which then catches up with
-// merged deltas.
-const maxQueued = 256
+// Bounds of the entries that wait for a feed. Beyond them the log goes on without the feed, which then catches up with merged
+// deltas.
+const (
+	maxQueued      = 256
+	maxQueuedBytes = 1 << 20
+)
 
 // entries are the entries of a log behind a position, and the direct messages about it, for one reader.
 type entries struct {
@@ -22,6 +25,7 @@ type entries struct {
 
 	mu     sync.Mutex
 	list   []*eventlog.Entry
+	bytes  int // of the list
 	direct []event.Event
 	failed error
 }
@@ -60,6 +64,7 @@ func (q *entries) take() (e *eventlog.Entry, d *event.Event, empty bool, err err
 		d, q.direct = &q.direct[0], q.direct[1:]
 	case len(q.list) > 0:
 		e, q.list = q.list[0], q.list[1:]
+		q.bytes -= len(e.Data)
 	default:
 		err = q.failed
 	}
@@ -78,10 +83,16 @@ func (q *entries) tell(e event.Event) {
 func (q *entries) Deliver(batch []*eventlog.Entry) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := min(len(batch), max(maxQueued-len(q.list), 0))
-	q.list = append(q.list, batch[:n]...)
+	for n, e := range batch {
+		if len(q.list) >= maxQueued || q.bytes > 0 && q.bytes+len(e.Data) > maxQueuedBytes {
+			q.signal()
+			return n
+		}
+		q.list = append(q.list, e)
+		q.bytes += len(e.Data)
+	}
 	q.signal()
-	return n
+	return len(batch)
 }
 
 // Truncated implements eventlog.Sink: the fold goes on with what the log has.

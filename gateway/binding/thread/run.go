@@ -16,15 +16,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Detailed is a fault with more to say.
-type Detailed struct {
-	*fault.Fault
-	Members map[string]any // of the problem document
-}
-
-// Unwrap returns the fault.
-func (d Detailed) Unwrap() error { return d.Fault }
-
 // Run carries a request for a run out, and returns the stream that shows it once the log has taken what it asks for.
 func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (*Stream, error) {
 	last, err := t.end(ctx, c, at)
@@ -48,6 +39,7 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (
 		return nil, err
 	}
 	s.remark(m)
+	s.cancels, s.client = q.OnDisconnect == agui.OnDisconnectCancel, c
 	switch m.Kind {
 	case agui.Repeat:
 		return s, s.again(ctx, last)

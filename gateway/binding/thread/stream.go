@@ -29,6 +29,10 @@ type Stream struct {
 	over    bool             // nothing follows
 	begun   bool             // a frame was shown
 	answers *answers         // that the client gives; nil = none
+	counted bool             // among the viewers
+	edited  bool             // the client's history is not that of the thread
+	cancels bool             // the run is stopped when its last viewer has gone
+	client  Client           // with cancels
 	notices []map[string]any // about the request, behind the first frame
 
 	ctx    context.Context //nolint:containedctx // the life of the stream
@@ -59,6 +63,12 @@ func (s *Stream) Room() {
 
 // Begin starts the feed, which ends with the response, or when nothing follows.
 func (s *Stream) Begin() {
+	var stop func(context.Context)
+	if s.cancels {
+		stop = s.abandon
+	}
+	s.counted = true
+	s.t.viewers.enter(s.at.Log, s.run, stop)
 	s.feed.Go(func() {
 		if err := s.work(); err != nil && s.ctx.Err() == nil {
 			s.at.To.End(fault.From(gone(err), ""))
@@ -74,6 +84,25 @@ func (s *Stream) Close() {
 		s.log.viewer.Close()
 	}
 	s.answers.close()
+	if s.counted {
+		s.counted = false
+		s.t.viewers.leave(s.at.Log, s.run, s.over, s.left())
+	}
+}
+
+// left reports whether the stream has ended because its client has gone.
+func (s *Stream) left() bool {
+	to, ok := s.at.To.(interface{ Code() fault.Code })
+	return ok && (to.Code() == "" || to.Code() == fault.PeerStuck)
+}
+
+// abandon stops the run, which has no viewer any more.
+func (s *Stream) abandon(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.t.patience)
+	defer cancel()
+	if err := s.t.Cancel(ctx, s.client, s.at, wire.Cancel{RunID: s.run, Reason: "disconnected"}); err != nil {
+		s.t.g.Logger.Debug().Err(err).Msg("fail to stop abandoned run")
+	}
 }
 
 // listen begins to read the log behind the position of the stream.
@@ -159,6 +188,7 @@ func (s *Stream) last(agui.Frame) bool {
 
 // show adds frames that stand for the log up to the position of the stream. The last one has the position.
 func (s *Stream) show(frames []agui.Frame) {
+	s.edited = false // they have all messages
 	for i, f := range frames {
 		at := transport.Position{}
 		if i == len(frames)-1 {
@@ -209,6 +239,7 @@ func (s *Stream) refused(e event.Event) []*transport.Message {
 
 // remark has the stream say what the request has that cannot be used.
 func (s *Stream) remark(m agui.Meaning) {
+	s.edited = m.Edited
 	for _, i := range m.Unknown {
 		s.notices = append(s.notices, map[string]any{
 			"level": "warning", "code": string(fault.InputNotFound), "interruptId": i, "message": "This thread has no such question.",
@@ -231,6 +262,9 @@ func (s *Stream) late() (out []*transport.Message) {
 	s.begun = true
 	for _, n := range s.notices {
 		out = append(out, transport.New(s.thread.Custom(wire.CustomNotice, n), "", transport.Position{}))
+	}
+	if s.edited {
+		out = append(out, transport.New(s.thread.Snapshot(), "", transport.Position{}))
 	}
 	if s.answers != nil {
 		for _, d := range s.answers.refused {

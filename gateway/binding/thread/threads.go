@@ -22,6 +22,7 @@ const DefaultPatience = 10 * time.Second
 type Threads struct {
 	g        *binding.Gateway
 	states   *states
+	viewers  *viewers
 	patience time.Duration
 }
 
@@ -30,8 +31,17 @@ func New(g *binding.Gateway, patience time.Duration) *Threads {
 	if patience <= 0 {
 		patience = DefaultPatience
 	}
-	return &Threads{g: g, states: newStates(g), patience: patience}
+	return &Threads{g: g, states: newStates(g), viewers: newViewers(g), patience: patience}
 }
+
+// Detailed is a fault with more to say.
+type Detailed struct {
+	*fault.Fault
+	Members map[string]any // of the problem document
+}
+
+// Unwrap returns the fault.
+func (d Detailed) Unwrap() error { return d.Fault }
 
 // Client is the client of a request.
 type Client interface {

@@ -10,8 +10,31 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
+
+// Kind says what a request for a run is.
+type Kind int
+
+// The kinds, in the order in which they are looked for.
+const (
+	Repeat Kind = iota // the thread has the run: it is shown, and nothing is sent
+	Reply              // answers questions
+	Speak              // a new message of the user
+	Look               // nothing new: the thread is shown
+)
+
+// Meaning is what a request for a run means in a thread.
+type Meaning struct {
+	Kind    Kind
+	Intents []dialect.Intent // to be sent, in this order
+	Unknown []string         // interrupts that the thread does not have
+	Skipped []string         // parts of the message that the model cannot take
+	Edited  bool             // the client's messages say something else than the thread's
+}
+
+// CommandID returns the id of the command for a run of a client.
+func CommandID(runID string) string { return id.EntityFromExternal(runID).String() }
 
 // unknown returns the interrupts of answers that the thread does not have.
 func (t *Thread) unknown(list []wire.ResumeEntry) (out []string) {
@@ -21,22 +44,6 @@ func (t *Thread) unknown(list []wire.ResumeEntry) (out []string) {
 		}
 	}
 	return out
-}
-
-// replies returns the meaning of answers, which have to be one for each open question.
-func (t *Thread) replies(q Request) (Meaning, error) {
-	m, err := t.Answers(q.RunID, q.Resume, q.ClientID)
-	if err != nil {
-		return m, err
-	}
-	m.Intents = append(m.Intents, t.results(q).Intents...)
-	open, _ := t.Questions()
-	for _, i := range open {
-		if !slices.ContainsFunc(q.Resume, func(e wire.ResumeEntry) bool { return e.InterruptID == i.ID }) {
-			return Meaning{}, fault.New(fault.InputRequired)
-		}
-	}
-	return m, nil
 }
 
 // Answers returns the meaning of answers under the id of a run.

@@ -3,6 +3,7 @@ package agui
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -85,6 +86,10 @@ func extraOf(extra json.RawMessage) Extra {
 
 // runIDOf is the id of the first stretch of the run that answers a message.
 func runIDOf(d event.MessageReceivedData) string { return first(extraOf(d.Extra).RunID, d.MessageID) }
+
+func web(u string) bool {
+	return strings.HasPrefix(u, "https://") || strings.HasPrefix(u, "http://")
+}
 
 // userMessage returns a message of a user as its client wrote it.
 func (v Variant) userMessage(d event.MessageReceivedData) wire.Message {

@@ -1,9 +1,11 @@
 package agui
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,8 +29,14 @@ const (
 	maxTimeout      = 24 * 60 * 60 // seconds
 )
 
-// OnDisconnectContinue is the only consequence for a run whose last viewer has gone.
-const OnDisconnectContinue = "continue"
+// Consequences for a run whose last viewer has gone.
+const (
+	OnDisconnectContinue = "continue"
+	OnDisconnectCancel   = "cancel"
+)
+
+// maxData bounds the inline data of a message, decoded: what a command has room for.
+const maxData = 64 << 10
 
 // toolName is what models take as the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -51,7 +59,7 @@ type Options struct {
 	TimeoutSeconds int           `json:"timeoutSeconds"`
 	ClientID       string        `json:"clientId"`
 	Language       string        `json:"language"`
-	OnDisconnect   string        `json:"onDisconnect"` // continue
+	OnDisconnect   string        `json:"onDisconnect"` // continue (absent), cancel
 	TargetMember   string        `json:"targetMember"`
 }
 
@@ -167,8 +175,8 @@ func (q *Request) allowed() error {
 		return wrong("forwardedProps.waggle.mode", "chat or plan")
 	case !slices.Contains([]string{"", event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}, o.OnBusy):
 		return wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
-	case o.OnDisconnect != "" && o.OnDisconnect != OnDisconnectContinue:
-		return wrong("forwardedProps.waggle.onDisconnect", OnDisconnectContinue)
+	case !slices.Contains([]string{"", OnDisconnectContinue, OnDisconnectCancel}, o.OnDisconnect):
+		return wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
 	case o.TargetMember != "":
 		return wrong("forwardedProps.waggle.targetMember", "absent: a thread has no members")
 	case o.MaxConcurrent < 0, o.TimeoutSeconds < 0, o.TimeoutSeconds > maxTimeout:
@@ -192,7 +200,8 @@ type content struct {
 	text    string
 	images  []string
 	files   []string
-	skipped []string // kinds of parts that the model cannot take
+	facts   []event.Fact // inline files that are text
+	skipped []string     // kinds of parts that the model cannot take
 }
 
 // contentOf reads the content of a message: a text, or parts.
@@ -206,6 +215,7 @@ func contentOf(m *wire.Message) (c content, err error) {
 		return c, wrong("messages.content", "a text or a list of parts")
 	}
 	var texts []string
+	size := 0
 	for _, p := range parts {
 		switch {
 		case p.Type == "text":
@@ -214,6 +224,13 @@ func contentOf(m *wire.Message) (c content, err error) {
 			c.images = append(c.images, p.Source.Value)
 		case p.Source != nil && p.Source.Type == "url" && web(p.Source.Value):
 			c.files = append(c.files, p.Source.Value)
+		case p.Source != nil && p.Source.Type == "data":
+			text, ok := inline(p.Source)
+			if size += len(text); !ok || size > maxData {
+				c.skipped = append(c.skipped, p.Type)
+				continue
+			}
+			c.facts = append(c.facts, event.Fact{Description: fmt.Sprintf("file %d of the message (%s)", len(c.facts)+1, p.Source.MimeType), Value: text})
 		default:
 			c.skipped = append(c.skipped, p.Type)
 		}
@@ -222,6 +239,13 @@ func contentOf(m *wire.Message) (c content, err error) {
 	return c, nil
 }
 
-func web(u string) bool {
-	return strings.HasPrefix(u, "https://") || strings.HasPrefix(u, "http://")
+// inline returns the text of inline data; false for other data.
+func inline(s *wire.Source) (string, bool) {
+	kind, _, err := mime.ParseMediaType(s.MimeType)
+	text := strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") || strings.HasSuffix(kind, "yaml")
+	if err != nil || !text || base64.StdEncoding.DecodedLen(len(s.Value)) > maxData+3 {
+		return "", false
+	}
+	raw, err := base64.StdEncoding.DecodeString(s.Value)
+	return string(raw), err == nil && utf8.Valid(raw)
 }

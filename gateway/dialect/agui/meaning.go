@@ -9,30 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
-
-// Kind says what a request for a run is.
-type Kind int
-
-// The kinds, in the order in which they are looked for.
-const (
-	Repeat Kind = iota // the thread has the run: it is shown, and nothing is sent
-	Reply              // answers questions
-	Speak              // a new message of the user
-	Look               // nothing new: the thread is shown
-)
-
-// Meaning is what a request for a run means in a thread.
-type Meaning struct {
-	Kind    Kind
-	Intents []dialect.Intent // to be sent, in this order
-	Unknown []string         // interrupts that the thread does not have
-	Skipped []string         // parts of the message that the model cannot take
-}
-
-// CommandID returns the id of the command for a run of a client.
-func CommandID(runID string) string { return id.EntityFromExternal(runID).String() }
 
 // Means returns what the request means in the thread, which is not a clone. The error is a *fault.Fault; for
 // fault.InputRequired, Questions has the open ones.
@@ -45,14 +22,29 @@ func (t *Thread) Means(q Request) (Meaning, error) {
 	}
 	unknown := t.unknown(q.Resume)
 	if len(unknown) < len(q.Resume) {
-		return t.replies(q)
+		m, err := t.replies(q)
+		m.Edited = t.edited(q)
+		return m, err
 	}
 	if open, only := t.Questions(); only && len(open) > 0 {
 		return Meaning{}, fault.New(fault.InputRequired)
 	}
 	m, err := t.says(q)
-	m.Unknown = unknown
+	m.Unknown, m.Edited = unknown, t.edited(q)
 	return m, err
+}
+
+// edited reports whether messages of the client say something else than those of the thread with their ids.
+func (t *Thread) edited(q Request) bool {
+	return slices.ContainsFunc(q.Messages, func(one wire.Message) bool {
+		i := t.history.index(one.ID)
+		if i < 0 || t.history.list[i].open || one.Role != wire.RoleUser && one.Role != wire.RoleAssistant {
+			return false
+		}
+		theirs, err := contentOf(&one)
+		ours, _ := contentOf(&t.history.list[i].Message)
+		return err != nil || theirs.text != ours.text
+	})
 }
 
 // says returns the meaning of the messages of a request.
@@ -175,6 +167,7 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	if t.fresh() {
 		d.History = conversation(q, m)
 	}
+	d.Facts = c.facts
 	for _, f := range q.Context {
 		d.Facts = append(d.Facts, event.Fact{Description: f.Description, Value: f.Value})
 	}
@@ -182,6 +175,22 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 		d.ClientTools = append(d.ClientTools, event.ClientTool{Name: tool.Name, Description: tool.Description, InputSchema: tool.Parameters})
 	}
 	return Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}}, nil
+}
+
+// replies returns the meaning of answers, which have to be one for each open question.
+func (t *Thread) replies(q Request) (Meaning, error) {
+	m, err := t.Answers(q.RunID, q.Resume, q.ClientID)
+	if err != nil {
+		return m, err
+	}
+	m.Intents = append(m.Intents, t.results(q).Intents...)
+	open, _ := t.Questions()
+	for _, i := range open {
+		if !slices.ContainsFunc(q.Resume, func(e wire.ResumeEntry) bool { return e.InterruptID == i.ID }) {
+			return Meaning{}, fault.New(fault.InputRequired)
+		}
+	}
+	return m, nil
 }
 
 // Stops returns the intent of a request that stops a run. The error is a *fault.Fault.

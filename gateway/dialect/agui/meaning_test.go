@@ -106,7 +106,7 @@ func TestARefusalIsForGood(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestAnswersFitTheirQuestions: an answer that is none is refused with its place.
+// TestAnswersFitTheirQuestions: what does not answer the question is refused with its place.
 func TestAnswersFitTheirQuestions(t *testing.T) {
 	thread := folded(logOf(t, asking()...))
 	for payload, field := range map[string]string{
@@ -296,4 +296,40 @@ func TestOlderMessagesAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	require.Equal(t, "m290", before)
 	require.Equal(t, "m290", page[0].ID)
 	require.Equal(t, "m299", page[9].ID)
+}
+
+// TestInlineFilesGoToTheModel where they are text, and are named otherwise. None is an error.
+func TestInlineFilesGoToTheModel(t *testing.T) {
+	m, err := folded(nil).Means(request(t, `{"messages":[{"id":"x","role":"user","content":[
+		{"type":"text","text":"read"},
+		{"type":"document","source":{"type":"data","mimeType":"text/markdown; charset=utf-8","value":"bcO8"}},
+		{"type":"document","source":{"type":"data","mimeType":"application/json","value":"e30="}},
+		{"type":"image","source":{"type":"data","mimeType":"image/png","value":"AAAA"}},
+		{"type":"audio","source":{"type":"file","value":"file-7"}},
+		{"type":"document","source":{"type":"data","mimeType":"text/plain","value":"not base64"}},
+		{"type":"document","source":{"type":"data","mimeType":"text/plain","value":"/w=="}}]}]}`))
+	require.NoError(t, err)
+	d, ok := m.Intents[0].Data.(dialect.SendMessage)
+	require.True(t, ok)
+	require.Equal(t, "read", d.Content)
+	require.Len(t, d.Facts, 2)
+	require.Equal(t, "mü", d.Facts[0].Value)
+	require.Contains(t, d.Facts[1].Description, "application/json")
+	require.Equal(t, []string{"image", "audio", "document", "document"}, m.Skipped)
+	big := strings.Repeat("QUFB", 30<<10)
+	m, err = folded(nil).Means(request(t, `{"messages":[{"id":"x","role":"user","content":[{"type":"document","source":{"type":"data","mimeType":"text/plain","value":"`+big+`"}}]}]}`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"document"}, m.Skipped)
+}
+
+// TestEditedHistoryIsNoticed: messages that the thread has count as it has them.
+func TestEditedHistoryIsNoticed(t *testing.T) {
+	thread := folded(logOf(t, append(begun(), event.MessageCompletedData{MessageID: "a1", RunID: "r1", Content: "done"}, event.RunCompletedData{RunID: "r1", MessageID: "a1", Content: "done"})...))
+	const ask = `{"messages":[{"id":"m1","role":"user","content":"do it"},{"id":"a1","role":"assistant","content":"%s"},{"id":"x","role":"user","content":"more"}]}`
+	for said, edited := range map[string]bool{"done": false, "not done": true} {
+		m, err := thread.Means(request(t, fmt.Sprintf(ask, said)))
+		require.NoError(t, err)
+		require.Equal(t, edited, m.Edited, said)
+		require.Equal(t, agui.Speak, m.Kind)
+	}
 }

@@ -83,6 +83,11 @@ func (t *Thread) Waiting(commandID string) []Frame {
 	return out
 }
 
+// Snapshot returns all messages, as of no event.
+func (t *Thread) Snapshot() []byte {
+	return raw(wire.Snapshot{Base: t.stamped(wire.MessagesSnapshot, wire.Origin{}), Messages: t.messages()})
+}
+
 // Custom returns an event about the thread that no event of the log stands for.
 func (t *Thread) Custom(name string, value any) []byte {
 	return raw(wire.CustomEvent{Base: t.stamped(wire.Custom, wire.Origin{}), Name: name, Value: value})

@@ -173,7 +173,7 @@ func (t *Thread) Question(id string) (q Question, known bool) {
 type past struct {
 	stretches map[string]Stretch
 	messages  map[string]bool
-	asked     bool // somebody has spoken
+	asked     bool // it has a message of a user
 	refused   map[string]event.MessageRefusedData
 	order     []string // of refused, the oldest first
 }
@@ -208,7 +208,7 @@ func (t *Thread) refusal(commandID string) error {
 	return fault.Newf(fault.Code(d.Code), "%s", d.Message)
 }
 
-// fresh reports whether nobody has spoken in the thread.
+// fresh reports whether the thread has no message of a user.
 func (t *Thread) fresh() bool { return t.past != nil && !t.past.asked }
 
 // Stretch is one run of AG-UI: a part of a log.

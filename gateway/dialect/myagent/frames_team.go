@@ -60,7 +60,7 @@ func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fra
 	}
 }
 
-// clientTool is no question: only the client that offers the tool has the result.
+// clientTool does not ask: only the client that offers the tool has the result.
 func (c *codec) clientTool(d event.InputRequestedData) wire.Frame {
 	args := asObject(d.Arguments)
 	return c.notice(fmt.Sprintf(c.words.clientTool, d.Tool, strict.Cut(string(args), longText)), wire.NoticeMeta{

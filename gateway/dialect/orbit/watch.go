@@ -75,7 +75,7 @@ func ask(e event.Event, n narrate.Narration, q wire.Question) ([]byte, error) {
 
 // inputRequested shows the arguments of a tool as an object, and the beginning in the text.
 func inputRequested(e event.Event, d event.InputRequestedData) ([]byte, error) {
-	if d.Scope == event.ScopeClientTool { // nobody here can answer it
+	if d.Scope == event.ScopeClientTool { // its answer comes from another client
 		return neutral(e)
 	}
 	n, err := narrate.Of(e)
