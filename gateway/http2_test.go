@@ -40,19 +40,19 @@ func TestStreamsOfOneConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	name, l := r.thread(running("one")...)
-	open := func(path string) *http.Response {
+	open := func(path string) *http.Response { // the cleanup closes its body
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
 		require.NoError(t, err)
-		res, err := client.Do(req) //nolint:bodyclose // the cleanup closes it
+		res, err := client.Do(req)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = res.Body.Close() })
 		require.Equal(t, 2, res.ProtoMajor)
 		return res
 	}
-	require.Equal(t, http.StatusNotFound, open("/agui/threads/none").StatusCode)
+	require.Equal(t, http.StatusNotFound, open("/agui/threads/none").StatusCode) //nolint:bodyclose // open has it closed
 	all := make([]*http.Response, streams)
 	for i := range all {
-		all[i] = open("/agui/threads/" + name)
+		all[i] = open("/agui/threads/" + name) //nolint:bodyclose // open has it closed
 		require.Equal(t, http.StatusOK, all[i].StatusCode)
 	}
 	long := strings.Repeat("x", 16<<10)
@@ -85,7 +85,7 @@ func TestStreamsOfOneConnection(t *testing.T) {
 	eventually(t, "the stalled one is gone", func() bool { return r.metric("waggle_gateway_connections") == streams-1 })
 	require.NoError(t, r.append(l, unique(), event.RunCompletedData{RunID: "w-one", MessageID: "m"}))
 	eventually(t, "the others have ended", func() bool { return r.metric("waggle_gateway_connections") == 0 })
-	require.Equal(t, http.StatusNotFound, open("/agui/threads/none").StatusCode, "the connection lives")
+	require.Equal(t, http.StatusNotFound, open("/agui/threads/none").StatusCode, "the connection lives") //nolint:bodyclose // open has it closed
 	require.EqualValues(t, 1, dialed.Load())
 	last := time.Duration(0)
 	for _, d := range took {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -25,6 +26,7 @@ type Bundle struct {
 // All returns the bundles, sorted by name.
 func All() []Bundle {
 	return []Bundle{
+		{"agui", ID("agui"), agui.Schema},
 		{"asp", ID("asp"), asp.Schema},
 		{"event", ID("event"), event.Schema},
 		{"myagent", ID("myagent"), myagent.Schema},

@@ -41,7 +41,7 @@ func TestIDs(t *testing.T) {
 		}
 		names = append(names, b.Name)
 	}
-	if want := []string{"asp", "event", "myagent", "orbit", "team"}; !slices.Equal(names, want) {
+	if want := []string{"agui", "asp", "event", "myagent", "orbit", "team"}; !slices.Equal(names, want) {
 		t.Errorf("bundles %q", names)
 	}
 }

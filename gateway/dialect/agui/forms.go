@@ -49,8 +49,9 @@ func raw(v any) json.RawMessage {
 func members(pairs ...any) map[string]any {
 	out := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if v := reflect.ValueOf(pairs[i+1]); v.IsValid() && !v.IsZero() {
-			out[pairs[i].(string)] = pairs[i+1]
+		name, named := pairs[i].(string)
+		if v := reflect.ValueOf(pairs[i+1]); named && v.IsValid() && !v.IsZero() {
+			out[name] = pairs[i+1]
 		}
 	}
 	return out

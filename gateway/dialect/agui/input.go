@@ -201,6 +201,7 @@ type content struct {
 	images  []string
 	files   []string
 	facts   []event.Fact // inline files that are text
+	size    int          // of them
 	skipped []string     // kinds of parts that the model cannot take
 }
 
@@ -215,28 +216,35 @@ func contentOf(m *wire.Message) (c content, err error) {
 		return c, wrong("messages.content", "a text or a list of parts")
 	}
 	var texts []string
-	size := 0
 	for _, p := range parts {
-		switch {
-		case p.Type == "text":
+		if p.Type == "text" {
 			texts = append(texts, p.Text)
-		case p.Source != nil && p.Source.Type == "url" && web(p.Source.Value) && p.Type == "image":
-			c.images = append(c.images, p.Source.Value)
-		case p.Source != nil && p.Source.Type == "url" && web(p.Source.Value):
-			c.files = append(c.files, p.Source.Value)
-		case p.Source != nil && p.Source.Type == "data":
-			text, ok := inline(p.Source)
-			if size += len(text); !ok || size > maxData {
-				c.skipped = append(c.skipped, p.Type)
-				continue
-			}
-			c.facts = append(c.facts, event.Fact{Description: fmt.Sprintf("file %d of the message (%s)", len(c.facts)+1, p.Source.MimeType), Value: text})
-		default:
+		} else if p.Source == nil || !c.add(p.Type, p.Source) {
 			c.skipped = append(c.skipped, p.Type)
 		}
 	}
 	c.text = strings.Join(texts, "\n\n")
 	return c, nil
+}
+
+// add adds a part that is not text, and reports whether the model can take it.
+func (c *content) add(kind string, s *wire.Source) bool {
+	switch {
+	case s.Type == "url" && web(s.Value) && kind == "image":
+		c.images = append(c.images, s.Value)
+	case s.Type == "url" && web(s.Value):
+		c.files = append(c.files, s.Value)
+	case s.Type == "data":
+		text, ok := inline(s)
+		if !ok || c.size+len(text) > maxData {
+			return false
+		}
+		c.size += len(text)
+		c.facts = append(c.facts, event.Fact{Description: fmt.Sprintf("file %d of the message (%s)", len(c.facts)+1, s.MimeType), Value: text})
+	default:
+		return false
+	}
+	return true
 }
 
 // inline returns the text of inline data; false for other data.

@@ -29,7 +29,7 @@ var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-message
 
 // bundles generate the JSON Schemas of the dialects, by the name of their package.
 var bundles = map[string]func(*comments) ([]byte, error){
-	"api": apiBundle, "asp": aspBundle, "event": eventBundle, "myagent": myagentBundle, "orbit": orbitBundle, "team": teamBundle,
+	"agui": aguiBundle, "api": apiBundle, "asp": aspBundle, "event": eventBundle, "myagent": myagentBundle, "orbit": orbitBundle, "team": teamBundle,
 }
 
 // borrowed names the packages whose types the types of a package contain.
