@@ -1,6 +1,8 @@
 package agui_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -8,9 +10,11 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden transcripts")
@@ -51,4 +55,39 @@ func TestTranscripts(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, txtar.Format(a), 0o600))
 		}
 	}
+}
+
+// TestFramesFitTheirSchemas: the published schemas hold for the frames of all logs, and refuse what has another form.
+func TestFramesFitTheirSchemas(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(wire.Schema))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	c.UseLoader(jsonschema.SchemeURLLoader{})
+	require.NoError(t, c.AddResource("urn:agui", doc))
+	compiled := map[string]*jsonschema.Schema{}
+	seen := map[string]bool{}
+	for name, events := range logs(t) {
+		for _, v := range variants {
+			for _, frames := range play(v, events) {
+				for _, f := range frames {
+					var of struct{ Type string }
+					require.NoError(t, json.Unmarshal(f.Data, &of))
+					if compiled[of.Type] == nil {
+						compiled[of.Type], err = c.Compile("urn:agui#/$defs/" + of.Type)
+						require.NoError(t, err, of.Type)
+					}
+					value, err := jsonschema.UnmarshalJSON(bytes.NewReader(f.Data))
+					require.NoError(t, err)
+					require.NoError(t, compiled[of.Type].Validate(value), "%s: %s", name, f.Data)
+					seen[of.Type] = true
+				}
+			}
+		}
+	}
+	require.Len(t, seen, 24, "each type has a frame: %v", seen)
+	require.Error(t, compiled[wire.RunStarted].Validate(map[string]any{"type": wire.RunStarted, "runId": "a"}))
+	run, err := c.Compile("urn:agui#/$defs/run")
+	require.NoError(t, err)
+	require.NoError(t, run.Validate(map[string]any{"threadId": "a", "runId": "b", "messages": []any{}}))
+	require.Error(t, run.Validate(map[string]any{"threadId": "a", "runId": 7.0, "messages": []any{}}))
 }
