@@ -22,7 +22,7 @@ import (
 // follow reads a stream of a thread in the background. The channel has its frames, and is closed at its end.
 func (c aguiClient) follow(ctx context.Context, path string) <-chan aguiFrame {
 	c.t.Helper()
-	resp := c.request(ctx, http.MethodGet, path, nil)
+	resp := c.request(ctx, http.MethodGet, path, nil) //nolint:bodyclose // the goroutine closes it
 	require.Equal(c.t, http.StatusOK, resp.StatusCode)
 	out := make(chan aguiFrame, 10_000)
 	go func() {

@@ -116,6 +116,9 @@ func (e *events) admit(r *http.Request) (err error) {
 		return err
 	}
 	leave() // a stream counts as a connection of its principal, too
+	if err := e.pass.Stream(e.who); err != nil {
+		return err
+	}
 	unlimited(r)
 	return e.s.enter(e.pass, arrival.Of(r))
 }

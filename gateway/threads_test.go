@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -382,4 +383,17 @@ func TestAClientThatEditsHistoryGetsTheThreads(t *testing.T) {
 	require.Equal(t, []string{"RUN_STARTED two", "CUSTOM waggle.notice", "MESSAGES_SNAPSHOT", "RUN_FINISHED two"}, framesIn(text))
 	require.Contains(t, text, `"content":"do one"`)
 	require.Contains(t, text, `"part":"image"`)
+}
+
+// TestStreamsOfAPrincipalAreBounded: one program cannot take all connections with streams.
+func TestStreamsOfAPrincipalAreBounded(t *testing.T) {
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme")))
+	l := r.session("acme", "one")
+	for range admission.MaxStreams {
+		r.reads(streamOf(l), bearer("alice")...)
+	}
+	status, body, _ := r.get(streamOf(l), bearer("alice")...)
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.Contains(t, body, "TOO_MANY_CONNECTIONS")
+	r.reads(streamOf(l), bearer("bob")...)
 }

@@ -37,7 +37,7 @@ type Gate struct {
 	quota *quota.Connections
 	clock func() time.Time
 
-	strangers, proxies, principals *Table
+	strangers, proxies, principals, streams *Table
 }
 
 // NewGate returns a gate that has admitted nothing. A nil quota bounds nothing.
@@ -59,9 +59,15 @@ func NewGate(cfg Config, a auth.Authenticator, q *quota.Connections, clock func(
 	if g.strangers, err = NewTable(set); err != nil {
 		return nil, err
 	}
+	if g.streams, err = NewTable(Limits{Connections: MaxStreams}); err != nil {
+		return nil, err
+	}
 	g.principals, err = NewTable(Limits{Connections: cfg.PerPrincipal})
 	return g, err
 }
+
+// MaxStreams are the streams of events that a principal may have at once: a browser has ten windows with six each.
+const MaxStreams = 64
 
 // Pass returns what one connection from an address ("192.0.2.1:4711") is counted by.
 func (g *Gate) Pass(remote string) *Pass { return &Pass{g: g, remote: remote} }
@@ -104,6 +110,14 @@ func (p *Pass) Authenticate(ctx context.Context, token string, may func(auth.Pri
 		p.Add(leave)
 	}
 	return who, err
+}
+
+// Stream counts the connection as a stream of events of the principal. Anonymous ones are not counted.
+func (p *Pass) Stream(who auth.Principal) error {
+	if p.g.Anonymous {
+		return nil
+	}
+	return p.enter(p.g.streams, who.Tenant.String()+"/"+who.Subject)
 }
 
 // enter counts the connection in a table.
