@@ -38,7 +38,7 @@ var aguiEvents = []aguiEvent{
 	{agui.MessagesSnapshot, "all messages.", agui.Snapshot{}, nil},
 	{agui.ActivitySnapshot, "the whole of an activity.", agui.Activity{}, []string{"content"}},
 	{agui.ActivityDelta, "a change of an activity.", agui.Activity{}, []string{"patch"}},
-	{agui.Custom, "what the protocol has no form for.", agui.CustomEvent{}, nil},
+	{agui.Custom, "an addition of Waggle.", agui.CustomEvent{}, nil},
 }
 
 // aguiRules hold what the Go types cannot say, by Type.member.
