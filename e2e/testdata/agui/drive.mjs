@@ -47,8 +47,8 @@ async function watch(body) {
 
 // Thread is one conversation.
 class Thread {
-  constructor() {
-    this.agent = new HttpAgent({ url: `${url}/agui`, threadId: randomUUID() });
+  constructor(threadId = randomUUID()) {
+    this.agent = new HttpAgent({ url: `${url}/agui`, threadId });
   }
 
   say(content) {
@@ -56,7 +56,7 @@ class Thread {
   }
 
   async run(parameters = {}, seen = () => {}) {
-    const runId = randomUUID();
+    const runId = parameters.runId ?? randomUUID();
     const end = { runId, types: [] };
     const waits = [];
     try {
@@ -153,6 +153,13 @@ for (const [flow, drive] of Object.entries(flows)) {
     runs = await drive(t);
   } catch (e) {
     runs = [{ thrown: `${e.stack}`.slice(0, 500), types: [] }];
+  }
+  // Another client asks for the same runs again, and gets them cold.
+  for (const first of runs) {
+    if (!first.runId) continue;
+    const again = await new Thread(t.agent.threadId).run({ runId: first.runId });
+    const ends = (r) => `${r.outcome?.type} ${r.failure?.code} ${JSON.stringify(r.outcome?.interrupts?.map((i) => i.id))}`;
+    if (ends(again) !== ends(first)) report.invalid.push(`${flow}: it ends with ${ends(again)} (${again.thrown}) instead of ${ends(first)}`);
   }
   report.flows[flow] = { thread: t.agent.threadId, frames: report.frames - before, text: t.text(), runs: runs.map(({ types, ...r }) => ({ ...r, events: types.length })) };
 }
