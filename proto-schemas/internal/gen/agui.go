@@ -63,9 +63,9 @@ func aguiBundle(c *comments) ([]byte, error) {
 			s["required"] = []string{"threadId", "runId", "messages"}
 		}
 	}
-	requests := []string{"run", "cancel", "answers"}
-	d.messages.set("in", anyOf("Bodies of requests.", requests))
-	for i, body := range []any{agui.Input{}, agui.Cancel{}, agui.Answers{}} {
+	requests := []string{"run", "answers"}
+	d.messages.set("in", anyOf("Bodies of requests, but for cancel: it may be any object.", requests))
+	for i, body := range []any{agui.Input{}, agui.Answers{}} {
 		d.messages.set(requests[i], with(d.ref(reflect.TypeOf(body)), node{}))
 	}
 	var kinds []string
