@@ -20,8 +20,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// post sends a body and returns status, whole answer and header.
-func (r *rig) post(path, body string, header ...string) (int, string, http.Header) {
+// demands sends a body and returns status, whole answer and header.
+func (r *rig) demands(path, body string, header ...string) (int, string, http.Header) {
 	r.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, "http://"+r.addr+path, strings.NewReader(body))
 	require.NoError(r.t, err)
@@ -100,12 +100,12 @@ func TestRequestsForRunsWaitForTheService(t *testing.T) {
 		c.MessageTimeout, c.ReadyTimeout = 200*time.Millisecond, 600*time.Millisecond
 	})
 	name, _ := r.thread()
-	status, text, head := r.post("/agui", ask(name, "one"))
+	status, text, head := r.demands("/agui", ask(name, "one"))
 	require.Equal(t, http.StatusServiceUnavailable, status, text)
 	require.NotEmpty(t, head.Get("Retry-After"))
 	name, l := r.thread(running("one")...)
 	r.happens(l, event.InputRequestedData{InputID: "q", RunID: "w-one", Scope: event.ScopeTool, CallID: "c", Tool: "write", Digest: "d"})
-	status, text, head = r.post("/agui/threads/"+name+"/answers", `{"resume":[{"interruptId":"q","status":"resolved","payload":true}]}`)
+	status, text, head = r.demands("/agui/threads/"+name+"/answers", `{"resume":[{"interruptId":"q","status":"resolved","payload":true}]}`)
 	require.Equal(t, http.StatusServiceUnavailable, status, text)
 	require.NotEmpty(t, head.Get("Retry-After"))
 	require.Equal(t, name, head.Get("X-Waggle-Thread"))
@@ -116,7 +116,7 @@ func TestAnswersToNothing(t *testing.T) {
 	r := start(t)
 	name, _ := r.thread()
 	for _, thread := range []string{unique(), name} {
-		status, text, _ := r.post("/agui", fmt.Sprintf(`{"threadId":%q,"runId":"one","messages":[],"protocolVersion":"1.0","resume":[{"interruptId":"x","status":"cancelled"}]}`, thread))
+		status, text, _ := r.demands("/agui", fmt.Sprintf(`{"threadId":%q,"runId":"one","messages":[],"protocolVersion":"1.0","resume":[{"interruptId":"x","status":"cancelled"}]}`, thread))
 		require.Equal(t, http.StatusOK, status, text)
 		require.Equal(t, []string{"RUN_STARTED one", "CUSTOM waggle.notice", "MESSAGES_SNAPSHOT", "RUN_FINISHED one"}, framesIn(text))
 		require.NotContains(t, text, `"timestamp":-`)
@@ -129,7 +129,7 @@ func TestARefusedRunIsRefusedAgain(t *testing.T) {
 	name, l := r.thread()
 	r.happens(l, event.MessageRefusedData{MessageID: agui.CommandID("one"), Code: "SESSION_BUSY", Message: "Not now."})
 	for range 2 {
-		status, text, _ := r.post("/agui", ask(name, "one"))
+		status, text, _ := r.demands("/agui", ask(name, "one"))
 		require.Equal(t, http.StatusConflict, status, text)
 		require.Contains(t, text, "Not now.")
 	}
@@ -147,7 +147,7 @@ func TestARunThatWasCancelledInTheQueue(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, want, framesIn(text))
 	require.Equal(t, name, head.Get("X-Waggle-Thread"))
-	_, text, _ = r.post("/agui", ask(name, "two"))
+	_, text, _ = r.demands("/agui", ask(name, "two"))
 	require.Equal(t, want, framesIn(text))
 	_, text, _ = r.get("/agui/threads/" + name + "/runs/one")
 	require.Equal(t, []string{"RUN_STARTED one", "MESSAGES_SNAPSHOT", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED one"}, framesIn(text))
@@ -214,7 +214,7 @@ func TestWhoAsksForNothingSeesTheActiveRun(t *testing.T) {
 		eventually(t, "the stream is open", func() bool { return r.metric("waggle_gateway_connections") > 0 })
 		_ = r.append(l, unique(), event.RunCompletedData{RunID: "w-one", Content: "done"})
 	}()
-	status, text, _ := r.post("/agui", fmt.Sprintf(`{"threadId":%q,"runId":"mine","messages":[],"protocolVersion":"1.0"}`, name))
+	status, text, _ := r.demands("/agui", fmt.Sprintf(`{"threadId":%q,"runId":"mine","messages":[],"protocolVersion":"1.0"}`, name))
 	<-end
 	require.Equal(t, http.StatusOK, status)
 	got := framesIn(text)
@@ -275,7 +275,7 @@ func TestRequestsForRunsBelongToTheTraceOfTheirClient(t *testing.T) {
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = 300 * time.Millisecond })
 	name, l := r.thread()
-	status, _, _ := r.post("/agui", ask(name, "one"), "traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
+	status, _, _ := r.demands("/agui", ask(name, "one"), "traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, r.nextCommand(l.Entity.String()).TraceParent, trace)
 }
@@ -361,7 +361,7 @@ func TestARunEndsWithItsLastViewer(t *testing.T) {
 			require.Contains(t, string(c.Data), "w-one")
 			continue
 		}
-		status, text, _ := r.post("/agui/threads/"+name+"/cancel", `{}`)
+		status, text, _ := r.demands("/agui/threads/"+name+"/cancel", `{}`)
 		require.Equal(t, http.StatusAccepted, status, text)
 		require.NotContains(t, string(r.nextCommand(l.Entity.String()).Data), "disconnected", "the first cancel is that of the request")
 	}
@@ -378,7 +378,7 @@ func TestAClientThatEditsHistoryGetsTheThreads(t *testing.T) {
 		r.takes(l, "two")
 		_ = r.append(l, unique(), event.RunCompletedData{RunID: "w-two", MessageID: "x"})
 	}()
-	status, text, _ := r.post("/agui", body)
+	status, text, _ := r.demands("/agui", body)
 	require.Equal(t, http.StatusOK, status, text)
 	require.Equal(t, []string{"RUN_STARTED two", "CUSTOM waggle.notice", "MESSAGES_SNAPSHOT", "RUN_FINISHED two"}, framesIn(text))
 	require.Contains(t, text, `"content":"do one"`)
