@@ -1,0 +1,173 @@
+import { type BackoffOptions, defaultBackoff } from "./backoff.js";
+import { closedError, WaggleError } from "./errors.js";
+import type { ImportReply, SessionSummary, Status, TaskSummary, TeamView } from "./generated/api.js";
+import type { CanonicalEvent } from "./generated/events.js";
+import { Http, query, type Token } from "./http.js";
+import type { SocketMaker } from "./link.js";
+import { type LiveOptions, live } from "./live.js";
+import { PlanSocket } from "./plansocket.js";
+import { Session } from "./session.js";
+import { SwarmSocket, Task, Tasks } from "./tasks.js";
+import { Team, Teams } from "./teams.js";
+
+/** Where the gateways are and how they are reached. */
+export interface WaggleOptions {
+  /** The address of a gateway (http://, https://, ws://, wss://), or of several that serve the same logs. */
+  url: string | readonly string[];
+  /** An API key or a JWT; or what returns one, which is called again when the server no longer takes the last one. */
+  token?: Token;
+  /** Default: the global one. */
+  fetch?: typeof fetch;
+  /** Default: the global one. Node 20 has none: pass that of the package ws. */
+  // biome-ignore lint/suspicious/noExplicitAny: the WebSockets of browsers and of ws have types of their own
+  WebSocket?: any;
+  /** The pauses between connections. */
+  backoff?: Partial<BackoffOptions>;
+  /** Makes ids of messages. */
+  newId?: () => string;
+}
+
+/** A page of a list, and which entries are wanted. */
+export interface ListOptions {
+  /** Entries of a page; the list goes on over all pages. */
+  limit?: number;
+  /** The cursor of a page. */
+  before?: string;
+  signal?: AbortSignal;
+}
+
+/** Which sessions are listed. */
+export interface SessionFilter extends ListOptions {
+  status?: "open" | "closed";
+  state?: "idle" | "running" | "waiting";
+  principal?: string;
+  dialect?: string;
+  since?: string;
+  until?: string;
+  /** A part of the first question. */
+  q?: string;
+}
+
+/** A Waggle installation as a program sees it. It makes no connection before one is needed. */
+export class WaggleClient {
+  /** Conversations. */
+  readonly sessions: Sessions;
+  /** Teams of agents. */
+  readonly teams: Teams & { list: (o?: ListOptions) => AsyncGenerator<TeamView, void, undefined> };
+  /** Tasks of the swarm. */
+  readonly tasks: Tasks;
+  private readonly http: Http;
+  private readonly open = new Set<{ close(): void }>();
+  private readonly leave = new AbortController();
+  private readonly planSocket: PlanSocket;
+  private readonly swarmSocket: SwarmSocket;
+
+  constructor(o: WaggleOptions) {
+    const urls = [o.url].flat().map(baseOf);
+    if (urls.length === 0) throw new WaggleError("INVALID_FIELD", "url names no gateway", { field: "url" });
+    const fetcher = o.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init));
+    const newId = o.newId ?? uuid;
+    const maker = (o.WebSocket ?? globalThis.WebSocket) as SocketMaker | undefined;
+    this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff });
+    this.planSocket = new PlanSocket(this.http, maker);
+    this.swarmSocket = new SwarmSocket(this.http, maker);
+    const list = <T>(path: string, member: string, f?: ListOptions) => pages<T>(this.http, path, member, f, this.leave.signal);
+    const keep = <T extends { close(): void }>(item: T): T => {
+      if (this.leave.signal.aborted) throw closedError();
+      this.open.add(item);
+      return item;
+    };
+    this.sessions = new Sessions(
+      this.http,
+      this.leave.signal,
+      (id, after) => keep(new Session(this.http, id, after, () => this.planSocket, newId)),
+      newId,
+      (f) => list<SessionSummary>("/api/v1/sessions", "sessions", f),
+    );
+    this.teams = Object.assign(new Teams(this.http, (id, after) => keep(new Team(this.http, id, after, maker, newId))), {
+      list: (f?: ListOptions) => list<TeamView>("/api/v1/teams", "teams", f),
+    });
+    this.tasks = new Tasks(
+      () => this.swarmSocket,
+      (id, after) => keep(new Task(this.http, id, after, () => this.swarmSocket, newId)),
+      newId,
+      (f) => list<TaskSummary>("/api/v1/tasks", "tasks", f),
+    );
+  }
+
+  /** What happens in all logs of the tenant, as it happens: no history, and nothing of the time while the connection is away. */
+  live(o: LiveOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
+    return live(this.http, { ...o, signal: o.signal ?? this.leave.signal });
+  }
+
+  /** The roles, models and tool servers of the installation. */
+  status(): Promise<Status> {
+    return this.http.persist(() => this.http.json<Status>("/api/v1/status"), this.leave.signal);
+  }
+
+  /** Makes a request to the HTTP API, once, for what has no method here. */
+  call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return this.http.json<T>(path, { method, body });
+  }
+
+  /** Ends all connections. What goes on goes on. */
+  close(): void {
+    this.leave.abort();
+    for (const item of this.open) item.close();
+    this.open.clear();
+    this.planSocket.close();
+    this.swarmSocket.close();
+  }
+}
+
+/** The sessions that the principal may see. */
+export class Sessions {
+  /** For `WaggleClient`. */
+  constructor(
+    private readonly http: Http,
+    private readonly signal: AbortSignal,
+    private readonly open_: (id: string, after: number) => Session,
+    private readonly newId: () => string,
+    /** Sessions, the newest change first, over all pages. */
+    readonly list: (f?: SessionFilter) => AsyncGenerator<SessionSummary, void, undefined>,
+  ) {}
+
+  /**
+   * A session: a new one without an id, which its first message makes. With `after` only the later events are read,
+   * otherwise the whole log.
+   */
+  open(id: string = this.newId(), o: { after?: number } = {}): Session {
+    return this.open_(id, o.after ?? 0);
+  }
+
+  /** Restores an exported session, here or on another installation with the same key. */
+  async import(state: unknown): Promise<{ session: Session; restored: boolean }> {
+    const metadata = (state as { metadata?: { signed_state?: unknown } }).metadata;
+    const body = metadata?.signed_state ?? (state as { signed_state?: unknown }).signed_state ?? state;
+    const r = await this.http.persist(() => this.http.json<ImportReply>("/api/v1/sessions/import", { method: "POST", body, signal: this.signal }), this.signal);
+    return { session: this.open(r.session), restored: r.restored };
+  }
+}
+
+async function* pages<T>(http: Http, path: string, member: string, f: ListOptions = {}, whole: AbortSignal): AsyncGenerator<T, void, undefined> {
+  const { signal, ...filter } = f;
+  const until = signal ?? whole;
+  let before = filter.before;
+  do {
+    const page = await http.persist(() => http.json<{ more?: boolean; next?: string } & Record<string, T[]>>(path + query({ ...filter, before }), { signal: until }), until);
+    yield* page[member] ?? [];
+    before = page.more ? page.next : undefined;
+  } while (before);
+}
+
+/** The address of a gateway for HTTP, without a dialect's path. */
+function baseOf(url: string): string {
+  const u = new URL(url.replace(/^ws/, "http"));
+  return u.origin + u.pathname.replace(/(\/ws(\/.*)?|\/agui)?\/*$/, "");
+}
+
+/** A random id; pages without TLS have no crypto.randomUUID. */
+function uuid(): string {
+  const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0"));
+  return hex.join("");
+}

@@ -1,0 +1,142 @@
+import { Backoff, type BackoffOptions, rest, retryAfter } from "./backoff.js";
+import { abortError, problemError, transient, unreachable, WaggleError } from "./errors.js";
+
+/** A token, or what returns one: it is asked again when the server no longer takes the last one. */
+export type Token = string | (() => string | Promise<string>);
+
+/** A request to the HTTP API. */
+export interface HttpRequest {
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+}
+
+/** The way to the gateways: base addresses, credentials, and which gateway is tried next. */
+export class Http {
+  private at = 0;
+  private known: Promise<string> | undefined;
+
+  constructor(
+    private readonly urls: readonly string[],
+    private readonly token: Token | undefined,
+    private readonly fetcher: typeof fetch,
+    readonly backoff: BackoffOptions,
+  ) {}
+
+  /** The address of the gateway that is in use, without a path. */
+  get base(): string {
+    return this.urls[this.at % this.urls.length] as string;
+  }
+
+  /** Turns to the next gateway of the list. */
+  next(): void {
+    this.at++;
+  }
+
+  /** Whether another token can be had. */
+  get renewable(): boolean {
+    return typeof this.token === "function";
+  }
+
+  /** Forgets the token: the server does not take it any more. */
+  renew(): void {
+    this.known = undefined;
+  }
+
+  /** The present token, empty without credentials. */
+  async credentials(): Promise<string> {
+    const source = this.token;
+    if (typeof source !== "function") return source ?? "";
+    this.known ??= Promise.resolve().then(source);
+    try {
+      return await this.known;
+    } catch (cause) {
+      this.known = undefined;
+      throw new WaggleError(unreachable, "the program's token function failed", { cause });
+    }
+  }
+
+  /** Makes one request. An answer that reports an error is thrown, and so is a failure to get one. */
+  async request(path: string, r: HttpRequest = {}): Promise<Response> {
+    let answer = await this.once(path, r);
+    if (answer.status === 401 && this.renewable) {
+      await answer.body?.cancel();
+      this.renew();
+      answer = await this.once(path, r);
+    }
+    if (answer.ok) return answer;
+    const error = problemError(answer.status, await answer.text().catch(() => ""));
+    throw Object.assign(error, { retryAfter: retryAfter(answer.headers.get("Retry-After")) });
+  }
+
+  private async once(path: string, r: HttpRequest): Promise<Response> {
+    const headers: Record<string, string> = { ...r.headers };
+    const token = await this.credentials();
+    if (token) headers["Authorization"] = `Bearer ${token}`;
+    const init: RequestInit = { method: r.method ?? "GET", headers, cache: "no-store" };
+    if (r.body !== undefined) {
+      headers["Content-Type"] = "application/json";
+      init.body = JSON.stringify(r.body);
+    }
+    if (r.signal) init.signal = r.signal;
+    const base = this.base;
+    try {
+      return await this.fetcher(base + path, init);
+    } catch (cause) {
+      if (r.signal?.aborted) throw abortError(r.signal);
+      throw new WaggleError(unreachable, `${base} cannot be reached`, { cause });
+    }
+  }
+
+  /** Makes one request and returns the document of the answer, undefined if it has none. */
+  async json<T>(path: string, r?: HttpRequest): Promise<T> {
+    const text = await (await this.request(path, r)).text();
+    return (text === "" ? undefined : JSON.parse(text)) as T;
+  }
+
+  /** Carries a request that may be repeated out, at one gateway after the other, until the server answers it. */
+  async persist<T>(attempt: (sent: number) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const pauses = new Backoff(this.backoff);
+    for (let sent = 0; ; sent++) {
+      try {
+        return await attempt(sent);
+      } catch (error) {
+        if (signal.aborted) throw abortError(signal);
+        if (!(error instanceof WaggleError) || !away(error)) throw error;
+        this.next();
+        if (!(await rest(pauses.pause(pauseOf(error)), signal))) throw abortError(signal);
+      }
+    }
+  }
+}
+
+/** Whether the server is away or busy, and has not refused the request for what it is. */
+export function away(e: WaggleError): boolean {
+  return e.code === unreachable || e.status >= 500 || e.code === "RATE_LIMITED" || e.code === "TOO_MANY_CONNECTIONS" || e.status === 408;
+}
+
+/** Whether a stream that was refused so would be refused again. */
+export function final(e: WaggleError): boolean {
+  return e.status >= 300 && !transient(e.status);
+}
+
+/** The pause that the server has asked for with an error. */
+export function pauseOf(e: unknown): { retryAfter: number } {
+  return { retryAfter: (e as { retryAfter?: number }).retryAfter ?? 0 };
+}
+
+/** A path of parts that may be any text. */
+export function path(...parts: string[]): string {
+  return parts.map((p) => `/${encodeURIComponent(p)}`).join("");
+}
+
+/** A query, with its question mark, of the members that have a value. */
+export function query(members: object): string {
+  const q = new URLSearchParams();
+  for (const [name, value] of Object.entries(members)) {
+    if (value !== undefined && value !== "") q.set(name, Array.isArray(value) ? value.join(",") : String(value));
+  }
+  const text = q.toString();
+  return text && `?${text}`;
+}

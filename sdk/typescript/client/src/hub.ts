@@ -1,0 +1,130 @@
+import { WaggleError } from "./errors.js";
+import type { CanonicalEvent } from "./generated/events.js";
+import type { Http } from "./http.js";
+import { type FollowOptions, follow } from "./log.js";
+import { type Question, Questions } from "./questions.js";
+
+/** Whether a log is being read, and why it is not any more. */
+export interface ConnectionState {
+  connected: boolean;
+  /** The last failure. */
+  error: unknown;
+  /** Whether it comes back. */
+  ended: boolean;
+}
+
+/** A log that is read once for all that watch it here: listeners, the open questions, and what the subclass makes of it. */
+export abstract class Watched {
+  private readonly listeners = new Set<(e: CanonicalEvent) => void>();
+  private readonly watchers = new Set<(s: ConnectionState) => void>();
+  private readonly askers = new Set<(open: Question[]) => void>();
+  private readonly book = new Questions();
+  private readonly leave = new AbortController();
+  private reading = false;
+  private state: ConnectionState = { connected: false, error: undefined, ended: false };
+  /** The sequence of the last event that has been handed on. */
+  seq: number;
+
+  protected constructor(
+    protected readonly http: Http,
+    /** The kind and the id of the log. */
+    readonly kind: "session" | "team" | "task",
+    readonly id: string,
+    after: number,
+  ) {
+    this.seq = after;
+  }
+
+  /** Its place in the HTTP API. */
+  protected get path(): string {
+    return `/api/v1/${this.kind}s/${encodeURIComponent(this.id)}`;
+  }
+
+  /** Ends with `close()`. */
+  protected get signal(): AbortSignal {
+    return this.leave.signal;
+  }
+
+  /** Hands each further event to the listener, in order, until the returned function is called. */
+  on(listener: (e: CanonicalEvent) => void): () => void {
+    return this.add(this.listeners, listener);
+  }
+
+  /** Tells the listener whether the log is being read, now and when that changes. */
+  onConnection(listener: (s: ConnectionState) => void): () => void {
+    listener(this.state);
+    return this.add(this.watchers, listener);
+  }
+
+  /** Hands the list of the open questions to the listener, now and when it changes. */
+  onQuestions(listener: (open: Question[]) => void): () => void {
+    listener(this.book.list);
+    return this.add(this.askers, listener);
+  }
+
+  /** The open questions, the oldest first, as far as the log has been read. */
+  get questions(): Question[] {
+    return this.book.list;
+  }
+
+  /** Reads the log apart from the other readers: not reading holds the server back. */
+  events(o: FollowOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
+    return follow(this.http, `${this.path}/stream`, o);
+  }
+
+  /** Ends the connection. What goes on in the log goes on. */
+  close(): void {
+    this.leave.abort();
+    this.change({ connected: false, ended: true });
+    this.end(undefined);
+  }
+
+  /** Begins to read, unless it does already. */
+  protected read(): void {
+    if (this.reading || this.leave.signal.aborted) return;
+    this.reading = true;
+    void this.loop();
+  }
+
+  private async loop(): Promise<void> {
+    try {
+      for await (const e of this.events({
+        after: this.seq,
+        signal: this.leave.signal,
+        onConnection: (connected, error) => this.change({ connected, error }),
+      })) {
+        this.seq = e.sequence;
+        if (this.book.take(e)) for (const f of this.askers) f(this.book.list);
+        this.take(e);
+        for (const f of this.listeners) f(e);
+      }
+    } catch (error) {
+      this.reading = false;
+      if (this.notYet(error)) return;
+      this.change({ connected: false, error, ended: true });
+      this.end(error);
+    }
+  }
+
+  /** Whether the log is only not there yet: then a message begins it. */
+  protected notYet(error: unknown): boolean {
+    return error instanceof WaggleError && error.code === "SESSION_NOT_FOUND" && this.seq === 0;
+  }
+
+  /** Takes an event. */
+  protected take(_: CanonicalEvent): void {}
+
+  /** The log is not read any more. */
+  protected end(_: unknown): void {}
+
+  private change(s: Partial<ConnectionState>): void {
+    this.state = { ...this.state, ...s };
+    for (const f of this.watchers) f(this.state);
+  }
+
+  private add<T>(set: Set<T>, item: T): () => void {
+    set.add(item);
+    this.read();
+    return () => set.delete(item);
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * The client of a Waggle installation, for browsers and Node.
+ *
+ * @packageDocumentation
+ */
+export type { BackoffOptions } from "./backoff.js";
+export { type ListOptions, type SessionFilter, Sessions, WaggleClient, type WaggleOptions } from "./client.js";
+export { GapError, WaggleError } from "./errors.js";
+export type * from "./generated/api.js";
+export type { CanonicalEvent, EventType } from "./generated/events.js";
+export type { Token } from "./http.js";
+export { type ConnectionState, Watched } from "./hub.js";
+export type { LiveOptions } from "./live.js";
+export type { FollowOptions } from "./log.js";
+export { type Question, Questions, unwrap } from "./questions.js";
+export { type Answer, Run } from "./run.js";
+export { type Reply, type SendOptions, Session } from "./session.js";
+export { type NewTask, Task, type TaskResult, Tasks } from "./tasks.js";
+export { Team, type TeamMessageOptions, Teams } from "./teams.js";

@@ -1,0 +1,166 @@
+import { Backoff, rest } from "./backoff.js";
+import { GapError, unreachable, WaggleError } from "./errors.js";
+import type { CanonicalEvent } from "./generated/events.js";
+import { final, type Http, pauseOf } from "./http.js";
+import { readSse, type SseMessage } from "./sse.js";
+
+/** How a log is read. */
+export interface FollowOptions {
+  /** The sequence of the last event that is known: the later ones follow. Default: 0, the whole log. */
+  after?: number;
+  /** Ends the reading. */
+  signal?: AbortSignal;
+  /** Is told of each connection, and of its loss with the reason. */
+  onConnection?: (up: boolean, error?: unknown) => void;
+  /** Is told the first sequence that the server still has, where it has less than was asked for. */
+  onExpired?: (first: number) => void;
+}
+
+/** What a stream is read with: the place in it, and what becomes of its messages. */
+export interface Reading {
+  path: string;
+  headers: () => Record<string, string>;
+  /** Takes an event and returns whether it is to be handed on. */
+  take: (m: SseMessage) => boolean;
+}
+
+/** A connection that sends nothing for so long is dead: gateways send heartbeats more often. */
+const silence = 45_000;
+
+/** Where a reader stands in a log: it takes each event once and in order. */
+export class Position {
+  constructor(public at: number) {}
+
+  /** Notes an event and reports whether it is new. What does not follow is a GapError. */
+  reach(from: number, to: number): boolean {
+    if (to <= this.at) return false;
+    if (from !== this.at + 1 || to < from) throw new GapError(this.at, from, to);
+    this.at = to;
+    return true;
+  }
+
+  /** Moves forward to where the log begins. */
+  skip(to: number): void {
+    this.at = Math.max(this.at, to);
+  }
+}
+
+/**
+ * Reads a stream and comes back when it breaks, until the signal is aborted. It ends with the error with which
+ * coming back is pointless.
+ */
+export async function* readStream(http: Http, r: Reading, o: FollowOptions): AsyncGenerator<SseMessage, void, undefined> {
+  const leave = new AbortController();
+  const stop = () => leave.abort();
+  if (o.signal?.aborted) return;
+  o.signal?.addEventListener("abort", stop, { once: true });
+  const pauses = new Backoff(http.backoff);
+  try {
+    for (;;) {
+      const began = Date.now();
+      const connection = new Connection(http, r, leave.signal);
+      let error: unknown;
+      let up = false;
+      try {
+        for await (const m of connection.messages()) {
+          if (m === "up") {
+            up = true;
+            o.onConnection?.(true);
+            continue;
+          }
+          if (!r.take(m)) continue;
+          pauses.reset();
+          yield m;
+        }
+      } catch (e) {
+        error = e;
+      }
+      if (leave.signal.aborted) return;
+      if (up) o.onConnection?.(false, error);
+      if (error instanceof WaggleError && pointless(error)) throw error;
+      if (error !== undefined && !(error instanceof WaggleError)) throw error;
+      if (up && Date.now() - began > http.backoff.max) pauses.reset();
+      http.next();
+      const pause = pauses.pause({ ...pauseOf(error), goodbye: connection.goodbye });
+      if (!(await rest(pause, leave.signal))) return;
+    }
+  } finally {
+    o.signal?.removeEventListener("abort", stop);
+    leave.abort();
+  }
+
+  function pointless(e: WaggleError): boolean {
+    if (e.code === "CREDENTIALS_EXPIRED") {
+      http.renew();
+      return !http.renewable;
+    }
+    return final(e);
+  }
+}
+
+/** One connection of a stream. */
+class Connection {
+  goodbye = false;
+
+  constructor(
+    private readonly http: Http,
+    private readonly r: Reading,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async *messages(): AsyncGenerator<SseMessage | "up"> {
+    const cut = new AbortController();
+    const stop = () => cut.abort();
+    if (this.signal.aborted) return;
+    this.signal.addEventListener("abort", stop, { once: true });
+    let timer = setTimeout(stop, silence);
+    try {
+      const answer = await this.http.request(this.r.path, { headers: { Accept: "text/event-stream", ...this.r.headers() }, signal: cut.signal });
+      if (!answer.body || answer.status === 204) return;
+      yield "up";
+      for await (const m of readSse(answer.body)) {
+        clearTimeout(timer);
+        timer = setTimeout(stop, silence);
+        if (m.comment !== undefined) this.goodbye = m.comment === "DRAINING";
+        else yield m;
+      }
+    } catch (cause) {
+      if (cause instanceof WaggleError) throw cause;
+      throw new WaggleError(unreachable, "the connection broke", { cause });
+    } finally {
+      clearTimeout(timer);
+      this.signal.removeEventListener("abort", stop);
+      cut.abort();
+    }
+  }
+}
+
+/**
+ * Reads a log from a position on, for ever: history first, then what happens, each event once and in order, however
+ * often the connection breaks. Not reading holds the server back and loses nothing.
+ */
+export async function* follow(http: Http, path: string, o: FollowOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
+  const position = new Position(o.after ?? 0);
+  let event: CanonicalEvent | undefined;
+  const reading: Reading = {
+    path,
+    headers: () => (position.at > 0 ? { "Last-Event-ID": String(position.at) } : ({} as Record<string, string>)),
+    take: (m) => {
+      if (m.event === "problem") return problem(m.data ?? "");
+      if (m.id === undefined || m.data === undefined) return false;
+      event = JSON.parse(m.data) as CanonicalEvent;
+      return position.reach(event.from ?? event.sequence, event.sequence);
+    },
+  };
+  for await (const _ of readStream(http, reading, o)) yield event as CanonicalEvent;
+
+  function problem(data: string): boolean {
+    const p = JSON.parse(data) as { title: string; detail: string; status: number; first?: number };
+    if (p.title !== "HISTORY_EXPIRED" || p.first === undefined) {
+      throw new WaggleError(p.title, p.detail, { status: p.status, detail: p });
+    }
+    position.skip(p.first - 1);
+    o.onExpired?.(p.first);
+    return false;
+  }
+}

@@ -1,0 +1,98 @@
+import type { CanonicalEvent, InputRequestedData, TaskAskedData } from "./generated/events.js";
+
+/** A decision that people are asked for. */
+export interface Question {
+  id: string;
+  /** `plan`, `tool`, `budget`, `client_tool`, or `task`: an agent of the swarm asks. */
+  scope: string;
+  /** The run that waits, if any. */
+  run: string | undefined;
+  /** For people: what is asked. */
+  text: string;
+  /** Of a team: the names of the members on the way to the one that asks. */
+  route: readonly string[];
+  /** The whole question as it stands in the log. */
+  data: InputRequestedData | TaskAskedData;
+}
+
+/** An event of a member or of a nested team as itself, with the names on the way to its member. */
+export function unwrap(e: CanonicalEvent): { event: CanonicalEvent; route: readonly string[] } {
+  const route: string[] = [];
+  let event = e;
+  for (;;) {
+    if (event.type === "team.member_event") {
+      route.push(event.data.member_name);
+      event = event.data.event as CanonicalEvent;
+    } else if (event.type === "team.sub_team_event") {
+      route.push(event.data.sub_team_node_name);
+      event = event.data.sub_team_event as CanonicalEvent;
+    } else return { event, route };
+  }
+}
+
+/** The open questions of a log, made of its events. */
+export class Questions {
+  private readonly open = new Map<string, Question>();
+
+  /** The open questions, the oldest first. */
+  get list(): Question[] {
+    return [...this.open.values()];
+  }
+
+  /** Takes the next event and reports whether the open questions have changed. */
+  take(e: CanonicalEvent): boolean {
+    const { event, route } = unwrap(e);
+    switch (event.type) {
+      case "input.requested":
+        return this.add(event.data.input_id, asked(event.data, route));
+      case "task.asked":
+        return this.add(event.data.input_id, {
+          id: event.data.input_id,
+          scope: "task",
+          run: undefined,
+          text: typeof event.data.message === "string" ? event.data.message : JSON.stringify(event.data.message ?? "An agent asks."),
+          route,
+          data: event.data,
+        });
+      case "input.answered":
+      case "input.expired":
+      case "task.ask_expired":
+        return this.open.delete(event.data.input_id);
+      case "task.messaged":
+        return event.data.input_id !== undefined && this.open.delete(event.data.input_id);
+      case "run.completed":
+      case "run.failed":
+      case "run.cancelled":
+        return this.drop((q) => q.run === event.data.run_id);
+      case "task.finished":
+      case "session.deleted":
+      case "team.closed":
+        return this.drop(() => true);
+      default:
+        return false;
+    }
+  }
+
+  private add(id: string, q: Question): boolean {
+    this.open.set(id, q);
+    return true;
+  }
+
+  private drop(fits: (q: Question) => boolean): boolean {
+    let changed = false;
+    for (const q of this.list) if (fits(q)) changed = this.open.delete(q.id) || changed;
+    return changed;
+  }
+}
+
+function asked(d: InputRequestedData, route: readonly string[]): Question {
+  const text =
+    d.scope === "plan"
+      ? `Carry out this plan of ${d.steps?.length ?? 0} steps?`
+      : d.tool
+        ? `May ${d.tool} run?`
+        : d.scope === "budget"
+          ? "The budget of the run is used up. Go on?"
+          : (d.description ?? d.scope);
+  return { id: d.input_id, scope: d.scope, run: d.run_id, text, route, data: d };
+}

@@ -1,0 +1,243 @@
+import { away, type Http } from "./http.js";
+import type { CanonicalEvent, Step } from "./generated/events.js";
+import { closedError, WaggleError } from "./errors.js";
+import { Watched } from "./hub.js";
+import type { Question } from "./questions.js";
+import { Run } from "./run.js";
+import type { PlanSocket } from "./plansocket.js";
+
+/** How a message is to be answered. */
+export interface SendOptions {
+  /** `chat`, the default: at once, with the help of tools. `plan`: as a plan of steps. */
+  mode?: "chat" | "plan";
+  /** Ask before a plan is carried out. */
+  confirmPlan?: boolean;
+  /** While another run is on: wait (the default), be refused, or stop it. */
+  onBusy?: "enqueue" | "reject" | "interrupt";
+  /** Limits of the run's resources. */
+  budget?: Record<string, number>;
+  /** Steps at once. */
+  maxConcurrent?: number;
+  /** Of one attempt at a step. */
+  timeoutSeconds?: number;
+  /** The id of the message, 1 to 200 printable characters. Sent again with it, the message counts once. */
+  id?: string;
+}
+
+/** An answer to a question. */
+export interface Reply {
+  approved: boolean;
+  /** Why, for the model. */
+  feedback?: string;
+  /** Of a plan: carried out in place of the proposed steps. */
+  steps?: Step[];
+  /** Of a plan: changed members of steps, by their ids. */
+  modified?: Record<string, Partial<Step>>;
+}
+
+/** A summary of a session and its runs. */
+export interface SessionDetail {
+  id: string;
+  state: string;
+  [member: string]: unknown;
+}
+
+/** At most so many messages wait here for a server that is away. */
+const maxWaiting = 1024;
+
+/**
+ * A conversation that outlives its connections. Its log is read as soon as something here needs it, each event once and
+ * in order; messages are sent in order, each until the server has it.
+ */
+export class Session extends Watched {
+  private readonly runs = new Map<string, Run>();
+  private readonly byRun = new Map<string, Run>();
+  private queue: Promise<unknown> = Promise.resolve();
+  private waiting = 0;
+
+  /** For `WaggleClient`. */
+  constructor(
+    http: Http,
+    id: string,
+    after: number,
+    private readonly plans: () => PlanSocket,
+    private readonly newId: () => string,
+  ) {
+    super(http, "session", id, after);
+  }
+
+  /** Sends a message. Without a connection it waits for one. */
+  send(text: string, o: SendOptions = {}): Run {
+    const { mode, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds } = o;
+    const run = this.begin(o.id ?? this.newId());
+    const body = {
+      threadId: this.id,
+      runId: run.id,
+      protocolVersion: "1.0",
+      messages: [{ id: run.id, role: "user", content: text }],
+      tools: [],
+      context: [],
+      forwardedProps: { waggle: { mode, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds } },
+    };
+    this.enqueue(run, async () => {
+      const answer = await this.http.request("/agui", { method: "POST", body, signal: this.signal });
+      void answer.body?.cancel().catch(() => {}); // the log says the rest
+    });
+    return run;
+  }
+
+  /** Has steps carried out without planning. */
+  solve(steps: Step[], o: Pick<SendOptions, "maxConcurrent" | "timeoutSeconds" | "id"> = {}): Run {
+    const run = this.begin(o.id ?? this.newId());
+    const metadata = { max_concurrent: o.maxConcurrent, timeout_seconds: o.timeoutSeconds };
+    this.enqueue(run, () => this.plans().tell(this.id, { event: "user.solve_tasks", content: { tasks: steps }, metadata, id: run.id }));
+    return run;
+  }
+
+  private begin(id: string): Run {
+    const run = new Run(id, (reason) => this.cancelRun(id, reason));
+    this.runs.set(id, run);
+    return run;
+  }
+
+  private enqueue(run: Run, attempt: () => Promise<void>): void {
+    if (this.signal.aborted || this.waiting >= maxWaiting) {
+      this.runs.delete(run.id);
+      return run.broken(this.signal.aborted ? closedError() : new WaggleError("QUEUE_FULL", "too many messages wait for the server"));
+    }
+    this.waiting++;
+    this.queue = this.queue.then(async () => {
+      try {
+        await this.http.persist(attempt, this.signal);
+        run.taken();
+        this.read();
+      } catch (error) {
+        this.runs.delete(run.id);
+        run.broken(this.signal.aborted ? closedError() : error);
+      } finally {
+        this.waiting--;
+      }
+    });
+  }
+
+  /** Answers a question. Rejects with `INPUT_ANSWERED` if somebody else's answer counts. */
+  async answer(question: Question | string, reply: Reply | boolean): Promise<void> {
+    const id = typeof question === "string" ? question : question.id;
+    const r = typeof reply === "boolean" ? { approved: reply } : reply;
+    const payload = { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified };
+    const body = { resume: [{ interruptId: id, status: "resolved", payload }] };
+    await this.http.persist(async (sent) => {
+      try {
+        await this.http.request(`/agui/threads/${encodeURIComponent(this.id)}/answers`, { method: "POST", body, signal: this.signal });
+      } catch (error) {
+        // The request has no id: an answer that was sent before and is refused now may be the one that counts.
+        const code = error instanceof WaggleError ? error.code : "";
+        if (sent > 0 && code === "INPUT_ANSWERED" && (await this.decided(id)) === decision(r)) return;
+        throw error;
+      }
+    }, this.signal);
+  }
+
+  /** The decision of the answer that counts. */
+  private async decided(question: string): Promise<string | undefined> {
+    for await (const e of this.events({ signal: this.signal })) {
+      if (e.type === "input.answered" && e.data.input_id === question) return e.data.decision;
+    }
+    return undefined;
+  }
+
+  /** Stops the active run; the session stays usable. */
+  async cancel(): Promise<void> {
+    await this.persist("POST", "/cancel");
+  }
+
+  private async cancelRun(runId: string, reason?: string): Promise<void> {
+    await this.threadCancel({ runId, reason });
+  }
+
+  /** Stops one step of the run that is on. */
+  async cancelStep(taskId: string, reason?: string): Promise<void> {
+    await this.threadCancel({ taskId, reason });
+  }
+
+  private async threadCancel(body: object): Promise<void> {
+    const path = `/agui/threads/${encodeURIComponent(this.id)}/cancel`;
+    await this.http.persist(() => this.http.request(path, { method: "POST", body, signal: this.signal }), this.signal);
+  }
+
+  /** Carries a step out again that has failed or was cancelled, also after the end of the run. */
+  restartStep(step: string, reason?: string): Promise<void> {
+    return this.control("user.restart_task", { task_id: step }, reason);
+  }
+
+  /** Gives up a plan whose steps have not begun. */
+  cancelPlan(reason?: string): Promise<void> {
+    return this.control("user.cancel_plan", undefined, reason);
+  }
+
+  /** Has the plan made again, for another question or the same. */
+  replan(question = ""): Promise<void> {
+    return this.control("user.replan", { question });
+  }
+
+  private control(event: string, content: unknown, reason?: string): Promise<void> {
+    const frame = { event, content, metadata: { reason }, id: this.newId() };
+    return this.plans().tell(this.id, frame);
+  }
+
+  /** The session and its runs. */
+  show(): Promise<SessionDetail> {
+    return this.persist("GET", "");
+  }
+
+  /** Removes the session with all its events for good. Reports whether that is done already. */
+  async delete(): Promise<boolean> {
+    const answer = await this.http.persist(() => this.http.request(this.path, { method: "DELETE" }), this.signal);
+    return answer.status === 204;
+  }
+
+  /** The signed state of the session, for `client.sessions.import`. */
+  export(): Promise<unknown> {
+    return this.persist("GET", "/state");
+  }
+
+  private persist<T>(method: string, rest: string): Promise<T> {
+    return this.http.persist(() => this.http.json<T>(this.path + rest, { method, signal: this.signal }), this.signal);
+  }
+
+  protected override take(e: CanonicalEvent): void {
+    const d = e.data as { message_id?: string; run_id?: string };
+    let run = d.run_id === undefined ? undefined : this.byRun.get(d.run_id);
+    if (e.type === "message.received") {
+      run = this.runs.get(e.data.message_id);
+      if (run) {
+        run.runId = e.data.run_id;
+        this.byRun.set(e.data.run_id, run);
+      }
+    } else if (e.type === "message.refused") {
+      this.runs.get(e.data.message_id)?.broken(new WaggleError(e.data.code, e.data.message, { detail: e.data }));
+      this.runs.delete(e.data.message_id);
+    }
+    if (run?.take(e)) {
+      this.byRun.delete(d.run_id as string);
+      this.runs.delete(run.id);
+    }
+  }
+
+  protected override end(error: unknown): void {
+    for (const run of this.runs.values()) run.broken(error ?? closedError());
+    this.runs.clear();
+    this.byRun.clear();
+  }
+}
+
+/** The word of the log for a reply. */
+function decision(r: Reply): string {
+  if (!r.approved) return "reject";
+  return r.steps || r.modified ? "modify" : "approve";
+}
+
+/** Whether an error says that the server is away. */
+export function isAway(error: unknown): boolean {
+  return error instanceof WaggleError && away(error);
+}

@@ -1,0 +1,167 @@
+import type { TaskDetail, TaskSummary } from "./generated/api.js";
+import type { CanonicalEvent } from "./generated/events.js";
+import { closedError, WaggleError } from "./errors.js";
+import { type Http, query } from "./http.js";
+import { Watched } from "./hub.js";
+import { type Frame, Link, type SocketMaker } from "./link.js";
+import type { Question } from "./questions.js";
+
+/** Work for an agent of the swarm: the one with the id, else one with the name, else any that has all capabilities. */
+export interface NewTask {
+  agentId?: string;
+  agent?: string;
+  capabilities?: string[];
+  /** For the agent: anything but null. */
+  data: unknown;
+  type?: string;
+  /** How long it may wait for an agent. */
+  queueTimeoutMs?: number;
+  /** Of the whole task. */
+  timeoutMs?: number;
+  /** Of the request: sent again with it, the task is made once. */
+  id?: string;
+}
+
+/** What came of a task. */
+export interface TaskResult {
+  status: string;
+  result: unknown;
+}
+
+/** The socket of what only the swarm's protocol has: give tasks, and tell their agents something. It is connected while something waits. */
+export class SwarmSocket {
+  private link: Link | undefined;
+  private identity = "";
+
+  constructor(
+    private readonly http: Http,
+    private readonly maker: SocketMaker | undefined,
+  ) {}
+
+  /** Sends a request until it is answered, and returns the content of the answer. */
+  ask(id: string, type: string, content: Frame): Promise<Frame> {
+    return new Promise((done, fail) => {
+      this.link ??= new Link(this.http, this.maker, {
+        path: () => `/ws/asp/client${this.identity}`,
+        take: (f) => {
+          if (f.type !== "orchestrator.client.welcome") return undefined;
+          // As the same client the server knows requests that come again.
+          this.identity = query({ clientId: f.content.clientId, resumeToken: f.content.resumeToken });
+          return "ready";
+        },
+      });
+      const link = this.link;
+      link.onEnd(fail);
+      try {
+        link.send({ id, type, content }, (f) => {
+          if (f.requestId !== id) return false;
+          if (f.type === "error") fail(new WaggleError(f.content.code ?? "REFUSED", String(f.content.error), { detail: f }));
+          else done(f.content);
+          queueMicrotask(() => {
+            if (link.idle && this.link === link) this.close();
+          });
+          return true;
+        });
+      } catch (e) {
+        fail(e);
+      }
+    });
+  }
+
+  /** Ends the connection. */
+  close(): void {
+    this.link?.close();
+    this.link = undefined;
+  }
+}
+
+/** A task of the swarm: its log, and what can be said to it. */
+export class Task extends Watched {
+  private readonly outcome: Promise<TaskResult>;
+  private settle: (r: TaskResult) => void = () => {};
+  private fail: (e: unknown) => void = () => {};
+
+  /** For `WaggleClient`. */
+  constructor(
+    http: Http,
+    id: string,
+    after: number,
+    private readonly swarm: () => SwarmSocket,
+    private readonly newId: () => string,
+  ) {
+    super(http, "task", id, after);
+    this.outcome = new Promise((ok, no) => {
+      this.settle = ok;
+      this.fail = no;
+    });
+    this.outcome.catch(() => {});
+  }
+
+  /** The task with its newest events. */
+  show(): Promise<TaskDetail> {
+    return this.http.persist(() => this.http.json<TaskDetail>(this.path, { signal: this.signal }), this.signal);
+  }
+
+  /** What the agent has made of it. Rejects if it failed or was cancelled. */
+  result(): Promise<TaskResult> {
+    this.read();
+    return this.outcome;
+  }
+
+  /** Stops it. */
+  async cancel(reason?: string): Promise<void> {
+    const body = reason === undefined ? {} : { body: { reason } };
+    await this.http.persist(() => this.http.request(`${this.path}/cancel`, { method: "POST", signal: this.signal, ...body }), this.signal);
+  }
+
+  /** Tells its agent something; answers its question, if it has one. */
+  async message(message: unknown): Promise<void> {
+    await this.swarm().ask(this.newId(), "task.message", { taskId: this.id, message });
+  }
+
+  /** Answers a question of its agent. */
+  async answer(_question: Question | string, message: unknown): Promise<void> {
+    await this.message(message);
+  }
+
+  protected override take(e: CanonicalEvent): void {
+    if (e.type !== "task.finished") return;
+    if (e.data.status === "completed") this.settle({ status: e.data.status, result: e.data.result });
+    else this.fail(new WaggleError(e.data.code || "TASK_FAILED", e.data.error || `the task is ${e.data.status}`, { detail: e.data }));
+  }
+
+  protected override end(error: unknown): void {
+    this.fail(error ?? closedError());
+  }
+}
+
+/** The tasks of the swarm. */
+export class Tasks {
+  /** For `WaggleClient`. */
+  constructor(
+    private readonly swarm: () => SwarmSocket,
+    private readonly open_: (id: string, after: number) => Task,
+    private readonly newId: () => string,
+    /** Pages of tasks, the newest change first. */
+    readonly list: (o?: { limit?: number; before?: string; signal?: AbortSignal }) => AsyncGenerator<TaskSummary, void, undefined>,
+  ) {}
+
+  /** Gives a task. Without a connection it waits for one. */
+  async create(t: NewTask): Promise<Task> {
+    const answer = await this.swarm().ask(t.id ?? this.newId(), "client.agent.task.create.request", {
+      agentId: t.agentId,
+      agentName: t.agent,
+      capabilities: t.capabilities,
+      taskData: t.data,
+      taskType: t.type,
+      queueTimeout: t.queueTimeoutMs,
+      timeout: t.timeoutMs,
+    });
+    return this.open(String(answer["taskId"]));
+  }
+
+  /** A task that exists. `after`: only the later events are read. */
+  open(id: string, after = 0): Task {
+    return this.open_(id, after);
+  }
+}

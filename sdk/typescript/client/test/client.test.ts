@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import WebSocket from "ws";
+import { type CanonicalEvent, WaggleClient, type WaggleError } from "@waggle-dev/client";
+import { up, type Waggle, within } from "../../testing/server.js";
+
+let waggle: Waggle;
+let client: WaggleClient;
+const question = "which files are in the workspace, and what does notes.md say?";
+
+beforeAll(async () => {
+  waggle = await up();
+  client = new WaggleClient({ url: waggle.url, WebSocket });
+});
+afterAll(async () => {
+  client.close();
+  await waggle.end();
+});
+
+test("a chat answers, with its tool calls as typed events, each once and in order", async () => {
+  const session = client.sessions.open();
+  const run = session.send("what does notes.md say?");
+  const seen: CanonicalEvent[] = [];
+  for await (const e of run) seen.push(e);
+  const called = seen.find((e) => e.type === "tool.called");
+  expect(called?.type === "tool.called" && called.data.tool).toBe("workspace_read_file");
+  expect(seen[0]?.type).toBe("message.received");
+  expect(seen.at(-1)?.type).toBe("run.completed");
+  const seqs = seen.map((e) => e.sequence);
+  expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+  const answer = await run.result();
+  expect(answer.text).toContain("buy milk");
+  expect(answer.outcome).toBe("success");
+  let text = "";
+  for await (text of run.text());
+  expect(text).toBe(answer.text);
+});
+
+test("a plan is asked about, changed, carried out, and a step is restarted", async () => {
+  const session = client.sessions.open();
+  const run = session.send(question, { mode: "plan", confirmPlan: true });
+  const asked = await within(
+    new Promise<import("@waggle-dev/client").Question>((go) => session.onQuestions((open) => open[0] && go(open[0]))),
+    "a question",
+  );
+  expect(asked.scope).toBe("plan");
+  const steps = "steps" in asked.data ? (asked.data.steps ?? []) : [];
+  expect(steps).toHaveLength(2);
+  await session.answer(asked, { approved: true, steps: steps.slice(1) });
+  const answer = await within(run.result(), "the answer");
+  expect(answer.text).toContain("buy milk");
+  expect(session.questions).toEqual([]);
+  await expect(session.answer(asked, false)).rejects.toMatchObject({ code: expect.stringMatching(/INPUT_(ANSWERED|NOT_FOUND)/) });
+
+  const repaired = new Promise<CanonicalEvent>((go) => session.on((e) => e.type === "run.completed" && go(e)));
+  await within(session.restartStep(steps[1]?.id ?? ""), "the restart");
+  await within(repaired, "the run of the restarted step");
+  await expect(within(session.restartStep("nosuch"), "the refusal")).rejects.toMatchObject({ code: "REFUSED" });
+
+  const rejected = session.send(question, { mode: "plan", confirmPlan: true });
+  const second = await within(new Promise<string>((go) => session.onQuestions((open) => open[0] && go(open[0].id))), "a question");
+  await session.answer(second, { approved: false, feedback: "not now" });
+  expect((await within(rejected.result(), "the refusal")).outcome).toBe("rejected");
+});
+
+test("steps are carried out without planning, once", async () => {
+  const session = client.sessions.open();
+  await session.send("hello").result();
+  const run = session.solve([{ id: "a", title: "compute 6*7" }]);
+  expect((await within(run.result(), "the answer")).text).toContain("42");
+});
+
+test("sessions are listed in pages, shown, exported, imported and deleted", async () => {
+  const made = [];
+  for (let i = 0; i < 3; i++) {
+    const s = client.sessions.open();
+    await s.send(`compute ${i}+1`).result();
+    made.push(s);
+  }
+  await expect
+    .poll(async () => {
+      const ids: string[] = [];
+      for await (const s of client.sessions.list({ limit: 2, q: "compute" })) ids.push(s.session_id);
+      return made.every((s) => ids.filter((id) => id === s.id).length === 1);
+    }, { timeout: 60_000 })
+    .toBe(true);
+  const [first, second] = made as [(typeof made)[0], (typeof made)[0]];
+  expect((await first.show()).session_id).toBe(first.id);
+  const state = await second.export();
+  expect((await client.sessions.import(state)).session.id).toBe(second.id);
+  await first.delete();
+  const gone = client.sessions.open(first.id);
+  const error = await within(
+    new Promise<WaggleError>((go) => gone.onConnection((s) => s.ended && go(s.error as WaggleError))),
+    "the end of the stream",
+  );
+  expect(error.code).toBe("SESSION_DELETED");
+  expect(error.retryable).toBe(false);
+  await expect(gone.send("hello").result()).rejects.toMatchObject({ code: "SESSION_DELETED" });
+});
+
+test("a run is cancelled, alone and by its session", async () => {
+  const session = client.sessions.open();
+  const run = session.send(question, { mode: "plan", confirmPlan: true });
+  await within(new Promise((go) => session.onQuestions((open) => open[0] && go(open))), "a question");
+  await run.cancel("enough");
+  await expect(within(run.result(), "the end")).rejects.toMatchObject({ code: "RUN_CANCELLED" });
+});
+
+test("announcements of the wanted types come as they happen", async () => {
+  const signal = new AbortController();
+  let up: () => void = () => {};
+  const connected = new Promise<void>((go) => (up = go));
+  const live = client.live({ types: ["run.completed"], signal: signal.signal, onConnection: (on) => on && up() });
+  const first = live.next();
+  await within(connected, "the connection");
+  const session = client.sessions.open();
+  await session.send("compute 1+1").result();
+  const e = (await within(first, "the announcement")).value as CanonicalEvent;
+  expect(e.type).toBe("run.completed");
+  expect(e.subject).toBe(`default.session.${session.id}`);
+  signal.abort();
+  expect((await live.next()).done).toBe(true);
+});
+
+test("what the server refuses is a typed error", async () => {
+  await expect(client.teams.open("nosuch").show()).rejects.toMatchObject({ code: "TEAM_NOT_FOUND", retryable: false, status: 404 });
+  await expect(client.sessions.open().send("hello", { id: "x".repeat(201) }).result()).rejects.toMatchObject({ code: "INVALID_FIELD", field: "runId" });
+});
