@@ -142,8 +142,8 @@ export class Sessions {
 
   /** Restores an exported session, here or on another installation with the same key. */
   async import(state: unknown): Promise<{ session: Session; restored: boolean }> {
-    const metadata = (state as { metadata?: { signed_state?: unknown } }).metadata;
-    const body = metadata?.signed_state ?? (state as { signed_state?: unknown }).signed_state ?? state;
+    const s = state as { signed?: unknown; signed_state?: unknown };
+    const body = s.signed ?? s.signed_state ?? state;
     const r = await this.http.persist(() => this.http.json<ImportReply>("/api/v1/sessions/import", { method: "POST", body, signal: this.signal }), this.signal);
     return { session: this.open(r.session), restored: r.restored };
   }

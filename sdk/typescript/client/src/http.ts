@@ -123,7 +123,7 @@ export function final(e: WaggleError): boolean {
 
 /** The pause that the server has asked for with an error. */
 export function pauseOf(e: unknown): { retryAfter: number } {
-  return { retryAfter: (e as { retryAfter?: number }).retryAfter ?? 0 };
+  return { retryAfter: (e as { retryAfter?: number } | undefined)?.retryAfter ?? 0 };
 }
 
 /** A path of parts that may be any text. */

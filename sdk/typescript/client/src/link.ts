@@ -1,5 +1,5 @@
 import { Backoff, rest } from "./backoff.js";
-import { closedError, unreachable, WaggleError } from "./errors.js";
+import { closedError, WaggleError } from "./errors.js";
 import type { Http } from "./http.js";
 
 /** What a link needs of a WebSocket: that of a browser, of Node 22 or of the package ws. */
@@ -99,6 +99,12 @@ export class Link {
     this.socket?.close(4000, "cut");
   }
 
+  /** Ends the link, because coming back would change nothing. */
+  fail(e: WaggleError): void {
+    this.end(e);
+    this.close();
+  }
+
   /** Ends the link. */
   close(): void {
     this.leave.abort();
@@ -181,8 +187,7 @@ export class Link {
         heard = Date.now();
         asked = false;
         const frame = JSON.parse(String(e.data)) as Frame;
-        const i = this.pending.findIndex((o) => o.settled(frame));
-        if (i >= 0) this.pending.splice(i, 1);
+        this.pending = this.pending.filter((o) => !o.settled(frame));
         if (this.protocol.take(frame) === "ready") this.ready = true;
         this.flush();
       };
@@ -202,9 +207,4 @@ export function base64url(text: string): string {
     .replace(/\+/g, "-")
     .replace(/\//g, "_")
     .replace(/=+$/, "");
-}
-
-/** The error of code that nobody reached. */
-export function lostError(): WaggleError {
-  return new WaggleError(unreachable, "the connection is gone");
 }

@@ -1,5 +1,4 @@
 import type { NewTeam, TeamDefinition, TeamView } from "./generated/api.js";
-import type { CanonicalEvent } from "./generated/events.js";
 import { WaggleError } from "./errors.js";
 import type { Http } from "./http.js";
 import { Watched } from "./hub.js";
@@ -86,16 +85,14 @@ export class Team extends Watched {
       });
       const leave = (error?: WaggleError) => {
         stop();
-        link.close();
         if (error) fail(error);
         else done();
+        link.close();
       };
       link.onEnd(leave);
       link.send({ type: "answer", question_id: id, approved: r.approved, feedback: r.feedback, id: this.newId() }, () => false);
     });
   }
-
-  protected override take(_: CanonicalEvent): void {}
 }
 
 /** The teams of the tenant. */
