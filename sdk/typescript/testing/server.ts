@@ -106,13 +106,14 @@ export class Model {
   requests = 0;
   private constructor(private readonly server: Server, readonly env: Record<string, string>) {}
 
-  static async start(script: (messages: { role: string; content: unknown }[], n: number) => Reply): Promise<Model> {
+  static async start(script: (messages: { role: string; content: unknown }[], planning: boolean) => Reply): Promise<Model> {
     let model: Model;
     const server = createServer(async (q: IncomingMessage, a: ServerResponse) => {
       let body = "";
       for await (const piece of q) body += piece;
-      const { messages } = JSON.parse(body || "{}");
-      await answer(a, script(messages ?? [], ++model.requests));
+      const { messages, response_format } = JSON.parse(body || "{}");
+      model.requests++;
+      await answer(a, script(messages ?? [], response_format !== undefined));
     });
     await new Promise<void>((go) => server.listen(0, "127.0.0.1", go));
     const { port } = server.address() as AddressInfo;

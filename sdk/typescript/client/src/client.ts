@@ -2,7 +2,7 @@ import { type BackoffOptions, defaultBackoff } from "./backoff.js";
 import { closedError, WaggleError } from "./errors.js";
 import type { ImportReply, SessionSummary, Status, TaskSummary, TeamView } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { Http, query, type Token } from "./http.js";
+import { baseOf, Http, query, type Token } from "./http.js";
 import type { SocketMaker } from "./link.js";
 import { type LiveOptions, live } from "./live.js";
 import { PlanSocket } from "./plansocket.js";
@@ -158,12 +158,6 @@ async function* pages<T>(http: Http, path: string, member: string, f: ListOption
     yield* page[member] ?? [];
     before = page.more ? page.next : undefined;
   } while (before);
-}
-
-/** The address of a gateway for HTTP, without a dialect's path. */
-function baseOf(url: string): string {
-  const u = new URL(url.replace(/^ws/, "http"));
-  return u.origin + u.pathname.replace(/(\/ws(\/.*)?|\/agui)?\/*$/, "");
 }
 
 /** A random id; pages without TLS have no crypto.randomUUID. */

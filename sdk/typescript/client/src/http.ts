@@ -126,11 +126,6 @@ export function pauseOf(e: unknown): { retryAfter: number } {
   return { retryAfter: (e as { retryAfter?: number } | undefined)?.retryAfter ?? 0 };
 }
 
-/** A path of parts that may be any text. */
-export function path(...parts: string[]): string {
-  return parts.map((p) => `/${encodeURIComponent(p)}`).join("");
-}
-
 /** A query, with its question mark, of the members that have a value. */
 export function query(members: object): string {
   const q = new URLSearchParams();
@@ -139,4 +134,10 @@ export function query(members: object): string {
   }
   const text = q.toString();
   return text && `?${text}`;
+}
+
+/** The address of a gateway for HTTP, without a dialect's path. */
+export function baseOf(url: string): string {
+  const u = new URL(url.replace(/^ws/, "http"));
+  return u.origin + u.pathname.replace(/(\/ws(\/.*)?|\/agui)?\/*$/, "");
 }

@@ -16,8 +16,7 @@ export interface LiveOptions extends Pick<FollowOptions, "signal" | "onConnectio
  */
 export async function* live(http: Http, o: LiveOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
   const reading = {
-    path: `/api/v1/live${query({ types: o.types })}`,
-    headers: () => ({}),
+    request: () => ({ path: `/api/v1/live${query({ types: o.types })}` }),
     take: (m: { event?: string; data?: string }) => {
       if (m.event === "gap") o.onGap?.((JSON.parse(m.data ?? "{}") as { dropped?: number }).dropped ?? 0);
       return m.data !== undefined && m.event !== "gap" && m.event !== "problem";

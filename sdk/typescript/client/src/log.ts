@@ -1,7 +1,7 @@
 import { Backoff, rest } from "./backoff.js";
 import { GapError, unreachable, WaggleError } from "./errors.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { final, type Http, pauseOf } from "./http.js";
+import { final, type Http, type HttpRequest, pauseOf } from "./http.js";
 import { readSse, type SseMessage } from "./sse.js";
 
 /** How a log is read. */
@@ -18,8 +18,8 @@ export interface FollowOptions {
 
 /** What a stream is read with: the place in it, and what becomes of its messages. */
 export interface Reading {
-  path: string;
-  headers: () => Record<string, string>;
+  /** Where it is asked for, and how, anew for each connection. */
+  request: () => { path: string } & HttpRequest;
   /** Takes an event and returns whether it is to be handed on. */
   take: (m: SseMessage) => boolean;
 }
@@ -115,7 +115,8 @@ class Connection {
     this.signal.addEventListener("abort", stop, { once: true });
     let timer = setTimeout(stop, silence);
     try {
-      const answer = await this.http.request(this.r.path, { headers: { Accept: "text/event-stream", ...this.r.headers() }, signal: cut.signal });
+      const { path, headers, ...request } = this.r.request();
+      const answer = await this.http.request(path, { ...request, headers: { Accept: "text/event-stream", ...headers }, signal: cut.signal });
       if (!answer.body || answer.status === 204) return;
       yield "up";
       for await (const m of readSse(answer.body)) {
@@ -143,8 +144,7 @@ export async function* follow(http: Http, path: string, o: FollowOptions = {}): 
   const position = new Position(o.after ?? 0);
   let event: CanonicalEvent | undefined;
   const reading: Reading = {
-    path,
-    headers: () => (position.at > 0 ? { "Last-Event-ID": String(position.at) } : ({} as Record<string, string>)),
+    request: () => (position.at > 0 ? { path, headers: { "Last-Event-ID": String(position.at) } } : { path }),
     take: (m) => {
       if (m.event === "problem") return problem(m.data ?? "");
       if (m.id === undefined || m.data === undefined) return false;

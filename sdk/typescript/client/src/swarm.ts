@@ -5,7 +5,7 @@
  */
 import { type BackoffOptions, defaultBackoff } from "./backoff.js";
 import { WaggleError } from "./errors.js";
-import { Http, type Token } from "./http.js";
+import { baseOf, Http, type Token } from "./http.js";
 import { type Frame, Link, type SocketMaker } from "./link.js";
 
 export { WaggleError } from "./errors.js";
@@ -161,7 +161,7 @@ abstract class Peer {
 
   async start(o: ServeOptions): Promise<Serving> {
     const maker = (o.WebSocket ?? globalThis.WebSocket ?? (await import("ws")).WebSocket) as SocketMaker;
-    const urls = [o.url].flat().map((u) => new URL(u.replace(/^ws/, "http")).origin);
+    const urls = [o.url].flat().map(baseOf);
     this.onError = o.onError ?? (() => {});
     const http = new Http(urls, o.token, globalThis.fetch, { ...defaultBackoff, ...o.backoff });
     let ready: () => void = () => {};

@@ -1,0 +1,214 @@
+/**
+ * An agent of AG-UI front ends whose runs outlive their connections.
+ *
+ * @packageDocumentation
+ */
+import { type BaseEvent, HttpAgent, type HttpAgentConfig, type RunAgentInput } from "@ag-ui/client";
+import { Observable } from "rxjs";
+import { WaggleError } from "./errors.js";
+import { baseOf, Http, type Token } from "./http.js";
+import { readStream } from "./log.js";
+
+export { WaggleError } from "./errors.js";
+export type { Token } from "./http.js";
+
+/** How the agent is reached. */
+export interface WaggleAgentConfig extends Omit<HttpAgentConfig, "url"> {
+  /** The address of a gateway, with or without `/agui`; or of several that serve the same threads. */
+  url: string | readonly string[];
+  /** An API key or a JWT; or what returns one, which is called again when the server no longer takes the last one. */
+  token?: Token;
+}
+
+/** An answer to a question: `approved`, and more members as its `responseSchema` says; or whatever an agent asks for. */
+export type InterruptReply = boolean | { approved: boolean; feedback?: string; [member: string]: unknown } | string | number;
+
+interface Frame extends BaseEvent {
+  type: BaseEvent["type"];
+  messageId?: string;
+  toolCallId?: string;
+  stepName?: string;
+  subagentRunId?: string;
+  name?: string;
+}
+
+/** Pauses between connections, in milliseconds. */
+const pauses = { min: 500, max: 15_000 };
+
+/**
+ * An HttpAgent that resumes: a stream that breaks goes on behind its last frame, at any gateway. `abortRun()` only
+ * leaves the run, which goes on; `stop()` stops it. `connectAgent()` joins the thread as it is.
+ */
+export class WaggleAgent extends HttpAgent {
+  private config: WaggleAgentConfig;
+  private http: Http;
+
+  constructor(config: WaggleAgentConfig) {
+    const urls = [config.url].flat();
+    super({ ...config, url: `${baseOf(urls[0] as string)}/agui` });
+    this.config = config;
+    this.http = this.transport();
+  }
+
+  private transport(): Http {
+    const fetcher = (input: RequestInfo | URL, init?: RequestInit) => this.fetch(String(input), init as RequestInit);
+    return new Http([this.config.url].flat().map(baseOf), this.config.token, fetcher as typeof fetch, pauses);
+  }
+
+  override clone(): WaggleAgent {
+    const copy = super.clone() as WaggleAgent;
+    copy.config = this.config;
+    copy.http = copy.transport();
+    return copy;
+  }
+
+  override run(input: RunAgentInput): Observable<BaseEvent> {
+    const older = (input as { protocolVersion?: string }).protocolVersion === undefined;
+    const run = `${this.thread(input.threadId)}/runs/${encodeURIComponent(input.runId)}`;
+    return this.stream(
+      (last) => {
+        if (last !== undefined) return { path: `${run}${version(older)}`, headers: { ...this.headers, "Last-Event-ID": last } };
+        return { path: "/agui", method: "POST", body: input, headers: this.headers };
+      },
+      `${run}${version(older)}`,
+    );
+  }
+
+  /** Joins the thread: its messages, and the run that is on. A thread that does not exist yet has nothing to show. */
+  protected override connect(input: RunAgentInput): Observable<BaseEvent> {
+    const older = (input as { protocolVersion?: string }).protocolVersion === undefined;
+    const cold = `${this.thread(input.threadId)}${version(older)}`;
+    return this.stream((last) => ({ path: cold, headers: last === undefined ? this.headers : { ...this.headers, "Last-Event-ID": last } }), cold, true);
+  }
+
+  private stream(request: (last: string | undefined) => { path: string; method?: string; body?: unknown; headers: Record<string, string> }, cold: string, joins = false): Observable<BaseEvent> {
+    return new Observable((to) => {
+      const leave = new AbortController();
+      const abort = () => leave.abort(this.abortController.signal.reason);
+      if (this.abortController.signal.aborted) abort();
+      this.abortController.signal.addEventListener("abort", abort, { once: true });
+      void new Stretch(this.http, (e) => to.next(e)).read(request, cold, joins, leave.signal).then(
+        () => (leave.signal.aborted ? to.error(new DOMException("the program has left the run", "AbortError")) : to.complete()),
+        (error) => to.error(error),
+      );
+      return () => {
+        this.abortController.signal.removeEventListener("abort", abort);
+        leave.abort();
+      };
+    });
+  }
+
+  /** Stops the run that is on, for all who watch it. */
+  async stop(reason?: string): Promise<void> {
+    const body = { reason };
+    await this.http.request(`${this.thread(this.threadId)}/cancel`, { method: "POST", body, headers: this.headers });
+  }
+
+  /**
+   * Answers questions, by their ids. While the run is on they are answered in it; after it has ended in questions,
+   * another run goes on with the answers, which must be to all of them.
+   */
+  async answer(replies: Readonly<Record<string, InterruptReply>>): Promise<void> {
+    const resume = Object.entries(replies).map(([interruptId, payload]) => ({ interruptId, status: "resolved" as const, payload }));
+    if (!this.isRunning) {
+      await this.runAgent({ resume } as Parameters<HttpAgent["runAgent"]>[0]);
+      return;
+    }
+    await this.http.request(`${this.thread(this.threadId)}/answers`, { method: "POST", body: { resume }, headers: this.headers });
+  }
+
+  private thread(id: string): string {
+    return `/agui/threads/${encodeURIComponent(id)}`;
+  }
+}
+
+/** Clients before 1.0 are sent what they understand. */
+function version(older: boolean): string {
+  return older ? "?version=0&subagents=1" : "";
+}
+
+/** The frames of one run for one subscriber, over any number of connections. */
+class Stretch {
+  private last: string | undefined;
+  private began = false;
+  private ended = false;
+  private readonly open = new Map<string, Frame>();
+
+  constructor(
+    private readonly http: Http,
+    private readonly next: (e: BaseEvent) => void,
+  ) {}
+
+  async read(request: (last: string | undefined) => { path: string; headers: Record<string, string> }, cold: string, joins: boolean, signal: AbortSignal): Promise<void> {
+    try {
+      await this.follow(request, signal);
+    } catch (error) {
+      const status = error instanceof WaggleError ? error.status : 0;
+      if (joins && status === 404) return;
+      if (this.last === undefined || (status !== 404 && status !== 410)) throw error;
+      this.last = undefined; // what followed is gone: join as a newcomer
+      this.close();
+      await this.follow((last) => ({ path: cold, headers: last === undefined ? {} : { "Last-Event-ID": last } }), signal);
+    }
+  }
+
+  private async follow(request: (last: string | undefined) => { path: string; headers: Record<string, string> }, signal: AbortSignal): Promise<void> {
+    const leave = new AbortController();
+    const stop = () => leave.abort();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    // A thread on which nothing is on ends its answer, and says so with a comment alone.
+    const again = () => {
+      if (this.last === undefined) this.close(); // it broke in the prelude, which comes as a whole again
+      return request(this.last);
+    };
+    const reading = { request: again, take: (m: { data?: string }) => m.data !== undefined };
+    try {
+      for await (const m of readStream(this.http, reading, { signal: leave.signal })) {
+        if (m.id !== undefined) this.last = m.id;
+        this.take(JSON.parse(m.data as string) as Frame);
+        if (this.ended) return;
+      }
+    } finally {
+      signal.removeEventListener("abort", stop);
+      leave.abort();
+    }
+  }
+
+  private take(f: Frame): void {
+    if (f.type === "RUN_STARTED" && this.began) return;
+    if (f.type === "RUN_STARTED") this.began = true;
+    const [kind, phase] = boundary(f.type);
+    const key = `${kind} ${f.messageId ?? f.toolCallId ?? f.stepName ?? f.subagentRunId}`;
+    if (phase === "begin") this.open.set(key, f);
+    if (phase === "end") this.open.delete(key);
+    this.ended = f.type === "RUN_FINISHED" || f.type === "RUN_ERROR";
+    this.next(f);
+  }
+
+  /** Ends what is open, the innermost first: a newcomer is told of it anew. */
+  private close(): void {
+    for (const f of [...this.open.values()].reverse()) {
+      const end = ends[f.type];
+      if (!end) continue;
+      const { messageId, toolCallId, stepName, subagentRunId } = f;
+      this.next({ type: end, ...(messageId && { messageId }), ...(toolCallId && { toolCallId }), ...(stepName && { stepName }), ...(subagentRunId && { subagentRunId }) } as unknown as BaseEvent);
+    }
+    this.open.clear();
+  }
+}
+
+const ends: Record<string, string> = {
+  TEXT_MESSAGE_START: "TEXT_MESSAGE_END",
+  REASONING_START: "REASONING_END",
+  REASONING_MESSAGE_START: "REASONING_MESSAGE_END",
+  TOOL_CALL_START: "TOOL_CALL_END",
+  STEP_STARTED: "STEP_FINISHED",
+  SUBAGENT_STARTED: "SUBAGENT_FINISHED",
+};
+
+function boundary(type: string): [string, "begin" | "end" | undefined] {
+  if (ends[type]) return [ends[type], "begin"];
+  if (type === "SUBAGENT_ERROR") return ["SUBAGENT_FINISHED", "end"];
+  return [type, Object.values(ends).includes(type) ? "end" : undefined];
+}

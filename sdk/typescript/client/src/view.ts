@@ -1,0 +1,177 @@
+/**
+ * What a page shows of a session: made of the events of its log, in any front end.
+ *
+ * @packageDocumentation
+ */
+import type { CanonicalEvent, Step } from "./generated/events.js";
+import { type Question, Questions } from "./questions.js";
+
+/** A step of a plan as it is now. */
+export interface ViewStep {
+  id: string;
+  title: string;
+  dependencies: readonly string[];
+  status: "waiting" | "running" | "completed" | "failed" | "cancelled";
+  /** Its result, or why it failed. */
+  text: string;
+}
+
+/** One thing that a page shows, in the order in which they began. */
+export type ViewItem = { id: string; run: string } & (
+  | { kind: "user"; text: string }
+  | { kind: "answer"; text: string; done: boolean; step: string | undefined }
+  | { kind: "tool"; name: string; arguments: unknown; step: string | undefined; status: "called" | "running" | "completed" | "failed" | "unknown"; text: string }
+  | { kind: "plan"; summary: string; steps: readonly ViewStep[]; status: "waiting" | "running" | "done" | "cancelled" }
+  | { kind: "end"; code: string; text: string }
+);
+
+type Item<K extends ViewItem["kind"]> = Extract<ViewItem, { kind: K }>;
+
+/** A session as a page shows it. */
+export interface View {
+  items: readonly ViewItem[];
+  questions: readonly Question[];
+  /** Runs that have been accepted and have not ended. */
+  active: readonly string[];
+  /** The sequence of the last event in it. */
+  seq: number;
+}
+
+/** A session without events. */
+export const emptyView: View = { items: [], questions: [], active: [], seq: 0 };
+
+/** Makes views of events, one after the other. Each view is a value of its own that does not change any more. */
+export class ViewBuilder {
+  private readonly book = new Questions();
+  private items: ViewItem[] = [];
+  private active: string[] = [];
+  private questions: Question[] = [];
+  private seq = 0;
+  private changed = true;
+  private last: View = emptyView;
+
+  /** The view after all events so far; the same object until an event changes it. */
+  get view(): View {
+    if (this.changed) this.last = { items: [...this.items], questions: this.questions, active: [...this.active], seq: this.seq };
+    this.changed = false;
+    return this.last;
+  }
+
+  /** Takes the next event. */
+  take(e: CanonicalEvent): void {
+    this.seq = e.sequence;
+    this.changed = true;
+    if (this.book.take(e)) this.questions = this.book.list;
+    takers[e.type]?.(this, e as never);
+  }
+
+  /** @internal */
+  add(item: ViewItem): void {
+    const i = this.at(item.kind, item.id);
+    if (i < 0) this.items.push(item);
+    else this.items[i] = item;
+  }
+
+  /** @internal */
+  change<K extends ViewItem["kind"]>(kind: K, id: string, f: (item: Item<K>) => Partial<Item<K>>): void {
+    const i = this.at(kind, id);
+    const item = this.items[i] as Item<K> | undefined;
+    if (item) this.items[i] = { ...item, ...f(item) } as ViewItem;
+  }
+
+  /** @internal */
+  remove(kind: ViewItem["kind"], id: string): void {
+    const i = this.at(kind, id);
+    if (i >= 0) this.items.splice(i, 1);
+  }
+
+  /** @internal */
+  step(run: string, id: string, f: (s: ViewStep) => Partial<ViewStep>): void {
+    for (const p of this.items) {
+      if (p.kind !== "plan" || p.run !== run || !p.steps.some((s) => s.id === id)) continue;
+      this.change("plan", p.id, () => ({ status: "running", steps: p.steps.map((s) => (s.id === id ? { ...s, ...f(s) } : s)) }));
+    }
+  }
+
+  /** @internal */
+  begin(run: string): void {
+    this.active.push(run);
+  }
+
+  /** @internal */
+  end(run: string, cancelled: boolean): void {
+    this.active = this.active.filter((r) => r !== run);
+    for (const p of this.items) {
+      if (p.run !== run) continue;
+      if (p.kind === "plan") this.change("plan", p.id, () => ({ status: cancelled ? "cancelled" : "done" }));
+      if (p.kind === "answer" && !p.done) this.change("answer", p.id, () => ({ done: true }));
+    }
+  }
+
+  /** @internal */
+  says(run: string, text: string): boolean {
+    return this.items.some((p) => p.kind === "answer" && p.run === run && p.step === undefined && p.text === text);
+  }
+
+  private at(kind: ViewItem["kind"], id: string): number {
+    for (let i = this.items.length - 1; i >= 0; i--) if (this.items[i]?.id === id && this.items[i]?.kind === kind) return i;
+    return -1;
+  }
+}
+
+type Taker<T extends CanonicalEvent["type"]> = (v: ViewBuilder, e: Extract<CanonicalEvent, { type: T }>) => void;
+
+const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
+  "message.received": (v, { data: d }) => {
+    v.begin(d.run_id);
+    v.add({ kind: "user", id: d.message_id, run: d.run_id, text: d.content });
+  },
+  "message.delta": (v, { data: d }) => {
+    if (d.stage === "planning") return;
+    let known = false;
+    v.change("answer", d.message_id, (m) => {
+      known = true;
+      return { text: m.text + d.text };
+    });
+    if (!known) v.add({ kind: "answer", id: d.message_id, run: d.run_id, text: d.text, done: false, step: d.step_id });
+  },
+  "message.completed": (v, { data: d }) => {
+    if (d.stage === "planning") return;
+    if (d.content) v.add({ kind: "answer", id: d.message_id, run: d.run_id, text: d.content, done: true, step: d.step_id });
+  },
+  "message.discarded": (v, { data: d }) => v.remove("answer", d.message_id),
+  "tool.called": (v, { data: d }) =>
+    v.add({ kind: "tool", id: d.call_id, run: d.run_id, name: d.tool, arguments: d.arguments, step: d.step_id, status: "called", text: "" }),
+  "tool.started": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "running" })),
+  "tool.completed": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "completed", text: d.result })),
+  "tool.failed": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "failed", text: d.message })),
+  "tool.unknown": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "unknown", text: d.message })),
+  "plan.completed": (v, { data: d }) =>
+    v.add({ kind: "plan", id: d.plan_id, run: d.run_id, summary: d.summary ?? "", steps: waiting(d.steps), status: "waiting" }),
+  "plan.cancelled": (v, { data: d }) => v.change("plan", d.plan_id, () => ({ status: "cancelled" })),
+  "input.answered": (v, { data: d }) => {
+    const steps = d.steps;
+    if (!steps) return;
+    for (const p of v.view.items) if (p.kind === "plan" && p.run === d.run_id && p.status === "waiting") v.change("plan", p.id, () => ({ steps: waiting(steps) }));
+  },
+  "step.started": (v, { data: d }) => v.step(d.run_id, d.step.id, () => ({ status: "running" })),
+  "step.completed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "completed", text: d.output })),
+  "step.failed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "failed", text: d.message })),
+  "step.cancelled": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "cancelled" })),
+  "run.completed": (v, { data: d }) => {
+    if (d.content && !v.says(d.run_id, d.content)) v.add({ kind: "answer", id: `${d.run_id}-answer`, run: d.run_id, text: d.content, done: true, step: undefined });
+    v.end(d.run_id, d.outcome === "rejected" || d.outcome === "cancelled");
+  },
+  "run.failed": (v, { data: d }) => {
+    v.add({ kind: "end", id: d.run_id, run: d.run_id, code: d.code, text: d.answer || d.message });
+    v.end(d.run_id, false);
+  },
+  "run.cancelled": (v, { data: d }) => {
+    v.add({ kind: "end", id: d.run_id, run: d.run_id, code: "RUN_CANCELLED", text: "The run was stopped." });
+    v.end(d.run_id, true);
+  },
+};
+
+function waiting(steps: readonly Step[]): ViewStep[] {
+  return steps.map((s) => ({ id: s.id, title: s.title, dependencies: s.dependencies ?? [], status: "waiting", text: "" }));
+}

@@ -1,0 +1,3 @@
+import { agentTests } from "./agui.cases.js";
+
+agentTests(async () => (await import("@waggle-dev/client/agui")).WaggleAgent);
