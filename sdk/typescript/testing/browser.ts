@@ -1,22 +1,33 @@
-import { createServer, type Server } from "node:http";
 import { readFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 
-const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".map": "application/json" };
+const types: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".map": "application/json",
+};
 
 /** A web server of folders (by the prefix of their paths) and of texts. */
 export class Site {
-  private constructor(private readonly server: Server, readonly origin: string) {}
+  private constructor(
+    private readonly server: Server,
+    readonly origin: string,
+  ) {}
 
   static async start(folders: Record<string, string>, texts: Record<string, string> = {}, port = 0): Promise<Site> {
     const server = createServer(async (q, a) => {
       const path = normalize(new URL(q.url ?? "/", "http://x").pathname);
-      const prefix = Object.keys(folders).filter((p) => path.startsWith(p)).sort((x, y) => y.length - x.length)[0];
+      const prefix = Object.keys(folders)
+        .filter((p) => path.startsWith(p))
+        .sort((x, y) => y.length - x.length)[0];
       const name = path.endsWith("/") ? `${path}index.html` : path;
       try {
-        const body = texts[path] ?? (prefix === undefined ? undefined : await readFile(join(folders[prefix] as string, name.slice(prefix.length))));
+        const body =
+          texts[path] ?? (prefix === undefined ? undefined : await readFile(join(folders[prefix] as string, name.slice(prefix.length))));
         if (body === undefined) throw new Error("not found");
         a.writeHead(200, { "Content-Type": types[extname(name)] ?? "text/html; charset=utf-8" });
         a.end(body);
@@ -39,7 +50,16 @@ export class Site {
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
   });
 }
 

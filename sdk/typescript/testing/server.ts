@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as listen, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -44,14 +44,20 @@ export class Waggle {
   private spawn(): void {
     const env = { PATH: process.env["PATH"] ?? "", HOME: this.dir, TMPDIR: tmpdir(), ...this.env };
     this.process = spawn(resolve(binary), this.args, { cwd: this.dir, env, stdio: ["ignore", "pipe", "pipe"] });
-    for (const s of [this.process.stdout, this.process.stderr]) s?.on("data", (b) => { this.output = (this.output + b).slice(-20_000); });
+    for (const s of [this.process.stdout, this.process.stderr])
+      s?.on("data", (b) => {
+        this.output = (this.output + b).slice(-20_000);
+      });
   }
 
   private async ready(): Promise<void> {
     const end = Date.now() + patience;
     for (;;) {
       if (this.process.exitCode !== null) throw new Error(`waggle ended: ${this.output}`);
-      const ok = await fetch(`${this.url}/readyz`).then((r) => r.ok, () => false);
+      const ok = await fetch(`${this.url}/readyz`).then(
+        (r) => r.ok,
+        () => false,
+      );
       if (ok) return;
       if (Date.now() > end) throw new Error(`waggle is not ready: ${this.output}`);
       await new Promise((go) => setTimeout(go, 50));
@@ -88,7 +94,19 @@ export async function up(settings = "", env: Record<string, string> = {}): Promi
   const config = join(dir, "waggle.yaml");
   await writeFile(config, `gateway:\n  message_rate: 1000\n  message_burst: 1000\n${settings}`);
   return Waggle.start(
-    ["up", "--config", config, "--nats-addr", `127.0.0.1:${await freePort()}`, "--telemetry-addr", `127.0.0.1:${await freePort()}`, "--data", join(dir, "data"), "--workspace", workspace],
+    [
+      "up",
+      "--config",
+      config,
+      "--nats-addr",
+      `127.0.0.1:${await freePort()}`,
+      "--telemetry-addr",
+      `127.0.0.1:${await freePort()}`,
+      "--data",
+      join(dir, "data"),
+      "--workspace",
+      workspace,
+    ],
     { dir, env },
   );
 }
@@ -104,7 +122,10 @@ export interface Reply {
 /** A model in OpenAI's protocol that answers as the script says. */
 export class Model {
   requests = 0;
-  private constructor(private readonly server: Server, readonly env: Record<string, string>) {}
+  private constructor(
+    private readonly server: Server,
+    readonly env: Record<string, string>,
+  ) {}
 
   static async start(script: (messages: { role: string; content: unknown }[], planning: boolean) => Reply): Promise<Model> {
     let model: Model;
@@ -117,7 +138,11 @@ export class Model {
     });
     await new Promise<void>((go) => server.listen(0, "127.0.0.1", go));
     const { port } = server.address() as AddressInfo;
-    model = new Model(server, { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, OPENAI_API_KEY: "sk-test", WAGGLE_MODEL: "openai:scripted" });
+    model = new Model(server, {
+      OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`,
+      OPENAI_API_KEY: "sk-test",
+      WAGGLE_MODEL: "openai:scripted",
+    });
     return model;
   }
 
@@ -130,29 +155,43 @@ export class Model {
 async function answer(a: ServerResponse, r: Reply): Promise<void> {
   a.writeHead(200, { "Content-Type": "text/event-stream" });
   const chunk = (delta: unknown, finish: string | null = null) =>
-    a.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "scripted", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
+    a.write(
+      `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "scripted", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
+    );
   chunk({ role: "assistant", content: "" });
   for (const word of (r.text ?? "").split(/(?<= )/)) {
     if (word) chunk({ content: word });
     if (r.pauseMs) await new Promise((go) => setTimeout(go, r.pauseMs));
   }
   r.calls?.forEach((c, index) => {
-    chunk({ tool_calls: [{ index, id: `call_${index}_${Math.random().toString(36).slice(2)}`, type: "function", function: { name: c.name, arguments: JSON.stringify(c.args) } }] });
+    chunk({
+      tool_calls: [
+        {
+          index,
+          id: `call_${index}_${Math.random().toString(36).slice(2)}`,
+          type: "function",
+          function: { name: c.name, arguments: JSON.stringify(c.args) },
+        },
+      ],
+    });
   });
   chunk({}, r.calls ? "tool_calls" : "stop");
   a.end("data: [DONE]\n\n");
 }
 
 /** A line to a server that a test can cut. */
-export class Proxy {
+export class Line {
   cuts = 0;
   private readonly sockets = new Set<Socket>();
-  private constructor(private readonly server: ReturnType<typeof listen>, readonly url: string) {}
+  private constructor(
+    private readonly server: ReturnType<typeof listen>,
+    readonly url: string,
+  ) {}
 
-  static async to(url: string): Promise<Proxy> {
+  static async to(url: string): Promise<Line> {
     const { connect } = await import("node:net");
     const target = new URL(url);
-    let proxy: Proxy;
+    let proxy: Line;
     const server = listen((from) => {
       const on = connect(Number(target.port), target.hostname);
       for (const s of [from, on]) {
@@ -167,7 +206,7 @@ export class Proxy {
       from.pipe(on).pipe(from);
     });
     await new Promise<void>((go) => server.listen(0, "127.0.0.1", go));
-    proxy = new Proxy(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    proxy = new Line(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     return proxy;
   }
 

@@ -78,10 +78,18 @@ export class WaggleAgent extends HttpAgent {
   protected override connect(input: RunAgentInput): Observable<BaseEvent> {
     const older = (input as { protocolVersion?: string }).protocolVersion === undefined;
     const cold = `${this.thread(input.threadId)}${version(older)}`;
-    return this.stream((last) => ({ path: cold, headers: last === undefined ? this.headers : { ...this.headers, "Last-Event-ID": last } }), cold, true);
+    return this.stream(
+      (last) => ({ path: cold, headers: last === undefined ? this.headers : { ...this.headers, "Last-Event-ID": last } }),
+      cold,
+      true,
+    );
   }
 
-  private stream(request: (last: string | undefined) => { path: string; method?: string; body?: unknown; headers: Record<string, string> }, cold: string, joins = false): Observable<BaseEvent> {
+  private stream(
+    request: (last: string | undefined) => { path: string; method?: string; body?: unknown; headers: Record<string, string> },
+    cold: string,
+    joins = false,
+  ): Observable<BaseEvent> {
     return new Observable((to) => {
       const leave = new AbortController();
       const abort = () => leave.abort(this.abortController.signal.reason);
@@ -139,7 +147,12 @@ class Stretch {
     private readonly next: (e: BaseEvent) => void,
   ) {}
 
-  async read(request: (last: string | undefined) => { path: string; headers: Record<string, string> }, cold: string, joins: boolean, signal: AbortSignal): Promise<void> {
+  async read(
+    request: (last: string | undefined) => { path: string; headers: Record<string, string> },
+    cold: string,
+    joins: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
       await this.follow(request, signal);
     } catch (error) {
@@ -152,7 +165,10 @@ class Stretch {
     }
   }
 
-  private async follow(request: (last: string | undefined) => { path: string; headers: Record<string, string> }, signal: AbortSignal): Promise<void> {
+  private async follow(
+    request: (last: string | undefined) => { path: string; headers: Record<string, string> },
+    signal: AbortSignal,
+  ): Promise<void> {
     const leave = new AbortController();
     const stop = () => leave.abort();
     signal.addEventListener("abort", stop, { once: true });
@@ -192,7 +208,13 @@ class Stretch {
       const end = ends[f.type];
       if (!end) continue;
       const { messageId, toolCallId, stepName, subagentRunId } = f;
-      this.next({ type: end, ...(messageId && { messageId }), ...(toolCallId && { toolCallId }), ...(stepName && { stepName }), ...(subagentRunId && { subagentRunId }) } as unknown as BaseEvent);
+      this.next({
+        type: end,
+        ...(messageId && { messageId }),
+        ...(toolCallId && { toolCallId }),
+        ...(stepName && { stepName }),
+        ...(subagentRunId && { subagentRunId }),
+      } as unknown as BaseEvent);
     }
     this.open.clear();
   }

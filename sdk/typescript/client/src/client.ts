@@ -144,17 +144,29 @@ export class Sessions {
   async import(state: unknown): Promise<{ session: Session; restored: boolean }> {
     const s = state as { signed?: unknown; signed_state?: unknown };
     const body = s.signed ?? s.signed_state ?? state;
-    const r = await this.http.persist(() => this.http.json<ImportReply>("/api/v1/sessions/import", { method: "POST", body, signal: this.signal }), this.signal);
+    const r = await this.http.persist(
+      () => this.http.json<ImportReply>("/api/v1/sessions/import", { method: "POST", body, signal: this.signal }),
+      this.signal,
+    );
     return { session: this.open(r.session), restored: r.restored };
   }
 }
 
-async function* pages<T>(http: Http, path: string, member: string, f: ListOptions = {}, whole: AbortSignal): AsyncGenerator<T, void, undefined> {
+async function* pages<T>(
+  http: Http,
+  path: string,
+  member: string,
+  f: ListOptions = {},
+  whole: AbortSignal,
+): AsyncGenerator<T, void, undefined> {
   const { signal, ...filter } = f;
   const until = signal ?? whole;
   let before = filter.before;
   do {
-    const page = await http.persist(() => http.json<{ more?: boolean; next?: string } & Record<string, T[]>>(path + query({ ...filter, before }), { signal: until }), until);
+    const page = await http.persist(
+      () => http.json<{ more?: boolean; next?: string } & Record<string, T[]>>(path + query({ ...filter, before }), { signal: until }),
+      until,
+    );
     yield* page[member] ?? [];
     before = page.more ? page.next : undefined;
   } while (before);

@@ -14,7 +14,11 @@ export class WaggleError extends Error {
   /** The whole problem document or frame. */
   readonly detail: unknown;
 
-  constructor(code: string, message: string, more: { status?: number; field?: string; detail?: unknown; retryable?: boolean; cause?: unknown } = {}) {
+  constructor(
+    code: string,
+    message: string,
+    more: { status?: number; field?: string; detail?: unknown; retryable?: boolean; cause?: unknown } = {},
+  ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.code = code;
     this.status = more.status ?? 0;
@@ -58,7 +62,11 @@ export function problemError(status: number, body: string): WaggleError {
     p = undefined;
   }
   if (!p?.title || !p.detail) {
-    return new WaggleError(`HTTP_${status}`, `the server answered with status ${status}`, { status, detail: body, retryable: transient(status) });
+    return new WaggleError(`HTTP_${status}`, `the server answered with status ${status}`, {
+      status,
+      detail: body,
+      retryable: transient(status),
+    });
   }
   return new WaggleError(p.title, p.detail, { status, detail: p, ...(p.field === undefined ? {} : { field: p.field }) });
 }

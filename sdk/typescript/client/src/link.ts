@@ -148,7 +148,8 @@ export class Link {
       if (wasReady) this.protocol.lost?.();
       if (this.leave.signal.aborted) break;
       if (code === 4401 && this.http.renewable) this.http.renew();
-      else if (finalClose(code)) return this.end(new WaggleError(reason || "CLOSED", `the server closed the connection: ${reason} (${code})`));
+      else if (finalClose(code))
+        return this.end(new WaggleError(reason || "CLOSED", `the server closed the connection: ${reason} (${code})`));
       if (wasReady && Date.now() - began > this.http.backoff.max) pauses.reset();
       this.http.next();
       if (!(await rest(pauses.pause({ goodbye: code === 1001 || code === 1012 }), this.leave.signal))) break;

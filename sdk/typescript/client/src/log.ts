@@ -116,7 +116,11 @@ class Connection {
     let timer = setTimeout(stop, silence);
     try {
       const { path, headers, ...request } = this.r.request();
-      const answer = await this.http.request(path, { ...request, headers: { Accept: "text/event-stream", ...headers }, signal: cut.signal });
+      const answer = await this.http.request(path, {
+        ...request,
+        headers: { Accept: "text/event-stream", ...headers },
+        signal: cut.signal,
+      });
       if (!answer.body || answer.status === 204) return;
       yield "up";
       for await (const m of readSse(answer.body)) {

@@ -1,10 +1,10 @@
-import { away, type Http } from "./http.js";
-import type { CanonicalEvent, Step } from "./generated/events.js";
 import { closedError, WaggleError } from "./errors.js";
+import type { CanonicalEvent, Step } from "./generated/events.js";
+import { away, type Http } from "./http.js";
 import { Watched } from "./hub.js";
+import type { PlanSocket } from "./plansocket.js";
 import type { Question } from "./questions.js";
 import { Run } from "./run.js";
-import type { PlanSocket } from "./plansocket.js";
 
 /** How a message is to be answered. */
 export interface SendOptions {
@@ -103,7 +103,8 @@ export class Session extends Watched {
   private enqueue(run: Run, attempt: () => Promise<void>): void {
     if (this.signal.aborted || this.waiting >= maxWaiting) {
       this.runs.delete(run.id);
-      return run.broken(this.signal.aborted ? closedError() : new WaggleError("QUEUE_FULL", "too many messages wait for the server"));
+      run.broken(this.signal.aborted ? closedError() : new WaggleError("QUEUE_FULL", "too many messages wait for the server"));
+      return;
     }
     this.waiting++;
     this.queue = this.queue.then(async () => {

@@ -244,7 +244,8 @@ abstract class Peer {
     const abort = new AbortController();
     this.work.set(id, abort);
     const left = typeof deadline === "string" ? Date.parse(deadline) - Date.now() : Number.NaN;
-    const timer = left > 0 && left < 2 ** 31 ? setTimeout(() => abort.abort(new WaggleError("TASK_TIMEOUT", "the time is over")), left) : undefined;
+    const timer =
+      left > 0 && left < 2 ** 31 ? setTimeout(() => abort.abort(new WaggleError("TASK_TIMEOUT", "the time is over")), left) : undefined;
     try {
       while (this.running >= this.concurrency) await new Promise<void>((go) => this.waiting.push(go));
       this.running++;
@@ -302,7 +303,8 @@ class AgentPeer extends Peer {
     };
     const outcome = async (type: string, params: Frame) => {
       const r = await this.call(type, { ...base, ...params });
-      if (r.status && r.status !== "success" && r.status !== "completed") throw new WaggleError(r.code ?? "TOOL_FAILED", String(r.error ?? r.status), { detail: r });
+      if (r.status && r.status !== "success" && r.status !== "completed")
+        throw new WaggleError(r.code ?? "TOOL_FAILED", String(r.error ?? r.status), { detail: r });
       return r.result;
     };
     return {
@@ -314,7 +316,8 @@ class AgentPeer extends Peer {
       signal,
       notify,
       progress: (part, message = "") => notify(message, { type: "progress", data: { progress: part * 100 } }),
-      ask: async (message, o = {}) => (await this.call("task.requestmessage", { ...base, message, options: o.options, timeout: o.timeoutMs ?? 30_000 })).message,
+      ask: async (message, o = {}) =>
+        (await this.call("task.requestmessage", { ...base, message, options: o.options, timeout: o.timeoutMs ?? 30_000 })).message,
       callService: (service, tool, params = {}, o = {}) =>
         outcome("service.task.execute", { serviceId: service, toolId: tool, params, timeout: o.timeoutMs ?? 60_000 }),
       callMcp: (server, tool, parameters = {}, o = {}) =>
@@ -361,7 +364,10 @@ class ServicePeer extends Peer {
       metadata: content.metadata ?? {},
       signal,
       notify: async (message, o = {}) => {
-        await this.call("service.task.notification", { ...base, notification: { type: o.type ?? "info", message, data: o.data, timestamp: stamp() } });
+        await this.call("service.task.notification", {
+          ...base,
+          notification: { type: o.type ?? "info", message, data: o.data, timestamp: stamp() },
+        });
       },
     };
     try {

@@ -1,6 +1,6 @@
+import { closedError, WaggleError } from "./errors.js";
 import type { TaskDetail, TaskSummary } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { closedError, WaggleError } from "./errors.js";
 import { type Http, query } from "./http.js";
 import { Watched } from "./hub.js";
 import { type Frame, Link, type SocketMaker } from "./link.js";

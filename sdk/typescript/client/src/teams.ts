@@ -1,5 +1,5 @@
-import type { NewTeam, TeamDefinition, TeamView } from "./generated/api.js";
 import { WaggleError } from "./errors.js";
+import type { NewTeam, TeamDefinition, TeamView } from "./generated/api.js";
 import type { Http } from "./http.js";
 import { Watched } from "./hub.js";
 import { Link, type SocketMaker } from "./link.js";
@@ -73,7 +73,9 @@ export class Team extends Watched {
         const { event } = unwrap(e);
         if (event.type !== "input.answered" || event.data.input_id !== id) return;
         const ours = (event.data.decision !== "reject") === r.approved;
-        leave(ours ? undefined : new WaggleError("INPUT_ANSWERED", `${event.data.by || "somebody"} has answered it already`, { detail: event }));
+        leave(
+          ours ? undefined : new WaggleError("INPUT_ANSWERED", `${event.data.by || "somebody"} has answered it already`, { detail: event }),
+        );
       });
       const link = new Link(this.http, this.maker, {
         path: () => `/ws?watch=team/${encodeURIComponent(this.id)}&after=${this.seq}`,

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 import type { CanonicalEvent, Step } from "./generated/events.js";
-import { type Question, Questions } from "./questions.js";
+import { type Question, Questions, unwrap } from "./questions.js";
 
 /** A step of a plan as it is now. */
 export interface ViewStep {
@@ -20,7 +20,14 @@ export interface ViewStep {
 export type ViewItem = { id: string; run: string } & (
   | { kind: "user"; text: string }
   | { kind: "answer"; text: string; done: boolean; step: string | undefined }
-  | { kind: "tool"; name: string; arguments: unknown; step: string | undefined; status: "called" | "running" | "completed" | "failed" | "unknown"; text: string }
+  | {
+      kind: "tool";
+      name: string;
+      arguments: unknown;
+      step: string | undefined;
+      status: "called" | "running" | "completed" | "failed" | "unknown";
+      text: string;
+    }
   | { kind: "plan"; summary: string; steps: readonly ViewStep[]; status: "waiting" | "running" | "done" | "cancelled" }
   | { kind: "end"; code: string; text: string }
 );
@@ -141,7 +148,16 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   },
   "message.discarded": (v, { data: d }) => v.remove("answer", d.message_id),
   "tool.called": (v, { data: d }) =>
-    v.add({ kind: "tool", id: d.call_id, run: d.run_id, name: d.tool, arguments: d.arguments, step: d.step_id, status: "called", text: "" }),
+    v.add({
+      kind: "tool",
+      id: d.call_id,
+      run: d.run_id,
+      name: d.tool,
+      arguments: d.arguments,
+      step: d.step_id,
+      status: "called",
+      text: "",
+    }),
   "tool.started": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "running" })),
   "tool.completed": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "completed", text: d.result })),
   "tool.failed": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "failed", text: d.message })),
@@ -152,14 +168,16 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   "input.answered": (v, { data: d }) => {
     const steps = d.steps;
     if (!steps) return;
-    for (const p of v.view.items) if (p.kind === "plan" && p.run === d.run_id && p.status === "waiting") v.change("plan", p.id, () => ({ steps: waiting(steps) }));
+    for (const p of v.view.items)
+      if (p.kind === "plan" && p.run === d.run_id && p.status === "waiting") v.change("plan", p.id, () => ({ steps: waiting(steps) }));
   },
   "step.started": (v, { data: d }) => v.step(d.run_id, d.step.id, () => ({ status: "running" })),
   "step.completed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "completed", text: d.output })),
   "step.failed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "failed", text: d.message })),
   "step.cancelled": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "cancelled" })),
   "run.completed": (v, { data: d }) => {
-    if (d.content && !v.says(d.run_id, d.content)) v.add({ kind: "answer", id: `${d.run_id}-answer`, run: d.run_id, text: d.content, done: true, step: undefined });
+    if (d.content && !v.says(d.run_id, d.content))
+      v.add({ kind: "answer", id: `${d.run_id}-answer`, run: d.run_id, text: d.content, done: true, step: undefined });
     v.end(d.run_id, d.outcome === "rejected" || d.outcome === "cancelled");
   },
   "run.failed": (v, { data: d }) => {
@@ -174,4 +192,68 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
 
 function waiting(steps: readonly Step[]): ViewStep[] {
   return steps.map((s) => ({ id: s.id, title: s.title, dependencies: s.dependencies ?? [], status: "waiting", text: "" }));
+}
+
+/** A member of a team as a page shows it. */
+export interface TeamMember {
+  /** The path of names from the team. */
+  route: string;
+  status: string;
+}
+
+/** A team as a page shows it. */
+export interface TeamView {
+  status: string;
+  members: readonly TeamMember[];
+  /** What people and members have said, in the order in which it began. `to` is there on messages that were sent. */
+  messages: readonly { id: string; from: string; to: string | undefined; text: string; done: boolean }[];
+  questions: readonly Question[];
+  seq: number;
+}
+
+/** A team without events. */
+export const emptyTeamView: TeamView = { status: "", members: [], messages: [], questions: [], seq: 0 };
+
+/** Makes views of a team's events, one after the other. */
+export class TeamViewBuilder {
+  private readonly book = new Questions();
+  private readonly members = new Map<string, TeamMember>();
+  private readonly messages = new Map<string, TeamView["messages"][number]>();
+  private status = "";
+  private seq = 0;
+  private changed = true;
+  private last = emptyTeamView;
+
+  /** The view after all events so far; the same object until an event changes it. */
+  get view(): TeamView {
+    if (this.changed) {
+      const { status, seq } = this;
+      this.last = { status, seq, members: [...this.members.values()], messages: [...this.messages.values()], questions: this.book.list };
+    }
+    this.changed = false;
+    return this.last;
+  }
+
+  /** Takes the next event. */
+  take(e: CanonicalEvent): void {
+    this.seq = e.sequence;
+    this.changed = true;
+    this.book.take(e);
+    const { event, route } = unwrap(e);
+    const from = route.join("/");
+    if (e.type === "team.member_event" && e.data.status) this.members.set(from, { route: from, status: e.data.status });
+    if (event.type === "team.status" && route.length === 0) this.status = event.data.new_status;
+    if (event.type === "team.message") {
+      const { message_id: id, content: text, member, sender } = event.data;
+      this.messages.set(`${from} ${id}`, { id, from: sender?.name ?? "", to: [...route, member].join("/"), text, done: true });
+    }
+    if (event.type === "message.delta" || (event.type === "message.completed" && event.data.content)) {
+      const { message_id: id } = event.data;
+      const key = `${from} ${id}`;
+      const done = event.type === "message.completed";
+      const text = event.type === "message.completed" ? event.data.content : (this.messages.get(key)?.text ?? "") + event.data.text;
+      this.messages.set(key, { id, from, to: undefined, text, done });
+    }
+    if (event.type === "message.discarded") this.messages.delete(`${from} ${event.data.message_id}`);
+  }
 }

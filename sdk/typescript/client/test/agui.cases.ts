@@ -1,15 +1,19 @@
 import type { BaseEvent, Message } from "@ag-ui/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Line, Model, up, type Waggle, within } from "../../testing/server.js";
 import type { WaggleAgent as Agent, WaggleAgentConfig } from "../src/agui.js";
 import { WaggleClient } from "../src/index.js";
-import { Model, Proxy, up, type Waggle, within } from "../../testing/server.js";
 
-const plan = { summary: "two", reasoning: "r", tasks: ["a", "b"].map((id) => ({ id, title: `do ${id}`, description: `do ${id}`, dependencies: [], priority: 0, capability: "" })) };
+const plan = {
+  summary: "two",
+  reasoning: "r",
+  tasks: ["a", "b"].map((id) => ({ id, title: `do ${id}`, description: `do ${id}`, dependencies: [], priority: 0, capability: "" })),
+};
 
 /** The tests of WaggleAgent, with one release of the client. */
 export function agentTests(load: () => Promise<new (c: WaggleAgentConfig) => Agent>): void {
   let waggle: Waggle;
-  let proxy: Proxy;
+  let proxy: Line;
   let model: Model;
   let WaggleAgent: new (c: WaggleAgentConfig) => Agent;
 
@@ -19,7 +23,7 @@ export function agentTests(load: () => Promise<new (c: WaggleAgentConfig) => Age
       planning ? { text: JSON.stringify(plan) } : { text: Array.from({ length: 25 }, (_, i) => `word${i} `).join(""), pauseMs: 20 },
     );
     waggle = await up("", model.env);
-    proxy = await Proxy.to(waggle.url);
+    proxy = await Line.to(waggle.url);
   });
   afterAll(async () => {
     proxy?.end();
@@ -74,7 +78,9 @@ export function agentTests(load: () => Promise<new (c: WaggleAgentConfig) => Age
     leave.unsubscribe();
     const client = new WaggleClient({ url: waggle.url });
     const ended = await within(
-      new Promise<string>((go) => client.sessions.open(agent.threadId).on((e) => /^run\.(completed|failed|cancelled)$/.test(e.type) && go(e.type))),
+      new Promise<string>((go) =>
+        client.sessions.open(agent.threadId).on((e) => /^run\.(completed|failed|cancelled)$/.test(e.type) && go(e.type)),
+      ),
       "the end of the run",
     );
     expect(ended).toBe("run.completed");
@@ -86,7 +92,10 @@ export function agentTests(load: () => Promise<new (c: WaggleAgentConfig) => Age
       },
     });
     second.addMessage({ id: "u2", role: "user", content: "words" });
-    await within(second.runAgent().catch(() => {}), "the end of the run");
+    await within(
+      second.runAgent().catch(() => {}),
+      "the end of the run",
+    );
     await stopped;
     const types: string[] = [];
     for await (const e of client.sessions.open(agent.threadId).events()) {

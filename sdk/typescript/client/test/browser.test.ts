@@ -1,21 +1,35 @@
+import { fileURLToPath } from "node:url";
+import type { Question } from "@waggle-dev/client";
 import { build } from "esbuild";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fileURLToPath } from "node:url";
 import { launch, open, Site } from "../../testing/browser.js";
-import { freePort, Proxy, up, type Waggle } from "../../testing/server.js";
+import { freePort, Line, up, type Waggle } from "../../testing/server.js";
 
 let waggle: Waggle;
-let proxy: Proxy;
+let proxy: Line;
 let site: Site;
 let browser: Browser;
 
 beforeAll(async () => {
-  const bundle = await build({ entryPoints: [fileURLToPath(new URL("../src/index.ts", import.meta.url))], bundle: true, format: "esm", platform: "browser", write: false });
+  const bundle = await build({
+    entryPoints: [fileURLToPath(new URL("../src/index.ts", import.meta.url))],
+    bundle: true,
+    format: "esm",
+    platform: "browser",
+    write: false,
+  });
   const port = await freePort();
-  site = await Site.start({}, { "/": `<!doctype html><title>test</title><script type="module">window.waggle = await import("/waggle.js");</script>`, "/waggle.js": bundle.outputFiles[0]?.text ?? "" }, port);
+  site = await Site.start(
+    {},
+    {
+      "/": `<!doctype html><title>test</title><script type="module">window.waggle = await import("/waggle.js");</script>`,
+      "/waggle.js": bundle.outputFiles[0]?.text ?? "",
+    },
+    port,
+  );
   waggle = await up(`  allowed_origins: ["${site.origin}"]\n`);
-  proxy = await Proxy.to(waggle.url);
+  proxy = await Line.to(waggle.url);
   browser = await launch();
 });
 afterAll(async () => {
@@ -42,7 +56,7 @@ test("in Chromium: a chat, a plan with an approval, and a restarted step over a 
     });
     const chat = await session.send("what does notes.md say?").result();
     const run = session.send("which files are in the workspace, and what does notes.md say?", { mode: "plan", confirmPlan: true });
-    const asked = await new Promise<{ id: string }>((go) => session.onQuestions((open) => open[0] && go(open[0])));
+    const asked = await new Promise<Question>((go) => session.onQuestions((open) => open[0] && go(open[0])));
     await session.answer(asked, true);
     const plan = await run.result();
     const again = new Promise((go) => session.on((e) => e.type === "run.completed" && go(e)));

@@ -1,6 +1,6 @@
+import { type CanonicalEvent, type Session, WaggleClient, type WaggleError } from "@waggle-dev/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket from "ws";
-import { type CanonicalEvent, WaggleClient, type WaggleError } from "@waggle-dev/client";
 import { up, type Waggle, within } from "../../testing/server.js";
 
 let waggle: Waggle;
@@ -70,20 +70,23 @@ test("steps are carried out without planning, once", async () => {
 });
 
 test("sessions are listed in pages, shown, exported, imported and deleted", async () => {
-  const made = [];
+  const made: Session[] = [];
   for (let i = 0; i < 3; i++) {
     const s = client.sessions.open();
     await s.send(`compute ${i}+1`).result();
     made.push(s);
   }
   await expect
-    .poll(async () => {
-      const ids: string[] = [];
-      for await (const s of client.sessions.list({ limit: 2, q: "compute" })) ids.push(s.session_id);
-      return made.every((s) => ids.filter((id) => id === s.id).length === 1);
-    }, { timeout: 60_000 })
+    .poll(
+      async () => {
+        const ids: string[] = [];
+        for await (const s of client.sessions.list({ limit: 2, q: "compute" })) ids.push(s.session_id);
+        return made.every((s) => ids.filter((id) => id === s.id).length === 1);
+      },
+      { timeout: 60_000 },
+    )
     .toBe(true);
-  const [first, second] = made as [(typeof made)[0], (typeof made)[0]];
+  const [first, second] = made as [Session, Session];
   expect((await first.show()).session_id).toBe(first.id);
   const state = await second.export();
   expect((await client.sessions.import(state)).session.id).toBe(second.id);
@@ -124,5 +127,10 @@ test("announcements of the wanted types come as they happen", async () => {
 
 test("what the server refuses is a typed error", async () => {
   await expect(client.teams.open("nosuch").show()).rejects.toMatchObject({ code: "TEAM_NOT_FOUND", retryable: false, status: 404 });
-  await expect(client.sessions.open().send("hello", { id: "x".repeat(201) }).result()).rejects.toMatchObject({ code: "INVALID_FIELD", field: "runId" });
+  await expect(
+    client.sessions
+      .open()
+      .send("hello", { id: "x".repeat(201) })
+      .result(),
+  ).rejects.toMatchObject({ code: "INVALID_FIELD", field: "runId" });
 });

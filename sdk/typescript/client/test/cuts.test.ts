@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CanonicalEvent, WaggleClient } from "@waggle-dev/client";
-import { Model, Proxy, up, type Waggle, within } from "../../testing/server.js";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Line, Model, up, type Waggle, within } from "../../testing/server.js";
 
 // The whole number of kills takes minutes: WAGGLE_TS_KILLS=50.
 const wantedCuts = Number(process.env["WAGGLE_TS_CUTS"] ?? 1000);
@@ -59,7 +59,7 @@ class Account {
 }
 
 test(`${wantedCuts} cuts, ${wantedKills} kills and new tokens: viewers get what an undisturbed one gets`, async () => {
-  const proxy = await Proxy.to(waggle.url);
+  const proxy = await Line.to(waggle.url);
   const backoff = { min: 5, max: 50 };
   const client = new WaggleClient({ url: proxy.url, token, backoff });
   const id = client.sessions.open().id;
@@ -112,7 +112,13 @@ test(`${wantedCuts} cuts, ${wantedKills} kills and new tokens: viewers get what 
     whole.take(e);
     if (e.sequence >= Number(detail.last_seq)) break;
   }
-  await within(new Promise<void>((go) => { waiting.push({ last: whole.last, go }); if (accounts.every((a) => a.last >= whole.last)) go(); }), "all viewers");
+  await within(
+    new Promise<void>((go) => {
+      waiting.push({ last: whole.last, go });
+      if (accounts.every((a) => a.last >= whole.last)) go();
+    }),
+    "all viewers",
+  );
   for (const c of [client, calm, ...clients]) c.close();
   proxy.end();
 

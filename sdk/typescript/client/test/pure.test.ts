@@ -13,31 +13,46 @@ const parse = (pieces: string[]): SseMessage[] => {
 
 test("a stream is the same however it is cut into pieces, with every line ending", () => {
   const word = fc.string({ unit: "grapheme", maxLength: 12 }).map((s) => s.replace(/[\r\n]/g, ""));
-  const message = fc.record({ id: fc.option(fc.nat().map(String)), event: fc.option(fc.constantFrom("run.started", "gap")), data: fc.array(word, { minLength: 1, maxLength: 3 }), comment: fc.option(word) });
+  const message = fc.record({
+    id: fc.option(fc.nat().map(String)),
+    event: fc.option(fc.constantFrom("run.started", "gap")),
+    data: fc.array(word, { minLength: 1, maxLength: 3 }),
+    comment: fc.option(word),
+  });
   fc.assert(
-    fc.property(fc.array(message, { maxLength: 6 }), fc.constantFrom("\n", "\r\n", "\r"), fc.array(fc.nat(200), { maxLength: 20 }), (messages, end, cuts) => {
-      let text = "";
-      const want: SseMessage[] = [];
-      for (const m of messages) {
-        if (m.comment !== null) {
-          text += `: ${m.comment}${end}`;
-          want.push({ comment: m.comment });
+    fc.property(
+      fc.array(message, { maxLength: 6 }),
+      fc.constantFrom("\n", "\r\n", "\r"),
+      fc.array(fc.nat(200), { maxLength: 20 }),
+      (messages, end, cuts) => {
+        let text = "";
+        const want: SseMessage[] = [];
+        for (const m of messages) {
+          if (m.comment !== null) {
+            text += `: ${m.comment}${end}`;
+            want.push({ comment: m.comment });
+          }
+          if (m.id !== null) text += `id: ${m.id}${end}`;
+          if (m.event !== null) text += `event: ${m.event}${end}`;
+          for (const d of m.data) text += `data: ${d}${end}`;
+          text += end;
+          want.push({ data: m.data.join("\n"), ...(m.id === null ? {} : { id: m.id }), ...(m.event === null ? {} : { event: m.event }) });
         }
-        if (m.id !== null) text += `id: ${m.id}${end}`;
-        if (m.event !== null) text += `event: ${m.event}${end}`;
-        for (const d of m.data) text += `data: ${d}${end}`;
-        text += end;
-        want.push({ data: m.data.join("\n"), ...(m.id === null ? {} : { id: m.id }), ...(m.event === null ? {} : { event: m.event }) });
-      }
-      const at = [0, ...cuts.map((c) => c % (text.length + 1)), text.length].sort((a, b) => a - b);
-      expect(parse(at.slice(1).map((to, i) => text.slice(at[i], to)))).toEqual(want);
-    }),
+        const at = [0, ...cuts.map((c) => c % (text.length + 1)), text.length].sort((a, b) => a - b);
+        expect(parse(at.slice(1).map((to, i) => text.slice(at[i], to)))).toEqual(want);
+      },
+    ),
     { numRuns: 2000 },
   );
 });
 
 test("any text is parsed without an error", () => {
-  fc.assert(fc.property(fc.array(fc.string({ unit: "binary" })), (pieces) => { parse(pieces); }), { numRuns: 2000 });
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: "binary" })), (pieces) => {
+      parse(pieces);
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 test("fields without a colon, with one space and with two, and an unfinished message", () => {
@@ -96,5 +111,9 @@ test("codes say whether to come back", () => {
   expect([1000, 1001, 1006, 1011, 1012, 1013, 4000, 4001, 4399].some(finalClose)).toBe(false);
   expect(new WaggleError("OVERLOADED", "").retryable).toBe(true);
   expect(new WaggleError("SESSION_DELETED", "").retryable).toBe(false);
-  fc.assert(fc.property(fc.string({ unit: "grapheme", maxLength: 40 }), (t) => { expect(base64url(t)).toBe(Buffer.from(t).toString("base64url")); }));
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme", maxLength: 40 }), (t) => {
+      expect(base64url(t)).toBe(Buffer.from(t).toString("base64url"));
+    }),
+  );
 });

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import WebSocket from "ws";
 import { WaggleClient, WaggleError } from "@waggle-dev/client";
 import { defineAgent, defineService, defineTool } from "@waggle-dev/client/swarm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import WebSocket from "ws";
 import { up, type Waggle, within } from "../../testing/server.js";
 
 let waggle: Waggle;
@@ -75,7 +75,12 @@ test("what an agent throws fails the task; a cancelled task aborts its signal", 
     run: (task) => {
       if (task.text === "bad") throw new WaggleError("INVALID_INPUT", "not that");
       begun();
-      return new Promise((_, no) => task.signal.addEventListener("abort", () => { aborted(); no(task.signal.reason); }));
+      return new Promise((_, no) =>
+        task.signal.addEventListener("abort", () => {
+          aborted();
+          no(task.signal.reason);
+        }),
+      );
     },
   }).serve({ url: waggle.url });
   const failed = await client.tasks.create({ agent: "picky", data: "bad" });
@@ -102,7 +107,9 @@ test("a tool of a service runs for an agent, and is held to its schema", async (
       }),
     ],
   }).serve({ url: waggle.url });
-  const agent = await defineAgent({ name: "forecaster", run: (task) => task.callService("weather", "forecast", task.data) }).serve({ url: waggle.url });
+  const agent = await defineAgent({ name: "forecaster", run: (task) => task.callService("weather", "forecast", task.data) }).serve({
+    url: waggle.url,
+  });
   const task = await client.tasks.create({ agent: "forecaster", data: { city: "Bern" } });
   expect((await within(task.result(), "the forecast")).result).toEqual({ city: "Bern", sky: "clear" });
   const wrong = await client.tasks.create({ agent: "forecaster", data: { town: 1 } });
@@ -120,7 +127,10 @@ test("a team gets messages, asks about a tool, and is stopped, paused and resume
   const events: string[] = [];
   team.on((e) => events.push(e.type));
   await team.message("what does notes.md say?", { target: "Reader" });
-  const asked = await within(new Promise<import("@waggle-dev/client").Question>((go) => team.onQuestions((open) => open[0] && go(open[0]))), "a question");
+  const asked = await within(
+    new Promise<import("@waggle-dev/client").Question>((go) => team.onQuestions((open) => open[0] && go(open[0]))),
+    "a question",
+  );
   expect(asked).toMatchObject({ scope: "tool", route: ["Reader"] });
   await within(team.answer(asked, true), "the answer");
   await expect(within(team.answer(asked, false), "the second answer")).rejects.toMatchObject({ code: "INPUT_ANSWERED" });

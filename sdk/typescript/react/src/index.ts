@@ -1,0 +1,200 @@
+/**
+ * React hooks for sessions, runs, questions and teams.
+ *
+ * @packageDocumentation
+ */
+import type {
+  Answer,
+  ConnectionState,
+  Question,
+  Reply,
+  Run,
+  SendOptions,
+  Session,
+  Team,
+  TeamMessageOptions,
+  WaggleClient,
+} from "@waggle-dev/client";
+import { emptyTeamView, emptyView, type TeamView, TeamViewBuilder, type View, ViewBuilder } from "@waggle-dev/client/view";
+import {
+  createContext,
+  createElement,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import { Store } from "./store.js";
+
+const Context = createContext<WaggleClient | undefined>(undefined);
+
+/** Gives the hooks below it their client. */
+export function WaggleProvider(props: { client: WaggleClient; children?: ReactNode }): ReactNode {
+  return createElement(Context.Provider, { value: props.client }, props.children);
+}
+
+/** The client of the provider above. */
+export function useWaggle(): WaggleClient {
+  const client = useContext(Context);
+  if (!client) throw new Error("useWaggle needs a WaggleProvider above it");
+  return client;
+}
+
+type SessionStore = Store<Session, View>;
+type TeamStore = Store<Team, TeamView>;
+const stores = new WeakMap<WaggleClient, { sessions: Map<string, SessionStore>; teams: Map<string, TeamStore> }>();
+
+function of(client: WaggleClient) {
+  let s = stores.get(client);
+  if (!s) stores.set(client, (s = { sessions: new Map(), teams: new Map() }));
+  return s;
+}
+
+function sessionStore(client: WaggleClient, id: string): SessionStore {
+  const { sessions } = of(client);
+  let s = sessions.get(id);
+  if (!s) {
+    s = new Store(
+      () => client.sessions.open(id),
+      () => new ViewBuilder(),
+      () => sessions.delete(id),
+    );
+    sessions.set(id, s);
+  }
+  return s;
+}
+
+function teamStore(client: WaggleClient, id: string): TeamStore {
+  const { teams } = of(client);
+  let s = teams.get(id);
+  if (!s) {
+    s = new Store(
+      () => client.teams.open(id),
+      () => new TeamViewBuilder(),
+      () => teams.delete(id),
+    );
+    teams.set(id, s);
+  }
+  return s;
+}
+
+/** A session in a component. */
+export interface UseSession {
+  id: string;
+  session: Session;
+  /** What a page shows: its items, the open questions, the runs that are on. */
+  view: View;
+  connection: ConnectionState;
+  send: (text: string, o?: SendOptions) => Run;
+  answer: (question: Question | string, reply: Reply | boolean) => Promise<void>;
+  cancel: () => Promise<void>;
+}
+
+/** Shows a session, from its first event on, as long as a component uses it. Without an id it is a new one. */
+export function useSession(id?: string): UseSession {
+  const client = useWaggle();
+  const [own] = useState(() => id ?? client.sessions.open().id);
+  const name = id ?? own;
+  const store = useMemo(() => sessionStore(client, name), [client, name]);
+  const { view, connection } = useSyncExternalStore(store.subscribe, store.snapshot, () => ({
+    view: emptyView,
+    connection: store.snapshot().connection,
+  }));
+  return {
+    id: name,
+    session: store.log,
+    view,
+    connection,
+    send: useCallback((text, o) => store.log.send(text, o), [store]),
+    answer: useCallback((q, r) => store.log.answer(q, r), [store]),
+    cancel: useCallback(() => store.log.cancel(), [store]),
+  };
+}
+
+/** A run in a component. */
+export interface UseRun {
+  status: "none" | "running" | "completed" | "failed";
+  /** The text of the answer so far. */
+  text: string;
+  answer: Answer | undefined;
+  error: unknown;
+}
+
+const noRun: UseRun = { status: "none", text: "", answer: undefined, error: undefined };
+
+/** Shows how a run comes along. */
+export function useRun(run: Run | undefined): UseRun {
+  const [state, setState] = useState<{ run: Run | undefined; shown: UseRun }>({ run: undefined, shown: noRun });
+  useEffect(() => {
+    if (!run) return;
+    let gone = false;
+    const set = (s: Partial<UseRun>) => {
+      if (!gone) setState((old) => ({ run, shown: { ...(old.run === run ? old.shown : noRun), status: "running", ...s } }));
+    };
+    set({});
+    const read = async () => {
+      for await (const text of run.text()) {
+        if (gone) return;
+        set({ text });
+      }
+      const answer = await run.result();
+      set({ status: "completed", answer, text: answer.text });
+    };
+    read().catch((error) => set({ status: "failed", error }));
+    return () => {
+      gone = true;
+    };
+  }, [run]);
+  if (!run) return noRun;
+  return state.run === run ? state.shown : { ...noRun, status: "running" };
+}
+
+/** The open questions of a session or of a team, and how they are answered. */
+export interface UseQuestions {
+  questions: readonly Question[];
+  answer: (question: Question, reply: Reply | boolean) => Promise<void>;
+}
+
+/** Shows the open questions of a session, or of a team. */
+export function useQuestions(of: { session: string } | { team: string }): UseQuestions {
+  const client = useWaggle();
+  const [kind, id] = "session" in of ? (["session", of.session] as const) : (["team", of.team] as const);
+  const store: SessionStore | TeamStore = useMemo(
+    () => (kind === "session" ? sessionStore(client, id) : teamStore(client, id)),
+    [client, kind, id],
+  );
+  const { view } = useSyncExternalStore<{ view: View | TeamView }>(store.subscribe, store.snapshot, store.snapshot);
+  return { questions: view.questions, answer: useCallback((q, r) => store.log.answer(q, r), [store]) };
+}
+
+/** A team in a component. */
+export interface UseTeam {
+  team: Team;
+  /** Its status, its members, what they say, and the open questions. */
+  view: TeamView;
+  connection: ConnectionState;
+  message: (text: string, o?: TeamMessageOptions) => Promise<string>;
+  answer: (question: Question, reply: Pick<Reply, "approved" | "feedback"> | boolean) => Promise<void>;
+  stop: () => Promise<void>;
+}
+
+/** Shows a team, from its first event on, as long as a component uses it. */
+export function useTeam(id: string): UseTeam {
+  const client = useWaggle();
+  const store = useMemo(() => teamStore(client, id), [client, id]);
+  const { view, connection } = useSyncExternalStore(store.subscribe, store.snapshot, () => ({
+    view: emptyTeamView,
+    connection: store.snapshot().connection,
+  }));
+  return {
+    team: store.log,
+    view,
+    connection,
+    message: useCallback((text, o) => store.log.message(text, o), [store]),
+    answer: useCallback((q, r) => store.log.answer(q, r), [store]),
+    stop: useCallback(() => store.log.stop(), [store]),
+  };
+}
