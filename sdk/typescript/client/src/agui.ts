@@ -76,7 +76,7 @@ export class WaggleAgent extends HttpAgent {
 
   /** Joins the thread: its messages, and the run that is on. A thread that does not exist yet has nothing to show. */
   protected override connect(input: RunAgentInput): Observable<BaseEvent> {
-    const older = (input as { protocolVersion?: string }).protocolVersion === undefined;
+    const older = oldClient(this);
     const cold = `${this.thread(input.threadId)}${version(older)}`;
     return this.stream(
       (last) => ({ path: cold, headers: last === undefined ? this.headers : { ...this.headers, "Last-Event-ID": last } }),
@@ -106,9 +106,14 @@ export class WaggleAgent extends HttpAgent {
     });
   }
 
-  /** Stops the run that is on, for all who watch it. */
-  async stop(reason?: string): Promise<void> {
-    const body = { reason };
+  /** The events of `connectAgent()`, for programs that hand them on. */
+  join(): Observable<BaseEvent> {
+    return this.connect({ threadId: this.threadId } as RunAgentInput);
+  }
+
+  /** Stops the run that is on, or the one with the id, for all who watch it. */
+  async stop(reason?: string, runId?: string): Promise<void> {
+    const body = { reason, runId };
     await this.http.request(`${this.thread(this.threadId)}/cancel`, { method: "POST", body, headers: this.headers });
   }
 
@@ -128,6 +133,11 @@ export class WaggleAgent extends HttpAgent {
   private thread(id: string): string {
     return `/agui/threads/${encodeURIComponent(id)}`;
   }
+}
+
+/** Whether the release of the client speaks a protocol before 1.0. */
+function oldClient(agent: HttpAgent): boolean {
+  return (agent as { maxProtocolVersion?: string }).maxProtocolVersion === undefined;
 }
 
 /** Clients before 1.0 are sent what they understand. */

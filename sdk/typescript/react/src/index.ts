@@ -48,8 +48,8 @@ type TeamStore = Store<Team, TeamView>;
 const stores = new WeakMap<WaggleClient, { sessions: Map<string, SessionStore>; teams: Map<string, TeamStore> }>();
 
 function of(client: WaggleClient) {
-  let s = stores.get(client);
-  if (!s) stores.set(client, (s = { sessions: new Map(), teams: new Map() }));
+  const s = stores.get(client) ?? { sessions: new Map(), teams: new Map() };
+  stores.set(client, s);
   return s;
 }
 

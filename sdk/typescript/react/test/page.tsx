@@ -10,7 +10,7 @@ function Questions({ of }: { of: { session: string } | { team: string } }) {
   const { questions, answer } = useQuestions(of);
   return questions.map((q) => (
     <p key={q.id} className="question">
-      {q.text} <button onClick={() => void answer(q, true)}>yes</button>
+      {q.text} <button type="button" onClick={() => void answer(q, true)}>yes</button>
     </p>
   ));
 }
@@ -23,10 +23,10 @@ function Chat({ id }: { id: string }) {
   return (
     <>
       <input id="text" value={text} onChange={(e) => setText(e.target.value)} />
-      <button id="chat" onClick={() => setRun(send(text))}>
+      <button type="button" id="chat" onClick={() => setRun(send(text))}>
         chat
       </button>
-      <button id="plan" onClick={() => setRun(send(text, { mode: "plan", confirmPlan: true }))}>
+      <button type="button" id="plan" onClick={() => setRun(send(text, { mode: "plan", confirmPlan: true }))}>
         plan
       </button>
       <p id="run" data-status={shown.status}>

@@ -1,0 +1,74 @@
+/**
+ * CopilotKit's runtime with threads that live in Waggle.
+ *
+ * @packageDocumentation
+ */
+import {
+  AgentRunner,
+  type AgentRunnerConnectRequest,
+  type AgentRunnerIsRunningRequest,
+  type AgentRunnerRunRequest,
+  type AgentRunnerStopRequest,
+} from "@copilotkit/runtime/v2";
+import { WaggleClient, WaggleError } from "@waggle-dev/client";
+import { WaggleAgent, type WaggleAgentConfig } from "@waggle-dev/client/agui";
+
+/** Where the threads are. */
+export type WaggleRunnerConfig = Pick<WaggleAgentConfig, "url" | "token" | "headers" | "fetch">;
+
+type Events = ReturnType<AgentRunner["run"]>;
+
+/**
+ * An AgentRunner that keeps nothing itself: threads and their runs are those of Waggle. They go on when the runtime
+ * is restarted, any replica of the runtime shows them, and a request that comes twice runs nothing twice.
+ */
+export class WaggleRunner extends AgentRunner {
+  private readonly client: WaggleClient;
+
+  constructor(private readonly config: WaggleRunnerConfig) {
+    super();
+    const { url, token } = config;
+    this.client = new WaggleClient({ url, ...(token === undefined ? {} : { token }) });
+  }
+
+  /** Begins a run, or shows it if it is on already. Its reader may leave: the run goes on. */
+  override run(request: AgentRunnerRunRequest): Events {
+    const given = request.agent as unknown;
+    const agent = given instanceof WaggleAgent ? given.clone() : this.agent(request.threadId);
+    agent.threadId = request.threadId;
+    return agent.run(request.input as Parameters<WaggleAgent["run"]>[0]) as unknown as Events;
+  }
+
+  /** Shows a thread as it is, with the run that is on. */
+  override connect(request: AgentRunnerConnectRequest): Events {
+    const agent = this.agent(request.threadId);
+    agent.headers = { ...agent.headers, ...request.headers };
+    return agent.join() as unknown as Events;
+  }
+
+  /** Whether a run of the thread is on. */
+  override async isRunning(request: AgentRunnerIsRunningRequest): Promise<boolean> {
+    try {
+      const detail = await this.client.call<{ runs: { status: string }[] }>("GET", `/api/v1/sessions/${encodeURIComponent(request.threadId)}`);
+      return detail.runs.some((r) => r.status === "running" || r.status === "queued" || r.status === "waiting");
+    } catch (error) {
+      if (error instanceof WaggleError && error.status === 404) return false;
+      throw error;
+    }
+  }
+
+  /** Stops the run that is on, or the given one, for all who watch it. */
+  override async stop(request: AgentRunnerStopRequest): Promise<boolean> {
+    try {
+      await this.agent(request.threadId).stop(undefined, request.runId);
+      return true;
+    } catch (error) {
+      if (error instanceof WaggleError && (error.status === 404 || error.status === 409)) return false;
+      throw error;
+    }
+  }
+
+  private agent(threadId: string): WaggleAgent {
+    return new WaggleAgent({ ...this.config, threadId });
+  }
+}

@@ -1,0 +1,94 @@
+import { CopilotRuntime, createCopilotEndpoint } from "@copilotkit/runtime/v2";
+import { WaggleAgent } from "@waggle-dev/client/agui";
+import { WaggleRunner } from "@waggle-dev/copilotkit";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readSse } from "../../client/src/sse.js";
+import { Model, up, type Waggle, within } from "../../testing/server.js";
+
+process.env["COPILOTKIT_TELEMETRY_DISABLED"] = "true";
+
+let waggle: Waggle;
+let model: Model;
+const words = Array.from({ length: 20 }, (_, i) => `word${i} `).join("");
+
+beforeAll(async () => {
+  model = await Model.start(() => ({ text: words, pauseMs: 30 }));
+  waggle = await up("", model.env);
+});
+afterAll(async () => {
+  await waggle?.end();
+  model?.end();
+});
+
+interface Event {
+  type: string;
+  delta?: string;
+  messages?: { role: string; content: string }[];
+}
+
+/** One replica of CopilotKit's real runtime. */
+function runtime() {
+  const where = { url: waggle.url };
+  return createCopilotEndpoint({
+    runtime: new CopilotRuntime({ agents: { default: new WaggleAgent(where) as never }, runner: new WaggleRunner(where) }),
+    basePath: "/api",
+  });
+}
+
+type App = ReturnType<typeof runtime>;
+
+function ask(app: App, what: "run" | "connect", threadId: string, runId: string, text?: string): Promise<Response> {
+  const messages = text === undefined ? [] : [{ id: `m-${runId}`, role: "user", content: text }];
+  const body = JSON.stringify({ threadId, runId, messages, tools: [], context: [], state: {}, forwardedProps: {} });
+  return Promise.resolve(app.request(`/api/agent/default/${what}`, { method: "POST", headers: { "Content-Type": "application/json" }, body }));
+}
+
+async function* events(r: Response): AsyncGenerator<Event> {
+  expect(r.status).toBe(200);
+  for await (const m of readSse(r.body as ReadableStream<Uint8Array>)) if (m.data) yield JSON.parse(m.data);
+}
+
+test("CopilotKit's runtime runs a thread of Waggle, and another replica joins it in the middle", async () => {
+  const thread = crypto.randomUUID();
+  const first = runtime();
+  const seen: Event[] = [];
+  let joined: Promise<Event[]> | undefined;
+  for await (const e of events(await ask(first, "run", thread, "r1", "words"))) {
+    seen.push(e);
+    if (e.type === "TEXT_MESSAGE_CONTENT") {
+      joined ??= (async () => {
+        const all: Event[] = [];
+        for await (const x of events(await ask(runtime(), "connect", thread, "c1"))) all.push(x);
+        return all;
+      })();
+    }
+  }
+  const text = (list: Event[]) => list.map((e) => (e.type === "TEXT_MESSAGE_CONTENT" ? e.delta : "")).join("");
+  expect(text(seen)).toBe(words);
+  expect(seen.at(-1)?.type).toBe("RUN_FINISHED");
+  const other = await within(joined as Promise<Event[]>, "the other replica");
+  const start = other.find((e) => e.type === "MESSAGES_SNAPSHOT")?.messages ?? [];
+  expect(start.filter((m) => m.role === "assistant").map((m) => m.content).join("") + text(other)).toBe(words);
+  expect(model.requests).toBe(1);
+});
+
+test("a run goes on without its reader, comes twice to nothing, and is stopped by the runner", async () => {
+  const runner = new WaggleRunner({ url: waggle.url });
+  const thread = crypto.randomUUID();
+  expect(await runner.isRunning({ threadId: thread })).toBe(false);
+  expect(await runner.stop({ threadId: thread })).toBe(false);
+  const before = model.requests;
+  const app = runtime();
+  const reader = (await ask(app, "run", thread, "r1", "words")).body?.getReader();
+  await reader?.read();
+  expect(await runner.isRunning({ threadId: thread })).toBe(true);
+  await reader?.cancel();
+  const again: Event[] = [];
+  for await (const e of events(await ask(runtime(), "run", thread, "r1", "words"))) {
+    again.push(e);
+    if (e.type === "TEXT_MESSAGE_CONTENT") break;
+  }
+  expect(model.requests).toBe(before + 1);
+  expect(await runner.stop({ threadId: thread })).toBe(true);
+  await expect.poll(() => runner.isRunning({ threadId: thread }), { timeout: 30_000 }).toBe(false);
+});
