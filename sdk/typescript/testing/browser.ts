@@ -69,7 +69,8 @@ export async function open(browser: Browser, url: string): Promise<{ page: Page;
   const errors: string[] = [];
   page.on("pageerror", (e) => errors.push(String(e)));
   page.on("console", (m) => {
-    if (m.type() === "error" && !/Failed to load resource|net::ERR_/.test(m.text())) errors.push(m.text());
+    if (m.type() === "error" && !/Failed to load resource|net::ERR_|WebSocket connection to .* failed/.test(m.text()))
+      errors.push(m.text());
   });
   await page.goto(url);
   return { page, errors };

@@ -11,13 +11,21 @@ export const patience = 90_000;
 
 const binary = process.env["WAGGLE_E2E_BINARY"] ?? fileURLToPath(new URL("../../../bin/waggle", import.meta.url));
 
-/** A port that was free a moment ago. */
+let lastPort = 20_000 + Number(process.env["VITEST_POOL_ID"] ?? 1) * 1000 + Math.floor(Math.random() * 500);
+
+/** A port that is free: below those that the system gives away, and of a range of this process. */
 export async function freePort(): Promise<number> {
-  const s = listen();
-  await new Promise<void>((go) => s.listen(0, "127.0.0.1", go));
-  const { port } = s.address() as AddressInfo;
-  await new Promise((go) => s.close(go));
-  return port;
+  for (;;) {
+    const port = ++lastPort;
+    const s = listen();
+    const free = await new Promise<boolean>((go) => {
+      s.once("error", () => go(false));
+      s.listen(port, "127.0.0.1", () => go(true));
+    });
+    if (!free) continue;
+    await new Promise((go) => s.close(go));
+    return port;
+  }
 }
 
 /** A running waggle process. */
@@ -133,7 +141,7 @@ export class Model {
       let body = "";
       for await (const piece of q) body += piece;
       const { messages, response_format } = JSON.parse(body || "{}");
-      model.requests++;
+      if (messages) model.requests++; // otherwise it is asked if it is there
       await answer(a, script(messages ?? [], response_format !== undefined));
     });
     await new Promise<void>((go) => server.listen(0, "127.0.0.1", go));

@@ -63,7 +63,7 @@ export class Link {
     void this.run();
   }
 
-  /** Whether frames wait for the server. */
+  /** Whether no frame waits for the server. */
   get idle(): boolean {
     return this.pending.length === 0;
   }

@@ -90,7 +90,10 @@ export class Session extends Watched {
   solve(steps: Step[], o: Pick<SendOptions, "maxConcurrent" | "timeoutSeconds" | "id"> = {}): Run {
     const run = this.begin(o.id ?? this.newId());
     const metadata = { max_concurrent: o.maxConcurrent, timeout_seconds: o.timeoutSeconds };
-    this.enqueue(run, () => this.plans().tell(this.id, { event: "user.solve_tasks", content: { tasks: steps }, metadata, id: run.id }));
+    this.enqueue(run, () => {
+      this.read();
+      return this.plans().tell(this.id, { event: "user.solve_tasks", content: { tasks: steps }, metadata, id: run.id }, run.accepted);
+    });
     return run;
   }
 
@@ -181,9 +184,18 @@ export class Session extends Watched {
     return this.control("user.replan", { question });
   }
 
-  private control(event: string, content: unknown, reason?: string): Promise<void> {
-    const frame = { event, content, metadata: { reason }, id: this.newId() };
-    return this.plans().tell(this.id, frame);
+  private async control(event: string, content: unknown, reason?: string): Promise<void> {
+    const id = this.newId();
+    let stop: () => void = () => {};
+    // The ids of the events that a command has made begin with its own.
+    const done = new Promise<void>((ok) => {
+      stop = this.on((e) => e.id.startsWith(`${id}.`) && ok());
+    });
+    try {
+      await this.plans().tell(this.id, { event, content, metadata: { reason }, id }, done);
+    } finally {
+      stop();
+    }
   }
 
   /** The session and its runs. */

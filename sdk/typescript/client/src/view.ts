@@ -110,7 +110,8 @@ export class ViewBuilder {
     this.active = this.active.filter((r) => r !== run);
     for (const p of this.items) {
       if (p.run !== run) continue;
-      if (p.kind === "plan") this.change("plan", p.id, () => ({ status: cancelled ? "cancelled" : "done" }));
+      if (p.kind === "plan")
+        this.change("plan", p.id, () => (cancelled ? { status: "cancelled", steps: dropped(p.steps) } : { status: "done" }));
       if (p.kind === "answer" && !p.done) this.change("answer", p.id, () => ({ done: true }));
     }
   }
@@ -164,7 +165,7 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   "tool.unknown": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "unknown", text: d.message })),
   "plan.completed": (v, { data: d }) =>
     v.add({ kind: "plan", id: d.plan_id, run: d.run_id, summary: d.summary ?? "", steps: waiting(d.steps), status: "waiting" }),
-  "plan.cancelled": (v, { data: d }) => v.change("plan", d.plan_id, () => ({ status: "cancelled" })),
+  "plan.cancelled": (v, { data: d }) => v.change("plan", d.plan_id, (p) => ({ status: "cancelled", steps: dropped(p.steps) })),
   "input.answered": (v, { data: d }) => {
     const steps = d.steps;
     if (!steps) return;
@@ -189,6 +190,11 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
     v.end(d.run_id, true);
   },
 };
+
+/** The steps of a plan that is not carried out any more. */
+function dropped(steps: readonly ViewStep[]): ViewStep[] {
+  return steps.map((s) => (s.status === "waiting" || s.status === "running" ? { ...s, status: "cancelled" } : s));
+}
 
 function waiting(steps: readonly Step[]): ViewStep[] {
   return steps.map((s) => ({ id: s.id, title: s.title, dependencies: s.dependencies ?? [], status: "waiting", text: "" }));

@@ -134,3 +134,23 @@ test("what the server refuses is a typed error", async () => {
       .result(),
   ).rejects.toMatchObject({ code: "INVALID_FIELD", field: "runId" });
 });
+
+/** A socket whose line breaks instead of a notice. */
+class Forgetful extends WebSocket {
+  // biome-ignore lint/suspicious/noExplicitAny: the property of ws takes any handler
+  override set onmessage(f: any) {
+    super.onmessage = f && ((e) => (String(e.data).includes('"system.notice"') ? this.terminate() : f(e)));
+  }
+}
+
+test("a command whose answer is lost with its line is done once, and the log says so; of a refused one nobody knows", async () => {
+  const forgetful = new WaggleClient({ url: waggle.url, WebSocket: Forgetful });
+  const session = forgetful.sessions.open();
+  await session.send(question, { mode: "plan" }).result();
+  const restarts: string[] = [];
+  session.on((e) => e.type === "step.restarted" && restarts.push(e.id));
+  await within(session.restartStep("task_1"), "the restart");
+  await expect(within(session.restartStep("nosuch"), "the refusal")).rejects.toMatchObject({ code: "UNANSWERED", retryable: true });
+  expect(restarts).toHaveLength(1);
+  forgetful.close();
+});

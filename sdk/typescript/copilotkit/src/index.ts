@@ -49,7 +49,10 @@ export class WaggleRunner extends AgentRunner {
   /** Whether a run of the thread is on. */
   override async isRunning(request: AgentRunnerIsRunningRequest): Promise<boolean> {
     try {
-      const detail = await this.client.call<{ runs: { status: string }[] }>("GET", `/api/v1/sessions/${encodeURIComponent(request.threadId)}`);
+      const detail = await this.client.call<{ runs: { status: string }[] }>(
+        "GET",
+        `/api/v1/sessions/${encodeURIComponent(request.threadId)}`,
+      );
       return detail.runs.some((r) => r.status === "running" || r.status === "queued" || r.status === "waiting");
     } catch (error) {
       if (error instanceof WaggleError && error.status === 404) return false;

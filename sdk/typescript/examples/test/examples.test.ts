@@ -1,8 +1,8 @@
-import { WaggleClient } from "@waggle-dev/client";
 import { spawn } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { WaggleClient } from "@waggle-dev/client";
 import { build as bundle } from "esbuild";
 import type { Browser } from "playwright-core";
 import { build } from "vite";
@@ -23,7 +23,11 @@ let browser: Browser;
 beforeAll(async () => {
   await build({ root: join(root, "examples/react-chat"), logLevel: "warn" });
   const port = await freePort();
-  site = await Site.start({ "/examples/": join(root, "examples"), "/client/": join(root, "client"), "/react-chat/": join(root, "examples/react-chat/dist") }, {}, port);
+  site = await Site.start(
+    { "/examples/": join(root, "examples"), "/client/": join(root, "client"), "/react-chat/": join(root, "examples/react-chat/dist") },
+    {},
+    port,
+  );
   waggle = await up(`  allowed_origins: ["${site.origin}"]\n`);
   line = await Line.to(waggle.url);
   browser = await launch();
@@ -94,8 +98,19 @@ test("react-chat: a plan is changed, carried out and shown, also after a reload 
 
 test("agent-typescript: the agent does a step of a plan with the help of its tool", async () => {
   const outfile = join(root, "examples/agent-typescript/dist/agent.js");
-  await bundle({ entryPoints: [join(root, "examples/agent-typescript/agent.ts")], bundle: true, platform: "node", format: "esm", packages: "external", outfile });
-  const agent = spawn("node", [outfile], { cwd: root, env: { ...process.env, WAGGLE_URL: waggle.url }, stdio: ["ignore", "pipe", "inherit"] });
+  await bundle({
+    entryPoints: [join(root, "examples/agent-typescript/agent.ts")],
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    packages: "external",
+    outfile,
+  });
+  const agent = spawn("node", [outfile], {
+    cwd: root,
+    env: { ...process.env, WAGGLE_URL: waggle.url },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = new Promise<number | null>((go) => agent.once("exit", go));
   await within(new Promise<void>((go) => agent.stdout.on("data", (b) => String(b).includes("at work") && go())), "the agent");
   const client = new WaggleClient({ url: waggle.url, WebSocket });
@@ -110,7 +125,8 @@ test("README: the quickstart has ten lines and answers", async () => {
   const readme = await readFile(join(root, "README.md"), "utf8");
   const code = /```js\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
   expect(code.trim().split("\n").length).toBeLessThanOrEqual(10);
-  const file = join(root, "examples/dist-quickstart.mjs");
+  const file = join(root, "examples/dist/quickstart.mjs");
+  await mkdir(join(root, "examples/dist"), { recursive: true });
   await writeFile(file, code.replace("http://127.0.0.1:9000", waggle.url));
   const node = spawn("node", [file], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
   let out = "";

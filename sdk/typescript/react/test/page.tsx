@@ -10,7 +10,10 @@ function Questions({ of }: { of: { session: string } | { team: string } }) {
   const { questions, answer } = useQuestions(of);
   return questions.map((q) => (
     <p key={q.id} className="question">
-      {q.text} <button type="button" onClick={() => void answer(q, true)}>yes</button>
+      {q.text}{" "}
+      <button type="button" onClick={() => void answer(q, true)}>
+        yes
+      </button>
     </p>
   ));
 }

@@ -22,7 +22,7 @@ function Plan({ plan, onRestart }: { plan: Of<"plan">; onRestart: (step: string)
               <b>{step.title}</b> <small>{step.status}</small>
               {step.text && <p>{step.text}</p>}
             </div>
-            {(step.status === "failed" || step.status === "cancelled") && (
+            {plan.status === "done" && step.status !== "completed" && (
               <button type="button" onClick={() => onRestart(step.id)}>
                 Try again
               </button>
@@ -86,7 +86,12 @@ export function Chat({ id }: { id: string }) {
         <div ref={end} />
       </main>
       <form onSubmit={submit}>
-        <input aria-label="Message" placeholder="Ask for something with several parts" value={text} onChange={(e) => setText(e.target.value)} />
+        <input
+          aria-label="Message"
+          placeholder="Ask for something with several parts"
+          value={text}
+          onChange={(e) => setText(e.target.value)}
+        />
         <label>
           <input type="checkbox" checked={planned} onChange={(e) => setPlanned(e.target.checked)} /> plan
         </label>
