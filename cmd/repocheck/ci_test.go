@@ -19,7 +19,10 @@ func ci(t *testing.T, makefile string) (string, bool) {
 	}
 	write(".ci/run", read(t, ".ci/run"))
 	write("scripts/nettools.sh", "#!/bin/sh\n")
-	write("Makefile", ".PHONY: test lint verify helm e2e\n"+makefile)
+	write("Makefile", ".PHONY: test lint verify helm e2e typescript\n"+makefile+"typescript:\n\tcp good.json .cache/test/typescript.json\n")
+	for _, tool := range []string{"npm", "chromium"} { // nothing is to be installed
+		write("bin/"+tool, "#!/bin/sh\n")
+	}
 	write("good.json", `{"Action":"pass","Package":"a","Test":"T"}`+"\n"+`{"Action":"pass","Package":"a"}`+"\n")
 	write("bad.json", `{"Action":"output","Package":"b","Test":"T","Output":"why it failed\n"}`+"\n"+
 		`{"Action":"fail","Package":"b","Test":"T"}`+"\n"+`{"Action":"fail","Package":"b"}`+"\n")
@@ -30,6 +33,7 @@ func ci(t *testing.T, makefile string) (string, bool) {
 	require.NoError(t, err, string(out))
 	c := exec.CommandContext(t.Context(), "bash", ".ci/run")
 	c.Dir = dir
+	c.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err = c.CombinedOutput()
 	return string(out), err == nil
 }
@@ -42,7 +46,7 @@ const (
 func TestTheCheckEndsWithOnePlainLine(t *testing.T) {
 	out, ok := ci(t, passing+clean)
 	require.True(t, ok, out)
-	require.Regexp(t, `\n3 passed, 0 failed\n$`, out)
+	require.Regexp(t, `\n4 passed, 0 failed\n$`, out)
 }
 
 func TestTheCheckFailsWithAnyOfItsSteps(t *testing.T) {
@@ -50,12 +54,12 @@ func TestTheCheckFailsWithAnyOfItsSteps(t *testing.T) {
 	require.False(t, ok)
 	require.Contains(t, out, "a finding")
 	require.Contains(t, out, "failed: lint\n")
-	require.Regexp(t, `\n2 passed, 0 failed\n$`, out)
+	require.Regexp(t, `\n3 passed, 0 failed\n$`, out)
 
 	out, ok = ci(t, "test:\n\tcp bad.json .cache/test/unit.json; false\ne2e:\n\tcp good.json .cache/test/e2e.json\n"+clean)
 	require.False(t, ok)
 	require.Contains(t, out, "why it failed")
-	require.Regexp(t, `\n2 passed, 1 failed\n$`, out)
+	require.Regexp(t, `\n3 passed, 1 failed\n$`, out)
 
 	out, ok = ci(t, "test:\n\tfalse\ne2e:\n\tfalse\n"+clean)
 	require.False(t, ok, out)

@@ -135,12 +135,13 @@ test("what the server refuses is a typed error", async () => {
   ).rejects.toMatchObject({ code: "INVALID_FIELD", field: "runId" });
 });
 
-/** A socket whose line breaks instead of a notice. */
-class Forgetful extends WebSocket {
-  // biome-ignore lint/suspicious/noExplicitAny: the property of ws takes any handler
-  override set onmessage(f: any) {
-    super.onmessage = f && ((e) => (String(e.data).includes('"system.notice"') ? this.terminate() : f(e)));
-  }
+/** Makes sockets whose line breaks instead of a notice. */
+function Forgetful(url: string, protocols?: string[]): WebSocket {
+  const socket = new WebSocket(url, protocols);
+  let take: ((e: { data: unknown }) => void) | null = null;
+  Object.defineProperty(socket, "onmessage", { set: (f) => (take = f) });
+  socket.addEventListener("message", (e) => (String(e.data).includes('"system.notice"') ? socket.terminate() : take?.(e)));
+  return socket;
 }
 
 test("a command whose answer is lost with its line is done once, and the log says so; of a refused one nobody knows", async () => {
