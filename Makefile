@@ -76,7 +76,7 @@ e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateway
 
 # Needs Node 20 with npm, and Debian's chromium. Nothing of a package runs when it is installed.
 typescript: build ## check the TypeScript SDK: generated types, lint, size, packages, tests in Node and in Chromium
-	@cd sdk/typescript && npm ci --ignore-scripts --no-audit --no-fund && \
+	@cd sdk/typescript && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && \
 		WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/typescript.json NO_COLOR=1 npm run --silent check
 
 soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)

@@ -72,15 +72,16 @@ export class WaggleClient {
     this.planSocket = new PlanSocket(this.http, maker);
     this.swarmSocket = new SwarmSocket(this.http, maker);
     const list = <T>(path: string, member: string, f?: ListOptions) => pages<T>(this.http, path, member, f, this.leave.signal);
-    const keep = <T extends { close(): void }>(item: T): T => {
+    const keep = <T extends { close(): void; signal: AbortSignal }>(item: T): T => {
       if (this.leave.signal.aborted) throw closedError();
       this.open.add(item);
+      item.signal.addEventListener("abort", () => this.open.delete(item), { once: true });
       return item;
     };
     this.sessions = new Sessions(
       this.http,
       this.leave.signal,
-      (id, after) => keep(new Session(this.http, id, after, () => this.planSocket, newId)),
+      (id, after, fresh) => keep(new Session(this.http, id, after, fresh, () => this.planSocket, newId)),
       newId,
       (f) => list<SessionSummary>("/api/v1/sessions", "sessions", f),
     );
@@ -126,7 +127,7 @@ export class Sessions {
   constructor(
     private readonly http: Http,
     private readonly signal: AbortSignal,
-    private readonly open_: (id: string, after: number) => Session,
+    private readonly open_: (id: string, after: number, fresh: boolean) => Session,
     private readonly newId: () => string,
     /** Sessions, the newest change first, over all pages. */
     readonly list: (f?: SessionFilter) => AsyncGenerator<SessionSummary, void, undefined>,
@@ -134,10 +135,10 @@ export class Sessions {
 
   /**
    * A session: a new one without an id, which its first message makes. With `after` only the later events are read,
-   * otherwise the whole log.
+   * otherwise the whole log. `fresh` says that nobody has used the id yet: it is read once it has its first message.
    */
-  open(id: string = this.newId(), o: { after?: number } = {}): Session {
-    return this.open_(id, o.after ?? 0);
+  open(id?: string, o: { after?: number; fresh?: boolean } = {}): Session {
+    return this.open_(id ?? this.newId(), o.after ?? 0, o.fresh ?? id === undefined);
   }
 
   /** Restores an exported session, here or on another installation with the same key. */

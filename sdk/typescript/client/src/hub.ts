@@ -40,8 +40,8 @@ export abstract class Watched {
     return `/api/v1/${this.kind}s/${encodeURIComponent(this.id)}`;
   }
 
-  /** Ends with `close()`. */
-  protected get signal(): AbortSignal {
+  /** Is aborted with `close()`. */
+  get signal(): AbortSignal {
     return this.leave.signal;
   }
 

@@ -60,6 +60,7 @@ export class Session extends Watched {
     http: Http,
     id: string,
     after: number,
+    private fresh: boolean,
     private readonly plans: () => PlanSocket,
     private readonly newId: () => string,
   ) {
@@ -86,7 +87,7 @@ export class Session extends Watched {
     return run;
   }
 
-  /** Has steps carried out without planning. */
+  /** Has steps carried out without planning, in a session that has had a message. */
   solve(steps: Step[], o: Pick<SendOptions, "maxConcurrent" | "timeoutSeconds" | "id"> = {}): Run {
     const run = this.begin(o.id ?? this.newId());
     const metadata = { max_concurrent: o.maxConcurrent, timeout_seconds: o.timeoutSeconds };
@@ -114,6 +115,7 @@ export class Session extends Watched {
       try {
         await this.http.persist(attempt, this.signal);
         run.taken();
+        this.fresh = false;
         this.read();
       } catch (error) {
         this.runs.delete(run.id);
@@ -216,6 +218,11 @@ export class Session extends Watched {
 
   private persist<T>(method: string, rest: string): Promise<T> {
     return this.http.persist(() => this.http.json<T>(this.path + rest, { method, signal: this.signal }), this.signal);
+  }
+
+  /** There is nothing to read before the first message. */
+  protected override read(): void {
+    if (!this.fresh) super.read();
   }
 
   protected override take(e: CanonicalEvent): void {

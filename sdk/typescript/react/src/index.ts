@@ -53,12 +53,12 @@ function of(client: WaggleClient) {
   return s;
 }
 
-function sessionStore(client: WaggleClient, id: string): SessionStore {
+function sessionStore(client: WaggleClient, id: string, fresh = false): SessionStore {
   const { sessions } = of(client);
   let s = sessions.get(id);
   if (!s) {
     s = new Store(
-      () => client.sessions.open(id),
+      () => client.sessions.open(id, { fresh }),
       () => new ViewBuilder(),
       () => sessions.delete(id),
     );
@@ -98,7 +98,7 @@ export function useSession(id?: string): UseSession {
   const client = useWaggle();
   const [own] = useState(() => id ?? client.sessions.open().id);
   const name = id ?? own;
-  const store = useMemo(() => sessionStore(client, name), [client, name]);
+  const store = useMemo(() => sessionStore(client, name, id === undefined), [client, name, id]);
   const { view, connection } = useSyncExternalStore(store.subscribe, store.snapshot, () => ({
     view: emptyView,
     connection: store.snapshot().connection,
