@@ -40,6 +40,7 @@ export class SwarmSocket {
 
   /** Sends a request until it is answered, and returns the content of the answer. */
   ask(id: string, type: string, content: Frame): Promise<Frame> {
+    if (this.link?.ended) this.link = undefined;
     return new Promise((done, fail) => {
       this.link ??= new Link(this.http, this.maker, {
         path: () => `/ws/asp/client${this.identity}`,
