@@ -43,7 +43,7 @@ func TestAPartitionRestsAndWakes(t *testing.T) {
 	r := newRecorder(nil)
 	cfg := command.OrderedConfig{RestAfter: 20 * time.Millisecond, LookEvery: never}
 	a := newReplica(t, s.URL, "a", cfg, r.handle)
-	newReplica(t, s.URL, "b", cfg, r.handle)
+	b := newReplica(t, s.URL, "b", cfg, r.handle)
 	require.Empty(t, consumers(t, a.conn), "no command, no consumer")
 	one := number(t, cmd.Session, "k", 1)
 	durable := "session-" + one.Address().Partition().String()
@@ -51,6 +51,7 @@ func TestAPartitionRestsAndWakes(t *testing.T) {
 		send(t, a.conn, number(t, cmd.Session, "k", n))
 		require.Equal(t, n, numberOf(r.next(t).Command))
 		atRest(t, a)
+		atRest(t, b)
 		require.Equal(t, []string{durable}, consumers(t, a.conn))
 		info, err := a.conn.JS().Consumer(patience(t), subject.StreamCommands, durable)
 		require.NoError(t, err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/sdk/go/link/linktest"
 	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
@@ -182,7 +183,8 @@ func TestToolsAreDecidedOn(t *testing.T) {
 	first, second := <-decisions, <-decisions
 	require.Equal(t, "APPROVE_TOOL", first.Type)
 	require.Equal(t, map[string]any{
-		"invocation_id": "c1", "agent_name": "library/Reader", "approval_token": map[string]any{"digest": "d"},
+		"invocation_id": "c1", "agent_name": "library/Reader",
+		"approval_token": map[string]any{"digest": event.CallDigest("rm", json.RawMessage(`{"path":"x"}`))}, // of the call shown, not the token's
 	}, first.Payload)
 	require.Equal(t, "DENY_TOOL", second.Type)
 	require.Equal(t, "c2", second.Payload["invocation_id"])
