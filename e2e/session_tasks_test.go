@@ -202,7 +202,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 		"endless": scripted.Always(scripted.Stream(scripted.Every(50*time.Millisecond, words(1000)...))),
 		"mute":    scripted.Always(scripted.Stream(scripted.Hang())),
 	}}.Script())
-	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\nworker: {job_timeout: 4s}\n")
+	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\nworker: {job_timeout: 10s}\n")
 	f.serve(everyone)
 	_, addr := f.gateway()
 	m := client.DialMyAgent(t, addr)
