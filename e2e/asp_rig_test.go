@@ -36,7 +36,7 @@ func (h swarmRig) agent(agentID, name string, do func(*client.Swarm, client.Swar
 	a.Until("orchestrator.welcome")
 	a.Get("agent.registered", "agent.register", object{"id": agentID, "name": name, "capabilities": capabilities})
 	process.Eventually(h.t, "the agent is known", func() bool {
-		l := a.Get("agent.agent.list.response", "agent.agent.list.request", object{})
+		l := a.Ask("agent.agent.list.request", object{}) // an error until the task service runs
 		return strings.Contains(string(l.Content), `"id":"`+agentID+`"`)
 	})
 	return a
@@ -52,7 +52,7 @@ func (h swarmRig) service(serviceID, name string, do func(*client.Swarm, client.
 	a := client.DialSwarm(h.t, client.SwarmOptions{Role: proof.RoleAgent, Addr: h.addr, Key: h.key})
 	defer a.Drop()
 	process.Eventually(h.t, "the service is known", func() bool {
-		l := a.Get("agent.service.list.response", "agent.service.list.request", object{})
+		l := a.Ask("agent.service.list.request", object{}) // an error until the task service runs
 		return strings.Contains(string(l.Content), `"id":"`+serviceID+`"`)
 	})
 	return s
