@@ -64,8 +64,8 @@ run: build ## build and run everything in one process (chat with it: bin/waggle 
 
 test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
-	@$(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json $(RACE) $(TESTFLAGS) $(or $(PKG),$(SLOW:%=$(CURDIR)/%) $(UNIT:%=%/...))
-	@GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json ./... # a module of its own: see its doc.go
+	@status=0; $(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json $(RACE) $(TESTFLAGS) $(or $(PKG),$(SLOW:%=$(CURDIR)/%) $(UNIT:%=%/...)) || status=1; \
+	GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json ./... || status=1; exit $$status # the second is a module of its own: see its doc.go
 
 check: $(CHECK) $(TESTSUM) $(LINT) ## test what changed: vet, lint and unit tests of its packages and of those that need them (SINCE=commit)
 	@$(CHECK) -lint $(LINT) -testsum $(TESTSUM) -results $(RESULTS) -cache $(CACHE)/check $(if $(SINCE),-base '$(SINCE)') -- $(RACE) $(TESTFLAGS)

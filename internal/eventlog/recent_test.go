@@ -12,14 +12,24 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// requests counts the requests to JetStream's API since its last call.
-func requests(t *testing.T, nc *nats.Conn) func() (subjects []string) {
+// requests counts the requests to JetStream's API since its last call. A server may answer a request before it shows it to nc, but
+// shows it before the next message of the same connection: the connections that asked say when all is shown.
+func requests(t *testing.T, nc *nats.Conn, asking ...*nats.Conn) func() (subjects []string) {
 	t.Helper()
 	sub, err := nc.SubscribeSync("$JS.API.>")
 	require.NoError(t, err)
+	mark, err := nc.SubscribeSync(nc.NewInbox())
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	return func() (subjects []string) {
 		t.Helper()
-		require.NoError(t, nc.Flush())
+		for _, c := range asking {
+			require.NoError(t, c.Publish(mark.Subject, nil))
+		}
+		for range asking {
+			_, err := mark.NextMsg(bustest.Patience)
+			require.NoError(t, err)
+		}
 		n, _, err := sub.Pending()
 		require.NoError(t, err)
 		for range n {
@@ -35,13 +45,14 @@ func requests(t *testing.T, nc *nats.Conn) func() (subjects []string) {
 // read. The writer of another process needs one request.
 func TestWritersOfOneProcessReadNoEntries(t *testing.T) {
 	conn := single(t)
-	s, others, log := newStore(t, conn, Options{}), newStore(t, connect(t, conn.NATS().ConnectedUrl()), Options{}), testLog("turns")
+	other := connect(t, conn.NATS().ConnectedUrl())
+	s, others, log := newStore(t, conn, Options{}), newStore(t, other, Options{}), testLog("turns")
 	var a, b, c fold
 	first, second, third := s.Writer(log, a.observe), s.Writer(log, b.observe), others.Writer(log, c.observe)
 	require.NoError(t, first.Append(t.Context(), missing(a.has, notice(log, "start"))))
 	require.NoError(t, second.Sync(t.Context()))
 	require.NoError(t, third.Sync(t.Context()))
-	asked := requests(t, connect(t, conn.NATS().ConnectedUrl()).NATS())
+	asked := requests(t, connect(t, conn.NATS().ConnectedUrl()).NATS(), conn.NATS(), other.NATS())
 	asked()
 	for i := range 5 {
 		require.NoError(t, first.Append(t.Context(), missing(a.has, notice(log, fmt.Sprint("x", i)), notice(log, fmt.Sprint("y", i)))))

@@ -81,7 +81,7 @@ test(`${wantedCuts} cuts, ${wantedKills} kills and new tokens: viewers get what 
     });
   });
 
-  // One run follows the other while lines are cut.
+  // One run follows the other while lines are cut, often enough and until each viewer has outlived its tokens.
   let messages = 1;
   let stop = false;
   let answers = 0;
@@ -101,7 +101,7 @@ test(`${wantedCuts} cuts, ${wantedKills} kills and new tokens: viewers get what 
   })();
   talk.catch(() => {}); // awaited below
   let kills = 0;
-  while (proxy.cuts < wantedCuts) {
+  while (proxy.cuts < wantedCuts || minted <= viewers * 2) {
     if (kills < wantedKills && proxy.cuts >= ((kills + 1) * wantedCuts) / (wantedKills + 1)) {
       kills++;
       await waggle.restart();
