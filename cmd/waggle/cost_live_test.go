@@ -2,6 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,13 +16,21 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
+// startForCost starts an installation whose chats may ask as fast as they are answered.
+func startForCost(t testing.TB) *installation {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "waggle.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("gateway: {message_rate: 100000}\n"), 0o600))
+	return start(t, "--config", file)
+}
+
 // talk is a chat that asks one question after the other.
 type talk struct {
-	t    *testing.T
+	t    testing.TB
 	conn *websocket.Conn
 }
 
-func (i *installation) talk(t *testing.T) *talk {
+func (i *installation) talk(t testing.TB) *talk {
 	t.Helper()
 	conn, _, err := websocket.Dial(t.Context(), i.ws, nil) //nolint:bodyclose // closed by the library
 	require.NoError(t, err)
@@ -37,6 +49,7 @@ func (c *talk) until(kind string) {
 			Type string `json:"type"`
 		}
 		require.NoError(c.t, json.Unmarshal(raw, &frame))
+		require.NotEqual(c.t, "error", frame.Type, "instead of %s: %s", kind, raw) // no other frame would follow
 		if frame.Type == kind {
 			return
 		}
@@ -45,10 +58,15 @@ func (c *talk) until(kind string) {
 
 func (c *talk) ask(question string) {
 	c.t.Helper()
+	c.send(question)
+	c.until("agent_response")
+}
+
+func (c *talk) send(question string) {
+	c.t.Helper()
 	raw, err := json.Marshal(map[string]string{"type": "user_message", "content": question})
 	require.NoError(c.t, err)
 	require.NoError(c.t, c.conn.Write(c.t.Context(), websocket.MessageText, raw))
-	c.until("agent_response")
 }
 
 // spy counts the messages of the bus: those of runs, by their first tokens.
@@ -113,7 +131,7 @@ func TestGateMessagesOfARun(t *testing.T) {
 		rounds = 3
 		runs   = 20
 	)
-	i := start(t)
+	i := startForCost(t)
 	c := i.talk(t)
 	c.ask("what is 2+3?")
 	count := i.spy(t)
@@ -134,4 +152,41 @@ func TestGateMessagesOfARun(t *testing.T) {
 		// Timers may cost half a message a run; one more in each run would be twice that.
 		require.LessOrEqual(t, least[family], runs*most+runs/2, "%s: %v", family, least)
 	}
+}
+
+// mostMallocs is the most allocations that one run may cost the process: gateway, services, worker and NATS server.
+// Measured: MEASURED.
+const mostMallocs = 1e9
+
+// The gate of what a run costs in memory: the allocations of an answer of one line. Every round is a new chat, because a run costs
+// more in a long one. What the process does beside its runs counts as well, so that the least of five rounds counts: the cost of
+// runs is in all.
+func TestGateAllocationsOfARun(t *testing.T) {
+	t.Parallel()
+	const (
+		rounds = 5
+		runs   = 100
+	)
+	i := startForCost(t)
+	mallocs := func() float64 {
+		n, err := strconv.ParseFloat(i.metric(t, "go_memstats_mallocs_total"), 64)
+		require.NoError(t, err)
+		return n
+	}
+	chat := func() {
+		c := i.talk(t)
+		for range runs {
+			c.ask("what is 2+3?")
+		}
+	}
+	chat() // caches and pools fill
+	least := math.Inf(1)
+	for round := range rounds {
+		before := mallocs()
+		chat()
+		each := (mallocs() - before) / runs
+		t.Logf("round %d: %.0f allocations a run", round, each)
+		least = min(least, each)
+	}
+	require.Less(t, least, float64(mostMallocs))
 }

@@ -43,7 +43,7 @@ var (
 )
 
 // start runs "waggle up" with the arguments and waits for its banner.
-func start(t *testing.T, args ...string) *installation {
+func start(t testing.TB, args ...string) *installation {
 	t.Helper()
 	i := &installation{dir: bustest.Store(t), ended: make(chan error, 1), errors: &strings.Builder{}}
 	i.cmd = exec.Command("waggle", append([]string{"up", "--addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0"}, args...)...)
@@ -89,7 +89,7 @@ func (i *installation) env() []string {
 	}
 }
 
-func (i *installation) end(t *testing.T, s syscall.Signal) error {
+func (i *installation) end(t testing.TB, s syscall.Signal) error {
 	t.Helper()
 	_ = i.cmd.Process.Signal(s)
 	select {

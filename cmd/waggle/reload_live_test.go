@@ -73,7 +73,7 @@ func lives(t *testing.T, c *websocket.Conn) {
 }
 
 // metric returns the line of /metrics that begins with the name.
-func (i *installation) metric(t *testing.T, name string) string {
+func (i *installation) metric(t testing.TB, name string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+i.telemetry+"/metrics", nil)
 	require.NoError(t, err)
