@@ -89,8 +89,8 @@ chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a
 attack: build ## 10,000 sockets without credentials, 5,000 bad logins a second and 100 slow readers beside users who chat (about 3 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 20m -v ./attack -sockets 10000 -logins 5000 -readers 100 -length 60s -bounds
 
-growth: build ## fill an installation with sessions and long logs, and print what it costs (SESSIONS=1000,10000,100000, EVENTS=1000,10000,100000; about 10 minutes)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(or $(SESSIONS),1000,10000,100000) -events $(or $(EVENTS),1000,10000,100000)
+growth: build ## print what sessions, long logs and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=1000,10000,100000, CHATS=7m; about 20 minutes)
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(or $(SESSIONS),1000,10000,100000) -events $(or $(EVENTS),1000,10000,100000) -length $(or $(CHATS),7m) -quiet 30s
 
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 	@scripts/bench.sh '$(or $(BENCH),.)' $(MODULES)

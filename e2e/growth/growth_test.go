@@ -70,20 +70,7 @@ func (i *installation) memory() int {
 }
 
 // stored returns the MiB of the data folder.
-func (i *installation) stored() int64 {
-	var sum int64
-	require.NoError(i.t, filepath.WalkDir(i.data(), func(_ string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			sum += info.Size()
-		}
-		return err
-	}))
-	return sum >> 20
-}
+func (i *installation) stored() int64 { return i.bytes() >> 20 }
 
 // filled hands the logs of the running installation to the function, with what a real session of it wrote.
 func (i *installation) filled(fill func(ctx context.Context, s *eventlog.Store, t *growth.Template) error) {
@@ -94,8 +81,7 @@ func (i *installation) filled(fill func(ctx context.Context, s *eventlog.Store, 
 	c.Ask("hello")
 	c.Until("agent_response")
 	c.Close()
-	conn, err := bus.Connect(i.t.Context(), bus.Config{URL: "nats://" + i.bus, NKeySeedFile: filepath.Join(i.data(), "nats-keys", "session.nk"), InboxPrefix: permission.Inbox("session")})
-	require.NoError(i.t, err)
+	conn := i.connect()
 	defer conn.Close()
 	s, err := eventlog.New(conn, eventlog.Options{})
 	require.NoError(i.t, err)
@@ -103,6 +89,14 @@ func (i *installation) filled(fill func(ctx context.Context, s *eventlog.Store, 
 	template, err := growth.Learn(i.t.Context(), s, c.Session)
 	require.NoError(i.t, err)
 	require.NoError(i.t, fill(i.t.Context(), s, template))
+}
+
+// connect returns a connection to the bus with the key of the session service.
+func (i *installation) connect() *bus.Conn {
+	i.t.Helper()
+	conn, err := bus.Connect(i.t.Context(), bus.Config{URL: "nats://" + i.bus, NKeySeedFile: filepath.Join(i.data(), "nats-keys", "session.nk"), InboxPrefix: permission.Inbox("session")})
+	require.NoError(i.t, err)
+	return conn
 }
 
 // answer returns how long the next question in a session takes until the first frame of its answer; empty = a new session.
@@ -179,10 +173,10 @@ func sizes(t *testing.T, text string) (out []int) {
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // TestSessions prints what an installation with many sessions costs: its start, its memory, a page of the list, the
-// first answer of a new session.
+// first answer of a new session, and the processor time of an installation where nobody asks.
 func TestSessions(t *testing.T) {
 	i, have := install(t), 0
-	table := growth.NewTable("sessions", "written a second", "disk MiB", "start ms", "memory MiB", "page ms", "page KB", "memory after pages MiB", "new session's answer ms")
+	table := growth.NewTable("sessions", "written a second", "disk MiB", "start ms", "memory MiB", "page ms", "page KB", "memory after pages MiB", "new session's answer ms", "idle cpu %")
 	for _, n := range sizes(t, *sessions) {
 		names := make([]string, 0, n-have)
 		for ; have < n; have++ {
@@ -209,7 +203,7 @@ func TestSessions(t *testing.T) {
 			return time.Since(began)
 		})
 		table.Add(n, rate, float64(i.stored()), ms(i.started), float64(memory), ms(page), float64(bytes)/1000, float64(i.memory()),
-			ms(median(*repeat, func() time.Duration { return i.answer("") })))
+			ms(median(*repeat, func() time.Duration { return i.answer("") })), i.idle()*100)
 	}
 	t.Logf("\n%s", table)
 }

@@ -141,6 +141,25 @@ func (p *Process) Memory() (int, error) {
 	return 0, errors.New("no VmRSS")
 }
 
+// Busy returns the processor time that the process has used, in steps of 10 ms.
+func (p *Process) Busy() (time.Duration, error) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/stat")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(raw), ") ") // the name of the program may hold spaces
+	f := strings.Fields(rest)
+	if len(f) < 13 {
+		return 0, errors.New("the kernel's table of processes has another form")
+	}
+	user, err := strconv.Atoi(f[11])
+	if err != nil {
+		return 0, err
+	}
+	kernel, err := strconv.Atoi(f[12])
+	return time.Duration(user+kernel) * 10 * time.Millisecond, err // USER_HZ is 100 on Linux
+}
+
 // Kill ends the process with SIGKILL and waits until it is gone.
 func (p *Process) Kill() {
 	p.t.Helper()
