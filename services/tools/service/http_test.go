@@ -122,7 +122,7 @@ func TestHTTPAddressesAreNotTold(t *testing.T) {
 	var log lockedBuffer
 	cfg := m.config()
 	cfg.URL = "http://someone:canary1@" + m.addr + "/mcp?key=canary2"
-	svc, err := service.New(service.Config{Servers: []mcpservers.Config{cfg}}, service.Deps{Logger: zerolog.New(&log)})
+	svc, err := service.New(unasked(service.Config{Servers: []mcpservers.Config{cfg}}), service.Deps{Logger: zerolog.New(&log)})
 	require.NoError(t, err)
 	t.Cleanup(svc.Stop)
 	require.NoError(t, svc.Start(t.Context()))
