@@ -112,6 +112,9 @@ func (g *guarded) serve() (addr string) {
 			p.Ready(addr)
 		}
 	}
+	for role, p := range g.running { // a process that still starts would miss what a test changes
+		process.Eventually(g.t, role+" runs", func() bool { return strings.Contains(p.Output(), "run components") })
+	}
 	return addr
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -259,7 +260,7 @@ func TestDeltasBoundWhatWaits(t *testing.T) {
 		}
 		done <- errors.Join(err, d.Write(strings.Repeat("ü", 200_000)))
 	}()
-	require.Eventually(t, func() bool { return written.Load() >= 60_000 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return written.Load() >= 60_000 }, bustest.Patience, time.Millisecond)
 	require.LessOrEqual(t, written.Load(), int64(maxWaiting+maxDelta+1000))
 	close(hold)
 	require.NoError(t, <-done)
