@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	benchChats = 8   // that ask at once
-	benchRuns  = 200 // of each chat and turn
+	benchChats    = 8  // that ask at once
+	benchSessions = 5  // that each of them opens in its turn, one after the other
+	benchRuns     = 20 // of a session
 )
 
 // BenchmarkRun measures answers of one line of the demo model, by chats that ask one question after the other, beside the
@@ -38,10 +39,13 @@ func BenchmarkRun(b *testing.B) {
 	chats := func() {
 		var all sync.WaitGroup
 		for range benchChats {
-			c := i.talk(b)
 			all.Go(func() {
-				for range benchRuns {
-					c.ask("what is 2+3?")
+				for range benchSessions {
+					c := i.talk(b)
+					for range benchRuns {
+						c.ask("what is 2+3?")
+					}
+					_ = c.conn.CloseNow()
 				}
 			})
 		}
@@ -54,10 +58,10 @@ func BenchmarkRun(b *testing.B) {
 		chats()
 		ours, took = ours+busy()-before, took+time.Since(began)
 		before, began = ownTime(b), time.Now()
-		bare.runs(benchChats, benchRuns)
+		bare.runs(benchChats, benchSessions*benchRuns)
 		theirs, theyTook = theirs+ownTime(b)-before, theyTook+time.Since(began)
 	}
-	runs := float64(b.N * benchChats * benchRuns)
+	runs := float64(b.N * benchChats * benchSessions * benchRuns)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(ours.Seconds()*1e3/runs, "cpu-ms/run")
 	b.ReportMetric(theirs.Seconds()*1e3/runs, "bare-cpu-ms/run")
