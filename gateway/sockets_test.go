@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,8 +48,8 @@ func beSockets() (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	for range n {
-		br, err := openSocket(addr, path)
+	for i := range n {
+		br, err := openSocket(addr, strings.ReplaceAll(path, "{n}", strconv.Itoa(i)))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "cannot open a socket:", err)
 			return 1
