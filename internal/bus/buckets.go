@@ -47,10 +47,12 @@ func (t Topology) registry() jetstream.StreamConfig {
 	return t.bucket(subject.BucketRegistry, "agents and services that were seen", registryMaxAge, registryMaxBytes)
 }
 
-// folds keeps snapshots of long logs as long as the logs. A full bucket refuses new snapshots; services then read
-// logs from their beginning.
+// folds keeps snapshots of long logs as long as the logs. A full bucket drops the oldest snapshots; services then read
+// these logs from their beginning.
 func (t Topology) folds() jetstream.StreamConfig {
-	return t.bucket(subject.BucketFolds, "snapshots of long logs", t.EventMaxAge, foldsMaxBytes)
+	s := t.bucket(subject.BucketFolds, "snapshots of long logs", t.EventMaxAge, foldsMaxBytes)
+	s.Discard = jetstream.DiscardOld
+	return s
 }
 
 // directory keeps leases. It leaves no markers of expired ones, because NATS allows roll-ups in every stream with such

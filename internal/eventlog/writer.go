@@ -53,6 +53,24 @@ func (w *Writer) Sync(ctx context.Context) error {
 	return nil
 }
 
+// SyncAfter is Sync for a Writer that has read nothing yet and a caller that may know a part of the log. known is told the end of
+// a log that has events, and returns the position up to which the caller knows it, which is not beyond that end.
+func (w *Writer) SyncAfter(ctx context.Context, known func(end Cursor) Cursor) error {
+	w.synced = false
+	end, err := w.s.head(ctx, w.log)
+	if err != nil {
+		return err
+	}
+	if end != nil && !end.Type.Tombstone() {
+		w.at = known(end.Cursor())
+	}
+	if _, err := w.syncTo(ctx, end, ""); err != nil {
+		return err
+	}
+	w.synced = true
+	return nil
+}
+
 // SyncTo is Sync for a caller that needs the log only up to a position that the log has, such as that of the events which a
 // command follows from. It may leave out later events; an append meets those. It does not ask the stream's leader if this
 // process has written the events up to the position, or any replica has them.
@@ -90,9 +108,14 @@ func (w *Writer) Deleted() bool { return w.deleted }
 // not the rest has been removed already.
 func (w *Writer) sync(ctx context.Context, own string) (seen, error) {
 	end, err := w.s.head(ctx, w.log)
-	switch {
-	case err != nil:
+	if err != nil {
 		return seen{}, err
+	}
+	return w.syncTo(ctx, end, own)
+}
+
+func (w *Writer) syncTo(ctx context.Context, end *Entry, own string) (seen, error) {
+	switch {
 	case end == nil:
 		w.at.Stream = 0 // empty or completely expired: the next event must be the first
 		return seen{}, nil

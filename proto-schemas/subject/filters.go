@@ -36,6 +36,9 @@ func AckKeys(k id.Kind) string { return "*." + string(k) + ".*.*" }
 // FoldKeys returns the KV filter of all snapshots of logs of a kind.
 func FoldKeys(k id.Kind) string { return "*." + string(k) + ".*" }
 
+// FoldParts returns the KV filter of the parts of all snapshots of logs of a kind.
+func FoldParts(k id.Kind) string { return "*." + string(k) + ".*.*" }
+
 // RegistryKeys returns the KV filter of all entries of a kind in the registry.
 func RegistryKeys(kind id.Name) string { return "*." + kind.String() + ".*" }
 

@@ -304,6 +304,9 @@ func AckKey(l Log, client id.Entity) string { return l.Name() + "." + client.Str
 // FoldKey returns the KV key of the snapshot of a log: <tenant>.<kind>.<id>.
 func FoldKey(l Log) string { return l.Name() }
 
+// FoldPart returns the KV key of one part of a snapshot that has several: <tenant>.<kind>.<id>.<part>.
+func FoldPart(l Log, part int) string { return l.Name() + "." + strconv.Itoa(part) }
+
 // DirectoryFilter returns the KV filter of all instances of what.
 func DirectoryFilter(what id.Name) string { return what.String() + ".>" }
 

@@ -32,6 +32,7 @@ type chaos struct {
 func TestAnyPipelineKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &chaos{world: newWorld(t)}
+		c.state.Keep(rapid.SampledFrom([]int{0, 1, 4000}).Draw(t, "keep"))
 		c.do(command.Open, "open", command.OpenSession{Dialect: "myagent"})
 		t.Repeat(map[string]func(*rapid.T){
 			"message": c.message,

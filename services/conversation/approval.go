@@ -46,10 +46,10 @@ func (s *State) Approval(callID string) (a Approval, ok bool) {
 // Asks reports whether people have to allow the call. It is decided when the model has asked for the call.
 func (s *State) Asks(callID string) bool { return s.must[callID] }
 
-// weigh records which calls of a message people have to be asked about: those that the operator's policy says, as it was
+// ask records which calls of a message people have to be asked about: those that the operator's policy says, as it was
 // recorded with the message, those that the client carries out, and all calls of a member without AutoExecuteTools. That flag
 // cannot take back the policy.
-func (s *State) weigh(r *Run, calls []event.ToolCall) {
+func (s *State) ask(r *Run, calls []event.ToolCall) {
 	for _, tc := range calls {
 		switch {
 		case tc.Policy == nil && r.Spec.ClientTool(tc.Name) != nil:

@@ -97,7 +97,7 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (decis
 		return decision.Decision{}, err
 	}
 	eventID := c.ID + ".cancelled." + ref.StepID
-	if s.once[eventID] {
+	if s.known.has(eventID) {
 		return s.wasDone(c, ref.StepID, now, rules)
 	}
 	d, ok := s.current(now, rules)
@@ -118,7 +118,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	if err := c.Decode(&ref); err != nil {
 		return decision.Decision{}, err
 	}
-	if s.once[c.ID+".restarted."+ref.StepID] {
+	if s.known.has(c.ID + ".restarted." + ref.StepID) {
 		return s.wasDone(c, ref.StepID, now, rules)
 	}
 	d, on := s.current(now, rules)
@@ -153,12 +153,18 @@ func (s *State) lastPipeline(taskID string) *Run {
 			return r
 		}
 	}
+	if p := s.planned; p != nil && p.Pipeline.Planned && p.Pipeline.Task(taskID) != nil {
+		return p
+	}
 	return nil
 }
 
 // repair returns the run that starts from the plan and results of another.
 func (s *State) repair(d event.RunStartedData) *Run {
 	old := s.runs[d.Repairs]
+	if old == nil && s.planned != nil && s.planned.ID == d.Repairs {
+		old = s.planned
+	}
 	r := &Run{ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Status: Queued}
 	r.Pipeline = &Pipeline{Phase: Solving, Question: d.Content, Planned: true}
 	if old == nil || old.Pipeline == nil {
@@ -192,7 +198,7 @@ func (d director) restart(c command.Command, ref command.StepRef) []decision.Fac
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}
 	for _, dependant := range d.affected(ref.StepID) {
-		if t := d.p.Task(dependant); t.State != plan.Waiting && !d.s.once[c.ID+".restarted."+t.ID] {
+		if t := d.p.Task(dependant); t.State != plan.Waiting && !d.s.known.has(c.ID+".restarted."+t.ID) {
 			again(t, restartForDependency)
 		}
 	}
@@ -220,7 +226,7 @@ const byUser = "cancelled: " + userRequest
 
 func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	eventID := c.ID
-	if s.once[eventID+".plan-cancelled"] {
+	if s.known.has(eventID + ".plan-cancelled") {
 		return s.wasDone(c, "", now, rules)
 	}
 	d, ok := s.current(now, rules)
@@ -241,9 +247,9 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.
 		return decision.Decision{}, err
 	}
 	dir, on := s.current(now, rules)
-	_, known := s.messages[c.ID]
+	known := s.known.has(messageMark(c.ID))
 	switch {
-	case known, s.once[c.ID+".plan-cancelled"] && (!on || !dir.betweenPlans()):
+	case known, s.known.has(c.ID+".plan-cancelled") && (!on || !dir.betweenPlans()):
 		return s.goOn(c, now, rules)
 	case on && (dir.p.Phase == Planning || dir.p.Phase == Confirming) && dir.p.Dropped == "":
 		return dir.replan(c, orElse(d.Question, dir.p.Question))
@@ -280,14 +286,14 @@ func (s *State) lastQuestion() string {
 			return p.Question
 		}
 	}
-	return ""
+	return s.asking
 }
 
 // replan drops the plan that is made or being made for another one.
 func (d director) replan(c command.Command, question string) (decision.Decision, error) {
 	notice := done(c.Verb, "", true, "Another plan is being made.")
 	notice.Mode = "in_run"
-	if !d.s.once[c.ID+".plan-cancelled"] {
+	if !d.s.known.has(c.ID + ".plan-cancelled") {
 		var list []decision.Fact
 		if d.p.Job != nil {
 			list = discards(d.p.Job)
@@ -327,7 +333,7 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 		return s.respondBudget(c, d, in, now, rules)
 	}
 	switch {
-	case in.Answered != nil && in.Answered.CommandID == c.ID, s.once[c.ID+".invalid"]:
+	case in.Answered != nil && in.Answered.CommandID == c.ID, s.known.has(c.ID + ".invalid"):
 		return s.goOn(c, now, rules)
 	case in.Answered != nil:
 		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)

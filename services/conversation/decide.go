@@ -136,7 +136,7 @@ func (s *State) open(c command.Command, _ time.Time, _ Rules) (decision.Decision
 }
 
 func (s *State) receive(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
-	if _, known := s.messages[c.ID]; known {
+	if s.known.has(messageMark(c.ID)) {
 		return s.goOn(c, now, rules)
 	}
 	var d command.UserMessage
@@ -275,7 +275,7 @@ func (s *State) cancel(c command.Command, now time.Time, rules Rules) (decision.
 	if d.RunID != "" {
 		r = s.Run(d.RunID)
 	}
-	if r != nil && !r.Status.Terminal() && !s.cancelled(c, r) {
+	if r != nil && !r.Status.Terminal() && !s.cancelled(c) {
 		return decision.Of(s.stop(c, r, orElse(d.Reason, "user_request"), now)...), nil
 	}
 	return s.sumUp(c, d, now, rules)
@@ -283,7 +283,7 @@ func (s *State) cancel(c command.Command, now time.Time, rules Rules) (decision.
 
 // sumUp appends the totals of a paused session. Then the session continues.
 func (s *State) sumUp(c command.Command, d command.CancelRun, now time.Time, rules Rules) (decision.Decision, error) {
-	if paused := c.ID + ".paused"; d.Pause && s.Agent == nil && !s.Created.IsZero() && !s.Closed && !s.once[paused] {
+	if paused := c.ID + ".paused"; d.Pause && s.Agent == nil && !s.Created.IsZero() && !s.Closed && !s.known.has(paused) {
 		return decision.Of(decision.Fact{ID: paused, Data: event.SessionPausedData{Reason: "user_request", Stats: s.Stats(now)}}), nil
 	}
 	return s.goOn(c, now, rules)
@@ -291,13 +291,8 @@ func (s *State) sumUp(c command.Command, d command.CancelRun, now time.Time, rul
 
 // cancelled reports whether the command has had its effect: it stops one run, not
 // the one after it as well.
-func (s *State) cancelled(c command.Command, r *Run) bool {
-	for _, other := range s.order {
-		if other != r && s.once[c.ID+".cancelled."+other.ID] {
-			return true
-		}
-	}
-	return s.once[c.ID+".paused"]
+func (s *State) cancelled(c command.Command) bool {
+	return s.known.has(c.ID+".cancelled") || s.known.has(c.ID+".paused")
 }
 
 func orElse(text, otherwise string) string {

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -86,13 +87,13 @@ func (s *State) closed(event.Event, event.SessionClosedData) error {
 // deleted forgets everything: no job is left that a worker could have, no question that
 // could be answered.
 func (s *State) deleted(e event.Event, _ event.SessionDeletedData) error {
-	*s = State{Seq: e.Sequence, Updated: e.Time, Closed: true, Deleted: true}
+	*s = State{Seq: e.Sequence, Updated: e.Time, Closed: true, Deleted: true, keep: s.keep}
 	s.init()
 	return nil
 }
 
 func (s *State) paused(e event.Event, _ event.SessionPausedData) error {
-	s.once[e.ID] = true
+	s.known.add(e.ID)
 	return nil
 }
 
@@ -109,11 +110,11 @@ func (s *State) received(_ event.Event, d event.MessageReceivedData) error {
 func (s *State) accept(r *Run) {
 	s.runs[r.ID] = r
 	s.order = append(s.order, r)
-	s.messages[r.MessageID] = r.ID
+	s.known.add(messageMark(r.MessageID))
 }
 
 func (s *State) refused(_ event.Event, d event.MessageRefusedData) error {
-	s.messages[d.MessageID] = ""
+	s.known.add(messageMark(d.MessageID))
 	return nil
 }
 
@@ -156,7 +157,7 @@ func (s *State) runCompleted(e event.Event, d event.RunCompletedData) error {
 		if !r.Status.Terminal() {
 			r.Answer, r.Outcome = d.Content, d.Outcome
 		}
-		r.end(Completed, e.Time)
+		s.end(r, Completed, e.Time)
 	})
 }
 
@@ -165,18 +166,21 @@ func (s *State) runFailed(e event.Event, d event.RunFailedData) error {
 		if !r.Status.Terminal() {
 			r.Answer = d.Answer
 		}
-		r.end(Failed, e.Time)
+		s.end(r, Failed, e.Time)
 	})
 }
 
 func (s *State) runCancelled(e event.Event, d event.RunCancelledData) error {
-	s.once[e.ID] = true
-	return s.onRun(d.RunID, func(r *Run) { r.end(Cancelled, e.Time) })
+	s.known.add(e.ID)
+	if command, ok := strings.CutSuffix(e.ID, "."+d.RunID); ok {
+		s.known.add(command)
+	}
+	return s.onRun(d.RunID, func(r *Run) { s.end(r, Cancelled, e.Time) })
 }
 
 // end makes the run terminal. The first terminal event counts; no writer appends
-// a second one, and a fold must not let one undo the first.
-func (r *Run) end(to Status, at time.Time) {
+// a second one, and a fold must not let one undo the first. The oldest runs may be forgotten then.
+func (s *State) end(r *Run, to Status, at time.Time) {
 	if r.Status.Terminal() {
 		return
 	}
@@ -191,12 +195,14 @@ func (r *Run) end(to Status, at time.Time) {
 		r.Pipeline.Phase = Done
 		r.Pipeline.withdraw()
 	}
+	r.weight = s.weigh(r)
+	s.shrink()
 }
 
 func (s *State) onRun(id string, f func(*Run)) error {
 	r := s.runs[id]
 	if r == nil {
-		return fmt.Errorf("run %q was never accepted", id)
+		return s.unknown("run %q was never accepted", id)
 	}
 	f(r)
 	return nil
@@ -205,8 +211,17 @@ func (s *State) onRun(id string, f func(*Run)) error {
 func (s *State) onWork(runID string, p event.Part, f func(*Work)) error {
 	w := s.works[p.Job(runID)]
 	if w == nil {
-		return fmt.Errorf("job %q was never begun", p.Job(runID))
+		return s.unknown("job %q was never begun", p.Job(runID))
 	}
 	f(w)
 	return nil
+}
+
+// unknown is the outcome of an event about a part that the state does not have: nothing if the part may be forgotten, as late
+// events of a worker that was replaced may come after the end of a run.
+func (s *State) unknown(format, id string) error {
+	if s.lost.Any {
+		return nil
+	}
+	return fmt.Errorf(format, id)
 }

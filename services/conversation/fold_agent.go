@@ -17,7 +17,7 @@ func (s *State) agentClosed(event.Event, event.MemberClosedData) error {
 }
 
 func (s *State) todosUpdated(e event.Event, d event.TodosUpdatedData) error {
-	s.once[e.ID] = true
+	s.known.add(e.ID)
 	s.Todos = d.Todos
 	return nil
 }

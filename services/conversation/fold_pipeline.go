@@ -10,6 +10,9 @@ import (
 
 func (s *State) onPipeline(runID string, f func(*Run, *Pipeline) error) error {
 	r := s.runs[runID]
+	if r == nil && s.lost.Any {
+		return nil
+	}
 	if r == nil || r.Pipeline == nil {
 		return fmt.Errorf("run %q is not a pipeline run", runID)
 	}
@@ -54,7 +57,7 @@ func (s *State) planCompleted(e event.Event, d event.PlanCompletedData) error {
 }
 
 func (s *State) planInvalid(e event.Event, d event.PlanInvalidData) error {
-	s.once[e.ID] = true
+	s.known.add(e.ID)
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		if d.InputID == "" {
 			p.endJob()
@@ -65,7 +68,7 @@ func (s *State) planInvalid(e event.Event, d event.PlanInvalidData) error {
 }
 
 func (s *State) planCancelled(e event.Event, d event.PlanCancelledData) error {
-	s.once[e.ID] = true
+	s.known.add(e.ID)
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		p.endJob()
 		p.withdraw()
@@ -181,7 +184,7 @@ func (s *State) taskFailed(e event.Event, d event.StepFailedData) error {
 }
 
 func (s *State) taskCancelled(e event.Event, d event.StepCancelledData) error {
-	s.once[e.ID] = true
+	s.known.add(e.ID)
 	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		t.settle(plan.Cancelled)
 		t.Error = "cancelled: " + d.Reason
@@ -191,7 +194,7 @@ func (s *State) taskCancelled(e event.Event, d event.StepCancelledData) error {
 
 // taskRestarted puts a task back to where it waits for its turn.
 func (s *State) taskRestarted(e event.Event, d event.StepRestartedData) error {
-	s.once[e.ID] = true
+	s.known.add(e.ID)
 	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		p := r.Pipeline
 		if p.Phase == Aggregating {

@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -46,7 +45,7 @@ func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		s.recovered(w)
-		s.weigh(s.runs[d.RunID], d.ToolCalls)
+		s.ask(s.runs[d.RunID], d.ToolCalls)
 		w.closeMessage(d.MessageID)
 		w.Messages = append(w.Messages, Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls})
 		w.tally.calls++
@@ -85,6 +84,9 @@ func (s *State) usageRecorded(_ event.Event, d event.UsageRecordedData) error {
 }
 
 func (s *State) toolCalled(_ event.Event, d event.ToolCalledData) error {
+	if s.runs[d.RunID] == nil && s.lost.Any {
+		return nil
+	}
 	s.calls[d.CallID] = &Call{
 		ID: d.CallID, RunID: d.RunID, Work: d.Job(d.RunID), Tool: d.Tool, Arguments: d.Arguments,
 		Idempotent: d.Idempotent, Status: CallIntended, Attempt: d.Attempt,
@@ -116,7 +118,7 @@ func (s *State) toolUnknown(_ event.Event, d event.ToolUnknownData) error {
 func (s *State) onCall(id string, attempt int, to CallStatus, result string) error {
 	c := s.calls[id]
 	if c == nil {
-		return fmt.Errorf("tool call %q was never intended", id)
+		return s.unknown("tool call %q was never intended", id)
 	}
 	c.Status, c.Attempt, c.Result = to, attempt, result
 	return nil

@@ -69,8 +69,8 @@ func (c *chaos) follow(t *rapid.T, e event.Event, runID, taskID string, running,
 		}
 		running[taskID] = true
 		limit := rules.MaxConcurrent
-		if n := c.state.Run(runID).Spec.MaxConcurrent; n > 0 {
-			limit = min(n, limit)
+		if r := c.state.Run(runID); r != nil && r.Spec.MaxConcurrent > 0 { // it may be forgotten after its end
+			limit = min(r.Spec.MaxConcurrent, limit)
 		}
 		require.LessOrEqual(t, len(running), limit, "tasks at once")
 	case event.StepCompleted:

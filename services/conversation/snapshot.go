@@ -166,7 +166,8 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 		s.Created = e.Time
 	}
 	// The history of a session that returns from elsewhere contains the conversation here.
-	s.order, s.totals, s.Closed = nil, totals{}, false
+	s.clear()
+	s.totals, s.Closed = totals{}, false
 	s.history, s.Tainted = snap.History, s.Tainted || snap.Tainted
 	s.totals.messages, s.totals.tasks = snap.Messages, snap.Tasks
 	s.totals.calls, s.totals.tools = snap.Usage.LLMCalls, snap.Usage.ToolCalls
@@ -183,7 +184,18 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	for _, r := range snap.Queued {
 		s.restoreRun(r)
 	}
+	for _, r := range s.order {
+		r.weight = s.weigh(r)
+	}
+	s.shrink()
 	return nil
+}
+
+// clear forgets all runs.
+func (s *State) clear() {
+	s.lost = lost{Any: s.lost.Any || len(s.order) > 0}
+	s.order, s.runs, s.planned, s.asking, s.timed = nil, nil, nil, "", nil
+	s.init()
 }
 
 // restoreRun restores a run. Work in progress starts again: a chat run from its beginning, an
@@ -197,7 +209,7 @@ func (s *State) restoreRun(snap RunSnapshot) {
 	s.lastExec = max(s.lastExec, snap.Execution)
 	s.runs[r.ID] = r
 	s.order = append(s.order, r)
-	s.messages[r.MessageID] = r.ID
+	s.known.add(messageMark(r.MessageID))
 	if snap.Phase == "" {
 		if r.Status == Running {
 			r.Status = Queued

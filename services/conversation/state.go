@@ -45,7 +45,8 @@ const (
 // Final reports whether the call has an outcome.
 func (s CallStatus) Final() bool { return s == CallCompleted || s == CallFailed || s == CallUnknown }
 
-// State is the fold of the log of a session or of a member of a team. The zero value is a log without events.
+// State is the fold of the log of a session or of a member of a team. The zero value is a log without events. It keeps the
+// newest runs only: see Keep.
 type State struct {
 	Seq         uint64
 	Created     time.Time
@@ -60,19 +61,22 @@ type State struct {
 	Tainted     bool                     // it holds untrusted output, which later messages of the model may follow
 
 	runs     map[string]*Run
-	order    []*Run            // as accepted
-	messages map[string]string // id of a received or refused message -> run id, "" when refused
+	order    []*Run // as accepted
 	works    map[string]*Work
 	calls    map[string]*Call // by call id, over all runs
 	inputs   map[string]*Input
 	asked    map[string]*Input // the questions about tool calls, by call id
 	must     map[string]bool   // the calls that people have to be asked about, by call id
-	once     map[string]bool   // ids of events that a command may cause only once
+	known    marks             // the messages, and ids of events that a command may cause only once
 	history  []Line            // the conversation before the export that this session was restored from
 	lastExec string
 	totals   totals
 	timed    *Run   // the active run, if its budget limits its time
 	clock    string // the clock that Updated was read from; empty = none
+	keep     int    // see Keep
+	lost     lost
+	planned  *Run   // the newest planned run, if it is forgotten: see Run.bare
+	asking   string // the newest question of the planned runs that are forgotten
 }
 
 // Run is one answer to one message.
@@ -100,6 +104,7 @@ type Run struct {
 	failing   time.Time // when the first request to the model was made that failed since the last answer
 	worked    time.Duration
 	clocks    clocks
+	weight    int // of a terminal run
 }
 
 // Attempt returns the newest claim of the run's newest job, 0 if none was claimed.
@@ -170,7 +175,7 @@ func (s *State) Unowned(command.Command) bool { return s.Principal == "" }
 // Run returns the run with the id, or nil.
 func (s *State) Run(id string) *Run { return s.runs[id] }
 
-// Runs returns all runs in the order in which their messages were accepted.
+// Runs returns the runs that it keeps in the order in which their messages were accepted.
 func (s *State) Runs() []*Run { return s.order }
 
 // Work returns the job with the id, or nil.
@@ -226,12 +231,10 @@ func (s *State) Apply(e event.Event) error {
 func (s *State) init() {
 	if s.runs == nil {
 		s.runs = map[string]*Run{}
-		s.messages = map[string]string{}
 		s.works = map[string]*Work{}
 		s.calls = map[string]*Call{}
 		s.inputs = map[string]*Input{}
 		s.asked = map[string]*Input{}
 		s.must = map[string]bool{}
-		s.once = map[string]bool{}
 	}
 }

@@ -95,7 +95,7 @@ type Result struct {
 // Brief is the input of a worker for a job.
 type Brief struct {
 	History  []Line // messages and tool calls of earlier runs, oldest first; for a chat run also its own question
-	Dropped  int    // earlier runs left out of History
+	Dropped  int    // earlier runs left out of History, as far as they came after an import
 	Stage    string // empty in a chat run
 	Question string
 	Context  json.RawMessage
@@ -152,10 +152,11 @@ func (t *Task) result() Result {
 // before returns the conversation before r.
 func (s *State) before(r *Run, limit int) (lines []Line, dropped int) {
 	var blocks [][]Line
+	dropped = s.lost.Runs
 	for i := s.index(r.ID) - 1; i >= 0; i-- {
 		block := s.lines(s.order[i])
 		if limit -= bytesOf(block); limit < 0 {
-			dropped = i + 1
+			dropped += i + 1
 			break
 		}
 		blocks = append(blocks, block)

@@ -49,6 +49,7 @@ func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, d command.Del
 		s.logs.Drop(l.Ref)
 		return fmt.Errorf("%s %s: follow up %s: %w", s.cfg.Kind, c.Key, c.Verb, err)
 	}
+	l.Keep(ctx)
 	return nil
 }
 
@@ -126,7 +127,7 @@ func NewService[S, E any](cfg ServiceConfig[S, E], deps Deps) (*Service[S, E], e
 	}
 	s := &Service[S, E]{cfg: cfg, deps: deps, source: Source(cfg.Service)}
 	var err error
-	s.logs, err = NewLogs(Config[S]{Store: deps.Log, Source: s.source, Now: cfg.Now, Fold: cfg.Fold, Cached: cfg.Cached})
+	s.logs, err = NewLogs(Config[S]{Store: deps.Log, Source: s.source, Now: cfg.Now, Fold: cfg.Fold, Cached: cfg.Cached, Snapshots: cfg.Snapshots})
 	if err != nil {
 		return nil, fmt.Errorf("%s service: %w", cfg.Service, err)
 	}

@@ -24,6 +24,7 @@ type Config[S any] struct {
 	Now       func() time.Time            // time of the appended events; nil = time.Now
 	Fold      func(*S, event.Event) error // folds the next event; its first error breaks the log
 	Snapshots *Snapshots[S]               // nil: every log is read from its beginning
+	Begun     func(state []byte)          // called when a fold begins, with the encoded state of its snapshot, nil at the log's beginning; nil: not called
 	Cached    int                         // folds that Logs keeps besides the pinned ones; default 512
 	Events    uint64                      // events of all these folds; one fold may have more; default 100,000
 }
@@ -60,6 +61,7 @@ type Log[S any] struct {
 	wrong  bool      // that event is another one
 	last   string    // id of the last folded event
 	stored uint64    // sequence of the newest snapshot
+	place  place     // of that snapshot
 
 	size atomic.Uint64 // folded events
 }
@@ -85,10 +87,13 @@ func Fold[S any](ctx context.Context, store *eventlog.Store, ref subject.Log, fo
 func (l *Log[S]) discard() {
 	var none S
 	l.state, l.broken, l.puts, l.armed = none, nil, nil, time.Time{}
-	l.begun, l.start, l.wrong, l.last, l.stored = false, nil, false, "", 0
+	l.begun, l.start, l.wrong, l.last, l.stored, l.place = false, nil, false, "", 0, place{}
 	l.Outbox.clear()
 	l.size.Store(0)
 	l.writer = l.cfg.Store.Writer(l.Ref, l.fold)
+	if l.cfg.Begun != nil {
+		l.cfg.Begun(nil)
+	}
 }
 
 // fold takes the next entry of the log.
@@ -120,7 +125,9 @@ func (l *Log[S]) usable() error {
 func (l *Log[S]) settle(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
-		l.keep(ctx)
+		if x := l.cfg.Snapshots; x != nil && !x.Lazy {
+			l.keep(ctx)
+		}
 	case l.broken != nil, errors.Is(err, eventlog.ErrBeyondEnd), errors.Is(err, eventlog.ErrUnreadable):
 		l.discard()
 	}
@@ -320,22 +327,50 @@ func (l *Log[S]) resume(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	l.begun = true
-	s, state := l.cfg.Snapshots.load(ctx, l.Ref)
-	if s == nil {
-		return false, nil
-	}
-	l.start, l.state, l.stored = s, *state, s.Seq
-	l.writer = l.cfg.Store.WriterAfter(l.Ref, eventlog.Cursor{Seq: s.Seq - 1, Stream: s.Stream - 1}, l.fold)
-	err := l.writer.Sync(ctx)
-	if err == nil && l.start == nil && !l.wrong {
-		return true, nil
+	var from *snapshot
+	err := l.writer.SyncAfter(ctx, func(end eventlog.Cursor) eventlog.Cursor {
+		from = l.recall(ctx, end)
+		if from == nil {
+			return eventlog.Cursor{}
+		}
+		return eventlog.Cursor{Seq: from.Seq - 1, Stream: from.Stream - 1}
+	})
+	if from == nil || err == nil && l.start == nil && !l.wrong && l.broken == nil {
+		return true, err
 	}
 	l.discard()
 	if err != nil && !errors.Is(err, eventlog.ErrBeyondEnd) {
 		return false, err
 	}
-	l.begun = true // the snapshot is of another log
+	l.begun = true // the snapshot is of another log, or does not say what the log says
 	return false, nil
+}
+
+// recall begins the fold of a log with that end with its newest snapshot, if the log is long enough to have one. mu is held.
+func (l *Log[S]) recall(ctx context.Context, end eventlog.Cursor) *snapshot {
+	x := l.cfg.Snapshots
+	if end.Seq < x.every() {
+		return nil
+	}
+	s, state, at := x.load(ctx, l.Ref, end.Seq)
+	if l.place = at; s == nil {
+		return nil
+	}
+	l.start, l.state, l.stored = s, *state, s.Seq
+	if l.cfg.Begun != nil {
+		l.cfg.Begun(s.State)
+	}
+	return s
+}
+
+// Keep stores a snapshot of a log that has gone on far enough since the last one. It is for snapshots that are Lazy, at a time
+// when no person waits.
+func (l *Log[S]) Keep(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.writer.Deleted() {
+		l.keep(ctx)
+	}
 }
 
 // keep stores a snapshot from time to time. mu is held.
@@ -343,8 +378,8 @@ func (l *Log[S]) keep(ctx context.Context) {
 	if l.cfg.Snapshots == nil || l.broken != nil {
 		return
 	}
-	if at := l.writer.Cursor(); at.Seq >= l.stored+snapshotEvery {
+	if at := l.writer.Cursor(); at.Seq >= l.stored+l.cfg.Snapshots.every() {
 		l.stored = at.Seq
-		l.cfg.Snapshots.store(ctx, l.Ref, at, l.last, &l.state)
+		l.place = l.cfg.Snapshots.store(ctx, l.Ref, at, l.last, &l.state, l.place)
 	}
 }

@@ -31,6 +31,8 @@ type ServiceConfig[S, E any] struct {
 	AckWait time.Duration    // how long one command may be silent; 0 = default of command.OrderedConfig
 	Now     func() time.Time // nil = time.Now
 
+	// Snapshots are used, and stored after commands if they are Lazy. The service opens them. nil: logs are read from their beginning.
+	Snapshots *Snapshots[S]
 	// Fold folds the next event into the state.
 	Fold func(*S, event.Event) error
 	// Own reports whether a service may send the command to the log in its own name: nothing that the command concerns
@@ -91,6 +93,11 @@ func (s *Service[S, E]) Name() string { return s.cfg.Service.String() }
 
 // Start joins the directory and begins to take commands.
 func (s *Service[S, E]) Start(ctx context.Context) error {
+	if s.cfg.Snapshots != nil {
+		if err := s.cfg.Snapshots.Open(ctx, s.deps.Conn); err != nil {
+			return fmt.Errorf("%s service: %w", s.cfg.Service, err)
+		}
+	}
 	err := s.seat.Take(ctx, s.deps.Directory, directory.Member{
 		What: directory.WhatService, Name: s.cfg.Service, Instance: s.deps.Instance,
 	})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -18,16 +19,13 @@ import (
 )
 
 const (
-	// snapshotEvery is the number of folded events between two snapshots. A replica that
-	// takes over the log reads at most that many, in about 100 ms. A team of 50 members
-	// that streams at full speed stores a snapshot each second.
+	// snapshotEvery is the default of Snapshots.Every. A replica that takes over the log reads at most that many, in
+	// about 100 ms. A team of 50 members that streams at full speed stores a snapshot each second.
 	snapshotEvery = 2000
-	// maxSnapshot bounds a compressed snapshot, so that it fits into a message (1 MB) with
-	// room to spare. A team with 10,000 messages and tool calls reaches it. Beyond it the
-	// log is read from the end of the last snapshot.
-	maxSnapshot = 512 << 10
 	// maxUnpacked bounds the unpacked snapshot.
 	maxUnpacked = 64 << 20
+	// snapshotTime bounds the time for which a snapshot may delay the next use of its log.
+	snapshotTime = 2 * time.Second
 )
 
 // Snapshots stores the folds of long logs, so that a replica that takes one over need not
@@ -38,6 +36,8 @@ type Snapshots[S any] struct {
 	Decode func([]byte) (*S, error)
 	Seq    func(*S) uint64 // sequence of the last event in the state
 	Logger zerolog.Logger
+	Every  uint64 // folded events between two snapshots; shorter logs have none; default 2,000
+	Lazy   bool   // only Log.Keep stores snapshots, and no other use of the log
 
 	kv jetstream.KeyValue // nil: not open
 }
@@ -47,7 +47,24 @@ type snapshot struct {
 	Seq    uint64          `json:"seq"`
 	Stream uint64          `json:"stream"`
 	Event  string          `json:"event"` // id of the event with the sequence: the log is the one that was folded
-	State  json.RawMessage `json:"state"`
+	State  json.RawMessage `json:"state,omitempty"`
+	Parts  []string        `json:"parts,omitempty"` // SHA-256 of each part of a snapshot that does not fit into one message; it has the state
+	Held   int             `json:"held,omitempty"`  // how many parts some snapshot of the log has had
+}
+
+// place is what the holder of a fold knows of the stored snapshot.
+type place struct {
+	rev  uint64 // revision of the newest one; 0: none
+	live int    // its parts
+	held int    // see snapshot.Held
+}
+
+// every returns the number of folded events between two snapshots.
+func (x *Snapshots[S]) every() uint64 {
+	if x.Every == 0 {
+		return snapshotEvery
+	}
+	return x.Every
 }
 
 // Open opens the bucket of snapshots. In an installation that has none, every log is
@@ -65,49 +82,98 @@ func (x *Snapshots[S]) Open(ctx context.Context, conn *bus.Conn) error {
 	return nil
 }
 
-// load returns the usable snapshot of a log with its state, or nil.
-func (x *Snapshots[S]) load(ctx context.Context, log subject.Log) (*snapshot, *S) {
+// load returns the usable snapshot of a log with its state, or nil. A snapshot that ends after the end is of another log.
+func (x *Snapshots[S]) load(ctx context.Context, log subject.Log, end uint64) (s *snapshot, state *S, at place) {
 	if x.kv == nil {
-		return nil, nil
+		return nil, nil, at
 	}
-	e, err := x.kv.Get(ctx, subject.FoldKey(log))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil, nil
+	s, at, err := x.get(ctx, log)
+	if err == nil && s == nil {
+		return nil, nil, at
 	}
-	var s snapshot
-	var state *S
-	if err == nil {
-		err = unpack(e.Value(), &s)
+	if err == nil && len(s.Parts) > 0 {
+		s, err = x.join(ctx, log, s)
 	}
 	if err == nil {
 		state, err = x.Decode(s.State)
 	}
-	if err != nil || s.Seq == 0 || s.Stream == 0 || x.Seq(state) != s.Seq {
+	if err != nil || s.Seq == 0 || s.Seq > end || s.Stream == 0 || x.Seq(state) != s.Seq {
 		x.Logger.Info().Err(err).Stringer("log", log).Msg("read log from its beginning")
-		return nil, nil
+		return nil, nil, at
 	}
-	return &s, state
+	return s, state, at
 }
 
-// store stores the snapshot of a log after the event at the position.
-func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.Cursor, eventID string, state *S) {
-	if x.kv == nil || at.Stream == 0 {
-		return
+// get returns the stored snapshot, nil without one. After an error the place is still known if there is one.
+func (x *Snapshots[S]) get(ctx context.Context, log subject.Log) (*snapshot, place, error) {
+	e, err := x.kv.Get(ctx, subject.FoldKey(log))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, place{}, nil
 	}
+	if err != nil {
+		return nil, place{}, fmt.Errorf("get a snapshot: %w", err)
+	}
+	var s snapshot
+	err = unpack(e.Value(), &s)
+	at := place{rev: e.Revision(), live: min(len(s.Parts), maxParts), held: max(0, min(s.Held, maxParts))}
+	return &s, at, err
+}
+
+// store stores the snapshot of a log after the event at the position, unless a later one is there or the log was erased.
+func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.Cursor, eventID string, state *S, was place) place {
+	if x.kv == nil || at.Stream == 0 {
+		return was
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	defer cancel()
 	folded, err := x.Encode(state)
 	if err == nil && folded == nil {
-		return
+		return was
 	}
+	one := snapshot{Seq: at.Seq, Stream: at.Stream, Event: eventID, State: folded}
 	var raw []byte
 	if err == nil {
-		raw, err = pack(snapshot{Seq: at.Seq, Stream: at.Stream, Event: eventID, State: folded})
+		raw, err = pack(one)
 	}
-	if err == nil && len(raw) <= maxSnapshot {
-		_, err = x.kv.Put(ctx, subject.FoldKey(log), raw)
+	if err == nil {
+		was, err = x.put(ctx, log, one, raw, was)
 	}
-	if err != nil || len(raw) > maxSnapshot {
-		x.Logger.Info().Err(err).Stringer("log", log).Int("bytes", len(raw)).Msg("fail to store snapshot")
+	if err != nil {
+		x.Logger.Warn().Err(err).Stringer("log", log).Int("bytes", len(raw)).Msg("fail to store snapshot")
 	}
+	return was
+}
+
+// put stores a packed snapshot over the one whose revision the caller knows. A revision that has changed is looked up: a
+// snapshot that ends later, or none because the log was erased, stays.
+func (x *Snapshots[S]) put(ctx context.Context, log subject.Log, one snapshot, raw []byte, was place) (place, error) {
+	for try := 0; ; try++ {
+		now, err := x.replace(ctx, log, one, raw, was)
+		if err == nil || !errors.Is(err, jetstream.ErrKeyRevisionMismatch) || try > 0 {
+			return now, err
+		}
+		other, now, err := x.get(ctx, log)
+		if was = now; was.rev == 0 || err == nil && other.Seq >= one.Seq {
+			return was, nil
+		}
+	}
+}
+
+// replace stores a packed snapshot over the one with the revision, in one message or in parts.
+func (x *Snapshots[S]) replace(ctx context.Context, log subject.Log, one snapshot, raw []byte, was place) (place, error) {
+	parts, err := x.split(ctx, log, &one, raw, &was)
+	if err == nil && (len(one.Parts) > 0 || one.Held > 0) {
+		raw, err = pack(one)
+	}
+	if err != nil {
+		return was, err
+	}
+	rev, err := x.kv.Update(ctx, subject.FoldKey(log), raw, was.rev)
+	if err != nil {
+		return was, fmt.Errorf("store a snapshot: %w", err)
+	}
+	was.rev = rev
+	return was, x.putParts(ctx, parts)
 }
 
 func pack(s snapshot) ([]byte, error) {

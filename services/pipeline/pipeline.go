@@ -21,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/plan"
+	"github.com/waggle-dev/waggle/services/snapshots"
 	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
@@ -106,6 +107,7 @@ func newService(cfg Config, deps ledger.Deps, name id.Name, kind id.Kind) (*Serv
 	s.Service, err = ledger.NewService(ledger.ServiceConfig[conversation.State, env]{
 		Service: name, Kind: kind, Timer: dueTimer, Fired: cmd.CheckDeadlines, AckWait: cfg.AckWait, Now: cfg.Now,
 		Fold: (*conversation.State).Apply, Env: s.env, Decide: decide, FollowUp: s.followUp, Own: own(kind),
+		Snapshots: snapshots.New(deps.Logger),
 	}, deps)
 	if err != nil {
 		return nil, err

@@ -24,13 +24,16 @@ import (
 // after a crash. It ignores an unknown session.
 func (d *responder) delete(ctx context.Context, c cmd.Command) error {
 	log := sessionLog(c.Tenant, c.Key)
-	known, err := d.end(ctx, log, c)
+	end, err := d.end(ctx, log, c)
 	if err != nil {
 		return fmt.Errorf("delete session %s: %w", log.Entity, err)
 	}
-	if !known {
+	if end == 0 {
 		d.logger.Debug().Stringer("log", log).Msg("skip deletion of unknown session")
 		return nil
+	}
+	if err := d.snapshots.Erase(ctx, log, end); err != nil {
+		return err
 	}
 	if err := d.erase(ctx, log, c); err != nil {
 		return fmt.Errorf("delete session %s: %w", log.Entity, err)
@@ -40,17 +43,17 @@ func (d *responder) delete(ctx context.Context, c cmd.Command) error {
 }
 
 // end stops the active run of the session, recalls its tasks from the swarm, and appends the
-// tombstone. It reports whether the session is known. The recall comes first, because the tombstone
+// tombstone. It returns the seq of the tombstone, 0 if the session is unknown. The recall comes first, because the tombstone
 // does not list the tasks.
-func (d *responder) end(ctx context.Context, log subject.Log, c cmd.Command) (known bool, err error) {
+func (d *responder) end(ctx context.Context, log subject.Log, c cmd.Command) (seq uint64, err error) {
 	l := d.openLog(log, (*folded).foldAny)
 	if err := l.Sync(ctx); err != nil {
-		return false, err
+		return 0, err
 	}
 	recalled := map[string]bool{}
 	for {
 		if err := d.recall(ctx, log, c, &l.State().state, recalled); err != nil {
-			return false, err
+			return 0, err
 		}
 		more, now := false, d.now()
 		_, err := l.Step(ctx, func(f *folded) (decision.Decision, error) {
@@ -60,7 +63,7 @@ func (d *responder) end(ctx context.Context, log subject.Log, c cmd.Command) (kn
 			return f.tombstone(c, now)
 		})
 		if err != nil || !more {
-			return l.State().state.Seq > 0, err
+			return l.State().state.Seq, err
 		}
 	}
 }

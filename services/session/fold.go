@@ -21,11 +21,15 @@ type folded struct {
 	first   uint64
 }
 
+// everything has a state keep all runs: lists show them, an export takes as much of them as fits, and a deletion recalls all tasks.
+const everything = -1
+
 // fold folds the next event. In a log whose head has expired it skips events that refer to lost
 // ones.
 func (f *folded) fold(e event.Event) error {
 	if f.first == 0 {
 		f.first, f.events = e.Sequence, map[string]bool{}
+		f.state.Keep(everything)
 	}
 	err := f.state.Apply(e)
 	f.know(e)

@@ -20,6 +20,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/acks"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/session/seal"
 )
 
@@ -42,6 +44,7 @@ type responder struct {
 	index    *index.Index
 
 	signatures *signature.Verifier
+	snapshots  *ledger.Snapshots[conversation.State] // open once the service is
 }
 
 // acknowledge handles cmd.Ack: it stores how far a client has read. A repeat does no harm; a

@@ -26,6 +26,7 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/session/seal"
+	"github.com/waggle-dev/waggle/services/snapshots"
 )
 
 // DefaultTTL closes a session a day after its last event.
@@ -82,10 +83,12 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 		Logger: deps.Logger, Registry: cfg.Registry,
 	})
 	s.responder.offer(s.rpc)
+	s.responder.snapshots = snapshots.New(deps.Logger)
 	var err error
 	s.Service, err = ledger.NewService(ledger.ServiceConfig[conversation.State, env]{
 		Service: cmd.Session, Kind: id.KindSession, Timer: expireTimer, Fired: cmd.Expire, AckWait: cfg.AckWait, Now: cfg.Now,
 		Fold: (*conversation.State).Apply, Env: s.env, Decide: decide, Handle: s.handle, FollowUp: s.followUp, Own: (*conversation.State).Unowned,
+		Snapshots: s.responder.snapshots,
 	}, deps)
 	if err != nil {
 		return nil, err

@@ -32,9 +32,23 @@ type fold struct {
 }
 
 func (s *Service) newFold(ref subject.Log) *fold {
-	f := &fold{shadow: &conversation.State{}}
-	f.log = ledger.Open(ledger.Config[conversation.State]{Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: f.apply}, ref)
+	f := &fold{}
+	f.log = ledger.Open(ledger.Config[conversation.State]{
+		Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: f.apply, Snapshots: s.snapshots, Begun: f.begin,
+	}, ref)
 	return f
+}
+
+// begin begins the shadow with the state, when the log begins with it or, without one, at its beginning.
+func (f *fold) begin(state []byte) {
+	f.shadow, f.broken = &conversation.State{}, f.broken || f.lent
+	if state == nil {
+		return
+	}
+	s, err := conversation.Load(state)
+	if f.broken = f.broken || err != nil; err == nil {
+		f.shadow = s
+	}
 }
 
 func (f *fold) apply(s *conversation.State, e event.Event) error {
@@ -54,7 +68,7 @@ func (f *fold) lend() (*conversation.State, eventlog.Cursor) {
 
 // folds keeps the folds that jobs have used last, so that the next job of a log reads only what came since: a conversation
 // does not become slower with its length. It is safe for concurrent use. A job without a kept fold reads the log from
-// its beginning.
+// its newest snapshot.
 type folds struct {
 	mu     sync.Mutex
 	recent *simplelru.LRU[subject.Log, *fold]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
@@ -16,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/snapshots"
 )
 
 // exchange appends a whole run to the log: about what a job leaves behind.
@@ -66,7 +68,7 @@ func TestTheNextJobReadsOnlyWhatIsNew(t *testing.T) {
 	w := others.Writer(log, func(*eventlog.Entry) {})
 	exchange(t.Context(), t, w, log, 0, 1200)
 
-	s := &Service{deps: Deps{Log: store}, cfg: Config{Now: time.Now}}
+	s := &Service{deps: Deps{Log: store}, cfg: Config{Now: time.Now}, snapshots: snapshots.New(zerolog.Nop())}
 	s.folds, err = newFolds()
 	require.NoError(t, err)
 	asked, err := conn.NATS().SubscribeSync("$JS.API.DIRECT.GET." + log.Stream())
@@ -115,7 +117,7 @@ func TestKeptFoldsAreBounded(t *testing.T) {
 	store, err := eventlog.New(conn, eventlog.Options{})
 	require.NoError(t, err)
 	defer store.Close()
-	s := &Service{deps: Deps{Log: store}, cfg: Config{Now: time.Now}}
+	s := &Service{deps: Deps{Log: store}, cfg: Config{Now: time.Now}, snapshots: snapshots.New(zerolog.Nop())}
 	x, err := newFolds()
 	require.NoError(t, err)
 	ref := func(i int) subject.Log {

@@ -148,6 +148,7 @@ func (j *job) attend(ctx context.Context) error {
 	for {
 		err := j.step(ctx)
 		if err == nil {
+			j.log.Keep(ctx)
 			continue
 		}
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errEnded) && !errors.Is(err, errPaused) {

@@ -232,7 +232,7 @@ func (j *job) speak(ctx, talk context.Context, msg string, req model.Request) (m
 	return reply, err
 }
 
-// uniqueCalls gives calls whose id was used before in the session a new one: some
+// uniqueCalls gives calls whose id was or may have been used before in the session a new one: some
 // servers number the calls of every answer from zero. Jobs of a pipeline run, which
 // cannot see what others are about to use, get new ones anyway, and so do members of
 // teams: people answer for calls by their ids, in the whole team. Each call gets the policy
@@ -242,7 +242,7 @@ func (j *job) uniqueCalls(calls []event.ToolCall) []event.ToolCall {
 	seen := map[string]bool{}
 	for _, c := range calls {
 		_, asked := j.state.Approval(c.ID)
-		if c.ID == "" || seen[c.ID] || asked || j.state.Call(c.ID) != nil || j.begun.Part.JobID != "" || j.state.Agent != nil {
+		if c.ID == "" || seen[c.ID] || j.state.Forgot() || asked || j.state.Call(c.ID) != nil || j.begun.Part.JobID != "" || j.state.Agent != nil {
 			c.ID = "call_" + j.s.cfg.NewID()
 		}
 		seen[c.ID] = true

@@ -36,7 +36,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/snapshots"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/worker/card"
 	"github.com/waggle-dev/waggle/services/worker/teamtools"
@@ -137,6 +139,9 @@ type Service struct {
 	deps    Deps
 	workers *command.Workers
 	folds   *folds
+
+	snapshots *ledger.Snapshots[conversation.State]
+
 	metrics *metrics
 	seat    directory.Seat
 	teams   *teamtools.Client
@@ -167,7 +172,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker service: keep folds: %w", err)
 	}
-	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams, folds: kept}
+	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams, folds: kept, snapshots: snapshots.New(deps.Logger)}
 	s.workers = command.NewWorkers(deps.Conn, command.WorkersConfig{
 		Service: cmd.Worker, Instance: deps.Instance, Concurrency: cfg.Concurrency, AckWait: cfg.AckWait,
 		// Every attempt is one delivery; one more lets a living worker fail the run,
@@ -184,6 +189,9 @@ func (s *Service) Name() string { return "worker" }
 // Start joins the directory and begins to take runs.
 func (s *Service) Start(ctx context.Context) error {
 	data, err := s.card("").Data()
+	if err == nil {
+		err = s.snapshots.Open(ctx, s.deps.Conn)
+	}
 	if err != nil {
 		return fmt.Errorf("worker service: %w", err)
 	}
@@ -262,6 +270,7 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery)
 	tell := ended && j.matters()
 	s.metrics.attempt(ended, err)
 	if err == nil {
+		j.log.Keep(ctx)
 		s.folds.give(j.fold)
 	}
 	if err != nil {

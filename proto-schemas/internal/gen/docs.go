@@ -74,7 +74,7 @@ func subjects() []byte {
 	}
 	p.row("bucket "+code(subject.BucketDirectory), "keys `<what>.<name>.<instance>`")
 	p.row("bucket "+code(subject.BucketAcks), "keys `<tenant>.<kind>.<id>.<client>`: the seq that a client has read up to")
-	p.row("bucket "+code(subject.BucketFolds), "keys `<tenant>.<kind>.<id>`: a snapshot of a long log, for the replica that takes it over")
+	p.row("bucket "+code(subject.BucketFolds), "keys `<tenant>.<kind>.<id>`: a snapshot of a long log, for the replica that takes it over; a large one has parts, `<tenant>.<kind>.<id>.<part>`")
 	p.WriteString("\n## Headers of an event\n\n")
 	p.header("Header", "Value")
 	p.row(code(event.HeaderMsgID), "`<tenant>.<kind>.<id>:<event id>`: a repeat is dropped")

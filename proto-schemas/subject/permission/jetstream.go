@@ -87,6 +87,14 @@ func (g *grant) keeps(name string, patterns ...string) {
 	}
 }
 
+// folds lets the role keep the snapshots of logs of some kinds. Only roles that write these logs may: a forged snapshot lets its
+// readers believe as much as forged events would.
+func (g *grant) folds(kinds ...id.Kind) {
+	for _, k := range kinds {
+		g.keeps(subject.BucketFolds, subject.FoldKeys(k), subject.FoldParts(k))
+	}
+}
+
 // loads lets the role read payloads.
 func (g *grant) loads() {
 	g.uses(subject.StreamPayloads)

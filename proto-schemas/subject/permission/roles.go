@@ -70,6 +70,7 @@ func gateway(g *grant) {
 
 func session(g *grant) {
 	g.writes(id.KindSession)
+	g.folds(id.KindSession)
 	g.handles(cmd.Session)
 	g.joins(cmd.Session)
 	g.serves(cmd.Session, Gateway)
@@ -93,6 +94,7 @@ func session(g *grant) {
 
 func pipeline(g *grant) {
 	g.writes(id.KindSession)
+	g.folds(id.KindSession)
 	g.handles(cmd.Pipeline)
 	g.joins(cmd.Pipeline)
 	g.tells()
@@ -104,6 +106,7 @@ func pipeline(g *grant) {
 // worker is a worker, and the assistant of the swarm, which has separate sessions.
 func worker(g *grant) {
 	g.writes(id.KindSession, id.KindMember)
+	g.folds(id.KindSession, id.KindMember)
 	g.reads(id.KindTask)
 	g.stores()
 	g.works(cmd.Worker)
@@ -163,7 +166,7 @@ func team(g *grant) {
 	g.audits(audit.QuotaRefused)
 	g.watchesSome(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(teams), subject.RegistryKeys(active))
-	g.keeps(subject.BucketFolds, subject.FoldKeys(id.KindTeam))
+	g.folds(id.KindTeam, id.KindMember)
 	g.sends(cmd.Team, cmd.CreateTeam, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,
 		cmd.ActTeam, cmd.WakeTeam, cmd.CheckTeam)
 	g.sends(cmd.Member, cmd.CreateMember, cmd.NoteTodos, cmd.CloseMember, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.CheckDeadlines, cmd.Resume)

@@ -72,6 +72,7 @@ func (a *Agent) newJob(log subject.Log, d event.TaskAssignedData) (*job, error) 
 		a: a, log: log, session: SessionOf(log), task: d, wake: make(chan struct{}, 1),
 		failures: map[string]event.RunFailedData{}, refused: map[string]event.MessageRefusedData{},
 	}
+	j.state.Keep(-1) // the answers to all messages of the task count
 	j.life, j.end = context.WithCancel(a.life)
 	return j, nil
 }

@@ -1,0 +1,338 @@
+package conversation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
+)
+
+// FoldVersion is the version of the fold. It changes whenever the fold of a log changes (a test checks it); stored states of other
+// versions are ignored.
+const FoldVersion = 1
+
+// errStored is wrapped by the errors of Load: the log has to be folded from its beginning.
+var errStored = errors.New("no stored state of this fold")
+
+// stored is a State as JSON. Members that refer to another part hold its id.
+type stored struct {
+	Version int
+	State
+	Runs     []storedRun
+	Calls    []storedCall
+	Must     []string
+	Known    []byte
+	History  []Line
+	LastExec string
+	Totals   storedTotals
+	Timed    string
+	Clock    string
+	Keep     int
+	Lost     lost
+	Planned  *storedRun
+	Asking   string
+}
+
+type storedRun struct {
+	Run
+	Pipeline  *storedPipeline
+	Works     []storedWork
+	Inputs    []storedInput // all of the run that can be answered
+	Questions []string
+	Failing   time.Time
+	Worked    time.Duration
+	Busy      bool
+	Latest    time.Time
+	Ahead     map[string]time.Duration
+	Weight    int
+}
+
+type storedWork struct {
+	Work
+	Worker  string
+	Pause   string
+	Rested  int
+	Asked   time.Time
+	Said    int
+	Begun   bool
+	Partial []byte
+	Tally   storedTally
+}
+
+type storedPipeline struct {
+	Pipeline
+	Context          string
+	Tasks            []storedTask
+	Job              string
+	Input            string
+	Restored         *storedInput // an input without an id
+	Retries          int
+	PlanStarted      time.Time
+	PlanEnded        time.Time
+	SolveStarted     time.Time
+	SolveEnded       time.Time
+	AggregateStarted time.Time
+	AggregateEnded   time.Time
+}
+
+type storedTask struct {
+	Task
+	Work string
+}
+
+// storedCall keeps the arguments as they are, also if they are nil.
+type storedCall struct {
+	Call
+	Arguments string
+}
+
+type storedInput struct {
+	Input
+	Quota    *event.QuotaUse
+	Resource string
+}
+
+type storedTally struct {
+	Calls, Tools, Recorded, Priced int
+	Input, Output                  int64
+	Cost                           float64
+	ByTool                         []event.ToolUse
+}
+
+type storedTotals struct {
+	Tally                  storedTally
+	Messages, Tasks, Begun int
+}
+
+// Store returns the state so that Load gives the same again. The same state gives the same bytes.
+func (s *State) Store() ([]byte, error) {
+	out := stored{
+		Version: FoldVersion, State: *s, Known: s.known.encode(), History: s.history, LastExec: s.lastExec, Clock: s.clock, Keep: s.keep,
+		Must: slices.Sorted(maps.Keys(s.must)), Lost: s.lost, Asking: s.asking, Totals: storedTotals{s.totals.tally.store(), s.totals.messages, s.totals.tasks, s.totals.begun},
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		out.Calls = append(out.Calls, storedCall{*s.calls[id], string(s.calls[id].Arguments)})
+	}
+	inputs := map[string][]*Input{}
+	for _, in := range s.inputs {
+		inputs[in.RunID] = append(inputs[in.RunID], in)
+	}
+	for _, r := range s.order {
+		out.Runs = append(out.Runs, s.storeRun(r, inputs[r.ID]))
+	}
+	if s.planned != nil {
+		r := s.storeRun(s.planned, nil)
+		out.Planned = &r
+	}
+	if s.timed != nil {
+		out.Timed = s.timed.ID
+	}
+	raw, err := plainjson.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("store the state of a conversation: %w", err)
+	}
+	return raw, nil
+}
+
+func (s *State) storeRun(r *Run, inputs []*Input) storedRun {
+	out := storedRun{
+		Run: *r, Failing: r.failing, Worked: r.worked, Busy: r.clocks.on, Latest: r.clocks.latest, Ahead: r.clocks.ahead, Weight: r.weight,
+	}
+	for _, w := range r.works {
+		out.Works = append(out.Works, storedWork{
+			Work: *w, Worker: w.worker, Pause: w.pause, Rested: w.rested, Asked: w.asked, Said: w.said, Begun: w.begun, Partial: w.partial, Tally: w.tally.store(),
+		})
+	}
+	slices.SortFunc(inputs, func(a, b *Input) int { return strings.Compare(a.ID, b.ID) })
+	for _, in := range inputs {
+		out.Inputs = append(out.Inputs, in.store())
+	}
+	for _, in := range r.questions {
+		out.Questions = append(out.Questions, in.ID)
+	}
+	if p := r.Pipeline; p != nil {
+		out.Pipeline = s.storePipeline(p)
+	}
+	return out
+}
+
+func (s *State) storePipeline(p *Pipeline) *storedPipeline {
+	out := &storedPipeline{
+		Pipeline: *p, Context: string(p.Context), Job: p.Job.id(), Retries: p.retries, PlanStarted: p.planStarted, PlanEnded: p.planEnded, SolveStarted: p.solveStarted,
+		SolveEnded: p.solveEnded, AggregateStarted: p.aggregateStarted, AggregateEnded: p.aggregateEnded,
+	}
+	for _, t := range p.Tasks {
+		out.Tasks = append(out.Tasks, storedTask{Task: *t, Work: t.Work.id()})
+	}
+	switch in := p.Input; {
+	case in == nil:
+	case in.ID != "":
+		out.Input = in.ID
+	default:
+		one := in.store()
+		out.Restored = &one
+	}
+	return out
+}
+
+func rawOf(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+func (w *Work) id() string {
+	if w == nil {
+		return ""
+	}
+	return w.ID
+}
+
+func (in *Input) store() storedInput {
+	return storedInput{Input: *in, Quota: in.quota, Resource: in.resource}
+}
+
+func (in storedInput) load() *Input {
+	out := in.Input
+	out.quota, out.resource = in.Quota, in.Resource
+	return &out
+}
+
+func (t *tally) store() storedTally {
+	return storedTally{t.calls, t.tools, t.recorded, t.priced, t.input, t.output, t.cost, t.byTool}
+}
+
+func (t storedTally) load() tally {
+	return tally{t.Calls, t.Tools, t.Recorded, t.Priced, t.Input, t.Output, t.Cost, t.ByTool}
+}
+
+// Load returns the state that Store was called with, or an error if the log has to be folded from its beginning.
+func Load(raw []byte) (*State, error) {
+	var in stored
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, fmt.Errorf("%w: %w", errStored, err)
+	}
+	if in.Version != FoldVersion {
+		return nil, fmt.Errorf("%w: it is of version %d, the fold of version %d", errStored, in.Version, FoldVersion)
+	}
+	s := in.State
+	if err := s.load(&in); err != nil {
+		return nil, fmt.Errorf("%w: %w", errStored, err)
+	}
+	return &s, nil
+}
+
+func (s *State) load(in *stored) (err error) {
+	s.init()
+	if s.known, err = decodeMarks(in.Known); err != nil {
+		return err
+	}
+	s.history, s.lastExec, s.clock, s.keep, s.lost, s.asking = in.History, in.LastExec, in.Clock, in.Keep, in.Lost, in.Asking
+	s.totals = totals{in.Totals.Tally.load(), in.Totals.Messages, in.Totals.Tasks, in.Totals.Begun}
+	for _, call := range in.Must {
+		s.must[call] = true
+	}
+	for _, one := range in.Calls {
+		c := one.Call
+		c.Arguments = rawOf(one.Arguments)
+		s.calls[c.ID] = &c
+	}
+	for i := range in.Runs {
+		r, err := s.loadRun(&in.Runs[i])
+		if err != nil {
+			return err
+		}
+		s.runs[r.ID], s.order = r, append(s.order, r)
+	}
+	if in.Planned != nil {
+		if s.planned, err = s.loadRun(in.Planned); err != nil {
+			return err
+		}
+	}
+	if in.Timed == "" {
+		return nil
+	}
+	if s.timed = s.runs[in.Timed]; s.timed == nil {
+		return fmt.Errorf("it lacks the run %q", in.Timed)
+	}
+	return nil
+}
+
+func (s *State) loadRun(in *storedRun) (*Run, error) {
+	r := in.Run
+	r.failing, r.worked, r.weight = in.Failing, in.Worked, in.Weight
+	r.clocks = clocks{on: in.Busy, latest: in.Latest, ahead: in.Ahead}
+	for i := range in.Works {
+		one := &in.Works[i]
+		w := one.Work
+		w.worker, w.pause, w.rested, w.asked, w.said, w.begun = one.Worker, one.Pause, one.Rested, one.Asked, one.Said, one.Begun
+		w.partial, w.tally = one.Partial, one.Tally.load()
+		s.begin(&w, &r)
+	}
+	for i := range in.Inputs {
+		q := in.Inputs[i].load()
+		s.inputs[q.ID] = q
+		if q.CallID != "" {
+			s.asked[q.CallID] = q
+		}
+	}
+	for _, id := range in.Questions {
+		q := s.inputs[id]
+		if q == nil {
+			return nil, fmt.Errorf("it lacks the question %q", id)
+		}
+		r.questions = append(r.questions, q)
+		if q.Budget {
+			r.budgets = append(r.budgets, q)
+		}
+	}
+	if in.Pipeline == nil {
+		return &r, nil
+	}
+	var err error
+	r.Pipeline, err = s.loadPipeline(in.Pipeline)
+	return &r, err
+}
+
+func (s *State) loadPipeline(in *storedPipeline) (*Pipeline, error) {
+	p := in.Pipeline
+	p.Context, p.Tasks, p.Job, p.Input = rawOf(in.Context), nil, nil, nil
+	p.retries, p.planStarted, p.planEnded, p.solveStarted, p.solveEnded = in.Retries, in.PlanStarted, in.PlanEnded, in.SolveStarted, in.SolveEnded
+	p.aggregateStarted, p.aggregateEnded = in.AggregateStarted, in.AggregateEnded
+	var err error
+	if p.Job, err = s.loadWork(in.Job); err != nil {
+		return nil, err
+	}
+	for i := range in.Tasks {
+		t := in.Tasks[i].Task
+		if t.Work, err = s.loadWork(in.Tasks[i].Work); err != nil {
+			return nil, err
+		}
+		p.Tasks = append(p.Tasks, &t)
+	}
+	switch {
+	case in.Restored != nil:
+		p.Input = in.Restored.load()
+	case in.Input != "":
+		if p.Input = s.inputs[in.Input]; p.Input == nil {
+			return nil, fmt.Errorf("it lacks the question %q", in.Input)
+		}
+	}
+	return &p, nil
+}
+
+// loadWork returns the job with the id, nil without one.
+func (s *State) loadWork(id string) (*Work, error) {
+	w := s.works[id]
+	if w == nil && id != "" {
+		return nil, fmt.Errorf("it lacks the job %q", id)
+	}
+	return w, nil
+}
