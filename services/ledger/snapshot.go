@@ -24,8 +24,8 @@ const (
 	snapshotEvery = 2000
 	// maxUnpacked bounds the unpacked snapshot.
 	maxUnpacked = 64 << 20
-	// snapshotTime bounds the time for which a snapshot may delay the next use of its log.
-	snapshotTime = 2 * time.Second
+	// snapshotTime bounds the time for which a slow bus may delay the next use of the log.
+	snapshotTime = 5 * time.Second
 )
 
 // Snapshots stores the folds of long logs, so that a replica that takes one over need not
@@ -124,8 +124,6 @@ func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.C
 	if x.kv == nil || at.Stream == 0 {
 		return was
 	}
-	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
-	defer cancel()
 	folded, err := x.Encode(state)
 	if err == nil && folded == nil {
 		return was
@@ -135,6 +133,8 @@ func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.C
 	if err == nil {
 		raw, err = pack(one)
 	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	defer cancel()
 	if err == nil {
 		was, err = x.put(ctx, log, one, raw, was)
 	}

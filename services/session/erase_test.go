@@ -21,7 +21,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/session"
+	"github.com/waggle-dev/waggle/services/snapshots"
 )
 
 // messages returns how many messages of a stream match the filter.
@@ -61,6 +64,11 @@ func (r *rig) remains(l subject.Log) map[string]uint64 {
 	}
 	out["quota"] = r.holdings()
 	out["index"] = r.messages(subject.StreamIndex, l.Index())
+	if kv, err := r.Conn.JS().KeyValue(r.Ctx, subject.BucketFolds); err == nil {
+		if _, err = kv.Get(r.Ctx, subject.FoldKey(l)); err == nil {
+			out["snapshot"] = 1
+		}
+	}
 	return out
 }
 
@@ -267,4 +275,46 @@ func TestADeletionIsAcceptedWithoutService(t *testing.T) {
 	r.gone(log)
 	status, _ = w.ask("alice", "DELETE", "/api/v1/sessions/s1")
 	require.Equal(t, http.StatusNoContent, status)
+}
+
+// A long session leaves no snapshot either, and a process that does not know of the deletion cannot store one.
+func TestADeletedSessionLeavesNoSnapshot(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{})
+	r.startPipeline("p")
+	r.open(log, event.Preferences{})
+	w := r.Store().Writer(log, nil)
+	notices := make([]event.Event, snapshots.Every)
+	for n := range notices {
+		var err error
+		notices[n], err = event.New(log, fmt.Sprint("notice", n), "test", time.Now(), event.NoticeData{Message: "the secret is 42"})
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Append(r.Ctx, func() ([]event.Event, error) {
+		all := notices
+		notices = nil
+		return all, nil
+	}))
+	late := ledger.Open(ledger.Config[conversation.State]{Store: r.Store(), Source: "test", Fold: (*conversation.State).Apply, Snapshots: r.opened()}, log)
+	require.NoError(t, late.Sync(r.Ctx))
+	r.command(log, cmd.Pipeline, cmd.SendMessage, "m1", cmd.UserMessage{Content: "what is the secret?"})
+	require.Eventually(t, func() bool { return r.remains(log)["snapshot"] == 1 }, patience, 5*time.Millisecond)
+
+	r.command(log, cmd.Session, cmd.Delete, "delete", nil)
+	require.Eventually(t, func() bool { return r.remains(log)["events"] == 1 }, patience, 5*time.Millisecond)
+	require.NotContains(t, r.remains(log), "snapshot")
+	late.Keep(r.Ctx) // it has folded far enough for its first snapshot
+	require.NotContains(t, r.remains(log), "snapshot")
+	again := ledger.Open(ledger.Config[conversation.State]{Store: r.Store(), Source: "test", Fold: (*conversation.State).Apply, Snapshots: r.opened()}, log)
+	require.NoError(t, again.Sync(r.Ctx))
+	require.True(t, again.State().Deleted)
+}
+
+// opened returns the snapshots as another process has them.
+func (r *rig) opened() *ledger.Snapshots[conversation.State] {
+	r.T.Helper()
+	x := snapshots.New(zerolog.Nop())
+	require.NoError(r.T, x.Open(r.Ctx, r.Conn))
+	return x
 }

@@ -24,6 +24,7 @@ var (
 	key     = id.EntityFromExternal("s1")
 	session = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: key}
 	team    = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: key}
+	member  = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindMember, Entity: key}
 )
 
 func command(service, verb id.Name) string {
@@ -83,10 +84,53 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{permission.Worker, session.Index(), false},
 		{permission.Worker, "$JS.API.DIRECT.GET.INDEX", false},
 		{permission.Tools, "$JS.API.DIRECT.GET.INDEX", false},
+		{permission.Pipeline, snapshot(session), true},
+		{permission.Pipeline, snapshot(member), false},
+		{permission.Worker, snapshot(session), true},
+		{permission.Worker, snapshot(member), true},
+		{permission.Worker, snapshot(team), false},
+		{permission.Team, snapshot(member), true},
+		{permission.Team, snapshot(session), false},
+		{permission.Tools, snapshot(session), false},
+		{permission.Gateway, snapshot(session), false},
 	} {
 		if got := of(t, c.role).MayPublish(c.subject); got != c.may {
 			t.Errorf("%s may publish %s: %v, want %v", c.role, c.subject, got, c.may)
 		}
+	}
+}
+
+func snapshot(l subject.Log) string {
+	return subject.BucketSubject(subject.BucketFolds, subject.FoldKey(l))
+}
+
+// A snapshot says as much as the events that it replaces: only roles that write the logs of a kind may store one, and no other
+// role may read one past the log.
+func TestWritersOfALogStoreItsSnapshots(t *testing.T) {
+	found := 0
+	for _, kind := range []id.Kind{id.KindSession, id.KindMember, id.KindTeam, id.KindTask, id.KindInbox, id.KindCall} {
+		l := subject.Log{Tenant: id.DefaultTenant, Kind: kind, Entity: key}
+		part := subject.BucketSubject(subject.BucketFolds, subject.FoldPart(l, 3))
+		for _, role := range permission.All() {
+			for _, s := range []string{snapshot(l), part} {
+				writes, reads := role.MayPublish(s), role.MayPublish("$JS.API.DIRECT.GET.KV_folds."+s)
+				if writes {
+					found++
+				}
+				if writes && (!role.MayPublish(l.Event()) || !reads) {
+					t.Errorf("%s may store %s, and not write the log or not read it", role.Role, s)
+				}
+				if reads && !writes && role.Role != permission.Operator {
+					t.Errorf("%s may read %s", role.Role, s)
+				}
+			}
+		}
+	}
+	if found != 2*(3+2+1) {
+		t.Errorf("%d permissions for snapshots", found)
+	}
+	if l := of(t, permission.Tools); slices.ContainsFunc(l.Publish, func(s string) bool { return strings.Contains(s, "KV_folds") || strings.Contains(s, "$KV.folds") }) {
+		t.Error("the least role reaches snapshots")
 	}
 }
 
