@@ -208,11 +208,23 @@ func TestSessions(t *testing.T) {
 	t.Logf("\n%s", table)
 }
 
-// TestLongSessions prints what a session costs as it grows: the next answer in it, after a restart and again, and the
-// return of a client that missed ten events. The first row is a session that has one answer.
+// busy returns the processor time that the process takes for what the function does.
+func (i *installation) busy(f func()) time.Duration {
+	i.t.Helper()
+	before, err := i.up.Busy()
+	require.NoError(i.t, err)
+	f()
+	after, err := i.up.Busy()
+	require.NoError(i.t, err)
+	return after - before
+}
+
+// TestLongSessions prints what a session costs as it grows: the first answer of all, which no snapshot helps, the first answer
+// after a restart and its processor time, the next answer, and the return of a client that missed ten events. The first row is
+// a session that has one answer.
 func TestLongSessions(t *testing.T) {
 	i := install(t)
-	table := growth.NewTable("events", "first answer after a restart ms", "next answer ms", "return ms", "return after a restart ms", "memory MiB")
+	table := growth.NewTable("events", "answer without snapshot ms", "first answer after a restart ms", "its processor time ms", "next answer ms", "return ms", "return after a restart ms", "memory MiB")
 	for _, n := range append([]int{*each}, sizes(t, *events)...) {
 		name := fmt.Sprint("long-", n)
 		i.filled(func(ctx context.Context, s *eventlog.Store, tpl *growth.Template) error {
@@ -221,11 +233,15 @@ func TestLongSessions(t *testing.T) {
 		last := uint64(n)
 		i.stop()
 		i.start()
+		whole := i.answer(name)
+		i.stop()
+		i.start()
 		cold := i.resume(name, last)
 		warm := median(*repeat, func() time.Duration { return i.resume(name, last) })
-		first := i.answer(name)
+		var first time.Duration
+		busy := i.busy(func() { first = i.answer(name) })
 		next := median(*repeat, func() time.Duration { return i.answer(name) })
-		table.Add(n, ms(first), ms(next), ms(warm), ms(cold), float64(i.memory()))
+		table.Add(n, ms(whole), ms(first), ms(busy), ms(next), ms(warm), ms(cold), float64(i.memory()))
 	}
 	t.Logf("\n%s", table)
 }
