@@ -137,25 +137,31 @@ var afterTheEnd = map[event.Type]bool{
 	event.SessionClosed: true, event.MessageRefused: true, event.AttemptRefused: true, event.Notice: true, event.Error: true,
 }
 
+// endWindow is the number of events in which the end of a session is looked for at first.
+const endWindow = 64
+
 // expired reports whether the session was closed because its time was over. The log
-// is read only if its newest event leaves that open.
+// is read only if its newest event leaves that open, and from its end on.
 func (d *responder) expired(ctx context.Context, log subject.Log, last *eventlog.Entry) (bool, error) {
 	if !afterTheEnd[last.Type] {
 		return false, nil
 	}
-	over := false
-	err := readAll(ctx, d.log, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
-		switch e.Type {
-		case event.SessionRestored:
-			over = false
-		case event.SessionClosed:
+	for n := uint64(endWindow); ; n *= 4 {
+		from := last.Sequence - min(n, last.Sequence)
+		over, found := false, from == 0
+		err := readAll(ctx, d.log, log, eventlog.Cursor{Seq: from}, func(e *eventlog.Entry) error {
+			if e.Type != event.SessionClosed {
+				over, found = over && afterTheEnd[e.Type], found || !afterTheEnd[e.Type]
+				return nil
+			}
 			c, err := event.As[event.SessionClosedData](e.Event)
-			over = c.Reason == closedByTime
+			over, found = c.Reason == closedByTime, true
 			return err
+		})
+		if found || err != nil {
+			return over, err
 		}
-		return nil
-	})
-	return over, err
+	}
 }
 
 // closedByTime is the reason of a session.closed that its timer caused.

@@ -2,11 +2,14 @@ package session_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -160,4 +163,50 @@ func TestAClientGoesOnWhereItsLastAckWas(t *testing.T) {
 	got, err := r.attach(cmd.AttachRequest{ClientID: "phone", After: &zero})
 	require.NoError(t, err)
 	require.Equal(t, "0", got.After)
+}
+
+// Whether a session with a long log has expired is found at the log's end.
+func TestTheEndOfALongSessionIsFoundAtItsEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{})
+	r.open(log, event.Preferences{})
+	pieces := make([]event.Data, 1200)
+	for i := range pieces {
+		pieces[i] = event.MessageDeltaData{MessageID: "m", RunID: "r", Text: "word "}
+	}
+	r.append(log, pieces...)
+	r.append(log, notice("late"))
+	var read atomic.Int64
+	done := make(chan struct{})
+	nc := bustest.Dial(t, r.Conn.NATS().ConnectedUrl()).NATS()
+	sub, err := nc.Subscribe("_INBOX.>", func(m *nats.Msg) {
+		switch {
+		case m.Subject == "_INBOX.done":
+			done <- struct{}{}
+		case m.Header.Get("Nats-Subject") == log.Event():
+			read.Add(1)
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, sub.SetPendingLimits(-1, -1))
+	require.NoError(t, nc.Flush())
+	count := func() int64 {
+		require.NoError(t, r.Conn.NATS().Publish("_INBOX.done", nil))
+		<-done
+		return read.Swap(0)
+	}
+	count()
+	_, err = r.attach(cmd.AttachRequest{Live: true})
+	require.NoError(t, err)
+	require.Less(t, count(), int64(400))
+	r.append(log, event.SessionClosedData{Reason: "timeout"})
+	for range 100 {
+		r.append(log, notice("after"))
+	}
+	count()
+	isFault(t, second(r.attach(cmd.AttachRequest{Live: true})), fault.SessionExpired)
+	n := count()
+	require.Positive(t, n)
+	require.Less(t, n, int64(600))
 }

@@ -17,6 +17,8 @@ const (
 	// states.
 	keptLogs   = 512
 	keptEvents = 100_000
+	// windowEvents bounds what one fold counts: a state keeps the newest runs only.
+	windowEvents = 5000
 )
 
 // fold is the state of a log, for one job at a time.
@@ -58,6 +60,9 @@ func (f *fold) apply(s *conversation.State, e event.Event) error {
 	return s.Apply(e)
 }
 
+// size returns the number of events that the fold counts for.
+func (f *fold) size() uint64 { return min(f.log.Cursor().Seq, windowEvents) }
+
 // lend returns the shadow with its position.
 func (f *fold) lend() (*conversation.State, eventlog.Cursor) {
 	if !f.lent {
@@ -78,7 +83,7 @@ type folds struct {
 func newFolds() (*folds, error) {
 	x := &folds{}
 	var err error
-	x.recent, err = simplelru.NewLRU(keptLogs, func(_ subject.Log, f *fold) { x.events -= f.log.Cursor().Seq })
+	x.recent, err = simplelru.NewLRU(keptLogs, func(_ subject.Log, f *fold) { x.events -= f.size() })
 	return x, err
 }
 
@@ -102,7 +107,7 @@ func (x *folds) give(f *fold) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.recent.Remove(f.log.Ref) // that of another job of the log
-	x.events += f.log.Cursor().Seq
+	x.events += f.size()
 	x.recent.Add(f.log.Ref, f)
 	for x.events > keptEvents && x.recent.Len() > 1 {
 		x.recent.RemoveOldest()

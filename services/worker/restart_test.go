@@ -69,9 +69,11 @@ func newFleet(t *testing.T) *fleet {
 // count calls the function for each message to a subject of any process.
 func (f *fleet) count(subject string, each func(*nats.Msg)) {
 	f.T.Helper()
-	sub, err := bustest.Dial(f.T, f.url).NATS().Subscribe(subject, each)
+	nc := bustest.Dial(f.T, f.url).NATS()
+	sub, err := nc.Subscribe(subject, each)
 	require.NoError(f.T, err)
 	require.NoError(f.T, sub.SetPendingLimits(-1, -1))
+	require.NoError(f.T, nc.Flush())
 }
 
 // restart starts the services and a worker anew: each with a connection, a store and folds of its own.
