@@ -122,7 +122,7 @@ func (f *fleet) grow(to int) {
 	if w.Seq() == 0 {
 		f.put(w, "created", event.SessionCreatedData{Dialect: "orbit"})
 	}
-	for n := 0; w.Seq() < uint64(to); n++ { //nolint:gosec // small
+	for n := 0; w.Seq() < uint64(to); n++ {
 		message := fmt.Sprintf("old-%d-%d", to, n)
 		run, exec, answer := conversation.RunID(message), fmt.Sprintf("exec_20260101_%06d_000000", n), message+".answer"
 		f.put(w, message,
