@@ -204,7 +204,7 @@ func TestAStepIsRestartedAfterAForgottenPlan(t *testing.T) {
 	}
 }
 
-// A state that is damaged, or of another version, is none.
+// A state that is damaged, or of another version, is refused.
 func TestADamagedStateIsNone(t *testing.T) {
 	w := newWorld(t)
 	w.append("created", event.SessionCreatedData{Dialect: "orbit", Principal: "alice"})

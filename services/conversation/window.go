@@ -13,7 +13,7 @@ const (
 	// planBytes bounds the plan that a state keeps longer than that, so that people can restart its steps.
 	planBytes = 128 << 10
 
-	// What a part weighs besides its texts: its ids and times.
+	// Each part has ids and times besides its texts.
 	runWeight     = 192
 	messageWeight = 64
 	answerWeight  = 512
@@ -31,7 +31,7 @@ func (s *State) Keep(bytes int) { s.keep = bytes }
 // Forgot reports whether the state does not know all calls of the log.
 func (s *State) Forgot() bool { return s.lost.Any }
 
-// over makes a run terminal, and forgets the oldest ones.
+// shrink forgets the oldest finished runs beyond the window. The newest one stays.
 func (s *State) shrink() {
 	if s.keep < 0 {
 		return

@@ -8,25 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-)
-
-const (
-	// maxSnapshot bounds a message with a compressed snapshot, so that it fits the bus (1 MB) with room to spare. A team with
-	// 10,000 messages and tool calls reaches it, and a run with some megabytes of results. A larger snapshot has parts.
-	maxSnapshot = 512 << 10
-	// maxParts bounds the parts: 8 MiB. Beyond it the log is read from the end of the last snapshot.
-	maxParts = 16
-)
-
-// A replica of the bucket may lag behind a snapshot that was just stored: Erase looks again.
-const (
-	eraseTries = 5
-	erasePause = 50 * time.Millisecond
 )
 
 var errHuge = errors.New("the state is too large for a snapshot: the log is read from the last one")
@@ -106,54 +91,4 @@ func (x *Snapshots[S]) join(ctx context.Context, log subject.Log, head *snapshot
 		return nil, errors.New("the parts are of another snapshot")
 	}
 	return &s, nil
-}
-
-// Erase removes the snapshot of a deleted log for good. It leaves a marker, so that a process that does not know of the
-// deletion cannot store one later. It does nothing for a log that was too short for a snapshot.
-func (x *Snapshots[S]) Erase(ctx context.Context, log subject.Log, end uint64) error {
-	if x.kv == nil || end < x.every() {
-		return nil
-	}
-	var at place
-	var err error = jetstream.ErrKeyRevisionMismatch
-	for try := 0; errors.Is(err, jetstream.ErrKeyRevisionMismatch); try++ {
-		if _, at, err = x.get(ctx, log); err != nil && at.rev == 0 {
-			return err
-		}
-		at.rev, err = x.mark(ctx, log, at.rev, try)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-	for i := 0; err == nil && i < at.held; i++ {
-		err = x.kv.Delete(ctx, subject.FoldPart(log, i))
-	}
-	if err != nil {
-		return fmt.Errorf("erase the snapshot of %s: %w", log, err)
-	}
-	return nil
-}
-
-// mark replaces the snapshot with the revision by the marker of a deletion. After some tries without a snapshot to replace, an
-// earlier call has left a marker.
-func (x *Snapshots[S]) mark(ctx context.Context, log subject.Log, rev uint64, try int) (uint64, error) {
-	key := subject.FoldKey(log)
-	if rev == 0 && try < eraseTries {
-		var err error
-		if rev, err = x.kv.Update(ctx, key, nil, 0); err != nil {
-			return 0, errors.Join(err, pause(ctx, erasePause))
-		}
-	}
-	return rev, x.kv.Delete(ctx, key, jetstream.LastRevision(rev))
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -8,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -22,10 +20,13 @@ const (
 	// snapshotEvery is the default of Snapshots.Every. A replica that takes over the log reads at most that many, in
 	// about 100 ms. A team of 50 members that streams at full speed stores a snapshot each second.
 	snapshotEvery = 2000
+	// maxSnapshot bounds a message with a compressed snapshot, so that it fits the bus (1 MB) with room to spare. A team with
+	// 10,000 messages and tool calls reaches it, and a run with some megabytes of results. A larger snapshot has parts.
+	maxSnapshot = 512 << 10
+	// maxParts bounds the parts: 8 MiB. Beyond it the log is read from the end of the last snapshot.
+	maxParts = 16
 	// maxUnpacked bounds the unpacked snapshot.
 	maxUnpacked = 64 << 20
-	// snapshotTime bounds the time for which a slow bus may delay the next use of the log.
-	snapshotTime = 5 * time.Second
 )
 
 // Snapshots stores the folds of long logs, so that a replica that takes one over need not
@@ -82,29 +83,7 @@ func (x *Snapshots[S]) Open(ctx context.Context, conn *bus.Conn) error {
 	return nil
 }
 
-// load returns the usable snapshot of a log with its state, or nil. A snapshot that ends after the end is of another log.
-func (x *Snapshots[S]) load(ctx context.Context, log subject.Log, end uint64) (s *snapshot, state *S, at place) {
-	if x.kv == nil {
-		return nil, nil, at
-	}
-	s, at, err := x.get(ctx, log)
-	if err == nil && s == nil {
-		return nil, nil, at
-	}
-	if err == nil && len(s.Parts) > 0 {
-		s, err = x.join(ctx, log, s)
-	}
-	if err == nil {
-		state, err = x.Decode(s.State)
-	}
-	if err != nil || s.Seq == 0 || s.Seq > end || s.Stream == 0 || x.Seq(state) != s.Seq {
-		x.Logger.Info().Err(err).Stringer("log", log).Msg("read log from its beginning")
-		return nil, nil, at
-	}
-	return s, state, at
-}
-
-// get returns the stored snapshot, nil without one. After an error the place is still known if there is one.
+// get returns the stored snapshot, nil without one. An error of its contents leaves the place.
 func (x *Snapshots[S]) get(ctx context.Context, log subject.Log) (*snapshot, place, error) {
 	e, err := x.kv.Get(ctx, subject.FoldKey(log))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -117,63 +96,6 @@ func (x *Snapshots[S]) get(ctx context.Context, log subject.Log) (*snapshot, pla
 	err = unpack(e.Value(), &s)
 	at := place{rev: e.Revision(), live: min(len(s.Parts), maxParts), held: max(0, min(s.Held, maxParts))}
 	return &s, at, err
-}
-
-// store stores the snapshot of a log after the event at the position, unless a later one is there or the log was erased.
-func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.Cursor, eventID string, state *S, was place) place {
-	if x.kv == nil || at.Stream == 0 {
-		return was
-	}
-	folded, err := x.Encode(state)
-	if err == nil && folded == nil {
-		return was
-	}
-	one := snapshot{Seq: at.Seq, Stream: at.Stream, Event: eventID, State: folded}
-	var raw []byte
-	if err == nil {
-		raw, err = pack(one)
-	}
-	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
-	defer cancel()
-	if err == nil {
-		was, err = x.put(ctx, log, one, raw, was)
-	}
-	if err != nil {
-		x.Logger.Warn().Err(err).Stringer("log", log).Int("bytes", len(raw)).Msg("fail to store snapshot")
-	}
-	return was
-}
-
-// put stores a packed snapshot over the one whose revision the caller knows. A revision that has changed is looked up: a
-// snapshot that ends later, or none because the log was erased, stays.
-func (x *Snapshots[S]) put(ctx context.Context, log subject.Log, one snapshot, raw []byte, was place) (place, error) {
-	for try := 0; ; try++ {
-		now, err := x.replace(ctx, log, one, raw, was)
-		if err == nil || !errors.Is(err, jetstream.ErrKeyRevisionMismatch) || try > 0 {
-			return now, err
-		}
-		other, now, err := x.get(ctx, log)
-		if was = now; was.rev == 0 || err == nil && other.Seq >= one.Seq {
-			return was, nil
-		}
-	}
-}
-
-// replace stores a packed snapshot over the one with the revision, in one message or in parts.
-func (x *Snapshots[S]) replace(ctx context.Context, log subject.Log, one snapshot, raw []byte, was place) (place, error) {
-	parts, err := x.split(ctx, log, &one, raw, &was)
-	if err == nil && (len(one.Parts) > 0 || one.Held > 0) {
-		raw, err = pack(one)
-	}
-	if err != nil {
-		return was, err
-	}
-	rev, err := x.kv.Update(ctx, subject.FoldKey(log), raw, was.rev)
-	if err != nil {
-		return was, fmt.Errorf("store a snapshot: %w", err)
-	}
-	was.rev = rev
-	return was, x.putParts(ctx, parts)
 }
 
 func pack(s snapshot) ([]byte, error) {
