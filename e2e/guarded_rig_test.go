@@ -152,6 +152,15 @@ func (r *refusals) all() []string {
 	return append([]string(nil), r.lines...)
 }
 
+// take is all for what is judged now, and not again later.
+func (r *refusals) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.lines
+	r.lines = nil
+	return taken
+}
+
 // Noticef implements server.Logger.
 func (r *refusals) Noticef(format string, v ...any) { r.note(format, v...) }
 

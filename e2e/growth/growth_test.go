@@ -208,17 +208,6 @@ func TestSessions(t *testing.T) {
 	t.Logf("\n%s", table)
 }
 
-// busy returns the processor time that the process takes for what the function does.
-func (i *installation) busy(f func()) time.Duration {
-	i.t.Helper()
-	before, err := i.up.Busy()
-	require.NoError(i.t, err)
-	f()
-	after, err := i.up.Busy()
-	require.NoError(i.t, err)
-	return after - before
-}
-
 // TestLongSessions prints what a session costs as it grows: the first answer of all, which no snapshot helps, the first answer
 // after a restart and its processor time, the next answer, and the return of a client that missed ten events. The first row is
 // a session that has one answer.
@@ -238,8 +227,9 @@ func TestLongSessions(t *testing.T) {
 		i.start()
 		cold := i.resume(name, last)
 		warm := median(*repeat, func() time.Duration { return i.resume(name, last) })
-		var first time.Duration
-		busy := i.busy(func() { first = i.answer(name) })
+		before := i.busy()
+		first := i.answer(name)
+		busy := i.busy() - before
 		next := median(*repeat, func() time.Duration { return i.answer(name) })
 		table.Add(n, ms(whole), ms(first), ms(busy), ms(next), ms(warm), ms(cold), float64(i.memory()))
 	}
