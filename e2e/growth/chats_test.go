@@ -123,7 +123,7 @@ func (i *installation) busy() time.Duration {
 	return d
 }
 
-// idle returns the share of a processor that the installation uses while nobody asks, after a rest.
+// idle returns the share of a processor that the installation uses at rest, after a pause.
 func (i *installation) idle() float64 {
 	i.t.Helper()
 	<-time.After(*quiet)

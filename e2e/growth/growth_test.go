@@ -173,7 +173,7 @@ func sizes(t *testing.T, text string) (out []int) {
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // TestSessions prints what an installation with many sessions costs: its start, its memory, a page of the list, the
-// first answer of a new session, and the processor time of an installation where nobody asks.
+// first answer of a new session, and the processor time of an idle installation.
 func TestSessions(t *testing.T) {
 	i, have := install(t), 0
 	table := growth.NewTable("sessions", "written a second", "disk MiB", "start ms", "memory MiB", "page ms", "page KB", "memory after pages MiB", "new session's answer ms", "idle cpu %")
