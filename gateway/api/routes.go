@@ -170,6 +170,33 @@ func sessionRoutes() []Route {
 	}
 }
 
+func questionRoutes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/questions", ID: "listQuestions", Tag: "questions", Summary: "List what sessions, teams and tasks ask people.",
+			Query: []Parameter{
+				{Name: "scope", About: "plan, tool, client_tool, budget or agent.", Type: "string"},
+				{Name: "state", About: "open (default), answered, expired or withdrawn.", Type: "string"},
+				{Name: "kind", About: "Kind of the log that asks: session, member or task.", Type: "string"},
+				{Name: "log", About: "Id of the log that asks.", Type: "string"},
+				pageQuery[0], {Name: "limit", About: "Questions of the page; 50 by default.", Type: "integer", Maximum: maxQuestions},
+			},
+			Answers: json200("A page of the questions that the principal sees.", wire.QuestionList{}), Faults: []fault.Code{fault.InvalidField},
+			handler: authenticated((*API).listQuestions),
+		},
+		{
+			Method: "POST", Path: "/questions/{input}/answer", ID: "answerQuestion", Tag: "questions", Summary: "Answer a question. The first answer counts.",
+			Body: wire.QuestionAnswer{}, Required: true,
+			Answers: json200("The answer counts. A repeat with the same id has the same response.", wire.QuestionOutcome{}),
+			Faults: []fault.Code{
+				fault.NotFound, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.SessionDeleted, fault.InputAnswered, fault.InputNotFound,
+				fault.InputExpired, fault.PlanInvalid, fault.TaskNotFound, fault.TaskFinished, fault.MemberNotFound, fault.TeamClosed, fault.Draining,
+			},
+			handler: acting((*API).answerQuestion),
+		},
+	}
+}
+
 func taskRoutes() []Route {
 	return []Route{
 		{

@@ -19,6 +19,11 @@ type Problem struct {
 	Status int    `json:"status"`          // of the response
 	Detail string `json:"detail"`          // for people
 	Field  string `json:"field,omitempty"` // the parameter or member of the body that is wrong
+
+	InputID    string `json:"input_id,omitempty"`    // the question that was answered before
+	AnsweredBy string `json:"answered_by,omitempty"` // principal whose answer counts
+	AnsweredOn string `json:"answered_on,omitempty"` // its device
+	Decision   string `json:"decision,omitempty"`    // its answer: approve, modify, reject
 }
 
 // Accepted answers a request that a service carries out soon after.

@@ -136,12 +136,12 @@ func (s *State) open(c command.Command, _ time.Time, _ Rules) (decision.Decision
 }
 
 func (s *State) receive(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
-	if _, known := s.messages[c.ID]; known {
-		return s.goOn(c, now, rules)
-	}
 	var d command.UserMessage
 	if err := c.Decode(&d); err != nil {
 		return decision.Decision{}, err
+	}
+	if run, known := s.messages[c.ID]; known {
+		return s.known(c, d, run, now, rules)
 	}
 	if s.Created.IsZero() {
 		return decision.Decision{}, fault.New(absent(c.Service))
@@ -168,6 +168,22 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (decision
 		list = append(list, s.start(&Run{ID: got.RunID, MessageID: got.MessageID, Content: got.Content, Spec: d.RunSpec}, now, rules))
 	}
 	return decision.Of(list...), nil
+}
+
+// known decides about a message that was accepted or refused before. It answers a sender that wants it to.
+func (s *State) known(c command.Command, d command.UserMessage, run string, now time.Time, rules Rules) (decision.Decision, error) {
+	got, err := s.goOn(c, now, rules)
+	why, refused := s.refusals[c.ID]
+	switch {
+	case c.Again == "":
+	case refused:
+		got.Direct = event.CommandRefusedData{CommandID: c.ID, Code: why.Code, Message: why.Message}
+	default:
+		got.Direct = event.MessageReceivedData{
+			MessageID: c.ID, RunID: run, Content: d.Content, Principal: c.Principal, Sender: d.Sender, Attachments: d.Attachments, RunSpec: d.RunSpec,
+		}
+	}
+	return got, err
 }
 
 // absent is the fault of a message to what does not exist.

@@ -114,6 +114,7 @@ func (s *State) accept(r *Run) {
 
 func (s *State) refused(_ event.Event, d event.MessageRefusedData) error {
 	s.messages[d.MessageID] = ""
+	s.refusals[d.MessageID] = d
 	return nil
 }
 

@@ -60,8 +60,9 @@ type State struct {
 	Tainted     bool                     // it holds untrusted output, which later messages of the model may follow
 
 	runs     map[string]*Run
-	order    []*Run            // as accepted
-	messages map[string]string // id of a received or refused message -> run id, "" when refused
+	order    []*Run                              // as accepted
+	messages map[string]string                   // id of a received or refused message -> run id, "" when refused
+	refusals map[string]event.MessageRefusedData // of messages, by their ids
 	works    map[string]*Work
 	calls    map[string]*Call // by call id, over all runs
 	inputs   map[string]*Input
@@ -227,6 +228,7 @@ func (s *State) init() {
 	if s.runs == nil {
 		s.runs = map[string]*Run{}
 		s.messages = map[string]string{}
+		s.refusals = map[string]event.MessageRefusedData{}
 		s.works = map[string]*Work{}
 		s.calls = map[string]*Call{}
 		s.inputs = map[string]*Input{}

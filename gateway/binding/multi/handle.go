@@ -104,6 +104,9 @@ func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error 
 		return err
 	}
 	m.noteOwn(cmds)
+	for i := range cmds {
+		cmds[i].Again = binding.NewID() // a repeat is answered as the first was
+	}
 	return m.c.Command(ctx, m.reply, cmds...)
 }
 

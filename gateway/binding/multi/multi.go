@@ -160,6 +160,9 @@ func (m *Multi) Receive(log subject.Log, e event.Event) []byte {
 	if a := m.find(log.Entity); a != nil && a.unopened != nil && a.unopened.Refused(e) {
 		return nil // the frame that it was opened for is refused
 	}
+	if m.ownEcho(e) {
+		return nil
+	}
 	m.g.ShowDirect(m.c, m.codecFor(log.Entity), log, e)
 	return nil
 }

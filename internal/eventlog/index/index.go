@@ -1,5 +1,6 @@
-// Package index keeps a summary of each session for lists, in a stream of its own, and reads it page by page. Logs
-// remain the truth: a summary is made of a log and nothing else, so that any process may make it again.
+// Package index keeps a summary of each session, member and task for lists, and their questions to people, in a stream of
+// its own, and reads it page by page. Logs remain the truth: an entry is made of a log and nothing else, so that any
+// process may make it again.
 package index
 
 import (
@@ -88,6 +89,8 @@ type change struct {
 	revision uint64 // of the summary that it replaces; 0: of none
 	write    bool
 	drop     bool
+
+	questions []*Question // that have changed
 }
 
 // Update brings the summary of a log up to date. A summary of a deleted or expired log goes away.
@@ -113,31 +116,39 @@ func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
 	}
 	if err == nil {
 		c.revision = number(m, nats.JSSequence)
-		if json.Unmarshal(m.Data, &c.summary) != nil || c.summary.Format != format {
+		if json.Unmarshal(m.Data, &c.summary) != nil || c.summary.Format != format && !c.summary.Gone {
 			c.summary = Summary{} // of another version
 		}
 	}
-	known := c.summary.LastSeq
-	err = x.fold(ctx, log, &c.summary)
+	gone := c.summary.Gone
+	if gone {
+		c.summary = Summary{}
+	}
+	known, open := c.summary.LastSeq, c.summary.Inputs > 0
+	var all turns
+	err = x.fold(ctx, log, &c.summary, &all)
 	if errors.Is(err, eventlog.ErrBeyondEnd) { // the log was restored from a backup, or has expired
-		c.summary, known = Summary{}, 0
-		err = x.fold(ctx, log, &c.summary)
+		c.summary, known, all = Summary{}, 0, nil
+		err = x.fold(ctx, log, &c.summary, &all)
 	}
 	switch {
 	case errors.Is(err, eventlog.ErrDeleted) || err == nil && c.summary.LastSeq == 0:
-		c.drop = c.revision > 0
+		c.drop = c.revision > 0 && !gone
+		return c, nil
 	case err != nil:
 		return c, err
-	default:
-		c.write = c.summary.LastSeq > known
 	}
-	return c, nil
+	if c.write = c.summary.LastSeq > known; c.write && len(all) > 0 {
+		c.questions, c.summary.Inputs, err = x.changed(ctx, log, open || known == 0, all)
+	}
+	return c, err
 }
 
 // fold reads the events of the log that the summary lacks.
-func (x *Index) fold(ctx context.Context, log subject.Log, s *Summary) error {
+func (x *Index) fold(ctx context.Context, log subject.Log, s *Summary, all *turns) error {
 	visit := func(e *eventlog.Entry) error {
 		s.add(e)
+		all.add(log, s, e)
 		return nil
 	}
 	for {
@@ -159,6 +170,9 @@ func (x *Index) carryOut(ctx context.Context, c change) error {
 	if !c.write {
 		return nil
 	}
+	if err := x.settle(ctx, c); err != nil {
+		return err
+	}
 	done, err := x.begin(c)
 	if err != nil {
 		return err
@@ -166,11 +180,13 @@ func (x *Index) carryOut(ctx context.Context, c change) error {
 	return written(ctx, c, done)
 }
 
-// Drop removes the summary of a log that is deleted or has expired: such a log gets no other one.
+// Drop removes the summary and the questions of a log that is deleted or has expired: such a log gets no other ones.
 func (x *Index) Drop(ctx context.Context, log subject.Log) error {
 	s, err := x.conn.JS().Stream(ctx, subject.StreamIndex)
-	if err == nil {
-		err = s.Purge(ctx, jetstream.WithPurgeSubject(log.Index()))
+	for _, filter := range []string{log.Index(), log.Questions("*")} {
+		if err == nil {
+			err = s.Purge(ctx, jetstream.WithPurgeSubject(filter))
+		}
 	}
 	if err != nil {
 		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remove the summary of %s: %w", log, err))
@@ -201,10 +217,15 @@ func written(ctx context.Context, c change, done jetstream.PubAckFuture) error {
 	case <-done.Ok():
 		return nil
 	case err := <-done.Err():
-		api, refused := errors.AsType[*jetstream.APIError](err)
-		if refused && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
+		if wrongLast(err) {
 			return errRaced
 		}
 		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write the summary of %s: %w", c.log, err))
 	}
+}
+
+// wrongLast reports whether a write was refused because another process wrote meanwhile.
+func wrongLast(err error) bool {
+	api, refused := errors.AsType[*jetstream.APIError](err)
+	return refused && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
