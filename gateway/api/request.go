@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,8 @@ func (a *API) send(r *http.Request, p auth.Principal, c cmd.Command, data any) (
 		}
 		c.Data = b
 	}
-	c.ID, c.Tenant, c.Principal, c.Source, c.Time = uuid.NewString(), p.Tenant, p.Subject, "waggle/api", time.Now()
+	c.ID = cmp.Or(c.ID, uuid.NewString())
+	c.Tenant, c.Principal, c.Source, c.Time = p.Tenant, p.Subject, "waggle/api", time.Now()
 	c.Operator = p.Has(auth.RoleOperator)
 	if err := a.cfg.Commands.Send(r.Context(), c); err != nil {
 		return wire.Accepted{}, err

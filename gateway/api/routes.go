@@ -87,6 +87,11 @@ func accepted() []Answer {
 	return json200("A service carries the request out soon after.", wire.Accepted{})
 }
 
+// taken is the answer to a request with an outcome.
+func taken(about string) []Answer {
+	return []Answer{{Status: http.StatusAccepted, About: about + " A repeat with the same id has the same response.", Type: wire.Accepted{}}}
+}
+
 // pageQuery are the parameters of a list that has pages.
 var pageQuery = []Parameter{
 	{Name: "before", About: "The member next of the previous page.", Type: "string"},
@@ -119,6 +124,7 @@ var (
 )
 
 func sessionRoutes() []Route {
+	asked := []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.Draining}
 	known := []fault.Code{fault.SessionNotFound, fault.SessionDeleted}
 	with := func(more ...fault.Code) []fault.Code { return append(more, known...) }
 	return []Route{
@@ -160,6 +166,35 @@ func sessionRoutes() []Route {
 		{
 			Method: "POST", Path: "/sessions/{id}/cancel", ID: "cancelSession", Tag: "sessions", Summary: "Cancel the active run of a session.",
 			Answers: accepted(), Faults: with(), handler: authenticated((*API).cancelSession),
+		},
+		{
+			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
+			Body:    wire.NewSession{},
+			Answers: []Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, handler: acting((*API).nameSession),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
+			Body: wire.NewMessage{}, Required: true, Answers: taken("The message is received."),
+			Faults:  with(append(asked, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound)...),
+			handler: acting((*API).messageSession),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run.",
+			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(append(asked, fault.RunOver)...),
+			handler: acting(stepAction(cmd.CancelStep)),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/restart", ID: "restartStep", Tag: "sessions",
+			Summary: "Restart a step of the active run, or of the last one in a new run.",
+			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(append(asked, fault.RunOver)...),
+			handler: acting(stepAction(cmd.RestartStep)),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/replan", ID: "replanSession", Tag: "sessions", Summary: "Have another plan made, in the active run or in a new one.",
+			Body: wire.NewPlan{}, Answers: taken("Another plan is being made."),
+			Faults:  with(append(asked, fault.RunOver, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.ModelNotFound)...),
+			handler: acting((*API).replan),
 		},
 		{
 			Method: "POST", Path: "/sessions/import", ID: "importSession", Tag: "sessions", Summary: "Restore a session from the signed state of an export.",
@@ -207,6 +242,11 @@ func taskRoutes() []Route {
 			},
 			Answers: json200("A page of tasks. Stored results are references.", wire.TaskPage{}), Faults: []fault.Code{fault.InvalidField},
 			handler: authenticated((*API).listTasks),
+		},
+		{
+			Method: "POST", Path: "/tasks", ID: "createTask", Tag: "tasks", Summary: "Give an agent of the swarm a task.", Body: wire.NewTask{}, Required: true,
+			Answers: []Answer{{Status: http.StatusCreated, About: "The task. Location is its path. A repeat with the same id has the same response.", Type: wire.TaskName{}}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.AgentNotFound}, handler: authenticated((*API).createTask),
 		},
 		{
 			Method: "GET", Path: "/tasks/{id}", ID: "showTask", Tag: "tasks", Summary: "Show a task with its newest 200 events.",
@@ -279,6 +319,28 @@ func teamRoutes() []Route {
 	stop := route("POST", "/teams/{id}/stop", "stopTeam", "Stop the runs of a team, or of one member.", accepted(), body, (*API).stopTeam)
 	stop.Body = wire.StopTeam{}
 	return append(all, list, create, message, stop)
+}
+
+func logRoutes() []Route {
+	known := []fault.Code{fault.RunNotFound, fault.SessionDeleted}
+	return []Route{
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/head", ID: "showLogHead", Tag: "events", Summary: "Show the extent of the log of a session, member, team or task.",
+			Answers: json200("The extent.", wire.LogHead{}), Faults: known, handler: authenticated((*API).showHead),
+		},
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/events", ID: "listLogEvents", Tag: "events", Summary: "Read a page of the log of a session, member, team or task.",
+			Query: []Parameter{
+				{Name: "after", About: "Seq: the page begins with the next event. Without after and before it begins with the log.", Type: "integer"},
+				{Name: "before", About: "Seq: the page has the newest events before it.", Type: "integer"},
+				{Name: "limit", About: "Events of the page; 500 by default.", Type: "integer", Maximum: maxEvents},
+				{Name: "types", About: "Types of events, separated by commas; all by default. Those of members count in the log of a team.", Type: "string", Many: true},
+				{Name: "run", About: "Id of the run that the events belong to.", Type: "string"},
+			},
+			Answers: json200("The events, oldest first. With types or run a page may be short or empty and still have a next.", wire.LogPage{}),
+			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: paged((*API).listLogEvents),
+		},
+	}
 }
 
 func streamRoutes() []Route {

@@ -31,6 +31,8 @@ type Accepted struct {
 	Accepted  bool   `json:"accepted"`
 	CommandID string `json:"command_id"`
 	MessageID string `json:"message_id,omitempty"` // of a message
+	RunID     string `json:"run_id,omitempty"`     // the run that it concerns
+	Seq       uint64 `json:"seq,omitempty"`        // of the event in the log that carried it out
 }
 
 // SchemaList lists the bundles of JSON Schemas.

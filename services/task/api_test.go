@@ -154,3 +154,31 @@ func TestTheAPIOfParticipantsFilters(t *testing.T) {
 	}
 	require.Equal(t, 404, w.Ask("alice", "GET", "/api/v1/tasks/none", "", nil).Status)
 }
+
+// TestATaskOverHTTP: a task is created once, however often the request comes with the client's id.
+func TestATaskOverHTTP(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", task.Config{})
+	a := r.join(cmd.Participant{ID: "a", Name: "Adder"})
+	w := r.serveAPI()
+	const path, body = "/api/v1/tasks", `{"id":"1","agent_name":"Adder","task_type":"add","data":{"n":[1,2]}}`
+	var first, again, other wire.TaskName
+	created := w.Ask("alice", "POST", path, body, &first)
+	require.Equal(t, 201, created.Status, created.Body)
+	require.Equal(t, path+"/"+first.TaskID, created.Header.Get("Location"))
+	given := hears[event.TaskAssignedData](a)
+	require.Equal(t, first.TaskID+` add {"n":[1,2]}`, given.TaskID+" "+given.TaskType+" "+string(given.Data))
+	require.Equal(t, 201, w.Ask("alice", "POST", path, body, &again).Status)
+	require.Equal(t, first, again)
+	require.Equal(t, 201, w.Ask("bob", "POST", path, body, &other).Status)
+	require.NotEqual(t, first, other, "another user's id")
+	require.Len(t, r.Until(logOf(id.KindTask, first.TaskID), event.TaskAssigned, 1), 2)
+	var problem wire.Problem
+	for body, status := range map[string]int{
+		`{"data":1}`: 422, `{"agent_name":"None","data":1}`: 404, `{"agent_name":"Adder","data":1,"timeout_ms":-1}`: 422, `{`: 400, ``: 400,
+	} {
+		require.Equal(t, status, w.Ask("alice", "POST", path, body, &problem).Status, body)
+	}
+	require.Equal(t, 403, w.Ask("vera", "POST", path, body, &problem).Status)
+}

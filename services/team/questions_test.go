@@ -76,6 +76,12 @@ func TestAQuestionOfADeepMember(t *testing.T) {
 	require.Equal(t, 409, w.Ask("olga", "POST", path, `{"id":"2","decision":"reject"}`, &problem).Status)
 	require.Equal(t, string(fault.InputAnswered)+" olga", problem.Title+" "+problem.AnsweredBy)
 	listed("?state=answered", 1)
+	var sent, resent wire.Accepted
+	for _, out := range []*wire.Accepted{&sent, &resent} {
+		require.Equal(t, 200, w.Ask("olga", "POST", "/api/v1/teams/"+l.Entity.String()+"/messages", `{"id":"hi","content":"hello"}`, out).Status)
+	}
+	require.Equal(t, wire.Accepted{Accepted: true, CommandID: "hi", MessageID: "hi"}, sent)
+	require.Equal(t, sent, resent)
 	require.Equal(t, 200, w.Ask("olga", "DELETE", "/api/v1/teams/"+l.Entity.String(), "", nil).Status)
 	listed("", 0)
 	listed("?state=withdrawn", 1)
