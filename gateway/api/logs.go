@@ -194,7 +194,7 @@ func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) 
 func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error) {
 	out, room := wire.LogPage{Events: []json.RawMessage{}}, maxPage
 	for scanned := 0; before > p.first && len(out.Events) < p.limit && scanned < maxLogScan; {
-		width := uint64(min(max(p.limit-len(out.Events), minScan), maxLogScan-scanned)) //nolint:gosec // positive
+		width := uint64(min(max(p.limit-len(out.Events), minScan), maxLogScan-scanned))
 		from := max(p.first, before-min(before, width))
 		var part []json.RawMessage
 		var seqs []uint64

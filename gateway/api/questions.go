@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -71,26 +72,29 @@ func (a *API) listQuestions(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var before uint64
-	if s := r.URL.Query().Get("before"); s != "" {
-		if before, err = strconv.ParseUint(s, 10, 64); err != nil || before == 0 {
-			return nil, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
-		}
+	before, err := placeOf(r)
+	if err != nil {
+		return nil, err
 	}
+	return a.questions(r.Context(), p, f, before, limit)
+}
+
+// questions collects a page of questions before the place in the index.
+func (a *API) questions(ctx context.Context, p auth.Principal, f questionFilter, before uint64, limit int) (wire.QuestionList, error) {
 	part := subject.QuestionsOver
 	if f.state == wire.QuestionOpen {
 		part = subject.QuestionsOpen
 	}
 	out := wire.QuestionList{Questions: []wire.Question{}}
 	for scanned := 0; ; {
-		page, err := a.index.Questions(r.Context(), p.Tenant, part, before, min(max(limit-len(out.Questions), minScan), maxScan-scanned))
+		page, err := a.index.Questions(ctx, p.Tenant, part, before, min(max(limit-len(out.Questions), minScan), maxScan-scanned))
 		if err != nil {
-			return nil, err
+			return out, err
 		}
+		full := false
 		for i := range page.Questions {
 			one := &page.Questions[i]
-			if len(out.Questions) == limit {
-				page.More = true
+			if full = len(out.Questions) == limit; full {
 				break
 			}
 			before = one.Sequence
@@ -98,15 +102,14 @@ func (a *API) listQuestions(r *http.Request, p auth.Principal) (any, error) {
 				out.Questions = append(out.Questions, one.Question.Question)
 			}
 		}
-		full := len(out.Questions) == limit
 		if !full {
 			before = page.Scanned
 		}
 		scanned += page.Entries
 		switch {
-		case !page.More:
+		case !full && !page.More:
 			return out, nil
-		case full || scanned >= maxScan:
+		case full || len(out.Questions) == limit || scanned >= maxScan:
 			out.Next, out.More = strconv.FormatUint(before, 10), true
 			return out, nil
 		}

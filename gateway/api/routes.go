@@ -123,8 +123,45 @@ var (
 	lines200     = Answer{Status: http.StatusOK, About: "For Accept: application/jsonl, the events that the log has now, one on each line.", Media: MediaLines}
 )
 
+// actionRoutes are the requests to a session that have an outcome.
+func actionRoutes() []Route {
+	with := func(more ...fault.Code) []fault.Code {
+		return append(more, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.Draining, fault.SessionNotFound, fault.SessionDeleted)
+	}
+	return []Route{
+		{
+			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
+			Body:    wire.NewSession{},
+			Answers: []Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, handler: acting((*API).nameSession),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
+			Body: wire.NewMessage{}, Required: true, Answers: taken("The message is received."),
+			Faults:  with(fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound),
+			handler: acting((*API).messageSession),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run.",
+			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(fault.RunOver),
+			handler: acting(stepAction(cmd.CancelStep)),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/restart", ID: "restartStep", Tag: "sessions",
+			Summary: "Restart a step of the active run, or of the last one in a new run.",
+			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(fault.RunOver),
+			handler: acting(stepAction(cmd.RestartStep)),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/replan", ID: "replanSession", Tag: "sessions", Summary: "Have another plan made, in the active run or in a new one.",
+			Body: wire.NewPlan{}, Answers: taken("Another plan is being made."),
+			Faults:  with(fault.RunOver, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.ModelNotFound),
+			handler: acting((*API).replan),
+		},
+	}
+}
+
 func sessionRoutes() []Route {
-	asked := []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.Draining}
 	known := []fault.Code{fault.SessionNotFound, fault.SessionDeleted}
 	with := func(more ...fault.Code) []fault.Code { return append(more, known...) }
 	return []Route{
@@ -168,35 +205,6 @@ func sessionRoutes() []Route {
 			Answers: accepted(), Faults: with(), handler: authenticated((*API).cancelSession),
 		},
 		{
-			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
-			Body:    wire.NewSession{},
-			Answers: []Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
-			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, handler: acting((*API).nameSession),
-		},
-		{
-			Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
-			Body: wire.NewMessage{}, Required: true, Answers: taken("The message is received."),
-			Faults:  with(append(asked, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound)...),
-			handler: acting((*API).messageSession),
-		},
-		{
-			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run.",
-			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(append(asked, fault.RunOver)...),
-			handler: acting(stepAction(cmd.CancelStep)),
-		},
-		{
-			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/restart", ID: "restartStep", Tag: "sessions",
-			Summary: "Restart a step of the active run, or of the last one in a new run.",
-			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(append(asked, fault.RunOver)...),
-			handler: acting(stepAction(cmd.RestartStep)),
-		},
-		{
-			Method: "POST", Path: "/sessions/{id}/replan", ID: "replanSession", Tag: "sessions", Summary: "Have another plan made, in the active run or in a new one.",
-			Body: wire.NewPlan{}, Answers: taken("Another plan is being made."),
-			Faults:  with(append(asked, fault.RunOver, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.ModelNotFound)...),
-			handler: acting((*API).replan),
-		},
-		{
 			Method: "POST", Path: "/sessions/import", ID: "importSession", Tag: "sessions", Summary: "Restore a session from the signed state of an export.",
 			Body: signedState{}, Required: true, Answers: json200("The session.", cmd.ImportReply{}),
 			Faults:  []fault.Code{fault.BadJSON, fault.MessageTooBig, fault.StateTampered, fault.StateExpired, fault.SessionDeleted, fault.QuotaExceeded},
@@ -214,7 +222,8 @@ func questionRoutes() []Route {
 				{Name: "state", About: "open (default), answered, expired or withdrawn.", Type: "string"},
 				{Name: "kind", About: "Kind of the log that asks: session, member or task.", Type: "string"},
 				{Name: "log", About: "Id of the log that asks.", Type: "string"},
-				pageQuery[0], {Name: "limit", About: "Questions of the page; 50 by default.", Type: "integer", Maximum: maxQuestions},
+				pageQuery[0],
+				{Name: "limit", About: "Questions of the page; 50 by default.", Type: "integer", Maximum: maxQuestions},
 			},
 			Answers: json200("A page of the questions that the principal sees.", wire.QuestionList{}), Faults: []fault.Code{fault.InvalidField},
 			handler: authenticated((*API).listQuestions),

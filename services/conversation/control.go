@@ -136,6 +136,11 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	case s.Active() != nil:
 		return s.notDone(c, ref.StepID, "The run that is on has no such task, or cannot go back any more.", now, rules)
 	}
+	return s.repairStep(c, ref, now, rules)
+}
+
+// repairStep restarts a step of the last run, which is over, in a new run.
+func (s *State) repairStep(c command.Command, ref command.StepRef, now time.Time, rules Rules) (decision.Decision, error) {
 	old := s.lastPipeline(ref.StepID)
 	if old == nil || s.Closed {
 		return s.notDone(c, ref.StepID, "This task does not exist. Check its id.", now, rules)
@@ -149,7 +154,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	}
 	r := s.repair(begun)
 	r.ExecutionID, r.Status = begun.ExecutionID, Running
-	d = director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
+	d := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
 	list := append([]decision.Fact{{ID: r.ID + ".started", Data: begun}}, d.restart(c, ref)...)
 	return decision.Decision{Facts: list, Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }

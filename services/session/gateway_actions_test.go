@@ -136,6 +136,31 @@ func TestReplanOverHTTP(t *testing.T) {
 	require.Equal(t, string(fault.InvalidField), answerOf[wire.Problem](w, "alice", "POST", path+"/replan", `{"on_busy":"x"}`, 422).Title)
 }
 
+// walk returns the seqs of all pages of a log in a direction.
+func (w web) walk(path, direction, at, query string) (seqs []uint64) {
+	w.T.Helper()
+	for range 100 {
+		page := answerOf[wire.LogPage](w, "alice", "GET", path+"/events?"+direction+"="+at+query, "", 200)
+		var of []uint64
+		for _, raw := range page.Events {
+			var e event.Event
+			require.NoError(w.T, json.Unmarshal(raw, &e))
+			of = append(of, e.Sequence)
+		}
+		if direction == "before" {
+			seqs = append(of, seqs...)
+		} else {
+			seqs = append(seqs, of...)
+		}
+		if !page.More {
+			return seqs
+		}
+		at = page.Next
+	}
+	require.Fail(w.T, "the pages do not end")
+	return nil
+}
+
 // TestLogsOverHTTP: pages in both directions, with filters, of whoever sees the log.
 func TestLogsOverHTTP(t *testing.T) {
 	t.Parallel()
@@ -163,30 +188,6 @@ func TestLogsOverHTTP(t *testing.T) {
 	for _, bad := range []string{"?after=122", "?before=123", "?after=x", "?after=1&before=2", "?limit=0", "?types=none"} {
 		answerOf[wire.Problem](w, "alice", "GET", path+"/events"+bad, "", 422)
 	}
-	// walk returns the seqs of all pages in a direction.
-	walk := func(direction, at, query string) (seqs []uint64) {
-		t.Helper()
-		for range 100 {
-			page := answerOf[wire.LogPage](w, "alice", "GET", path+"/events?"+direction+"="+at+query, "", 200)
-			var of []uint64
-			for _, raw := range page.Events {
-				var e event.Event
-				require.NoError(t, json.Unmarshal(raw, &e))
-				of = append(of, e.Sequence)
-			}
-			if direction == "before" {
-				seqs = append(of, seqs...)
-			} else {
-				seqs = append(seqs, of...)
-			}
-			if !page.More {
-				return seqs
-			}
-			at = page.Next
-		}
-		require.Fail(t, "the pages do not end")
-		return nil
-	}
 	var all, ended, first []uint64
 	for seq := uint64(1); seq <= last; seq++ {
 		all = append(all, seq)
@@ -198,11 +199,11 @@ func TestLogsOverHTTP(t *testing.T) {
 		}
 	}
 	for _, limit := range []string{"7", "50", "1000"} {
-		require.Equal(t, all, walk("after", "0", "&limit="+limit))
-		require.Equal(t, all, walk("before", "122", "&limit="+limit))
-		require.Equal(t, ended, walk("before", "122", "&types=run.completed&limit="+limit))
-		require.Equal(t, ended, walk("after", "0", "&types=run.completed&limit="+limit))
-		require.Equal(t, first, walk("before", "122", "&run=r0&types=run.started,run.completed&limit="+limit))
+		require.Equal(t, all, w.walk(path, "after", "0", "&limit="+limit))
+		require.Equal(t, all, w.walk(path, "before", "122", "&limit="+limit))
+		require.Equal(t, ended, w.walk(path, "before", "122", "&types=run.completed&limit="+limit))
+		require.Equal(t, ended, w.walk(path, "after", "0", "&types=run.completed&limit="+limit))
+		require.Equal(t, first, w.walk(path, "before", "122", "&run=r0&types=run.started,run.completed&limit="+limit))
 	}
 	newest := answerOf[wire.LogPage](w, "alice", "GET", path+"/events?before=122&limit=2", "", 200)
 	require.Equal(t, "2 true 120", fmt.Sprint(len(newest.Events), " ", newest.More, " ", newest.Next))

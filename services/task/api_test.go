@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -46,7 +47,7 @@ func (l tasks) ids() []string {
 
 func TestTheAPIOfTasks(t *testing.T) {
 	r := newRig(t)
-	r.start("one", task.Config{})
+	r.start("one", task.Config{IndexEvery: time.Millisecond})
 	a := r.join(cmd.Participant{ID: "a", Name: "Adder"})
 	client := r.client().ClientID
 	var ids []string
@@ -66,8 +67,11 @@ func TestTheAPIOfTasks(t *testing.T) {
 	w := r.serveAPI()
 
 	var list tasks
-	require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks?limit=2", "", &list).Status)
-	require.Equal(t, ids[1], list.Tasks[0].TaskID, "what changed last comes first")
+	require.Eventually(t, func() bool {
+		list = tasks{}
+		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks?limit=2", "", &list).Status)
+		return list.More && list.Tasks[0].TaskID == ids[1]
+	}, patience, 10*time.Millisecond, "what changed last comes first")
 	require.Equal(t, "completed", list.Tasks[0].Status)
 	require.JSONEq(t, `"42"`, string(list.Tasks[0].Result))
 	require.Equal(t, "running", list.Tasks[1].Status)
@@ -108,8 +112,10 @@ func TestTheAPIKeepsTenantsApart(t *testing.T) {
 	w := r.serveAPI()
 	for path, member := range map[string]string{"agents": "agents", "services": "services", "clients": "clients", "mcp": "servers", "tasks": "tasks"} {
 		var out map[string]json.RawMessage
-		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/"+path, "", &out).Status)
-		require.NotEqual(t, "[]", string(out[member]), path)
+		require.Eventually(t, func() bool {
+			require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/"+path, "", &out).Status)
+			return string(out[member]) != "[]"
+		}, patience, 10*time.Millisecond, path)
 		require.NotRegexp(t, `"c-[asc]"`, string(out[member]), "where a participant is connected is nobody's business")
 		if path == "mcp" {
 			continue // which servers a tenant sees the tool service decides

@@ -110,19 +110,9 @@ func (x *Index) Update(ctx context.Context, log subject.Log) error {
 // prepare reads the summary of a log, and the events that it lacks.
 func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
 	c := change{log: log}
-	m, err := x.one(ctx, get{LastFor: log.Index()})
-	if err != nil && !errors.Is(err, errNone) {
+	gone, err := x.load(ctx, &c)
+	if err != nil {
 		return c, err
-	}
-	if err == nil {
-		c.revision = number(m, nats.JSSequence)
-		if json.Unmarshal(m.Data, &c.summary) != nil || c.summary.Format != format && !c.summary.Gone {
-			c.summary = Summary{} // of another version
-		}
-	}
-	gone := c.summary.Gone
-	if gone {
-		c.summary = Summary{}
 	}
 	known, open := c.summary.LastSeq, c.summary.Inputs > 0
 	var all turns
@@ -142,6 +132,23 @@ func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
 		c.questions, c.summary.Inputs, err = x.changed(ctx, log, open || known == 0, all)
 	}
 	return c, err
+}
+
+// load reads the summary of the change's log, and reports whether a marker stands for it.
+func (x *Index) load(ctx context.Context, c *change) (gone bool, err error) {
+	m, err := x.one(ctx, get{LastFor: c.log.Index()})
+	if errors.Is(err, errNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	c.revision = number(m, nats.JSSequence)
+	broken := json.Unmarshal(m.Data, &c.summary)
+	if gone = c.summary.Gone; broken != nil || gone || c.summary.Format != format {
+		c.summary = Summary{} // a marker, or of another version
+	}
+	return gone, nil
 }
 
 // fold reads the events of the log that the summary lacks.

@@ -132,48 +132,69 @@ func (t *turns) withdrawn(e *eventlog.Entry, run string) {
 // add notes what the event of a log with the summary changes.
 func (t *turns) add(log subject.Log, s *Summary, e *eventlog.Entry) {
 	switch e.Type {
-	case event.InputRequested:
+	case event.InputRequested, event.TaskAsked:
+		t.begun(log, s, e)
+	case event.InputAnswered, event.TaskMessaged:
+		t.answered(e)
+	case event.InputExpired, event.TaskAskExpired, event.RunCompleted, event.RunFailed, event.RunCancelled, event.PlanCancelled:
+		t.over(e)
+	case event.SessionClosed, event.MemberClosed, event.TaskReleased, event.TaskFinished:
+		t.withdrawn(e, "")
+	}
+}
+
+// begun notes the question that the event asks.
+func (t *turns) begun(log subject.Log, s *Summary, e *eventlog.Entry) {
+	if e.Type == event.InputRequested {
 		if d, err := event.As[event.InputRequestedData](e.Event); err == nil {
 			t.asks(log, s, e, ofInput(d), time.Duration(d.TimeoutSeconds)*time.Second)
 		}
-	case event.TaskAsked:
-		if d, err := event.As[event.TaskAskedData](e.Event); err == nil {
-			t.withdrawn(e, "") // an agent has one open question
-			t.asks(log, s, e, ofAgent(d), time.Duration(d.TimeoutMS)*time.Millisecond)
-		}
-	case event.InputAnswered:
+		return
+	}
+	if d, err := event.As[event.TaskAskedData](e.Event); err == nil {
+		t.withdrawn(e, "") // an agent has one open question
+		t.asks(log, s, e, ofAgent(d), time.Duration(d.TimeoutMS)*time.Millisecond)
+	}
+}
+
+// answered notes the answer that the event holds.
+func (t *turns) answered(e *eventlog.Entry) {
+	if e.Type == event.InputAnswered {
 		if d, err := event.As[event.InputAnsweredData](e.Event); err == nil {
 			t.ended(e, d.InputID, api.Question{State: api.QuestionAnswered, AnsweredBy: d.By, AnsweredOn: d.ClientID, Decision: d.Decision})
 		}
-	case event.TaskMessaged:
-		if d, err := event.As[event.TaskMessagedData](e.Event); err == nil && d.InputID != "" {
-			t.ended(e, d.InputID, api.Question{State: api.QuestionAnswered, AnsweredBy: d.From, Decision: api.DecisionAnswer})
-		}
+		return
+	}
+	if d, err := event.As[event.TaskMessagedData](e.Event); err == nil && d.InputID != "" {
+		t.ended(e, d.InputID, api.Question{State: api.QuestionAnswered, AnsweredBy: d.From, Decision: api.DecisionAnswer})
+	}
+}
+
+// over notes that a question, or all of a run or of a plan, take no answer any more.
+func (t *turns) over(e *eventlog.Entry) {
+	var d names
+	if e.Decode(&d) != nil {
+		return
+	}
+	switch e.Type {
 	case event.InputExpired, event.TaskAskExpired:
-		if d, err := part(e); err == nil {
-			t.ended(e, d.InputID, api.Question{State: api.QuestionExpired})
-		}
-	case event.RunCompleted, event.RunFailed, event.RunCancelled:
-		if d, err := part(e); err == nil && d.RunID != "" {
-			t.withdrawn(e, d.RunID)
-		}
-	case event.SessionClosed, event.MemberClosed, event.TaskReleased, event.TaskFinished:
-		t.withdrawn(e, "")
+		t.ended(e, d.InputID, api.Question{State: api.QuestionExpired})
 	case event.PlanCancelled:
-		if d, err := part(e); err == nil && d.PlanID != "" {
+		if d.PlanID != "" {
 			*t = append(*t, turn{run: d.RunID, end: api.Question{State: api.QuestionWithdrawn, PlanID: d.PlanID, EndedAt: e.Time}, seq: e.Sequence})
+		}
+	default:
+		if d.RunID != "" {
+			t.withdrawn(e, d.RunID)
 		}
 	}
 }
 
-// part returns the names in the data of an event.
-func part(e *eventlog.Entry) (d struct {
+// names are the names in the data of an event.
+type names struct {
 	RunID   string `json:"run_id"`
 	InputID string `json:"input_id"`
 	PlanID  string `json:"plan_id"`
-}, err error) {
-	err = e.Decode(&d)
-	return d, err
 }
 
 // asks notes a new question, which expires after a time unless that is 0.

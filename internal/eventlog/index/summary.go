@@ -89,14 +89,8 @@ func (s *Summary) add(e *eventlog.Entry) {
 	switch e.Type {
 	case event.SessionCreated, event.SessionRestored:
 		s.begin(e)
-	case event.MemberCreated:
-		if d, err := event.As[event.MemberCreatedData](e.Event); err == nil {
-			s.Owner, s.Known, s.Team, s.Route, s.Question = d.Principal, e.Sequence == 1, d.Root, d.Route, d.TeamName
-		}
-	case event.TaskCreated:
-		if d, err := event.As[event.TaskCreatedData](e.Event); err == nil {
-			s.Owner, s.Known, s.Question = d.Principal, e.Sequence == 1, d.TaskType
-		}
+	case event.MemberCreated, event.TaskCreated:
+		s.introduce(e)
 	case event.SessionClosed:
 		s.Closed, s.Open, s.Asks, s.Asking = true, 0, 0, ""
 	case event.MessageReceived:
@@ -132,6 +126,19 @@ func (s *Summary) begin(e *eventlog.Entry) {
 	}
 	if d.Stage != "" && d.Stage != idle {
 		s.Open++
+	}
+}
+
+// introduce notes what the questions of a member or a task repeat.
+func (s *Summary) introduce(e *eventlog.Entry) {
+	if e.Type == event.MemberCreated {
+		if d, err := event.As[event.MemberCreatedData](e.Event); err == nil {
+			s.Owner, s.Known, s.Team, s.Route, s.Question = d.Principal, e.Sequence == 1, d.Root, d.Route, d.TeamName
+		}
+		return
+	}
+	if d, err := event.As[event.TaskCreatedData](e.Event); err == nil {
+		s.Owner, s.Known, s.Question = d.Principal, e.Sequence == 1, d.TaskType
 	}
 }
 
