@@ -318,8 +318,8 @@ func TestLiveEventsThatAreNotRead(t *testing.T) {
 	require.Equal(t, "run.completed", slow.must().event)
 }
 
-// TestAStreamOfASessionWithoutEvents waits for them, if the session may still be opened, as sockets do. A name of another
-// principal, or one that no gateway gave, is no session.
+// TestAStreamOfASessionWithoutEvents waits for them, if the session may still be opened, as sockets do. The stream of a
+// name of another principal, or of one that no gateway gave, is refused.
 func TestAStreamOfASessionWithoutEvents(t *testing.T) {
 	t.Parallel()
 	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme")))

@@ -139,7 +139,7 @@ func titles(steps []event.Step) string {
 	return strings.Join(all, "; ")
 }
 
-// messageSession sends a session a message. The first one opens a session of which there is only the id.
+// messageSession sends a session a message. The first one opens a session that only has a name.
 func (a *API) messageSession(r *http.Request, p auth.Principal) (any, error) {
 	log, err := a.sessionLog(r, p)
 	if err != nil {

@@ -59,16 +59,6 @@ func (a *API) act(r *http.Request, p auth.Principal, log subject.Log, c cmd.Comm
 	return a.cfg.Actor.Act(r.Context(), p, log, c, is)
 }
 
-// acting makes a Handler that needs an Actor a handler of requests.
-func acting(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
-	return func(a *API) http.HandlerFunc {
-		if a.cfg.Actor == nil {
-			return nil
-		}
-		return authenticated(h)(a)
-	}
-}
-
 // send gives a service a command, and returns the answer to the client.
 func (a *API) send(r *http.Request, p auth.Principal, c cmd.Command, data any) (wire.Accepted, error) {
 	if data != nil {

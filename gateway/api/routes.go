@@ -58,6 +58,16 @@ func authenticated(h func(*API, *http.Request, auth.Principal) (any, error)) fun
 	}
 }
 
+// acting makes a Handler that needs an Actor a handler of requests.
+func acting(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+	return func(a *API) http.HandlerFunc {
+		if a.cfg.Actor == nil {
+			return nil
+		}
+		return authenticated(h)(a)
+	}
+}
+
 // paged is authenticated for answers as large as a page.
 func paged(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
 	return func(a *API) http.HandlerFunc {

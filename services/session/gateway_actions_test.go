@@ -161,7 +161,7 @@ func (w web) walk(path, direction, at, query string) (seqs []uint64) {
 	return nil
 }
 
-// TestLogsOverHTTP: pages in both directions, with filters, of whoever sees the log.
+// TestLogsOverHTTP: pages in both directions, with filters, for the principals that see the log.
 func TestLogsOverHTTP(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -88,8 +88,8 @@ func (r *rig) planned(w web) wire.Question {
 	return w.asked("alice", "", 1)[0]
 }
 
-// TestAQuestionIsListedAndAnsweredOverHTTP: a plan waits for a person. Only those who see its session see it; one answer
-// counts, a repeat of it has the same response, and anybody else learns which it was.
+// TestAQuestionIsListedAndAnsweredOverHTTP: a plan waits for a person. Principals that see its session see it; one
+// answer counts, a repeat of it has the same response, and later senders learn which it was.
 func TestAQuestionIsListedAndAnsweredOverHTTP(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

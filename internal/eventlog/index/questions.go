@@ -278,27 +278,6 @@ func (x *Index) waiting(ctx context.Context, log subject.Log) (map[string]*Quest
 	return out, err
 }
 
-// settle writes the questions of a change. One that is over leaves a marker among the open ones for a while: a slower
-// writer cannot open it again.
-func (x *Index) settle(ctx context.Context, c change) error {
-	for _, q := range c.questions {
-		input, at := id.EntityFromExternal(q.InputID), subject.QuestionsOpen
-		if q.State != api.QuestionOpen {
-			at = subject.QuestionsOver
-		}
-		if err := x.put(ctx, c.log.Question(at, input), *q); err != nil {
-			return err
-		}
-		if q.State == api.QuestionOpen {
-			continue
-		}
-		if err := x.put(ctx, c.log.Question(subject.QuestionsOpen, input), Question{LastSeq: q.LastSeq, Gone: true}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // put writes an entry unless a newer one is there. It returns errRaced if another process has changed it meanwhile.
 func (x *Index) put(ctx context.Context, name string, q Question) error {
 	old, revision, err := x.stored(ctx, name)
