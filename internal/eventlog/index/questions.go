@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	// maxRow bounds a question in the index. A larger one leaves its contents to the log.
-	maxRow = 12 << 10
+	// maxRow bounds an open question in the index, and maxPast one that is over, which are many. A larger one leaves its
+	// contents to the log.
+	maxRow  = 12 << 10
+	maxPast = 2 << 10
 	// maxOpen bounds the open questions of one log that are read at once: more than any run asks.
 	maxOpen = 1000
 	// markerLife is how long a marker stands for a removed entry: longer than any writer works with what it has read.
@@ -284,8 +286,12 @@ func (x *Index) put(ctx context.Context, name string, q Question) error {
 	if err != nil || old.LastSeq >= q.LastSeq {
 		return err
 	}
+	limit := maxPast
+	if q.State == api.QuestionOpen {
+		limit = maxRow
+	}
 	var raw []byte
-	if raw, err = json.Marshal(q); err == nil && len(raw) > maxRow {
+	if raw, err = json.Marshal(q); err == nil && len(raw) > limit {
 		q.Arguments, q.Steps, q.Summary, q.Description, q.Message, q.Options, q.Cut = nil, nil, "", "", nil, nil, true
 		raw, err = json.Marshal(q)
 	}

@@ -138,6 +138,19 @@ func TestALargeQuestionLeavesItsContentsToTheLog(t *testing.T) {
 	require.True(t, p.Questions[0].Cut)
 	require.Empty(t, p.Questions[0].Arguments)
 	require.Equal(t, event.CallDigest("pay", json.RawMessage(large)), p.Questions[0].Digest)
+
+	some := `{"text":"` + strings.Repeat("x", 5<<10) + `"}`
+	r.append(l, asksTool("i2", "r1", some))
+	require.NoError(t, r.Update(r.ctx, l))
+	p, err = r.Questions(r.ctx, red, subject.QuestionsOpen, 0, 1)
+	require.NoError(t, err)
+	require.JSONEq(t, some, string(p.Questions[0].Arguments))
+	require.False(t, p.Questions[0].Cut)
+	r.append(l, event.InputAnsweredData{InputID: "i2", RunID: "r1", Decision: event.DecisionApprove})
+	require.NoError(t, r.Update(r.ctx, l))
+	past, ok, err := r.Question(r.ctx, l, id.EntityFromExternal("i2"))
+	require.NoError(t, err)
+	require.True(t, ok && past.Cut, "many are over, and they are small")
 }
 
 // TestQuestionsLeaveWithTheirLog: nothing of them is left, whether the role of the writer may purge or not.
