@@ -19,8 +19,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
-	"github.com/waggle-dev/waggle/services/snapshots"
 )
+
+// snapshotEvery is the number of events between two snapshots of a session.
+const snapshotEvery = 1000
 
 // guardedLong lets a long session get a snapshot from the roles that may store one, and deletes it. The tool service cannot
 // forge it.
@@ -80,7 +82,7 @@ func (g *guarded) lengthen(t *testing.T, session string) {
 	require.NoError(t, err)
 	defer s.Close()
 	w, n := s.Writer(logOf(session), nil), 0
-	notices := make([]event.Event, snapshots.Every)
+	notices := make([]event.Event, snapshotEvery)
 	for i := range notices {
 		notices[i], err = event.New(logOf(session), fmt.Sprint("long-", i), "test", time.Now(), event.NoticeData{Level: "info", Code: "LONG", Message: "more"})
 		require.NoError(t, err)
