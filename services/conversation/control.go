@@ -263,7 +263,7 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.
 		return decision.Decision{}, err
 	}
 	dir, on := s.current(now, rules)
-	known := s.known.has(messageMark(c.ID))
+	known := s.heard(c.ID)
 	switch {
 	case known, s.known.has(c.ID+".plan-cancelled") && (!on || !dir.betweenPlans()):
 		return s.replanned(c, d, known, now, rules)

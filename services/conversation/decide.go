@@ -141,7 +141,7 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (decision
 	if err := c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	if s.known.has(messageMark(c.ID)) {
+	if s.heard(c.ID) {
 		return s.receivedAgain(c, d, now, rules)
 	}
 	if s.Created.IsZero() {

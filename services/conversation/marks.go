@@ -62,8 +62,13 @@ func decodeMarks(raw []byte) (m marks, err error) {
 	return m, nil
 }
 
-// messageMark is the mark of a message that was received or refused.
+// messageMark is the mark of a message that was received.
 func messageMark(messageID string) string { return "message " + messageID }
 
 // refusalMark is the mark of a message that was refused.
 func refusalMark(messageID string) string { return "refusal " + messageID }
+
+// heard reports whether the message was received or refused.
+func (s *State) heard(messageID string) bool {
+	return s.known.has(messageMark(messageID)) || s.known.has(refusalMark(messageID))
+}
