@@ -154,7 +154,8 @@ type place struct {
 }
 
 // find returns the log of the kind that the path names, and the position. A log of another
-// tenant does not exist, and a deleted one is said to be.
+// tenant does not exist, and a deleted one is said to be. A session that may still be opened
+// exists without events: its stream waits for them.
 func (s *Server) find(r *http.Request, who auth.Principal, kind id.Kind) (at place, err error) {
 	at.log = subject.Log{Tenant: who.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
 	if seen, err := s.sight.Sees(r.Context(), who, at.log); err != nil || !seen {
@@ -168,7 +169,9 @@ func (s *Server) find(r *http.Request, who auth.Principal, kind id.Kind) (at pla
 	case err != nil:
 		return at, err
 	case at.last.Seq == 0:
-		return at, fault.New(missing[kind])
+		if _, awaited := s.shared.Awaited(who, at.log); !awaited {
+			return at, fault.New(missing[kind])
+		}
 	}
 	at.after, err = resumeAt(r, at.last)
 	return at, err

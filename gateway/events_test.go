@@ -317,3 +317,29 @@ func TestLiveEventsThatAreNotRead(t *testing.T) {
 	r.answers(l, "once more")
 	require.Equal(t, "run.completed", slow.must().event)
 }
+
+// TestAStreamOfASessionWithoutEvents waits for them, if the session may still be opened, as sockets do. The stream of a
+// name of another principal, or of one that no gateway gave, is refused.
+func TestAStreamOfASessionWithoutEvents(t *testing.T) {
+	t.Parallel()
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme")))
+	status, body := r.post("/api/v1/sessions", `{}`, bearer("alice")...)
+	require.Equal(t, http.StatusCreated, status, body)
+	var name struct {
+		SessionID string `json:"session_id"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &name))
+	tenant, err := id.ParseTenant("acme")
+	require.NoError(t, err)
+	l := subject.Log{Tenant: tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name.SessionID)}
+	s := r.reads(streamOf(l), bearer("alice")...)
+	status, body, _ = r.get(streamOf(l), bearer("bob")...)
+	require.Equal(t, http.StatusNotFound, status, body)
+	status, body, _ = r.get(streamOf(l)+"?after=1", bearer("alice")...)
+	require.Equal(t, http.StatusUnprocessableEntity, status, body)
+	status, body, _ = r.get("/api/v1/sessions/"+unique()+"/stream", bearer("alice")...)
+	require.Equal(t, http.StatusNotFound, status, body)
+	require.NoError(t, r.append(l, unique(), event.SessionCreatedData{Dialect: "api", Principal: "alice"}))
+	m := s.must()
+	require.Equal(t, []string{"1", "session.created"}, []string{m.id, m.event})
+}

@@ -369,3 +369,27 @@ func TestGateGoroutinesPerSessionSocket(t *testing.T) {
 	eventually(t, "one goroutine a socket", func() bool { return runtime.NumGoroutine() <= before+idle+3 })
 	t.Logf("%d goroutines for %d sockets with %d sessions each", runtime.NumGoroutine()-before, idle, each)
 }
+
+// TestARepeatedFrameReachesItsService: the bus drops a command whose id comes again. A frame with the id of an earlier one is
+// the same command, and the bus does not drop it: its service answers it again.
+func TestARepeatedFrameReachesItsService(t *testing.T) {
+	r, _ := withMyAgent(t)
+	l := r.session("default")
+	name := l.Entity.String()
+	c := r.dial("")
+	c.framed("system.connected")
+	for _, frame := range []string{
+		`"user.solve_tasks" "content":{"tasks":[{"id":"one","title":"one"}]}`, `"user.restart_task" "content":{"task_id":"one"}`,
+		`"user.cancel_task" "content":{"task_id":"one"}`, `"user.replan" "content":"more"`,
+	} {
+		kind, rest, _ := strings.Cut(frame, " ")
+		var got []wirecmd.Command
+		for range 2 {
+			c.asks(strings.Trim(kind, `"`), name, `,"id":"the-same",`+rest)
+			got = append(got, r.nextCommand(name))
+		}
+		require.Equal(t, "the-same the-same", got[0].ID+" "+got[1].ID, kind)
+		require.Equal(t, got[0].Data, got[1].Data, kind)
+		require.NotEqual(t, got[0].DedupeID(), got[1].DedupeID(), kind)
+	}
+}

@@ -5,6 +5,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/rs/zerolog"
@@ -19,7 +20,10 @@ import (
 	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Prefix is the beginning of the path of every route.
@@ -40,6 +44,19 @@ type Config struct {
 	// Admit bounds the requests of a principal; nil = they have no bound.
 	Admit func(*http.Request, auth.Principal) (leave func(), err error)
 	Room  *answer.Room // bounds the bytes of large answers; nil = they have no bound
+	Actor Actor        // nil: the routes that wait for an outcome do not exist
+}
+
+// Actor carries out requests that wait for an outcome.
+type Actor interface {
+	// Act sends a command of the principal about the log, and returns the event that it has caused there: the first one of
+	// which is returns true, also if the command came before. The Sequence of an event that has expired is 0. A refusal is
+	// a Detailed fault. Approvals are for exactly the call that the log shows.
+	Act(ctx context.Context, p auth.Principal, log subject.Log, c cmd.Command, is func(event.Event) bool) (event.Event, error)
+	// Open makes the session of the log, which has no events, if the principal may.
+	Open(ctx context.Context, p auth.Principal, log subject.Log) error
+	// Name returns the id of a new session of the principal, which its first message opens.
+	Name(p auth.Principal, wishes event.Preferences) (id.Entity, error)
 }
 
 // API answers the requests. It is safe for concurrent use.

@@ -78,11 +78,9 @@ func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var before uint64
-	if s := q.Get("before"); s != "" {
-		if before, err = strconv.ParseUint(s, 10, 64); err != nil || before == 0 {
-			return nil, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
-		}
+	before, err := placeOf(r)
+	if err != nil {
+		return nil, err
 	}
 	return a.sessions(r.Context(), p, f, before, limit)
 }

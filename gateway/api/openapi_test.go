@@ -39,7 +39,7 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 	mux := http.NewServeMux()
 	api.New(api.Config{
 		Auth: anywhere{auth.Anonymous()}, Logger: zerolog.Nop(), Status: func() wire.Status { return wire.Status{} },
-		Stream: func(id.Kind) http.HandlerFunc { return served }, Live: served,
+		Stream: func(id.Kind) http.HandlerFunc { return served }, Live: served, Actor: struct{ api.Actor }{},
 	}).Mount(mux)
 	c, err := apitest.Current()
 	require.NoError(t, err)

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -31,6 +34,31 @@ func ask[Out any](a *API, r *http.Request, service, verb id.Name, in any) (Out, 
 	return out, err
 }
 
+// maxClientID bounds the ids that clients give to what they ask for.
+const maxClientID = 200
+
+// commandID returns the id of the command that a client's id for it stands for, in a place that the parts name: a repeat
+// is the same command. Without a client's id it is a new one.
+func commandID(given string, parts ...string) (string, error) {
+	switch {
+	case given == "":
+		return uuid.NewString(), nil
+	case len(given) > maxClientID:
+		return "", fault.Newf(fault.InvalidField, "id has at most %d bytes.", maxClientID).At("id")
+	}
+	return id.EntityFromExternal(strings.Join(append(parts, given), "\x00")).String(), nil
+}
+
+// act sends a service a command, and returns the event of the log that it has caused.
+func (a *API) act(r *http.Request, p auth.Principal, log subject.Log, c cmd.Command, data any, is func(event.Event) bool) (event.Event, error) {
+	b, err := json.Marshal(data)
+	if err != nil {
+		return event.Event{}, fmt.Errorf("encode a command: %w", err)
+	}
+	c.Tenant, c.Principal, c.Operator, c.Time, c.Data = p.Tenant, p.Subject, p.Has(auth.RoleOperator), time.Now().UTC(), b
+	return a.cfg.Actor.Act(r.Context(), p, log, c, is)
+}
+
 // send gives a service a command, and returns the answer to the client.
 func (a *API) send(r *http.Request, p auth.Principal, c cmd.Command, data any) (wire.Accepted, error) {
 	if data != nil {
@@ -40,7 +68,8 @@ func (a *API) send(r *http.Request, p auth.Principal, c cmd.Command, data any) (
 		}
 		c.Data = b
 	}
-	c.ID, c.Tenant, c.Principal, c.Source, c.Time = uuid.NewString(), p.Tenant, p.Subject, "waggle/api", time.Now()
+	c.ID = cmp.Or(c.ID, uuid.NewString())
+	c.Tenant, c.Principal, c.Source, c.Time = p.Tenant, p.Subject, "waggle/api", time.Now()
 	c.Operator = p.Has(auth.RoleOperator)
 	if err := a.cfg.Commands.Send(r.Context(), c); err != nil {
 		return wire.Accepted{}, err

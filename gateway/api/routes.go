@@ -58,6 +58,16 @@ func authenticated(h func(*API, *http.Request, auth.Principal) (any, error)) fun
 	}
 }
 
+// acting makes a Handler that needs an Actor a handler of requests.
+func acting(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+	return func(a *API) http.HandlerFunc {
+		if a.cfg.Actor == nil {
+			return nil
+		}
+		return authenticated(h)(a)
+	}
+}
+
 // paged is authenticated for answers as large as a page.
 func paged(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
 	return func(a *API) http.HandlerFunc {
@@ -85,6 +95,11 @@ func json200(about string, body any) []Answer {
 
 func accepted() []Answer {
 	return json200("A service carries the request out soon after.", wire.Accepted{})
+}
+
+// taken is the answer to a request with an outcome.
+func taken(about string) []Answer {
+	return []Answer{{Status: http.StatusAccepted, About: about + " A repeat with the same id has the same response.", Type: wire.Accepted{}}}
 }
 
 // pageQuery are the parameters of a list that has pages.
@@ -117,6 +132,44 @@ var (
 	events200    = Answer{Status: http.StatusOK, About: "Server-sent events: canonical events (schema event).", Media: MediaEvents}
 	lines200     = Answer{Status: http.StatusOK, About: "For Accept: application/jsonl, the events that the log has now, one on each line.", Media: MediaLines}
 )
+
+// actionRoutes are the requests to a session that have an outcome.
+func actionRoutes() []Route {
+	with := func(more ...fault.Code) []fault.Code {
+		return append(more, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.Draining, fault.SessionNotFound, fault.SessionDeleted)
+	}
+	return []Route{
+		{
+			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
+			Body:    wire.NewSession{},
+			Answers: []Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, handler: acting((*API).nameSession),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
+			Body: wire.NewMessage{}, Required: true, Answers: taken("The message is received."),
+			Faults:  with(fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound),
+			handler: acting((*API).messageSession),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run.",
+			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(fault.RunOver),
+			handler: acting(stepAction(cmd.CancelStep)),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/restart", ID: "restartStep", Tag: "sessions",
+			Summary: "Restart a step of the active run, or of the last one in a new run.",
+			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(fault.RunOver),
+			handler: acting(stepAction(cmd.RestartStep)),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/replan", ID: "replanSession", Tag: "sessions", Summary: "Have another plan made, in the active run or in a new one.",
+			Body: wire.NewPlan{}, Answers: taken("Another plan is being made."),
+			Faults:  with(fault.RunOver, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.ModelNotFound),
+			handler: acting((*API).replan),
+		},
+	}
+}
 
 func sessionRoutes() []Route {
 	known := []fault.Code{fault.SessionNotFound, fault.SessionDeleted}
@@ -170,6 +223,34 @@ func sessionRoutes() []Route {
 	}
 }
 
+func questionRoutes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/questions", ID: "listQuestions", Tag: "questions", Summary: "List what sessions, teams and tasks ask people.",
+			Query: []Parameter{
+				{Name: "scope", About: "plan, tool, client_tool, budget or agent.", Type: "string"},
+				{Name: "state", About: "open (default), answered, expired or withdrawn.", Type: "string"},
+				{Name: "kind", About: "Kind of the log that asks: session, member or task.", Type: "string"},
+				{Name: "log", About: "Id of the log that asks.", Type: "string"},
+				pageQuery[0],
+				{Name: "limit", About: "Questions of the page; 50 by default.", Type: "integer", Maximum: maxQuestions},
+			},
+			Answers: json200("A page of the questions that the principal sees.", wire.QuestionList{}), Faults: []fault.Code{fault.InvalidField},
+			handler: authenticated((*API).listQuestions),
+		},
+		{
+			Method: "POST", Path: "/questions/{input}/answer", ID: "answerQuestion", Tag: "questions", Summary: "Answer a question. The first answer counts.",
+			Body: wire.QuestionAnswer{}, Required: true,
+			Answers: json200("The answer counts. A repeat with the same id has the same response.", wire.QuestionOutcome{}),
+			Faults: []fault.Code{
+				fault.NotFound, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.SessionDeleted, fault.InputAnswered, fault.InputNotFound,
+				fault.InputExpired, fault.PlanInvalid, fault.TaskNotFound, fault.TaskFinished, fault.MemberNotFound, fault.TeamClosed, fault.Draining,
+			},
+			handler: acting((*API).answerQuestion),
+		},
+	}
+}
+
 func taskRoutes() []Route {
 	return []Route{
 		{
@@ -180,6 +261,11 @@ func taskRoutes() []Route {
 			},
 			Answers: json200("A page of tasks. Stored results are references.", wire.TaskPage{}), Faults: []fault.Code{fault.InvalidField},
 			handler: authenticated((*API).listTasks),
+		},
+		{
+			Method: "POST", Path: "/tasks", ID: "createTask", Tag: "tasks", Summary: "Give an agent of the swarm a task.", Body: wire.NewTask{}, Required: true,
+			Answers: []Answer{{Status: http.StatusCreated, About: "The task. Location is its path. A repeat with the same id has the same response.", Type: wire.TaskName{}}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.AgentNotFound}, handler: authenticated((*API).createTask),
 		},
 		{
 			Method: "GET", Path: "/tasks/{id}", ID: "showTask", Tag: "tasks", Summary: "Show a task with its newest 200 events.",
@@ -252,6 +338,28 @@ func teamRoutes() []Route {
 	stop := route("POST", "/teams/{id}/stop", "stopTeam", "Stop the runs of a team, or of one member.", accepted(), body, (*API).stopTeam)
 	stop.Body = wire.StopTeam{}
 	return append(all, list, create, message, stop)
+}
+
+func logRoutes() []Route {
+	known := []fault.Code{fault.RunNotFound, fault.SessionDeleted}
+	return []Route{
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/head", ID: "showLogHead", Tag: "events", Summary: "Show the extent of the log of a session, member, team or task.",
+			Answers: json200("The extent.", wire.LogHead{}), Faults: known, handler: authenticated((*API).showHead),
+		},
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/events", ID: "listLogEvents", Tag: "events", Summary: "Read a page of the log of a session, member, team or task.",
+			Query: []Parameter{
+				{Name: "after", About: "Seq: the page begins with the next event. Without after and before it begins with the log.", Type: "integer"},
+				{Name: "before", About: "Seq: the page has the newest events before it.", Type: "integer"},
+				{Name: "limit", About: "Events of the page; 500 by default.", Type: "integer", Maximum: maxEvents},
+				{Name: "types", About: "Types of events, separated by commas; all by default. Those of members count in the log of a team.", Type: "string", Many: true},
+				{Name: "run", About: "Id of the run that the events belong to.", Type: "string"},
+			},
+			Answers: json200("The events, oldest first. With types or run a page may be short or empty and still have a next.", wire.LogPage{}),
+			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: paged((*API).listLogEvents),
+		},
+	}
 }
 
 func streamRoutes() []Route {

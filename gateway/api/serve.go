@@ -4,7 +4,9 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -29,6 +31,15 @@ type Created struct {
 
 // Accepted is a Handler's answer for accepted but unfinished work: status 202, and Answer as the JSON.
 type Accepted struct{ Answer any }
+
+// Detailed is a fault whose problem document has more members.
+type Detailed struct {
+	*fault.Fault
+	Members map[string]any
+}
+
+// Unwrap returns the fault.
+func (d Detailed) Unwrap() error { return d.Fault }
 
 // NoContent is a Handler's answer for finished work without a result: status 204.
 type NoContent struct{}
@@ -163,6 +174,11 @@ func (s Server) problem(w http.ResponseWriter, err error) {
 	refuse := s.Refuse
 	if refuse == nil {
 		refuse = func(w http.ResponseWriter, _ error, f *fault.Fault) error { return answer.Fault(w, f) }
+	}
+	if detailed, ok := errors.AsType[Detailed](err); ok && s.Refuse == nil {
+		refuse = func(w http.ResponseWriter, _ error, f *fault.Fault) error {
+			return answer.With(w, f, maps.Clone(detailed.Members))
+		}
 	}
 	if err := refuse(w, err, f); err != nil {
 		s.Logger.Debug().Err(err).Msg("fail to write problem document")

@@ -78,7 +78,7 @@ func (a *API) showDocument() http.HandlerFunc {
 // Routes returns the table of routes.
 func Routes() []Route {
 	var all []Route
-	for _, some := range [][]Route{sessionRoutes(), taskRoutes(), participantRoutes(), teamRoutes(), streamRoutes(), systemRoutes()} {
+	for _, some := range [][]Route{sessionRoutes(), actionRoutes(), questionRoutes(), taskRoutes(), participantRoutes(), teamRoutes(), logRoutes(), streamRoutes(), systemRoutes()} {
 		all = append(all, some...)
 	}
 	return all
@@ -86,6 +86,10 @@ func Routes() []Route {
 
 func systemRoutes() []Route {
 	return []Route{
+		{
+			Method: "GET", Path: "/me", ID: "showMe", Tag: "system", Summary: "Show the principal of the credentials and its rights.",
+			Answers: json200("The principal.", wire.Me{}), handler: authenticated((*API).me),
+		},
 		{
 			Method: "GET", Path: "/status", ID: "showStatus", Tag: "system", Summary: "Show the roles, models and tool servers of the installation.",
 			Answers: json200("The status.", wire.Status{}), handler: (*API).status,

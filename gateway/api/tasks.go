@@ -11,6 +11,7 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -91,6 +92,33 @@ func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
 		}
 		in.Before = part.Next
 	}
+}
+
+// createTask gives an agent of the swarm a task, as a client of the swarm does.
+func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
+	var b wire.NewTask
+	if err := decode(r, maxMessage, &b, true); err != nil {
+		return nil, err
+	}
+	if b.QueueMS < 0 || b.TimeoutMS < 0 {
+		return nil, fault.Newf(fault.InvalidField, "queue_ms and timeout_ms are not negative.").At("timeout_ms")
+	}
+	task, err := commandID(b.ID, "task", p.Subject)
+	if err != nil {
+		return nil, err
+	}
+	data, err := plainjson.Marshal(cmd.NewTask{
+		TaskID: task, AgentID: b.AgentID, AgentName: b.AgentName, Capabilities: b.Capabilities, TaskType: b.TaskType, Data: b.Data,
+		QueueMS: b.QueueMS, TimeoutMS: b.TimeoutMS,
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := ask[cmd.TaskView](a, r, cmd.Task, cmd.Submit, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
+	if err != nil {
+		return nil, err
+	}
+	return Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
 }
 
 // showTask returns a task with its newest events. The task and its result are whole; events are as they are in the log,

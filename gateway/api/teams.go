@@ -58,7 +58,7 @@ func (a *API) team(r *http.Request, p auth.Principal) (cmd.TeamView, error) {
 }
 
 func (a *API) closeTeam(r *http.Request, p auth.Principal) (any, error) {
-	return a.sendTeam(r, p, cmd.CloseTeam, "", cmd.CloseSession{Reason: "user_request"})
+	return a.sendTeam(r, p, cmd.Command{Verb: cmd.CloseTeam}, cmd.CloseSession{Reason: "user_request"})
 }
 
 func (a *API) messageTeam(r *http.Request, p auth.Principal) (any, error) {
@@ -72,7 +72,12 @@ func (a *API) messageTeam(r *http.Request, p auth.Principal) (any, error) {
 	case len(b.Content) > maxContent:
 		return nil, fault.New(fault.MessageTooBig).At("content")
 	}
-	out, err := a.sendTeam(r, p, cmd.SendMessage, b.Target, cmd.UserMessage{Content: b.Content, Attachments: b.Attachments})
+	c := cmd.Command{Verb: cmd.SendMessage, Member: b.Target}
+	var err error
+	if c.ID, err = commandID(b.ID); err != nil {
+		return nil, err
+	}
+	out, err := a.sendTeam(r, p, c, cmd.UserMessage{Content: b.Content, Attachments: b.Attachments})
 	out.MessageID = out.CommandID
 	return out, err
 }
@@ -82,29 +87,30 @@ func (a *API) stopTeam(r *http.Request, p auth.Principal) (any, error) {
 	if err := decode(r, maxTeamBody, &b, false); err != nil {
 		return nil, err
 	}
-	return a.sendTeam(r, p, cmd.Cancel, b.Target, cmd.CancelRun{All: true, Reason: b.Reason})
+	return a.sendTeam(r, p, cmd.Command{Verb: cmd.Cancel, Member: b.Target}, cmd.CancelRun{All: true, Reason: b.Reason})
 }
 
 func (a *API) pauseTeam(r *http.Request, p auth.Principal) (any, error) {
-	return a.sendTeam(r, p, cmd.PauseTeam, "", struct{}{})
+	return a.sendTeam(r, p, cmd.Command{Verb: cmd.PauseTeam}, struct{}{})
 }
 
 func (a *API) resumeTeam(r *http.Request, p auth.Principal) (any, error) {
-	return a.sendTeam(r, p, cmd.ResumeTeam, "", struct{}{})
+	return a.sendTeam(r, p, cmd.Command{Verb: cmd.ResumeTeam}, struct{}{})
 }
 
 // sendTeam gives a command to the team that the request names, if the team exists and is open.
-func (a *API) sendTeam(r *http.Request, p auth.Principal, verb id.Name, member string, data any) (wire.Accepted, error) {
+func (a *API) sendTeam(r *http.Request, p auth.Principal, c cmd.Command, data any) (wire.Accepted, error) {
 	v, err := a.team(r, p)
 	switch {
 	case err != nil:
 		return wire.Accepted{}, err
-	case v.Closed || v.Status == event.TeamShuttingDown && verb != cmd.CloseTeam:
+	case v.Closed || v.Status == event.TeamShuttingDown && c.Verb != cmd.CloseTeam:
 		return wire.Accepted{}, fault.New(fault.TeamClosed)
-	case member != "" && !has(v, member):
+	case c.Member != "" && !has(v, c.Member):
 		return wire.Accepted{}, fault.New(fault.MemberNotFound).At("target")
 	}
-	return a.send(r, p, cmd.Command{Service: cmd.Team, Verb: verb, Key: id.EntityFromExternal(v.TeamID), Member: member}, data)
+	c.Service, c.Key = cmd.Team, id.EntityFromExternal(v.TeamID)
+	return a.send(r, p, c, data)
 }
 
 // has reports whether the name, path or id means exactly one member.

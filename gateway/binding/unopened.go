@@ -74,15 +74,23 @@ func (u *Unopened) Refused(e event.Event) bool {
 	return true
 }
 
+// MayOpen returns why the principal may not open the session, nil if it may.
+func (u *Unopened) MayOpen() error {
+	if u.foreign {
+		return fault.Newf(fault.Forbidden, "This session has not begun. The user who named it sends the first message.")
+	}
+	return nil
+}
+
 // Open makes the session, if it does not exist, and returns once it does. The stream
 // that shows the log calls Seen. A connection that waits too long for the service is ended, so that
 // its client comes back and sends again what has no answer.
 func (u *Unopened) Open(ctx context.Context, g *Gateway, c Connection, replyTo string) error {
-	switch {
-	case u.Exists():
+	if u.Exists() {
 		return nil
-	case u.foreign:
-		return fault.Newf(fault.Forbidden, "This session has not begun. The user who named it sends the first message.")
+	}
+	if err := u.MayOpen(); err != nil {
+		return err
 	}
 	cmd, err := u.opening(g, c)
 	if err != nil {

@@ -91,15 +91,16 @@ func (t Topology) payloads() jetstream.StreamConfig {
 // request.
 const PayloadReuse = time.Hour
 
-// index keeps a summary of each session as long as its events. A change of a summary replaces it and moves it to the
-// end, so the order of the stream is that of the changes. At its bound the stream drops the summaries that changed
-// first: lists then lack these sessions, and nothing else does. The session service purges those of deleted logs.
+// index keeps summaries of logs and their questions to people as long as their events. A change of a summary replaces it
+// and moves it to the end, so the order of the stream is that of the changes. At its bound the stream drops the entries
+// that changed first: lists then lack these, and nothing else does. The session service purges those of deleted logs. A
+// marker with a time to live replaces a question that is not open any more.
 func (t Topology) index() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: subject.StreamIndex, Subjects: subject.StreamSubjects(subject.StreamIndex),
 		Description: "summaries of logs for lists, the newest change last",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 		Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: indexMaxBytes, MaxMsgSize: indexMaxMsg, MaxMsgsPerSubject: 1,
-		Duplicates: dedupeWindow, AllowDirect: true, DenyDelete: true,
+		Duplicates: dedupeWindow, AllowDirect: true, AllowMsgTTL: true, DenyDelete: true,
 	}
 }

@@ -19,6 +19,11 @@ type Problem struct {
 	Status int    `json:"status"`          // of the response
 	Detail string `json:"detail"`          // for people
 	Field  string `json:"field,omitempty"` // the parameter or member of the body that is wrong
+
+	InputID    string `json:"input_id,omitempty"`    // the question that was answered before
+	AnsweredBy string `json:"answered_by,omitempty"` // principal whose answer counts
+	AnsweredOn string `json:"answered_on,omitempty"` // its device
+	Decision   string `json:"decision,omitempty"`    // its answer: approve, modify, reject
 }
 
 // Accepted answers a request that a service carries out soon after.
@@ -26,6 +31,8 @@ type Accepted struct {
 	Accepted  bool   `json:"accepted"`
 	CommandID string `json:"command_id"`
 	MessageID string `json:"message_id,omitempty"` // of a message
+	RunID     string `json:"run_id,omitempty"`     // the run that it concerns
+	Seq       uint64 `json:"seq,omitempty"`        // of the event in the log that carried it out
 }
 
 // SchemaList lists the bundles of JSON Schemas.

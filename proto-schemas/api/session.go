@@ -108,3 +108,49 @@ type EventPage struct {
 	Next   string            `json:"next"`   // cursor of the last event: the parameter after of the next page
 	More   bool              `json:"more"`   // more events follow
 }
+
+// NewSession holds the preferences of a session that its first message opens. All are optional.
+type NewSession struct {
+	Language    string `json:"language,omitempty"`     // of texts for people, like en_US
+	ConfirmPlan *bool  `json:"confirm_plan,omitempty"` // people confirm plans
+	OnBusy      string `json:"on_busy,omitempty"`      // reject, enqueue, interrupt
+}
+
+// SessionName is the id of a new session. Nothing is stored of it before its first message.
+type SessionName struct {
+	SessionID string `json:"session_id"`
+}
+
+// NewMessage is a message to a session.
+type NewMessage struct {
+	ID      string       `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response
+	Content string       `json:"content,omitempty"`
+	Mode    string       `json:"mode,omitempty"`  // absent or chat, plan, steps
+	Tasks   []event.Step `json:"tasks,omitempty"` // mode steps: the steps to solve
+	RunOptions
+	event.Attachments
+}
+
+// RunOptions say how a run is carried out.
+type RunOptions struct {
+	ConfirmPlan    *bool         `json:"confirm_plan,omitempty"`    // absent = the session's setting
+	OnBusy         string        `json:"on_busy,omitempty"`         // reject, enqueue, interrupt; absent = the session's setting
+	MaxConcurrent  int           `json:"max_concurrent,omitempty"`  // steps at once; absent = the server's limit
+	TimeoutSeconds int           `json:"timeout_seconds,omitempty"` // of one try at a step; absent = the server's limit
+	ClientID       string        `json:"client_id,omitempty"`       // the sending device
+	Budget         *event.Budget `json:"budget,omitempty"`          // limit of its resources; lower limits of the server apply
+}
+
+// StepAction is the optional body of a request about a step.
+type StepAction struct {
+	ID          string `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response
+	Reason      string `json:"reason,omitempty"`
+	MaxAttempts int    `json:"max_attempts,omitempty"` // restart: absent = the server's limit
+}
+
+// NewPlan is the optional body of a request for another plan.
+type NewPlan struct {
+	ID       string `json:"id,omitempty"`       // the client's id for it: a repeat has the same and gets the same response
+	Question string `json:"question,omitempty"` // absent = the previous one
+	RunOptions
+}

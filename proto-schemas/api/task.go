@@ -66,3 +66,20 @@ type TaskDetail struct {
 type CancelTask struct {
 	Reason string `json:"reason,omitempty"`
 }
+
+// NewTask is a task for an agent of the swarm, which is named by its id, its name or its capabilities.
+type NewTask struct {
+	ID           string          `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response
+	AgentID      string          `json:"agent_id,omitempty"`
+	AgentName    string          `json:"agent_name,omitempty"`
+	Capabilities []string        `json:"capabilities,omitempty"`
+	TaskType     string          `json:"task_type,omitempty"`
+	Data         json.RawMessage `json:"data"`                 // any JSON, for the agent
+	QueueMS      int64           `json:"queue_ms,omitempty"`   // how long it may wait for an agent; absent = the server's setting
+	TimeoutMS    int64           `json:"timeout_ms,omitempty"` // absent = unlimited
+}
+
+// TaskName is the id of a new task.
+type TaskName struct {
+	TaskID string `json:"task_id"`
+}

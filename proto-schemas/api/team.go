@@ -10,6 +10,7 @@ type NewTeam struct {
 
 // TeamMessage is a message to a team.
 type TeamMessage struct {
+	ID      string `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response
 	Content string `json:"content"`
 	Target  string `json:"target,omitempty"` // member: a name, a path of names or an id; absent = the coordinator
 	event.Attachments

@@ -70,10 +70,11 @@ var (
 //
 // ID is the dedupe id: the bus drops a repeat within two minutes, and the service answers a later one from its log.
 // It is unique within (Service, Tenant, Key). A sender that needs a new answer to each repeat sends a command with
-// another ID and the same Request.
+// another ID and the same Request, or with the same ID and another Again.
 type Command struct {
 	ID          string          `json:"id"`
 	Request     string          `json:"request,omitempty"` // the sender's id for it: a repeat, under another ID, has the same; empty = never repeated
+	Again       string          `json:"again,omitempty"`   // differs in each repeat with the same ID whose sender wants an answer: the bus does not drop it
 	Service     id.Name         `json:"service"`
 	Verb        id.Name         `json:"verb"`
 	Tenant      id.Tenant       `json:"tenant"`
@@ -103,7 +104,11 @@ const SourceRestore = "waggle/restore"
 // DedupeID returns the stream-global Nats-Msg-Id: all subjects of a stream share dedupe ids, so the id must contain
 // the addressee.
 func (c Command) DedupeID() string {
-	return c.Service.String() + "." + c.Tenant.String() + "." + c.Key.String() + ":" + c.ID
+	dedupe := c.Service.String() + "." + c.Tenant.String() + "." + c.Key.String() + ":" + c.ID
+	if c.Again != "" {
+		dedupe += "~" + c.Again
+	}
+	return dedupe
 }
 
 // Decode unmarshals the command's data into v, naming the command on failure.
@@ -155,6 +160,7 @@ type AnswerQuestion struct {
 
 // StepRef names a step of the active run, or of the last one.
 type StepRef struct {
+	RunID       string `json:"run_id,omitempty"` // the run has to be this one; absent = any
 	StepID      string `json:"step_id"`
 	Reason      string `json:"reason,omitempty"`
 	MaxAttempts int    `json:"max_attempts,omitempty"` // restart: absent = the server's limit

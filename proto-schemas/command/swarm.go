@@ -337,6 +337,7 @@ type TaskMessage struct {
 	MessageType string           `json:"message_type,omitempty"`
 	Message     json.RawMessage  `json:"message"`
 	MessageRef  *event.ObjectRef `json:"message_ref,omitempty"` // instead of message: the object that holds it
+	InputID     string           `json:"input_id,omitempty"`    // the question that it answers and that has to be open; absent = any
 }
 
 // CancelTaskData stops a task.

@@ -57,6 +57,10 @@ var Catalogue = []Form{
 		"The summary of a log for lists. Each change moves it to the end of the stream.", exampleLog.Index(),
 	},
 	{
+		"index.<tenant>.<kind>.<id>.<part>.<input>", "stream " + StreamIndex,
+		"A question of the log to people for lists. The part is open or over.", exampleLog.Question(QuestionsOpen, id.EntityFromExternal("approve_call_1")),
+	},
+	{
 		"$O." + BucketPayloads + ".M.<name>", "stream " + StreamPayloads + ", object store " + BucketPayloads,
 		"Describes an object: data that does not fit into an event. Its name, here in base64, is <tenant>.<kind>.<id>.<SHA-256>.",
 		PayloadMeta(examplePayload),

@@ -192,12 +192,14 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effe
 	q := s.question
 	switch {
 	case s.once[eventID]:
-		return s.goOn(env)
+		return s.said(c, d, env)
 	case s.foreign(d.ClientID):
 		return s.refuse(c, fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id."))
 	case s.Done():
 		return s.refuse(c, fault.New(fault.TaskFinished))
-	case !s.asking() && q != nil && d.MessageType == typeAnswer:
+	case d.InputID != "" && (q == nil || q.id != d.InputID):
+		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more. Nothing was changed."))
+	case !s.asking() && q != nil && (d.MessageType == typeAnswer || d.InputID != ""):
 		return s.tooLate(c, q)
 	}
 	told := event.TaskMessagedData{
@@ -207,6 +209,15 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effe
 		told.InputID = q.id
 	}
 	return fact(eventID, told)
+}
+
+// said decides about a message that was recorded before. It answers a sender that wants it to.
+func (s *State) said(c command.Command, d command.TaskMessage, env Env) (effect, error) {
+	out, err := s.goOn(env)
+	if c.Again != "" {
+		out.Direct = event.TaskMessagedData{TaskHead: s.head, MessageID: c.ID, MessageType: d.MessageType, Message: d.Message, MessageRef: d.MessageRef, From: d.ClientID}
+	}
+	return out, err
 }
 
 // tooLate refuses an answer to a question that is closed.

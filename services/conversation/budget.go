@@ -268,7 +268,7 @@ func (s *State) budgetAsked(e event.Event, d event.InputRequestedData) error {
 func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
-		return s.goOn(c, now, rules)
+		return s.answeredAgain(c, in, now, rules)
 	case in.Answered != nil:
 		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
 	case in.Expired:

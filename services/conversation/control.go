@@ -104,12 +104,18 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (decis
 	if !ok || !d.p.Planned || d.p.Phase != Solving || d.p.Task(ref.StepID) == nil {
 		return s.notDone(c, ref.StepID, "No such task is being solved.", now, rules)
 	}
+	if ref.RunID != "" && ref.RunID != d.r.ID {
+		return s.notDone(c, ref.StepID, otherRun, now, rules)
+	}
 	t := d.p.Task(ref.StepID)
 	if t.Final() {
 		return s.notDone(c, ref.StepID, "The task has its outcome already.", now, rules)
 	}
 	return decision.Decision{Facts: d.endTask(t, eventID, c.Principal), Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }
+
+// otherRun is the notice about a step of a run that is neither active nor the last one.
+const otherRun = "This run is not active, and not the last one. Nothing was changed."
 
 // restartTask gives a task another attempt, and with it what depends on it. After
 // the end of a run, a new run repairs its result.
@@ -123,14 +129,24 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	}
 	d, on := s.current(now, rules)
 	switch {
+	case on && ref.RunID != "" && ref.RunID != d.r.ID:
+		return s.notDone(c, ref.StepID, otherRun, now, rules)
 	case on && d.p.Planned && d.p.Task(ref.StepID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
 		return decision.Decision{Facts: d.restart(c, ref), Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 	case s.Active() != nil:
 		return s.notDone(c, ref.StepID, "The run that is on has no such task, or cannot go back any more.", now, rules)
 	}
+	return s.repairStep(c, ref, now, rules)
+}
+
+// repairStep restarts a step of the last run, which is over, in a new run.
+func (s *State) repairStep(c command.Command, ref command.StepRef, now time.Time, rules Rules) (decision.Decision, error) {
 	old := s.lastPipeline(ref.StepID)
 	if old == nil || s.Closed {
 		return s.notDone(c, ref.StepID, "This task does not exist. Check its id.", now, rules)
+	}
+	if ref.RunID != "" && ref.RunID != old.ID {
+		return s.notDone(c, ref.StepID, otherRun, now, rules)
 	}
 	begun := event.RunStartedData{
 		RunID: RunID(c.ID), ExecutionID: s.executionID(now), MessageID: c.ID, Content: old.Content, Mode: event.ModeSteps, Repairs: old.ID,
@@ -138,7 +154,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	}
 	r := s.repair(begun)
 	r.ExecutionID, r.Status = begun.ExecutionID, Running
-	d = director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
+	d := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
 	list := append([]decision.Fact{{ID: r.ID + ".started", Data: begun}}, d.restart(c, ref)...)
 	return decision.Decision{Facts: list, Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }
@@ -247,10 +263,10 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.
 		return decision.Decision{}, err
 	}
 	dir, on := s.current(now, rules)
-	known := s.known.has(messageMark(c.ID))
+	known := s.heard(c.ID)
 	switch {
 	case known, s.known.has(c.ID+".plan-cancelled") && (!on || !dir.betweenPlans()):
-		return s.goOn(c, now, rules)
+		return s.replanned(c, d, known, now, rules)
 	case on && (dir.p.Phase == Planning || dir.p.Phase == Confirming) && dir.p.Dropped == "":
 		return dir.replan(c, orElse(d.Question, dir.p.Question))
 	case s.Active() != nil:
@@ -265,6 +281,33 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.
 	return s.planAgain(c, d, now, rules)
 }
 
+// replanned answers a replan that was carried out before.
+func (s *State) replanned(c command.Command, d command.ReplanRun, known bool, now time.Time, rules Rules) (decision.Decision, error) {
+	if s.known.has(refusalMark(c.ID)) {
+		return s.receivedAgain(c, command.UserMessage{Content: d.Question, RunSpec: d.RunSpec}, now, rules)
+	}
+	got, err := s.goOn(c, now, rules)
+	got.Direct = planningAgain(c)
+	if known {
+		got.Direct = planningAnew(c)
+	}
+	return got, err
+}
+
+// planningAgain tells the sender of a replan that the active run makes another plan.
+func planningAgain(c command.Command) event.NoticeData {
+	n := done(c.Verb, "", true, "Another plan is being made.")
+	n.Mode = "in_run"
+	return n
+}
+
+// planningAnew tells the sender of a replan that another run makes the plan.
+func planningAnew(c command.Command) event.NoticeData {
+	n := done(c.Verb, "", true, "A new run was started.")
+	n.Mode = "restart"
+	return n
+}
+
 // planAgain starts a run for the question, as if it had been sent as a message.
 func (s *State) planAgain(c command.Command, d command.ReplanRun, now time.Time, rules Rules) (decision.Decision, error) {
 	d.Mode = event.ModePlan
@@ -274,9 +317,7 @@ func (s *State) planAgain(c command.Command, d command.ReplanRun, now time.Time,
 	}
 	c.Data = data
 	got, err := s.receive(c, now, rules)
-	notice := done(c.Verb, "", true, "A new run was started.")
-	notice.Mode = "restart"
-	got.Direct = notice
+	got.Direct = planningAnew(c)
 	return got, err
 }
 
@@ -291,14 +332,12 @@ func (s *State) lastQuestion() string {
 
 // replan drops the plan that is made or being made for another one.
 func (d director) replan(c command.Command, question string) (decision.Decision, error) {
-	notice := done(c.Verb, "", true, "Another plan is being made.")
-	notice.Mode = "in_run"
 	if !d.s.known.has(c.ID + ".plan-cancelled") {
 		var list []decision.Fact
 		if d.p.Job != nil {
 			list = discards(d.p.Job)
 		}
-		return decision.Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Direct: notice}, nil
+		return decision.Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Direct: planningAgain(c)}, nil
 	}
 	return decision.Of(d.startPlan(question)), nil
 }
@@ -333,8 +372,10 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 		return s.respondBudget(c, d, in, now, rules)
 	}
 	switch {
-	case in.Answered != nil && in.Answered.CommandID == c.ID, s.known.has(c.ID + ".invalid"):
-		return s.goOn(c, now, rules)
+	case in.Answered != nil && in.Answered.CommandID == c.ID:
+		return s.answeredAgain(c, in, now, rules)
+	case s.known.has(c.ID + ".invalid"):
+		return s.invalid(c, d, in, now, rules)
 	case in.Answered != nil:
 		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
 	case in.Expired, in.Over && s.runs[in.RunID].Pipeline.Dropped == timedOut:
@@ -345,6 +386,25 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 	r := s.runs[in.RunID]
 	dir := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
 	return decision.Of(dir.answer(c, d, in)), nil
+}
+
+// answeredAgain decides about the answer that counts, when it comes again. It answers a sender that wants it to.
+func (s *State) answeredAgain(c command.Command, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
+	got, err := s.goOn(c, now, rules)
+	if c.Again != "" {
+		got.Direct = *in.Answered
+	}
+	return got, err
+}
+
+// invalid decides about an answer whose steps make no plan, when it comes again.
+func (s *State) invalid(c command.Command, a command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
+	if r := s.runs[in.RunID]; c.Again != "" && r != nil && r.Pipeline != nil {
+		if _, err := (director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}).edited(a); err != nil {
+			return s.refuse(c, fault.Newf(fault.PlanInvalid, "%s", fault.From(err, "").Public()), &Input{ID: in.ID}, now, rules)
+		}
+	}
+	return s.goOn(c, now, rules)
 }
 
 // mayAnswer reports whether the sender of the answer may give it.

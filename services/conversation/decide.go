@@ -3,6 +3,7 @@ package conversation
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/access"
@@ -136,12 +137,12 @@ func (s *State) open(c command.Command, _ time.Time, _ Rules) (decision.Decision
 }
 
 func (s *State) receive(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
-	if s.known.has(messageMark(c.ID)) {
-		return s.goOn(c, now, rules)
-	}
 	var d command.UserMessage
 	if err := c.Decode(&d); err != nil {
 		return decision.Decision{}, err
+	}
+	if s.heard(c.ID) {
+		return s.receivedAgain(c, d, now, rules)
 	}
 	if s.Created.IsZero() {
 		return decision.Decision{}, fault.New(absent(c.Service))
@@ -168,6 +169,24 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (decision
 		list = append(list, s.start(&Run{ID: got.RunID, MessageID: got.MessageID, Content: got.Content, Spec: d.RunSpec}, now, rules))
 	}
 	return decision.Of(list...), nil
+}
+
+// receivedAgain decides about a message that was accepted or refused before. It answers a sender that wants it to, unless the
+// reason of an old refusal is forgotten.
+func (s *State) receivedAgain(c command.Command, d command.UserMessage, now time.Time, rules Rules) (decision.Decision, error) {
+	got, err := s.goOn(c, now, rules)
+	switch {
+	case c.Again == "":
+	case s.known.has(refusalMark(c.ID)):
+		if i := slices.IndexFunc(s.refusals, func(r event.MessageRefusedData) bool { return r.MessageID == c.ID }); i >= 0 {
+			got.Direct = event.CommandRefusedData{CommandID: c.ID, Code: s.refusals[i].Code, Message: s.refusals[i].Message}
+		}
+	default:
+		got.Direct = event.MessageReceivedData{
+			MessageID: c.ID, RunID: RunID(c.ID), Content: d.Content, Principal: c.Principal, Sender: d.Sender, Attachments: d.Attachments, RunSpec: d.RunSpec,
+		}
+	}
+	return got, err
 }
 
 // absent is the fault of a message to what does not exist.

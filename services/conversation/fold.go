@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,7 +115,10 @@ func (s *State) accept(r *Run) {
 }
 
 func (s *State) refused(_ event.Event, d event.MessageRefusedData) error {
-	s.known.add(messageMark(d.MessageID))
+	s.known.add(refusalMark(d.MessageID))
+	if s.refusals = append(s.refusals, d); len(s.refusals) > maxRefusals {
+		s.refusals = slices.Delete(s.refusals, 0, 1)
+	}
 	return nil
 }
 

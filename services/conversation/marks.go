@@ -10,6 +10,9 @@ import (
 // sends a message each minute needs eleven days for that many.
 const maxMarks = 1 << 14
 
+// maxRefusals bounds the refusals whose reasons a state remembers, for senders that repeat a message.
+const maxRefusals = 64
+
 // marks is a set of ids, which forgets the oldest ones. It keeps 64 bits of the hash of each: one of 10^15 new ids is taken
 // for a known one.
 type marks struct {
@@ -59,5 +62,13 @@ func decodeMarks(raw []byte) (m marks, err error) {
 	return m, nil
 }
 
-// messageMark is the mark of a message that was received or refused.
+// messageMark is the mark of a message that was received.
 func messageMark(messageID string) string { return "message " + messageID }
+
+// refusalMark is the mark of a message that was refused.
+func refusalMark(messageID string) string { return "refusal " + messageID }
+
+// heard reports whether the message was received or refused.
+func (s *State) heard(messageID string) bool {
+	return s.known.has(messageMark(messageID)) || s.known.has(refusalMark(messageID))
+}

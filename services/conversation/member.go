@@ -61,7 +61,7 @@ func (s *State) noteTodos(c command.Command, now time.Time, rules Rules) (decisi
 func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
-		return s.goOn(c, now, rules)
+		return s.answeredAgain(c, in, now, rules)
 	case d.CallID != "" && d.CallID != in.CallID, d.Digest != "" && d.Digest != in.Digest:
 		return s.refuse(c, fault.Newf(fault.InputNotFound, "The answer is about another call than the question. Look at the question again."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	case in.Answered != nil:

@@ -61,7 +61,8 @@ type State struct {
 	Tainted     bool                     // it holds untrusted output, which later messages of the model may follow
 
 	runs     map[string]*Run
-	order    []*Run // as accepted
+	order    []*Run                     // as accepted
+	refusals []event.MessageRefusedData // the newest ones
 	works    map[string]*Work
 	calls    map[string]*Call // by call id, over all runs
 	inputs   map[string]*Input

@@ -28,6 +28,7 @@ type stored struct {
 	Calls    []storedCall
 	Must     []string
 	Known    []byte
+	Refusals []event.MessageRefusedData
 	History  []Line
 	LastExec string
 	Totals   storedTotals
@@ -113,7 +114,7 @@ type storedTotals struct {
 // Store returns the state so that Load gives the same again. The same state gives the same bytes.
 func (s *State) Store() ([]byte, error) {
 	out := stored{
-		Version: FoldVersion, State: *s, Known: s.known.encode(), History: s.history, LastExec: s.lastExec, Clock: s.clock, Keep: s.keep,
+		Version: FoldVersion, State: *s, Known: s.known.encode(), Refusals: s.refusals, History: s.history, LastExec: s.lastExec, Clock: s.clock, Keep: s.keep,
 		Must: slices.Sorted(maps.Keys(s.must)), Lost: s.lost, Asking: s.asking, Totals: storedTotals{s.totals.tally.store(), s.totals.messages, s.totals.tasks, s.totals.begun},
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
@@ -234,7 +235,7 @@ func (s *State) load(in *stored) (err error) {
 	if s.known, err = decodeMarks(in.Known); err != nil {
 		return err
 	}
-	s.history, s.lastExec, s.clock, s.keep, s.lost, s.asking = in.History, in.LastExec, in.Clock, in.Keep, in.Lost, in.Asking
+	s.refusals, s.history, s.lastExec, s.clock, s.keep, s.lost, s.asking = in.Refusals, in.History, in.LastExec, in.Clock, in.Keep, in.Lost, in.Asking
 	s.totals = totals{in.Totals.Tally.load(), in.Totals.Messages, in.Totals.Tasks, in.Totals.Begun}
 	for _, call := range in.Must {
 		s.must[call] = true

@@ -156,10 +156,8 @@ func (d *responder) erase(ctx context.Context, log subject.Log, c cmd.Command) e
 			return err
 		}
 	}
-	if log.Kind == id.KindSession {
-		if err := d.index.Drop(ctx, log); err != nil {
-			return err
-		}
+	if err := d.index.Drop(ctx, log); err != nil {
+		return err
 	}
 	removed, err := d.log.Erase(ctx, log)
 	if err != nil {

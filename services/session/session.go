@@ -76,7 +76,7 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 		return nil, fmt.Errorf("session service: %w", err)
 	}
 	x := index.New(deps.Conn, deps.Log)
-	s := &Service{cfg: cfg, conn: deps.Conn, follower: newFollower(cfg.IndexEvery, deps, x)}
+	s := &Service{cfg: cfg, conn: deps.Conn, follower: ledger.Follower(deps, cmd.Session, index.Config{Index: x, Kind: id.KindSession, Every: cfg.IndexEvery})}
 	s.responder = &responder{conn: deps.Conn, access: cfg.Access, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger, signatures: deps.Signatures, index: x}
 	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
 		Service: cmd.Session, Description: "Says where clients of sessions stand, and takes states elsewhere and back",

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -46,7 +47,7 @@ func (l tasks) ids() []string {
 
 func TestTheAPIOfTasks(t *testing.T) {
 	r := newRig(t)
-	r.start("one", task.Config{})
+	r.start("one", task.Config{IndexEvery: time.Millisecond})
 	a := r.join(cmd.Participant{ID: "a", Name: "Adder"})
 	client := r.client().ClientID
 	var ids []string
@@ -66,8 +67,11 @@ func TestTheAPIOfTasks(t *testing.T) {
 	w := r.serveAPI()
 
 	var list tasks
-	require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks?limit=2", "", &list).Status)
-	require.Equal(t, ids[1], list.Tasks[0].TaskID, "what changed last comes first")
+	require.Eventually(t, func() bool {
+		list = tasks{}
+		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks?limit=2", "", &list).Status)
+		return list.More && list.Tasks[0].TaskID == ids[1]
+	}, patience, 10*time.Millisecond, "what changed last comes first")
 	require.Equal(t, "completed", list.Tasks[0].Status)
 	require.JSONEq(t, `"42"`, string(list.Tasks[0].Result))
 	require.Equal(t, "running", list.Tasks[1].Status)
@@ -108,8 +112,10 @@ func TestTheAPIKeepsTenantsApart(t *testing.T) {
 	w := r.serveAPI()
 	for path, member := range map[string]string{"agents": "agents", "services": "services", "clients": "clients", "mcp": "servers", "tasks": "tasks"} {
 		var out map[string]json.RawMessage
-		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/"+path, "", &out).Status)
-		require.NotEqual(t, "[]", string(out[member]), path)
+		require.Eventually(t, func() bool {
+			require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/"+path, "", &out).Status)
+			return string(out[member]) != "[]"
+		}, patience, 10*time.Millisecond, path)
 		require.NotRegexp(t, `"c-[asc]"`, string(out[member]), "where a participant is connected is nobody's business")
 		if path == "mcp" {
 			continue // which servers a tenant sees the tool service decides
@@ -153,4 +159,32 @@ func TestTheAPIOfParticipantsFilters(t *testing.T) {
 		require.Equal(t, 422, w.Ask("alice", "GET", "/api/v1/tasks?"+bad, "", nil).Status, bad)
 	}
 	require.Equal(t, 404, w.Ask("alice", "GET", "/api/v1/tasks/none", "", nil).Status)
+}
+
+// TestATaskOverHTTP: a task is created once, however often the request comes with the client's id.
+func TestATaskOverHTTP(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", task.Config{})
+	a := r.join(cmd.Participant{ID: "a", Name: "Adder"})
+	w := r.serveAPI()
+	const path, body = "/api/v1/tasks", `{"id":"1","agent_name":"Adder","task_type":"add","data":{"n":[1,2]}}`
+	var first, again, other wire.TaskName
+	created := w.Ask("alice", "POST", path, body, &first)
+	require.Equal(t, 201, created.Status, created.Body)
+	require.Equal(t, path+"/"+first.TaskID, created.Header.Get("Location"))
+	given := hears[event.TaskAssignedData](a)
+	require.Equal(t, first.TaskID+` add {"n":[1,2]}`, given.TaskID+" "+given.TaskType+" "+string(given.Data))
+	require.Equal(t, 201, w.Ask("alice", "POST", path, body, &again).Status)
+	require.Equal(t, first, again)
+	require.Equal(t, 201, w.Ask("bob", "POST", path, body, &other).Status)
+	require.NotEqual(t, first, other, "another user's id")
+	require.Len(t, r.Until(logOf(id.KindTask, first.TaskID), event.TaskAssigned, 1), 2)
+	var problem wire.Problem
+	for body, status := range map[string]int{
+		`{"data":1}`: 422, `{"agent_name":"None","data":1}`: 404, `{"agent_name":"Adder","data":1,"timeout_ms":-1}`: 422, `{`: 400, ``: 400,
+	} {
+		require.Equal(t, status, w.Ask("alice", "POST", path, body, &problem).Status, body)
+	}
+	require.Equal(t, 403, w.Ask("vera", "POST", path, body, &problem).Status)
 }

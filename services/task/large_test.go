@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -105,7 +107,11 @@ func (r *rig) shown(data, result json.RawMessage, ref *event.ObjectRef) {
 	require.Equal(r.T, []bool{true, true}, []bool{string(data) == string(one.Task.Data), string(result) == string(one.Result)})
 	require.Nil(r.T, one.ResultRef)
 	var all struct{ Tasks []wire.TaskSummary }
-	ask("/api/v1/tasks", &all)
+	require.Eventually(r.T, func() bool {
+		all.Tasks = nil
+		ask("/api/v1/tasks", &all)
+		return slices.ContainsFunc(all.Tasks, func(s wire.TaskSummary) bool { return s.TaskID == "t1" })
+	}, patience, 10*time.Millisecond)
 	for _, s := range all.Tasks {
 		if s.TaskID == "t1" {
 			require.Equal(r.T, ref, s.ResultRef, "a list refers to it")

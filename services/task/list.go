@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
+	"strconv"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	eventindex "github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -20,53 +20,60 @@ import (
 // listEnvelope bounds the size of an answer beside its tasks.
 const listEnvelope = 8 << 10
 
-// listTasks answers with a page of tasks, the newest change first. Stored results stay references.
+// listTasks answers with a page of tasks, the newest change first, in the order of the index. Each is folded from its log,
+// and stored results stay references.
 func (s *Service) listTasks(ctx context.Context, in cmd.TaskListRequest) (api.TaskPage, error) {
-	before, err := parseMark(in.Before)
+	before, err := parsePlace(in.Before)
 	if err != nil {
 		return api.TaskPage{}, err
 	}
-	heads, err := s.deps.Log.Heads(ctx, in.Tenant, id.KindTask)
-	if err != nil {
-		return api.TaskPage{}, err
-	}
-	room := int(s.deps.Conn.NATS().MaxPayload()) - listEnvelope
+	limit, room := max(in.Limit, 1), int(s.deps.Conn.NATS().MaxPayload())-listEnvelope
 	page := api.TaskPage{Tasks: []api.TaskSummary{}}
-	for i, h := range heads {
-		if !before.precedes(h) {
-			continue
-		}
-		if len(page.Tasks) > 0 && len(page.Tasks) >= in.Limit {
-			page.Next, page.More = markOfHead(heads[i-1]), true
-			break
-		}
-		one, err := s.summary(ctx, h.Subject)
-		switch {
-		case errors.Is(err, fault.New(fault.TaskNotFound)):
-			continue // its head has expired meanwhile
-		case err != nil:
+	for {
+		part, err := s.listed.Page(ctx, in.Tenant, id.KindTask, before, limit-len(page.Tasks))
+		if err != nil {
 			return api.TaskPage{}, err
 		}
-		b, err := json.Marshal(one)
-		if err != nil {
-			return api.TaskPage{}, fmt.Errorf("encode a task: %w", err)
+		for i := range part.Summaries {
+			one, size, err := s.summary(ctx, &part.Summaries[i])
+			switch {
+			case err != nil:
+				return api.TaskPage{}, err
+			case size > 0 && room < size && len(page.Tasks) > 0:
+				page.Next, page.More = strconv.FormatUint(before, 10), true
+				return page, nil
+			case size > 0:
+				page.Tasks, room = append(page.Tasks, one), room-size
+			}
+			before = part.Summaries[i].Sequence
 		}
-		if room -= len(b) + 1; room < 0 && len(page.Tasks) > 0 {
-			page.Next, page.More = markOfHead(heads[i-1]), true
-			break
+		if !part.More || len(part.Summaries) == 0 {
+			return page, nil
 		}
-		page.Tasks = append(page.Tasks, one)
+		if len(page.Tasks) == limit {
+			page.Next, page.More = strconv.FormatUint(before, 10), true
+			return page, nil
+		}
 	}
-	return page, nil
 }
 
-func (s *Service) summary(ctx context.Context, name string) (api.TaskSummary, error) {
-	log, err := subject.ParseName(name)
-	if err != nil {
-		return api.TaskSummary{}, err
+// summary returns a task of the list and its size there, 0 for one that is gone.
+func (s *Service) summary(ctx context.Context, of *eventindex.Stored) (out api.TaskSummary, size int, err error) {
+	if of.Gone {
+		return out, 0, nil
 	}
-	r, err := s.record(ctx, log)
-	return r.TaskSummary, err
+	r, err := s.record(ctx, of.Log)
+	if errors.Is(err, fault.New(fault.TaskNotFound)) || errors.Is(err, eventlog.ErrDeleted) {
+		return out, 0, nil
+	}
+	if err != nil {
+		return out, 0, err
+	}
+	b, err := json.Marshal(r.TaskSummary)
+	if err != nil {
+		return out, 0, fmt.Errorf("encode a task: %w", err)
+	}
+	return r.TaskSummary, len(b) + 1, nil
 }
 
 // readTask answers with a task and its input. Stored payloads stay references.
@@ -90,36 +97,14 @@ func (s *Service) record(ctx context.Context, log subject.Log) (api.TaskRecord, 
 	return out, err
 }
 
-// mark is a place in the list of tasks: the tasks after it changed earlier.
-type mark struct {
-	at      time.Time
-	subject string
-}
-
-// parseMark reads the member next of a page. The empty text is the beginning.
-func parseMark(s string) (mark, error) {
+// parsePlace reads the member next of a page. The empty text is the beginning.
+func parsePlace(s string) (uint64, error) {
 	if s == "" {
-		return mark{}, nil
+		return 0, nil
 	}
-	at, name, ok := strings.Cut(s, "_")
-	t, err := time.Parse(time.RFC3339Nano, at)
-	if err != nil || !ok || name == "" {
-		return mark{}, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before")
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || n == 0 {
+		return 0, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
 	}
-	return mark{t, name}, nil
-}
-
-// precedes reports whether a task comes after the mark.
-func (m mark) precedes(e *eventlog.Entry) bool {
-	if m.subject == "" {
-		return true
-	}
-	if c := e.Time.Compare(m.at); c != 0 {
-		return c < 0
-	}
-	return e.Subject > m.subject
-}
-
-func markOfHead(e *eventlog.Entry) string {
-	return e.Time.UTC().Format(time.RFC3339Nano) + "_" + e.Subject
+	return n, nil
 }

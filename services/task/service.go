@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	eventindex "github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
@@ -33,6 +34,8 @@ type Config struct {
 	Registry prometheus.Registerer // of the metrics; nil: none
 
 	Quota quota.Config // of open tasks that clients give; without a policy unlimited
+
+	IndexEvery time.Duration // between two writes of one summary in the index; 0: its default
 }
 
 // Service handles the commands of tasks and clients and answers requests about the
@@ -55,6 +58,8 @@ type Service struct {
 	children quota.Entities // of tasks of clients
 
 	payloads *payload.Store
+	listed   *eventindex.Index // of tasks and their questions
+	follower *eventindex.Follower
 }
 
 func (s *Service) live(t id.Tenant, now time.Time) assignment.Env {

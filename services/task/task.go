@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	eventindex "github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
@@ -50,6 +51,8 @@ func New(cfg Config, deps ledger.Deps, box tools.Toolbox) (*Service, error) {
 		cfg.Keep = DefaultKeep
 	}
 	s := &Service{cfg: cfg, deps: deps, tools: box, index: newIndex(), payloads: payload.New(deps.Conn)}
+	s.listed = eventindex.New(deps.Conn, deps.Log)
+	s.follower = ledger.Follower(deps, cmd.Task, eventindex.Config{Index: s.listed, Kind: id.KindTask, Every: cfg.IndexEvery, Fades: true})
 	s.registry = newRegistry(deps.Directory, s.index)
 	s.notifier = &notifier{conn: deps.Conn, registry: s.registry, logger: deps.Logger}
 	var err error
@@ -100,12 +103,14 @@ func (s *Service) Start(ctx context.Context) error {
 			return fmt.Errorf("task service: %w", err)
 		}
 	}
+	s.follower.Start(ctx)
 	return nil
 }
 
 // Drain answers open requests and finishes commands and calls in progress.
 func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.calls.Drain(ctx), s.Service.Drain(ctx))
+	s.follower.Stop()
 	s.watch.stop()
 	s.registry.close()
 	s.quota.Close()
@@ -121,6 +126,7 @@ func (s *Service) Stop() {
 	pulls.Go(s.calls.Stop)
 	pulls.Go(s.Service.Stop)
 	pulls.Wait()
+	s.follower.Stop()
 	s.watch.stop()
 	s.registry.close()
 	s.quota.Close()

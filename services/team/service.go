@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/access"
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -51,6 +52,8 @@ type Config struct {
 	Access access.Policy // to models
 
 	Quota quota.Config // of open teams, nested ones not counted; without a policy unlimited
+
+	IndexEvery time.Duration // between two writes of one summary in the index; 0: its default
 }
 
 // Service handles the commands of teams and relays the events of their members. It is a
@@ -68,6 +71,7 @@ type Service struct {
 	rpc       *rpc.Server
 	metrics   *metrics
 	quota     quota.Entities
+	follower  *index.Follower // of the questions of members
 }
 
 // New returns a service that is not started, or an error that names the invalid definition.
@@ -82,6 +86,7 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 		cfg.Rest = defaultRest
 	}
 	s := &Service{cfg: cfg, deps: deps, named: map[string]event.TeamDefinition{}}
+	s.follower = ledger.Follower(deps, cmd.Team, index.Config{Kind: id.KindMember, Every: cfg.IndexEvery, Fades: true})
 	for _, d := range cfg.Teams {
 		if err := teamwork.Check(d); err != nil {
 			return nil, fmt.Errorf("team service: the team %q: %w", d.Name, err)
@@ -153,12 +158,14 @@ func (s *Service) Start(ctx context.Context) error {
 			return fmt.Errorf("team service: %w", err)
 		}
 	}
+	s.follower.Start(ctx)
 	return nil
 }
 
 // Drain hands the teams over, answers open requests and finishes commands in progress.
 func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.Service.Drain(ctx))
+	s.follower.Stop()
 	s.owners.stop()
 	s.pulse.stop()
 	s.registry.close()
@@ -171,6 +178,7 @@ func (s *Service) Drain(ctx context.Context) error {
 func (s *Service) Stop() {
 	s.rpc.Stop()
 	s.Service.Stop()
+	s.follower.Stop()
 	s.owners.stop()
 	s.pulse.stop()
 	s.registry.close()

@@ -7,6 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -104,6 +105,9 @@ func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error 
 		return err
 	}
 	m.noteOwn(cmds)
+	for i := range cmds {
+		cmds[i].Again = binding.NewID() // a repeat is answered as the first was
+	}
 	return m.c.Command(ctx, m.reply, cmds...)
 }
 
@@ -120,4 +124,16 @@ func (m *Multi) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastAcks)
 	defer cancel()
 	m.Flush(ctx)
+}
+
+// Receive implements binding.Recipient.
+func (m *Multi) Receive(log subject.Log, e event.Event) []byte {
+	if a := m.find(log.Entity); a != nil && a.unopened != nil && a.unopened.Refused(e) {
+		return nil // the frame that it was opened for is refused
+	}
+	if m.ownEcho(e) {
+		return nil
+	}
+	m.g.ShowDirect(m.c, m.codecFor(log.Entity), log, e)
+	return nil
 }

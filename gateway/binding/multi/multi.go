@@ -155,15 +155,6 @@ func (m *Multi) Fail(f *fault.Fault, now time.Time) []byte { return m.codec.Fail
 // Principal implements binding.Recipient.
 func (m *Multi) Principal() auth.Principal { return m.c.Principal() }
 
-// Receive implements binding.Recipient.
-func (m *Multi) Receive(log subject.Log, e event.Event) []byte {
-	if a := m.find(log.Entity); a != nil && a.unopened != nil && a.unopened.Refused(e) {
-		return nil // the frame that it was opened for is refused
-	}
-	m.g.ShowDirect(m.c, m.codecFor(log.Entity), log, e)
-	return nil
-}
-
 // refuse tells the client that a frame has no effect.
 func (m *Multi) refuse(req dialect.Request, err error) {
 	f := m.c.FaultOf(err)

@@ -58,3 +58,25 @@ func TestProblems(t *testing.T) {
 	require.EqualValues(t, 41, p.First)
 	require.JSONEq(t, `{"dropped":3}`, string(canonical.Gap{Dropped: 3}.Encode()))
 }
+
+// TestTheSchemaHasEveryMember of an event that is shown, those that no log has included.
+func TestTheSchemaHasEveryMember(t *testing.T) {
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		} `json:"$defs"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(event.Schema), &schema))
+	known := schema.Defs["event"].Properties
+	require.NotEmpty(t, known)
+	out := canonical.Codec{}.Encode(event.Event{
+		SpecVersion: event.SpecVersion, ID: "e", Source: "test", Type: event.MessageDelta, Subject: "default.session.s", Time: time.Unix(1, 0).UTC(),
+		Sequence: 9, From: 3, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Request: "r", Data: json.RawMessage(`{}`),
+	})
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(out[0], &members))
+	require.Contains(t, members, "from")
+	for name := range members {
+		require.Contains(t, known, name)
+	}
+}

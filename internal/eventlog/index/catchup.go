@@ -40,6 +40,7 @@ type writer struct {
 	index  *Index
 	conn   *bus.Conn
 	kind   id.Kind
+	fades  bool
 	logger zerolog.Logger
 }
 
@@ -55,7 +56,7 @@ type shard struct {
 // CatchUp brings the summaries of all logs up to date that have changed since the last one, oldest change first. It makes
 // a missing index anew. Its memory does not depend on the number of logs.
 func (w *writer) CatchUp(ctx context.Context) error {
-	at, err := w.index.positions(ctx)
+	at, err := w.index.positions(ctx, w.kind)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (w *writer) CatchUp(ctx context.Context) error {
 	if at == before {
 		return nil
 	}
-	return w.index.keep(ctx, at)
+	return w.index.keep(ctx, w.kind, at)
 }
 
 // open opens feeds of the shards that have news.
@@ -147,7 +148,7 @@ func (w *writer) merge(ctx context.Context, open []*shard, at *positions) error 
 			return nil
 		}
 		done = 0
-		return w.index.keep(ctx, *at)
+		return w.index.keep(ctx, w.kind, *at)
 	}
 	for {
 		oldest := oldestOf(open)
@@ -213,23 +214,26 @@ func (w *writer) carryOut(ctx context.Context, changes []change) error {
 	for _, c := range changes {
 		switch {
 		case c.drop:
-			if err := w.index.Drop(ctx, c.log); err != nil {
+			remove := w.index.Drop
+			if w.fades {
+				remove = w.index.fade
+			}
+			if err := remove(ctx, c.log); err != nil {
 				return err
 			}
 		case c.write:
+			if err := w.index.settle(ctx, c); err != nil {
+				if err = w.again(ctx, c, err); err != nil {
+					return err
+				}
+				continue
+			}
 			done, err := w.index.begin(c)
 			if err != nil {
 				return err
 			}
 			waits = append(waits, func() error {
-				err := written(ctx, c, done)
-				if errors.Is(err, errRaced) {
-					err = w.index.Update(ctx, c.log)
-				}
-				if err != nil {
-					return w.pass(c.log, err)
-				}
-				return nil
+				return w.again(ctx, c, written(ctx, c, done))
 			})
 		}
 	}
@@ -237,6 +241,17 @@ func (w *writer) carryOut(ctx context.Context, changes []change) error {
 		if err := wait(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// again makes a change once more that another process has overtaken.
+func (w *writer) again(ctx context.Context, c change, err error) error {
+	if errors.Is(err, errRaced) {
+		err = w.index.Update(ctx, c.log)
+	}
+	if err != nil {
+		return w.pass(c.log, err)
 	}
 	return nil
 }
@@ -252,9 +267,9 @@ func (w *writer) pass(log subject.Log, err error) error {
 }
 
 // positions returns how far the index is complete.
-func (x *Index) positions(ctx context.Context) (positions, error) {
+func (x *Index) positions(ctx context.Context, k id.Kind) (positions, error) {
 	var out positions
-	m, err := x.one(ctx, get{LastFor: subject.IndexPosition})
+	m, err := x.one(ctx, get{LastFor: subject.IndexPosition(k)})
 	if errors.Is(err, errNone) {
 		return out, nil
 	}
@@ -265,12 +280,12 @@ func (x *Index) positions(ctx context.Context) (positions, error) {
 }
 
 // keep stores how far the index is complete.
-func (x *Index) keep(ctx context.Context, p positions) error {
+func (x *Index) keep(ctx context.Context, k id.Kind, p positions) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("encode the position of the index: %w", err)
 	}
-	if _, err := x.conn.JS().Publish(ctx, subject.IndexPosition, raw); err != nil {
+	if _, err := x.conn.JS().Publish(ctx, subject.IndexPosition(k), raw); err != nil {
 		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("store the position of the index: %w", err))
 	}
 	return nil

@@ -31,6 +31,7 @@ type Config struct {
 	Conn   *bus.Conn
 	Kind   id.Kind
 	Logger zerolog.Logger
+	Fades  bool // entries are removed by markers: the role of the process may not purge
 
 	Owner func() bool               // this process writes the index; nil: it does
 	Watch func(func()) (end func()) // calls the function when Owner may have changed; nil: it never does
@@ -76,7 +77,7 @@ func NewFollower(cfg Config) *Follower {
 		cfg.Watch = func(func()) func() { return func() {} }
 	}
 	return &Follower{
-		writer: writer{index: cfg.Index, conn: cfg.Conn, kind: cfg.Kind, logger: cfg.Logger},
+		writer: writer{index: cfg.Index, conn: cfg.Conn, kind: cfg.Kind, fades: cfg.Fades, logger: cfg.Logger},
 		cfg:    cfg, behind: make(chan struct{}, 1), moved: make(chan struct{}, 1),
 		dirty: map[subject.Log]struct{}{}, written: map[subject.Log]time.Time{},
 	}
@@ -133,7 +134,7 @@ func (f *Follower) turn(ctx context.Context) {
 func (f *Follower) follow(ctx context.Context) error {
 	clear(f.dirty)
 	news := make(chan *nats.Msg, announced)
-	for _, typ := range kinds {
+	for _, typ := range kinds[f.kind] {
 		sub, err := f.conn.NATS().ChanSubscribe(subject.LiveType(f.kind, string(typ)), news)
 		if err != nil {
 			return fmt.Errorf("subscribe to announcements: %w", err)

@@ -1,5 +1,6 @@
-// Package index keeps a summary of each session for lists, in a stream of its own, and reads it page by page. Logs
-// remain the truth: a summary is made of a log and nothing else, so that any process may make it again.
+// Package index keeps a summary of each session, member and task for lists, and their questions to people, in a stream of
+// its own, and reads it page by page. Logs remain the truth: an entry is made of a log and nothing else, so that any
+// process may make it again.
 package index
 
 import (
@@ -14,7 +15,6 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -81,130 +81,8 @@ func number(m *nats.Msg, header string) uint64 {
 	return n
 }
 
-// change is what an update does to the summary of a log.
-type change struct {
-	log      subject.Log
-	summary  Summary
-	revision uint64 // of the summary that it replaces; 0: of none
-	write    bool
-	drop     bool
-}
-
-// Update brings the summary of a log up to date. A summary of a deleted or expired log goes away.
-func (x *Index) Update(ctx context.Context, log subject.Log) error {
-	for range tries {
-		c, err := x.prepare(ctx, log)
-		if err != nil {
-			return err
-		}
-		if err = x.carryOut(ctx, c); !errors.Is(err, errRaced) {
-			return err
-		}
-	}
-	return fmt.Errorf("update the summary of %s: %w", log, errRaced)
-}
-
-// prepare reads the summary of a log, and the events that it lacks.
-func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
-	c := change{log: log}
-	m, err := x.one(ctx, get{LastFor: log.Index()})
-	if err != nil && !errors.Is(err, errNone) {
-		return c, err
-	}
-	if err == nil {
-		c.revision = number(m, nats.JSSequence)
-		if json.Unmarshal(m.Data, &c.summary) != nil || c.summary.Format != format {
-			c.summary = Summary{} // of another version
-		}
-	}
-	known := c.summary.LastSeq
-	err = x.fold(ctx, log, &c.summary)
-	if errors.Is(err, eventlog.ErrBeyondEnd) { // the log was restored from a backup, or has expired
-		c.summary, known = Summary{}, 0
-		err = x.fold(ctx, log, &c.summary)
-	}
-	switch {
-	case errors.Is(err, eventlog.ErrDeleted) || err == nil && c.summary.LastSeq == 0:
-		c.drop = c.revision > 0
-	case err != nil:
-		return c, err
-	default:
-		c.write = c.summary.LastSeq > known
-	}
-	return c, nil
-}
-
-// fold reads the events of the log that the summary lacks.
-func (x *Index) fold(ctx context.Context, log subject.Log, s *Summary) error {
-	visit := func(e *eventlog.Entry) error {
-		s.add(e)
-		return nil
-	}
-	for {
-		after := eventlog.Cursor{Seq: s.LastSeq, Stream: s.Position}
-		err := x.log.Read(ctx, log, after, visit)
-		cut, ok := errors.AsType[*eventlog.TruncatedError](err)
-		if !ok || cut.First <= s.LastSeq+1 {
-			return err
-		}
-		s.LastSeq, s.Position = cut.First-1, 0
-	}
-}
-
-// carryOut writes or removes the summary. It returns errRaced if another process has changed it meanwhile.
-func (x *Index) carryOut(ctx context.Context, c change) error {
-	if c.drop {
-		return x.Drop(ctx, c.log)
-	}
-	if !c.write {
-		return nil
-	}
-	done, err := x.begin(c)
-	if err != nil {
-		return err
-	}
-	return written(ctx, c, done)
-}
-
-// Drop removes the summary of a log that is deleted or has expired: such a log gets no other one.
-func (x *Index) Drop(ctx context.Context, log subject.Log) error {
-	s, err := x.conn.JS().Stream(ctx, subject.StreamIndex)
-	if err == nil {
-		err = s.Purge(ctx, jetstream.WithPurgeSubject(log.Index()))
-	}
-	if err != nil {
-		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remove the summary of %s: %w", log, err))
-	}
-	return nil
-}
-
-// begin sends the summary. The order of calls is the order in the stream.
-func (x *Index) begin(c change) (jetstream.PubAckFuture, error) {
-	c.summary.Format = format
-	raw, err := json.Marshal(c.summary)
-	if err != nil {
-		return nil, fmt.Errorf("encode the summary of %s: %w", c.log, err)
-	}
-	done, err := x.conn.JS().PublishMsgAsync(&nats.Msg{Subject: c.log.Index(), Data: raw, Header: nats.Header{event.HeaderSeq: {strconv.FormatUint(c.summary.LastSeq, 10)}}},
-		jetstream.WithExpectLastSequencePerSubject(c.revision))
-	if err != nil {
-		return nil, fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write the summary of %s: %w", c.log, err))
-	}
-	return done, nil
-}
-
-// written waits until the bus has stored the summary.
-func written(ctx context.Context, c change, done jetstream.PubAckFuture) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-done.Ok():
-		return nil
-	case err := <-done.Err():
-		api, refused := errors.AsType[*jetstream.APIError](err)
-		if refused && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
-			return errRaced
-		}
-		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write the summary of %s: %w", c.log, err))
-	}
+// wrongLast reports whether a write was refused because another process wrote meanwhile.
+func wrongLast(err error) bool {
+	api, refused := errors.AsType[*jetstream.APIError](err)
+	return refused && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }

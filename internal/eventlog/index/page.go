@@ -49,8 +49,35 @@ type stretch struct {
 // 0 means the end of the index. It reads backwards from there and nothing else, whatever the number of summaries. A
 // summary that does not change keeps its place, so pages that follow each other have each of these once.
 func (x *Index) Page(ctx context.Context, t id.Tenant, k id.Kind, before uint64, want int) (Page, error) {
-	s := stretch{x: x, filter: subject.IndexFilter(t, k), before: before}
-	var out Page
+	p, err := x.read(ctx, subject.IndexFilter(t, k), before, want)
+	out := Page{Total: p.total, More: p.more}
+	for _, e := range p.entries {
+		one, broken := e.summary()
+		if broken != nil {
+			return out, broken
+		}
+		out.Summaries = append(out.Summaries, one)
+	}
+	return out, err
+}
+
+// entry is a message of the index.
+type entry struct {
+	subject  string
+	sequence uint64
+	data     []byte
+}
+
+// entries are a part of the messages of a filter, the newest first.
+type entries struct {
+	entries []entry
+	total   int  // of the filter
+	more    bool // older ones follow
+}
+
+// read returns the newest entries of a filter that lie before the sequence.
+func (x *Index) read(ctx context.Context, filter string, before uint64, want int) (out entries, err error) {
+	s := stretch{x: x, filter: filter, before: before}
 	if before == 0 {
 		newest, err := x.one(ctx, get{LastFor: s.filter})
 		switch {
@@ -61,13 +88,12 @@ func (x *Index) Page(ctx context.Context, t id.Tenant, k id.Kind, before uint64,
 		}
 		s.before = number(newest, nats.JSSequence) + 1
 	}
-	var err error
-	if out.Total, err = s.count(ctx); err != nil || out.Total == 0 {
+	if out.total, err = s.count(ctx); err != nil || out.total == 0 {
 		return out, err
 	}
-	found, err := s.read(ctx, want+1, out.Total)
-	out.Summaries = found[:min(len(found), want)]
-	out.More = len(found) > want || len(found) > 0 && s.before > s.first
+	found, err := s.read(ctx, want+1, out.total)
+	out.entries = found[:min(len(found), want)]
+	out.more = len(found) > want || len(found) > 0 && s.before > s.first
 	return out, err
 }
 
@@ -85,8 +111,8 @@ func (s *stretch) count(ctx context.Context) (int, error) {
 }
 
 // read returns the newest messages of the stretch, about want of them if it has as many.
-func (s *stretch) read(ctx context.Context, want, total int) ([]Stored, error) {
-	var out []Stored
+func (s *stretch) read(ctx context.Context, want, total int) ([]entry, error) {
+	var out []entry
 	if s.before <= s.first {
 		return nil, nil
 	}
@@ -137,26 +163,21 @@ func scaled(width uint64, wanted, n int) uint64 {
 
 // found is what one read of a stretch returned.
 type found struct {
-	messages []Stored // oldest first
-	whole    bool     // these are all
-	has      int      // number of messages of the stretch, or more
+	messages []entry // oldest first
+	whole    bool    // these are all
+	has      int     // number of messages of the stretch, or more
 }
 
 // between returns the messages from the start to the end of the stretch, if they are not more than the limit.
 func (s *stretch) between(ctx context.Context, start uint64, limit int) (out found, err error) {
-	var broken error
 	err = s.x.ask(ctx, get{Seq: start, NextFor: s.filter, Batch: limit}, limit+2, func(m *nats.Msg) bool {
 		if status := m.Header.Get("Status"); len(m.Data) == 0 && status != "" {
 			out.whole = status == "404" || status == "204" && number(m, "Nats-Num-Pending") == 0
 			return false
 		}
 		left := int(min(number(m, "Nats-Num-Pending"), math.MaxInt32))
-		one, err := stored(m)
-		switch {
-		case err != nil:
-			broken = err
-			return true
-		case one.Sequence >= s.before:
+		one := entry{m.Header.Get(nats.JSSubject), number(m, nats.JSSequence), m.Data}
+		if one.sequence >= s.before {
 			out.whole, s.beyond = true, left+1
 			return false
 		}
@@ -164,16 +185,16 @@ func (s *stretch) between(ctx context.Context, start uint64, limit int) (out fou
 		out.has = len(out.messages) + max(left-s.beyond, 0)
 		return true
 	})
-	return out, errors.Join(err, broken)
+	return out, err
 }
 
-func stored(m *nats.Msg) (Stored, error) {
-	log, err := subject.ParseIndex(m.Header.Get(nats.JSSubject))
+func (e entry) summary() (Stored, error) {
+	log, err := subject.ParseIndex(e.subject)
 	if err != nil {
 		return Stored{}, err
 	}
-	out := Stored{Log: log, Sequence: number(m, nats.JSSequence)}
-	if err := json.Unmarshal(m.Data, &out.Summary); err != nil {
+	out := Stored{Log: log, Sequence: e.sequence}
+	if err := json.Unmarshal(e.data, &out.Summary); err != nil {
 		return out, fmt.Errorf("decode the summary of %s: %w", log, err)
 	}
 	return out, nil

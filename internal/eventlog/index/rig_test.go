@@ -143,7 +143,7 @@ func (r *rig) until(l subject.Log, what string, enough func(index.Stored) bool) 
 }
 
 // summary is a stored summary of usual length.
-var summary = []byte(`{"format":1,"known":true,"owner":"ann","dialect":"orbit","question":"` + strings.Repeat("q", 100) +
+var summary = []byte(`{"format":2,"known":true,"owner":"ann","dialect":"orbit","question":"` + strings.Repeat("q", 100) +
 	`","created_at":"2026-01-02T03:04:05Z","updated_at":"2026-01-02T03:04:05.123456Z","runs":1,"last_seq":12,"last_event":"run.completed","position":12345}`)
 
 // putSummary writes a summary without a log.

@@ -7,10 +7,11 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // format is the version of a summary. A summary of another version is made anew.
-const format = 1
+const format = 2
 
 // questionRunes is enough to recognise a session by.
 const questionRunes = 120
@@ -18,7 +19,8 @@ const questionRunes = 120
 // idle is the stage of a restored session without an active run.
 const idle = "idle"
 
-// Summary is what lists show of a session, as of one event of its log.
+// Summary is what lists show of a session, as of one event of its log. The summaries of members and tasks hold what their
+// questions repeat, and the order of the logs.
 type Summary struct {
 	Format    int       `json:"format"`
 	Known     bool      `json:"known,omitempty"` // the owner is known: the first event had not expired
@@ -35,6 +37,10 @@ type Summary struct {
 	LastSeq   uint64    `json:"last_seq"`
 	LastEvent string    `json:"last_event"`
 	Position  uint64    `json:"position,omitempty"` // of the last event in the shard
+	Inputs    int       `json:"inputs,omitempty"`   // questions of the log that are open in the index
+	Team      string    `json:"team,omitempty"`     // of a member: the outermost team
+	Route     string    `json:"route,omitempty"`    // of a member: its path from that team
+	Gone      bool      `json:"gone,omitempty"`     // a marker in place of a summary
 }
 
 // Status returns the status of the session.
@@ -56,11 +62,22 @@ func (s *Summary) State() string {
 	return api.SessionIdle
 }
 
-// kinds are the types of events that change more of a summary than its last event. An index follows their announcements.
-var kinds = []event.Type{
-	event.SessionCreated, event.SessionRestored, event.SessionClosed, event.SessionDeleted, event.MessageReceived,
-	event.RunStarted, event.RunCompleted, event.RunFailed, event.RunCancelled,
-	event.InputRequested, event.InputAnswered, event.InputExpired,
+// kinds are the types of events that change more of a summary or of questions than the last event, by the kind of the
+// log. An index follows their announcements.
+var kinds = map[id.Kind][]event.Type{
+	id.KindSession: {
+		event.SessionCreated, event.SessionRestored, event.SessionClosed, event.SessionDeleted, event.MessageReceived,
+		event.RunStarted, event.RunCompleted, event.RunFailed, event.RunCancelled, event.PlanCancelled,
+		event.InputRequested, event.InputAnswered, event.InputExpired,
+	},
+	id.KindMember: {
+		event.MemberCreated, event.MemberClosed, event.RunCompleted, event.RunFailed, event.RunCancelled,
+		event.InputRequested, event.InputAnswered, event.InputExpired,
+	},
+	id.KindTask: {
+		event.TaskCreated, event.TaskQueued, event.TaskAssigned, event.TaskReported, event.TaskReleased, event.TaskFinished, event.TaskDeleted,
+		event.TaskAsked, event.TaskMessaged, event.TaskAskExpired,
+	},
 }
 
 // add folds the next event of the log. An event that cannot be decoded changes nothing else.
@@ -72,6 +89,8 @@ func (s *Summary) add(e *eventlog.Entry) {
 	switch e.Type {
 	case event.SessionCreated, event.SessionRestored:
 		s.begin(e)
+	case event.MemberCreated, event.TaskCreated:
+		s.introduce(e)
 	case event.SessionClosed:
 		s.Closed, s.Open, s.Asks, s.Asking = true, 0, 0, ""
 	case event.MessageReceived:
@@ -107,6 +126,19 @@ func (s *Summary) begin(e *eventlog.Entry) {
 	}
 	if d.Stage != "" && d.Stage != idle {
 		s.Open++
+	}
+}
+
+// introduce notes what the questions of a member or a task repeat.
+func (s *Summary) introduce(e *eventlog.Entry) {
+	if e.Type == event.MemberCreated {
+		if d, err := event.As[event.MemberCreatedData](e.Event); err == nil {
+			s.Owner, s.Known, s.Team, s.Route, s.Question = d.Principal, e.Sequence == 1, d.Root, d.Route, d.TeamName
+		}
+		return
+	}
+	if d, err := event.As[event.TaskCreatedData](e.Event); err == nil {
+		s.Owner, s.Known, s.Question = d.Principal, e.Sequence == 1, d.TaskType
 	}
 }
 

@@ -17,6 +17,9 @@ var apiBodies = []any{
 	api.SessionList{},
 	api.SessionDetail{},
 	api.EventPage{},
+	api.QuestionList{},
+	api.QuestionAnswer{},
+	api.QuestionOutcome{},
 	event.StateExportedData{},
 	cmd.ImportReply{},
 	api.TaskPage{},
@@ -31,6 +34,16 @@ var apiBodies = []any{
 	api.NewTeam{},
 	api.TeamMessage{},
 	api.StopTeam{},
+	api.NewSession{},
+	api.SessionName{},
+	api.NewMessage{},
+	api.StepAction{},
+	api.NewPlan{},
+	api.NewTask{},
+	api.TaskName{},
+	api.LogHead{},
+	api.LogPage{},
+	api.Me{},
 }
 
 // apiBundle returns the bundle of the bodies of the HTTP API. It allows unknown members: a later version may add some.

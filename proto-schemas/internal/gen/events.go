@@ -111,6 +111,10 @@ func eventBundle(c *comments) ([]byte, error) {
 	d.finish = func(t reflect.Type, _ node, own *members) {
 		if t == reflect.TypeFor[event.Event]() {
 			own.set("data", node{"type": "object"})
+			own.set("from", node{ // of an event that a gateway has merged; no log has it
+				"type": "integer", "minimum": 1,
+				"description": "Of consecutive parts of one text that a slow reader gets as one event: the first sequence that the event stands for.",
+			})
 		}
 	}
 	envelope := d.object(reflect.TypeFor[event.Event](), false)

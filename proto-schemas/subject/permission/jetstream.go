@@ -137,10 +137,11 @@ func (g *grant) writes(kinds ...id.Kind) {
 	}
 }
 
-// indexes lets the role write the summaries of the logs of a kind, and read the headers of these logs from a position on.
+// indexes lets the role write the summaries and questions of the logs of a kind, and read the headers of these logs from a
+// position on.
 func (g *grant) indexes(k id.Kind) {
 	g.uses(subject.StreamIndex)
-	g.publish(subject.IndexOf(k), subject.IndexPosition, api+"DIRECT.GET."+subject.StreamIndex)
+	g.publish(subject.IndexOf(k), subject.QuestionsOf(k), subject.IndexPosition(k), api+"DIRECT.GET."+subject.StreamIndex)
 	for _, p := range subject.AllPartitions() {
 		s := p.EventStream()
 		g.publish(api+"CONSUMER.CREATE."+s+".*."+p.KindFilter(k), "$JS.FC."+s+".>")

@@ -145,6 +145,7 @@ func task(g *grant) {
 	g.sends(cmd.Session, cmd.Delete, cmd.EraseTask)
 	g.sends(taskCalls, runCall, runOutside)
 	g.sends(cmd.Pipeline, cmd.AssignJob, cmd.FinishJob)
+	g.indexes(id.KindTask)
 }
 
 // toolbox runs code of others: it sees only its own calls, and the directory, which lists services of the swarm.
@@ -170,6 +171,7 @@ func team(g *grant) {
 	g.sends(cmd.Team, cmd.CreateTeam, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,
 		cmd.ActTeam, cmd.WakeTeam, cmd.CheckTeam)
 	g.sends(cmd.Member, cmd.CreateMember, cmd.NoteTodos, cmd.CloseMember, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.CheckDeadlines, cmd.Resume)
+	g.indexes(id.KindMember)
 }
 
 func bootstrap(g *grant) {

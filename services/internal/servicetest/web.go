@@ -13,8 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Web is the API of an installation with alice and the viewer vera, of the default
-// tenant, and eve, of another one.
+// Web is the API of an installation with the users alice and bob, the viewer vera and the operator olga, of the default
+// tenant, and the user eve, of another one.
 type Web struct {
 	*Rig
 	url    string
@@ -28,18 +28,30 @@ type Check func(r *http.Request, status int, header http.Header, body []byte) er
 // Web serves what mount adds to the mux, and checks every response.
 func (r *Rig) Web(check Check, mount func(*http.ServeMux, auth.Authenticator)) *Web {
 	r.T.Helper()
+	return r.WebAt(check, func(a auth.Authenticator) string {
+		mux := http.NewServeMux()
+		mount(mux, a)
+		srv := httptest.NewServer(mux)
+		r.T.Cleanup(srv.Close)
+		return srv.URL
+	})
+}
+
+// WebAt is Web for a server that serve starts, at the address that it returns.
+func (r *Rig) WebAt(check Check, serve func(auth.Authenticator) (url string)) *Web {
+	r.T.Helper()
 	tenant := id.DefaultTenant.String()
 	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
 		{ID: "1", SHA256: auth.HashKey("key-of-alice"), Subject: "alice", Tenant: tenant, Roles: []auth.Role{auth.RoleUser}},
 		{ID: "2", SHA256: auth.HashKey("key-of-eve"), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
 		{ID: "3", SHA256: auth.HashKey("key-of-vera"), Subject: "vera", Tenant: tenant, Roles: []auth.Role{auth.RoleViewer}},
+		{ID: "4", SHA256: auth.HashKey("key-of-bob"), Subject: "bob", Tenant: tenant, Roles: []auth.Role{auth.RoleUser}},
+		{ID: "5", SHA256: auth.HashKey("key-of-olga"), Subject: "olga", Tenant: tenant, Roles: []auth.Role{auth.RoleOperator}},
 	}})
 	require.NoError(r.T, err)
-	mux := http.NewServeMux()
-	mount(mux, a)
-	srv := httptest.NewServer(mux)
-	r.T.Cleanup(srv.Close)
-	return &Web{Rig: r, url: srv.URL, client: srv.Client(), check: check}
+	client := &http.Client{Transport: &http.Transport{}}
+	r.T.Cleanup(client.CloseIdleConnections)
+	return &Web{Rig: r, url: serve(a), client: client, check: check}
 }
 
 // Answer is a response that was read.

@@ -8,6 +8,8 @@ export type ApiDocument =
   | AgentList
   | Attachments
   | BoardTask
+  | Budget
+  | BudgetUse
   | CancelTask
   | ClientList
   | Colleague
@@ -15,15 +17,28 @@ export type ApiDocument =
   | EventPage
   | Exported
   | ImportReply
+  | LogHead
+  | LogPage
+  | Me
   | MemberDefinition
   | MemberView
   | ModelStatus
+  | NewMessage
+  | NewPlan
+  | NewSession
+  | NewTask
   | NewTeam
   | ObjectRef
   | Participant
   | ParticipantTool
   | Problem
+  | Question
+  | QuestionAnswer
+  | QuestionList
+  | QuestionOutcome
+  | QuotaUse
   | RunDetail
+  | RunOptions
   | SchemaList
   | SchemaRef
   | ServerList
@@ -31,15 +46,19 @@ export type ApiDocument =
   | ServiceStatus
   | SessionDetail
   | SessionList
+  | SessionName
   | SessionSummary
   | StateExportedData
   | Stats
   | Status
+  | Step
+  | StepAction
   | StepDetail
   | StopTeam
   | TaskCreatedData
   | TaskDetail
   | TaskHead
+  | TaskName
   | TaskPage
   | TaskRecord
   | TaskSummary
@@ -51,6 +70,38 @@ export type ApiDocument =
   | TeamView
   | ToolServerStatus
   | Usage;
+/**
+ * NewMessage is a message to a session.
+ */
+export type NewMessage = RunOptions &
+  Attachments & {
+    content?: string;
+    /**
+     * the client's id for it: a repeat has the same and gets the same response
+     */
+    id?: string;
+    /**
+     * absent or chat, plan, steps
+     */
+    mode?: string;
+    /**
+     * mode steps: the steps to solve
+     */
+    tasks?: Step[];
+  };
+/**
+ * NewPlan is the optional body of a request for another plan.
+ */
+export type NewPlan = RunOptions & {
+  /**
+   * the client's id for it: a repeat has the same and gets the same response
+   */
+  id?: string;
+  /**
+   * absent = the previous one
+   */
+  question?: string;
+};
 /**
  * NewTeam is a definition of a team, or the name of one in the configuration.
  */
@@ -239,6 +290,10 @@ export type TaskCreatedData1 = TaskHead & {
 export type TeamMessage = Attachments & {
   content: string;
   /**
+   * the client's id for it: a repeat has the same and gets the same response
+   */
+  id?: string;
+  /**
    * member: a name, a path of names or an id; absent = the coordinator
    */
   target?: string;
@@ -254,6 +309,14 @@ export interface Accepted {
    * of a message
    */
   message_id?: string;
+  /**
+   * the run that it concerns
+   */
+  run_id?: string;
+  /**
+   * of the event in the log that carried it out
+   */
+  seq?: number;
 }
 /**
  * AgentList lists agents of the swarm.
@@ -378,6 +441,98 @@ export interface Deliverable {
   timestamp?: string;
 }
 /**
+ * Budget limits the resources of one run. A zero field means unlimited.
+ */
+export interface Budget {
+  ask_seconds?: number;
+  /**
+   * of the models that have a price
+   */
+  cost_usd?: number;
+  /**
+   * stop (absent), ask
+   */
+  on_exceeded?: string;
+  /**
+   * of workers' time; waiting for people does not count
+   */
+  seconds?: number;
+  /**
+   * read and written by models, as far as their providers count them
+   */
+  tokens?: number;
+  /**
+   * begun
+   */
+  tool_calls?: number;
+}
+/**
+ * BudgetUse is the part of its budget that a run had used when it reached the limit.
+ */
+export interface BudgetUse {
+  cost_usd: number;
+  /**
+   * how often people have granted the same amount once more
+   */
+  granted: number;
+  limit: Budget1;
+  quota?: QuotaUse;
+  /**
+   * the exhausted resource: tokens, cost_usd, tool_calls, seconds; time of a quota
+   */
+  resource: string;
+  seconds: number;
+  tokens: number;
+  tool_calls: number;
+}
+/**
+ * the whole budget
+ */
+export interface Budget1 {
+  ask_seconds?: number;
+  /**
+   * of the models that have a price
+   */
+  cost_usd?: number;
+  /**
+   * stop (absent), ask
+   */
+  on_exceeded?: string;
+  /**
+   * of workers' time; waiting for people does not count
+   */
+  seconds?: number;
+  /**
+   * read and written by models, as far as their providers count them
+   */
+  tokens?: number;
+  /**
+   * begun
+   */
+  tool_calls?: number;
+}
+/**
+ * QuotaUse is the used part of a day's quota when a run reached it.
+ */
+export interface QuotaUse {
+  /**
+   * YYYY-MM-DD, in UTC
+   */
+  day: string;
+  /**
+   * dollars of cost_usd, seconds of time, else pieces
+   */
+  limit: number;
+  /**
+   * owner of the quota: tenant, principal
+   */
+  scope: string;
+  /**
+   * all runs together
+   */
+  used: number;
+}
+/**
  * CancelTask is the optional body of a cancellation.
  */
 export interface CancelTask {
@@ -464,6 +619,66 @@ export interface Exported1 {
   stage: string;
 }
 /**
+ * LogHead is the extent of a log.
+ */
+export interface LogHead {
+  /**
+   * seq of the oldest event that has not expired
+   */
+  first: number;
+  id: string;
+  /**
+   * session, member, team, task
+   */
+  kind: string;
+  /**
+   * seq of the newest event
+   */
+  last: number;
+  last_type: string;
+  /**
+   * of the newest event
+   */
+  updated_at: string;
+}
+/**
+ * LogPage is a page of a log.
+ */
+export interface LogPage {
+  /**
+   * canonical events (schema event), oldest first
+   */
+  events: unknown[];
+  /**
+   * events up to this seq have expired
+   */
+  expired?: number;
+  /**
+   * more events follow in that direction
+   */
+  more: boolean;
+  /**
+   * the parameter after, or before, of the next page in the direction of the request
+   */
+  next?: string;
+}
+/**
+ * Me is the principal of the request.
+ */
+export interface Me {
+  /**
+   * end of the credential; absent: never
+   */
+  expires?: string;
+  /**
+   * watch, act, operate
+   */
+  may: string[];
+  roles: string[];
+  subject: string;
+  tenant: string;
+}
+/**
  * MemberDefinition is a member of a team: another team, an agent of the swarm that is found by name or by capabilities, or else an agent with the built-in model.
  */
 export interface MemberDefinition {
@@ -536,6 +751,127 @@ export interface ModelStatus {
   workers: number;
 }
 /**
+ * RunOptions say how a run is carried out.
+ */
+export interface RunOptions {
+  budget?: Budget2;
+  /**
+   * the sending device
+   */
+  client_id?: string;
+  /**
+   * absent = the session's setting
+   */
+  confirm_plan?: boolean;
+  /**
+   * steps at once; absent = the server's limit
+   */
+  max_concurrent?: number;
+  /**
+   * reject, enqueue, interrupt; absent = the session's setting
+   */
+  on_busy?: string;
+  /**
+   * of one try at a step; absent = the server's limit
+   */
+  timeout_seconds?: number;
+}
+/**
+ * limit of its resources; lower limits of the server apply
+ */
+export interface Budget2 {
+  ask_seconds?: number;
+  /**
+   * of the models that have a price
+   */
+  cost_usd?: number;
+  /**
+   * stop (absent), ask
+   */
+  on_exceeded?: string;
+  /**
+   * of workers' time; waiting for people does not count
+   */
+  seconds?: number;
+  /**
+   * read and written by models, as far as their providers count them
+   */
+  tokens?: number;
+  /**
+   * begun
+   */
+  tool_calls?: number;
+}
+/**
+ * Step is one piece of a plan.
+ */
+export interface Step {
+  /**
+   * any agent that has it may solve the step; absent = the built-in one
+   */
+  capability?: string;
+  context?: unknown;
+  dependencies?: string[];
+  description?: string;
+  estimated_time_seconds?: number;
+  estimated_tokens?: number;
+  /**
+   * unknown members, an object
+   */
+  extra?: unknown;
+  /**
+   * [A-Za-z0-9_-]{1,128}, unique in the plan
+   */
+  id: string;
+  /**
+   * lower starts earlier among steps that could start
+   */
+  priority?: number;
+  title: string;
+}
+/**
+ * NewSession holds the preferences of a session that its first message opens. All are optional.
+ */
+export interface NewSession {
+  /**
+   * people confirm plans
+   */
+  confirm_plan?: boolean;
+  /**
+   * of texts for people, like en_US
+   */
+  language?: string;
+  /**
+   * reject, enqueue, interrupt
+   */
+  on_busy?: string;
+}
+/**
+ * NewTask is a task for an agent of the swarm, which is named by its id, its name or its capabilities.
+ */
+export interface NewTask {
+  agent_id?: string;
+  agent_name?: string;
+  capabilities?: string[];
+  /**
+   * any JSON, for the agent
+   */
+  data: unknown;
+  /**
+   * the client's id for it: a repeat has the same and gets the same response
+   */
+  id?: string;
+  /**
+   * how long it may wait for an agent; absent = the server's setting
+   */
+  queue_ms?: number;
+  task_type?: string;
+  /**
+   * absent = unlimited
+   */
+  timeout_ms?: number;
+}
+/**
  * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
 export interface ObjectRef {
@@ -557,6 +893,18 @@ export interface ObjectRef {
  */
 export interface Problem {
   /**
+   * principal whose answer counts
+   */
+  answered_by?: string;
+  /**
+   * its device
+   */
+  answered_on?: string;
+  /**
+   * its answer: approve, modify, reject
+   */
+  decision?: string;
+  /**
    * for people
    */
   detail: string;
@@ -564,6 +912,10 @@ export interface Problem {
    * the parameter or member of the body that is wrong
    */
   field?: string;
+  /**
+   * the question that was answered before
+   */
+  input_id?: string;
   /**
    * of the response
    */
@@ -576,6 +928,205 @@ export interface Problem {
    * about:blank
    */
   type: string;
+}
+/**
+ * Question is a question that a session, a member of a team or a task asks people.
+ */
+export interface Question {
+  /**
+   * principal, or client of the swarm
+   */
+  answered_by?: string;
+  /**
+   * device
+   */
+  answered_on?: string;
+  arguments?: unknown;
+  asked_at: string;
+  /**
+   * the asking member's path from that team, or the agent's name
+   */
+  asker?: string;
+  budget?: BudgetUse1;
+  /**
+   * of scope tool and client_tool
+   */
+  call_id?: string;
+  /**
+   * too large for the list: the event at seq has the contents
+   */
+  cut?: boolean;
+  /**
+   * approve, modify, reject, answer
+   */
+  decision?: string;
+  /**
+   * of the tool
+   */
+  description?: string;
+  /**
+   * of scope tool: of exactly these arguments; the answer repeats it
+   */
+  digest?: string;
+  /**
+   * answered, expired or withdrawn then
+   */
+  ended_at?: string;
+  execution_id?: string;
+  /**
+   * absent: it does not expire
+   */
+  expires_at?: string;
+  /**
+   * names the question in the tenant: kind.log.input
+   */
+  id: string;
+  /**
+   * names it in its log
+   */
+  input_id: string;
+  /**
+   * of the log: session, member, task
+   */
+  kind: string;
+  /**
+   * of the log
+   */
+  log_id: string;
+  message?: unknown;
+  /**
+   * of scope agent
+   */
+  message_type?: string;
+  options?: unknown;
+  /**
+   * of scope plan
+   */
+  plan_id?: string;
+  /**
+   * owner of the session, founder of the team, client of the task
+   */
+  principal?: string;
+  run_id?: string;
+  /**
+   * plan, tool, client_tool, budget, agent
+   */
+  scope: string;
+  /**
+   * of the event that asks
+   */
+  seq: number;
+  /**
+   * open, answered, expired, withdrawn
+   */
+  state: string;
+  steps?: Step[];
+  summary?: string;
+  /**
+   * the outermost team of the asking member
+   */
+  team_id?: string;
+  /**
+   * first message of the session, name of the team, type of the task
+   */
+  title?: string;
+  tool?: string;
+}
+/**
+ * of scope budget
+ */
+export interface BudgetUse1 {
+  cost_usd: number;
+  /**
+   * how often people have granted the same amount once more
+   */
+  granted: number;
+  limit: Budget1;
+  quota?: QuotaUse;
+  /**
+   * the exhausted resource: tokens, cost_usd, tool_calls, seconds; time of a quota
+   */
+  resource: string;
+  seconds: number;
+  tokens: number;
+  tool_calls: number;
+}
+/**
+ * QuestionAnswer is an answer to a question. The first one counts.
+ */
+export interface QuestionAnswer {
+  /**
+   * the answering device
+   */
+  client_id?: string;
+  /**
+   * approve, modify, reject; of scope agent: answer
+   */
+  decision: string;
+  /**
+   * of the question that the person has seen; another one is refused
+   */
+  digest?: string;
+  feedback?: string;
+  /**
+   * the client's id for it: a repeat has the same and gets the same response
+   */
+  id?: string;
+  /**
+   * answer, of scope agent: any JSON, for the agent
+   */
+  message?: unknown;
+  /**
+   * modify: changed members of steps with the same ids
+   */
+  modified_tasks?: unknown;
+  /**
+   * approve, of scope client_tool: what the tool has returned
+   */
+  result?: string;
+  /**
+   * modify: the list of steps in place of the plan's
+   */
+  tasks?: unknown;
+}
+/**
+ * QuestionList lists questions to people: open ones, the newest first, or those that are over, the newest end first.
+ */
+export interface QuestionList {
+  /**
+   * more questions may follow
+   */
+  more?: boolean;
+  /**
+   * the parameter before of the next page
+   */
+  next?: string;
+  questions: Question[];
+}
+/**
+ * QuestionOutcome is the answer that counts, which is that of the request.
+ */
+export interface QuestionOutcome {
+  answered_by?: string;
+  answered_on?: string;
+  command_id: string;
+  /**
+   * approve, modify, reject, answer
+   */
+  decision: string;
+  /**
+   * of the question
+   */
+  id: string;
+  /**
+   * of the question in its log
+   */
+  input_id: string;
+  run_id?: string;
+  /**
+   * of the event in the log; 0: it has expired
+   */
+  seq: number;
 }
 /**
  * RunDetail is one run of a session. Stage, outcome and tasks belong to planned runs.
@@ -795,6 +1346,12 @@ export interface SessionSummary {
   updated_at: string;
 }
 /**
+ * SessionName is the id of a new session. Nothing is stored of it before its first message.
+ */
+export interface SessionName {
+  session_id: string;
+}
+/**
  * StateExportedData is a direct message: the state of a session, readable and signed.
  */
 export interface StateExportedData {
@@ -843,6 +1400,20 @@ export interface ToolServerStatus {
    * of the tool service that have it
    */
   replicas: number;
+}
+/**
+ * StepAction is the optional body of a request about a step.
+ */
+export interface StepAction {
+  /**
+   * the client's id for it: a repeat has the same and gets the same response
+   */
+  id?: string;
+  /**
+   * restart: absent = the server's limit
+   */
+  max_attempts?: number;
+  reason?: string;
 }
 /**
  * StopTeam is the optional body of a stop.
@@ -914,6 +1485,12 @@ export interface ObjectRef2 {
    * of the data in bytes
    */
   size: number;
+}
+/**
+ * TaskName is the id of a new task.
+ */
+export interface TaskName {
+  task_id: string;
 }
 /**
  * TaskPage is a page of the list of tasks, the newest change first.

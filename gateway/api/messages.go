@@ -1,0 +1,270 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+const (
+	// maxMessage bounds the body of a message, which has to fit into an event.
+	maxMessage = 160 << 10
+	// maxSteps bounds the steps of a message.
+	maxSteps = 100
+	// maxOption bounds the numbers of a run's options.
+	maxOption = 1_000_000
+	// maxAction bounds the body of an action, which is at most an id and a reason.
+	maxAction = 16 << 10
+)
+
+// modeChat is the name of the mode whose value in the log is empty.
+const modeChat = "chat"
+
+// nameSession answers with the id of a new session.
+func (a *API) nameSession(r *http.Request, p auth.Principal) (any, error) {
+	var b wire.NewSession
+	if err := decode(r, maxAction, &b, false); err != nil {
+		return nil, err
+	}
+	if err := checkBusy(b.OnBusy); err != nil {
+		return nil, err
+	}
+	session, err := a.cfg.Actor.Name(p, event.Preferences{Language: b.Language, ConfirmPlan: b.ConfirmPlan, OnBusy: b.OnBusy})
+	if err != nil {
+		return nil, err
+	}
+	return Created{Location: Prefix + "/sessions/" + session.String(), Answer: wire.SessionName{SessionID: session.String()}}, nil
+}
+
+func checkBusy(onBusy string) error {
+	known := []string{event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}
+	if onBusy != "" && !slices.Contains(known, onBusy) {
+		return fault.Newf(fault.InvalidField, "on_busy must be one of %s.", strings.Join(known, ", ")).At("on_busy")
+	}
+	return nil
+}
+
+// spec returns the run that the options ask for.
+func spec(o wire.RunOptions) (event.RunSpec, error) {
+	if err := checkBusy(o.OnBusy); err != nil {
+		return event.RunSpec{}, err
+	}
+	for name, n := range map[string]int{"max_concurrent": o.MaxConcurrent, "timeout_seconds": o.TimeoutSeconds} {
+		if n < 0 || n > maxOption {
+			return event.RunSpec{}, fault.Newf(fault.InvalidField, "%s must be a number from 1 to %d.", name, maxOption).At(name)
+		}
+	}
+	if b := o.Budget; b != nil && (b.Tokens < 0 || b.CostUSD < 0 || b.ToolCalls < 0 || b.Seconds < 0 || b.AskSeconds < 0) {
+		return event.RunSpec{}, fault.Newf(fault.InvalidField, "A budget has no negative limits.").At("budget")
+	}
+	return event.RunSpec{
+		ConfirmPlan: o.ConfirmPlan, OnBusy: o.OnBusy, MaxConcurrent: o.MaxConcurrent, TimeoutSeconds: o.TimeoutSeconds, ClientID: o.ClientID, Budget: o.Budget,
+	}, nil
+}
+
+// messageOf returns the message that the body holds.
+func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
+	m := cmd.UserMessage{Content: b.Content, Attachments: b.Attachments}
+	var err error
+	if m.RunSpec, err = spec(b.RunOptions); err != nil {
+		return m, err
+	}
+	switch b.Mode {
+	case "", modeChat:
+	case event.ModePlan, event.ModeSteps:
+		m.Mode = b.Mode
+	default:
+		return m, fault.Newf(fault.InvalidField, "mode must be one of chat, plan, steps.").At("mode")
+	}
+	if b.Mode != event.ModeSteps && len(b.Tasks) > 0 {
+		return m, fault.Newf(fault.InvalidField, "Only the mode steps takes tasks.").At("tasks")
+	}
+	if b.Mode == event.ModeSteps {
+		if m.Steps, err = stepsOf(b.Tasks); err != nil {
+			return m, err
+		}
+		if strings.TrimSpace(m.Content) == "" {
+			m.Content = titles(m.Steps)
+		}
+	}
+	if strings.TrimSpace(m.Content) == "" {
+		return m, fault.Newf(fault.InvalidField, "A message needs content.").At("content")
+	}
+	return m, nil
+}
+
+// stepsOf returns the steps of a message, each with an id of its own.
+func stepsOf(list []event.Step) ([]event.Step, error) {
+	if len(list) == 0 || len(list) > maxSteps {
+		return nil, fault.Newf(fault.InvalidField, "tasks is a list of 1 to %d tasks.", maxSteps).At("tasks")
+	}
+	known := map[string]bool{}
+	out := slices.Clone(list)
+	for i := range out {
+		at := fmt.Sprintf("tasks[%d]", i)
+		if out[i].ID == "" {
+			out[i].ID = fmt.Sprint("task_", i+1)
+		}
+		switch {
+		case strings.TrimSpace(out[i].Title) == "":
+			return nil, fault.Newf(fault.InvalidField, "A task needs a title.").At(at + ".title")
+		case known[out[i].ID]:
+			return nil, fault.Newf(fault.InvalidField, "Two tasks have the same id.").At(at + ".id")
+		}
+		known[out[i].ID] = true
+	}
+	for i := range out {
+		for _, d := range out[i].Dependencies {
+			if !known[d] || d == out[i].ID {
+				return nil, fault.Newf(fault.InvalidField, "A task depends on other tasks of the list.").At(fmt.Sprintf("tasks[%d].dependencies", i))
+			}
+		}
+	}
+	return out, nil
+}
+
+func titles(steps []event.Step) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.Title)
+	}
+	return strings.Join(all, "; ")
+}
+
+// messageSession sends a session a message. The first one opens a session that only has a name.
+func (a *API) messageSession(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.sessionLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	var b wire.NewMessage
+	if err := decode(r, maxMessage, &b, true); err != nil {
+		return nil, err
+	}
+	m, err := messageOf(b)
+	if err != nil {
+		return nil, err
+	}
+	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.SendMessage, Key: log.Entity}
+	if c.ID, err = commandID(b.ID); err != nil {
+		return nil, err
+	}
+	last, err := a.cfg.Log.Last(r.Context(), log)
+	if err == nil && last.Seq == 0 {
+		err = a.cfg.Actor.Open(r.Context(), p, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.act(r, p, log, c, m, received(c.ID))
+	if err != nil {
+		return nil, err
+	}
+	return took(c.ID, e)
+}
+
+// received returns a function that finds what came of a message.
+func received(commandID string) func(event.Event) bool {
+	return func(e event.Event) bool { return e.ID == commandID+".received" || e.ID == commandID+".refused" }
+}
+
+// took answers a message that was received, or says why it was refused.
+func took(commandID string, e event.Event) (any, error) {
+	out := wire.Accepted{Accepted: true, CommandID: commandID, MessageID: commandID, Seq: e.Sequence}
+	switch e.Type {
+	case event.MessageRefused:
+		d, err := event.As[event.MessageRefusedData](e)
+		if err != nil {
+			return nil, err
+		}
+		return nil, fault.Newf(fault.Code(d.Code), "%s", d.Message)
+	case event.MessageReceived:
+		d, err := event.As[event.MessageReceivedData](e)
+		if err != nil {
+			return nil, err
+		}
+		out.RunID = d.RunID
+	}
+	return Accepted{Answer: out}, nil
+}
+
+// stepAction returns the handler of a request about a step of a run.
+func stepAction(verb id.Name) func(*API, *http.Request, auth.Principal) (any, error) {
+	return func(a *API, r *http.Request, p auth.Principal) (any, error) {
+		log, err := a.existing(r, p)
+		if err != nil {
+			return nil, err
+		}
+		var b wire.StepAction
+		if err := decode(r, maxAction, &b, false); err != nil {
+			return nil, err
+		}
+		if b.MaxAttempts < 0 || b.MaxAttempts > maxOption {
+			return nil, fault.Newf(fault.InvalidField, "max_attempts must be a number from 1 to %d.", maxOption).At("max_attempts")
+		}
+		run, step := r.PathValue("run"), r.PathValue("step")
+		c := cmd.Command{Service: cmd.Pipeline, Verb: verb, Key: log.Entity}
+		if c.ID, err = commandID(b.ID, verb.String(), run, step); err != nil {
+			return nil, err
+		}
+		ref := cmd.StepRef{RunID: run, StepID: step, Reason: b.Reason, MaxAttempts: b.MaxAttempts}
+		e, err := a.act(r, p, log, c, ref, func(e event.Event) bool {
+			return e.ID == c.ID+".cancelled."+step || e.ID == c.ID+".restarted."+step
+		})
+		if err != nil {
+			return nil, err
+		}
+		return carriedOut(c.ID, e)
+	}
+}
+
+// carriedOut answers a request about a run with the event that it has caused.
+func carriedOut(commandID string, e event.Event) (any, error) {
+	var of struct {
+		RunID string `json:"run_id"`
+	}
+	if e.Sequence > 0 {
+		if err := e.Decode(&of); err != nil {
+			return nil, err
+		}
+	}
+	return Accepted{Answer: wire.Accepted{Accepted: true, CommandID: commandID, RunID: of.RunID, Seq: e.Sequence}}, nil
+}
+
+// replan has another plan made: for the active run, or in a new one.
+func (a *API) replan(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.existing(r, p)
+	if err != nil {
+		return nil, err
+	}
+	var b wire.NewPlan
+	if err := decode(r, maxMessage, &b, false); err != nil {
+		return nil, err
+	}
+	in := cmd.ReplanRun{Question: b.Question}
+	if in.RunSpec, err = spec(b.RunOptions); err != nil {
+		return nil, err
+	}
+	in.Mode = event.ModePlan
+	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.Replan, Key: log.Entity}
+	if c.ID, err = commandID(b.ID, cmd.Replan.String()); err != nil {
+		return nil, err
+	}
+	is := received(c.ID)
+	e, err := a.act(r, p, log, c, in, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" || is(e) })
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Type == event.MessageRefused:
+		return took(c.ID, e)
+	}
+	return carriedOut(c.ID, e)
+}

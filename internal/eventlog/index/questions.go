@@ -1,0 +1,342 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// maxRow bounds an open question in the index, and maxPast one that is over, which are many. A larger one leaves its
+	// contents to the log.
+	maxRow  = 12 << 10
+	maxPast = 2 << 10
+	// maxOpen bounds the open questions of one log that are read at once: more than any run asks.
+	maxOpen = 1000
+	// markerLife is how long a marker stands for a removed entry: longer than any writer works with what it has read.
+	markerLife = 2 * time.Minute
+)
+
+// Question is a question as the index stores it.
+type Question struct {
+	api.Question
+	Known   bool   `json:"known,omitempty"` // the owner of the log is known
+	LastSeq uint64 `json:"last_seq"`        // of the event that made its state
+	Gone    bool   `json:"gone,omitempty"`  // a marker in its place
+}
+
+// StoredQuestion is a question and its place in the index.
+type StoredQuestion struct {
+	Log subject.Log
+	Question
+	Sequence uint64
+}
+
+// QuestionPage is a part of the questions of a tenant.
+type QuestionPage struct {
+	Questions []StoredQuestion
+	Scanned   uint64 // place of the oldest entry that was read; 0: none
+	Entries   int    // that were read
+	More      bool   // older ones follow: ask before Scanned
+}
+
+// Questions returns the newest questions of a part of the index that lie before the sequence, as Page does.
+func (x *Index) Questions(ctx context.Context, t id.Tenant, part string, before uint64, want int) (QuestionPage, error) {
+	p, err := x.read(ctx, subject.QuestionFilter(t, part), before, want)
+	out := QuestionPage{More: p.more, Entries: len(p.entries)}
+	for _, e := range p.entries {
+		one, broken := e.question()
+		out.Scanned = e.sequence
+		switch {
+		case broken != nil:
+			return out, broken
+		case !one.Gone:
+			out.Questions = append(out.Questions, one)
+		}
+	}
+	return out, err
+}
+
+// Question returns a question of a log; ok is false if the index does not have it.
+func (x *Index) Question(ctx context.Context, log subject.Log, input id.Entity) (q Question, ok bool, err error) {
+	for _, part := range []string{subject.QuestionsOver, subject.QuestionsOpen} {
+		q, _, err = x.stored(ctx, log.Question(part, input))
+		if err != nil || q.LastSeq > 0 && !q.Gone {
+			return q, err == nil, err
+		}
+	}
+	return Question{}, false, nil
+}
+
+// stored returns the entry of a subject and its revision, 0 for none.
+func (x *Index) stored(ctx context.Context, name string) (q Question, revision uint64, err error) {
+	m, err := x.one(ctx, get{LastFor: name})
+	if errors.Is(err, errNone) {
+		return q, 0, nil
+	}
+	if err != nil {
+		return q, 0, err
+	}
+	if json.Unmarshal(m.Data, &q) != nil {
+		q = Question{} // of another version
+	}
+	return q, number(m, nats.JSSequence), nil
+}
+
+func (e entry) question() (StoredQuestion, error) {
+	log, _, _, err := subject.ParseQuestion(e.subject)
+	if err != nil {
+		return StoredQuestion{}, err
+	}
+	out := StoredQuestion{Log: log, Sequence: e.sequence}
+	if err := json.Unmarshal(e.data, &out.Question); err != nil {
+		return out, fmt.Errorf("decode a question of %s: %w", log, err)
+	}
+	return out, nil
+}
+
+// turn is what an event changes about the questions of its log.
+type turn struct {
+	asked *Question // nil: the event ends questions
+	input string    // the one that ends; empty: those of the run
+	run   string    // empty, too: all
+	end   api.Question
+	seq   uint64
+}
+
+// turns collects the turns of the events of a log.
+type turns []turn
+
+// ended notes the end of a question.
+func (t *turns) ended(e *eventlog.Entry, input string, end api.Question) {
+	end.EndedAt = e.Time
+	*t = append(*t, turn{input: input, end: end, seq: e.Sequence})
+}
+
+// withdrawn notes that nothing waits any more for answers to the questions of a run, or of the whole log without one.
+func (t *turns) withdrawn(e *eventlog.Entry, run string) {
+	*t = append(*t, turn{run: run, end: api.Question{State: api.QuestionWithdrawn, EndedAt: e.Time}, seq: e.Sequence})
+}
+
+// add notes what the event of a log with the summary changes.
+func (t *turns) add(log subject.Log, s *Summary, e *eventlog.Entry) {
+	switch e.Type {
+	case event.InputRequested, event.TaskAsked:
+		t.begun(log, s, e)
+	case event.InputAnswered, event.TaskMessaged:
+		t.answered(e)
+	case event.InputExpired, event.TaskAskExpired, event.RunCompleted, event.RunFailed, event.RunCancelled, event.PlanCancelled:
+		t.over(e)
+	case event.SessionClosed, event.MemberClosed, event.TaskReleased, event.TaskFinished:
+		t.withdrawn(e, "")
+	}
+}
+
+// begun notes the question that the event asks.
+func (t *turns) begun(log subject.Log, s *Summary, e *eventlog.Entry) {
+	if e.Type == event.InputRequested {
+		if d, err := event.As[event.InputRequestedData](e.Event); err == nil {
+			t.asks(log, s, e, ofInput(d), time.Duration(d.TimeoutSeconds)*time.Second)
+		}
+		return
+	}
+	if d, err := event.As[event.TaskAskedData](e.Event); err == nil {
+		t.withdrawn(e, "") // an agent has one open question
+		t.asks(log, s, e, ofAgent(d), time.Duration(d.TimeoutMS)*time.Millisecond)
+	}
+}
+
+// answered notes the answer that the event holds.
+func (t *turns) answered(e *eventlog.Entry) {
+	if e.Type == event.InputAnswered {
+		if d, err := event.As[event.InputAnsweredData](e.Event); err == nil {
+			t.ended(e, d.InputID, api.Question{State: api.QuestionAnswered, AnsweredBy: d.By, AnsweredOn: d.ClientID, Decision: d.Decision})
+		}
+		return
+	}
+	if d, err := event.As[event.TaskMessagedData](e.Event); err == nil && d.InputID != "" {
+		t.ended(e, d.InputID, api.Question{State: api.QuestionAnswered, AnsweredBy: d.From, Decision: api.DecisionAnswer})
+	}
+}
+
+// over notes that a question, or all of a run or of a plan, take no answer any more.
+func (t *turns) over(e *eventlog.Entry) {
+	var d names
+	if e.Decode(&d) != nil {
+		return
+	}
+	switch e.Type {
+	case event.InputExpired, event.TaskAskExpired:
+		t.ended(e, d.InputID, api.Question{State: api.QuestionExpired})
+	case event.PlanCancelled:
+		if d.PlanID != "" {
+			*t = append(*t, turn{run: d.RunID, end: api.Question{State: api.QuestionWithdrawn, PlanID: d.PlanID, EndedAt: e.Time}, seq: e.Sequence})
+		}
+	default:
+		if d.RunID != "" {
+			t.withdrawn(e, d.RunID)
+		}
+	}
+}
+
+// names are the names in the data of an event.
+type names struct {
+	RunID   string `json:"run_id"`
+	InputID string `json:"input_id"`
+	PlanID  string `json:"plan_id"`
+}
+
+// asks notes a new question, which expires after a time unless that is 0.
+func (t *turns) asks(log subject.Log, s *Summary, e *eventlog.Entry, q api.Question, timeout time.Duration) {
+	q.ID, q.State, q.Kind, q.LogID, q.Seq, q.AskedAt = QuestionID(log, q.InputID), api.QuestionOpen, string(log.Kind), log.Entity.String(), e.Sequence, e.Time
+	q.Title, q.Principal, q.TeamID, q.Asker = s.Question, s.Owner, s.Team, cmp.Or(q.Asker, s.Route)
+	if timeout > 0 {
+		q.ExpiresAt = e.Time.Add(timeout)
+	}
+	*t = append(*t, turn{asked: &Question{Question: q, Known: s.Known, LastSeq: e.Sequence}, seq: e.Sequence})
+}
+
+func ofInput(d event.InputRequestedData) api.Question {
+	q := api.Question{
+		InputID: d.InputID, Scope: d.Scope, RunID: d.RunID, ExecutionID: d.ExecutionID, PlanID: d.PlanID, Steps: d.Steps, Summary: d.Summary,
+		CallID: d.CallID, Tool: d.Tool, Description: d.Description, Arguments: d.Arguments, Budget: d.Budget,
+	}
+	if d.Scope == event.ScopeTool { // of what is shown, whatever the event says
+		q.Digest = event.CallDigest(d.Tool, d.Arguments)
+	}
+	return q
+}
+
+func ofAgent(d event.TaskAskedData) api.Question {
+	return api.Question{
+		InputID: d.InputID, Scope: api.ScopeAgent, Asker: cmp.Or(d.AgentName, d.AgentID), MessageType: d.MessageType,
+		Message: d.Message, Options: d.Options, Cut: d.MessageRef != nil,
+	}
+}
+
+// QuestionID returns the name of a question in its tenant.
+func QuestionID(log subject.Log, input string) string {
+	return string(log.Kind) + "." + log.Entity.String() + "." + id.EntityFromExternal(input).String()
+}
+
+// changed returns the questions that the turns change, as they are afterwards, and the number of those that are open then.
+// load says whether the index has open questions of the log.
+func (x *Index) changed(ctx context.Context, log subject.Log, load bool, all turns) (out []*Question, open int, err error) {
+	waiting := map[string]*Question{}
+	if load {
+		if waiting, err = x.waiting(ctx, log); err != nil {
+			return nil, 0, err
+		}
+	}
+	touched := map[string]bool{}
+	note := func(q *Question) {
+		if !touched[q.ID] {
+			touched[q.ID], out = true, append(out, q)
+		}
+	}
+	for _, t := range all {
+		if t.asked != nil {
+			if waiting[t.asked.ID] == nil {
+				waiting[t.asked.ID] = t.asked
+				note(t.asked)
+			}
+			continue
+		}
+		for name, q := range waiting {
+			if t.input != "" && t.input != q.InputID || t.run != "" && t.run != q.RunID || t.end.PlanID != "" && t.end.PlanID != q.PlanID || q.LastSeq >= t.seq {
+				continue
+			}
+			q.State, q.AnsweredBy, q.AnsweredOn, q.Decision, q.EndedAt = t.end.State, t.end.AnsweredBy, t.end.AnsweredOn, t.end.Decision, t.end.EndedAt
+			q.LastSeq = t.seq
+			delete(waiting, name)
+			note(q)
+		}
+	}
+	return out, len(waiting), nil
+}
+
+// waiting returns the open questions of a log in the index, by their ids.
+func (x *Index) waiting(ctx context.Context, log subject.Log) (map[string]*Question, error) {
+	out := map[string]*Question{}
+	p, err := x.read(ctx, log.Questions(subject.QuestionsOpen), 0, maxOpen)
+	for _, e := range p.entries {
+		if one, broken := e.question(); broken == nil && !one.Gone {
+			out[one.ID] = &one.Question
+		}
+	}
+	return out, err
+}
+
+// put writes an entry unless a newer one is there. It returns errRaced if another process has changed it meanwhile.
+func (x *Index) put(ctx context.Context, name string, q Question) error {
+	old, revision, err := x.stored(ctx, name)
+	if err != nil || old.LastSeq >= q.LastSeq {
+		return err
+	}
+	limit := maxPast
+	if q.State == api.QuestionOpen {
+		limit = maxRow
+	}
+	var raw []byte
+	if raw, err = json.Marshal(q); err == nil && len(raw) > limit {
+		q.Arguments, q.Steps, q.Summary, q.Description, q.Message, q.Options, q.Cut = nil, nil, "", "", nil, nil, true
+		raw, err = json.Marshal(q)
+	}
+	if err != nil {
+		return fmt.Errorf("encode a question: %w", err)
+	}
+	opts := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(revision)}
+	if q.Gone {
+		opts = append(opts, jetstream.WithMsgTTL(markerLife))
+	}
+	_, err = x.conn.JS().PublishMsg(ctx, &nats.Msg{Subject: name, Data: raw}, opts...)
+	switch {
+	case wrongLast(err):
+		return errRaced
+	case err != nil:
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write %s: %w", name, err))
+	}
+	return nil
+}
+
+// fade replaces the summary and the questions of a log by markers.
+func (x *Index) fade(ctx context.Context, log subject.Log) error {
+	for _, part := range []string{subject.QuestionsOpen, subject.QuestionsOver} {
+		p, err := x.read(ctx, log.Questions(part), 0, maxOpen)
+		if err != nil {
+			return err
+		}
+		for _, e := range p.entries {
+			if one, broken := e.question(); broken == nil && !one.Gone {
+				if err := x.mark(ctx, e.subject, Question{LastSeq: one.LastSeq, Gone: true}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return x.mark(ctx, log.Index(), Summary{Gone: true})
+}
+
+func (x *Index) mark(ctx context.Context, name string, marker any) error {
+	raw, err := json.Marshal(marker)
+	if err == nil {
+		_, err = x.conn.JS().PublishMsg(ctx, &nats.Msg{Subject: name, Data: raw}, jetstream.WithMsgTTL(markerLife))
+	}
+	if err != nil {
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remove %s: %w", name, err))
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// change is what an update does to the summary of a log.
+type change struct {
+	log      subject.Log
+	summary  Summary
+	revision uint64 // of the summary that it replaces; 0: of none
+	write    bool
+	drop     bool
+
+	questions []*Question // that have changed
+}
+
+// Update brings the summary of a log up to date. A summary of a deleted or expired log goes away.
+func (x *Index) Update(ctx context.Context, log subject.Log) error {
+	for range tries {
+		c, err := x.prepare(ctx, log)
+		if err != nil {
+			return err
+		}
+		if err = x.carryOut(ctx, c); !errors.Is(err, errRaced) {
+			return err
+		}
+	}
+	return fmt.Errorf("update the summary of %s: %w", log, errRaced)
+}
+
+// prepare reads the summary of a log, and the events that it lacks.
+func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
+	c := change{log: log}
+	gone, err := x.load(ctx, &c)
+	if err != nil {
+		return c, err
+	}
+	known, open := c.summary.LastSeq, c.summary.Inputs > 0
+	var all turns
+	err = x.fold(ctx, log, &c.summary, &all)
+	if errors.Is(err, eventlog.ErrBeyondEnd) { // the log was restored from a backup, or has expired
+		c.summary, known, all = Summary{}, 0, nil
+		err = x.fold(ctx, log, &c.summary, &all)
+	}
+	switch {
+	case errors.Is(err, eventlog.ErrDeleted) || err == nil && c.summary.LastSeq == 0:
+		c.drop = c.revision > 0 && !gone
+		return c, nil
+	case err != nil:
+		return c, err
+	}
+	if c.write = c.summary.LastSeq > known; c.write && len(all) > 0 {
+		c.questions, c.summary.Inputs, err = x.changed(ctx, log, open || known == 0, all)
+	}
+	return c, err
+}
+
+// load reads the summary of the change's log, and reports whether a marker stands for it.
+func (x *Index) load(ctx context.Context, c *change) (gone bool, err error) {
+	m, err := x.one(ctx, get{LastFor: c.log.Index()})
+	if errors.Is(err, errNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	c.revision = number(m, nats.JSSequence)
+	broken := json.Unmarshal(m.Data, &c.summary)
+	if gone = c.summary.Gone; broken != nil || gone || c.summary.Format != format {
+		c.summary = Summary{} // a marker, or of another version
+	}
+	return gone, nil
+}
+
+// fold reads the events of the log that the summary lacks.
+func (x *Index) fold(ctx context.Context, log subject.Log, s *Summary, all *turns) error {
+	visit := func(e *eventlog.Entry) error {
+		s.add(e)
+		all.add(log, s, e)
+		return nil
+	}
+	for {
+		after := eventlog.Cursor{Seq: s.LastSeq, Stream: s.Position}
+		err := x.log.Read(ctx, log, after, visit)
+		cut, ok := errors.AsType[*eventlog.TruncatedError](err)
+		if !ok || cut.First <= s.LastSeq+1 {
+			return err
+		}
+		s.LastSeq, s.Position = cut.First-1, 0
+	}
+}
+
+// carryOut writes or removes the summary. It returns errRaced if another process has changed it meanwhile.
+func (x *Index) carryOut(ctx context.Context, c change) error {
+	if c.drop {
+		return x.Drop(ctx, c.log)
+	}
+	if !c.write {
+		return nil
+	}
+	if err := x.settle(ctx, c); err != nil {
+		return err
+	}
+	done, err := x.begin(c)
+	if err != nil {
+		return err
+	}
+	return written(ctx, c, done)
+}
+
+// Drop removes the summary and the questions of a log that is deleted or has expired: such a log gets no other ones.
+func (x *Index) Drop(ctx context.Context, log subject.Log) error {
+	s, err := x.conn.JS().Stream(ctx, subject.StreamIndex)
+	for _, filter := range []string{log.Index(), log.Questions("*")} {
+		if err == nil {
+			err = s.Purge(ctx, jetstream.WithPurgeSubject(filter))
+		}
+	}
+	if err != nil {
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remove the summary of %s: %w", log, err))
+	}
+	return nil
+}
+
+// begin sends the summary. The order of calls is the order in the stream.
+func (x *Index) begin(c change) (jetstream.PubAckFuture, error) {
+	c.summary.Format = format
+	raw, err := json.Marshal(c.summary)
+	if err != nil {
+		return nil, fmt.Errorf("encode the summary of %s: %w", c.log, err)
+	}
+	done, err := x.conn.JS().PublishMsgAsync(&nats.Msg{Subject: c.log.Index(), Data: raw, Header: nats.Header{event.HeaderSeq: {strconv.FormatUint(c.summary.LastSeq, 10)}}},
+		jetstream.WithExpectLastSequencePerSubject(c.revision))
+	if err != nil {
+		return nil, fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write the summary of %s: %w", c.log, err))
+	}
+	return done, nil
+}
+
+// written waits until the bus has stored the summary.
+func written(ctx context.Context, c change, done jetstream.PubAckFuture) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-done.Ok():
+		return nil
+	case err := <-done.Err():
+		if wrongLast(err) {
+			return errRaced
+		}
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write the summary of %s: %w", c.log, err))
+	}
+}
+
+// settle writes the questions of a change. One that is over leaves a marker among the open ones for a while: a slower
+// writer cannot open it again.
+func (x *Index) settle(ctx context.Context, c change) error {
+	for _, q := range c.questions {
+		input, at := id.EntityFromExternal(q.InputID), subject.QuestionsOpen
+		if q.State != api.QuestionOpen {
+			at = subject.QuestionsOver
+		}
+		if err := x.put(ctx, c.log.Question(at, input), *q); err != nil {
+			return err
+		}
+		if q.State == api.QuestionOpen {
+			continue
+		}
+		if err := x.put(ctx, c.log.Question(subject.QuestionsOpen, input), Question{LastSeq: q.LastSeq, Gone: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
