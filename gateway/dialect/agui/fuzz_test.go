@@ -28,6 +28,8 @@ func FuzzRequests(f *testing.F) {
 		`{"threadId":"a","runId":"b","messages":[{"id":"t","role":"tool","toolCallId":"c1","content":"red"}],"resume":[{"interruptId":"q1","status":"resolved","payload":{"approved":true,"tasks":[{}],"modified":{"a":{}}}}]}`,
 		`{"threadId":"a","runId":"m1","messages":[],"state":{},"forwardedProps":{"waggle":{"mode":"plan","budget":{"tokens":1}},"other":[1]}}`,
 		`{"threadId":"a","runId":"b","messages":[],"forwardedProps":{"waggle":null}}`, `{"threadId":"a","runId":"b","messages":[],"forwardedProps":7}`,
+		`{"threadId":"a","runId":"b","messages":[{"id":"n","role":"user","content":" \u00a0"},{"id":"o","role":"user","content":[{"type":"document","source":{"type":"data","value":"aGk=","mimeType":"text/plain"}}]}]}`,
+		`{"resume":[{"interruptId":"q1","status":"cancelled"},{"interruptId":"q2","status":"resolved","payload":"x"}]}`,
 		`{"threadId":"a","runId":"b","messages":[],"tools":[{"name":"x","description":"","parameters":"no"}]}`,
 	} {
 		f.Add([]byte(body))
@@ -38,6 +40,10 @@ func FuzzRequests(f *testing.F) {
 		require.Less(t, fault.Lookup(known.Code).Status, 500, "%v", err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
+		var given wire.Answers
+		if err := strictjson.Decode(body, &given); err == nil {
+			answers(t, threads, given, mine)
+		}
 		var in wire.Input
 		if err := strictjson.Decode(body, &in); err != nil {
 			mine(t, err)
@@ -65,4 +71,21 @@ func FuzzRequests(f *testing.F) {
 			}
 		}
 	})
+}
+
+// answers gives answers in all threads, whatever they ask.
+func answers(t *testing.T, threads []*agui.Thread, given wire.Answers, mine func(*testing.T, error)) {
+	t.Helper()
+	if err := agui.CheckResume(given.Resume); err != nil {
+		mine(t, err)
+		return
+	}
+	for _, thread := range threads {
+		m, err := thread.Answers("a1", given.Resume, "")
+		if err != nil {
+			mine(t, err)
+			continue
+		}
+		require.LessOrEqual(t, len(m.Intents)+len(m.Unknown), len(given.Resume))
+	}
 }

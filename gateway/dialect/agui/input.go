@@ -227,6 +227,11 @@ func contentOf(m *wire.Message) (c content, err error) {
 	return c, nil
 }
 
+// empty reports whether a message says nothing. One with parts that the model cannot take says something all the same.
+func (c *content) empty() bool {
+	return strings.TrimSpace(c.text) == "" && len(c.images)+len(c.files)+len(c.facts)+len(c.skipped) == 0
+}
+
 // add adds a part that is not text, and reports whether the model can take it.
 func (c *content) add(kind string, s *wire.Source) bool {
 	switch {

@@ -156,6 +156,9 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	if err != nil {
 		return Meaning{}, err
 	}
+	if c.empty() {
+		return Meaning{}, wrong("messages.content", "a text that is not only white space, or a list of parts that has one, or a file")
+	}
 	d := dialect.SendMessage{Content: c.text, Attachments: event.Attachments{ImageURLs: c.images, ContextFiles: c.files}}
 	d.RunSpec = event.RunSpec{
 		ConfirmPlan: q.ConfirmPlan, OnBusy: first(q.OnBusy, event.OnBusyEnqueue), MaxConcurrent: q.MaxConcurrent,

@@ -322,6 +322,26 @@ func TestInlineFilesGoToTheModel(t *testing.T) {
 	require.Equal(t, []string{"document"}, m.Skipped)
 }
 
+// TestAMessageSaysSomething: as at every other door, white space is no message. What the model cannot take is passed over, and
+// is no error of the message.
+func TestAMessageSaysSomething(t *testing.T) {
+	for _, content := range []string{`""`, `" \t\n\u00a0"`, `null`, `[]`, `[{"type":"text","text":"  "},{"type":"text","text":""}]`} {
+		_, err := agui.New(agui.V1).Means(request(t, `{"messages":[{"id":"1","role":"user","content":`+content+`}]}`))
+		var f *fault.Fault
+		require.ErrorAs(t, err, &f, content)
+		require.Equal(t, fault.InvalidField, f.Code, content)
+		require.Equal(t, "messages.content", f.Field, content)
+	}
+	for _, content := range []string{
+		`" x "`, `[{"type":"image","source":{"type":"url","value":"https://a.example/b.png"}}]`,
+		`[{"type":"audio","source":{"type":"data","value":"AAAA","mimeType":"audio/wav"}}]`,
+	} {
+		m, err := agui.New(agui.V1).Means(request(t, `{"messages":[{"id":"1","role":"user","content":`+content+`}]}`))
+		require.NoError(t, err, content)
+		require.Equal(t, agui.Speak, m.Kind)
+	}
+}
+
 // TestEditedHistoryIsNoticed: messages that the thread has count as it has them.
 func TestEditedHistoryIsNoticed(t *testing.T) {
 	thread := folded(logOf(t, append(begun(), event.MessageCompletedData{MessageID: "a1", RunID: "r1", Content: "done"}, event.RunCompletedData{RunID: "r1", MessageID: "a1", Content: "done"})...))
