@@ -75,9 +75,9 @@ e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateway
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./...)
 
 # Needs Node 20 with npm, and Debian's chromium. Nothing of a package runs when it is installed.
-typescript: build ## check the TypeScript SDK: generated types, lint, size, packages, tests in Node and in Chromium
-	@cd sdk/typescript && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && \
-		WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/typescript.json NO_COLOR=1 npm run --silent check
+typescript: build ## check the TypeScript SDK and the examples: generated types, lint, size, packages, tests in Node and in Chromium
+	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && \
+		WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/typescript.json NO_COLOR=1 npm run --silent check -w sdk/typescript
 
 soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v -run TestEveryReconnectIsExact . -reconnects 10000

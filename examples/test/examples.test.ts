@@ -8,8 +8,8 @@ import type { Browser } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket from "ws";
-import { launch, open, Site } from "../../testing/browser.js";
-import { freePort, Line, up, type Waggle, within } from "../../testing/server.js";
+import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
+import { freePort, Line, up, type Waggle, within } from "../../sdk/typescript/testing/server.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const question = "which files are in the workspace, and what does notes.md say?";
@@ -24,7 +24,11 @@ beforeAll(async () => {
   await build({ root: join(root, "examples/react-chat"), logLevel: "warn" });
   const port = await freePort();
   site = await Site.start(
-    { "/examples/": join(root, "examples"), "/client/": join(root, "client"), "/react-chat/": join(root, "examples/react-chat/dist") },
+    {
+      "/examples/": join(root, "examples"),
+      "/sdk/typescript/client/": join(root, "sdk/typescript/client"),
+      "/react-chat/": join(root, "examples/react-chat/dist"),
+    },
     {},
     port,
   );
@@ -122,7 +126,7 @@ test("agent-typescript: the agent does a step of a plan with the help of its too
 });
 
 test("README: the quickstart has ten lines and answers", async () => {
-  const readme = await readFile(join(root, "README.md"), "utf8");
+  const readme = await readFile(join(root, "sdk/typescript/README.md"), "utf8");
   const code = /```js\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
   expect(code.trim().split("\n").length).toBeLessThanOrEqual(10);
   const file = join(root, "examples/dist/quickstart.mjs");

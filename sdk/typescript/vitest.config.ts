@@ -1,9 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
+const repository = fileURLToPath(new URL("../..", import.meta.url));
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 export default defineConfig({
+  root: repository,
   resolve: {
     alias: [
       { find: /^@waggle-dev\/client$/, replacement: file("client/src/index.ts") },
@@ -13,7 +15,7 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ["*/test/**/*.test.ts", "*/test/**/*.test.tsx"],
+    include: ["sdk/typescript/*/test/**/*.test.ts", "examples/test/**/*.test.ts"],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     maxWorkers: 2,

@@ -9,7 +9,7 @@ export default class Reporter {
     if (!file) return;
     const lines = [];
     for (const module of modules) {
-      const Package = `sdk/typescript/${module.relativeModuleId}`;
+      const Package = module.relativeModuleId;
       const put = (event) => lines.push(JSON.stringify({ Package, ...event }));
       for (const test of module.children.allTests()) {
         const Test = test.fullName;

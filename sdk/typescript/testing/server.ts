@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Bounds every wait of a test. Two cores may have much to do at once. */
-export const patience = 90_000;
+export const patience = Number(process.env["WAGGLE_TS_PATIENCE"] ?? 90_000);
 
 const binary = process.env["WAGGLE_E2E_BINARY"] ?? fileURLToPath(new URL("../../../bin/waggle", import.meta.url));
 

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 import { type BaseEvent, HttpAgent, type HttpAgentConfig, type RunAgentInput } from "@ag-ui/client";
-import { Observable } from "rxjs";
+import { map, Observable } from "rxjs";
 import { WaggleError } from "./errors.js";
 import { baseOf, Http, type Token } from "./http.js";
 import { readStream } from "./log.js";
@@ -64,14 +64,16 @@ export class WaggleAgent extends HttpAgent {
 
   override run(input: RunAgentInput): Observable<BaseEvent> {
     const older = (input as { protocolVersion?: string }).protocolVersion === undefined;
-    const run = `${this.thread(input.threadId)}/runs/${encodeURIComponent(input.runId)}`;
-    return this.stream(
+    const runId = ownRunId(input);
+    const run = `${this.thread(input.threadId)}/runs/${encodeURIComponent(runId)}`;
+    const events = this.stream(
       (last) => {
         if (last !== undefined) return { path: `${run}${version(older)}`, headers: { ...this.headers, "Last-Event-ID": last } };
-        return { path: "/agui", method: "POST", body: input, headers: this.headers };
+        return { path: "/agui", method: "POST", body: { ...input, runId }, headers: this.headers };
       },
       `${run}${version(older)}`,
     );
+    return runId === input.runId ? events : events.pipe(map((e) => ("runId" in e && e.runId === runId ? { ...e, runId: input.runId } : e)));
   }
 
   /** Joins the thread: its messages, and the run that is on. A thread that does not exist yet has nothing to show. */
@@ -133,6 +135,15 @@ export class WaggleAgent extends HttpAgent {
   private thread(id: string): string {
     return `/agui/threads/${encodeURIComponent(id)}`;
   }
+}
+
+/**
+ * The id of a run at the server. CopilotKit answers questions under the id of the run that asked them, which the server would
+ * show again: a run that answers has an id of its own, and the same one if the request is repeated.
+ */
+function ownRunId(input: RunAgentInput): string {
+  const { resume } = input as { resume?: { interruptId: string }[] };
+  return resume?.[0] ? `${input.runId}.${resume[0].interruptId}`.slice(-200) : input.runId;
 }
 
 /** Whether the release of the client speaks a protocol before 1.0. */

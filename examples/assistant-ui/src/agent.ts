@@ -1,0 +1,82 @@
+import { EventType } from "@ag-ui/client";
+import { WaggleAgent } from "@waggle-dev/client/agui";
+import { concatMap, type Observable } from "rxjs";
+
+type Events = ReturnType<WaggleAgent["run"]>;
+
+/** What is looked at of an event of AG-UI. */
+interface Frame {
+  type: string;
+  runId?: string;
+  messageId?: string;
+  role?: string;
+  delta?: string;
+  messages?: { id: string; role: string; content?: unknown }[];
+  outcome?: { type: string };
+}
+
+export interface PlanContent {
+  summary?: string;
+  tasks: { id: string; title: string; status: string }[];
+}
+
+/** A run without anything to say joins the thread: that is how the page comes back. */
+export class PageAgent extends WaggleAgent {
+  plan: PlanContent | undefined;
+
+  override run(input: Parameters<WaggleAgent["run"]>[0]): Events {
+    if (input.messages.length === 0) return forAssistantUi(this.join(), true);
+    const forwardedProps = { ...input.forwardedProps, waggle: { mode: "plan", confirmPlan: true } };
+    return forAssistantUi(super.run({ ...input, forwardedProps }), false);
+  }
+
+  /** assistant-ui shows messages and tool calls; what Waggle shows besides them is in the activities. */
+  readonly watch = (listener: () => void): (() => void) => {
+    const { unsubscribe } = this.subscribe({
+      onMessagesChanged: ({ messages }) => {
+        const plan = messages.findLast((m) => m.role === "activity" && m.activityType === "waggle.plan");
+        if (plan === undefined) return;
+        this.plan = structuredClone(plan.content) as unknown as PlanContent;
+        listener();
+      },
+    });
+    return unsubscribe;
+  };
+}
+
+/**
+ * What assistant-ui needs beside the events. A message that the model began anew is missing in the next snapshot, where assistant-ui
+ * keeps the message of the run: it gets an empty one in its place. Of a joined thread, a message that is being written needs the
+ * text so far from its own events; and questions a message of the run, because they are kept with it.
+ */
+function forAssistantUi(events: Events, joined: boolean): Events {
+  const texts = new Map<string, string>(); // of the snapshot
+  const written = new Set<string>();
+  const frames = events as Observable<unknown> as Observable<Frame>;
+  const out = frames.pipe(
+    concatMap((e): Frame[] => {
+      const messageId = e.messageId ?? "";
+      switch (e.type) {
+        case EventType.MESSAGES_SNAPSHOT: {
+          const messages = e.messages ?? [];
+          for (const m of messages) if (typeof m.content === "string") texts.set(m.id, m.content);
+          const discarded = [...written].filter((id) => !messages.some((m) => m.id === id));
+          return [{ ...e, messages: [...messages, ...discarded.map((id) => ({ id, role: "assistant", content: "" }))] }];
+        }
+        case EventType.TEXT_MESSAGE_START: {
+          const before = written.has(messageId) ? undefined : texts.get(messageId);
+          written.add(messageId);
+          return before ? [e, { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: before }] : [e];
+        }
+        case EventType.RUN_FINISHED: {
+          if (!joined || e.outcome?.type !== "interrupt") return [e];
+          const place = { messageId: `questions-${e.runId}` };
+          return [{ type: EventType.TEXT_MESSAGE_START, role: "assistant", ...place }, { type: EventType.TEXT_MESSAGE_END, ...place }, e];
+        }
+        default:
+          return [e];
+      }
+    }),
+  );
+  return out as Observable<unknown> as Events;
+}

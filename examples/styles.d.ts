@@ -1,0 +1,2 @@
+// Bundlers take style sheets as modules.
+declare module "*.css";
