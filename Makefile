@@ -50,7 +50,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test lint fmt generate verify e2e typescript soak chaos attack growth bench clean
+.PHONY: help build run check test lint fmt generate verify e2e typescript soak chaos attack growth streams bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -91,6 +91,9 @@ attack: build ## 10,000 sockets without credentials, 5,000 bad logins a second a
 
 growth: build ## print what sessions, long logs and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=1000,10000,100000, CHATS=7m; about 20 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(or $(SESSIONS),1000,10000,100000) -events $(or $(EVENTS),1000,10000,100000) -length $(or $(CHATS),7m) -quiet 30s
+
+streams: ## count what streams cost: 10,000 idle ones, 1,000 viewers beside a stalled one, frames beside those of sockets (1 minute on a machine that does nothing else)
+	cd gateway && $(GO) test -count=1 -v -run 'TestIdleStreamsTakeLittleMemory|TestAStalledViewerHarmsNoOther|TestFramesOfStreamsCostLikeThoseOfSockets' . -idle 10000 -viewers 1000 -sinks 100 -frames 1000
 
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 	@scripts/bench.sh '$(or $(BENCH),.)' $(MODULES)

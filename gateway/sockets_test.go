@@ -20,7 +20,7 @@ import (
 // that they do not cost the process that is measured: "host:port path count".
 const envSockets = "GATEWAY_TEST_SOCKETS"
 
-// sockets opens n sockets from another process, which reads what comes until stop is
+// sockets opens n sockets, or streams of server-sent events, from another process, which reads what comes until stop is
 // called.
 func sockets(t testing.TB, addr, path string, n int) (stop func()) {
 	t.Helper()
@@ -72,7 +72,11 @@ func openSocket(addr, path string) (*bufio.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.WriteString(nc, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n"+upgradeHeader+keyHeader+"\r\n"); err != nil {
+	header, want := upgradeHeader+keyHeader, http.StatusSwitchingProtocols
+	if strings.HasPrefix(path, "/agui") { // a stream of server-sent events
+		header, want = "", http.StatusOK
+	}
+	if _, err := io.WriteString(nc, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n"+header+"\r\n"); err != nil {
 		return nil, err
 	}
 	br := bufio.NewReaderSize(nc, 4096)
@@ -80,8 +84,10 @@ func openSocket(addr, path string) (*bufio.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = res.Body.Close()
-	if res.StatusCode != http.StatusSwitchingProtocols {
+	if want == http.StatusSwitchingProtocols {
+		_ = res.Body.Close()
+	}
+	if res.StatusCode != want {
 		return nil, fmt.Errorf("status %d", res.StatusCode)
 	}
 	return br, nil

@@ -114,7 +114,9 @@ func (s *Stream) listen() {
 
 // work shows what comes.
 func (s *Stream) work() error {
-	if err := s.put(s.first); err != nil || s.over {
+	first := s.first
+	s.first = nil // it may be long, and the stream may be idle for long
+	if err := s.put(first); err != nil || s.over {
 		return err
 	}
 	s.listen()
@@ -139,7 +141,7 @@ func (s *Stream) step() ([]*transport.Message, error) {
 	case d != nil:
 		return s.refused(*d), nil
 	}
-	ms := s.messages(e.Event)
+	ms := s.messages(e)
 	if e.Type == event.SessionClosed && s.all || e.Type.Tombstone() {
 		s.over = true
 		s.at.To.Send(ms...)
@@ -149,9 +151,30 @@ func (s *Stream) step() ([]*transport.Message, error) {
 	return ms, nil
 }
 
-// messages folds an event and returns what the stream shows of it.
-func (s *Stream) messages(e event.Event) []*transport.Message {
-	frames := s.thread.Next(e)
+// framesKey is that of the frames of an entry for all viewers whose threads are alike.
+type framesKey struct {
+	variant agui.Variant
+	first   uint64
+}
+
+// frames folds an entry and returns its frames, which are encoded once for all viewers.
+func (s *Stream) frames(e *eventlog.Entry) (out []agui.Frame) {
+	mine := false
+	first := s.thread.Beginning()
+	known, _ := e.Memo(framesKey{s.at.Variant, first}, func() any {
+		mine = true
+		out = s.thread.Next(e.Event)
+		return out
+	}).([]agui.Frame)
+	if mine {
+		return out
+	}
+	return s.thread.Like(e.Event, known)
+}
+
+// messages folds an entry and returns what the stream shows of it.
+func (s *Stream) messages(entry *eventlog.Entry) []*transport.Message {
+	e, frames := entry.Event, s.frames(entry)
 	s.answers.note(e)
 	var out []*transport.Message
 	for i, f := range frames {
@@ -293,7 +316,7 @@ func (s *Stream) await(is func(event.Event) (bool, error)) error {
 			}
 			continue
 		}
-		s.first = append(s.first, s.messages(e.Event)...)
+		s.first = append(s.first, s.messages(e)...)
 		if done, err := is(e.Event); done || err != nil {
 			return err
 		}

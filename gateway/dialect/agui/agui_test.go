@@ -113,6 +113,36 @@ func shown(frames []agui.Frame) []agui.Frame {
 	return slices.DeleteFunc(slices.Clone(frames), func(f agui.Frame) bool { return f.Shown == agui.OwnStream })
 }
 
+// TestFramesAreEncodedOnceForAllViewers: who follows with the frames of another viewer has those that it would have made, with its
+// own name of the thread, wherever it has joined.
+func TestFramesAreEncodedOnceForAllViewers(t *testing.T) {
+	shared := 0
+	for name, events := range logs(t) {
+		for _, v := range variants {
+			base := agui.New(v)
+			for join := 0; join < len(events); join += 5 {
+				frames, alone, like := play(v, events), base.Clone("another"), base.Clone("another")
+				for i, e := range events[join:] {
+					want, got := alone.Next(e), like.Like(e, frames[join+i])
+					require.Equal(t, want, got, "%s, event %d", name, join+i+1)
+					for n := range got {
+						if &got[n].Data[0] == &frames[join+i][n].Data[0] {
+							shared++
+						} else {
+							require.Contains(t, string(got[n].Data), `"threadId":"another"`)
+						}
+					}
+				}
+				require.Equal(t, alone.Beginning(), like.Beginning())
+				for _, e := range events[join:min(join+5, len(events))] {
+					base.Fold(e)
+				}
+			}
+		}
+	}
+	require.Greater(t, shared, 1000)
+}
+
 // TestStreamsKeepTheRules: a stream of a thread has nothing that a client of AG-UI refuses.
 func TestStreamsKeepTheRules(t *testing.T) {
 	for name, events := range logs(t) {

@@ -37,6 +37,11 @@ func (t *Thread) emitFor(frame any, stretch string, shown Shown, ends bool) {
 	if t.mute {
 		return
 	}
+	_, own := frame.(wire.Boundary)
+	if n := len(t.out); !own && n < len(t.shared) {
+		t.out = append(t.out, Frame{Data: t.shared[n].Data, Stretch: stretch, Shown: shown, Ends: ends})
+		return
+	}
 	data, err := plainjson.Marshal(frame)
 	if err != nil {
 		return // The frames have no values that JSON lacks.

@@ -99,9 +99,20 @@ func (t *Thread) Next(e event.Event) []Frame {
 	return out
 }
 
+// Like is Next with the frames of the event that another thread has, which is of the same variant and has the same beginning.
+// They are not encoded again, but for boundaries, which name the thread as the viewer does.
+func (t *Thread) Like(e event.Event, frames []Frame) []Frame {
+	t.shared = frames
+	defer func() { t.shared = nil }()
+	return t.Next(e)
+}
+
 // next folds the event. One whose data cannot be read changes nothing.
 func (t *Thread) next(e event.Event) {
 	t.at, t.seq, t.attempt = e, e.Sequence, 0
+	if t.first == 0 {
+		t.first = e.Sequence
+	}
 	if handle := handlers[e.Type]; handle != nil {
 		handle(t, e)
 	}

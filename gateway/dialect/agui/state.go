@@ -70,6 +70,8 @@ type Thread struct {
 	at      event.Event // that is being folded
 	attempt int         // of the worker that it is of; 0 = of none
 	mute    bool        // no frames are wanted
+	first   uint64      // of the events that were folded
+	shared  []Frame     // of the event, made for another viewer
 	out     []Frame
 }
 
@@ -105,6 +107,10 @@ func (t *Thread) Size() int {
 	}
 	return n
 }
+
+// Beginning returns the sequence of the first event that was folded: threads with the same one have the same frames of an event,
+// but for their boundaries.
+func (t *Thread) Beginning() uint64 { return t.first }
 
 // Seq returns the sequence of the last event that was folded.
 func (t *Thread) Seq() uint64 { return t.seq }

@@ -1,0 +1,165 @@
+//go:build unix
+
+package gateway_test
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// The figures of streams that docs/PROTOCOL-AGUI.md has: "make streams" counts them on a machine that does nothing else.
+var (
+	idleStreams = flag.Int("idle", 400, "idle streams of server-sent events")
+	manyViewers = flag.Int("viewers", 30, "viewers beside one that reads nothing")
+	costViewers = flag.Int("sinks", 20, "viewers of each transport whose frames are compared")
+	costFrames  = flag.Int("frames", 300, "frames for each of them")
+)
+
+// maxIdleStream bounds the memory of an idle stream: 10,000 of them take 400 MB at most.
+const maxIdleStream = 56 << 10
+
+// TestIdleStreamsTakeLittleMemory: the clients are in another process.
+func TestIdleStreamsTakeLittleMemory(t *testing.T) {
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.MaxConnections, c.PerIP = *idleStreams+1000, *idleStreams+1000
+	})
+	long := strings.Repeat("x", 64<<10) // what an idle stream has shown takes no memory
+	name, _ := r.thread(append(running("one"), event.MessageCompletedData{MessageID: "m", RunID: "w-one", Attempt: 1, Content: long})...)
+	measure := func() int64 {
+		for range 5 { // the second one frees the contents of pools, and each one halves stacks that are mostly unused
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc + m.StackInuse)
+	}
+	before := measure()
+	defer sockets(t, r.addr, "/agui/threads/"+name+"?follow=1", *idleStreams)()
+	eventually(t, "all streams are open", func() bool { return r.metric("waggle_gateway_connections") >= float64(*idleStreams) })
+	took := measure() - before
+	t.Logf("%d idle streams: %d MB of heap and stacks, %.1f KiB each", *idleStreams, took/1_000_000, float64(took)/float64(*idleStreams)/1024)
+	require.Less(t, took, int64(*idleStreams*maxIdleStream))
+}
+
+// windows returns a transport of HTTP/2 in clear text whose streams take so many bytes before they are read.
+func windows(bytes int) *http.Transport {
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Transport{Protocols: &protocols, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: bytes}}
+}
+
+// delays watches a thread with many viewers while texts come, and returns after how long each viewer had each text.
+func (r *rig) delays(viewers, texts int, stalled bool) []time.Duration {
+	r.t.Helper()
+	name, l := r.thread(running("one")...)
+	tr, small := &http.Transport{MaxIdleConnsPerHost: -1}, windows(64<<10)
+	r.t.Cleanup(tr.CloseIdleConnections)
+	r.t.Cleanup(small.CloseIdleConnections)
+	open := func(tr *http.Transport) *http.Response {
+		res, err := (&http.Client{Transport: tr}).Get("http://" + r.addr + "/agui/threads/" + name + "?follow=1")
+		require.NoError(r.t, err)
+		r.t.Cleanup(func() { _ = res.Body.Close() })
+		require.Equal(r.t, http.StatusOK, res.StatusCode)
+		return res
+	}
+	if stalled {
+		open(small) //nolint:bodyclose // open has it closed
+	}
+	var mu sync.Mutex
+	var all []time.Duration
+	sent := make([]time.Time, texts)
+	var g errgroup.Group
+	for range viewers {
+		res := open(tr)
+		g.Go(func() error {
+			in, mine := bufio.NewReaderSize(res.Body, 64<<10), make([]time.Time, 0, texts)
+			for len(mine) < texts {
+				line, err := in.ReadString('\n')
+				if err != nil {
+					return fmt.Errorf("after %d texts: %w", len(mine), err)
+				}
+				for range strings.Count(line, "text-of-") {
+					mine = append(mine, time.Now())
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for i, at := range mine {
+				all = append(all, at.Sub(sent[i]))
+			}
+			return nil
+		})
+	}
+	r.happens(l, event.MessageStartedData{MessageID: "m", RunID: "w-one", Attempt: 1})
+	tick := time.NewTicker(5*time.Millisecond + time.Duration(viewers)*200*time.Microsecond) // the machine has the clients, too
+	defer tick.Stop()
+	long := strings.Repeat("x", 8<<10)
+	for i := range texts {
+		<-tick.C
+		mu.Lock()
+		sent[i] = time.Now()
+		mu.Unlock()
+		r.happens(l, event.MessageDeltaData{MessageID: "m", RunID: "w-one", Attempt: 1, Text: fmt.Sprint("text-of-", i, long)})
+	}
+	require.NoError(r.t, g.Wait())
+	slices.Sort(all)
+	return all
+}
+
+// TestAStalledViewerHarmsNoOther: all others get everything, as soon as without it, and what waits for it is bounded.
+func TestAStalledViewerHarmsNoOther(t *testing.T) {
+	const texts = 50
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.MaxConnections, c.PerIP, c.QueueBytes = 3**manyViewers+1000, 3**manyViewers+1000, 64<<10
+	})
+	share := func(all []time.Duration, of float64) time.Duration { return all[int(of*float64(len(all)-1))] }
+	r.delays(*manyViewers, texts, false) // warm
+	alone := r.delays(*manyViewers, texts, false)
+	beside := r.delays(*manyViewers, texts, true)
+	require.Len(t, beside, *manyViewers*texts)
+	t.Logf("%d viewers, %d texts each: p50 %s, p99 %s; beside a stalled one: p50 %s, p99 %s", *manyViewers, texts,
+		share(alone, .5), share(alone, .99), share(beside, .5), share(beside, .99))
+}
+
+// TestFramesOfStreamsCostLikeThoseOfSockets: the same log, for each event a frame of about 300 bytes, the clients in another process.
+func TestFramesOfStreamsCostLikeThoseOfSockets(t *testing.T) {
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.MaxConnections, c.PerIP = *costViewers+1000, *costViewers+1000
+	})
+	name, l := r.thread(running("one")...)
+	cost := func(path string, add func()) float64 { // in µs
+		defer sockets(t, r.addr, path, *costViewers)()
+		eventually(t, "all are connected", func() bool { return r.metric("waggle_gateway_connections") == float64(*costViewers) })
+		best := time.Hour
+		for range 3 {
+			sent, before := r.metric("waggle_gateway_frames_out_total"), cpu()
+			for range *costFrames {
+				add()
+			}
+			eventually(t, "all have the frames", func() bool {
+				return r.metric("waggle_gateway_frames_out_total") >= sent+float64(*costViewers**costFrames)
+			})
+			best = min(best, cpu()-before)
+		}
+		return float64(best.Nanoseconds()) / 1000 / float64(*costViewers**costFrames)
+	}
+	socket := cost("/ws?session="+l.Entity.String(), func() { r.many(l, 1) })
+	eventually(t, "the sockets are gone", func() bool { return r.metric("waggle_gateway_connections") == 0 })
+	stream := cost("/agui/threads/"+name+"?follow=1", func() { r.happens(l, event.NoticeData{Level: "info", Code: "NOTE", Message: ordinary}) })
+	t.Logf("processor time of a delivered frame, its part of the append included: socket %.2f µs, stream %.2f µs, ratio %.2f", socket, stream, stream/socket)
+	require.Less(t, stream, 5*socket)
+}
