@@ -37,7 +37,7 @@ func TestIdleStreamsTakeLittleMemory(t *testing.T) {
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
 		c.MaxConnections, c.PerIP = *idleStreams+1000, *idleStreams+1000
 	})
-	long := strings.Repeat("x", 64<<10) // what an idle stream has shown takes no memory
+	long := strings.Repeat("x", 64<<10) // shown messages take no memory of an idle stream
 	name, _ := r.thread(append(running("one"), event.MessageCompletedData{MessageID: "m", RunID: "w-one", Attempt: 1, Content: long})...)
 	measure := func() int64 {
 		for range 5 { // the second one frees the contents of pools, and each one halves stacks that are mostly unused

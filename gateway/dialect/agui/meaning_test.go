@@ -322,8 +322,8 @@ func TestInlineFilesGoToTheModel(t *testing.T) {
 	require.Equal(t, []string{"document"}, m.Skipped)
 }
 
-// TestAMessageSaysSomething: as at every other door, a message of white space only is refused. What the model cannot take is passed
-// over, and the message counts.
+// TestAMessageSaysSomething: as at every other door, a message of white space only is refused. Parts that the model cannot take are
+// passed over, and the message counts.
 func TestAMessageSaysSomething(t *testing.T) {
 	for _, content := range []string{`""`, `" \t\n\u00a0"`, `null`, `[]`, `[{"type":"text","text":"  "},{"type":"text","text":""}]`} {
 		_, err := agui.New(agui.V1).Means(request(t, `{"messages":[{"id":"1","role":"user","content":`+content+`}]}`))
