@@ -22,7 +22,7 @@ import (
 )
 
 // snapshotEvery is the number of events between two snapshots of a session.
-const snapshotEvery = 1000
+const snapshotEvery = 2000
 
 // guardedLong lets a long session get a snapshot from the roles that may store one, and deletes it. The tool service cannot
 // forge it.

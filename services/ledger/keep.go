@@ -49,6 +49,9 @@ func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.C
 	if x.kv == nil || at.Stream == 0 {
 		return was
 	}
+	if now, other := x.others(ctx, log, was); other {
+		return now
+	}
 	folded, err := x.Encode(state)
 	if err == nil && folded == nil {
 		return was
@@ -67,6 +70,15 @@ func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.C
 		x.Logger.Warn().Err(err).Stringer("log", log).Int("bytes", len(raw)).Msg("fail to store snapshot")
 	}
 	return was
+}
+
+// others reports whether another holder of the log stores its snapshots: it has replaced the one that the caller knows. Then the
+// caller waits for its next turn, because a snapshot costs much more than this look.
+func (x *Snapshots[S]) others(ctx context.Context, log subject.Log, was place) (place, bool) {
+	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	defer cancel()
+	_, now, err := x.get(ctx, log)
+	return now, err == nil && now.rev > was.rev
 }
 
 // put stores a packed snapshot over the one whose revision the caller knows. A revision that has changed is looked up: a

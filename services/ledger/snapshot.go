@@ -100,7 +100,10 @@ func (x *Snapshots[S]) get(ctx context.Context, log subject.Log) (*snapshot, pla
 
 func pack(s snapshot) ([]byte, error) {
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed) // a third of the time, a fifth more bytes
+	if err != nil {
+		return nil, fmt.Errorf("pack a snapshot: %w", err)
+	}
 	if err := errors.Join(json.NewEncoder(z).Encode(s), z.Close()); err != nil {
 		return nil, fmt.Errorf("pack a snapshot: %w", err)
 	}

@@ -215,6 +215,29 @@ func TestAnOlderSnapshotReplacesNoNewerOne(t *testing.T) {
 	r.reads("", 5*every+1, 5*every+1)
 }
 
+// Two processes hold the same log: only one of them makes its snapshots, and the other does when that one has stopped.
+func TestOneHolderMakesTheSnapshots(t *testing.T) {
+	r := newRig(t)
+	first, second := r.keeper(""), r.keeper("")
+	made := 0
+	encode := second.snapshot.Encode
+	second.snapshot.Encode = func(n *notes) ([]byte, error) {
+		made++
+		return encode(n)
+	}
+	require.NoError(t, second.log.Sync(r.Ctx))
+	for turn := 1; turn <= 3; turn++ {
+		first.grow(turn * every)
+		require.NoError(t, second.log.Sync(r.Ctx))
+		second.log.Keep(r.Ctx)
+		require.Zero(t, made)
+		r.reads("", turn*every, turn*every)
+	}
+	second.grow(4 * every)
+	require.Equal(t, 1, made)
+	r.reads("", 4*every, 4*every)
+}
+
 // noise is a text that cannot be compressed to less than half.
 func noise(seed uint64, bytes int) string {
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -1,0 +1,24 @@
+package conversation_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// BenchmarkStore stores the state of a long chat as snapshots do.
+func BenchmarkStore(b *testing.B) {
+	w := newWorld(b)
+	w.append("created", event.SessionCreatedData{Dialect: "orbit", Principal: "alice"})
+	for n := range 2000 {
+		w.chat(n, "what is 2+3?", strings.Repeat("five ", 20))
+	}
+	for b.Loop() {
+		raw, err := w.state.Store()
+		require.NoError(b, err)
+		b.ReportMetric(float64(len(raw)), "bytes")
+	}
+}
