@@ -27,9 +27,9 @@ const (
 	dedupeWindow = 2 * time.Minute
 	// acksMaxBytes holds about half a million positions; the bucket drops the oldest first.
 	acksMaxBytes = 64 << 20
-	// foldsMaxBytes holds the snapshots of 1,500 long chats, or of 20,000 teams with some hundred messages each; the bucket drops
+	// foldsMaxBytes holds the snapshots of 750 long chats, or of 10,000 teams with some hundred messages each; the bucket drops
 	// the oldest first.
-	foldsMaxBytes = 256 << 20
+	foldsMaxBytes = 128 << 20
 	// registryMaxAge is the time for which the registry keeps an absent agent or provider: as long as its events.
 	registryMaxAge = 30 * 24 * time.Hour
 	// registryMaxBytes holds some ten thousand agents and providers with their schemas; the bucket drops the entries
