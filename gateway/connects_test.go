@@ -346,6 +346,9 @@ func TestASessionThatIsNotOpened(t *testing.T) {
 	first := r.anyCommand()
 	require.Equal(t, "OVERLOADED", c.must("error").Data.Code)
 	c.closes(1013)
+	// It comes to a gateway that waits as long as a slow machine needs.
+	r.srv = r.server(func(_ *gateway.Config, d *gateway.Deps) { d.Registry = prometheus.NewRegistry() })
+	r.serve()
 	c = r.dial("session=" + session + "&after=0")
 	require.Equal(t, session, c.ready())
 	c.write(message("hello"))
