@@ -76,8 +76,8 @@ e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateway
 
 # Needs Node 20 with npm, and Debian's chromium. Nothing of a package runs when it is installed.
 typescript: build ## check the TypeScript SDK and the examples: generated types, lint, size, packages, tests in Node and in Chromium
-	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && \
-		WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/typescript.json NO_COLOR=1 npm run --silent check -w sdk/typescript
+	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && cd sdk/typescript && \
+		WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/typescript.json NO_COLOR=1 npm run --silent check
 
 soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v -run TestEveryReconnectIsExact . -reconnects 10000
