@@ -1,6 +1,6 @@
 // An agent and a tool service of the swarm. Beside a server ("make run"):
 //
-//   npm run build -w sdk/typescript && npx esbuild examples/agent-typescript/agent.ts --bundle --platform=node --format=esm --packages=external --outfile=examples/agent-typescript/dist/agent.js
+//   npm run build --prefix sdk/typescript && npx esbuild examples/agent-typescript/agent.ts --bundle --platform=node --format=esm --packages=external --outfile=examples/agent-typescript/dist/agent.js
 //   node examples/agent-typescript/dist/agent.js
 //   bin/waggle chat --plan --yes "ask shouting to greet the bees"
 import { defineAgent, defineService, defineTool } from "@waggle-dev/client/swarm";
