@@ -77,8 +77,12 @@ func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.C
 func (x *Snapshots[S]) others(ctx context.Context, log subject.Log, was place) (place, bool) {
 	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
 	defer cancel()
-	_, now, err := x.get(ctx, log)
-	return now, err == nil && now.rev > was.rev
+	e, err := x.packed(ctx, log)
+	if err != nil || e == nil || e.Revision() <= was.rev {
+		return was, false
+	}
+	_, now, err := opened(e)
+	return now, err == nil
 }
 
 // put stores a packed snapshot over the one whose revision the caller knows. A revision that has changed is looked up: a

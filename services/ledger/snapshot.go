@@ -83,17 +83,31 @@ func (x *Snapshots[S]) Open(ctx context.Context, conn *bus.Conn) error {
 	return nil
 }
 
+// packed returns the message with the stored snapshot, nil without one.
+func (x *Snapshots[S]) packed(ctx context.Context, log subject.Log) (jetstream.KeyValueEntry, error) {
+	e, err := x.kv.Get(ctx, subject.FoldKey(log))
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get a snapshot: %w", err)
+	}
+	return e, nil
+}
+
 // get returns the stored snapshot, nil without one. An error of its contents leaves the place.
 func (x *Snapshots[S]) get(ctx context.Context, log subject.Log) (*snapshot, place, error) {
-	e, err := x.kv.Get(ctx, subject.FoldKey(log))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil, place{}, nil
+	e, err := x.packed(ctx, log)
+	if e == nil {
+		return nil, place{}, err
 	}
-	if err != nil {
-		return nil, place{}, fmt.Errorf("get a snapshot: %w", err)
-	}
+	return opened(e)
+}
+
+// opened unpacks a snapshot. An error of its contents leaves the place.
+func opened(e jetstream.KeyValueEntry) (*snapshot, place, error) {
 	var s snapshot
-	err = unpack(e.Value(), &s)
+	err := unpack(e.Value(), &s)
 	at := place{rev: e.Revision(), live: min(len(s.Parts), maxParts), held: max(0, min(s.Held, maxParts))}
 	return &s, at, err
 }
