@@ -32,7 +32,13 @@ type talk struct {
 
 func (i *installation) talk(t testing.TB) *talk {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), i.ws, nil) //nolint:bodyclose // closed by the library
+	return talkTo(t, i.ws)
+}
+
+// talkTo is talk for an address that says what the chat wants to see.
+func talkTo(t testing.TB, url string) *talk {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // closed by the library
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	c := &talk{t, conn}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -73,11 +72,7 @@ func BenchmarkRun(b *testing.B) {
 // BenchmarkFirstToken measures the time from a question to the first token of its answer, in an idle installation.
 func BenchmarkFirstToken(b *testing.B) {
 	i := startForCost(b)
-	conn, _, err := websocket.Dial(b.Context(), i.ws+"?deltas=true", nil) //nolint:bodyclose // closed by the library
-	require.NoError(b, err)
-	defer func() { _ = conn.CloseNow() }()
-	c := &talk{b, conn}
-	c.until("agent_ready")
+	c := talkTo(b, i.ws+"?deltas=true")
 	var waits []time.Duration
 	for b.Loop() {
 		began := time.Now()

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -59,13 +59,5 @@ func pageOf[T any](r *http.Request, items []T, key func(T) string) (page[T], err
 
 // placeOf returns the place in the index that the parameter before names, 0 for the end.
 func placeOf(r *http.Request) (uint64, error) {
-	s := r.URL.Query().Get("before")
-	if s == "" {
-		return 0, nil
-	}
-	before, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || before == 0 {
-		return 0, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
-	}
-	return before, nil
+	return index.ParsePlace(r.URL.Query().Get("before"))
 }

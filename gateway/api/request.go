@@ -49,28 +49,35 @@ func commandID(given string, parts ...string) (string, error) {
 	return id.EntityFromExternal(strings.Join(append(parts, given), "\x00")).String(), nil
 }
 
+// completed returns the command with its data as one of the principal. Without data it has none.
+func completed(p auth.Principal, c cmd.Command, data any) (cmd.Command, error) {
+	if data != nil {
+		b, err := json.Marshal(data)
+		if err != nil {
+			return c, fmt.Errorf("encode a command: %w", err)
+		}
+		c.Data = b
+	}
+	c.Tenant, c.Principal, c.Operator, c.Time = p.Tenant, p.Subject, p.Has(auth.RoleOperator), time.Now().UTC()
+	return c, nil
+}
+
 // act sends a service a command, and returns the event of the log that it has caused.
 func (a *API) act(r *http.Request, p auth.Principal, log subject.Log, c cmd.Command, data any, is func(event.Event) bool) (event.Event, error) {
-	b, err := json.Marshal(data)
+	c, err := completed(p, c, data)
 	if err != nil {
-		return event.Event{}, fmt.Errorf("encode a command: %w", err)
+		return event.Event{}, err
 	}
-	c.Tenant, c.Principal, c.Operator, c.Time, c.Data = p.Tenant, p.Subject, p.Has(auth.RoleOperator), time.Now().UTC(), b
 	return a.cfg.Actor.Act(r.Context(), p, log, c, is)
 }
 
 // send gives a service a command, and returns the answer to the client.
 func (a *API) send(r *http.Request, p auth.Principal, c cmd.Command, data any) (wire.Accepted, error) {
-	if data != nil {
-		b, err := json.Marshal(data)
-		if err != nil {
-			return wire.Accepted{}, fmt.Errorf("encode a command: %w", err)
-		}
-		c.Data = b
+	c, err := completed(p, c, data)
+	if err != nil {
+		return wire.Accepted{}, err
 	}
-	c.ID = cmp.Or(c.ID, uuid.NewString())
-	c.Tenant, c.Principal, c.Source, c.Time = p.Tenant, p.Subject, "waggle/api", time.Now()
-	c.Operator = p.Has(auth.RoleOperator)
+	c.ID, c.Source = cmp.Or(c.ID, uuid.NewString()), "waggle/api"
 	if err := a.cfg.Commands.Send(r.Context(), c); err != nil {
 		return wire.Accepted{}, err
 	}

@@ -23,7 +23,7 @@ const listEnvelope = 8 << 10
 // listTasks answers with a page of tasks, the newest change first, in the order of the index. Each is folded from its log,
 // and stored results stay references.
 func (s *Service) listTasks(ctx context.Context, in cmd.TaskListRequest) (api.TaskPage, error) {
-	before, err := parsePlace(in.Before)
+	before, err := eventindex.ParsePlace(in.Before)
 	if err != nil {
 		return api.TaskPage{}, err
 	}
@@ -95,16 +95,4 @@ func (s *Service) record(ctx context.Context, log subject.Log) (api.TaskRecord, 
 	}
 	out.TaskView, out.Task = st.View(), st.Task()
 	return out, err
-}
-
-// parsePlace reads the member next of a page. The empty text is the beginning.
-func parsePlace(s string) (uint64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n == 0 {
-		return 0, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
-	}
-	return n, nil
 }

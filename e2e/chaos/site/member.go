@@ -1,10 +1,7 @@
 package site
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -107,15 +104,11 @@ func (m *Member) Output() string {
 // stateOf returns the state of a process as the kernel calls it, or an error for a
 // process that does not exist.
 func stateOf(pid int) (string, error) {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	f, err := process.Stat(pid)
 	if err != nil {
 		return "", err
 	}
-	_, rest, ok := strings.Cut(string(raw), ") ")
-	if !ok || rest == "" {
-		return "", errors.New("the kernel's table of processes has another form")
-	}
-	return rest[:1], nil
+	return f[0], nil
 }
 
 // Memory returns the resident bytes of the process.

@@ -141,16 +141,26 @@ func (p *Process) Memory() (int, error) {
 	return 0, errors.New("no VmRSS")
 }
 
-// Busy returns the processor time that the process has used, in steps of 10 ms.
-func (p *Process) Busy() (time.Duration, error) {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/stat")
+// Stat returns what the kernel's table of processes says of a process, from its state on, or an error for a process that does
+// not exist.
+func Stat(pid int) ([]string, error) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	_, rest, _ := strings.Cut(string(raw), ") ") // the name of the program may hold spaces
 	f := strings.Fields(rest)
 	if len(f) < 13 {
-		return 0, errors.New("the kernel's table of processes has another form")
+		return nil, errors.New("the kernel's table of processes has another form")
+	}
+	return f, nil
+}
+
+// Busy returns the processor time that the process has used, in steps of 10 ms.
+func (p *Process) Busy() (time.Duration, error) {
+	f, err := Stat(p.PID())
+	if err != nil {
+		return 0, err
 	}
 	user, err := strconv.Atoi(f[11])
 	if err != nil {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -59,6 +61,18 @@ func (x *Index) Page(ctx context.Context, t id.Tenant, k id.Kind, before uint64,
 		out.Summaries = append(out.Summaries, one)
 	}
 	return out, err
+}
+
+// ParsePlace reads the member next of a page, which is a place in the index. The empty text is the end of the index, 0.
+func ParsePlace(s string) (uint64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || n == 0 {
+		return 0, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
+	}
+	return n, nil
 }
 
 // entry is a message of the index.
