@@ -235,7 +235,8 @@ func (c *teamFleet) watchSession(t *testing.T) {
 	a.until(event.PipelineCompleted, 1, "")
 	m.Message("say four; refuse", nil)
 	a.answer(2, "ASP")
-	log := a.until(event.PipelineCompleted, 2, "")
+	log := a.until(event.RunCompleted, 2, "") // it ends the run, behind pipeline.completed
+	require.Equal(t, event.RunCompleted, log[len(log)-1].Type)
 	a.told("one", "three", "four")
 	a.end(log)
 }
@@ -262,6 +263,7 @@ func (c *teamFleet) watchTask(t *testing.T) {
 			worker.Say("task.error", object{"taskId": task, "error": "The colour is dry."})
 		}
 		log := a.until(event.TaskFinished, 1, "")
+		require.Equal(t, event.TaskFinished, log[len(log)-1].Type)
 		a.told("Which colour?", map[int]string{1: "all green", 2: "The colour is dry."}[n])
 		a.end(log)
 	}
@@ -276,6 +278,7 @@ func (c *teamFleet) watchChat(t *testing.T) {
 	a.in("team").Say(object{"type": "SEND_MESSAGE", "payload": object{"content": "list the files"}})
 	chat.Until("agent_response")
 	log := a.until(event.RunCompleted, 2, "")
+	require.Equal(t, event.RunCompleted, log[len(log)-1].Type)
 	a.told("buy milk", "notes.md")
 	a.end(log)
 }
