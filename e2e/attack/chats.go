@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -16,12 +17,13 @@ import (
 	"github.com/coder/websocket/wsjson"
 )
 
-// Chats are users that ask one question after the other, with a pause.
+// Chats are users that ask one question after the other, with a pause of random length: with equal pauses they would ask in
+// step, and wait for each other more than for the gateway.
 type Chats struct {
 	Addr  string
 	Key   string
 	Users int
-	Pause time.Duration
+	Pause time.Duration // on average
 }
 
 // Times are how long answers took, sorted.
@@ -46,9 +48,9 @@ func (c Chats) Run(ctx context.Context, d time.Duration) (Times, error) {
 		errs []error
 		wg   sync.WaitGroup
 	)
-	for range c.Users {
+	for n := range c.Users {
 		wg.Go(func() {
-			times, err := c.user(ctx, stop)
+			times, err := c.user(ctx, rand.New(rand.NewPCG(uint64(n), 1)), stop) //nolint:gosec // pauses need no secret
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, times...)
@@ -61,7 +63,7 @@ func (c Chats) Run(ctx context.Context, d time.Duration) (Times, error) {
 }
 
 // user asks in one session, over one connection.
-func (c Chats) user(ctx context.Context, stop <-chan struct{}) (times Times, err error) {
+func (c Chats) user(ctx context.Context, random *rand.Rand, stop <-chan struct{}) (times Times, err error) {
 	conn, _, err := websocket.Dial(ctx, "ws://"+c.Addr+"/ws", &websocket.DialOptions{ //nolint:bodyclose // closed by the library
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + c.Key}},
 	})
@@ -73,6 +75,12 @@ func (c Chats) user(ctx context.Context, stop <-chan struct{}) (times Times, err
 		return nil, err
 	}
 	for {
+		pause := time.NewTimer(time.Duration(2 * random.Float64() * float64(c.Pause)))
+		select {
+		case <-pause.C:
+		case <-stop:
+			return times, nil
+		}
 		began := time.Now()
 		if err := wsjson.Write(ctx, conn, map[string]string{"type": "user_message", "content": "hello"}); err != nil {
 			return times, err
@@ -81,12 +89,6 @@ func (c Chats) user(ctx context.Context, stop <-chan struct{}) (times Times, err
 			return times, err
 		}
 		times = append(times, time.Since(began))
-		pause := time.NewTimer(c.Pause)
-		select {
-		case <-pause.C:
-		case <-stop:
-			return times, nil
-		}
 	}
 }
 
