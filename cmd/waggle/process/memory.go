@@ -12,6 +12,9 @@ const (
 	// its memory are the server's blocks, of up to 8 MB for each of the 16 event shards under load, in which a collection has
 	// nothing to search.
 	frugal = 50
+	// room is what such a process may allocate between two collections even if it has less live memory: with a quarter of it, as
+	// after the start, it would collect after each 40 answers.
+	room = 48 << 20
 	// memoryLook is the interval between two looks at the allocations.
 	memoryLook = 15 * time.Second
 	// calm is the most that a process without work allocates between two looks, and busy the least that makes a return
@@ -26,6 +29,8 @@ func thrifty(getenv func(string) string) (stop func()) {
 		return func() {}
 	}
 	before := debug.SetGCPercent(frugal)
+	pace := &pacer{set: debug.SetGCPercent, percent: frugal}
+	pace.afterEach()
 	tick := time.NewTicker(memoryLook)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -44,7 +49,7 @@ func thrifty(getenv func(string) string) (stop func()) {
 		tick.Stop()
 		close(done)
 		<-ended
-		debug.SetGCPercent(before)
+		pace.stop(before)
 	}
 }
 
@@ -55,8 +60,13 @@ func release() {
 }
 
 // allocated returns the bytes that the process has allocated since its start.
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+func allocated() uint64 { return measured("/gc/heap/allocs:bytes") }
+
+// liveMemory returns the bytes that the last collection has found in use.
+func liveMemory() uint64 { return measured("/gc/heap/live:bytes") }
+
+func measured(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() != metrics.KindUint64 {
 		return 0

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"runtime"
 	"runtime/debug"
 	"testing"
 
@@ -58,8 +59,50 @@ func TestTheEnvironmentDecidesAboutCollections(t *testing.T) {
 		stop()
 	}
 	stop := thrifty(func(string) string { return "" })
-	require.Equal(t, frugal, percent())
+	require.GreaterOrEqual(t, percent(), frugal)
 	require.NotZero(t, allocated())
 	stop()
 	require.Equal(t, 100, percent())
+}
+
+func TestASmallHeapHasRoomBetweenCollections(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, mostPercent, percentFor(0))
+	require.Equal(t, mostPercent, percentFor(1<<20))
+	require.Equal(t, 200, percentFor(room/2))
+	require.Equal(t, 100, percentFor(room))
+	require.Equal(t, frugal, percentFor(2*room))
+	require.Equal(t, frugal, percentFor(1<<40))
+
+	var set []int
+	p := &pacer{percent: frugal, set: func(percent int) int { set = append(set, percent); return 0 }}
+	for _, live := range []uint64{room, room * 95 / 100, room / 2, 4 * room, 8 * room} {
+		p.adapt(live)
+	}
+	require.Equal(t, []int{100, 200, frugal}, set, "small differences change nothing")
+	p.stop(100)
+	p.adapt(room / 2)
+	require.Equal(t, []int{100, 200, frugal, 100}, set, "it has stopped")
+}
+
+// The pacer adapts after each collection, not only after the first.
+func TestThePacerGoesOn(t *testing.T) {
+	t.Parallel()
+	adapted := make(chan int, 1000)
+	p := &pacer{set: func(percent int) int { adapted <- percent; return 0 }}
+	p.afterEach()
+	for range 3 {
+		p.mu.Lock()
+		p.percent = 0 // any percentage differs from it
+		p.mu.Unlock()
+		runtime.GC()
+		require.GreaterOrEqual(t, <-adapted, frugal)
+	}
+	p.stop(100)
+	close(adapted) // nothing is set any more
+	last := 0
+	for last = range adapted {
+		require.GreaterOrEqual(t, last, frugal)
+	}
+	require.Equal(t, 100, last)
 }
