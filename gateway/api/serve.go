@@ -3,9 +3,7 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -133,10 +131,9 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 	case Accepted:
 		b.status, given = http.StatusAccepted, c.Answer
 	}
-	if b.body, err = json.Marshal(given); err != nil {
-		return b, fmt.Errorf("encode the answer: %w", err)
+	if b.body, err = encoded(given); err != nil {
+		return b, err
 	}
-	b.body = append(b.body, '\n')
 	if b.part == nil && len(b.body) > answer.Small {
 		b.part, err = s.Room.Enter(r.Context(), who, len(b.body))
 	}
