@@ -27,8 +27,8 @@ var (
 	pieces  = flag.Int("pieces", 20, "pieces of a streamed answer")
 	every   = flag.Duration("every", 20*time.Millisecond, "time between two pieces")
 	talkers = flag.Int("talkers", 4, "chats that ask the installation of separate processes at once")
-	shorts  = flag.Int("short", 5, "answers of one piece that each of these chats gets")
-	longs   = flag.Int("long", 1, "streamed answers that each of these chats gets")
+	shorts  = flag.Int("shorts", 5, "answers of one piece that each of these chats gets")
+	longs   = flag.Int("longs", 1, "streamed answers that each of these chats gets")
 )
 
 // parts is an installation of separate processes, so that each part's processor time shows.

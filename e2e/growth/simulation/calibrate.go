@@ -20,7 +20,7 @@ func Calibrate(o Observation) Model {
 	c := f.CostsOf(1)
 	m := Model{Config{
 		Seed: 1, Load: Load{Users: 1, Think: o.Think, Pieces: 1}, Costs: c.times(float64(o.CPU) / float64(c.path()+c.Beside)),
-		Shape: Shape{Together: o.Cores, Jobs: defaultJobs, Copies: 1, Shards: shards}, Warm: 5 * time.Second, Length: 100 * time.Second,
+		Shape: Shape{Together: o.Cores, Jobs: defaultJobs, Copies: 1, Shards: shards}, Warm: 5 * time.Second, Length: 40 * time.Second,
 	}}
 	if alone := m.Predict(1).Whole.P50; alone < o.Latency {
 		m.cfg.Costs.Commit = (o.Latency - alone) / storesOfRun

@@ -40,14 +40,15 @@ type Figures struct {
 	TenantUsers, CopyRate         Figure
 	DayMean                       Figure
 	CoreHour, StoredGB, SentGB    Figure
+	Tokens                        Figure
 }
 
 // PricesOf is the date of the prices.
 const PricesOf = "November 2026"
 
 const (
-	partsRun  = "`make simulate`, `TestParts`"
-	partsRun3 = "the same with `-copies 3`"
+	partsRun  = "`TestParts`"
+	partsRun3 = "`TestParts -copies 3`"
 )
 
 // Current returns the figures of this version.
@@ -59,22 +60,22 @@ func Current() Figures {
 		return Figure{name, value, unit, assumed, reason}
 	}
 	return Figures{
-		GatewayRun:   m("gateway, an answer of one piece", 1100, "µs", partsRun),
+		GatewayRun:   m("gateway", 1100, "µs", partsRun),
 		GatewayPiece: m("gateway, a further piece", 130, "µs", partsRun),
-		ServiceRun:   m("services, an answer of one piece", 1600, "µs", partsRun),
+		ServiceRun:   m("services", 1600, "µs", partsRun),
 		ServicePiece: m("services, a further piece", 25, "µs", partsRun),
-		WorkerRun:    m("worker, an answer of one piece", 2300, "µs", partsRun),
+		WorkerRun:    m("worker", 2300, "µs", partsRun),
 		WorkerPiece:  m("worker, a further piece", 310, "µs", partsRun),
-		NATSRun:      m("NATS, an answer of one piece", 2700, "µs", partsRun),
+		NATSRun:      m("one NATS server", 2700, "µs", partsRun),
 		NATSPiece:    m("NATS, a further piece", 270, "µs", partsRun),
-		NATSRun3:     m("three NATS servers, an answer of one piece", 10800, "µs", partsRun3),
+		NATSRun3:     m("three NATS servers, together", 10800, "µs", partsRun3),
 		NATSPiece3:   m("three NATS servers, a further piece", 830, "µs", partsRun3),
-		StoredRun:    m("stored, an answer of one piece, one copy", 6700, "B", partsRun),
+		StoredRun:    m("stored, one copy", 6700, "B", partsRun),
 		StoredPiece:  m("stored, a further piece, one copy", 720, "B", partsRun),
-		SentRun:      m("frames, an answer of one piece", 670, "B", partsRun),
+		SentRun:      m("sent in frames", 670, "B", partsRun),
 		SentPiece:    m("frames, a further piece", 195, "B", partsRun),
 
-		SocketMemory: m("memory of an idle socket with a log of its own", 13, "KB", "`gateway`: `TestGateIdleSocket`, 9 of heap and 4 of stack"),
+		SocketMemory: m("memory of an idle socket with a log of its own", 13, "kB", "`gateway`: `TestGateIdleSocket`, 9 of heap and 4 of stack"),
 		SocketsMost:  m("sockets of a gateway", 10_000, "", "`make attack`; no larger number was tried"),
 		Jobs:         a("jobs of a worker at once (`worker.concurrency`)", 256, "", "jobs wait for the model; the default is 16"),
 		Serial:       a("part of an append that a stream does alone", 20, "µs", "its leader works on one core; an append with all waits takes 290 µs (`make bench BENCH=AppendOneLog`)"),
@@ -102,6 +103,7 @@ func Current() Figures {
 		CoreHour: a("a core with 4 GB of memory for an hour", 0.04, "$", "of the order of public list prices in "+PricesOf+"; put yours here"),
 		StoredGB: a("a GB of disk for a month", 0.10, "$", "the same"),
 		SentGB:   a("a GB sent to users", 0.05, "$", "the same, at volume"),
+		Tokens:   a("a million tokens of a model", 1, "$", "small hosted models; not in the totals"),
 	}
 }
 

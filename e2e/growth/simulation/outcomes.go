@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -27,31 +26,31 @@ func (f Figures) play(inCell int, change func(*Config)) Result {
 	return Run(c)
 }
 
-// CellTable shows what the users of a cell get, and which part limits it.
-func (f Figures) CellTable() string {
-	t := newTable("Users of a cell", "Answers a second", "First token", "99 %", "Without the model", "99 %", "Gateways", "Services", "Workers", "NATS", "Streams", "Jobs", "Limits first")
+// CellTables show what the users of a cell get, how busy its parts are, and which of them limits it.
+func (f Figures) CellTables() string {
+	got := newTable("Users of a cell", "Answers a second", "First token, half within", "99 of 100 within", "Without the model", "99 of 100 within")
+	columns := []string{partGateway, partService, partWorker, partNATS, partShard, partJobs}
+	work := newTable(append(append([]string{"Users of a cell"}, columns...), "Limits first")...)
 	for _, n := range []int{1_000, 10_000, int(f.CellUsers.Value)} {
 		r := f.play(n, nil)
-		use := map[string]Use{}
+		got.add(number(float64(n)), number(r.Rate), seconds(r.First.P50), seconds(r.First.P99), seconds(r.FirstOver.P50), seconds(r.FirstOver.P99))
+		use := map[string]float64{}
 		for _, u := range r.Parts {
-			use[u.Part] = u
+			use[u.Part] = u.Utilisation
 		}
-		row := []string{number(float64(n)), number(r.Rate), seconds(r.First.P50), seconds(r.First.P99), seconds(r.FirstOver.P50), seconds(r.FirstOver.P99)}
-		for _, part := range []string{partGateway, partService, partWorker, partNATS, partShard, partJobs} {
-			row = append(row, percent(use[part].Utilisation))
+		row := []string{number(float64(n))}
+		for _, part := range columns {
+			row = append(row, percent(use[part]))
 		}
-		t.add(append(row, fmt.Sprintf("%s, at %s users", r.Bottleneck, number(float64(n)/use[r.Bottleneck].Utilisation)))...)
+		work.add(append(row, fmt.Sprintf("%s, at %s users", r.Bottleneck, number(float64(n)/use[r.Bottleneck])))...)
 	}
-	return textLast(t)
+	return got.String() + "\n" + textLast(work)
 }
-
-// textLast aligns the last column as text.
-func textLast(t *table) string { return strings.Replace(t.String(), "---:|\n", "---|\n", 1) }
 
 // GatherTable shows what it changes if pieces wait for others.
 func (f Figures) GatherTable() string {
 	t := newTable("A piece waits", "Appends of an answer", "NATS cores of a cell", "All cores of a cell", "Stored by an answer, one copy", "A stream keeps", "Whole answer, without the model", "1,000 answers")
-	const played = 2000
+	const played = 1000
 	n := int(f.CellUsers.Value)
 	for _, linger := range lingers {
 		s := f.SizeFor(n, linger)
@@ -78,7 +77,7 @@ var distances = []struct {
 func (f Figures) RegionTable() string {
 	t := newTable("The user is in", "Round trip between the gateways", "First token", "Without the model", "Whole answer")
 	for _, d := range distances {
-		r := f.play(1_000, func(c *Config) {
+		r := f.play(600, func(c *Config) {
 			c.Load.RemoteLine = d.line
 			if d.line > 0 {
 				c.Load.Remote = 1
@@ -91,15 +90,15 @@ func (f Figures) RegionTable() string {
 
 // DrillTable shows what is lost with a cell, and what a move costs.
 func (f Figures) DrillTable() string {
-	const cells, each, lost = 10, 200, 4
+	const cells, each, lost = 10, 100, 4
 	t := newTable("Drill", "Users touched", "Answers failed", "Of other cells", "Slowest answer in a hundred")
 	busy := func(c *Config) {
 		c.Cells, c.Load.Users, c.Load.Tenants, c.Load.Largest, c.Length = cells, cells*each, cells*3, 1.0/cells, 90*time.Second
 	}
-	row := func(name string, r Result, is func(Share) bool) {
+	row := func(name string, r Result, is func(tenant int, s Share) bool) {
 		touched, failed, others := 0, 0, 0
-		for _, s := range r.Tenants {
-			if is(s) {
+		for n, s := range r.Tenants {
+			if is(n, s) {
 				touched += s.Users
 				failed += s.Failed
 			} else {
@@ -108,21 +107,16 @@ func (f Figures) DrillTable() string {
 		}
 		t.add(name, percent(float64(touched)/(cells*each)), fmt.Sprint(failed), fmt.Sprint(others), seconds(r.Whole.P99))
 	}
-	row("none", f.play(each, busy), func(Share) bool { return false })
+	row("none", f.play(each, busy), func(int, Share) bool { return false })
 	row(fmt.Sprintf("one cell of %d is away for 30 s", cells), f.play(each, func(c *Config) {
 		busy(c)
 		c.Losses = []Loss{{Cell: lost, At: 40 * time.Second, Back: 70 * time.Second}}
-	}), func(s Share) bool { return s.Cell == lost })
+	}), func(_ int, s Share) bool { return s.Cell == lost })
 	const copied = 1e9 // bytes
 	stop := time.Duration(copied / (f.CopyRate.Value * 1e6) * float64(time.Second))
 	row(fmt.Sprintf("the largest tenant moves: the copy of 1 GB takes %.0f s, and its messages wait", stop.Seconds()), f.play(each, func(c *Config) {
 		busy(c)
 		c.Moves = []Move{{Tenant: 0, To: 1, At: 40 * time.Second, Copy: stop}}
-	}), func(s Share) bool { return s.Users == largest(cells*each, cells*3) })
+	}), func(tenant int, _ Share) bool { return tenant == 0 })
 	return t.String()
-}
-
-// largest returns the users of the largest tenant of DrillTable.
-func largest(users, tenants int) int {
-	return spread(Load{Users: users, Tenants: tenants, Skew: 1, Largest: 1})[0]
 }

@@ -15,8 +15,8 @@ const (
 // Fill writes the tables of the figures between their marks on the page.
 func (f Figures) Fill(page string) (string, error) {
 	tables := map[string]func() string{
-		"measured": func() string { return f.FigureTable(measured) }, "assumed": func() string { return f.FigureTable(assumed) },
-		"cell": f.CellTable, "alone": f.AloneTable, "nodes": f.NodeTable, "money": f.MoneyTable, "gather": f.GatherTable,
+		"measured": f.MeasuredTable, "assumed": f.AssumedTable,
+		"cell": f.CellTables, "alone": f.AloneTable, "nodes": f.NodeTable, "money": f.MoneyTable, "gather": f.GatherTable,
 		"regions": f.RegionTable, "drills": f.DrillTable,
 	}
 	var out strings.Builder

@@ -3,6 +3,7 @@ package simulation
 import (
 	"math"
 	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -126,8 +127,8 @@ func TestMoreCoresServeNoLater(t *testing.T) {
 // More cores never give fewer answers: by 3 % at most, because answers take other turns.
 func TestMoreCoresGiveNoFewerAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := small(rapid.IntRange(10, 150).Draw(t, "users"))
-		c.Seed, c.Warm, c.Length, c.Load.Think, c.Load.Pieces = rapid.Uint64().Draw(t, "seed"), time.Second, 4*time.Second, 500*time.Millisecond, 5
+		c := small(rapid.IntRange(10, 100).Draw(t, "users"))
+		c.Seed, c.Warm, c.Length, c.Load.Think, c.Load.Pieces = rapid.Uint64().Draw(t, "seed"), time.Second, 2*time.Second, 300*time.Millisecond, 5
 		more := c
 		for _, cores := range []*int{&more.Shape.GatewayCores, &more.Shape.ServiceCores, &more.Shape.WorkerCores, &more.Shape.NATSCores} {
 			*cores += rapid.IntRange(0, 2).Draw(t, "cores")
@@ -265,5 +266,16 @@ func TestFillRefusesOtherPages(t *testing.T) {
 	for _, page := range []string{"no table", begin + "unknown" + ends + end, begin + "cell" + ends} {
 		_, err := Current().Fill(page)
 		require.Error(t, err)
+	}
+}
+
+// The page shows each figure of either kind.
+func TestTheTablesShowEachFigure(t *testing.T) {
+	f := Current()
+	tables := map[string]string{measured: f.MeasuredTable(), assumed: f.AssumedTable()}
+	for _, field := range reflect.ValueOf(f).Fields() {
+		one, ok := field.Interface().(Figure)
+		require.True(t, ok)
+		require.Contains(t, tables[one.Kind], "| "+one.String()+" |", one.Name)
 	}
 }

@@ -79,6 +79,7 @@ func (m Money) Total() float64 { return m.Cores + m.Stored + m.Sent }
 const (
 	copiesOfStreams = 3
 	shards          = 16
+	defaultJobs     = 16 // of a worker at once: worker.concurrency
 	hoursOfMonth    = 730
 	daysOfMonth     = hoursOfMonth / 24.0
 	secondsOfDay    = 86400

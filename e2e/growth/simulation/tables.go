@@ -63,32 +63,50 @@ func percent(f float64) string {
 	return digits(f*100) + " %"
 }
 
+// String returns the value with its unit.
+func (f Figure) String() string {
+	switch {
+	case f.Unit == "$":
+		return "$" + strconv.FormatFloat(f.Value, 'f', 2, 64)
+	case f.Unit == "µs" && f.Value >= 1000:
+		return digits(f.Value/1000) + " ms"
+	case f.Unit == "B" || f.Value >= 1000:
+		return strings.TrimSpace(short(f.Value) + f.Unit)
+	}
+	return strings.TrimSpace(strconv.FormatFloat(f.Value, 'f', -1, 64) + " " + f.Unit)
+}
+
 func dollars(f float64) string { return "$" + number(f) }
 
-// FigureTable lists the figures with their sources.
-func (f Figures) FigureTable(kind string) string {
-	t := newTable("Figure", "Value", "Source or reason")
-	for _, one := range f.all() {
-		if one.Kind != kind {
-			continue
-		}
-		value := strconv.FormatFloat(one.Value, 'f', -1, 64) + " " + one.Unit
-		if one.Unit == "$" {
-			value = "$" + strconv.FormatFloat(one.Value, 'f', 2, 64)
-		}
-		t.add(one.Name, strings.TrimSpace(value), one.Source)
+// MeasuredTable lists the measured figures.
+func (f Figures) MeasuredTable() string {
+	t := newTable("Measured", "An answer of one piece", "A further piece", "Source")
+	for _, pair := range [][2]Figure{
+		{f.GatewayRun, f.GatewayPiece}, {f.ServiceRun, f.ServicePiece}, {f.WorkerRun, f.WorkerPiece}, {f.NATSRun, f.NATSPiece},
+		{f.NATSRun3, f.NATSPiece3}, {f.StoredRun, f.StoredPiece}, {f.SentRun, f.SentPiece},
+	} {
+		t.add(pair[0].Name, pair[0].String(), pair[1].String(), pair[0].Source)
 	}
-	return strings.Replace(t.String(), "|---|---:|---:|", "|---|---:|---|", 1)
+	for _, one := range []Figure{f.SocketMemory, f.SocketsMost, f.Failover} {
+		t.add(one.Name, one.String(), "", one.Source)
+	}
+	return textLast(t)
 }
 
-func (f Figures) all() []Figure {
-	return []Figure{
-		f.GatewayRun, f.GatewayPiece, f.ServiceRun, f.ServicePiece, f.WorkerRun, f.WorkerPiece, f.NATSRun, f.NATSPiece, f.NATSRun3, f.NATSPiece3,
-		f.StoredRun, f.StoredPiece, f.SentRun, f.SentPiece, f.SocketMemory, f.SocketsMost, f.Failover,
-		f.Messages, f.Pieces, f.FirstToken, f.Sigma, f.PieceEvery, f.Line, f.DayMean, f.Jobs, f.Serial, f.Commit, f.Target, f.Cores, f.CellUsers, f.Days, f.DiskFill,
-		f.Skew, f.Largest, f.TenantUsers, f.CopyRate, f.CoreHour, f.StoredGB, f.SentGB,
+// AssumedTable lists the assumptions.
+func (f Figures) AssumedTable() string {
+	t := newTable("Assumed", "Value", "Reason")
+	for _, one := range []Figure{
+		f.Messages, f.Pieces, f.FirstToken, f.Sigma, f.PieceEvery, f.Line, f.DayMean, f.Jobs, f.Serial, f.Commit, f.Target, f.Cores, f.CellUsers,
+		f.Days, f.DiskFill, f.Skew, f.Largest, f.TenantUsers, f.CopyRate, f.CoreHour, f.StoredGB, f.SentGB, f.Tokens,
+	} {
+		t.add(one.Name, one.String(), one.Source)
 	}
+	return textLast(t)
 }
+
+// textLast aligns the last column as text.
+func textLast(t *table) string { return strings.Replace(t.String(), "---:|\n", "---|\n", 1) }
 
 // NodeTable lists the nodes for each number of users.
 func (f Figures) NodeTable() string {
@@ -111,37 +129,33 @@ func (f Figures) NodeTable() string {
 
 // AloneTable shows what one cell would need for all users.
 func (f Figures) AloneTable() string {
-	t := newTable("Users", "Sockets a gateway of two", "Jobs a worker of two", "Cores of each NATS server", "Busiest stream", "First limit")
+	t := newTable("Users", "Sockets a gateway of two", "Jobs a worker of two", "Cores of each NATS server", "Busiest stream", "What limits", "Way out")
 	for _, n := range Sizes {
 		d := f.DemandOf(n, copiesOfStreams, 0)
-		nats := d.NATS / f.Target.Value / copiesOfStreams
-		stream := d.Appends / shards * f.Serial.time().Seconds()
-		limit := "none"
-		switch {
-		case stream > 1:
-			limit = "streams"
-		case nats > mostCores:
-			limit = "NATS servers"
-		case float64(n)/2 > f.SocketsMost.Value:
-			limit = "sockets: more gateways"
-		case d.Running/2 > defaultJobs:
-			limit = "`worker.concurrency` at its default"
-		}
-		t.add(number(float64(n)), number(float64(n)/2), number(d.Running/2), number(nats), percent(stream), limit)
+		t.add(number(float64(n)), number(float64(n)/2), number(d.Running/2), number(d.NATS/f.Target.Value/copiesOfStreams),
+			percent(d.Appends/shards*f.Serial.time().Seconds()), limits[n][0], limits[n][1])
 	}
-	return strings.Replace(t.String(), "|---:|\n", "|---|\n", 1)
+	return strings.Replace(t.String(), "---:|---:|\n", "---|---|\n", 1)
 }
 
-// defaultJobs is the default of worker.concurrency.
-const defaultJobs = 16
+// limits are what limits each size, and the way out.
+var limits = map[int][2]string{
+	1_000:       {"no part: one process dies as a whole", "the fleet"},
+	10_000:      {"`worker.concurrency`, by default 16", "raise it; more workers"},
+	100_000:     {"NATS servers", "cells"},
+	1_000_000:   {"streams, too: each has one leader", "gather pieces"},
+	10_000_000:  {"money: disks cost more than cores", "keep pieces for a shorter time"},
+	100_000_000: {"operations of thousands of cells; models", "automation"},
+}
 
 // MoneyTable shows storage, network and money.
 func (f Figures) MoneyTable() string {
-	t := newTable("Users", "Stored a day", fmt.Sprintf("Kept for %.0f days", f.Days.Value), "Sent", "Cores a month", "Disks a month", "Network a month", "Total a month", "1,000 answers")
+	t := newTable("Users", "Stored a day", fmt.Sprintf("Kept for %.0f days", f.Days.Value), "Sent", "Cores a month", "Disks a month", "Network a month", "Total a month", "1,000 answers", "Their tokens")
 	for _, n := range Sizes {
 		s := f.SizeFor(n, 0)
 		t.add(number(float64(n)), short(s.DayGB*1e9)+"B", short(s.KeptGB*1e9)+"B", short(s.SentGbit*1e9)+"bit/s", dollars(s.Month.Cores),
-			dollars(s.Month.Stored), dollars(s.Month.Sent), dollars(s.Month.Total()), dollars(s.Per1000))
+			dollars(s.Month.Stored), dollars(s.Month.Sent), dollars(s.Month.Total()), dollars(s.Per1000),
+			dollars(f.Pieces.Value*1000/1e6*f.Tokens.Value))
 	}
 	return t.String()
 }
