@@ -82,8 +82,13 @@ func dollars(f float64) string { return "$" + number(f) }
 func (f Figures) MeasuredTable() string {
 	t := newTable("Measured", "An answer of one piece", "A further piece", "Source")
 	for _, pair := range [][2]Figure{
-		{f.GatewayRun, f.GatewayPiece}, {f.ServiceRun, f.ServicePiece}, {f.WorkerRun, f.WorkerPiece}, {f.NATSRun, f.NATSPiece},
-		{f.NATSRun3, f.NATSPiece3}, {f.StoredRun, f.StoredPiece}, {f.SentRun, f.SentPiece},
+		{f.GatewayRun, f.GatewayPiece},
+		{f.ServiceRun, f.ServicePiece},
+		{f.WorkerRun, f.WorkerPiece},
+		{f.NATSRun, f.NATSPiece},
+		{f.NATSRun3, f.NATSPiece3},
+		{f.StoredRun, f.StoredPiece},
+		{f.SentRun, f.SentPiece},
 	} {
 		t.add(pair[0].Name, pair[0].String(), pair[1].String(), pair[0].Source)
 	}
@@ -129,7 +134,7 @@ func (f Figures) NodeTable() string {
 
 // AloneTable shows what one cell would need for all users.
 func (f Figures) AloneTable() string {
-	t := newTable("Users", "Sockets a gateway of two", "Jobs a worker of two", "Cores of each NATS server", "Busiest stream", "What limits", "Way out")
+	t := newTable("Users", "Sockets a gateway of two", "Jobs a worker of two", "Cores of each NATS server", "Busiest stream", "Limits first", "Way out")
 	for _, n := range Sizes {
 		d := f.DemandOf(n, copiesOfStreams, 0)
 		t.add(number(float64(n)), number(float64(n)/2), number(d.Running/2), number(d.NATS/f.Target.Value/copiesOfStreams),
