@@ -111,6 +111,7 @@ func (a *answer) append() {
 	a.gathered, a.spoke = 0, true
 	a.c.idlest(partWorker).do(a.u.r.exponential(a.c.costs.Piece), func() {
 		last := a.complete && a.gathered == 0
+		a.c.node(partService, a.u.key).do(a.u.r.exponential(a.c.costs.Watch), nil)
 		a.write(func() {
 			a.writing = false
 			switch {

@@ -130,7 +130,7 @@ const storesOfRun = eventsOfRun + 2
 func (f Figures) CostsOf(copies int) Costs {
 	run, piece := f.NATSRun.time(), f.NATSPiece.time()
 	c := Costs{
-		GatewayOut: f.GatewayPiece.time(), Service: f.ServiceRun.time() / 2, Worker: (f.WorkerRun.time() - f.WorkerPiece.time()) / 2,
+		GatewayOut: f.GatewayPiece.time(), Service: (f.ServiceRun.time() - f.ServicePiece.time()) / 2, Watch: f.ServicePiece.time(), Worker: (f.WorkerRun.time() - f.WorkerPiece.time()) / 2,
 		Piece: f.WorkerPiece.time(), Serial: f.Serial.time(),
 	}
 	c.GatewayIn = max(0, f.GatewayRun.time()-eventsOfRun*c.GatewayOut)

@@ -32,6 +32,7 @@ type Costs struct {
 	Service    time.Duration // one of the two steps of the services in a run
 	Worker     time.Duration // one of the two steps of a worker in a run
 	Piece      time.Duration // a piece at the worker
+	Watch      time.Duration // the same at the services, on which no answer waits
 	Append     time.Duration // a message of a stream and its announcement, at the leader
 	Follow     time.Duration // the same at a follower
 	Serial     time.Duration // the part of Append that a shard does for one message after the other

@@ -218,6 +218,8 @@ func TestDemandIsWhatTheSimulationShows(t *testing.T) {
 			require.InEpsilon(t, d.NATS, u.Rate*u.Service, 0.2)
 		case partGateway:
 			require.InEpsilon(t, d.Gateway, u.Rate*u.Service, 0.2)
+		case partService:
+			require.InEpsilon(t, d.Services, u.Rate*u.Service, 0.2)
 		case partWorker:
 			require.InEpsilon(t, d.Workers, u.Rate*u.Service, 0.2)
 		}
