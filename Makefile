@@ -50,7 +50,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test lint fmt generate verify e2e typescript soak chaos attack growth streams bench clean
+.PHONY: help build run check test lint fmt generate verify e2e typescript soak chaos attack growth streams simulate bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -89,8 +89,16 @@ chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a
 attack: build ## 10,000 sockets without credentials, 5,000 bad logins a second and 100 slow readers beside users who chat (about 3 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 20m -v ./attack -sockets 10000 -logins 5000 -readers 100 -length 60s -bounds
 
+# $(or) would take the commas for its own.
+SESSIONS ?= 1000,10000,100000
+EVENTS   ?= 1000,10000,100000
+USERS    ?= 4,8,16
 growth: build ## print what sessions, long logs and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=1000,10000,100000, CHATS=7m; about 20 minutes)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(or $(SESSIONS),1000,10000,100000) -events $(or $(EVENTS),1000,10000,100000) -length $(or $(CHATS),7m) -quiet 30s
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(SESSIONS) -events $(EVENTS) -length $(or $(CHATS),7m) -quiet 30s
+
+simulate: build ## measure what an answer costs each part, and compare what the simulation predicts with a real run (USERS=4,8,16; 5 minutes on a machine that does nothing else)
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run 'TestParts|TestPrediction' ./growth -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s -length 8s -users $(USERS) -bounds
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run TestParts ./growth -copies 3 -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s
 
 streams: ## count what streams cost: 10,000 idle ones, 1,000 viewers beside a stalled one, frames beside those of sockets (1 minute on a machine that does nothing else)
 	cd gateway && $(GO) test -count=1 -v -run 'TestIdleStreamsTakeLittleMemory|TestAStalledViewerHarmsNoOther|TestFramesOfStreamsCostLikeThoseOfSockets' . -idle 10000 -viewers 1000 -sinks 100 -frames 1000

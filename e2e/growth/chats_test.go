@@ -133,9 +133,12 @@ func (i *installation) idle() float64 {
 }
 
 // bytes returns the size of the data folder.
-func (i *installation) bytes() (sum int64) {
-	i.t.Helper()
-	require.NoError(i.t, filepath.WalkDir(i.data(), func(_ string, d fs.DirEntry, err error) error {
+func (i *installation) bytes() int64 { return bytesBelow(i.t, i.data()) }
+
+// bytesBelow returns the size of the files below a folder.
+func bytesBelow(t *testing.T, dir string) (sum int64) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return ignoreGone(err)
 		}
