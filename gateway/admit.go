@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // upgrade makes the request a socket, or answers it and returns false.
@@ -99,6 +100,9 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	if err := c.s.enter(c.pass, c.arrival); err != nil {
 		return err
 	}
+	if err := c.s.enterCell(c.pass, p); err != nil {
+		return err
+	}
 	_, act := c.policy.Rights(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,6 +158,9 @@ func (c *conn) flush(ctx context.Context) {
 	default:
 	}
 }
+
+// tenant implements connection.
+func (c *conn) tenant() id.Tenant { return c.Principal().Tenant }
 
 // left implements connection.
 func (c *conn) left() <-chan struct{} { return c.gone }

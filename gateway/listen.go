@@ -67,7 +67,7 @@ func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("gateway.legacy: %w", err), closeExtra(all))
 		}
-		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(s.named(s.extraRoutes(e.Paths)))})
+		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(s.named(s.homed(s.extraRoutes(e.Paths))))})
 	}
 	return all, nil
 }
