@@ -59,10 +59,10 @@ type Assignment struct {
 
 // Gateway is a live gateway of a cell.
 type Gateway struct {
-	Instance id.Name
-	URL      string `json:"url"`
-	Seen     uint64 `json:"seen"` // the revision up to which it has carried out all changes
-	Draining bool   `json:"draining,omitempty"`
+	Instance id.Name `json:"-"`
+	URL      string  `json:"url"`
+	Seen     uint64  `json:"seen"` // the revision up to which it has carried out all changes
+	Draining bool    `json:"draining,omitempty"`
 }
 
 // Directory is a copy of the cells of tenants and of the gateways of cells. It is safe for concurrent use.
