@@ -73,8 +73,11 @@ func (c *conn) credentials(r *http.Request) error {
 	if given.Subprotocol != "" {
 		c.subprotocols = []string{given.Subprotocol}
 	}
-	if !given.Given && !c.s.gate.Anonymous {
-		return nil // the first message
+	if !given.Given && !c.s.gate.Anonymous { // the first message
+		if c.s.cells != nil {
+			c.bridged(r)
+		}
+		return nil
 	}
 	if c.s.full() { // before the credentials cost anything
 		return fault.New(fault.Overloaded)
@@ -100,7 +103,7 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	if err := c.s.enter(c.pass, c.arrival); err != nil {
 		return err
 	}
-	if err := c.s.enterCell(c.pass, p); err != nil {
+	if err := c.home(p, token); err != nil {
 		return err
 	}
 	_, act := c.policy.Rights(p)

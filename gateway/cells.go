@@ -152,19 +152,3 @@ func (s *Server) sendAwayTenants(tenants []id.Tenant) {
 		}
 	}
 }
-
-// enterCell counts the connection of a client that the handshake has not identified, or that has passed homed, among those of
-// its tenant.
-func (s *Server) enterCell(pass *admission.Pass, who auth.Principal) error {
-	if s.cells == nil {
-		return nil
-	}
-	if _, here, err := s.cells.Aim(who.Tenant, true); !here && err != nil {
-		return err
-	}
-	leave, err := s.cells.Enter(who.Tenant)
-	if err == nil {
-		pass.Add(leave)
-	}
-	return err
-}

@@ -39,6 +39,7 @@ type conn struct {
 	policy       binding.Policy
 	query        string // encoded, which takes less memory
 	binding      binding.Binding
+	bridge       *bridge // nil = the credentials came with the handshake, or the installation has one cell
 	subprotocols []string
 	messages     *rate.Limiter
 	control      *rate.Limiter // of pings and pongs

@@ -8,6 +8,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
@@ -36,6 +37,33 @@ func TestAnyGatewayServesAnyTenant(t *testing.T) {
 	list := s.command("a", "cells", "list")
 	require.Contains(t, list, "tenant blue b")
 	require.Contains(t, list, "all other tenants a")
+}
+
+// TestCredentialsMayComeWithTheFirstMessage: also those of tenants that another cell serves.
+func TestCredentialsMayComeWithTheFirstMessage(t *testing.T) {
+	s := newSite(t)
+	s.command("a", "cells", "assign", "blue", "b")
+	process.Eventually(t, "the claim", func() bool { return s.claim("a", blueKey).status == http.StatusServiceUnavailable })
+	for _, key := range []string{redKey, blueKey} {
+		for _, at := range []string{"a", "b"} {
+			c := client.DialOrbit(t, "ws://"+s.cells[at].addr+"/ws?language=en_US")
+			c.Send(`{"type":"auth","token":"` + key + `"}`)
+			c.Until("agent_ready")
+			c.Ask("What is 12 + 30?")
+			require.Contains(t, c.Until("agent_response").Raw, "42", "%s at %s", key, at)
+			require.Equal(t, http.StatusOK, s.ask(at, key, http.MethodGet, "/api/v1/sessions/"+c.Session).status)
+			c.Close()
+		}
+	}
+	c := client.DialOrbit(t, "ws://"+s.cells["a"].addr+"/ws")
+	c.Send(`{"type":"auth","token":"` + blueKey + `"}`)
+	c.Until("agent_ready")
+	s.cells["b"].Kill()
+	_, err := c.Next()
+	for err == nil {
+		_, err = c.Next()
+	}
+	require.Equal(t, 1013, client.CloseCode(err))
 }
 
 // streams requires that the stream of events of a session begins with its first event.

@@ -12,7 +12,7 @@ import (
 var errCut = errors.New("the feed has ended early")
 
 // Each calls visit for every message that the stream has now and that matches the filters, oldest first. It ends with the first
-// error. With newest it visits only the last message of each subject.
+// error. With newest, which needs a filter, it visits only the last message of each subject.
 func (c *Conn) Each(ctx context.Context, stream string, newest bool, visit func(*Message) error, filters ...string) error {
 	from := jetstream.DeliverAllPolicy
 	if newest {

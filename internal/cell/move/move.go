@@ -176,7 +176,7 @@ func (m Move) quiet(ctx context.Context, p cell.Place) error {
 func (m Move) gateways(ctx context.Context, p cell.Place) error {
 	local, err := directory.Open(ctx, m.From.Conn)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errGateways, err)
 	}
 	defer local.Close()
 	missing := 0

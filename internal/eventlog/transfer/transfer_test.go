@@ -43,13 +43,110 @@ func logOf(t id.Tenant, kind id.Kind, name string) subject.Log {
 	return subject.Log{Tenant: t, Kind: kind, Entity: id.EntityFromExternal(name)}
 }
 
-// put stores an event of a log as a writer does.
-func put(t require.TestingT, c *bus.Conn, log subject.Log, seq uint64, data string) {
-	ev := event.Event{ID: fmt.Sprintf("e%d", seq), Type: event.Notice, Subject: log.Name(), Sequence: seq, Time: time.UnixMilli(int64(seq)), Data: []byte(data)} //nolint:gosec // small
-	raw, err := ev.MarshalJSON()
+// store returns a store over a connection.
+func store(t testing.TB, c *bus.Conn) *eventlog.Store {
+	t.Helper()
+	s, err := eventlog.New(c, eventlog.Options{})
 	require.NoError(t, err)
-	_, err = c.JS().PublishMsg(context.Background(), &nats.Msg{Subject: log.Event(), Data: raw, Header: nats.Header{
-		event.HeaderSeq: {fmt.Sprint(seq)}, event.HeaderType: {string(event.Notice)}, event.HeaderMsgID: {fmt.Sprintf("%s:e%d", log, seq)},
-	}})
+	t.Cleanup(s.Close)
+	return s
+}
+
+// write appends notices to a log.
+func write(t require.TestingT, s *eventlog.Store, log subject.Log, from, n int) {
+	w := s.Writer(log, nil)
+	for i := from; i < from+n; i++ {
+		err := w.Append(context.Background(), func() ([]event.Event, error) {
+			ev, err := event.New(log, fmt.Sprintf("e%d", i), "test", time.UnixMilli(int64(i)), event.NoticeData{Level: "info", Message: fmt.Sprintf("%s %d", log, i)})
+			return []event.Event{ev}, err
+		})
+		require.NoError(t, err)
+	}
+}
+
+// read returns the stored bytes of a log after a position.
+func read(t require.TestingT, s *eventlog.Store, log subject.Log, after eventlog.Cursor) (out []string) {
+	require.NoError(t, s.Read(context.Background(), log, after, func(e *eventlog.Entry) error {
+		out = append(out, string(e.Raw))
+		return nil
+	}))
+	return out
+}
+
+// TestACopyIsExact for any logs of several tenants: the same events under the same seqs, for readers with the positions of the
+// old cell, too. The other tenants' logs stay where they are. A copy works at once after a move back.
+func TestACopyIsExact(t *testing.T) {
+	one, two := bustest.Single(t), bustest.Single(t)
+	from, to := store(t, one), store(t, two)
+	kinds := []id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall}
+	round := 0
+	rapid.Check(t, func(r *rapid.T) {
+		round++
+		logs := map[subject.Log]int{}
+		for i := range rapid.IntRange(1, 4).Draw(r, "logs") {
+			log := logOf(red, rapid.SampledFrom(kinds).Draw(r, "kind"), fmt.Sprintf("x%d-%d", round, i))
+			logs[log] = rapid.IntRange(1, 12).Draw(r, "events")
+			write(r, from, log, 1, logs[log])
+		}
+		other := logOf(blue, id.KindSession, fmt.Sprintf("y%d", round))
+		write(r, from, other, 1, 2)
+		write(r, to, other, 1, 1) // it moves the sequences of the target's streams
+		ctx := context.Background()
+		copied, err := transfer.Copy(ctx, one, two, red)
+		require.NoError(r, err)
+		has, err := transfer.Take(ctx, two, red)
+		require.NoError(r, err)
+		require.True(r, has.Same(copied), "%v", has.Differ(copied))
+		require.Len(r, copied, len(logs))
+		for log, n := range logs {
+			require.EqualValues(r, n, copied[log].Events)
+			for seq := range n + 1 {
+				for _, stream := range []uint64{0, 1, 1 << 40} { // a position of the old cell
+					require.Equal(r, read(r, from, log, eventlog.Cursor{Seq: uint64(seq)}), read(r, to, log, eventlog.Cursor{Seq: uint64(seq), Stream: stream}), "after %d.%d", seq, stream) //nolint:gosec // small
+				}
+			}
+		}
+		require.NoError(r, transfer.Remove(ctx, one, red))
+		back, err := transfer.Copy(ctx, two, one, red)
+		require.NoError(r, err)
+		require.True(r, back.Same(copied))
+		require.Len(r, read(r, from, other, eventlog.Cursor{}), 2)
+		require.NoError(r, transfer.Remove(ctx, one, red))
+		require.NoError(r, transfer.Remove(ctx, two, red))
+	})
+}
+
+// TestTheNewCellGoesOnWithALog behind its copied events.
+func TestTheNewCellGoesOnWithALog(t *testing.T) {
+	one, two := bustest.Single(t), bustest.Single(t)
+	from, to := store(t, one), store(t, two)
+	log := logOf(red, id.KindSession, "s")
+	write(t, from, log, 1, 3)
+	_, err := transfer.Copy(within(t), one, two, red)
 	require.NoError(t, err)
+	write(t, to, log, 4, 2)
+	require.Len(t, read(t, to, log, eventlog.Cursor{}), 5)
+	require.Equal(t, read(t, from, log, eventlog.Cursor{}), read(t, to, log, eventlog.Cursor{})[:3])
+}
+
+// TestACopyIntoALogFails: it adds to no log that exists.
+func TestACopyIntoALogFails(t *testing.T) {
+	one, two := bustest.Single(t), bustest.Single(t)
+	log := logOf(red, id.KindSession, "s")
+	write(t, store(t, one), log, 1, 3)
+	write(t, store(t, two), log, 1, 1)
+	_, err := transfer.Copy(within(t), one, two, red)
+	require.ErrorContains(t, err, "wrong last sequence")
+}
+
+// TestALogWithAHoleIsNotCopied.
+func TestALogWithAHoleIsNotCopied(t *testing.T) {
+	one, two := bustest.Single(t), bustest.Single(t)
+	log := logOf(red, id.KindSession, "s")
+	for _, seq := range []string{"1", "2", "4"} {
+		_, err := one.JS().PublishMsg(within(t), &nats.Msg{Subject: log.Event(), Data: []byte("{}"), Header: nats.Header{event.HeaderSeq: {seq}}})
+		require.NoError(t, err)
+	}
+	_, err := transfer.Copy(within(t), one, two, red)
+	require.ErrorContains(t, err, "has a hole")
 }
