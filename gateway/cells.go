@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -73,8 +74,9 @@ func (s *Server) homed(h http.Handler) http.Handler {
 
 // forward forwards the request within the limits of this gateway. It has answered if it returns nil.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name) error {
-	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return s.forwardSocket(w, r, who, to)
+	socket := strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+	if socket || strings.Contains(r.Header.Get("Accept"), api.MediaEvents) {
+		return s.forwardStream(w, r, who, to, !socket)
 	}
 	leave, err := s.requests.Address(r.RemoteAddr)
 	if err != nil {
@@ -90,8 +92,8 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, who auth.Princi
 	return nil
 }
 
-// forwardSocket forwards a socket, which counts as a connection of its address and of its principal.
-func (s *Server) forwardSocket(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name) error {
+// forwardStream forwards a socket or a stream of events, which counts as a connection of its address and of its principal.
+func (s *Server) forwardStream(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name, events bool) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	f := &forwarded{cancel: cancel, gone: make(chan struct{})}
@@ -107,6 +109,11 @@ func (s *Server) forwardSocket(w http.ResponseWriter, r *http.Request, who auth.
 	if err := pass.Principal(who); err != nil {
 		return err
 	}
+	if events {
+		if err := pass.Stream(who); err != nil {
+			return err
+		}
+	}
 	if err := s.enter(pass, arrival.Of(r)); err != nil {
 		return err
 	}
@@ -115,7 +122,7 @@ func (s *Server) forwardSocket(w http.ResponseWriter, r *http.Request, who auth.
 	return nil
 }
 
-// forwarded is a socket whose messages go to a gateway of another cell and come from there.
+// forwarded is a socket or a stream of events of a gateway of another cell.
 type forwarded struct {
 	cancel context.CancelFunc
 	gone   chan struct{} // closed when the socket has ended

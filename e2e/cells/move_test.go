@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/cell"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // talker asks question after question in a chat, which viewers watch through both gateways.
@@ -116,6 +119,40 @@ func TestAMoveIsGivenUpWhileWorkGoesOn(t *testing.T) {
 	require.Contains(t, s.command("a", "cells", "list"), "tenant red a\n")
 	require.NoError(t, c.ask("What is 2 + 2?"))
 	require.Equal(t, http.StatusOK, s.ask("b", redKey, http.MethodGet, "/api/v1/sessions/"+c.client.Session()).status)
+}
+
+// TestAMoverIsKilled: the tenant waits until an operator abandons the move, and its users go on where they were.
+func TestAMoverIsKilled(t *testing.T) {
+	s := newSite(t)
+	c, other := s.talk("a", redKey), s.talk("b", blueKey)
+	require.NoError(t, c.ask("What is 1 + 1?"))
+	control, err := cell.Open(t.Context(), bustest.Dial(t, s.control.URL), id.MustName("a"))
+	require.NoError(t, err)
+	defer control.Close()
+	_, err = control.Join(t.Context(), id.MustName("a"), id.MustName("deaf"), "http://"+s.cells["a"].addr) // it never lets the tenant go
+	require.NoError(t, err)
+	mover := process.Start(t, process.Options{Name: "waggle move", Args: []string{
+		"cells", "move", "red", "--config", s.cells["a"].file, "--to", s.cells["b"].file,
+	}})
+	process.Eventually(t, "the move", func() bool { return control.Place(tenant(t, "red")).Moving() })
+	mover.Kill()
+	for _, at := range []string{"a", "b"} {
+		process.Eventually(t, "a refusal", func() bool {
+			got := s.ask(at, redKey, http.MethodGet, "/api/v1/sessions")
+			return got.status == http.StatusServiceUnavailable && got.title == "TENANT_MOVING" && got.after == "5"
+		})
+	}
+	require.NoError(t, other.ask("What is 1 + 1?"))
+	require.Contains(t, s.command("a", "cells", "list"), "tenant red a moves to b since ")
+	require.Contains(t, s.command("a", "cells", "abandon", "red"), "a serves red again")
+	require.NoError(t, c.ask("What is 2 + 2?"))
+}
+
+func tenant(t *testing.T, name string) id.Tenant {
+	t.Helper()
+	out, err := id.ParseTenant(name)
+	require.NoError(t, err)
+	return out
 }
 
 // TestAKilledCellTakesOnlyItsTenants: users of its tenants learn that their cell is gone, and when to try again; users of other

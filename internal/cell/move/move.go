@@ -149,6 +149,15 @@ func (m Move) quiet(ctx context.Context, p cell.Place) error {
 		return err
 	}
 	m.Report("wait until the tenant's work in progress has ended")
+	err := m.idle(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", errBusy, err)
+	}
+	return err
+}
+
+// idle removes the tenant's schedules, and returns when no command and no timer of it is left.
+func (m Move) idle(ctx context.Context) error {
 	for quiet := 0; quiet < calm; quiet++ {
 		for _, s := range subject.TimerServices() {
 			if err := m.From.Conn.Purge(ctx, subject.TimerStream(s), subject.TimersSet(s, m.Tenant)); err != nil {
@@ -156,7 +165,7 @@ func (m Move) quiet(ctx context.Context, p cell.Place) error {
 			}
 		}
 		n, err := pending(ctx, m.From.Conn, m.Tenant)
-		if err != nil && ctx.Err() == nil {
+		if err != nil {
 			return err
 		}
 		if n > 0 {
@@ -164,7 +173,7 @@ func (m Move) quiet(ctx context.Context, p cell.Place) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w (%d commands and timers): %w", errBusy, n, context.Cause(ctx))
+			return fmt.Errorf("%d commands and timers are left: %w", n, context.Cause(ctx))
 		case <-time.After(poll):
 		}
 	}

@@ -59,11 +59,14 @@ func (s *site) log(kind id.Kind, name string) subject.Log {
 	return subject.Log{Tenant: s.red, Kind: kind, Entity: id.EntityFromExternal(name)}
 }
 
-// move returns the move of the tenant, given up soon.
+// soon is the patience of moves that are given up.
+const soon = 2 * time.Second
+
+// move returns the move of the tenant.
 func (s *site) move() move.Move {
 	return move.Move{
 		Directory: s.dir, Tenant: s.red, From: move.Cell{Name: a, Conn: s.from}, To: move.Cell{Name: b, Conn: s.to},
-		Patience: 2 * time.Second, Report: func(string) {},
+		Patience: patience, Report: func(string) {},
 	}
 }
 
@@ -191,7 +194,9 @@ func TestAMoveWaitsForCommands(t *testing.T) {
 	require.NoError(t, command.NewSender(s.from).Send(s.ctx, wire.Command{
 		ID: "c1", Service: wire.Worker, Verb: wire.Resume, Tenant: s.red, Key: s.session.Entity, Source: "test",
 	}))
-	_, err = s.move().Run(s.ctx)
+	m := s.move()
+	m.Patience = soon
+	_, err = m.Run(s.ctx)
 	require.ErrorContains(t, err, "work in progress")
 	s.requireBack(before, 1+5)
 }
@@ -217,7 +222,9 @@ func TestAMoveWaitsForEveryGateway(t *testing.T) {
 			before, err := transfer.Take(s.ctx, s.from, s.red)
 			require.NoError(t, err)
 			join(s)
-			_, err = s.move().Run(s.ctx)
+			m := s.move()
+			m.Patience = soon
+			_, err = m.Run(s.ctx)
 			require.ErrorContains(t, err, "let the tenant go")
 			s.requireBack(before, 5)
 		})
