@@ -96,7 +96,7 @@ func Open(ctx context.Context, c *bus.Conn, usual id.Name) (*Directory, error) {
 	}
 	d.copy, err = bucket.Follow(ctx, bucket.Config{Conn: c, KV: kv, Name: "the cells of tenants", Reached: d.reached}, follower{d})
 	if err != nil {
-		d.gateways.Close()
+		d.gateways.Close() //nolint:contextcheck // ending takes a context of its own
 		return nil, err
 	}
 	return d, nil

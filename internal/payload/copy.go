@@ -2,7 +2,6 @@ package payload
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -21,10 +20,7 @@ func Copy(ctx context.Context, from, to *Store, t id.Tenant) (n int, err error) 
 	found := map[string]uint64{} // sizes
 	err = from.conn.Each(ctx, subject.StreamPayloads, false, func(m *bus.Message) error {
 		var info jetstream.ObjectInfo
-		if json.Unmarshal(m.Data, &info) != nil {
-			return nil //nolint:nilerr // not the description of an object
-		}
-		if log, _, err := subject.ParsePayloadName(info.Name); err == nil && log.Tenant == t {
+		if log, ok := described(m.Data, &info); ok && log.Tenant == t {
 			found[info.Name] = info.Size
 		}
 		return nil

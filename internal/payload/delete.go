@@ -47,15 +47,21 @@ func (s *Store) remove(ctx context.Context, match func(subject.Log) bool) (int, 
 	return n, nil
 }
 
+// described decodes the description of an object, and returns the log that the object belongs to.
+func described(data []byte, info *jetstream.ObjectInfo) (subject.Log, bool) {
+	if json.Unmarshal(data, info) != nil || info.NUID == "" {
+		return subject.Log{}, false
+	}
+	log, _, err := subject.ParsePayloadName(info.Name)
+	return log, err == nil
+}
+
 // list returns the names of the objects of the logs that match, with the NATS ids of all their versions.
 func (s *Store) list(ctx context.Context, match func(subject.Log) bool) (map[string][]string, error) {
 	objects := map[string][]string{}
 	err := s.conn.Each(ctx, subject.StreamPayloads, false, func(m *bus.Message) error {
 		var info jetstream.ObjectInfo
-		if json.Unmarshal(m.Data, &info) != nil || info.NUID == "" {
-			return nil
-		}
-		if of, _, err := subject.ParsePayloadName(info.Name); err == nil && match(of) {
+		if of, ok := described(m.Data, &info); ok && match(of) {
 			objects[info.Name] = append(objects[info.Name], info.NUID)
 		}
 		return nil

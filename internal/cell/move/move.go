@@ -187,7 +187,7 @@ func (m Move) gateways(ctx context.Context, p cell.Place) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errGateways, err)
 	}
-	defer local.Close()
+	defer local.Close() //nolint:contextcheck // ending takes a context of its own
 	missing := 0
 	err = m.Directory.WaitGateways(ctx, m.From.Name, func(all []cell.Gateway) bool {
 		seen := map[id.Name]bool{}

@@ -102,7 +102,7 @@ func TestACopyIsExact(t *testing.T) {
 			require.EqualValues(r, n, copied[log].Events)
 			for seq := range n + 1 {
 				for _, stream := range []uint64{0, 1, 1 << 40} { // a position of the old cell
-					require.Equal(r, read(r, from, log, eventlog.Cursor{Seq: uint64(seq)}), read(r, to, log, eventlog.Cursor{Seq: uint64(seq), Stream: stream}), "after %d.%d", seq, stream) //nolint:gosec // small
+					require.Equal(r, read(r, from, log, eventlog.Cursor{Seq: uint64(seq)}), read(r, to, log, eventlog.Cursor{Seq: uint64(seq), Stream: stream}), "after %d.%d", seq, stream)
 				}
 			}
 		}
