@@ -4,34 +4,16 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 
-	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
-
-// bridge is the binding of a socket whose client authenticates with its first message, in an installation of several cells. If
-// another cell serves the client's tenant, it carries messages to a socket of that cell and back; otherwise the binding of
-// the route works as ever.
-type bridge struct {
-	binding.Binding // of the route
-
-	c      *conn
-	from   forward.Origin
-	to     id.Name       // the other cell; set before Begin
-	token  string        // of the first message, until Begin
-	abroad atomic.Bool   // far is set
-	room   chan struct{} // the queue of the socket has room again
-	far    *websocket.Conn
-}
 
 // bridged returns the binding for a socket without credentials in its handshake.
 func (c *conn) bridged(r *http.Request) {

@@ -11,17 +11,9 @@ import (
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/cell"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
-
-// Cells places a gateway in an installation of several cells.
-type Cells struct {
-	Directory *cell.Directory
-	Name      id.Name // of the gateway's own cell
-	URL       string  // under which gateways of other cells reach this one
-}
 
 // protocolForwarded is the name of forwarded sockets in metrics.
 const protocolForwarded = "forwarded"

@@ -46,6 +46,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/cell"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -346,6 +347,13 @@ type Deps struct {
 	Cells *Cells // nil = the installation has one cell
 
 	Signer *signature.Signer // of the commands of clients; nil: they leave unsigned, and services refuse them
+}
+
+// Cells places a gateway in an installation of several cells.
+type Cells struct {
+	Directory *cell.Directory
+	Name      id.Name // of the gateway's own cell
+	URL       string  // under which gateways of other cells reach this one
 }
 
 func (d Deps) check() error {

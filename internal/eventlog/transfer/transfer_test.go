@@ -73,47 +73,52 @@ func read(t require.TestingT, s *eventlog.Store, log subject.Log, after eventlog
 	return out
 }
 
-// TestACopyIsExact for any logs of several tenants: the same events under the same seqs, for readers with the positions of the
-// old cell, too. The other tenants' logs stay where they are. A copy works at once after a move back.
+// shapes are sets of logs of a tenant: the numbers of their events, by their kind and their name.
+var shapes = rapid.MapOfN(rapid.Custom(func(r *rapid.T) subject.Log {
+	kinds := []id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall}
+	return logOf(red, rapid.SampledFrom(kinds).Draw(r, "kind"), rapid.StringMatching("[a-z]{1,4}").Draw(r, "name"))
+}), rapid.IntRange(1, 12), 1, 6)
+
+// rounds is the number of shapes that are copied: each copy opens some hundred consumers.
+const rounds = 3
+
+// TestACopyIsExact for any logs of a tenant: the same events under the same seqs, for readers with the positions of the old
+// cell, too. The other tenants' logs stay where they are. A copy back works at once.
 func TestACopyIsExact(t *testing.T) {
 	one, two := bustest.Single(t), bustest.Single(t)
 	from, to := store(t, one), store(t, two)
-	kinds := []id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall}
-	round := 0
-	rapid.Check(t, func(r *rapid.T) {
-		round++
-		logs := map[subject.Log]int{}
-		for i := range rapid.IntRange(1, 4).Draw(r, "logs") {
-			log := logOf(red, rapid.SampledFrom(kinds).Draw(r, "kind"), fmt.Sprintf("x%d-%d", round, i))
-			logs[log] = rapid.IntRange(1, 12).Draw(r, "events")
-			write(r, from, log, 1, logs[log])
+	for round := range rounds {
+		logs := shapes.Example(round)
+		for log, n := range logs {
+			write(t, from, log, 1, n)
 		}
 		other := logOf(blue, id.KindSession, fmt.Sprintf("y%d", round))
-		write(r, from, other, 1, 2)
-		write(r, to, other, 1, 1) // it moves the sequences of the target's streams
-		ctx := context.Background()
-		copied, err := transfer.Copy(ctx, one, two, red)
-		require.NoError(r, err)
-		has, err := transfer.Take(ctx, two, red)
-		require.NoError(r, err)
-		require.True(r, has.Same(copied), "%v", has.Differ(copied))
-		require.Len(r, copied, len(logs))
+		write(t, from, other, 1, 2)
+		write(t, to, other, 1, 1) // it moves the sequences of the target's streams
+		copied, err := transfer.Copy(within(t), one, two, red)
+		require.NoError(t, err)
+		has, err := transfer.Take(within(t), two, red)
+		require.NoError(t, err)
+		require.True(t, has.Same(copied), "%v", has.Differ(copied))
+		require.Len(t, copied, len(logs))
 		for log, n := range logs {
-			require.EqualValues(r, n, copied[log].Events)
-			for seq := range n + 1 {
+			require.EqualValues(t, n, copied[log].Events)
+			all := read(t, from, log, eventlog.Cursor{})
+			for _, seq := range []int{0, 1, n / 2, n} {
 				for _, stream := range []uint64{0, 1, 1 << 40} { // a position of the old cell
-					require.Equal(r, read(r, from, log, eventlog.Cursor{Seq: uint64(seq)}), read(r, to, log, eventlog.Cursor{Seq: uint64(seq), Stream: stream}), "after %d.%d", seq, stream)
+					got := read(t, to, log, eventlog.Cursor{Seq: uint64(seq), Stream: stream})
+					require.Equal(t, append([]string(nil), all[seq:]...), got, "after %d.%d", seq, stream)
 				}
 			}
 		}
-		require.NoError(r, transfer.Remove(ctx, one, red))
-		back, err := transfer.Copy(ctx, two, one, red)
-		require.NoError(r, err)
-		require.True(r, back.Same(copied))
-		require.Len(r, read(r, from, other, eventlog.Cursor{}), 2)
-		require.NoError(r, transfer.Remove(ctx, one, red))
-		require.NoError(r, transfer.Remove(ctx, two, red))
-	})
+		require.NoError(t, transfer.Remove(within(t), one, red))
+		back, err := transfer.Copy(within(t), two, one, red)
+		require.NoError(t, err)
+		require.True(t, back.Same(copied))
+		require.Len(t, read(t, from, other, eventlog.Cursor{}), 2)
+		require.NoError(t, transfer.Remove(within(t), one, red))
+		require.NoError(t, transfer.Remove(within(t), two, red))
+	}
 }
 
 // TestTheNewCellGoesOnWithALog behind its copied events.
