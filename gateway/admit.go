@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // upgrade makes the request a socket, or answers it and returns false.
@@ -72,8 +73,11 @@ func (c *conn) credentials(r *http.Request) error {
 	if given.Subprotocol != "" {
 		c.subprotocols = []string{given.Subprotocol}
 	}
-	if !given.Given && !c.s.gate.Anonymous {
-		return nil // the first message
+	if !given.Given && !c.s.gate.Anonymous { // the first message
+		if c.s.cells != nil {
+			c.bridged(r)
+		}
+		return nil
 	}
 	if c.s.full() { // before the credentials cost anything
 		return fault.New(fault.Overloaded)
@@ -97,6 +101,9 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 		return err
 	}
 	if err := c.s.enter(c.pass, c.arrival); err != nil {
+		return err
+	}
+	if err := c.home(p, token); err != nil {
 		return err
 	}
 	_, act := c.policy.Rights(p)
@@ -154,6 +161,9 @@ func (c *conn) flush(ctx context.Context) {
 	default:
 	}
 }
+
+// tenant implements connection.
+func (c *conn) tenant() id.Tenant { return c.Principal().Tenant }
 
 // left implements connection.
 func (c *conn) left() <-chan struct{} { return c.gone }

@@ -5,18 +5,22 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // floodFactor times the burst is the number of refused messages in a row that ends a socket:
@@ -39,6 +43,7 @@ type conn struct {
 	policy       binding.Policy
 	query        string // encoded, which takes less memory
 	binding      binding.Binding
+	bridge       *bridge // nil = the credentials came with the handshake, or the installation has one cell
 	subprotocols []string
 	messages     *rate.Limiter
 	control      *rate.Limiter // of pings and pongs
@@ -205,6 +210,21 @@ func (c *conn) AllowHeartbeat() bool { return c.control.Allow() }
 
 // Protocol implements connection and binding.Client: it returns the name of the dialect.
 func (c *conn) Protocol() string { return c.route.protocol }
+
+// bridge is the binding of a socket whose client authenticates with its first message, in an installation of several cells. If
+// another cell serves the client's tenant, it carries messages to a socket of that cell and back; otherwise the binding of
+// the route works as ever.
+type bridge struct {
+	binding.Binding // of the route
+
+	c      *conn
+	from   forward.Origin
+	to     id.Name       // the other cell; set before Begin
+	token  string        // of the first message, until Begin
+	abroad atomic.Bool   // far is set
+	room   chan struct{} // the queue of the socket has room again
+	far    *websocket.Conn
+}
 
 // backlog holds the messages of a socket that are read and not handled yet. A goroutine, which
 // ends when the backlog is empty, handles them one at a time and in order. The socket is read

@@ -27,6 +27,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.lease = nil
 	s.mu.Unlock()
 	s.leave(lease) //nolint:contextcheck // ending takes a context of its own
+	if s.cells != nil {
+		s.cells.Drain()
+	}
 	if err := s.sendAway(ctx); err != nil {
 		return err
 	}
@@ -49,7 +52,7 @@ func (s *Server) sendAway(ctx context.Context) error {
 		case <-s.ctx.Done():
 			return nil
 		}
-		c.retire()
+		c.retire(fault.New(fault.Draining))
 		pause.Reset(s.cfg.DrainSpread / time.Duration(len(all)))
 	}
 	for _, c := range all {
@@ -62,21 +65,21 @@ func (s *Server) sendAway(ctx context.Context) error {
 	return nil
 }
 
-// retire sends the client of a socket to another gateway, after the requests in progress. It
-// cuts off long requests and asks the client to repeat them. It does not block.
-func (c *conn) retire() {
+// retire asks the client of a socket to reconnect, after the requests in progress. It cuts off
+// long requests and asks the client to repeat them. It does not block.
+func (c *conn) retire(why *fault.Fault) {
 	if c.backlog.still() {
-		c.End(fault.New(fault.Draining))
+		c.End(why)
 		return
 	}
 	c.s.async(func() {
 		late := time.NewTimer(drainPatience)
 		defer late.Stop()
 		c.backlog.quiet(late.C)
-		c.cut(fault.Newf(fault.Draining, "This gateway is restarting and has not finished this. Reconnect, and send it again."))
+		c.cut(fault.Newf(why.Code, "The gateway has not finished this before it had to close the connection. Reconnect, and send it again."))
 		saying := time.NewTimer(drainSaying)
 		defer saying.Stop()
 		c.backlog.quiet(saying.C)
-		c.End(fault.New(fault.Draining))
+		c.End(why)
 	})
 }

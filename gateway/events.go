@@ -238,7 +238,7 @@ func (e *events) Tick(time.Time) {
 	age := e.s.dep.Clock().Sub(e.begun)
 	switch {
 	case f == nil && e.s.cfg.StreamMaxAge > 0 && age >= e.s.cfg.StreamMaxAge:
-		e.retire()
+		e.retire(fault.New(fault.Draining))
 	case f == nil:
 	case e.protocol == protocolThreads: // its clients take no events but those of their protocol
 		e.to.End(f)
@@ -257,7 +257,10 @@ func (*events) flush(context.Context) {}
 func (*events) Settle() {}
 
 // retire implements connection.
-func (e *events) retire() { e.to.End(fault.New(fault.Draining)) }
+func (e *events) retire(why *fault.Fault) { e.to.End(why) }
+
+// tenant implements connection.
+func (e *events) tenant() id.Tenant { return e.who.Tenant }
 
 // left implements connection.
 func (e *events) left() <-chan struct{} { return e.gone }

@@ -75,14 +75,26 @@ func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
 // extraRoutes returns the handler of an extra listener.
 func (s *Server) extraRoutes(paths []string) http.Handler {
 	if len(paths) == 1 {
-		return s.socketsUnder(paths[0])
+		return s.under(paths[0], s.socketsUnder(paths[0]))
 	}
 	mux := http.NewServeMux()
 	for _, path := range paths {
-		mux.Handle(path, s.socketsUnder(path))
+		mux.Handle(path, s.homed(s.socketsUnder(path)))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	return mux
+}
+
+// under gives requests of any path the path of a route, under which other cells' gateways serve it, too.
+func (s *Server) under(path string, h http.Handler) http.Handler {
+	h = s.homed(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.cells != nil {
+			r = r.Clone(r.Context())
+			r.URL.Path, r.URL.RawPath = path, ""
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // socketsUnder returns the handler that opens the sockets of a path.

@@ -74,6 +74,9 @@ func (*sockets) Describe(ch chan<- *prometheus.Desc) { ch <- socketsDesc }
 // sums and alerts have a series.
 func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 	n := map[string]int{protocolEvents: 0}
+	if c.s.cells != nil {
+		n[protocolForwarded] = 0
+	}
 	for _, route := range c.s.dep.Routes {
 		n[route.protocol] = 0
 	}

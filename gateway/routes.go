@@ -106,11 +106,11 @@ func (s *Server) routes() http.Handler {
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {
-		mux.Handle(path, s.named(s.accept(route)))
+		mux.Handle(path, s.named(s.homed(s.accept(route))))
 	}
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("/", s.named(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))
+	mux.Handle("/", s.named(s.homed(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit)))))))
 	return mux
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/multi"
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
@@ -45,6 +46,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/cell"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -101,6 +103,7 @@ type Server struct {
 	swarm  *swarm.Swarm
 
 	announcements *watch.Announcements
+	cells         *forward.Forwarder // nil in an installation of one cell
 	sight         *sight.Sight
 	sent          sse.Stats // by streams of events
 
@@ -229,6 +232,9 @@ func (s *Server) Stop() {
 	}
 	s.leave(lease)
 	s.wg.Wait()
+	if s.cells != nil {
+		s.cells.Stop()
+	}
 	s.swarm.Stop()
 	s.refusals.Close()
 	s.met.unregister()
@@ -266,8 +272,10 @@ type connection interface {
 	Protocol() string
 	// Settle checks whether the services that its messages wait for have started.
 	Settle()
-	// retire sends its client to another gateway, after the requests in progress.
-	retire()
+	// retire asks its client to reconnect, after the requests in progress, and says why.
+	retire(*fault.Fault)
+	// tenant returns the tenant of its client; zero before that has authenticated.
+	tenant() id.Tenant
 	// left is closed when the connection has ended.
 	left() <-chan struct{}
 	// flush sends its acknowledgements. It may block.
@@ -336,7 +344,16 @@ type Deps struct {
 
 	Access access.Policy // to sessions
 
+	Cells *Cells // nil = the installation has one cell
+
 	Signer *signature.Signer // of the commands of clients; nil: they leave unsigned, and services refuse them
+}
+
+// Cells places a gateway in an installation of several cells.
+type Cells struct {
+	Directory *cell.Directory
+	Name      id.Name // of the gateway's own cell
+	URL       string  // under which gateways of other cells reach this one
 }
 
 func (d Deps) check() error {

@@ -31,6 +31,9 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
 	}
+	if s.cells = s.newForwarder(); s.cells != nil {
+		s.dep.Commands = dep.Commands.Within(s.cells.Enter)
+	}
 	s.arrivals = arrival.New(cfg.MaxConnections)
 	s.sight = &sight.Sight{Policy: dep.Access, Log: dep.Log}
 	s.announcements = watch.NewAnnouncements(dep.Conn, s.sight, dep.Logger)
@@ -74,7 +77,11 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
 	}
 	lease, err := s.join(ctx)
+	if err == nil && s.cells != nil {
+		err = s.cells.Start(ctx, s.name, s.sendAwayTenants)
+	}
 	if err != nil {
+		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
 		s.shared.Recipients.Close()
 		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
 	}

@@ -100,16 +100,22 @@ func (p *Pass) Authenticate(ctx context.Context, token string, may func(auth.Pri
 	if !may(who) {
 		return who, fault.New(fault.Forbidden)
 	}
-	if !p.g.Anonymous {
-		if err := p.enter(p.g.principals, who.Tenant.String()+"/"+who.Subject); err != nil {
-			return who, err
-		}
+	if err := p.Principal(who); err != nil {
+		return who, err
 	}
 	leave, err := p.g.quota.Enter(ctx, who.Tenant, who.Subject)
 	if err == nil {
 		p.Add(leave)
 	}
 	return who, err
+}
+
+// Principal counts the connection under a principal. Anonymous ones are not counted.
+func (p *Pass) Principal(who auth.Principal) error {
+	if p.g.Anonymous {
+		return nil
+	}
+	return p.enter(p.g.principals, who.Tenant.String()+"/"+who.Subject)
 }
 
 // Stream counts the connection as a stream of events of the principal. Anonymous ones are not counted.

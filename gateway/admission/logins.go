@@ -76,6 +76,16 @@ func (l *Logins) Authenticate(ctx context.Context, remote, token string) (auth.P
 	return p, err
 }
 
+// Known returns the principal of a token, as Authenticate does, and neither counts nor delays a failure: the caller has
+// Authenticate refuse the token.
+func (l *Logins) Known(ctx context.Context, remote, token string) (auth.Principal, error) {
+	key, many := Address(remote)
+	if f, ok := l.failed.Get(key); ok && !many && !l.good.Contains(sha256.Sum256([]byte(token))) && f.TokensAt(l.clock()) < 1 {
+		return auth.Principal{}, fault.New(fault.RateLimited)
+	}
+	return l.auth.Authenticate(ctx, token)
+}
+
 // failure counts a failed login, and returns the delay of its answer.
 func (l *Logins) failure(key string) time.Duration {
 	f, ok := l.failed.Get(key)

@@ -125,3 +125,32 @@ func TestFewAnswersAreDelayedAtOnce(t *testing.T) {
 		require.Zero(t, time.Since(began), "a client that has gone is not waited for")
 	})
 }
+
+// TestKnownTokensCostNothing: a look at a token neither counts nor delays, and an address without further logins gets none.
+func TestKnownTokensCostNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &doorman{}
+		l, err := NewLogins(d, time.Now)
+		require.NoError(t, err)
+		const stranger = "192.0.2.1:1000"
+		began := time.Now()
+		for range 2 * loginBurst {
+			_, err := l.Known(t.Context(), stranger, "bad")
+			require.Equal(t, fault.Unauthenticated, codeOf(err))
+		}
+		who, err := l.Known(t.Context(), stranger, "good")
+		require.NoError(t, err)
+		require.Equal(t, "good", who.Subject)
+		require.Zero(t, time.Since(began))
+		var all sync.WaitGroup
+		for range loginBurst {
+			all.Go(func() { _, _ = l.Authenticate(t.Context(), stranger, "bad") })
+		}
+		synctest.Wait()
+		looked := d.looked
+		_, err = l.Known(t.Context(), stranger, "late")
+		require.Equal(t, fault.RateLimited, codeOf(err))
+		require.Equal(t, looked, d.looked)
+		all.Wait()
+	})
+}

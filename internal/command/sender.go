@@ -52,6 +52,8 @@ const (
 type Sender struct {
 	conn *bus.Conn
 	sign func(*command.Command) error // nil: commands leave unsigned
+
+	enter func(id.Tenant) (leave func(), err error) // nil: every tenant may send
 }
 
 // NewSender returns a sender over the connection.
@@ -59,7 +61,13 @@ func NewSender(c *bus.Conn) *Sender { return &Sender{conn: c} }
 
 // Signing returns a sender that signs every command. sign fills in the time.
 func (s *Sender) Signing(sign func(*command.Command) error) *Sender {
-	return &Sender{conn: s.conn, sign: sign}
+	return &Sender{conn: s.conn, sign: sign, enter: s.enter}
+}
+
+// Within returns a sender that calls enter before it sends a command of a tenant, and leave when the bus has answered. An error
+// of enter refuses the command.
+func (s *Sender) Within(enter func(id.Tenant) (leave func(), err error)) *Sender {
+	return &Sender{conn: s.conn, sign: s.sign, enter: enter}
 }
 
 // Send returns nil once the command is stored: a service will handle it, whichever processes die. Otherwise it
@@ -69,6 +77,13 @@ func (s *Sender) Signing(sign func(*command.Command) error) *Sender {
 func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
 	if err := check(c); err != nil {
 		return err
+	}
+	if s.enter != nil {
+		leave, err := s.enter(c.Tenant)
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	ctx, span := telemetry.Start(ctx, "send "+label(c), trace.SpanKindProducer, telemetry.SystemNATS, telemetry.MessagingSend,
 		telemetry.KeyDestination.String(c.Service.String()), telemetry.KeyMessageID.String(c.ID))

@@ -187,3 +187,27 @@ func TestADeadCommandWaitsForItsRecord(t *testing.T) {
 	require.Len(t, deadLetters(t, c, 1), 1)
 	empty(t, c, subject.StreamCommands)
 }
+
+// TestASenderWithinBounds asks before each command, says when it has been stored, and sends nothing that was refused.
+func TestASenderWithinBounds(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	inside, left := 0, 0
+	refused := fault.New(fault.TenantMoving)
+	sender := command.NewSender(c).Within(func(tenant id.Tenant) (func(), error) {
+		require.Equal(t, id.DefaultTenant, tenant)
+		if inside == 2 {
+			return nil, refused
+		}
+		inside++
+		return func() {
+			left++
+			require.EqualValues(t, left, size(t, c, subject.StreamCommands))
+		}, nil
+	}).Signing(func(*cmd.Command) error { return nil })
+	require.NoError(t, sender.Send(patience(t), number(t, cmd.Worker, "k", 1)))
+	require.NoError(t, sender.Send(patience(t), number(t, cmd.Worker, "k", 2)))
+	require.ErrorIs(t, sender.Send(patience(t), number(t, cmd.Worker, "k", 3)), refused)
+	require.Equal(t, 2, left)
+	require.EqualValues(t, 2, size(t, c, subject.StreamCommands))
+}

@@ -90,6 +90,8 @@ const (
 	RunOver             Code = "RUN_OVER"
 	QuotaExceeded       Code = "QUOTA_EXCEEDED"
 	BudgetExceeded      Code = "BUDGET_EXCEEDED"
+	TenantMoving        Code = "TENANT_MOVING"
+	CellUnavailable     Code = "CELL_UNAVAILABLE"
 )
 
 // Catalogue lists every fault that a client can meet. Close codes of 4000 and above follow one rule: after 40xx
@@ -100,6 +102,8 @@ var Catalogue = []Entry{
 	{BusUnavailable, 503, 0, true, Server, "The message bus cannot be reached, and nothing was accepted. Try again in a few seconds."},
 	{Overloaded, 503, 1013, true, Server, "The server has no room for more connections. Try again later."},
 	{Draining, 503, 1012, true, Server, "This gateway is restarting. Reconnect and resume with your last seq."},
+	{TenantMoving, 503, 1012, true, Server, "Your data is moving to another cell. Reconnect in a few seconds and resume with your last seq."},
+	{CellUnavailable, 503, 1013, true, Server, "The cell with your data cannot be reached, and nothing was accepted. Try again in a few seconds."},
 	{RateLimited, 429, 0, true, Client, "Too many messages. Send fewer per second and try again."},
 	{TooManySockets, 429, 1013, true, Client, "Too many connections from one address or principal. Close some and try again."},
 	{QuotaExceeded, 429, 1013, true, Client, "A quota of yours or of your tenant is used up. Wait until part of it is free, or ask the operator for a larger one."},

@@ -21,7 +21,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
-	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/internal/wake"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -221,7 +221,7 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 	if err := bus.Replace(ctx, c); err != nil {
 		return nil, fmt.Errorf("replace the streams of an earlier version: %w", err)
 	}
-	if err := wake(ctx, c, m); err != nil {
+	if err := wakeGrown(ctx, c, m); err != nil {
 		return nil, fmt.Errorf("everything is restored, but open work waits for its next message: %w", err)
 	}
 	return m, nil
@@ -253,22 +253,16 @@ func makeRoom(ctx context.Context, c *bus.Conn, m *Manifest, force bool) error {
 	return nil
 }
 
-// wake sends wakers for the logs that grew during the backup.
-func wake(ctx context.Context, c *bus.Conn, m *Manifest) error {
+// wakeGrown sends wakers for the logs that grew during the backup.
+func wakeGrown(ctx context.Context, c *bus.Conn, m *Manifest) error {
 	sender := command.NewSender(c)
 	for _, subj := range m.Grown {
 		log, err := subject.ParseEvent(subj)
 		if err != nil {
 			return fmt.Errorf("the manifest names a log that cannot be: %w", err)
 		}
-		for _, w := range wakers[log.Kind] {
-			err := sender.Send(ctx, cmd.Command{
-				ID:      fmt.Sprintf("restore-%d-%s", m.Finished.UnixNano(), w.verb),
-				Service: w.service, Verb: w.verb, Tenant: log.Tenant, Key: log.Entity, Source: cmd.SourceRestore,
-			})
-			if err != nil {
-				return fmt.Errorf("wake %s: %w", log, err)
-			}
+		if err := wake.Log(ctx, sender, log, fmt.Sprintf("restore-%d", m.Finished.UnixNano())); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -12,8 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/bus"
-	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -99,12 +97,4 @@ func after(ctx context.Context, c *bus.Conn, stream, filter string, seq uint64) 
 		return 0, "", nil
 	}
 	return resp.Message.Seq, resp.Message.Subject, err
-}
-
-// wakers are the commands that make a service read a log and continue its work. They change nothing if the work is done.
-var wakers = map[id.Kind][]struct{ service, verb id.Name }{
-	id.KindSession: {{cmd.Pipeline, cmd.Resume}, {cmd.Session, cmd.Expire}},
-	id.KindMember:  {{cmd.Member, cmd.Resume}},
-	id.KindTask:    {{cmd.Task, cmd.CheckTask}},
-	id.KindTeam:    {{cmd.Team, cmd.WakeTeam}},
 }

@@ -45,6 +45,20 @@ type Config struct {
 	Quota     Quota         `yaml:"quota"`
 	Audit     Audit         `yaml:"audit"`
 	Signing   Signing       `yaml:"signing"`
+	Cells     Cells         `yaml:"cells"`
+}
+
+// Cells places the process in an installation of several NATS clusters.
+type Cells struct {
+	Name    string `yaml:"name" doc:"Name of the cell that this process belongs to. Without it the installation has one cell, and no other setting of cells counts."`
+	Control string `yaml:"control" doc:"NATS server of the control cluster, or several separated by commas: it holds the cell of each tenant and the addresses of all gateways (role gateway, \"waggle cells\")."`
+	Default string `yaml:"default" doc:"Cell of tenants that are not in the directory. It has to be the same in all cells."`
+	Address string `yaml:"address" doc:"URL under which gateways of other cells reach this one (http://10.0.1.7:9000). Empty = addr; then addr has to name a host. The other cells' gateways have to be in gateway.trusted_proxies: their requests name the client."`
+	Creds   string `yaml:"creds" doc:"Credentials file (JWT and key) for the control cluster."`
+	NKey    string `yaml:"nkey" doc:"File with an nkey seed for the control cluster."`
+	TLSCA   string `yaml:"tls_ca" doc:"PEM file of the authority that signed the control cluster's certificate."`
+	TLSCert string `yaml:"tls_cert" doc:"PEM file of the client certificate for the control cluster."`
+	TLSKey  string `yaml:"tls_key" doc:"PEM file of the client certificate's key."`
 }
 
 // Signing sets the keys with which gateways sign the commands of clients, and services verify them.

@@ -11,6 +11,7 @@ import (
 func (l *Loaded) Print(w io.Writer) error {
 	c := l.Config
 	c.NATS.URL = RedactURLs(c.NATS.URL)
+	c.Cells.Control = RedactURLs(c.Cells.Control)
 	c.Providers.OpenAI.BaseURL = RedactURLs(c.Providers.OpenAI.BaseURL)
 	c.Providers.Anthropic.BaseURL = RedactURLs(c.Providers.Anthropic.BaseURL)
 	c.Auth.JWT.JWKSURL = RedactURLs(c.Auth.JWT.JWKSURL)

@@ -78,6 +78,7 @@ func (l *Loaded) Validate(use For) error {
 	p.budget("budget", c.Budget)
 	p.access(&c.Access)
 	p.audit(&c.Audit)
+	p.cells(c, use)
 	if use.Has(RoleWorker) {
 		p.model(c)
 		p.prices(&c.Models)

@@ -30,6 +30,10 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	cells, err := p.cells(ctx)
+	if err != nil {
+		return nil, err
+	}
 	g, err := gateway.New(gateway.Config{
 		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts, StartToken: token,
 		TrustedProxies: c.TrustedProxies, ForwardedHeader: c.ForwardedHeader, ProxyProtocol: c.ProxyProtocol,
@@ -44,7 +48,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
-		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer,
+		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Cells: cells,
 		Routes: p.routes(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())

@@ -123,6 +123,11 @@ func Connect(ctx context.Context, c config.Config, name string, log zerolog.Logg
 	return dialAs(ctx, c, name, permission.Operator, log)
 }
 
+// ConnectFully connects with all rights: with the key of "waggle up" that has them, or with the credentials of the configuration.
+func ConnectFully(ctx context.Context, c config.Config, name string, log zerolog.Logger) (*bus.Conn, error) {
+	return dialAs(ctx, c, name, "", log)
+}
+
 // ConnectToRestore connects as the user that creates the streams.
 func ConnectToRestore(ctx context.Context, c config.Config, log zerolog.Logger) (*bus.Conn, error) {
 	return dialAs(ctx, c, "waggle/restore", permission.Bootstrap, log)

@@ -59,6 +59,8 @@ var verdicts = map[fault.Code]verdict{
 	fault.BusUnavailable:  {wire.SystemError, "SYS_BUS_001", retry},
 	fault.Overloaded:      {wire.SystemError, "SYS_LOAD_001", reconnect},
 	fault.Draining:        {wire.SystemError, "SYS_DRAIN_001", reconnect},
+	fault.TenantMoving:    {wire.SystemError, "SYS_CELL_001", reconnect},
+	fault.CellUnavailable: {wire.SystemError, "SYS_CELL_002", reconnect},
 	fault.HandshakeSlow:   {wire.SystemError, "ERR_CONN_001", reconnect},
 	fault.MessageSlow:     {wire.SystemError, "ERR_CONN_002", reconnect},
 	fault.PeerSilent:      {wire.SystemError, "ERR_CONN_003", reconnect},

@@ -1,0 +1,34 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// cellsMaxBytes holds some 300,000 tenants.
+const cellsMaxBytes = 64 << 20
+
+// BootstrapControl creates the buckets of a control cluster that are missing: the cells of tenants, and the leases of
+// gateways. It changes no bucket that exists, so the control cluster may be that of a cell. It waits within ctx for a cluster
+// that is not ready.
+func BootstrapControl(ctx context.Context, c *Conn, t Topology) error {
+	cells := t.bucket(subject.BucketCells, "cells of tenants", 0, cellsMaxBytes)
+	for _, want := range []jetstream.StreamConfig{cells, t.directory()} {
+		err := ensure(ctx, c, want.Name, func(ctx context.Context) error {
+			_, err := c.js.CreateStream(ctx, want)
+			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("set up stream %s: %w", want.Name, err)
+		}
+	}
+	return nil
+}
