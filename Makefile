@@ -89,8 +89,12 @@ chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a
 attack: build ## 10,000 sockets without credentials, 5,000 bad logins a second and 100 slow readers beside users who chat (about 3 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 20m -v ./attack -sockets 10000 -logins 5000 -readers 100 -length 60s -bounds
 
-growth: build ## print what sessions, long logs and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=1000,10000,100000, CHATS=7m; about 20 minutes)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(or $(SESSIONS),1000,10000,100000) -events $(or $(EVENTS),1000,10000,100000) -length $(or $(CHATS),7m) -quiet 30s
+GROWTH = $(strip $(foreach flag,SESSIONS EVENTS AGENTS TEAMS CHATS QUIET,$(if $($(flag)),$(flag)=$($(flag)))))
+
+growth: build ## write docs/GROWTH.md: what sessions, long logs, agents, teams and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=, AGENTS=, TEAMS=, CHATS=7m, REMARK=text; about 30 minutes)
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(or $(SESSIONS),1000,10000,100000) -events $(or $(EVENTS),1000,10000,100000) \
+		-agents $(or $(AGENTS),10,1000,10000,100000) -teams $(or $(TEAMS),10,50,500) -length $(or $(CHATS),7m) -quiet $(or $(QUIET),30s) \
+		-page $(CURDIR)/docs/GROWTH.md -command '$(strip make growth $(GROWTH))' -remark '$(REMARK)'
 
 streams: ## count what streams cost: 10,000 idle ones, 1,000 viewers beside a stalled one, frames beside those of sockets (1 minute on a machine that does nothing else)
 	cd gateway && $(GO) test -count=1 -v -run 'TestIdleStreamsTakeLittleMemory|TestAStalledViewerHarmsNoOther|TestFramesOfStreamsCostLikeThoseOfSockets' . -idle 10000 -viewers 1000 -sinks 100 -frames 1000
