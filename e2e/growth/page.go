@@ -63,7 +63,7 @@ func machine() string {
 
 // value returns the first value of a name in a file of lines "name: value", empty if the file does not have it.
 func value(file, name string) string {
-	raw, err := os.ReadFile(file)
+	raw, err := os.ReadFile(file) //nolint:gosec // a file of the kernel
 	if err != nil {
 		return ""
 	}
