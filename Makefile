@@ -92,9 +92,15 @@ attack: build ## 10,000 sockets without credentials, 5,000 bad logins a second a
 # $(or) would take the commas for its own.
 SESSIONS ?= 1000,10000,100000
 EVENTS   ?= 1000,10000,100000
+AGENTS   ?= 10,1000,10000,100000
+TEAMS    ?= 10,50,500
+CHATS    ?= 7m
+QUIET    ?= 30s
 USERS    ?= 4,8,16
-growth: build ## print what sessions, long logs and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=1000,10000,100000, CHATS=7m; about 20 minutes)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(SESSIONS) -events $(EVENTS) -length $(or $(CHATS),7m) -quiet 30s
+growth: build ## write docs/GROWTH.md: what sessions, long logs, agents, teams and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=, AGENTS=, TEAMS=, CHATS=7m, REMARK=text; about 30 minutes)
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v ./growth -sessions $(SESSIONS) -events $(EVENTS) -agents $(AGENTS) -teams $(TEAMS) \
+		-length $(CHATS) -quiet $(QUIET) -page $(CURDIR)/docs/GROWTH.md -remark '$(REMARK)' \
+		-command 'make growth SESSIONS=$(SESSIONS) EVENTS=$(EVENTS) AGENTS=$(AGENTS) TEAMS=$(TEAMS) CHATS=$(CHATS) QUIET=$(QUIET)'
 
 simulate: build ## measure what an answer costs each part, and compare what the simulation predicts with a real run (USERS=4,8,16; 5 minutes on a machine that does nothing else)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run 'TestParts|TestPrediction' ./growth -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s -length 8s -users $(USERS) -bounds

@@ -40,7 +40,7 @@ func TestChats(t *testing.T) {
 	require.Positive(t, load.answers)
 	table.Add(load.answers, n/length.Seconds(), load.busy.Seconds()*1e3/n, float64(events)/n, float64(storedBy)/n,
 		float64(most)/(1<<20), float64(i.memory()), idleBefore*100, idle*100)
-	t.Logf("\n%s", table)
+	shown(t, "Busy chats", "Chats that ask without a pause: the work of each answer, and what remains after it.", table)
 }
 
 type load struct {

@@ -3,13 +3,17 @@ package growth
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -88,4 +92,36 @@ func (t *Template) part(log subject.Log, events []event.Event, n int) []event.Ev
 		out[i] = e
 	}
 	return out
+}
+
+const (
+	// AgentPrefix begins the names of registered agents.
+	AgentPrefix = "Grown "
+	// AgentCapability is one that all of them have.
+	AgentCapability = "weld"
+)
+
+// AgentName returns the name of a registered agent. One name in ten thousand is shared.
+func AgentName(n int) string { return fmt.Sprintf("%s%05d", AgentPrefix, n%10_000) }
+
+// Register writes agents into the registry, as the task service remembers agents that were connected once.
+func Register(ctx context.Context, conn *bus.Conn, from, to int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	for n := from; n < to; n++ {
+		g.Go(func() error {
+			p := cmd.Participant{
+				Kind: cmd.ParticipantAgent, Tenant: id.DefaultTenant, ID: fmt.Sprint("grown-", n), Name: AgentName(n), Status: cmd.StatusInactive,
+				Capabilities: []string{AgentCapability, fmt.Sprint("c", n%2)}, Description: strings.Repeat("x", 200),
+			}
+			raw, err := json.Marshal(p)
+			if err != nil {
+				return fmt.Errorf("encode an agent: %w", err)
+			}
+			key := subject.RegistryKey(p.Tenant, cmd.WhatAgent, id.EntityFromExternal(p.ID))
+			_, err = conn.JS().Publish(ctx, subject.BucketSubject(subject.BucketRegistry, key), raw)
+			return err
+		})
+	}
+	return g.Wait()
 }

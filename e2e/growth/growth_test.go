@@ -29,11 +29,24 @@ var (
 	events   = flag.String("events", "100,1000", "events of long sessions, ascending")
 	each     = flag.Int("each", 10, "events of each of the many sessions")
 	repeat   = flag.Int("repeat", 5, "repetitions of what is timed; the median counts")
+	pageFile = flag.String("page", "", "file that gets the tables as a page, if all tests pass; empty: none")
+	madeBy   = flag.String("command", "", "command that the page names")
+	remark   = flag.String("remark", "", "remark of the page about the machine")
 )
+
+var page = &growth.Page{}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(process.Audit(m.Run()))
+	page.Command, page.Remark = *madeBy, *remark
+	code := process.Audit(m.Run())
+	if code == 0 && *pageFile != "" {
+		if err := os.WriteFile(*pageFile, []byte(page.String()), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 // installation is everything in one process, which can be stopped and started again.
@@ -92,9 +105,11 @@ func (i *installation) filled(fill func(ctx context.Context, s *eventlog.Store, 
 }
 
 // connect returns a connection to the bus with the key of the session service.
-func (i *installation) connect() *bus.Conn {
+func (i *installation) connect() *bus.Conn { return i.connectAs("session") }
+
+func (i *installation) connectAs(role permission.Role) *bus.Conn {
 	i.t.Helper()
-	conn, err := bus.Connect(i.t.Context(), bus.Config{URL: "nats://" + i.bus, NKeySeedFile: filepath.Join(i.data(), "nats-keys", "session.nk"), InboxPrefix: permission.Inbox("session")})
+	conn, err := bus.Connect(i.t.Context(), bus.Config{URL: "nats://" + i.bus, NKeySeedFile: filepath.Join(i.data(), "nats-keys", string(role)+".nk"), InboxPrefix: permission.Inbox(role)})
 	require.NoError(i.t, err)
 	return conn
 }
@@ -194,7 +209,7 @@ func TestSessions(t *testing.T) {
 		}, 5*time.Minute, 50*time.Millisecond)
 		memory := i.memory()
 		bytes := 0
-		page := median(*repeat, func() time.Duration {
+		first := median(*repeat, func() time.Duration {
 			began := time.Now()
 			a := process.Get(t, "http://"+i.addr+"/api/v1/sessions")
 			require.Equal(t, 200, a.Status, a.Body)
@@ -202,10 +217,17 @@ func TestSessions(t *testing.T) {
 			bytes = len(a.Body)
 			return time.Since(began)
 		})
-		table.Add(n, rate, float64(i.stored()), ms(i.started), float64(memory), ms(page), float64(bytes)/1000, float64(i.memory()),
+		table.Add(n, rate, float64(i.stored()), ms(i.started), float64(memory), ms(first), float64(bytes)/1000, float64(i.memory()),
 			ms(median(*repeat, func() time.Duration { return i.answer("") })), i.idle()*100)
 	}
+	shown(t, "Sessions", "Many short sessions: what is stored, a start with them, the first page of the list, and a new session beside them.", table)
+}
+
+// shown prints a table and adds it to the page.
+func shown(t *testing.T, title, about string, table *growth.Table) {
+	t.Helper()
 	t.Logf("\n%s", table)
+	page.Add(title, about, table)
 }
 
 // TestLongSessions prints what a session costs as it grows: the first answer of all, which no snapshot helps, the first answer
@@ -233,5 +255,5 @@ func TestLongSessions(t *testing.T) {
 		next := median(*repeat, func() time.Duration { return i.answer(name) })
 		table.Add(n, ms(whole), ms(first), ms(busy), ms(next), ms(warm), ms(cold), float64(i.memory()))
 	}
-	t.Logf("\n%s", table)
+	shown(t, "Long sessions", "One session with many events, which a client continues, and to which one returns that missed ten events.", table)
 }

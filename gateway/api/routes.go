@@ -125,6 +125,7 @@ var (
 		{Name: "status", About: "Status, as the agent protocol or the swarm names it.", Type: "string"},
 		{Name: "capability", About: "A required capability.", Type: "string", Many: true},
 		{Name: "name", About: "Part of the name, in any case.", Type: "string"},
+		{Name: "prefix", About: "Beginning of the name.", Type: "string"},
 		{Name: "type", About: "Type in the registration of the participant.", Type: "string"},
 	}
 	streamQuery  = []Parameter{{Name: "after", About: "Position: the stream begins with the next event.", Type: "string"}}

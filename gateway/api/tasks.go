@@ -35,7 +35,7 @@ func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) 
 			}
 			q := r.URL.Query()
 			f := cmd.ParticipantFilter{
-				Status: q.Get("status"), Capabilities: q["capability"], Name: q.Get("name"), Type: q.Get("type"), After: q.Get("before"),
+				Status: q.Get("status"), Capabilities: q["capability"], Name: q.Get("name"), Prefix: q.Get("prefix"), Type: q.Get("type"), After: q.Get("before"),
 			}
 			page, err := a.participants(r, who, verb, f, limit)
 			if err != nil {

@@ -32,8 +32,9 @@ const (
 	foldsMaxBytes = 128 << 20
 	// registryMaxAge is the time for which the registry keeps an absent agent or provider: as long as its events.
 	registryMaxAge = 30 * 24 * time.Hour
-	// registryMaxBytes holds some ten thousand agents and providers with their schemas; the bucket drops the entries
-	// with the oldest write first.
+	// registryMaxBytes holds 100,000 agents with a description of 200 bytes, which take 44 MiB, or some ten thousand
+	// providers with their schemas. A full bucket refuses new entries: participants beyond it are known while they are
+	// connected.
 	registryMaxBytes = 64 << 20
 	// quotaMaxBytes holds some 200,000 holdings, of 200 bytes each with their key: twice the sessions that an
 	// installation of this size is made for. At the bound the bucket refuses further holdings, so services refuse work

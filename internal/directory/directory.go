@@ -60,6 +60,12 @@ type entry struct {
 	seen     time.Time // when its last heartbeat arrived here, or would have if this process had run
 }
 
+// Change is a member that has joined, changed or left.
+type Change struct {
+	Member Member // of one that has left: as it was
+	Gone   bool
+}
+
 // Directory is a watched copy of the bucket. It is safe for concurrent use. Without a connection it keeps its last
 // copy; after a reconnect it reads the bucket again.
 type Directory struct {
@@ -70,8 +76,12 @@ type Directory struct {
 	copy      *bucket.Follower[entry]
 	unwatch   func()
 
+	telling sync.Mutex // held while entries change and Each's functions learn of it
+	each    map[int]func(Change)
+
 	mu       sync.Mutex
 	entries  map[string]entry
+	keys     []string                 // of entries, sorted
 	revision uint64                   // of the newest write in the copy
 	reaches  map[chan struct{}]uint64 // revisions that callers wait for
 	version  chan struct{}            // closed and replaced at every change
@@ -98,7 +108,7 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	d := &Directory{
 		kv: kv, conn: c, lease: status.TTL(), heartbeat: status.TTL() / beatsPerLease,
 		entries: map[string]entry{}, version: make(chan struct{}), watch: map[int]func(){}, leases: map[*Lease]struct{}{},
-		reaches: map[chan struct{}]uint64{},
+		reaches: map[chan struct{}]uint64{}, each: map[int]func(Change){},
 	}
 	d.copy, err = bucket.Follow(ctx, bucket.Config{
 		Conn: c, KV: kv, Name: "the directory", Budget: readBudget, Stale: d.stale, Every: d.lease / looksPerLease, Reached: d.reached,
@@ -165,14 +175,15 @@ func (d *Directory) All(what id.Name) []Member { return d.list(what.String() + "
 
 func (d *Directory) list(prefix string) []Member {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	var out []Member
-	for k, e := range d.entries {
-		if strings.HasPrefix(k, prefix) {
-			out = append(out, e.listed())
+	first, _ := slices.BinarySearch(d.keys, prefix)
+	for _, k := range d.keys[first:] {
+		if !strings.HasPrefix(k, prefix) {
+			break
 		}
+		out = append(out, d.entries[k].listed())
 	}
-	d.mu.Unlock()
-	slices.SortFunc(out, func(a, b Member) int { return strings.Compare(a.key(), b.key()) })
 	return out
 }
 

@@ -3,6 +3,7 @@ package directory
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/bus/bucket"
@@ -26,6 +27,7 @@ func (f follower) Replace(all map[string]bucket.Entry[entry]) {
 			newest = e.Written
 		}
 	}
+	d.telling.Lock()
 	d.mu.Lock()
 	for key, e := range all {
 		// Heartbeats come all the time, so the newest is as good as the server's clock.
@@ -35,11 +37,13 @@ func (f follower) Replace(all map[string]bucket.Entry[entry]) {
 		}
 		entries[key] = n
 	}
-	equal := maps.EqualFunc(d.entries, entries, same)
-	d.entries = entries
+	changes := differences(d.entries, entries)
+	d.entries, d.keys = entries, slices.Sorted(maps.Keys(entries))
 	d.mu.Unlock()
+	d.tell(changes...)
+	d.telling.Unlock()
 	d.missed()
-	if !equal {
+	if len(changes) > 0 {
 		d.changed()
 	}
 }
@@ -47,19 +51,34 @@ func (f follower) Replace(all map[string]bucket.Entry[entry]) {
 // Apply implements bucket.Owner.
 func (f follower) Apply(c bucket.Change[entry]) {
 	d := f.d
+	d.telling.Lock()
 	d.mu.Lock()
 	old, known := d.entries[c.Key]
-	if c.Gone {
-		delete(d.entries, c.Key)
-	} else {
+	i, _ := slices.BinarySearch(d.keys, c.Key)
+	switch {
+	case !c.Gone:
 		d.entries[c.Key] = at(c.Entry, time.Now())
+		if !known {
+			d.keys = slices.Insert(d.keys, i, c.Key)
+		}
+	case known:
+		delete(d.entries, c.Key)
+		d.keys = slices.Delete(d.keys, i, i+1)
 	}
 	now := d.entries[c.Key]
 	d.mu.Unlock()
+	changed := known == c.Gone || !same(old, now)
+	switch {
+	case changed && c.Gone:
+		d.tell(Change{Member: old.listed(), Gone: true})
+	case changed:
+		d.tell(Change{Member: now.listed()})
+	}
+	d.telling.Unlock()
 	if c.Gone {
 		d.missed()
 	}
-	if known == c.Gone || !same(old, now) {
+	if changed {
 		d.changed()
 	}
 }

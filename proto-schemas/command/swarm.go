@@ -164,6 +164,7 @@ type ParticipantFilter struct {
 	Status       string   `json:"status,omitempty"`       // a word of either Vocabulary
 	Capabilities []string `json:"capabilities,omitempty"` // all of them
 	Name         string   `json:"name,omitempty"`         // part of it, whatever the case
+	Prefix       string   `json:"prefix,omitempty"`       // beginning of the name; the order of the list makes it cheap
 	Type         string   `json:"type,omitempty"`
 
 	After string `json:"after,omitempty"` // only those behind the participant with this Place
@@ -190,17 +191,24 @@ func (p Participant) Place() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(p.Name + "\x00" + p.ID))
 }
 
-// Follows reports whether the participant is behind a place. An invalid place is the fault INVALID_FIELD.
-func (p Participant) Follows(place string) (bool, error) {
+// ParsePlace returns the name and the id of the participant with a Place; both are empty for an empty place. An invalid
+// place is the fault INVALID_FIELD.
+func ParsePlace(place string) (name, own string, err error) {
 	if place == "" {
-		return true, nil
+		return "", "", nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(place)
 	name, own, ok := strings.Cut(string(b), "\x00")
 	if err != nil || !ok {
-		return false, fault.Newf(fault.InvalidField, "This is not the next of a page.").At("after").Wrap(err)
+		return "", "", fault.Newf(fault.InvalidField, "This is not the next of a page.").At("after").Wrap(err)
 	}
-	return cmp.Or(cmp.Compare(p.Name, name), cmp.Compare(p.ID, own)) > 0, nil
+	return name, own, nil
+}
+
+// Follows reports whether the participant is behind a place. An invalid place is the fault INVALID_FIELD.
+func (p Participant) Follows(place string) (bool, error) {
+	name, own, err := ParsePlace(place)
+	return err == nil && (place == "" || cmp.Or(cmp.Compare(p.Name, name), cmp.Compare(p.ID, own)) > 0), err
 }
 
 // ToolsOf names a service or an MCP server.

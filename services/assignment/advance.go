@@ -57,25 +57,17 @@ func (s *State) released(reason string) decision.Fact {
 // forgotten reports whether the holder reconnected and listed its tasks without this one. It counts
 // only on a connection other than the one that delivered the task: an agent lists its tasks before
 // it gets new ones.
-func (s *State) forgotten(agents []Candidate) bool {
-	for _, a := range agents {
-		if a.ID == s.holder {
-			return a.Online && a.Knows && s.via != "" && a.Connection != s.via && !slices.Contains(a.Holds, s.head.TaskID)
-		}
-	}
-	return false
+func (s *State) forgotten(agents Agents) bool {
+	a, ok := agents.Agent(s.holder)
+	return ok && a.Online && a.Knows && s.via != "" && a.Connection != s.via && !slices.Contains(a.Holds, s.head.TaskID)
 }
 
 // returned says since when the agent that has the task is back on another connection than
 // the one by which it was handed the task, if it has neither said which tasks it has nor
 // anything about this one.
-func (s *State) returned(agents []Candidate) (since time.Time, ok bool) {
-	for _, a := range agents {
-		if a.ID == s.holder {
-			return a.Joined, a.Online && !a.Knows && s.via != "" && a.Connection != s.via
-		}
-	}
-	return since, false
+func (s *State) returned(agents Agents) (since time.Time, ok bool) {
+	a, ok := agents.Agent(s.holder)
+	return a.Joined, ok && a.Online && !a.Knows && s.via != "" && a.Connection != s.via
 }
 
 // silent reports whether the agent has been back for so long that its silence means that
@@ -87,13 +79,9 @@ func (s *State) silent(env Env) bool {
 }
 
 // there reports whether the agent has a connection or may reconnect.
-func there(agents []Candidate, agentID string) bool {
-	for _, a := range agents {
-		if a.ID == agentID {
-			return a.Online || a.Away
-		}
-	}
-	return false
+func there(agents Agents, agentID string) bool {
+	a, ok := agents.Agent(agentID)
+	return ok && (a.Online || a.Away)
 }
 
 // place assigns an unassigned task to an agent, queues the task, or fails it.
@@ -128,24 +116,26 @@ func (s *State) place(env Env) []decision.Fact {
 // choose returns the agent for the task: first the one that came back without naming it, if that is
 // still connected. That agent may be working on the task, and its result counts.
 func (s *State) choose(env Env) (Candidate, bool) {
-	for _, a := range env.Agents {
-		if s.again && a.ID == s.lost && a.Online {
+	if s.again {
+		if a, ok := env.Agents.Agent(s.lost); ok && a.Online {
 			return a, true
 		}
 	}
-	return Choose(s.task, s.eligible(env))
+	return choose(s.task, env.Agents, func(a Candidate) bool { return s.eligible(a, env) })
 }
 
 // reason returns why the task has to wait, and whether the registry knows an agent for it.
 func (s *State) reason(env Env) (reason string, known bool) {
-	reason = reasonOffline
-	for _, a := range env.Agents {
-		if wanted(s.task, a) {
-			known = true
-			if a.Online {
-				reason = reasonBusy
-			}
+	reason, known = reasonOffline, Known(s.task, env.Agents)
+	busy := func(a Candidate) bool {
+		if a.Online {
+			reason = reasonBusy
 		}
+		return false
+	}
+	env.Agents.Walk(s.task, busy)
+	if a, ok := env.Agents.Agent(s.task.WantedID); ok && s.task.WantedID != "" {
+		busy(a)
 	}
 	if s.head.Attempt > 0 {
 		reason = reasonReleased
@@ -153,19 +143,10 @@ func (s *State) reason(env Env) (reason string, known bool) {
 	return reason, known
 }
 
-// eligible returns the agents without the one that has just lost the task: its entry in the
+// eligible reports whether the agent may have the task: the one that has just lost it may not, because its entry in the
 // directory may be out of date. An agent that connected since counts as a new one.
-func (s *State) eligible(env Env) []Candidate {
-	if s.lost == "" || !env.Now.Before(s.lostAt.Add(env.Rules.Pause)) {
-		return env.Agents
-	}
-	out := make([]Candidate, 0, len(env.Agents))
-	for _, a := range env.Agents {
-		if a.ID != s.lost || a.Since.After(s.lostAt) {
-			out = append(out, a)
-		}
-	}
-	return out
+func (s *State) eligible(a Candidate, env Env) bool {
+	return s.lost == "" || a.ID != s.lost || !env.Now.Before(s.lostAt.Add(env.Rules.Pause)) || a.Since.After(s.lostAt)
 }
 
 // patience is until when the task waits for an agent.

@@ -27,22 +27,52 @@ type Candidate struct {
 	Holds        []string  // these
 }
 
+// Agents are the agents that the service knows of in a tenant.
+type Agents interface {
+	// Agent returns the agent with the id.
+	Agent(id string) (Candidate, bool)
+	// Walk calls f with the agents that have a connection and that Matches, in the order of Compare, until f returns false. f
+	// must not call Agents.
+	Walk(want event.TaskCreatedData, f func(Candidate) bool)
+	// Some returns at most n of the agents that Matches, with or without a connection.
+	Some(want event.TaskCreatedData, n int) []Candidate
+}
+
 // Choose returns the agent for the task: the one with the wanted id if it can take the task, else
 // one with the wanted name, else, without a name, one with all wanted capabilities. Of several it
 // takes the one with the best status, then the least loaded, then the longest connected. ok is
 // false if none can take the task.
-func Choose(want event.TaskCreatedData, agents []Candidate) (Candidate, bool) {
-	var best Candidate
-	found := false
-	for _, a := range agents {
-		if rank(a) < 0 || a.ID == "" || !wanted(want, a) {
-			continue
-		}
-		if !found || better(want, a, best) {
-			best, found = a, true
+func Choose(want event.TaskCreatedData, agents Agents) (Candidate, bool) {
+	return choose(want, agents, func(Candidate) bool { return true })
+}
+
+// choose is Choose among the agents that may have the task.
+func choose(want event.TaskCreatedData, agents Agents, may func(Candidate) bool) (best Candidate, found bool) {
+	if want.WantedID != "" {
+		if a, ok := agents.Agent(want.WantedID); ok && rank(a) >= 0 && may(a) {
+			return a, true
 		}
 	}
+	agents.Walk(want, func(a Candidate) bool {
+		if rank(a) < 0 {
+			return false
+		}
+		if found = may(a); found {
+			best = a
+		}
+		return !found
+	})
 	return best, found
+}
+
+// Known reports whether the task may be assigned to an agent that is known, with or without a connection.
+func Known(want event.TaskCreatedData, agents Agents) bool {
+	if want.WantedID != "" {
+		if _, ok := agents.Agent(want.WantedID); ok {
+			return true
+		}
+	}
+	return len(agents.Some(want, 1)) > 0
 }
 
 // preferred are the statuses with which an agent may be given tasks, the best first.
@@ -57,50 +87,77 @@ func rank(a Candidate) int {
 	return slices.Index(preferred, a.Status)
 }
 
-func better(want event.TaskCreatedData, a, than Candidate) bool {
-	if byID := want.WantedID != ""; byID && (a.ID == want.WantedID) != (than.ID == want.WantedID) {
-		return a.ID == want.WantedID
-	}
-	return cmp.Or(cmp.Compare(rank(a), rank(than)), cmp.Compare(a.Load, than.Load), a.Since.Compare(than.Since), cmp.Compare(a.ID, than.ID)) < 0
-}
-
-// expected returns the agent that will most likely get the task: the one that Choose returns now,
-// else the only possible one.
-func expected(want event.TaskCreatedData, agents []Candidate) (agentID, name string) {
-	if a, ok := Choose(want, agents); ok {
-		return a.ID, a.Name
-	}
-	n := 0
-	for _, a := range agents {
-		switch {
-		case a.ID != "" && a.ID == want.WantedID:
-			return a.ID, a.Name
-		case wanted(want, a):
-			agentID, name = a.ID, a.Name
-			n++
+// Compare orders agents by how well they suit a task that Matches them: the best first, and those that take no tasks last.
+func Compare(a, b Candidate) int {
+	place := func(c Candidate) int {
+		if n := rank(c); n >= 0 {
+			return n
 		}
+		return len(preferred)
 	}
-	if n != 1 {
-		return "", ""
-	}
-	return agentID, name
+	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.Load, b.Load), a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 }
 
-// wanted reports whether the task may be assigned to the agent. A task without id, name and
-// capabilities matches no agent.
-func wanted(want event.TaskCreatedData, a Candidate) bool {
+// Matches reports whether the task wants the agent by its name, or else by its capabilities. A task without either matches
+// no agent.
+func Matches(want event.TaskCreatedData, a Candidate) bool {
 	switch {
-	case want.WantedID != "" && a.ID == want.WantedID:
-		return true
+	case a.ID == "":
+		return false
 	case want.WantedName != "":
 		return a.Name == want.WantedName
-	case len(want.Capabilities) == 0:
-		return false
 	}
 	for _, c := range want.Capabilities {
 		if !slices.Contains(a.Capabilities, c) {
 			return false
 		}
 	}
-	return true
+	return len(want.Capabilities) > 0
+}
+
+// expected returns the agent that will most likely get the task: the one that Choose returns now, else the one with the
+// wanted id, else the only possible one.
+func expected(want event.TaskCreatedData, agents Agents) (agentID, name string) {
+	if a, ok := Choose(want, agents); ok {
+		return a.ID, a.Name
+	}
+	if want.WantedID != "" {
+		if a, ok := agents.Agent(want.WantedID); ok {
+			return a.ID, a.Name
+		}
+	}
+	if some := agents.Some(want, 2); len(some) == 1 {
+		return some[0].ID, some[0].Name
+	}
+	return "", ""
+}
+
+// List is a few agents in any order.
+type List []Candidate
+
+// Agent implements Agents.
+func (l List) Agent(agentID string) (Candidate, bool) {
+	if i := slices.IndexFunc(l, func(a Candidate) bool { return a.ID == agentID }); i >= 0 && agentID != "" {
+		return l[i], true
+	}
+	return Candidate{}, false
+}
+
+// Walk implements Agents.
+func (l List) Walk(want event.TaskCreatedData, f func(Candidate) bool) {
+	for _, a := range slices.SortedFunc(slices.Values(l), Compare) {
+		if a.Online && Matches(want, a) && !f(a) {
+			return
+		}
+	}
+}
+
+// Some implements Agents.
+func (l List) Some(want event.TaskCreatedData, n int) (out []Candidate) {
+	for _, a := range l {
+		if len(out) < n && Matches(want, a) {
+			out = append(out, a)
+		}
+	}
+	return out
 }

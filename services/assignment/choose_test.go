@@ -58,7 +58,7 @@ func TestChoose(t *testing.T) {
 		"no id, no agent":                  {event.TaskCreatedData{WantedName: "none"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := assignment.Choose(c.want, agents)
+			got, ok := assignment.Choose(c.want, assignment.List(agents))
 			require.Equal(t, c.id, got.ID)
 			require.Equal(t, c.id != "", ok)
 		})
@@ -70,7 +70,7 @@ func TestLoadSpreads(t *testing.T) {
 	w := newWorld(t)
 	got := map[string]int{}
 	for range 10 {
-		a, ok := assignment.Choose(event.TaskCreatedData{WantedName: "A"}, w.agents)
+		a, ok := assignment.Choose(event.TaskCreatedData{WantedName: "A"}, assignment.List(w.agents))
 		require.True(t, ok)
 		w.agent(a.ID).Load++
 		got[a.ID]++

@@ -53,8 +53,8 @@ var DefaultRules = Rules{
 // Env holds the inputs of a decision besides the log and the command.
 type Env struct {
 	Now    time.Time
-	Agents []Candidate // all that are known in the tenant
-	Tool   Tool        // the registry's entry of the tool that command.CallTool names
+	Agents Agents // all that are known in the tenant
+	Tool   Tool   // the registry's entry of the tool that command.CallTool names
 	Rules  Rules
 
 	Refused *fault.Fault // why the child that command.SpawnTask asks for may not begin: the quota of children; nil = it may

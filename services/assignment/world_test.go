@@ -46,7 +46,7 @@ func newWorld(t require.TestingT) *world {
 }
 
 func (w *world) env() assignment.Env {
-	return assignment.Env{Now: w.now, Agents: w.agents, Tool: w.tool, Rules: w.rules}
+	return assignment.Env{Now: w.now, Agents: assignment.List(w.agents), Tool: w.tool, Rules: w.rules}
 }
 
 func (w *world) agent(agentID string) *assignment.Candidate {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,49 +28,76 @@ type place struct {
 // index knows the agents of open tasks that this process handled lately. It only saves time: the
 // tasks' timers find the others. It is safe for concurrent use.
 type index struct {
-	mu     sync.Mutex
-	places map[subject.Log]place
-	held   map[agentKey]map[subject.Log]struct{}
-	idle   map[agentKey]time.Time // when an agent last brought a task to its end
+	moved func(agentKey) // told after an agent's load has changed, without a lock
+
+	mu      sync.Mutex
+	places  map[subject.Log]place
+	waiting map[id.Tenant]map[subject.Log]struct{} // those without an agent
+	held    map[agentKey]map[subject.Log]struct{}
+	idle    map[agentKey]time.Time // when an agent last brought a task to its end
 }
 
 func newIndex() *index {
-	return &index{places: map[subject.Log]place{}, held: map[agentKey]map[subject.Log]struct{}{}, idle: map[agentKey]time.Time{}}
+	return &index{
+		moved: func(agentKey) {}, places: map[subject.Log]place{}, waiting: map[id.Tenant]map[subject.Log]struct{}{},
+		held: map[agentKey]map[subject.Log]struct{}{}, idle: map[agentKey]time.Time{},
+	}
 }
 
 // put notes where an open task is.
 func (x *index) put(log subject.Log, p place) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	was := x.places[log].agent
 	x.remove(log)
 	x.places[log] = p
 	if p.agent == "" {
-		return
+		add(x.waiting, log.Tenant, log)
+	} else {
+		add(x.held, agentKey{log.Tenant, p.agent}, log)
 	}
-	key := agentKey{log.Tenant, p.agent}
-	if x.held[key] == nil {
-		x.held[key] = map[subject.Log]struct{}{}
+	x.mu.Unlock()
+	if was != p.agent {
+		x.tell(agentKey{log.Tenant, was}, agentKey{log.Tenant, p.agent})
 	}
-	x.held[key][log] = struct{}{}
+}
+
+func add[K comparable](to map[K]map[subject.Log]struct{}, key K, log subject.Log) {
+	if to[key] == nil {
+		to[key] = map[subject.Log]struct{}{}
+	}
+	to[key][log] = struct{}{}
+}
+
+// tell calls moved for agents, and skips empty ids.
+func (x *index) tell(agents ...agentKey) {
+	for _, a := range agents {
+		if a.agent != "" {
+			x.moved(a)
+		}
+	}
 }
 
 // drop removes a task that has ended.
 func (x *index) drop(log subject.Log, now time.Time) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	if p := x.places[log]; p.agent != "" {
-		x.idle[agentKey{log.Tenant, p.agent}] = now
+	key := agentKey{log.Tenant, x.places[log].agent}
+	if key.agent != "" {
+		x.idle[key] = now
 	}
 	x.remove(log)
+	x.mu.Unlock()
+	x.tell(key)
 }
 
 // remove is drop while mu is held.
 func (x *index) remove(log subject.Log) {
 	key := agentKey{log.Tenant, x.places[log].agent}
 	delete(x.places, log)
-	delete(x.held[key], log)
-	if len(x.held[key]) == 0 {
+	if delete(x.held[key], log); len(x.held[key]) == 0 {
 		delete(x.held, key)
+	}
+	if delete(x.waiting[log.Tenant], log); len(x.waiting[log.Tenant]) == 0 {
+		delete(x.waiting, log.Tenant)
 	}
 }
 
@@ -88,14 +116,38 @@ func (x *index) all() map[subject.Log]place {
 	return maps.Clone(x.places)
 }
 
+// near returns where the tasks of agents are, and those that wait for one in tenants.
+func (x *index) near(agents map[agentKey]bool, tenants map[id.Tenant]bool) map[subject.Log]place {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := map[subject.Log]place{}
+	for a := range agents {
+		for log := range x.held[a] {
+			out[log] = x.places[log]
+		}
+	}
+	for t := range tenants {
+		for log := range x.waiting[t] {
+			out[log] = x.places[log]
+		}
+	}
+	return out
+}
+
 // forget drops tasks that were handled last before the given time.
 func (x *index) forget(before time.Time) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	lost := map[agentKey]bool{}
 	for log, p := range x.places {
 		if p.seen.Before(before) {
+			lost[agentKey{log.Tenant, p.agent}] = true
 			x.remove(log)
 		}
 	}
-	maps.DeleteFunc(x.idle, func(_ agentKey, at time.Time) bool { return at.Before(before) })
+	maps.DeleteFunc(x.idle, func(a agentKey, at time.Time) bool {
+		lost[a] = lost[a] || at.Before(before)
+		return at.Before(before)
+	})
+	x.mu.Unlock()
+	x.tell(slices.Collect(maps.Keys(lost))...)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/task/roster"
 )
 
 const (
@@ -27,23 +27,19 @@ const (
 	registryPut = 5 * time.Second
 )
 
-// registryBucket remembers agents and services that were seen, with a watched copy of its
-// bucket. It is a hint: a request for an agent that the copy does not have yet is
+// registryBucket remembers agents and services that were seen, and keeps the roster's copy of its
+// bucket. The copy is a hint: a request for an agent that it does not have yet is
 // refused a moment too soon. It is safe for concurrent use.
 type registryBucket struct {
+	copy *roster.Roster
 	conn *bus.Conn
 	kv   jetstream.KeyValue
 	log  zerolog.Logger
 	end  context.CancelFunc
 	done chan struct{}
-
-	mu      sync.Mutex
-	entries map[string]cmd.Participant // by key
 }
 
-func newRegistryBucket() *registryBucket {
-	return &registryBucket{entries: map[string]cmd.Participant{}}
-}
+func newRegistryBucket(to *roster.Roster) *registryBucket { return &registryBucket{copy: to} }
 
 // open reads the bucket and begins to follow it.
 func (r *registryBucket) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
@@ -96,6 +92,7 @@ func (r *registryBucket) read(life context.Context, ready func()) error {
 		return err
 	}
 	defer w.Stop()
+	read := map[string]struct{}{} // keys of the first reading; nil after it
 	for {
 		select {
 		case <-life.Done():
@@ -103,47 +100,37 @@ func (r *registryBucket) read(life context.Context, ready func()) error {
 		case <-w.Over():
 			return errWatchOver
 		case m := <-w.Updates():
-			if e := bucket.EntryOf(subject.BucketRegistry, m); e != nil {
-				r.take(e)
-			} else {
+			e := bucket.EntryOf(subject.BucketRegistry, m)
+			if e == nil {
+				if read != nil { // a deletion may have been missed since the reading before
+					r.copy.Unstore(func(p cmd.Participant) bool {
+						_, there := read[registryKey(p)]
+						return !there
+					})
+				}
+				read = nil
 				ready()
+				continue
+			}
+			if r.take(e); read != nil && !e.Gone {
+				read[e.Key] = struct{}{}
 			}
 		}
 	}
 }
 
+// take takes an entry of the bucket. Teams have entries, too, which do not count here.
 func (r *registryBucket) take(e *bucket.Change[[]byte]) {
+	_, what, _, err := subject.ParseRegistryKey(e.Key)
+	if err != nil || what != cmd.WhatAgent && what != cmd.WhatService && what != cmd.WhatClient {
+		return
+	}
 	var p cmd.Participant
-	usable := !e.Gone && json.Unmarshal(e.Value, &p) == nil
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if usable {
-		r.entries[e.Key] = p
-	} else {
-		delete(r.entries, e.Key)
+	if !e.Gone && json.Unmarshal(e.Value, &p) == nil && registryKey(p) == e.Key {
+		r.copy.Store(p)
+		return
 	}
-}
-
-// all returns the stored entries of a kind and tenant, unordered.
-func (r *registryBucket) all(t id.Tenant, kind string) []cmd.Participant {
-	prefix := t.String() + "." + cmd.ParticipantWhat(kind).String() + "."
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []cmd.Participant
-	for k, p := range r.entries {
-		if strings.HasPrefix(k, prefix) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// one returns the stored entry of a participant.
-func (r *registryBucket) one(p cmd.Participant) (cmd.Participant, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	got, ok := r.entries[registryKey(p)]
-	return got, ok
+	r.copy.Unstore(func(p cmd.Participant) bool { return registryKey(p) == e.Key })
 }
 
 func registryKey(p cmd.Participant) string {
@@ -159,7 +146,7 @@ func (r *registryBucket) note(ctx context.Context, p cmd.Participant, again bool
 		return fmt.Errorf("encode a participant: %w", err)
 	}
 	key := registryKey(p)
-	if !again && r.has(key, raw) {
+	if !again && r.has(p, raw) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, registryPut)
@@ -170,14 +157,12 @@ func (r *registryBucket) note(ctx context.Context, p cmd.Participant, again bool
 	return nil
 }
 
-func (r *registryBucket) has(key string, raw []byte) bool {
-	r.mu.Lock()
-	p, known := r.entries[key]
-	r.mu.Unlock()
-	if !known {
+func (r *registryBucket) has(p cmd.Participant, raw []byte) bool {
+	known, ok := r.copy.Stored(roster.KeyOf(p))
+	if !ok {
 		return false
 	}
-	old, err := json.Marshal(p)
+	old, err := json.Marshal(known)
 	return err == nil && string(old) == string(raw)
 }
 

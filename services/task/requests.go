@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/task/roster"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -43,7 +43,7 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.Submit, s.submit)
 }
 
-// lists answers with the participants of a kind that the request's tenant has. Agents and
+// lists answers with a page of the participants of a kind that the request's tenant has. Agents and
 // services that were there before are inactive.
 func (s *Service) lists(kind string) func(context.Context, cmd.ParticipantRequest) (cmd.ParticipantList, error) {
 	return func(_ context.Context, in cmd.ParticipantRequest) (cmd.ParticipantList, error) {
@@ -51,76 +51,59 @@ func (s *Service) lists(kind string) func(context.Context, cmd.ParticipantReques
 		if err != nil {
 			return cmd.ParticipantList{}, err
 		}
-		all := s.registry.all(in.Tenant, kind)
-		for i, p := range all {
-			if all[i] = public(p); !p.Online {
-				all[i].Status = cmd.StatusInactive
+		name, own, err := cmd.ParsePlace(f.After)
+		if err != nil {
+			return cmd.ParticipantList{}, err
+		}
+		page := s.newPage(f.Limit)
+		for at, more := (roster.Spot{Name: name, ID: own}), true; more; {
+			var some []cmd.Participant
+			if some, at, more = s.registry.Some(in.Tenant, kind, f, at, page.room()); !page.add(some) {
+				break
 			}
 		}
-		return s.pageOf(all, f)
+		return page.list, page.err
 	}
 }
 
-// pageOf returns the page that the filter asks for of participants in the order of their places. It fits into a message
-// of the bus, and has one participant at least.
-func (s *Service) pageOf(all []cmd.Participant, f cmd.ParticipantFilter) (cmd.ParticipantList, error) {
-	out := cmd.ParticipantList{Participants: []cmd.Participant{}}
-	room := int(s.deps.Conn.NATS().MaxPayload()) - listEnvelope
-	for _, p := range all {
-		if ok, err := p.Follows(f.After); err != nil {
-			return cmd.ParticipantList{}, err
-		} else if !ok || !matches(p, f) {
-			continue
-		}
-		b, err := json.Marshal(p)
+// participantPage collects a page of participants. It fits into a message of the bus, and has one participant at least.
+type participantPage struct {
+	list         cmd.ParticipantList
+	limit, bytes int
+	err          error
+}
+
+func (s *Service) newPage(limit int) *participantPage {
+	return &participantPage{
+		list:  cmd.ParticipantList{Participants: []cmd.Participant{}},
+		limit: limit, bytes: int(s.deps.Conn.NATS().MaxPayload()) - listEnvelope,
+	}
+}
+
+// room returns how many participants fill the page and show that more follow.
+func (p *participantPage) room() int {
+	if p.limit <= 0 {
+		return roster.Found
+	}
+	return p.limit - len(p.list.Participants) + 1
+}
+
+// add adds participants and reports whether the page has room for more.
+func (p *participantPage) add(some []cmd.Participant) bool {
+	for _, one := range some {
+		b, err := json.Marshal(one)
 		if err != nil {
-			return cmd.ParticipantList{}, fmt.Errorf("encode a participant: %w", err)
-		}
-		n := len(out.Participants)
-		if room -= len(b) + 1; n > 0 && (n == f.Limit || room < 0) {
-			out.More = true
-			return out, nil
-		}
-		out.Participants = append(out.Participants, p)
-	}
-	return out, nil
-}
-
-// public is what other participants may know of a participant.
-func public(p cmd.Participant) cmd.Participant {
-	p.Principal, p.Gateway, p.Connection, p.Incarnation, p.Full, p.Knows, p.Holds = "", "", "", "", false, false, nil
-	return p
-}
-
-// matches reports whether a participant passes the filter.
-func matches(p cmd.Participant, f cmd.ParticipantFilter) bool {
-	if f.Status != "" && !cmd.StatusFits(p.Status, f.Status) {
-		return false
-	}
-	if !strings.Contains(strings.ToLower(p.Name), strings.ToLower(f.Name)) {
-		return false
-	}
-	for _, c := range f.Capabilities {
-		if !slices.Contains(p.Capabilities, c) {
+			p.err = fmt.Errorf("encode a participant: %w", err)
 			return false
 		}
+		n := len(p.list.Participants)
+		if p.bytes -= len(b) + 1; n > 0 && (n == p.limit || p.bytes < 0) {
+			p.list.More = true
+			return false
+		}
+		p.list.Participants = append(p.list.Participants, one)
 	}
-	return f.Type == "" || strings.EqualFold(f.Type, typeOf(p))
-}
-
-// typeOf is the member type of what else a participant said of itself.
-func typeOf(p cmd.Participant) string {
-	var extra struct {
-		Type       string `json:"type"`
-		ClientType string `json:"client_type"`
-	}
-	if len(p.Extra) == 0 || json.Unmarshal(p.Extra, &extra) != nil {
-		return ""
-	}
-	if extra.Type == "" {
-		return extra.ClientType
-	}
-	return extra.Type
+	return true
 }
 
 // listServers answers with the MCP servers.
@@ -143,7 +126,17 @@ func (s *Service) listServers(ctx context.Context, in cmd.ParticipantRequest) (c
 	slices.SortFunc(all, func(a, b cmd.Participant) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-	return s.pageOf(all, f)
+	page := s.newPage(f.Limit)
+	for _, p := range all {
+		ok, err := p.Follows(f.After)
+		if err != nil {
+			return cmd.ParticipantList{}, err
+		}
+		if ok && roster.Matches(p, f) && !page.add([]cmd.Participant{p}) {
+			break
+		}
+	}
+	return page.list, page.err
 }
 
 // withType adds the type of a server to what else it said.
@@ -263,13 +256,7 @@ func (s *Service) before(ctx context.Context, in cmd.ParticipantRequest, d cmd.N
 // wanted reports whether some agent that is known may be given the task.
 func (s *Service) wanted(t id.Tenant, d cmd.NewTask) bool {
 	want := event.TaskCreatedData{WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities}
-	for _, a := range s.registry.candidates(t) {
-		a.Online, a.Full, a.Status = true, false, cmd.StatusActive
-		if _, ok := assignment.Choose(want, []assignment.Candidate{a}); ok {
-			return true
-		}
-	}
-	return false
+	return assignment.Known(want, s.registry.Agents(t))
 }
 
 // again answers a repeated request of a participant from the log, with the ids of the first

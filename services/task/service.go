@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/task/roster"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -63,7 +65,7 @@ type Service struct {
 }
 
 func (s *Service) live(t id.Tenant, now time.Time) assignment.Env {
-	return assignment.Env{Now: now, Agents: s.registry.candidates(t), Rules: s.cfg.Rules}
+	return assignment.Env{Now: now, Agents: s.registry.Agents(t), Rules: s.cfg.Rules}
 }
 
 // watch follows the directory. It stores new participants, releases tasks of lost agents, and looks again
@@ -74,7 +76,8 @@ type watch struct {
 	end  context.CancelFunc
 	wake chan struct{}
 	done chan struct{}
-	seen map[participantKey]string // last known state of each participant, without fields that do not matter
+	seen map[roster.Key]uint64 // hash of the last known state of each participant, without fields that do not matter
+	hash maphash.Seed
 }
 
 // source is the service in the events that it appends by itself.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/task/roster"
 )
 
 const (
@@ -26,7 +28,7 @@ const (
 const reasonLost = "agent_lost"
 
 func newWatch(s *Service) *watch {
-	w := &watch{s: s, wake: make(chan struct{}, 1), done: make(chan struct{}), seen: map[participantKey]string{}}
+	w := &watch{s: s, wake: make(chan struct{}, 1), done: make(chan struct{}), seen: map[roster.Key]uint64{}, hash: maphash.MakeSeed()}
 	w.life, w.end = context.WithCancel(context.Background())
 	close(w.done)
 	return w
@@ -63,45 +65,63 @@ func (w *watch) run() {
 		case <-w.wake:
 		case <-sweep.C:
 			w.s.index.forget(w.s.cfg.Now().Add(-forgotten * w.s.cfg.Rules.Lease))
+			w.follow(w.s.index.all(), nil, nil)
 		}
 	}
 }
 
-// look compares the directory with its last known state.
+// look handles what has changed in the directory.
 func (w *watch) look() {
-	participants := w.s.registry.online()
-	came, says := map[id.Tenant]bool{}, map[participantKey]bool{}
-	for key, p := range participants {
-		if key.kind == cmd.ParticipantClient {
+	came, says := map[id.Tenant]bool{}, map[agentKey]bool{}
+	for key, p := range w.s.registry.Changes() {
+		if p == nil {
+			delete(w.seen, key)
+			w.note(cmd.Participant{Kind: key.Kind, Tenant: key.Tenant, ID: key.ID}, true)
+			says[agentKey{key.Tenant, key.ID}] = false
 			continue
 		}
-		mark := markOf(p)
-		if w.seen[key] == mark {
+		mark := maphash.String(w.hash, markOf(*p))
+		if old, known := w.seen[key]; known && old == mark {
 			continue
 		}
 		w.seen[key] = mark
-		came[key.tenant] = came[key.tenant] || key.kind == cmd.ParticipantAgent
-		says[key] = p.Online // on a new connection, perhaps, and of what it has
-		w.note(p, false)
+		if key.Kind == cmd.ParticipantAgent {
+			came[key.Tenant] = true
+			says[agentKey{key.Tenant, key.ID}] = p.Online // on a new connection, perhaps, and of what it has
+		}
+		w.note(*p, false)
 	}
-	for key := range w.seen {
-		if _, there := participants[key]; !there {
-			delete(w.seen, key)
-			w.note(cmd.Participant{Kind: key.kind, Tenant: key.tenant, ID: key.id}, true)
+	if _, everywhere := came[id.Tenant{}]; everywhere || hasShared(says) {
+		w.follow(w.s.index.all(), came, says)
+		return
+	}
+	w.follow(w.s.index.near(says, came), came, says)
+}
+
+// hasShared reports whether an agent of all tenants is among them.
+func hasShared(agents map[agentKey]bool) bool {
+	for a := range agents {
+		if a.tenant.IsZero() {
+			return true
 		}
 	}
-	for log, p := range w.s.index.all() {
+	return false
+}
+
+// follow handles tasks whose agent has changed, or that wait while an agent of their tenant has.
+func (w *watch) follow(tasks map[subject.Log]place, came map[id.Tenant]bool, says map[agentKey]bool) {
+	for log, p := range tasks {
 		if p.agent == "" {
 			if came[log.Tenant] || came[id.Tenant{}] {
 				w.poke(log)
 			}
 			continue
 		}
-		agent, there := lookUp(participants, participantKey{log.Tenant, cmd.ParticipantAgent, p.agent})
+		agent, there := w.s.registry.agent(log.Tenant, p.agent)
 		switch {
 		case !there:
 			w.release(log, p)
-		case p.unsaid && agent.Online, says[participantKey{log.Tenant, cmd.ParticipantAgent, p.agent}]:
+		case p.unsaid && agent.Online, says[agentKey{log.Tenant, p.agent}]:
 			w.poke(log)
 		}
 	}
@@ -122,7 +142,7 @@ func (w *watch) note(p cmd.Participant, gone bool) {
 		return
 	}
 	if gone {
-		known, ok := w.s.registry.bucket.one(p)
+		known, ok := w.s.registry.Stored(roster.KeyOf(p))
 		if !ok {
 			return
 		}

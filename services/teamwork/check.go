@@ -18,7 +18,7 @@ const (
 	MaxDepth = 8
 	// MaxMembers bounds the members of a team with all nested teams: the relay may follow
 	// a log of each.
-	MaxMembers = 256
+	MaxMembers = 512
 	// maxName bounds a name, in characters: it is shown beside every line.
 	maxName = 64
 	// maxText bounds a role, a description or instructions, in bytes: they are in the

@@ -306,23 +306,19 @@ func (a *Agent) SetStatus(ctx context.Context, status string) error {
 	return err
 }
 
-// Agents lists the agents.
+// Agents lists the agents, over all pages.
 func (a *Agent) Agents(ctx context.Context, f Filter) ([]AgentEntry, error) {
-	l, err := ask[asp.AgentListContent](ctx, a.link, request{
-		kind: asp.AgentAgentList, content: filters{f}, want: []string{asp.AgentAgentListReply},
-	})
-	return describeAgents(l.Agents), err
+	l, err := pages(ctx, a.link, f, request{kind: asp.AgentAgentList, want: []string{asp.AgentAgentListReply}}, agentsOf)
+	return describeAgents(l), err
 }
 
-// Services lists the services.
+// Services lists the services, over all pages.
 func (a *Agent) Services(ctx context.Context, f Filter) ([]ServiceEntry, error) {
-	l, err := ask[asp.ServiceListContent](ctx, a.link, request{
-		kind: asp.AgentServiceList, content: filters{f}, want: []string{asp.AgentServiceListReply},
-	})
-	for i := range l.Services {
-		describe(&l.Services[i].Status, &l.Services[i].State)
+	l, err := pages(ctx, a.link, f, request{kind: asp.AgentServiceList, want: []string{asp.AgentServiceListReply}}, servicesOf)
+	for i := range l {
+		describe(&l[i].Status, &l[i].State)
 	}
-	return l.Services, err
+	return l, err
 }
 
 // ServiceTools lists the tools of a service.
@@ -333,12 +329,10 @@ func (a *Agent) ServiceTools(ctx context.Context, service string) ([]ToolEntry, 
 	return l.Tools, err
 }
 
-// MCPServers lists the MCP servers.
+// MCPServers lists the MCP servers, over all pages.
 func (a *Agent) MCPServers(ctx context.Context, f Filter) ([]ServerEntry, error) {
-	l, err := ask[asp.ServerListContent](ctx, a.link, request{
-		kind: asp.AgentServerList, content: filters{f}, want: []string{asp.AgentServerListReply},
-	})
-	return describeServers(l.Servers), err
+	l, err := pages(ctx, a.link, f, request{kind: asp.AgentServerList, want: []string{asp.AgentServerListReply}}, serversOf)
+	return describeServers(l), err
 }
 
 // MCPTools lists the tools of an MCP server.

@@ -179,20 +179,16 @@ func (c *Client) Cancel(ctx context.Context, task, reason string) error {
 	return err
 }
 
-// Agents lists the agents.
+// Agents lists the agents, over all pages.
 func (c *Client) Agents(ctx context.Context, f Filter) ([]AgentEntry, error) {
-	l, err := ask[asp.AgentListContent](ctx, c.link, request{
-		kind: asp.AgentListRequest, content: filters{f}, want: []string{asp.AgentListResponse},
-	})
-	return describeAgents(l.Agents), err
+	l, err := pages(ctx, c.link, f, request{kind: asp.AgentListRequest, want: []string{asp.AgentListResponse}}, agentsOf)
+	return describeAgents(l), err
 }
 
-// MCPServers lists the MCP servers.
+// MCPServers lists the MCP servers, over all pages.
 func (c *Client) MCPServers(ctx context.Context, f Filter) ([]ServerEntry, error) {
-	l, err := ask[asp.ServerListContent](ctx, c.link, request{
-		kind: asp.ServerListRequest, content: filters{f}, want: []string{asp.ServerListResponse},
-	})
-	return describeServers(l.Servers), err
+	l, err := pages(ctx, c.link, f, request{kind: asp.ServerListRequest, want: []string{asp.ServerListResponse}}, serversOf)
+	return describeServers(l), err
 }
 
 // MCPTools lists the tools of an MCP server.
@@ -216,7 +212,7 @@ func (c *Client) RunMCPTool(ctx context.Context, server, tool string, params any
 	return r, err
 }
 
-// Clients lists the clients.
+// Clients lists the clients, over all pages.
 func (c *Client) Clients(ctx context.Context, f Filter) ([]ClientEntry, error) {
 	content := map[string]any{"status": f.Status, "clientType": f.Type, "name": f.Name, "capabilities": f.Capabilities}
 	for name, v := range content {
@@ -224,13 +220,11 @@ func (c *Client) Clients(ctx context.Context, f Filter) ([]ClientEntry, error) {
 			delete(content, name)
 		}
 	}
-	l, err := ask[asp.ClientListContent](ctx, c.link, request{
-		kind: asp.ClientList, content: map[string]any{"filters": content}, want: []string{asp.ClientListResponse},
-	})
-	for i := range l.Clients {
-		describe(&l.Clients[i].Status, &l.Clients[i].State)
+	l, err := pages(ctx, c.link, content, request{kind: asp.ClientList, want: []string{asp.ClientListResponse}}, clientsOf)
+	for i := range l {
+		describe(&l[i].Status, &l[i].State)
 	}
-	return l.Clients, err
+	return l, err
 }
 
 // MessageClient sends a message to another client, and returns when the server has accepted it. The
@@ -253,6 +247,28 @@ func ask[T any](ctx context.Context, l *caller, r request) (T, error) {
 	}
 	return as[T](m)
 }
+
+// pages asks for all pages of a list, and returns its entries. of returns those of a page and the place of the next one.
+func pages[L, E any](ctx context.Context, l *caller, filter any, r request, of func(L) ([]E, string)) (all []E, err error) {
+	for at := (filters{Filters: filter}); ; {
+		r.content = at
+		page, err := ask[L](ctx, l, r)
+		if err != nil {
+			return nil, err
+		}
+		some, next := of(page)
+		all = append(all, some...)
+		if next == "" || next == at.After {
+			return all, nil
+		}
+		at.After = next
+	}
+}
+
+func agentsOf(l asp.AgentListContent) ([]AgentEntry, string)       { return l.Agents, l.Next }
+func servicesOf(l asp.ServiceListContent) ([]ServiceEntry, string) { return l.Services, l.Next }
+func serversOf(l asp.ServerListContent) ([]ServerEntry, string)    { return l.Servers, l.Next }
+func clientsOf(l asp.ClientListContent) ([]ClientEntry, string)    { return l.Clients, l.Next }
 
 // toolCall is the content of a request to run a tool of an MCP server or a service.
 type toolCall struct {

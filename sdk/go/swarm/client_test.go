@@ -398,3 +398,33 @@ func TestASlowHandlerMissesNothing(t *testing.T) {
 		require.Equal(t, "t"+strconv.Itoa(i+1), id)
 	}
 }
+
+// TestListsHaveAllPages: a list is asked for until it has no next, and a server that repeats a place ends it.
+func TestListsHaveAllPages(t *testing.T) {
+	page := func(p *peer, want, answer string) {
+		f := p.read("client.agent.list.request")
+		assert.JSONEq(t, want, string(f.Content))
+		p.say("client.agent.list.response", f.ID, answer)
+	}
+	opt := serve(t, func(p *peer) {
+		p.welcome()
+		page(p, `{"filters":{"name":"x"}}`, `{"agents":[{"id":"a"},{"id":"b"}],"next":"B"}`)
+		page(p, `{"filters":{"name":"x"},"after":"B"}`, `{"agents":[{"id":"c"}],"next":"C"}`)
+		page(p, `{"filters":{"name":"x"},"after":"C"}`, `{"agents":[],"next":"C"}`)
+		page(p, `{"filters":{}}`, `{"agents":[{"id":"d"}]}`)
+		assert.Equal(t, websocket.StatusNormalClosure, p.until())
+	})
+	c := dial(t, swarm.ClientOptions{Options: opt})
+	for _, want := range []struct {
+		filter swarm.Filter
+		ids    []string
+	}{{swarm.Filter{Name: "x"}, []string{"a", "b", "c"}}, {swarm.Filter{}, []string{"d"}}} {
+		agents, err := c.Agents(bounded(t), want.filter)
+		require.NoError(t, err)
+		var ids []string
+		for _, a := range agents {
+			ids = append(ids, a.ID)
+		}
+		require.Equal(t, want.ids, ids)
+	}
+}

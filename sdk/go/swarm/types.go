@@ -97,7 +97,8 @@ type Filter struct {
 
 // filters is the content of requests for lists.
 type filters struct {
-	Filters Filter `json:"filters"`
+	Filters any    `json:"filters"`
+	After   string `json:"after,omitempty"` // the next of the page before
 }
 
 // NewTask describes a task and its agent: the one with AgentID, else one with AgentName, else any
