@@ -117,7 +117,7 @@ func BenchmarkDeltas(b *testing.B) {
 	log := testLog("deltas")
 	w := s.Writer(log, nil)
 	b.ResetTimer()
-	d := w.Deltas(b.Context(), func(n int, text string) (event.Event, error) {
+	d := w.Deltas(b.Context(), 0, func(n int, text string) (event.Event, error) {
 		return newEvent(log, strconv.Itoa(n), delta("m", text)), nil
 	}, nil)
 	for range b.N {

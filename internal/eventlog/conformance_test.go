@@ -122,7 +122,7 @@ func lostAck(t *testing.T, r *rig) {
 	e := newEvent(log, "d1", delta("m", "text"))
 	inject(t, conn, log, e, 6, w.at.Stream)
 	checks := 0
-	ds := w.Deltas(t.Context(), func(int, string) (event.Event, error) { return e, nil }, func() error { checks++; return nil })
+	ds := w.Deltas(t.Context(), 0, func(int, string) (event.Event, error) { return e, nil }, func() error { checks++; return nil })
 	require.NoError(t, ds.Write("text"))
 	require.NoError(t, ds.Close())
 	require.Equal(t, "d1", f.ids[5])

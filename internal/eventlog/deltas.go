@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -21,13 +22,15 @@ const (
 
 var errDeltasClosed = errors.New("text written after Close")
 
-// Deltas appends text as a sequence of events. It merges text written during an append into the next event: a busier
-// bus gets fewer and longer events. One goroutine may write.
+// Deltas appends text as a sequence of events. It merges text written during an append, and in the pause after it, into the
+// next event: a busier bus gets fewer and longer events. One goroutine may write.
 type Deltas struct {
 	w     *Writer
 	build func(n int, text string) (event.Event, error)
 	check func() error
+	pause time.Duration
 	done  chan struct{}
+	over  chan struct{} // closed when no more text comes, or for an error: no pause is needed
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -39,9 +42,10 @@ type Deltas struct {
 // Deltas starts appending text with the Writer, which belongs to the Deltas until Close returns. build makes the n-th
 // event (1, 2, ...) of the text, once for each n. check runs after every foreign entry that passes observe; its error
 // ends the Deltas unchanged, before another append. build, check and observe run on a goroutine of the Deltas. When
-// ctx ends, its error ends the Deltas.
-func (w *Writer) Deltas(ctx context.Context, build func(n int, text string) (event.Event, error), check func() error) *Deltas {
-	d := &Deltas{w: w, build: build, check: check, done: make(chan struct{})}
+// ctx ends, its error ends the Deltas. The first event is appended at once, and each further one at the earliest a pause after
+// the start of the one before, but not later than Close.
+func (w *Writer) Deltas(ctx context.Context, pause time.Duration, build func(n int, text string) (event.Event, error), check func() error) *Deltas {
+	d := &Deltas{w: w, build: build, check: check, pause: pause, done: make(chan struct{}), over: make(chan struct{})}
 	d.changed = sync.NewCond(&d.mu)
 	go d.run(ctx)
 	return d
@@ -72,6 +76,9 @@ func (d *Deltas) Write(text string) error {
 // Close appends the waiting text, releases the Writer and returns the first error. It is idempotent.
 func (d *Deltas) Close() error {
 	d.mu.Lock()
+	if !d.closed && d.err == nil {
+		close(d.over)
+	}
 	d.closed = true
 	d.changed.Broadcast()
 	d.mu.Unlock()
@@ -86,7 +93,7 @@ func (d *Deltas) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { d.fail(context.Cause(ctx)) })
 	defer stop()
 	for n := 1; ; n++ {
-		text := d.next()
+		text, began := d.next(), time.Now()
 		if text == "" {
 			return
 		}
@@ -94,6 +101,20 @@ func (d *Deltas) run(ctx context.Context) {
 			d.fail(err)
 			return
 		}
+		d.rest(d.pause - time.Since(began))
+	}
+}
+
+// rest lets text gather.
+func (d *Deltas) rest(pause time.Duration) {
+	if pause <= 0 {
+		return
+	}
+	enough := time.NewTimer(pause)
+	defer enough.Stop()
+	select {
+	case <-enough.C:
+	case <-d.over:
 	}
 }
 
@@ -157,6 +178,9 @@ func (d *Deltas) fail(err error) {
 	defer d.mu.Unlock()
 	if d.err == nil {
 		d.err = err
+		if !d.closed {
+			close(d.over)
+		}
 	}
 	d.changed.Broadcast()
 }

@@ -211,7 +211,7 @@ func TestDeltasMergeWhatWaits(t *testing.T) {
 		text.WriteString(d.Text)
 	})
 	hold, held := make(chan struct{}), make(chan struct{})
-	d := w.Deltas(t.Context(), func(n int, text string) (event.Event, error) {
+	d := w.Deltas(t.Context(), 0, func(n int, text string) (event.Event, error) {
 		if n == 1 {
 			close(held)
 			<-hold // the first append takes its time
@@ -235,6 +235,48 @@ func TestDeltasMergeWhatWaits(t *testing.T) {
 	require.NoError(t, w.Append(t.Context(), func() ([]event.Event, error) { return nil, nil }), "the writer is back")
 }
 
+// TestDeltasGatherWhatComesInAPause: the first piece is appended at once, those that come within the pause after it in one event,
+// and the last ones without a pause.
+func TestDeltasGatherWhatComesInAPause(t *testing.T) {
+	conn := single(t)
+	s, log := newStore(t, conn, Options{}), testLog("pause")
+	appended := make(chan string, 10)
+	w := s.Writer(log, func(e *Entry) {
+		d, err := event.As[event.MessageDeltaData](e.Event)
+		require.NoError(t, err)
+		appended <- d.Text
+	})
+	d := w.Deltas(t.Context(), 24*time.Hour, func(n int, text string) (event.Event, error) {
+		return newEvent(log, fmt.Sprintf("d%d", n), delta("m", text)), nil
+	}, nil)
+	require.NoError(t, d.Write("first "))
+	require.Equal(t, "first ", <-appended)
+	for _, piece := range []string{"of ", "many ", "pieces"} {
+		require.NoError(t, d.Write(piece))
+	}
+	require.NoError(t, d.Close())
+	require.Equal(t, "of many pieces", <-appended)
+	require.EqualValues(t, 2, w.Seq())
+
+	d = w.Deltas(t.Context(), time.Millisecond, func(n int, text string) (event.Event, error) {
+		return newEvent(log, fmt.Sprintf("e%d", n), delta("m", text)), nil
+	}, nil)
+	for _, piece := range []string{"one", "two"} { // the second comes after its pause, without Close
+		require.NoError(t, d.Write(piece))
+		require.Equal(t, piece, <-appended)
+	}
+	require.NoError(t, d.Close())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	d = w.Deltas(ctx, 24*time.Hour, func(n int, text string) (event.Event, error) {
+		return newEvent(log, fmt.Sprintf("f%d", n), delta("m", text)), nil
+	}, nil)
+	require.NoError(t, d.Write("last"))
+	require.Equal(t, "last", <-appended)
+	cancel() // the end of the context ends the pause
+	require.ErrorIs(t, d.Close(), context.Canceled)
+}
+
 func TestDeltasBoundWhatWaits(t *testing.T) {
 	conn := single(t)
 	s, log := newStore(t, conn, Options{}), testLog("bound")
@@ -246,7 +288,7 @@ func TestDeltasBoundWhatWaits(t *testing.T) {
 		total += len(d.Text)
 	})
 	hold := make(chan struct{})
-	d := w.Deltas(t.Context(), func(n int, text string) (event.Event, error) {
+	d := w.Deltas(t.Context(), 0, func(n int, text string) (event.Event, error) {
 		<-hold
 		return newEvent(log, fmt.Sprintf("d%d", n), delta("m", text)), nil
 	}, nil)
@@ -279,7 +321,7 @@ func TestDeltasStopAtTheFence(t *testing.T) {
 		taken = taken || e.ID == "takeover"
 	}
 	w.observe = wrap
-	d := w.Deltas(t.Context(), func(n int, text string) (event.Event, error) {
+	d := w.Deltas(t.Context(), 0, func(n int, text string) (event.Event, error) {
 		return newEvent(log, fmt.Sprintf("d%d", n), delta("m", text)), nil
 	}, func() error {
 		if taken {
@@ -314,13 +356,13 @@ func TestDeltasEndWithTheirContext(t *testing.T) {
 	s, log := newStore(t, conn, Options{}), testLog("ctx")
 	ctx, cancel := context.WithCancel(t.Context())
 	w := s.Writer(log, nil)
-	d := w.Deltas(ctx, func(_ int, text string) (event.Event, error) {
+	d := w.Deltas(ctx, 0, func(_ int, text string) (event.Event, error) {
 		cancel()
 		return newEvent(log, "d", delta("m", text)), nil
 	}, nil)
 	require.NoError(t, d.Write("x"))
 	require.ErrorIs(t, d.Close(), context.Canceled)
-	d = w.Deltas(t.Context(), func(int, string) (event.Event, error) { return event.Event{}, errSynthetic }, nil)
+	d = w.Deltas(t.Context(), 0, func(int, string) (event.Event, error) { return event.Event{}, errSynthetic }, nil)
 	require.NoError(t, d.Write("x"))
 	require.ErrorIs(t, d.Close(), errSynthetic)
 }

@@ -287,8 +287,8 @@ func (l *Log[S]) events(ctx context.Context, d decision.Decision) ([]event.Event
 
 // Deltas appends text as a sequence of events; see eventlog.Writer.Deltas. Until the
 // Deltas are closed the log has no other user.
-func (l *Log[S]) Deltas(ctx context.Context, build func(n int, text string) (event.Event, error), check func(*S) error) *eventlog.Deltas {
-	return l.writer.Deltas(ctx, build, func() error {
+func (l *Log[S]) Deltas(ctx context.Context, pause time.Duration, build func(n int, text string) (event.Event, error), check func(*S) error) *eventlog.Deltas {
+	return l.writer.Deltas(ctx, pause, build, func() error {
 		if err := l.usable(); err != nil {
 			return err
 		}

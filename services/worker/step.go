@@ -193,7 +193,7 @@ func (j *job) deltas(ctx context.Context, msg string) stream {
 	}
 	j.what = event.MessageDelta
 	exec, part := w.ExecutionID, w.Part
-	return j.log.Deltas(ctx, func(n int, text string) (event.Event, error) {
+	return j.log.Deltas(ctx, j.s.cfg.DeltaPause, func(n int, text string) (event.Event, error) {
 		return event.New(j.log.Ref, fmt.Sprintf("%s.%d", msg, n), source, j.s.cfg.Now(), event.MessageDeltaData{
 			MessageID: msg, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Text: text, Begins: n == 1, Part: part,
 		})

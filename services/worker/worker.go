@@ -59,6 +59,7 @@ type Config struct {
 	RetryTime    time.Duration                   // how long one job makes failed requests again; default 30 s
 	RunRetryTime time.Duration                   // the same over all jobs of a run; default 1 min
 	MaxTokens    int                             // per message of the model; 0 = the provider's default
+	DeltaPause   time.Duration                   // in which pieces of a text gather for one event; 0 = none
 	System       string                          // system prompt, of all stages; default defaultSystem, where tools are offered
 	Capabilities []string                        // offered capabilities of tasks; default card.General
 	Check        func(ctx context.Context) error // asks the provider of the model for a sign of life; nil: it is not asked

@@ -64,6 +64,26 @@ func TestAnAnswerMadeWithTools(t *testing.T) {
 	require.Contains(t, string(x.Body), "what is there?", "the second run knows the first")
 }
 
+// TestPiecesGather: the first piece of a text is an event of its own, those that come in the pause after it are one event, and the
+// end of the text ends the pause.
+func TestPiecesGather(t *testing.T) {
+	open := make(chan struct{})
+	r := newRig(t, scripted.Sequence(scripted.Stream(scripted.Text("first "), scripted.Gate(open), scripted.Text("of ", "many ", "pieces"))))
+	r.worker("w1", func(c *worker.Config) { c.DeltaPause = time.Hour })
+	run := r.ask("what comes?")
+	r.until(run, event.MessageDelta)
+	close(open)
+	var texts []string
+	for _, e := range r.until(run, event.RunCompleted) {
+		if e.Type == event.MessageDelta {
+			d, err := event.As[event.MessageDeltaData](e)
+			require.NoError(t, err)
+			texts = append(texts, d.Text)
+		}
+	}
+	require.Equal(t, []string{"first ", "of many pieces"}, texts)
+}
+
 func TestMessagesWaitForTheirTurn(t *testing.T) {
 	open := make(chan struct{})
 	r := newRig(t, scripted.Sequence(

@@ -265,6 +265,7 @@ type Worker struct {
 	RunRetryTime time.Duration `yaml:"run_retry_time" doc:"The same for a whole run, whose failed plan and steps are tried again, too. Set it alike where roles worker and pipeline are separate processes; 0 = 1 min."`
 	ToolTimeout  time.Duration `yaml:"tool_timeout" doc:"Time limit of one tool call; 0 = 60 s."`
 	JobTimeout   time.Duration `yaml:"job_timeout" doc:"Time limit of one attempt at a run; 0 = 15 min."`
+	DeltaPause   time.Duration `yaml:"delta_pause" doc:"How long pieces of a streamed text gather for one event: fewer events cost less everywhere, and viewers see text this much later. The first piece of a text never waits, and the end ends the wait; 0 = each piece at once."`
 	Capabilities []string      `yaml:"capabilities" doc:"What tasks of plans may ask of this worker; empty = \"general\"."`
 	System       string        `yaml:"system" doc:"System prompt; empty = the built-in one."`
 }

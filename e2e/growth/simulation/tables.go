@@ -148,7 +148,7 @@ var limits = map[int][2]string{
 	1_000:       {"no part: one process dies as a whole", "the fleet"},
 	10_000:      {"`worker.concurrency`, by default 16", "raise it; more workers"},
 	100_000:     {"NATS servers", "cells"},
-	1_000_000:   {"streams, too: each has one leader", "gather pieces"},
+	1_000_000:   {"streams, too: each has one leader", "`worker.delta_pause`"},
 	10_000_000:  {"money: disks cost more than cores", "keep pieces for a shorter time"},
 	100_000_000: {"operations of thousands of cells; models", "automation"},
 }
