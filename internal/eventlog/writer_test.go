@@ -274,6 +274,7 @@ func TestDeltasGatherWhatComesInAPause(t *testing.T) {
 	require.NoError(t, d.Write("last"))
 	require.Equal(t, "last", <-appended)
 	cancel() // the end of the context ends the pause
+	require.Eventually(t, func() bool { return errors.Is(d.Write("late"), context.Canceled) }, bustest.Patience, time.Millisecond)
 	require.ErrorIs(t, d.Close(), context.Canceled)
 }
 
