@@ -61,7 +61,7 @@ func NewLogins(a auth.Authenticator, clock func() time.Time) (*Logins, error) {
 func (l *Logins) Authenticate(ctx context.Context, remote, token string) (auth.Principal, error) {
 	key, many := Address(remote)
 	digest := sha256.Sum256([]byte(token))
-	if f, ok := l.failed.Get(key); ok && !many && !l.good.Contains(digest) && f.TokensAt(l.clock()) < 1 {
+	if !many && l.barred(key, digest) {
 		return auth.Principal{}, fault.Newf(fault.RateLimited, "Too many failed logins. Wait a little, then try again.")
 	}
 	p, err := l.auth.Authenticate(ctx, token)
@@ -80,10 +80,16 @@ func (l *Logins) Authenticate(ctx context.Context, remote, token string) (auth.P
 // Authenticate refuse the token.
 func (l *Logins) Known(ctx context.Context, remote, token string) (auth.Principal, error) {
 	key, many := Address(remote)
-	if f, ok := l.failed.Get(key); ok && !many && !l.good.Contains(sha256.Sum256([]byte(token))) && f.TokensAt(l.clock()) < 1 {
+	if !many && l.barred(key, sha256.Sum256([]byte(token))) {
 		return auth.Principal{}, fault.New(fault.RateLimited)
 	}
 	return l.auth.Authenticate(ctx, token)
+}
+
+// barred reports whether an address has used up its failures, and the token was never good.
+func (l *Logins) barred(key string, digest [sha256.Size]byte) bool {
+	f, ok := l.failed.Get(key)
+	return ok && !l.good.Contains(digest) && f.TokensAt(l.clock()) < 1
 }
 
 // failure counts a failed login, and returns the delay of its answer.

@@ -30,7 +30,8 @@ type Deltas struct {
 	check func() error
 	pause time.Duration
 	done  chan struct{}
-	over  chan struct{} // closed when no more text comes, or for an error: no pause is needed
+	over  chan struct{} // closed by end
+	end   func()        // ends the pause, and all later ones: no more text comes, or it cannot be appended
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -46,6 +47,7 @@ type Deltas struct {
 // the start of the one before, but not later than Close.
 func (w *Writer) Deltas(ctx context.Context, pause time.Duration, build func(n int, text string) (event.Event, error), check func() error) *Deltas {
 	d := &Deltas{w: w, build: build, check: check, pause: pause, done: make(chan struct{}), over: make(chan struct{})}
+	d.end = sync.OnceFunc(func() { close(d.over) })
 	d.changed = sync.NewCond(&d.mu)
 	go d.run(ctx)
 	return d
@@ -76,12 +78,10 @@ func (d *Deltas) Write(text string) error {
 // Close appends the waiting text, releases the Writer and returns the first error. It is idempotent.
 func (d *Deltas) Close() error {
 	d.mu.Lock()
-	if !d.closed && d.err == nil {
-		close(d.over)
-	}
 	d.closed = true
 	d.changed.Broadcast()
 	d.mu.Unlock()
+	d.end()
 	<-d.done
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,11 +178,9 @@ func (d *Deltas) fail(err error) {
 	defer d.mu.Unlock()
 	if d.err == nil {
 		d.err = err
-		if !d.closed {
-			close(d.over)
-		}
 	}
 	d.changed.Broadcast()
+	d.end()
 }
 
 // clipText returns the number of bytes of text that fit into limit without cutting a rune. At least one byte fits if
