@@ -75,6 +75,8 @@ func TestALapsedMemberIsListedUntilItsLeaseEnds(t *testing.T) {
 	require.NoError(t, err)
 	l := join(t, ending, replica(session, "a"))
 	join(t, ending, replica(agent, "b"))
+	sees(t, d, session, "a")
+	sees(t, d, agent, "b")
 	l.Lapse()
 	require.NoError(t, l.Leave(patience(t)))
 	ending.Close()
