@@ -178,7 +178,9 @@ func TestAGUIIsStopped(t *testing.T) {
 
 // TestAGUISurvivesGateways: a run goes on while the gateway of its viewer is killed, and the viewer misses nothing.
 func TestAGUISurvivesGateways(t *testing.T) {
-	f, addrs, procs := aguiFleet(t, slowAnswer(60, 20*time.Millisecond), 2, "")
+	const seen = 10
+	script, next := wordByWord(60, seen, 20*time.Millisecond)
+	f, addrs, procs := aguiFleet(t, script, 2, "")
 	c := aguiClient{t: t, addr: addrs[0]}
 	thread, run := newRun(), newRun()
 	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
@@ -186,10 +188,14 @@ func TestAGUISurvivesGateways(t *testing.T) {
 	n := 0
 	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil))
 	defer func() { _ = resp.Body.Close() }()
-	frames := c.stream(resp, func(aguiFrame) bool {
-		if n++; n == 10 {
+	frames := c.stream(resp, func(f aguiFrame) bool {
+		if f.Type != wire.TextMessageContent {
+			return true
+		}
+		if n++; n == seen {
 			procs[0].Kill()
 		}
+		next()
 		return true
 	})
 	require.NotEqual(t, wire.RunFinished, frames[len(frames)-1].Type)

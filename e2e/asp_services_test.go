@@ -255,7 +255,7 @@ func TestAServiceHurtsOnlyItsOwnCall(t *testing.T) {
 	}
 	t.Logf("%d calls meanwhile, the slowest took %d ms; the flood ended after %d frames", meanwhile, slowest.Milliseconds(), <-flooded)
 	require.NoError(t, call("well", time.Minute))
-	require.Equal(t, string(fault.ServiceLost), lostOrGone(t, call("dies", time.Second)))
+	require.Equal(t, string(fault.ServiceLost), lostOrGone(t, call("dies", time.Minute)))
 }
 
 // lostOrGone is the code with which a call of a service that has died is refused, the

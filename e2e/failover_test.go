@@ -15,7 +15,9 @@ import (
 // TestAGatewayIsKilledInTheMiddleOfAnAnswer: the viewer goes on at another gateway
 // and has seen, in the end, exactly what an undisturbed viewer saw.
 func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
-	f := newFleet(t, slowAnswer(120, 20*time.Millisecond))
+	const seen = 10
+	script, next := wordByWord(120, seen, 20*time.Millisecond)
+	f := newFleet(t, script)
 	f.serve("session,pipeline,worker,tools")
 	doomed, first := f.gateway()
 	_, second := f.gateway()
@@ -24,10 +26,13 @@ func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	viewer.Until("agent_ready")
 	calm := client.DialOrbit(t, "ws://"+second+"/ws?deltas=true&after=0&session="+viewer.Session)
 	viewer.Ask("speak slowly")
-	for range 10 {
+	for range seen - 1 {
 		viewer.Until("agent_delta")
+		next()
 	}
+	viewer.Until("agent_delta")
 	doomed.Kill()
+	next()
 	for { // frames that the dead gateway had sent come first
 		if _, err := viewer.Next(); err != nil {
 			break
@@ -120,7 +125,8 @@ func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
 // TestAGatewayDrains: on SIGTERM its clients are told to come back, and do, without
 // losing anything.
 func TestAGatewayDrains(t *testing.T) {
-	f := newFleet(t, slowAnswer(60, 20*time.Millisecond))
+	script, next := wordByWord(60, 1, 20*time.Millisecond)
+	f := newFleet(t, script)
 	f.serve("session,pipeline,worker,tools")
 	leaving, first := f.gateway()
 	_, second := f.gateway()
@@ -135,6 +141,7 @@ func TestAGatewayDrains(t *testing.T) {
 		_, err = viewer.Next()
 	}
 	require.Equal(t, 1012, client.CloseCode(err), "service restart: come back; %v", err)
+	next()
 	require.NoError(t, <-done, "a drained gateway ends with 0")
 	again := client.DialOrbit(t, fmt.Sprintf("ws://%s/ws?deltas=true&session=%s&after=%d", second, viewer.Session, viewer.LastSeq))
 	again.LastSeq = viewer.LastSeq

@@ -170,7 +170,13 @@ func words(n int) []string {
 	return out
 }
 
-// slowAnswer answers every question with n words, one per interval.
-func slowAnswer(n int, interval time.Duration) scripted.Script {
-	return scripted.Always(scripted.Stream(scripted.Every(interval, words(n)...)))
+// wordByWord answers every question with n words. Each of the first ones comes once next was called for the one before, so that it
+// is a piece of its own; the others come one per interval.
+func wordByWord(n, first int, interval time.Duration) (script scripted.Script, next func()) {
+	all, seen, steps := words(n), make(chan struct{}, first), []scripted.Step{}
+	for _, word := range all[:first] {
+		steps = append(steps, scripted.Text(word), scripted.Gate(seen))
+	}
+	steps = append(steps, scripted.Every(interval, all[first:]...))
+	return scripted.Always(scripted.Stream(steps...)), func() { seen <- struct{}{} }
 }

@@ -156,6 +156,7 @@ func guardedDelete(t *testing.T, g *guarded, addr string) {
 	peek(t, m, "the end", wasDeleted)
 	operator, _ := g.dial(permission.Operator)
 	require.Equal(t, []string{string(event.SessionDeleted)}, storedOf(t, operator, m.Session))
-	out := g.run(permission.Operator, "audit", "--action", "deletion")
-	require.Contains(t, out, m.Session)
+	process.Eventually(t, "the deletion is in the audit log", func() bool {
+		return strings.Contains(g.run(permission.Operator, "audit", "--action", "deletion"), m.Session)
+	})
 }

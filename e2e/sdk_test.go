@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
@@ -48,9 +49,11 @@ func TestTheSDKHoldsSessions(t *testing.T) {
 	_, err = again.Ask(ctx, question, func(waggle.Question) waggle.Reply { return waggle.Reply{Approve: true} })
 	require.NoError(t, err)
 
-	all, err := w.Sessions(ctx)
-	require.NoError(t, err)
-	require.Len(t, all, 2)
+	process.Eventually(t, "the list has both, which follows the logs", func() bool {
+		all, err := w.Sessions(ctx)
+		require.NoError(t, err)
+		return len(all) == 2
+	})
 	detail, err := w.ShowSession(ctx, id)
 	require.NoError(t, err)
 	require.Len(t, detail.Runs, 3)
@@ -77,12 +80,13 @@ func TestTheSDKWatchesATeam(t *testing.T) {
 	defer team.Close()
 	message, err := team.Send(question, "")
 	require.NoError(t, err)
-	for accepted := false; ; {
+	for accepted, ran, idle := false, false, false; !accepted || !idle; { // the answer has no place among the events
 		f, err := team.Next(ctx)
 		require.NoError(t, err)
 		accepted = accepted || f.Type == "MESSAGE_ACCEPTED" && f.Payload.MessageID == message
-		if accepted && f.Type == "TEAM_STATUS" && f.Payload.NewStatus == "IDLE" {
-			break
+		if f.Type == "TEAM_STATUS" {
+			ran = ran || f.Payload.NewStatus == "RUNNING"
+			idle = ran && f.Payload.NewStatus == "IDLE"
 		}
 	}
 	require.NoError(t, w.CloseTeam(ctx, v.TeamID))

@@ -18,10 +18,6 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// cancelLimit is how soon the model's HTTP request has to be closed, for 99 of 100
-// cancels.
-const cancelLimit = 250 * time.Millisecond
-
 // TestACancelStopsEverything: at random points of a run, while it plans, solves with
 // tools and puts together. The model's request is closed, no tool starts any more,
 // and the session goes on with the next message.
@@ -76,7 +72,7 @@ func TestACancelStopsEverything(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("%d cancels (%v): the model's request was closed after p50 %s, p99 %s, at most %s; %d tools were started, none after its run had ended",
 		cancels, stages, took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), tools)
-	require.Less(t, took[len(took)*99/100], cancelLimit)
+	require.Less(t, took[len(took)-1], stopLimit)
 }
 
 // endless hangs in the stage that the question names. Its tasks call tools first.

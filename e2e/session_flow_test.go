@@ -102,8 +102,11 @@ func TestAPlanInTheTerminal(t *testing.T) {
 		require.NoError(t, p.Wait(), p.Output())
 		return p.Output()
 	}
-	list := strings.Split(strings.TrimSpace(waggle("list")), "\n")
-	require.Len(t, list, 4, "%s", list)
+	var list []string
+	process.Eventually(t, "the list has all three, which follows the logs", func() bool {
+		list = strings.Split(strings.TrimSpace(waggle("list")), "\n")
+		return len(list) == 4
+	})
 	session := strings.Fields(list[1])[0]
 	require.Contains(t, waggle("show", session), "completed")
 	waggle("export", session, "-o", filepath.Join(dir, "state.json"))
@@ -136,7 +139,7 @@ func TestPlansAreConfirmedChangedAndRejected(t *testing.T) {
 		Solve: func(x *scripted.Exchange) scripted.Reply { return say("did " + x.Data.Task.Title) },
 	}.Script())
 	f.configure(`
-pipeline: {confirm_timeout: 2s}
+pipeline: {confirm_timeout: 8s}
 models: {prices: [{model: "openai:scripted", input: 1000, output: 2000}]}
 `)
 	f.serve(everyone)
@@ -305,7 +308,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	close(release)
 	m.Until(myagent.AgentFinalAnswer)
 
-	for range 80 { // twice what a socket may send at once
+	for range 200 { // five times what a socket may send at once
 		m.Raw(`{"event":"user.dance"}`)
 	}
 	m.Until(myagent.ErrorRateLimited)

@@ -22,7 +22,7 @@ import (
 )
 
 // stopLimit is how soon a model's request has to be closed on any machine. The goal is
-// 250 ms for 99 of 100, which the test tells and does not require.
+// 250 ms for 99 of 100, which the tests tell and do not require.
 const stopLimit = 5 * time.Second
 
 // slowMembers stamp a paper if they are told so and then write without an end.

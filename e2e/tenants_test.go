@@ -264,20 +264,36 @@ func knock(addr, key, path, frame string, n things) string {
 			return fmt.Sprint("trouble ", err)
 		}
 	}
-	var said []string
-	for {
-		quiet, stop := context.WithTimeout(ctx, silent)
-		_, raw, err := conn.Read(quiet)
-		stop()
-		if err != nil {
-			return fmt.Sprint(said, " closed ", int(websocket.CloseStatus(err)))
+	frames, closed := make(chan string, 1000), make(chan error, 1)
+	go func() {
+		defer close(frames)
+		for {
+			_, raw, err := conn.Read(ctx)
+			if err != nil {
+				closed <- err
+				return
+			}
+			frames <- n.same(string(raw))
 		}
-		said = append(said, n.same(string(raw)))
+	}()
+	_ = conn.Ping(ctx) // answered behind the frame, and what the socket has said shows whether it is closed
+	var said []string
+	for quiet := false; !quiet; {
+		select {
+		case text, open := <-frames:
+			if !open {
+				return fmt.Sprint(said, " closed ", int(websocket.CloseStatus(<-closed)))
+			}
+			said = append(said, text)
+		case <-time.After(silent):
+			quiet = len(frames) == 0
+		}
 	}
+	return fmt.Sprint(said, " silent")
 }
 
-// silent is how long a socket says nothing before it is taken to have said all: what it
-// says of foreign things it says at once.
+// silent is how long a socket says nothing, once it has answered a ping, before it is taken to have said all: what it says
+// of foreign things it says at once.
 const silent = 2 * time.Second
 
 // frameOf returns an event of the session protocol that names the parts of a session.

@@ -68,7 +68,9 @@ func TestSessionsAreDeleted(t *testing.T) {
 	require.Contains(t, out, "[SESSION_DELETED]")
 	out, err = i.run(t, "waggle sessions show "+kept)
 	require.NoError(t, err, out)
-	out, err = i.run(t, "waggle audit --action deletion")
-	require.NoError(t, err, out)
-	require.Contains(t, out, doomed)
+	require.Eventually(t, func() bool {
+		out, err = i.run(t, "waggle audit --action deletion")
+		require.NoError(t, err, out)
+		return strings.Contains(out, doomed)
+	}, patience, 50*time.Millisecond, "the audit log has the deletion")
 }

@@ -21,6 +21,7 @@ func dialOptions(key string) *websocket.DialOptions {
 func TestAnyGatewayServesAnyTenant(t *testing.T) {
 	s := newSite(t)
 	require.Contains(t, s.command("a", "cells", "assign", "blue", "b"), "b serves blue")
+	s.settled()
 	for _, key := range []string{redKey, blueKey} {
 		for _, at := range []string{"a", "b"} {
 			process.Eventually(t, "the directory", func() bool { return s.ask(at, key, http.MethodGet, "/api/v1/sessions").status == http.StatusOK })
@@ -43,7 +44,7 @@ func TestAnyGatewayServesAnyTenant(t *testing.T) {
 func TestCredentialsMayComeWithTheFirstMessage(t *testing.T) {
 	s := newSite(t)
 	s.command("a", "cells", "assign", "blue", "b")
-	process.Eventually(t, "the claim", func() bool { return s.claim("a", blueKey).status == http.StatusServiceUnavailable })
+	s.settled()
 	for _, key := range []string{redKey, blueKey} {
 		for _, at := range []string{"a", "b"} {
 			c := client.DialOrbit(t, "ws://"+s.cells[at].addr+"/ws?language=en_US")

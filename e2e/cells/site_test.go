@@ -118,6 +118,14 @@ func (s *site) claim(cell, key string) answer {
 	return s.send(cell, http.MethodGet, "/api/v1/sessions", http.Header{"Authorization": {"Bearer " + key}, forward.HeaderCell: {cell}})
 }
 
+// settled waits until both gateways know that b serves blue.
+func (s *site) settled() {
+	s.t.Helper()
+	for cell, status := range map[string]int{"a": http.StatusServiceUnavailable, "b": http.StatusOK} {
+		process.Eventually(s.t, "the directory of "+cell, func() bool { return s.claim(cell, blueKey).status == status })
+	}
+}
+
 func (s *site) send(cell, method, path string, head http.Header) answer {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)

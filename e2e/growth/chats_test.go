@@ -105,7 +105,7 @@ func (i *installation) chat(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	for n := range *answers {
-		if ctx.Err() != nil {
+		if n > 0 && ctx.Err() != nil {
 			return n, nil
 		}
 		c.Ask("what is 2+3?")

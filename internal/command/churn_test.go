@@ -80,7 +80,7 @@ func (l *ledger) audit(t *testing.T, what string) {
 			finished += l.finished[key]
 		}
 		return finished >= accepted
-	}, bustest.Patience, 20*time.Millisecond, "accepted %d, finished %d", accepted, finished)
+	}, 4*bustest.Patience, 20*time.Millisecond, "accepted %d, finished %d", accepted, finished) // hundreds may be left
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.Logf("%s: keys %d, accepted %d, handled %d, lost %d; attempts %d, repeated %d, broken off %d; out of order %d, at the same time %d",
@@ -118,21 +118,23 @@ func (l *ledger) handler(seed uint64) command.Handler {
 // feed sends the commands of each key one after the other, until each is accepted.
 func (l *ledger) feed(t *testing.T, c *bus.Conn, keys, each int) {
 	s := command.NewSender(c)
-	ctx := patience(t)
 	var all sync.WaitGroup
 	for k := range keys {
 		all.Go(func() {
 			key := fmt.Sprint("key", k)
 			for n := 1; n <= each; n++ {
-				one := number(t, cmd.Session, key, n)
-				for s.Send(ctx, one) != nil && ctx.Err() == nil { // an unsure sender returns an error: send it again
+				one, ctx := number(t, cmd.Session, key, n), patience(t)
+				for s.Send(ctx, one) != nil { // an unsure sender returns an error: send it again
+					if ctx.Err() != nil {
+						t.Errorf("%s %d is not accepted", key, n)
+						return
+					}
 				}
 				l.accept(key, n)
 			}
 		})
 	}
 	all.Wait()
-	require.NoError(t, ctx.Err())
 }
 
 // Replicas join, leave, are stopped in the middle of a command and are cut off, while commands of many keys arrive.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // ackWait is short, because tests wait for it, and long enough for a busy machine
 // to renew a claim in time.
-const ackWait = 3 * time.Second
+const ackWait = 6 * time.Second
 
 // soon makes retries quick.
 var soon = []time.Duration{10 * time.Millisecond}

@@ -54,7 +54,7 @@ func TestTimersFireOnceAndNotBefore(t *testing.T) {
 		due[name] = now.Add(in)
 		require.NoError(t, s.SetTimer(patience(t), timer(name), due[name]))
 	}
-	require.NoError(t, s.SetTimer(patience(t), timer("moved"), now.Add(time.Second)))
+	require.NoError(t, s.SetTimer(patience(t), timer("moved"), now.Add(time.Hour)))
 	due["moved"] = now.Add(3 * time.Second)
 	require.NoError(t, s.SetTimer(patience(t), timer("moved"), due["moved"])) // replaces
 	require.NoError(t, s.SetTimer(patience(t), timer("never"), now.Add(time.Hour)))

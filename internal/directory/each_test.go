@@ -49,11 +49,13 @@ func TestEachTellsOfMembersOneByOne(t *testing.T) {
 	require.NoError(t, second.Set(json.RawMessage(`{"n":1}`)))
 	require.NoError(t, second.Shown(patience(t)))
 	require.Equal(t, []string{`b {"n":1} false`}, s.all())
+	left := make(chan int, 10)
+	defer d.Watch(func() { left <- len(d.Members(directory.WhatService, name)) })() // called after the functions of Each
 	require.NoError(t, first.Leave(patience(t)))
-	require.NoError(t, d.Wait(patience(t), func(d *directory.Directory) bool { return len(d.Members(directory.WhatService, name)) == 1 }))
+	require.Equal(t, 1, <-left)
 	require.Equal(t, []string{"a  true"}, s.all())
 	cancel()
 	require.NoError(t, second.Leave(patience(t)))
-	require.NoError(t, d.Wait(patience(t), func(d *directory.Directory) bool { return len(d.Members(directory.WhatService, name)) == 0 }))
+	require.Zero(t, <-left)
 	require.Empty(t, s.all())
 }

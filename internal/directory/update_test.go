@@ -40,7 +40,14 @@ func TestAMemberChangesWhatItSays(t *testing.T) {
 	require.Error(t, l.Set(json.RawMessage(`{`)))
 	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
 	require.NoError(t, err)
+	gone := make(chan struct{}, 10)
+	defer other.Watch(func() {
+		if len(other.Members(directory.WhatService, session)) == 0 {
+			gone <- struct{}{}
+		}
+	})()
 	require.NoError(t, kv.Delete(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
+	<-gone
 	sees(t, other, session, "a")
 	require.Equal(t, "20", data(other), "heartbeats say what was said last")
 }

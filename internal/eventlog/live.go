@@ -217,11 +217,11 @@ func (s *Store) forget(t *tail) {
 	if s.tails[t.key] == t {
 		delete(s.tails, t.key)
 	}
-	s.met.watched.Dec()
 	before := t.ring.Bytes()
 	t.ring.Clear()
 	t.account(before)
 	t.groups = nil
+	s.met.watched.Dec() // last: who sees it finds the rest done
 }
 
 func (s *Store) flush() error {

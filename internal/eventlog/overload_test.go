@@ -81,6 +81,7 @@ func TestAHealReadsWhatIsMissing(t *testing.T) {
 	r := newRecorder(-1)
 	defer watch(s, log, Cursor{}, r).Close()
 	r.wait(t, "caught up", func() bool { return len(r.caught) == 1 })
+	uncompared(t, s, log)
 	all := quietly(t, s, log, 5)
 	s.publishLive(log, all[3])
 	r.reach(t, 4)

@@ -243,7 +243,7 @@ func TestALostOutcomeIsAskedForAgain(t *testing.T) {
 	c := bustest.Single(t)
 	replica(t, c.NATS(), verbs.Begin, func(m *nats.Msg) { respond(t, m, "running", "") })
 	replica(t, c.NATS(), verbs.Attach, func(m *nats.Msg) { respond(t, m, "done", `"again"`) })
-	require.Equal(t, outcome{"again", nil}, <-begin(patience(t), caller(c, 5*time.Second), "a", nil))
+	require.Equal(t, outcome{"again", nil}, <-begin(patience(t), caller(c, 10*time.Second), "a", nil))
 }
 
 func TestACancellationIsRepeatedUntilItIsConfirmed(t *testing.T) {
@@ -254,7 +254,7 @@ func TestACancellationIsRepeatedUntilItIsConfirmed(t *testing.T) {
 	replica(t, c.NATS(), verbs.Cancel, func(*nats.Msg) { asked <- struct{}{} })
 	ctx, cancel := context.WithCancel(patience(t))
 	by := caller(c, bustest.Patience)
-	by.CancelWait = time.Second
+	by.CancelWait = 5 * time.Second // for three of them, on a busy machine
 	got := begin(ctx, by, "a", nil)
 	cancel()
 	for range 3 {

@@ -174,7 +174,7 @@ func TestWhatExpiresIsGone(t *testing.T) {
 func TestWhatExpiredUnseenIsLookedUp(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	kv := open(t, c, jetstream.KeyValueConfig{TTL: time.Second})
+	kv := open(t, c, jetstream.KeyValueConfig{})
 	put(t, kv, "a", "1")
 	p := newPage()
 	f, err := bucket.Follow(t.Context(), bucket.Config{
@@ -183,6 +183,8 @@ func TestWhatExpiredUnseenIsLookedUp(t *testing.T) {
 	}, p)
 	require.NoError(t, err)
 	defer f.Close()
+	p.says(t, map[string]string{"a": "1"})
+	open(t, c, jetstream.KeyValueConfig{TTL: time.Second}) // now that the copy has it, it expires
 	p.says(t, map[string]string{})
 	_, n := p.state()
 	require.Greater(t, n, 1)

@@ -195,7 +195,7 @@ func TestAMoveWaitsForCommands(t *testing.T) {
 		ID: "c1", Service: wire.Worker, Verb: wire.Resume, Tenant: s.red, Key: s.session.Entity, Source: "test",
 	}))
 	m := s.move()
-	m.Patience = soon
+	m.Patience = 3 * soon // the gateways are asked before
 	_, err = m.Run(s.ctx)
 	require.ErrorContains(t, err, "work in progress")
 	s.requireBack(before, 1+5)

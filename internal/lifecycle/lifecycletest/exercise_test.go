@@ -117,6 +117,7 @@ var faults = map[string]struct {
 func TestAFaultyComponentFails(t *testing.T) {
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFaulty$", "-test.failfast")
 			cmd.Env = append(os.Environ(), faulty+"="+name)
 			out, err := cmd.CombinedOutput()
@@ -132,6 +133,6 @@ func TestFaulty(t *testing.T) {
 	if name == "" {
 		return
 	}
-	patience = 2 * time.Second
+	patience = 5 * time.Second
 	Exercise(t, func() lifecycle.Component { return faults[name].make() })
 }

@@ -10,9 +10,13 @@ process.env["COPILOTKIT_TELEMETRY_DISABLED"] = "true";
 let waggle: Waggle;
 let model: Model;
 const words = Array.from({ length: 20 }, (_, i) => `word${i} `).join("");
+const long = "word ".repeat(2000); // some words for each moment until it is stopped
 
 beforeAll(async () => {
-  model = await Model.start(() => ({ text: words, pauseMs: 30 }));
+  model = await Model.start((messages) => ({
+    text: messages.at(-1)?.content === "go on" ? long : words,
+    pauseMs: 30,
+  }));
   waggle = await up("", model.env);
 });
 afterAll(async () => {
@@ -88,7 +92,7 @@ test("a run goes on without its reader, comes twice to nothing, and is stopped b
   const input = {
     threadId: thread,
     runId: "r1",
-    messages: [{ id: "m-r1", role: "user", content: "words" }],
+    messages: [{ id: "m-r1", role: "user", content: "go on" }],
     tools: [],
     context: [],
     state: {},
@@ -106,7 +110,7 @@ test("a run goes on without its reader, comes twice to nothing, and is stopped b
   );
   expect(await runner.isRunning({ threadId: thread })).toBe(true);
   const again: Event[] = [];
-  for await (const e of events(await ask(runtime(), "run", thread, "r1", "words"))) {
+  for await (const e of events(await ask(runtime(), "run", thread, "r1", "go on"))) {
     if (e.type === "TEXT_MESSAGE_CONTENT" && again.length === 0) {
       again.push(e);
       expect(await runner.stop({ threadId: thread })).toBe(true);
