@@ -38,9 +38,7 @@ func (r *rig) gives(of id.Tenant, who string) (string, error) {
 func TestOpenTasksAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	cfg := task.Config{Quota: quota.Config{
-		Policy: quota.Policy{Tenant: quota.Limits{Tasks: 3}, Principal: quota.Limits{Tasks: 2}}, Sweep: 2 * time.Second, // the sweep spares younger holdings
-	}}
+	cfg := task.Config{Quota: quota.Config{Policy: quota.Policy{Tenant: quota.Limits{Tasks: 3}, Principal: quota.Limits{Tasks: 2}}}}
 	doomed := r.start("one", cfg)
 	r.start("two", cfg)
 	other, err := id.ParseTenant("other")
