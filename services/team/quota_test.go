@@ -27,7 +27,7 @@ func TestOpenTeamsAreBounded(t *testing.T) {
 	r := newRig(t)
 	cfg := team.Config{Quota: quota.Config{
 		Policy: quota.Policy{Tenant: quota.Limits{Teams: 3}, Principal: quota.Limits{Teams: 2}},
-		Sweep: 6 * time.Second, // it spares younger holdings, also on a machine that pauses before the team is in its log
+		Sweep:  6 * time.Second, // it spares younger holdings, also on a machine that pauses before the team is in its log
 	}}
 	doomed := r.start("one", cfg)
 	r.start("two", cfg)
