@@ -89,7 +89,7 @@ func TestATeamThatIsShutDownEndsAllItsMembers(t *testing.T) {
 	direct := r.directTo("c1")
 	r.command(l, cmd.SendMessage, "m2", "", cmd.UserMessage{Content: "too late"}, "c1")
 	require.Equal(t, string(fault.TeamClosed), hears[event.CommandRefusedData](t, direct).Code)
-	require.Eventually(t, func() bool { // what follows from the last event comes after it
+	require.Eventually(t, func() bool { // the team leaves the list after the last event
 		var list cmd.TeamList
 		require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: tenant}, &list))
 		return len(list.Teams) == 0
