@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -219,9 +220,7 @@ func TestTheEndOfALongSessionIsFoundAtItsEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, count(), int64(400))
 	closed := r.append(log, event.SessionClosedData{Reason: "timeout"})
-	for range 100 {
-		r.append(log, notice("after"))
-	}
+	r.append(log, slices.Repeat([]event.Data{notice("after")}, 100)...)
 	r.listed(log, closed.Seq)
 	count()
 	isFault(t, second(r.attach(cmd.AttachRequest{Live: true})), fault.SessionExpired)
