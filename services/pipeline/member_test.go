@@ -36,7 +36,7 @@ func coder(t *testing.T) subject.Log {
 // members starts a replica of the service of the members of teams.
 func (r *rig) members(deps ledger.Deps) *pipeline.Service {
 	r.T.Helper()
-	s, err := pipeline.NewMembers(pipeline.Config{AckWait: 2 * time.Second, Access: everyone}, deps)
+	s, err := pipeline.NewMembers(pipeline.Config{Access: everyone}, deps)
 	r.Run(s, err)
 	return s
 }

@@ -2,6 +2,8 @@ package session_test
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -165,18 +167,35 @@ func TestAClientGoesOnWhereItsLastAckWas(t *testing.T) {
 	require.Equal(t, "0", got.After)
 }
 
+// listed waits until the index of lists has the log up to the event, so that the service need not read that part any more.
+func (r *rig) listed(l subject.Log, seq uint64) {
+	r.T.Helper()
+	s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamIndex)
+	require.NoError(r.T, err)
+	require.Eventually(r.T, func() bool {
+		m, err := s.GetLastMsgForSubject(r.Ctx, l.Index())
+		if err != nil {
+			return false
+		}
+		has, err := strconv.ParseUint(m.Header.Get(event.HeaderSeq), 10, 64)
+		return err == nil && has >= seq
+	}, patience, 5*time.Millisecond)
+}
+
 // Whether a session with a long log has expired is found at the log's end.
 func TestTheEndOfALongSessionIsFoundAtItsEnd(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.start("a", session.Config{})
+	r.start("a", indexed)
 	r.open(log, event.Preferences{})
 	pieces := make([]event.Data, 1200)
 	for i := range pieces {
 		pieces[i] = event.MessageDeltaData{MessageID: "m", RunID: "r", Text: "word "}
 	}
 	r.append(log, pieces...)
+	news := r.append(log, event.MessageReceivedData{MessageID: "m2", RunID: "r2"})
 	r.append(log, notice("late"))
+	r.listed(log, news.Seq)
 	var read atomic.Int64
 	done := make(chan struct{})
 	nc := bustest.Dial(t, r.Conn.NATS().ConnectedUrl()).NATS()
@@ -200,10 +219,9 @@ func TestTheEndOfALongSessionIsFoundAtItsEnd(t *testing.T) {
 	_, err = r.attach(cmd.AttachRequest{Live: true})
 	require.NoError(t, err)
 	require.Less(t, count(), int64(400))
-	r.append(log, event.SessionClosedData{Reason: "timeout"})
-	for range 100 {
-		r.append(log, notice("after"))
-	}
+	closed := r.append(log, event.SessionClosedData{Reason: "timeout"})
+	r.append(log, slices.Repeat([]event.Data{notice("after")}, 100)...)
+	r.listed(log, closed.Seq)
 	count()
 	isFault(t, second(r.attach(cmd.AttachRequest{Live: true})), fault.SessionExpired)
 	n := count()

@@ -114,6 +114,7 @@ func TestARequestThatComesAgain(t *testing.T) {
 	require.Equal(t, []string{"completed", `"done"`}, []string{again.Status, string(again.Result)})
 	require.Equal(t, "task.created task.assigned task.finished", types(r.All(logOf(id.KindTask, "same"))))
 
+	r.Until(logOf(id.KindInbox, me.ClientID), event.TaskFinished, 1) // the client is told last
 	for range 2 {
 		var n cmd.ClientNote
 		require.NoError(t, r.ask(cmd.SendClient, "other", cmd.ClientNote{MessageID: "m", TargetID: me.ClientID, Data: json.RawMessage(`1`)}, &n))

@@ -64,6 +64,7 @@ func TestLargeDataIsReferredTo(t *testing.T) {
 	parent.says("t1", cmd.NotifyTask, cmd.TaskNotification{TaskID: "t1", AgentID: "p1", Message: json.RawMessage(`"n"`), DataRef: note})
 	r.command("t1", cmd.MessageTask, "m1", cmd.TaskMessage{TaskID: "t1", ClientID: client.ClientID, MessageRef: note}, "")
 	require.Equal(t, note, hears[event.TaskMessagedData](parent).MessageRef)
+	r.Until(logOf(id.KindInbox, client.ClientID), event.TaskFinished, 1) // the child's, which may come after its parent knows
 	end := r.put("t1", large(900<<10))
 	parent.says("t1", cmd.FinishTask, cmd.TaskResult{TaskID: "t1", AgentID: "p1", Failed: true, ResultRef: end})
 

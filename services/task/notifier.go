@@ -14,10 +14,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// confirmWait is how long a gateway may take to confirm that a frame is in a socket's queue, which
+// DefaultConfirm is how long a gateway may take to confirm that a frame is in a socket's queue, which
 // normally takes well under a millisecond. NATS reports a lost gateway at once; a stuck one must
 // not delay the other tasks of the partition for long.
-const confirmWait = 3 * time.Second
+const DefaultConfirm = 3 * time.Second
 
 // confirmed is the answer of a gateway that has accepted an event.
 const confirmed = "+"
@@ -32,6 +32,7 @@ type notifier struct {
 	conn     *bus.Conn
 	registry *registry
 	logger   zerolog.Logger
+	patience time.Duration // with a gateway that has to confirm
 }
 
 // say tells an agent of an event and returns once its gateway has queued the frame.
@@ -42,7 +43,7 @@ func (m *notifier) say(ctx context.Context, t id.Tenant, agent string, e event.E
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, confirmWait)
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	answer, err := m.conn.NATS().RequestWithContext(ctx, to, raw)
 	if err != nil {

@@ -39,7 +39,8 @@ func TestOpenTasksAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	cfg := task.Config{Quota: quota.Config{
-		Policy: quota.Policy{Tenant: quota.Limits{Tasks: 3}, Principal: quota.Limits{Tasks: 2}}, Sweep: 2 * time.Second, // the sweep spares younger holdings
+		Policy: quota.Policy{Tenant: quota.Limits{Tasks: 3}, Principal: quota.Limits{Tasks: 2}},
+		Sweep:  6 * time.Second, // it spares younger holdings, also on a machine that pauses before the task is in its log
 	}}
 	doomed := r.start("one", cfg)
 	r.start("two", cfg)

@@ -102,6 +102,7 @@ func (r *rig) setDeaf(connection string, deaf bool) {
 // start starts a replica of the service.
 func (r *rig) start(name string, cfg task.Config) *task.Service {
 	r.T.Helper()
+	cfg.Confirm = patience // the test confirms, however slow the machine is
 	s, err := task.New(cfg, r.Deps(name), r.box)
 	r.Run(s, err)
 	return s

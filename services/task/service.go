@@ -30,6 +30,7 @@ type Config struct {
 	Rules   assignment.Rules
 	Keep    time.Duration    // how long a message waits for a client that is away; default DefaultKeep
 	AckWait time.Duration    // how long one command, or one tool call, may be silent
+	Confirm time.Duration    // how long a gateway may take to queue what an agent is told; default DefaultConfirm
 	Calls   int              // tool calls of tasks at once in this process; default of command.WorkersConfig
 	Now     func() time.Time // nil = time.Now
 

@@ -50,11 +50,14 @@ func New(cfg Config, deps ledger.Deps, box tools.Toolbox) (*Service, error) {
 	if cfg.Keep <= 0 {
 		cfg.Keep = DefaultKeep
 	}
+	if cfg.Confirm <= 0 {
+		cfg.Confirm = DefaultConfirm
+	}
 	s := &Service{cfg: cfg, deps: deps, tools: box, index: newIndex(), payloads: payload.New(deps.Conn)}
 	s.listed = eventindex.New(deps.Conn, deps.Log)
 	s.follower = ledger.Follower(deps, cmd.Task, eventindex.Config{Index: s.listed, Kind: id.KindTask, Every: cfg.IndexEvery, Fades: true})
 	s.registry = newRegistry(deps.Directory, s.index)
-	s.notifier = &notifier{conn: deps.Conn, registry: s.registry, logger: deps.Logger}
+	s.notifier = &notifier{conn: deps.Conn, registry: s.registry, logger: deps.Logger, patience: cfg.Confirm}
 	var err error
 	if s.inboxes, err = newInboxes(deps.Log, cfg.Now); err != nil {
 		return nil, fmt.Errorf("task service: %w", err)

@@ -106,6 +106,13 @@ func (a *actor) observe(e *eventlog.Entry) {
 	}
 }
 
+// run returns the oldest run that has not ended.
+func (a *actor) run() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.runs[0]
+}
+
 // put appends an event once. An empty id makes a new one.
 func (a *actor) put(ctx context.Context, eventID string, data event.Data) error {
 	a.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -88,9 +89,11 @@ func TestATeamThatIsShutDownEndsAllItsMembers(t *testing.T) {
 	direct := r.directTo("c1")
 	r.command(l, cmd.SendMessage, "m2", "", cmd.UserMessage{Content: "too late"}, "c1")
 	require.Equal(t, string(fault.TeamClosed), hears[event.CommandRefusedData](t, direct).Code)
-	var list cmd.TeamList
-	require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: tenant}, &list))
-	require.Empty(t, list.Teams)
+	require.Eventually(t, func() bool { // the team leaves the list after the last event
+		var list cmd.TeamList
+		require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: tenant}, &list))
+		return len(list.Teams) == 0
+	}, patience, 10*time.Millisecond)
 	var v cmd.TeamView
 	require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, TeamID: l.Entity.String()}, &v))
 	require.True(t, v.Closed)

@@ -26,7 +26,8 @@ func TestOpenTeamsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	cfg := team.Config{Quota: quota.Config{
-		Policy: quota.Policy{Tenant: quota.Limits{Teams: 3}, Principal: quota.Limits{Teams: 2}}, Sweep: 2 * time.Second, // the sweep spares younger holdings
+		Policy: quota.Policy{Tenant: quota.Limits{Teams: 3}, Principal: quota.Limits{Teams: 2}},
+		Sweep:  6 * time.Second, // it spares younger holdings, also on a machine that pauses before the team is in its log
 	}}
 	doomed := r.start("one", cfg)
 	r.start("two", cfg)

@@ -142,14 +142,16 @@ func TestTheRelayIsExactOverTakeovers(t *testing.T) {
 	speech, done := make(chan struct{}, (takeovers+1)*words), make(chan error, agents)
 	for _, log := range r.agents(l, members) {
 		a := r.cast.actor(log)
-		run := a.runs[0]
+		run := a.run()
 		go func() { done <- stream(r.Ctx, a, run, speech) }()
 	}
 	speak := func() {
+		at, err := r.Log.Last(r.Ctx, l) // before a word is given: all may be said at once
+		require.NoError(t, err)
 		for range words {
 			speech <- struct{}{}
 		}
-		r.grows(l, 20)
+		r.growsFrom(l, at, 20)
 	}
 	stopped := map[string]int{}
 	for i := range takeovers {
@@ -185,14 +187,7 @@ func (r *rig) agents(l subject.Log, members []event.MemberDefinition) []subject.
 	return out
 }
 
-// grows waits until a log has n events more.
-func (r *rig) grows(l subject.Log, n uint64) {
-	r.T.Helper()
-	at, err := r.Log.Last(r.Ctx, l)
-	require.NoError(r.T, err)
-	r.growsFrom(l, at, n)
-}
-
+// growsFrom waits until a log has n events more than at the position.
 func (r *rig) growsFrom(l subject.Log, at eventlog.Cursor, n uint64) {
 	r.T.Helper()
 	ctx, cancel := context.WithTimeout(r.Ctx, patience)

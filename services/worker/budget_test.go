@@ -328,7 +328,7 @@ func TestTheTimeOfTheDayIsUsedUp(t *testing.T) {
 	for _, what := range []string{quota.Stop, quota.Ask} {
 		t.Run(what, func(t *testing.T) {
 			r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("well, "), scripted.Hang())))
-			r.limited(quota.Limits{Time: time.Second, OnExceeded: what})
+			r.limited(quota.Limits{Time: brief, OnExceeded: what})
 			r.worker("w1", nil)
 			run := r.ask("talk")
 			asked, err := r.llm.Exchange(r.Ctx, 1)

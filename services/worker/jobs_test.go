@@ -232,7 +232,7 @@ func TestATaskThatTakesTooLong(t *testing.T) {
 	hang := scripted.Stream(scripted.Text("well, "), scripted.Hang())
 	r := newRig(t, scripted.Stages{Solve: scripted.InTurn(hang, scripted.Stream(scripted.Text("at last")))}.Script())
 	r.worker("w1", nil)
-	run := r.solve(event.RunSpec{Steps: []event.Step{{ID: "a", Title: "A"}}, TimeoutSeconds: 1})
+	run := r.solve(event.RunSpec{Steps: []event.Step{{ID: "a", Title: "A"}}, TimeoutSeconds: int(brief.Seconds())})
 	r.gone(r.exchange(event.StageSolving, "a"))
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, "at last", last[event.RunCompletedData](t, events).Content)
@@ -244,12 +244,12 @@ func TestATaskThatTakesTooLong(t *testing.T) {
 
 func TestAWorkerThatTakesTooLong(t *testing.T) {
 	r := newRigWith(t, scripted.Stages{Plan: scripted.Always(scripted.Stream(scripted.Hang()))}.Script(), pipeline.Config{Tries: 1})
-	r.worker("w1", func(c *worker.Config) { c.TurnTimeout = time.Second / 2 })
+	r.worker("w1", func(c *worker.Config) { c.TurnTimeout = brief })
 	events := r.until(r.plan("think for ever"), event.RunFailed)
 	failed := all[event.JobFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.ModelTimeout), failed[0].Code)
-	require.Equal(t, 1, failed[0].TimeoutSeconds)
+	require.EqualValues(t, brief.Seconds(), failed[0].TimeoutSeconds)
 	require.Positive(t, failed[0].ElapsedMS)
 	require.Equal(t, 1, failed[0].Attempt)
 	r.gone(r.exchange(event.StagePlanning, ""))

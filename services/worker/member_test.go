@@ -93,6 +93,8 @@ func TestTheTeamIsAskedUntilItAnswers(t *testing.T) {
 	acts, asked := r.team.did()
 	require.Len(t, acts, 2, "each once")
 	require.GreaterOrEqual(t, asked[0], 3, "the first was asked for until there was an answer")
+	r.team.mu.Lock() // further requests may be on their way
+	defer r.team.mu.Unlock()
 	for _, ids := range r.team.asked {
 		slices.Sort(ids)
 		require.Len(t, slices.Compact(ids), len(ids), "each time with another id: the bus drops repeats")

@@ -23,10 +23,13 @@ func TestTheEndIsReportedIfAMessageWaits(t *testing.T) {
 	r.worker("w1", nil)
 	r.until(first, event.RunCompleted)
 	r.until(second, event.RunCompleted)
+	r.idle() // the worker has decided what follows from the end
 	third := r.ask("third")
 	r.until(third, event.RunCompleted)
+	r.idle()
 	fourth := r.ask("fourth")
 	r.until(fourth, event.RunCompleted)
+	r.idle()
 
 	var reported []string
 	require.NoError(t, r.Conn.NATS().Flush())

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +41,7 @@ type fleet struct {
 	n    int
 	stop []func()
 
+	counters       []*nats.Conn // of read and requests
 	read, requests atomic.Int64 // entries of the log that the running services were sent, and their reads
 }
 
@@ -74,6 +76,41 @@ func (f *fleet) count(subject string, each func(*nats.Msg)) {
 	require.NoError(f.T, err)
 	require.NoError(f.T, sub.SetPendingLimits(-1, -1))
 	require.NoError(f.T, nc.Flush())
+	f.counters = append(f.counters, nc)
+}
+
+// counted waits until everything before has been counted.
+func (f *fleet) counted() {
+	f.T.Helper()
+	for _, nc := range f.counters {
+		require.NoError(f.T, nc.Flush())
+		counted := make(chan struct{})
+		require.NoError(f.T, nc.Barrier(func() { close(counted) }))
+		<-counted
+	}
+}
+
+// recount begins to count anew.
+func (f *fleet) recount() {
+	f.T.Helper()
+	f.counted()
+	f.read.Store(0)
+	f.requests.Store(0)
+}
+
+// listed waits until the index of lists has the log up to the event, so that no service has to read that part for it.
+func (f *fleet) listed(seq uint64) {
+	f.T.Helper()
+	s, err := f.Conn.JS().Stream(f.Ctx, subject.StreamIndex)
+	require.NoError(f.T, err)
+	require.Eventually(f.T, func() bool {
+		m, err := s.GetLastMsgForSubject(f.Ctx, f.ref.Index())
+		if err != nil {
+			return false
+		}
+		has, err := strconv.ParseUint(m.Header.Get(event.HeaderSeq), 10, 64)
+		return err == nil && has >= seq
+	}, patience, 20*time.Millisecond)
 }
 
 // restart starts the services and a worker anew: each with a connection, a store and folds of its own.
@@ -196,14 +233,16 @@ func TestARestartReadsALongLogFromItsSnapshot(t *testing.T) {
 	f.grow(10_000)
 	f.restart()
 	f.ask()
+	f.counted()
 	require.Greater(t, f.read.Load(), int64(10_000), "without a snapshot the whole log is read")
 	before := f.llm.Exchanges()
 	require.Eventually(t, func() bool { return f.stored() > 10_000 }, patience, 20*time.Millisecond)
+	f.listed(10_000)
 
 	f.restart()
-	f.read.Store(0)
-	f.requests.Store(0)
+	f.recount()
 	f.ask()
+	f.counted()
 	// The session service may read on for the index of lists; the test itself follows the run by announcements.
 	t.Logf("read %d entries with %d requests", f.read.Load(), f.requests.Load())
 	require.Less(t, f.read.Load(), int64(100))
@@ -215,7 +254,8 @@ func TestARestartReadsALongLogFromItsSnapshot(t *testing.T) {
 
 	f.grow(int(f.stored()) + snapshots.Every - 100)
 	f.restart()
-	f.read.Store(0)
+	f.recount()
 	f.ask()
+	f.counted()
 	require.Less(t, f.read.Load(), int64(3*snapshots.Every), "pipeline and worker read what came since")
 }

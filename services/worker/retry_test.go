@@ -96,7 +96,7 @@ func TestALongWishIsAFailure(t *testing.T) {
 // TestCancelEndsAPause: a cancelled run does not wait for its next request, and a worker that takes
 // over during a pause keeps to it.
 func TestCancelEndsAPause(t *testing.T) {
-	r := newRig(t, scripted.Always(scripted.TooMany("20")))
+	r := newRig(t, scripted.Always(scripted.TooMany("28")))
 	first, conn := r.worker("w1", hasty)
 	run := r.ask("hello")
 	r.until(run, event.RequestFailed)

@@ -44,6 +44,9 @@ import (
 // patience bounds every wait.
 const patience = 60 * time.Second
 
+// brief is a limit of work that has to begin before it is over, also on a machine that pauses for three seconds.
+const brief = 5 * time.Second
+
 // rig is everything between a command and its events, all of it real: a NATS
 // server, the session and pipeline services, the tool service with an MCP server of the test's
 // own, and workers whose model is behind HTTP.
@@ -143,8 +146,8 @@ func (r *rig) openai() model.Model {
 	return m
 }
 
-// hasty workers take over soon what another one seems to have left.
-func hasty(c *worker.Config) { c.AckWait = 2 * time.Second }
+// hasty workers take over soon what another one seems to have left, and bear a machine that pauses for three seconds.
+func hasty(c *worker.Config) { c.AckWait = 6 * time.Second }
 
 // workerOf starts a worker with a model of the test's choice.
 func (r *rig) workerOf(name string, m model.Model, mod func(*worker.Config)) (*worker.Service, *bus.Conn) {

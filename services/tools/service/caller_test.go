@@ -237,9 +237,7 @@ func sameID(t *testing.T, r *rig) {
 
 func timeOut(t *testing.T, r *rig) {
 	pid := r.call(t, "child_pid", nil)
-	c := newCall(t, "child_hang", args{"file": r.file("hang")})
-	c.Timeout = patience / 100
-	r.fails(t, c, fault.ToolTimeout)
+	c := r.timesOut(t, "child_hang", "hang")
 	require.Equal(t, 1, r.ran(t, "hang"))
 	n, err := strconv.Atoi(pid)
 	require.NoError(t, err)
@@ -307,9 +305,7 @@ func killed(t *testing.T, r *rig) {
 func stopped(t *testing.T, r *rig) {
 	pid, err := strconv.Atoi(r.call(t, "child_pid", nil))
 	require.NoError(t, err)
-	c := newCall(t, "child_stop_self", args{"file": r.file("self")})
-	c.Timeout = patience / 100
-	r.fails(t, c, fault.ToolTimeout)
+	r.timesOut(t, "child_stop_self", "self")
 	require.False(t, alive(pid))
 }
 

@@ -100,13 +100,16 @@ func TestServersThatDoNotStart(t *testing.T) {
 	c := newCall(t, "exits_echo", nil)
 	c.Timeout = time.Second
 	r.fails(t, c, fault.ToolsDown)
-	require.NoError(t, testutil.GatherAndCompare(r.reg, strings.NewReader(`
+	const states = `
 # HELP waggle_tools_servers Tool servers by state.
 # TYPE waggle_tools_servers gauge
 waggle_tools_servers{state="connected"} 3
 waggle_tools_servers{state="connecting"} 5
 waggle_tools_servers{state="stopped"} 0
-`), "waggle_tools_servers"))
+`
+	require.Eventually(t, func() bool {
+		return testutil.GatherAndCompare(r.reg, strings.NewReader(states), "waggle_tools_servers") == nil
+	}, patience, tick)
 	r.svc.Stop()
 }
 
@@ -115,9 +118,7 @@ func TestNoDescendantIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, r *rig, pid int){
 		"the call times out": func(t *testing.T, r *rig, _ int) {
-			c := newCall(t, "child_spawn", args{"file": r.file("more")})
-			c.Timeout = 2 * time.Second
-			r.fails(t, c, fault.ToolTimeout)
+			r.timesOut(t, "child_spawn", "more")
 		},
 		"the server is killed": func(t *testing.T, _ *rig, pid int) {
 			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -270,9 +271,7 @@ func TestADeafCallDoesNotTakeOthersWithIt(t *testing.T) {
 		}
 	})
 	r.began(t, "sleep")
-	c := newCall(t, "child_hang", nil)
-	c.Timeout = 500 * time.Millisecond
-	r.fails(t, c, fault.ToolTimeout)
+	r.timesOut(t, "child_hang", "hang")
 	require.NotEqual(t, strconv.Itoa(pid), r.call(t, "child_pid", nil), "new calls go to a new server")
 	other.Wait()
 	dies(t, pid)

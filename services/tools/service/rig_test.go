@@ -181,6 +181,20 @@ func (r *rig) call(t testing.TB, tool string, a args) string {
 	return res.Text
 }
 
+// timesOut calls a tool that does not end until the time of a call is over after the tool has begun: on a busy machine it may
+// be over before. The tool records in the file.
+func (r *rig) timesOut(t testing.TB, tool, file string) tools.Call {
+	t.Helper()
+	for timeout := patience / 100; ; timeout *= 2 {
+		r.call(t, "child_echo", nil) // the server may have been stopped
+		c := newCall(t, tool, args{"file": r.file(file)})
+		c.Timeout = timeout
+		if r.fails(t, c, fault.ToolTimeout); r.ran(t, file) > 0 {
+			return c
+		}
+	}
+}
+
 // text runs a tool that must answer, with or without an error, and returns its text.
 func (r *rig) text(t testing.TB, tool string, a args) string {
 	t.Helper()

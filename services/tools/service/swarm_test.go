@@ -18,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/service"
+	"github.com/waggle-dev/waggle/services/tools/swarm"
 )
 
 // TestServices is the conformance suite of services as providers of tools, within the process and over the bus.
@@ -38,7 +39,6 @@ func TestServices(t *testing.T) {
 				"status":         serviceStatus,
 				"lost":           serviceLost,
 				"elsewhere":      serviceElsewhere,
-				"comes back":     serviceComesBack,
 				"replaced":       serviceReplaced,
 				"timeout":        serviceTimeout,
 				"cancel":         serviceCancelled,
@@ -344,6 +344,17 @@ func serviceElsewhere(t *testing.T, f *field) {
 	}
 }
 
+// A service has time to come back, as long as its users wait for it.
+func TestAServiceComesBack(t *testing.T) {
+	t.Parallel()
+	for name, overBus := range map[string]bool{"in process": false, "on the bus": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			serviceComesBack(t, newField(t, service.Config{Waits: swarm.Waits{Confirm: patience, Lost: patience / 200, Return: patience}}, overBus))
+		})
+	}
+}
+
 func serviceComesBack(t *testing.T, f *field) {
 	var once sync.Once
 	back := make(chan *participant, 1)
@@ -374,7 +385,7 @@ func serviceReplaced(t *testing.T, f *field) {
 func serviceTimeout(t *testing.T, f *field) {
 	p := f.connect(t, serviceOf("timeout"), silent)
 	c := ask(t, "timeout", "plain", nil)
-	c.Timeout = patience / 200
+	c.Timeout = patience / 12 // the service has to hear of the call before
 	f.fails(t, c, fault.ToolTimeout)
 	f.fails(t, c, fault.ToolTimeout)
 	require.Len(t, p.calls, 1, "a call without effect known is not repeated")

@@ -113,7 +113,7 @@ func TestGatewaysThatDoNotConfirm(t *testing.T) {
 	}{
 		"gone":    {"", patience, fault.ServiceBusy},
 		"refuses": {"-ERR", patience, fault.ServiceBusy},
-		"mute":    {"mute", patience / 20, fault.ServiceLost},
+		"mute":    {"mute", patience / 12, fault.ServiceLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

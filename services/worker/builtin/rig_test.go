@@ -62,7 +62,7 @@ func (r *rig) services() {
 	r.Run(s, err)
 	p, err := pipeline.New(pipeline.Config{}, deps)
 	r.Run(p, err)
-	k, err := task.New(task.Config{}, deps, remote.NewClient(r.Conn))
+	k, err := task.New(task.Config{Confirm: patience}, deps, remote.NewClient(r.Conn))
 	r.Run(k, err)
 	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL()})
 	require.NoError(r.T, err)
