@@ -80,7 +80,7 @@ func TestFramesArriveWholeAndInOrder(t *testing.T) {
 				}
 			}
 			require.NoError(t, <-sent)
-			require.Zero(t, e.Queued())
+			require.Eventually(t, func() bool { return e.Queued() == 0 }, patience, time.Millisecond, "a frame is counted until its write has returned")
 			p.send(masked(opClose, code(1000)))
 			got, _ := p.closed(false)
 			require.Equal(t, 1000, got)
@@ -226,7 +226,7 @@ func TestFinishComesAfterWhatIsQueued(t *testing.T) {
 }
 
 func TestPeerThatDoesNotAnswerTheCloseIsCut(t *testing.T) {
-	r := newRig(t, Options{CloseTimeout: 50 * time.Millisecond}, false)
+	r := newRig(t, Options{CloseTimeout: time.Second}, false)
 	p, e := r.pair()
 	e.Finish(1001, "bye")
 	got, _ := p.closed(false)
