@@ -349,7 +349,9 @@ func TestSessionsShareAQueue(t *testing.T) {
 	for _, l := range logs {
 		c.resume(l, 1)
 	}
-	eventually(t, "the queue is full", func() bool { return r.metric("waggle_gateway_lag_entries_total") >= 1 })
+	eventually(t, "all have begun, and the queue is full", func() bool {
+		return r.metric("waggle_gateway_sessions") == float64(len(logs)) && r.metric("waggle_gateway_lag_entries_total") >= float64(len(logs))
+	})
 	next, window := map[string]uint64{}, map[string]int{}
 	for ended := 0; ended < len(logs); {
 		b, err := c.text()
@@ -413,7 +415,7 @@ func TestReplayOfAThousand(t *testing.T) {
 // socket ends. It drops acknowledgements of events that it has not sent.
 func TestAcknowledgements(t *testing.T) {
 	t.Parallel()
-	r, _ := startMulti(t, func(c *gateway.Config, _ *gateway.Deps) { c.AckInterval, c.MessageBurst = 300*time.Millisecond, 1000 })
+	r, _ := startMulti(t, func(c *gateway.Config, _ *gateway.Deps) { c.AckInterval, c.MessageBurst = 2*time.Second, 1000 })
 	l := r.session("default", "two", "three", "four", "five")
 	c, _ := r.dialMulti()
 	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0)), Client: "phone"})
