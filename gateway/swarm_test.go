@@ -238,7 +238,7 @@ func TestAnAnsweredRequestMakesRoom(t *testing.T) {
 func TestPings(t *testing.T) {
 	t.Parallel()
 	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) {
-		c.Participants.Ping, c.Participants.Dead = 50*time.Millisecond, 5*time.Second
+		c.Participants.Ping, c.Participants.Dead = 50*time.Millisecond, 2*time.Second
 		c.PingInterval = time.Second // the sweeper looks every 250 ms
 	})
 	serviceID := unique()

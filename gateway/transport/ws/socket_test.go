@@ -80,7 +80,7 @@ func TestFramesArriveWholeAndInOrder(t *testing.T) {
 				}
 			}
 			require.NoError(t, <-sent)
-			require.Eventually(t, func() bool { return e.Queued() == 0 }, patience, time.Millisecond, "a frame is counted until its write has returned")
+			require.Zero(t, e.Queued())
 			p.send(masked(opClose, code(1000)))
 			got, _ := p.closed(false)
 			require.Equal(t, 1000, got)
