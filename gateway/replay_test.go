@@ -421,16 +421,18 @@ func TestAcknowledgements(t *testing.T) {
 	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0)), Client: "phone"})
 	c.expectEvents(l, 1, 5)
 	c.expectFrame("replayed")
-	ack := func(client string, seq uint64, eventID string) {
-		c.ask(multiRequest{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID})
+	ack := func(client string, seq uint64, eventID string) []byte {
+		b, err := json.Marshal(multiRequest{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID})
+		require.NoError(t, err)
+		return frame(fin|opText, b)
 	}
+	var all []byte // in one piece: no interval ends within it
 	for _, seq := range []uint64{1, 3, 4, 2, 6, 1 << 60, 0} {
-		ack("phone", seq, "")
-		ack("", seq, "") // of the phone
-		ack("tablet", 99, fmt.Sprintf("%d.77", min(seq, 3)))
+		all = join(all, ack("phone", seq, ""), ack("", seq, ""), ack("tablet", 99, fmt.Sprintf("%d.77", min(seq, 3))))
 	}
+	c.write(all)
 	c.ask(multiRequest{Ask: "ack", Client: "tablet", After: ptr(uint64(1))}) // of the only session
-	ack("x", 0, "nonsense")                                                  // which has no answer
+	c.write(ack("x", 0, "nonsense"))                                         // which has no answer
 	highest := map[string]uint64{}
 	commands := 0
 	next := func() {
@@ -446,7 +448,7 @@ func TestAcknowledgements(t *testing.T) {
 		next()
 	}
 	require.LessOrEqual(t, commands, 4, "21 acknowledgements of two clients")
-	ack("phone", 5, "")
+	c.write(ack("phone", 5, ""))
 	c.leave()
 	next()
 	require.EqualValues(t, 5, highest["phone"], "what was not sent is sent when the socket ends")
