@@ -142,7 +142,7 @@ func TestFramesOfStreamsCostLikeThoseOfSockets(t *testing.T) {
 	})
 	name, l := r.thread(running("one")...)
 	cost := func(path string, add func()) float64 { // in µs
-		greeted := r.metric("waggle_gateway_frames_out_total") + float64(2**costViewers) // who is not yet misses frames
+		greeted := r.metric("waggle_gateway_frames_out_total") + float64(2**costViewers) // a socket that is not greeted yet misses frames
 		defer sockets(t, r.addr, path, *costViewers)()
 		eventually(t, "all are greeted", func() bool { return r.metric("waggle_gateway_frames_out_total") >= greeted })
 		best := time.Hour
