@@ -427,7 +427,10 @@ func TestASwarmClientOpensAWatchedSession(t *testing.T) {
 // TestNewClientsOfAPrincipalAreBounded: a client of the swarm can be written to before it has said anything, so that its inbox
 // is made when it connects. A principal that only connects leaves no more than its bound, and comes back as before.
 func TestNewClientsOfAPrincipalAreBounded(t *testing.T) {
-	s := startSwarm(t, authenticated(key("alice", "acme"), key("bob", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.Inboxes = 3 })
+	clock := &handClock{now: time.Now()} // one more comes with every ten seconds
+	s := startSwarm(t, authenticated(key("alice", "acme"), key("bob", "acme")), func(c *gateway.Config, d *gateway.Deps) {
+		c.Inboxes, d.Clock = 3, clock.Now
+	})
 	var id, token string
 	for range 3 {
 		c, hello := s.join(pathClient, "", bearer("alice")...)

@@ -73,7 +73,7 @@ func (c *conn) retire(why *fault.Fault) {
 		return
 	}
 	c.s.async(func() {
-		late := time.NewTimer(drainPatience)
+		late := time.NewTimer(c.s.drainPatience)
 		defer late.Stop()
 		c.backlog.quiet(late.C)
 		c.cut(fault.Newf(why.Code, "The gateway has not finished this before it had to close the connection. Reconnect, and send it again."))

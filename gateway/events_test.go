@@ -197,7 +197,7 @@ func TestAStreamThatIsNotRead(t *testing.T) {
 		require.Equal(t, strconv.Itoa(i+1), slow.must().id)
 	}
 
-	stuck := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes, c.WriteStall = 256<<10, 100*time.Millisecond })
+	stuck := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes, c.WriteStall = 256<<10, time.Second })
 	stuck.reads(streamOf(l))
 	eventually(t, "a stream that is not read ends", func() bool { return stuck.metric("waggle_gateway_connections", "events") == 0 })
 }
@@ -257,10 +257,12 @@ func TestStreamsAreCounted(t *testing.T) {
 func TestRevokedCredentialsEndStreams(t *testing.T) {
 	t.Parallel()
 	k := key("alice", "acme")
-	k.Expires = time.Now().Add(2 * time.Second)
-	r := start(t, authenticated(k))
-	l := r.session("acme", "one")
-	last, comment := r.reads(streamOf(l), bearer("alice")...).ends()
+	k.Expires = time.Now().Add(time.Hour)
+	var cl clock
+	r := start(t, authenticated(k), func(_ *gateway.Config, d *gateway.Deps) { d.Clock = cl.now })
+	s := r.reads(streamOf(r.session("acme", "one")), bearer("alice")...)
+	cl.advance(time.Hour)
+	last, comment := s.ends()
 	require.Equal(t, "waggle CREDENTIALS_EXPIRED", comment)
 	require.Contains(t, last.data, "CREDENTIALS_EXPIRED")
 }

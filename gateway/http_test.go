@@ -172,6 +172,7 @@ func TestMetrics(t *testing.T) {
 	c.leave()
 	eventually(t, "the end is counted", func() bool { return r.metric("waggle_gateway_closes_total", "code", "1000") == 1 })
 
+	eventually(t, "there is room again", func() bool { status, _, _ := r.get("/readyz"); return status == http.StatusOK })
 	c = r.dial("")
 	c.ready()
 	c.write(closeWith(4321, ""))

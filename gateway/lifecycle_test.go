@@ -256,21 +256,13 @@ func TestHistoryThatHasExpired(t *testing.T) {
 // is back.
 func TestLossOfTheBus(t *testing.T) {
 	t.Parallel()
-	cfg := bus.EmbeddedConfig{Name: "gone", Port: -1, StoreDir: t.TempDir(), Sync: bustest.SyncEvery}
-	srv, err := bus.StartEmbedded(cfg)
-	require.NoError(t, err)
-	conn := bustest.Dial(t, srv.ClientURL())
-	bustest.Bootstrap(t, conn, bus.DefaultTopology())
+	i := bustest.Start(t, bus.DefaultTopology()) // on a port that nothing else takes meanwhile
+	conn := bustest.Dial(t, i.URL)
 	r := startOn(t, conn)
 	l := r.session("default")
 	c := r.dial("session=" + l.Entity.String())
 	c.ready()
-	addr, ok := srv.Addr().(*net.TCPAddr)
-	require.True(t, ok)
-	cfg.Port = addr.Port
-	srv.Shutdown()
-	srv.WaitForShutdown()
-
+	i.Stop()
 	eventually(t, "the loss is noticed", func() bool { return !conn.Up() })
 	status, body, _ := r.get("/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
@@ -284,12 +276,7 @@ func TestLossOfTheBus(t *testing.T) {
 	late.refused("BUS_UNAVAILABLE")
 	late.closes(1013)
 
-	srv, err = bus.StartEmbedded(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
+	i.Start()
 	eventually(t, "the gateway is ready again", func() bool { status, _, _ := r.get("/readyz"); return status == http.StatusOK })
 	c.write(message("found"))
 	require.JSONEq(t, `{"content":"found"}`, string(r.nextCommand(l.Entity.String()).Data))

@@ -127,7 +127,7 @@ func TestSlowReadersTakeNoMemory(t *testing.T) {
 // TestReadersThatDoNotRead an answer are cut off, and free the gateway of it.
 func TestReadersThatDoNotRead(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = 50 * time.Millisecond })
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = time.Second })
 	l := r.session("default")
 	for range 19 { // more than the buffers of the kernel hold
 		r.answers(l, strings.Repeat("x", 200<<10))
@@ -147,7 +147,8 @@ func TestReadersThatDoNotRead(t *testing.T) {
 // TestAnswersInARow: the deadline of one answer does not end the next one on the same connection.
 func TestAnswersInARow(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = 50 * time.Millisecond })
+	const stall = time.Second
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = stall })
 	c := r.tcp()
 	var last time.Time
 	for range 3 {
@@ -155,7 +156,7 @@ func TestAnswersInARow(t *testing.T) {
 		status, _ := c.answer()
 		require.Equal(t, http.StatusOK, status)
 		last = time.Now()
-		eventually(t, "the deadline has passed", func() bool { return time.Since(last) > 100*time.Millisecond })
+		eventually(t, "the deadline has passed", func() bool { return time.Since(last) > stall+stall/10 })
 	}
 }
 

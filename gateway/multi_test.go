@@ -266,7 +266,7 @@ func TestSessionsPerSocket(t *testing.T) {
 func TestHeartbeats(t *testing.T) {
 	clock := &handClock{now: time.Now()}
 	r, _ := startMulti(t, func(c *gateway.Config, d *gateway.Deps) {
-		c.PingInterval = 40 * time.Millisecond // so that the sweeper looks every 10 ms
+		c.PingInterval, c.Heartbeat = 40*time.Millisecond, 30*time.Second // the sweeper looks every 10 ms
 		d.Clock = clock.Now
 	})
 	c, link := r.dialMulti()

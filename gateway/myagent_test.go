@@ -126,7 +126,7 @@ func TestMyAgentRefusals(t *testing.T) {
 	t.Parallel()
 	clock := &handClock{now: time.Now()}
 	r, o := withMyAgent(t, func(c *gateway.Config, d *gateway.Deps) {
-		c.PingInterval, d.Clock = 40*time.Millisecond, clock.Now
+		c.PingInterval, c.Heartbeat, d.Clock = 40*time.Millisecond, 30*time.Second, clock.Now
 	})
 	l := r.session("default", "two", "three", "four")
 	session := l.Entity.String()

@@ -34,7 +34,7 @@ func count(n int) func([]wirecmd.Participant) bool {
 // A participant that is cut off stays in the directory for the time of grace, away.
 func TestPresenceOutlivesItsSocket(t *testing.T) {
 	t.Parallel()
-	s := startSwarm(t, grace(300*time.Millisecond))
+	s := startSwarm(t, grace(4*time.Second))
 	agentID := unique()
 	c := s.agent(agentID, "A")
 	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
@@ -362,6 +362,7 @@ func TestAgentsComeAndGo(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 2))
 	var ids [agents]string
 	var last [agents]*client // nil = it is gone
+	var where [agents]*swarm // of last: its gateway has heard of it
 	var all [agents][]*client
 	for i := range ids {
 		ids[i] = unique()
@@ -370,7 +371,8 @@ func TestAgentsComeAndGo(t *testing.T) {
 		i := rnd.IntN(agents)
 		switch c := last[i]; {
 		case c == nil || rnd.IntN(3) == 0: // perhaps beside another connection
-			last[i] = at[rnd.IntN(2)].agent(ids[i], "A")
+			where[i] = at[rnd.IntN(2)]
+			last[i] = where[i].agent(ids[i], "A")
 			all[i] = append(all[i], last[i])
 		case rnd.IntN(2) == 0:
 			c.cut()
@@ -389,7 +391,7 @@ func TestAgentsComeAndGo(t *testing.T) {
 			s.until(wirecmd.ParticipantAgent, ids[i], "gone", count(0))
 			continue
 		}
-		p := s.onlyEntry(wirecmd.ParticipantAgent, ids[i])
+		p := where[i].onlyEntry(wirecmd.ParticipantAgent, ids[i])
 		require.Equal(t, "+", s.deliver(p, taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: ids[i]}}))
 		require.Equal(t, ids[i], c.expectASP("task.execute").Content.TaskID)
 	}

@@ -82,7 +82,9 @@ func TestAnAgentThatLeftIsAnotherOne(t *testing.T) {
 	require.Equal(t, first, runs(c))
 	incarnation := s.onlyEntry(wirecmd.ParticipantAgent, agentID).Incarnation
 	c.cut()
-	s.until(wirecmd.ParticipantAgent, agentID, "away", func(all []wirecmd.Participant) bool { return len(all) == 1 && !all[0].Online })
+	for _, at := range []*swarm{s, b} {
+		at.until(wirecmd.ParticipantAgent, agentID, "away", func(all []wirecmd.Participant) bool { return len(all) == 1 && !all[0].Online })
+	}
 
 	d := b.agent(agentID, "Reader")
 	require.Equal(t, incarnation, s.onlyEntry(wirecmd.ParticipantAgent, agentID).Incarnation)

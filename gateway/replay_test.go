@@ -349,7 +349,9 @@ func TestSessionsShareAQueue(t *testing.T) {
 	for _, l := range logs {
 		c.resume(l, 1)
 	}
-	eventually(t, "the queue is full", func() bool { return r.metric("waggle_gateway_lag_entries_total") >= 1 })
+	eventually(t, "all have begun, and the queue is full", func() bool {
+		return r.metric("waggle_gateway_sessions") == float64(len(logs)) && r.metric("waggle_gateway_lag_entries_total") >= float64(len(logs))
+	})
 	next, window := map[string]uint64{}, map[string]int{}
 	for ended := 0; ended < len(logs); {
 		b, err := c.text()
@@ -413,22 +415,24 @@ func TestReplayOfAThousand(t *testing.T) {
 // socket ends. It drops acknowledgements of events that it has not sent.
 func TestAcknowledgements(t *testing.T) {
 	t.Parallel()
-	r, _ := startMulti(t, func(c *gateway.Config, _ *gateway.Deps) { c.AckInterval, c.MessageBurst = 300*time.Millisecond, 1000 })
+	r, _ := startMulti(t, func(c *gateway.Config, _ *gateway.Deps) { c.AckInterval, c.MessageBurst = 2*time.Second, 1000 })
 	l := r.session("default", "two", "three", "four", "five")
 	c, _ := r.dialMulti()
 	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0)), Client: "phone"})
 	c.expectEvents(l, 1, 5)
 	c.expectFrame("replayed")
-	ack := func(client string, seq uint64, eventID string) {
-		c.ask(multiRequest{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID})
+	ack := func(client string, seq uint64, eventID string) []byte {
+		b, err := json.Marshal(multiRequest{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID})
+		require.NoError(t, err)
+		return frame(fin|opText, b)
 	}
+	var all []byte // in one piece: no interval ends within it
 	for _, seq := range []uint64{1, 3, 4, 2, 6, 1 << 60, 0} {
-		ack("phone", seq, "")
-		ack("", seq, "") // of the phone
-		ack("tablet", 99, fmt.Sprintf("%d.77", min(seq, 3)))
+		all = join(all, ack("phone", seq, ""), ack("", seq, ""), ack("tablet", 99, fmt.Sprintf("%d.77", min(seq, 3))))
 	}
+	c.write(all)
 	c.ask(multiRequest{Ask: "ack", Client: "tablet", After: ptr(uint64(1))}) // of the only session
-	ack("x", 0, "nonsense")                                                  // which has no answer
+	c.write(ack("x", 0, "nonsense"))                                         // which has no answer
 	highest := map[string]uint64{}
 	commands := 0
 	next := func() {
@@ -444,7 +448,7 @@ func TestAcknowledgements(t *testing.T) {
 		next()
 	}
 	require.LessOrEqual(t, commands, 4, "21 acknowledgements of two clients")
-	ack("phone", 5, "")
+	c.write(ack("phone", 5, ""))
 	c.leave()
 	next()
 	require.EqualValues(t, 5, highest["phone"], "what was not sent is sent when the socket ends")

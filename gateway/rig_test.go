@@ -176,7 +176,8 @@ func prepare(t testing.TB, conn *bus.Conn) *rig {
 func (r *rig) server(opts ...option) *gateway.Server {
 	r.t.Helper()
 	cfg, dep := gateway.Config{ // tests share a slow machine: no socket is late unless a test wants that
-		Addr: "127.0.0.1:0", HandshakeTimeout: patience, MessageTimeout: 5 * patience, PongTimeout: 5 * patience, WriteStall: 5 * patience,
+		Addr: "127.0.0.1:0", HandshakeTimeout: patience, FirstMessage: patience, ReadyTimeout: patience, MessageTimeout: 5 * patience,
+		PingInterval: 5 * patience, PongTimeout: 5 * patience, WriteStall: 5 * patience, Heartbeat: 5 * patience,
 	}, r.deps()
 	for _, o := range opts {
 		o(&cfg, &dep)

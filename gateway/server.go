@@ -110,6 +110,8 @@ type Server struct {
 	ctx    context.Context //nolint:containedctx // lives as long as the sockets; Stop ends it
 	cancel context.CancelFunc
 
+	drainPatience time.Duration
+
 	mu       sync.Mutex
 	hub      *ws.Hub
 	listener net.Listener

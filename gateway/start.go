@@ -29,7 +29,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		dep.Commands = dep.Commands.Signing(dep.Signer.Sign)
 	}
 	s := &Server{
-		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{}, drainPatience: drainPatience,
 	}
 	if s.cells = s.newForwarder(); s.cells != nil {
 		s.dep.Commands = dep.Commands.Within(s.cells.Enter)

@@ -397,12 +397,14 @@ func (s *swarm) listed(kind, participantID string) []wirecmd.Participant {
 }
 
 // until waits until the entries of a participant in the directory meet a condition.
-func (s *swarm) until(kind, participantID, what string, f func([]wirecmd.Participant) bool) []wirecmd.Participant {
+func (s *swarm) until(kind, participantID, what string, f func([]wirecmd.Participant) bool) (all []wirecmd.Participant) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err := s.dir.Wait(ctx, func(*directory.Directory) bool { return f(s.listed(kind, participantID)) })
-	all := s.listed(kind, participantID)
+	err := s.dir.Wait(ctx, func(*directory.Directory) bool {
+		all = s.listed(kind, participantID)
+		return f(all)
+	})
 	require.NoError(s.t, err, "%s: %+v", what, all)
 	return all
 }

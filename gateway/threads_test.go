@@ -94,10 +94,14 @@ func framesIn(text string) (out []string) {
 	return out
 }
 
+// frames is framesIn of one message.
+func (m happening) frames() []string { return framesIn("data: " + m.data + "\n") }
+
 // TestRequestsForRunsWaitForTheService: as long as they have to, however soon a body has to be there.
 func TestRequestsForRunsWaitForTheService(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
-		c.MessageTimeout, c.ReadyTimeout = 200*time.Millisecond, 600*time.Millisecond
+		c.MessageTimeout, c.ReadyTimeout = 2*time.Second, 3*time.Second
 	})
 	name, _ := r.thread()
 	status, text, head := r.demands("/agui", ask(name, "one"))
@@ -229,15 +233,15 @@ func TestStreamsOfThreadsHaveNothingButFrames(t *testing.T) {
 	var cl clock
 	r := start(t, authenticated(short), func(_ *gateway.Config, d *gateway.Deps) { d.Clock = cl.now })
 	name, _ := r.thread(running("one")...)
-	go func() {
-		eventually(t, "the stream is open", func() bool { return r.metric("waggle_gateway_connections") > 0 })
-		cl.advance(time.Hour)
-	}()
-	status, text, _ := r.get("/agui/threads/"+name, bearer("alice")...)
-	require.Equal(t, http.StatusOK, status, text)
-	require.NotContains(t, text, "event:")
-	require.Contains(t, text, ": waggle CREDENTIALS_EXPIRED\n")
-	require.Equal(t, "RUN_STARTED one", framesIn(text)[0])
+	s := r.reads("/agui/threads/"+name, bearer("alice")...)
+	m := s.must()
+	require.Equal(t, []string{"RUN_STARTED one"}, m.frames())
+	cl.advance(time.Hour)
+	for err := error(nil); err == nil; m, err = s.next() {
+		require.Empty(t, m.event)
+	}
+	require.NotEmpty(t, s.comments)
+	require.Equal(t, "waggle CREDENTIALS_EXPIRED", s.comments[len(s.comments)-1])
 }
 
 // TestAllMessagesCanBeRead, also those that no snapshot has.
@@ -287,15 +291,14 @@ func TestOldStreamsEnd(t *testing.T) {
 		c.StreamMaxAge, d.Clock = time.Hour, cl.now
 	})
 	name, l := r.thread(running("one")...)
-	go func() {
-		eventually(t, "the stream is open", func() bool { return r.metric("waggle_gateway_connections") > 0 })
-		cl.advance(time.Hour)
-	}()
-	_, text, _ := r.get("/agui/threads/" + name)
-	require.Equal(t, []string{"RUN_STARTED one", "MESSAGES_SNAPSHOT"}, framesIn(text))
-	require.Contains(t, text, ": waggle DRAINING\n")
+	s := r.reads("/agui/threads/" + name)
+	require.Equal(t, []string{"RUN_STARTED one", "MESSAGES_SNAPSHOT"}, append(s.must().frames(), s.must().frames()...))
+	cl.advance(time.Hour)
+	last, comment := s.ends()
+	require.Zero(t, last)
+	require.Equal(t, "waggle DRAINING", comment)
 	r.happens(l, event.RunCompletedData{RunID: "w-one", Content: "done"})
-	_, text, _ = r.get("/agui/threads/"+name, "Last-Event-ID", "3")
+	_, text, _ := r.get("/agui/threads/"+name, "Last-Event-ID", "3")
 	require.Equal(t, []string{"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED one"}, framesIn(text))
 	require.EqualValues(t, 1, r.metric("waggle_gateway_resumes_total", "kind", "warm"))
 	require.EqualValues(t, 1, r.metric("waggle_gateway_resumes_total", "kind", "cold"))

@@ -187,8 +187,8 @@ func TestAMoveIsReportedWhenTheGuestsHaveLeft(t *testing.T) {
 	require.Equal(t, fault.TenantMoving, f.Code)
 	leaveRed()
 	leaveRed() // counts once
-	seen := func() uint64 { return d.Gateways(a)[0].Seen }
-	require.Less(t, seen(), p.Revision)
+	require.NoError(t, d.WaitGateways(within(t), a, func(all []cell.Gateway) bool { return len(all) == 1 }))
+	require.Less(t, d.Gateways(a)[0].Seen, p.Revision)
 	again()
 	require.NoError(t, d.WaitGateways(within(t), a, func(all []cell.Gateway) bool { return len(all) == 1 && all[0].Seen >= p.Revision }))
 	leaveBlue()

@@ -120,7 +120,7 @@ func TestWireForm(t *testing.T) {
 
 // TestAClientThatTakesNothing ends its response, and holds up nothing else.
 func TestAClientThatTakesNothing(t *testing.T) {
-	out, _, _, _ := open(t, sse.Options{QueueBytes: 1 << 20, WriteStall: 50 * time.Millisecond}) //nolint:bodyclose // open has it closed
+	out, _, _, _ := open(t, sse.Options{QueueBytes: 1 << 20, WriteStall: time.Second}) //nolint:bodyclose // open has it closed
 	m := transport.Text([]byte(strings.Repeat("x", 512<<10)))
 	limit := time.After(patience)
 	for {

@@ -51,7 +51,9 @@ func TestPingsBetweenFrames(t *testing.T) {
 func TestSilence(t *testing.T) {
 	r := newRig(t, Options{PingInterval: time.Hour}, false)
 	p, e := r.pair()
-	require.Eventually(t, func() bool { return e.Silence() > 50*time.Millisecond }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return e.Silence() > 50*time.Millisecond }, patience, time.Millisecond)
+	began := time.Now()
 	p.text("hello")
-	require.Eventually(t, func() bool { return e.Silence() < 50*time.Millisecond }, 30*time.Second, time.Millisecond)
+	require.Equal(t, "hello", receive(t, e.got))
+	require.LessOrEqual(t, e.Silence(), time.Since(began))
 }

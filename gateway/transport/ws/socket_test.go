@@ -226,7 +226,7 @@ func TestFinishComesAfterWhatIsQueued(t *testing.T) {
 }
 
 func TestPeerThatDoesNotAnswerTheCloseIsCut(t *testing.T) {
-	r := newRig(t, Options{CloseTimeout: 50 * time.Millisecond}, false)
+	r := newRig(t, Options{CloseTimeout: time.Second}, false)
 	p, e := r.pair()
 	e.Finish(1001, "bye")
 	got, _ := p.closed(false)
