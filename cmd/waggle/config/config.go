@@ -51,7 +51,7 @@ type Config struct {
 
 // Console sets the web console, which the gateway serves beside its protocols.
 type Console struct {
-	Enabled bool `yaml:"enabled" doc:"The gateway serves the web console at /. Its page shows what the API gives to whoever signs in there."`
+	Enabled bool `yaml:"enabled" doc:"The gateway serves the web console at /. Its page shows a principal what the API gives them."`
 }
 
 // Cells places the process in an installation of several NATS clusters.

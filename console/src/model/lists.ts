@@ -3,8 +3,8 @@ import type { ListedQuestion, SessionSummary } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
 import { onChange, soon } from "./live.ts";
 
-/** Lists of the server follow logs: they have a change after so long, even if the machine is busy. */
-const settled = 1000;
+/** Lists of the server follow logs with a second between two looks: after so long they have a change. */
+const settled = 1600;
 
 /** A list of the server that is read again when something has changed. */
 export class List<T> {

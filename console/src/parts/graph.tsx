@@ -5,7 +5,7 @@ import { cut, plain } from "../fold/text.ts";
 import { t } from "../words.ts";
 import { look } from "./basics.tsx";
 
-const width = 168;
+const width = 184;
 const height = 40;
 const gapX = 36;
 const gapY = 14;

@@ -12,7 +12,8 @@ export function Swarm(): JSX.Element {
     document.title = `${t("swarm.title")} · Waggle`;
   }, []);
   return (
-    <section class="page" aria-label={t("swarm.title")}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+    <section class="page" tabIndex={0} aria-label={t("swarm.title")}>
       <h1>{t("swarm.title")}</h1>
       <Participants path="/api/v1/agents" member="agents" title="swarm.agents" empty />
       <Participants path="/api/v1/services" member="services" title="swarm.services" />
@@ -74,7 +75,8 @@ export function Installation(): JSX.Element {
   const who = me.value;
   if (!s || !who) return <Skeleton />;
   return (
-    <section class="page" aria-label={t("installation.title")}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+    <section class="page" tabIndex={0} aria-label={t("installation.title")}>
       <h1>{t("installation.title")}</h1>
       <p class="about">
         {t("installation.version", { version: s.version ?? "" })} ·{" "}

@@ -19,7 +19,8 @@ export function Questions({ list }: { list: List<ListedQuestion> }): JSX.Element
   const rows = useLingering(list.rows.value);
   if (list.error.value && !rows) return <Failure error={list.error.value} again={() => void list.read()} />;
   return (
-    <section class="questions" aria-label={t("questions.title")} key={epoch.value}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+    <section class="questions" tabIndex={0} aria-label={t("questions.title")} key={epoch.value}>
       <header class="head">
         <div class="line">
           <h1>{t("questions.title")}</h1>
