@@ -50,7 +50,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test lint fmt generate verify e2e typescript soak chaos attack growth streams simulate bench clean
+.PHONY: help build run check test lint fmt generate verify e2e typescript console soak chaos attack growth streams simulate bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,9 +75,14 @@ e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateway
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./...)
 
 # Needs Node 20 with npm, and Debian's chromium. Nothing of a package runs when it is installed.
-typescript: build ## check the TypeScript SDK and the examples: generated types, lint, size, packages, tests in Node and in Chromium
-	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && cd sdk/typescript && \
-		WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/typescript.json NO_COLOR=1 npm run --silent check
+typescript: build ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium
+	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
+	@status=0; for dir in sdk/typescript console; do \
+		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent check) || status=1; \
+	done; exit $$status
+
+console: ## build the console's files, which the binary embeds and git keeps: console/dist
+	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && cd console && npm run --silent build
 
 soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v -run TestEveryReconnectIsExact . -reconnects 10000

@@ -20,6 +20,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/stretchr/testify v1.12.1
+	github.com/waggle-dev/waggle/console v0.0.0
 	github.com/waggle-dev/waggle/proto-schemas v0.0.0
 	github.com/waggle-dev/waggle/sdk/go v0.0.0
 	go.uber.org/goleak v1.3.0
@@ -118,6 +119,7 @@ require (
 )
 
 replace (
+	github.com/waggle-dev/waggle/console => ../console
 	github.com/waggle-dev/waggle/gateway => ../gateway
 	github.com/waggle-dev/waggle/internal => ../internal
 	github.com/waggle-dev/waggle/proto-schemas => ../proto-schemas

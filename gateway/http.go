@@ -58,6 +58,21 @@ func (s *Server) sameOrigin(h http.Handler) http.Handler {
 	})
 }
 
+// paged serves the pages for browsers, and hands all other requests on.
+func (s *Server) paged(h http.Handler) http.Handler {
+	if s.dep.Pages == nil {
+		return h
+	}
+	pages := s.limited(s.dep.Pages)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.dep.Pages.Serves(r) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // limited bounds the requests of an address. Those of the documentation have no principal.
 func (s *Server) limited(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

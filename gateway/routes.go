@@ -111,6 +111,6 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("/", s.named(s.homed(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit)))))))
+	mux.Handle("/", s.named(s.paged(s.homed(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))))
 	return mux
 }

@@ -348,7 +348,16 @@ type Deps struct {
 
 	Cells *Cells // nil = the installation has one cell
 
+	Pages Pages // that people see in a browser; nil = none
+
 	Signer *signature.Signer // of the commands of clients; nil: they leave unsigned, and services refuse them
+}
+
+// Pages are files for browsers. Everybody may read them: what they show, they ask the API for.
+type Pages interface {
+	http.Handler
+	// Serves reports whether a request is for the pages.
+	Serves(r *http.Request) bool
 }
 
 // Cells places a gateway in an installation of several cells.

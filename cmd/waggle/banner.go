@@ -21,6 +21,9 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	fmt.Fprintf(&b, "\nWaggle %s runs: %s\n\n", version, strings.Join(use.Roles, ", "))
 	if r.Addr != nil {
 		if use.Has(config.RoleGateway) {
+			if l.Console.Enabled {
+				line("console", "http://%s/", r.Addr)
+			}
 			line("chat", "ws://%s/ws", r.Addr)
 		}
 		line("health", "http://%s/readyz", r.Addr)

@@ -32,6 +32,7 @@ type Config struct {
 	Auth      Auth          `yaml:"auth"`
 	Access    Access        `yaml:"access"`
 	Gateway   Gateway       `yaml:"gateway"`
+	Console   Console       `yaml:"console"`
 	Session   Session       `yaml:"session"`
 	Pipeline  Pipeline      `yaml:"pipeline"`
 	Task      Task          `yaml:"task"`
@@ -46,6 +47,11 @@ type Config struct {
 	Audit     Audit         `yaml:"audit"`
 	Signing   Signing       `yaml:"signing"`
 	Cells     Cells         `yaml:"cells"`
+}
+
+// Console sets the web console, which the gateway serves beside its protocols.
+type Console struct {
+	Enabled bool `yaml:"enabled" doc:"The gateway serves the web console at /. Its page shows a principal what the API gives them."`
 }
 
 // Cells places the process in an installation of several NATS clusters.
@@ -370,6 +376,7 @@ func Default() Config {
 		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second, MaxAge: 24 * time.Hour}},
 		Access:   Access{See: access.Owner, Answer: access.Owner},
 		Session:  Session{TTL: 24 * time.Hour},
+		Console:  Console{Enabled: true},
 		Gateway:  Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText, ForwardedHeader: "X-Forwarded-For"},
 		// The MyAgent protocol sets these numbers.
 		Pipeline: Pipeline{

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/console"
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -34,6 +35,10 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	pages, err := p.pages()
+	if err != nil {
+		return nil, err
+	}
 	g, err := gateway.New(gateway.Config{
 		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts, StartToken: token,
 		TrustedProxies: c.TrustedProxies, ForwardedHeader: c.ForwardedHeader, ProxyProtocol: c.ProxyProtocol,
@@ -48,7 +53,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
-		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Cells: cells,
+		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Cells: cells, Pages: pages,
 		Routes: p.routes(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())
@@ -61,6 +66,14 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	}
 	p.addr = g.Addr
 	return g, nil
+}
+
+// pages returns the web console, nil if it is off.
+func (p *process) pages() (gateway.Pages, error) {
+	if !p.Config.Console.Enabled {
+		return nil, nil //nolint:nilnil // no pages are served
+	}
+	return console.New()
 }
 
 // routes returns the protocol and the binding of each path for WebSockets.

@@ -1,0 +1,164 @@
+// Package console has the pages of the web console, and serves them.
+//
+// The folder dist is what "make console" builds of src. It is committed, so that Go alone builds Waggle.
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed all:dist
+var dist embed.FS
+
+const (
+	// policy lets the page load what this gateway serves, and nothing else. No script makes elements of texts.
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; form-action 'self'; " +
+		"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-write=(self)"
+
+	index = "index.html"
+	// assets is the folder of files whose names change with their contents.
+	assets = "assets/"
+	// smallest is the size in bytes below which a file is not compressed.
+	smallest = 1 << 10
+)
+
+// rooms are the first parts of the paths that the page answers itself.
+var rooms = []string{"", "sessions", "questions", "swarm", "installation"}
+
+// Pages are the files of the console. They are safe for concurrent use.
+type Pages struct {
+	files map[string]file // by path without the first slash
+}
+
+type file struct {
+	media, tag    string
+	plain, zipped []byte // zipped is nil if it is not worth it
+}
+
+// New reads the files and compresses them once.
+func New() (*Pages, error) {
+	root, err := fs.Sub(dist, "dist")
+	if err != nil {
+		return nil, fmt.Errorf("open the console's files: %w", err)
+	}
+	return load(root)
+}
+
+func load(root fs.FS) (*Pages, error) {
+	p := &Pages{files: map[string]file{}}
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		p.files[name], err = newFile(name, b)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the console's files: %w", err)
+	}
+	if _, ok := p.files[index]; !ok {
+		return nil, fmt.Errorf("read the console's files: %s is missing", index)
+	}
+	return p, nil
+}
+
+func newFile(name string, b []byte) (file, error) {
+	sum := sha256.Sum256(b)
+	f := file{media: mime.TypeByExtension(path.Ext(name)), tag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: b}
+	if f.media == "" {
+		f.media = "application/octet-stream"
+	}
+	if len(b) < smallest {
+		return f, nil
+	}
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return f, err
+	}
+	if _, err := w.Write(b); err != nil {
+		return f, err
+	}
+	if err := w.Close(); err != nil {
+		return f, err
+	}
+	f.zipped = out.Bytes()
+	return f, nil
+}
+
+// Serves reports whether the request is for the console: for one of its files, or for one of its rooms by a browser that
+// shows it. Every other request belongs to the API.
+func (p *Pages) Serves(r *http.Request) bool {
+	_, ok := p.file(r)
+	return ok
+}
+
+func (p *Pages) file(r *http.Request) (file, bool) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return file{}, false
+	}
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	if f, ok := p.files[name]; ok && name != index {
+		return f, true
+	}
+	room, _, _ := strings.Cut(name, "/")
+	if !slices.Contains(rooms, room) || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return file{}, false
+	}
+	return p.files[index], true
+}
+
+// ServeHTTP serves a request that Serves has accepted.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f, ok := p.file(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	head := w.Header()
+	head.Set("Content-Type", f.media)
+	head.Set("Content-Security-Policy", policy)
+	head.Set("Permissions-Policy", permissions)
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Cross-Origin-Opener-Policy", "same-origin")
+	head.Set("Cross-Origin-Embedder-Policy", "require-corp")
+	head.Set("Cross-Origin-Resource-Policy", "same-origin")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Add("Vary", "Accept, Accept-Encoding")
+	head.Set("ETag", f.tag)
+	cache := "no-cache" // ask each time whether it is still the same
+	if strings.HasPrefix(r.URL.Path, "/"+assets) {
+		cache = "public, max-age=31536000, immutable"
+	}
+	head.Set("Cache-Control", cache)
+	if r.Header.Get("If-None-Match") == f.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := f.plain
+	if f.zipped != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		head.Set("Content-Encoding", "gzip")
+		body = f.zipped
+	}
+	head.Set("Content-Length", fmt.Sprint(len(body)))
+	if r.Method == http.MethodHead {
+		return
+	}
+	_, _ = w.Write(body) // a browser that has gone does not matter
+}

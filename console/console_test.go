@@ -1,0 +1,99 @@
+package console
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func get(t *testing.T, p *Pages, path string, header map[string]string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w
+}
+
+var browser = map[string]string{"Accept": "text/html,*/*;q=0.8"}
+
+func TestThePageAndAllThatItNames(t *testing.T) {
+	t.Parallel()
+	p, err := New()
+	require.NoError(t, err)
+	resp := get(t, p, "/", browser)
+	page := resp.Body.String()
+	require.Equal(t, "text/html; charset=utf-8", resp.Header().Get("Content-Type"))
+	require.NotContains(t, page, "style=")
+	require.NotRegexp(t, `<script(?: [^>]*)?>[^<]`, page, "the policy forbids scripts within the page")
+	named := regexp.MustCompile(`(?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(page, -1)
+	require.NotEmpty(t, named)
+	for _, n := range named {
+		resp := get(t, p, n[1], nil)
+		require.Equal(t, http.StatusOK, resp.Code, n[1])
+		if strings.HasPrefix(n[1], "/"+assets) {
+			require.Contains(t, resp.Header().Get("Cache-Control"), "immutable")
+		}
+	}
+}
+
+func TestRoomsAreThePageForBrowsersOnly(t *testing.T) {
+	t.Parallel()
+	p, err := New()
+	require.NoError(t, err)
+	for path, want := range map[string]bool{
+		"/": true, "/sessions": true, "/sessions/s1": true, "/questions": true, "/swarm": true, "/installation": true,
+		"/index.html": false, "/api/v1/sessions": false, "/ws": false, "/agui": false, "/metrics": false, "/health": false, "/livez": false,
+		"/assets/nothing.js": false, "/../go.mod": false, "/other": false,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://waggle"+path, nil)
+		require.False(t, p.Serves(r) && want, "%s without Accept is for the API", path)
+		r.Header.Set("Accept", browser["Accept"])
+		require.Equal(t, want, p.Serves(r), path)
+		r.Method = http.MethodPost
+		require.False(t, p.Serves(r), path)
+	}
+}
+
+func TestPagesAreCompressedCachedAndGuarded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("let x = 1;\n", 500)
+	p, err := load(fstest.MapFS{
+		"index.html":     {Data: []byte("<!doctype html>")},
+		"assets/a-1.js":  {Data: []byte(long)},
+		"assets/b-1.bin": {Data: []byte("b")},
+	})
+	require.NoError(t, err)
+	resp := get(t, p, "/assets/a-1.js", map[string]string{"Accept-Encoding": "br, gzip"})
+	require.Equal(t, "gzip", resp.Header().Get("Content-Encoding"))
+	unzipped, err := gzip.NewReader(resp.Body)
+	require.NoError(t, err)
+	text, err := io.ReadAll(unzipped)
+	require.NoError(t, err)
+	require.Equal(t, long, string(text))
+
+	resp = get(t, p, "/assets/a-1.js", map[string]string{"If-None-Match": resp.Header().Get("ETag")})
+	require.Equal(t, http.StatusNotModified, resp.Code)
+	require.Equal(t, "application/octet-stream", get(t, p, "/assets/b-1.bin", nil).Header().Get("Content-Type"))
+
+	head := get(t, p, "/sessions/s1", browser).Header()
+	require.Equal(t, "no-cache", head.Get("Cache-Control"))
+	require.Equal(t, "nosniff", head.Get("X-Content-Type-Options"))
+	require.Equal(t, "same-origin", head.Get("Cross-Origin-Opener-Policy"))
+	for _, rule := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
+		require.Contains(t, head.Get("Content-Security-Policy"), rule)
+	}
+	require.NotContains(t, head.Get("Content-Security-Policy"), "unsafe")
+
+	_, err = load(fstest.MapFS{"assets/a.js": {}})
+	require.ErrorContains(t, err, "index.html is missing")
+}

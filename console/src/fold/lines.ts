@@ -1,0 +1,74 @@
+import type { CanonicalEvent } from "@waggle-dev/client";
+
+const longest = 160;
+
+/** One line about an event, for lists: what a person would say happened, from its own members. */
+export function line(e: CanonicalEvent): string {
+  const d = e.data as Record<string, unknown>;
+  const parts: string[] = [];
+  for (const name of members[e.type] ?? general) {
+    const value = d[name];
+    if (value === undefined || value === null || value === "") continue;
+    parts.push(typeof value === "object" ? (JSON.stringify(value) ?? "") : String(value));
+  }
+  const text = parts.join(" · ");
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+}
+
+const general = ["title", "name", "content", "text", "message", "status", "state", "tool", "decision", "outcome"];
+
+const members: Partial<Record<CanonicalEvent["type"], readonly string[]>> = {
+  "session.created": ["dialect", "principal"],
+  "message.received": ["content", "mode", "principal"],
+  "run.started": ["content", "mode"],
+  "run.completed": ["outcome", "content"],
+  "run.failed": ["code", "message"],
+  "run.cancelled": ["reason"],
+  "job.started": ["stage", "attempt", "model", "worker"],
+  "message.started": ["role", "model"],
+  "message.delta": ["text"],
+  "message.completed": ["content"],
+  "tool.called": ["tool", "arguments"],
+  "tool.started": ["tool"],
+  "tool.completed": ["tool", "result"],
+  "tool.failed": ["tool", "code", "message"],
+  "tool.unknown": ["tool", "message"],
+  "input.requested": ["scope", "tool", "summary", "arguments"],
+  "input.answered": ["decision", "answered_by", "feedback"],
+  "plan.completed": ["summary"],
+  "step.started": ["step"],
+  "step.completed": ["step_id", "output"],
+  "step.failed": ["step_id", "message"],
+};
+
+/** The part of a type that colours a row. */
+export function family(type: string): "run" | "message" | "tool" | "people" | "plan" | "other" {
+  const head = type.slice(0, type.indexOf("."));
+  switch (head) {
+    case "run":
+    case "session":
+      return "run";
+    case "message":
+      return "message";
+    case "tool":
+      return "tool";
+    case "input":
+      return "people";
+    case "plan":
+    case "step":
+      return "plan";
+  }
+  return "other";
+}
+
+/** Whether an event fits a filter: words that its line has, and "type:" with the beginning of its type. */
+export function fits(e: CanonicalEvent, filter: string): boolean {
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => {
+      if (word === "") return true;
+      if (word.startsWith("type:")) return e.type.startsWith(word.slice(5));
+      return e.type.includes(word) || line(e).toLowerCase().includes(word);
+    });
+}

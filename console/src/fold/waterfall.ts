@@ -1,0 +1,153 @@
+import type { CanonicalEvent } from "@waggle-dev/client";
+
+/** What a bar of the waterfall shows. */
+export type BarKind = "run" | "queue" | "job" | "model" | "tool" | "people" | "pause" | "step";
+/** How what a bar shows has ended, if it has. */
+export type BarState = "running" | "completed" | "failed" | "cancelled" | "unknown" | "waiting";
+
+/** One bar: something that took a time. */
+export interface Bar {
+  id: string;
+  kind: BarKind;
+  run: string;
+  /** Of a tool or a step; the stage and the attempt of a job. */
+  name: string;
+  from: number;
+  /** undefined: it has not ended. */
+  to: number | undefined;
+  state: BarState;
+  /** The sequence of the event that began it. */
+  seq: number;
+}
+
+type Data = Record<string, unknown>;
+
+/** Makes the bars of a log, one event after the other. */
+export class WaterfallBuilder {
+  private readonly all: Bar[] = [];
+  private readonly open = new Map<string, Bar>();
+  private last = 0;
+
+  /** The bars, in the order in which they began, and the time of the last event. */
+  get bars(): { bars: readonly Bar[]; until: number } {
+    return { bars: this.all, until: this.last };
+  }
+
+  /** Takes the next event. */
+  take(e: CanonicalEvent): void {
+    this.last = Math.max(this.last, Date.parse(e.time));
+    takers[e.type]?.(this, e, e.data as Data);
+  }
+
+  /** @internal */
+  opens(e: CanonicalEvent, kind: BarKind, key: string, name = "", state: BarState = "running"): void {
+    const id = `${kind} ${key}`;
+    const from = Date.parse(e.time);
+    this.end(id, from, "failed");
+    const bar: Bar = { id, kind, run: text((e.data as Data)["run_id"]), name, from, to: undefined, state, seq: e.sequence };
+    this.open.set(id, bar);
+    this.all.push(bar);
+  }
+
+  /** @internal */
+  ends(e: CanonicalEvent, kind: BarKind, key: string, state: BarState): void {
+    this.end(`${kind} ${key}`, Date.parse(e.time), state);
+  }
+
+  /** @internal The end of a run ends all that still belongs to it. */
+  over(e: CanonicalEvent, run: string, state: BarState): void {
+    for (const [id, bar] of this.open) if (bar.run === run) this.end(id, Date.parse(e.time), state);
+  }
+
+  private end(id: string, time: number, state: BarState): void {
+    const bar = this.open.get(id);
+    if (!bar) return;
+    bar.to = Math.max(time, bar.from);
+    bar.state = state;
+    this.open.delete(id);
+  }
+}
+
+const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+
+type Taker = (w: WaterfallBuilder, e: CanonicalEvent, d: Data) => void;
+
+const runOver: Taker = (w, e, d) => w.over(e, text(d["run_id"]), e.type.slice(4) as BarState);
+const toolOver: Taker = (w, e, d) => w.ends(e, "tool", text(d["call_id"]), e.type.slice(5) as BarState);
+const jobOver: Taker = (w, e, d) => w.ends(e, "job", text(d["job_id"]), e.type.endsWith(".completed") ? "completed" : "failed");
+const stepOver: Taker = (w, e, d) => {
+  jobOver(w, e, d);
+  w.ends(e, "step", `${text(d["run_id"])}/${text(d["step_id"])}`, e.type.slice(5) as BarState);
+};
+
+const takers: { [T in CanonicalEvent["type"]]?: Taker } = {
+  "message.received": (w, e, d) => w.opens(e, "queue", text(d["run_id"]), "", "waiting"),
+  "run.started": (w, e, d) => {
+    w.ends(e, "queue", text(d["run_id"]), "completed");
+    w.opens(e, "run", text(d["run_id"]));
+  },
+  "run.completed": runOver,
+  "run.failed": runOver,
+  "run.cancelled": runOver,
+  "job.started": (w, e, d) => {
+    w.ends(e, "pause", text(d["job_id"]), "completed");
+    w.opens(e, "job", text(d["job_id"]), `${text(d["stage"]) || "answer"} ${text(d["attempt"])}`); // ends an attempt that this one takes over from
+  },
+  "plan.completed": jobOver,
+  "aggregate.completed": jobOver,
+  "job.failed": jobOver,
+  "job.suspended": (w, e, d) => w.ends(e, "job", text(d["job_id"]), "completed"),
+  "retry.scheduled": (w, e, d) => w.opens(e, "pause", text(d["job_id"]), "", "waiting"),
+  "message.started": (w, e, d) => w.opens(e, "model", text(d["message_id"]), text(d["model"])),
+  "message.completed": (w, e, d) => w.ends(e, "model", text(d["message_id"]), "completed"),
+  "message.discarded": (w, e, d) => w.ends(e, "model", text(d["message_id"]), "cancelled"),
+  "tool.called": (w, e, d) => w.opens(e, "tool", text(d["call_id"]), text(d["tool"])),
+  "tool.completed": toolOver,
+  "tool.failed": toolOver,
+  "tool.unknown": toolOver,
+  "input.requested": (w, e, d) => w.opens(e, "people", text(d["input_id"]), text(d["tool"]) || text(d["scope"]), "waiting"),
+  "input.answered": (w, e, d) => w.ends(e, "people", text(d["input_id"]), d["decision"] === "reject" ? "cancelled" : "completed"),
+  "input.expired": (w, e, d) => w.ends(e, "people", text(d["input_id"]), "failed"),
+  "step.started": (w, e, d) => {
+    const step = d["step"] as { id?: unknown; title?: unknown } | undefined;
+    w.opens(e, "step", `${text(d["run_id"])}/${text(step?.id)}`, text(step?.title));
+  },
+  "step.completed": stepOver,
+  "step.failed": stepOver,
+  "step.cancelled": stepOver,
+};
+
+/** How much of the width a time without any bar may take. */
+const idleShare = 0.04;
+
+/** Places times on the width of a lane, in percent. Long times in which nothing happens are folded. */
+export function axis(bars: readonly Bar[], end: number): { place: (time: number) => number } {
+  const spans = bars.map((b) => [b.from, b.to ?? end] as const).sort((a, b) => a[0] - b[0]);
+  const busy: [number, number][] = [];
+  for (const [from, to] of spans) {
+    const last = busy.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else busy.push([from, to]);
+  }
+  const work = Math.max(
+    1,
+    busy.reduce((sum, [from, to]) => sum + to - from, 0),
+  );
+  const fold = work * idleShare;
+  const starts: number[] = [];
+  let total = 0;
+  for (const [i, [from, to]] of busy.entries()) {
+    const before = busy[i - 1];
+    if (before) total += Math.min(from - before[1], fold);
+    starts.push(total);
+    total += to - from;
+  }
+  total = Math.max(1, total);
+  const place = (time: number) => {
+    let i = busy.length - 1;
+    while (i > 0 && (busy[i] as [number, number])[0] > time) i--;
+    const [from, to] = busy[i] as [number, number];
+    return (((starts[i] as number) + Math.min(Math.max(0, time - from), to - from)) / total) * 100;
+  };
+  return { place };
+}

@@ -1,0 +1,63 @@
+import { type QuestionAnswer, type QuestionOutcome, WaggleError } from "@waggle-dev/client";
+import { client, refusedLogin } from "../app.ts";
+
+/** A random id, for what may be sent twice and shall count once. Pages without TLS have no crypto.randomUUID. */
+export function newId(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+const pauses = [300, 1000, 2000, 5000];
+
+/** Makes a request until the server has answered it: it carries an id, so that repeating it changes nothing. */
+async function persist<T>(method: string, path: string, body?: unknown, onWait?: (waits: boolean) => void): Promise<T> {
+  for (let n = 0; ; n++) {
+    try {
+      const answer = await client.call<T>(method, path, body);
+      onWait?.(false);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof WaggleError) || (error.status !== 0 && error.status < 500 && error.status !== 429)) {
+        refusedLogin(error);
+        throw error;
+      }
+      onWait?.(true);
+      await new Promise((go) => setTimeout(go, pauses[Math.min(n, pauses.length - 1)]));
+    }
+  }
+}
+
+/** What a message asks for. */
+export interface Message {
+  content: string;
+  mode: "chat" | "plan";
+  confirm: boolean;
+}
+
+/** Has a session named. Nothing is stored of it before its first message. */
+export async function nameSession(): Promise<string> {
+  return (await persist<{ session_id: string }>("POST", "/api/v1/sessions", {})).session_id;
+}
+
+/** The body of the request that sends a message. */
+export function messageBody(m: Message, id?: string): Record<string, unknown> {
+  return {
+    ...(id ? { id } : {}),
+    content: m.content,
+    ...(m.mode === "plan" ? { mode: "plan", confirm_plan: m.confirm } : {}),
+  };
+}
+
+/** Sends a message. It waits for the connection if there is none, and counts once. */
+export function sendMessage(session: string, m: Message, onWait?: (waits: boolean) => void): Promise<unknown> {
+  return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/messages`, messageBody(m, newId()), onWait);
+}
+
+/** Stops the active run of a session. */
+export function stopRun(session: string): Promise<unknown> {
+  return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/cancel`);
+}
+
+/** Answers a question. Rejects with the error INPUT_ANSWERED if another answer counts. */
+export function answer(question: string, a: Omit<QuestionAnswer, "id">): Promise<QuestionOutcome> {
+  return persist("POST", `/api/v1/questions/${encodeURIComponent(question)}/answer`, { ...a, id: newId() });
+}

@@ -1,0 +1,192 @@
+import { type ListedQuestion, WaggleError } from "@waggle-dev/client";
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { mayAct, reason } from "../app.ts";
+import { answer } from "../model/act.ts";
+import { t, type Word } from "../words.ts";
+import { Left, Text } from "./basics.tsx";
+import { Code } from "./code.tsx";
+import { Icon } from "./icons.tsx";
+import { dangling, type Editable, kept } from "./steps.ts";
+
+/** What a card needs of a question: it comes from a list of the API or from a log. */
+export type Ask = Pick<
+  ListedQuestion,
+  "id" | "scope" | "tool" | "arguments" | "digest" | "description" | "summary" | "steps" | "expires_at" | "message" | "asker" | "title"
+>;
+
+/** Asks a person, and sends what they answer. */
+export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX.Element {
+  const [steps, setSteps] = useState<readonly Editable[]>(() => (ask.steps ?? []).map((step) => ({ step, dropped: false })));
+  const [why, setWhy] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [outcome, setOutcome] = useState("");
+  const changed = ask.scope === "plan" && JSON.stringify(kept(steps)) !== JSON.stringify(ask.steps ?? []);
+  const broken = ask.scope === "plan" ? dangling(steps) : 0;
+  const send = async (decision: string) => {
+    setBusy(true);
+    setOutcome("");
+    try {
+      await answer(ask.id, {
+        decision: decision === "approve" && changed ? "modify" : decision,
+        ...(decision === "approve" && changed ? { tasks: kept(steps) } : {}),
+        ...(ask.digest ? { digest: ask.digest } : {}),
+        ...(decision === "answer" ? { message: why } : why ? { feedback: why } : {}),
+        ...(decision === "approve" && ask.scope === "client_tool" ? { result: why } : {}),
+      });
+    } catch (error) {
+      setBusy(false);
+      const decided = error instanceof WaggleError ? (error.detail as { decision?: string } | undefined)?.decision : undefined;
+      setOutcome(decided ? t("question.other", { decision: decided }) : reason(error));
+    }
+  };
+  return (
+    <section class="question" data-question={ask.id} aria-label={t(words[ask.scope] ?? "question.agent")}>
+      <header>
+        <Icon name="hand" />
+        <h3>
+          {t(words[ask.scope] ?? "question.agent")}
+          {ask.tool && (
+            <code class="tool">
+              <Text>{ask.tool}</Text>
+            </code>
+          )}
+        </h3>
+        <span class="left">
+          <Left until={ask.expires_at} />
+        </span>
+      </header>
+      {title && (ask.title || ask.asker) && (
+        <p class="about">
+          {ask.asker && <Text>{ask.asker}</Text>} {ask.title && <Text most={160}>{t("question.asks", { title: ask.title })}</Text>}
+        </p>
+      )}
+      {(ask.description || (ask.summary && ask.scope === "plan")) && (
+        <p>
+          <Text most={600}>{ask.summary || ask.description || ""}</Text>
+        </p>
+      )}
+      {ask.scope === "plan" && <PlanEditor steps={steps} change={setSteps} />}
+      {ask.arguments !== undefined && <Code value={ask.arguments} />}
+      {ask.message !== undefined && <Code value={ask.message} />}
+      {ask.digest && <p class="digest">{t("question.digest", { digest: ask.digest.slice(0, 12) })}</p>}
+      {broken > 0 && (
+        <p class="fault" role="alert">
+          {t("question.dangling", { n: broken })}
+        </p>
+      )}
+      {outcome && (
+        <p class="fault" role="alert">
+          <Text most={400}>{outcome}</Text>
+        </p>
+      )}
+      {mayAct.value ? (
+        <Actions ask={ask} why={why} setWhy={setWhy} send={send} busy={busy} stuck={broken > 0} changed={changed} />
+      ) : (
+        <p class="about">{t("question.viewer")}</p>
+      )}
+    </section>
+  );
+}
+
+const words: Record<string, Word> = {
+  plan: "question.plan",
+  tool: "question.tool",
+  client_tool: "question.client_tool",
+  budget: "question.budget",
+  agent: "question.agent",
+};
+
+function Actions(p: {
+  ask: Ask;
+  why: string;
+  setWhy: (text: string) => void;
+  send: (decision: string) => Promise<void>;
+  busy: boolean;
+  stuck: boolean;
+  changed: boolean;
+}): JSX.Element {
+  const free = p.ask.scope === "agent";
+  return (
+    <footer>
+      <input
+        type="text"
+        aria-label={t(free ? "question.answer" : "question.why")}
+        placeholder={t(free ? "question.answer" : "question.why")}
+        value={p.why}
+        onInput={(e) => p.setWhy(e.currentTarget.value)}
+      />
+      {free ? (
+        <button type="button" class="primary" data-answer="approve" disabled={p.busy} onClick={() => void p.send("answer")}>
+          {t("question.answer")}
+        </button>
+      ) : (
+        <>
+          <button type="button" class="primary" data-answer="approve" disabled={p.busy || p.stuck} onClick={() => void p.send("approve")}>
+            <Icon name="tick" />
+            {t(p.changed ? "question.changed" : "question.approve")}
+          </button>
+          <button type="button" data-answer="reject" disabled={p.busy} onClick={() => void p.send("reject")}>
+            <Icon name="cross" />
+            {t("question.reject")}
+          </button>
+        </>
+      )}
+    </footer>
+  );
+}
+
+function PlanEditor({ steps, change }: { steps: readonly Editable[]; change: (steps: readonly Editable[]) => void }): JSX.Element {
+  const set = (i: number, s: Editable) => change(steps.with(i, s));
+  const move = (i: number, to: number) => {
+    if (to < 0 || to >= steps.length) return;
+    const all = [...steps];
+    const [moved] = all.splice(i, 1);
+    all.splice(to, 0, moved as Editable);
+    change(all);
+  };
+  return (
+    <ol class="editor">
+      {steps.map(({ step, dropped }, i) => (
+        <li key={step.id} class={dropped ? "dropped" : ""}>
+          <span class="n">{i + 1}</span>
+          <input
+            type="text"
+            aria-label={t("question.titleOf", { n: i + 1 })}
+            value={step.title}
+            disabled={dropped}
+            onInput={(e) => set(i, { dropped, step: { ...step, title: e.currentTarget.value } })}
+            onKeyDown={(e) => {
+              if (!e.altKey || (e.key !== "ArrowUp" && e.key !== "ArrowDown")) return;
+              e.preventDefault();
+              move(i, e.key === "ArrowUp" ? i - 1 : i + 1);
+            }}
+          />
+          {(step.dependencies ?? []).length > 0 && (
+            <span class="needs">← {(step.dependencies ?? []).map((d) => steps.findIndex((s) => s.step.id === d) + 1).join(", ")}</span>
+          )}
+          <button type="button" class="quiet" aria-label={t("question.up", { n: i + 1 })} disabled={i === 0} onClick={() => move(i, i - 1)}>
+            <Icon name="up" />
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            aria-label={t("question.down", { n: i + 1 })}
+            disabled={i === steps.length - 1}
+            onClick={() => move(i, i + 1)}
+          >
+            <Icon name="down" />
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            aria-label={t(dropped ? "question.keep" : "question.drop", { n: i + 1 })}
+            onClick={() => set(i, { step, dropped: !dropped })}
+          >
+            <Icon name={dropped ? "plus" : "cross"} />
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
+}

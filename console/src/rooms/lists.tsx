@@ -1,0 +1,136 @@
+import type { Participant } from "@waggle-dev/client";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import { epoch, me, status } from "../app.ts";
+import { List } from "../model/lists.ts";
+import { Face, Failure, Skeleton, Text } from "../parts/basics.tsx";
+import { t, type Word } from "../words.ts";
+
+/** The agents and services that are connected. */
+export function Swarm(): JSX.Element {
+  useEffect(() => {
+    document.title = `${t("swarm.title")} · Waggle`;
+  }, []);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+    <section class="page" tabIndex={0} aria-label={t("swarm.title")}>
+      <h1>{t("swarm.title")}</h1>
+      <Participants path="/api/v1/agents" member="agents" title="swarm.agents" empty />
+      <Participants path="/api/v1/services" member="services" title="swarm.services" />
+    </section>
+  );
+}
+
+function Participants(p: { path: string; member: string; title: Word; empty?: boolean }): JSX.Element | null {
+  const list = useMemo(
+    () =>
+      new List<Participant>(
+        p.member,
+        p.path,
+        (a) => String(a.name),
+        (a, b) => (String(a.name) < String(b.name) ? -1 : 1),
+      ),
+    [p.path, epoch.value],
+  );
+  useEffect(() => () => list.close(), [list]);
+  const rows = list.rows.value;
+  if (list.error.value && !rows) return <Failure error={list.error.value} again={() => void list.read()} />;
+  if (!rows) return <Skeleton rows={2} />;
+  if (rows.length === 0) return p.empty ? <Face title={t("swarm.empty")} text={t("swarm.empty.text")} /> : null;
+  return (
+    <Table title={t(p.title)} columns={["swarm.name", "swarm.kind", "swarm.load", "swarm.can"]}>
+      {rows.map((a) => {
+        const r = a as unknown as Record<string, unknown>;
+        return (
+          <tr key={String(r["name"])}>
+            <th scope="row">
+              <Text>{String(r["name"] ?? "")}</Text>
+            </th>
+            <td>
+              <Text>{String(r["type"] ?? r["kind"] ?? "")}</Text>
+            </td>
+            <td>
+              <Text>{String(r["status"] ?? "")}</Text>
+            </td>
+            <td>
+              {((r["capabilities"] as string[] | undefined) ?? []).map((c) => (
+                <span key={c} class="chip small">
+                  <Text most={40}>{c}</Text>
+                </span>
+              ))}
+            </td>
+          </tr>
+        );
+      })}
+    </Table>
+  );
+}
+
+/** What the installation consists of. */
+export function Installation(): JSX.Element {
+  useEffect(() => {
+    document.title = `${t("installation.title")} · Waggle`;
+  }, []);
+  const s = status.value;
+  const who = me.value;
+  if (!s || !who) return <Skeleton />;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+    <section class="page" tabIndex={0} aria-label={t("installation.title")}>
+      <h1>{t("installation.title")}</h1>
+      <p class="about">
+        {t("installation.version", { version: s.version ?? "" })} ·{" "}
+        <Text>{t("installation.you", { subject: who.subject, tenant: who.tenant, roles: who.roles.join(", ") })}</Text>
+      </p>
+      <Table title={t("installation.services")} columns={["installation.name", "installation.replicas"]}>
+        {(s.services ?? []).map((x) => (
+          <tr key={x.name}>
+            <th scope="row">{x.name}</th>
+            <td>{x.replicas}</td>
+          </tr>
+        ))}
+      </Table>
+      <Table title={t("installation.models")} columns={["installation.name", "installation.workers"]}>
+        {(s.models ?? []).map((x) => (
+          <tr key={x.name}>
+            <th scope="row">
+              <Text>{x.name}</Text>
+            </th>
+            <td>{x.workers}</td>
+          </tr>
+        ))}
+      </Table>
+      <Table title={t("installation.tools")} columns={["installation.name", "installation.replicas", "installation.down"]}>
+        {(s.tool_servers ?? []).map((x) => (
+          <tr key={x.name}>
+            <th scope="row">
+              <Text>{x.name}</Text>
+            </th>
+            <td>{x.replicas}</td>
+            <td class={x.down > 0 ? "fault" : ""}>{x.down}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function Table({ title, columns, children }: { title: string; columns: readonly Word[]; children: ComponentChildren }): JSX.Element {
+  return (
+    <>
+      <h2>{title}</h2>
+      <table class="list">
+        <thead>
+          <tr>
+            {columns.map((c) => (
+              <th key={c} scope="col">
+                {t(c)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </>
+  );
+}

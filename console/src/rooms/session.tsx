@@ -1,0 +1,253 @@
+import { useSignalEffect } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { copy, epoch, reason, say } from "../app.ts";
+import { type Message, nameSession, sendMessage, stopRun } from "../model/act.ts";
+import { SessionModel } from "../model/session.ts";
+import { Face, Failure, Id, Skeleton, StateChip, Text } from "../parts/basics.tsx";
+import { Composer, draft, mode } from "../parts/composer.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { Scrubber } from "../parts/scrubber.tsx";
+import { Talk } from "../parts/talk.tsx";
+import { go, type Route, room, route, type SessionView } from "../route.ts";
+import { t, type Word } from "../words.ts";
+import { Log } from "./log.tsx";
+import { Waterfall } from "./waterfall.tsx";
+
+/** The order of the views. */
+export const views: readonly SessionView[] = ["talk", "waterfall", "log"];
+
+type SessionRoute = Extract<Route, { room: "sessions" }>;
+
+// The playground hands the session that it has made to this room, so that nothing is read or drawn twice.
+let begun: SessionModel | undefined;
+
+/** Sends the first message of a new session, and shows it. */
+export async function begin(m: Message, onWait: (waits: boolean) => void): Promise<void> {
+  const id = await nameSession();
+  begun = new SessionModel(id, true);
+  await sendMessage(id, m, onWait);
+  begun.read();
+  go({ room: "sessions", id, view: "talk", q: "", state: "" });
+}
+
+function modelOf(id: string): SessionModel {
+  const m = begun?.id === id ? begun : new SessionModel(id);
+  begun = undefined;
+  return m;
+}
+
+/** One session: its conversation, what took how long, and its log, as of now or as of any event. */
+export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.Element {
+  const model = useMemo(() => modelOf(at.id), [at.id, epoch.value]);
+  const [waits, setWaits] = useState(false);
+  const [picked, pick] = useState(0);
+  useEffect(() => () => model.close(), [model]);
+  useEffect(() => {
+    model.at.value = at.at;
+  }, [model, at.at]);
+  useSignalEffect(() => {
+    document.title = `${title(model)} · Waggle`;
+  });
+  if (model.error.value && model.events.length === 0) {
+    if (model.missing) return <Missing />;
+    return <Failure error={model.error.value} again={() => model.read()} />;
+  }
+  const view = model.view.value;
+  const past = model.at.value !== undefined && model.at.value < model.head.value;
+  const change = (to: Partial<SessionRoute>) => {
+    const { at: _, ...rest } = at;
+    go({ ...rest, ...("at" in to ? {} : at.at ? { at: at.at } : {}), ...to } as SessionRoute, "replace");
+  };
+  const seek = (to: number | undefined) => {
+    model.at.value = to;
+    change(to === undefined ? { at: undefined } : { at: to });
+  };
+  const unknowns = view.items.filter((i) => i.kind === "tool" && i.status === "unknown").length;
+  const active = view.active.length > 0;
+  const send = (m: Message) => {
+    sendMessage(at.id, m, setWaits).catch((error) => {
+      say(reason(error));
+      draft.value ||= m.content;
+    });
+  };
+  return (
+    <section class={past ? "session past" : "session"} aria-label={title(model)}>
+      <header class="head">
+        <div class="line">
+          <button type="button" class="quiet back" aria-label={t("session.back")} onClick={() => go(room("sessions"))}>
+            <Icon name="back" />
+          </button>
+          <h1>
+            <Text>{title(model)}</Text>
+          </h1>
+          <StateChip state={stateOf(active, view.questions.length)} />
+          <Id value={at.id} />
+          <span class="grow" />
+          <button type="button" class="quiet" onClick={() => void copy(location.href)}>
+            <Icon name="link" />
+            <span class="wide">{t("session.link")}</span>
+          </button>
+          <button type="button" class="quiet" onClick={() => save(model)}>
+            <Icon name="download" />
+            <span class="wide">{t("session.export")}</span>
+          </button>
+        </div>
+        {unknowns > 0 && (
+          <p class="loud">
+            <Icon name="unknown" />
+            {t("session.unknowns", { n: unknowns })}
+          </p>
+        )}
+        <div class="line">
+          <div class="tabs" role="tablist" aria-label={t("session.views")}>
+            {views.map((v) => (
+              <button
+                key={v}
+                type="button"
+                role="tab"
+                id={`tab-${v}`}
+                aria-selected={at.view === v}
+                aria-controls="view"
+                onClick={() => change({ view: v })}
+              >
+                {t(`session.${v}` as Word)}
+              </button>
+            ))}
+          </div>
+          <Scrubber model={model} seek={seek} />
+        </div>
+        {past && (
+          <p class="frame" role="status">
+            <Icon name="clock" />
+            {t("session.past", {
+              at: model.at.value ?? 0,
+              head: model.head.value,
+              newer: model.events.length - model.count(model.at.value ?? 0),
+            })}
+            <button type="button" onClick={() => seek(undefined)}>
+              {t("session.live")}
+            </button>
+          </p>
+        )}
+      </header>
+      <div class="view" id="view" role="tabpanel" aria-labelledby={`tab-${at.view}`}>
+        {model.head.value === 0 && !model.fresh ? (
+          <Skeleton />
+        ) : at.view === "talk" ? (
+          <Talk view={view} session={at.id} live={!past} ends={(q) => model.ends(q)} />
+        ) : at.view === "waterfall" ? (
+          <Waterfall
+            model={model}
+            open={(seq) => {
+              pick(seq);
+              change({ view: "log" });
+            }}
+          />
+        ) : (
+          <Log model={model} picked={picked} pick={pick} />
+        )}
+      </div>
+      {!past && at.view === "talk" && (
+        <Composer
+          session={at.id}
+          waits={waits}
+          send={send}
+          stop={active ? () => void stopRun(at.id).catch((error) => say(reason(error))) : undefined}
+        />
+      )}
+    </section>
+  );
+}
+
+function Missing(): JSX.Element {
+  return (
+    <Face title={t("session.none")} text={t("session.none.text")} action={{ text: t("session.back"), go: () => go(room("sessions")) }} />
+  );
+}
+
+/** What a session is called: its first message. */
+function title(model: SessionModel): string {
+  for (const i of model.view.value.items) if (i.kind === "user") return i.text;
+  return t(model.head.value === 0 ? "session.new" : "sessions.untitled");
+}
+
+function stateOf(active: boolean, questions: number): string {
+  if (questions > 0) return "waiting";
+  return active ? "running" : "idle";
+}
+
+/** Saves the events that are here as lines of JSON. */
+function save(model: SessionModel): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(
+    new Blob(
+      model.visible.map((e) => `${JSON.stringify(e)}\n`),
+      { type: "application/jsonl" },
+    ),
+  );
+  link.download = `${model.id}.jsonl`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** The start page: a question to the model, and three to begin with. */
+export function Playground(): JSX.Element {
+  const [waits, setWaits] = useState(false);
+  const [sending, setSending] = useState(false);
+  useEffect(() => {
+    document.title = "Waggle";
+  }, []);
+  const send = (m: Message) => {
+    setSending(true);
+    begin(m, setWaits).catch((error) => {
+      setSending(false);
+      say(reason(error));
+      draft.value ||= m.content;
+    });
+  };
+  return (
+    <section class="session playground" aria-label={t("nav.playground")}>
+      <div class="view">
+        <div class="talk">
+          <div class="column welcome">
+            <h1>{t("play.title")}</h1>
+            <p>{t("play.text")}</p>
+            {sending ? (
+              <Skeleton rows={3} />
+            ) : (
+              <>
+                <h2>{t("play.first")}</h2>
+                <ul class="ideas">
+                  {([1, 2, 3] as const).map((n) => (
+                    <li key={n}>
+                      <button
+                        type="button"
+                        onClick={() => {
+                          mode.value = n === 2 ? "plan" : "chat";
+                          send({ content: t(`play.idea${n}`), mode: mode.value, confirm: true });
+                        }}
+                      >
+                        <span>{t(`play.idea${n}`)}</span>
+                        <small>{t(`play.idea${n}.about`)}</small>
+                      </button>
+                    </li>
+                  ))}
+                </ul>
+              </>
+            )}
+          </div>
+        </div>
+      </div>
+      <Composer waits={waits} send={send} />
+    </section>
+  );
+}
+
+/** Shows the view of a session that is `by` places after the present one. */
+export function turn(by: number): void {
+  const r = route.value;
+  if (r.room !== "sessions" || r.id === undefined) return;
+  const next = views[(views.indexOf(r.view) + by + views.length) % views.length] as SessionView;
+  go({ ...r, view: next }, "replace");
+}

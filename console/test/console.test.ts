@@ -1,0 +1,297 @@
+import { readFileSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, open } from "../../sdk/typescript/testing/browser.ts";
+import { Model, patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+
+// Every test drives the page that the real binary serves, in Debian's Chromium.
+
+const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+let browser: Browser;
+let waggle: Waggle;
+
+beforeAll(async () => {
+  [browser, waggle] = await Promise.all([launch(), up()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await waggle?.end();
+});
+
+async function visit(url: string, size = { width: 1300, height: 850 }): Promise<{ page: Page; errors: string[] }> {
+  const { page, errors } = await open(browser, url);
+  page.setDefaultTimeout(patience);
+  await page.setViewportSize(size);
+  return { page, errors };
+}
+
+/** Sends a message of the composer and waits until its run is over. */
+async function ask(page: Page, text: string): Promise<void> {
+  await page.fill(".composer textarea", text);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(
+    () => document.querySelector(".session .head .chip")?.textContent?.includes("Idle") && document.querySelector(".item.answer"),
+  );
+}
+
+/** The faults that axe finds. The page's own policy would keep axe out: it goes in past it. */
+async function faults(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Page.setBypassCSP", { enabled: true });
+  await session.send("Runtime.evaluate", { expression: axe });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression:
+      "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ') + ' ' + n.failureSummary).slice(0, 3).join('; ')))",
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  await session.detach();
+  return result.value as string[];
+}
+
+test("from the start page to a plan that somebody has changed and approved", async () => {
+  const { page, errors } = await visit(waggle.url);
+  await page.click(".ideas li:nth-child(2) button");
+  await page.waitForSelector(".question");
+  expect(new URL(page.url()).pathname).toMatch(/^\/sessions\/.+/);
+  expect(await page.locator(".editor li").count()).toBe(3);
+  await page.click('.editor li:nth-child(2) button[aria-label="Drop step 2"]');
+  await page.fill(".editor li:nth-child(3) input", "What is 128 * 46");
+  expect(await page.textContent('[data-answer="approve"]')).toContain("Approve changed plan");
+  await page.click('[data-answer="approve"]');
+  await page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
+  await page.waitForFunction(() => document.body.textContent?.includes("2 of 2 steps done"));
+  expect(await page.textContent(".talk")).toContain("5888");
+  expect(await page.textContent(".talk")).not.toContain("45 words");
+
+  // A reload shows the same, and so does another view of the same log.
+  const before = await page.textContent(".talk");
+  await page.reload();
+  await page.waitForFunction(() => document.body.textContent?.includes("2 of 2 steps done"));
+  expect(await page.textContent(".talk")).toBe(before);
+  await page.click("#tab-waterfall");
+  await page.waitForSelector(".waterfall .bar");
+  expect(await page.locator(".waterfall .kind-people").count()).toBe(1);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("any moment of a log has a link, and shows what was there then", async () => {
+  const { page, errors } = await visit(waggle.url);
+  await ask(page, "Which files are in the workspace, and what does notes.md say?");
+  const url = new URL(page.url());
+  await page.click("#tab-log");
+  await page.waitForSelector(".log .row");
+  const rows = await page.locator(".log .row .type").allTextContents();
+  const called = rows.indexOf("tool.called") + 1;
+  expect(called).toBeGreaterThan(0);
+  await page.goto(`${url.origin}${url.pathname}?at=${called}`);
+  await page.waitForSelector(".session.past .item.tool");
+  expect(await page.locator(".item.answer").count()).toBe(0);
+  expect(await page.locator(".item.tool .chip").first().textContent()).toContain("Queued");
+  expect(await page.locator(".composer").count()).toBe(0); // nobody acts in the past
+  await page.focus('.scrubber input[type="range"]');
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction((at) => location.search === `?at=${at}`, called - 1);
+  await page.click(".frame button");
+  await page.waitForSelector(".item.answer");
+  expect(new URL(page.url()).search).toBe("");
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("lists and questions are live, and two people answer one question once", async () => {
+  const list = await visit(`${waggle.url}/questions`);
+  const one = await visit(waggle.url);
+  await one.page.click(".ideas li:nth-child(2) button");
+  await one.page.waitForSelector(".question");
+  await list.page.waitForSelector(".cards .question");
+  await list.page.waitForFunction(() => document.title.startsWith("(1)"));
+  expect(await list.page.textContent("nav .badge")).toBe("1");
+  await list.page.click('[data-answer="reject"]');
+  await one.page.waitForFunction(() => !document.querySelector(".question"));
+  await list.page.waitForFunction(() => document.body.textContent?.includes("Nothing waits for you"));
+  await list.page.goto(`${waggle.url}/sessions`);
+  await list.page.waitForSelector(".sessions .row");
+  const count = await list.page.locator(".sessions .row").count();
+  await one.page.goto(waggle.url);
+  await ask(one.page, "say hello");
+  await list.page.waitForFunction((n) => document.querySelectorAll(".sessions .row").length === n + 1, count);
+  expect([...list.errors, ...one.errors]).toEqual([]);
+  await list.page.close();
+  await one.page.close();
+});
+
+test("a gateway that is killed costs nothing that is shown or written", async () => {
+  const { page, errors } = await visit(waggle.url);
+  await ask(page, "say one");
+  await page.evaluate(() => {
+    const seen = { removed: 0 };
+    (window as unknown as { seen: typeof seen }).seen = seen;
+    new MutationObserver((all) => {
+      for (const m of all) for (const n of m.removedNodes) if (n instanceof Element && n.matches(".item")) seen.removed++;
+    }).observe(document.querySelector(".talk") as Element, { childList: true, subtree: true });
+  });
+  await waggle.kill();
+  await page.fill(".composer textarea", "say two");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".composer")?.textContent?.includes("Sends when the connection is back"));
+  await waggle.restart();
+  await page.waitForFunction(() => document.querySelectorAll(".item.answer").length === 2);
+  await page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
+  expect(await page.locator(".item.user").count()).toBe(2);
+  expect(await page.evaluate(() => (window as unknown as { seen: { removed: number } }).seen.removed)).toBe(0);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("every room is accessible, in light and dark, wide and narrow", async () => {
+  const first = await visit(waggle.url);
+  await ask(first.page, "what does notes.md say?");
+  const session = new URL(first.page.url()).pathname;
+  await first.page.close();
+  for (const [colorScheme, size] of [
+    ["light", { width: 1300, height: 850 }],
+    ["dark", { width: 380, height: 760 }],
+  ] as const) {
+    for (const path of [
+      "/",
+      "/sessions",
+      session,
+      `${session}?view=waterfall`,
+      `${session}?view=log`,
+      `${session}?at=3`,
+      "/questions",
+      "/swarm",
+      "/installation",
+      "/swarm/nothing",
+    ]) {
+      const { page } = await visit(waggle.url, size);
+      await page.emulateMedia({ colorScheme });
+      await page.goto(waggle.url + path, { waitUntil: "domcontentloaded" });
+      await page.waitForSelector("main :is(h1, h2, .item, .bar)");
+      expect(await faults(page), `${path} ${colorScheme}`).toEqual([]);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(wide, `${path} scrolls sideways`).toBeLessThanOrEqual(0);
+      await page.close();
+    }
+  }
+});
+
+test("keys go anywhere: rooms, the palette, views", async () => {
+  const { page } = await visit(`${waggle.url}/sessions`);
+  await page.waitForSelector(".rows");
+  await page.focus(".rows");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".session .head");
+  await page.keyboard.press("]");
+  await page.waitForFunction(() => location.search.includes("view=waterfall"));
+  await page.keyboard.press("g");
+  await page.keyboard.press("i");
+  await page.waitForFunction(() => location.pathname === "/installation");
+  await page.keyboard.press("Control+k");
+  await page.waitForSelector("dialog.palette[open]");
+  await page.keyboard.type("questions");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.pathname === "/questions");
+  await page.keyboard.press("?");
+  await page.waitForSelector("dialog.keys[open]");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog"));
+  await page.close();
+});
+
+test("what others have written is text: nothing of it runs, hides or breaks the page", async () => {
+  const hostile = [
+    "# Title\n\n<img src=x onerror=alert(1)><script>alert(2)</script>",
+    "[click](javascript:alert(3)) [bank](https://evil.example/) ![p](https://evil.example/p.png)",
+    `${">".repeat(200)} deep ${"*a_".repeat(2000)}`,
+    "\u202egnp.exe \u001b[31mred\u001b[0m \u200bzero",
+    `| a | b |\n|---|---|\n| ${"x".repeat(3000)} | \`<b>\` |`,
+    "x".repeat(100_000),
+  ].join("\n\n");
+  const model = await Model.start(() => ({ text: hostile }));
+  const server = await up("", model.env);
+  const { page, errors } = await visit(server.url);
+  const asked: string[] = [];
+  page.on("request", (q) => asked.push(q.url()));
+  page.on("dialog", (d) => {
+    errors.push(`dialog ${d.message()}`);
+    void d.dismiss();
+  });
+  await page.evaluate(() => {
+    const reports: string[] = [];
+    (window as unknown as { reports: string[] }).reports = reports;
+    document.addEventListener("securitypolicyviolation", (e) => reports.push(`${e.violatedDirective} ${e.blockedURI}`));
+  });
+  await ask(page, "<b>bold</b> \u202eabc");
+  await page.waitForSelector(".markdown a");
+  expect(await page.evaluate(() => (window as unknown as { reports: string[] }).reports)).toEqual([]);
+  expect(await page.locator(".item.answer :is(img, script, b, iframe, object, svg)").count()).toBe(0);
+  expect(await page.locator(".item.user b").count()).toBe(0);
+  expect(await page.textContent(".item.user .said")).toContain("⟨U+202E⟩");
+  expect(await page.locator('.markdown a[href^="javascript"]').count()).toBe(0);
+  expect(await page.textContent(".markdown")).toContain("bank (evil.example)");
+  expect(await page.textContent(".markdown")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+  expect(asked.filter((u) => !u.startsWith(server.url))).toEqual([]);
+  expect(errors).toEqual([]);
+  await page.close();
+  await server.end();
+  model.end();
+});
+
+test("an installation with keys asks for one, shows what its role may see, and forgets it", async () => {
+  const { createHash } = await import("node:crypto");
+  const sha = (key: string) => createHash("sha256").update(key).digest("hex");
+  const server = await up(`auth:
+  api_keys:
+    - {id: ann, sha256: ${sha("key-of-ann")}, tenant: acme, roles: [user]}
+    - {id: eve, sha256: ${sha("key-of-eve")}, tenant: acme, roles: [viewer]}
+    - {id: bob, sha256: ${sha("key-of-bob")}, tenant: other, roles: [user]}
+`);
+  const { page } = await visit(server.url);
+  await page.waitForSelector("dialog.login[open]");
+  await page.fill('dialog input[type="password"]', "wrong");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("dialog .fault");
+  await page.fill('dialog input[type="password"]', "key-of-ann");
+  await page.check("dialog input[type=checkbox]");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => !document.querySelector("dialog"));
+  await ask(page, "say hello");
+  const own = page.url();
+  await page.reload(); // the key stays in the tab
+  await page.waitForSelector(".item.answer");
+  expect(await page.evaluate(() => [localStorage, document.cookie].map((s) => JSON.stringify(s)).join(" "))).not.toContain("key-of-ann");
+
+  for (const [key, sees] of [
+    ["key-of-eve", ".item.answer"], // a viewer sees all of the tenant
+    ["key-of-bob", ".face"], // another tenant sees nothing of it
+  ] as const) {
+    const other = await visit(own);
+    await other.page.waitForSelector("dialog.login[open]");
+    await other.page.fill('dialog input[type="password"]', key);
+    await other.page.keyboard.press("Enter");
+    await other.page.waitForSelector(`.split > :last-child:is(${sees}), .session ${sees}`);
+    const text = await other.page.textContent("main");
+    if (key === "key-of-eve") await other.page.waitForSelector(".composer textarea:disabled");
+    else expect(text).toContain("No such session");
+    await other.page.close();
+  }
+  await page.click("nav .foot button:last-child");
+  await page.waitForSelector("dialog.login[open]");
+  await page.close();
+  await server.end();
+});
+
+test("an installation without the console has no page", async () => {
+  const server = await up("console: {enabled: false}\n");
+  for (const path of ["/", "/sessions/s1", "/icon.svg"]) {
+    const answer = await fetch(server.url + path, { headers: { Accept: "text/html" } });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
+  }
+  await server.end();
+});

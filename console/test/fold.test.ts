@@ -1,0 +1,155 @@
+import type { CanonicalEvent, Step } from "@waggle-dev/client";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { layers } from "../src/fold/layers.ts";
+import { fits, line } from "../src/fold/lines.ts";
+import { plain, prose, target } from "../src/fold/text.ts";
+import { axis, type Bar, WaterfallBuilder } from "../src/fold/waterfall.ts";
+import { dangling, kept } from "../src/parts/steps.ts";
+
+const nodes = fc.uniqueArray(
+  fc.record({ id: fc.string({ maxLength: 3 }), needs: fc.array(fc.string({ maxLength: 3 }), { maxLength: 4 }) }),
+  {
+    selector: (n) => n.id,
+    maxLength: 20,
+  },
+);
+
+test("every step has a place of its own, right of all that it needs unless that is a cycle", () => {
+  fc.assert(
+    fc.property(nodes, (graph) => {
+      const places = layers(graph);
+      expect(new Set(places.map((p) => p.id))).toEqual(new Set(graph.map((n) => n.id)));
+      expect(new Set(places.map((p) => `${p.layer} ${p.slot}`)).size).toBe(graph.length);
+    }),
+  );
+  const acyclic = fc
+    .integer({ min: 1, max: 15 })
+    .chain((n) =>
+      fc
+        .tuple(...Array.from({ length: n }, (_, i) => fc.subarray(Array.from({ length: i }, (_, k) => String(k)))))
+        .map((all) => all.map((needs, i) => ({ id: String(i), needs }))),
+    );
+  fc.assert(
+    fc.property(acyclic, (graph) => {
+      const at = new Map(layers(graph).map((p) => [p.id, p.layer]));
+      for (const n of graph) for (const need of n.needs) expect(at.get(n.id)).toBeGreaterThan(at.get(need) as number);
+    }),
+  );
+});
+
+let seq = 0;
+const event = (type: string, data: object, time = seq * 1000): CanonicalEvent =>
+  ({ type, data, time: new Date(time).toISOString(), sequence: ++seq, id: String(seq) }) as unknown as CanonicalEvent;
+
+test("a run has its bars, and its end leaves none open", () => {
+  const w = new WaterfallBuilder();
+  const run_id = "r";
+  for (const e of [
+    event("message.received", { run_id, message_id: "m" }),
+    event("run.started", { run_id }),
+    event("job.started", { run_id, job_id: "j", attempt: 1 }),
+    event("message.started", { run_id, message_id: "a", model: "demo" }),
+    event("message.completed", { run_id, message_id: "a" }),
+    event("tool.called", { run_id, call_id: "c", tool: "charge" }),
+    event("job.started", { run_id, job_id: "j", attempt: 2 }),
+    event("tool.unknown", { run_id, call_id: "c" }),
+    event("input.requested", { run_id, input_id: "q", scope: "tool", tool: "charge" }),
+    event("run.cancelled", { run_id }),
+  ])
+    w.take(e);
+  const { bars } = w.bars;
+  expect(bars.map((b) => [b.kind, b.name, b.state])).toEqual([
+    ["queue", "", "completed"],
+    ["run", "", "cancelled"],
+    ["job", "answer 1", "failed"],
+    ["model", "demo", "completed"],
+    ["tool", "charge", "unknown"],
+    ["job", "answer 2", "cancelled"],
+    ["people", "charge", "cancelled"],
+  ]);
+  expect(bars.every((b) => b.to !== undefined && b.to >= b.from)).toBe(true);
+});
+
+const types = [
+  "message.received",
+  "run.started",
+  "run.completed",
+  "job.started",
+  "job.failed",
+  "tool.called",
+  "tool.completed",
+  "step.started",
+  "step.failed",
+  "retry.scheduled",
+];
+const someEvents = fc.array(
+  fc.record({ type: fc.constantFrom(...types), id: fc.constantFrom("a", "b"), time: fc.integer({ min: 0, max: 100_000 }) }),
+  { maxLength: 60 },
+);
+
+test("whatever a log has in it, bars do not end before they begin, and each is on the axis", () => {
+  fc.assert(
+    fc.property(someEvents, (all) => {
+      const w = new WaterfallBuilder();
+      for (const { type, id, time } of all)
+        w.take(event(type, { run_id: id, job_id: id, call_id: id, step_id: id, step: { id, title: id } }, time));
+      const { bars, until } = w.bars;
+      if (bars.length === 0) return;
+      const { place } = axis(bars, until);
+      for (const b of bars) {
+        const to = b.to ?? until;
+        expect(to).toBeGreaterThanOrEqual(b.from);
+        expect(place(b.from)).toBeGreaterThanOrEqual(0);
+        expect(place(to)).toBeLessThanOrEqual(100.001);
+        expect(place(to)).toBeGreaterThanOrEqual(place(b.from));
+      }
+    }),
+  );
+});
+
+test("long times in which nothing happens take little of the axis", () => {
+  const bar = (from: number, to: number): Bar => ({ id: "", kind: "run", run: "", name: "", from, to, state: "completed", seq: 1 });
+  const { place } = axis([bar(0, 100), bar(1_000_000, 1_000_100)], 1_000_100);
+  expect(place(100)).toBeGreaterThan(45);
+  expect(place(1_000_000) - place(100)).toBeLessThan(5);
+});
+
+test("a line is short and a filter finds what it shows", () => {
+  fc.assert(
+    fc.property(fc.string(), fc.anything(), (text, value) => {
+      const e = event("tool.called", { tool: text, arguments: JSON.stringify(value) });
+      expect(line(e).length).toBeLessThanOrEqual(161);
+      expect(fits(e, "")).toBe(true);
+      expect(fits(e, "type:tool.")).toBe(true);
+      expect(fits(e, "type:run")).toBe(false);
+    }),
+  );
+  expect(fits(event("run.failed", { code: "MODEL_NOT_FOUND", message: "No such model." }), "type:run not_found")).toBe(true);
+});
+
+test("nothing is hidden in a text of others", () => {
+  expect(plain("a\u202egnp.exe\u0007")).toBe("a⟨U+202E⟩gnp.exe⟨U+0007⟩");
+  expect(prose("zero\u200bwidth\u{e0041}")).toBe("zerowidth");
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      expect(plain(plain(text))).toBe(plain(text));
+      expect(prose(plain(text))).toBe(plain(text));
+    }),
+  );
+});
+
+test("links lead to pages and mailboxes only", () => {
+  for (const bad of ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "//x", "", "x"])
+    expect(target(bad)).toBeUndefined();
+  for (const good of ["https://a.example/b", "http://a", "mailto:a@b.example"]) expect(target(good)).toBeDefined();
+});
+
+test("a changed plan says which step lost what it needs", () => {
+  const step = (id: string, ...dependencies: string[]): Step => ({ id, title: id, dependencies }) as Step;
+  const all = [step("1"), step("2", "1"), step("3", "2")].map((s) => ({ step: s, dropped: false }));
+  expect(dangling(all)).toBe(0);
+  expect(dangling(all.with(0, { step: step("1"), dropped: true }))).toBe(2);
+  expect(dangling([all[1], all[0], all[2]] as typeof all)).toBe(1);
+  expect(kept(all.with(2, { step: step("3", "2"), dropped: true })).map((s) => s.id)).toEqual(["1", "2"]);
+});

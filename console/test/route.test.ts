@@ -1,0 +1,45 @@
+import fc from "fast-check";
+import { beforeAll, expect, test } from "vitest";
+
+let route: typeof import("../src/route.ts");
+beforeAll(async () => {
+  Object.assign(globalThis, { location: { pathname: "/", search: "" }, addEventListener: () => {} });
+  route = await import("../src/route.ts");
+});
+
+test("an address that was written is read as the same route", () => {
+  const text = fc.string({ maxLength: 30 });
+  const some = fc.oneof(
+    fc.constantFrom("playground" as const, "swarm" as const, "installation" as const).map((room) => ({ room })),
+    fc.record(
+      {
+        room: fc.constant("sessions" as const),
+        id: fc.string({ minLength: 1, maxLength: 30 }).filter((id) => !/^\.+$/.test(id)),
+        view: fc.constantFrom("talk" as const, "waterfall" as const, "log" as const),
+        at: fc.integer({ min: 1 }),
+        q: text,
+        state: text,
+      },
+      { requiredKeys: ["room", "view", "q", "state"] },
+    ),
+    fc.record({ room: fc.constant("questions" as const), pick: fc.string({ minLength: 1 }) }, { requiredKeys: ["room"] }),
+  );
+  fc.assert(
+    fc.property(some, (r) => {
+      const u = new URL(route.format(r), "http://waggle");
+      expect(route.parse(u.pathname, u.search)).toEqual(r);
+    }),
+  );
+});
+
+test("no address throws, and what makes no sense is left out", () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), (path, query) => {
+      expect(route.parse(`/${path}`, query).room).toBeTypeOf("string");
+    }),
+  );
+  expect(route.parse("/sessions/s1", "?view=no&at=-4")).toEqual({ room: "sessions", id: "s1", view: "talk", q: "", state: "" });
+  expect(route.parse("/other", "").room).toBe("nowhere");
+  expect(route.parse("/sessions/a/b", "").room).toBe("nowhere");
+  expect(route.parse("/swarm/a", "").room).toBe("nowhere");
+});
