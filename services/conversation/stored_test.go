@@ -86,6 +86,7 @@ func TestAnyStoredStateOfAMemberGoesOn(t *testing.T) {
 			"message": m.message, "respond": m.respond, "race": m.race, "control": m.control,
 			"work": m.work, "work2": m.work, "work3": m.work, "work4": m.work, "todos": m.note,
 		})
+		m.redeliver() // the first command of all may have died before its first event
 		goesOn(t, m.log)
 		m.drain(t)
 		goesOn(t, m.log)
