@@ -132,7 +132,7 @@ test("nothing is hidden in a text of others", () => {
   expect(plain("a\u202egnp.exe\u0007")).toBe("a⟨U+202E⟩gnp.exe⟨U+0007⟩");
   expect(prose("zero\u200bwidth\u{e0041}")).toBe("zerowidth");
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (text) => {
+    fc.property(fc.string({ unit: "binary", maxLength: 60 }), (text) => {
       expect(plain(plain(text))).toBe(plain(text));
       expect(prose(plain(text))).toBe(plain(text));
     }),
