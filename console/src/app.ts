@@ -123,6 +123,15 @@ export function span(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** What the page shows, for the title of the tab; how much waits for people stands before it. */
+export const title = signal("");
+export const waiting = signal(0);
+
+effect(() => {
+  const name = title.value === "" ? t("app.name") : `${title.value} · ${t("app.name")}`;
+  document.title = waiting.value > 0 ? `(${waiting.value}) ${name}` : name;
+});
+
 /** A short message that goes by itself. */
 export const notice = signal("");
 let fading = 0;

@@ -3,11 +3,15 @@ import { signal } from "@preact/signals";
 /** How a session is shown. */
 export type SessionView = "talk" | "waterfall" | "log";
 
+/** How a team is shown. */
+export type TeamView = "messages" | "log";
+
 /** What the address of the page names. */
 export type Route =
   | { room: "playground" }
   | { room: "sessions"; id?: string; view: SessionView; at?: number; q: string; state: string }
   | { room: "questions"; pick?: string }
+  | { room: "teams"; id?: string; view: TeamView; at?: number }
   | { room: "swarm" }
   | { room: "installation" }
   | { room: "nowhere" };
@@ -19,18 +23,19 @@ export function parse(path: string, query: string): Route {
   const q = new URLSearchParams(query);
   const [room = "", id, more] = path.split("/").slice(1);
   if (more !== undefined) return { room: "nowhere" };
-  if (id !== undefined && room !== "sessions") return { room: "nowhere" };
+  if (id !== undefined && room !== "sessions" && room !== "teams") return { room: "nowhere" };
   switch (room) {
     case "":
       return { room: "playground" };
+    case "teams":
+      return { room, ...(id ? { id: decode(id) } : {}), view: q.get("view") === "log" ? "log" : "messages", ...atOf(q) };
     case "sessions": {
-      const at = Number(q.get("at"));
       const view = q.get("view") ?? "";
       return {
         room,
         ...(id ? { id: decode(id) } : {}),
         view: (views.includes(view) ? view : "talk") as SessionView,
-        ...(Number.isSafeInteger(at) && at > 0 ? { at } : {}),
+        ...atOf(q),
         q: q.get("q") ?? "",
         state: q.get("state") ?? "",
       };
@@ -44,6 +49,12 @@ export function parse(path: string, query: string): Route {
       return { room };
   }
   return { room: "nowhere" };
+}
+
+/** The moment of a log that an address names. */
+function atOf(q: URLSearchParams): { at?: number } {
+  const at = Number(q.get("at"));
+  return Number.isSafeInteger(at) && at > 0 ? { at } : {};
 }
 
 function decode(text: string): string {
@@ -65,6 +76,10 @@ export function format(r: Route): string {
     put("at", r.at);
     put("state", r.state);
     put("q", r.q);
+  } else if (r.room === "teams") {
+    path = r.id === undefined ? "/teams" : `/teams/${encodeURIComponent(r.id)}`;
+    if (r.view !== "messages") put("view", r.view);
+    put("at", r.at);
   } else if (r.room === "questions") {
     path = "/questions";
     put("pick", r.pick);
@@ -88,6 +103,7 @@ export function go(r: Route, how: "push" | "replace" = "push"): void {
 }
 
 /** The room of a list or a page without further choices. */
-export function room(name: "playground" | "sessions" | "questions" | "swarm" | "installation"): Route {
-  return name === "sessions" ? { room: name, view: "talk", q: "", state: "" } : { room: name };
+export function room(name: Exclude<Route["room"], "nowhere">): Route {
+  if (name === "sessions") return { room: name, view: "talk", q: "", state: "" };
+  return name === "teams" ? { room: name, view: "messages" } : { room: name };
 }

@@ -2,9 +2,9 @@ import { effect, useComputed } from "@preact/signals";
 import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { clock, epoch, login, nextTheme, nextZone, notice, now, signedIn, signOut, theme, zone } from "./app.ts";
+import { begin, clock, epoch, login, nextTheme, nextZone, notice, now, signedIn, signOut, theme, waiting, zone } from "./app.ts";
 import { type List, questionList } from "./model/lists.ts";
-import { connection, watch } from "./model/live.ts";
+import { connection, onChange, watch } from "./model/live.ts";
 import { Dialog, Face } from "./parts/basics.tsx";
 import { Icon, type IconName, Logo } from "./parts/icons.tsx";
 import { Login } from "./parts/login.tsx";
@@ -13,6 +13,7 @@ import { Installation, Swarm } from "./rooms/lists.tsx";
 import { Questions } from "./rooms/questions.tsx";
 import { Playground, SessionRoom, turn } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
+import { TeamRoom, Teams } from "./rooms/teams.tsx";
 import { format, go, type Route, room, route } from "./route.ts";
 import { t, type Word } from "./words.ts";
 
@@ -22,6 +23,7 @@ const rooms: readonly { name: RoomName; key: string; icon: IconName }[] = [
   { name: "playground", key: "p", icon: "play" },
   { name: "sessions", key: "s", icon: "list" },
   { name: "questions", key: "q", icon: "hand" },
+  { name: "teams", key: "m", icon: "team" },
   { name: "swarm", key: "w", icon: "swarm" },
   { name: "installation", key: "i", icon: "gear" },
 ];
@@ -30,6 +32,7 @@ const rooms: readonly { name: RoomName; key: string; icon: IconName }[] = [
 export function Shell(): JSX.Element {
   const questions = useMemo(() => questionList(), [epoch.value]);
   useEffect(watch, []);
+  useEffect(() => onChange((e) => e === undefined && void begin()), []);
   useEffect(() => {
     const end = notify(questions);
     return () => {
@@ -39,7 +42,6 @@ export function Shell(): JSX.Element {
   }, [questions]);
   const [dialog, show] = useState<"palette" | "keys" | undefined>(undefined);
   useEffect(() => onKeys((d) => show(d)), []);
-  const waiting = questions.rows.value?.length ?? 0;
   const r = route.value;
   const inSession = r.room === "sessions" && r.id !== undefined;
   return (
@@ -63,7 +65,7 @@ export function Shell(): JSX.Element {
               <a href={format(room(x.name))} aria-current={r.room === x.name ? "page" : undefined} onClick={(e) => follow(e, room(x.name))}>
                 <Icon name={x.icon} />
                 <span>{t(`nav.${x.name}` as Word)}</span>
-                {x.name === "questions" && waiting > 0 && <b class="badge">{waiting > 99 ? "99+" : waiting}</b>}
+                {x.name === "questions" && waiting.value > 0 && <b class="badge">{waiting.value > 99 ? "99+" : waiting.value}</b>}
               </a>
             </li>
           ))}
@@ -115,6 +117,12 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element {
       );
     case "questions":
       return <Questions list={questions} />;
+    case "teams":
+      return r.id === undefined ? (
+        <Teams key={epoch.value} />
+      ) : (
+        <TeamRoom key={`${r.id} ${epoch.value}`} at={{ ...r, id: r.id }} questions={questions} />
+      );
     case "swarm":
       return <Swarm />;
     case "installation":
@@ -236,8 +244,7 @@ function notify(list: List<ListedQuestion>): () => void {
   return effect(() => {
     const rows = list.rows.value;
     if (!rows) return;
-    const name = document.title.replace(/^\(\d+\) /, "");
-    document.title = rows.length > 0 ? `(${rows.length}) ${name}` : name;
+    waiting.value = rows.length;
     const fresh = known === undefined ? [] : rows.filter((q) => !known?.has(q.id));
     known = new Set(rows.map((q) => q.id));
     const first = fresh[0];

@@ -107,7 +107,7 @@ test("lists and questions are live, and two people answer one question once", as
   await one.page.click(".ideas li:nth-child(2) button");
   await one.page.waitForSelector(".question");
   await list.page.waitForSelector(".cards .question");
-  await list.page.waitForFunction(() => document.title.startsWith("(1)"));
+  await list.page.waitForFunction(() => document.title === "(1) Questions · Waggle");
   expect(await list.page.textContent("nav .badge")).toBe("1");
   await list.page.click('[data-answer="reject"]');
   await one.page.waitForFunction(() => !document.querySelector(".question"));
@@ -118,6 +118,11 @@ test("lists and questions are live, and two people answer one question once", as
   await one.page.goto(waggle.url);
   await ask(one.page, "say hello");
   await list.page.waitForFunction((n) => document.querySelectorAll(".sessions .row").length === n + 1, count);
+  await list.page.click(".sessions .row >> nth=1");
+  await list.page.waitForSelector(".session .head");
+  const shown = list.page.url();
+  await list.page.click(".sessions .row >> nth=0");
+  await list.page.waitForFunction((url) => location.href !== url, shown);
   expect([...list.errors, ...one.errors]).toEqual([]);
   await list.page.close();
   await one.page.close();
@@ -150,6 +155,10 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
   const first = await visit(waggle.url);
   await ask(first.page, "what does notes.md say?");
   const session = new URL(first.page.url()).pathname;
+  await first.page.goto(`${waggle.url}/teams`);
+  await first.page.click(".actions button");
+  await first.page.waitForSelector(".team .members li");
+  const team = new URL(first.page.url()).pathname;
   await first.page.close();
   for (const [colorScheme, size] of [
     ["light", { width: 1300, height: 850 }],
@@ -163,6 +172,8 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
       `${session}?view=log`,
       `${session}?at=3`,
       "/questions",
+      "/teams",
+      team,
       "/swarm",
       "/installation",
       "/swarm/nothing",
@@ -177,6 +188,25 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
       await page.close();
     }
   }
+});
+
+test("a team: its members, a tool that asks, and what came of it", async () => {
+  const { page, errors } = await visit(`${waggle.url}/teams`);
+  await page.click(".actions button");
+  await page.waitForFunction(() => document.querySelectorAll(".team .members li").length === 2);
+  await page.fill(".composer textarea", "ask Writer to write hello to hello.md");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".team .question");
+  expect(await page.textContent(".team .question")).toContain("workspace_write_file");
+  await page.click('.team [data-answer="approve"]');
+  await page.waitForFunction(() => !document.querySelector(".team .question"));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".team .item.answer")].some((m) => /wrote|written|hello\.md/i.test(m.textContent ?? "")),
+  );
+  await page.click("#tab-log");
+  await page.waitForSelector(".log .row");
+  expect(errors).toEqual([]);
+  await page.close();
 });
 
 test("keys go anywhere: rooms, the palette, views", async () => {

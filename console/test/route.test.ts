@@ -22,6 +22,15 @@ test("an address that was written is read as the same route", () => {
       },
       { requiredKeys: ["room", "view", "q", "state"] },
     ),
+    fc.record(
+      {
+        room: fc.constant("teams" as const),
+        id: fc.string({ minLength: 1, maxLength: 30 }).filter((id) => !/^\.+$/.test(id)),
+        view: fc.constantFrom("messages" as const, "log" as const),
+        at: fc.integer({ min: 1 }),
+      },
+      { requiredKeys: ["room", "view"] },
+    ),
     fc.record({ room: fc.constant("questions" as const), pick: fc.string({ minLength: 1 }) }, { requiredKeys: ["room"] }),
   );
   fc.assert(

@@ -1,4 +1,4 @@
-import { type QuestionAnswer, type QuestionOutcome, WaggleError } from "@waggle-dev/client";
+import { type QuestionAnswer, type QuestionOutcome, type TeamDefinition, type TeamView, WaggleError } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
 
 /** A random id, for what may be sent twice and shall count once. Pages without TLS have no crypto.randomUUID. */
@@ -60,4 +60,19 @@ export function stopRun(session: string): Promise<unknown> {
 /** Answers a question. Rejects with the error INPUT_ANSWERED if another answer counts. */
 export function answer(question: string, a: Omit<QuestionAnswer, "id">): Promise<QuestionOutcome> {
   return persist("POST", `/api/v1/questions/${encodeURIComponent(question)}/answer`, { ...a, id: newId() });
+}
+
+/** Makes a team: of a definition, or of the name of one in the gateway's configuration. */
+export async function startTeam(team: TeamDefinition | { named: string }): Promise<string> {
+  return (await client.call<TeamView>("POST", "/api/v1/teams", team)).team_id;
+}
+
+/** Sends a team a message, to a member or to its coordinator. It counts once. */
+export function messageTeam(team: string, content: string, target: string): Promise<unknown> {
+  return persist("POST", `/api/v1/teams/${encodeURIComponent(team)}/messages`, { id: newId(), content, ...(target ? { target } : {}) });
+}
+
+/** Pauses, resumes or stops a team. */
+export function controlTeam(team: string, what: "pause" | "resume" | "stop"): Promise<unknown> {
+  return persist("POST", `/api/v1/teams/${encodeURIComponent(team)}/${what}`);
 }

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { ListedQuestion, SessionSummary } from "@waggle-dev/client";
+import type { CanonicalEvent, ListedQuestion, SessionSummary, TeamView } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
 import { onChange, soon } from "./live.ts";
 
@@ -22,9 +22,12 @@ export class List<T> {
     private readonly path: string,
     private readonly key: (row: T) => string,
     private readonly order: (a: T, b: T) => number,
+    /** What an announcement changes at once, and which of two states of a row is the later one. */
+    private readonly live?: { take: (rows: readonly T[], e: CanonicalEvent) => readonly T[]; age: (row: T) => number },
   ) {
     this.poke = soon(() => this.read());
-    this.leave = onChange(() => {
+    this.leave = onChange((e) => {
+      if (e && live && this.rows.value) this.rows.value = live.take(this.rows.value, e);
       this.poke();
       clearTimeout(this.late);
       this.late = window.setTimeout(this.poke, settled);
@@ -51,16 +54,21 @@ export class List<T> {
       this.error.value = undefined;
       this.deep ||= before !== undefined;
       if (before !== undefined || !this.deep) this.more.value = answer["next"] as string | undefined;
-      this.rows.value = this.deep ? this.merge(page) : page;
+      this.rows.value = this.merge(page);
     } catch (error) {
       if (!this.ended && !refusedLogin(error)) this.error.value = error;
     }
   }
 
   private merge(page: T[]): T[] {
-    const all = new Map((this.rows.value ?? []).map((r) => [this.key(r), r]));
-    for (const r of page) all.set(this.key(r), r);
-    return [...all.values()].sort(this.order);
+    const old = new Map((this.rows.value ?? []).map((r) => [this.key(r), r]));
+    const newer = page.map((r) => {
+      const known = old.get(this.key(r));
+      return known !== undefined && this.live && this.live.age(known) > this.live.age(r) ? known : r;
+    });
+    if (!this.deep) return newer;
+    for (const r of newer) old.set(this.key(r), r);
+    return [...old.values()].sort(this.order);
   }
 
   close(): void {
@@ -75,17 +83,48 @@ export function sessionList(filter: { q: string; state: string }): List<SessionS
   const q = new URLSearchParams({ limit: "100" });
   if (filter.q) q.set("q", filter.q);
   if (filter.state) q.set("state", filter.state);
-  return new List(
-    "sessions",
-    `/api/v1/sessions?${q}`,
-    (s) => s.session_id,
-    (a, b) => (a.updated_at < b.updated_at ? 1 : -1),
-  );
+  return new List("sessions", `/api/v1/sessions?${q}`, (s) => s.session_id, newestChange, { take: announced, age: (s) => s.last_seq });
+}
+
+const newestChange = (a: SessionSummary, b: SessionSummary) => (a.updated_at < b.updated_at ? 1 : -1);
+
+const states: Partial<Record<CanonicalEvent["type"], string>> = {
+  "message.received": "running",
+  "run.started": "running",
+  "run.completed": "idle",
+  "run.failed": "idle",
+  "run.cancelled": "idle",
+  "input.requested": "waiting",
+  "input.answered": "running",
+};
+
+/** The sessions after an announcement: the list of the server follows logs with a second between two looks. */
+export function announced(rows: readonly SessionSummary[], e: CanonicalEvent): readonly SessionSummary[] {
+  const [, kind, ...id] = (e.subject ?? "").split(".");
+  const at = kind === "session" ? rows.findIndex((s) => s.session_id === id.join(".")) : -1;
+  const row = rows[at];
+  if (!row || row.last_seq >= e.sequence) return rows;
+  if (e.type === "session.deleted") return rows.toSpliced(at, 1);
+  const state = states[e.type];
+  const changed: SessionSummary = { ...row, last_seq: e.sequence, last_event: e.type, updated_at: e.time, ...(state ? { state } : {}) };
+  if (e.type === "message.received" && !row.question) changed.question = e.data.content;
+  if (e.type === "run.started") changed.runs = (row.runs ?? 0) + 1;
+  return rows.with(at, changed).toSorted(newestChange);
 }
 
 /** Open questions, the one that expires first on top. */
 export function questionList(): List<ListedQuestion> {
   return new List("questions", "/api/v1/questions?limit=100", (q) => q.id, soonest);
+}
+
+/** Teams, the newest first. */
+export function teamList(): List<TeamView> {
+  return new List(
+    "teams",
+    "/api/v1/teams?limit=50",
+    (team) => team.team_id,
+    (a, b) => (a.created_at < b.created_at ? 1 : -1),
+  );
 }
 
 /** Orders questions by their end, then by their age. */

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
-import { copy, mayAct } from "../app.ts";
+import { copy, mayAct, me } from "../app.ts";
 import { type Message, messageBody } from "../model/act.ts";
 import { t } from "../words.ts";
 import { Icon } from "./icons.tsx";
@@ -40,7 +40,7 @@ export function Composer(p: {
       <textarea
         ref={field}
         aria-label={t("composer.label")}
-        placeholder={t("composer.placeholder")}
+        placeholder={t(me.value && !mayAct.value ? "composer.viewer" : "composer.placeholder")}
         rows={Math.min(10, draft.value.split("\n").length + Math.floor(draft.value.length / 90))}
         value={draft.value}
         disabled={!mayAct.value}

@@ -77,7 +77,7 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
   );
 }
 
-const places = ["playground", "sessions", "questions", "swarm", "installation"] as const;
+const places = ["playground", "sessions", "questions", "teams", "swarm", "installation"] as const;
 
 function choices(q: string, found: readonly SessionSummary[]): Choice[] {
   const word = q.trim().toLowerCase();

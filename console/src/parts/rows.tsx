@@ -9,6 +9,8 @@ export function Rows<T>(p: {
   /** The index of the row that is picked, -1 = none. */
   picked: number;
   pick: (index: number) => void;
+  /** Opens a row: with a click, or with Enter on the picked one. */
+  open?: (index: number) => void;
   row: (row: T, index: number) => JSX.Element;
   /** Whether the list stays at its end while it grows, as long as its reader is there. */
   follow?: boolean;
@@ -63,6 +65,7 @@ export function Rows<T>(p: {
         setTop(box.scrollTop);
       }}
       onKeyDown={(e) => {
+        if (e.key === "Enter" && p.picked >= 0) p.open?.(p.picked);
         const to = e.ctrlKey || e.metaKey || e.altKey ? undefined : keys[e.key];
         if (to === undefined) return;
         e.preventDefault();
@@ -82,7 +85,10 @@ export function Rows<T>(p: {
               style={{ height: `${p.height}px` }}
               role="option"
               aria-selected={first + i === p.picked}
-              onClick={() => p.pick(first + i)}
+              onClick={() => {
+                p.pick(first + i);
+                p.open?.(first + i);
+              }}
             >
               {p.row(r, first + i)}
             </div>

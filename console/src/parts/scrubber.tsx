@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { clock } from "../app.ts";
-import type { SessionModel } from "../model/session.ts";
+import type { LogModel } from "../model/log.ts";
 import { t } from "../words.ts";
 
 /** The slider over the log: views show it as of the event where it stands. At its right end it is live. */
-export function Scrubber({ model, seek }: { model: SessionModel; seek: (at: number | undefined) => void }): JSX.Element {
+export function Scrubber({ model, seek }: { model: LogModel<unknown>; seek: (at: number | undefined) => void }): JSX.Element {
   const head = model.head.value;
   const first = model.first.value;
   const at = Math.min(model.at.value ?? head, head);
@@ -43,7 +43,7 @@ export function Scrubber({ model, seek }: { model: SessionModel; seek: (at: numb
 }
 
 /** What stands out in a log: questions, failures, and calls whose outcome is unknown. The newest 400 of them. */
-function marksOf(model: SessionModel): { seq: number; kind: string }[] {
+function marksOf(model: LogModel<unknown>): { seq: number; kind: string }[] {
   const found: { seq: number; kind: string }[] = [];
   for (let i = model.events.length - 1; i >= 0 && found.length < 400; i--) {
     const e = model.events[i] as (typeof model.events)[number];

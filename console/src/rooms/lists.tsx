@@ -1,7 +1,7 @@
 import type { Participant } from "@waggle-dev/client";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { epoch, me, status } from "../app.ts";
+import { epoch, me, status, title } from "../app.ts";
 import { List } from "../model/lists.ts";
 import { Face, Failure, Skeleton, Text } from "../parts/basics.tsx";
 import { t, type Word } from "../words.ts";
@@ -9,7 +9,7 @@ import { t, type Word } from "../words.ts";
 /** The agents and services that are connected. */
 export function Swarm(): JSX.Element {
   useEffect(() => {
-    document.title = `${t("swarm.title")} · Waggle`;
+    title.value = t("swarm.title");
   }, []);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
@@ -69,7 +69,7 @@ function Participants(p: { path: string; member: string; title: Word; empty?: bo
 /** What the installation consists of. */
 export function Installation(): JSX.Element {
   useEffect(() => {
-    document.title = `${t("installation.title")} · Waggle`;
+    title.value = t("installation.title");
   }, []);
   const s = status.value;
   const who = me.value;

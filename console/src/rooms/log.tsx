@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { copy } from "../app.ts";
 import { family, fits, line } from "../fold/lines.ts";
-import type { SessionModel } from "../model/session.ts";
+import type { LogModel } from "../model/log.ts";
 import { Text, Time } from "../parts/basics.tsx";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -11,7 +11,7 @@ import { Rows } from "../parts/rows.tsx";
 import { t } from "../words.ts";
 
 /** The log of a session as it is: every event with its sequence, its time and its JSON. */
-export function Log({ model, picked, pick }: { model: SessionModel; picked: number; pick: (seq: number) => void }): JSX.Element {
+export function Log({ model, picked, pick }: { model: LogModel<unknown>; picked: number; pick: (seq: number) => void }): JSX.Element {
   const [filter, setFilter] = useState("");
   const head = model.head.value;
   const at = model.at.value;

@@ -1,7 +1,7 @@
 import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { epoch } from "../app.ts";
+import { epoch, title } from "../app.ts";
 import { type List, soonest } from "../model/lists.ts";
 import { Face, Failure, Skeleton } from "../parts/basics.tsx";
 import { QuestionCard } from "../parts/question.tsx";
@@ -14,7 +14,7 @@ const stays = 5000;
 /** Everything that waits for people, over all sessions, teams and tasks. */
 export function Questions({ list }: { list: List<ListedQuestion> }): JSX.Element {
   useEffect(() => {
-    document.title = `${t("questions.title")} · Waggle`;
+    title.value = t("questions.title");
   }, []);
   const rows = useLingering(list.rows.value);
   if (list.error.value && !rows) return <Failure error={list.error.value} again={() => void list.read()} />;

@@ -1,16 +1,16 @@
 import { useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { copy, epoch, reason, say } from "../app.ts";
+import { epoch, reason, say, title } from "../app.ts";
 import { type Message, nameSession, sendMessage, stopRun } from "../model/act.ts";
 import { SessionModel } from "../model/session.ts";
-import { Face, Failure, Id, Skeleton, StateChip, Text } from "../parts/basics.tsx";
+import { Face, Failure, Skeleton, StateChip } from "../parts/basics.tsx";
 import { Composer, draft, mode } from "../parts/composer.tsx";
+import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { Scrubber } from "../parts/scrubber.tsx";
 import { Talk } from "../parts/talk.tsx";
 import { go, type Route, room, route, type SessionView } from "../route.ts";
-import { t, type Word } from "../words.ts";
+import { t } from "../words.ts";
 import { Log } from "./log.tsx";
 import { Waterfall } from "./waterfall.tsx";
 
@@ -47,14 +47,14 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
     model.at.value = at.at;
   }, [model, at.at]);
   useSignalEffect(() => {
-    document.title = `${title(model)} · Waggle`;
+    title.value = nameOf(model);
   });
   if (model.error.value && model.events.length === 0) {
     if (model.missing) return <Missing />;
     return <Failure error={model.error.value} again={() => model.read()} />;
   }
   const view = model.view.value;
-  const past = model.at.value !== undefined && model.at.value < model.head.value;
+  const past = model.inPast;
   const change = (to: Partial<SessionRoute>) => {
     const { at: _, ...rest } = at;
     go({ ...rest, ...("at" in to ? {} : at.at ? { at: at.at } : {}), ...to } as SessionRoute, "replace");
@@ -72,65 +72,24 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
     });
   };
   return (
-    <section class={past ? "session past" : "session"} aria-label={title(model)}>
-      <header class="head">
-        <div class="line">
-          <button type="button" class="quiet back" aria-label={t("session.back")} onClick={() => go(room("sessions"))}>
-            <Icon name="back" />
-          </button>
-          <h1>
-            <Text>{title(model)}</Text>
-          </h1>
-          <StateChip state={stateOf(active, view.questions.length)} />
-          <Id value={at.id} />
-          <span class="grow" />
-          <button type="button" class="quiet" onClick={() => void copy(location.href)}>
-            <Icon name="link" />
-            <span class="wide">{t("session.link")}</span>
-          </button>
-          <button type="button" class="quiet" onClick={() => save(model)}>
-            <Icon name="download" />
-            <span class="wide">{t("session.export")}</span>
-          </button>
-        </div>
-        {unknowns > 0 && (
-          <p class="loud">
-            <Icon name="unknown" />
-            {t("session.unknowns", { n: unknowns })}
-          </p>
-        )}
-        <div class="line">
-          <div class="tabs" role="tablist" aria-label={t("session.views")}>
-            {views.map((v) => (
-              <button
-                key={v}
-                type="button"
-                role="tab"
-                id={`tab-${v}`}
-                aria-selected={at.view === v}
-                aria-controls="view"
-                onClick={() => change({ view: v })}
-              >
-                {t(`session.${v}` as Word)}
-              </button>
-            ))}
-          </div>
-          <Scrubber model={model} seek={seek} />
-        </div>
-        {past && (
-          <p class="frame" role="status">
-            <Icon name="clock" />
-            {t("session.past", {
-              at: model.at.value ?? 0,
-              head: model.head.value,
-              newer: model.events.length - model.count(model.at.value ?? 0),
-            })}
-            <button type="button" onClick={() => seek(undefined)}>
-              {t("session.live")}
-            </button>
-          </p>
-        )}
-      </header>
+    <section class={past ? "session past" : "session"} aria-label={nameOf(model)}>
+      <Head
+        model={model}
+        name={nameOf(model)}
+        label={t("session.views")}
+        state={<StateChip state={stateOf(active, view.questions.length)} />}
+        back={{ label: t("session.back"), go: () => go(room("sessions")) }}
+        views={views.map((id) => ({ id, text: t(`session.${id}`) }))}
+        view={at.view}
+        turn={(to) => change({ view: to })}
+        seek={seek}
+      />
+      {unknowns > 0 && (
+        <p class="loud">
+          <Icon name="unknown" />
+          {t("session.unknowns", { n: unknowns })}
+        </p>
+      )}
       <div class="view" id="view" role="tabpanel" aria-labelledby={`tab-${at.view}`}>
         {model.head.value === 0 && !model.fresh ? (
           <Skeleton />
@@ -167,7 +126,7 @@ function Missing(): JSX.Element {
 }
 
 /** What a session is called: its first message. */
-function title(model: SessionModel): string {
+function nameOf(model: SessionModel): string {
   for (const i of model.view.value.items) if (i.kind === "user") return i.text;
   return t(model.head.value === 0 ? "session.new" : "sessions.untitled");
 }
@@ -177,26 +136,12 @@ function stateOf(active: boolean, questions: number): string {
   return active ? "running" : "idle";
 }
 
-/** Saves the events that are here as lines of JSON. */
-function save(model: SessionModel): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(
-    new Blob(
-      model.visible.map((e) => `${JSON.stringify(e)}\n`),
-      { type: "application/jsonl" },
-    ),
-  );
-  link.download = `${model.id}.jsonl`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
 /** The start page: a question to the model, and three to begin with. */
 export function Playground(): JSX.Element {
   const [waits, setWaits] = useState(false);
   const [sending, setSending] = useState(false);
   useEffect(() => {
-    document.title = "Waggle";
+    title.value = "";
   }, []);
   const send = (m: Message) => {
     setSending(true);

@@ -1,7 +1,7 @@
 import type { SessionSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { epoch } from "../app.ts";
+import { epoch, title } from "../app.ts";
 import { sessionList } from "../model/lists.ts";
 import { Face, Failure, Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -15,7 +15,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
   useEffect(() => () => list.close(), [list]);
   const [q, setQ] = useState(at.q);
   useEffect(() => {
-    if (at.id === undefined) document.title = `${t("sessions.title")} · Waggle`;
+    if (at.id === undefined) title.value = t("sessions.title");
   }, [at.id]);
   useEffect(() => {
     if (q === at.q) return;
@@ -72,15 +72,19 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
           />
         )
       ) : (
-        // biome-ignore lint/a11y/noStaticElementInteractions: the list inside has the focus; this adds Enter to its keys
-        <div
-          class="grow"
-          onKeyDown={(e) => {
-            if (e.key === "Enter") open(rows[picked]);
-          }}
-          onClick={() => over >= 0 && open(rows[over])}
-        >
-          <Rows rows={rows} height={60} label={t("sessions.title")} picked={picked} pick={setOver} row={(s) => <Row s={s} />} />
+        <div class="grow">
+          <Rows
+            rows={rows}
+            height={60}
+            label={t("sessions.title")}
+            picked={picked}
+            pick={setOver}
+            open={(i) => {
+              setOver(-1);
+              open(rows[i]);
+            }}
+            row={(s) => <Row s={s} />}
+          />
         </div>
       )}
       {list.more.value && (

@@ -1,0 +1,75 @@
+import type { ComponentChildren, JSX } from "preact";
+import { copy } from "../app.ts";
+import { type LogModel, save } from "../model/log.ts";
+import { t } from "../words.ts";
+import { Id, Text } from "./basics.tsx";
+import { Icon } from "./icons.tsx";
+import { Scrubber } from "./scrubber.tsx";
+
+/** The head of a room that shows a log: its name, its views, and the moment that they show. */
+export function Head<V extends string>(p: {
+  model: LogModel<unknown>;
+  name: string;
+  label: string;
+  state: JSX.Element;
+  back: { label: string; go: () => void };
+  views: readonly { id: V; text: string }[];
+  view: V;
+  turn: (to: V) => void;
+  seek: (at: number | undefined) => void;
+  children?: ComponentChildren;
+}): JSX.Element {
+  const { model } = p;
+  const at = model.at.value ?? 0;
+  return (
+    <header class="head">
+      <div class="line">
+        <button type="button" class="quiet back" aria-label={p.back.label} onClick={p.back.go}>
+          <Icon name="back" />
+        </button>
+        <h1>
+          <Text>{p.name}</Text>
+        </h1>
+        {p.state}
+        <Id value={model.id} />
+        <span class="grow" />
+        {p.children}
+        <button type="button" class="quiet" onClick={() => void copy(location.href)}>
+          <Icon name="link" />
+          <span class="wide">{t("session.link")}</span>
+        </button>
+        <button type="button" class="quiet" onClick={() => save(model)}>
+          <Icon name="download" />
+          <span class="wide">{t("session.export")}</span>
+        </button>
+      </div>
+      <div class="line">
+        <div class="tabs" role="tablist" aria-label={p.label}>
+          {p.views.map((v) => (
+            <button
+              key={v.id}
+              type="button"
+              role="tab"
+              id={`tab-${v.id}`}
+              aria-selected={p.view === v.id}
+              aria-controls="view"
+              onClick={() => p.turn(v.id)}
+            >
+              {v.text}
+            </button>
+          ))}
+        </div>
+        <Scrubber model={model} seek={p.seek} />
+      </div>
+      {model.inPast && (
+        <p class="frame" role="status">
+          <Icon name="clock" />
+          {t("session.past", { at, head: model.head.value, newer: model.events.length - model.count(at) })}
+          <button type="button" onClick={() => p.seek(undefined)}>
+            {t("session.live")}
+          </button>
+        </p>
+      )}
+    </header>
+  );
+}

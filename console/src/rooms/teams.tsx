@@ -1,0 +1,372 @@
+import type { ListedQuestion, MemberView, TeamDefinition, TeamView } from "@waggle-dev/client";
+import type { TeamView as Shown } from "@waggle-dev/client/view";
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { client, epoch, mayAct, reason, say, title } from "../app.ts";
+import { controlTeam, messageTeam, startTeam } from "../model/act.ts";
+import { type List, teamList } from "../model/lists.ts";
+import { onChange, soon } from "../model/live.ts";
+import { TeamModel } from "../model/session.ts";
+import { Face, Failure, Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
+import { Head } from "../parts/head.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { Markdown } from "../parts/markdown.tsx";
+import { QuestionCard } from "../parts/question.tsx";
+import { go, type Route, room } from "../route.ts";
+import { t } from "../words.ts";
+import { Log } from "./log.tsx";
+
+type TeamRoute = Extract<Route, { room: "teams" }>;
+
+/** A team that works with every model, the built-in one included. Its writer asks before it writes. */
+const example: TeamDefinition = {
+  name: "pair",
+  coordinator: "Lead",
+  members: [
+    { name: "Lead", role: "talks to people and gives the work to Writer" },
+    { name: "Writer", role: "writes files", tools: ["workspace/*"] },
+  ],
+};
+
+/** All teams of the tenant, and a way to start one. */
+export function Teams(): JSX.Element {
+  const list = useMemo(() => teamList(), [epoch.value]);
+  const [named, setNamed] = useState<readonly string[]>([]);
+  useEffect(() => () => list.close(), [list]);
+  useEffect(() => {
+    title.value = t("teams.title");
+    client.call<{ named?: string[] }>("GET", "/api/v1/teams?limit=1").then(
+      (page) => setNamed(page.named ?? []),
+      () => {},
+    );
+  }, [list]);
+  const start = (team: TeamDefinition | { named: string }) => {
+    startTeam(team).then(
+      (id) => go({ room: "teams", id, view: "messages" }),
+      (error) => say(reason(error)),
+    );
+  };
+  const rows = list.rows.value;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+    <section class="page" tabIndex={0} aria-label={t("teams.title")}>
+      <h1>{t("teams.title")}</h1>
+      {mayAct.value && (
+        <div class="actions">
+          <button type="button" onClick={() => start(example)}>
+            <Icon name="team" />
+            {t("teams.try")}
+          </button>
+          {named.map((n) => (
+            <button key={n} type="button" onClick={() => start({ named: n })}>
+              {t("teams.start", { name: n })}
+            </button>
+          ))}
+        </div>
+      )}
+      {list.error.value && !rows ? (
+        <Failure error={list.error.value} again={() => void list.read()} />
+      ) : !rows ? (
+        <Skeleton rows={3} />
+      ) : rows.length === 0 ? (
+        <Face title={t("teams.empty")} text={t("teams.empty.text")} />
+      ) : (
+        <ul class="teams">
+          {rows.map((team) => (
+            <li key={team.team_id}>
+              <a
+                href={`/teams/${encodeURIComponent(team.team_id)}`}
+                onClick={(e) => {
+                  if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+                  e.preventDefault();
+                  go({ room: "teams", id: team.team_id, view: "messages" });
+                }}
+              >
+                <b>
+                  <Text>{team.name}</Text>
+                </b>
+                <StateChip state={stateOf(team.closed ? "closed" : team.status)} small />
+                <span>{t("teams.members", { n: (team.members ?? []).length })}</span>
+                <Time at={team.created_at} />
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      {list.more.value && (
+        <button type="button" onClick={() => void list.next()}>
+          {t("teams.more")}
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** A word of the log for a state, as a chip shows it. */
+function stateOf(status: string): string {
+  switch (status.toLowerCase()) {
+    case "":
+    case "idle":
+    case "not_started":
+      return "idle";
+    case "running":
+    case "bootstrapping":
+    case "processing":
+    case "in_progress":
+    case "processing_user_input":
+    case "awaiting_llm_response":
+    case "analyzing_llm_response":
+    case "executing_tool":
+    case "processing_tool_result":
+      return "running";
+    case "awaiting_tool_approval":
+    case "waiting":
+    case "blocked":
+      return "waiting";
+    case "error":
+    case "failed":
+      return "failed";
+    case "shutdown_complete":
+    case "closed":
+      return "closed";
+  }
+  return status.toLowerCase();
+}
+
+/** One team: its members, what they say to each other, and what they ask. */
+export function TeamRoom({ at, questions }: { at: TeamRoute & { id: string }; questions: List<ListedQuestion> }): JSX.Element {
+  const model = useMemo(() => new TeamModel(at.id), [at.id]);
+  const [picked, pick] = useState(0);
+  const team = useTeam(at.id);
+  useEffect(() => () => model.close(), [model]);
+  useEffect(() => {
+    model.at.value = at.at;
+  }, [model, at.at]);
+  useEffect(() => {
+    title.value = team?.name ?? t("teams.title");
+  }, [team?.name]);
+  const back = { label: t("team.back"), go: () => go(room("teams")) };
+  if (model.error.value && model.events.length === 0) {
+    if (model.missing) return <Face title={t("team.none")} text={t("team.none.text")} action={{ text: back.label, go: back.go }} />;
+    return <Failure error={model.error.value} again={() => model.read()} />;
+  }
+  const view = model.view.value;
+  const past = model.inPast;
+  const { at: _, ...rest } = at;
+  const seek = (to: number | undefined) => {
+    model.at.value = to;
+    go(to === undefined ? rest : { ...rest, at: to }, "replace");
+  };
+  const control = (what: "pause" | "resume" | "stop") => void controlTeam(at.id, what).catch((error) => say(reason(error)));
+  const asked = (questions.rows.value ?? []).filter((q) => q.team_id === at.id);
+  return (
+    <section class={past ? "session past" : "session"} aria-label={team?.name ?? t("teams.title")}>
+      <Head
+        model={model}
+        name={team?.name ?? ""}
+        label={t("team.views")}
+        state={<StateChip state={stateOf(asked.length > 0 ? "waiting" : view.status)} />}
+        back={back}
+        views={[
+          { id: "messages", text: t("team.messages") },
+          { id: "log", text: t("session.log") },
+        ]}
+        view={at.view}
+        turn={(to) => go({ ...at, view: to }, "replace")}
+        seek={seek}
+      >
+        {mayAct.value && !past && (
+          <>
+            <button type="button" class="quiet" onClick={() => control(view.status === "paused" ? "resume" : "pause")}>
+              {t(view.status === "paused" ? "team.resume" : "team.pause")}
+            </button>
+            <button type="button" class="quiet" onClick={() => control("stop")}>
+              {t("team.stop")}
+            </button>
+          </>
+        )}
+      </Head>
+      <div class="view" id="view" role="tabpanel" aria-labelledby={`tab-${at.view}`}>
+        {model.head.value === 0 ? (
+          <Skeleton />
+        ) : at.view === "log" ? (
+          <Log model={model} picked={picked} pick={pick} />
+        ) : (
+          <div class="team">
+            <Members team={team} view={view} />
+            <Messages view={view} questions={past ? [] : asked} />
+          </div>
+        )}
+      </div>
+      {!past && at.view === "messages" && <ToMember id={at.id} members={agents(team)} />}
+    </section>
+  );
+}
+
+/** The team as the service has it, read again when something has happened. */
+function useTeam(id: string): TeamView | undefined {
+  const [team, set] = useState<TeamView | undefined>(undefined);
+  useEffect(() => {
+    let over = false;
+    const read = async () => {
+      const answer = await client.call<TeamView>("GET", `/api/v1/teams/${encodeURIComponent(id)}`).catch(() => undefined);
+      if (!over && answer) set(answer);
+    };
+    void read();
+    const end = onChange(soon(read, 500));
+    return () => {
+      over = true;
+      end();
+    };
+  }, [id]);
+  return team;
+}
+
+function agents(team: TeamView | undefined): string[] {
+  return (team?.members ?? []).filter((m: MemberView) => m.kind === "agent").map((m) => m.route);
+}
+
+function Members({ team, view }: { team: TeamView | undefined; view: Shown }): JSX.Element {
+  const now = new Map(view.members.map((m) => [m.route, m.status]));
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+    <aside class="members" tabIndex={0} aria-label={t("team.members")}>
+      <h2>{t("team.members")}</h2>
+      <ul>
+        {(team?.members ?? []).map((m) => (
+          <li key={m.route} style={{ paddingInlineStart: `${(m.route.split("/").length - 1) * 16}px` }}>
+            <Icon name={m.kind === "team" ? "team" : "person"} />
+            <Text>{m.name}</Text>
+            {m.kind === "agent" && <StateChip state={stateOf(now.get(m.route) ?? m.status)} small />}
+          </li>
+        ))}
+      </ul>
+      {(team?.board ?? []).length > 0 && (
+        <>
+          <h2>{t("team.board")}</h2>
+          <ul class="board">
+            {team?.board.map((b) => (
+              <li key={b.task_id}>
+                <span>
+                  <Text>{b.task_name}</Text>
+                  <small>
+                    <Text>{b.assignee_name}</Text>
+                  </small>
+                </span>
+                <StateChip state={stateOf(b.status)} small />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </aside>
+  );
+}
+
+/** The newest messages: a team may have thousands. */
+const most = 200;
+
+function Messages({ view, questions }: { view: Shown; questions: readonly ListedQuestion[] }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const near = useRef(true);
+  useLayoutEffect(() => {
+    if (near.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  });
+  return (
+    <div
+      class="talk"
+      ref={box}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+      tabIndex={0}
+      role="log"
+      aria-live="off"
+      aria-label={t("team.messages")}
+      onScroll={(e) => {
+        const b = e.currentTarget;
+        near.current = b.scrollTop + b.clientHeight >= b.scrollHeight - 40;
+      }}
+    >
+      <div class="column">
+        {view.messages.length === 0 && questions.length === 0 && <Face title={t("talk.empty")} />}
+        {view.messages.slice(-most).map((m, i) => (
+          <article key={`${m.from} ${m.to ?? ""} ${m.id} ${i}`} class={m.to === undefined ? "item answer" : "item message"}>
+            <h3>
+              <Text>{m.from || t("team.people")}</Text>
+              {m.to !== undefined && (
+                <>
+                  {" → "}
+                  <Text>{m.to}</Text>
+                </>
+              )}
+            </h3>
+            <Markdown text={m.text} done={m.done} />
+          </article>
+        ))}
+        {questions.map((q) => (
+          <QuestionCard key={q.id} ask={q} title />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** Where people write to a member; without a choice the coordinator gets it. */
+function ToMember({ id, members }: { id: string; members: readonly string[] }): JSX.Element {
+  const [text, setText] = useState("");
+  const [to, setTo] = useState("");
+  const first = members[0] ?? "";
+  const send = () => {
+    const content = text.trim();
+    if (content === "" || !mayAct.value) return;
+    setText("");
+    messageTeam(id, content, to).catch((error) => {
+      say(reason(error));
+      setText((now) => now || content);
+    });
+  };
+  return (
+    <form
+      class="composer"
+      onSubmit={(e) => {
+        e.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        rows={1 + Math.floor(text.length / 90)}
+        aria-label={t("composer.label")}
+        placeholder={mayAct.value ? t("team.placeholder", { name: to || first }) : t("composer.viewer")}
+        disabled={!mayAct.value}
+        value={text}
+        onInput={(e) => setText(e.currentTarget.value)}
+        onKeyDown={(e) => {
+          if (e.key !== "Enter" || e.shiftKey || e.isComposing) return;
+          e.preventDefault();
+          send();
+        }}
+      />
+      <div class="bar">
+        <label class="check">
+          {t("team.to")}
+          <select value={to} onChange={(e) => setTo(e.currentTarget.value)}>
+            {members.map((m, i) => (
+              <option key={m} value={i === 0 ? "" : m}>
+                {m}
+              </option>
+            ))}
+          </select>
+        </label>
+        {text === "" && (
+          <button type="button" class="quiet" onClick={() => setText(t("team.first"))}>
+            {t("team.first")}
+          </button>
+        )}
+        <span class="grow" />
+        <button type="submit" class="primary" disabled={text.trim() === "" || !mayAct.value}>
+          <Icon name="send" />
+          {t("composer.send")}
+        </button>
+      </div>
+    </form>
+  );
+}
