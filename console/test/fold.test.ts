@@ -155,10 +155,21 @@ test("a changed plan says which step lost what it needs", () => {
 });
 
 test("an announcement changes the row of its session, and an older one does not", async () => {
-  Object.assign(globalThis, { document: { addEventListener: () => {}, documentElement: { dataset: {} } }, sessionStorage: new Map(), localStorage: new Map() });
-  Object.assign(globalThis, { sessionStorage: { getItem: () => null }, localStorage: { getItem: () => null, setItem: () => {} }, location: { origin: "http://x", pathname: "/", search: "" } });
+  const storage = { getItem: () => null, setItem: () => {} };
+  Object.assign(globalThis, {
+    document: { addEventListener: () => {}, documentElement: { dataset: {} } },
+    sessionStorage: storage,
+    localStorage: storage,
+    location: { origin: "http://x", pathname: "/", search: "" },
+  });
   const { announced } = await import("../src/model/lists.ts");
-  const row = (session_id: string, last_seq: number, updated_at: string) => ({ session_id, last_seq, updated_at, last_event: "", status: "open" });
+  const row = (session_id: string, last_seq: number, updated_at: string) => ({
+    session_id,
+    last_seq,
+    updated_at,
+    last_event: "",
+    status: "open",
+  });
   const rows = [row("a", 5, "2026-01-01T00:00:02Z"), row("b.c", 1, "2026-01-01T00:00:01Z")];
   const e = (type: string, sequence: number, data: object = {}) =>
     ({ type, sequence, data, subject: "default.session.b.c", time: "2026-01-01T00:00:03Z" }) as unknown as CanonicalEvent;
