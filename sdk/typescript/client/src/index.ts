@@ -6,8 +6,8 @@
 export type { BackoffOptions } from "./backoff.js";
 export { type ListOptions, type SessionFilter, Sessions, WaggleClient, type WaggleOptions } from "./client.js";
 export { GapError, WaggleError } from "./errors.js";
-export type { Question as ListedQuestion } from "./generated/api.js";
 export type * from "./generated/api.js";
+export type { Question as ListedQuestion } from "./generated/api.js";
 export type { CanonicalEvent, EventType } from "./generated/events.js";
 export type { Token } from "./http.js";
 export { type ConnectionState, Watched } from "./hub.js";
