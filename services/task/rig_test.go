@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,12 +49,14 @@ type rig struct {
 	mu    sync.Mutex
 	heard map[string]chan event.Event // by connection: what was said to it
 	deaf  map[string]bool             // connections whose gateway confirms nothing
+
+	handed map[string]bool // attempts that a connection has been told of
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{
-		Rig: servicetest.Within(t, bustest.Single(t), patience, 4*patience), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{},
+		Rig: servicetest.Within(t, bustest.Single(t), patience, 4*patience), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{}, handed: map[string]bool{},
 	}
 	sub, err := r.Conn.NATS().Subscribe(subject.DirectFilter(gateway), r.confirm)
 	require.NoError(t, err)
@@ -87,10 +90,26 @@ func (r *rig) confirm(m *nats.Msg) {
 		}
 		return
 	}
-	r.directTo(connection.String()) <- e
+	if r.news(connection.String(), e) {
+		r.directTo(connection.String()) <- e
+	}
 	if m.Reply != "" {
 		_ = m.Respond([]byte("+"))
 	}
+}
+
+// news reports whether the agent hears the event for the first time. A service that was slow hands a task to a
+// connection again, as agents expect: it is the same attempt.
+func (r *rig) news(connection string, e event.Event) bool {
+	if e.Type != event.TaskAssigned {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := connection + " " + e.Subject + " " + e.ID
+	again := r.handed[key]
+	r.handed[key] = true
+	return !again
 }
 
 func (r *rig) setDeaf(connection string, deaf bool) {
@@ -102,7 +121,8 @@ func (r *rig) setDeaf(connection string, deaf bool) {
 // start starts a replica of the service.
 func (r *rig) start(name string, cfg task.Config) *task.Service {
 	r.T.Helper()
-	cfg.Confirm = patience // the test confirms, however slow the machine is
+	cfg.Confirm = patience                                    // the test confirms, however slow the machine is
+	cfg.Rules.Silence = cmp.Or(cfg.Rules.Silence, 4*patience) // and an agent that is back may take as long
 	s, err := task.New(cfg, r.Deps(name), r.box)
 	r.Run(s, err)
 	return s
