@@ -10,8 +10,8 @@ export type TeamView = "messages" | "log";
 export type Route =
   | { room: "playground" }
   | { room: "sessions"; id?: string; view: SessionView; at?: number; q: string; state: string }
-  | { room: "questions"; pick?: string }
   | { room: "teams"; id?: string; view: TeamView; at?: number }
+  | { room: "questions" }
   | { room: "swarm" }
   | { room: "installation" }
   | { room: "nowhere" };
@@ -40,10 +40,7 @@ export function parse(path: string, query: string): Route {
         state: q.get("state") ?? "",
       };
     }
-    case "questions": {
-      const pick = q.get("pick");
-      return { room, ...(pick ? { pick } : {}) };
-    }
+    case "questions":
     case "swarm":
     case "installation":
       return { room };
@@ -80,9 +77,6 @@ export function format(r: Route): string {
     path = r.id === undefined ? "/teams" : `/teams/${encodeURIComponent(r.id)}`;
     if (r.view !== "messages") put("view", r.view);
     put("at", r.at);
-  } else if (r.room === "questions") {
-    path = "/questions";
-    put("pick", r.pick);
   } else if (r.room !== "playground" && r.room !== "nowhere") path = `/${r.room}`;
   const text = q.toString();
   return path + (text && `?${text}`);

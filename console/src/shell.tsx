@@ -7,6 +7,7 @@ import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
 import { Dialog, Face } from "./parts/basics.tsx";
 import { Icon, type IconName, Logo } from "./parts/icons.tsx";
+import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
 import { Palette } from "./parts/palette.tsx";
 import { Installation, Swarm } from "./rooms/lists.tsx";
@@ -14,7 +15,7 @@ import { Questions } from "./rooms/questions.tsx";
 import { Playground, SessionRoom, turn } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
 import { TeamRoom, Teams } from "./rooms/teams.tsx";
-import { format, go, type Route, room, route } from "./route.ts";
+import { go, room, route } from "./route.ts";
 import { t, type Word } from "./words.ts";
 
 type RoomName = Parameters<typeof room>[0];
@@ -50,10 +51,10 @@ export function Shell(): JSX.Element {
         {t("nav.skip")}
       </a>
       <nav aria-label={t("nav.rooms")}>
-        <a class="brand" href="/" onClick={(e) => follow(e, room("playground"))} aria-label={t("app.name")}>
+        <Link class="brand" to={room("playground")} label={t("app.name")}>
           <Logo />
           <span>{t("app.name")}</span>
-        </a>
+        </Link>
         <button type="button" class="search" onClick={() => show("palette")}>
           <Icon name="search" />
           <span>{t("palette.open")}</span>
@@ -62,11 +63,11 @@ export function Shell(): JSX.Element {
         <ul>
           {rooms.map((x) => (
             <li key={x.name}>
-              <a href={format(room(x.name))} aria-current={r.room === x.name ? "page" : undefined} onClick={(e) => follow(e, room(x.name))}>
+              <Link to={room(x.name)} current={r.room === x.name}>
                 <Icon name={x.icon} />
                 <span>{t(`nav.${x.name}` as Word)}</span>
                 {x.name === "questions" && waiting.value > 0 && <b class="badge">{waiting.value > 99 ? "99+" : waiting.value}</b>}
-              </a>
+              </Link>
             </li>
           ))}
         </ul>
@@ -136,13 +137,6 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element {
         />
       );
   }
-}
-
-/** A link of this page, unless the reader wants it elsewhere. */
-function follow(e: MouseEvent, to: Route): void {
-  if (e.ctrlKey || e.metaKey || e.shiftKey || e.button !== 0) return;
-  e.preventDefault();
-  go(to);
 }
 
 /** After so long without a connection the page says so, and later since when. */

@@ -10,7 +10,7 @@ beforeAll(async () => {
 test("an address that was written is read as the same route", () => {
   const text = fc.string({ maxLength: 30 });
   const some = fc.oneof(
-    fc.constantFrom("playground" as const, "swarm" as const, "installation" as const).map((room) => ({ room })),
+    fc.constantFrom("playground" as const, "questions" as const, "swarm" as const, "installation" as const).map((room) => ({ room })),
     fc.record(
       {
         room: fc.constant("sessions" as const),
@@ -31,7 +31,6 @@ test("an address that was written is read as the same route", () => {
       },
       { requiredKeys: ["room", "view"] },
     ),
-    fc.record({ room: fc.constant("questions" as const), pick: fc.string({ minLength: 1 }) }, { requiredKeys: ["room"] }),
   );
   fc.assert(
     fc.property(some, (r) => {

@@ -11,12 +11,7 @@ export interface Fold<V> {
 
 /** How the page reads a log. */
 export interface Source {
-  events(o: {
-    after: number;
-    signal: AbortSignal;
-    onConnection: (up: boolean) => void;
-    onExpired: (first: number) => void;
-  }): AsyncIterable<CanonicalEvent>;
+  events(o: { after: number; signal: AbortSignal; onExpired: (first: number) => void }): AsyncIterable<CanonicalEvent>;
   close(): void;
 }
 
@@ -30,7 +25,6 @@ export class LogModel<V> {
   readonly first = signal(1);
   /** Up to where views show the log; undefined: to its end, live. */
   readonly at = signal<number | undefined>(undefined);
-  readonly connected = signal(false);
   /** Why the log cannot be read. */
   readonly error = signal<unknown>(undefined);
   /** The view as of `at`. */
@@ -63,9 +57,6 @@ export class LogModel<V> {
       const log = this.source.events({
         after: (this.waiting.at(-1) ?? this.events.at(-1))?.sequence ?? 0,
         signal,
-        onConnection: (up) => {
-          this.connected.value = up;
-        },
         onExpired: (first) => {
           this.first.value = first;
         },

@@ -1,10 +1,10 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
-import { copy, mayAct, me } from "../app.ts";
+import { copy } from "../app.ts";
 import { type Message, messageBody } from "../model/act.ts";
 import { t } from "../words.ts";
 import { Icon } from "./icons.tsx";
+import { Writing } from "./writing.tsx";
 
 /** What is being written: it outlives a change of the room. */
 export const draft = signal("");
@@ -13,99 +13,73 @@ export const mode = signal<"chat" | "plan">("chat");
 /** Whether plans ask before they run. */
 export const confirm = signal(true);
 
-/** Where people write. Enter sends, Shift and Enter begin a new line. */
+/** Where people write to a session. */
 export function Composer(p: {
   send: (m: Message) => void;
   stop?: (() => void) | undefined;
   waits: boolean;
   session?: string;
 }): JSX.Element {
-  const field = useRef<HTMLTextAreaElement>(null);
-  const message = (): Message => ({ content: draft.value.trim(), mode: mode.value, confirm: confirm.value });
-  const send = () => {
-    const m = message();
-    if (m.content === "" || !mayAct.value) return;
-    draft.value = "";
-    p.send(m);
-    field.current?.focus();
-  };
+  const message = (content: string): Message => ({ content, mode: mode.value, confirm: confirm.value });
   return (
-    <form
-      class="composer"
-      onSubmit={(e) => {
-        e.preventDefault();
-        send();
+    <Writing
+      text={draft.value}
+      placeholder={t("composer.placeholder")}
+      change={(text) => {
+        draft.value = text;
+      }}
+      send={(content) => {
+        draft.value = "";
+        p.send(message(content));
       }}
     >
-      <textarea
-        ref={field}
-        aria-label={t("composer.label")}
-        placeholder={t(me.value && !mayAct.value ? "composer.viewer" : "composer.placeholder")}
-        rows={Math.min(10, draft.value.split("\n").length + Math.floor(draft.value.length / 90))}
-        value={draft.value}
-        disabled={!mayAct.value}
-        onInput={(e) => {
-          draft.value = e.currentTarget.value;
-        }}
-        onKeyDown={(e) => {
-          if (e.key !== "Enter" || e.shiftKey || e.isComposing) return;
-          e.preventDefault();
-          send();
-        }}
-      />
-      <div class="bar">
-        <fieldset class="segments">
-          <legend class="only-read">{t("composer.mode")}</legend>
-          {(["chat", "plan"] as const).map((m) => (
-            <label key={m} class={mode.value === m ? "on" : ""}>
-              <input
-                type="radio"
-                name="mode"
-                checked={mode.value === m}
-                onChange={() => {
-                  mode.value = m;
-                }}
-              />
-              {t(m === "chat" ? "composer.chat" : "composer.plan")}
-            </label>
-          ))}
-        </fieldset>
-        {mode.value === "plan" && (
-          <label class="check">
+      <fieldset class="segments">
+        <legend class="only-read">{t("composer.mode")}</legend>
+        {(["chat", "plan"] as const).map((m) => (
+          <label key={m} class={mode.value === m ? "on" : ""}>
             <input
-              type="checkbox"
-              checked={confirm.value}
-              onChange={(e) => {
-                confirm.value = e.currentTarget.checked;
+              type="radio"
+              name="mode"
+              checked={mode.value === m}
+              onChange={() => {
+                mode.value = m;
               }}
             />
-            {t("composer.confirm")}
+            {t(m === "chat" ? "composer.chat" : "composer.plan")}
           </label>
-        )}
-        <span class="grow" role="status">
-          {p.waits ? t("composer.waits") : ""}
-        </span>
-        <button
-          type="button"
-          class="quiet"
-          title={t("composer.code")}
-          aria-label={t("composer.code")}
-          onClick={() => void copy(curl(message(), p.session))}
-        >
-          <Icon name="code" />
+        ))}
+      </fieldset>
+      {mode.value === "plan" && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={confirm.value}
+            onChange={(e) => {
+              confirm.value = e.currentTarget.checked;
+            }}
+          />
+          {t("composer.confirm")}
+        </label>
+      )}
+      <span class="grow" role="status">
+        {p.waits ? t("composer.waits") : ""}
+      </span>
+      <button
+        type="button"
+        class="quiet"
+        title={t("composer.code")}
+        aria-label={t("composer.code")}
+        onClick={() => void copy(curl(message(draft.value.trim()), p.session))}
+      >
+        <Icon name="code" />
+      </button>
+      {p.stop && (
+        <button type="button" class="stop" onClick={p.stop}>
+          <Icon name="stop" />
+          {t("composer.stop")}
         </button>
-        {p.stop && (
-          <button type="button" class="stop" onClick={p.stop}>
-            <Icon name="stop" />
-            {t("composer.stop")}
-          </button>
-        )}
-        <button type="submit" class="primary" disabled={draft.value.trim() === "" || !mayAct.value}>
-          <Icon name="send" />
-          {t("composer.send")}
-        </button>
-      </div>
-    </form>
+      )}
+    </Writing>
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Question } from "@waggle-dev/client";
 import type { View, ViewItem } from "@waggle-dev/client/view";
-import type { ComponentChildren, JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { t } from "../words.ts";
 import { Face, StateChip, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
@@ -9,63 +9,36 @@ import { PlanGraph } from "./graph.tsx";
 import { Icon } from "./icons.tsx";
 import { Markdown } from "./markdown.tsx";
 import { type Ask, QuestionCard } from "./question.tsx";
+import { Scroll } from "./scroll.tsx";
 
 /** So many items are shown at first, the newest: older ones come on request. */
 const atOnce = 80;
 
 /** The conversation of a session: what was said, called, planned and asked. */
-export function Talk(p: {
-  view: View;
-  session: string;
-  live: boolean;
-  ends: (question: string) => string | undefined;
-  children?: ComponentChildren;
-}): JSX.Element {
+export function Talk(p: { view: View; session: string; live: boolean; ends: (question: string) => string | undefined }): JSX.Element {
   const { items, questions } = p.view;
   const [more, setMore] = useState(0);
   const hidden = Math.max(0, items.length - atOnce - more);
-  const end = useRef<HTMLDivElement>(null);
-  const box = useRef<HTMLDivElement>(null);
-  const near = useRef(true);
   const last = items.at(-1);
-  useLayoutEffect(() => {
-    if (near.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  });
   return (
-    <div
-      class="talk"
-      ref={box}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
-      tabIndex={0}
-      role="log"
-      aria-label={t("session.talk")}
-      aria-live="off"
-      onScroll={(e) => {
-        const b = e.currentTarget;
-        near.current = b.scrollTop + b.clientHeight >= b.scrollHeight - 40;
-      }}
-    >
-      <div class="column">
-        {items.length === 0 && p.live && !p.children && <Face title={t("talk.empty")} />}
-        {hidden > 0 && (
-          <button type="button" class="earlier" onClick={() => setMore(more + atOnce)}>
-            {t("talk.earlier", { n: Math.min(hidden, atOnce) })}
-          </button>
-        )}
-        {items.slice(hidden).map((item) => (
-          <Item key={`${item.kind} ${item.id}`} item={item} all={items} />
-        ))}
-        {p.children}
-        {p.live && questions.map((q) => <QuestionCard key={q.id} ask={askOf(q, p.session, p.ends(q.id))} />)}
-        {p.view.active.length > 0 && questions.length === 0 && last?.kind !== "answer" && (
-          <p class="works">
-            <span class="breath" />
-            {t("state.running")}
-          </p>
-        )}
-        <div ref={end} />
-      </div>
-    </div>
+    <Scroll label={t("session.talk")}>
+      {items.length === 0 && p.live && <Face title={t("talk.empty")} />}
+      {hidden > 0 && (
+        <button type="button" class="earlier" onClick={() => setMore(more + atOnce)}>
+          {t("talk.earlier", { n: Math.min(hidden, atOnce) })}
+        </button>
+      )}
+      {items.slice(hidden).map((item) => (
+        <Item key={`${item.kind} ${item.id}`} item={item} all={items} />
+      ))}
+      {p.live && questions.map((q) => <QuestionCard key={q.id} ask={askOf(q, p.session, p.ends(q.id))} />)}
+      {p.view.active.length > 0 && questions.length === 0 && last?.kind !== "answer" && (
+        <p class="works">
+          <span class="breath" />
+          {t("state.running")}
+        </p>
+      )}
+    </Scroll>
   );
 }
 

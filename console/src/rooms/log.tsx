@@ -8,6 +8,7 @@ import { Text, Time } from "../parts/basics.tsx";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Rows } from "../parts/rows.tsx";
+import { Search } from "../parts/search.tsx";
 import { t } from "../words.ts";
 
 /** The log of a session as it is: every event with its sequence, its time and its JSON. */
@@ -24,18 +25,9 @@ export function Log({ model, picked, pick }: { model: LogModel<unknown>; picked:
   return (
     <div class={event ? "log with-detail" : "log"}>
       <div class="list">
-        <div class="filter">
-          <Icon name="search" />
-          <input
-            type="search"
-            data-search
-            aria-label={t("log.filter")}
-            placeholder={t("log.filter")}
-            value={filter}
-            onInput={(e) => setFilter(e.currentTarget.value)}
-          />
+        <Search label={t("log.filter")} value={filter} change={setFilter}>
           <span class="count">{t("log.count", { shown: rows.length, all: model.events.length })}</span>
-        </div>
+        </Search>
         {model.first.value > 1 && <p class="expired">{t("log.expired", { first: model.first.value })}</p>}
         <Rows
           rows={rows}

@@ -4,8 +4,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { epoch, title } from "../app.ts";
 import { type List, soonest } from "../model/lists.ts";
 import { Face, Failure, Skeleton } from "../parts/basics.tsx";
+import { Link } from "../parts/link.tsx";
 import { QuestionCard } from "../parts/question.tsx";
-import { go, room } from "../route.ts";
 import { t } from "../words.ts";
 
 /** A card whose question has been answered stays so long. */
@@ -38,16 +38,7 @@ export function Questions({ list }: { list: List<ListedQuestion> }): JSX.Element
             <li key={q.id} class={gone ? "gone" : ""} inert={gone}>
               <QuestionCard ask={q} title />
               {q.kind === "session" && (
-                <a
-                  href={`/sessions/${encodeURIComponent(q.log_id)}`}
-                  onClick={(e) => {
-                    if (e.ctrlKey || e.metaKey || e.shiftKey) return;
-                    e.preventDefault();
-                    go({ room: "sessions", id: q.log_id, view: "talk", q: "", state: "" });
-                  }}
-                >
-                  {t("question.show")}
-                </a>
+                <Link to={{ room: "sessions", id: q.log_id, view: "talk", q: "", state: "" }}>{t("question.show")}</Link>
               )}
             </li>
           ))}
@@ -89,9 +80,4 @@ function Notify(): JSX.Element | null {
       {t("questions.notify")}
     </button>
   );
-}
-
-/** Goes to the room, from anywhere. */
-export function openQuestions(): void {
-  go(room("questions"));
 }

@@ -4,8 +4,8 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { epoch, title } from "../app.ts";
 import { sessionList } from "../model/lists.ts";
 import { Face, Failure, Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
-import { Icon } from "../parts/icons.tsx";
 import { Rows } from "../parts/rows.tsx";
+import { Search } from "../parts/search.tsx";
 import { go, type Route, room } from "../route.ts";
 import { t } from "../words.ts";
 
@@ -32,16 +32,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
     <section class="sessions" aria-label={t("sessions.title")}>
       <header class="head">
         {!narrow && <h1>{t("sessions.title")}</h1>}
-        <div class="filter">
-          <Icon name="search" />
-          <input
-            type="search"
-            data-search
-            aria-label={t("sessions.search")}
-            placeholder={t("sessions.search")}
-            value={q}
-            onInput={(e) => setQ(e.currentTarget.value)}
-          />
+        <Search label={t("sessions.search")} value={q} change={setQ}>
           <select
             aria-label={t("sessions.state")}
             value={at.state}
@@ -52,7 +43,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
             <option value="waiting">{t("state.waiting")}</option>
             <option value="idle">{t("state.idle")}</option>
           </select>
-        </div>
+        </Search>
       </header>
       {list.error.value && !rows ? (
         <Failure error={list.error.value} again={() => void list.read()} />

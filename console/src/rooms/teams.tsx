@@ -1,7 +1,7 @@
 import type { ListedQuestion, MemberView, TeamDefinition, TeamView } from "@waggle-dev/client";
 import type { TeamView as Shown } from "@waggle-dev/client/view";
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { client, epoch, mayAct, reason, say, title } from "../app.ts";
 import { controlTeam, messageTeam, startTeam } from "../model/act.ts";
 import { type List, teamList } from "../model/lists.ts";
@@ -10,8 +10,11 @@ import { TeamModel } from "../model/session.ts";
 import { Face, Failure, Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { Link } from "../parts/link.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { QuestionCard } from "../parts/question.tsx";
+import { Scroll } from "../parts/scroll.tsx";
+import { Writing } from "../parts/writing.tsx";
 import { go, type Route, room } from "../route.ts";
 import { t } from "../words.ts";
 import { Log } from "./log.tsx";
@@ -74,21 +77,14 @@ export function Teams(): JSX.Element {
         <ul class="teams">
           {rows.map((team) => (
             <li key={team.team_id}>
-              <a
-                href={`/teams/${encodeURIComponent(team.team_id)}`}
-                onClick={(e) => {
-                  if (e.ctrlKey || e.metaKey || e.shiftKey) return;
-                  e.preventDefault();
-                  go({ room: "teams", id: team.team_id, view: "messages" });
-                }}
-              >
+              <Link to={{ room: "teams", id: team.team_id, view: "messages" }}>
                 <b>
                   <Text>{team.name}</Text>
                 </b>
                 <StateChip state={stateOf(team.closed ? "closed" : team.status)} small />
                 <span>{t("teams.members", { n: (team.members ?? []).length })}</span>
                 <Time at={team.created_at} />
-              </a>
+              </Link>
             </li>
           ))}
         </ul>
@@ -267,46 +263,27 @@ function Members({ team, view }: { team: TeamView | undefined; view: Shown }): J
 const most = 200;
 
 function Messages({ view, questions }: { view: Shown; questions: readonly ListedQuestion[] }): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
-  const near = useRef(true);
-  useLayoutEffect(() => {
-    if (near.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  });
   return (
-    <div
-      class="talk"
-      ref={box}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
-      tabIndex={0}
-      role="log"
-      aria-live="off"
-      aria-label={t("team.messages")}
-      onScroll={(e) => {
-        const b = e.currentTarget;
-        near.current = b.scrollTop + b.clientHeight >= b.scrollHeight - 40;
-      }}
-    >
-      <div class="column">
-        {view.messages.length === 0 && questions.length === 0 && <Face title={t("talk.empty")} />}
-        {view.messages.slice(-most).map((m, i) => (
-          <article key={`${m.from} ${m.to ?? ""} ${m.id} ${i}`} class={m.to === undefined ? "item answer" : "item message"}>
-            <h3>
-              <Text>{m.from || t("team.people")}</Text>
-              {m.to !== undefined && (
-                <>
-                  {" → "}
-                  <Text>{m.to}</Text>
-                </>
-              )}
-            </h3>
-            <Markdown text={m.text} done={m.done} />
-          </article>
-        ))}
-        {questions.map((q) => (
-          <QuestionCard key={q.id} ask={q} title />
-        ))}
-      </div>
-    </div>
+    <Scroll label={t("team.messages")}>
+      {view.messages.length === 0 && questions.length === 0 && <Face title={t("talk.empty")} />}
+      {view.messages.slice(-most).map((m, i) => (
+        <article key={`${m.from} ${m.to ?? ""} ${m.id} ${i}`} class={m.to === undefined ? "item answer" : "item message"}>
+          <h3>
+            <Text>{m.from || t("team.people")}</Text>
+            {m.to !== undefined && (
+              <>
+                {" → "}
+                <Text>{m.to}</Text>
+              </>
+            )}
+          </h3>
+          <Markdown text={m.text} done={m.done} />
+        </article>
+      ))}
+      {questions.map((q) => (
+        <QuestionCard key={q.id} ask={q} title />
+      ))}
+    </Scroll>
   );
 }
 
@@ -314,10 +291,7 @@ function Messages({ view, questions }: { view: Shown; questions: readonly Listed
 function ToMember({ id, members }: { id: string; members: readonly string[] }): JSX.Element {
   const [text, setText] = useState("");
   const [to, setTo] = useState("");
-  const first = members[0] ?? "";
-  const send = () => {
-    const content = text.trim();
-    if (content === "" || !mayAct.value) return;
+  const send = (content: string) => {
     setText("");
     messageTeam(id, content, to).catch((error) => {
       say(reason(error));
@@ -325,48 +299,23 @@ function ToMember({ id, members }: { id: string; members: readonly string[] }): 
     });
   };
   return (
-    <form
-      class="composer"
-      onSubmit={(e) => {
-        e.preventDefault();
-        send();
-      }}
-    >
-      <textarea
-        rows={1 + Math.floor(text.length / 90)}
-        aria-label={t("composer.label")}
-        placeholder={mayAct.value ? t("team.placeholder", { name: to || first }) : t("composer.viewer")}
-        disabled={!mayAct.value}
-        value={text}
-        onInput={(e) => setText(e.currentTarget.value)}
-        onKeyDown={(e) => {
-          if (e.key !== "Enter" || e.shiftKey || e.isComposing) return;
-          e.preventDefault();
-          send();
-        }}
-      />
-      <div class="bar">
-        <label class="check">
-          {t("team.to")}
-          <select value={to} onChange={(e) => setTo(e.currentTarget.value)}>
-            {members.map((m, i) => (
-              <option key={m} value={i === 0 ? "" : m}>
-                {m}
-              </option>
-            ))}
-          </select>
-        </label>
-        {text === "" && (
-          <button type="button" class="quiet" onClick={() => setText(t("team.first"))}>
-            {t("team.first")}
-          </button>
-        )}
-        <span class="grow" />
-        <button type="submit" class="primary" disabled={text.trim() === "" || !mayAct.value}>
-          <Icon name="send" />
-          {t("composer.send")}
+    <Writing text={text} placeholder={t("team.placeholder", { name: to || (members[0] ?? "") })} change={setText} send={send}>
+      <label class="check">
+        {t("team.to")}
+        <select value={to} onChange={(e) => setTo(e.currentTarget.value)}>
+          {members.map((m, i) => (
+            <option key={m} value={i === 0 ? "" : m}>
+              {m}
+            </option>
+          ))}
+        </select>
+      </label>
+      {text === "" && (
+        <button type="button" class="quiet" onClick={() => setText(t("team.first"))}>
+          {t("team.first")}
         </button>
-      </div>
-    </form>
+      )}
+      <span class="grow" />
+    </Writing>
   );
 }
