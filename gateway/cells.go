@@ -46,6 +46,7 @@ func (s *Server) homed(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
+		arrival.Of(r).Yield()
 		to, here, err := s.cells.Aim(who.Tenant, len(r.Header.Values(forward.HeaderCell)) > 0)
 		if err == nil && !here {
 			err = s.forward(w, r, who, to)

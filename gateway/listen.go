@@ -19,15 +19,18 @@ import (
 func (s *Server) listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil || !s.cfg.ProxyProtocol {
-		return l, err
+	if err != nil {
+		return nil, err
+	}
+	if !s.cfg.ProxyProtocol {
+		return s.arrivals.Listen(l), nil
 	}
 	policy, err := proxyproto.PolicyFromRanges(s.cfg.TrustedProxies, proxyproto.REQUIRE, proxyproto.SKIP)
 	if err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("gateway.trusted_proxies: %w", err)
 	}
-	return &proxyproto.Listener{Listener: l, ConnPolicy: policy, ReadHeaderTimeout: s.cfg.HandshakeTimeout}, nil
+	return s.arrivals.Listen(&proxyproto.Listener{Listener: l, ConnPolicy: policy, ReadHeaderTimeout: s.cfg.HandshakeTimeout}), nil
 }
 
 func (s *Server) httpServer(h http.Handler) *http.Server {

@@ -32,7 +32,9 @@ func wantsLines(r *http.Request) bool {
 // servePage answers a request with the events that a log of the kind has now, one on each
 // line: as many as fit into one answer.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind) {
-	page, to, err := s.page(w, r, kind)
+	pass := s.gate.Pass(r.RemoteAddr)
+	defer pass.Leave()
+	page, to, err := s.page(pass, w, r, kind)
 	if err != nil {
 		s.refuse(w, s.asFault(err))
 		return
@@ -41,10 +43,8 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind)
 	to.Serve(r.Context(), s.problem)
 }
 
-// page begins the answer of servePage. The caller closes the page.
-func (s *Server) page(w http.ResponseWriter, r *http.Request, kind id.Kind) (*watch.Page, *unary.Response, error) {
-	pass := s.gate.Pass(r.RemoteAddr)
-	defer pass.Leave()
+// page begins the answer of servePage, which pass is for. The caller closes the page.
+func (s *Server) page(pass *admission.Pass, w http.ResponseWriter, r *http.Request, kind id.Kind) (*watch.Page, *unary.Response, error) {
 	who, err := pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
 	if err != nil {
 		return nil, nil, err
@@ -58,6 +58,11 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, kind id.Kind) (*wa
 	if err != nil {
 		return nil, nil, err
 	}
+	part, err := s.room.Enter(r.Context(), who.Tenant.String()+"/"+who.Subject, s.cfg.QueueBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	pass.Add(part.Leave)
 	to := unary.New(w, unary.Options{QueueBytes: s.cfg.QueueBytes, WriteStall: s.cfg.WriteStall, Lines: true})
 	return watch.NewPage(r.Context(), s.shared.Streams, at.log, at.after, at.last.Seq, to), to, nil
 }

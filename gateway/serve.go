@@ -83,6 +83,7 @@ func (c *conn) listen() {
 
 // conclude waits until the socket, which is closing, has ended, and records its end.
 func (c *conn) conclude() {
+	c.arrival.Yield()
 	<-c.Done()
 	c.backlog.done()
 	c.binding.Close()
@@ -132,7 +133,7 @@ func (c *conn) identify() error {
 		json.Unmarshal(m["type"], &kind) != nil || kind != authMessage || json.Unmarshal(m["token"], &token) != nil {
 		return fault.New(fault.Unauthenticated)
 	}
-	if err := c.authenticate(c.ctx, token); err != nil {
+	if err := c.authenticate(c.arrival.Within(c.ctx), token); err != nil {
 		return c.FaultOf(err)
 	}
 	return nil

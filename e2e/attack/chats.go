@@ -37,6 +37,11 @@ func (t Times) Quantile(p float64) time.Duration {
 	return t[min(len(t)-1, int(p*float64(len(t))))]
 }
 
+// String returns the figures that tests compare.
+func (t Times) String() string {
+	return fmt.Sprintf("%d answers, p50 %v, p99 %v", len(t), t.Quantile(0.5), t.Quantile(0.99))
+}
+
 // Run lets the users ask until the time is over, and returns when all have their last answer.
 func (c Chats) Run(ctx context.Context, d time.Duration) (Times, error) {
 	stop := make(chan struct{})

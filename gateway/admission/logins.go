@@ -24,14 +24,16 @@ const (
 	// firstDelay doubles with each further failure, up to maxDelay.
 	firstDelay = 50 * time.Millisecond
 	maxDelay   = 2 * time.Second
-	// maxDelayed bounds the answers that are delayed at the same time: beyond it they come at once.
-	maxDelayed = 256
+	// maxDelayed bounds the answers that are delayed at the same time: beyond it they come at once. It is twice the connections
+	// that may be unauthenticated, so that only clients that send many requests over one connection reach it.
+	maxDelayed = 2 * maxPool
 	// goodTokens is the number of tokens that are remembered as good: 32 bytes each, some 1.5 MB with the index.
 	goodTokens = 10_000
 )
 
 // Logins authenticates clients. It delays the answer to failed logins of an address more and more, and refuses further ones
 // without a look at their token, except for tokens that were good before: others behind the same address stay connected.
+// Refusals are delayed, too: guesses cost those who guess time, and the gateway next to nothing.
 // Loopback and private addresses are mostly proxies, which stand for all clients: their logins are delayed, never refused.
 // It is safe for concurrent use.
 type Logins struct {
@@ -62,11 +64,13 @@ func (l *Logins) Authenticate(ctx context.Context, remote, token string) (auth.P
 	key, many := Address(remote)
 	digest := sha256.Sum256([]byte(token))
 	if !many && l.barred(key, digest) {
+		l.delay(ctx, maxDelay)
 		return auth.Principal{}, fault.Newf(fault.RateLimited, "Too many failed logins. Wait a little, then try again.")
 	}
 	p, err := l.auth.Authenticate(ctx, token)
 	if err == nil {
 		l.good.Add(digest, struct{}{})
+		Yield(ctx)
 		return p, nil
 	}
 	var f *fault.Fault
@@ -121,6 +125,7 @@ func (l *Logins) delay(ctx context.Context, d time.Duration) {
 		return
 	}
 	defer func() { <-l.delayed }()
+	Yield(ctx)
 	select {
 	case <-l.after(d):
 	case <-ctx.Done():

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -11,8 +12,9 @@ import (
 )
 
 const (
-	// DefaultRoom bounds the bytes of all answers in progress: a third of the memory that a gateway may use under attack.
-	DefaultRoom = 96 << 20
+	// DefaultRoom bounds the bytes of all answers in progress: with the garbage, a quarter of the memory that a gateway may
+	// use under attack.
+	DefaultRoom = 32 << 20
 	// Small is the size up to which an answer needs no room: the number of requests bounds these.
 	Small = 64 << 10
 	// shares is how many principals together fill the room.
@@ -24,8 +26,9 @@ const (
 // Room bounds the bytes of large answers in progress: those that are made, and those that their clients have not taken yet.
 // A principal has a share of it, so that its readers displace no others. It is safe for concurrent use; nil has no bound.
 type Room struct {
-	total *semaphore.Weighted
-	share int64
+	total  *semaphore.Weighted
+	share  int64
+	making *semaphore.Weighted // of pages
 
 	mu sync.Mutex
 	by map[string]*share
@@ -42,7 +45,7 @@ func NewRoom(bytes int64) *Room {
 	if bytes == 0 {
 		bytes = DefaultRoom
 	}
-	return &Room{total: semaphore.NewWeighted(bytes), share: bytes / shares, by: map[string]*share{}}
+	return &Room{total: semaphore.NewWeighted(bytes), share: bytes / shares, making: semaphore.NewWeighted(makers()), by: map[string]*share{}}
 }
 
 // Enter takes room for an answer, and waits for it a little. It takes at most the share of a principal: a larger answer
@@ -65,6 +68,23 @@ func (r *Room) Enter(ctx context.Context, principal string, bytes int) (*Part, e
 	}
 	return p, nil
 }
+
+// Make waits until few other pages are being made, and returns what says that the page is made. Each page takes a processor
+// for milliseconds, and a megabyte of the one connection to the bus, which the events of all clients share.
+func (r *Room) Make(ctx context.Context) (made func(), err error) {
+	if r == nil {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, roomPatience)
+	defer cancel()
+	if err := r.making.Acquire(ctx, 1); err != nil {
+		return nil, fault.Newf(fault.Overloaded, "The server has too many large answers in progress. Send this request again later.").Wrap(err)
+	}
+	return func() { r.making.Release(1) }, nil
+}
+
+// makers is how many pages are made at the same time: half of the processors serve all else.
+func makers() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 
 func (r *Room) shareOf(principal string) *share {
 	r.mu.Lock()

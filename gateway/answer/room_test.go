@@ -3,8 +3,10 @@ package answer_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,4 +83,24 @@ func TestWithoutARoom(t *testing.T) {
 	require.NoError(t, err)
 	p.Shrink(1)
 	p.Leave()
+}
+
+// TestFewPagesAreMadeAtOnce: half of the processors serve all else, and a page that waits too long is refused.
+func TestFewPagesAreMadeAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := answer.NewRoom(0)
+		var all []func()
+		for range max(1, runtime.GOMAXPROCS(0)/2) {
+			made, err := r.Make(t.Context())
+			require.NoError(t, err)
+			all = append(all, made)
+		}
+		_, err := r.Make(t.Context())
+		require.Equal(t, fault.Overloaded, fault.From(err, "").Code)
+		time.AfterFunc(time.Second, all[0])
+		made, err := r.Make(t.Context())
+		require.NoError(t, err)
+		made()
+	})
 }

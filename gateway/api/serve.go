@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"strconv"
 
@@ -66,8 +67,8 @@ func (s Server) ServePage(h Handler) http.HandlerFunc { return s.serve(h, pageRo
 const (
 	// maxPage bounds the bytes of a page, which has one item at least.
 	maxPage = 4 << 20
-	// pageRoom is what a page takes while it is made: the events, and the buffers in which they are encoded.
-	pageRoom = 4 * maxPage
+	// pageRoom is what a page takes while it is made: the events, and those that are read ahead.
+	pageRoom = 2 * maxPage
 )
 
 func (s Server) serve(h Handler, room int) http.HandlerFunc {
@@ -100,7 +101,7 @@ func (s Server) serve(h Handler, room int) http.HandlerFunc {
 type ready struct {
 	status   int
 	location string
-	body     []byte
+	body     net.Buffers
 	part     *answer.Part
 }
 
@@ -117,7 +118,7 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 			b.part.Leave()
 		}
 	}()
-	given, err := h(r, p)
+	given, err := s.given(h, r, p, room > 0)
 	if err != nil {
 		return b, err
 	}
@@ -134,11 +135,24 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 	if b.body, err = encoded(given); err != nil {
 		return b, err
 	}
-	if b.part == nil && len(b.body) > answer.Small {
-		b.part, err = s.Room.Enter(r.Context(), who, len(b.body))
+	size := sizeOf(b.body)
+	if b.part == nil && size > answer.Small {
+		b.part, err = s.Room.Enter(r.Context(), who, size)
 	}
-	b.part.Shrink(len(b.body))
+	b.part.Shrink(size)
 	return b, err
+}
+
+// given returns the answer of the handler, in its turn if it is a page.
+func (s Server) given(h Handler, r *http.Request, p auth.Principal, page bool) (any, error) {
+	if page {
+		made, err := s.Room.Make(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		defer made()
+	}
+	return h(r, p)
 }
 
 func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
@@ -147,10 +161,10 @@ func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
 	}
 	if b.status != http.StatusNoContent {
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(b.body)))
+		w.Header().Set("Content-Length", strconv.Itoa(sizeOf(b.body)))
 	}
 	w.WriteHeader(b.status)
-	if _, err := w.Write(b.body); err != nil && b.status != http.StatusNoContent {
+	if _, err := b.body.WriteTo(w); err != nil && b.status != http.StatusNoContent {
 		l.Debug().Err(err).Msg("fail to write API answer")
 	}
 }

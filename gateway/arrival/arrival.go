@@ -25,6 +25,7 @@ type Table struct {
 	Strangers *admission.Pool // have not authenticated
 	idle      *admission.Pool // have, and wait for their next request
 	Ending    *admission.Pool // evicted sockets, which may still read why
+	lane      *admission.Lane
 
 	mu  sync.Mutex
 	all map[net.Conn]*Connection // without sockets
@@ -36,14 +37,20 @@ func New(limit int) *Table {
 	strangers := admission.PoolSize(limit)
 	return &Table{
 		Strangers: admission.NewPool(strangers), idle: admission.NewPool(max(strangers, limit/idleShare)), Ending: admission.NewPool(strangers),
-		all: map[net.Conn]*Connection{}, max: limit + limit/idleShare + 2*strangers,
+		lane: admission.NewLane(), all: map[net.Conn]*Connection{}, max: limit + limit/idleShare + 2*strangers,
 	}
+}
+
+// Listen returns a listener of connections that take turns until their clients have authenticated.
+func (s *Table) Listen(l net.Listener) net.Listener {
+	return &listener{Listener: l, lane: s.lane, turn: s.lane.Turn()}
 }
 
 // Connection is one accepted TCP connection, until it ends.
 type Connection struct {
 	of *Table
 	nc net.Conn
+	in *turning // nil for a connection of another listener than Listen's
 
 	mu    sync.Mutex
 	fresh bool // has sent no request
@@ -65,6 +72,9 @@ func Of(r *http.Request) *Connection {
 // Accept adds a connection. http.Server calls it before it reads.
 func (s *Table) Accept(ctx context.Context, nc net.Conn) context.Context {
 	a := &Connection{of: s, nc: nc, fresh: true}
+	if a.in, _ = nc.(*turning); a.in != nil {
+		ctx = a.in.turn.Within(ctx)
+	}
 	s.mu.Lock()
 	full := len(s.all) >= s.max
 	s.all[nc] = a
@@ -92,6 +102,9 @@ func (s *Table) Changed(nc net.Conn, state http.ConnState) {
 func (a *Connection) changed(state http.ConnState) {
 	switch state {
 	case http.StateActive: // a request, which has to authenticate anew
+		if a.in != nil {
+			a.in.begin()
+		}
 		a.mu.Lock()
 		again := !a.fresh
 		a.fresh, a.known = false, false
@@ -100,6 +113,9 @@ func (a *Connection) changed(state http.ConnState) {
 			a.enter(a.of.Strangers)
 		}
 	case http.StateIdle:
+		if a.in != nil {
+			a.in.rest()
+		}
 		a.mu.Lock()
 		pool := a.of.Strangers
 		if a.known {
@@ -108,8 +124,15 @@ func (a *Connection) changed(state http.ConnState) {
 		a.mu.Unlock()
 		a.enter(pool)
 	case http.StateClosed:
+		if a.in != nil {
+			a.in.rest()
+		}
 		a.leave()
-	case http.StateNew, http.StateHijacked:
+	case http.StateHijacked:
+		if a.in != nil {
+			a.in.hijacked()
+		}
+	case http.StateNew:
 	}
 }
 
@@ -139,6 +162,9 @@ func (a *Connection) Admitted() {
 	if a == nil { // of a handler that is tested without a server
 		return
 	}
+	if a.in != nil {
+		a.in.admit()
+	}
 	a.mu.Lock()
 	a.known = true
 	a.mu.Unlock()
@@ -148,7 +174,23 @@ func (a *Connection) Admitted() {
 // Probed notes that the request asks whether the gateway is ready. However many strangers come meanwhile, it is answered.
 func (a *Connection) Probed() {
 	if a != nil {
+		a.Yield()
 		a.leave()
+	}
+}
+
+// Within returns a context of work that is done in the connection's turn.
+func (a *Connection) Within(ctx context.Context) context.Context {
+	if a == nil || a.in == nil {
+		return ctx
+	}
+	return a.in.turn.Within(ctx)
+}
+
+// Yield gives up the connection's turn: what is left of the work waits.
+func (a *Connection) Yield() {
+	if a != nil && a.in != nil {
+		a.in.turn.Leave()
 	}
 }
 
@@ -180,6 +222,7 @@ func (a *Connection) Becomes(end func()) {
 // Ended notes the end of the socket that the connection has become.
 func (a *Connection) Ended() {
 	if a != nil {
+		a.Yield()
 		a.leave()
 	}
 }
@@ -218,11 +261,3 @@ func Evicted() *fault.Fault {
 
 // evicted is the answer to a connection that has sent no request.
 var evicted = answer.Raw(Evicted())
-
-// beneath returns the connection under a PROXY protocol.
-func beneath(nc net.Conn) net.Conn {
-	if p, ok := nc.(interface{ Raw() net.Conn }); ok {
-		return p.Raw()
-	}
-	return nc
-}

@@ -41,6 +41,7 @@ type Count struct {
 	Refused int64 `json:"refused"` // of these
 	Open    int64 `json:"open"`    // the most at the same time
 	Logins  int64 `json:"logins"`  // bad logins that were sent
+	Answers int64 `json:"answers"` // to these
 	Logs    int64 `json:"logs"`    // the most readers of the log at the same time
 	Pages   int64 `json:"pages"`   // the most readers of the page at the same time
 	Turned  int64 `json:"turned"`  // reads of the page that were refused: too many, or too much
@@ -71,9 +72,9 @@ const (
 
 type attacker struct {
 	Attack
-	opened, refused, open, most, logins atomic.Int64
-	log, page                           reading
-	turned                              atomic.Int64
+	opened, refused, open, most, logins, answered atomic.Int64
+	log, page                                     reading
+	turned                                        atomic.Int64
 }
 
 // reading counts readers that have the beginning of an answer.
@@ -99,16 +100,17 @@ func Run(ctx context.Context, a Attack) (Count, error) {
 	for i := range a.Sockets {
 		wg.Go(func() { x.socket(ctx, i, opening) })
 	}
-	trying := rate.NewLimiter(rate.Limit(a.Logins), max(1, a.Logins/50))
+	tries := make(chan struct{})
+	wg.Go(func() { x.pace(ctx, tries) })
 	for i := range min(guesses, a.Logins) {
-		wg.Go(func() { x.guess(ctx, i, trying) })
+		wg.Go(func() { x.guess(ctx, i, tries) })
 	}
 	for i := range a.Readers {
-		path, n := a.Log, &x.log
+		path, accept, n := a.Log, "text/event-stream", &x.log
 		if i%2 == 1 {
-			path, n = a.Page, &x.page
+			path, accept, n = a.Page, "application/json", &x.page
 		}
-		wg.Go(func() { x.read(ctx, path, a.Keys[i/2%len(a.Keys)], n) })
+		wg.Go(func() { x.read(ctx, path, accept, a.Keys[i/2%len(a.Keys)], n) })
 	}
 	wg.Wait()
 	return x.count(), nil
@@ -116,7 +118,7 @@ func Run(ctx context.Context, a Attack) (Count, error) {
 
 func (x *attacker) count() Count {
 	return Count{
-		Opened: x.opened.Load(), Refused: x.refused.Load(), Open: x.most.Load(), Logins: x.logins.Load(),
+		Opened: x.opened.Load(), Refused: x.refused.Load(), Open: x.most.Load(), Logins: x.logins.Load(), Answers: x.answered.Load(),
 		Logs: x.log.most.Load(), Pages: x.page.most.Load(), Turned: x.turned.Load(),
 	}
 }
@@ -163,51 +165,81 @@ func (x *attacker) silent(ctx context.Context, i int) error {
 	return nil
 }
 
+// pace says when to send a bad login, to whichever connection is open.
+func (x *attacker) pace(ctx context.Context, tries chan<- struct{}) {
+	trying := rate.NewLimiter(rate.Limit(x.Logins), max(1, x.Logins/5))
+	for trying.Wait(ctx) == nil {
+		select {
+		case tries <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // guess sends bad logins over connections that stay open as long as the gateway lets them.
-func (x *attacker) guess(ctx context.Context, i int, trying *rate.Limiter) {
+func (x *attacker) guess(ctx context.Context, i int, tries <-chan struct{}) {
 	for n := i; ctx.Err() == nil; n++ {
-		if err := x.guesses(ctx, n, trying); err != nil && process.Rest(ctx, time.Second) != nil {
+		if err := x.guesses(ctx, n, tries); err != nil && process.Rest(ctx, time.Second) != nil {
 			return
 		}
 	}
 }
 
-func (x *attacker) guesses(ctx context.Context, n int, trying *rate.Limiter) error {
+// guesses sends bad logins over one connection, whether or not the earlier ones have been answered.
+func (x *attacker) guesses(ctx context.Context, n int, tries <-chan struct{}) error {
 	conn, err := x.dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	in := bufio.NewReaderSize(conn, 4096)
-	for k := 0; trying.Wait(ctx) == nil; k++ {
+	ended := make(chan error, 1)
+	go func() { ended <- x.answers(conn) }()
+	for k := 0; ; k++ {
+		select {
+		case <-tries:
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
 		if _, err := fmt.Fprintf(conn, "GET /api/v1/status HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\nAuthorization: Bearer wrong-%d-%d\r\n\r\n",
 			x.Addr, client(n+k), n, k); err != nil {
 			return err
 		}
 		x.logins.Add(1)
+	}
+}
+
+// answers counts the answers of a connection until it ends.
+func (x *attacker) answers(conn net.Conn) error {
+	in := bufio.NewReaderSize(conn, 1024)
+	for {
 		resp, err := http.ReadResponse(in, nil)
 		if err != nil {
 			return err
 		}
 		_, err = io.Copy(io.Discard, resp.Body)
-		if closed := resp.Body.Close(); err != nil || closed != nil || resp.Close {
+		if closed := resp.Body.Close(); err != nil || closed != nil {
 			return errors.Join(err, closed)
 		}
+		x.answered.Add(1)
+		if resp.Close {
+			return io.EOF
+		}
 	}
-	return nil
 }
 
 // read asks for a path and reads a byte a second.
-func (x *attacker) read(ctx context.Context, path, key string, n *reading) {
+func (x *attacker) read(ctx context.Context, path, accept, key string, n *reading) {
 	for ctx.Err() == nil {
-		x.slowly(ctx, path, key, n)
+		x.slowly(ctx, path, accept, key, n)
 		if process.Rest(ctx, time.Second) != nil {
 			return
 		}
 	}
 }
 
-func (x *attacker) slowly(ctx context.Context, path, key string, n *reading) {
+func (x *attacker) slowly(ctx context.Context, path, accept, key string, n *reading) {
 	conn, err := x.dial(ctx)
 	if err != nil {
 		return
@@ -216,7 +248,7 @@ func (x *attacker) slowly(ctx context.Context, path, key string, n *reading) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(4096)
 	}
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/jsonl\r\nAuthorization: Bearer %s\r\n\r\n", path, x.Addr, key); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, x.Addr, accept, key); err != nil {
 		return
 	}
 	status := make([]byte, len("HTTP/1.1 200"))

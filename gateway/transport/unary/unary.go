@@ -6,6 +6,7 @@ package unary
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -36,8 +37,8 @@ type Response struct {
 	done  chan struct{}
 
 	mu     sync.Mutex
-	body   []byte
-	count  int
+	body   []*transport.Message // others may hold them, too: nothing is copied
+	bytes  int                  // of the body, with the line ends between messages
 	ending bool
 	fault  *fault.Fault // nil: the body is complete
 }
@@ -75,14 +76,14 @@ func (r *Response) Force(m *transport.Message) bool {
 
 // put appends a message within the bound. The caller has locked.
 func (r *Response) put(m *transport.Message, bound int) bool {
-	if r.ending || r.count > 0 && len(r.body)+len(m.Data) > bound {
+	if r.ending || len(r.body) > 0 && r.bytes+len(m.Data) > bound {
 		return false
 	}
-	if r.count > 0 {
-		r.body = append(r.body, '\n')
+	if len(r.body) > 0 {
+		r.bytes++
 	}
-	r.body = append(r.body, m.Data...)
-	r.count++
+	r.body = append(r.body, m)
+	r.bytes += len(m.Data)
 	if m.Final {
 		r.end(nil)
 	}
@@ -136,13 +137,31 @@ func (r *Response) Serve(ctx context.Context, problem func(http.ResponseWriter, 
 		return
 	}
 	r.w.Header().Set("Cache-Control", "no-store")
-	if r.o.Lines || r.count > 1 {
+	if r.o.Lines || len(r.body) > 1 {
 		r.w.Header().Set("Content-Type", "application/jsonl")
 	} else {
 		r.w.Header().Set("Content-Type", "application/json")
 	}
-	if r.o.Lines && r.count > 0 {
-		r.body = append(r.body, '\n')
+	r.write()
+}
+
+// write writes the body. An error means that the client is gone.
+func (r *Response) write() {
+	end := []byte{'\n'}
+	last := len(r.body) - 1
+	if r.o.Lines && last >= 0 {
+		r.bytes++
 	}
-	_, _ = r.w.Write(r.body) // an error means that the client is gone
+	r.w.Header().Set("Content-Length", strconv.Itoa(r.bytes))
+	for n, m := range r.body {
+		if _, err := r.w.Write(m.Data); err != nil {
+			return
+		}
+		if n == last && !r.o.Lines {
+			return
+		}
+		if _, err := r.w.Write(end); err != nil {
+			return
+		}
+	}
 }

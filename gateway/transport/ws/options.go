@@ -22,10 +22,6 @@ const (
 	// coalesce is what one write joins: at 300-byte frames a thousand missed
 	// messages leave in ten writes, and more gains nothing.
 	coalesce = 32 << 10
-	// sendBuffer bounds what the kernel keeps for a peer that does not read, which
-	// would be 4 MB otherwise. It doubles the figure, and the result carries 2.5 MB/s
-	// over a round trip of 100 ms.
-	sendBuffer = 128 << 10
 	// forceExtra is what Force may add beyond QueueBytes: an error frame always
 	// has room behind a full queue.
 	forceExtra = 64 << 10

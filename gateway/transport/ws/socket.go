@@ -109,9 +109,6 @@ func (s *Socket) attach(nc net.Conn, out sink) {
 	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
 		s.base = t.NetConn()
 	}
-	if tc, ok := s.base.(*net.TCPConn); ok {
-		_ = tc.SetWriteBuffer(sendBuffer) // not fatal: it is the kernel's memory
-	}
 	now := s.hub.now()
 	s.heard.Store(now)
 	s.pingAt = now + int64(s.hub.opts.PingInterval)
