@@ -74,7 +74,7 @@ e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateway
 	@scripts/nettools.sh
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./...)
 
-# Needs Node 20 with npm, and Debian's chromium. Nothing of a package runs when it is installed.
+# Needs Node 20 with npm, Debian's chromium, python3 and curl. Nothing of a package runs when it is installed.
 typescript: build ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium
 	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
 	@status=0; for dir in sdk/typescript console; do \

@@ -63,22 +63,17 @@ func probeUntil(ctx context.Context, deadline time.Time, addr string) error {
 // probe asks the process at addr and returns an error unless it answers with 200.
 // Empty means the default address.
 func probe(ctx context.Context, addr, path string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if addr == "" {
-		host, port, err = net.SplitHostPort(config.DefaultAddr)
-	}
+	at, err := reachable(addr)
 	if err != nil {
-		return usageError{fmt.Errorf("addr: %w", err)}
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // it listens everywhere, here too
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+path, nil)
 	if err != nil {
 		return usageError{fmt.Errorf("addr: %w", err)}
 	}
+	req.Header.Set("Accept", "text/html, */*;q=0.8") // as a browser, for the page
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -92,4 +87,19 @@ func probe(ctx context.Context, addr, path string) error {
 		return fmt.Errorf("%s answered %s: %s", path, resp.Status, terminal.Line(string(body), 500))
 	}
 	return nil
+}
+
+// reachable returns where this machine reaches a process that listens at an address. Empty means the default address.
+func reachable(addr string) (string, error) {
+	if addr == "" {
+		addr = config.DefaultAddr
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", usageError{fmt.Errorf("addr: %w", err)}
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1" // it listens everywhere, here too
+	}
+	return net.JoinHostPort(host, port), nil
 }

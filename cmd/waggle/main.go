@@ -25,6 +25,7 @@ type cli struct {
 
 	Up          upCmd          `cmd:"" help:"Run every role and an embedded NATS server in one process."`
 	Serve       serveCmd       `cmd:"" help:"Run some roles against a NATS server."`
+	Open        openCmd        `cmd:"" help:"Open the console of a running gateway in a browser."`
 	Chat        chatCmd        `cmd:"" help:"Ask a question, or talk, in a session of the gateway."`
 	Sessions    sessionsCmd    `cmd:"" help:"List, show, export, import and cancel sessions."`
 	Agents      agentsCmd      `cmd:"" help:"List the agents of the swarm."`

@@ -325,3 +325,26 @@ test("an installation without the console has no page", async () => {
   }
   await server.end();
 });
+
+test("what is being written is shown as a program in four languages", async () => {
+  const { page, errors } = await visit(waggle.url);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.fill(".composer textarea", "count the words");
+  await page.click('button[aria-label="Show this request as code"]');
+  for (const language of ["TypeScript", "Python", "Go", "curl"]) {
+    await page.click(`dialog .segments label:text-is("${language}")`);
+    await page.waitForFunction(
+      (l) => document.querySelector("dialog .segments .on")?.textContent === l && document.querySelector("dialog pre"),
+      language,
+    );
+    expect(await page.textContent("dialog pre")).toContain("count the words");
+    expect(await faults(page)).toEqual([]);
+  }
+  await page.click("dialog button.primary");
+  await page.waitForFunction(async () => (await navigator.clipboard.readText()).includes("count the words"));
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  expect(await page.inputValue(".composer textarea")).toBe("count the words");
+  expect(errors).toEqual([]);
+  await page.close();
+});

@@ -62,7 +62,9 @@ type installation struct {
 func (i *installation) start() {
 	i.t.Helper()
 	began := time.Now()
-	i.up = process.Start(i.t, process.Options{Name: "up", Dir: i.dir, Args: []string{
+	i.up = process.Start(i.t, process.Options{Name: "up", Dir: i.dir, Env: []string{ // growth goes beyond the shipped quotas
+		"WAGGLE_QUOTA_TENANT_SESSIONS=-1", "WAGGLE_QUOTA_PRINCIPAL_SESSIONS=-1", "WAGGLE_QUOTA_TENANT_TOKENS=-1", "WAGGLE_QUOTA_PRINCIPAL_TOKENS=-1",
+	}, Args: []string{
 		"up", "--addr", i.addr, "--nats-addr", i.bus, "--telemetry-addr", "off", "--data", i.data(), "--workspace", filepath.Join(i.dir, "workspace"), "--model", "demo",
 	}})
 	i.up.Ready(i.addr)

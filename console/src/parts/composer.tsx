@@ -1,9 +1,10 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { copy } from "../app.ts";
-import { type Message, messageBody } from "../model/act.ts";
+import { useState } from "preact/hooks";
+import type { Message } from "../model/act.ts";
 import { t } from "../words.ts";
 import { Icon } from "./icons.tsx";
+import { SampleDialog } from "./sample.tsx";
 import { Writing } from "./writing.tsx";
 
 /** What is being written: it outlives a change of the room. */
@@ -20,78 +21,63 @@ export function Composer(p: {
   waits: boolean;
   session?: string;
 }): JSX.Element {
+  const [sample, show] = useState(false);
   const message = (content: string): Message => ({ content, mode: mode.value, confirm: confirm.value });
   return (
-    <Writing
-      text={draft.value}
-      placeholder={t("composer.placeholder")}
-      change={(text) => {
-        draft.value = text;
-      }}
-      send={(content) => {
-        draft.value = "";
-        p.send(message(content));
-      }}
-    >
-      <fieldset class="segments">
-        <legend class="only-read">{t("composer.mode")}</legend>
-        {(["chat", "plan"] as const).map((m) => (
-          <label key={m} class={mode.value === m ? "on" : ""}>
+    <>
+      <Writing
+        text={draft.value}
+        placeholder={t("composer.placeholder")}
+        change={(text) => {
+          draft.value = text;
+        }}
+        send={(content) => {
+          draft.value = "";
+          p.send(message(content));
+        }}
+      >
+        <fieldset class="segments">
+          <legend class="only-read">{t("composer.mode")}</legend>
+          {(["chat", "plan"] as const).map((m) => (
+            <label key={m} class={mode.value === m ? "on" : ""}>
+              <input
+                type="radio"
+                name="mode"
+                checked={mode.value === m}
+                onChange={() => {
+                  mode.value = m;
+                }}
+              />
+              {t(m === "chat" ? "composer.chat" : "composer.plan")}
+            </label>
+          ))}
+        </fieldset>
+        {mode.value === "plan" && (
+          <label class="check">
             <input
-              type="radio"
-              name="mode"
-              checked={mode.value === m}
-              onChange={() => {
-                mode.value = m;
+              type="checkbox"
+              checked={confirm.value}
+              onChange={(e) => {
+                confirm.value = e.currentTarget.checked;
               }}
             />
-            {t(m === "chat" ? "composer.chat" : "composer.plan")}
+            {t("composer.confirm")}
           </label>
-        ))}
-      </fieldset>
-      {mode.value === "plan" && (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={confirm.value}
-            onChange={(e) => {
-              confirm.value = e.currentTarget.checked;
-            }}
-          />
-          {t("composer.confirm")}
-        </label>
-      )}
-      <span class="grow" role="status">
-        {p.waits ? t("composer.waits") : ""}
-      </span>
-      <button
-        type="button"
-        class="quiet"
-        title={t("composer.code")}
-        aria-label={t("composer.code")}
-        onClick={() => void copy(curl(message(draft.value.trim()), p.session))}
-      >
-        <Icon name="code" />
-      </button>
-      {p.stop && (
-        <button type="button" class="stop" onClick={p.stop}>
-          <Icon name="stop" />
-          {t("composer.stop")}
+        )}
+        <span class="grow" role="status">
+          {p.waits ? t("composer.waits") : ""}
+        </span>
+        <button type="button" class="quiet" title={t("composer.code")} aria-label={t("composer.code")} onClick={() => show(true)}>
+          <Icon name="code" />
         </button>
-      )}
-    </Writing>
+        {p.stop && (
+          <button type="button" class="stop" onClick={p.stop}>
+            <Icon name="stop" />
+            {t("composer.stop")}
+          </button>
+        )}
+      </Writing>
+      {sample && <SampleDialog message={message(draft.value.trim() || t("play.idea1"))} session={p.session} close={() => show(false)} />}
+    </>
   );
-}
-
-/** The request that the composer would make, for a shell. It never has a token in it. */
-export function curl(m: Message, session = "$SESSION"): string {
-  const quoted = JSON.stringify(messageBody({ ...m, content: m.content || "Hello" })).replaceAll("'", `'\\''`);
-  const name =
-    session === "$SESSION"
-      ? `SESSION=$(curl -s -X POST ${location.origin}/api/v1/sessions | sed 's/.*"session_id":"\\([^"]*\\)".*/\\1/')\n`
-      : "";
-  return `${name}curl -X POST "${location.origin}/api/v1/sessions/${session}/messages" \\
-  -H "Authorization: Bearer $WAGGLE_TOKEN" -H 'Content-Type: application/json' \\
-  -d '${quoted}'
-`;
 }

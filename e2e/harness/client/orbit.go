@@ -124,7 +124,10 @@ func (c *Orbit) ReadTo(kind string, n int) error {
 	for n > 0 {
 		f, err := c.Next()
 		if err != nil {
-			return fmt.Errorf("after seq %d: %w", c.LastSeq, err)
+			return fmt.Errorf("after seq %d, while waiting for %s: %w", c.LastSeq, kind, err)
+		}
+		if f.Type == "error" && kind != f.Type {
+			return fmt.Errorf("after seq %d, while waiting for %s: %s", c.LastSeq, kind, f.Raw)
 		}
 		if f.Type == kind {
 			n--

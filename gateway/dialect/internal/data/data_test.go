@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // documents are data as no writer of Waggle makes it, besides some that they do make.
@@ -65,4 +68,30 @@ func TestAsReadsEveryType(t *testing.T) {
 		require.NoError(t, data.Into(event.Event{Data: raw}, filled.Interface()), info.Type)
 		require.Equal(t, back.Interface(), filled.Interface(), info.Type)
 	}
+}
+
+// TestJSONIsPlain: an event is encoded as package plainjson does it, without the members that it leaves out.
+func TestJSONIsPlain(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text, err := plainjson.Marshal(rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "data"))
+		require.NoError(t, err)
+		v := struct {
+			event.Event
+			From uint64 `json:"from,omitempty"`
+		}{
+			event.Event{
+				SpecVersion: "1.0", ID: rapid.String().Draw(t, "id"), Type: event.MessageDelta, Subject: "t.session.s",
+				Time: time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "time")).UTC(), Sequence: rapid.Uint64().Draw(t, "seq"),
+				Data: text, TraceParent: rapid.SampledFrom([]string{"", "00-1-2-01"}).Draw(t, "trace"),
+			},
+			rapid.SampledFrom([]uint64{0, 7}).Draw(t, "from"),
+		}
+		want, err := plainjson.Marshal(v)
+		require.NoError(t, err)
+		got, err := data.JSON(v)
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), string(got))
+		require.NotContains(t, string(got), "\n")
+	})
 }

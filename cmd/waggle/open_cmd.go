@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/cli/browser"
+)
+
+type openCmd struct {
+	fileFlag
+	Addr *string `opt:"addr" help:"Address of the gateway (WAGGLE_ADDR; 127.0.0.1:9000)." placeholder:"HOST:PORT"`
+}
+
+// Run implements the command.
+func (c *openCmd) Run(std streams) error {
+	l, err := load(c.Config, *c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := probe(ctx, l.Addr, "/"); err != nil {
+		return fmt.Errorf("no console: %w (start it with \"waggle up\")", err)
+	}
+	at, err := reachable(l.Addr)
+	if err != nil {
+		return err
+	}
+	address := "http://" + at + "/"
+	if _, err := fmt.Fprintln(std.out, address); err != nil {
+		return err
+	}
+	browser.Stdout, browser.Stderr = io.Discard, std.err
+	if err := browser.OpenURL(address); err != nil {
+		return fmt.Errorf("open a browser: %w (open the address yourself)", err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+/** The languages in which a request can be copied. */
+export const languages = ["curl", "TypeScript", "Python", "Go"] as const;
+export type Language = (typeof languages)[number];
+
+/** A message as the playground sends it. */
+export interface Sample {
+  /** Of the installation, such as `http://127.0.0.1:9000`. */
+  origin: string;
+  /** The session that goes on; none = a new one. */
+  session?: string | undefined;
+  content: string;
+  /** Whether the answer is planned, and whether the plan asks before it runs. */
+  plan?: { confirm: boolean } | undefined;
+  /** Whether the installation asks who this is. The token itself is in no sample. */
+  login: boolean;
+}
+
+/** A program that sends the message, and shows what comes of it. */
+export function snippet(language: Language, sample: Sample): string {
+  return writers[language]({ ...sample, content: sample.content.toWellFormed() });
+}
+
+const writers: Record<Language, (s: Sample) => string> = { curl, TypeScript: typescript, Python: python, Go: go };
+
+function body(s: Sample): Record<string, unknown> {
+  return { content: s.content, ...(s.plan && { mode: "plan", confirm_plan: s.plan.confirm }) };
+}
+
+function curl(s: Sample): string {
+  const login = s.login ? ` -H "Authorization: Bearer $WAGGLE_TOKEN"` : "";
+  const session = s.session
+    ? `SESSION=${s.session}`
+    : `SESSION=$(curl -fsS${login} -X POST "$API" | sed 's/.*"session_id":"\\([^"]*\\)".*/\\1/')`;
+  return `API=${s.origin}/api/v1/sessions
+${session}
+curl -fsS${login} "$API/$SESSION/messages" \\
+  -H 'Content-Type: application/json' -d '${JSON.stringify(body(s)).replaceAll("'", `'\\''`)}'
+curl -fsSN${login} "$API/$SESSION/stream" -H 'Accept: text/event-stream' # every event, as it happens
+`;
+}
+
+function typescript(s: Sample): string {
+  const token = s.login ? ", token: process.env.WAGGLE_TOKEN" : "";
+  const options = s.plan ? `, { mode: "plan", confirmPlan: ${s.plan.confirm} }` : "";
+  const approve = s.plan?.confirm ? "session.onQuestions((open) => open[0] && session.answer(open[0], true));\n" : "";
+  return `import { WaggleClient } from "@waggle-dev/client";
+
+const client = new WaggleClient({ url: ${JSON.stringify(s.origin)}${token} });
+const session = client.sessions.open(${s.session ? JSON.stringify(s.session) : ""});
+const run = session.send(${JSON.stringify(s.content)}${options});
+${approve}console.log((await run.result()).text);
+client.close();
+`;
+}
+
+function python(s: Sample): string {
+  const login = s.login ? `, "Authorization": "Bearer " + os.environ["WAGGLE_TOKEN"]` : "";
+  const literal = JSON.stringify(s.content);
+  const plan = s.plan ? `, "mode": "plan", "confirm_plan": ${s.plan.confirm ? "True" : "False"}` : "";
+  return `import json
+${s.login ? "import os\n" : ""}import urllib.request
+
+API = ${JSON.stringify(`${s.origin}/api/v1/sessions`)}
+
+
+def request(path, body=None, accept="application/json"):
+    headers = {"Content-Type": "application/json", "Accept": accept${login}}
+    data = None if body is None else json.dumps(body).encode()
+    return urllib.request.urlopen(urllib.request.Request(API + path, data, headers))
+
+
+session = ${s.session ? JSON.stringify(s.session) : `json.load(request("", {}))["session_id"]`}
+run = json.load(request(f"/{session}/messages", {"content": ${literal}${plan}}))
+for line in request(f"/{session}/stream?after={run['seq'] - 1}", accept="text/event-stream"):
+    if not line.startswith(b"data: {"):
+        continue
+    event = json.loads(line[6:])
+    if event["data"].get("run_id") != run["run_id"]:
+        continue
+    if event["type"] == "input.requested":
+        print(${JSON.stringify(`waits for an answer at ${s.origin}/questions`)})
+    if event["type"] == "run.completed":
+        print(event["data"]["content"])
+    if event["type"] in ("run.completed", "run.failed", "run.cancelled"):
+        break
+`;
+}
+
+function go(s: Sample): string {
+  const token = s.login ? `Token: os.Getenv("WAGGLE_TOKEN")` : "";
+  const kind = s.plan ? "Plan" : "Chat";
+  // A session asks about its plans, or not, from its first message on.
+  const confirm = s.plan ? `ConfirmPlan: new(${s.plan.confirm})` : "";
+  const field = s.session ? `ID: ${JSON.stringify(s.session)}` : confirm;
+  const decide = s.plan?.confirm ? "func(waggle.Question) waggle.Reply { return waggle.Reply{Approve: true} }" : "nil";
+  return `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+${s.login ? `	"os"\n` : ""}
+	"github.com/waggle-dev/waggle/sdk/go/waggle"
+)
+
+func main() {
+	ctx := context.Background()
+	client, err := waggle.Open(ctx, ${JSON.stringify(s.origin.replace(/^http/, "ws"))}, waggle.Options{${token}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	session := client.${kind}(waggle.SessionOptions{${field}})
+	defer session.Close()
+	answer, err := session.Ask(ctx, ${JSON.stringify(s.content)}, ${decide})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer.Text)
+}
+`;
+}

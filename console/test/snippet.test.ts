@@ -1,0 +1,121 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { type Language, languages, type Sample, snippet } from "../src/fold/snippet.ts";
+
+// Every program that the console shows is run against the real binary.
+
+let waggle: Waggle;
+let dir: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(fileURLToPath(new URL("sample-", import.meta.url))); // where imports of packages are found
+  waggle = await up();
+});
+afterAll(async () => {
+  await waggle?.end();
+  if (dir) await rm(dir, { recursive: true });
+});
+
+const here = fileURLToPath(new URL("../../", import.meta.url));
+
+const programs: Record<Language, (file: string) => Promise<string>> = {
+  curl: (file) => untilAnswer("bash", [file]),
+  Python: (file) => output("python3", [file], here),
+  Go: (file) => output("go", ["run", file], join(here, "sdk/go")),
+  TypeScript: async (file) => {
+    const said: string[] = [];
+    const log = vi.spyOn(console, "log").mockImplementation((text) => void said.push(String(text)));
+    await import(file).finally(() => log.mockRestore());
+    return said.join("\n");
+  },
+};
+
+const names: Record<Language, string> = { curl: "sh", TypeScript: "ts", Python: "py", Go: "go" };
+
+function environment(): NodeJS.ProcessEnv {
+  return { ...process.env, WAGGLE_TOKEN: "any", NO_PROXY: "127.0.0.1" };
+}
+
+function output(program: string, args: string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { cwd, env: environment(), timeout: 2 * patience }, (error, out, err) =>
+      error ? reject(new Error(`${error.message}: ${err}`)) : resolve(out),
+    );
+  });
+}
+
+/** What a program prints up to the end of a run: it goes on to show events. */
+function untilAnswer(program: string, args: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const p = spawn(program, args, { env: environment(), detached: true });
+    let out = "";
+    const end = (): void => {
+      clearTimeout(timer);
+      if (p.pid) process.kill(-p.pid);
+    };
+    const timer = setTimeout(() => {
+      end();
+      reject(new Error(`no end: ${out}`));
+    }, patience);
+    p.stdout.on("data", (b) => {
+      out += b;
+      if (!out.includes("event: run.completed")) return;
+      end();
+      resolve(out);
+    });
+    p.on("exit", (code) => {
+      clearTimeout(timer);
+      if (code) reject(new Error(`exit ${code}: ${out}`));
+    });
+  });
+}
+
+async function run(language: Language, sample: Sample): Promise<string> {
+  const file = join(dir, `${crypto.randomUUID()}.${names[language]}`);
+  await writeFile(file, snippet(language, sample));
+  return programs[language](file);
+}
+
+async function api<T>(path: string, body?: unknown): Promise<T> {
+  const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+  const r = await fetch(`${waggle.url}/api/v1/${path}`, init);
+  expect(r.ok, `${path}: ${r.status}`).toBe(true);
+  return (await r.json()) as T;
+}
+
+/** Approves the plan of a session, as soon as it is asked for. */
+async function approve(session: string): Promise<void> {
+  for (const end = Date.now() + patience; Date.now() < end; ) {
+    const { questions } = await api<{ questions: { id: string; session_id?: string }[] }>("questions");
+    const q = questions.find((q) => q.session_id === session || q.id.includes(session));
+    if (q) {
+      await api(`questions/${encodeURIComponent(q.id)}/answer`, { id: crypto.randomUUID(), decision: "approve" });
+      return;
+    }
+    await new Promise((go) => setTimeout(go, 50));
+  }
+  throw new Error("nothing was asked");
+}
+
+test.each(languages)("a question in %s is answered", async (language) => {
+  const out = await run(language, { origin: waggle.url, content: "What is 128 * 46?", login: false });
+  expect(out).toContain("5888");
+});
+
+const hostile = `What is 6 * 7? It's "quoted" in \\n 'all' \`ways\` $HOME \${x} $(id) %s {0} 😀 日本 </script>
+and goes on`;
+
+test.each(languages)("a plan in %s goes on in its session, and says what was written", async (language) => {
+  const { session_id: session } = await api<{ session_id: string }>("sessions", {});
+  const sample: Sample = { origin: waggle.url, session, content: hostile, plan: { confirm: true }, login: true };
+  const byHand = language === "curl" || language === "Python";
+  const [out] = await Promise.all([run(language, sample), byHand && approve(session)]);
+  expect(out).toContain("42");
+  const { events } = await api<{ events: { type: string; data: Record<string, unknown> }[] }>(`sessions/${session}/events`);
+  expect(events.find((e) => e.type === "message.received")?.data["content"]).toBe(hostile);
+  if (language !== "Go") expect(events.filter((e) => e.type === "input.answered")).toHaveLength(1);
+});
