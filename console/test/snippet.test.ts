@@ -102,7 +102,11 @@ async function approve(session: string): Promise<void> {
 }
 
 test.each(languages)("a question in %s is answered", async (language) => {
-  const out = await run(language, { origin: waggle.url, content: "What is 128 * 46?", login: false });
+  const out = await run(language, {
+    origin: waggle.url,
+    message: { content: "What is 128 * 46?", mode: "chat", confirm: true },
+    login: false,
+  });
   expect(out).toContain("5888");
 });
 
@@ -111,7 +115,7 @@ and goes on`;
 
 test.each(languages)("a plan in %s goes on in its session, and says what was written", async (language) => {
   const { session_id: session } = await api<{ session_id: string }>("sessions", {});
-  const sample: Sample = { origin: waggle.url, session, content: hostile, plan: { confirm: true }, login: true };
+  const sample: Sample = { origin: waggle.url, session, message: { content: hostile, mode: "plan", confirm: true }, login: true };
   const byHand = language === "curl" || language === "Python";
   const [out] = await Promise.all([run(language, sample), byHand && approve(session)]);
   expect(out).toContain("42");

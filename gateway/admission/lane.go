@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"container/list"
 	"context"
 	"runtime"
 	"slices"
@@ -20,11 +21,11 @@ const (
 // for their turn, and not for a processor, so that no user's work queues behind all of theirs. It is safe for concurrent use.
 type Lane struct {
 	mu       sync.Mutex
-	free     int            // turns that none has; no connection waits while this is positive
-	with     []*Turn        // have a turn
-	waiting  [classes]deque // for one
-	next     Class          // that comes first
-	watching bool           // for turns that last too long
+	free     int                // turns that none has; no connection waits while this is positive
+	with     []*Turn            // have a turn
+	waiting  [classes]list.List // of *Turn, oldest first
+	next     Class              // that comes first
+	watching bool               // for turns that last too long
 }
 
 // Class orders those that wait. Each class gets a turn after the other.
@@ -74,7 +75,7 @@ func (t *Turn) Take(c Class) {
 		t.ready = make(chan struct{}, 1)
 	}
 	t.waits = true
-	l.waiting[c].push(t)
+	l.waiting[c].PushBack(t)
 	l.watch()
 	l.mu.Unlock()
 	<-t.ready
@@ -103,10 +104,11 @@ func (l *Lane) pass() {
 	for range classes {
 		c := l.next
 		l.next = (l.next + 1) % classes
-		if c == Arriving && l.waiting[Strange].len() >= mostStrangers {
+		if c == Arriving && l.waiting[Strange].Len() >= mostStrangers {
 			continue
 		}
-		if t := l.waiting[c].pop(); t != nil {
+		if oldest := l.waiting[c].Front(); oldest != nil {
+			t, _ := l.waiting[c].Remove(oldest).(*Turn)
 			t.waits = false
 			l.give(t)
 			t.ready <- struct{}{} // has room
@@ -138,27 +140,10 @@ func (l *Lane) watch() {
 				l.leave(t)
 			}
 		}
-		if slices.ContainsFunc(l.waiting[:], func(q deque) bool { return q.len() > 0 }) {
+		if l.waiting[Arriving].Len()+l.waiting[Known].Len()+l.waiting[Strange].Len() > 0 {
 			l.watch()
 		}
 	})
-}
-
-// deque is a queue of turns.
-type deque struct{ all []*Turn }
-
-func (q *deque) len() int     { return len(q.all) }
-func (q *deque) push(t *Turn) { q.all = append(q.all, t) }
-
-// pop returns the oldest, nil of an empty queue.
-func (q *deque) pop() *Turn {
-	if len(q.all) == 0 {
-		return nil
-	}
-	t := q.all[0]
-	q.all[0] = nil
-	q.all = q.all[1:]
-	return t
 }
 
 type turnKey struct{}

@@ -64,7 +64,7 @@ func (r *Room) Enter(ctx context.Context, principal string, bytes int) (*Part, e
 	if err := r.total.Acquire(ctx, p.bytes); err != nil {
 		p.of.left.Release(p.bytes)
 		r.leave(principal)
-		return nil, fault.Newf(fault.Overloaded, "The server has too many large answers in progress. Send this request again later.").Wrap(err)
+		return nil, overfull(err)
 	}
 	return p, nil
 }
@@ -78,9 +78,14 @@ func (r *Room) Make(ctx context.Context) (made func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, roomPatience)
 	defer cancel()
 	if err := r.making.Acquire(ctx, 1); err != nil {
-		return nil, fault.Newf(fault.Overloaded, "The server has too many large answers in progress. Send this request again later.").Wrap(err)
+		return nil, overfull(err)
 	}
 	return func() { r.making.Release(1) }, nil
+}
+
+// overfull is the fault of an answer that others keep from being made.
+func overfull(err error) error {
+	return fault.Newf(fault.Overloaded, "The server has too many large answers in progress. Send this request again later.").Wrap(err)
 }
 
 // makers is how many pages are made at the same time: half of the processors serve all else.

@@ -100,11 +100,11 @@ func (s *Table) Changed(nc net.Conn, state http.ConnState) {
 }
 
 func (a *Connection) changed(state http.ConnState) {
+	if a.in != nil {
+		a.in.changed(state)
+	}
 	switch state {
 	case http.StateActive: // a request, which has to authenticate anew
-		if a.in != nil {
-			a.in.begin()
-		}
 		a.mu.Lock()
 		again := !a.fresh
 		a.fresh, a.known = false, false
@@ -113,9 +113,6 @@ func (a *Connection) changed(state http.ConnState) {
 			a.enter(a.of.Strangers)
 		}
 	case http.StateIdle:
-		if a.in != nil {
-			a.in.rest()
-		}
 		a.mu.Lock()
 		pool := a.of.Strangers
 		if a.known {
@@ -124,15 +121,8 @@ func (a *Connection) changed(state http.ConnState) {
 		a.mu.Unlock()
 		a.enter(pool)
 	case http.StateClosed:
-		if a.in != nil {
-			a.in.rest()
-		}
 		a.leave()
-	case http.StateHijacked:
-		if a.in != nil {
-			a.in.hijacked()
-		}
-	case http.StateNew:
+	case http.StateNew, http.StateHijacked:
 	}
 }
 

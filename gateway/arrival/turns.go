@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"net"
+	"net/http"
 	"sync/atomic"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
@@ -90,29 +91,27 @@ func (t *turning) class() admission.Class {
 	return admission.Strange
 }
 
-// begin notes that a request has come.
-func (t *turning) begin() {
-	t.phase.Store(working)
-	t.turn.Take(t.class()) // http.Server had read the request along with an earlier one
-	t.known.Store(false)
+// changed follows the state of the connection.
+func (t *turning) changed(state http.ConnState) {
+	switch state {
+	case http.StateActive:
+		t.phase.Store(working)
+		t.turn.Take(t.class()) // http.Server had read the request along with an earlier one
+		t.known.Store(false)
+	case http.StateIdle, http.StateClosed:
+		t.phase.Store(waiting)
+		t.turn.Leave()
+	case http.StateHijacked: // the client of the socket may have authenticated
+		t.phase.CompareAndSwap(working, waiting)
+		t.turn.Leave()
+	case http.StateNew:
+	}
 }
 
 // admit notes that the client of the request, or of the socket, has authenticated.
 func (t *turning) admit() {
 	t.known.Store(true)
 	t.phase.Store(admitted)
-	t.turn.Leave()
-}
-
-// rest notes that the request has been answered.
-func (t *turning) rest() {
-	t.phase.Store(waiting)
-	t.turn.Leave()
-}
-
-// hijacked notes that the connection has become a socket, whose client may have authenticated.
-func (t *turning) hijacked() {
-	t.phase.CompareAndSwap(working, waiting)
 	t.turn.Leave()
 }
 

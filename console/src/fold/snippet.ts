@@ -1,30 +1,27 @@
+import { type Message, messageBody } from "./message.ts";
+
 /** The languages in which a request can be copied. */
 export const languages = ["curl", "TypeScript", "Python", "Go"] as const;
 export type Language = (typeof languages)[number];
 
 /** A message as the playground sends it. */
 export interface Sample {
+  message: Message;
   /** Of the installation, such as `http://127.0.0.1:9000`. */
   origin: string;
   /** The session that goes on; none = a new one. */
   session?: string | undefined;
-  content: string;
-  /** Whether the answer is planned, and whether the plan asks before it runs. */
-  plan?: { confirm: boolean } | undefined;
   /** Whether the installation asks who this is. The token itself is in no sample. */
   login: boolean;
 }
 
 /** A program that sends the message, and shows what comes of it. */
 export function snippet(language: Language, sample: Sample): string {
-  return writers[language]({ ...sample, content: sample.content.toWellFormed() });
+  const message = { ...sample.message, content: sample.message.content.toWellFormed() };
+  return writers[language]({ ...sample, message });
 }
 
 const writers: Record<Language, (s: Sample) => string> = { curl, TypeScript: typescript, Python: python, Go: go };
-
-function body(s: Sample): Record<string, unknown> {
-  return { content: s.content, ...(s.plan && { mode: "plan", confirm_plan: s.plan.confirm }) };
-}
 
 function curl(s: Sample): string {
   const login = s.login ? ` -H "Authorization: Bearer $WAGGLE_TOKEN"` : "";
@@ -34,29 +31,31 @@ function curl(s: Sample): string {
   return `API=${s.origin}/api/v1/sessions
 ${session}
 curl -fsS${login} "$API/$SESSION/messages" \\
-  -H 'Content-Type: application/json' -d '${JSON.stringify(body(s)).replaceAll("'", `'\\''`)}'
+  -H 'Content-Type: application/json' -d '${JSON.stringify(messageBody(s.message)).replaceAll("'", `'\\''`)}'
 curl -fsSN${login} "$API/$SESSION/stream" -H 'Accept: text/event-stream' # every event, as it happens
 `;
 }
 
 function typescript(s: Sample): string {
+  const { content, mode, confirm } = s.message;
   const token = s.login ? ", token: process.env.WAGGLE_TOKEN" : "";
-  const options = s.plan ? `, { mode: "plan", confirmPlan: ${s.plan.confirm} }` : "";
-  const approve = s.plan?.confirm ? "session.onQuestions((open) => open[0] && session.answer(open[0], true));\n" : "";
+  const options = mode === "plan" ? `, { mode: "plan", confirmPlan: ${confirm} }` : "";
+  const approve = mode === "plan" && confirm ? "session.onQuestions((open) => open[0] && session.answer(open[0], true));\n" : "";
   return `import { WaggleClient } from "@waggle-dev/client";
 
 const client = new WaggleClient({ url: ${JSON.stringify(s.origin)}${token} });
 const session = client.sessions.open(${s.session ? JSON.stringify(s.session) : ""});
-const run = session.send(${JSON.stringify(s.content)}${options});
+const run = session.send(${JSON.stringify(content)}${options});
 ${approve}console.log((await run.result()).text);
 client.close();
 `;
 }
 
 function python(s: Sample): string {
+  const { content, mode, confirm } = s.message;
   const login = s.login ? `, "Authorization": "Bearer " + os.environ["WAGGLE_TOKEN"]` : "";
-  const literal = JSON.stringify(s.content);
-  const plan = s.plan ? `, "mode": "plan", "confirm_plan": ${s.plan.confirm ? "True" : "False"}` : "";
+  const literal = JSON.stringify(content);
+  const plan = mode === "plan" ? `, "mode": "plan", "confirm_plan": ${confirm ? "True" : "False"}` : "";
   return `import json
 ${s.login ? "import os\n" : ""}import urllib.request
 
@@ -87,12 +86,13 @@ for line in request(f"/{session}/stream?after={run['seq'] - 1}", accept="text/ev
 }
 
 function go(s: Sample): string {
+  const { content, mode, confirm } = s.message;
   const token = s.login ? `Token: os.Getenv("WAGGLE_TOKEN")` : "";
-  const kind = s.plan ? "Plan" : "Chat";
+  const kind = mode === "plan" ? "Plan" : "Chat";
   // A session asks about its plans, or not, from its first message on.
-  const confirm = s.plan ? `ConfirmPlan: new(${s.plan.confirm})` : "";
-  const field = s.session ? `ID: ${JSON.stringify(s.session)}` : confirm;
-  const decide = s.plan?.confirm ? "func(waggle.Question) waggle.Reply { return waggle.Reply{Approve: true} }" : "nil";
+  const asks = mode === "plan" ? `ConfirmPlan: new(${confirm})` : "";
+  const field = s.session ? `ID: ${JSON.stringify(s.session)}` : asks;
+  const decide = mode === "plan" && confirm ? "func(waggle.Question) waggle.Reply { return waggle.Reply{Approve: true} }" : "nil";
   return `package main
 
 import (
@@ -111,7 +111,7 @@ func main() {
 	}
 	session := client.${kind}(waggle.SessionOptions{${field}})
 	defer session.Close()
-	answer, err := session.Ask(ctx, ${JSON.stringify(s.content)}, ${decide})
+	answer, err := session.Ask(ctx, ${JSON.stringify(content)}, ${decide})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,5 +1,6 @@
 import { type QuestionAnswer, type QuestionOutcome, type TeamDefinition, type TeamView, WaggleError } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
+import { type Message, messageBody } from "../fold/message.ts";
 
 /** A random id, for what may be sent twice and shall count once. Pages without TLS have no crypto.randomUUID. */
 export function newId(): string {
@@ -26,25 +27,9 @@ async function persist<T>(method: string, path: string, body?: unknown, onWait?:
   }
 }
 
-/** What a message asks for. */
-export interface Message {
-  content: string;
-  mode: "chat" | "plan";
-  confirm: boolean;
-}
-
 /** Has a session named. Nothing is stored of it before its first message. */
 export async function nameSession(): Promise<string> {
   return (await persist<{ session_id: string }>("POST", "/api/v1/sessions", {})).session_id;
-}
-
-/** The body of the request that sends a message. */
-export function messageBody(m: Message, id?: string): Record<string, unknown> {
-  return {
-    ...(id ? { id } : {}),
-    content: m.content,
-    ...(m.mode === "plan" ? { mode: "plan", confirm_plan: m.confirm } : {}),
-  };
 }
 
 /** Sends a message. It waits for the connection if there is none, and counts once. */

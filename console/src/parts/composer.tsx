@@ -1,10 +1,11 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Message } from "../model/act.ts";
+import type { Message } from "../fold/message.ts";
 import { t } from "../words.ts";
 import { Icon } from "./icons.tsx";
 import { SampleDialog } from "./sample.tsx";
+import { Segments } from "./segments.tsx";
 import { Writing } from "./writing.tsx";
 
 /** What is being written: it outlives a change of the room. */
@@ -36,22 +37,16 @@ export function Composer(p: {
           p.send(message(content));
         }}
       >
-        <fieldset class="segments">
-          <legend class="only-read">{t("composer.mode")}</legend>
-          {(["chat", "plan"] as const).map((m) => (
-            <label key={m} class={mode.value === m ? "on" : ""}>
-              <input
-                type="radio"
-                name="mode"
-                checked={mode.value === m}
-                onChange={() => {
-                  mode.value = m;
-                }}
-              />
-              {t(m === "chat" ? "composer.chat" : "composer.plan")}
-            </label>
-          ))}
-        </fieldset>
+        <Segments
+          name="mode"
+          label={t("composer.mode")}
+          all={["chat", "plan"]}
+          chosen={mode.value}
+          choose={(m) => {
+            mode.value = m;
+          }}
+          text={(m) => t(m === "chat" ? "composer.chat" : "composer.plan")}
+        />
         {mode.value === "plan" && (
           <label class="check">
             <input

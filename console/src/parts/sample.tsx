@@ -1,11 +1,12 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { copy, signedIn } from "../app.ts";
+import type { Message } from "../fold/message.ts";
 import { languages, snippet } from "../fold/snippet.ts";
-import type { Message } from "../model/act.ts";
 import { t } from "../words.ts";
 import { Dialog } from "./basics.tsx";
 import { Code } from "./code.tsx";
+import { Segments } from "./segments.tsx";
 
 /** The language that was shown last. */
 const chosen = signal<(typeof languages)[number]>("curl");
@@ -15,29 +16,22 @@ export function SampleDialog(p: { message: Message; session: string | undefined;
   const text = snippet(chosen.value, {
     origin: location.origin,
     session: p.session,
-    content: p.message.content,
-    plan: p.message.mode === "plan" ? { confirm: p.message.confirm } : undefined,
+    message: p.message,
     login: signedIn.value,
   });
   return (
     <Dialog label={t("sample.title")} close={p.close} class="sample">
       <h2>{t("sample.title")}</h2>
-      <fieldset class="segments">
-        <legend class="only-read">{t("sample.language")}</legend>
-        {languages.map((l) => (
-          <label key={l} class={chosen.value === l ? "on" : ""}>
-            <input
-              type="radio"
-              name="language"
-              checked={chosen.value === l}
-              onChange={() => {
-                chosen.value = l;
-              }}
-            />
-            {l}
-          </label>
-        ))}
-      </fieldset>
+      <Segments
+        name="language"
+        label={t("sample.language")}
+        all={languages}
+        chosen={chosen.value}
+        choose={(l) => {
+          chosen.value = l;
+        }}
+        text={(l) => l}
+      />
       <Code value={text} />
       {signedIn.value && <p class="hint">{t("sample.token")}</p>}
       <div class="actions">
