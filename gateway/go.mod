@@ -24,6 +24,7 @@ require (
 )
 
 require (
+	github.com/bits-and-blooms/bitset v1.24.6 // indirect
 	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
 	github.com/nats-io/nats-server/v2 v2.15.2 // indirect
 	go.opentelemetry.io/contrib/exporters/autoexport v0.72.0 // indirect

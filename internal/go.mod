@@ -3,9 +3,11 @@ module github.com/waggle-dev/waggle/internal
 go 1.26.0
 
 require (
+	github.com/bits-and-blooms/bitset v1.24.6
 	github.com/coreos/go-oidc/v3 v3.21.0
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/uuid v1.6.0
+	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	github.com/prometheus/client_golang v1.25.0

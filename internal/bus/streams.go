@@ -18,7 +18,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Description: "event logs, shard " + p.String(),
 			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: t.EventMaxBytes, MaxMsgSize: maxEventBytes + wrapBytes,
-			Duplicates: dedupeWindow, AllowDirect: true, DenyDelete: true, Compression: compressed,
+			MaxMsgsPerSubject: eventsPerLog, Duplicates: eventDedupe, AllowDirect: true, DenyDelete: true, Compression: compressed,
 		})
 	}
 	out = append(out, t.buckets()...)
@@ -52,7 +52,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 		})
 }
 
-// compressed is the compression of streams that keep what they get: the server packs each block of 8 MB once it is full.
+// compressed is the compression of streams that keep what they get: the server packs each block of 4 to 8 MB once it is full.
 // Events of one log repeat each other's fields, so they take a fifth of their size then.
 const compressed = jetstream.S2Compression
 

@@ -25,6 +25,12 @@ const (
 	wrapBytes = 16 << 10
 	// dedupeWindow is NATS' default; the log answers later repeats.
 	dedupeWindow = 2 * time.Minute
+	// eventDedupe is enough for the repeats of an append, which expects the end of its log besides: a later repeat is refused and
+	// finds its event. The server holds some 250 bytes for each message of a window, 90 MB for two minutes of busy chats.
+	eventDedupe = 15 * time.Second
+	// No log reaches eventsPerLog: the server gives a stream with such a limit, and none of its bytes, blocks of 4 MB
+	// in place of 8 MB. It holds the last block of each of the 16 shards in memory.
+	eventsPerLog = 1 << 40
 	// acksMaxBytes holds about half a million positions; the bucket drops the oldest first.
 	acksMaxBytes = 64 << 20
 	// foldsMaxBytes holds the snapshots of 750 long chats, or of 10,000 teams with some hundred messages each; the bucket drops

@@ -29,12 +29,6 @@ const (
 // errFeed means that a feed has ended early: the catch-up begins again from what it stored.
 var errFeed = errors.New("feed of headers ended")
 
-// positions are the sequences of the shards up to which the index is complete: it knows each log whose last event lies
-// there.
-type positions struct {
-	Shards [subject.Partitions]uint64 `json:"shards"`
-}
-
 // writer brings summaries up to date.
 type writer struct {
 	index  *Index
@@ -42,6 +36,8 @@ type writer struct {
 	kind   id.Kind
 	fades  bool
 	logger zerolog.Logger
+
+	covered coverage
 }
 
 // shard is a feed of the headers of one shard, from where the index is complete.
@@ -54,13 +50,15 @@ type shard struct {
 }
 
 // CatchUp brings the summaries of all logs up to date that have changed since the last one, oldest change first. It makes
-// a missing index anew. Its memory does not depend on the number of logs.
+// a missing index anew, and reads nothing of what this process has brought up to date before. Its memory does not depend on the
+// number of logs.
 func (w *writer) CatchUp(ctx context.Context) error {
 	at, err := w.index.positions(ctx, w.kind)
 	if err != nil {
 		return err
 	}
 	before := at
+	w.covered.begin(at)
 	open, err := w.open(ctx, &at)
 	defer func() {
 		for _, s := range open {
@@ -76,7 +74,11 @@ func (w *writer) CatchUp(ctx context.Context) error {
 	if at == before {
 		return nil
 	}
-	return w.index.keep(ctx, w.kind, at)
+	if err := w.index.keep(ctx, w.kind, at); err != nil {
+		return err
+	}
+	w.covered.move(at)
+	return nil
 }
 
 // open opens feeds of the shards that have news.
@@ -90,11 +92,13 @@ func (w *writer) open(ctx context.Context, at *positions) ([]*shard, error) {
 		end := stream.CachedInfo().State.LastSeq
 		if at.Shards[p] > end {
 			at.Shards[p] = 0 // restored from an older backup
-		}
-		if at.Shards[p] == end {
-			continue
+		} else {
+			at.Shards[p] = w.covered.reach(p)
 		}
 		from := at.Shards[p]
+		if from >= end {
+			continue
+		}
 		feed, err := w.conn.Headers(ctx, p.EventStream(), p.KindFilter(w.kind), from, from == 0 || end-from > far)
 		if err != nil {
 			return out, err
@@ -205,7 +209,13 @@ func (w *writer) update(ctx context.Context, logs []subject.Log) error {
 		return err
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return a.summary.UpdatedAt.Compare(b.summary.UpdatedAt) })
-	return w.carryOut(ctx, changes)
+	if err := w.carryOut(ctx, changes); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		w.covered.add(c.log.Partition(), c.read)
+	}
+	return nil
 }
 
 // carryOut makes the changes in their order.

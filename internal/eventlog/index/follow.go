@@ -133,6 +133,7 @@ func (f *Follower) turn(ctx context.Context) {
 // follow keeps the index up to date while this process is the owner.
 func (f *Follower) follow(ctx context.Context) error {
 	clear(f.dirty)
+	f.covered = coverage{}
 	news := make(chan *nats.Msg, announced)
 	for _, typ := range kinds[f.kind] {
 		sub, err := f.conn.NATS().ChanSubscribe(subject.LiveType(f.kind, string(typ)), news)

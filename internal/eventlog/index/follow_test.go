@@ -1,14 +1,12 @@
 package index_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -93,16 +91,46 @@ func TestALostAnnouncementIsFound(t *testing.T) {
 	}})
 	r.until(r.positioned(), "the follower has caught up", func(index.Stored) bool { return true })
 	l := sessionOf(red, "s1")
-	e, err := event.New(l, "e1", "test", time.Now(), opened("ann"))
-	require.NoError(t, err)
-	e.Sequence = 1
-	raw, err := json.Marshal(e)
-	require.NoError(t, err)
-	m := &nats.Msg{Subject: l.Event(), Data: raw, Header: map[string][]string{event.HeaderSeq: {"1"}, event.HeaderType: {string(e.Type)}}}
-	_, err = r.conn.JS().PublishMsg(r.ctx, m) // stored and not announced
-	require.NoError(t, err)
+	r.store(l, 1, opened("ann"))
 	tick <- time.Now()
 	r.until(l, "found", func(s index.Stored) bool { return s.LastSeq == 1 && s.Owner == "ann" })
+}
+
+// TestACatchUpReadsNothingAgain of what announcements have brought, and the rest.
+func TestACatchUpReadsNothingAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	tick := make(chan time.Time)
+	r.follow(index.Config{CatchUp: time.Hour, After: func(d time.Duration) <-chan time.Time {
+		if d == time.Hour {
+			return tick
+		}
+		return time.After(d)
+	}})
+	r.until(r.positioned(), "the follower has caught up", func(index.Stored) bool { return true })
+	feeds, err := r.conn.NATS().SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.CREATED.>")
+	require.NoError(t, err)
+	require.NoError(t, r.conn.NATS().Flush())
+	opens := func() int {
+		n, _, err := feeds.Pending()
+		require.NoError(t, err)
+		return n
+	}
+	var last subject.Log
+	for i := range 40 {
+		last = sessionOf(red, fmt.Sprint("s", i))
+		r.append(last, opened("ann"), asked("r1", "hello"))
+		r.until(last, "asked", func(s index.Stored) bool { return s.LastSeq == 2 })
+	}
+	tick <- time.Now()
+	tick <- time.Now() // the first catch-up is over
+	require.Zero(t, opens(), "no shard was read")
+	unannounced := sessionOf(red, "unannounced")
+	r.store(unannounced, 1, opened("ben"))
+	tick <- time.Now()
+	r.until(unannounced, "found", func(s index.Stored) bool { return s.Owner == "ben" })
+	require.Positive(t, opens())
+	require.Len(t, r.all(red, 20), 41)
 }
 
 // TestALostIndexIsMadeAgain from the logs, in the order of their last events, whatever shards they are in.
@@ -208,7 +236,7 @@ func BenchmarkPage(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			r := newRig(b)
-			r.putMany(red, n, 1)
+			r.putMany(red, n, 3)
 			b.ReportAllocs()
 			start := r.conn.NATS().Stats().InBytes
 			for b.Loop() {

@@ -19,14 +19,18 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Index reads and writes summaries. It is safe for concurrent use and holds nothing in memory.
+// Index reads and writes summaries. It is safe for concurrent use. It holds some numbers about the tenants that were asked
+// for, and no summary.
 type Index struct {
-	conn *bus.Conn
-	log  *eventlog.Store
+	conn   *bus.Conn
+	log    *eventlog.Store
+	counts *counts
 }
 
 // New returns the index over the connection. The store must be open as long as the index is used.
-func New(conn *bus.Conn, log *eventlog.Store) *Index { return &Index{conn: conn, log: log} }
+func New(conn *bus.Conn, log *eventlog.Store) *Index {
+	return &Index{conn: conn, log: log, counts: newCounts()}
+}
 
 // tries bounds the attempts at one summary that other processes write at the same time.
 const tries = 5

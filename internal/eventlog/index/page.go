@@ -45,6 +45,7 @@ type stretch struct {
 	first  uint64 // sequence of the oldest message
 	before uint64 // where the unread part ends
 	beyond int    // number of messages behind that end, as far as known
+	tail   bool   // the newest message of the filter may lie far before that end
 }
 
 // Page returns the newest summaries of a tenant's logs of the kind that lie before the sequence, want of them at most;
@@ -92,36 +93,24 @@ type entries struct {
 // read returns the newest entries of a filter that lie before the sequence.
 func (x *Index) read(ctx context.Context, filter string, before uint64, want int) (out entries, err error) {
 	s := stretch{x: x, filter: filter, before: before}
+	all, err := x.census(ctx, filter)
+	if err != nil || all.total == 0 {
+		return out, err
+	}
+	s.first, out.total = all.first, all.total
 	if before == 0 {
-		newest, err := x.one(ctx, get{LastFor: s.filter})
-		switch {
-		case errors.Is(err, errNone):
-			return out, nil
-		case err != nil:
+		s.tail = true
+		if s.before, err = x.end(ctx); err != nil { // the stream has no leader: its replicas know
+			s.tail, err = false, s.toNewest(ctx, math.MaxUint64)
+		}
+		if err != nil {
 			return out, err
 		}
-		s.before = number(newest, nats.JSSequence) + 1
-	}
-	if out.total, err = s.count(ctx); err != nil || out.total == 0 {
-		return out, err
 	}
 	found, err := s.read(ctx, want+1, out.total)
 	out.entries = found[:min(len(found), want)]
 	out.more = len(found) > want || len(found) > 0 && s.before > s.first
 	return out, err
-}
-
-// count finds the oldest message and returns the number of messages.
-func (s *stretch) count(ctx context.Context) (int, error) {
-	n := uint64(0)
-	err := s.x.ask(ctx, get{Seq: 1, NextFor: s.filter, Batch: 1}, 2, func(m *nats.Msg) bool {
-		if len(m.Data) == 0 && m.Header.Get("Status") != "" {
-			return false
-		}
-		s.first, n = number(m, nats.JSSequence), number(m, "Nats-Num-Pending")+1
-		return true
-	})
-	return int(n), err
 }
 
 // read returns the newest messages of the stretch, about want of them if it has as many.
@@ -152,6 +141,16 @@ func (s *stretch) read(ctx context.Context, want, total int) ([]entry, error) {
 			}
 			continue
 		}
+		if s.tail {
+			s.tail = false
+			if len(part.messages) == 0 {
+				if err := s.toNewest(ctx, start); err != nil {
+					return nil, err
+				}
+				limit = 0
+				continue
+			}
+		}
 		if limit, width = 0, wider(width, lacks, len(part.messages)); over > 0 && over < start {
 			width = min(width, max((start-over)/2, 1))
 		}
@@ -160,6 +159,21 @@ func (s *stretch) read(ctx context.Context, want, total int) ([]entry, error) {
 		lacks = want - len(out)
 	}
 	return out[:min(len(out), want)], nil
+}
+
+// toNewest moves the end of the stretch to the newest message, which lies before the sequence. The server goes through all subjects
+// of the filter to find it.
+func (s *stretch) toNewest(ctx context.Context, before uint64) error {
+	newest, err := s.x.one(ctx, get{LastFor: s.filter})
+	switch {
+	case errors.Is(err, errNone):
+		s.before = s.first // all are gone since they were counted
+	case err != nil:
+		return err
+	default:
+		s.before = max(min(before, number(newest, nats.JSSequence)+1), s.first)
+	}
+	return nil
 }
 
 // wider returns the width for what still lacks after a stretch of the width had n of the messages.

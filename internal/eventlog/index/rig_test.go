@@ -2,11 +2,13 @@ package index_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -80,6 +82,18 @@ func (r *rig) append(l subject.Log, data ...event.Data) {
 		}
 		return out, nil
 	}))
+}
+
+// store stores an event that no process announces.
+func (r *rig) store(l subject.Log, seq uint64, data event.Data) {
+	r.t.Helper()
+	e, err := event.New(l, fmt.Sprint("stored-", seq), "test", time.Now(), data)
+	require.NoError(r.t, err)
+	e.Sequence = seq
+	raw, err := json.Marshal(e)
+	require.NoError(r.t, err)
+	_, err = r.conn.JS().PublishMsg(r.ctx, &nats.Msg{Subject: l.Event(), Data: raw, Header: nats.Header{event.HeaderSeq: {fmt.Sprint(seq)}, event.HeaderType: {string(e.Type)}}})
+	require.NoError(r.t, err)
 }
 
 // follow starts a follower.

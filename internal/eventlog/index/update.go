@@ -25,6 +25,7 @@ type change struct {
 	revision uint64 // of the summary that it replaces; 0: of none
 	write    bool
 	drop     bool
+	read     []uint64 // sequences in the shard of the events that the summary lacked
 
 	questions []*Question // that have changed
 }
@@ -52,10 +53,10 @@ func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
 	}
 	known, open := c.summary.LastSeq, c.summary.Inputs > 0
 	var all turns
-	err = x.fold(ctx, log, &c.summary, &all)
+	err = x.fold(ctx, &c, &all)
 	if errors.Is(err, eventlog.ErrBeyondEnd) { // the log was restored from a backup, or has expired
-		c.summary, known, all = Summary{}, 0, nil
-		err = x.fold(ctx, log, &c.summary, &all)
+		c.summary, c.read, known, all = Summary{}, nil, 0, nil
+		err = x.fold(ctx, &c, &all)
 	}
 	switch {
 	case errors.Is(err, eventlog.ErrDeleted) || err == nil && c.summary.LastSeq == 0:
@@ -87,16 +88,18 @@ func (x *Index) load(ctx context.Context, c *change) (gone bool, err error) {
 	return gone, nil
 }
 
-// fold reads the events of the log that the summary lacks.
-func (x *Index) fold(ctx context.Context, log subject.Log, s *Summary, all *turns) error {
+// fold reads the events of the change's log that its summary lacks.
+func (x *Index) fold(ctx context.Context, c *change, all *turns) error {
+	s := &c.summary
 	visit := func(e *eventlog.Entry) error {
 		s.add(e)
-		all.add(log, s, e)
+		all.add(c.log, s, e)
+		c.read = append(c.read, e.Stream)
 		return nil
 	}
 	for {
 		after := eventlog.Cursor{Seq: s.LastSeq, Stream: s.Position}
-		err := x.log.Read(ctx, log, after, visit)
+		err := x.log.Read(ctx, c.log, after, visit)
 		cut, ok := errors.AsType[*eventlog.TruncatedError](err)
 		if !ok || cut.First <= s.LastSeq+1 {
 			return err
