@@ -100,9 +100,15 @@ func (c aguiClient) stream(resp *http.Response, more func(aguiFrame) bool) (out 
 // run posts a message and returns the whole stream.
 func (c aguiClient) run(thread, run, text string, change func(map[string]any)) []aguiFrame {
 	c.t.Helper()
+	return c.runAt("", thread, run, text, change)
+}
+
+// runAt is run below a base.
+func (c aguiClient) runAt(base, thread, run, text string, change func(map[string]any)) []aguiFrame {
+	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, run, text, change))
+	resp := c.request(ctx, http.MethodPost, base, aguiInput(thread, run, text, change))
 	defer func() { _ = resp.Body.Close() }()
 	return c.stream(resp, nil)
 }

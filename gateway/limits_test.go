@@ -113,7 +113,7 @@ func TestSlowReadersTakeNoMemory(t *testing.T) {
 	}
 	status, _, _ := r.get("/api/v1/sessions/"+l.Entity.String()+"/events?limit=1", bearer("carol")...)
 	require.Equal(t, http.StatusOK, status, "others are answered")
-	status, _, _ = r.get("/agui/capabilities", bearer("alice")...)
+	status, _, _ = r.get("/api/v1/me", bearer("alice")...)
 	require.Equal(t, http.StatusOK, status, "small answers need no room")
 	for _, nc := range readers {
 		_ = nc.Close()

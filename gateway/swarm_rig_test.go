@@ -92,9 +92,10 @@ type taskService struct {
 	acked  map[string]uint64
 	asked  []wirecmd.ParticipantRequest
 	task   wirecmd.TaskView
-	many   int           // participants in a list; 0: one
-	full   bool          // its messages are as large as the bus takes
-	tools  chan struct{} // a run of a tool waits for it; nil = it does not
+	many   int                   // participants in a list; 0: one
+	agents []wirecmd.Participant // of a list instead, in the order of Place
+	full   bool                  // its messages are as large as the bus takes
+	tools  chan struct{}         // a run of a tool waits for it; nil = it does not
 	began  chan struct{}
 }
 
@@ -164,6 +165,9 @@ func (d *taskService) list(ctx context.Context, in wirecmd.ParticipantRequest) (
 	if d.full {
 		size, room = d.many, int(d.r.conn.NATS().MaxPayload())-8<<10
 	}
+	if d.agents != nil {
+		return pageOf(d.agents, f), nil
+	}
 	for i := range max(d.many, 1) { // in messages of 3
 		p := wirecmd.Participant{ID: "listed", Tenant: in.Tenant}
 		if d.many > 0 {
@@ -189,6 +193,20 @@ func (d *taskService) list(ctx context.Context, in wirecmd.ParticipantRequest) (
 		}
 	}
 	return out, nil
+}
+
+// pageOf returns a page of 3 of the participants that pass the filter by name.
+func pageOf(all []wirecmd.Participant, f wirecmd.ParticipantFilter) (out wirecmd.ParticipantList) {
+	for _, p := range all {
+		if ok, _ := p.Follows(f.After); !ok || !strings.HasPrefix(p.Name, f.Prefix) {
+			continue
+		}
+		if out.More = len(out.Participants) == 3; out.More {
+			return out
+		}
+		out.Participants = append(out.Participants, p)
+	}
+	return out
 }
 
 // view answers with the task that the test has set.

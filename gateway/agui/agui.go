@@ -12,20 +12,15 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
-	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
-	"github.com/waggle-dev/waggle/internal/strictjson"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Prefix is the beginning of the path of every route.
@@ -52,20 +47,22 @@ type Door interface {
 	ServePage(h func(r *http.Request, c thread.Client) (any, error)) http.HandlerFunc
 }
 
-// server answers the requests.
-type server struct{ *thread.Threads }
+// bases are the beginnings of the paths of requests: of sessions, whose messages the model answers, or an agent of the swarm.
+var bases = []string{Prefix, Prefix + "/agents/{" + pathAgent + "}"}
 
 // Mount registers the routes.
 func Mount(mux *http.ServeMux, threads *thread.Threads, d Door, version string) {
-	t := server{threads}
-	handle := func(pattern string, h http.HandlerFunc) { mux.HandleFunc(pattern, patient(h)) }
-	handle("POST "+Prefix, d.Stream(t.post))
-	handle("GET "+Prefix+"/capabilities", d.Serve(func(*http.Request, thread.Client) (any, error) { return capabilities(version), nil }))
-	handle("GET "+Prefix+"/threads/{thread}", d.Stream(t.getThread))
-	handle("GET "+Prefix+"/threads/{thread}/runs/{run}", d.Stream(t.getRun))
-	handle("GET "+Prefix+"/threads/{thread}/messages", d.ServePage(t.getMessages))
-	handle("POST "+Prefix+"/threads/{thread}/cancel", d.Serve(t.postCancel))
-	handle("POST "+Prefix+"/threads/{thread}/answers", d.Serve(t.postAnswers))
+	t := server{threads, version}
+	for _, base := range bases {
+		handle := func(method, path string, h http.HandlerFunc) { mux.HandleFunc(method+" "+base+path, patient(h)) }
+		handle(http.MethodPost, "", d.Stream(t.post))
+		handle(http.MethodGet, "/capabilities", d.ServePage(t.getCapabilities))
+		handle(http.MethodGet, "/threads/{thread}", d.Stream(t.getThread))
+		handle(http.MethodGet, "/threads/{thread}/runs/{run}", d.Stream(t.getRun))
+		handle(http.MethodGet, "/threads/{thread}/messages", d.ServePage(t.getMessages))
+		handle(http.MethodPost, "/threads/{thread}/cancel", d.Serve(t.postCancel))
+		handle(http.MethodPost, "/threads/{thread}/answers", d.Serve(t.postAnswers))
+	}
 }
 
 // patient ends the server's deadline for the request once its body is read: a request may wait longer for what it asks for. The
@@ -99,25 +96,6 @@ func (b *body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// place returns the thread with the name in the tenant of the client.
-func place(c thread.Client, name string, v dialect.Variant, to transport.Transport) thread.Place {
-	return thread.Place{
-		Log: subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}, Name: name, Variant: v, To: to,
-	}
-}
-
-// variant returns the variant that a client takes: an older one where it says no version.
-func variant(r *http.Request, older bool) dialect.Variant {
-	q := r.URL.Query()
-	switch {
-	case strings.HasPrefix(q.Get("version"), "1."), !older && q.Get("version") == "":
-		return dialect.V1
-	case q.Get("subagents") == "1":
-		return dialect.V0Subagents
-	}
-	return dialect.V0
-}
-
 func (t server) post(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
 	if !c.Principal().MayAct() {
 		return nil, fault.New(fault.Forbidden)
@@ -126,7 +104,7 @@ func (t server) post(ctx context.Context, r *http.Request, c thread.Client, to *
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	q, err := dialect.Check(in)
+	q, err := dialect.Check(in, r.PathValue(pathAgent))
 	if err != nil {
 		return nil, err
 	}
@@ -151,39 +129,6 @@ func (t server) getRun(ctx context.Context, r *http.Request, c thread.Client, to
 		return nil, err
 	}
 	return t.Again(ctx, c, place(c, r.PathValue("thread"), variant(r, false), to), r.PathValue("run"), after)
-}
-
-// position returns where a client that comes back stands, nil for one that has nothing.
-func position(r *http.Request) (*transport.Position, error) {
-	text, field := r.Header.Get(sse.HeaderResume), sse.HeaderResume
-	if text == "" {
-		text, field = r.URL.Query().Get("after"), "after"
-	}
-	if text == "" {
-		return nil, nil
-	}
-	whole, part, parted := strings.Cut(text, ".")
-	seq, err := strconv.ParseUint(whole, 10, 64)
-	at := transport.Position{Seq: seq}
-	if err == nil && parted {
-		at.Part, err = strconv.Atoi(part)
-	}
-	if err != nil || at.String() != text {
-		return nil, fault.Newf(fault.CursorInvalid, "%s is not the id of an event of the thread. Use the id of the last event that you received.", field).At(field)
-	}
-	return &at, nil
-}
-
-// decode reads the body strictly.
-func decode(r *http.Request, into any) error {
-	body, err := io.ReadAll(r.Body)
-	if _, big := errors.AsType[*http.MaxBytesError](err); big {
-		return fault.New(fault.MessageTooBig)
-	}
-	if err != nil {
-		return fault.New(fault.BadJSON).Wrap(err)
-	}
-	return strictjson.Decode(body, into)
 }
 
 func (t server) getMessages(r *http.Request, c thread.Client) (any, error) {
@@ -243,18 +188,6 @@ func (t server) postAnswers(r *http.Request, c thread.Client) (any, error) {
 		return nil, err
 	}
 	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil
-}
-
-// capabilities say what any thread can do.
-func capabilities(version string) wire.Capabilities {
-	return wire.Capabilities{
-		Identity:       wire.Identity{Name: "waggle", Type: "waggle", Version: version},
-		Transport:      wire.TransportCaps{Streaming: true, Resumable: true},
-		Tools:          wire.ToolCaps{Supported: true, ClientProvided: true, ParallelCalls: true},
-		MultiAgent:     wire.MultiAgentCaps{Supported: true, Delegation: true},
-		Reasoning:      wire.ReasoningCaps{Supported: true, Streaming: true},
-		HumanInTheLoop: wire.HumanCaps{Supported: true, Approvals: true, Interventions: true, Feedback: true, Interrupts: true, ApproveWithEdits: true},
-	}
 }
 
 // Problem answers a request that has failed. The document says more where the error does.

@@ -365,9 +365,10 @@ type Capabilities struct {
 
 // Identity names an agent.
 type Identity struct {
-	Name    string `json:"name"`
-	Type    string `json:"type"`
-	Version string `json:"version,omitempty"`
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Description string `json:"description,omitempty"`
+	Version     string `json:"version,omitempty"`
 }
 
 // TransportCaps are the abilities of the transport.

@@ -64,6 +64,7 @@ type RunSpec struct {
 	History        []Said          `json:"history,omitempty"`         // a conversation before the session's own, for the model
 	Facts          []Fact          `json:"facts,omitempty"`           // for the model, before the message
 	ClientTools    []ClientTool    `json:"client_tools,omitempty"`    // tools that the client carries out
+	Agent          string          `json:"agent,omitempty"`           // mode chat: the agent of the swarm, by name, that answers; absent = the model
 	Extra          json.RawMessage `json:"extra,omitempty"`           // other members of the client's message, an object
 }
 

@@ -53,7 +53,7 @@ func (s *State) advance(now time.Time, rules Rules) []decision.Fact {
 		return list
 	}
 	switch {
-	case r.Pipeline == nil && s.Swarm():
+	case s.InSwarm(r):
 		return s.concluded(r, now)
 	case r.Pipeline == nil:
 		return nil // the worker of a chat run ends it

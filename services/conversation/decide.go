@@ -205,6 +205,8 @@ func (s *State) refusal(spec event.RunSpec, rules Rules) *fault.Fault {
 		return fault.New(fault.SessionClosed)
 	case rules.Barred != nil:
 		return rules.Barred
+	case spec.Agent != "" && spec.Mode != event.ModeChat:
+		return fault.Newf(fault.InvalidField, "An agent of the swarm answers messages of the mode chat only.").At("mode")
 	case s.Waiting() >= s.room():
 		return fault.New(fault.QueueFull)
 	case s.Active() != nil && s.onBusy(spec, rules) == event.OnBusyReject:

@@ -80,6 +80,9 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (decisio
 // all its runs are done there.
 func (s *State) Swarm() bool { return s.Agent != nil && s.Agent.Swarm() }
 
+// InSwarm reports whether an agent of the swarm answers the run.
+func (s *State) InSwarm(r *Run) bool { return r.Pipeline == nil && (s.Swarm() || r.Spec.Agent != "") }
+
 // answered records the answer of an agent of the swarm: as a message, which viewers see like a
 // model's, or as the run's failure. Events that were appended before the service died are not
 // repeated.
@@ -134,7 +137,7 @@ func (s *State) Abandoned() []*Work {
 			_, said := w.final()
 			switch {
 			case !w.Ended || said || w.Failure != nil:
-			case r.Pipeline == nil && s.Swarm():
+			case s.InSwarm(r):
 				if r.Status == Cancelled {
 					out = append(out, w)
 				}
@@ -160,7 +163,7 @@ func (s *State) Delegated() []*Work {
 	var out []*Work
 	for _, r := range s.order {
 		for _, w := range r.works {
-			if w.SwarmTask != "" || r.capability(w) != "" {
+			if w.SwarmTask != "" || r.capability(w) != "" || r.Pipeline == nil && r.Spec.Agent != "" {
 				out = append(out, w)
 			}
 		}

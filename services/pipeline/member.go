@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -11,10 +10,6 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/ledger"
 )
-
-// taskMessage is the type of the tasks that messages to members become, if those are
-// agents of the swarm.
-const taskMessage = "message"
 
 // wakes holds the commands after which a team may have something to relay that it does
 // not expect: they may come to a member past its team.
@@ -53,27 +48,4 @@ type memberTask struct {
 	Instructions string              `json:"instructions,omitempty"`
 	Colleagues   []event.Colleague   `json:"colleagues,omitempty"`
 	History      []conversation.Line `json:"history,omitempty"` // messages to the member and its answers, oldest first
-}
-
-// instruct gives a message to the agent of the swarm that the member is, as a task whose
-// id follows from the run.
-func (s *Service) instruct(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
-	r, a := l.State().Run(w.RunID), l.State().Agent
-	history := l.State().Brief(w.ID, briefBytes).History
-	data, err := json.Marshal(memberTask{
-		MessageID: r.MessageID, Content: r.Content, Sender: r.Sender, Attachments: r.Attachments,
-		TeamID: a.TeamID, TeamName: a.TeamName, Member: a.Name, Role: a.Role, Instructions: a.Instructions,
-		Colleagues: a.Colleagues, History: history[:len(history)-1], // the last line is the message itself
-	})
-	if err != nil {
-		return fmt.Errorf("encode a message to an agent of the swarm: %w", err)
-	}
-	task, err := id.ParseEntity(conversation.SwarmTask(l.Ref, w.ID))
-	if err != nil {
-		return fmt.Errorf("name a task for the swarm: %w", err)
-	}
-	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CreateTask, w.ID+".create", cmd.NewTask{
-		TaskID: task.String(), AgentName: a.Agent, Capabilities: a.Capabilities, TaskType: taskMessage, Data: data,
-		Session: l.Ref.Entity.String(), Kind: s.kind, RunID: w.RunID,
-	})
 }

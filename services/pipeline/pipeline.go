@@ -130,6 +130,10 @@ func (s *Service) barred(st *conversation.State, c cmd.Command) *fault.Fault {
 	if c.Verb != cmd.SendMessage || len(s.rules.Access.Of(c.Tenant).Models) == 0 || st.Swarm() {
 		return nil
 	}
+	var m cmd.UserMessage
+	if st.Agent == nil && c.Decode(&m) == nil && m.Agent != "" {
+		return nil
+	}
 	standard, other := card.Model(s.deps.Directory), ""
 	if st.Agent != nil {
 		other = st.Agent.Model
@@ -225,15 +229,6 @@ func (s *Service) again(ctx context.Context, l *ledger.Log[conversation.State], 
 	return nil
 }
 
-// ref names a job of a log of this service.
-func (s *Service) ref(w *conversation.Work) cmd.JobRef {
-	ref := cmd.JobRef{RunID: w.RunID, JobID: w.Part.JobID}
-	if s.kind != id.KindSession {
-		ref.Kind = s.kind
-	}
-	return ref
-}
-
 // order gives a job of a log to a worker. Its claim fails if the log has gone on in a way that matters.
 func (s *Service) order(l *ledger.Log[conversation.State], w *conversation.Work) cmd.JobOrder {
 	return cmd.JobOrder{JobRef: s.ref(w), At: l.Cursor().String()}
@@ -245,7 +240,7 @@ func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State
 	ref := s.ref(w)
 	capability := wanted(l.State(), w)
 	switch {
-	case l.State().Swarm():
+	case l.State().InSwarm(l.State().Run(w.RunID)):
 		return s.instruct(ctx, l, c, w)
 	case capability == "", slices.Contains(card.Capabilities(s.deps.Directory), capability):
 		return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.ID, s.order(l, w))
@@ -255,10 +250,6 @@ func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State
 	return s.send(ctx, c, s.name, cmd.AbandonJob, w.ID+".dead", cmd.AbandonedJob{
 		JobRef: ref, Code: string(fault.NoSuchAgent), Reason: "no agent has the capability",
 	})
-}
-
-func (s *Service) send(ctx context.Context, c cmd.Command, service, verb id.Name, commandID string, data any) error {
-	return s.sendTo(ctx, c.Tenant, c.Key, service, verb, commandID, data)
 }
 
 // wanted is the capability that the job's task asks for; empty if any worker will do.

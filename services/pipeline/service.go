@@ -30,6 +30,19 @@ type env struct {
 	model string // the planner, as far as it is certain before a worker has claimed the planning
 }
 
+// ref names a job of a log of this service.
+func (s *Service) ref(w *conversation.Work) cmd.JobRef {
+	ref := cmd.JobRef{RunID: w.RunID, JobID: w.Part.JobID}
+	if s.kind != id.KindSession {
+		ref.Kind = s.kind
+	}
+	return ref
+}
+
+func (s *Service) send(ctx context.Context, c cmd.Command, service, verb id.Name, commandID string, data any) error {
+	return s.sendTo(ctx, c.Tenant, c.Key, service, verb, commandID, data)
+}
+
 func (s *Service) sendTo(ctx context.Context, tenant id.Tenant, key id.Entity, service, verb id.Name, commandID string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {

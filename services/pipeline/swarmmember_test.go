@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/pipeline"
 	"github.com/waggle-dev/waggle/services/task"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -172,4 +174,76 @@ func TestAMessageThatWaitsForTheSwarmIsTakenBack(t *testing.T) {
 	back := next(t, sent, "the recall")
 	require.Equal(t, cmd.CancelTask, back.Verb)
 	require.Equal(t, c.Key, back.Key)
+}
+
+// TestAnAgentOfTheSwarmAnswersInASession: a message that names an agent becomes its task, with the conversation so far and the
+// members of the client's message; the next message without a name goes to the model, which sees the agent's answer.
+func TestAnAgentOfTheSwarmAnswersInASession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.swarm()
+	r.start("a", pipeline.Config{})
+	items := r.items()
+	heard := r.welder()
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("welding")}
+	r.open(l)
+	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: "weld it", RunSpec: event.RunSpec{
+		Agent: "Weld-o-mat", Facts: []event.Fact{{Description: "the metal", Value: "steel"}},
+		History: []event.Said{{Role: event.RoleUser, Content: "earlier"}, {Role: event.RoleAssistant, Content: "yes"}},
+		Extra:   json.RawMessage(`{"agui":{"state":{"step":1}},"content":"forged","history":[]}`),
+	}})
+	a, said := assigned(t, heard)
+	require.Equal(t, "message", a.TaskType)
+	require.Equal(t, "weld it", said["content"])
+	require.Equal(t, l.Entity.String(), said["session_id"])
+	require.Equal(t, map[string]any{"state": map[string]any{"step": 1.0}}, said["agui"])
+	require.Equal(t, []any{map[string]any{"description": "the metal", "value": "steel"}}, said["facts"])
+	require.Len(t, said["history"], 2)
+	r.result(a.TaskID, cmd.TaskResult{Result: json.RawMessage(`{"text":"welded"}`)})
+	done := r.Until(l, event.RunCompleted, 1)
+	d, err := event.As[event.RunCompletedData](done[len(done)-1])
+	require.NoError(t, err)
+	require.Equal(t, "welded", d.Content)
+
+	r.command(l, cmd.SendMessage, "m2", cmd.UserMessage{Content: "thanks"})
+	ref := next(t, items, "a job of the model")
+	require.Equal(t, conversation.RunID("m2"), ref.RunID)
+	history := r.fold(l).Brief(ref.RunID, 1<<20).History
+	require.Equal(t, "welded", history[len(history)-2].Content)
+	r.command(l, cmd.Cancel, "stop", cmd.CancelRun{})
+
+	r.command(l, cmd.SendMessage, "m3", cmd.UserMessage{Content: "more", RunSpec: event.RunSpec{Agent: "Weld-o-mat"}})
+	a, _ = assigned(t, heard)
+	r.Until(l, event.JobStarted, 2)
+	r.command(l, cmd.Cancel, "stop2", cmd.CancelRun{})
+	over := r.Until(subject.Log{Tenant: l.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(a.TaskID)}, event.TaskFinished, 1)
+	e, err := event.As[event.TaskFinishedData](over[len(over)-1])
+	require.NoError(t, err)
+	require.Equal(t, "cancelled", e.Status)
+	delegated := 0
+	for _, w := range r.fold(l).Delegated() {
+		delegated++
+		require.NotEqual(t, ref.RunID, w.RunID)
+	}
+	require.Equal(t, 2, delegated, "their tasks end with the session")
+
+	r.command(l, cmd.SendMessage, "m4", cmd.UserMessage{Content: "plan it", RunSpec: event.RunSpec{Agent: "Weld-o-mat", Mode: event.ModePlan}})
+	refused := r.Until(l, event.MessageRefused, 1)
+	f, err := event.As[event.MessageRefusedData](refused[len(refused)-1])
+	require.NoError(t, err)
+	require.Equal(t, "INVALID_FIELD", f.Code)
+}
+
+// TestAMessageThatNoTaskHolds fails its run, and nothing else.
+func TestAMessageThatNoTaskHolds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", pipeline.Config{})
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("long")}
+	r.open(l)
+	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: strings.Repeat("x", 242<<10), RunSpec: event.RunSpec{Agent: "Weld-o-mat"}})
+	failed := r.Until(l, event.RunFailed, 1)
+	f, err := event.As[event.RunFailedData](failed[len(failed)-1])
+	require.NoError(t, err)
+	require.Equal(t, "MESSAGE_TOO_BIG", f.Code)
 }

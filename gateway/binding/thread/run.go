@@ -65,6 +65,11 @@ func (s *Stream) look(q agui.Request) {
 
 // speaks sends a message and waits until the log has it.
 func (s *Stream) speaks(ctx context.Context, c Client, q agui.Request, m agui.Meaning, last eventlog.Cursor) error {
+	if q.Agent != "" {
+		if _, err := s.t.Agent(ctx, c, q.Agent); err != nil {
+			return err
+		}
+	}
 	cmds, err := s.t.g.Commands(c, nil, s.at.Log, m.Intents...)
 	if err != nil {
 		return err

@@ -268,6 +268,11 @@ func (s *Stream) remark(m agui.Meaning) {
 			"level": "warning", "code": string(fault.InputNotFound), "interruptId": i, "message": "This thread has no such question.",
 		})
 	}
+	if m.Unoffered {
+		s.notices = append(s.notices, map[string]any{
+			"level": "warning", "code": string(fault.InvalidField), "part": "tools", "message": "An agent of the swarm has tools of its own: it is not offered those of the client.",
+		})
+	}
 	for _, kind := range m.Skipped {
 		s.notices = append(s.notices, map[string]any{
 			"level": "warning", "code": string(fault.InvalidField), "part": kind,

@@ -31,6 +31,8 @@ type Meaning struct {
 	Unknown []string         // interrupts that the thread does not have
 	Skipped []string         // parts of the message that the model cannot take
 	Edited  bool             // the client's messages say something else than the thread's
+
+	Unoffered bool // an agent of the swarm answers, which is not offered the client's tools
 }
 
 // CommandID returns the id of the command for a run of a client.

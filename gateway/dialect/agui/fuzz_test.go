@@ -49,7 +49,7 @@ func FuzzRequests(f *testing.F) {
 			mine(t, err)
 			return
 		}
-		q, err := agui.Check(in)
+		q, err := agui.Check(in, "")
 		if err != nil {
 			mine(t, err)
 			return

@@ -47,6 +47,7 @@ type Request struct {
 	Options
 	Extra json.RawMessage // for the log, with the message
 	Older bool            // the client speaks a version before 1.0
+	Agent string          // the agent of the swarm that answers; empty = the model
 }
 
 // Options are the members of forwardedProps.waggle.
@@ -63,10 +64,10 @@ type Options struct {
 	TargetMember   string        `json:"targetMember"`
 }
 
-// Check returns the request that an input makes. The input has passed strictjson.Decode. The error is a *fault.Fault that names
-// the member.
-func Check(in wire.Input) (Request, error) {
-	q := Request{Input: in, Older: in.ProtocolVersion == ""}
+// Check returns the request that an input makes, to an agent of the swarm if it is named. The input has passed
+// strictjson.Decode. The error is a *fault.Fault that names the member.
+func Check(in wire.Input, agent string) (Request, error) {
+	q := Request{Input: in, Older: in.ProtocolVersion == "", Agent: agent}
 	if err := CheckRunID(in.RunID); err != nil {
 		return q, err
 	}
@@ -177,6 +178,8 @@ func (q *Request) allowed() error {
 		return wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
 	case !slices.Contains([]string{"", OnDisconnectContinue, OnDisconnectCancel}, o.OnDisconnect):
 		return wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
+	case q.Agent != "" && o.Mode == event.ModePlan:
+		return wrong("forwardedProps.waggle.mode", "chat: an agent of the swarm answers as it likes")
 	case o.TargetMember != "":
 		return wrong("forwardedProps.waggle.targetMember", "absent: a thread has no members")
 	case o.MaxConcurrent < 0, o.TimeoutSeconds < 0, o.TimeoutSeconds > maxTimeout:

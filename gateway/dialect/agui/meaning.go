@@ -174,10 +174,22 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	for _, f := range q.Context {
 		d.Facts = append(d.Facts, event.Fact{Description: f.Description, Value: f.Value})
 	}
-	for _, tool := range q.Tools {
-		d.ClientTools = append(d.ClientTools, event.ClientTool{Name: tool.Name, Description: tool.Description, InputSchema: tool.Parameters})
+	out := Meaning{Kind: Speak, Skipped: c.skipped}
+	if d.Agent = q.Agent; q.Agent != "" {
+		out.Unoffered = len(q.Tools) > 0
+	} else {
+		d.ClientTools = offered(q.Tools)
 	}
-	return Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}}, nil
+	out.Intents = []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}
+	return out, nil
+}
+
+// offered returns the client's tools as the model is offered them.
+func offered(tools []wire.Tool) (out []event.ClientTool) {
+	for _, t := range tools {
+		out = append(out, event.ClientTool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
+	}
+	return out
 }
 
 // replies returns the meaning of answers, which have to be one for each open question.

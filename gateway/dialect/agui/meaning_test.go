@@ -53,7 +53,7 @@ func request(t testing.TB, body string) agui.Request {
 	if in.Messages == nil {
 		in.Messages = []wire.Message{}
 	}
-	q, err := agui.Check(in)
+	q, err := agui.Check(in, "")
 	require.NoError(t, err)
 	return q
 }

@@ -1046,6 +1046,10 @@ export interface RunSpec {
    */
   client_tools?: ClientTool[];
   /**
+   * mode chat: the agent of the swarm, by name, that answers; absent = the model
+   */
+  agent?: string;
+  /**
    * other members of the client's message, an object
    */
   extra?: unknown;

@@ -1,0 +1,79 @@
+package agui
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/waggle-dev/waggle/gateway/binding/thread"
+	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/gateway/transport/sse"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// server answers the requests.
+type server struct {
+	*thread.Threads
+	version string // of Waggle
+}
+
+// pathAgent is the wildcard of the agent of the swarm that answers the messages of a request.
+const pathAgent = "agent"
+
+// place returns the thread with the name in the tenant of the client.
+func place(c thread.Client, name string, v dialect.Variant, to transport.Transport) thread.Place {
+	return thread.Place{
+		Log: subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}, Name: name, Variant: v, To: to,
+	}
+}
+
+// variant returns the variant that a client takes: an older one where it says no version.
+func variant(r *http.Request, older bool) dialect.Variant {
+	q := r.URL.Query()
+	switch {
+	case strings.HasPrefix(q.Get("version"), "1."), !older && q.Get("version") == "":
+		return dialect.V1
+	case q.Get("subagents") == "1":
+		return dialect.V0Subagents
+	}
+	return dialect.V0
+}
+
+// position returns where a client that comes back stands, nil for one that has nothing.
+func position(r *http.Request) (*transport.Position, error) {
+	text, field := r.Header.Get(sse.HeaderResume), sse.HeaderResume
+	if text == "" {
+		text, field = r.URL.Query().Get("after"), "after"
+	}
+	if text == "" {
+		return nil, nil
+	}
+	whole, part, parted := strings.Cut(text, ".")
+	seq, err := strconv.ParseUint(whole, 10, 64)
+	at := transport.Position{Seq: seq}
+	if err == nil && parted {
+		at.Part, err = strconv.Atoi(part)
+	}
+	if err != nil || at.String() != text {
+		return nil, fault.Newf(fault.CursorInvalid, "%s is not the id of an event of the thread. Use the id of the last event that you received.", field).At(field)
+	}
+	return &at, nil
+}
+
+// decode reads the body strictly.
+func decode(r *http.Request, into any) error {
+	body, err := io.ReadAll(r.Body)
+	if _, big := errors.AsType[*http.MaxBytesError](err); big {
+		return fault.New(fault.MessageTooBig)
+	}
+	if err != nil {
+		return fault.New(fault.BadJSON).Wrap(err)
+	}
+	return strictjson.Decode(body, into)
+}

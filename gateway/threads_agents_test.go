@@ -1,0 +1,105 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// withAgents has the swarm list agents: some with a name that begins like that of another, and four with one name.
+func withAgents(s *swarm) {
+	for i := range 4 {
+		s.tasks.agents = append(s.tasks.agents, wirecmd.Participant{ID: fmt.Sprintf("w%d", i), Name: "Weld-o-mat", Description: fmt.Sprintf("welder %d", i), Online: i == 3})
+	}
+	for _, name := range []string{"Weld-o-mat 2", "Away"} {
+		s.tasks.agents = append(s.tasks.agents, wirecmd.Participant{ID: name, Name: name})
+	}
+	slices.SortFunc(s.tasks.agents, func(a, b wirecmd.Participant) int { return strings.Compare(a.Name+"\x00"+a.ID, b.Name+"\x00"+b.ID) })
+}
+
+// TestMessagesToAnAgentOfTheSwarm: the base of an agent says who answers, and nothing else about a thread.
+func TestMessagesToAnAgentOfTheSwarm(t *testing.T) {
+	s := startSwarm(t)
+	withAgents(s)
+	name, l := s.thread()
+	sent := make(chan wirecmd.UserMessage, 1)
+	go func() {
+		c := s.nextCommand(l.Entity.String())
+		var m wirecmd.UserMessage
+		_ = c.Decode(&m)
+		sent <- m
+		for _, d := range append(running("one"), event.RunCompletedData{RunID: "w-one", Content: "welded"}) {
+			_ = s.append(l, unique(), d)
+		}
+	}()
+	body := strings.TrimSuffix(ask(name, "one"), "}") + `,"state":{"step":1},"context":[{"description":"metal","value":"steel"}],"tools":[{"name":"paint","description":""}]}`
+	status, text, head := s.demands("/agui/agents/Weld-o-mat", body)
+	require.Equal(t, http.StatusOK, status, text)
+	require.Equal(t, name, head.Get("X-Waggle-Thread"))
+	require.Equal(t, []string{"RUN_STARTED one", "CUSTOM waggle.notice", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED one"}, framesIn(text))
+	require.Contains(t, text, `"part":"tools"`)
+	m := <-sent
+	require.Equal(t, "Weld-o-mat", m.Agent)
+	require.Empty(t, m.ClientTools)
+	require.Equal(t, []event.Fact{{Description: "metal", Value: "steel"}}, m.Facts)
+	var extra struct {
+		AGUI struct{ State json.RawMessage } `json:"agui"`
+	}
+	require.NoError(t, json.Unmarshal(m.Extra, &extra))
+	require.JSONEq(t, `{"step":1}`, string(extra.AGUI.State))
+
+	for _, base := range []string{"/agui", "/agui/agents/Weld-o-mat", "/agui/agents/gone"} {
+		status, text, _ = s.get(base + "/threads/" + name + "/messages")
+		require.Equal(t, http.StatusOK, status, text)
+		require.Contains(t, text, "welded")
+		for _, path := range []string{"", "/runs/one"} {
+			_, text, _ = s.get(base + "/threads/" + name + path)
+			require.Equal(t, "RUN_FINISHED one", framesIn(text)[len(framesIn(text))-1], base)
+		}
+		status, text, _ = s.demands(base+"/threads/"+name+"/cancel", `{}`)
+		require.Equal(t, http.StatusConflict, status, text)
+		status, text, _ = s.demands(base+"/threads/"+name+"/answers", `{"resume":[{"interruptId":"x","status":"cancelled"}]}`)
+		require.Equal(t, http.StatusUnprocessableEntity, status, text)
+	}
+	status, text, _ = s.demands("/agui/agents/gone", ask(name, "one"))
+	require.Equal(t, http.StatusOK, status, "a repeat needs no agent: %s", text)
+}
+
+// TestAnUnknownAgent is told before anything is sent. One that is away is known.
+func TestAnUnknownAgent(t *testing.T) {
+	s := startSwarm(t)
+	withAgents(s)
+	name := unique()
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
+	for _, agent := range []string{"Weld", "weld-o-mat", "nobody", "zzz"} {
+		status, text, _ := s.demands("/agui/agents/"+agent, ask(name, "one"))
+		require.Equal(t, http.StatusNotFound, status, text)
+		require.Contains(t, text, "AGENT_NOT_FOUND")
+		status, text, _ = s.get("/agui/agents/" + agent + "/capabilities")
+		require.Equal(t, http.StatusNotFound, status, text)
+	}
+	require.Empty(t, s.inbox(l.Entity.String()), "no session is opened for it")
+	status, text, _ := s.demands("/agui/agents/Away", strings.TrimSuffix(ask(name, "one"), "}")+`,"forwardedProps":{"waggle":{"mode":"plan"}}}`)
+	require.Equal(t, http.StatusUnprocessableEntity, status, text)
+	for agent, about := range map[string]string{"Weld-o-mat": "welder 3", "Away": "", "Weld-o-mat%202": ""} {
+		status, text, _ = s.get("/agui/agents/" + agent + "/capabilities")
+		require.Equal(t, http.StatusOK, status, text)
+		var can wire.Capabilities
+		require.NoError(t, json.Unmarshal([]byte(text), &can))
+		require.Equal(t, strings.ReplaceAll(agent, "%20", " "), can.Identity.Name)
+		require.Equal(t, about, can.Identity.Description, "of several, the one that is online")
+		require.True(t, can.Transport.Streaming && can.Transport.Resumable)
+		require.False(t, can.Tools.ClientProvided || can.HumanInTheLoop.Interrupts)
+	}
+}
