@@ -202,6 +202,9 @@ func TestAGUIOlderClientsAndAbilities(t *testing.T) {
 	var can wire.Capabilities
 	require.NoError(t, json.Unmarshal([]byte(text), &can))
 	require.True(t, can.Transport.Streaming && can.Transport.Resumable && can.HumanInTheLoop.Interrupts && can.Tools.ClientProvided)
+	i := slices.IndexFunc(can.Tools.Items, func(t wire.Tool) bool { return t.Name == "workspace_write_file" })
+	require.GreaterOrEqual(t, i, 0, "%v", can.Tools.Items)
+	require.Contains(t, string(can.Tools.Items[i].Parameters), `"path"`)
 }
 
 // TestOneThreadInThreeProtocols: a thread of AG-UI is open in ORBIT and MyAgent, too. Each sees all of it, and its plan is

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/rpc"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -102,4 +106,51 @@ func TestAnUnknownAgent(t *testing.T) {
 		require.True(t, can.Transport.Streaming && can.Transport.Resumable)
 		require.False(t, can.Tools.ClientProvided || can.HumanInTheLoop.Interrupts)
 	}
+}
+
+// TestCapabilitiesNameToolsAndAgents: all tools that the model is offered, page by page, and each agent of the swarm once.
+func TestCapabilitiesNameToolsAndAgents(t *testing.T) {
+	s := startSwarm(t)
+	withAgents(s)
+	can := s.can()
+	require.Empty(t, can.Tools.Items, "no tool service runs")
+	require.Equal(t, []wire.SubagentInfo{{Name: "Away"}, {Name: "Weld-o-mat", Description: "welder 0"}, {Name: "Weld-o-mat 2"}}, can.MultiAgent.Subagents)
+
+	var all []wirecmd.OfferedTool
+	for i := range 7 {
+		all = append(all, wirecmd.OfferedTool{Name: fmt.Sprintf("t%d", i), Description: "does it", InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	srv := rpc.NewServer(sharedBus(t), rpc.Config{Service: wirecmd.Tools, Logger: zerolog.Nop()})
+	rpc.Handle(srv, wirecmd.OfferTools, func(_ context.Context, in wirecmd.ToolOfferRequest) (out wirecmd.ToolOffer, err error) {
+		for _, one := range all {
+			if one.Name > in.After && in.Tenant == id.DefaultTenant {
+				if out.More = len(out.Tools) == 3; out.More {
+					return out, nil
+				}
+				out.Tools = append(out.Tools, one)
+			}
+		}
+		return out, nil
+	})
+	require.NoError(t, srv.Start(t.Context()))
+	lease, err := s.dir.Join(t.Context(), directory.Member{What: directory.WhatService, Name: wirecmd.Tools, Instance: id.MustName(unique())})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = lease.Leave(context.Background()) })
+	can = s.can()
+	require.True(t, can.Tools.Supported && can.Tools.ClientProvided && can.Tools.ParallelCalls)
+	require.Len(t, can.Tools.Items, 7)
+	require.Equal(t, wire.Tool{Name: "t6", Description: "does it", Parameters: json.RawMessage(`{"type":"object"}`)}, can.Tools.Items[6])
+
+	srv.Stop()
+	status, text, _ := s.get("/agui/capabilities")
+	require.Equal(t, http.StatusServiceUnavailable, status, "what is not known is not said: %s", text)
+}
+
+// can returns the capabilities of threads of the model.
+func (r *rig) can() (out wire.Capabilities) {
+	r.t.Helper()
+	status, text, _ := r.get("/agui/capabilities")
+	require.Equal(r.t, http.StatusOK, status, text)
+	require.NoError(r.t, json.Unmarshal([]byte(text), &out))
+	return out
 }

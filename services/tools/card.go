@@ -1,9 +1,9 @@
 package tools
 
-import "github.com/waggle-dev/waggle/proto-schemas/id"
+import "github.com/waggle-dev/waggle/proto-schemas/command"
 
 // ServiceName is the service in subjects and in the directory.
-var ServiceName = id.MustName("tools")
+var ServiceName = command.Tools
 
 // BuiltinServer is the name of the built-in provider: the workspace folder.
 const BuiltinServer = "workspace"

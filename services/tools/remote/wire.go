@@ -4,6 +4,7 @@ package remote
 
 import (
 	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -13,7 +14,7 @@ import (
 
 // Verbs of the service.
 var (
-	verbList    = id.MustName("list")    // listRequest -> toolPage
+	verbList    = command.OfferTools     // listRequest -> toolPage; without a server also ToolOfferRequest -> ToolOffer
 	verbServers = id.MustName("servers") // listRequest -> serverPage
 	// verbsOfCalls begin a tools.Call, which is followed and cancelled by its callRef. Its progress are notifications, its
 	// outcome is a tools.Result.
