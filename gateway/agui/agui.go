@@ -47,8 +47,9 @@ type Door interface {
 	ServePage(h func(r *http.Request, c thread.Client) (any, error)) http.HandlerFunc
 }
 
-// bases are the beginnings of the paths of requests: of sessions, whose messages the model answers, or an agent of the swarm.
-var bases = []string{Prefix, Prefix + "/agents/{" + pathAgent + "}"}
+// bases are the beginnings of the paths of requests: of sessions, whose messages the model answers, or an agent of the swarm, and of
+// teams.
+var bases = []string{Prefix, Prefix + "/agents/{" + pathAgent + "}", Prefix + "/teams/{" + pathTeam + "}"}
 
 // Mount registers the routes.
 func Mount(mux *http.ServeMux, threads *thread.Threads, d Door, version string) {
@@ -104,12 +105,12 @@ func (t server) post(ctx context.Context, r *http.Request, c thread.Client, to *
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	q, err := dialect.Check(in, r.PathValue(pathAgent))
+	q, err := dialect.Check(in, answers(r))
 	if err != nil {
 		return nil, err
 	}
 	to.Header().Set(HeaderThread, url.PathEscape(q.ThreadID))
-	return t.Run(ctx, c, place(c, q.ThreadID, variant(r, q.Older), to), q)
+	return t.Run(ctx, c, place(r, c, q.ThreadID, variant(r, q.Older), to), q)
 }
 
 func (t server) getThread(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
@@ -117,7 +118,7 @@ func (t server) getThread(ctx context.Context, r *http.Request, c thread.Client,
 	if err != nil {
 		return nil, err
 	}
-	return t.Join(ctx, c, place(c, r.PathValue("thread"), variant(r, false), to), after, r.URL.Query().Get("follow") == "1")
+	return t.Join(ctx, c, place(r, c, r.PathValue("thread"), variant(r, false), to), after, r.URL.Query().Get("follow") == "1")
 }
 
 func (t server) getRun(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
@@ -128,7 +129,7 @@ func (t server) getRun(ctx context.Context, r *http.Request, c thread.Client, to
 	if err != nil {
 		return nil, err
 	}
-	return t.Again(ctx, c, place(c, r.PathValue("thread"), variant(r, false), to), r.PathValue("run"), after)
+	return t.Again(ctx, c, place(r, c, r.PathValue("thread"), variant(r, false), to), r.PathValue("run"), after)
 }
 
 func (t server) getMessages(r *http.Request, c thread.Client) (any, error) {
@@ -140,7 +141,7 @@ func (t server) getMessages(r *http.Request, c thread.Client) (any, error) {
 		}
 		limit = n
 	}
-	page, err := t.History(r.Context(), c, place(c, r.PathValue("thread"), variant(r, false), nil), r.URL.Query().Get("before"), limit)
+	page, err := t.History(r.Context(), c, place(r, c, r.PathValue("thread"), variant(r, false), nil), r.URL.Query().Get("before"), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (t server) postCancel(r *http.Request, c thread.Client) (any, error) {
 			return nil, err
 		}
 	}
-	if err := t.Cancel(r.Context(), c, place(c, r.PathValue("thread"), dialect.V1, nil), in); err != nil {
+	if err := t.Cancel(r.Context(), c, place(r, c, r.PathValue("thread"), dialect.V1, nil), in); err != nil {
 		return nil, err
 	}
 	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil
@@ -184,7 +185,7 @@ func (t server) postAnswers(r *http.Request, c thread.Client) (any, error) {
 	if err := dialect.CheckResume(in.Resume); err != nil {
 		return nil, err
 	}
-	if err := t.Answer(r.Context(), c, place(c, r.PathValue("thread"), dialect.V1, nil), in.Resume); err != nil {
+	if err := t.Answer(r.Context(), c, place(r, c, r.PathValue("thread"), dialect.V1, nil), in.Resume); err != nil {
 		return nil, err
 	}
 	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil

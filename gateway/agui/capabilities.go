@@ -6,6 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
 // identity is the name of the model's threads, and of every agent's type.
@@ -15,6 +16,9 @@ const identity = "waggle"
 func (t server) getCapabilities(r *http.Request, c thread.Client) (any, error) {
 	if name := r.PathValue(pathAgent); name != "" {
 		return t.ofAgent(r, c, name)
+	}
+	if team := r.PathValue(pathTeam); team != "" {
+		return t.ofTeam(r, c, team)
 	}
 	return t.ofModel(r, c)
 }
@@ -74,4 +78,31 @@ func (t server) ofAny(name string) wire.Capabilities {
 	return wire.Capabilities{
 		Identity: wire.Identity{Name: name, Type: identity, Version: t.version}, Transport: wire.TransportCaps{Streaming: true, Resumable: true},
 	}
+}
+
+// ofTeam are the abilities of threads of a team: its members, by their paths, are its subagents.
+func (t server) ofTeam(r *http.Request, c thread.Client, team string) (wire.Capabilities, error) {
+	v, err := t.Team(r.Context(), c, team)
+	if err != nil {
+		return wire.Capabilities{}, err
+	}
+	out := t.ofAny(v.Name)
+	out.Identity.Description = v.Definition.Description
+	out.Tools = wire.ToolCaps{Supported: true, ParallelCalls: true}
+	out.MultiAgent = wire.MultiAgentCaps{Supported: true, Delegation: true, Subagents: membersOf("", v.Definition)}
+	out.HumanInTheLoop = wire.HumanCaps{Supported: true, Approvals: true, Interventions: true, Feedback: true, Interrupts: true}
+	return out, nil
+}
+
+// membersOf are the members of a team but for its coordinator, which speaks for it, and those of teams in it.
+func membersOf(route string, d event.TeamDefinition) (out []wire.SubagentInfo) {
+	for _, m := range d.Members {
+		switch {
+		case m.Team != nil:
+			out = append(out, membersOf(route+m.Name+"/", *m.Team)...)
+		case route != "" || m.Name != d.Coordinator:
+			out = append(out, wire.SubagentInfo{Name: route + m.Name, Description: m.Role})
+		}
+	}
+	return out
 }

@@ -23,14 +23,25 @@ type server struct {
 	version string // of Waggle
 }
 
+// pathTeam is the wildcard of the team whose log a thread shows.
+const pathTeam = "team_id"
+
 // pathAgent is the wildcard of the agent of the swarm that answers the messages of a request.
 const pathAgent = "agent"
 
-// place returns the thread with the name in the tenant of the client.
-func place(c thread.Client, name string, v dialect.Variant, to transport.Transport) thread.Place {
-	return thread.Place{
-		Log: subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}, Name: name, Variant: v, To: to,
+// place returns the thread with the name in the tenant of the client. All threads of a team show its log.
+func place(r *http.Request, c thread.Client, name string, v dialect.Variant, to transport.Transport) thread.Place {
+	at := thread.Place{Name: name, Variant: v, To: to}
+	at.Log = subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
+	if team := r.PathValue(pathTeam); team != "" {
+		at.Log.Kind, at.Log.Entity = id.KindTeam, id.EntityFromExternal(team)
 	}
+	return at
+}
+
+// answers returns who answers the messages of a request.
+func answers(r *http.Request) dialect.To {
+	return dialect.To{Agent: r.PathValue(pathAgent), Team: r.PathValue(pathTeam) != ""}
 }
 
 // variant returns the variant that a client takes: an older one where it says no version.

@@ -76,6 +76,7 @@ const (
 	ActivityArtifact = "waggle.artifact"
 	ActivityTodos    = "waggle.todos"
 	ActivityBoard    = "waggle.board"
+	ActivityTeam     = "waggle.team"
 
 	CustomQueued        = "waggle.queued"
 	CustomAnswered      = "waggle.answered"
@@ -86,6 +87,7 @@ const (
 	CustomNotice        = "waggle.notice"
 	CustomError         = "waggle.error"
 	CustomHistory       = "waggle.history"
+	CustomMessage       = "waggle.message"
 )
 
 // Statuses of a resume entry.
@@ -112,6 +114,7 @@ type Origin struct {
 	Time    string `json:"time,omitempty"`    // RFC 3339, UTC, ms; absent without an event
 	RunID   string `json:"runId,omitempty"`   // Waggle's run, which may have several stretches
 	Attempt int    `json:"attempt,omitempty"` // of the worker: 1, 2, ...
+	Member  string `json:"member,omitempty"`  // of a team: its path of names
 	Failed  bool   `json:"failed,omitempty"`  // of the result of a tool: it is an error
 	Code    string `json:"code,omitempty"`    // with Failed: from the error catalogue
 }
@@ -336,8 +339,9 @@ type Source struct {
 
 // Cancel is the body of a request that stops a run.
 type Cancel struct {
-	RunID  string `json:"runId,omitempty"`  // empty = the active run
-	TaskID string `json:"taskId,omitempty"` // only one task of its plan
+	RunID  string `json:"runId,omitempty"`        // empty = the active run
+	TaskID string `json:"taskId,omitempty"`       // only one task of its plan
+	Member string `json:"targetMember,omitempty"` // of a team: only one member
 	Reason string `json:"reason,omitempty"`
 }
 

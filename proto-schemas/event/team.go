@@ -204,6 +204,7 @@ type TeamMessageData struct {
 	Tainted   bool    `json:"tainted,omitempty"` // its sender, or the team, has read untrusted output
 	Proof     *Proof  `json:"proof,omitempty"`   // of the person that sent it
 	Attachments
+	Extra json.RawMessage `json:"extra,omitempty"` // other members of the client's message, an object
 }
 
 // TeamMessageDroppedData records that a message will not reach its member.

@@ -93,7 +93,7 @@ func (s *State) receive(c command.Command, now time.Time) (decision.Decision, er
 	if err != nil {
 		return s.refuse(c, err)
 	}
-	m.Principal, m.Attachments, m.Tainted, m.Proof = c.Principal, d.Attachments, d.Tainted, c.Proof().Short()
+	m.Principal, m.Attachments, m.Tainted, m.Proof, m.Extra = c.Principal, d.Attachments, d.Tainted, c.Proof().Short(), d.Extra
 	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".message", Data: m}}}, nil
 }
 

@@ -44,6 +44,21 @@ func TestATeamTellsTheTruth(t *testing.T) {
 	require.Equal(t, event.TeamRunning, w.state.View().Status)
 }
 
+// TestAMessageKeepsWhatItsClientSays beside the text: later requests of the client find it in the log.
+func TestAMessageKeepsWhatItsClientSays(t *testing.T) {
+	w := started(t, pair())
+	extra := json.RawMessage(`{"agui":{"run_id":"r1"}}`)
+	w.do(command.SendMessage, "m1", "", command.UserMessage{Content: "one", RunSpec: event.RunSpec{Extra: extra}})
+	kept := false
+	for _, e := range w.events {
+		if d, err := event.As[event.TeamMessageData](e); e.Type == event.TeamMessage && err == nil && d.MessageID == "m1" {
+			require.JSONEq(t, string(extra), string(d.Extra))
+			kept = true
+		}
+	}
+	require.True(t, kept)
+}
+
 func TestAPausedTeamHoldsItsMessages(t *testing.T) {
 	w := started(t, pair())
 	w.do(command.SendMessage, "m1", "", command.UserMessage{Content: "one"})

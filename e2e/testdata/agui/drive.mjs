@@ -1,12 +1,13 @@
 // Drives the published client of AG-UI against a gateway, in all flows, and prints what it has seen as one JSON document.
 //
-//   node drive.mjs URL PACKAGE
+//   node drive.mjs URL PACKAGE [TEAMS]
 //
+// TEAMS are the bases of teams by the flows that they are for, as JSON: those are driven then, and not those of sessions.
 // Every frame of a client of 1.0 is checked with the validators of @ag-ui/core. Warnings and errors of the client are counted.
 import { randomUUID } from "node:crypto";
 import { EventSchema } from "@ag-ui/core/schemas";
 
-const [, , url, name] = process.argv;
+const [, , url, name, teams] = process.argv;
 const { HttpAgent } = await import(name);
 const current = name === "@ag-ui/client";
 const report = { client: name, frames: 0, types: {}, warnings: [], invalid: [], flows: {} };
@@ -47,8 +48,9 @@ async function watch(body) {
 
 // Thread is one conversation.
 class Thread {
-  constructor(threadId = randomUUID()) {
-    this.agent = new HttpAgent({ url: `${url}/agui`, threadId });
+  constructor(base, threadId = randomUUID()) {
+    this.base = base;
+    this.agent = new HttpAgent({ url: url + base, threadId });
   }
 
   say(content) {
@@ -128,7 +130,7 @@ const flows = {
     return [await t.run({}, async (event, runId) => {
       if (event.type !== "TEXT_MESSAGE_CONTENT" || once) return;
       once = true;
-      const answer = await real(`${url}/agui/threads/${t.agent.threadId}/cancel`, { method: "POST", body: JSON.stringify({ runId }) });
+      const answer = await real(`${url}${t.base}/threads/${t.agent.threadId}/cancel`, { method: "POST", body: JSON.stringify({ runId }) });
       if (answer.status !== 202) report.invalid.push(`cancel: ${answer.status}`);
     })];
   },
@@ -145,8 +147,32 @@ const flows = {
   },
 };
 
-for (const [flow, drive] of Object.entries(flows)) {
-  const t = new Thread();
+const one = (content, parameters) => async (t) => {
+  t.say(content);
+  return [await t.run(parameters)];
+};
+const flowsOfTeams = {
+  team: one("build"),
+  nested: one("deep"),
+  member: one("say it", waggle({ targetMember: "backend/Lead" })),
+  async asked(t) {
+    t.say("have it written");
+    const first = await t.run();
+    return [first, await t.answer(first)];
+  },
+  cancelled: flows.cancel,
+  failed: flows.failure,
+  async paper(t) {
+    t.say("make the paper");
+    const runs = [await t.run()];
+    while (runs.at(-1).outcome?.type === "interrupt" && runs.length < 20) runs.push(await t.answer(runs.at(-1)));
+    return runs;
+  },
+};
+
+for (const [flow, drive] of Object.entries(teams ? flowsOfTeams : flows)) {
+  const base = teams ? JSON.parse(teams)[flow] : "/agui";
+  const t = new Thread(base);
   const before = report.frames;
   let runs;
   try {
@@ -157,7 +183,7 @@ for (const [flow, drive] of Object.entries(flows)) {
   // Another client asks for the same runs again, and gets them cold.
   for (const first of runs) {
     if (!first.runId) continue;
-    const again = await new Thread(t.agent.threadId).run({ runId: first.runId });
+    const again = await new Thread(base, t.agent.threadId).run({ runId: first.runId });
     const ends = (r) => `${r.outcome?.type} ${r.failure?.code} ${JSON.stringify(r.outcome?.interrupts?.map((i) => i.id))}`;
     if (ends(again) !== ends(first)) report.invalid.push(`${flow}: it ends with ${ends(again)} (${again.thrown}) instead of ${ends(first)}`);
   }

@@ -11,7 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// answers are those that a client gives in one request. A nil one has none.
+// answers are those that a client gives in one request, or its message to a team. A nil one has none.
 type answers struct {
 	recipients *binding.Recipients
 	who        auth.Principal
@@ -33,26 +33,47 @@ func (a *answers) Receive(_ subject.Log, e event.Event) []byte {
 	return binding.Confirmed
 }
 
-// note notes the outcome of an answer that the log has.
+// note notes what the log has of them.
 func (a *answers) note(e event.Event) {
-	if a == nil || e.Type != event.InputAnswered && e.Type != event.PlanInvalid {
+	if a == nil {
 		return
 	}
+	e = event.Unwrap(e)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if d, err := event.As[event.PlanInvalidData](e); err == nil && e.Type == event.PlanInvalid {
-		for id, question := range a.open {
-			if question == d.InputID && strings.HasPrefix(e.ID, id+".") { // the tasks of this answer make no plan
-				delete(a.open, id)
-				a.refused = append(a.refused, event.CommandRefusedData{CommandID: id, Code: d.Code, Message: d.Message, InputID: question})
-			}
+	switch e.Type {
+	case event.TeamMessage:
+		if d, err := event.As[event.TeamMessageData](e); err == nil {
+			a.take(d.MessageID)
 		}
+	case event.InputAnswered:
+		if d, err := event.As[event.InputAnsweredData](e); err == nil {
+			a.take(d.CommandID)
+		}
+	case event.PlanInvalid:
+		a.invalid(e)
+	}
+}
+
+// take notes that the log has what a command asks for. The caller has locked.
+func (a *answers) take(commandID string) {
+	if _, mine := a.open[commandID]; mine {
+		delete(a.open, commandID)
+		a.taken++
+	}
+}
+
+// invalid notes that the tasks of an answer make no plan. The caller has locked.
+func (a *answers) invalid(e event.Event) {
+	d, err := event.As[event.PlanInvalidData](e)
+	if err != nil {
 		return
 	}
-	d, err := event.As[event.InputAnsweredData](e)
-	if _, mine := a.open[d.CommandID]; mine && err == nil {
-		delete(a.open, d.CommandID)
-		a.taken++
+	for id, question := range a.open {
+		if question == d.InputID && strings.HasPrefix(e.ID, id+".") {
+			delete(a.open, id)
+			a.refused = append(a.refused, event.CommandRefusedData{CommandID: id, Code: d.Code, Message: d.Message, InputID: question})
+		}
 	}
 }
 

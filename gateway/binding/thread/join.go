@@ -55,7 +55,7 @@ func (s *Stream) again(ctx context.Context, last eventlog.Cursor) error {
 	var found agui.Stretch
 	var known, waits bool
 	err := s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *agui.Thread, end eventlog.Cursor) error {
-		found, known = base.Stretch(s.run)
+		found, known = s.place(base)
 		waits = !known && base.Waits(agui.CommandID(s.run))
 		s.thread, s.after = base.Clone(s.at.Name), end
 		return nil
@@ -71,7 +71,7 @@ func (s *Stream) again(ctx context.Context, last eventlog.Cursor) error {
 	case found.Ended > 0:
 		return s.ended(ctx, found)
 	}
-	s.show(s.thread.Prelude())
+	s.prelude()
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (s *Stream) ended(ctx context.Context, found agui.Stretch) error {
 	id := agui.CommandID(s.run)
 	switch {
 	case s.thread.Open() == s.run:
-		s.show(s.thread.Prelude())
+		s.prelude()
 		return nil
 	case s.thread.Waits(id): // it was cancelled before its turn
 		s.show(s.thread.Waiting(id))
@@ -95,7 +95,7 @@ func (s *Stream) ended(ctx context.Context, found agui.Stretch) error {
 	if s.thread.Newest() != s.run {
 		return fault.New(fault.RunNotFound)
 	}
-	s.show(s.thread.Prelude())
+	s.prelude()
 	return nil
 }
 
@@ -126,11 +126,12 @@ func (s *Stream) resume(ctx context.Context, after transport.Position, last even
 // nothing notes whether nothing follows the position: the stream would have ended.
 func (s *Stream) nothing(ctx context.Context, after transport.Position, last eventlog.Cursor) error {
 	return s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
+		found, known := s.place(base)
 		run := s.run
 		if s.all {
 			run = base.Newest()
+			found, known = base.Stretch(run)
 		}
-		found, known := base.Stretch(run)
 		behind := known && found.Ended > 0 && (after.Seq > found.Ended || after.Seq == found.Ended && after.Part == 0)
 		switch {
 		case !s.all && !known && !base.Waits(agui.CommandID(run)):
@@ -156,5 +157,6 @@ func (s *Stream) rewind(ctx context.Context, seq uint64) error {
 		return Detailed{fault.New(fault.HeadExpired), map[string]any{"first": st.first}}
 	}
 	s.thread, s.after = st.thread.Clone(s.at.Name), st.end
+	s.name()
 	return nil
 }

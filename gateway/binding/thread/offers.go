@@ -70,6 +70,13 @@ func (t *Threads) Agents(ctx context.Context, c Client, limit int) (out []comman
 	return out, nil
 }
 
+// Team returns a team as it is.
+func (t *Threads) Team(ctx context.Context, c Client, team string) (v command.TeamView, err error) {
+	who := c.Principal()
+	in := command.TeamRequest{Tenant: who.Tenant, Principal: who.Subject, TeamID: team}
+	return v, rpc.Call(ctx, t.g.Bus, command.Team, command.ShowTeam, in, &v)
+}
+
 // Tools returns the tools that the model is offered in threads of the client's tenant. Without a tool service it returns none.
 func (t *Threads) Tools(ctx context.Context, c Client) (out []command.OfferedTool, err error) {
 	for in := (command.ToolOfferRequest{Tenant: c.Principal().Tenant}); t.runs(command.Tools); {

@@ -35,7 +35,7 @@ func (t *Threads) History(ctx context.Context, c Client, at Place, before string
 
 // older returns a page of messages that are older than what a fold keeps.
 func (t *Threads) older(ctx context.Context, at Place, last eventlog.Cursor, before string, limit int) (page []wire.Message, next string, err error) {
-	st := &state{key: key{at.Log, at.Variant}, thread: agui.Until(at.Variant, before)}
+	st := &state{key: key{at.Log, at.Variant}, thread: agui.Until(at.Log.Kind, at.Variant, before)}
 	if err := t.states.read(ctx, st, last.Seq); err != nil {
 		return nil, "", err
 	}

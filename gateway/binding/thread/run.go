@@ -19,6 +19,9 @@ import (
 // Run carries a request for a run out, and returns the stream that shows it once the log has taken what it asks for.
 func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (*Stream, error) {
 	last, err := t.end(ctx, c, at)
+	if q.Team && err == nil && last.Seq == 0 {
+		err = fault.New(missing(at))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +52,29 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (
 	case agui.Reply:
 		return s, s.replies(c, m)
 	}
+	if q.Team {
+		return s, s.tells(c, m)
+	}
 	return s, s.speaks(ctx, c, q, m, last)
+}
+
+// tells sends a team a message and waits until the log has it, or it is refused. If the team is at work, its run is shown under the
+// id of the request.
+func (s *Stream) tells(c Client, m agui.Meaning) error {
+	if err := s.give(c, m); err != nil {
+		return err
+	}
+	if err := s.await(func(event.Event) (bool, error) { return s.answers.settled(), nil }); err != nil {
+		return err
+	}
+	for _, d := range s.answers.refused {
+		return fault.Newf(fault.Code(d.Code), "%s", d.Message)
+	}
+	if s.thread.Newest() != s.run {
+		s.called, s.run, s.first = s.run, s.thread.Newest(), nil
+		s.prelude()
+	}
+	return nil
 }
 
 // look shows the thread: the active run, under the id of the request, or nothing but its messages.

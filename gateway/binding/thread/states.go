@@ -64,7 +64,7 @@ func (s *states) get(log subject.Log, v agui.Variant) *state {
 	k := key{log, v}
 	st, ok := s.byKey[k]
 	if !ok {
-		st = &state{key: k, thread: agui.New(v), every: markEvery}
+		st = &state{key: k, thread: agui.Of(log.Kind, v), every: markEvery}
 		st.at, s.byKey[k] = s.order.PushFront(st), st
 	}
 	s.order.MoveToFront(st.at)
@@ -118,7 +118,7 @@ func (s *states) at(ctx context.Context, log subject.Log, v agui.Variant, last e
 
 // before returns the fold of the log up to the event with the sequence. The caller owns it.
 func (s *states) before(ctx context.Context, log subject.Log, v agui.Variant, seq uint64) (*state, error) {
-	st := &state{key: key{log, v}, thread: agui.New(v)}
+	st := &state{key: key{log, v}, thread: agui.Of(log.Kind, v)}
 	if seq == 0 {
 		return st, nil
 	}

@@ -21,6 +21,7 @@ type Stream struct {
 	at Place
 
 	run     string // the run that is shown, and the stretches that follow it by themselves; empty = the thread
+	called  string // the name of that run for the client; empty = its own
 	all     bool   // the thread is shown
 	follows bool   // over all later runs
 	thread  *agui.Thread
@@ -142,7 +143,7 @@ func (s *Stream) step() ([]*transport.Message, error) {
 		return s.refused(*d), nil
 	}
 	ms := s.messages(e)
-	if e.Type == event.SessionClosed && s.all || e.Type.Tombstone() {
+	if s.all && (e.Type == event.SessionClosed || e.Type == event.TeamClosed) || e.Type.Tombstone() {
 		s.over = true
 		s.at.To.Send(ms...)
 		s.at.To.End(fault.New(fault.SessionClosed))
@@ -226,6 +227,28 @@ func (s *Stream) show(frames []agui.Frame) {
 	}
 }
 
+// prelude shows the thread where it stands.
+func (s *Stream) prelude() {
+	s.name()
+	s.show(s.thread.Prelude())
+}
+
+// name has the thread call the run that is shown as the client does.
+func (s *Stream) name() {
+	if s.called != "" && s.thread.Newest() == s.run {
+		s.thread.Call(s.called)
+	}
+}
+
+// place takes the run that is shown in place of one that has joined it.
+func (s *Stream) place(base *agui.Thread) (found agui.Stretch, known bool) {
+	if found, known = base.Stretch(s.run); known && found.Joins != "" {
+		s.called, s.run = s.run, found.Joins
+		found, known = base.Stretch(s.run)
+	}
+	return found, known
+}
+
 // finish ends the stream behind what it has, or at once.
 func (s *Stream) finish() {
 	s.over = true
@@ -268,9 +291,9 @@ func (s *Stream) remark(m agui.Meaning) {
 			"level": "warning", "code": string(fault.InputNotFound), "interruptId": i, "message": "This thread has no such question.",
 		})
 	}
-	if m.Unoffered {
+	for _, part := range m.Unoffered {
 		s.notices = append(s.notices, map[string]any{
-			"level": "warning", "code": string(fault.InvalidField), "part": "tools", "message": "An agent of the swarm has tools of its own: it is not offered those of the client.",
+			"level": "warning", "code": string(fault.InvalidField), "part": part, "message": "Agents of the swarm and teams are not given the " + part + " of a request.",
 		})
 	}
 	for _, kind := range m.Skipped {

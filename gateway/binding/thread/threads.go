@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -61,22 +62,30 @@ type Place struct {
 // exists returns the end of the thread's log. A thread that the client does not see does not exist.
 func (t *Threads) exists(ctx context.Context, c Client, at Place) (last eventlog.Cursor, err error) {
 	if last, err = t.end(ctx, c, at); err == nil && last.Seq == 0 {
-		err = fault.New(fault.SessionNotFound)
+		err = fault.New(missing(at))
 	}
 	return last, err
+}
+
+// missing is the fault of a thread that does not exist.
+func missing(at Place) fault.Code {
+	if at.Log.Kind == id.KindTeam {
+		return fault.TeamNotFound
+	}
+	return fault.SessionNotFound
 }
 
 // end returns the end of the thread's log, zero for a thread without events.
 func (t *Threads) end(ctx context.Context, c Client, at Place) (last eventlog.Cursor, err error) {
 	if !c.Principal().Owns(at.Log) {
-		return last, fault.New(fault.SessionNotFound)
+		return last, fault.New(missing(at))
 	}
 	if last, err = t.g.Log.Last(ctx, at.Log); err != nil || last.Seq == 0 {
 		return last, err
 	}
 	seen, err := t.g.Sight.Sees(ctx, c.Principal(), at.Log)
 	if err == nil && !seen {
-		err = fault.New(fault.SessionNotFound)
+		err = fault.New(missing(at))
 	}
 	return last, err
 }

@@ -3,6 +3,7 @@ package agui_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -15,11 +16,12 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 var variants = []agui.Variant{agui.V1, agui.V0, agui.V0Subagents}
 
-// logs are the logs of sessions in the golden transcripts of all dialects.
+// logs are the logs of sessions and of teams in the golden transcripts of all dialects.
 func logs(t testing.TB) map[string][]event.Event {
 	t.Helper()
 	out := map[string][]event.Event{}
@@ -32,14 +34,27 @@ func logs(t testing.TB) map[string][]event.Event {
 			if f.Name != "bus" {
 				continue
 			}
-			if events := read(t, f.Data); len(events) > 0 {
-				out[p] = events
+			for _, kind := range []id.Kind{id.KindSession, id.KindTeam} {
+				if events := readOf(t, kind, f.Data); len(events) > 0 {
+					out[string(kind)+" of "+p] = events
+				}
 			}
 		}
 	}
 	require.Greater(t, len(out), 20)
 	maps.Copy(out, written(t))
+	for seed := range uint64(3) {
+		out[fmt.Sprintf("site %d", seed)] = newSite(t, seed).live(45)
+	}
 	return out
+}
+
+// empty returns the projection of what was before the events.
+func empty(v agui.Variant, events []event.Event) *agui.Thread {
+	if len(events) > 0 && strings.Contains(events[0].Subject, ".team.") {
+		return agui.Of(id.KindTeam, v)
+	}
+	return agui.New(v)
 }
 
 // written are logs of what no transcript has.
@@ -83,8 +98,16 @@ func written(t testing.TB) map[string][]event.Event {
 	}
 }
 
-// read returns the events of a session's log in lines of JSON.
-func read(t testing.TB, lines []byte) (out []event.Event) {
+// read returns the events of a session's log in lines of JSON, or else of a team's.
+func read(t testing.TB, lines []byte) []event.Event {
+	t.Helper()
+	if events := readOf(t, id.KindSession, lines); len(events) > 0 {
+		return events
+	}
+	return readOf(t, id.KindTeam, lines)
+}
+
+func readOf(t testing.TB, kind id.Kind, lines []byte) (out []event.Event) {
 	t.Helper()
 	for line := range bytes.Lines(lines) {
 		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
@@ -92,7 +115,7 @@ func read(t testing.TB, lines []byte) (out []event.Event) {
 		}
 		var e event.Event
 		require.NoError(t, json.Unmarshal(line, &e))
-		if strings.Contains(e.Subject, ".session.") && e.Sequence > 0 {
+		if strings.Contains(e.Subject, "."+string(kind)+".") && e.Sequence > 0 {
 			out = append(out, e)
 		}
 	}
@@ -101,7 +124,7 @@ func read(t testing.TB, lines []byte) (out []event.Event) {
 
 // play returns the frames of a log, for each event.
 func play(v agui.Variant, events []event.Event) (out [][]agui.Frame) {
-	t := agui.New(v).Clone("thread-1")
+	t := empty(v, events).Clone("thread-1")
 	for _, e := range events {
 		out = append(out, t.Next(e))
 	}
@@ -119,7 +142,7 @@ func TestFramesAreEncodedOnceForAllViewers(t *testing.T) {
 	shared := 0
 	for name, events := range logs(t) {
 		for _, v := range variants {
-			base := agui.New(v)
+			base := empty(v, events)
 			for join := 0; join < len(events); join += 5 {
 				frames, alone, like := play(v, events), base.Clone("another"), base.Clone("another")
 				for i, e := range events[join:] {
@@ -162,7 +185,7 @@ func TestFoldingIsPlaying(t *testing.T) {
 	for name, events := range logs(t) {
 		for _, v := range variants {
 			whole := play(v, events)
-			base := agui.New(v)
+			base := empty(v, events)
 			for cut := range events {
 				viewer := base.Clone("thread-1")
 				for i, e := range events[cut:] {
@@ -177,7 +200,7 @@ func TestFoldingIsPlaying(t *testing.T) {
 // TestAnyCutJoins: who joins at any position keeps the rules, and ends with the messages of one who saw all.
 func TestAnyCutJoins(t *testing.T) {
 	for name, events := range logs(t) {
-		base, whole, own := agui.New(agui.V1), &client{}, map[string]bool{}
+		base, whole, own := empty(agui.V1, events), &client{}, map[string]bool{}
 		for _, e := range events {
 			if d, err := event.As[event.InputRequestedData](e); err == nil && d.Scope == event.ScopeClientTool {
 				own[d.CallID] = true

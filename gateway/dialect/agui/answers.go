@@ -32,7 +32,7 @@ type Meaning struct {
 	Skipped []string         // parts of the message that the model cannot take
 	Edited  bool             // the client's messages say something else than the thread's
 
-	Unoffered bool // an agent of the swarm answers, which is not offered the client's tools
+	Unoffered []string // members of the request that who answers is not given: tools, context
 }
 
 // CommandID returns the id of the command for a run of a client.

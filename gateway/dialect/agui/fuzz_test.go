@@ -11,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // FuzzRequests: whatever a client sends, in whatever thread, is a request or its own fault.
@@ -20,6 +21,14 @@ func FuzzRequests(f *testing.F) {
 		for cut := 1; cut <= len(events); cut += 3 {
 			threads = append(threads, folded(events[:cut]))
 		}
+	}
+	site := newSite(f, 3).live(40)
+	for cut := 1; cut <= len(site); cut += 20 {
+		teams := agui.Of(id.KindTeam, agui.V1)
+		for _, e := range site[:cut] {
+			teams.Fold(e)
+		}
+		threads = append(threads, teams)
 	}
 	for _, body := range []string{
 		``, `null`, `{}`, `[]`, `{"threadId":"a","runId":"b","messages":[]}`,
@@ -49,28 +58,38 @@ func FuzzRequests(f *testing.F) {
 			mine(t, err)
 			return
 		}
-		q, err := agui.Check(in, "")
-		if err != nil {
-			mine(t, err)
-			return
-		}
-		require.True(t, json.Valid(q.Extra))
-		for _, thread := range threads {
-			m, err := thread.Means(q)
+		for _, to := range []agui.To{{}, {Agent: "Painter"}, {Team: true}} {
+			q, err := agui.Check(in, to)
 			if err != nil {
 				mine(t, err)
 				continue
 			}
-			for _, i := range m.Intents {
-				_, err := json.Marshal(i.Data)
-				require.NoError(t, err)
-				require.NotEmpty(t, i.ID)
-			}
-			if _, err := thread.Stops(wire.Cancel{RunID: q.RunID, TaskID: in.ThreadID}); err != nil {
-				mine(t, err)
+			require.True(t, json.Valid(q.Extra))
+			for _, thread := range threads {
+				requests(t, thread, q, mine)
 			}
 		}
 	})
+}
+
+// requests gives a thread a request, and has it stop something.
+func requests(t *testing.T, thread *agui.Thread, q agui.Request, mine func(*testing.T, error)) {
+	t.Helper()
+	for _, in := range []wire.Cancel{{RunID: q.RunID, TaskID: q.ThreadID}, {Member: q.ThreadID}} {
+		if _, err := thread.Stops(in); err != nil {
+			mine(t, err)
+		}
+	}
+	m, err := thread.Means(q)
+	if err != nil {
+		mine(t, err)
+		return
+	}
+	for _, i := range m.Intents {
+		_, err := json.Marshal(i.Data)
+		require.NoError(t, err)
+		require.NotEmpty(t, i.ID)
+	}
 }
 
 // answers gives answers in all threads, whatever they ask.

@@ -47,7 +47,13 @@ type Request struct {
 	Options
 	Extra json.RawMessage // for the log, with the message
 	Older bool            // the client speaks a version before 1.0
-	Agent string          // the agent of the swarm that answers; empty = the model
+	To
+}
+
+// To says who answers the messages of a thread. The zero value is the model.
+type To struct {
+	Agent string // the agent of the swarm with the name
+	Team  bool   // the team whose log the thread shows
 }
 
 // Options are the members of forwardedProps.waggle.
@@ -64,10 +70,10 @@ type Options struct {
 	TargetMember   string        `json:"targetMember"`
 }
 
-// Check returns the request that an input makes, to an agent of the swarm if it is named. The input has passed
-// strictjson.Decode. The error is a *fault.Fault that names the member.
-func Check(in wire.Input, agent string) (Request, error) {
-	q := Request{Input: in, Older: in.ProtocolVersion == "", Agent: agent}
+// Check returns the request that an input makes. The input has passed strictjson.Decode. The error is a *fault.Fault that names
+// the member.
+func Check(in wire.Input, to To) (Request, error) {
+	q := Request{Input: in, Older: in.ProtocolVersion == "", To: to}
 	if err := CheckRunID(in.RunID); err != nil {
 		return q, err
 	}
@@ -178,9 +184,11 @@ func (q *Request) allowed() error {
 		return wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
 	case !slices.Contains([]string{"", OnDisconnectContinue, OnDisconnectCancel}, o.OnDisconnect):
 		return wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
-	case q.Agent != "" && o.Mode == event.ModePlan:
-		return wrong("forwardedProps.waggle.mode", "chat: an agent of the swarm answers as it likes")
-	case o.TargetMember != "":
+	case q.To != To{} && o.Mode == event.ModePlan:
+		return wrong("forwardedProps.waggle.mode", "chat: an agent of the swarm and a team answer as they like")
+	case q.Team && (o.Budget != nil || o.MaxConcurrent != 0 || o.TimeoutSeconds != 0):
+		return wrong("forwardedProps.waggle", "without budget, maxConcurrent and timeoutSeconds: a team has its own")
+	case !q.Team && o.TargetMember != "":
 		return wrong("forwardedProps.waggle.targetMember", "absent: a thread has no members")
 	case o.MaxConcurrent < 0, o.TimeoutSeconds < 0, o.TimeoutSeconds > maxTimeout:
 		return wrong("forwardedProps.waggle", "without negative numbers")

@@ -159,6 +159,9 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	if c.empty() {
 		return Meaning{}, wrong("messages.content", "a text that is not only white space, or a list of parts that has one, or a file")
 	}
+	if q.Team {
+		return tells(q, c)
+	}
 	d := dialect.SendMessage{Content: c.text, Attachments: event.Attachments{ImageURLs: c.images, ContextFiles: c.files}}
 	d.RunSpec = event.RunSpec{
 		ConfirmPlan: q.ConfirmPlan, OnBusy: first(q.OnBusy, event.OnBusyEnqueue), MaxConcurrent: q.MaxConcurrent,
@@ -176,12 +179,39 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	}
 	out := Meaning{Kind: Speak, Skipped: c.skipped}
 	if d.Agent = q.Agent; q.Agent != "" {
-		out.Unoffered = len(q.Tools) > 0
+		out.unoffered(q)
 	} else {
 		d.ClientTools = offered(q.Tools)
 	}
 	out.Intents = []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}
 	return out, nil
+}
+
+// maxTold bounds a message to a team, which every team wraps around its member, and the member's log holds twice.
+const maxTold = 100 << 10
+
+// tells returns the meaning of a message to a team, or to one of its members.
+func tells(q Request, c content) (Meaning, error) {
+	if len(c.text) > maxTold {
+		return Meaning{}, fault.New(fault.MessageTooBig).At("messages.content")
+	}
+	d := dialect.SendMessage{Content: c.text, Attachments: event.Attachments{ImageURLs: c.images, ContextFiles: c.files}, RunSpec: event.RunSpec{Extra: q.Extra}}
+	out := Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Member: q.TargetMember, Data: d}}}
+	for range c.facts {
+		out.Skipped = append(out.Skipped, "document")
+	}
+	out.unoffered(q)
+	return out, nil
+}
+
+// unoffered notes what an agent of the swarm and a team are not given.
+func (m *Meaning) unoffered(q Request) {
+	if len(q.Tools) > 0 {
+		m.Unoffered = append(m.Unoffered, "tools")
+	}
+	if q.Team && len(q.Context) > 0 {
+		m.Unoffered = append(m.Unoffered, "context")
+	}
 }
 
 // offered returns the client's tools as the model is offered them.
@@ -211,6 +241,12 @@ func (t *Thread) replies(q Request) (Meaning, error) {
 // Stops returns the intent of a request that stops a run. The error is a *fault.Fault.
 func (t *Thread) Stops(in wire.Cancel) (dialect.Intent, error) {
 	runID, active := t.Run()
+	if t.team == nil && in.Member != "" {
+		return dialect.Intent{}, wrong("targetMember", "absent: a session has no members")
+	}
+	if t.team != nil && in.TaskID != "" {
+		return dialect.Intent{}, wrong("taskId", "absent: a team has members")
+	}
 	if in.RunID != "" {
 		if waits := t.waitingRun(in.RunID); waits != "" {
 			runID, active = waits, true
@@ -223,6 +259,9 @@ func (t *Thread) Stops(in wire.Cancel) (dialect.Intent, error) {
 	if !active {
 		return dialect.Intent{}, fault.New(fault.RunOver)
 	}
+	if t.team != nil {
+		return t.stopsTeam(runID, in), nil
+	}
 	i := dialect.Intent{ID: CommandID("cancel." + runID + "." + in.TaskID), Data: dialect.Cancel{RunID: runID, Reason: first(in.Reason, "user_request")}}
 	if in.TaskID != "" {
 		if err := t.stopsTask(runID, in.TaskID); err != nil {
@@ -231,6 +270,13 @@ func (t *Thread) Stops(in wire.Cancel) (dialect.Intent, error) {
 		i.Data = dialect.CancelStep{StepID: in.TaskID, Reason: first(in.Reason, "user_request")}
 	}
 	return i, nil
+}
+
+// stopsTeam stops all members of a team, or one. They may be stopped again later.
+func (t *Thread) stopsTeam(runID string, in wire.Cancel) dialect.Intent {
+	return dialect.Intent{
+		ID: CommandID(fmt.Sprintf("cancel.%s.%d.%s", runID, t.seq, in.Member)), Member: in.Member, Data: dialect.Cancel{All: true, Reason: first(in.Reason, "user_request")},
+	}
 }
 
 // stopsTask returns why a task cannot be stopped.

@@ -53,7 +53,7 @@ func request(t testing.TB, body string) agui.Request {
 	if in.Messages == nil {
 		in.Messages = []wire.Message{}
 	}
-	q, err := agui.Check(in, "")
+	q, err := agui.Check(in, agui.To{})
 	require.NoError(t, err)
 	return q
 }
@@ -287,7 +287,7 @@ func TestOlderMessagesAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	log := logOf(t, data...)
 	_, before, ok := folded(log).Messages("m300", 10)
 	require.False(t, ok, before)
-	old := agui.Until(agui.V1, "m300")
+	old := agui.Until(id.KindSession, agui.V1, "m300")
 	for _, e := range log {
 		old.Fold(e)
 	}

@@ -22,7 +22,7 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 		return
 	}
 	t.ensure()
-	q := Question{Scope: d.Scope, Interrupt: wire.Interrupt{ID: d.InputID, ResponseSchema: approvalSchema}}
+	q := Question{Scope: d.Scope, run: d.RunID, Interrupt: wire.Interrupt{ID: d.InputID, ResponseSchema: approvalSchema}}
 	if n, err := narrate.Of(t.at); err == nil {
 		q.Message = n.Text
 	}
@@ -33,7 +33,7 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 	switch d.Scope {
 	case event.ScopeTool, event.ScopeClientTool:
 		q.Reason, q.ToolCallID = wire.ReasonToolCall, d.CallID
-		t.callShown(d.CallID, d.Tool, string(d.Arguments), "", "")
+		t.callShown(d.CallID, d.Tool, string(d.Arguments), "", t.by(event.Part{}))
 		q.Digest = t.run.calls[d.CallID].digest // the call that was shown, whatever the question says
 		about = members("tool", d.Tool, "digest", q.Digest, "description", d.Description)
 		q.SubagentRunID = t.live(t.run.calls[d.CallID].sub)

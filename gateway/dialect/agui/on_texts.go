@@ -76,7 +76,7 @@ func toolCalled(t *Thread, d event.ToolCalledData) {
 		return
 	}
 	t.ensure()
-	t.callShown(d.CallID, d.Tool, string(d.Arguments), "", t.run.subOf(d.Part))
+	t.callShown(d.CallID, d.Tool, string(d.Arguments), "", t.by(d.Part))
 }
 
 func toolCompleted(t *Thread, d event.ToolCompletedData) { t.result(d.CallID, d.Result, "") }

@@ -39,7 +39,7 @@ func (t *Thread) state() {
 		}
 		for _, s := range r.subs {
 			if t.variant.subagents {
-				t.emit(wire.Subagent{Base: t.base(wire.SubagentStarted), SubagentRunID: s.id, Name: s.name, Description: s.description})
+				t.emit(t.begun(s))
 			}
 		}
 	}

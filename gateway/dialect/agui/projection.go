@@ -58,6 +58,95 @@ var handlers = map[event.Type]func(*Thread, event.Event){
 	event.Error:             with(errorReported),
 }
 
+// Fold takes the next event of the log.
+func (t *Thread) Fold(e event.Event) {
+	t.mute = true
+	t.next(e)
+	t.mute = false
+}
+
+// Next takes the next event of the log and returns its frames.
+func (t *Thread) Next(e event.Event) []Frame {
+	t.next(e)
+	out := t.out
+	t.out = nil
+	return out
+}
+
+// Like is Next with the frames of the event that another thread has, which is of the same variant and has the same beginning.
+// They are not encoded again, but for boundaries, which name the thread as the viewer does.
+func (t *Thread) Like(e event.Event, frames []Frame) []Frame {
+	t.shared = frames
+	defer func() { t.shared = nil }()
+	return t.Next(e)
+}
+
+// next folds the event. One whose data cannot be read changes nothing.
+func (t *Thread) next(e event.Event) {
+	t.at, t.seq, t.attempt, t.of = e, e.Sequence, 0, ""
+	if t.first == 0 {
+		t.first = e.Sequence
+	}
+	if t.team != nil {
+		t.inTeam(e)
+	} else if handle := handlers[e.Type]; handle != nil {
+		handle(t, e)
+	}
+	if t.run != nil {
+		t.run.rest(t)
+	}
+}
+
+// teamHandlers fold the events of a team's log, without what is around those of members.
+var teamHandlers = map[event.Type]func(*Thread, event.Event){
+	event.TeamCreated:        with(teamCreated),
+	event.TeamClosed:         with(teamClosed),
+	event.TeamStatus:         with(teamStatus),
+	event.TeamMessage:        with(teamMessage),
+	event.TeamMessageDropped: with(teamMessageDropped),
+	event.TeamStopped:        with(teamStopped),
+	event.BoardCreated:       with(boardCreated),
+	event.BoardUpdated:       with(boardUpdated),
+
+	event.MessageReceived: with(memberReceived),
+	event.MessageRefused:  with(memberRefused),
+	event.RunStarted:      with(memberStarted),
+	event.RunCompleted:    with(memberCompleted),
+	event.RunFailed:       with(memberFailed),
+	event.RunCancelled:    with(memberCancelled),
+
+	event.MessageStarted:   ofMember(messageStarted),
+	event.MessageDelta:     ofMember(messageDelta),
+	event.MessageCompleted: ofMember(messageCompleted),
+	event.MessageDiscarded: ofMember(messageDiscarded),
+	event.ToolCalled:       ofMember(toolCalled),
+	event.ToolCompleted:    ofMember(toolCompleted),
+	event.ToolFailed:       ofMember(toolFailed),
+	event.ToolUnknown:      ofMember(toolUnknown),
+	event.JobStarted:       ofMember(jobStarted),
+	event.JobSuspended:     ofMember(jobSuspended),
+	event.InputRequested:   ofMember(inputRequested),
+	event.InputAnswered:    ofMember(inputAnswered),
+	event.InputExpired:     ofMember(inputExpired),
+	event.UsageRecorded:    ofMember(usageRecorded),
+	event.RequestFailed:    ofMember(requestFailed),
+	event.TodosUpdated:     ofMember(memberTodos),
+
+	event.ArtifactPersisted: ofMember(artifactPersisted),
+	event.ArtifactUpdated:   ofMember(artifactUpdated),
+}
+
+// inTeam folds an event of a team's log.
+func (t *Thread) inTeam(e event.Event) {
+	t.at = event.Unwrap(e)
+	if v := t.at.Via; v.AgentID != "" && v.Status != "" {
+		t.become(v.Route, v.Status)
+	}
+	if handle := teamHandlers[t.at.Type]; handle != nil {
+		handle(t, t.at)
+	}
+}
+
 // with decodes the event's data for f.
 func with[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	return func(t *Thread, e event.Event) {
@@ -84,39 +173,21 @@ func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	}
 }
 
-// Fold takes the next event of the log.
-func (t *Thread) Fold(e event.Event) {
-	t.mute = true
-	t.next(e)
-	t.mute = false
-}
-
-// Next takes the next event of the log and returns its frames.
-func (t *Thread) Next(e event.Event) []Frame {
-	t.next(e)
-	out := t.out
-	t.out = nil
-	return out
-}
-
-// Like is Next with the frames of the event that another thread has, which is of the same variant and has the same beginning.
-// They are not encoded again, but for boundaries, which name the thread as the viewer does.
-func (t *Thread) Like(e event.Event, frames []Frame) []Frame {
-	t.shared = frames
-	defer func() { t.shared = nil }()
-	return t.Next(e)
-}
-
-// next folds the event. One whose data cannot be read changes nothing.
-func (t *Thread) next(e event.Event) {
-	t.at, t.seq, t.attempt = e, e.Sequence, 0
-	if t.first == 0 {
-		t.first = e.Sequence
-	}
-	if handle := handlers[e.Type]; handle != nil {
-		handle(t, e)
-	}
-	if t.run != nil {
-		t.run.rest(t)
+// ofMember is with for events of a member's active run. Those behind its end have no frames.
+func ofMember[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
+	return func(t *Thread, e event.Event) {
+		var of struct {
+			RunID   string `json:"run_id"`
+			Attempt int    `json:"attempt"`
+		}
+		if !t.working() || e.Via.Route == "" || json.Unmarshal(e.Data, &of) != nil || of.RunID != "" && t.team.active[of.RunID] != e.Via.Route {
+			return
+		}
+		d, err := data.As[T](e)
+		if err != nil {
+			return
+		}
+		t.attempt, t.of = of.Attempt, of.RunID
+		f(t, d)
 	}
 }

@@ -34,7 +34,7 @@ func (r *rules) begin(id string) {
 // frame is any frame, read loosely.
 type frame struct {
 	Type, ThreadID, RunID, StepName, MessageID, Role, Delta, ToolCallID, ToolCallName, SubagentRunID, ActivityType, Message string
-	Name, ParentMessageID, Code, Content0                                                                                   string
+	Name, ParentMessageID, ParentSubagentRunID, Code, Content0                                                              string
 	Content                                                                                                                 json.RawMessage
 	Messages                                                                                                                []wire.Message
 	Patch                                                                                                                   []wire.Operation
@@ -121,6 +121,9 @@ func (r *rules) subagent(m frame) error {
 	if m.Type == wire.SubagentStarted {
 		if r.used[m.SubagentRunID] {
 			return fmt.Errorf("the subagent was used before")
+		}
+		if _, open := r.subs[m.ParentSubagentRunID]; m.ParentSubagentRunID != "" && !open {
+			return fmt.Errorf("its parent is not open")
 		}
 		r.used[m.SubagentRunID], r.subs[m.SubagentRunID] = true, ""
 		return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // Variant is a form of the protocol. Variants are immutable values.
@@ -66,23 +67,34 @@ type Thread struct {
 	waiting map[string]event.MessageReceivedData
 	past    *past // nil in a clone
 	history history
+	team    *team // nil: the log is that of a session
 
 	at      event.Event // that is being folded
 	attempt int         // of the worker that it is of; 0 = of none
+	of      string      // the member's run that it is of; empty = of none
 	mute    bool        // no frames are wanted
 	first   uint64      // of the events that were folded
 	shared  []Frame     // of the event, made for another viewer
 	out     []Frame
 }
 
-// New returns the projection of an empty log.
+// New returns the projection of an empty log of a session.
 func New(v Variant) *Thread {
 	return &Thread{variant: v, waiting: map[string]event.MessageReceivedData{}, past: newPast()}
 }
 
-// Until returns the projection of an empty log that keeps the newest messages up to the one with the id, however many follow.
-func Until(v Variant, messageID string) *Thread {
+// Of is New for the log of a session or a team, by its kind.
+func Of(kind id.Kind, v Variant) *Thread {
 	t := New(v)
+	if kind == id.KindTeam {
+		t.team = newTeam()
+	}
+	return t
+}
+
+// Until is Of for a projection that keeps the newest messages up to the one with the id, however many follow.
+func Until(kind id.Kind, v Variant, messageID string) *Thread {
+	t := Of(kind, v)
 	t.history.until = messageID
 	return t
 }
@@ -92,6 +104,7 @@ func (t *Thread) Clone(id string) *Thread {
 	c := *t
 	c.id, c.past, c.out = id, nil, nil
 	c.run, c.history, c.waiting = t.run.clone(), t.history.clone(), maps.Clone(t.waiting)
+	c.team = t.team.clone()
 	return &c
 }
 
@@ -221,6 +234,7 @@ func (t *Thread) fresh() bool { return t.past != nil && !t.past.asked }
 type Stretch struct {
 	Run          string // Waggle's
 	Begun, Ended uint64 // sequences of the events with its first and its last frame; Ended is 0 while it is open
+	Joins        string // the stretch that is shown in its place: a message has come to a team at work
 }
 
 // Stretch returns a stretch of the thread. A clone knows none.

@@ -62,7 +62,7 @@ func (t *Thread) Cut() bool { return t.history.cut != "" }
 
 // openText begins a message.
 func (t *Thread) openText(id string, p event.Part) *text {
-	x := &text{id: id, sub: t.live(t.run.subOf(p)), reasoning: p.Stage == event.StagePlanning}
+	x := &text{id: id, sub: t.live(t.by(p)), reasoning: p.Stage == event.StagePlanning}
 	t.run.texts = append(t.run.texts, x)
 	role := wire.RoleAssistant
 	if x.reasoning {

@@ -844,6 +844,10 @@ export type TeamMessageData = Attachments & {
    */
   tainted?: boolean;
   proof?: Proof1;
+  /**
+   * other members of the client's message, an object
+   */
+  extra?: unknown;
 };
 
 /**
