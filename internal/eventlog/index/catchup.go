@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -279,8 +280,8 @@ func (w *writer) pass(log subject.Log, err error) error {
 // positions returns how far the index is complete.
 func (x *Index) positions(ctx context.Context, k id.Kind) (positions, error) {
 	var out positions
-	m, err := x.one(ctx, get{LastFor: subject.IndexPosition(k)})
-	if errors.Is(err, errNone) {
+	m, err := x.newest.Last(ctx, subject.IndexPosition(k))
+	if errors.Is(err, newest.ErrNone) {
 		return out, nil
 	}
 	if err == nil && json.Unmarshal(m.Data, &out) != nil {

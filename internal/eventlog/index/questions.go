@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -55,11 +56,11 @@ type QuestionPage struct {
 
 // Questions returns the newest questions of a part of the index that lie before the sequence, as Page does.
 func (x *Index) Questions(ctx context.Context, t id.Tenant, part string, before uint64, want int) (QuestionPage, error) {
-	p, err := x.read(ctx, subject.QuestionFilter(t, part), before, want)
-	out := QuestionPage{More: p.more, Entries: len(p.entries)}
-	for _, e := range p.entries {
-		one, broken := e.question()
-		out.Scanned = e.sequence
+	p, err := x.newest.Read(ctx, subject.QuestionFilter(t, part), before, want)
+	out := QuestionPage{More: p.More, Entries: len(p.Entries)}
+	for _, e := range p.Entries {
+		one, broken := questionOf(e)
+		out.Scanned = e.Sequence
 		switch {
 		case broken != nil:
 			return out, broken
@@ -83,8 +84,8 @@ func (x *Index) Question(ctx context.Context, log subject.Log, input id.Entity) 
 
 // stored returns the entry of a subject and its revision, 0 for none.
 func (x *Index) stored(ctx context.Context, name string) (q Question, revision uint64, err error) {
-	m, err := x.one(ctx, get{LastFor: name})
-	if errors.Is(err, errNone) {
+	m, err := x.newest.Last(ctx, name)
+	if errors.Is(err, newest.ErrNone) {
 		return q, 0, nil
 	}
 	if err != nil {
@@ -93,16 +94,16 @@ func (x *Index) stored(ctx context.Context, name string) (q Question, revision u
 	if json.Unmarshal(m.Data, &q) != nil {
 		q = Question{} // of another version
 	}
-	return q, number(m, nats.JSSequence), nil
+	return q, m.Sequence, nil
 }
 
-func (e entry) question() (StoredQuestion, error) {
-	log, _, _, err := subject.ParseQuestion(e.subject)
+func questionOf(e newest.Entry) (StoredQuestion, error) {
+	log, _, _, err := subject.ParseQuestion(e.Subject)
 	if err != nil {
 		return StoredQuestion{}, err
 	}
-	out := StoredQuestion{Log: log, Sequence: e.sequence}
-	if err := json.Unmarshal(e.data, &out.Question); err != nil {
+	out := StoredQuestion{Log: log, Sequence: e.Sequence}
+	if err := json.Unmarshal(e.Data, &out.Question); err != nil {
 		return out, fmt.Errorf("decode a question of %s: %w", log, err)
 	}
 	return out, nil
@@ -271,9 +272,9 @@ func (x *Index) changed(ctx context.Context, log subject.Log, load bool, all tur
 // waiting returns the open questions of a log in the index, by their ids.
 func (x *Index) waiting(ctx context.Context, log subject.Log) (map[string]*Question, error) {
 	out := map[string]*Question{}
-	p, err := x.read(ctx, log.Questions(subject.QuestionsOpen), 0, maxOpen)
-	for _, e := range p.entries {
-		if one, broken := e.question(); broken == nil && !one.Gone {
+	p, err := x.newest.Read(ctx, log.Questions(subject.QuestionsOpen), 0, maxOpen)
+	for _, e := range p.Entries {
+		if one, broken := questionOf(e); broken == nil && !one.Gone {
 			out[one.ID] = &one.Question
 		}
 	}
@@ -315,13 +316,13 @@ func (x *Index) put(ctx context.Context, name string, q Question) error {
 // fade replaces the summary and the questions of a log by markers.
 func (x *Index) fade(ctx context.Context, log subject.Log) error {
 	for _, part := range []string{subject.QuestionsOpen, subject.QuestionsOver} {
-		p, err := x.read(ctx, log.Questions(part), 0, maxOpen)
+		p, err := x.newest.Read(ctx, log.Questions(part), 0, maxOpen)
 		if err != nil {
 			return err
 		}
-		for _, e := range p.entries {
-			if one, broken := e.question(); broken == nil && !one.Gone {
-				if err := x.mark(ctx, e.subject, Question{LastSeq: one.LastSeq, Gone: true}); err != nil {
+		for _, e := range p.Entries {
+			if one, broken := questionOf(e); broken == nil && !one.Gone {
+				if err := x.mark(ctx, e.Subject, Question{LastSeq: one.LastSeq, Gone: true}); err != nil {
 					return err
 				}
 			}

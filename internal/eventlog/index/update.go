@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -73,14 +74,14 @@ func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
 
 // load reads the summary of the change's log, and reports whether a marker stands for it.
 func (x *Index) load(ctx context.Context, c *change) (gone bool, err error) {
-	m, err := x.one(ctx, get{LastFor: c.log.Index()})
-	if errors.Is(err, errNone) {
+	m, err := x.newest.Last(ctx, c.log.Index())
+	if errors.Is(err, newest.ErrNone) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	c.revision = number(m, nats.JSSequence)
+	c.revision = m.Sequence
 	broken := json.Unmarshal(m.Data, &c.summary)
 	if gone = c.summary.Gone; broken != nil || gone || c.summary.Format != format {
 		c.summary = Summary{} // a marker, or of another version

@@ -1,4 +1,4 @@
-package index
+package newest
 
 import (
 	"sync"
@@ -14,35 +14,36 @@ const (
 	maxCounts = 1024
 )
 
-// census is what is known about all entries of a filter.
+// census is what is known about all messages of a filter.
 type census struct {
 	total int
 	first uint64 // sequence of the oldest one, or of one that is gone since
 	at    time.Time
 }
 
-// counts keeps the counts of the filters that were asked for last. It is safe for concurrent use.
-type counts struct {
+// Counts keeps the counts of the filters that were asked for last. It is safe for concurrent use.
+type Counts struct {
 	mu     sync.Mutex
 	recent *simplelru.LRU[string, census]
 }
 
-func newCounts() *counts {
+// NewCounts returns Counts without a count.
+func NewCounts() *Counts {
 	recent, err := simplelru.NewLRU[string, census](maxCounts, nil)
 	if err != nil { // only for a size below 1
 		panic(err)
 	}
-	return &counts{recent: recent}
+	return &Counts{recent: recent}
 }
 
-func (c *counts) get(filter string, now time.Time) (census, bool) {
+func (c *Counts) get(filter string, now time.Time) (census, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.recent.Get(filter)
 	return known, ok && now.Sub(known.at) < fresh
 }
 
-func (c *counts) put(filter string, known census) {
+func (c *Counts) put(filter string, known census) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recent.Add(filter, known)
