@@ -98,7 +98,7 @@ func Swarm(codec dialect.Participants) Route {
 func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
 	api.New(api.Config{
-		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status,
+		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Signatures: s.dep.Signatures, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status, Settings: s.dep.Settings,
 		Admit: s.admitRequest, Room: s.room, Actor: actor{s, outcome.New(s.shared, min(s.cfg.ReadyTimeout, outcome.DefaultPatience))},
 		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)

@@ -335,9 +335,10 @@ type Deps struct {
 	Commands  *command.Sender
 	Directory *directory.Directory // nil = services count as running, and the gateway is not listed
 	Auth      auth.Authenticator
-	Routes    map[string]Route   // by path. Those of a swarm need Directory
-	Status    func() wire.Status // of the installation, for the HTTP API; nil = not served
-	Topology  bus.Topology       // /readyz verifies it; zero = bus.DefaultTopology
+	Routes    map[string]Route        // by path. Those of a swarm need Directory
+	Status    func() wire.Status      // of the installation, for the HTTP API; nil = not served
+	Settings  func() wire.SettingList // of this process, for the HTTP API; nil = not served
+	Topology  bus.Topology            // /readyz verifies it; zero = bus.DefaultTopology
 	Version   string
 	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
 
@@ -351,6 +352,8 @@ type Deps struct {
 	Pages Pages // that people see in a browser; nil = none
 
 	Signer *signature.Signer // of the commands of clients; nil: they leave unsigned, and services refuse them
+
+	Signatures *signature.Verifier // of dead letters that operators send again; nil: those of people are not sent again
 }
 
 // Pages are files for browsers. Everybody may read them: what they show, they ask the API for.

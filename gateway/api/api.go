@@ -35,12 +35,15 @@ type Config struct {
 	Log      *eventlog.Store
 	Commands *command.Sender
 	Signer   *signature.Signer // of requests; nil: they leave unsigned
-	Auth     Authenticator
-	Sight    *sight.Sight // nil: every principal sees all of its tenant
-	Logger   zerolog.Logger
-	Status   func() wire.Status             // of the installation; nil: the route does not exist
-	Stream   func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
-	Live     http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
+	// Signatures verifies dead letters of people before they are signed anew; nil: none of these is sent again.
+	Signatures *signature.Verifier
+	Auth       Authenticator
+	Sight      *sight.Sight // nil: every principal sees all of its tenant
+	Logger     zerolog.Logger
+	Status     func() wire.Status             // of the installation; nil: the route does not exist
+	Settings   func() wire.SettingList        // of this process; nil: the route does not exist
+	Stream     func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
+	Live       http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
 	// Admit bounds the requests of a principal; nil = they have no bound.
 	Admit func(*http.Request, auth.Principal) (leave func(), err error)
 	Room  *answer.Room // bounds the bytes of large answers; nil = they have no bound
@@ -64,6 +67,7 @@ type API struct {
 	cfg      Config
 	payloads *payload.Store
 	index    *index.Index
+	again    *command.Sender // of commands that were signed before, or never
 	server   Server
 }
 
@@ -72,6 +76,7 @@ func New(cfg Config) *API {
 	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit, Room: cfg.Room}}
 	if cfg.Conn != nil {
 		a.payloads = payload.New(cfg.Conn)
+		a.again = command.NewSender(cfg.Conn)
 		a.index = index.New(cfg.Conn, cfg.Log)
 	}
 	return a

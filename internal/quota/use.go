@@ -30,6 +30,11 @@ type Use struct {
 	Limit     float64 `json:"limit"`
 }
 
+// Daily reports whether the limit is for a day.
+func (u Use) Daily() bool {
+	return slices.ContainsFunc(ofDay, func(r id.Name) bool { return r.String() == u.Resource })
+}
+
 // Share returns the used part of the limit.
 func (u Use) Share() float64 { return u.Used / u.Limit }
 
@@ -42,18 +47,52 @@ func InUse(ctx context.Context, conn *bus.Conn, p Policy, now time.Time) ([]Use,
 		if !p.Bounds(r) {
 			continue
 		}
-		all, err := holdings(ctx, conn, r)
+		all, err := holdings(ctx, conn, r, subject.QuotaKeys(r))
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, p.uses(r, all, now)...)
 	}
-	slices.SortStableFunc(out, func(a, b Use) int { return cmp.Compare(b.Share(), a.Share()) })
-	return out, nil
+	return mostUsed(out), nil
+}
+
+// InUseBy is InUse for one tenant, with the limits of which the tenant or the principal uses nothing. Of its other principals
+// it has those that use something, if all are wanted. Limits of tasks are left out.
+func InUseBy(ctx context.Context, conn *bus.Conn, p Policy, t id.Tenant, principal string, everyone bool, now time.Time) ([]Use, error) {
+	var out []Use
+	own := id.EntityFromExternal(principal)
+	for _, r := range audit.Held {
+		if r == audit.Children || !p.Bounds(r) {
+			continue
+		}
+		all, err := holdings(ctx, conn, r, subject.QuotaKeysOf(t, r))
+		if err != nil {
+			return nil, err
+		}
+		sums := sumsOf(r, all, now)
+		out = append(out, p.limited(r, owner{tenant: t}, "", sums)...)
+		out = append(out, p.limited(r, owner{t, own}, principal, sums)...)
+		delete(sums, owner{tenant: t})
+		delete(sums, owner{t, own})
+		if everyone {
+			out = append(out, p.sorted(r, sums)...)
+		}
+	}
+	return mostUsed(out), nil
+}
+
+func mostUsed(all []Use) []Use {
+	slices.SortStableFunc(all, func(a, b Use) int { return cmp.Compare(b.Share(), a.Share()) })
+	return all
 }
 
 // uses sums up the holdings of a resource.
-func (p Policy) uses(r id.Name, all map[subject.Quota]int64, now time.Time) (out []Use) {
+func (p Policy) uses(r id.Name, all map[subject.Quota]int64, now time.Time) []Use {
+	return p.sorted(r, sumsOf(r, all, now))
+}
+
+// sumsOf adds up the holdings of a resource, by tenant and by principal.
+func sumsOf(r id.Name, all map[subject.Quota]int64, now time.Time) map[owner]int64 {
 	sums := map[owner]int64{}
 	for q, n := range all {
 		if slices.Contains(ofDay, r) && dayOf(q.Holder) != now.UTC().Format(dayLayout) {
@@ -62,16 +101,27 @@ func (p Policy) uses(r id.Name, all map[subject.Quota]int64, now time.Time) (out
 		sums[owner{tenant: q.Tenant}] += n
 		sums[owner{q.Tenant, q.Principal}] += n
 	}
-	for o, used := range sums {
-		limits := Config{Policy: p}.caps(r, o.tenant, o.principal.String())
-		limit := limits.principal
-		if o.principal.IsZero() {
-			limit = limits.tenant
-		}
-		if limit > 0 {
-			l, u := Refusal{Resource: r, Limit: limit, Used: used}.Amounts()
-			out = append(out, Use{Tenant: o.tenant.String(), Principal: o.principal.String(), Resource: r.String(), Used: u, Limit: l})
-		}
+	return sums
+}
+
+// limited returns the use of an owner whose principal has the name, if it has a limit.
+func (p Policy) limited(r id.Name, o owner, name string, sums map[owner]int64) []Use {
+	limits := Config{Policy: p}.caps(r, o.tenant, name)
+	limit := limits.principal
+	if o.principal.IsZero() {
+		limit = limits.tenant
+	}
+	if limit <= 0 {
+		return nil
+	}
+	l, u := Refusal{Resource: r, Limit: limit, Used: sums[o]}.Amounts()
+	return []Use{{Tenant: o.tenant.String(), Principal: name, Resource: r.String(), Used: u, Limit: l}}
+}
+
+// sorted returns the use of all owners that have a limit.
+func (p Policy) sorted(r id.Name, sums map[owner]int64) (out []Use) {
+	for o := range sums {
+		out = append(out, p.limited(r, o, o.principal.String(), sums)...)
 	}
 	slices.SortFunc(out, func(a, b Use) int {
 		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Principal, b.Principal))
@@ -79,12 +129,12 @@ func (p Policy) uses(r id.Name, all map[subject.Quota]int64, now time.Time) (out
 	return out
 }
 
-// holdings reads the bucket of a resource, in batches.
-func holdings(ctx context.Context, conn *bus.Conn, r id.Name) (map[subject.Quota]int64, error) {
+// holdings reads the keys of a resource, in batches.
+func holdings(ctx context.Context, conn *bus.Conn, r id.Name, keys string) (map[subject.Quota]int64, error) {
 	out := map[subject.Quota]int64{}
 	for next := uint64(1); next > 0; {
 		var err error
-		if next, err = readHoldings(ctx, conn, r, next, out); err != nil {
+		if next, err = readHoldings(ctx, conn, r, keys, next, out); err != nil {
 			return nil, fmt.Errorf("read the holdings of %s: %w", r, err)
 		}
 	}
@@ -92,7 +142,7 @@ func holdings(ctx context.Context, conn *bus.Conn, r id.Name) (map[subject.Quota
 }
 
 // readHoldings reads one batch from a sequence on and returns the next sequence, 0 at the end.
-func readHoldings(ctx context.Context, conn *bus.Conn, r id.Name, from uint64, into map[subject.Quota]int64) (next uint64, err error) {
+func readHoldings(ctx context.Context, conn *bus.Conn, r id.Name, keys string, from uint64, into map[subject.Quota]int64) (next uint64, err error) {
 	name := subject.QuotaBucket(r)
 	prefix := subject.BucketSubject(name, "")
 	nc := conn.NATS()
@@ -102,7 +152,7 @@ func readHoldings(ctx context.Context, conn *bus.Conn, r id.Name, from uint64, i
 		return 0, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	ask, err := json.Marshal(map[string]any{"seq": from, "next_by_subj": subject.BucketSubject(name, subject.QuotaKeys(r)), "batch": readBatch})
+	ask, err := json.Marshal(map[string]any{"seq": from, "next_by_subj": subject.BucketSubject(name, keys), "batch": readBatch})
 	if err != nil {
 		return 0, err
 	}

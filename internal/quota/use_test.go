@@ -50,6 +50,21 @@ func TestTheUseOfLimits(t *testing.T) {
 		{Tenant: "red", Principal: "ann", Resource: "sessions", Used: held, Limit: 2500},
 		{Tenant: "red", Resource: "sessions", Used: held, Limit: 5000},
 	}, got)
+	mine, err := quota.InUseBy(t.Context(), c, p, red, "bob", false, now)
+	require.NoError(t, err)
+	require.Equal(t, []quota.Use{
+		{Tenant: "red", Resource: "tokens", Used: 900, Limit: 1000},
+		{Tenant: "red", Resource: "sessions", Used: held, Limit: 5000},
+		{Tenant: "red", Principal: "bob", Resource: "sessions", Limit: 2500},
+	}, mine)
+	require.True(t, mine[0].Daily())
+	require.False(t, mine[1].Daily())
+	all, err := quota.InUseBy(t.Context(), c, p, red, "bob", true, now)
+	require.NoError(t, err)
+	require.ElementsMatch(t, append(got, mine[2]), all)
+	free, err := quota.InUseBy(t.Context(), c, p, tenant(t, "blue"), "bob", true, now)
+	require.NoError(t, err)
+	require.Equal(t, []quota.Use{{Tenant: "blue", Resource: "tokens", Limit: 1000}}, free)
 	tomorrow, err := quota.InUse(t.Context(), c, p, now.Add(24*time.Hour))
 	require.NoError(t, err)
 	require.Len(t, tomorrow, 2)

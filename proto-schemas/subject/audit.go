@@ -59,6 +59,11 @@ func (q Quota) Key() string {
 // QuotaKeys returns the KV filter of all holdings of a resource, in all tenants.
 func QuotaKeys(resource id.Name) string { return "*." + resource.String() + ".*.*" }
 
+// QuotaKeysOf returns the KV filter of all holdings of a resource of a tenant.
+func QuotaKeysOf(t id.Tenant, resource id.Name) string {
+	return t.String() + "." + resource.String() + ".*.*"
+}
+
 // ParseQuotaKey parses the form that Key returns.
 func ParseQuotaKey(s string) (Quota, error) {
 	parts := strings.Split(s, ".")

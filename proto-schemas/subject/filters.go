@@ -55,6 +55,9 @@ func DeadFor(service id.Name, t id.Tenant, key id.Entity) string {
 	return "dead." + service.String() + "." + t.String() + "." + key.String() + ".*"
 }
 
+// DeadIn returns the filter of all dead letters of a tenant.
+func DeadIn(t id.Tenant) string { return "dead.*." + t.String() + ".*.*" }
+
 // BucketStream returns the name of the stream behind a KV bucket.
 func BucketStream(bucket string) string { return "KV_" + bucket }
 

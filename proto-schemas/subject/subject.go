@@ -192,6 +192,20 @@ func ParseCommand(s string) (Command, error) {
 	return c, nil
 }
 
+// ParseDead parses a subject under dead. .
+func ParseDead(s string) (Command, error) {
+	t := strings.Split(s, ".")
+	if len(t) != 5 || t[0] != "dead" {
+		return Command{}, invalid("dead letter", s)
+	}
+	var f failures
+	c := Command{
+		Service: token(&f, id.ParseName, t[1]), Tenant: token(&f, id.ParseTenant, t[2]),
+		Key: token(&f, id.ParseEntity, t[3]), Verb: token(&f, id.ParseName, t[4]),
+	}
+	return c, f.err()
+}
+
 // CommandFilter returns the filter of one ordered partition of a service.
 func CommandFilter(service id.Name, p Partition) string {
 	return "cmd." + service.String() + "." + p.String() + ".>"

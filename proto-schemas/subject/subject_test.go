@@ -68,6 +68,9 @@ func roundTrip(t *testing.T, l subject.Log, c subject.Command, tm subject.Timer)
 	if got, err := subject.ParseCommand(c.Subject()); err != nil || got != c {
 		t.Fatalf("command %q: %v, %v", c.Subject(), got, err)
 	}
+	if got, err := subject.ParseDead(c.Dead()); err != nil || got != c {
+		t.Fatalf("dead letter %q: %v, %v", c.Dead(), got, err)
+	}
 	if got, err := subject.ParseTimer(tm.Fire()); err != nil || got != tm {
 		t.Fatalf("timer %q: %v, %v", tm.Fire(), got, err)
 	}
@@ -94,6 +97,7 @@ func whatParses(t *testing.T, s string) {
 		"event":   func() (string, error) { l, err := subject.ParseEvent(s); return l.Event(), err },
 		"live":    func() (string, error) { l, typ, err := subject.ParseLive(s); return l.Live(typ), err },
 		"command": func() (string, error) { c, err := subject.ParseCommand(s); return c.Subject(), err },
+		"dead":    func() (string, error) { c, err := subject.ParseDead(s); return c.Dead(), err },
 		"timer":   func() (string, error) { tm, err := subject.ParseTimer(s); return tm.Fire(), err },
 		"payload": func() (string, error) {
 			l, digest, err := subject.ParsePayloadName(s)

@@ -17,11 +17,10 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// callService is the queue of tool calls within tasks, which any replica may take.
-var (
-	callService = id.MustName("task-call")
-	runCall     = id.MustName("run") // data: taskCall
-)
+// CallQueue is the queue of tool calls within tasks, which any replica may take.
+var CallQueue = id.MustName("task-call")
+
+var runCall = id.MustName("run") // data: taskCall
 
 // Outcomes of calls.
 const (

@@ -292,7 +292,7 @@ func (s *Service) call(ctx context.Context, h *ledger.Log[life], c cmd.Command) 
 			key += ".restored"
 		}
 		err := s.once(ctx, h, key, cmd.Command{
-			ID: in.CallID + "." + uuid.NewString(), Service: callService, Verb: runCall, Data: encode(taskCall{in, restored}),
+			ID: in.CallID + "." + uuid.NewString(), Service: CallQueue, Verb: runCall, Data: encode(taskCall{in, restored}),
 		})
 		if err != nil {
 			return err

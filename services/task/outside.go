@@ -175,7 +175,7 @@ func (s *Service) beginOutside(ctx context.Context, in cmd.ParticipantRequest, d
 		return err
 	}
 	return s.Send(ctx, cmd.Command{
-		ID: uuid.NewString(), Service: callService, Verb: runOutside, Tenant: in.Tenant, Key: id.EntityFromExternal(d.CallID),
+		ID: uuid.NewString(), Service: CallQueue, Verb: runOutside, Tenant: in.Tenant, Key: id.EntityFromExternal(d.CallID),
 		Principal: in.Principal, Data: encode(call),
 	})
 }

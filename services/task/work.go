@@ -13,7 +13,7 @@ import (
 // workers returns the consumer of tool calls.
 func (s *Service) workers() *command.Workers {
 	return command.NewWorkers(s.deps.Conn, command.WorkersConfig{
-		Service: callService, Instance: s.deps.Instance, Concurrency: s.cfg.Calls, AckWait: s.cfg.AckWait,
+		Service: CallQueue, Instance: s.deps.Instance, Concurrency: s.cfg.Calls, AckWait: s.cfg.AckWait,
 		MaxDeliver: callDeliveries, Logger: s.deps.Logger, Registry: s.cfg.Registry, OnDead: s.callDead,
 	}, s.work)
 }

@@ -231,6 +231,7 @@ tools: {servers: [{name: a, url: 'https://x:`+canary+`6@h/', env: {TOKEN: `+cana
 	require.Equal(t, canary+"9", l.Providers.Anthropic.APIKey.Reveal())
 	var b bytes.Buffer
 	require.NoError(t, l.Print(&b))
+	fmt.Fprint(&b, l.Settings())
 	require.NotContains(t, b.String(), canary)
 	require.Contains(t, b.String(), "TOKEN: '[redacted]'")
 	require.Contains(t, l.Tools.Servers[0].URL, canary, "printing must not change the configuration")
@@ -290,6 +291,40 @@ func TestPrintedConfigurationCanBeRead(t *testing.T) {
 	var c bytes.Buffer
 	require.NoError(t, again.Print(&c))
 	require.Equal(t, b.String(), c.String())
+}
+
+// TestSettingsNameTheirSource and no entry of a list or table: such an entry belongs to one tenant, key or tool.
+func TestSettingsNameTheirSource(t *testing.T) {
+	l, err := Load(Input{
+		File: write(t, `
+session: {ttl: 2h}
+auth: {api_keys: [{id: canary1, subject: canary2}, {id: canary3}]}
+quota: {tenants: [{tenant: canary4}]}
+swarm: {names: {canary6: [canary7]}}
+`),
+		Env: env(map[string]string{"WAGGLE_MODEL": "other"}), Flags: map[string]string{"addr": "127.0.0.1:1", "nats.url": "nats://me:canary5@a:4222"},
+	})
+	require.NoError(t, err)
+	all := map[string]Setting{}
+	for _, s := range l.Settings() {
+		require.NotContains(t, s.Value, "canary")
+		require.NotContains(t, all, s.Path)
+		all[s.Path] = s
+	}
+	for path, want := range map[string]Setting{
+		"session.ttl":   {Value: "2h0m0s", Source: FromFile},
+		"auth.api_keys": {Value: "2 entries", Source: FromFile},
+		"quota.tenants": {Value: "1 entry", Source: FromFile},
+		"model":         {Value: "other", Source: FromEnv},
+		"addr":          {Value: "127.0.0.1:1", Source: FromFlag},
+		"nats.url":      {Value: "nats://redacted@a:4222", Source: FromFlag},
+		"swarm.names":   {Value: "1 entry", Source: FromFile},
+		"tools.servers": {Source: FromDefault},
+		"task.tries":    {Value: "3", Source: FromDefault},
+	} {
+		want.Path = path
+		require.Equal(t, want, all[path])
+	}
 }
 
 func TestEveryOptionIsDocumentedAndHasItsOwnVariable(t *testing.T) {

@@ -129,8 +129,8 @@ func (l *Loaded) readFile(name string) error {
 		return fmt.Errorf("configuration file %s: %w", name, err)
 	}
 	for _, f := range Fields(&l.Config) {
-		if has(present, strings.Split(f.Path, ".")) {
-			l.sources[f.Path] = FromFile
+		if path, _, _ := strings.Cut(f.Path, "[]"); has(present, strings.Split(path, ".")) {
+			l.sources[path] = FromFile
 		}
 	}
 	return nil

@@ -53,8 +53,9 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
-		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Cells: cells, Pages: pages,
-		Routes: p.routes(),
+		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Signatures: p.signing.Verifier, Cells: cells, Pages: pages,
+		Routes:   p.routes(),
+		Settings: p.settings(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())
 			s.Version = p.Version
@@ -66,6 +67,20 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	}
 	p.addr = g.Addr
 	return g, nil
+}
+
+// settings returns the function that lists the settings of the process, nil if it has none but those in its code.
+func (p *process) settings() func() api.SettingList {
+	if p.Source == nil {
+		return nil
+	}
+	return func() api.SettingList {
+		out := api.SettingList{Gateway: p.instance.String()}
+		for _, s := range p.Source.Settings() {
+			out.Settings = append(out.Settings, api.Setting{Name: s.Path, Value: s.Value, Source: string(s.Source)})
+		}
+		return out
+	}
 }
 
 // pages returns the web console, nil if it is off.

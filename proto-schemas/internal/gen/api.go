@@ -44,6 +44,12 @@ var apiBodies = []any{
 	api.LogHead{},
 	api.LogPage{},
 	api.Me{},
+	api.DeadLetterList{},
+	api.DeadLetterDetail{},
+	api.QueueList{},
+	api.QuotaList{},
+	api.AuditPage{},
+	api.SettingList{},
 }
 
 // apiBundle returns the bundle of the bodies of the HTTP API. It allows unknown members: a later version may add some.

@@ -35,11 +35,16 @@ func (g *grant) asks(services ...id.Name) {
 // over any time.
 func (g *grant) serves(service id.Name, to ...Role) {
 	g.subscribe(subject.RPCOf(service))
+	g.found(service)
+	g.answers(append(to, Operator)...)
+}
+
+// found lets the role answer operators that search for a service.
+func (g *grant) found(service id.Name) {
 	for _, verb := range []string{"PING", "INFO", "STATS"} {
 		s := "$SRV." + verb
 		g.subscribe(s, s+"."+service.String(), s+"."+service.String()+".*")
 	}
-	g.answers(append(to, Operator)...)
 }
 
 // answers lets the role publish to the inboxes of others, whose names cannot be guessed.

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -172,6 +173,31 @@ func (g *grant) handles(services ...id.Name) {
 func (g *grant) works(service id.Name) {
 	g.consumes(subject.StreamCommands, service.String(), subject.CommandFilterAll(service))
 	g.publish(subject.DeadOf(service))
+}
+
+// resends lets the role return commands that it has given up to the queue of its service, when the gateway asks for it:
+// those of services only. The gateway sends those of clients again itself. A service needs nothing but a command to itself
+// to do what it may do anyway.
+func (g *grant) resends(service id.Name, verbs ...id.Name) {
+	g.publish(api + "DIRECT.GET." + subject.StreamDead)
+	g.sends(service, verbs...)
+	g.subscribe(subject.RPC(cmd.Letters, service))
+	g.found(cmd.Letters)
+	g.answers(Gateway, Operator)
+}
+
+// discards lets the role remove single dead letters. The server does not check which ones: see erases.
+func (g *grant) discards() {
+	g.uses(subject.StreamDead)
+	g.publish(api + "STREAM.MSG.DELETE." + subject.StreamDead)
+}
+
+// inspects lets the role read the audit log, and how much of their quotas all principals use.
+func (g *grant) inspects() {
+	g.publish(api + "DIRECT.GET." + subject.StreamAudit)
+	for _, b := range subject.QuotaBuckets() {
+		g.publish(api + "DIRECT.GET." + bucket(b))
+	}
 }
 
 // counts lets the role count principals' use of a resource, and read the counts of others.

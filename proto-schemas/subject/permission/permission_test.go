@@ -100,6 +100,43 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
+// Each command that any role sends can be sent again after it was given up: by the gateway, or by the role that handles it and
+// then reads its dead letters. Nothing else sends it.
+func TestEveryCommandCanBeSentAgain(t *testing.T) {
+	found := 0
+	for _, role := range permission.All() {
+		for _, s := range role.Publish {
+			tokens := strings.Split(s, ".")
+			if tokens[0] != "cmd" {
+				continue
+			}
+			found++
+			service, verb := id.MustName(tokens[1]), id.MustName(tokens[5])
+			if of(t, permission.Gateway).MayPublish(command(service, verb)) {
+				continue
+			}
+			for _, owner := range permission.All() {
+				dead := owner.MayPublish(subject.DeadOf(service))
+				asked := owner.MaySubscribe(subject.RPC(cmd.Letters, service))
+				if dead != asked {
+					t.Errorf("%s gives commands of %s up: %v, and is asked to send them again: %v", owner.Role, service, dead, asked)
+				}
+				if dead && (!owner.MayPublish(command(service, verb)) || !owner.MayPublish("$JS.API.DIRECT.GET.DEAD")) {
+					t.Errorf("%s cannot send %s again", owner.Role, s)
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d kinds of commands", found)
+	}
+	for _, role := range permission.All() {
+		if may := role.MayPublish("$JS.API.STREAM.MSG.DELETE.DEAD"); may != (role.Role == permission.Session) {
+			t.Errorf("%s may discard dead letters: %v", role.Role, may)
+		}
+	}
+}
+
 func snapshot(l subject.Log) string {
 	return subject.BucketSubject(subject.BucketFolds, subject.FoldKey(l))
 }

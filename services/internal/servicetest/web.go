@@ -47,6 +47,7 @@ func (r *Rig) WebAt(check Check, serve func(auth.Authenticator) (url string)) *W
 		{ID: "3", SHA256: auth.HashKey("key-of-vera"), Subject: "vera", Tenant: tenant, Roles: []auth.Role{auth.RoleViewer}},
 		{ID: "4", SHA256: auth.HashKey("key-of-bob"), Subject: "bob", Tenant: tenant, Roles: []auth.Role{auth.RoleUser}},
 		{ID: "5", SHA256: auth.HashKey("key-of-olga"), Subject: "olga", Tenant: tenant, Roles: []auth.Role{auth.RoleOperator}},
+		{ID: "6", SHA256: auth.HashKey("key-of-otto"), Subject: "otto", Tenant: "other", Roles: []auth.Role{auth.RoleOperator}},
 	}})
 	require.NoError(r.T, err)
 	client := &http.Client{Transport: &http.Transport{}}

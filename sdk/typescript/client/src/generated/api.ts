@@ -7,12 +7,17 @@ export type ApiDocument =
   | Accepted
   | AgentList
   | Attachments
+  | AuditPage
+  | AuditRecord
   | BoardTask
   | Budget
   | BudgetUse
   | CancelTask
   | ClientList
   | Colleague
+  | DeadLetter
+  | DeadLetterDetail
+  | DeadLetterList
   | Deliverable
   | EventPage
   | Exported
@@ -36,6 +41,10 @@ export type ApiDocument =
   | QuestionAnswer
   | QuestionList
   | QuestionOutcome
+  | Queue
+  | QueueList
+  | Quota
+  | QuotaList
   | QuotaUse
   | RunDetail
   | RunOptions
@@ -48,6 +57,8 @@ export type ApiDocument =
   | SessionList
   | SessionName
   | SessionSummary
+  | Setting
+  | SettingList
   | StateExportedData
   | Stats
   | Status
@@ -70,6 +81,15 @@ export type ApiDocument =
   | TeamView
   | ToolServerStatus
   | Usage;
+/**
+ * DeadLetterDetail is a dead letter with its command, without signatures.
+ */
+export type DeadLetterDetail = DeadLetter & {
+  /**
+   * as it was queued; a string if it was not JSON
+   */
+  command: unknown;
+};
 /**
  * NewMessage is a message to a session.
  */
@@ -405,6 +425,112 @@ export interface Attachments {
   image_urls?: string[];
 }
 /**
+ * AuditPage is a page of the audit records of the tenant, the newest first.
+ */
+export interface AuditPage {
+  /**
+   * older ones follow, or may follow if a filter has left the page short
+   */
+  more?: boolean;
+  /**
+   * the parameter before of the next page
+   */
+  next?: string;
+  records: AuditRecord[];
+}
+/**
+ * AuditRecord is a record of the audit log. Fields that do not concern the action are absent.
+ */
+export interface AuditRecord {
+  action: string;
+  /**
+   * of a connection
+   */
+  close_code?: number;
+  /**
+   * of the fault
+   */
+  code?: string;
+  /**
+   * id of the command
+   */
+  command?: string;
+  /**
+   * of refusals that share the record, or of records that were lost
+   */
+  count?: number;
+  /**
+   * of the connection
+   */
+  dialect?: string;
+  duration_ms?: number;
+  /**
+   * session, task, team, agent; of an API call the path
+   */
+  entity?: string;
+  /**
+   * of a decision: id of the question
+   */
+  input?: string;
+  /**
+   * of the entity
+   */
+  kind?: string;
+  /**
+   * of cost_usd in dollars, of time in seconds
+   */
+  limit?: number;
+  /**
+   * done, denied; of a decision approve, reject
+   */
+  outcome: string;
+  /**
+   * subject, within the tenant
+   */
+  principal?: string;
+  /**
+   * address, or its keyed hash, as configured
+   */
+  remote?: string;
+  /**
+   * of a quota
+   */
+  resource?: string;
+  /**
+   * of a quota: tenant, principal
+   */
+  scope?: string;
+  /**
+   * its place in the log
+   */
+  seq: number;
+  /**
+   * of a call of a tool
+   */
+  server?: string;
+  /**
+   * of a command: its service
+   */
+  service?: string;
+  /**
+   * the process that wrote it
+   */
+  source: string;
+  time: string;
+  /**
+   * of a call of a tool
+   */
+  tool?: string;
+  /**
+   * as limit
+   */
+  used?: number;
+  /**
+   * of a command; of an API call the method
+   */
+  verb?: string;
+}
+/**
  * BoardTask is a task on the board of a team.
  */
 export interface BoardTask {
@@ -562,6 +688,63 @@ export interface Colleague {
   kind: string;
   name: string;
   role?: string;
+}
+/**
+ * DeadLetter is a command that a service has given up.
+ */
+export interface DeadLetter {
+  /**
+   * absent: the message held no command
+   */
+  command_id?: string;
+  /**
+   * after so many it was given up
+   */
+  deliveries: number;
+  /**
+   * the session, task or team that it concerns
+   */
+  key: string;
+  /**
+   * that wanted it; absent: a service
+   */
+  principal?: string;
+  /**
+   * of the last attempt
+   */
+  reason: string;
+  /**
+   * when it was sent
+   */
+  sent_at?: string;
+  /**
+   * names it
+   */
+  seq: number;
+  service: string;
+  /**
+   * when it was given up
+   */
+  time: string;
+  verb: string;
+}
+/**
+ * DeadLetterList is a page of the commands that services have given up, the newest first.
+ */
+export interface DeadLetterList {
+  dead_letters: DeadLetter[];
+  /**
+   * older ones follow
+   */
+  more?: boolean;
+  /**
+   * the parameter before of the next page
+   */
+  next?: string;
+  /**
+   * of the tenant
+   */
+  total: number;
 }
 /**
  * EventPage is a page of a log.
@@ -1129,6 +1312,74 @@ export interface QuestionOutcome {
   seq: number;
 }
 /**
+ * Queue counts the commands in the queue of a service, those of all tenants.
+ */
+export interface Queue {
+  /**
+   * delivered and not done yet
+   */
+  out: number;
+  /**
+   * of these, delivered more than once
+   */
+  redelivered: number;
+  service: string;
+  /**
+   * not delivered yet
+   */
+  waiting: number;
+}
+/**
+ * QueueList lists the queues of commands, by the names of their services.
+ */
+export interface QueueList {
+  /**
+   * dead letters of all tenants
+   */
+  dead: number;
+  /**
+   * when the oldest command of all queues was stored; absent: all are empty
+   */
+  oldest?: string;
+  queues: Queue[];
+  /**
+   * the figures are of about this time
+   */
+  taken_at: string;
+}
+/**
+ * Quota is how much of a limit the tenant as a whole or one of its principals uses.
+ */
+export interface Quota {
+  /**
+   * of a day (UTC)
+   */
+  daily?: boolean;
+  limit: number;
+  /**
+   * of scope principal
+   */
+  principal?: string;
+  resource: string;
+  /**
+   * tenant, principal
+   */
+  scope: string;
+  /**
+   * of cost_usd in dollars, of time in seconds
+   */
+  used: number;
+}
+/**
+ * QuotaList lists how much of its quotas a tenant uses, the most used ones first.
+ */
+export interface QuotaList {
+  /**
+   * empty: nothing is limited
+   */
+  quotas: Quota[];
+}
+/**
  * RunDetail is one run of a session. Stage, outcome and tasks belong to planned runs.
  */
 export interface RunDetail {
@@ -1350,6 +1601,33 @@ export interface SessionSummary {
  */
 export interface SessionName {
   session_id: string;
+}
+/**
+ * Setting is a setting in force.
+ */
+export interface Setting {
+  /**
+   * as in the file
+   */
+  name: string;
+  /**
+   * default, file, environment, flag
+   */
+  source: string;
+  /**
+   * secrets are redacted; of lists and tables of sections the number of entries
+   */
+  value: string;
+}
+/**
+ * SettingList lists the configuration that the answering gateway started with. Other processes may have another one.
+ */
+export interface SettingList {
+  /**
+   * its instance
+   */
+  gateway: string;
+  settings: Setting[];
 }
 /**
  * StateExportedData is a direct message: the state of a session, readable and signed.

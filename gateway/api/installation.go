@@ -1,0 +1,88 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+const (
+	// defaultRecords and maxRecords bound the audit records of one page, some 400 bytes each.
+	defaultRecords = 100
+	maxRecords     = 500
+	// maxRecordFilter bounds the texts that a filter of audit records compares with.
+	maxRecordFilter = 256
+)
+
+// listQueues answers with the commands that wait, by service.
+func (a *API) listQueues(r *http.Request, _ auth.Principal) (any, error) {
+	return ask[wire.QueueList](a, r, cmd.Installation, cmd.ListQueues, struct{}{})
+}
+
+// listQuotas answers with the use of the quotas of the principal and its tenant; operators see those of all principals.
+func (a *API) listQuotas(r *http.Request, p auth.Principal) (any, error) {
+	in := cmd.UseRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator)}
+	return ask[wire.QuotaList](a, r, cmd.Installation, cmd.ListUse, in)
+}
+
+// listRecords answers with a page of the audit records of the tenant that pass the filters.
+func (a *API) listRecords(r *http.Request, p auth.Principal) (any, error) {
+	page, err := pageRequest(r, p, defaultRecords, maxRecords)
+	if err != nil {
+		return nil, err
+	}
+	q := r.URL.Query()
+	in := cmd.RecordsRequest{PageRequest: page, Principal: q.Get("principal"), Action: q.Get("action"), Entity: q.Get("entity")}
+	for name, value := range map[string]string{"principal": in.Principal, "entity": in.Entity} {
+		if len(value) > maxRecordFilter {
+			return nil, fault.Newf(fault.InvalidField, "%s has at most %d bytes.", name, maxRecordFilter).At(name)
+		}
+	}
+	if _, err := id.ParseName(in.Action); in.Action != "" && err != nil {
+		return nil, fault.Newf(fault.InvalidField, "action must be the action of a record, such as api-call.").At("action").Wrap(err)
+	}
+	return ask[wire.AuditPage](a, r, cmd.Installation, cmd.ListRecords, in)
+}
+
+// settings serves the configuration in force.
+func (a *API) settings() http.HandlerFunc {
+	if a.cfg.Settings == nil {
+		return nil
+	}
+	return operating(func(a *API, _ *http.Request, _ auth.Principal) (any, error) { return a.cfg.Settings(), nil })(a)
+}
+
+func installationRoutes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/queues", ID: "listQueues", Tag: "installation", Summary: "Count the commands that wait for services, of all tenants. For operators.",
+			Answers: json200("The queues.", wire.QueueList{}), handler: operating((*API).listQueues),
+		},
+		{
+			Method: "GET", Path: "/quotas", ID: "listQuotas", Tag: "installation",
+			Summary: "Show how much of their quotas the principal and its tenant use. Operators see all principals of the tenant.",
+			Answers: json200("The quotas, the most used first.", wire.QuotaList{}), handler: authenticated((*API).listQuotas),
+		},
+		{
+			Method: "GET", Path: "/audit", ID: "listAuditRecords", Tag: "installation", Summary: "Read the audit records of the tenant, the newest first. For operators.",
+			Query: []Parameter{
+				{Name: "principal", About: "Subject of the principal.", Type: "string"},
+				{Name: "action", About: "Action, as in the records.", Type: "string"},
+				{Name: "entity", About: "Session, task, team or agent; of an API call the path.", Type: "string"},
+				pageQuery[0],
+				{Name: "limit", About: "Records of the page; 100 by default.", Type: "integer", Maximum: maxRecords},
+			},
+			Answers: json200("A page of records. With filters it may be short or empty and still have a next.", wire.AuditPage{}),
+			Faults:  []fault.Code{fault.InvalidField}, handler: operating((*API).listRecords),
+		},
+		{
+			Method: "GET", Path: "/config", ID: "listSettings", Tag: "installation",
+			Summary: "Show the configuration of the answering gateway, without secrets, and the source of each setting. For operators.",
+			Answers: json200("The settings.", wire.SettingList{}), handler: (*API).settings,
+		},
+	}
+}

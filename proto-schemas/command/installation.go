@@ -1,0 +1,53 @@
+package command
+
+import "github.com/waggle-dev/waggle/proto-schemas/id"
+
+// Installation answers operators' requests about the installation as a whole. It has no commands.
+var Installation = id.MustName("installation")
+
+// Verbs of Installation for request and reply.
+var (
+	ListLetters   = id.MustName("list_letters")   // PageRequest -> api.DeadLetterList
+	ShowLetter    = id.MustName("show_letter")    // LetterRequest -> letters.Letter
+	DiscardLetter = id.MustName("discard_letter") // LetterRequest -> nothing
+	ListQueues    = id.MustName("list_queues")    // nothing -> api.QueueList
+	ListUse       = id.MustName("list_use")       // UseRequest -> api.QuotaList
+	ListRecords   = id.MustName("list_records")   // RecordsRequest -> api.AuditPage
+)
+
+// Letters returns commands of services that were given up to their queue. Gateways send those of clients again themselves. Its verbs are the names of the services that own a queue:
+// LetterRequest -> ResendReply.
+var Letters = id.MustName("letters")
+
+// PageRequest asks for a page of what a tenant has, the newest first.
+type PageRequest struct {
+	Tenant id.Tenant `json:"tenant"`
+	Before uint64    `json:"before,omitempty"` // place of the oldest item of the previous page; 0 = the end
+	Limit  int       `json:"limit"`
+}
+
+// LetterRequest names a dead letter of a tenant.
+type LetterRequest struct {
+	Tenant   id.Tenant `json:"tenant"`
+	Sequence uint64    `json:"sequence"`
+}
+
+// ResendReply names the command that was queued.
+type ResendReply struct {
+	CommandID string `json:"command_id"`
+}
+
+// UseRequest asks how much of their quotas a principal and its tenant use. All means every principal of the tenant.
+type UseRequest struct {
+	Tenant    id.Tenant `json:"tenant"`
+	Principal string    `json:"principal"`
+	All       bool      `json:"all,omitempty"`
+}
+
+// RecordsRequest asks for a page of the audit records of a tenant. Empty filters allow everything.
+type RecordsRequest struct {
+	PageRequest
+	Principal string `json:"principal,omitempty"`
+	Action    string `json:"action,omitempty"`
+	Entity    string `json:"entity,omitempty"`
+}
