@@ -6,6 +6,16 @@ export type SessionView = "talk" | "waterfall" | "log";
 /** How a team is shown. */
 export type TeamView = "messages" | "log";
 
+/** What is shown of the installation. */
+export type InstallationTab = "health" | "queues" | "dead" | "quotas" | "audit" | "config";
+
+/** Which audit records are shown: all with empty members. */
+export interface AuditFilter {
+  principal: string;
+  action: string;
+  entity: string;
+}
+
 /** What the address of the page names. */
 export type Route =
   | { room: "playground" }
@@ -13,17 +23,20 @@ export type Route =
   | { room: "teams"; id?: string; view: TeamView; at?: number }
   | { room: "questions" }
   | { room: "swarm" }
-  | { room: "installation" }
+  | ({ room: "installation"; tab: InstallationTab } & AuditFilter)
   | { room: "nowhere" };
 
 const views: readonly string[] = ["talk", "waterfall", "log"];
+
+/** All tabs of the installation. */
+export const installationTabs: readonly InstallationTab[] = ["health", "queues", "dead", "quotas", "audit", "config"];
 
 /** Reads an address. Members that it does not know, or whose values make no sense, are left out. */
 export function parse(path: string, query: string): Route {
   const q = new URLSearchParams(query);
   const [room = "", id, more] = path.split("/").slice(1);
   if (more !== undefined) return { room: "nowhere" };
-  if (id !== undefined && room !== "sessions" && room !== "teams") return { room: "nowhere" };
+  if (id !== undefined && room !== "sessions" && room !== "teams" && room !== "installation") return { room: "nowhere" };
   switch (room) {
     case "":
       return { room: "playground" };
@@ -42,8 +55,13 @@ export function parse(path: string, query: string): Route {
     }
     case "questions":
     case "swarm":
-    case "installation":
       return { room };
+    case "installation": {
+      const tab = (id || "health") as InstallationTab;
+      if (!installationTabs.includes(tab)) break;
+      const of = (name: keyof AuditFilter) => (tab === "audit" ? (q.get(name) ?? "") : "");
+      return { room, tab, principal: of("principal"), action: of("action"), entity: of("entity") };
+    }
   }
   return { room: "nowhere" };
 }
@@ -77,6 +95,11 @@ export function format(r: Route): string {
     path = r.id === undefined ? "/teams" : `/teams/${encodeURIComponent(r.id)}`;
     if (r.view !== "messages") put("view", r.view);
     put("at", r.at);
+  } else if (r.room === "installation") {
+    path = `/installation/${r.tab}`;
+    put("principal", r.principal);
+    put("action", r.action);
+    put("entity", r.entity);
   } else if (r.room !== "playground" && r.room !== "nowhere") path = `/${r.room}`;
   const text = q.toString();
   return path + (text && `?${text}`);
@@ -99,5 +122,6 @@ export function go(r: Route, how: "push" | "replace" = "push"): void {
 /** The room of a list or a page without further choices. */
 export function room(name: Exclude<Route["room"], "nowhere">): Route {
   if (name === "sessions") return { room: name, view: "talk", q: "", state: "" };
+  if (name === "installation") return { room: name, tab: "health", principal: "", action: "", entity: "" };
   return name === "teams" ? { room: name, view: "messages" } : { room: name };
 }

@@ -10,7 +10,8 @@ import { Icon, type IconName, Logo } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
 import { Palette } from "./parts/palette.tsx";
-import { Installation, Swarm } from "./rooms/lists.tsx";
+import { Installation, turnTab } from "./rooms/installation.tsx";
+import { Swarm } from "./rooms/lists.tsx";
 import { Questions } from "./rooms/questions.tsx";
 import { Playground, SessionRoom, turn } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
@@ -127,7 +128,7 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element {
     case "swarm":
       return <Swarm />;
     case "installation":
-      return <Installation />;
+      return <Installation key={epoch.value} at={r} />;
     case "nowhere":
       return (
         <Face
@@ -216,9 +217,11 @@ function act(key: string, show: (d: "palette" | "keys") => void): boolean {
       return true;
     case "[":
       turn(-1);
+      turnTab(-1);
       return true;
     case "]":
       turn(1);
+      turnTab(1);
       return true;
     case "y":
     case "n": {

@@ -220,7 +220,7 @@ test("keys go anywhere: rooms, the palette, views", async () => {
   await page.waitForFunction(() => location.search.includes("view=waterfall"));
   await page.keyboard.press("g");
   await page.keyboard.press("i");
-  await page.waitForFunction(() => location.pathname === "/installation");
+  await page.waitForFunction(() => location.pathname === "/installation/health");
   await page.keyboard.press("Control+k");
   await page.waitForSelector("dialog.palette[open]");
   await page.keyboard.type("questions");

@@ -10,7 +10,7 @@ beforeAll(async () => {
 test("an address that was written is read as the same route", () => {
   const text = fc.string({ maxLength: 30 });
   const some = fc.oneof(
-    fc.constantFrom("playground" as const, "questions" as const, "swarm" as const, "installation" as const).map((room) => ({ room })),
+    fc.constantFrom("playground" as const, "questions" as const, "swarm" as const).map((room) => ({ room })),
     fc.record(
       {
         room: fc.constant("sessions" as const),
@@ -22,6 +22,16 @@ test("an address that was written is read as the same route", () => {
       },
       { requiredKeys: ["room", "view", "q", "state"] },
     ),
+    fc
+      .constantFrom("health" as const, "queues" as const, "dead" as const, "quotas" as const, "config" as const)
+      .map((tab) => ({ room: "installation" as const, tab, principal: "", action: "", entity: "" })),
+    fc.record({
+      room: fc.constant("installation" as const),
+      tab: fc.constant("audit" as const),
+      principal: text,
+      action: text,
+      entity: text,
+    }),
     fc.record(
       {
         room: fc.constant("teams" as const),
@@ -50,4 +60,7 @@ test("no address throws, and what makes no sense is left out", () => {
   expect(route.parse("/other", "").room).toBe("nowhere");
   expect(route.parse("/sessions/a/b", "").room).toBe("nowhere");
   expect(route.parse("/swarm/a", "").room).toBe("nowhere");
+  expect(route.parse("/installation", "")).toEqual(route.room("installation"));
+  expect(route.parse("/installation/queues", "?action=x")).toMatchObject({ tab: "queues", action: "" });
+  expect(route.parse("/installation/other", "").room).toBe("nowhere");
 });

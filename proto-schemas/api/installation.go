@@ -37,7 +37,6 @@ type DeadLetterDetail struct {
 type QueueList struct {
 	Queues  []Queue   `json:"queues"`
 	Oldest  time.Time `json:"oldest,omitzero"` // when the oldest command of all queues was stored; absent: all are empty
-	Dead    uint64    `json:"dead"`            // dead letters of all tenants
 	TakenAt time.Time `json:"taken_at"`        // the figures are of about this time
 }
 

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -82,24 +81,14 @@ func (c Config) queues(ctx context.Context) (api.QueueList, error) {
 		d := by[service]
 		out.Queues = append(out.Queues, api.Queue{Service: service, Waiting: d.Pending, Out: d.Out, Redelivered: d.Redelivered})
 	}
-	all, err := c.state(ctx, subject.StreamCommands)
+	s, err := c.Conn.JS().Stream(ctx, subject.StreamCommands)
 	if err != nil {
-		return out, err
+		return out, unavailable(fmt.Errorf("look at the queues: %w", err))
 	}
-	if all.Msgs > 0 {
+	if all := s.CachedInfo().State; all.Msgs > 0 {
 		out.Oldest = all.FirstTime.UTC()
 	}
-	dead, err := c.state(ctx, subject.StreamDead)
-	out.Dead = dead.Msgs
-	return out, err
-}
-
-func (c Config) state(ctx context.Context, stream string) (jetstream.StreamState, error) {
-	s, err := c.Conn.JS().Stream(ctx, stream)
-	if err != nil {
-		return jetstream.StreamState{}, unavailable(fmt.Errorf("look at the stream %s: %w", stream, err))
-	}
-	return s.CachedInfo().State, nil
+	return out, nil
 }
 
 // use lists how much of their quotas a principal and its tenant use.

@@ -61,3 +61,22 @@ export function messageTeam(team: string, content: string, target: string): Prom
 export function controlTeam(team: string, what: "pause" | "resume" | "stop"): Promise<unknown> {
   return persist("POST", `/api/v1/teams/${encodeURIComponent(team)}/${what}`);
 }
+
+/** Has a dead letter dealt with. If it is gone, an earlier try of this page or somebody else has done so. */
+async function letter(method: string, path: string): Promise<void> {
+  try {
+    await persist(method, `/api/v1/dead-letters/${path}`);
+  } catch (error) {
+    if (!(error instanceof WaggleError) || error.status !== 404) throw error;
+  }
+}
+
+/** Sends the command of a dead letter again. However often, its service carries it out once. */
+export function resendLetter(seq: number): Promise<void> {
+  return letter("POST", `${seq}/resend`);
+}
+
+/** Discards a dead letter for good. */
+export function discardLetter(seq: number): Promise<void> {
+  return letter("DELETE", String(seq));
+}

@@ -1,9 +1,10 @@
 import type { Participant } from "@waggle-dev/client";
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { epoch, me, status, title } from "../app.ts";
+import { epoch, title } from "../app.ts";
 import { List } from "../model/lists.ts";
 import { Face, Failure, Skeleton, Text } from "../parts/basics.tsx";
+import { Table } from "../parts/table.tsx";
 import { t, type Word } from "../words.ts";
 
 /** The agents and services that are connected. */
@@ -63,74 +64,5 @@ function Participants(p: { path: string; member: string; title: Word; empty?: bo
         );
       })}
     </Table>
-  );
-}
-
-/** What the installation consists of. */
-export function Installation(): JSX.Element {
-  useEffect(() => {
-    title.value = t("installation.title");
-  }, []);
-  const s = status.value;
-  const who = me.value;
-  if (!s || !who) return <Skeleton />;
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
-    <section class="page" tabIndex={0} aria-label={t("installation.title")}>
-      <h1>{t("installation.title")}</h1>
-      <p class="about">
-        {t("installation.version", { version: s.version ?? "" })} ·{" "}
-        <Text>{t("installation.you", { subject: who.subject, tenant: who.tenant, roles: who.roles.join(", ") })}</Text>
-      </p>
-      <Table title={t("installation.services")} columns={["installation.name", "installation.replicas"]}>
-        {(s.services ?? []).map((x) => (
-          <tr key={x.name}>
-            <th scope="row">{x.name}</th>
-            <td>{x.replicas}</td>
-          </tr>
-        ))}
-      </Table>
-      <Table title={t("installation.models")} columns={["installation.name", "installation.workers"]}>
-        {(s.models ?? []).map((x) => (
-          <tr key={x.name}>
-            <th scope="row">
-              <Text>{x.name}</Text>
-            </th>
-            <td>{x.workers}</td>
-          </tr>
-        ))}
-      </Table>
-      <Table title={t("installation.tools")} columns={["installation.name", "installation.replicas", "installation.down"]}>
-        {(s.tool_servers ?? []).map((x) => (
-          <tr key={x.name}>
-            <th scope="row">
-              <Text>{x.name}</Text>
-            </th>
-            <td>{x.replicas}</td>
-            <td class={x.down > 0 ? "fault" : ""}>{x.down}</td>
-          </tr>
-        ))}
-      </Table>
-    </section>
-  );
-}
-
-function Table({ title, columns, children }: { title: string; columns: readonly Word[]; children: ComponentChildren }): JSX.Element {
-  return (
-    <>
-      <h2>{title}</h2>
-      <table class="list">
-        <thead>
-          <tr>
-            {columns.map((c) => (
-              <th key={c} scope="col">
-                {t(c)}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
-    </>
   );
 }

@@ -1334,10 +1334,6 @@ export interface Queue {
  */
 export interface QueueList {
   /**
-   * dead letters of all tenants
-   */
-  dead: number;
-  /**
    * when the oldest command of all queues was stored; absent: all are empty
    */
   oldest?: string;

@@ -1,0 +1,237 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, open } from "../../sdk/typescript/testing/browser.ts";
+import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { commandSubject, publish } from "./bus.ts";
+
+// Every test drives the page that the real binary serves, in Debian's Chromium.
+
+const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const key = (name: string) => `    - {id: ${name}, sha256: ${createHash("sha256").update(`key-of-${name}`).digest("hex")},`;
+
+let browser: Browser;
+let waggle: Waggle;
+
+beforeAll(async () => {
+  [browser, waggle] = await Promise.all([launch(), up("session:\n  ttl: 2h\nquota:\n  principal: {sessions: 1}\n")]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await waggle?.end();
+});
+
+async function visit(url: string, size = { width: 1300, height: 850 }): Promise<{ page: Page; errors: string[] }> {
+  const { page, errors } = await open(browser, url);
+  page.setDefaultTimeout(patience);
+  await page.setViewportSize(size);
+  return { page, errors };
+}
+
+/** The faults that axe finds. The page's own policy would keep axe out: it goes in past it. */
+async function faults(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Page.setBypassCSP", { enabled: true });
+  await session.send("Runtime.evaluate", { expression: axe });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression:
+      "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ') + ' ' + n.failureSummary).slice(0, 3).join('; ')))",
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  await session.detach();
+  return result.value as string[];
+}
+
+/** Has the worker give up orders that it cannot read: a command with each id, and without an id a text that is none. */
+async function give(up: Waggle, tenant: string, ids: readonly string[]): Promise<void> {
+  const messages = ids.map((id) => {
+    const of = { service: "worker", verb: "do_job", tenant, key: `key-${id || "none"}` };
+    const body = id ? JSON.stringify({ id, ...of, time: new Date().toISOString(), data: "no order" }) : "no command";
+    return { subject: commandSubject(of.service, tenant, of.key, of.verb), body };
+  });
+  await publish(join(up.dir, "data"), messages);
+}
+
+const letter = (page: Page, id: string) => page.locator(`.letters > li:has(.id[title="key-${id || "none"}"])`);
+
+test("dead letters are sent again and discarded, and that is in the audit log", async () => {
+  const { page, errors } = await visit(`${waggle.url}/installation/dead`);
+  await page.waitForSelector(".face");
+  expect(await page.textContent(".face")).toContain("No dead letters");
+  await give(waggle, "default", ["one", "two", ""]);
+  await page.waitForFunction(async () => {
+    dispatchEvent(new Event("focus")); // the reader returns
+    return document.querySelectorAll(".letters > li").length === 3;
+  });
+  expect(await page.textContent("#tab-dead .badge")).toBe("3");
+  const one = letter(page, "one");
+  expect(await one.textContent()).toContain("cannot unmarshal string");
+  await one.locator("summary").click();
+  await one.locator("pre").waitFor();
+  expect(await one.locator("pre").textContent()).toContain('"no order"');
+
+  // The cause is not mended: the command is given up once more, as another dead letter.
+  const before = await one.locator("time").getAttribute("datetime");
+  await one.locator('button:text-is("Send again")').click();
+  await page.waitForFunction(
+    (time) => {
+      const again = document.querySelector('.letters > li:has(.id[title="key-one"]) time');
+      return again !== null && again.getAttribute("datetime") !== time;
+    },
+    before,
+    { polling: 100 },
+  );
+  expect(await page.locator(".letters > li").count()).toBe(3);
+
+  const none = letter(page, "");
+  expect(await none.locator('button:text-is("Send again")').isDisabled()).toBe(true);
+  await none.locator('button:text-is("Discard")').click();
+  await page.waitForSelector("dialog.confirm[open]");
+  expect(await faults(page)).toEqual([]);
+  await page.keyboard.type("do_jo");
+  expect(await page.isDisabled("dialog button.danger")).toBe(true);
+  await page.keyboard.press("Enter");
+  expect(await page.locator("dialog.confirm[open]").count()).toBe(1);
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  expect(await page.locator(".letters > li").count()).toBe(3);
+  await none.locator('button:text-is("Discard")').click();
+  await page.keyboard.type("do_job");
+  await page.keyboard.press("Enter");
+  await none.waitFor({ state: "detached" });
+  await page.waitForFunction(() => document.querySelector("#tab-dead .badge")?.textContent === "2");
+
+  await page.goto(`${waggle.url}/installation/audit?action=api-call`);
+  await page.waitForSelector("table.audit tbody tr");
+  const rows = (await page.locator("table.audit td.value").allTextContents()).join("\n");
+  expect(rows).toMatch(/POST \/api\/v1\/dead-letters\/\d+\/resend/);
+  expect(rows).toMatch(/DELETE \/api\/v1\/dead-letters\/\d+/);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("tabs have addresses, and keys turn them", async () => {
+  const { page, errors } = await visit(`${waggle.url}/installation`);
+  await page.waitForSelector("table.health");
+  await page.focus("#tab-health");
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction(() => location.pathname === "/installation/queues" && document.activeElement?.id === "tab-queues");
+  await page.keyboard.press("End");
+  await page.waitForFunction(() => location.pathname === "/installation/config" && document.querySelector("table.config"));
+  await page.keyboard.press("Tab"); // into the panel, where single keys count
+  await page.keyboard.press("]");
+  await page.waitForFunction(() => location.pathname === "/installation/health");
+  await page.keyboard.press("[");
+  await page.waitForFunction(() => document.title === "Configuration · Installation · Waggle");
+  await page.waitForSelector(".filters input");
+  await page.keyboard.press("/");
+  await page.keyboard.type("session.ttl");
+  await page.waitForFunction(() => document.querySelectorAll("table.config tbody tr").length === 1);
+  expect(await page.textContent("table.config tbody tr")).toContain("2h0m0sfile");
+  await page.fill(".filters input[type=search]", "nothing is called this");
+  await page.click(".face button");
+  await page.waitForFunction(() => document.querySelectorAll("table.config tbody tr").length > 100);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("the audit log is filtered by what the address says", async () => {
+  const { page, errors } = await visit(waggle.url);
+  await page.fill(".composer textarea", "say hello");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".item.answer");
+  const session = new URL(page.url()).pathname.split("/")[2] as string;
+  await page.goto(`${waggle.url}/installation/audit`);
+  await page.waitForSelector("table.audit tbody tr");
+  await page.selectOption(".filters select", "command");
+  await page.fill('.filters input[aria-label^="Session"]', session);
+  await page.waitForFunction((id) => location.search === `?action=command&entity=${id}`, session);
+  await page.waitForFunction(() => document.querySelectorAll("table.audit tbody tr").length === 2);
+  expect((await page.locator("table.audit td.value").allTextContents()).join()).toContain("pipeline send_message");
+  await page.reload();
+  await page.waitForFunction(() => document.querySelectorAll("table.audit tbody tr").length === 2);
+  await page.fill('.filters input[aria-label="Principal"]', "somebody");
+  await page.waitForSelector(".face");
+  await page.click(".face button");
+  await page.waitForFunction(() => location.search === "" && document.querySelectorAll("table.audit tbody tr").length > 2);
+
+  await page.goto(`${waggle.url}/installation/quotas`);
+  await page.waitForSelector("table.quotas");
+  expect(await page.textContent("table.quotas tbody tr")).toContain("1 of 1used up");
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("only operators see more than health and their own quotas, and no other tenant's", async () => {
+  const server = await up(`auth:
+  api_keys:
+${key("ann")} tenant: acme, roles: [user]}
+${key("olga")} tenant: acme, roles: [operator]}
+${key("otto")} tenant: other, roles: [operator]}
+`);
+  await give(server, "acme", ["theirs"]);
+  for (const [who, sees] of [
+    ["ann", "For operators only"],
+    ["olga", "cannot unmarshal string"],
+    ["otto", "No dead letters"],
+  ] as const) {
+    const { page } = await visit(`${server.url}/installation/dead`);
+    await page.waitForSelector("dialog.login[open]");
+    await page.fill('dialog input[type="password"]', `key-of-${who}`);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((text) => document.querySelector("#view")?.textContent?.includes(text), sees);
+    const tabs = await page.locator('[role="tab"]').allTextContents();
+    expect(tabs.length).toBe(who === "ann" ? 2 : 6);
+    if (who === "ann") {
+      await page.click("#tab-quotas");
+      await page.waitForSelector("table.quotas");
+      await page.click("#tab-health");
+      await page.waitForSelector("table.health");
+    }
+    await page.close();
+  }
+  await server.end();
+});
+
+test("what cannot be read says why, and is read again", async () => {
+  const server = await up();
+  const { page } = await visit(server.url);
+  await page.route("**/api/v1/queues", (r) => r.abort());
+  await page.goto(`${server.url}/installation/queues`);
+  await page.waitForSelector(".face.error");
+  expect(await faults(page)).toEqual([]);
+  await page.unroute("**/api/v1/queues");
+  await page.click(".face.error button");
+  await page.waitForSelector("table.queues");
+  await server.kill();
+  await page.click(".asof button");
+  await page.waitForSelector(".asof .fault"); // the figures stay
+  expect(await page.locator("table.queues tbody tr").count()).toBe(7);
+  await server.restart();
+  await page.waitForFunction(() => !document.querySelector(".asof .fault")); // without a click: the gateway is back
+  await page.close();
+  await server.end();
+});
+
+test("every tab is accessible, in light and dark, wide and narrow", async () => {
+  await give(waggle, "default", ["three"]);
+  for (const [colorScheme, size] of [
+    ["light", { width: 1300, height: 850 }],
+    ["dark", { width: 380, height: 760 }],
+  ] as const) {
+    const { page, errors } = await visit(waggle.url, size);
+    await page.emulateMedia({ colorScheme });
+    for (const tab of ["health", "queues", "dead", "quotas", "audit", "config"]) {
+      await page.goto(`${waggle.url}/installation/${tab}`);
+      await page.waitForSelector(".asof");
+      expect(await faults(page), `${tab} ${colorScheme}`).toEqual([]);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(wide, `${tab} scrolls sideways`).toBeLessThanOrEqual(0);
+    }
+    expect(errors).toEqual([]);
+    await page.close();
+  }
+});
