@@ -52,6 +52,7 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 	t.Run("team", func(t *testing.T) { guardedTeam(t, g, addr) })
 	t.Run("delete", func(t *testing.T) { guardedDelete(t, g, addr) })
 	t.Run("long", func(t *testing.T) { guardedLong(t, g, addr) })
+	t.Run("letters", func(t *testing.T) { guardedLetters(t, g, addr) })
 	t.Run("operator", func(t *testing.T) { guardedOperator(t, g, addr) })
 	require.Empty(t, g.log.all(), "the server refused something")
 	require.Empty(t, refused)

@@ -39,7 +39,8 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 	mux := http.NewServeMux()
 	api.New(api.Config{
 		Auth: anywhere{auth.Anonymous()}, Logger: zerolog.Nop(), Status: func() wire.Status { return wire.Status{} },
-		Stream: func(id.Kind) http.HandlerFunc { return served }, Live: served, Actor: struct{ api.Actor }{},
+		Settings: func() wire.SettingList { return wire.SettingList{} },
+		Stream:   func(id.Kind) http.HandlerFunc { return served }, Live: served, Actor: struct{ api.Actor }{},
 	}).Mount(mux)
 	c, err := apitest.Current()
 	require.NoError(t, err)
