@@ -99,6 +99,7 @@ test("dead letters are sent again and discarded, and that is in the audit log", 
   await page.waitForSelector("dialog", { state: "detached" });
   expect(await page.locator(".letters > li").count()).toBe(3);
   await none.locator('button:text-is("Discard")').click();
+  await page.waitForSelector("dialog.confirm[open]");
   await page.keyboard.type("do_job");
   await page.keyboard.press("Enter");
   await none.waitFor({ state: "detached" });
