@@ -23,8 +23,8 @@ var dist embed.FS
 
 const (
 	// policy lets the page load what this gateway serves, and nothing else. No script makes elements of texts.
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; form-action 'self'; " +
-		"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; worker-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types waggle-worker"
 	permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-write=(self)"
 
 	index = "index.html"

@@ -4,13 +4,16 @@ import { t } from "./words.ts";
 
 const tokenKey = "waggle.token";
 const stored = sessionStorage.getItem(tokenKey) ?? "";
-let token = stored;
+let secret = stored;
+
+/** The token with which this page makes requests; empty without one. */
+export const token = (): string => secret;
 
 /** Whether the installation asks who this is: the last token is missing, wrong or expired. */
 export const login = signal<"no" | "asks" | "wrong">("no");
 
 /** The installation, as this page sees it. */
-export const client = new WaggleClient({ url: location.origin, token: () => token, backoff: { min: 200, max: 5000 } });
+export const client = new WaggleClient({ url: location.origin, token, backoff: { min: 200, max: 5000 } });
 
 /** Who this page is, once it is known. */
 export const me = signal<Me | undefined>(undefined);
@@ -22,17 +25,17 @@ export const status = signal<Status | undefined>(undefined);
 export const mayAct = computed(() => me.value?.may.includes("act") ?? false);
 
 /** Whether this page signs in with a token. */
-export const signedIn = signal(token !== "");
+export const signedIn = signal(secret !== "");
 
 /** Signs in. The token stays in memory, or in the tab if it is to be kept. */
 export async function signIn(value: string, keep: boolean): Promise<void> {
-  token = value;
+  secret = value;
   if (!(await begin())) {
     login.value = "wrong";
     return;
   }
-  signedIn.value = token !== "";
-  if (keep) sessionStorage.setItem(tokenKey, token);
+  signedIn.value = secret !== "";
+  if (keep) sessionStorage.setItem(tokenKey, secret);
   epoch.value++;
 }
 

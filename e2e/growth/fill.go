@@ -75,7 +75,7 @@ func (t *Template) write(ctx context.Context, s *eventlog.Store, log subject.Log
 }
 
 // ids are the parts of identifiers by which runs, messages and calls differ.
-var ids = regexp.MustCompile(`[0-9a-f]{12}\b|_[0-9]{6}\b`)
+var ids = regexp.MustCompile(`[0-9a-f]{12}(?:_[0-9]+)?\b|_[0-9]{6}\b`)
 
 // part returns the events for another log, as those of its n-th run.
 func (t *Template) part(log subject.Log, events []event.Event, n int) []event.Event {
@@ -87,7 +87,7 @@ func (t *Template) part(log subject.Log, events []event.Event, n int) []event.Ev
 			if b[0] == '_' {
 				return fmt.Appendf(nil, "_%06d", n%1_000_000)
 			}
-			return fmt.Appendf(nil, "%s%08x", b[:4], n)
+			return fmt.Appendf(nil, "%s%08x%s", b[:4], n, b[12:])
 		})
 		out[i] = e
 	}

@@ -22,11 +22,21 @@ export interface Bar {
 
 type Data = Record<string, unknown>;
 
-/** Makes the bars of a log, one event after the other. */
+/** Makes the bars of a log, one event after the other. A bar is a value that does not change any more. */
 export class WaterfallBuilder {
-  private readonly all: Bar[] = [];
-  private readonly open = new Map<string, Bar>();
+  private all: Bar[] = [];
+  /** The places of the bars that have not ended. */
+  private open = new Map<string, number>();
   private last = 0;
+
+  /** A builder that goes on from here by itself: what either takes from now on does not show in the other. */
+  fork(): WaterfallBuilder {
+    const f = new WaterfallBuilder();
+    f.all = [...this.all];
+    f.open = new Map(this.open);
+    f.last = this.last;
+    return f;
+  }
 
   /** The bars, in the order in which they began, and the time of the last event. */
   get bars(): { bars: readonly Bar[]; until: number } {
@@ -45,8 +55,7 @@ export class WaterfallBuilder {
     const from = Date.parse(e.time);
     this.end(id, from, "failed");
     const bar: Bar = { id, kind, run: text((e.data as Data)["run_id"]), name, from, to: undefined, state, seq: e.sequence };
-    this.open.set(id, bar);
-    this.all.push(bar);
+    this.open.set(id, this.all.push(bar) - 1);
   }
 
   /** @internal */
@@ -56,14 +65,14 @@ export class WaterfallBuilder {
 
   /** @internal The end of a run ends all that still belongs to it. */
   over(e: CanonicalEvent, run: string, state: BarState): void {
-    for (const [id, bar] of this.open) if (bar.run === run) this.end(id, Date.parse(e.time), state);
+    for (const [id, at] of this.open) if (this.all[at]?.run === run) this.end(id, Date.parse(e.time), state);
   }
 
   private end(id: string, time: number, state: BarState): void {
-    const bar = this.open.get(id);
-    if (!bar) return;
-    bar.to = Math.max(time, bar.from);
-    bar.state = state;
+    const at = this.open.get(id);
+    const bar = at === undefined ? undefined : this.all[at];
+    if (at === undefined || !bar) return;
+    this.all[at] = { ...bar, to: Math.max(time, bar.from), state };
     this.open.delete(id);
   }
 }

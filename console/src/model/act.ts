@@ -1,29 +1,20 @@
 import { type QuestionAnswer, type QuestionOutcome, type TeamDefinition, type TeamView, WaggleError } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
 import { type Message, messageBody } from "../fold/message.ts";
+import { patient } from "../log/patient.ts";
 
 /** A random id, for what may be sent twice and shall count once. Pages without TLS have no crypto.randomUUID. */
 export function newId(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-const pauses = [300, 1000, 2000, 5000];
-
 /** Makes a request until the server has answered it: it carries an id, so that repeating it changes nothing. */
 async function persist<T>(method: string, path: string, body?: unknown, onWait?: (waits: boolean) => void): Promise<T> {
-  for (let n = 0; ; n++) {
-    try {
-      const answer = await client.call<T>(method, path, body);
-      onWait?.(false);
-      return answer;
-    } catch (error) {
-      if (!(error instanceof WaggleError) || (error.status !== 0 && error.status < 500 && error.status !== 429)) {
-        refusedLogin(error);
-        throw error;
-      }
-      onWait?.(true);
-      await new Promise((go) => setTimeout(go, pauses[Math.min(n, pauses.length - 1)]));
-    }
+  try {
+    return await patient(() => client.call<T>(method, path, body), onWait ? { onWait } : {});
+  } catch (error) {
+    refusedLogin(error);
+    throw error;
   }
 }
 

@@ -1,117 +1,133 @@
-import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { type CanonicalEvent, WaggleError } from "@waggle-dev/client";
-import { refusedLogin } from "../app.ts";
+import { refusedLogin, token } from "../app.ts";
+import type { Bar } from "../fold/waterfall.ts";
+import type { Extent, Kind, Mark, Part, Report, Summary } from "../log/protocol.ts";
+import { Conversation } from "./conversation.ts";
 import { whileShown } from "./live.ts";
+import { LogRows } from "./rows.ts";
+import { connect, errorOf, type Line } from "./worker.ts";
 
-/** What makes a view of events, one after the other. */
-export interface Fold<V> {
-  readonly view: V;
-  take(e: CanonicalEvent): void;
-}
-
-/** How the page reads a log. */
-export interface Source {
-  events(o: { after: number; signal: AbortSignal; onExpired: (first: number) => void }): AsyncIterable<CanonicalEvent>;
-  close(): void;
-}
-
-/** One log as this page reads it, and what follows from any prefix of it. */
-export class LogModel<V> {
-  /** The events of the log, in order. The array grows in place; `head` changes with it. */
-  readonly events: CanonicalEvent[] = [];
-  /** The sequence of the newest event that is here. */
-  readonly head = signal(0);
-  /** The first sequence that the server still had. */
-  readonly first = signal(1);
+/** One log, as the worker tells of it: what the page shows, and no more. */
+export class LogModel {
+  /** The extent of the log, and how much of it is here. */
+  readonly extent = signal<Extent>({ first: 1, head: 0, read: 0, reading: false });
   /** Up to where views show the log; undefined: to its end, live. */
   readonly at = signal<number | undefined>(undefined);
   /** Why the log cannot be read. */
   readonly error = signal<unknown>(undefined);
-  /** The view as of `at`. */
-  readonly view: ReadonlySignal<V>;
-  private readonly live: Fold<V>;
-  private folded = 0;
-  private past: { fold: Fold<V>; folded: number } | undefined;
-  private waiting: CanonicalEvent[] = [];
-  private frame = 0;
+  readonly summary = signal<Summary>({ name: "", state: "idle", unknowns: 0, status: "", members: [] });
+  /** The event at which the views stand. */
+  readonly place = signal<{ seq: number; time: string; type: string } | undefined>(undefined);
+  readonly marks = signal<readonly Mark[]>([]);
+  readonly talk = new Conversation();
+  readonly bars = signal<{ bars: readonly Bar[]; until: number } | undefined>(undefined);
+  readonly rows: LogRows;
+  private line: Line | undefined;
   private leave: () => void = () => {};
+  private part: Part;
+  private readonly calls = new Map<number, { ok: (value: CanonicalEvent | Blob | undefined) => void; no: (error: Error) => void }>();
 
   constructor(
+    readonly kind: Kind,
     readonly id: string,
-    private readonly source: Source,
-    private readonly make: () => Fold<V>,
+    o: { part: Part; at?: number | undefined; fresh?: boolean },
   ) {
-    this.live = make();
-    this.view = computed(() => this.fold(this.head.value, this.at.value));
+    this.part = o.part;
+    this.at.value = o.at;
+    this.rows = new LogRows((c) => this.line?.send(c));
+    if (!o.fresh) this.read();
   }
 
-  /** Begins to read the log. */
-  read(): void {
-    this.leave();
+  /** Begins to read the log. A fresh one has its first message since a moment. */
+  read(fresh = false): void {
+    this.hangUp();
     this.error.value = undefined;
-    this.leave = whileShown((signal) => this.follow(signal));
+    this.line = connect((r) => this.take(r));
+    const { kind, id, part } = this;
+    this.line.send({ do: "open", kind, id, part, fresh, origin: location.origin, token: token(), at: this.at.value });
+    this.rows.again();
+    this.leave = whileShown(async (stop) => {
+      this.line?.send({ do: "follow", on: true });
+      stop.addEventListener("abort", () => this.line?.send({ do: "follow", on: false }));
+    });
   }
 
-  private async follow(signal: AbortSignal): Promise<void> {
-    try {
-      const log = this.source.events({
-        after: (this.waiting.at(-1) ?? this.events.at(-1))?.sequence ?? 0,
-        signal,
-        onExpired: (first) => {
-          this.first.value = first;
-        },
-      });
-      for await (const e of log) this.take(e);
-    } catch (error) {
-      if (!signal.aborted && !refusedLogin(error)) this.error.value = error;
+  private take(r: Report): void {
+    switch (r.do) {
+      case "patch":
+        batch(() => this.patch(r));
+        return;
+      case "filtered":
+        this.rows.filtered(r.text, r.seqs);
+        return;
+      case "rows":
+        this.rows.take(r.rows);
+        return;
+      case "answer":
+        this.calls.get(r.call)?.ok(r.value);
+        this.calls.delete(r.call);
+        return;
+      case "error": {
+        const error = errorOf(r.error);
+        for (const c of this.calls.values()) c.no(error);
+        this.calls.clear();
+        if (!refusedLogin(error)) this.error.value = error;
+      }
     }
   }
 
-  /** Events come one by one and are shown once a frame. */
-  private take(e: CanonicalEvent): void {
-    this.waiting.push(e);
-    this.frame ||= document.hidden ? window.setTimeout(() => this.flush(), 50) : requestAnimationFrame(() => this.flush());
+  private patch(p: Extract<Report, { do: "patch" }>): void {
+    if (p.extent) this.extent.value = p.extent;
+    if (p.summary) this.summary.value = p.summary;
+    if (p.talk) this.talk.take(p.talk);
+    if (p.bars) this.bars.value = p.bars;
+    if (p.at) this.place.value = p.at;
+    if (p.marks) this.marks.value = p.marks;
   }
 
-  private flush(): void {
-    this.frame = 0;
-    this.events.push(...this.waiting.splice(0));
-    this.head.value = this.events.at(-1)?.sequence ?? 0;
+  /** Shows the log as of an event; undefined: as of its end. */
+  seek(at: number | undefined): void {
+    if (this.at.value === at) return;
+    this.at.value = at;
+    this.line?.send({ do: "seek", at });
   }
 
-  /** Folds the log up to a sequence. Going forward goes on where the last fold has ended. */
-  private fold(head: number, at: number | undefined): V {
-    if (at === undefined || at >= head) {
-      for (; this.folded < this.events.length; this.folded++) this.live.take(this.events[this.folded] as CanonicalEvent);
-      return this.live.view;
-    }
-    const until = this.count(at);
-    if (this.past === undefined || this.past.folded > until) this.past = { fold: this.make(), folded: 0 };
-    const p = this.past;
-    for (; p.folded < until; p.folded++) p.fold.take(this.events[p.folded] as CanonicalEvent);
-    return p.fold.view;
+  /** Shows another part of the log. */
+  show(part: Part): void {
+    if (this.part === part) return;
+    this.part = part;
+    this.line?.send({ do: "part", part });
   }
 
-  /** How many events are not after a sequence. */
-  count(at: number): number {
-    let low = 0;
-    for (let high = this.events.length; low < high; ) {
-      const middle = (low + high) >> 1;
-      if ((this.events[middle] as CanonicalEvent).sequence <= at) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  /** Moves the window over the conversation. */
+  move(to: "earlier" | "later" | "end"): void {
+    this.line?.send({ do: "window", to });
   }
 
-  /** The events that views show. */
-  get visible(): readonly CanonicalEvent[] {
-    const at = this.at.value;
-    return at === undefined || at >= this.head.value ? this.events : this.events.slice(0, this.count(at));
+  /** Reads the rest of the log, or stops it. */
+  whole(on: boolean): void {
+    this.line?.send({ do: "whole", on });
+  }
+
+  /** The newest event that is known. */
+  get head(): number {
+    return this.extent.value.head;
+  }
+
+  /** The newest event that views show. */
+  get last(): number {
+    return Math.min(this.at.value ?? this.head, this.head);
   }
 
   /** Whether the views show an earlier moment. */
   get inPast(): boolean {
-    return this.at.value !== undefined && this.at.value < this.head.value;
+    return this.at.value !== undefined && this.at.value < this.head;
+  }
+
+  /** Whether the views still show another moment than the one that is asked for. */
+  get behind(): boolean {
+    return this.inPast && this.last >= this.extent.value.first && this.place.value?.seq !== this.last;
   }
 
   /** Whether there is no such log, or the principal may not see it. */
@@ -120,22 +136,39 @@ export class LogModel<V> {
     return e instanceof WaggleError && (e.status === 404 || e.status === 410);
   }
 
-  close(): void {
-    this.leave();
-    this.source.close();
+  /** An event with all that is in it. */
+  event(seq: number): Promise<CanonicalEvent | undefined> {
+    return this.call((call) => this.line?.send({ do: "event", seq, call })) as Promise<CanonicalEvent | undefined>;
   }
-}
 
-/** Saves the events that views show as lines of JSON. */
-export function save(model: LogModel<unknown>): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(
-    new Blob(
-      model.visible.map((e) => `${JSON.stringify(e)}\n`),
-      { type: "application/jsonl" },
-    ),
-  );
-  link.download = `${model.id}.jsonl`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  /** The events that views show as lines of JSON. */
+  async save(): Promise<void> {
+    const blob = (await this.call((call) => this.line?.send({ do: "save", until: this.last, call }))) as Blob;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `${this.id}.jsonl`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  private called = 0;
+
+  private call(send: (call: number) => void): Promise<CanonicalEvent | Blob | undefined> {
+    const call = ++this.called;
+    return new Promise((ok, no) => {
+      this.calls.set(call, { ok, no });
+      send(call);
+    });
+  }
+
+  private hangUp(): void {
+    this.leave();
+    this.leave = () => {};
+    this.line?.end();
+    this.line = undefined;
+  }
+
+  close(): void {
+    this.hangUp();
+  }
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
-import { copy } from "../app.ts";
-import { type LogModel, save } from "../model/log.ts";
+import { copy, reason, say } from "../app.ts";
+import type { LogModel } from "../model/log.ts";
 import { t } from "../words.ts";
 import { Id, Text } from "./basics.tsx";
 import { Icon } from "./icons.tsx";
@@ -8,7 +8,7 @@ import { Scrubber } from "./scrubber.tsx";
 
 /** The head of a room that shows a log: its name, its views, and the moment that they show. */
 export function Head<V extends string>(p: {
-  model: LogModel<unknown>;
+  model: LogModel;
   name: string;
   label: string;
   state: JSX.Element;
@@ -16,11 +16,11 @@ export function Head<V extends string>(p: {
   views: readonly { id: V; text: string }[];
   view: V;
   turn: (to: V) => void;
-  seek: (at: number | undefined) => void;
+  seek: (at: number | undefined, how: "passes" | "stays") => void;
   children?: ComponentChildren;
 }): JSX.Element {
   const { model } = p;
-  const at = model.at.value ?? 0;
+  const at = model.last;
   return (
     <header class="head">
       <div class="line">
@@ -38,7 +38,7 @@ export function Head<V extends string>(p: {
           <Icon name="link" />
           <span class="wide">{t("session.link")}</span>
         </button>
-        <button type="button" class="quiet" onClick={() => save(model)}>
+        <button type="button" class="quiet" onClick={() => void model.save().catch((error) => say(reason(error)))}>
           <Icon name="download" />
           <span class="wide">{t("session.export")}</span>
         </button>
@@ -64,8 +64,8 @@ export function Head<V extends string>(p: {
       {model.inPast && (
         <p class="frame" role="status">
           <Icon name="clock" />
-          {t("session.past", { at, head: model.head.value, newer: model.events.length - model.count(at) })}
-          <button type="button" onClick={() => p.seek(undefined)}>
+          {t("session.past", { at, head: model.head, newer: model.head - at })}
+          <button type="button" onClick={() => p.seek(undefined, "stays")}>
             {t("session.live")}
           </button>
         </p>

@@ -1,9 +1,15 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
+/** A list, which need not be here as a whole. */
+export interface Listed<T> {
+  readonly length: number;
+  slice(from: number, to: number): readonly T[];
+}
+
 /** Rows of one height, of which only those in view exist. Arrow keys, j and k move; Enter opens. */
 export function Rows<T>(p: {
-  rows: readonly T[];
+  rows: Listed<T>;
   height: number;
   label: string;
   /** The index of the row that is picked, -1 = none. */
@@ -14,6 +20,8 @@ export function Rows<T>(p: {
   row: (row: T, index: number) => JSX.Element;
   /** Whether the list stays at its end while it grows, as long as its reader is there. */
   follow?: boolean;
+  /** Is told which rows exist, each time that they are drawn. */
+  seen?: (rows: readonly T[]) => void;
 }): JSX.Element {
   const ref = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
@@ -37,8 +45,10 @@ export function Rows<T>(p: {
     if (y < box.scrollTop) box.scrollTop = y;
     else if (y + p.height > box.scrollTop + box.clientHeight) box.scrollTop = y + p.height - box.clientHeight;
   }, [p.picked, p.height]);
-  const first = Math.max(0, Math.floor(top / p.height) - 5);
   const last = Math.min(p.rows.length, Math.ceil((top + size) / p.height) + 5);
+  const first = Math.max(0, Math.min(last, Math.floor(top / p.height) - 5));
+  const shown = p.rows.slice(first, last);
+  useLayoutEffect(() => p.seen?.(shown));
   const move = (to: number) => p.rows.length > 0 && p.pick(Math.min(p.rows.length - 1, Math.max(0, to)));
   const page = Math.max(1, Math.floor(size / p.height) - 1);
   const keys: Record<string, number> = {
@@ -75,7 +85,7 @@ export function Rows<T>(p: {
     >
       <div class="extent" style={{ height: `${p.rows.length * p.height}px` }} role="presentation">
         <div style={{ transform: `translateY(${first * p.height}px)` }} role="presentation">
-          {p.rows.slice(first, last).map((r, i) => (
+          {shown.map((r, i) => (
             // biome-ignore lint/a11y/useFocusableInteractive: the list has the focus and names its active row
             // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys
             <div

@@ -1,44 +1,63 @@
+import type { Signal } from "@preact/signals";
 import type { Question } from "@waggle-dev/client";
-import type { View, ViewItem } from "@waggle-dev/client/view";
+import type { ViewItem } from "@waggle-dev/client/view";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { weight } from "../log/window.ts";
+import type { Conversation } from "../model/conversation.ts";
+import type { LogModel } from "../model/log.ts";
 import { t } from "../words.ts";
 import { Face, StateChip, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
+import { useGradually } from "./gradually.ts";
 import { PlanGraph } from "./graph.tsx";
 import { Icon } from "./icons.tsx";
 import { Markdown } from "./markdown.tsx";
 import { type Ask, QuestionCard } from "./question.tsx";
 import { Scroll } from "./scroll.tsx";
 
-/** So many items are shown at first, the newest: older ones come on request. */
-const atOnce = 80;
-
 /** The conversation of a session: what was said, called, planned and asked. */
-export function Talk(p: { view: View; session: string; live: boolean; ends: (question: string) => string | undefined }): JSX.Element {
-  const { items, questions } = p.view;
-  const [more, setMore] = useState(0);
-  const hidden = Math.max(0, items.length - atOnce - more);
-  const last = items.at(-1);
+export function Talk({ model, live }: { model: LogModel; live: boolean }): JSX.Element {
+  const { talk } = model;
+  const keys = talk.keys.value ?? [];
+  const { earlier, later, partial, questions, active } = talk.state.value;
+  const shown = useGradually(keys, (key) => weight(talk.item(key).peek()));
+  const last = keys.at(-1);
   return (
-    <Scroll label={t("session.talk")}>
-      {items.length === 0 && p.live && <Face title={t("talk.empty")} />}
-      {hidden > 0 && (
-        <button type="button" class="earlier" onClick={() => setMore(more + atOnce)}>
-          {t("talk.earlier", { n: Math.min(hidden, atOnce) })}
+    <Scroll label={t("session.talk")} anchor={shown[0] ?? ""} whole={!later}>
+      {keys.length === 0 && live && !earlier && <Face title={t("talk.empty")} />}
+      {partial && <p class="works">{t("talk.partial")}</p>}
+      {earlier && !partial && (
+        <button type="button" class="earlier" onClick={() => model.move("earlier")}>
+          {t("talk.earlier")}
         </button>
       )}
-      {items.slice(hidden).map((item) => (
-        <Item key={`${item.kind} ${item.id}`} item={item} all={items} />
+      {shown.map((key) => (
+        <Item key={key} item={talk.item<ViewItem>(key)} talk={talk} />
       ))}
-      {p.live && questions.map((q) => <QuestionCard key={q.id} ask={askOf(q, p.session, p.ends(q.id))} />)}
-      {p.view.active.length > 0 && questions.length === 0 && last?.kind !== "answer" && (
+      {later && <Later move={(to) => model.move(to)} />}
+      {live && !later && questions.map((q) => <QuestionCard key={q.question.id} ask={askOf(q.question, model.id, q.ends)} />)}
+      {active > 0 && questions.length === 0 && !later && !last?.startsWith("answer ") && (
         <p class="works">
           <span class="breath" />
           {t("state.running")}
         </p>
       )}
     </Scroll>
+  );
+}
+
+/** What follows behind the window. */
+export function Later({ move }: { move: (to: "later" | "end") => void }): JSX.Element {
+  return (
+    <p class="later">
+      <button type="button" onClick={() => move("later")}>
+        {t("talk.later")}
+      </button>
+      <button type="button" onClick={() => move("end")}>
+        {t("talk.end")}
+      </button>
+    </p>
   );
 }
 
@@ -58,7 +77,8 @@ function askOf(q: Question, session: string, ends: string | undefined): Ask {
   };
 }
 
-function Item({ item, all }: { item: ViewItem; all: readonly ViewItem[] }): JSX.Element {
+function Item({ item: s, talk }: { item: Signal<ViewItem>; talk: Conversation }): JSX.Element {
+  const item = s.value;
   switch (item.kind) {
     case "user":
       return (
@@ -72,7 +92,7 @@ function Item({ item, all }: { item: ViewItem; all: readonly ViewItem[] }): JSX.
     case "answer":
       return (
         <article class={item.step === undefined ? "item answer" : "item answer of-step"}>
-          {item.step !== undefined && <h3>{t("talk.step", { title: stepTitle(item.step, item.run, all) })}</h3>}
+          {item.step !== undefined && <h3>{t("talk.step", { title: stepTitle(item.step, item.run, talk) })}</h3>}
           <Markdown text={item.text} done={item.done} />
           {!item.done && <span class="caret" aria-hidden="true" />}
         </article>
@@ -103,16 +123,20 @@ function Item({ item, all }: { item: ViewItem; all: readonly ViewItem[] }): JSX.
   }
 }
 
-function stepTitle(step: string, run: string, all: readonly ViewItem[]): string {
-  for (const p of all) if (p.kind === "plan" && p.run === run) for (const s of p.steps) if (s.id === step) return s.title;
-  return step;
+function stepTitle(step: string, run: string, talk: Conversation): string {
+  for (const key of talk.keys.value ?? []) {
+    const p = key.startsWith("plan ") ? talk.item<ViewItem>(key).value : undefined;
+    if (p?.kind === "plan" && p.run === run) for (const s of p.steps) if (s.id === step) return s.title;
+  }
+  return talk.state.value.titles[`${run}/${step}`] ?? step;
 }
 
 /** A call of a tool. A call whose outcome is unknown is loud: it may have had its effect. */
 export function ToolCard({ item }: { item: Extract<ViewItem, { kind: "tool" }> }): JSX.Element {
   const unknown = item.status === "unknown";
+  const [open, setOpen] = useState(unknown);
   return (
-    <details class={`item tool state-${item.status}`} open={unknown}>
+    <details class={`item tool state-${item.status}`} open={open || unknown} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
         <Icon name="tool" />
         <code class="name">
@@ -124,9 +148,13 @@ export function ToolCard({ item }: { item: Extract<ViewItem, { kind: "tool" }> }
         <StateChip state={item.status} small />
       </summary>
       {unknown && <p class="loud">{t("talk.unknown")}</p>}
-      <h4>{t("talk.arguments")}</h4>
-      <Code value={item.arguments} />
-      {item.text !== "" && (
+      {(open || unknown) && (
+        <>
+          <h4>{t("talk.arguments")}</h4>
+          <Code value={item.arguments} />
+        </>
+      )}
+      {(open || unknown) && item.text !== "" && (
         <>
           <h4>{t("talk.result")}</h4>
           <Code value={item.text} />

@@ -1,42 +1,55 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { copy } from "../app.ts";
-import { family, fits, line } from "../fold/lines.ts";
+import { family } from "../fold/lines.ts";
 import type { LogModel } from "../model/log.ts";
+import type { LogRows } from "../model/rows.ts";
 import { Text, Time } from "../parts/basics.tsx";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { Rows } from "../parts/rows.tsx";
+import { type Listed, Rows } from "../parts/rows.tsx";
 import { Search } from "../parts/search.tsx";
 import { t } from "../words.ts";
 
 /** The log of a session as it is: every event with its sequence, its time and its JSON. */
-export function Log({ model, picked, pick }: { model: LogModel<unknown>; picked: number; pick: (seq: number) => void }): JSX.Element {
+export function Log({ model, picked, pick }: { model: LogModel; picked: number; pick: (seq: number) => void }): JSX.Element {
   const [filter, setFilter] = useState("");
-  const head = model.head.value;
-  const at = model.at.value;
-  const rows = useMemo(() => {
-    const all = model.visible;
-    return filter.trim() === "" ? [...all] : all.filter((e) => fits(e, filter));
-  }, [head, at, filter, model]);
-  const index = rows.findIndex((e) => e.sequence === picked);
-  const event = rows[index];
+  const [event, setEvent] = useState<CanonicalEvent | undefined>(undefined);
+  const { first, head } = model.extent.value;
+  const last = model.last;
+  const found = model.rows.found.value;
+  const rows = useMemo(() => (found ? within(found, last) : range(first, last)), [found, first, last]);
+  useEffect(() => model.rows.filter(filter), [model, filter]);
+  useEffect(() => () => model.rows.filter(""), [model]);
+  useEffect(() => {
+    setEvent(undefined);
+    if (picked === 0) return;
+    let over = false;
+    model.event(picked).then(
+      (e) => !over && setEvent(e),
+      () => {}, // the room shows why the log cannot be read
+    );
+    return () => {
+      over = true;
+    };
+  }, [model, picked]);
   return (
     <div class={event ? "log with-detail" : "log"}>
       <div class="list">
         <Search label={t("log.filter")} value={filter} change={setFilter}>
-          <span class="count">{t("log.count", { shown: rows.length, all: model.events.length })}</span>
+          <span class="count">{t("log.count", { shown: rows.length, all: Math.max(0, head - first + 1) })}</span>
         </Search>
-        {model.first.value > 1 && <p class="expired">{t("log.expired", { first: model.first.value })}</p>}
+        {first > 1 && <p class="expired">{t("log.expired", { first })}</p>}
         <Rows
           rows={rows}
           height={28}
           label={t("session.log")}
-          picked={index}
-          pick={(i) => pick(rows[i]?.sequence ?? 0)}
-          follow={at === undefined && index < 0}
-          row={(e) => <Row e={e} />}
+          picked={rows.indexOf(picked)}
+          pick={(i) => pick(rows.slice(i, i + 1)[0] ?? 0)}
+          follow={!model.inPast && picked === 0}
+          seen={(seqs) => model.rows.want(seqs)}
+          row={(seq) => <Row rows={model.rows} seq={seq} />}
         />
       </div>
       {event && (
@@ -57,17 +70,42 @@ export function Log({ model, picked, pick }: { model: LogModel<unknown>; picked:
   );
 }
 
-function Row({ e }: { e: CanonicalEvent }): JSX.Element {
+/** The events from one to another, without any of them. */
+function range(first: number, last: number): Seqs {
+  const length = Math.max(0, last - first + 1);
+  return {
+    length,
+    slice: (from, to) => Array.from({ length: Math.max(0, Math.min(to, length) - from) }, (_, i) => first + from + i),
+    indexOf: (seq) => (seq >= first && seq <= last ? seq - first : -1),
+  };
+}
+
+/** Of events that fit a filter those up to one of them. */
+function within(found: Uint32Array, last: number): Seqs {
+  let length = found.length;
+  while (length > 0 && (found[length - 1] as number) > last) length--;
+  return { length, slice: (from, to) => [...found.subarray(from, Math.min(to, length))], indexOf: (seq) => found.indexOf(seq) };
+}
+
+type Seqs = Listed<number> & { indexOf: (seq: number) => number };
+
+function Row({ rows, seq }: { rows: LogRows; seq: number }): JSX.Element {
+  rows.rev.value;
+  const e = rows.row(seq);
   return (
     <>
-      <span class="seq">{e.sequence}</span>
-      <span class="time">
-        <Time at={e.time} precise />
-      </span>
-      <span class={`type family-${family(e.type)}`}>{e.type}</span>
-      <span class="line">
-        <Text most={160}>{line(e)}</Text>
-      </span>
+      <span class="seq">{seq}</span>
+      {e && (
+        <>
+          <span class="time">
+            <Time at={e.time} precise />
+          </span>
+          <span class={`type family-${family(e.type)}`}>{e.type}</span>
+          <span class="line">
+            <Text most={160}>{e.line}</Text>
+          </span>
+        </>
+      )}
     </>
   );
 }

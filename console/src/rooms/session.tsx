@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { epoch, reason, say, title } from "../app.ts";
 import type { Message } from "../fold/message.ts";
 import { nameSession, sendMessage, stopRun } from "../model/act.ts";
-import { SessionModel } from "../model/session.ts";
+import { LogModel } from "../model/log.ts";
 import { Face, Failure, Skeleton, StateChip } from "../parts/basics.tsx";
 import { Composer, draft, mode } from "../parts/composer.tsx";
 import { Head } from "../parts/head.tsx";
@@ -21,51 +21,52 @@ export const views: readonly SessionView[] = ["talk", "waterfall", "log"];
 type SessionRoute = Extract<Route, { room: "sessions" }>;
 
 // The playground hands the session that it has made to this room, so that nothing is read or drawn twice.
-let begun: SessionModel | undefined;
+let begun: LogModel | undefined;
 
 /** Sends the first message of a new session, and shows it. */
 export async function begin(m: Message, onWait: (waits: boolean) => void): Promise<void> {
   const id = await nameSession();
-  begun = new SessionModel(id, true);
+  begun = new LogModel("session", id, { part: "talk", fresh: true });
   await sendMessage(id, m, onWait);
-  begun.read();
+  begun.read(true);
   go({ room: "sessions", id, view: "talk", q: "", state: "" });
 }
 
-function modelOf(id: string): SessionModel {
-  const m = begun?.id === id ? begun : new SessionModel(id);
+function modelOf(id: string, part: SessionView, at: number | undefined): LogModel {
+  const m = begun?.id === id ? begun : new LogModel("session", id, { part, at });
   begun = undefined;
   return m;
 }
 
 /** One session: its conversation, what took how long, and its log, as of now or as of any event. */
 export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.Element {
-  const model = useMemo(() => modelOf(at.id), [at.id, epoch.value]);
+  const model = useMemo(() => modelOf(at.id, at.view, at.at), [at.id, epoch.value]);
   const [waits, setWaits] = useState(false);
   const [picked, pick] = useState(0);
   useEffect(() => () => model.close(), [model]);
   useEffect(() => {
-    model.at.value = at.at;
+    model.seek(at.at);
   }, [model, at.at]);
+  useEffect(() => model.show(at.view), [model, at.view]);
   useSignalEffect(() => {
     title.value = nameOf(model);
   });
-  if (model.error.value && model.events.length === 0) {
+  if (model.error.value && model.head === 0) {
     if (model.missing) return <Missing />;
     return <Failure error={model.error.value} again={() => model.read()} />;
   }
-  const view = model.view.value;
+  const { state, unknowns } = model.summary.value;
   const past = model.inPast;
+  const ready = at.view === "log" ? model.head > 0 : at.view === "talk" ? model.talk.keys.value : model.bars.value;
   const change = (to: Partial<SessionRoute>) => {
     const { at: _, ...rest } = at;
     go({ ...rest, ...("at" in to ? {} : at.at ? { at: at.at } : {}), ...to } as SessionRoute, "replace");
   };
-  const seek = (to: number | undefined) => {
-    model.at.value = to;
-    change(to === undefined ? { at: undefined } : { at: to });
+  const seek = (to: number | undefined, how: "passes" | "stays") => {
+    model.seek(to);
+    if (to !== undefined) model.whole(true);
+    if (how === "stays") change({ at: to });
   };
-  const unknowns = view.items.filter((i) => i.kind === "tool" && i.status === "unknown").length;
-  const active = view.active.length > 0;
   const send = (m: Message) => {
     sendMessage(at.id, m, setWaits).catch((error) => {
       say(reason(error));
@@ -78,7 +79,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         model={model}
         name={nameOf(model)}
         label={t("session.views")}
-        state={<StateChip state={stateOf(active, view.questions.length)} />}
+        state={<StateChip state={state} />}
         back={{ label: t("session.back"), go: () => go(room("sessions")) }}
         views={views.map((id) => ({ id, text: t(`session.${id}`) }))}
         view={at.view}
@@ -91,11 +92,11 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
           {t("session.unknowns", { n: unknowns })}
         </p>
       )}
-      <div class="view" id="view" role="tabpanel" aria-labelledby={`tab-${at.view}`}>
-        {model.head.value === 0 && !model.fresh ? (
+      <div class="view" id="view" role="tabpanel" aria-busy={model.behind} aria-labelledby={`tab-${at.view}`}>
+        {!ready ? (
           <Skeleton />
         ) : at.view === "talk" ? (
-          <Talk view={view} session={at.id} live={!past} ends={(q) => model.ends(q)} />
+          <Talk model={model} live={!past} />
         ) : at.view === "waterfall" ? (
           <Waterfall
             model={model}
@@ -113,7 +114,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
           session={at.id}
           waits={waits}
           send={send}
-          stop={active ? () => void stopRun(at.id).catch((error) => say(reason(error))) : undefined}
+          stop={state !== "idle" ? () => void stopRun(at.id).catch((error) => say(reason(error))) : undefined}
         />
       )}
     </section>
@@ -127,14 +128,8 @@ function Missing(): JSX.Element {
 }
 
 /** What a session is called: its first message. */
-function nameOf(model: SessionModel): string {
-  for (const i of model.view.value.items) if (i.kind === "user") return i.text;
-  return t(model.head.value === 0 ? "session.new" : "sessions.untitled");
-}
-
-function stateOf(active: boolean, questions: number): string {
-  if (questions > 0) return "waiting";
-  return active ? "running" : "idle";
+function nameOf(model: LogModel): string {
+  return model.summary.value.name || t(model.head === 0 ? "session.new" : "sessions.untitled");
 }
 
 /** The start page: a question to the model, and three to begin with. */

@@ -1,19 +1,23 @@
+import type { Signal } from "@preact/signals";
 import type { ListedQuestion, MemberView, TeamDefinition, TeamView } from "@waggle-dev/client";
-import type { TeamView as Shown } from "@waggle-dev/client/view";
+import type { TeamView as Shown, TeamMember } from "@waggle-dev/client/view";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { client, epoch, mayAct, reason, say, title } from "../app.ts";
+import { weight } from "../log/window.ts";
 import { controlTeam, messageTeam, startTeam } from "../model/act.ts";
 import { type List, teamList } from "../model/lists.ts";
 import { onChange, soon } from "../model/live.ts";
-import { TeamModel } from "../model/session.ts";
+import { LogModel } from "../model/log.ts";
 import { Face, Failure, Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
+import { useGradually } from "../parts/gradually.ts";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { QuestionCard } from "../parts/question.tsx";
 import { Scroll } from "../parts/scroll.tsx";
+import { Later } from "../parts/talk.tsx";
 import { Writing } from "../parts/writing.tsx";
 import { go, type Route, room } from "../route.ts";
 import { t } from "../words.ts";
@@ -131,27 +135,28 @@ function stateOf(status: string): string {
 
 /** One team: its members, what they say to each other, and what they ask. */
 export function TeamRoom({ at, questions }: { at: TeamRoute & { id: string }; questions: List<ListedQuestion> }): JSX.Element {
-  const model = useMemo(() => new TeamModel(at.id), [at.id]);
+  const model = useMemo(() => new LogModel("team", at.id, { part: at.view, at: at.at }), [at.id]);
   const [picked, pick] = useState(0);
   const team = useTeam(at.id);
   useEffect(() => () => model.close(), [model]);
   useEffect(() => {
-    model.at.value = at.at;
+    model.seek(at.at);
   }, [model, at.at]);
+  useEffect(() => model.show(at.view), [model, at.view]);
   useEffect(() => {
     title.value = team?.name ?? t("teams.title");
   }, [team?.name]);
   const back = { label: t("team.back"), go: () => go(room("teams")) };
-  if (model.error.value && model.events.length === 0) {
+  if (model.error.value && model.head === 0) {
     if (model.missing) return <Face title={t("team.none")} text={t("team.none.text")} action={{ text: back.label, go: back.go }} />;
     return <Failure error={model.error.value} again={() => model.read()} />;
   }
-  const view = model.view.value;
+  const { status, members } = model.summary.value;
   const past = model.inPast;
   const { at: _, ...rest } = at;
-  const seek = (to: number | undefined) => {
-    model.at.value = to;
-    go(to === undefined ? rest : { ...rest, at: to }, "replace");
+  const seek = (to: number | undefined, how: "passes" | "stays") => {
+    model.seek(to);
+    if (how === "stays") go(to === undefined ? rest : { ...rest, at: to }, "replace");
   };
   const control = (what: "pause" | "resume" | "stop") => void controlTeam(at.id, what).catch((error) => say(reason(error)));
   const asked = (questions.rows.value ?? []).filter((q) => q.team_id === at.id);
@@ -161,7 +166,7 @@ export function TeamRoom({ at, questions }: { at: TeamRoute & { id: string }; qu
         model={model}
         name={team?.name ?? ""}
         label={t("team.views")}
-        state={<StateChip state={stateOf(asked.length > 0 ? "waiting" : view.status)} />}
+        state={<StateChip state={stateOf(asked.length > 0 ? "waiting" : status)} />}
         back={back}
         views={[
           { id: "messages", text: t("team.messages") },
@@ -173,8 +178,8 @@ export function TeamRoom({ at, questions }: { at: TeamRoute & { id: string }; qu
       >
         {mayAct.value && !past && (
           <>
-            <button type="button" class="quiet" onClick={() => control(view.status === "paused" ? "resume" : "pause")}>
-              {t(view.status === "paused" ? "team.resume" : "team.pause")}
+            <button type="button" class="quiet" onClick={() => control(status === "paused" ? "resume" : "pause")}>
+              {t(status === "paused" ? "team.resume" : "team.pause")}
             </button>
             <button type="button" class="quiet" onClick={() => control("stop")}>
               {t("team.stop")}
@@ -182,15 +187,15 @@ export function TeamRoom({ at, questions }: { at: TeamRoute & { id: string }; qu
           </>
         )}
       </Head>
-      <div class="view" id="view" role="tabpanel" aria-labelledby={`tab-${at.view}`}>
-        {model.head.value === 0 ? (
+      <div class="view" id="view" role="tabpanel" aria-busy={model.behind} aria-labelledby={`tab-${at.view}`}>
+        {(at.view === "log" ? model.head === 0 : !model.talk.keys.value) ? (
           <Skeleton />
         ) : at.view === "log" ? (
           <Log model={model} picked={picked} pick={pick} />
         ) : (
           <div class="team">
-            <Members team={team} view={view} />
-            <Messages view={view} questions={past ? [] : asked} />
+            <Members team={team} states={members} />
+            <Messages model={model} questions={past ? [] : asked} />
           </div>
         )}
       </div>
@@ -222,8 +227,8 @@ function agents(team: TeamView | undefined): string[] {
   return (team?.members ?? []).filter((m: MemberView) => m.kind === "agent").map((m) => m.route);
 }
 
-function Members({ team, view }: { team: TeamView | undefined; view: Shown }): JSX.Element {
-  const now = new Map(view.members.map((m) => [m.route, m.status]));
+function Members({ team, states }: { team: TeamView | undefined; states: readonly TeamMember[] }): JSX.Element {
+  const now = new Map(states.map((m) => [m.route, m.status]));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
     <aside class="members" tabIndex={0} aria-label={t("team.members")}>
@@ -259,31 +264,46 @@ function Members({ team, view }: { team: TeamView | undefined; view: Shown }): J
   );
 }
 
-/** The newest messages: a team may have thousands. */
-const most = 200;
+type Said = Shown["messages"][number];
 
-function Messages({ view, questions }: { view: Shown; questions: readonly ListedQuestion[] }): JSX.Element {
+function Messages({ model, questions }: { model: LogModel; questions: readonly ListedQuestion[] }): JSX.Element {
+  const keys = model.talk.keys.value ?? [];
+  const shown = useGradually(keys, (key) => weight(model.talk.item(key).peek()));
+  const { earlier, later } = model.talk.state.value;
   return (
-    <Scroll label={t("team.messages")}>
-      {view.messages.length === 0 && questions.length === 0 && <Face title={t("talk.empty")} />}
-      {view.messages.slice(-most).map((m, i) => (
-        <article key={`${m.from} ${m.to ?? ""} ${m.id} ${i}`} class={m.to === undefined ? "item answer" : "item message"}>
-          <h3>
-            <Text>{m.from || t("team.people")}</Text>
-            {m.to !== undefined && (
-              <>
-                {" → "}
-                <Text>{m.to}</Text>
-              </>
-            )}
-          </h3>
-          <Markdown text={m.text} done={m.done} />
-        </article>
+    <Scroll label={t("team.messages")} anchor={shown[0] ?? ""} whole={!later}>
+      {keys.length === 0 && questions.length === 0 && <Face title={t("talk.empty")} />}
+      {earlier && (
+        <button type="button" class="earlier" onClick={() => model.move("earlier")}>
+          {t("talk.earlier")}
+        </button>
+      )}
+      {shown.map((key) => (
+        <Message key={key} of={model.talk.item<Said>(key)} />
       ))}
+      {later && <Later move={(to) => model.move(to)} />}
       {questions.map((q) => (
         <QuestionCard key={q.id} ask={q} title />
       ))}
     </Scroll>
+  );
+}
+
+function Message({ of }: { of: Signal<Said> }): JSX.Element {
+  const m = of.value;
+  return (
+    <article class={m.to === undefined ? "item answer" : "item message"}>
+      <h3>
+        <Text>{m.from || t("team.people")}</Text>
+        {m.to !== undefined && (
+          <>
+            {" → "}
+            <Text>{m.to}</Text>
+          </>
+        )}
+      </h3>
+      <Markdown text={m.text} done={m.done} />
+    </article>
   );
 }
 

@@ -1,32 +1,45 @@
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { clock, now, span } from "../app.ts";
-import { axis, type Bar, WaterfallBuilder } from "../fold/waterfall.ts";
-import type { SessionModel } from "../model/session.ts";
+import { axis, type Bar } from "../fold/waterfall.ts";
+import type { LogModel } from "../model/log.ts";
 import { Face, StateChip, Text } from "../parts/basics.tsx";
 import { t } from "../words.ts";
 
-/** The bars of the newest runs are shown: a session may have thousands. */
-const most = 400;
+/** The height of a bar's row in pixels. */
+const height = 33;
 
-/** What took how long, as of the event at which the log is shown. */
-export function Waterfall({ model, open }: { model: SessionModel; open: (seq: number) => void }): JSX.Element {
-  const head = model.head.value;
-  const at = model.at.value;
-  const { bars, until } = useMemo(() => {
-    const b = new WaterfallBuilder();
-    for (const e of model.visible) b.take(e);
-    return b.bars;
-  }, [head, at, model]);
-  if (bars.length === 0) return <Face title={t("waterfall.empty")} />;
-  const running = at === undefined && bars.some((b) => b.to === undefined);
+/** What took how long, as of the event at which the log is shown. Of the rows only those in view exist. */
+export function Waterfall({ model, open }: { model: LogModel; open: (seq: number) => void }): JSX.Element {
+  const box = useRef<HTMLElement>(null);
+  const [view, setView] = useState({ top: 0, size: 600 });
+  const { bars, until } = model.bars.value ?? { bars: [], until: 0 };
+  const last = bars.length;
+  useLayoutEffect(() => {
+    const b = box.current;
+    if (!b) return;
+    const look = () => setView({ top: b.scrollTop, size: b.clientHeight });
+    look();
+    const sizes = new ResizeObserver(look);
+    sizes.observe(b);
+    return () => sizes.disconnect();
+  }, [last === 0]);
+  const running = !model.inPast && bars.some((b) => b.to === undefined);
   const end = running ? Math.max(until, now.value) : until;
-  const shown = bars.slice(-most);
-  const scale = axis(shown, end);
+  const scale = useMemo(() => axis(bars, end), [bars, end]);
+  if (bars.length === 0) return <Face title={t("waterfall.empty")} />;
+  const from = Math.max(0, Math.floor(view.top / height) - 8);
+  const to = Math.min(last, Math.ceil((view.top + view.size) / height) + 8);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
-    <section class="waterfall" tabIndex={0} aria-label={t("session.waterfall")}>
-      <table>
+    <section
+      class="waterfall"
+      ref={box}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
+      tabIndex={0}
+      aria-label={t("session.waterfall")}
+      onScroll={(e) => setView({ top: e.currentTarget.scrollTop, size: e.currentTarget.clientHeight })}
+    >
+      <table aria-rowcount={last} style={{ marginBlock: `${from * height}px ${(last - to) * height}px` }}>
         <caption class="only-read">{t("waterfall.table")}</caption>
         <colgroup>
           <col class="name" />
@@ -35,11 +48,11 @@ export function Waterfall({ model, open }: { model: SessionModel; open: (seq: nu
           <col class="how" />
         </colgroup>
         <tbody>
-          {shown.map((b) => {
+          {bars.slice(from, to).map((b, i) => {
             const left = scale.place(b.from);
             const right = scale.place(b.to ?? end);
             return (
-              <tr key={`${b.id} ${b.seq}`} class={`kind-${b.kind}`}>
+              <tr key={`${b.id} ${b.seq}`} class={`kind-${b.kind}`} aria-rowindex={from + i + 1}>
                 <th scope="row">
                   <button type="button" class="plain" onClick={() => open(b.seq)}>
                     <Text most={60}>{nameOf(b)}</Text>

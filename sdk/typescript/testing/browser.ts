@@ -46,8 +46,8 @@ export class Site {
   }
 }
 
-/** Debian's Chromium, without a window. */
-export function launch(): Promise<Browser> {
+/** Debian's Chromium, without a window, with more arguments. */
+export function launch(...more: string[]): Promise<Browser> {
   return chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
     args: [
@@ -59,6 +59,7 @@ export function launch(): Promise<Browser> {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      ...more,
     ],
   });
 }

@@ -72,6 +72,11 @@ export class Waggle {
     }
   }
 
+  /** The value of an option with which it was started. */
+  option(name: string): string {
+    return this.args[this.args.indexOf(name) + 1] ?? "";
+  }
+
   /** Kills it at once and starts it again at the same place. */
   async restart(): Promise<void> {
     await this.kill();

@@ -107,8 +107,8 @@ export class WaggleClient {
   }
 
   /** Makes a request to the HTTP API, once, for what has no method here. */
-  call<T>(method: string, path: string, body?: unknown): Promise<T> {
-    return this.http.json<T>(path, { method, body });
+  call<T>(method: string, path: string, body?: unknown, o: { signal?: AbortSignal } = {}): Promise<T> {
+    return this.http.json<T>(path, { method, body, signal: o.signal });
   }
 
   /** Ends all connections. What goes on goes on. */

@@ -39,6 +39,13 @@ export class Questions {
     return [...this.open.values()];
   }
 
+  /** The same questions in a book of its own. */
+  fork(): Questions {
+    const f = new Questions();
+    for (const [id, q] of this.open) f.open.set(id, q);
+    return f;
+  }
+
   /** Takes the next event and reports whether the open questions have changed. */
   take(e: CanonicalEvent): boolean {
     const { event, route } = unwrap(e);

@@ -49,17 +49,30 @@ export const emptyView: View = { items: [], questions: [], active: [], seq: 0 };
 
 /** Makes views of events, one after the other. Each view is a value of its own that does not change any more. */
 export class ViewBuilder {
-  private readonly book = new Questions();
+  private book = new Questions();
   private items: ViewItem[] = [];
-  private active: string[] = [];
+  private active: readonly string[] = [];
   private questions: Question[] = [];
   private seq = 0;
   private changed = true;
   private last: View = emptyView;
+  /** So that nothing is looked for where it cannot be. Made when it is first needed. */
+  private index: Index | undefined;
+
+  /** A builder that goes on from here by itself: what either takes from now on does not show in the other. */
+  fork(): ViewBuilder {
+    const f = new ViewBuilder();
+    f.book = this.book.fork();
+    f.items = [...this.items];
+    f.active = this.active;
+    f.questions = this.questions;
+    f.seq = this.seq;
+    return f;
+  }
 
   /** The view after all events so far; the same object until an event changes it. */
   get view(): View {
-    if (this.changed) this.last = { items: [...this.items], questions: this.questions, active: [...this.active], seq: this.seq };
+    if (this.changed) this.last = { items: [...this.items], questions: this.questions, active: this.active, seq: this.seq };
     this.changed = false;
     return this.last;
   }
@@ -74,56 +87,96 @@ export class ViewBuilder {
 
   /** @internal */
   add(item: ViewItem): void {
-    const i = this.at(item.kind, item.id);
-    if (i < 0) this.items.push(item);
-    else this.items[i] = item;
+    const i = this.at(item.kind, item.run, item.id);
+    if (i < 0) {
+      this.items.push(item);
+      this.index?.add(item);
+      return;
+    }
+    this.items[i] = item;
   }
 
   /** @internal */
-  change<K extends ViewItem["kind"]>(kind: K, id: string, f: (item: Item<K>) => Partial<Item<K>>): void {
-    const i = this.at(kind, id);
+  change<K extends ViewItem["kind"]>(kind: K, run: string, id: string, f: (item: Item<K>) => Partial<Item<K>>): void {
+    const i = this.at(kind, run, id);
     const item = this.items[i] as Item<K> | undefined;
     if (item) this.items[i] = { ...item, ...f(item) } as ViewItem;
   }
 
   /** @internal */
-  remove(kind: ViewItem["kind"], id: string): void {
-    const i = this.at(kind, id);
-    if (i >= 0) this.items.splice(i, 1);
+  remove(kind: ViewItem["kind"], run: string, id: string): void {
+    const i = this.at(kind, run, id);
+    if (i < 0) return;
+    this.items.splice(i, 1);
+    this.index = undefined;
   }
 
   /** @internal */
   step(run: string, id: string, f: (s: ViewStep) => Partial<ViewStep>): void {
-    for (const p of this.items) {
-      if (p.kind !== "plan" || p.run !== run || !p.steps.some((s) => s.id === id)) continue;
-      this.change("plan", p.id, () => ({ status: "running", steps: p.steps.map((s) => (s.id === id ? { ...s, ...f(s) } : s)) }));
+    for (const p of this.ofRun(run)) {
+      if (p.kind !== "plan" || !p.steps.some((s) => s.id === id)) continue;
+      this.change("plan", run, p.id, () => ({ status: "running", steps: p.steps.map((s) => (s.id === id ? { ...s, ...f(s) } : s)) }));
     }
   }
 
   /** @internal */
   begin(run: string): void {
-    this.active.push(run);
+    this.active = [...this.active, run];
   }
 
   /** @internal */
   end(run: string, cancelled: boolean): void {
     this.active = this.active.filter((r) => r !== run);
-    for (const p of this.items) {
-      if (p.run !== run) continue;
+    for (const p of this.ofRun(run)) {
       if (p.kind === "plan")
-        this.change("plan", p.id, () => (cancelled ? { status: "cancelled", steps: dropped(p.steps) } : { status: "done" }));
-      if (p.kind === "answer" && !p.done) this.change("answer", p.id, () => ({ done: true }));
+        this.change("plan", run, p.id, () => (cancelled ? { status: "cancelled", steps: dropped(p.steps) } : { status: "done" }));
+      if (p.kind === "answer" && !p.done) this.change("answer", run, p.id, () => ({ done: true }));
     }
   }
 
   /** @internal */
   says(run: string, text: string): boolean {
-    return this.items.some((p) => p.kind === "answer" && p.run === run && p.step === undefined && p.text === text);
+    return this.ofRun(run).some((p) => p.kind === "answer" && p.step === undefined && p.text === text);
   }
 
-  private at(kind: ViewItem["kind"], id: string): number {
-    for (let i = this.items.length - 1; i >= 0; i--) if (this.items[i]?.id === id && this.items[i]?.kind === kind) return i;
-    return -1;
+  /** @internal The items of a run. */
+  ofRun(run: string): ViewItem[] {
+    this.index ??= new Index(this.items);
+    const first = this.index.first.get(run);
+    const found: ViewItem[] = [];
+    for (let i = first === undefined ? -1 : this.items.length - 1; i >= 0; i--) {
+      const p = this.items[i] as ViewItem;
+      if (p.run !== run) continue;
+      found.push(p);
+      if (key(p.kind, run, p.id) === first) break;
+    }
+    return found.reverse();
+  }
+
+  /** The place of an item. Ids count within a run: some models number their calls anew for each answer. */
+  private at(kind: ViewItem["kind"], run: string, id: string): number {
+    this.index ??= new Index(this.items);
+    if (!this.index.keys.has(key(kind, run, id))) return -1;
+    return this.items.findLastIndex((p) => p.id === id && p.kind === kind && p.run === run);
+  }
+}
+
+const key = (kind: ViewItem["kind"], run: string, id: string) => `${kind} ${run} ${id}`;
+
+/** Which items a view has. */
+class Index {
+  readonly keys = new Set<string>();
+  /** The key of the first item of each run. */
+  readonly first = new Map<string, string>();
+
+  constructor(items: readonly ViewItem[]) {
+    for (const p of items) this.add(p);
+  }
+
+  add(p: ViewItem): void {
+    const k = key(p.kind, p.run, p.id);
+    this.keys.add(k);
+    if (!this.first.has(p.run)) this.first.set(p.run, k);
   }
 }
 
@@ -137,7 +190,7 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   "message.delta": (v, { data: d }) => {
     if (d.stage === "planning") return;
     let known = false;
-    v.change("answer", d.message_id, (m) => {
+    v.change("answer", d.run_id, d.message_id, (m) => {
       known = true;
       return { text: m.text + d.text };
     });
@@ -147,7 +200,7 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
     if (d.stage === "planning") return;
     if (d.content) v.add({ kind: "answer", id: d.message_id, run: d.run_id, text: d.content, done: true, step: d.step_id });
   },
-  "message.discarded": (v, { data: d }) => v.remove("answer", d.message_id),
+  "message.discarded": (v, { data: d }) => v.remove("answer", d.run_id, d.message_id),
   "tool.called": (v, { data: d }) =>
     v.add({
       kind: "tool",
@@ -159,18 +212,18 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
       status: "called",
       text: "",
     }),
-  "tool.started": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "running" })),
-  "tool.completed": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "completed", text: d.result })),
-  "tool.failed": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "failed", text: d.message })),
-  "tool.unknown": (v, { data: d }) => v.change("tool", d.call_id, () => ({ status: "unknown", text: d.message })),
+  "tool.started": (v, { data: d }) => v.change("tool", d.run_id, d.call_id, () => ({ status: "running" })),
+  "tool.completed": (v, { data: d }) => v.change("tool", d.run_id, d.call_id, () => ({ status: "completed", text: d.result })),
+  "tool.failed": (v, { data: d }) => v.change("tool", d.run_id, d.call_id, () => ({ status: "failed", text: d.message })),
+  "tool.unknown": (v, { data: d }) => v.change("tool", d.run_id, d.call_id, () => ({ status: "unknown", text: d.message })),
   "plan.completed": (v, { data: d }) =>
     v.add({ kind: "plan", id: d.plan_id, run: d.run_id, summary: d.summary ?? "", steps: waiting(d.steps), status: "waiting" }),
-  "plan.cancelled": (v, { data: d }) => v.change("plan", d.plan_id, (p) => ({ status: "cancelled", steps: dropped(p.steps) })),
+  "plan.cancelled": (v, { data: d }) => v.change("plan", d.run_id, d.plan_id, (p) => ({ status: "cancelled", steps: dropped(p.steps) })),
   "input.answered": (v, { data: d }) => {
     const steps = d.steps;
     if (!steps) return;
-    for (const p of v.view.items)
-      if (p.kind === "plan" && p.run === d.run_id && p.status === "waiting") v.change("plan", p.id, () => ({ steps: waiting(steps) }));
+    for (const p of v.ofRun(d.run_id))
+      if (p.kind === "plan" && p.status === "waiting") v.change("plan", d.run_id, p.id, () => ({ steps: waiting(steps) }));
   },
   "step.started": (v, { data: d }) => v.step(d.run_id, d.step.id, () => ({ status: "running" })),
   "step.completed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "completed", text: d.output })),
@@ -222,13 +275,24 @@ export const emptyTeamView: TeamView = { status: "", members: [], messages: [], 
 
 /** Makes views of a team's events, one after the other. */
 export class TeamViewBuilder {
-  private readonly book = new Questions();
-  private readonly members = new Map<string, TeamMember>();
-  private readonly messages = new Map<string, TeamView["messages"][number]>();
+  private book = new Questions();
+  private members = new Map<string, TeamMember>();
+  private messages = new Map<string, TeamView["messages"][number]>();
   private status = "";
   private seq = 0;
   private changed = true;
   private last = emptyTeamView;
+
+  /** A builder that goes on from here by itself: what either takes from now on does not show in the other. */
+  fork(): TeamViewBuilder {
+    const f = new TeamViewBuilder();
+    f.book = this.book.fork();
+    f.members = new Map(this.members);
+    f.messages = new Map(this.messages);
+    f.status = this.status;
+    f.seq = this.seq;
+    return f;
+  }
 
   /** The view after all events so far; the same object until an event changes it. */
   get view(): TeamView {

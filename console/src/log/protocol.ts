@@ -1,0 +1,142 @@
+import type { CanonicalEvent, Question } from "@waggle-dev/client";
+import type { TeamMember, TeamView, ViewItem } from "@waggle-dev/client/view";
+import type { Bar } from "../fold/waterfall.ts";
+
+// The page and its worker talk in these messages. The worker has the log; the page has what it shows of it.
+
+/** The logs that the page shows. */
+export type Kind = "session" | "team";
+
+/** The part of a log that is shown: the worker sends patches for no other one. */
+export type Part = "talk" | "waterfall" | "messages" | "log";
+
+/** How the worker opens a log. */
+export interface Opening {
+  kind: Kind;
+  id: string;
+  origin: string;
+  token: string;
+  part: Part;
+  at: number | undefined;
+  /** The log begins with the first message, which has just been sent. */
+  fresh: boolean;
+}
+
+/** What the page asks of its worker. All commands are for the log that `log` names. */
+export type Command = { log: number } & (
+  | ({ do: "open" } & Opening)
+  | { do: "close" }
+  /** Follow the end of the log, or stop it: nobody looks. */
+  | { do: "follow"; on: boolean }
+  /** Show the log as of an event; undefined: as of its end. */
+  | { do: "seek"; at: number | undefined }
+  | { do: "part"; part: Part }
+  /** Move the window over the conversation. */
+  | { do: "window"; to: "earlier" | "later" | "end" }
+  | { do: "filter"; text: string }
+  | { do: "rows"; seqs: readonly number[] }
+  | { do: "event"; seq: number; call: number }
+  | { do: "save"; until: number; call: number }
+  /** Read all of the log, or stop that. */
+  | { do: "whole"; on: boolean }
+);
+
+/** A row of the log. */
+export interface Row {
+  seq: number;
+  time: string;
+  type: CanonicalEvent["type"];
+  line: string;
+}
+
+/** A place of the log that stands out. */
+export interface Mark {
+  seq: number;
+  kind: string;
+}
+
+/** A question as the page needs it: with the time at which it ends by itself. */
+export interface Asked {
+  question: Question;
+  ends: string | undefined;
+}
+
+/** What is shown one below the other: of a session its items, of a team its messages. */
+export type Shown = ViewItem | TeamView["messages"][number];
+
+/** A text that has grown at its end. */
+export interface Growth {
+  key: string;
+  text: string;
+  done: boolean;
+}
+
+/** What has changed in the window over the conversation. */
+export interface TalkPatch {
+  /** The keys of all that is in the window, in order, if that has changed. */
+  keys?: string[];
+  /** What is new or has changed in more than its end. */
+  set: [key: string, item: Shown][];
+  grow: Growth[];
+  /** Whether something stands before, or after, the window. */
+  earlier: boolean;
+  later: boolean;
+  /** The events before these are being read, without which some things are missing. */
+  partial: boolean;
+  questions: Asked[];
+  /** Runs that have not ended. */
+  active: number;
+  /** Titles of steps whose plans are not in the window: by run and step. */
+  titles: Record<string, string>;
+}
+
+/** What a session or a team is called, and how it stands. */
+export interface Summary {
+  /** The first message of a session. */
+  name: string;
+  state: "idle" | "running" | "waiting";
+  /** Calls whose outcome is unknown. */
+  unknowns: number;
+  /** Of a team. */
+  status: string;
+  members: readonly TeamMember[];
+}
+
+/** The extent of the log, and how much of it is here. */
+export interface Extent {
+  first: number;
+  head: number;
+  /** Events that have been read. */
+  read: number;
+  /** Whether all of the log is being read. */
+  reading: boolean;
+}
+
+/** What the worker tells the page: only what has changed, at most thirty times a second. */
+export type Report = { log: number } & (
+  | {
+      do: "patch";
+      /** Up to which event the view is. */
+      seq: number;
+      extent?: Extent;
+      summary?: Summary;
+      talk?: TalkPatch;
+      bars?: { bars: readonly Bar[]; until: number };
+      /** The event at which the view stands. */
+      at?: { seq: number; time: string; type: string };
+      marks?: Mark[];
+    }
+  /** The events that fit a filter, as far as they have been read. */
+  | { do: "filtered"; text: string; seqs: Uint32Array<ArrayBuffer> }
+  | { do: "rows"; rows: Row[] }
+  | { do: "answer"; call: number; value: CanonicalEvent | Blob | undefined }
+  | { do: "error"; error: Fault }
+);
+
+/** An error on its way between the two. */
+export interface Fault {
+  code: string;
+  message: string;
+  status: number;
+  detail: unknown;
+}

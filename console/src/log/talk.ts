@@ -1,0 +1,90 @@
+import type { ViewItem } from "@waggle-dev/client/view";
+import type { Asked, Growth, Shown, TalkPatch } from "./protocol.ts";
+import type { State } from "./states.ts";
+import { Window } from "./window.ts";
+
+/** What is shown of a conversation, and what the page has of that already. */
+export class Talk {
+  readonly window: Window;
+  private sent = new Map<string, Shown>();
+  private keys: readonly string[] = [];
+  private rest = "";
+
+  constructor(key: (item: Shown) => string) {
+    this.window = new Window(key);
+  }
+
+  /** What has changed for the page; undefined: nothing. `older` says that something stands before all items. */
+  patch(s: State, older: boolean, partial: boolean): TalkPatch | undefined {
+    const { items } = s;
+    const { from, to } = this.window.over(items);
+    const now = new Map<string, Shown>();
+    const set: [string, Shown][] = [];
+    const grow: Growth[] = [];
+    for (let i = from; i < to; i++) {
+      const item = items[i] as Shown;
+      const key = unique(s.key(item), now);
+      now.set(key, item);
+      const old = this.sent.get(key);
+      if (old === item) continue;
+      const more = old && growth(key, old, item);
+      if (more) grow.push(more);
+      else set.push([key, item]);
+    }
+    const keys = [...now.keys()];
+    const moved = keys.length !== this.keys.length || keys.some((k, i) => k !== this.keys[i]);
+    const patch: TalkPatch = {
+      ...(moved ? { keys } : {}),
+      set,
+      grow,
+      earlier: from > 0 || older,
+      later: to < items.length,
+      partial,
+      questions: s.questions,
+      active: s.active,
+      titles: titlesOf(items, from, to),
+    };
+    const rest = JSON.stringify([patch.earlier, patch.later, partial, patch.questions.map(idOf), patch.active, patch.titles]);
+    if (!moved && set.length === 0 && grow.length === 0 && rest === this.rest) return undefined;
+    this.sent = now;
+    this.keys = keys;
+    this.rest = rest;
+    return patch;
+  }
+}
+
+const idOf = (a: Asked) => [a.question.id, a.question.run, a.ends];
+
+function unique(key: string, taken: ReadonlyMap<string, unknown>): string {
+  if (!taken.has(key)) return key;
+  let n = 2;
+  while (taken.has(`${key} ${n}`)) n++;
+  return `${key} ${n}`;
+}
+
+/** What has been added to a text, if nothing else of the item has changed but that it is complete. */
+function growth(key: string, old: Shown, item: Shown): Growth | undefined {
+  if (!("done" in old) || !("done" in item) || !item.text.startsWith(old.text)) return undefined;
+  const same = { ...item, text: old.text, done: old.done };
+  for (const [name, value] of Object.entries(old)) if ((same as Record<string, unknown>)[name] !== value) return undefined;
+  return { key, text: item.text.slice(old.text.length), done: item.done };
+}
+
+/** The titles of steps in the window whose plans stand before it. */
+function titlesOf(items: readonly Shown[], from: number, to: number): Record<string, string> {
+  const wanted = new Set<string>();
+  const plans = new Set<string>();
+  for (let i = from; i < to; i++) {
+    const item = items[i] as ViewItem;
+    if (item.kind === "plan") plans.add(item.run);
+    else if (item.kind === "answer" && item.step !== undefined) wanted.add(item.run);
+  }
+  const titles: Record<string, string> = {};
+  for (const run of plans) wanted.delete(run);
+  for (let i = from - 1; i >= 0 && wanted.size > 0; i--) {
+    const item = items[i] as ViewItem;
+    if (item.kind !== "plan" || !wanted.delete(item.run)) continue;
+    for (const s of item.steps) titles[`${item.run}/${s.id}`] = s.title;
+  }
+  return titles;
+}
