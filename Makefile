@@ -127,8 +127,11 @@ lint: $(LINT) ## run golangci-lint on every module
 fmt: $(LINT) ## format all Go code with gofumpt
 	@for dir in $(MODULES) $(OUTSIDE); do (cd $$dir && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
-generate: ## regenerate everything that is generated; e2e last, it adds its tests to pages of others
-	@for dir in $(UNIT) $(filter %/e2e,$(MODULES)); do (cd $$dir && $(GO) generate ./...) || exit 1; done
+# The documents of others hold the schemas: these come first. e2e comes last, it adds its tests to pages of others.
+GENERATE := $(sort $(filter %/proto-schemas,$(UNIT))) $(filter-out %/proto-schemas,$(UNIT)) $(filter %/e2e,$(MODULES))
+
+generate: ## regenerate everything that is generated
+	@for dir in $(GENERATE); do (cd $$dir && $(GO) generate ./...) || exit 1; done
 	@scripts/helm-files.sh
 
 verify: ## check that generated files are current and that each module builds alone

@@ -27,7 +27,7 @@ type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run some roles against a NATS server."`
 	Open        openCmd        `cmd:"" help:"Open the console of a running gateway in a browser."`
 	Chat        chatCmd        `cmd:"" help:"Ask a question, or talk, in a session of the gateway."`
-	Top         topCmd         `cmd:"" help:"Show sessions, questions, agents, tasks and teams as they change, and answer questions."`
+	Top         topCmd         `cmd:"" help:"Show sessions, questions, agents, tasks, teams and queues as they change, and answer questions."`
 	Sessions    sessionsCmd    `cmd:"" help:"List, show, export, import and cancel sessions."`
 	Agents      agentsCmd      `cmd:"" help:"List the agents of the swarm."`
 	Tasks       tasksCmd       `cmd:"" help:"Give tasks to agents; list, show, watch and cancel them."`

@@ -72,6 +72,9 @@ func TestTop(t *testing.T) {
 	x.Wait("assistant")
 	x.Type("6")
 	x.Wait("pipeline")
+	x.Type("7")
+	x.Wait("REDELIVERED")
+	x.Wait("commands of the service")
 	x.Type("1")
 	x.Until("the plan's end", func(rows []string) bool {
 		for _, r := range rows {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { defineAgent } from "@waggle-dev/client/swarm";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.ts";
@@ -49,6 +50,29 @@ async function faults(page: Page): Promise<string[]> {
   await session.detach();
   return result.value as string[];
 }
+
+test("an agent of the swarm answers in place of the model", async () => {
+  const agent = await defineAgent<{ content: string; history?: unknown[] }>({
+    name: "shouter",
+    run: (task) => `${task.data.content.toUpperCase()} ${task.data.history?.length ?? 0}`,
+  }).serve({ url: waggle.url });
+  const { page, errors } = await visit(waggle.url);
+  await page.selectOption('.composer select[aria-label="Who answers"]', "shouter");
+  expect(await page.getAttribute(".composer textarea", "placeholder")).toBe("Message shouter");
+  expect(await faults(page)).toEqual([]);
+  await ask(page, "bees");
+  await page.waitForFunction(() => document.querySelector(".talk")?.textContent?.includes("BEES 0"));
+  await ask(page, "more");
+  await page.waitForFunction(() => document.querySelector(".talk")?.textContent?.includes("MORE 2"));
+  await page.selectOption('.composer select[aria-label="Who answers"]', "");
+  await ask(page, "What is 6 * 7?");
+  await page.waitForFunction(() => document.querySelector(".talk")?.textContent?.includes("42"));
+  await agent.stop();
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector(".talk")?.textContent?.includes("42"));
+  expect(errors).toEqual([]);
+  await page.close();
+});
 
 test("from the start page to a plan that somebody has changed and approved", async () => {
   const { page, errors } = await visit(waggle.url);

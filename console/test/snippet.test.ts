@@ -2,9 +2,10 @@ import { execFile, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { defineAgent } from "@waggle-dev/client/swarm";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
-import { type Language, languages, type Sample, snippet } from "../src/fold/snippet.ts";
+import { type Language, languages, languagesOf, type Sample, snippet } from "../src/fold/snippet.ts";
 
 // Every program that the console shows is run against the real binary.
 
@@ -108,6 +109,20 @@ test.each(languages)("a question in %s is answered", async (language) => {
     login: false,
   });
   expect(out).toContain("5888");
+});
+
+const toAgent = { content: "It's a 'quoted' $word", mode: "chat", confirm: true, agent: "shout-it" } as const;
+
+test.each(languagesOf(toAgent))("a message to an agent of the swarm in %s has its answer", async (language) => {
+  const agent = await defineAgent<{ content: string }>({ name: toAgent.agent, run: (task) => task.data.content.toUpperCase() }).serve({
+    url: waggle.url,
+  });
+  try {
+    const out = await run(language, { origin: waggle.url, message: toAgent, login: false });
+    expect(out).toContain("IT'S A 'QUOTED' $WORD");
+  } finally {
+    await agent.stop();
+  }
 });
 
 const hostile = `What is 6 * 7? It's "quoted" in \\n 'all' \`ways\` $HOME \${x} $(id) %s {0} 😀 日本 </script>

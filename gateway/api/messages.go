@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waggle-dev/waggle/internal/agents"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -84,6 +85,9 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 	default:
 		return m, fault.Newf(fault.InvalidField, "mode must be one of chat, plan, steps.").At("mode")
 	}
+	if m.Agent = b.Agent; m.Agent != "" && m.Mode != event.ModeChat {
+		return m, fault.Newf(fault.InvalidField, "An agent of the swarm answers in the mode chat only.").At("agent")
+	}
 	if b.Mode != event.ModeSteps && len(b.Tasks) > 0 {
 		return m, fault.Newf(fault.InvalidField, "Only the mode steps takes tasks.").At("tasks")
 	}
@@ -156,6 +160,11 @@ func (a *API) messageSession(r *http.Request, p auth.Principal) (any, error) {
 	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.SendMessage, Key: log.Entity}
 	if c.ID, err = commandID(b.ID); err != nil {
 		return nil, err
+	}
+	if m.Agent != "" {
+		if _, err := agents.Named(r.Context(), a.cfg.Conn, p, m.Agent); err != nil {
+			return nil, err
+		}
 	}
 	last, err := a.cfg.Log.Last(r.Context(), log)
 	if err == nil && last.Seq == 0 {

@@ -149,7 +149,7 @@ func actionRoutes() []Route {
 		{
 			Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
 			Body: wire.NewMessage{}, Required: true, Answers: taken("The message is received."),
-			Faults:  with(fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound),
+			Faults:  with(fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound, fault.AgentNotFound),
 			handler: acting((*API).messageSession),
 		},
 		{

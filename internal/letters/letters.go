@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -67,7 +68,7 @@ func (l Letter) Renewed() (cmd.Command, error) {
 func (l Letter) Summary() api.DeadLetter {
 	out := api.DeadLetter{Seq: l.Sequence, Reason: l.Reason, Deliveries: l.Deliveries, Time: l.Time}
 	if len(out.Reason) > maxReason {
-		out.Reason = out.Reason[:maxReason] + " ..."
+		out.Reason = strings.ToValidUTF8(out.Reason[:maxReason], "") + " ..."
 	}
 	if at, err := l.Address(); err == nil {
 		out.Service, out.Verb, out.Key = at.Service.String(), at.Verb.String(), at.Key.String()

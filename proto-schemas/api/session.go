@@ -127,6 +127,7 @@ type NewMessage struct {
 	Content string       `json:"content,omitempty"`
 	Mode    string       `json:"mode,omitempty"`  // absent or chat, plan, steps
 	Tasks   []event.Step `json:"tasks,omitempty"` // mode steps: the steps to solve
+	Agent   string       `json:"agent,omitempty"` // mode chat: the agent of the swarm, by name, that answers; absent = the model
 	RunOptions
 	event.Attachments
 }

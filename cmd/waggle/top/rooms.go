@@ -46,6 +46,7 @@ func rooms() []room {
 		{"Tasks", "tasks", "No tasks.", []string{"TASK", "STATE", "AGENT", "ATTEMPT", "AGE"}, readTasks},
 		{"Teams", "teams", "No teams.", []string{"TEAM", "STATE", "NAME", "MEMBERS", "AGE"}, readTeams},
 		{"Roles", "status", "No process has reported itself.", []string{"PART", "NAME", "REPLICAS", "TROUBLE"}, readStatus},
+		{"Queues", "queues", "No queues.", []string{"SERVICE", "WAITING", "OUT", "REDELIVERED"}, readQueues},
 	}
 }
 
@@ -237,6 +238,28 @@ func readStatus(raw json.RawMessage, _ time.Time) ([]row, error) {
 	}
 	return out, err
 }
+
+func readQueues(raw json.RawMessage, now time.Time) ([]row, error) {
+	l, err := decode[api.QueueList](raw)
+	out := make([]row, 0, len(l.Queues))
+	oldest := "all queues are empty"
+	if !l.Oldest.IsZero() {
+		oldest = age(now, l.Oldest) + ", of all queues"
+	}
+	for _, q := range l.Queues {
+		style := terminal.Plain
+		if q.Redelivered > 0 {
+			style = terminal.Yellow
+		}
+		out = append(out, row{
+			id: q.Service, style: style, cells: []string{q.Service, count(q.Waiting), count(q.Out), count(q.Redelivered)},
+			detail: []fact{{"queue", "commands of the service " + q.Service}, {"oldest", oldest}},
+		})
+	}
+	return out, err
+}
+
+func count(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // styleOf colours a state as the console does.
 func styleOf(state string) terminal.Style {

@@ -1,5 +1,5 @@
-// Package top shows at a terminal what a gateway serves, second by second: sessions, what waits for people, agents, tasks, teams and
-// the parts of the installation. Questions are answered from it.
+// Package top shows at a terminal what a gateway serves, second by second: sessions, what waits for people, agents, tasks, teams,
+// the parts of the installation and their queues. Questions are answered from it.
 package top
 
 import (

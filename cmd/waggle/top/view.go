@@ -157,7 +157,7 @@ func (m *model) details(l *list) []string {
 
 // bottom is a note or the text that is being written, and the keys.
 func (m *model) bottom() []string {
-	keys := "1-6 rooms   ↑↓ select   q quit"
+	keys := "1-7 rooms   ↑↓ select   q quit"
 	if q := m.asking(); q != nil {
 		keys = takes(q) + "   " + keys
 	}

@@ -4,6 +4,11 @@ import { type Message, messageBody } from "./message.ts";
 export const languages = ["curl", "TypeScript", "Python", "Go"] as const;
 export type Language = (typeof languages)[number];
 
+/** The languages that have a sample of the message: the Go client has no word for the agent that answers. */
+export function languagesOf(m: Message): readonly Language[] {
+  return m.mode === "chat" && m.agent ? languages.filter((l) => l !== "Go") : languages;
+}
+
 /** A message as the playground sends it. */
 export interface Sample {
   message: Message;
@@ -37,9 +42,9 @@ curl -fsSN${login} "$API/$SESSION/stream" -H 'Accept: text/event-stream' # every
 }
 
 function typescript(s: Sample): string {
-  const { content, mode, confirm } = s.message;
+  const { content, mode, confirm, agent } = s.message;
   const token = s.login ? ", token: process.env.WAGGLE_TOKEN" : "";
-  const options = mode === "plan" ? `, { mode: "plan", confirmPlan: ${confirm} }` : "";
+  const options = mode === "plan" ? `, { mode: "plan", confirmPlan: ${confirm} }` : agent ? `, { agent: ${JSON.stringify(agent)} }` : "";
   const approve = mode === "plan" && confirm ? "session.onQuestions((open) => open[0] && session.answer(open[0], true));\n" : "";
   return `import { WaggleClient } from "@waggle-dev/client";
 
@@ -52,10 +57,15 @@ client.close();
 }
 
 function python(s: Sample): string {
-  const { content, mode, confirm } = s.message;
+  const { content, mode, confirm, agent } = s.message;
   const login = s.login ? `, "Authorization": "Bearer " + os.environ["WAGGLE_TOKEN"]` : "";
   const literal = JSON.stringify(content);
-  const plan = mode === "plan" ? `, "mode": "plan", "confirm_plan": ${confirm ? "True" : "False"}` : "";
+  const plan =
+    mode === "plan"
+      ? `, "mode": "plan", "confirm_plan": ${confirm ? "True" : "False"}`
+      : agent
+        ? `, "agent": ${JSON.stringify(agent)}`
+        : "";
   return `import json
 ${s.login ? "import os\n" : ""}import urllib.request
 

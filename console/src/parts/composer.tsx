@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Message } from "../fold/message.ts";
+import { useAgents } from "../model/agents.ts";
 import { t } from "../words.ts";
 import { Icon } from "./icons.tsx";
 import { SampleDialog } from "./sample.tsx";
@@ -12,6 +13,8 @@ import { Writing } from "./writing.tsx";
 export const draft = signal("");
 /** How the next message is to be answered. */
 export const mode = signal<"chat" | "plan">("chat");
+/** The agent of the swarm that answers chats, by its name; empty = the model. */
+export const agent = signal("");
 /** Whether plans ask before they run. */
 export const confirm = signal(true);
 
@@ -23,12 +26,19 @@ export function Composer(p: {
   session?: string;
 }): JSX.Element {
   const [sample, show] = useState(false);
-  const message = (content: string): Message => ({ content, mode: mode.value, confirm: confirm.value });
+  const agents = useAgents();
+  const chosen = mode.value === "chat" ? agent.value : "";
+  const message = (content: string): Message => ({
+    content,
+    mode: mode.value,
+    confirm: confirm.value,
+    ...(chosen ? { agent: chosen } : {}),
+  });
   return (
     <>
       <Writing
         text={draft.value}
-        placeholder={t("composer.placeholder")}
+        placeholder={chosen ? t("composer.placeholder.agent", { name: chosen }) : t("composer.placeholder")}
         change={(text) => {
           draft.value = text;
         }}
@@ -47,6 +57,22 @@ export function Composer(p: {
           }}
           text={(m) => t(m === "chat" ? "composer.chat" : "composer.plan")}
         />
+        {mode.value === "chat" && (agents.length > 0 || chosen) && (
+          <select
+            aria-label={t("composer.who")}
+            value={chosen}
+            onChange={(e) => {
+              agent.value = e.currentTarget.value;
+            }}
+          >
+            <option value="">{t("composer.model")}</option>
+            {[...new Set([...agents, ...(chosen ? [chosen] : [])])].map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        )}
         {mode.value === "plan" && (
           <label class="check">
             <input

@@ -2,18 +2,20 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { copy, signedIn } from "../app.ts";
 import type { Message } from "../fold/message.ts";
-import { languages, snippet } from "../fold/snippet.ts";
+import { type Language, languagesOf, snippet } from "../fold/snippet.ts";
 import { t } from "../words.ts";
 import { Dialog } from "./basics.tsx";
 import { Code } from "./code.tsx";
 import { Segments } from "./segments.tsx";
 
 /** The language that was shown last. */
-const chosen = signal<(typeof languages)[number]>("curl");
+const chosen = signal<Language>("curl");
 
 /** Programs that send what the composer would send. */
 export function SampleDialog(p: { message: Message; session: string | undefined; close: () => void }): JSX.Element {
-  const text = snippet(chosen.value, {
+  const languages = languagesOf(p.message);
+  const language = languages.includes(chosen.value) ? chosen.value : "curl";
+  const text = snippet(language, {
     origin: location.origin,
     session: p.session,
     message: p.message,
@@ -26,7 +28,7 @@ export function SampleDialog(p: { message: Message; session: string | undefined;
         name="language"
         label={t("sample.language")}
         all={languages}
-        chosen={chosen.value}
+        chosen={language}
         choose={(l) => {
           chosen.value = l;
         }}

@@ -10,6 +10,8 @@ import { Run } from "./run.js";
 export interface SendOptions {
   /** `chat`, the default: at once, with the help of tools. `plan`: as a plan of steps. */
   mode?: "chat" | "plan";
+  /** The agent of the swarm, by its name, that answers in place of the model. It answers chats only. */
+  agent?: string;
   /** Ask before a plan is carried out. */
   confirmPlan?: boolean;
   /** While another run is on: wait (the default), be refused, or stop it. */
@@ -69,7 +71,8 @@ export class Session extends Watched {
 
   /** Sends a message. Without a connection it waits for one. */
   send(text: string, o: SendOptions = {}): Run {
-    const { mode, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds } = o;
+    const { mode, agent, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds } = o;
+    const path = agent === undefined ? "/agui" : `/agui/agents/${encodeURIComponent(agent)}`;
     const run = this.begin(o.id ?? this.newId());
     const body = {
       threadId: this.id,
@@ -81,7 +84,7 @@ export class Session extends Watched {
       forwardedProps: { waggle: { mode, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds } },
     };
     this.enqueue(run, async () => {
-      const answer = await this.http.request("/agui", { method: "POST", body, signal: this.signal });
+      const answer = await this.http.request(path, { method: "POST", body, signal: this.signal });
       void answer.body?.cancel().catch(() => {}); // the log says the rest
     });
     return run;
