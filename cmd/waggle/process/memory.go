@@ -11,7 +11,7 @@ const (
 	// frugal is the share of the live memory, in per cent, that a process with its own bus lets grow before it collects. Most of
 	// its memory are the server's blocks, of 4 MB for each of the 16 event shards under load, in which a collection has
 	// nothing to search.
-	frugal = 40
+	frugal = 50
 	// room is what such a process may allocate between two collections even if it has less live memory: with a quarter of it, as
 	// after the start, it would collect after each 40 answers.
 	room = 48 << 20
@@ -29,7 +29,7 @@ func thrifty(getenv func(string) string) (stop func()) {
 		return func() {}
 	}
 	before := debug.SetGCPercent(frugal)
-	pace := &pacer{share: debug.SetGCPercent, bound: debug.SetMemoryLimit, percent: frugal}
+	pace := &pacer{set: debug.SetGCPercent, percent: frugal}
 	pace.afterEach()
 	tick := time.NewTicker(memoryLook)
 	done, ended := make(chan struct{}), make(chan struct{})

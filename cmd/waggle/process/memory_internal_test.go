@@ -1,7 +1,6 @@
 package process
 
 import (
-	"math"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -72,15 +71,11 @@ func TestASmallHeapHasRoomBetweenCollections(t *testing.T) {
 	require.Equal(t, mostPercent, percentFor(1<<20))
 	require.Equal(t, 200, percentFor(room/2))
 	require.Equal(t, 100, percentFor(room))
-	require.Equal(t, frugal, percentFor(3*room))
+	require.Equal(t, frugal, percentFor(2*room))
 	require.Equal(t, frugal, percentFor(1<<40))
 
 	var set []int
-	var bounds []int64
-	p := &pacer{
-		percent: frugal, share: func(percent int) int { set = append(set, percent); return 0 },
-		bound: func(n int64) int64 { bounds = append(bounds, n>>20); return 0 },
-	}
+	p := &pacer{percent: frugal, set: func(percent int) int { set = append(set, percent); return 0 }}
 	for _, live := range []uint64{room, room * 95 / 100, room / 2, 4 * room, 8 * room} {
 		p.adapt(live)
 	}
@@ -88,14 +83,13 @@ func TestASmallHeapHasRoomBetweenCollections(t *testing.T) {
 	p.stop(100)
 	p.adapt(room / 2)
 	require.Equal(t, []int{100, 200, frugal, 100}, set, "it has stopped")
-	require.Equal(t, []int64{48 + 48 + 32, 24 + 48 + 32, 192 + 76 + 32, 384 + 153 + 32, math.MaxInt64 >> 20}, bounds)
 }
 
 // The pacer adapts after each collection, not only after the first.
 func TestThePacerGoesOn(t *testing.T) {
 	t.Parallel()
 	adapted := make(chan int, 1000)
-	p := &pacer{share: func(percent int) int { adapted <- percent; return 0 }, bound: func(int64) int64 { return 0 }}
+	p := &pacer{set: func(percent int) int { adapted <- percent; return 0 }}
 	p.afterEach()
 	for range 3 {
 		p.mu.Lock()

@@ -1,21 +1,17 @@
 package process
 
 import (
-	"math"
 	"runtime"
 	"sync"
 )
 
 // pacer sets, after each collection, how much may be allocated before the next one: the frugal share of the live memory,
-// but at least room. It also sets the size from which the runtime gives freed memory back at once, in place of keeping it for the
-// next burst. It is safe for concurrent use.
+// but at least room. It is safe for concurrent use.
 type pacer struct {
-	share func(percent int) int   // debug.SetGCPercent
-	bound func(bytes int64) int64 // debug.SetMemoryLimit
+	set func(percent int) int
 
 	mu      sync.Mutex
-	percent int   // that is set
-	bytes   int64 // that are set
+	percent int // that is set
 	stopped bool
 }
 
@@ -28,32 +24,17 @@ func percentFor(live uint64) int {
 // each hundred.
 const mostPercent = 800
 
-// overhead is what a process takes beside its heap: stacks, and what the runtime notes about the heap.
-const overhead = 32 << 20
-
-// boundFor returns the size of a process whose heap is about to be collected.
-func boundFor(live uint64) int64 {
-	return int64(min(live+max(live*frugal/100, room)+overhead, math.MaxInt64))
-}
-
-// adapt sets the percentage and the bound for the live memory. A difference of a tenth is not worth the stop of all goroutines.
+// adapt sets the percentage for the live memory. A difference of a tenth is not worth the stop of all goroutines.
 func (p *pacer) adapt(live uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped {
+	want := percentFor(live)
+	if d := want - p.percent; p.stopped || -p.percent/10 <= d && d <= p.percent/10 {
 		return
 	}
-	if want := percentFor(live); differs(want, p.percent) {
-		p.percent = want
-		p.share(want)
-	}
-	if want := boundFor(live); differs(want, p.bytes) {
-		p.bytes = want
-		p.bound(want)
-	}
+	p.percent = want
+	p.set(want)
 }
-
-func differs[N int | int64](a, b N) bool { return a-b > b/10 || b-a > b/10 }
 
 // afterEach adapts after each collection, until stop: the clean-up of an object without references runs then.
 func (p *pacer) afterEach() {
@@ -69,11 +50,10 @@ func (p *pacer) afterEach() {
 	}, p)
 }
 
-// stop ends the adaptation, sets the percentage and removes the bound.
+// stop ends the adaptation and sets the percentage.
 func (p *pacer) stop(percent int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true
-	p.share(percent)
-	p.bound(math.MaxInt64)
+	p.set(percent)
 }
