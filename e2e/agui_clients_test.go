@@ -113,16 +113,21 @@ func TestAGUIClientsOfOthers(t *testing.T) {
 	_, addr := f.gateway()
 	for _, client := range []string{"@ag-ui/client", "client-0.0.59", "client-0.0.57"} {
 		t.Run(client, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "drive.mjs"), "http://"+addr, client)
-			cmd.Stderr = os.Stderr
-			out, err := cmd.Output()
-			require.NoError(t, err, "%s", out)
-			var d driven
-			require.NoError(t, json.Unmarshal(out, &d), "%s", out)
-			t.Logf("%s: %d frames in %d flows, %d invalid, %d warnings: %v", client, d.Frames, len(d.Flows), len(d.Invalid), len(d.Warnings), d.Types)
-			complete(t, d)
+			complete(t, drive(t, dir, addr, client))
 		})
 	}
+}
+
+// drive has a published client go through the flows at the gateway, and returns what it has seen.
+func drive(t *testing.T, dir, addr, client string, more ...string) (d driven) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(dir, "drive.mjs"), "http://" + addr, client}, more...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, json.Unmarshal(out, &d), "%s", out)
+	t.Logf("%s: %d frames in %d flows, %d invalid, %d warnings: %v", client, d.Frames, len(d.Flows), len(d.Invalid), len(d.Warnings), d.Types)
+	return d
 }
 
 // complete checks what a client has seen of all flows.

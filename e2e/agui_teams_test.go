@@ -3,8 +3,6 @@ package e2e_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,14 +59,7 @@ func TestAGUIClientsOfOthersInTeams(t *testing.T) {
 			}
 			teams, err := json.Marshal(bases)
 			require.NoError(t, err)
-			cmd := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "drive.mjs"), "http://"+c.addr, client, string(teams))
-			cmd.Stderr = os.Stderr
-			out, err := cmd.Output()
-			require.NoError(t, err, "%s", out)
-			var d driven
-			require.NoError(t, json.Unmarshal(out, &d), "%s", out)
-			t.Logf("%s: %d frames in %d flows, %d invalid, %d warnings: %v", client, d.Frames, len(d.Flows), len(d.Invalid), len(d.Warnings), d.Types)
-			worked(t, d)
+			worked(t, drive(t, dir, c.addr, client, string(teams)))
 		})
 	}
 }

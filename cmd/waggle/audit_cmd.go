@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -46,7 +42,7 @@ func (c *auditCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	conn, err := connect(ctx, l.Config)
 	if err != nil {

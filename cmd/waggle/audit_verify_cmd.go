@@ -1,12 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -24,7 +20,7 @@ func (c *auditVerifyCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	conn, err := connect(ctx, l.Config)
 	if err != nil {

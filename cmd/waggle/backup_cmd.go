@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/rs/zerolog"
 
@@ -87,7 +84,7 @@ func operate(file string, flags any) (context.Context, *config.Loaded, func(), e
 	if err := check(l, config.For{}); err != nil {
 		return nil, nil, nil, err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	return ctx, l, stop, nil
 }
 

@@ -56,7 +56,7 @@ func (c *chatCmd) Run(std streams) error {
 	case len(c.Text) == 0:
 		return c.talk(opt, screen, std)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	var raw io.Writer
 	if c.JSON {

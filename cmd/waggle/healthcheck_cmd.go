@@ -7,9 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -35,7 +32,7 @@ func (c *healthcheckCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	if err := probeUntil(ctx, time.Now().Add(c.Wait), l.Addr); err != nil {
 		return err

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/cli/browser"
 )
@@ -22,7 +18,7 @@ func (c *openCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	if err := probe(ctx, l.Addr, "/"); err != nil {
 		return fmt.Errorf("no console: %w (start it with \"waggle up\")", err)

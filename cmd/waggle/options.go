@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"reflect"
+	"syscall"
 
 	"github.com/rs/zerolog"
 
@@ -85,6 +88,11 @@ func logger(c config.Log, std streams) (zerolog.Logger, error) {
 		return log, usageError{errors.Join(errors.New("log"), err)}
 	}
 	return log, nil
+}
+
+// endable returns a context that ends when the process is asked to: by Ctrl-C, or by its supervisor.
+func endable() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
 // streams are the standard streams, for commands.

@@ -7,9 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -58,7 +56,7 @@ func (g gatewayFlags) ask(
 	request func(context.Context, *waggle.Client) (json.RawMessage, error),
 	write func(io.Writer, json.RawMessage, time.Time) error,
 ) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	w, err := g.open(ctx)
 	if err != nil {
@@ -181,7 +179,7 @@ func (c *sessionsImportCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	w, err := c.open(ctx)
 	if err != nil {

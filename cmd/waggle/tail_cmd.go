@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -53,7 +50,7 @@ func (c *tailCmd) Run(std streams) error {
 			return usageError{fmt.Errorf("--after: %w", err)}
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	conn, err := connect(ctx, l.Config)
 	if err != nil {

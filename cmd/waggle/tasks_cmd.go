@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/tasks"
@@ -53,7 +51,7 @@ type clientFlags struct {
 
 // connected runs f as a client, until it returns or is interrupted.
 func (c clientFlags) connected(event func(swarm.Event), f func(context.Context, *tasks.Client) error) (err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	file := c.Identity
 	if file == "" {

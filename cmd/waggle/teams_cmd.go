@@ -8,11 +8,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -147,7 +145,7 @@ func (c *teamsRunCmd) Run(std streams) error {
 
 // team returns the team that is meant, and whether it has been made for this.
 func (c *teamsRunCmd) team(in io.Reader) (v command.TeamView, isNew bool, err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	api, err := c.open(ctx)
 	if err != nil {

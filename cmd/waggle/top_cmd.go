@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -19,7 +16,7 @@ func (c *topCmd) Run(std streams) error {
 	if !terminal.Is(std.in) || !terminal.Is(std.out) {
 		return usageError{errors.New("top needs a terminal; \"waggle sessions list\" and \"waggle tasks list\" write to files and pipes")}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := endable()
 	defer stop()
 	w, err := c.open(ctx)
 	if err != nil {

@@ -1,13 +1,11 @@
-import { readFileSync } from "node:fs";
 import { defineAgent } from "@waggle-dev/client/swarm";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, open } from "../../sdk/typescript/testing/browser.ts";
-import { Model, patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { launch } from "../../sdk/typescript/testing/browser.ts";
+import { Model, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { faults, visit } from "./page.ts";
 
 // Every test drives the page that the real binary serves, in Debian's Chromium.
-
-const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 let browser: Browser;
 let waggle: Waggle;
@@ -20,13 +18,6 @@ afterAll(async () => {
   await waggle?.end();
 });
 
-async function visit(url: string, size = { width: 1300, height: 850 }): Promise<{ page: Page; errors: string[] }> {
-  const { page, errors } = await open(browser, url);
-  page.setDefaultTimeout(patience);
-  await page.setViewportSize(size);
-  return { page, errors };
-}
-
 /** Sends a message of the composer and waits until its run is over. */
 async function ask(page: Page, text: string): Promise<void> {
   await page.fill(".composer textarea", text);
@@ -36,27 +27,12 @@ async function ask(page: Page, text: string): Promise<void> {
   );
 }
 
-/** The faults that axe finds. The page's own policy would keep axe out: it goes in past it. */
-async function faults(page: Page): Promise<string[]> {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Page.setBypassCSP", { enabled: true });
-  await session.send("Runtime.evaluate", { expression: axe });
-  const { result } = await session.send("Runtime.evaluate", {
-    expression:
-      "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ') + ' ' + n.failureSummary).slice(0, 3).join('; ')))",
-    awaitPromise: true,
-    returnByValue: true,
-  });
-  await session.detach();
-  return result.value as string[];
-}
-
 test("an agent of the swarm answers in place of the model", async () => {
   const agent = await defineAgent<{ content: string; history?: unknown[] }>({
     name: "shouter",
     run: (task) => `${task.data.content.toUpperCase()} ${task.data.history?.length ?? 0}`,
   }).serve({ url: waggle.url });
-  const { page, errors } = await visit(waggle.url);
+  const { page, errors } = await visit(browser, waggle.url);
   await page.selectOption('.composer select[aria-label="Who answers"]', "shouter");
   expect(await page.getAttribute(".composer textarea", "placeholder")).toBe("Message shouter");
   expect(await faults(page)).toEqual([]);
@@ -75,7 +51,7 @@ test("an agent of the swarm answers in place of the model", async () => {
 });
 
 test("from the start page to a plan that somebody has changed and approved", async () => {
-  const { page, errors } = await visit(waggle.url);
+  const { page, errors } = await visit(browser, waggle.url);
   await page.click(".ideas li:nth-child(2) button");
   await page.waitForSelector(".question");
   expect(new URL(page.url()).pathname).toMatch(/^\/sessions\/.+/);
@@ -102,7 +78,7 @@ test("from the start page to a plan that somebody has changed and approved", asy
 });
 
 test("any moment of a log has a link, and shows what was there then", async () => {
-  const { page, errors } = await visit(waggle.url);
+  const { page, errors } = await visit(browser, waggle.url);
   await ask(page, "Which files are in the workspace, and what does notes.md say?");
   const url = new URL(page.url());
   await page.click("#tab-log");
@@ -126,8 +102,8 @@ test("any moment of a log has a link, and shows what was there then", async () =
 });
 
 test("lists and questions are live, and two people answer one question once", async () => {
-  const list = await visit(`${waggle.url}/questions`);
-  const one = await visit(waggle.url);
+  const list = await visit(browser, `${waggle.url}/questions`);
+  const one = await visit(browser, waggle.url);
   await one.page.click(".ideas li:nth-child(2) button");
   await one.page.waitForSelector(".question");
   await list.page.waitForSelector(".cards .question");
@@ -153,7 +129,7 @@ test("lists and questions are live, and two people answer one question once", as
 });
 
 test("a gateway that is killed costs nothing that is shown or written", async () => {
-  const { page, errors } = await visit(waggle.url);
+  const { page, errors } = await visit(browser, waggle.url);
   await ask(page, "say one");
   await page.evaluate(() => {
     const seen = { removed: 0 };
@@ -176,7 +152,7 @@ test("a gateway that is killed costs nothing that is shown or written", async ()
 });
 
 test("every room is accessible, in light and dark, wide and narrow", async () => {
-  const first = await visit(waggle.url);
+  const first = await visit(browser, waggle.url);
   await ask(first.page, "what does notes.md say?");
   const session = new URL(first.page.url()).pathname;
   await first.page.goto(`${waggle.url}/teams`);
@@ -202,7 +178,7 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
       "/installation",
       "/swarm/nothing",
     ]) {
-      const { page } = await visit(waggle.url, size);
+      const { page } = await visit(browser, waggle.url, size);
       await page.emulateMedia({ colorScheme });
       await page.goto(waggle.url + path, { waitUntil: "domcontentloaded" });
       await page.waitForSelector("main :is(h1, h2, .item, .bar)");
@@ -215,7 +191,7 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
 });
 
 test("a team: its members, a tool that asks, and what came of it", async () => {
-  const { page, errors } = await visit(`${waggle.url}/teams`);
+  const { page, errors } = await visit(browser, `${waggle.url}/teams`);
   await page.click(".actions button");
   await page.waitForFunction(() => document.querySelectorAll(".team .members li").length === 2);
   await page.fill(".composer textarea", "ask Writer to write hello to hello.md");
@@ -234,7 +210,7 @@ test("a team: its members, a tool that asks, and what came of it", async () => {
 });
 
 test("keys go anywhere: rooms, the palette, views", async () => {
-  const { page } = await visit(`${waggle.url}/sessions`);
+  const { page } = await visit(browser, `${waggle.url}/sessions`);
   await page.waitForSelector(".rows");
   await page.focus(".rows");
   await page.keyboard.press("j");
@@ -268,7 +244,7 @@ test("what others have written is text: nothing of it runs, hides or breaks the 
   ].join("\n\n");
   const model = await Model.start(() => ({ text: hostile }));
   const server = await up("", model.env);
-  const { page, errors } = await visit(server.url);
+  const { page, errors } = await visit(browser, server.url);
   const asked: string[] = [];
   page.on("request", (q) => asked.push(q.url()));
   page.on("dialog", (d) => {
@@ -306,7 +282,7 @@ test("an installation with keys asks for one, shows what its role may see, and f
     - {id: eve, sha256: ${sha("key-of-eve")}, tenant: acme, roles: [viewer]}
     - {id: bob, sha256: ${sha("key-of-bob")}, tenant: other, roles: [user]}
 `);
-  const { page } = await visit(server.url);
+  const { page } = await visit(browser, server.url);
   await page.waitForSelector("dialog.login[open]");
   await page.fill('dialog input[type="password"]', "wrong");
   await page.keyboard.press("Enter");
@@ -325,7 +301,7 @@ test("an installation with keys asks for one, shows what its role may see, and f
     ["key-of-eve", ".item.answer"], // a viewer sees all of the tenant
     ["key-of-bob", ".face"], // another tenant sees nothing of it
   ] as const) {
-    const other = await visit(own);
+    const other = await visit(browser, own);
     await other.page.waitForSelector("dialog.login[open]");
     await other.page.fill('dialog input[type="password"]', key);
     await other.page.keyboard.press("Enter");
@@ -351,7 +327,7 @@ test("an installation without the console has no page", async () => {
 });
 
 test("what is being written is shown as a program in four languages", async () => {
-  const { page, errors } = await visit(waggle.url);
+  const { page, errors } = await visit(browser, waggle.url);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.fill(".composer textarea", "count the words");
   await page.click('button[aria-label="Show this request as code"]');

@@ -1,15 +1,14 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, open } from "../../sdk/typescript/testing/browser.ts";
-import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { launch } from "../../sdk/typescript/testing/browser.ts";
+import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 import { commandSubject, publish } from "./bus.ts";
+import { faults, visit } from "./page.ts";
 
 // Every test drives the page that the real binary serves, in Debian's Chromium.
 
-const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const key = (name: string) => `    - {id: ${name}, sha256: ${createHash("sha256").update(`key-of-${name}`).digest("hex")},`;
 
 let browser: Browser;
@@ -22,28 +21,6 @@ afterAll(async () => {
   await browser?.close();
   await waggle?.end();
 });
-
-async function visit(url: string, size = { width: 1300, height: 850 }): Promise<{ page: Page; errors: string[] }> {
-  const { page, errors } = await open(browser, url);
-  page.setDefaultTimeout(patience);
-  await page.setViewportSize(size);
-  return { page, errors };
-}
-
-/** The faults that axe finds. The page's own policy would keep axe out: it goes in past it. */
-async function faults(page: Page): Promise<string[]> {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Page.setBypassCSP", { enabled: true });
-  await session.send("Runtime.evaluate", { expression: axe });
-  const { result } = await session.send("Runtime.evaluate", {
-    expression:
-      "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ') + ' ' + n.failureSummary).slice(0, 3).join('; ')))",
-    awaitPromise: true,
-    returnByValue: true,
-  });
-  await session.detach();
-  return result.value as string[];
-}
 
 /** Has the worker give up orders that it cannot read: a command with each id, and without an id a text that is none. */
 async function give(up: Waggle, tenant: string, ids: readonly string[]): Promise<void> {
@@ -58,7 +35,7 @@ async function give(up: Waggle, tenant: string, ids: readonly string[]): Promise
 const letter = (page: Page, id: string) => page.locator(`.letters > li:has(.id[title="key-${id || "none"}"])`);
 
 test("dead letters are sent again and discarded, and that is in the audit log", async () => {
-  const { page, errors } = await visit(`${waggle.url}/installation/dead`);
+  const { page, errors } = await visit(browser, `${waggle.url}/installation/dead`);
   await page.waitForSelector(".face");
   expect(await page.textContent(".face")).toContain("No dead letters");
   await give(waggle, "default", ["one", "two", ""]);
@@ -115,7 +92,7 @@ test("dead letters are sent again and discarded, and that is in the audit log", 
 });
 
 test("tabs have addresses, and keys turn them", async () => {
-  const { page, errors } = await visit(`${waggle.url}/installation`);
+  const { page, errors } = await visit(browser, `${waggle.url}/installation`);
   await page.waitForSelector("table.health");
   await page.focus("#tab-health");
   await page.keyboard.press("ArrowRight");
@@ -140,7 +117,7 @@ test("tabs have addresses, and keys turn them", async () => {
 });
 
 test("the audit log is filtered by what the address says", async () => {
-  const { page, errors } = await visit(waggle.url);
+  const { page, errors } = await visit(browser, waggle.url);
   await page.fill(".composer textarea", "say hello");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".item.answer");
@@ -179,7 +156,7 @@ ${key("otto")} tenant: other, roles: [operator]}
     ["olga", "cannot unmarshal string"],
     ["otto", "No dead letters"],
   ] as const) {
-    const { page } = await visit(`${server.url}/installation/dead`);
+    const { page } = await visit(browser, `${server.url}/installation/dead`);
     await page.waitForSelector("dialog.login[open]");
     await page.fill('dialog input[type="password"]', `key-of-${who}`);
     await page.keyboard.press("Enter");
@@ -199,7 +176,7 @@ ${key("otto")} tenant: other, roles: [operator]}
 
 test("what cannot be read says why, and is read again", async () => {
   const server = await up();
-  const { page } = await visit(server.url);
+  const { page } = await visit(browser, server.url);
   await page.route("**/api/v1/queues", (r) => r.abort());
   await page.goto(`${server.url}/installation/queues`);
   await page.waitForSelector(".face.error");
@@ -223,7 +200,7 @@ test("every tab is accessible, in light and dark, wide and narrow", async () => 
     ["light", { width: 1300, height: 850 }],
     ["dark", { width: 380, height: 760 }],
   ] as const) {
-    const { page, errors } = await visit(waggle.url, size);
+    const { page, errors } = await visit(browser, waggle.url, size);
     await page.emulateMedia({ colorScheme });
     for (const tab of ["health", "queues", "dead", "quotas", "audit", "config"]) {
       await page.goto(`${waggle.url}/installation/${tab}`);

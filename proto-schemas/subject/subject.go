@@ -178,12 +178,8 @@ func ParseCommand(s string) (Command, error) {
 	if len(t) != 6 || t[0] != "cmd" {
 		return Command{}, invalid("command", s)
 	}
-	var f failures
-	c := Command{
-		Service: token(&f, id.ParseName, t[1]), Tenant: token(&f, id.ParseTenant, t[3]),
-		Key: token(&f, id.ParseEntity, t[4]), Verb: token(&f, id.ParseName, t[5]),
-	}
-	if err := f.err(); err != nil {
+	c, err := commandOf(t[1], t[3:])
+	if err != nil {
 		return Command{}, err
 	}
 	if c.Partition().String() != t[2] {
@@ -198,10 +194,15 @@ func ParseDead(s string) (Command, error) {
 	if len(t) != 5 || t[0] != "dead" {
 		return Command{}, invalid("dead letter", s)
 	}
+	return commandOf(t[1], t[2:])
+}
+
+// commandOf parses the tokens that all subjects of a command have: the service, and those that tail joins.
+func commandOf(service string, tail []string) (Command, error) {
 	var f failures
 	c := Command{
-		Service: token(&f, id.ParseName, t[1]), Tenant: token(&f, id.ParseTenant, t[2]),
-		Key: token(&f, id.ParseEntity, t[3]), Verb: token(&f, id.ParseName, t[4]),
+		Service: token(&f, id.ParseName, service), Tenant: token(&f, id.ParseTenant, tail[0]),
+		Key: token(&f, id.ParseEntity, tail[1]), Verb: token(&f, id.ParseName, tail[2]),
 	}
 	return c, f.err()
 }

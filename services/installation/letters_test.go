@@ -116,12 +116,12 @@ func TestALetterThatDiesAgainIsAnother(t *testing.T) {
 func TestCommandsOfPeopleAreSignedAnew(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	r.clock.move(-time.Hour)
+	r.clock.Move(-time.Hour)
 	mine, forged := message("alice", "mine"), message("alice", "forged")
 	require.NoError(t, r.signer.Sign(&mine))
 	require.NoError(t, r.signer.Sign(&forged))
 	forged.Data = json.RawMessage(`{"run_id":"another"}`)
-	r.clock.move(time.Hour)
+	r.clock.Move(time.Hour)
 	r.die(mine, forged)
 	l := get[wire.DeadLetterList](r, 200, "olga", "GET", "/dead-letters").DeadLetters
 	require.Equal(t, "forged alice mine alice", fmt.Sprint(l[0].CommandID, " ", l[0].Principal, " ", l[1].CommandID, " ", l[1].Principal))

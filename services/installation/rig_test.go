@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,29 +35,11 @@ func TestMain(m *testing.M) {
 
 const patience = 60 * time.Second
 
-// clock is a clock that a test moves.
-type clock struct {
-	mu  sync.Mutex
-	off time.Duration
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Add(c.off)
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.off += d
-}
-
 // rig is an installation with one queue, whose commands fail as long as it is broken.
 type rig struct {
 	*servicetest.Rig
 	web      *servicetest.Web
-	clock    clock
+	clock    servicetest.Clock
 	signer   *signature.Signer
 	verifier *signature.Verifier
 
@@ -106,7 +87,7 @@ func (r *rig) sign() {
 	require.NoError(r.T, err)
 	seed, err := pair.Seed()
 	require.NoError(r.T, err)
-	r.signer, err = signature.NewSigner(seed, r.clock.now)
+	r.signer, err = signature.NewSigner(seed, r.clock.Now)
 	require.NoError(r.T, err)
 	public, err := r.signer.Public()
 	require.NoError(r.T, err)

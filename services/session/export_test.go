@@ -242,7 +242,7 @@ func TestWhatIsNotImported(t *testing.T) {
 	_, err = there.restore(foreign)
 	require.Contains(t, isFault(t, err, fault.StateTampered).Message, "another tenant")
 
-	there.now.move(seal.Valid + time.Minute)
+	there.now.Move(seal.Valid + time.Minute)
 	_, err = there.restore(exported.Signed)
 	require.Contains(t, isFault(t, err, fault.StateExpired).Message, "24 hours")
 	end, err := there.Log.Last(there.Ctx, log)
@@ -277,7 +277,7 @@ func TestRacingImportsMakeOneSession(t *testing.T) {
 	here.open(log, event.Preferences{})
 	first, err := here.export(cmd.ExportRequest{})
 	require.NoError(t, err)
-	here.now.move(time.Second) // another state of the same position
+	here.now.Move(time.Second) // another state of the same position
 	other, err := here.export(cmd.ExportRequest{})
 	require.NoError(t, err)
 	var racers sync.WaitGroup

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,25 +44,7 @@ func sessionLog(name string) subject.Log {
 // rig is an installation: a bus with what works on it.
 type rig struct {
 	*servicetest.Rig
-	now clock
-}
-
-// clock is a clock that a test may move.
-type clock struct {
-	mu  sync.Mutex
-	off time.Duration
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Add(c.off)
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.off += d
+	now servicetest.Clock
 }
 
 func newRig(t *testing.T) *rig {
@@ -73,7 +54,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) service(name string, cfg session.Config) *session.Service {
 	r.T.Helper()
-	cfg.Now = r.now.now
+	cfg.Now = r.now.Now
 	s, err := session.New(cfg, r.Deps(name))
 	require.NoError(r.T, err)
 	return s
@@ -110,7 +91,7 @@ func (r *rig) append(l subject.Log, data ...event.Data) eventlog.Cursor {
 	w := r.Log.Writer(l, nil)
 	require.NoError(r.T, w.Sync(r.Ctx))
 	for _, d := range data {
-		e, err := event.New(l, fmt.Sprintf("%s-%d", r.T.Name(), w.Seq()), "test", r.now.now(), d)
+		e, err := event.New(l, fmt.Sprintf("%s-%d", r.T.Name(), w.Seq()), "test", r.now.Now(), d)
 		require.NoError(r.T, err)
 		from := w.Seq()
 		require.NoError(r.T, w.Append(r.Ctx, func() ([]event.Event, error) {

@@ -3,7 +3,6 @@ package top
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -13,9 +12,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/uuid"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
 
 const (
@@ -299,19 +298,11 @@ func (m *model) send(q *api.Question, a api.QuestionAnswer) tea.Cmd {
 		}
 		raw, err := m.gate.Call(m.ctx, http.MethodPost, body, "questions", asked, "answer")
 		if err != nil {
-			return answered{err: explain(err)}
+			return answered{err: socket.Answered(err)}
 		}
 		out, err := decode[api.QuestionOutcome](raw)
 		return answered{text: "Answered: " + out.Decision, err: err}
 	}
-}
-
-// explain keeps of a gateway's error what people need.
-func explain(err error) error {
-	if e, ok := errors.AsType[*waggle.Error](err); ok && e.Message != "" {
-		return errors.New(e.Message)
-	}
-	return err
 }
 
 // takes names the keys that answer the question.

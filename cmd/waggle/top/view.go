@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
@@ -50,7 +51,7 @@ func (m *model) title() string {
 	if !l.at.IsZero() {
 		text += "as of " + l.at.Local().Format(time.TimeOnly) + ", "
 	}
-	return m.line(terminal.Red, text+"no answer: "+terminal.Line(explain(l.err).Error(), 4*m.width))
+	return m.line(terminal.Red, text+"no answer: "+terminal.Line(socket.Answered(l.err).Error(), 4*m.width))
 }
 
 // tabs shows the rooms. The inbox has the number of what waits.

@@ -110,6 +110,11 @@ func notBegun(t *Thread, e event.Event) {
 
 func runCancelled(t *Thread, _ event.RunCancelledData) {
 	t.ensure()
+	t.conclude(t.calledOff())
+}
+
+// calledOff is the ending of a cancelled run.
+func (t *Thread) calledOff() *ending {
 	e := &ending{}
 	switch frame := t.cancelled(t.run.last).(type) {
 	case wire.Failure:
@@ -118,5 +123,5 @@ func runCancelled(t *Thread, _ event.RunCancelledData) {
 		frame.Usage = t.run.usage
 		e.boundary = &frame
 	}
-	t.conclude(e)
+	return e
 }

@@ -183,13 +183,7 @@ func (t *Thread) rested(problem string) {
 	m, e := t.team, &ending{}
 	switch {
 	case m.stopped:
-		switch frame := t.cancelled(t.run.last).(type) {
-		case wire.Failure:
-			e.failure = &frame
-		case wire.Boundary:
-			frame.Usage = t.run.usage
-			e.boundary = &frame
-		}
+		e = t.calledOff()
 	case problem != "":
 		code, _ := narrate.Fault(first(m.code, string(fault.TaskFailed)), problem)
 		e.failure = &wire.Failure{Base: t.stamped(wire.RunError, wire.Origin{}), Message: problem, Code: code, Usage: t.run.usage}

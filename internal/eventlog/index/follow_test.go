@@ -50,6 +50,20 @@ func TestTheIndexFollowsAnnouncements(t *testing.T) {
 	require.Eventually(t, func() bool { return len(r.all(red, 10)) == 1 }, bustest.Patience, 10*time.Millisecond)
 }
 
+// ticked starts a follower, which has caught up, and returns the channel that makes it catch up again.
+func (r *rig) ticked() chan<- time.Time {
+	r.t.Helper()
+	tick := make(chan time.Time)
+	r.follow(index.Config{CatchUp: time.Hour, After: func(d time.Duration) <-chan time.Time {
+		if d == time.Hour {
+			return tick
+		}
+		return time.After(d)
+	}})
+	r.until(r.positioned(), "the follower has caught up", func(index.Stored) bool { return true })
+	return tick
+}
+
 // positioned appends a session that a follower finds when it catches up.
 func (r *rig) positioned() subject.Log {
 	l := sessionOf(mustTenant("start"), "start")
@@ -82,14 +96,7 @@ func TestAKilledFollowerMissesNothing(t *testing.T) {
 func TestALostAnnouncementIsFound(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	tick := make(chan time.Time)
-	r.follow(index.Config{CatchUp: time.Hour, After: func(d time.Duration) <-chan time.Time {
-		if d == time.Hour {
-			return tick
-		}
-		return time.After(d)
-	}})
-	r.until(r.positioned(), "the follower has caught up", func(index.Stored) bool { return true })
+	tick := r.ticked()
 	l := sessionOf(red, "s1")
 	r.store(l, 1, opened("ann"))
 	tick <- time.Now()
@@ -100,14 +107,7 @@ func TestALostAnnouncementIsFound(t *testing.T) {
 func TestACatchUpReadsNothingAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	tick := make(chan time.Time)
-	r.follow(index.Config{CatchUp: time.Hour, After: func(d time.Duration) <-chan time.Time {
-		if d == time.Hour {
-			return tick
-		}
-		return time.After(d)
-	}})
-	r.until(r.positioned(), "the follower has caught up", func(index.Stored) bool { return true })
+	tick := r.ticked()
 	feeds, err := r.conn.NATS().SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.CREATED.>")
 	require.NoError(t, err)
 	require.NoError(t, r.conn.NATS().Flush())
