@@ -25,12 +25,12 @@ type Index struct {
 
 // New returns the index over the connection. The store must be open as long as the index is used.
 func New(conn *bus.Conn, log *eventlog.Store) *Index {
-	end := func(ctx context.Context) (uint64, error) {
+	end := func(ctx context.Context) (newest.End, error) {
 		s, err := conn.JS().Stream(ctx, subject.StreamIndex)
 		if err != nil {
-			return 0, err
+			return newest.End{}, err
 		}
-		return s.CachedInfo().State.LastSeq, nil
+		return newest.End{Sequence: s.CachedInfo().State.LastSeq, Created: s.CachedInfo().Created}, nil
 	}
 	return &Index{conn: conn, log: log, newest: newest.Reader{
 		Log: log, Stream: subject.StreamIndex, Large: &newest.Large{End: end, Counts: newest.NewCounts()},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -148,6 +149,19 @@ func TestTenantsHaveSeparatePages(t *testing.T) {
 	for _, s := range r.all(blue, 4) {
 		require.Equal(t, blue, s.Log.Tenant)
 	}
+}
+
+// TestANewStreamIsCountedAnew: what was counted in a stream that was deleted since hides nothing of the one in its place.
+func TestANewStreamIsCountedAnew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.putMany(red, 3, 4)
+	require.Len(t, r.all(red, 10), 3)
+	require.NoError(t, r.conn.JS().DeleteStream(r.ctx, subject.StreamIndex))
+	require.NoError(t, bus.Bootstrap(r.ctx, r.conn, bus.DefaultTopology()))
+	r.putMany(red, 4, 1)
+	require.Len(t, r.all(red, 10), 4)
+	require.Equal(t, 4, r.page(red, 0, 2).Total)
 }
 
 // TestAnyWalkThroughPages compares walks with a model, while sessions come, change and go: the newest change is first, and

@@ -16,9 +16,10 @@ const (
 
 // census is what is known about all messages of a filter.
 type census struct {
-	total int
-	first uint64 // sequence of the oldest one, or of one that is gone since
-	at    time.Time
+	total  int
+	first  uint64 // sequence of the oldest one, or of one that is gone since
+	at     time.Time
+	stream time.Time // when the stream was made; zero: not known
 }
 
 // Counts keeps the counts of the filters that were asked for last. It is safe for concurrent use.

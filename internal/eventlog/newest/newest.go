@@ -42,8 +42,14 @@ type Reader struct {
 // Large is what a reader of a large stream has besides: the server goes through all subjects of a filter to find its newest message
 // and to count its messages, 8 ms each with 100,000.
 type Large struct {
-	End    func(ctx context.Context) (uint64, error) // the last sequence of the stream
+	End    func(ctx context.Context) (End, error)
 	Counts *Counts
+}
+
+// End is where a stream ends.
+type End struct {
+	Sequence uint64    // of its last message
+	Created  time.Time // of the stream: one that was deleted and made again begins anew
 }
 
 // Entry is a message of the stream.
@@ -137,12 +143,21 @@ type stretch struct {
 // stream. It reads backwards from there and nothing else, whatever the number of messages.
 func (r Reader) Read(ctx context.Context, filter string, before uint64, want int) (out Page, err error) {
 	s := stretch{r: r, filter: filter, before: before}
-	all, err := r.census(ctx, filter)
+	var end End
+	if before == 0 {
+		end = r.end(ctx)
+	}
+	all, err := r.census(ctx, filter, end.Created)
 	if err != nil || all.total == 0 {
 		return out, err
 	}
-	if s.first, out.Total = all.first, all.total; before == 0 {
-		if err := s.toEnd(ctx); err != nil {
+	s.first, out.Total = all.first, all.total
+	switch {
+	case before > 0:
+	case end != End{}:
+		s.tail, s.before = true, end.Sequence+1
+	default:
+		if err := s.toNewest(ctx, math.MaxUint64); err != nil { // any replica knows
 			return out, err
 		}
 	}
@@ -152,15 +167,31 @@ func (r Reader) Read(ctx context.Context, filter string, before uint64, want int
 	return out, err
 }
 
-// census counts the messages of a filter. A large stream has counts of the last second; a first message shows at once.
-func (r Reader) census(ctx context.Context, filter string) (census, error) {
+// end returns the end of a large stream, which the server knows sooner than the newest message of a filter. It returns the zero value if
+// the stream is not large, or its leader does not answer.
+func (r Reader) end(ctx context.Context) End {
+	if r.Large == nil {
+		return End{}
+	}
+	within, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	end, err := r.Large.End(within)
+	if err != nil {
+		return End{}
+	}
+	return end
+}
+
+// census counts the messages of a filter. A large stream has counts of the last second; a first message shows at once. Counts of another
+// stream of the same name, which was made at another time, are not taken; the zero time stands for any.
+func (r Reader) census(ctx context.Context, filter string, stream time.Time) (census, error) {
 	now := time.Now()
 	if r.Large != nil {
-		if known, ok := r.Large.Counts.get(filter, now); ok {
+		if known, ok := r.Large.Counts.get(filter, now); ok && (stream.IsZero() || stream.Equal(known.stream)) {
 			return known, nil
 		}
 	}
-	out := census{at: now}
+	out := census{at: now, stream: stream}
 	if err := r.ask(ctx, get{Seq: 1, NextFor: filter, Batch: 1}, 2, func(m *nats.Msg) bool {
 		if len(m.Data) == 0 && m.Header.Get("Status") != "" {
 			return false
@@ -174,20 +205,6 @@ func (r Reader) census(ctx context.Context, filter string) (census, error) {
 		r.Large.Counts.put(filter, out)
 	}
 	return out, nil
-}
-
-// toEnd moves the end of the stretch behind its newest message, or behind that of the whole stream, which a large one knows sooner.
-func (s *stretch) toEnd(ctx context.Context) error {
-	if s.r.Large != nil {
-		within, cancel := context.WithTimeout(ctx, endPatience)
-		end, err := s.r.Large.End(within)
-		cancel()
-		if err == nil {
-			s.tail, s.before = true, end+1
-			return nil
-		}
-	}
-	return s.toNewest(ctx, math.MaxUint64) // any replica knows
 }
 
 // toNewest moves the end of the stretch behind its newest message, which lies before the sequence.
