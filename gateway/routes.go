@@ -12,6 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/single"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/translation"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -27,7 +29,7 @@ func viewers(*Server) binding.Policy { return binding.Policy{Rights: binding.Vie
 
 // Single returns the route of a dialect whose connections show one session each.
 func Single(d dialect.Dialect) Route {
-	return Route{protocol: d.Name(), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
+	return Route{protocol: d.Name(), frames: translation.Of(d), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
 		codec, err := d.Bind(r.URL.Query())
 		if err != nil {
 			return nil, err
@@ -38,7 +40,7 @@ func Single(d dialect.Dialect) Route {
 
 // Multi returns the route of a dialect whose connections hold several sessions.
 func Multi(d dialect.MultiDialect) Route {
-	return Route{protocol: d.Name(), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
+	return Route{protocol: d.Name(), frames: translation.Of(d), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
 		codec, err := d.BindSessions(r.URL.Query())
 		if err != nil {
 			return nil, err
@@ -73,7 +75,7 @@ func translated(codec dialect.Sessions, r *http.Request) dialect.Sessions {
 // Team returns the route of a dialect whose connections show the team or the member that their
 // path names with the wildcard {team_id} or {agent_id}, or that their query names.
 func Team(d dialect.TeamDialect) Route {
-	return Route{protocol: d.Name(), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
+	return Route{protocol: d.Name(), frames: translation.Of(d), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
 		codec, err := d.BindTeams(r.URL.Query())
 		if err != nil {
 			return nil, err
@@ -84,13 +86,28 @@ func Team(d dialect.TeamDialect) Route {
 
 // Swarm returns the route of clients, agents or providers of a swarm.
 func Swarm(codec dialect.Participants) Route {
+	var frames translation.Protocol
+	if codec.Kind() == command.ParticipantClient { // others watch no log
+		frames = translation.Watched(codec)
+	}
 	return Route{
-		protocol: codec.Name(), swarm: true,
+		protocol: codec.Name(), swarm: true, frames: frames,
 		policy: func(s *Server) binding.Policy { return s.swarm.Policy(codec) },
 		bind: func(s *Server, c binding.Connection, _ *http.Request, target *binding.Target) (binding.Binding, error) {
 			return s.swarm.Bind(c, codec, target), nil
 		},
 	}
+}
+
+// protocols returns the translations of logs into the protocols of the routes, and into AG-UI.
+func (s *Server) protocols() translation.Protocols {
+	all := translation.AGUI()
+	for _, route := range s.dep.Routes {
+		if route.frames != nil {
+			all[route.protocol] = route.frames
+		}
+	}
+	return all
 }
 
 // routes returns the handler of all requests. It serves probes under any host name,
@@ -100,7 +117,7 @@ func (s *Server) routes() http.Handler {
 	api.New(api.Config{
 		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Signatures: s.dep.Signatures, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status, Settings: s.dep.Settings,
 		Admit: s.admitRequest, Room: s.room, Actor: actor{s, outcome.New(s.shared, min(s.cfg.ReadyTimeout, outcome.DefaultPatience))},
-		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
+		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive), Protocols: s.protocols(),
 	}).Mount(paths)
 	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), threadDoor{s}, s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })

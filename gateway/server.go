@@ -38,6 +38,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/multi"
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/dialect/translation"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -465,7 +466,8 @@ type check struct {
 // Route is the protocol of one path, and the binding of its connections.
 type Route struct {
 	protocol string
-	swarm    bool // needs the directory
+	frames   translation.Protocol // of logs that its clients watch; nil: they watch none
+	swarm    bool                 // needs the directory
 	policy   func(*Server) binding.Policy
 	bind     bind
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/dialect/translation"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
@@ -44,6 +45,7 @@ type Config struct {
 	Settings   func() wire.SettingList        // of this process; nil: the route does not exist
 	Stream     func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
 	Live       http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
+	Protocols  translation.Protocols          // into which logs are translated; nil: the route does not exist
 	// Admit bounds the requests of a principal; nil = they have no bound.
 	Admit func(*http.Request, auth.Principal) (leave func(), err error)
 	Room  *answer.Room // bounds the bytes of large answers; nil = they have no bound

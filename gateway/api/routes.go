@@ -75,6 +75,14 @@ func paged(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) 
 	}
 }
 
+// framed handles requests for frames, if the gateway speaks any protocol.
+func framed(a *API) http.HandlerFunc {
+	if a.cfg.Protocols == nil {
+		return nil
+	}
+	return paged((*API).listLogFrames)(a)
+}
+
 func participants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) http.HandlerFunc {
 	list := listParticipants(verb, answer)
 	return func(a *API) http.HandlerFunc { return a.server.Serve(list(a)) }
@@ -359,6 +367,16 @@ func logRoutes() []Route {
 			},
 			Answers: json200("The events, oldest first. With types or run a page may be short or empty and still have a next.", wire.LogPage{}),
 			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: paged((*API).listLogEvents),
+		},
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/frames", ID: "listLogFrames", Tag: "events", Summary: "Read a page of a log as the clients of a protocol do.",
+			Query: []Parameter{
+				{Name: "as", About: "The protocol: agent, agent-team, agui, agui-0, agui-0+subagents, asp-client, myagent or orbit. Other parameters choose its variant, as they do when a client connects.", Type: "string"},
+				{Name: "after", About: "Seq: the page begins with the next event. AG-UI and logs of over 100,000 events: not beyond that many.", Type: "integer"},
+				{Name: "limit", About: "Events of the page; 100 by default.", Type: "integer", Maximum: maxFrames},
+			},
+			Answers: json200("The frames of each event, without those that a connection adds.", wire.FramePage{}),
+			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: framed,
 		},
 	}
 }

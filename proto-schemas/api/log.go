@@ -23,6 +23,22 @@ type LogPage struct {
 	Expired uint64            `json:"expired,omitempty"` // events up to this seq have expired
 }
 
+// FramePage is a page of a log as clients of a protocol read it.
+type FramePage struct {
+	Protocol string        `json:"protocol"`
+	Events   []EventFrames `json:"events"`            // oldest first
+	Next     string        `json:"next,omitempty"`    // the parameter after of the next page
+	More     bool          `json:"more"`              // more events follow
+	Expired  uint64        `json:"expired,omitempty"` // events up to this seq have expired
+}
+
+// EventFrames are the frames of one event, without those that a connection adds: greetings, heartbeats, acknowledgements.
+type EventFrames struct {
+	Seq    uint64            `json:"seq"`
+	Type   string            `json:"type"`
+	Frames []json.RawMessage `json:"frames"` // in order; empty: the protocol says nothing of the event
+}
+
 // Me is the principal of the request.
 type Me struct {
 	Subject string    `json:"subject"`

@@ -1,16 +1,14 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { copy } from "../app.ts";
 import { family } from "../fold/lines.ts";
 import type { LogModel } from "../model/log.ts";
 import type { LogRows } from "../model/rows.ts";
 import { Text, Time } from "../parts/basics.tsx";
-import { Code } from "../parts/code.tsx";
-import { Icon } from "../parts/icons.tsx";
 import { type Listed, Rows } from "../parts/rows.tsx";
 import { Search } from "../parts/search.tsx";
 import { t } from "../words.ts";
+import { Inspector } from "./inspector.tsx";
 
 /** The log of a session as it is: every event with its sequence, its time and its JSON. */
 export function Log({ model, picked, pick }: { model: LogModel; picked: number; pick: (seq: number) => void }): JSX.Element {
@@ -52,20 +50,7 @@ export function Log({ model, picked, pick }: { model: LogModel; picked: number; 
           row={(seq) => <Row rows={model.rows} seq={seq} />}
         />
       </div>
-      {event && (
-        <aside class="detail" aria-label={t("log.detail", { seq: event.sequence })}>
-          <header>
-            <h3>{t("log.detail", { seq: event.sequence })}</h3>
-            <button type="button" class="quiet" onClick={() => void copy(JSON.stringify(event, null, 2))}>
-              {t("log.copy")}
-            </button>
-            <button type="button" class="quiet" aria-label={t("keys.close")} onClick={() => pick(0)}>
-              <Icon name="cross" />
-            </button>
-          </header>
-          <Code value={event} />
-        </aside>
-      )}
+      {event && <Inspector model={model} event={event} close={() => pick(0)} />}
     </div>
   );
 }

@@ -98,7 +98,8 @@ function Row({ s }: { s: SessionSummary }): JSX.Element {
       <Time at={s.updated_at} />
       <span class="meta">
         <StateChip state={state} small />
-        {runs === 1 ? t("sessions.run") : t("sessions.runs", { n: runs })} · {t("sessions.events", { n: s.last_seq })}
+        {runs === 1 ? t("sessions.run") : t("sessions.runs", { n: runs })} ·{" "}
+        {s.last_seq === 1 ? t("sessions.event") : t("sessions.events", { n: s.last_seq })}
         {s.dialect && (
           <>
             {" · "}

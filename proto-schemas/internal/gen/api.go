@@ -42,7 +42,7 @@ var apiBodies = []any{
 	api.NewTask{},
 	api.TaskName{},
 	api.LogHead{},
-	api.LogPage{},
+	api.LogPage{}, api.FramePage{},
 	api.Me{},
 	api.DeadLetterList{},
 	api.DeadLetterDetail{},

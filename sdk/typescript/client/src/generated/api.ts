@@ -19,8 +19,10 @@ export type ApiDocument =
   | DeadLetterDetail
   | DeadLetterList
   | Deliverable
+  | EventFrames
   | EventPage
   | Exported
+  | FramePage
   | ImportReply
   | LogHead
   | LogPage
@@ -95,6 +97,10 @@ export type DeadLetterDetail = DeadLetter & {
  */
 export type NewMessage = RunOptions &
   Attachments & {
+    /**
+     * mode chat: the agent of the swarm, by name, that answers; absent = the model
+     */
+    agent?: string;
     content?: string;
     /**
      * the client's id for it: a repeat has the same and gets the same response
@@ -747,6 +753,17 @@ export interface DeadLetterList {
   total: number;
 }
 /**
+ * EventFrames are the frames of one event, without those that a connection adds: greetings, heartbeats, acknowledgements.
+ */
+export interface EventFrames {
+  /**
+   * in order; empty: the protocol says nothing of the event
+   */
+  frames: unknown[];
+  seq: number;
+  type: string;
+}
+/**
  * EventPage is a page of a log.
  */
 export interface EventPage {
@@ -777,6 +794,28 @@ export interface Exported {
    * planning, confirmation, solving, aggregation, idle
    */
   stage: string;
+}
+/**
+ * FramePage is a page of a log as clients of a protocol read it.
+ */
+export interface FramePage {
+  /**
+   * oldest first
+   */
+  events: EventFrames[];
+  /**
+   * events up to this seq have expired
+   */
+  expired?: number;
+  /**
+   * more events follow
+   */
+  more: boolean;
+  /**
+   * the parameter after of the next page
+   */
+  next?: string;
+  protocol: string;
 }
 /**
  * ImportReply names the session, which keeps the id of its export. Restored is true when a restore, this one or an earlier one, wrote the state of its log: positions from the session's earlier log are invalid in it. Restored is false when the session exists and its own log is newer: then that log counts and the import changed nothing.

@@ -1,0 +1,88 @@
+import type { CanonicalEvent } from "@waggle-dev/client";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { copy, refusedLogin } from "../app.ts";
+import { framesOf, type Protocol, protocols, spoken } from "../model/frames.ts";
+import type { LogModel } from "../model/log.ts";
+import { Failure, Skeleton } from "../parts/basics.tsx";
+import { Code } from "../parts/code.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { t } from "../words.ts";
+
+/** One event of a log: its JSON, or the frames that clients of a protocol get for it. */
+export function Inspector({ model, event, close }: { model: LogModel; event: CanonicalEvent; close: () => void }): JSX.Element {
+  const as = spoken.value;
+  const frames = useFrames(model, event.sequence, as);
+  const shown = as ? frames.list : [event];
+  return (
+    <aside class="detail" aria-label={t("log.detail", { seq: event.sequence })}>
+      <header>
+        <h3>{t("log.detail", { seq: event.sequence })}</h3>
+        <label>
+          <span class="only-read">{t("log.as")}</span>
+          <select
+            value={as ?? ""}
+            onChange={(e) => {
+              spoken.value = (e.currentTarget.value || undefined) as Protocol | undefined;
+            }}
+          >
+            <option value="">{t("log.stored")}</option>
+            {Object.entries(protocols).map(([name, title]) => (
+              <option key={name} value={name}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button
+          type="button"
+          class="quiet"
+          disabled={!shown?.length}
+          onClick={() => void copy((shown ?? []).map((one) => JSON.stringify(one, null, 2)).join("\n"))}
+        >
+          {t("log.copy")}
+        </button>
+        <button type="button" class="quiet" aria-label={t("keys.close")} onClick={close}>
+          <Icon name="cross" />
+        </button>
+      </header>
+      {as && frames.list && (
+        <p class="count" role="status">
+          {t(frames.list.length === 0 ? "log.silent" : frames.list.length === 1 ? "log.frame" : "log.frames", {
+            protocol: protocols[as],
+            n: frames.list.length,
+          })}
+        </p>
+      )}
+      {frames.error !== undefined && <Failure error={frames.error} again={frames.again} />}
+      {as && !frames.list && frames.error === undefined && <Skeleton />}
+      <div class="frames">
+        {shown?.map((one, i) => (
+          <Code key={`${as} ${event.sequence} ${i}`} value={one} />
+        ))}
+      </div>
+    </aside>
+  );
+}
+
+interface Frames {
+  list?: readonly unknown[];
+  error?: unknown;
+}
+
+/** The frames of an event, once they are there; without a protocol none. */
+function useFrames(model: LogModel, seq: number, as: Protocol | undefined): Frames & { again: () => void } {
+  const [frames, setFrames] = useState<Frames>({});
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    setFrames({});
+    if (!as) return;
+    const stop = new AbortController();
+    framesOf(model.kind, model.id, seq, as, stop.signal).then(
+      (list) => !stop.signal.aborted && setFrames({ list }),
+      (error) => !stop.signal.aborted && !refusedLogin(error) && setFrames({ error }),
+    );
+    return () => stop.abort();
+  }, [model, seq, as, tries]);
+  return { ...frames, again: () => setTries(tries + 1) };
+}
