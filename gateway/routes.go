@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/url"
 
 	"golang.org/x/text/language"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/translation"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // maxLanguages bounds the header that is read: no user knows more languages.
@@ -99,15 +101,18 @@ func Swarm(codec dialect.Participants) Route {
 	}
 }
 
-// protocols returns the translations of logs into the protocols of the routes, and into AG-UI.
-func (s *Server) protocols() translation.Protocols {
+// translator returns the translation of logs into the protocols of the routes, and into AG-UI.
+func (s *Server) translator() func(subject.Log, url.Values) (api.Translation, error) {
 	all := translation.AGUI()
 	for _, route := range s.dep.Routes {
 		if route.frames != nil {
 			all[route.protocol] = route.frames
 		}
 	}
-	return all
+	return func(l subject.Log, query url.Values) (api.Translation, error) {
+		t, err := all.Begin(l.Kind, l.Entity.String(), query)
+		return api.Translation(t), err
+	}
 }
 
 // routes returns the handler of all requests. It serves probes under any host name,
@@ -117,7 +122,7 @@ func (s *Server) routes() http.Handler {
 	api.New(api.Config{
 		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Signatures: s.dep.Signatures, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status, Settings: s.dep.Settings,
 		Admit: s.admitRequest, Room: s.room, Actor: actor{s, outcome.New(s.shared, min(s.cfg.ReadyTimeout, outcome.DefaultPatience))},
-		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive), Protocols: s.protocols(),
+		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive), Translate: s.translator(),
 	}).Mount(paths)
 	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), threadDoor{s}, s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })

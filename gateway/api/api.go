@@ -7,11 +7,11 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
-	"github.com/waggle-dev/waggle/gateway/dialect/translation"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
@@ -45,7 +45,8 @@ type Config struct {
 	Settings   func() wire.SettingList        // of this process; nil: the route does not exist
 	Stream     func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
 	Live       http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
-	Protocols  translation.Protocols          // into which logs are translated; nil: the route does not exist
+	// Translate begins the translation of a log into the protocol that the parameter as of the query names; nil: the route does not exist.
+	Translate func(l subject.Log, query url.Values) (Translation, error)
 	// Admit bounds the requests of a principal; nil = they have no bound.
 	Admit func(*http.Request, auth.Principal) (leave func(), err error)
 	Room  *answer.Room // bounds the bytes of large answers; nil = they have no bound

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/translation"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -23,6 +22,12 @@ const (
 	maxFolded = 100_000
 )
 
+// Translation gives the frames of the events of one log, which it takes in order.
+type Translation struct {
+	Fold func(event.Event)          // takes an event whose frames are not wanted; nil: Next may begin anywhere
+	Next func(event.Event) [][]byte // takes an event and returns its frames, each one JSON text
+}
+
 // listLogFrames answers with a page of a log as the clients of a protocol read it.
 func (a *API) listLogFrames(r *http.Request, p auth.Principal) (any, error) {
 	log, first, last, err := a.namedLog(r, p)
@@ -30,11 +35,7 @@ func (a *API) listLogFrames(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	q := r.URL.Query()
-	protocol, err := a.cfg.Protocols.Find(q.Get("as"), "as")
-	if err != nil {
-		return nil, err
-	}
-	to, err := protocol(log.Kind, log.Entity.String(), q)
+	to, err := a.cfg.Translate(log, q)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (a *API) listLogFrames(r *http.Request, p auth.Principal) (any, error) {
 type framePage struct {
 	a     *API
 	log   subject.Log
-	to    translation.Translation
+	to    Translation
 	limit int
 	room  int // bytes that the page may still take
 	out   wire.FramePage

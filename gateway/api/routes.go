@@ -77,7 +77,7 @@ func paged(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) 
 
 // framed handles requests for frames, if the gateway speaks any protocol.
 func framed(a *API) http.HandlerFunc {
-	if a.cfg.Protocols == nil {
+	if a.cfg.Translate == nil {
 		return nil
 	}
 	return paged((*API).listLogFrames)(a)

@@ -18,8 +18,21 @@ export function Inspector({ model, event, close }: { model: LogModel; event: Can
     <aside class="detail" aria-label={t("log.detail", { seq: event.sequence })}>
       <header>
         <h3>{t("log.detail", { seq: event.sequence })}</h3>
+        <button
+          type="button"
+          class="quiet"
+          disabled={!shown?.length}
+          onClick={() => void copy((shown ?? []).map((one) => JSON.stringify(one, null, 2)).join("\n"))}
+        >
+          {t("log.copy")}
+        </button>
+        <button type="button" class="quiet" aria-label={t("keys.close")} onClick={close}>
+          <Icon name="cross" />
+        </button>
+      </header>
+      <div class="as">
         <label>
-          <span class="only-read">{t("log.as")}</span>
+          {t("log.as")}
           <select
             value={as ?? ""}
             onChange={(e) => {
@@ -34,26 +47,10 @@ export function Inspector({ model, event, close }: { model: LogModel; event: Can
             ))}
           </select>
         </label>
-        <button
-          type="button"
-          class="quiet"
-          disabled={!shown?.length}
-          onClick={() => void copy((shown ?? []).map((one) => JSON.stringify(one, null, 2)).join("\n"))}
-        >
-          {t("log.copy")}
-        </button>
-        <button type="button" class="quiet" aria-label={t("keys.close")} onClick={close}>
-          <Icon name="cross" />
-        </button>
-      </header>
-      {as && frames.list && (
         <p class="count" role="status">
-          {t(frames.list.length === 0 ? "log.silent" : frames.list.length === 1 ? "log.frame" : "log.frames", {
-            protocol: protocols[as],
-            n: frames.list.length,
-          })}
+          {as && frames.list && said(protocols[as], frames.list.length)}
         </p>
-      )}
+      </div>
       {frames.error !== undefined && <Failure error={frames.error} again={frames.again} />}
       {as && !frames.list && frames.error === undefined && <Skeleton />}
       <div class="frames">
@@ -63,6 +60,11 @@ export function Inspector({ model, event, close }: { model: LogModel; event: Can
       </div>
     </aside>
   );
+}
+
+/** How many frames clients get. */
+function said(protocol: string, n: number): string {
+  return t(n === 0 ? "log.silent" : n === 1 ? "log.frame" : "log.frames", { protocol, n });
 }
 
 interface Frames {

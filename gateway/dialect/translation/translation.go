@@ -75,13 +75,13 @@ func threads(v agui.Variant) Protocol {
 // Protocols are protocols by the names of their codecs.
 type Protocols map[string]Protocol
 
-// Find returns the protocol with the name, or a fault about the parameter that names it.
-func (ps Protocols) Find(name, parameter string) (Protocol, error) {
-	p, ok := ps[name]
+// Begin begins the translation of a log into the protocol that the parameter as of the query names.
+func (ps Protocols) Begin(kind id.Kind, name string, query url.Values) (Translation, error) {
+	p, ok := ps[query.Get("as")]
 	if !ok {
-		return nil, fault.Newf(fault.InvalidField, "%s is one of %s.", parameter, ps.names()).At(parameter)
+		return Translation{}, fault.Newf(fault.InvalidField, "as is one of %s.", ps.names()).At("as")
 	}
-	return p, nil
+	return p(kind, name, query)
 }
 
 func (ps Protocols) names() string {
