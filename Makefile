@@ -24,7 +24,7 @@ export WAGGLE_TREE := $(shell git ls-files -co --exclude-standard -z 2>/dev/null
 PARALLEL ?= 2
 TESTS    ?= 3
 # The slowest package needs about a minute with -race on two cores.
-TIMEOUT  ?= 10m
+TIMEOUT  ?= 20m
 # Narrow a run: make test PKG=./eventlog/... RUN=TestAppend. Without PKG all modules are
 # tested in one go, so that none waits for the slowest package of the one before, and the
 # slowest packages begin: the last of them would keep one processor busy and the other not.

@@ -53,6 +53,12 @@ type Config struct {
 	Actor Actor        // nil: the routes that wait for an outcome do not exist
 }
 
+// Translation gives the frames of the events of one log, which it takes in order.
+type Translation struct {
+	Fold func(event.Event)          // takes an event whose frames are not wanted; nil: Next may begin anywhere
+	Next func(event.Event) [][]byte // takes an event and returns its frames, each one JSON text
+}
+
 // Actor carries out requests that wait for an outcome.
 type Actor interface {
 	// Act sends a command of the principal about the log, and returns the event that it has caused there: the first one of

@@ -22,12 +22,6 @@ const (
 	maxFolded = 100_000
 )
 
-// Translation gives the frames of the events of one log, which it takes in order.
-type Translation struct {
-	Fold func(event.Event)          // takes an event whose frames are not wanted; nil: Next may begin anywhere
-	Next func(event.Event) [][]byte // takes an event and returns its frames, each one JSON text
-}
-
 // listLogFrames answers with a page of a log as the clients of a protocol read it.
 func (a *API) listLogFrames(r *http.Request, p auth.Principal) (any, error) {
 	log, first, last, err := a.namedLog(r, p)
