@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, createServer as listen, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer as listen, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -192,7 +192,7 @@ async function answer(a: ServerResponse, r: Reply): Promise<void> {
   a.end("data: [DONE]\n\n");
 }
 
-/** A line to a server that a test can cut. */
+/** A line to the first of several servers that takes it. A test can cut it. */
 export class Line {
   cuts = 0;
   private readonly sockets = new Set<Socket>();
@@ -201,12 +201,12 @@ export class Line {
     readonly url: string,
   ) {}
 
-  static async to(url: string): Promise<Line> {
-    const { connect } = await import("node:net");
-    const target = new URL(url);
+  static async to(...urls: string[]): Promise<Line> {
     let proxy: Line;
-    const server = listen((from) => {
-      const on = connect(Number(target.port), target.hostname);
+    const server = listen(async (from) => {
+      from.on("error", () => {});
+      const on = await reach(urls);
+      if (!on) return void from.destroy();
       for (const s of [from, on]) {
         proxy.sockets.add(s);
         s.on("error", () => {});
@@ -216,6 +216,7 @@ export class Line {
           on.destroy();
         });
       }
+      if (from.destroyed) on.destroy();
       from.pipe(on).pipe(from);
     });
     await new Promise<void>((go) => server.listen(0, "127.0.0.1", go));
@@ -235,6 +236,20 @@ export class Line {
     this.cut();
     this.server.close();
   }
+}
+
+/** Connects to the first of the servers that accepts. */
+async function reach(urls: readonly string[]): Promise<Socket | undefined> {
+  for (const url of urls) {
+    const { port, hostname } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    const open = await new Promise<boolean>((go) => {
+      socket.once("connect", () => go(true));
+      socket.once("error", () => go(false));
+    });
+    if (open) return socket;
+  }
+  return undefined;
 }
 
 /** Waits until what is asked for is there; `next` is called again whenever something may have changed. */

@@ -1,0 +1,76 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch } from "../../sdk/typescript/testing/browser.ts";
+import { Line, Model, up, Waggle } from "../../sdk/typescript/testing/server.ts";
+import { visit } from "./page.ts";
+
+// Two gateways behind one address, as a fleet has them. The pages are open in every room while one gateway is killed.
+
+let browser: Browser;
+let model: Model;
+let services: Waggle;
+let gateways: Waggle[];
+let fleet: Line;
+
+const words = Array.from({ length: 120 }, (_, i) => `word${i}`).join(" ");
+
+beforeAll(async () => {
+  model = await Model.start(() => ({ text: words, pauseMs: 50 }));
+  [browser, services] = await Promise.all([launch(), up("", model.env)]);
+  const args = ["serve", "--role", "gateway", "--nats", `nats://${services.option("--nats-addr")}`, "--data", services.option("--data")];
+  gateways = await Promise.all([Waggle.start([...args, "--telemetry-addr", "off"]), Waggle.start([...args, "--telemetry-addr", "off"])]);
+  fleet = await Line.to(...gateways.map((g) => g.url));
+});
+afterAll(async () => {
+  await browser?.close();
+  fleet?.end();
+  await Promise.all([...(gateways ?? []), services].map((w) => w?.end()));
+  model?.end();
+});
+
+/** Counts what is removed from the page from now on. */
+async function watchRemovals(page: Page, what: string): Promise<() => Promise<number>> {
+  await page.evaluate((what) => {
+    const seen = { removed: 0 };
+    (window as unknown as { seen: typeof seen }).seen = seen;
+    new MutationObserver((all) => {
+      for (const m of all) for (const n of m.removedNodes) if (n instanceof Element && n.matches(what)) seen.removed++;
+    }).observe(document.body, { childList: true, subtree: true });
+  }, what);
+  return () => page.evaluate(() => (window as unknown as { seen: { removed: number } }).seen.removed);
+}
+
+test("one of two gateways is killed while an answer is written and every room is open", async () => {
+  const talk = await visit(browser, fleet.url);
+  await talk.page.fill(".composer textarea", "say it slowly");
+  await talk.page.keyboard.press("Enter");
+  await talk.page.waitForFunction(() => document.querySelector(".item.answer")?.textContent?.includes("word3"));
+  const rooms = await Promise.all(
+    ["/sessions", "/questions", "/teams", "/swarm", "/installation/health"].map(async (path) => {
+      const { page, errors } = await visit(browser, fleet.url + path);
+      await page.waitForSelector("main :is(h1, h2, input)");
+      return { page, errors, removed: await watchRemovals(page, "main > *") };
+    }),
+  );
+  const removed = await watchRemovals(talk.page, ".item");
+
+  await gateways[0]?.kill();
+  await talk.page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
+  expect(await talk.page.locator(".item.answer").count()).toBe(1);
+  expect((await talk.page.textContent(".item.answer"))?.replace(/\s+/g, " ")).toContain(words);
+  expect(await removed()).toBe(0);
+
+  // Everything goes on at the other one: a second question, and the list of sessions follows it.
+  await talk.page.fill(".composer textarea", "say it again");
+  await talk.page.keyboard.press("Enter");
+  await talk.page.waitForFunction(() => document.querySelectorAll(".item.answer").length === 2);
+  const [sessions] = rooms;
+  await sessions?.page.waitForFunction(() => document.querySelector("main")?.textContent?.includes("2 runs"));
+  for (const r of rooms) {
+    expect(await r.removed(), r.page.url()).toBe(0);
+    expect(r.errors, r.page.url()).toEqual([]);
+    await r.page.close();
+  }
+  expect(talk.errors).toEqual([]);
+  await talk.page.close();
+});
