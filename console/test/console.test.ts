@@ -273,6 +273,31 @@ test("what others have written is text: nothing of it runs, hides or breaks the 
   model.end();
 });
 
+test("a text of very many elements is shown in parts", async () => {
+  const paragraphs = Array.from({ length: 6000 }, (_, i) => `- ${i} **x** \u{1f41d}`).join("\n");
+  const model = await Model.start(() => ({ text: paragraphs.replaceAll(" ", "\u00a0").replaceAll("-\u00a0", "- ") }));
+  const own = await up("", model.env);
+  const { page, errors } = await visit(browser, own.url);
+  await ask(page, "write much");
+  const elements = () => page.locator(".item.answer .markdown *").count();
+  const first = await elements();
+  expect(first).toBeGreaterThan(1000);
+  expect(first).toBeLessThan(3600);
+  await page.click(".item.answer .markdown + button");
+  await page.waitForFunction((n) => document.querySelectorAll(".item.answer .markdown *").length > n, first);
+  expect(await elements()).toBeLessThan(7200);
+  for (let more = 0; await page.locator(".item.answer .markdown + button").count(); more++) {
+    expect(more).toBeLessThan(20);
+    await page.click(".item.answer .markdown + button");
+  }
+  await page.waitForFunction(() => document.querySelector(".item.answer .markdown")?.textContent?.includes("5999"));
+  expect(await page.textContent(".item.answer .markdown")).not.toContain("\ufffd");
+  expect(errors).toEqual([]);
+  await page.close();
+  await own.end();
+  model.end();
+});
+
 test("an installation with keys asks for one, shows what its role may see, and forgets it", async () => {
   const { createHash } = await import("node:crypto");
   const sha = (key: string) => createHash("sha256").update(key).digest("hex");

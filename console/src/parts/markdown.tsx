@@ -4,8 +4,10 @@ import * as md from "streaming-markdown";
 import { prose, target } from "../fold/text.ts";
 import { t } from "../words.ts";
 
-/** A text is shown up to here at first: what is longer costs more elements than a page should have. */
-const firstPart = 64 << 10;
+/** A text is shown in parts of so many characters, and of so many elements: more would stop the page while they are made. */
+const part = { characters: 64 << 10, elements: 3000 };
+/** Characters that are written between two looks at the number of elements. */
+const piece = 512;
 /** Elements are not nested deeper; what is inside goes on flat. */
 const deepest = 24;
 
@@ -37,6 +39,7 @@ const tags: Partial<Record<md.Token, string>> = {
 /** Where the parser stands: the elements that are open, outermost first. */
 interface Place {
   open: { element: Element; skipped: boolean }[];
+  made: number;
 }
 
 function begin(p: Place, token: md.Token): void {
@@ -44,6 +47,7 @@ function begin(p: Place, token: md.Token): void {
   const add = (tag: string, into: Element = parent) => {
     const element = document.createElement(tag);
     into.append(element);
+    p.made++;
     return element;
   };
   if (token === md.DOCUMENT) return;
@@ -117,44 +121,64 @@ function end(p: Place): void {
   }
 }
 
-function renderer(root: Element): md.Renderer<Place> {
-  return {
-    data: { open: [{ element: root, skipped: false }] },
+/** A text on its way to the page. */
+interface Writing {
+  parser: md.Parser;
+  place: Place;
+  written: string;
+  ended: boolean;
+}
+
+function writing(root: Element): Writing {
+  root.replaceChildren();
+  const place: Place = { open: [{ element: root, skipped: false }], made: 0 };
+  const parser = md.parser({
+    data: place,
     add_token: begin,
     end_token: end,
     add_text: (p, text) => p.open.at(-1)?.element.append(prose(text)),
     set_attr: attribute,
-  };
+  });
+  return { parser, place, written: "", ended: false };
+}
+
+/** Writes on, up to so many parts of the text. */
+function write(w: Writing, text: string, parts: number): void {
+  const most = Math.min(text.length, parts * part.characters);
+  while (w.written.length < most && w.place.made < parts * part.elements) {
+    let to = Math.min(w.written.length + piece, most);
+    if (/[\ud800-\udbff]/.test(text.charAt(to - 1))) to++; // both halves of a character
+    md.parser_write(w.parser, text.slice(w.written.length, to));
+    w.written = text.slice(0, to);
+  }
 }
 
 /** Markdown that grows: what has been shown is never made again. No text becomes HTML. */
 export function Markdown({ text, done }: { text: string; done: boolean }): JSX.Element {
   const ref = useRef<HTMLDivElement>(null);
-  const state = useRef<{ parser: md.Parser; written: string; ended: boolean } | undefined>(undefined);
-  const [all, setAll] = useState(false);
-  const shown = all ? text : text.slice(0, firstPart);
+  const state = useRef<Writing | undefined>(undefined);
+  const [parts, setParts] = useState(1);
+  const [cut, setCut] = useState(false);
   useLayoutEffect(() => {
-    const root = ref.current as HTMLDivElement;
-    let s = state.current;
-    if (!s || s.ended ? s?.written !== shown : !shown.startsWith(s.written)) {
-      root.replaceChildren();
-      s = { parser: md.parser(renderer(root)), written: "", ended: false };
-      state.current = s;
+    let w = state.current;
+    if (!w || !text.startsWith(w.written) || (w.ended && w.written !== text)) {
+      w = writing(ref.current as HTMLDivElement);
+      state.current = w;
     }
-    if (!s) return;
-    if (shown.length > s.written.length) md.parser_write(s.parser, shown.slice(s.written.length));
-    s.written = shown;
-    if (done && !s.ended) {
-      md.parser_end(s.parser);
-      s.ended = true;
+    write(w, text, parts);
+    const whole = w.written.length >= text.length;
+    if (done && whole && !w.ended) {
+      md.parser_end(w.parser);
+      w.ended = true;
     }
-  }, [shown, done]);
+    setCut(!whole);
+  }, [text, done, parts]);
   useEffect(() => () => ref.current?.replaceChildren(), []);
   return (
     <>
       <div class="markdown" ref={ref} dir="auto" />
-      {shown.length < text.length && (
-        <button type="button" onClick={() => setAll(true)}>
+      {cut && (
+        <button type="button" onClick={() => setParts(parts + 1)}>
           {t("talk.more")}
         </button>
       )}
