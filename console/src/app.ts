@@ -1,6 +1,6 @@
 import { computed, effect, signal } from "@preact/signals";
 import { type Me, type Status, WaggleClient, WaggleError } from "@waggle-dev/client";
-import { t } from "./words.ts";
+import { type Language, language, t } from "./words.ts";
 
 const tokenKey = "waggle.token";
 const stored = sessionStorage.getItem(tokenKey) ?? "";
@@ -82,11 +82,16 @@ function setting<T extends string>(name: string, values: readonly T[]) {
 }
 
 export const { s: theme, next: nextTheme } = setting("theme", ["auto", "light", "dark"]);
+export const { s: tongue, next: nextTongue } = setting("language", ["auto", "en", "zh"]);
 export const { s: zone, next: nextZone } = setting("zone", ["local", "utc"]);
 
 effect(() => {
   document.documentElement.dataset["theme"] = theme.value;
 });
+
+/** The language that the reader has chosen, or that of the browser. */
+export const wantedLanguage = (): Language =>
+  (tongue.value === "auto" ? /^zh\b/i.test(navigator.language) : tongue.value === "zh") ? "zh-CN" : "en";
 
 /** The time, once a second: what counts down or up reads it. */
 export const now = signal(Date.now());
@@ -101,10 +106,10 @@ export function clock(time: string | number | Date, precise = false): string {
   const d = new Date(time);
   if (Number.isNaN(d.getTime())) return "";
   const day = d.toDateString() === new Date(now.peek()).toDateString() || precise;
-  const id = `${zone.value} ${precise} ${day}`;
+  const id = `${language()} ${zone.value} ${precise} ${day}`;
   let f = formats.get(id);
   if (!f) {
-    f = new Intl.DateTimeFormat("en-GB", {
+    f = new Intl.DateTimeFormat(language() === "en" ? "en-GB" : language(), {
       ...(day ? {} : { day: "numeric", month: "short" }),
       hour: "2-digit",
       minute: "2-digit",

@@ -2,7 +2,23 @@ import { effect, useComputed } from "@preact/signals";
 import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { begin, clock, epoch, login, nextTheme, nextZone, notice, now, signedIn, signOut, theme, waiting, zone } from "./app.ts";
+import {
+  begin,
+  clock,
+  epoch,
+  login,
+  nextTheme,
+  nextTongue,
+  nextZone,
+  notice,
+  now,
+  signedIn,
+  signOut,
+  theme,
+  tongue,
+  waiting,
+  zone,
+} from "./app.ts";
 import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
 import { Dialog, Face } from "./parts/basics.tsx";
@@ -77,6 +93,10 @@ export function Shell(): JSX.Element {
           <button type="button" class="quiet" onClick={nextTheme} title={t(`theme.${theme.value}` as Word)}>
             <Icon name="sun" />
             <span>{t(`theme.${theme.value}` as Word)}</span>
+          </button>
+          <button type="button" class="quiet" onClick={nextTongue} title={t(`language.${tongue.value}` as Word)}>
+            <Icon name="globe" />
+            <span>{t(`language.${tongue.value}` as Word)}</span>
           </button>
           <button type="button" class="quiet" onClick={nextZone} title={t(`zone.${zone.value}` as Word)}>
             <Icon name="clock" />

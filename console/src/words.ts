@@ -1,5 +1,7 @@
+import { signal } from "@preact/signals";
+
 /** All texts of the page. */
-const en = {
+export const en = {
   "app.name": "Waggle",
   "nav.playground": "Playground",
   "nav.sessions": "Sessions",
@@ -18,6 +20,9 @@ const en = {
   "theme.auto": "Theme: as the system",
   "theme.light": "Theme: light",
   "theme.dark": "Theme: dark",
+  "language.auto": "Language: as the browser",
+  "language.en": "Language: English",
+  "language.zh": "Language: Chinese",
   "zone.local": "Times: local",
   "zone.utc": "Times: UTC",
   "face.loading": "Loading",
@@ -320,7 +325,35 @@ const en = {
 /** The name of a text. */
 export type Word = keyof typeof en;
 
+/** All texts in one language. */
+export type Words = Readonly<Record<Word, string>>;
+
+/** The languages of the page, as the standard names them. */
+export type Language = "en" | "zh-CN";
+
+const spoken = signal<{ language: Language; words: Words }>({ language: "en", words: en });
+
+/** The language in which the page is shown now. */
+export const language = (): Language => spoken.value.language;
+
+let wanted: Language = "en";
+
+/** Shows the page in a language, whose texts are loaded first. If they cannot be loaded, the page stays as it is. */
+export async function speak(l: Language): Promise<void> {
+  wanted = l;
+  const words: Words | undefined =
+    l === "en"
+      ? en
+      : await import("./words.zh.ts").then(
+          (m) => m.zh,
+          () => undefined,
+        );
+  if (!words || wanted !== l) return;
+  document.documentElement.lang = l;
+  spoken.value = { language: l, words };
+}
+
 /** The text of a name, with its arguments in place. */
 export function t(key: Word, args: Record<string, string | number> = {}): string {
-  return en[key].replace(/\{(\w+)\}/g, (whole, name: string) => String(args[name] ?? whole));
+  return spoken.value.words[key].replace(/\{(\w+)\}/g, (whole, name: string) => String(args[name] ?? whole));
 }

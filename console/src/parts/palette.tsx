@@ -1,7 +1,7 @@
 import type { SessionSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { client, nextTheme, nextZone, reason, say } from "../app.ts";
+import { client, nextTheme, nextTongue, nextZone, reason, say } from "../app.ts";
 import { begin } from "../rooms/session.tsx";
 import { go, room } from "../route.ts";
 import { t, type Word } from "../words.ts";
@@ -77,14 +77,18 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
   );
 }
 
+/** The name of a setting: what stands before its value. */
+const before = (key: Word) => t(key).split(/[:：]/)[0] ?? "";
+
 const places = ["playground", "sessions", "questions", "teams", "swarm", "installation"] as const;
 
 function choices(q: string, found: readonly SessionSummary[]): Choice[] {
   const word = q.trim().toLowerCase();
   const all: Choice[] = [
     ...places.map((p) => ({ id: p, text: t(`nav.${p}` as Word), run: () => go(room(p)) })),
-    { id: "theme", text: t("theme.auto").split(":")[0] ?? "", run: nextTheme },
-    { id: "zone", text: t("zone.local").split(":")[0] ?? "", run: nextZone },
+    { id: "theme", text: before("theme.auto"), run: nextTheme },
+    { id: "zone", text: before("zone.local"), run: nextZone },
+    { id: "language", text: before("language.auto"), run: nextTongue },
   ].filter((c) => c.text.toLowerCase().includes(word));
   for (const s of found)
     all.push({

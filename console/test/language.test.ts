@@ -1,0 +1,70 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch } from "../../sdk/typescript/testing/browser.ts";
+import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { en } from "../src/words.ts";
+import { zh } from "../src/words.zh.ts";
+import { faults, visit } from "./page.ts";
+
+let browser: Browser;
+let waggle: Waggle;
+
+beforeAll(async () => {
+  [browser, waggle] = await Promise.all([launch(), up()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await waggle?.end();
+});
+
+test("a text has the same arguments in every language", () => {
+  const places = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
+  for (const [key, text] of Object.entries(en)) expect(places(zh[key as keyof typeof zh]), key).toEqual(places(text));
+});
+
+test("the page speaks Chinese, in every room, and stays with it", async () => {
+  const { page, errors } = await visit(browser, waggle.url);
+  await page.fill(".composer textarea", "what does notes.md say?");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
+  const session = new URL(page.url()).pathname;
+  const language = page.locator('nav .foot button[title^="Language"]');
+  await language.click(); // from that of the browser to English
+  await language.click();
+  await page.waitForFunction((word) => document.querySelector(".session .head .chip")?.textContent?.includes(word), zh["state.idle"]);
+  expect(await page.getAttribute("html", "lang")).toBe("zh-CN");
+  for (const [colorScheme, size] of [
+    ["light", { width: 1300, height: 850 }],
+    ["dark", { width: 380, height: 760 }],
+  ] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(size);
+    for (const path of [
+      "/",
+      "/sessions",
+      session,
+      `${session}?view=waterfall`,
+      "/questions",
+      "/teams",
+      "/swarm",
+      "/installation/health",
+      "/installation/config",
+    ]) {
+      await page.goto(waggle.url + path, { waitUntil: "domcontentloaded" });
+      await page.waitForFunction((word) => document.querySelector("nav")?.textContent?.includes(word), zh["nav.sessions"]);
+      await page.waitForSelector("main :is(h1, h2, .item, .bar)");
+      expect(await faults(page), `${path} ${colorScheme}`).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), path).toBeLessThanOrEqual(0);
+      if (process.env["SHOT"])
+        await page.screenshot({ path: `${process.env["SHOT"]}/zh-${colorScheme}${path.replaceAll(/\W/g, "_").slice(0, 12)}.png` });
+    }
+  }
+  await page.setViewportSize({ width: 1300, height: 850 });
+  await page.keyboard.press("Control+k");
+  await page.fill("dialog input", "语言");
+  await page.keyboard.press("Enter"); // as the browser, which is English
+  await page.waitForFunction((word) => document.querySelector("nav")?.textContent?.includes(word), en["nav.sessions"]);
+  expect(await page.getAttribute("html", "lang")).toBe("en");
+  expect(errors).toEqual([]);
+  await page.close();
+});
