@@ -278,6 +278,16 @@ func taskRoutes() []Route {
 			Body: wire.CancelTask{}, Answers: accepted(), Faults: []fault.Code{fault.TaskNotFound, fault.SessionDeleted, fault.TaskFinished, fault.BadJSON},
 			handler: authenticated((*API).cancelTask),
 		},
+		{
+			Method: "POST", Path: "/tasks/{id}/retry", ID: "retryTask", Tag: "tasks", Summary: "Submit a task that ended without success again, as a new one.",
+			Body:    wire.RetryTask{},
+			Answers: []Answer{{Status: http.StatusCreated, About: "The new task, whose member retry_of names the old one. Location is its path. A repeat with the same id has the same response.", Type: wire.TaskName{}}},
+			Faults: []fault.Code{
+				fault.TaskNotFound, fault.SessionDeleted, fault.TaskOpen, fault.TaskFinished, fault.AgentNotFound, fault.PayloadLost, fault.QuotaExceeded,
+				fault.BadJSON, fault.InvalidField, fault.MessageTooBig,
+			},
+			handler: authenticated((*API).retryTask),
+		},
 	}
 }
 
@@ -345,11 +355,11 @@ func logRoutes() []Route {
 	known := []fault.Code{fault.RunNotFound, fault.SessionDeleted}
 	return []Route{
 		{
-			Method: "GET", Path: "/logs/{kind}/{id}/head", ID: "showLogHead", Tag: "events", Summary: "Show the extent of the log of a session, member, team or task.",
+			Method: "GET", Path: "/logs/{kind}/{id}/head", ID: "showLogHead", Tag: "events", Summary: "Show the extent of the log of a session, member, team, task or call.",
 			Answers: json200("The extent.", wire.LogHead{}), Faults: known, handler: authenticated((*API).showHead),
 		},
 		{
-			Method: "GET", Path: "/logs/{kind}/{id}/events", ID: "listLogEvents", Tag: "events", Summary: "Read a page of the log of a session, member, team or task.",
+			Method: "GET", Path: "/logs/{kind}/{id}/events", ID: "listLogEvents", Tag: "events", Summary: "Read a page of the log of a session, member, team, task or call.",
 			Query: []Parameter{
 				{Name: "after", About: "Seq: the page begins with the next event. Without after and before it begins with the log.", Type: "integer"},
 				{Name: "before", About: "Seq: the page has the newest events before it.", Type: "integer"},

@@ -41,6 +41,10 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.ReadTask, s.readTask)
 	rpc.Handle(r, cmd.ListTasks, s.listTasks)
 	rpc.Handle(r, cmd.Submit, s.submit)
+	rpc.Handle(r, cmd.RetryTask, s.retry)
+	rpc.Handle(r, cmd.StartTool, s.startTool)
+	rpc.Handle(r, cmd.ListOffers, s.listOffers)
+	rpc.Handle(r, cmd.ReadOffer, s.readOffer)
 }
 
 // lists answers with a page of the participants of a kind that the request's tenant has. Agents and
