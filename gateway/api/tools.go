@@ -121,39 +121,3 @@ func (a *API) retryTask(r *http.Request, p auth.Principal) (any, error) {
 	}
 	return Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
 }
-
-// toolRoutes are the requests about tools.
-func toolRoutes() []Route {
-	known := []fault.Code{fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolsDown}
-	return []Route{
-		{
-			Method: "GET", Path: "/tools", ID: "listTools", Tag: "swarm", Summary: "List the tools of providers.",
-			Query: []Parameter{
-				{Name: "kind", About: "Kind of the providers: mcp or service.", Type: "string"},
-				{Name: "provider", About: "Id of a provider.", Type: "string"},
-				pageQuery[0],
-				{Name: "limit", About: "Tools of the page; 200 by default.", Type: "integer", Maximum: maxTools},
-			},
-			Answers: json200("A page of the tools, without their schemas.", wire.ToolPage{}), Faults: []fault.Code{fault.ToolsDown, fault.InvalidField},
-			handler: authenticated((*API).listTools),
-		},
-		{
-			Method: "GET", Path: "/tools/{provider}/{tool}", ID: "showTool", Tag: "swarm", Summary: "Show a tool of a provider.",
-			Query:   []Parameter{{Name: "kind", About: "Kind of the provider: mcp or service.", Type: "string"}},
-			Answers: json200("The tool.", wire.ToolDetail{}), Faults: known, handler: authenticated((*API).showTool),
-		},
-		{
-			Method: "POST", Path: "/tools/{provider}/{tool}/call", ID: "callTool", Tag: "swarm", Summary: "Call a tool of a provider.",
-			Query: []Parameter{{Name: "wait", About: "Seconds to wait for the outcome; 5 by default.", Type: "integer", Maximum: maxWait}},
-			Body:  wire.NewToolCall{}, Required: true,
-			Answers: []Answer{
-				{Status: http.StatusOK, About: "The outcome. A repeat with the same id has the same response.", Type: wire.CallView{}},
-				{Status: http.StatusAccepted, About: "The call takes longer. The log of kind call with the id call_id gets its outcome.", Type: wire.CallView{}},
-			},
-			Faults: append([]fault.Code{
-				fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.ToolDenied, fault.ServiceBusy, fault.Overloaded, fault.QuotaExceeded,
-			}, known...),
-			handler: authenticated((*API).callTool),
-		},
-	}
-}

@@ -243,15 +243,7 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	}
 	o := l.State()
 	again := o.open() && o.by == c.ID
-	if o.mayBegin(in.Seen) {
-		if over, err := s.overDay(ctx, c, in); over != nil || err != nil {
-			if err != nil {
-				return err
-			}
-			return s.endOutside(ctx, c, in, *over, l)
-		}
-	}
-	if err := s.claim(ctx, c, in, l); err != nil || !o.open() || o.by != c.ID {
+	if err := s.begin(ctx, c, in, l); err != nil || !o.open() || o.by != c.ID {
 		return err
 	}
 	if again && !in.Idempotent {
@@ -293,6 +285,20 @@ func (s *Service) overDay(ctx context.Context, c cmd.Command, in outsideCall) (*
 	s.cfg.Daily.Refuse(o)
 	f := fault.From(err, "")
 	return &event.CallFinishedData{CallID: in.CallID, Status: callError, Code: string(f.Code), Error: f.Public()}, nil
+}
+
+// begin takes the call off the quota of the day and claims it, unless it may not begin. A call over the quota gets its outcome.
+func (s *Service) begin(ctx context.Context, c cmd.Command, in outsideCall, l *ledger.Log[outside]) error {
+	if l.State().mayBegin(in.Seen) {
+		over, err := s.overDay(ctx, c, in)
+		if err != nil {
+			return err
+		}
+		if over != nil {
+			return s.endOutside(ctx, c, in, *over, l)
+		}
+	}
+	return s.claim(ctx, c, in, l)
 }
 
 // approvalOf is a person's own request as an approval.
