@@ -134,6 +134,7 @@ const en = {
   "log.detail": "Event {seq}",
   "log.read": "{percent} % read",
   "log.stop": "Stop reading the whole log",
+  "log.task": "Open the task",
   "log.copy": "Copy JSON",
   "log.expired": "Events before {first} have expired.",
   "waterfall.queue": "queue",

@@ -209,6 +209,20 @@ test("a task shows its attempts after its agent was lost, and is cancelled and r
   await page.close();
 });
 
+test("the log of a session leads to the task of the agent that answers", async () => {
+  const agent = await defineAgent({ name: "echo", run: () => "heard" }).serve({ url: waggle.url, token: key("bot") });
+  const { session_id } = await api<{ session_id: string }>("POST", "/api/v1/sessions", {});
+  await api("POST", `/api/v1/sessions/${session_id}/messages`, { content: "hello", agent: "echo" });
+  const { page, errors } = await visitAs("ann", `/sessions/${session_id}?view=waterfall`);
+  await page.click(".waterfall .kind-job th button");
+  await page.click('.detail a:has-text("Open the task")');
+  await page.waitForSelector(".attempts li");
+  expect(await page.textContent(".facts")).toContain(session_id);
+  expect(errors).toEqual([]);
+  await agent.stop();
+  await page.close();
+});
+
 test("a viewer sees all of it, and acts nowhere", async () => {
   const agent = await defineAgent({ name: "quiet", id: "quiet", run: () => new Promise(() => {}) }).serve({
     url: waggle.url,

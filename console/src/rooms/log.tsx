@@ -8,6 +8,7 @@ import type { LogRows } from "../model/rows.ts";
 import { Text, Time } from "../parts/basics.tsx";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { Link } from "../parts/link.tsx";
 import { type Listed, Rows } from "../parts/rows.tsx";
 import { Search } from "../parts/search.tsx";
 import { t } from "../words.ts";
@@ -34,6 +35,7 @@ export function Log({ model, picked, pick }: { model: LogModel; picked: number; 
       over = true;
     };
   }, [model, picked]);
+  const task = event && taskOf(event);
   return (
     <div class={event ? "log with-detail" : "log"}>
       <div class="list">
@@ -63,11 +65,22 @@ export function Log({ model, picked, pick }: { model: LogModel; picked: number; 
               <Icon name="cross" />
             </button>
           </header>
+          {task && (
+            <p>
+              <Link to={{ room: "task", id: task, view: "work" }}>{t("log.task")}</Link>
+            </p>
+          )}
           <Code value={event} />
         </aside>
       )}
     </div>
   );
+}
+
+/** The task of the swarm that an event of another log is about. */
+function taskOf(e: CanonicalEvent): string | undefined {
+  const d = e.data as { swarm_task?: string; child_id?: string };
+  return d.swarm_task || d.child_id;
 }
 
 /** The events from one to another, without any of them. */
