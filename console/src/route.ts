@@ -9,6 +9,20 @@ export type TeamView = "messages" | "log";
 /** What is shown of the installation. */
 export type InstallationTab = "health" | "queues" | "dead" | "quotas" | "audit" | "config";
 
+/** What is shown of the swarm. */
+export type SwarmTab = "agents" | "providers" | "tools" | "tasks";
+
+/** How a task is shown. */
+export type TaskView = "work" | "waterfall" | "log";
+
+/** A tool of a provider, and the call of it that is shown. */
+export interface ToolPlace {
+  provider: string;
+  name: string;
+  kind: string;
+  call: string;
+}
+
 /** Which audit records are shown: all with empty members. */
 export interface AuditFilter {
   principal: string;
@@ -22,7 +36,8 @@ export type Route =
   | { room: "sessions"; id?: string; view: SessionView; at?: number; q: string; state: string }
   | { room: "teams"; id?: string; view: TeamView; at?: number }
   | { room: "questions" }
-  | { room: "swarm" }
+  | { room: "swarm"; tab: SwarmTab; tool?: ToolPlace }
+  | { room: "task"; id: string; view: TaskView; at?: number }
   | ({ room: "installation"; tab: InstallationTab } & AuditFilter)
   | { room: "nowhere" };
 
@@ -31,10 +46,17 @@ const views: readonly string[] = ["talk", "waterfall", "log"];
 /** All tabs of the installation. */
 export const installationTabs: readonly InstallationTab[] = ["health", "queues", "dead", "quotas", "audit", "config"];
 
+/** All tabs of the swarm. */
+export const swarmTabs: readonly SwarmTab[] = ["agents", "providers", "tools", "tasks"];
+
+/** The order of the views of a task. */
+export const taskViews: readonly TaskView[] = ["work", "waterfall", "log"];
+
 /** Reads an address. Members that it does not know, or whose values make no sense, are left out. */
 export function parse(path: string, query: string): Route {
   const q = new URLSearchParams(query);
-  const [room = "", id, more] = path.split("/").slice(1);
+  const [room = "", id, more, last, ...rest] = path.split("/").slice(1);
+  if (room === "swarm") return rest.length > 0 ? { room: "nowhere" } : swarm(id, more, last, q);
   if (more !== undefined) return { room: "nowhere" };
   if (id !== undefined && room !== "sessions" && room !== "teams" && room !== "installation") return { room: "nowhere" };
   switch (room) {
@@ -54,7 +76,6 @@ export function parse(path: string, query: string): Route {
       };
     }
     case "questions":
-    case "swarm":
       return { room };
     case "installation": {
       const tab = (id || "health") as InstallationTab;
@@ -64,6 +85,20 @@ export function parse(path: string, query: string): Route {
     }
   }
   return { room: "nowhere" };
+}
+
+/** Reads the address of a tab of the swarm, a tool, or a task. */
+function swarm(tab: string | undefined, id: string | undefined, tool: string | undefined, q: URLSearchParams): Route {
+  const of = (tab || "agents") as SwarmTab;
+  if (!swarmTabs.includes(of)) return { room: "nowhere" };
+  if (!id) return { room: "swarm", tab: of };
+  if (of === "tools" && tool) {
+    const kind = q.get("kind") === "service" ? "service" : "mcp";
+    return { room: "swarm", tab: of, tool: { provider: decode(id), name: decode(tool), kind, call: q.get("call") ?? "" } };
+  }
+  if (of !== "tasks" || tool !== undefined) return { room: "nowhere" };
+  const view = (q.get("view") ?? "work") as TaskView;
+  return { room: "task", id: decode(id), view: taskViews.includes(view) ? view : "work", ...atOf(q) };
 }
 
 /** The moment of a log that an address names. */
@@ -100,6 +135,17 @@ export function format(r: Route): string {
     put("principal", r.principal);
     put("action", r.action);
     put("entity", r.entity);
+  } else if (r.room === "task") {
+    path = `/swarm/tasks/${encodeURIComponent(r.id)}`;
+    if (r.view !== "work") put("view", r.view);
+    put("at", r.at);
+  } else if (r.room === "swarm") {
+    path = r.tab === "agents" && !r.tool ? "/swarm" : `/swarm/${r.tab}`;
+    if (r.tool) {
+      path += `/${encodeURIComponent(r.tool.provider)}/${encodeURIComponent(r.tool.name)}`;
+      put("kind", r.tool.kind === "mcp" ? "" : r.tool.kind);
+      put("call", r.tool.call);
+    }
   } else if (r.room !== "playground" && r.room !== "nowhere") path = `/${r.room}`;
   const text = q.toString();
   return path + (text && `?${text}`);
@@ -120,7 +166,8 @@ export function go(r: Route, how: "push" | "replace" = "push"): void {
 }
 
 /** The room of a list or a page without further choices. */
-export function room(name: Exclude<Route["room"], "nowhere">): Route {
+export function room(name: Exclude<Route["room"], "nowhere" | "task">): Route {
+  if (name === "swarm") return { room: name, tab: "agents" };
   if (name === "sessions") return { room: name, view: "talk", q: "", state: "" };
   if (name === "installation") return { room: name, tab: "health", principal: "", action: "", entity: "" };
   return name === "teams" ? { room: name, view: "messages" } : { room: name };

@@ -27,10 +27,11 @@ import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
 import { Palette } from "./parts/palette.tsx";
 import { Installation, turnTab } from "./rooms/installation.tsx";
-import { Swarm } from "./rooms/lists.tsx";
 import { Questions } from "./rooms/questions.tsx";
 import { Playground, SessionRoom, turn } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
+import { Swarm, turnSwarm } from "./rooms/swarm.tsx";
+import { TaskRoom, turnTask } from "./rooms/task.tsx";
 import { TeamRoom, Teams } from "./rooms/teams.tsx";
 import { go, room, route } from "./route.ts";
 import { t, type Word } from "./words.ts";
@@ -80,7 +81,7 @@ export function Shell(): JSX.Element {
         <ul>
           {rooms.map((x) => (
             <li key={x.name}>
-              <Link to={room(x.name)} current={r.room === x.name}>
+              <Link to={room(x.name)} current={r.room === x.name || (r.room === "task" && x.name === "swarm")}>
                 <Icon name={x.icon} />
                 <span>{t(`nav.${x.name}` as Word)}</span>
                 {x.name === "questions" && waiting.value > 0 && <b class="badge">{waiting.value > 99 ? "99+" : waiting.value}</b>}
@@ -146,7 +147,9 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element {
         <TeamRoom key={`${r.id} ${epoch.value}`} at={{ ...r, id: r.id }} questions={questions} />
       );
     case "swarm":
-      return <Swarm />;
+      return <Swarm key={epoch.value} at={r} />;
+    case "task":
+      return <TaskRoom key={`${r.id} ${epoch.value}`} at={r} questions={questions} />;
     case "installation":
       return <Installation key={epoch.value} at={r} />;
     case "nowhere":
@@ -238,10 +241,14 @@ function act(key: string, show: (d: "palette" | "keys") => void): boolean {
     case "[":
       turn(-1);
       turnTab(-1);
+      turnSwarm(-1);
+      turnTask(-1);
       return true;
     case "]":
       turn(1);
       turnTab(1);
+      turnSwarm(1);
+      turnTask(1);
       return true;
     case "y":
     case "n": {

@@ -9,8 +9,9 @@ beforeAll(async () => {
 
 test("an address that was written is read as the same route", () => {
   const text = fc.string({ maxLength: 30 });
+  const segment = fc.string({ minLength: 1, maxLength: 30 }).filter((id) => !/^\.+$/.test(id));
   const some = fc.oneof(
-    fc.constantFrom("playground" as const, "questions" as const, "swarm" as const).map((room) => ({ room })),
+    fc.constantFrom("playground" as const, "questions" as const).map((room) => ({ room })),
     fc.record(
       {
         room: fc.constant("sessions" as const),
@@ -32,6 +33,16 @@ test("an address that was written is read as the same route", () => {
       action: text,
       entity: text,
     }),
+    fc.record({ room: fc.constant("swarm" as const), tab: fc.constantFrom(...route.swarmTabs) }),
+    fc.record({
+      room: fc.constant("swarm" as const),
+      tab: fc.constant("tools" as const),
+      tool: fc.record({ provider: segment, name: segment, kind: fc.constantFrom("mcp", "service"), call: fc.string() }),
+    }),
+    fc.record(
+      { room: fc.constant("task" as const), id: segment, view: fc.constantFrom(...route.taskViews), at: fc.integer({ min: 1 }) },
+      { requiredKeys: ["room", "id", "view"] },
+    ),
     fc.record(
       {
         room: fc.constant("teams" as const),

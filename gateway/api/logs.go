@@ -23,7 +23,7 @@ import (
 const maxLogScan = 5000
 
 // shownKinds are the kinds of the logs that principals read.
-var shownKinds = []id.Kind{id.KindSession, id.KindMember, id.KindTeam, id.KindTask}
+var shownKinds = []id.Kind{id.KindSession, id.KindMember, id.KindTeam, id.KindTask, id.KindCall}
 
 // me answers with the principal of the request.
 func (*API) me(_ *http.Request, p auth.Principal) (any, error) {

@@ -286,6 +286,16 @@ func taskRoutes() []Route {
 			Body: wire.CancelTask{}, Answers: accepted(), Faults: []fault.Code{fault.TaskNotFound, fault.SessionDeleted, fault.TaskFinished, fault.BadJSON},
 			handler: authenticated((*API).cancelTask),
 		},
+		{
+			Method: "POST", Path: "/tasks/{id}/retry", ID: "retryTask", Tag: "tasks", Summary: "Submit a task that ended without success again, as a new one.",
+			Body:    wire.RetryTask{},
+			Answers: []Answer{{Status: http.StatusCreated, About: "The new task, whose member retry_of names the old one. Location is its path. A repeat with the same id has the same response.", Type: wire.TaskName{}}},
+			Faults: []fault.Code{
+				fault.TaskNotFound, fault.SessionDeleted, fault.TaskOpen, fault.TaskFinished, fault.AgentNotFound, fault.PayloadLost, fault.QuotaExceeded,
+				fault.BadJSON, fault.InvalidField, fault.MessageTooBig,
+			},
+			handler: authenticated((*API).retryTask),
+		},
 	}
 }
 
@@ -322,6 +332,42 @@ func participantRoutes() []Route {
 	}
 }
 
+// toolRoutes are the requests about tools.
+func toolRoutes() []Route {
+	known := []fault.Code{fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolsDown}
+	return []Route{
+		{
+			Method: "GET", Path: "/tools", ID: "listTools", Tag: "swarm", Summary: "List the tools of providers.",
+			Query: []Parameter{
+				{Name: "kind", About: "Kind of the providers: mcp or service.", Type: "string"},
+				{Name: "provider", About: "Id of a provider.", Type: "string"},
+				pageQuery[0],
+				{Name: "limit", About: "Tools of the page; 200 by default.", Type: "integer", Maximum: maxTools},
+			},
+			Answers: json200("A page of the tools, without their schemas.", wire.ToolPage{}), Faults: []fault.Code{fault.ToolsDown, fault.InvalidField},
+			handler: authenticated((*API).listTools),
+		},
+		{
+			Method: "GET", Path: "/tools/{provider}/{tool}", ID: "showTool", Tag: "swarm", Summary: "Show a tool of a provider.",
+			Query:   []Parameter{{Name: "kind", About: "Kind of the provider: mcp or service.", Type: "string"}},
+			Answers: json200("The tool.", wire.ToolDetail{}), Faults: known, handler: authenticated((*API).showTool),
+		},
+		{
+			Method: "POST", Path: "/tools/{provider}/{tool}/call", ID: "callTool", Tag: "swarm", Summary: "Call a tool of a provider.",
+			Query: []Parameter{{Name: "wait", About: "Seconds to wait for the outcome; 5 by default.", Type: "integer", Maximum: maxWait}},
+			Body:  wire.NewToolCall{}, Required: true,
+			Answers: []Answer{
+				{Status: http.StatusOK, About: "The outcome. A repeat with the same id has the same response.", Type: wire.CallView{}},
+				{Status: http.StatusAccepted, About: "The call takes longer. The log of kind call with the id call_id gets its outcome.", Type: wire.CallView{}},
+			},
+			Faults: append([]fault.Code{
+				fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.ToolDenied, fault.ServiceBusy, fault.Overloaded, fault.QuotaExceeded,
+			}, known...),
+			handler: authenticated((*API).callTool),
+		},
+	}
+}
+
 func teamRoutes() []Route {
 	known := []fault.Code{fault.TeamNotFound}
 	act := []fault.Code{fault.TeamNotFound, fault.TeamClosed}
@@ -353,11 +399,11 @@ func logRoutes() []Route {
 	known := []fault.Code{fault.RunNotFound, fault.SessionDeleted}
 	return []Route{
 		{
-			Method: "GET", Path: "/logs/{kind}/{id}/head", ID: "showLogHead", Tag: "events", Summary: "Show the extent of the log of a session, member, team or task.",
+			Method: "GET", Path: "/logs/{kind}/{id}/head", ID: "showLogHead", Tag: "events", Summary: "Show the extent of the log of a session, member, team, task or call.",
 			Answers: json200("The extent.", wire.LogHead{}), Faults: known, handler: authenticated((*API).showHead),
 		},
 		{
-			Method: "GET", Path: "/logs/{kind}/{id}/events", ID: "listLogEvents", Tag: "events", Summary: "Read a page of the log of a session, member, team or task.",
+			Method: "GET", Path: "/logs/{kind}/{id}/events", ID: "listLogEvents", Tag: "events", Summary: "Read a page of the log of a session, member, team, task or call.",
 			Query: []Parameter{
 				{Name: "after", About: "Seq: the page begins with the next event. Without after and before it begins with the log.", Type: "integer"},
 				{Name: "before", About: "Seq: the page has the newest events before it.", Type: "integer"},

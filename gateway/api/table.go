@@ -78,7 +78,7 @@ func (a *API) showDocument() http.HandlerFunc {
 // Routes returns the table of routes.
 func Routes() []Route {
 	var all []Route
-	for _, some := range [][]Route{sessionRoutes(), actionRoutes(), questionRoutes(), taskRoutes(), participantRoutes(), teamRoutes(), logRoutes(), streamRoutes(), deadLetterRoutes(), installationRoutes(), systemRoutes()} {
+	for _, some := range [][]Route{sessionRoutes(), actionRoutes(), questionRoutes(), taskRoutes(), participantRoutes(), toolRoutes(), teamRoutes(), logRoutes(), streamRoutes(), deadLetterRoutes(), installationRoutes(), systemRoutes()} {
 		all = append(all, some...)
 	}
 	return all

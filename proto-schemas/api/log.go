@@ -7,7 +7,7 @@ import (
 
 // LogHead is the extent of a log.
 type LogHead struct {
-	Kind      string    `json:"kind"` // session, member, team, task
+	Kind      string    `json:"kind"` // session, member, team, task, call
 	ID        string    `json:"id"`
 	First     uint64    `json:"first"` // seq of the oldest event that has not expired
 	Last      uint64    `json:"last"`  // seq of the newest event

@@ -39,6 +39,8 @@ type ServerList struct {
 // TaskSummary is one task in a list.
 type TaskSummary struct {
 	command.TaskView
+	TaskType  string    `json:"task_type,omitempty"`
+	Released  string    `json:"released,omitempty"` // why the last agent that lost the task did: agent_lost, forgotten, silent, not_delivered
 	UpdatedAt time.Time `json:"updated_at"`
 	LastSeq   uint64    `json:"last_seq"` // of the newest event
 }

@@ -56,6 +56,10 @@ var (
 	ReadTask     = id.MustName("read_task")     // ReadTaskRequest -> api.TaskRecord
 	ListTasks    = id.MustName("list_tasks")    // TaskListRequest -> api.TaskPage
 	Submit       = id.MustName("submit")        // ParticipantRequest{Data: NewTask} -> TaskView; checks the agent, then sends CreateTask
+	RetryTask    = id.MustName("retry_task")    // ParticipantRequest{Data: TaskRetry} -> TaskView; submits a task that ended again
+	StartTool    = id.MustName("start_tool")    // ParticipantRequest{Data: ToolStart} -> ToolOutcome; RunTool without a wait for long calls
+	ListOffers   = id.MustName("list_offers")   // OfferListRequest -> api.ToolPage
+	ReadOffer    = id.MustName("read_offer")    // ReadOfferRequest -> api.ToolDetail
 )
 
 // Kinds of participants.
@@ -243,10 +247,11 @@ type ToolRequest struct {
 type ToolOutcome struct {
 	ToolRequest
 	ServerName string          `json:"server_name,omitempty"`
-	Status     string          `json:"status"` // success, error
+	Status     string          `json:"status"` // success, error, unknown; of StartTool queued or running, too
 	Result     json.RawMessage `json:"result,omitempty"`
 	Code       string          `json:"code,omitempty"`
 	Error      string          `json:"error,omitempty"`
+	Field      string          `json:"field,omitempty"` // JSON pointer of the argument that does not fit
 	DurationMS int64           `json:"duration_ms"`
 }
 
@@ -302,7 +307,14 @@ type NewTask struct {
 	Kind         id.Kind          `json:"kind,omitempty"`     // of that log; absent = session
 	RunID        string           `json:"run_id,omitempty"`
 	JobID        string           `json:"job_id,omitempty"`
-	Seen         uint64           `json:"seen,omitempty"` // revision of the directory that has the agent
+	Seen         uint64           `json:"seen,omitempty"`     // revision of the directory that has the agent
+	RetryOf      string           `json:"retry_of,omitempty"` // the task that it repeats
+}
+
+// TaskRetry asks for a task like one that has ended.
+type TaskRetry struct {
+	TaskID string `json:"task_id"` // that ended
+	NewID  string `json:"new_id"`  // of the new task
 }
 
 // ReadTaskRequest asks for a task and its input.

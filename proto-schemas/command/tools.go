@@ -30,3 +30,31 @@ type OfferedTool struct {
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"` // a JSON Schema of an object
 }
+
+// Statuses of a call without an outcome.
+const (
+	CallQueued  = "queued"
+	CallRunning = "running"
+)
+
+// ToolStart asks for one run of a tool outside of tasks, whose log shows the outcome.
+type ToolStart struct {
+	ToolRequest
+	WaitMS int64 `json:"wait_ms,omitempty"` // how long to wait for the outcome
+}
+
+// OfferListRequest asks for a page of the tools of all providers, or of some.
+type OfferListRequest struct {
+	Tenant id.Tenant `json:"tenant"`
+	Kind   string    `json:"kind,omitempty"`   // of providers; empty = all
+	Server string    `json:"server,omitempty"` // id of a provider; empty = all
+	Before string    `json:"before,omitempty"` // the member next of the previous page
+	Limit  int       `json:"limit"`            // an answer has fewer tools if more do not fit into a message of the bus
+}
+
+// ReadOfferRequest asks for one tool of a provider.
+type ReadOfferRequest struct {
+	Tenant id.Tenant `json:"tenant"`
+	ToolsOf
+	Tool string `json:"tool"`
+}

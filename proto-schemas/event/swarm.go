@@ -81,6 +81,7 @@ type TaskCreatedData struct {
 	JobID        string          `json:"job_id,omitempty"`  // and the job there
 	RunID        string          `json:"run_id,omitempty"`
 	Principal    string          `json:"principal,omitempty"`
+	RetryOf      string          `json:"retry_of,omitempty"` // the task that ended, and that this one repeats
 }
 
 // TaskQueuedData records that the task waits for an agent.
@@ -220,6 +221,7 @@ type CallStartedData struct {
 	Idempotent   bool            `json:"idempotent"`
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
 	Connection   string          `json:"connection,omitempty"` // of the asking agent
+	Principal    string          `json:"principal,omitempty"`  // that asked for a call outside of tasks
 }
 
 // CallNotifiedData is a notification of a service during a call.
@@ -248,6 +250,7 @@ type CallFinishedData struct {
 	ResultRef   *ObjectRef      `json:"result_ref,omitempty"` // instead of result: the object that holds it
 	Code        string          `json:"code,omitempty"`
 	Error       string          `json:"error,omitempty"`
+	Field       string          `json:"field,omitempty"` // JSON pointer of the argument that does not fit
 	DurationMS  int64           `json:"duration_ms"`
 }
 

@@ -77,6 +77,7 @@ const (
 	BadOutput           Code = "INVALID_OUTPUT"
 	TaskNotOwned        Code = "TASK_NOT_OWNED"
 	TaskFinished        Code = "TASK_FINISHED"
+	TaskOpen            Code = "TASK_OPEN"
 	PayloadLost         Code = "PAYLOAD_LOST"
 	TooDeep             Code = "TASK_TOO_DEEP"
 	NotRegistered       Code = "NOT_REGISTERED"
@@ -183,6 +184,7 @@ var Catalogue = []Entry{
 	{BadOutput, 502, 0, false, Provider, "The tool's answer does not fit its schema. Tell the operator of the tool."},
 	{TaskNotOwned, 409, 0, false, Client, "This task is not yours: another agent has it. Drop it."},
 	{TaskFinished, 409, 0, false, Client, "This task has ended. Nothing was changed."},
+	{TaskOpen, 409, 0, false, Client, "This task has not ended. Wait for its end, or cancel it first."},
 	{PayloadLost, 500, 0, false, Server, "The stored data of this message has expired or is damaged. Ask for it to be sent again."},
 	{TooDeep, 422, 0, false, Client, "The task is nested too deeply, or would wait for itself. Solve it without another agent."},
 	{NotRegistered, 409, 0, false, Client, "This connection is not registered. Register, then send it again."},

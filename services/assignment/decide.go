@@ -176,6 +176,7 @@ func (s *State) create(c command.Command, d command.NewTask, env Env) (effect, e
 		WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities, TaskType: d.TaskType, Data: d.Data, DataRef: d.DataRef,
 		Caller: d.Caller, AskerID: d.AskerID, Depth: d.Depth, RootID: d.RootID, Chain: d.Chain, QueueMS: queue.Milliseconds(), TimeoutMS: timeout.Milliseconds(),
 		Session: d.Session, Kind: string(d.Kind), JobID: d.JobID, RunID: d.RunID, Principal: c.Principal,
+		RetryOf: d.RetryOf,
 	}
 	created.ExpectedID, created.ExpectedName = expected(created, env.Agents)
 	return fact(eventID, created)

@@ -114,7 +114,7 @@ func (s *State) foldReleased(e event.Event, d event.TaskReleasedData) {
 	if !s.current(d.TaskHead) {
 		return
 	}
-	s.lost, s.lostAt, s.waiting, s.again = s.holder, e.Time, e.Time, d.Reason == reasonSilent
+	s.lost, s.lostAt, s.waiting, s.again, s.why = s.holder, e.Time, e.Time, d.Reason == reasonSilent, d.Reason
 	s.holder, s.assigned, s.confirmed, s.queued = "", nil, false, false
 	if s.question != nil {
 		s.question.over = true // the agent that asked has lost the task

@@ -52,7 +52,8 @@ type State struct {
 	queued    bool      // and the log has the event for it
 	lost      string    // agent that it was taken from last
 	lostAt    time.Time
-	again     bool // from an agent that is back: it gets the task first
+	why       string // it was taken
+	again     bool   // from an agent that is back: it gets the task first
 
 	mail     []event.TaskMessagedData // messages of the client to the agent of the task
 	question *question                // the newest
@@ -104,6 +105,9 @@ func (s *State) End() *event.TaskFinishedData { return s.end }
 
 // Holder returns the agent that has the task, empty if none has.
 func (s *State) Holder() string { return s.holder }
+
+// Released returns why an agent lost the task last, empty if none has.
+func (s *State) Released() string { return s.why }
 
 // Waiting reports whether the task is open and unassigned. It may continue when an agent connects,
 // gets free or changes.

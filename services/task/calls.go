@@ -71,6 +71,14 @@ func outcome(r tools.Result, err error) (status string, result json.RawMessage, 
 	return callSuccess, result, "", ""
 }
 
+// misfit returns the JSON pointer of the argument that the tool's schema does not allow, empty for other errors.
+func misfit(err error) string {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.ToolBadInput {
+		return f.Field
+	}
+	return ""
+}
+
 // notes returns what sends a service's notifications on to the task. Those that the
 // bus does not take are lost: the call is not harmed.
 func (s *Service) notes(ctx context.Context, c cmd.Command, in event.CallStartedData) func(tools.Notification) {

@@ -93,6 +93,6 @@ func (s *Service) record(ctx context.Context, log subject.Log) (api.TaskRecord, 
 	if errors.As(err, &cut) || err == nil && st.Created.IsZero() {
 		return out, fault.New(fault.TaskNotFound)
 	}
-	out.TaskView, out.Task = st.View(), st.Task()
+	out.TaskView, out.Task, out.TaskType, out.Released = st.View(), st.Task(), st.Task().TaskType, st.Released()
 	return out, err
 }

@@ -3,12 +3,14 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -86,7 +88,8 @@ func (o *outside) mayEnd(commandID string, seen uint64) bool {
 // notBegun reports whether a call that failed with the code has not started.
 func notBegun(code fault.Code) bool {
 	switch code {
-	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolDenied, fault.ToolsDown, fault.Overloaded, fault.ServiceBusy:
+	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolDenied, fault.ToolsDown, fault.Overloaded,
+		fault.ServiceBusy, fault.QuotaExceeded:
 		return true
 	}
 	return false
@@ -112,14 +115,19 @@ func (s *Service) runTool(ctx context.Context, in cmd.ParticipantRequest) (cmd.T
 		d.CallID = uuid.NewString()
 	}
 	log := callLog(in.Tenant, d.CallID)
-	end, err := s.outcomeOutside(ctx, s.openCall(log, ""), in, d)
+	end, err := s.outcomeOutside(ctx, ctx, s.openCall(log, ""), in, d)
 	if err != nil {
 		return cmd.ToolOutcome{}, err
 	}
+	return s.told(ctx, in.Tenant, d, end)
+}
+
+// told returns the outcome of a call as its participant gets it. A tool that could not start is an error.
+func (s *Service) told(ctx context.Context, t id.Tenant, d cmd.ToolRequest, end *event.CallFinishedData) (cmd.ToolOutcome, error) {
 	if notBegun(fault.Code(end.Code)) {
-		return cmd.ToolOutcome{}, fault.Newf(fault.Code(end.Code), "%s", end.Error)
+		return cmd.ToolOutcome{}, fault.Newf(fault.Code(end.Code), "%s", end.Error).At(end.Field)
 	}
-	if err := s.payloads.Show(ctx, in.Tenant, end); err != nil {
+	if err := s.payloads.Show(ctx, t, end); err != nil {
 		return cmd.ToolOutcome{}, err
 	}
 	return cmd.ToolOutcome{
@@ -127,8 +135,48 @@ func (s *Service) runTool(ctx context.Context, in cmd.ParticipantRequest) (cmd.T
 	}, nil
 }
 
-// outcomeOutside returns the outcome of a call. It starts the call if no command has.
-func (s *Service) outcomeOutside(ctx context.Context, l *ledger.Log[outside], in cmd.ParticipantRequest, d cmd.ToolRequest) (*event.CallFinishedData, error) {
+// startTool is runTool for a caller that reads the outcome of a long call in the call's log.
+func (s *Service) startTool(ctx context.Context, in cmd.ParticipantRequest) (cmd.ToolOutcome, error) {
+	d, err := data[cmd.ToolStart](in)
+	switch {
+	case err != nil:
+		return cmd.ToolOutcome{}, err
+	case d.CallID == "":
+		return cmd.ToolOutcome{}, fault.New(fault.InvalidField).At("call_id")
+	}
+	l := s.openCall(callLog(in.Tenant, d.CallID), "")
+	waiting, cancel := context.WithTimeoutCause(ctx, time.Duration(max(0, d.WaitMS))*time.Millisecond, errNotOver)
+	defer cancel()
+	end, err := s.outcomeOutside(ctx, waiting, l, in, d.ToolRequest)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(waiting), errNotOver) {
+		return s.startedTool(ctx, l, in, d.ToolRequest)
+	}
+	if err != nil {
+		return cmd.ToolOutcome{}, err
+	}
+	return s.told(ctx, in.Tenant, d.ToolRequest, end)
+}
+
+// errNotOver ends the wait for the outcome of a call.
+var errNotOver = errors.New("the call takes longer")
+
+// startedTool answers for a call that takes longer than its caller waits.
+func (s *Service) startedTool(ctx context.Context, l *ledger.Log[outside], in cmd.ParticipantRequest, d cmd.ToolRequest) (cmd.ToolOutcome, error) {
+	if err := l.Sync(ctx); err != nil {
+		return cmd.ToolOutcome{}, err
+	}
+	switch o := l.State(); {
+	case o.settled():
+		return s.told(ctx, in.Tenant, d, o.ended)
+	case o.open():
+		return cmd.ToolOutcome{ToolRequest: d, Status: cmd.CallRunning}, nil
+	}
+	return cmd.ToolOutcome{ToolRequest: d, Status: cmd.CallQueued}, nil
+}
+
+// outcomeOutside returns the outcome of a call, for which it waits as long as the second context lasts. It starts the call if
+// no command has.
+func (s *Service) outcomeOutside(ctx, waiting context.Context, l *ledger.Log[outside], in cmd.ParticipantRequest, d cmd.ToolRequest) (*event.CallFinishedData, error) {
 	if err := l.Sync(ctx); err != nil {
 		return nil, err
 	}
@@ -139,7 +187,7 @@ func (s *Service) outcomeOutside(ctx context.Context, l *ledger.Log[outside], in
 		}
 	}
 	if !o.settled() {
-		if err := l.Await(ctx, func(e event.Event) bool { return e.Type == event.CallFinished && o.ended != nil }); err != nil {
+		if err := l.Await(waiting, func(e event.Event) bool { return e.Type == event.CallFinished && o.ended != nil }); err != nil {
 			return nil, err
 		}
 	}
@@ -162,6 +210,7 @@ func (s *Service) beginOutside(ctx context.Context, in cmd.ParticipantRequest, d
 	if len(call.Arguments) == 0 {
 		call.Arguments = json.RawMessage("{}")
 	}
+	call.Principal = in.Principal
 	call.Attempt = 1 // a call outside of tasks has one attempt
 	switch in.Kind {
 	case cmd.ParticipantClient:
@@ -194,7 +243,7 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	}
 	o := l.State()
 	again := o.open() && o.by == c.ID
-	if err := s.claim(ctx, c, in, l); err != nil || !o.open() || o.by != c.ID {
+	if err := s.begin(ctx, c, in, l); err != nil || !o.open() || o.by != c.ID {
 		return err
 	}
 	if again && !in.Idempotent {
@@ -217,8 +266,39 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	}
 	var out event.CallFinishedData
 	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
+	out.Field = misfit(err)
 	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
 	return s.endOutside(ctx, c, in, out, l)
+}
+
+// overDay takes a person's call off the quota of the day. It returns the outcome of a call for which none is left, nil for
+// one that may start.
+func (s *Service) overDay(ctx context.Context, c cmd.Command, in outsideCall) (*event.CallFinishedData, error) {
+	if in.AgentID != "" {
+		return nil, nil //nolint:nilnil // agents have tasks, which have a quota of their own
+	}
+	err := s.cfg.Daily.Call(ctx, quota.Payer{Tenant: c.Tenant, Principal: c.Principal})
+	o, over := errors.AsType[*quota.Over](err)
+	if !over {
+		return nil, err
+	}
+	s.cfg.Daily.Refuse(o)
+	f := fault.From(err, "")
+	return &event.CallFinishedData{CallID: in.CallID, Status: callError, Code: string(f.Code), Error: f.Public()}, nil
+}
+
+// begin takes the call off the quota of the day and claims it, unless it may not begin. A call over the quota gets its outcome.
+func (s *Service) begin(ctx context.Context, c cmd.Command, in outsideCall, l *ledger.Log[outside]) error {
+	if l.State().mayBegin(in.Seen) {
+		over, err := s.overDay(ctx, c, in)
+		if err != nil {
+			return err
+		}
+		if over != nil {
+			return s.endOutside(ctx, c, in, *over, l)
+		}
+	}
+	return s.claim(ctx, c, in, l)
 }
 
 // approvalOf is a person's own request as an approval.

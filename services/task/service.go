@@ -37,6 +37,7 @@ type Config struct {
 	Registry prometheus.Registerer // of the metrics; nil: none
 
 	Quota quota.Config // of open tasks that clients give; without a policy unlimited
+	Daily *quota.Daily // of tool calls of people; nil = unlimited
 
 	IndexEvery time.Duration // between two writes of one summary in the index; 0: its default
 }

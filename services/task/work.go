@@ -58,6 +58,7 @@ func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) er
 		return context.Cause(ctx) // the next delivery decides
 	}
 	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
+	out.Field = misfit(err)
 	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
 	return s.ended(ctx, c, out)
 }

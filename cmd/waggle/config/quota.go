@@ -28,7 +28,7 @@ type Limits struct {
 
 	Tokens         int64         `yaml:"tokens,omitempty" doc:"Tokens that models read and write together a day (UTC), as far as their providers count them; -1 = no limit."`
 	CostUSD        float64       `yaml:"cost_usd,omitempty" doc:"US dollars a day (UTC), by models.prices; -1 = no limit."`
-	ToolCalls      int64         `yaml:"tool_calls,omitempty" doc:"Tool calls of runs a day (UTC); -1 = no limit."`
+	ToolCalls      int64         `yaml:"tool_calls,omitempty" doc:"Tool calls of runs, and of people, a day (UTC); -1 = no limit."`
 	Time           time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with runs a day (UTC); units that run side by side count each, waiting for people does not. -1s = no limit."`
 	WorkspaceBytes int64         `yaml:"workspace_bytes,omitempty" doc:"Bytes of the files in a tenant's part of the workspace, with those that tool programs write; of tenants only. -1 = no limit."`
 	Children       int64         `yaml:"children,omitempty" doc:"Children that one task of a client may have in all, with the children of its children, until it has ended; of tenants only. task.max_depth bounds how deep they are nested. -1 = no limit."`

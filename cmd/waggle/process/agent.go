@@ -8,16 +8,14 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/provider"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
-	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/services/worker"
 )
 
 func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
-	daily, err := quota.OpenDaily(ctx, p.quotas())
+	daily, err := p.ofDay(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.closers = append(p.closers, daily.Close)
 	m, err := OpenModel(p.Config)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -73,6 +74,7 @@ type process struct {
 	instance  id.Name
 	registry  *prometheus.Registry
 	bus       busMetrics
+	daily     *quota.Daily // of all roles; nil: not opened, or unlimited
 	running   Running
 	addr      func() net.Addr // the listening component's address
 	internal  func() net.Addr // of metrics and profiles

@@ -44,6 +44,19 @@ func (p *process) quotas() quota.Config {
 	}}
 }
 
+// ofDay returns the quotas of the day, which all roles of the process share: it is one holder.
+func (p *process) ofDay(ctx context.Context) (*quota.Daily, error) {
+	if p.daily == nil {
+		d, err := quota.OpenDaily(ctx, p.quotas())
+		if err != nil {
+			return nil, err
+		}
+		p.daily = d
+		p.closers = append(p.closers, d.Close)
+	}
+	return p.daily, nil
+}
+
 // connections opens the quota of connections of this gateway.
 func (p *process) connections(ctx context.Context) (*quota.Connections, error) {
 	cfg := p.quotas()

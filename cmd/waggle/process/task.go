@@ -16,14 +16,18 @@ import (
 	"github.com/waggle-dev/waggle/services/task"
 )
 
-func (p *process) task(context.Context) (lifecycle.Component, error) {
+func (p *process) task(ctx context.Context) (lifecycle.Component, error) {
+	daily, err := p.ofDay(ctx)
+	if err != nil {
+		return nil, err
+	}
 	c := p.Config.Task
 	return task.New(task.Config{
 		Rules: assignment.Rules{
 			QueueTimeout: c.QueueTimeout, TaskTimeout: c.Timeout, AskTimeout: c.AskTimeout, Lease: c.Lease, Pause: c.Pause,
 			Tries: c.Tries, MaxDepth: c.MaxDepth,
 		},
-		Keep: c.Keep, Calls: c.Calls, Registry: p.registry, Quota: p.quotas(), Now: p.clock.Now,
+		Keep: c.Keep, Calls: c.Calls, Registry: p.registry, Quota: p.quotas(), Daily: daily, Now: p.clock.Now,
 	}, p.manages("task"), remote.NewClient(p.conn))
 }
 

@@ -39,6 +39,19 @@ const members: Partial<Record<CanonicalEvent["type"], readonly string[]>> = {
   "step.started": ["step"],
   "step.completed": ["step_id", "output"],
   "step.failed": ["step_id", "message"],
+  "task.created": ["task_type", "wanted_name", "wanted_id", "capabilities", "retry_of"],
+  "task.queued": ["reason"],
+  "task.assigned": ["agent_name", "attempt"],
+  "task.reported": ["status", "progress"],
+  "task.released": ["reason", "attempt"],
+  "task.refused": ["by", "what", "code"],
+  "task.asked": ["message", "options"],
+  "task.messaged": ["message"],
+  "task.finished": ["status", "code", "error", "result"],
+  "call.started": ["tool", "arguments"],
+  "call.finished": ["tool", "status", "code", "error", "result"],
+  "child.created": ["child_agent_name", "task_type"],
+  "child.finished": ["child_id", "status"],
 };
 
 /** The part of a type that colours a row. */
@@ -47,15 +60,18 @@ export function family(type: string): "run" | "message" | "tool" | "people" | "p
   switch (head) {
     case "run":
     case "session":
+    case "task":
       return "run";
     case "message":
       return "message";
     case "tool":
+    case "call":
       return "tool";
     case "input":
       return "people";
     case "plan":
     case "step":
+    case "child":
       return "plan";
   }
   return "other";

@@ -66,8 +66,8 @@ export class Keeper {
     this.begun = begun.catch(() => {});
     await begun;
     if (this.o.fresh) return;
-    if (this.o.kind === "team") {
-      this.whole(true); // a member's state may be as old as the team
+    if (this.o.kind !== "session") {
+      this.whole(true); // a member's state may be as old as the team, and a task is its whole log
       return;
     }
     const { base, state, seq } = await this.near(this.head, (f) => {
@@ -116,7 +116,8 @@ export class Keeper {
     this.following = stop;
     await this.begun;
     if (stop.signal.aborted || (this.head === 0 && !this.o.fresh)) return;
-    const log = this.o.kind === "session" ? this.client.sessions.open(this.o.id) : this.client.teams.open(this.o.id);
+    const of = { session: this.client.sessions, team: this.client.teams, task: this.client.tasks }[this.o.kind];
+    const log = of.open(this.o.id);
     try {
       const onExpired = (first: number) => {
         this.reader.first = first;

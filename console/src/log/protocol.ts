@@ -1,14 +1,15 @@
 import type { CanonicalEvent, Question } from "@waggle-dev/client";
 import type { TeamMember, TeamView, ViewItem } from "@waggle-dev/client/view";
+import type { TaskState } from "../fold/task.ts";
 import type { Bar } from "../fold/waterfall.ts";
 
 // The page and its worker talk in these messages. The worker has the log; the page has what it shows of it.
 
 /** The logs that the page shows. */
-export type Kind = "session" | "team";
+export type Kind = "session" | "team" | "task";
 
 /** The part of a log that is shown: the worker sends patches for no other one. */
-export type Part = "talk" | "waterfall" | "messages" | "log";
+export type Part = "talk" | "waterfall" | "messages" | "work" | "log";
 
 /** How the worker opens a log. */
 export interface Opening {
@@ -100,6 +101,8 @@ export interface Summary {
   /** Of a team. */
   status: string;
   members: readonly TeamMember[];
+  /** Of a task. */
+  task?: TaskState;
 }
 
 /** The extent of the log, and how much of it is here. */

@@ -1,5 +1,6 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
 import { TeamViewBuilder, ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
+import { TaskBuilder } from "../fold/task.ts";
 import { type Bar, WaterfallBuilder } from "../fold/waterfall.ts";
 import type { Asked, Kind, Shown, Summary } from "./protocol.ts";
 
@@ -23,6 +24,7 @@ export interface State {
 
 /** The state of a log without events. */
 export function emptyState(kind: Kind): State {
+  if (kind === "task") return new TaskLog();
   return kind === "session" ? new SessionState() : new TeamState();
 }
 
@@ -133,5 +135,44 @@ class TeamState implements State {
 
   get size(): number {
     return this.team.view.messages.length + this.team.view.members.length;
+  }
+}
+
+class TaskLog implements State {
+  private task = new TaskBuilder();
+  readonly items: readonly Shown[] = [];
+  readonly questions: Asked[] = [];
+  readonly active = 0;
+
+  take(e: CanonicalEvent): void {
+    this.task.take(e);
+  }
+
+  fork(): State {
+    const f = new TaskLog();
+    f.task = this.task.fork();
+    return f;
+  }
+
+  key(item: Shown): string {
+    return item.id;
+  }
+
+  get bars(): { bars: readonly Bar[]; until: number } {
+    return this.task.bars;
+  }
+
+  get summary(): Summary {
+    const { state } = this.task;
+    const unknowns = state.calls.filter((c) => c.status === "unknown").length;
+    return { name: state.type, state: "idle", unknowns, status: state.status, members: [], task: state };
+  }
+
+  knows(): boolean {
+    return true;
+  }
+
+  get size(): number {
+    return this.task.bars.bars.length + this.task.state.notes.length;
   }
 }

@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { copy, refusedLogin } from "../app.ts";
 import { framesOf, type Protocol, protocols, spoken } from "../model/frames.ts";
@@ -10,7 +10,8 @@ import { Icon } from "../parts/icons.tsx";
 import { t } from "../words.ts";
 
 /** One event of a log: its JSON, or the frames that clients of a protocol get for it. */
-export function Inspector({ model, event, close }: { model: LogModel; event: CanonicalEvent; close: () => void }): JSX.Element {
+export function Inspector(p: { model: LogModel; event: CanonicalEvent; close: () => void; children?: ComponentChildren }): JSX.Element {
+  const { model, event, close } = p;
   const as = spoken.value;
   const frames = useFrames(model, event.sequence, as);
   const shown = as ? frames.list : [event];
@@ -30,6 +31,7 @@ export function Inspector({ model, event, close }: { model: LogModel; event: Can
           <Icon name="cross" />
         </button>
       </header>
+      {p.children && <p>{p.children}</p>}
       <div class="as">
         <label>
           {t("log.as")}

@@ -5,6 +5,7 @@ import { family } from "../fold/lines.ts";
 import type { LogModel } from "../model/log.ts";
 import type { LogRows } from "../model/rows.ts";
 import { Text, Time } from "../parts/basics.tsx";
+import { Link } from "../parts/link.tsx";
 import { type Listed, Rows } from "../parts/rows.tsx";
 import { Search } from "../parts/search.tsx";
 import { t } from "../words.ts";
@@ -32,6 +33,7 @@ export function Log({ model, picked, pick }: { model: LogModel; picked: number; 
       over = true;
     };
   }, [model, picked]);
+  const task = event && taskOf(event);
   return (
     <div class={event ? "log with-detail" : "log"}>
       <div class="list">
@@ -50,9 +52,19 @@ export function Log({ model, picked, pick }: { model: LogModel; picked: number; 
           row={(seq) => <Row rows={model.rows} seq={seq} />}
         />
       </div>
-      {event && <Inspector model={model} event={event} close={() => pick(0)} />}
+      {event && (
+        <Inspector model={model} event={event} close={() => pick(0)}>
+          {task && <Link to={{ room: "task", id: task, view: "work" }}>{t("log.task")}</Link>}
+        </Inspector>
+      )}
     </div>
   );
+}
+
+/** The task of the swarm that an event of another log is about. */
+function taskOf(e: CanonicalEvent): string | undefined {
+  const d = e.data as { swarm_task?: string; child_id?: string };
+  return d.swarm_task || d.child_id;
 }
 
 /** The events from one to another, without any of them. */

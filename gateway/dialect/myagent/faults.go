@@ -125,6 +125,7 @@ var verdicts = map[fault.Code]verdict{
 	fault.TaskFailed:     {wire.AgentError, "AGENT_SWARM_004", skip},
 	fault.TaskNotOwned:   {wire.AgentError, "AGENT_SWARM_005", skip},
 	fault.TaskFinished:   {wire.AgentError, "AGENT_SWARM_006", skip},
+	fault.TaskOpen:       {wire.AgentError, "AGENT_SWARM_012", skip},
 	fault.TooDeep:        {wire.AgentError, "AGENT_SWARM_008", skip},
 	fault.NotRegistered:  {wire.AgentError, "AGENT_SWARM_009", skip},
 	fault.ClientNotFound: {wire.AgentError, "AGENT_SWARM_010", skip},

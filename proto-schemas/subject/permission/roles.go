@@ -50,7 +50,7 @@ var table = []role{
 // exist, so it reads all of them.
 func gateway(g *grant) {
 	g.uses(allStreams()...)
-	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox)
+	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall)
 	g.stores()
 	g.joins(gateways)
 	g.lists(cmd.WhatAgent, cmd.WhatService, cmd.WhatClient)
@@ -144,7 +144,7 @@ func task(g *grant) {
 	g.tells()
 	g.asks(tools)
 	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindTask), subject.AckKeys(id.KindInbox))
-	g.counts(audit.Tasks, audit.Children)
+	g.counts(audit.Tasks, audit.Children, audit.ToolCalls)
 	g.audits(audit.QuotaRefused)
 	g.watches(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(cmd.WhatAgent), subject.RegistryKeys(cmd.WhatService), subject.RegistryKeys(cmd.WhatClient))

@@ -1,6 +1,6 @@
 import { type BackoffOptions, defaultBackoff } from "./backoff.js";
 import { closedError, WaggleError } from "./errors.js";
-import type { ImportReply, SessionSummary, Status, TaskSummary, TeamView } from "./generated/api.js";
+import type { CallView, ImportReply, NewToolCall, SessionSummary, Status, TaskSummary, TeamView } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import { baseOf, Http, query, type Token } from "./http.js";
 import type { SocketMaker } from "./link.js";
@@ -61,12 +61,14 @@ export class WaggleClient {
   private readonly leave = new AbortController();
   private readonly planSocket: PlanSocket;
   private readonly swarmSocket: SwarmSocket;
+  private readonly newId: () => string;
 
   constructor(o: WaggleOptions) {
     const urls = [o.url].flat().map(baseOf);
     if (urls.length === 0) throw new WaggleError("INVALID_FIELD", "url names no gateway", { field: "url" });
     const fetcher = o.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init));
     const newId = o.newId ?? uuid;
+    this.newId = newId;
     const maker = (o.WebSocket ?? globalThis.WebSocket) as SocketMaker | undefined;
     this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff });
     this.planSocket = new PlanSocket(this.http, maker);
@@ -104,6 +106,20 @@ export class WaggleClient {
   /** The roles, models and tool servers of the installation. */
   status(): Promise<Status> {
     return this.http.persist(() => this.http.json<Status>("/api/v1/status"), this.leave.signal);
+  }
+
+  /**
+   * Calls a tool of a provider, outside of sessions and tasks, and waits for the outcome. A repeat with the same id joins the call.
+   * A status of `unknown` says that nobody knows whether the tool had its effect.
+   */
+  async callTool(provider: string, tool: string, c: NewToolCall, o: { signal?: AbortSignal } = {}): Promise<CallView> {
+    const path = `/api/v1/tools/${encodeURIComponent(provider)}/${encodeURIComponent(tool)}/call?wait=20`;
+    const signal = o.signal ?? this.leave.signal;
+    const body = { ...c, id: c.id ?? this.newId() };
+    for (;;) {
+      const call = await this.http.persist(() => this.http.json<CallView>(path, { method: "POST", body, signal }), signal);
+      if (call.status !== "queued" && call.status !== "running") return call;
+    }
   }
 
   /** Makes a request to the HTTP API, once, for what has no method here. */

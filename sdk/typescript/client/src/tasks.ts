@@ -1,5 +1,5 @@
 import { closedError, WaggleError } from "./errors.js";
-import type { TaskDetail, TaskSummary } from "./generated/api.js";
+import type { TaskDetail, TaskName, TaskSummary } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import { type Http, query } from "./http.js";
 import { Watched } from "./hub.js";
@@ -113,6 +113,12 @@ export class Task extends Watched {
   async cancel(reason?: string): Promise<void> {
     const body = reason === undefined ? {} : { body: { reason } };
     await this.http.persist(() => this.http.request(`${this.path}/cancel`, { method: "POST", signal: this.signal, ...body }), this.signal);
+  }
+
+  /** Submits it again as a new task, after it has failed or was cancelled, and returns the id of that one. With the same id once. */
+  async retry(id: string = this.newId()): Promise<string> {
+    const r = { method: "POST", signal: this.signal, body: { id } };
+    return (await this.http.persist(() => this.http.json<TaskName>(`${this.path}/retry`, r), this.signal)).task_id;
   }
 
   /** Tells its agent something; answers its question, if it has one. */

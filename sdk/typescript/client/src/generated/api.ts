@@ -12,6 +12,7 @@ export type ApiDocument =
   | BoardTask
   | Budget
   | BudgetUse
+  | CallView
   | CancelTask
   | ClientList
   | Colleague
@@ -35,6 +36,7 @@ export type ApiDocument =
   | NewSession
   | NewTask
   | NewTeam
+  | NewToolCall
   | ObjectRef
   | Participant
   | ParticipantTool
@@ -48,6 +50,7 @@ export type ApiDocument =
   | Quota
   | QuotaList
   | QuotaUse
+  | RetryTask
   | RunDetail
   | RunOptions
   | SchemaList
@@ -81,7 +84,10 @@ export type ApiDocument =
   | TeamMessage
   | TeamParent
   | TeamView
+  | ToolDetail
+  | ToolPage
   | ToolServerStatus
+  | ToolSummary
   | Usage;
 /**
  * DeadLetterDetail is a dead letter with its command, without signatures.
@@ -182,6 +188,10 @@ export type TaskCreatedData = TaskHead & {
    */
   queue_ms: number;
   /**
+   * the task that ended, and that this one repeats
+   */
+  retry_of?: string;
+  /**
    * the outermost task above a child
    */
   root_id?: string;
@@ -224,6 +234,11 @@ export type TaskSummary = TaskView & {
    * of the newest event
    */
   last_seq: number;
+  /**
+   * why the last agent that lost the task did: agent_lost, forgotten, silent, not_delivered
+   */
+  released?: string;
+  task_type?: string;
   updated_at: string;
 };
 /**
@@ -291,6 +306,10 @@ export type TaskCreatedData1 = TaskHead & {
    */
   queue_ms: number;
   /**
+   * the task that ended, and that this one repeats
+   */
+  retry_of?: string;
+  /**
    * the outermost task above a child
    */
   root_id?: string;
@@ -323,6 +342,17 @@ export type TeamMessage = Attachments & {
    * member: a name, a path of names or an id; absent = the coordinator
    */
   target?: string;
+};
+/**
+ * ToolDetail is one tool with its schemas.
+ */
+export type ToolDetail = ToolSummary & {
+  idempotent_unless?: string;
+  /**
+   * a JSON Schema of an object
+   */
+  input_schema: unknown;
+  output_schema?: unknown;
 };
 
 /**
@@ -665,6 +695,32 @@ export interface QuotaUse {
   used: number;
 }
 /**
+ * CallView is a call of a tool as it is now.
+ */
+export interface CallView {
+  /**
+   * its log is logs/call/{call_id}
+   */
+  call_id: string;
+  /**
+   * of the error catalogue
+   */
+  code?: string;
+  duration_ms: number;
+  error?: string;
+  /**
+   * of the provider: mcp, service
+   */
+  kind: string;
+  provider: string;
+  result?: unknown;
+  /**
+   * queued, running, success, error, unknown (whether it had its effect is not known)
+   */
+  status: string;
+  tool: string;
+}
+/**
  * CancelTask is the optional body of a cancellation.
  */
 export interface CancelTask {
@@ -850,7 +906,7 @@ export interface LogHead {
   first: number;
   id: string;
   /**
-   * session, member, team, task
+   * session, member, team, task, call
    */
   kind: string;
   /**
@@ -1091,6 +1147,24 @@ export interface NewTask {
   /**
    * absent = unlimited
    */
+  timeout_ms?: number;
+}
+/**
+ * NewToolCall is a person's call of a tool.
+ */
+export interface NewToolCall {
+  /**
+   * an object; absent = an empty one
+   */
+  arguments?: unknown;
+  /**
+   * the client's id for it: a repeat has the same, and makes no second call
+   */
+  id?: string;
+  /**
+   * of the provider: mcp, service
+   */
+  kind: string;
   timeout_ms?: number;
 }
 /**
@@ -1413,6 +1487,15 @@ export interface QuotaList {
    * empty: nothing is limited
    */
   quotas: Quota[];
+}
+/**
+ * RetryTask is the optional body of a retry.
+ */
+export interface RetryTask {
+  /**
+   * the client's id for it: a repeat has the same and gets the same response
+   */
+  id?: string;
 }
 /**
  * RunDetail is one run of a session. Stage, outcome and tasks belong to planned runs.
@@ -1879,4 +1962,70 @@ export interface TeamParent {
    * of the enclosing team
    */
   team_id: string;
+}
+/**
+ * ToolSummary is one tool of a provider in a list.
+ */
+export interface ToolSummary {
+  /**
+   * agents of the swarm may call it without a person
+   */
+  agents: boolean;
+  /**
+   * of the operator's policy: always, writes, never
+   */
+  approval: string;
+  /**
+   * people are asked before a model may call it
+   */
+  asks: boolean;
+  description?: string;
+  /**
+   * a repeated call has no further effect
+   */
+  idempotent: boolean;
+  /**
+   * of the provider: mcp, service
+   */
+  kind: string;
+  /**
+   * models are offered it
+   */
+  models: boolean;
+  /**
+   * the provider's name of the tool
+   */
+  name: string;
+  /**
+   * its id
+   */
+  provider: string;
+  provider_name: string;
+  /**
+   * changes nothing, by the word of the provider
+   */
+  read_only: boolean;
+  /**
+   * of the provider
+   */
+  status: string;
+  title?: string;
+  /**
+   * its results may hold instructions of strangers
+   */
+  untrusted: boolean;
+}
+/**
+ * ToolPage is a page of the list of tools.
+ */
+export interface ToolPage {
+  /**
+   * more tools follow
+   */
+  more: boolean;
+  /**
+   * the parameter before of the next page; empty = no further tools
+   */
+  next: string;
+  tools: ToolSummary[];
 }

@@ -744,6 +744,10 @@ export type CallStartedData = TaskHead & {
    * of the asking agent
    */
   connection?: string;
+  /**
+   * that asked for a call outside of tasks
+   */
+  principal?: string;
 };
 /**
  * CallNotifiedData is a notification of a service during a call.
@@ -775,6 +779,10 @@ export type CallFinishedData = TaskHead & {
   result_ref?: ObjectRef9;
   code?: string;
   error?: string;
+  /**
+   * JSON pointer of the argument that does not fit
+   */
+  field?: string;
   duration_ms: number;
 };
 /**
@@ -2600,6 +2608,10 @@ export interface TaskCreatedData {
   job_id?: string;
   run_id?: string;
   principal?: string;
+  /**
+   * the task that ended, and that this one repeats
+   */
+  retry_of?: string;
 }
 /**
  * instead of data: the object that holds it

@@ -1,0 +1,129 @@
+import { signal } from "@preact/signals";
+import {
+  type CallView,
+  type CanonicalEvent,
+  type LogPage,
+  type NewToolCall,
+  type TaskName,
+  type TaskSummary,
+  WaggleError,
+} from "@waggle-dev/client";
+import { client, reason, refusedLogin } from "../app.ts";
+import { patient } from "../log/patient.ts";
+import { newId } from "./act.ts";
+import { List } from "./lists.ts";
+
+const part = encodeURIComponent;
+
+/** Makes a request until the server has answered it. Its id makes a repeat harmless. */
+async function sure<T>(method: string, path: string, body?: unknown): Promise<T> {
+  try {
+    return await patient(() => client.call<T>(method, path, body), {});
+  } catch (error) {
+    refusedLogin(error);
+    throw error;
+  }
+}
+
+/** Tasks, the newest change first. */
+export function taskList(): List<TaskSummary> {
+  return new List(
+    "tasks",
+    "/api/v1/tasks?limit=50",
+    (x) => x.task_id,
+    (a, b) => (a.updated_at < b.updated_at ? 1 : -1),
+  );
+}
+
+/** Cancels a task. One that has ended meanwhile is not harmed. */
+export async function cancelTask(id: string): Promise<void> {
+  try {
+    await sure("POST", `/api/v1/tasks/${part(id)}/cancel`);
+  } catch (error) {
+    if (!(error instanceof WaggleError) || error.code !== "TASK_FINISHED") throw error;
+  }
+}
+
+/** Submits a task again, and returns the id of the new one. */
+export async function retryTask(id: string): Promise<string> {
+  return (await sure<TaskName>("POST", `/api/v1/tasks/${part(id)}/retry`, { id: newId() })).task_id;
+}
+
+/** Seconds for which one request waits for the outcome of a call. */
+const wait = 20;
+/** Between two looks into the log of a call that another request began. */
+const look = 2000;
+
+/** Why a call was refused before its tool began, and at which argument. */
+export interface Refusal {
+  text: string;
+  at: string | undefined;
+}
+
+/** A call of a tool, as it is now. */
+export class Call {
+  readonly view = signal<Pick<CallView, "call_id" | "status" | "result" | "code" | "error" | "duration_ms"> | undefined>(undefined);
+  readonly events = signal<readonly CanonicalEvent[]>([]);
+  readonly refused = signal<Refusal | undefined>(undefined);
+  readonly busy = signal(false);
+  private ended = false;
+
+  /** Calls the tool and waits for the outcome: repeats of the request join the call. `named` is told the call's id. */
+  async start(provider: string, tool: string, c: NewToolCall, named: (id: string) => void): Promise<void> {
+    this.busy.value = true;
+    this.refused.value = undefined;
+    this.view.value = undefined;
+    this.events.value = [];
+    const body = { ...c, id: newId() };
+    try {
+      for (let open = true; open && !this.ended; ) {
+        const seconds: number = this.view.value ? wait : 1;
+        const view: CallView = await sure<CallView>("POST", `/api/v1/tools/${part(provider)}/${part(tool)}/call?wait=${seconds}`, body);
+        if (this.ended) return;
+        open = view.status === "queued" || view.status === "running";
+        this.view.value = view;
+        named(view.call_id);
+        await this.read(view.call_id);
+      }
+    } catch (error) {
+      const field = error instanceof WaggleError ? error.field : undefined;
+      const at = field?.startsWith("arguments") ? field.slice("arguments".length) : undefined;
+      if (!this.ended) this.refused.value = { text: reason(error), at };
+    } finally {
+      this.busy.value = false;
+    }
+  }
+
+  /** Shows a call that was made before, and its outcome when it has one. */
+  async show(id: string): Promise<void> {
+    try {
+      while (!this.ended && !(await this.read(id))) await new Promise((go) => setTimeout(go, look));
+    } catch (error) {
+      if (!this.ended && !refusedLogin(error)) this.refused.value = { text: reason(error), at: undefined };
+    }
+  }
+
+  /** Reads the log of the call. Reports whether the call is over. */
+  private async read(id: string): Promise<boolean> {
+    const page = await sure<LogPage>("GET", `/api/v1/logs/call/${part(id)}/events`).catch((error: unknown) => {
+      if (error instanceof WaggleError && error.status === 404 && this.busy.value) return undefined; // no worker has it yet
+      throw error;
+    });
+    if (!page || this.ended) return false;
+    const events = page.events as unknown as CanonicalEvent[];
+    this.events.value = events;
+    const last = events.at(-1);
+    if (last?.type === "call.finished") {
+      const { status, result, code, error, duration_ms } = last.data;
+      if (this.view.value === undefined || this.view.value.result === undefined)
+        this.view.value = { call_id: id, status, result, code: code ?? "", error: error ?? "", duration_ms };
+      return true;
+    }
+    this.view.value ??= { call_id: id, status: "running", duration_ms: 0 };
+    return false;
+  }
+
+  close(): void {
+    this.ended = true;
+  }
+}

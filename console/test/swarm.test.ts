@@ -1,0 +1,261 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { defineAgent } from "@waggle-dev/client/swarm";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch } from "../../sdk/typescript/testing/browser.ts";
+import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { faults, visit } from "./page.ts";
+
+// Every test drives the page that the real binary serves, in Debian's Chromium, with real agents and services.
+
+const key = (name: string) => `key-of-${name}`;
+const entry = (name: string, role: string) =>
+  `    - {id: ${name}, sha256: ${createHash("sha256").update(key(name)).digest("hex")}, subject: ${name}, tenant: default, roles: [${role}]}`;
+const keys = [entry("ann", "user"), entry("vera", "viewer"), entry("bot", "agent"), entry("shop", "service")];
+
+let browser: Browser;
+let waggle: Waggle;
+
+beforeAll(async () => {
+  [browser, waggle] = await Promise.all([
+    launch(),
+    up(`  peers: {grace: 1s}\ntask:\n  pause: 1s\nauth:\n  api_keys:\n${keys.join("\n")}\n`),
+  ]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await waggle?.end();
+});
+
+/** Opens a page as somebody. */
+async function visitAs(who: string, path: string, size?: { width: number; height: number }): Promise<{ page: Page; errors: string[] }> {
+  const v = await visit(browser, waggle.url, size);
+  await v.page.waitForSelector("dialog.login");
+  await v.page.evaluate((token) => sessionStorage.setItem("waggle.token", token), key(who));
+  await v.page.goto(waggle.url + path);
+  v.errors.length = 0; // what was refused before the key was there
+  return v;
+}
+
+/** Makes a request to the API as ann. */
+async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const r = await fetch(waggle.url + path, {
+    method,
+    headers: { authorization: `Bearer ${key("ann")}` },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  expect(r.ok, `${path} ${r.status}`).toBe(true);
+  return (await r.json()) as T;
+}
+
+const field = (page: Page, at: string) => page.locator(`.field[data-at="${at}"] > :is(input, select, textarea)`);
+const chip = (page: Page, where: string, text: string) =>
+  page.waitForFunction(([w, x]) => document.querySelector(`${w} .chip`)?.textContent?.includes(x as string), [where, text]);
+
+test("a tool is called from a form of its schema, and the outcome stays in the address", async () => {
+  const { page, errors } = await visitAs("ann", "/swarm/tools");
+  await page.click('a[href="/swarm/tools/workspace/read_file"]');
+  await page.waitForSelector(".try form");
+  expect(await page.textContent(".who")).toContain("Models: yes, on their own.");
+  await page.click('.try button[type="submit"]');
+  await page.waitForSelector('.field[data-at="/path"] .fault');
+  expect(await page.textContent('.field[data-at="/path"] .fault')).toBe("This is required.");
+  await field(page, "/path").fill("notes.md");
+  await page.click('.segments label:has-text("JSON")');
+  expect(JSON.parse(await page.inputValue(".try textarea"))).toEqual({ path: "notes.md" });
+  await page.fill(".try textarea", "{");
+  await page.click('.try button[type="submit"]');
+  await page.waitForSelector(".try .field .fault");
+  await page.fill(".try textarea", '{"path": "notes.md"}');
+  await page.click('.segments label:has-text("Form")');
+  expect(await field(page, "/path").inputValue()).toBe("notes.md");
+  await page.click('.try button[type="submit"]');
+  await chip(page, ".outcome", "Completed");
+  expect(await page.textContent(".outcome .code")).toContain("buy milk");
+  expect(new URL(page.url()).searchParams.get("call")).toBeTruthy();
+  expect(await faults(page)).toEqual([]);
+  const before = await page.textContent(".outcome .code");
+  await page.reload();
+  await chip(page, ".outcome", "Completed");
+  expect(await page.textContent(".outcome .code")).toBe(before);
+  await page.click(".outcome summary");
+  expect(await page.locator(".outcome .events li").count()).toBe(2);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+/** A service in a process of its own, which never ends a call. */
+const service = `
+import { defineService, defineTool } from "@waggle-dev/client/swarm";
+const pay = defineTool({
+  id: "pay",
+  description: "Pays an amount.",
+  inputSchema: {
+    type: "object",
+    required: ["amount"],
+    properties: { amount: { type: "integer", minimum: 1 }, code: { type: "string", pattern: "^[A-Z]{3}$" } },
+  },
+  run: () => {
+    console.log("called");
+    return new Promise(() => {});
+  },
+});
+await defineService({ name: "till", id: "till", tools: [pay] }).serve({ url: process.env.WAGGLE_URL, token: process.env.WAGGLE_TOKEN });
+console.log("ready");
+`;
+
+test("a service that dies during a call leaves its outcome unknown, and one that refuses an argument names it", async () => {
+  const till = spawn(process.execPath, ["--input-type=module", "-e", service], {
+    cwd: new URL("..", import.meta.url),
+    env: { ...process.env, WAGGLE_URL: waggle.url, WAGGLE_TOKEN: key("shop") },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let said = "";
+  const says = (word: string) =>
+    new Promise<void>((go) => {
+      const look = () => said.includes(word) && go();
+      till.stdout.on("data", look);
+      look();
+    });
+  till.stdout.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  await says("ready");
+  const { page } = await visitAs("ann", "/swarm/tools/till/pay?kind=service");
+  await field(page, "/amount").fill("0");
+  await page.click('.try button[type="submit"]');
+  await page.waitForSelector('.field[data-at="/amount"] .fault');
+  await field(page, "/amount").fill("5");
+  await field(page, "/code").fill("chf");
+  await page.click('.try button[type="submit"]');
+  await page.waitForSelector('.field[data-at="/code"] .fault'); // the server holds the call to the pattern
+  expect(said).not.toContain("called");
+  await field(page, "/code").fill("CHF");
+  await page.click('.try button[type="submit"]');
+  await says("called");
+  till.kill("SIGKILL");
+  await chip(page, ".outcome", "Outcome unknown");
+  expect(await page.textContent(".outcome .loud")).toContain("not known");
+  await page.reload();
+  await chip(page, ".outcome", "Outcome unknown");
+  expect(said.match(/called/g)).toHaveLength(1);
+  await page.close();
+});
+
+test("a task shows its attempts after its agent was lost, and is cancelled and retried", async () => {
+  const holds: string[] = [];
+  let had: () => void = () => {};
+  const agent = (id: string) =>
+    defineAgent({
+      name: "digger",
+      id,
+      run: (task) => {
+        holds.push(`${id} ${task.id}`);
+        had();
+        return new Promise(() => {});
+      },
+    }).serve({ url: waggle.url, token: key("bot") });
+  const next = () =>
+    new Promise<void>((go) => {
+      had = go;
+    });
+  const first = await agent("one");
+  let has = next();
+  const { page, errors } = await visitAs("ann", "/swarm/tasks");
+  const { task_id } = await api<{ task_id: string }>("POST", "/api/v1/tasks", {
+    agent_name: "digger",
+    task_type: "dig",
+    data: { deep: 3 },
+  });
+  await has;
+  await page.click('th a:has-text("dig")');
+  await page.waitForFunction(() => document.querySelectorAll(".attempts li").length === 1);
+  has = next();
+  const second = await agent("two");
+  await first.stop();
+  await has;
+  await page.waitForFunction(() => document.querySelectorAll(".attempts li").length === 2);
+  expect(await page.textContent(".attempts li:first-child")).toContain("lost it");
+  expect(await page.textContent(".attempts li:last-child")).toContain("has it");
+  expect(await faults(page)).toEqual([]);
+  await page.click("#tab-waterfall");
+  await page.waitForFunction(() => document.querySelectorAll(".waterfall .kind-job").length === 2);
+  await page.click("#tab-log");
+  await page.waitForFunction(() => document.body.textContent?.includes("task.released"));
+  await page.click("#tab-work");
+
+  // In the past the first agent has it, and nobody acts.
+  const link = page.url();
+  await page.focus('.scrubber input[type="range"]');
+  await page.keyboard.press("PageUp");
+  await page.waitForSelector(".task.past");
+  expect(await page.locator('button[aria-label="Cancel"]').count()).toBe(0);
+  await page.goto(link.split("?")[0] as string);
+  await page.click('button[aria-label="Cancel"]');
+  await chip(page, ".head", "Cancelled");
+  has = next();
+  await page.click('button[aria-label="Retry"]');
+  await has;
+  await page.waitForFunction((old) => document.querySelector(".facts")?.textContent?.includes(old), task_id);
+  expect(page.url()).not.toContain(task_id);
+  await chip(page, ".head", "Running");
+  expect(holds.length).toBe(3);
+  await page.goto(`${waggle.url}/swarm/tasks`);
+  await page.waitForFunction(() => document.querySelectorAll("table.tasks tbody tr").length === 2);
+  expect(await page.textContent("table.tasks")).toContain("Cancelled");
+  expect(errors).toEqual([]);
+  await second.stop();
+  await page.close();
+});
+
+test("the log of a session leads to the task of the agent that answers", async () => {
+  const agent = await defineAgent({ name: "echo", run: () => "heard" }).serve({ url: waggle.url, token: key("bot") });
+  const { session_id } = await api<{ session_id: string }>("POST", "/api/v1/sessions", {});
+  await api("POST", `/api/v1/sessions/${session_id}/messages`, { content: "hello", agent: "echo" });
+  const { page, errors } = await visitAs("ann", `/sessions/${session_id}?view=waterfall`);
+  await page.click(".waterfall .kind-job th button");
+  await page.click('.detail a:has-text("Open the task")');
+  await page.waitForSelector(".attempts li");
+  expect(await page.textContent(".facts")).toContain(session_id);
+  expect(errors).toEqual([]);
+  await agent.stop();
+  await page.close();
+});
+
+test("a viewer sees all of it, and acts nowhere", async () => {
+  const agent = await defineAgent({ name: "quiet", id: "quiet", run: () => new Promise(() => {}) }).serve({
+    url: waggle.url,
+    token: key("bot"),
+  });
+  const { task_id } = await api<{ task_id: string }>("POST", "/api/v1/tasks", { agent_name: "quiet", data: 1 });
+  const { page, errors } = await visitAs("vera", `/swarm/tasks/${task_id}`);
+  await page.waitForSelector(".attempts li");
+  expect(await page.locator('button[aria-label="Cancel"]').count()).toBe(0);
+  await page.goto(`${waggle.url}/swarm/tools/workspace/read_file`);
+  await page.waitForSelector(".tool-page");
+  expect(await page.locator('.try button[type="submit"]').count()).toBe(0);
+  expect(await page.textContent(".try")).toContain("your role is viewer");
+  expect(errors).toEqual([]);
+  await page.goto(`${waggle.url}/swarm/tasks/nothing`);
+  await page.waitForSelector(".face");
+  await agent.stop();
+  await page.close();
+});
+
+test("nothing is out of reach: in light and dark, on a wide page and a narrow one", async () => {
+  for (const scheme of ["light", "dark"] as const) {
+    for (const size of [undefined, { width: 380, height: 780 }]) {
+      const { page } = await visitAs("ann", "/swarm", size);
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const path of ["", "/providers", "/tools", "/tasks", "/tools/workspace/write_file"]) {
+        await page.goto(`${waggle.url}/swarm${path}`);
+        await page.waitForSelector(".swarm :is(tbody tr, .try)");
+        expect(await faults(page), `${scheme} ${path}`).toEqual([]);
+        const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(over, `${scheme} ${path} scrolls sideways`).toBeLessThanOrEqual(0);
+      }
+      await page.close();
+    }
+  }
+});

@@ -1,0 +1,139 @@
+package task
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// listOffers answers with a page of the tools of providers, in the order of the providers and of the tools' names.
+func (s *Service) listOffers(ctx context.Context, in cmd.OfferListRequest) (api.ToolPage, error) {
+	before, err := parseOffer(in.Before)
+	if err != nil {
+		return api.ToolPage{}, err
+	}
+	servers, err := s.tools.Servers(ctx, in.Tenant, in.Kind)
+	if err != nil {
+		return api.ToolPage{}, err
+	}
+	models, err := s.offered(ctx, in.Tenant)
+	if err != nil {
+		return api.ToolPage{}, err
+	}
+	p := offerPage{limit: max(in.Limit, 1), room: int(s.deps.Conn.NATS().MaxPayload()) - listEnvelope, out: api.ToolPage{Tools: []api.ToolSummary{}}}
+	for _, srv := range servers {
+		if in.Server != "" && in.Server != srv.ID || srv.Order() < before.order {
+			continue
+		}
+		srv, list, err := s.tools.ToolsOf(ctx, in.Tenant, srv.Kind, srv.ID)
+		switch {
+		case errors.Is(err, fault.New(fault.ServiceNotFound)), errors.Is(err, fault.New(fault.ServerNotFound)):
+			continue // it has left meanwhile
+		case err != nil:
+			return api.ToolPage{}, err
+		}
+		for _, t := range list {
+			if srv.Order() == before.order && t.Name <= before.tool {
+				continue
+			}
+			if full, err := p.add(srv, t, models[t.Name]); full || err != nil {
+				return p.out, err
+			}
+		}
+	}
+	return p.out, nil
+}
+
+// offerPage collects a page of tools. It fits into a message of the bus, and has one tool at least.
+type offerPage struct {
+	out         api.ToolPage
+	last        offerPlace
+	limit, room int
+}
+
+// add adds a tool, and reports whether the page was full before.
+func (p *offerPage) add(srv tools.Server, t tools.Tool, models bool) (full bool, err error) {
+	one := offerOf(srv, t, models)
+	b, err := json.Marshal(one)
+	if err != nil {
+		return false, fmt.Errorf("encode a tool: %w", err)
+	}
+	n := len(p.out.Tools)
+	if p.room -= len(b) + 1; n > 0 && (n == p.limit || p.room < 0) {
+		p.out.Next, p.out.More = p.last.String(), true
+		return true, nil
+	}
+	p.out.Tools, p.last = append(p.out.Tools, one), offerPlace{srv.Order(), t.Name}
+	return false, nil
+}
+
+// readOffer answers with one tool of a provider.
+func (s *Service) readOffer(ctx context.Context, in cmd.ReadOfferRequest) (api.ToolDetail, error) {
+	srv, list, err := s.tools.ToolsOf(ctx, in.Tenant, in.Kind, in.Server)
+	if err != nil {
+		return api.ToolDetail{}, err
+	}
+	models, err := s.offered(ctx, in.Tenant)
+	if err != nil {
+		return api.ToolDetail{}, err
+	}
+	for _, t := range list {
+		if t.Own == in.Tool {
+			return api.ToolDetail{
+				ToolSummary: offerOf(srv, t, models[t.Name]), InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, IdempotentUnless: t.IdempotentUnless,
+			}, nil
+		}
+	}
+	return api.ToolDetail{}, fault.New(fault.ToolNotFound)
+}
+
+// offered returns the names of the tools that models are offered.
+func (s *Service) offered(ctx context.Context, t id.Tenant) (map[string]bool, error) {
+	list, err := s.tools.List(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]bool, len(list))
+	for _, t := range list {
+		names[t.Name] = true
+	}
+	return names, nil
+}
+
+func offerOf(srv tools.Server, t tools.Tool, models bool) api.ToolSummary {
+	asks := t.Policy.Asks(false)
+	return api.ToolSummary{
+		Kind: srv.Kind, Provider: srv.ID, ProviderName: srv.Name, Status: srv.Status, Name: t.Own, Title: t.Title, Description: t.Description,
+		ReadOnly: t.ReadOnly, Idempotent: t.Idempotent || t.ReadOnly, Approval: t.Policy.Approval, Asks: asks,
+		Untrusted: t.Policy.Untrusted, Models: models, Agents: t.Agents || !asks,
+	}
+}
+
+// offerPlace is where a tool is in the list.
+type offerPlace struct{ order, tool string }
+
+// String returns the member next of a page that ends with the tool.
+func (p offerPlace) String() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(p.order + "\x00\x00" + p.tool))
+}
+
+func parseOffer(place string) (offerPlace, error) {
+	if place == "" {
+		return offerPlace{}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(place)
+	order, tool, ok := strings.Cut(string(b), "\x00\x00")
+	if err != nil || !ok {
+		return offerPlace{}, fault.Newf(fault.InvalidField, "This is not the next of a page.").At("before").Wrap(err)
+	}
+	return offerPlace{order, tool}, nil
+}
