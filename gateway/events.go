@@ -60,41 +60,53 @@ func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.Handl
 // serveStream is serveEvents for streams of a protocol.
 func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		e := &events{
-			s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
-			to: sse.New(w, sse.Options{
-				QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent, Shared: r.ProtoMajor > 1,
-			}),
-		}
+		e := s.newEvents(protocol, w, r)
 		defer e.depart()
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the gateway ends streams, too
-		r = r.WithContext(ctx)
-		err := e.admit(r)
-		if err == nil && r.Method != http.MethodHead {
-			err = bind(e, r)
+		if e.begin(w, r.WithContext(ctx), bind) {
+			e.serve(ctx)
 		}
-		if err != nil {
-			f := s.asFault(err)
-			s.met.refused.WithLabelValues(string(f.Code)).Inc()
-			refuse := agui.Problem
-			if protocol != protocolThreads {
-				refuse = func(w http.ResponseWriter, _ error, f *fault.Fault) error { return answer.Fault(w, f) }
-			}
-			s.logUnsent(refuse(w, err, f))
-			return
-		}
-		if e.nothing {
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		if e.shown == nil { // HEAD
-			w.Header().Set("Content-Type", sse.Media)
-			return
-		}
-		e.serve(ctx)
 	}
+}
+
+func (s *Server) newEvents(protocol string, w http.ResponseWriter, r *http.Request) *events {
+	return &events{
+		s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
+		to: sse.New(w, sse.Options{
+			QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent, Shared: r.ProtoMajor > 1,
+		}),
+	}
+}
+
+// begin binds the stream, and reports whether it is to be served; the request has been answered otherwise.
+func (e *events) begin(w http.ResponseWriter, r *http.Request, bind func(*events, *http.Request) error) bool {
+	err := e.admit(r)
+	if err == nil && r.Method != http.MethodHead {
+		err = bind(e, r)
+	}
+	switch {
+	case err != nil:
+		e.refuse(w, err)
+	case e.nothing:
+		w.WriteHeader(http.StatusNoContent)
+	case e.shown == nil: // HEAD
+		w.Header().Set("Content-Type", sse.Media)
+	default:
+		return true
+	}
+	return false
+}
+
+func (e *events) refuse(w http.ResponseWriter, err error) {
+	f := e.s.asFault(err)
+	e.s.met.refused.WithLabelValues(string(f.Code)).Inc()
+	if e.protocol == protocolThreads {
+		e.s.logUnsent(agui.Problem(w, err, f))
+		return
+	}
+	e.s.logUnsent(answer.Fault(w, f))
 }
 
 // admit decides whether the request may have a stream, as conn.admit does for sockets.
@@ -124,17 +136,26 @@ func (e *events) admit(r *http.Request) (err error) {
 }
 
 // serve writes until the stream ends.
+//
+// An idle stream keeps the stack of what has called it, and a stack of 8 KiB suffices only while all of them have small frames:
+// records are made in functions of their own.
 func (e *events) serve(ctx context.Context) {
+	e.recordBegin()
+	defer e.recordEnd()
+	defer e.shown.Close()
+	e.to.Serve(ctx, e)
+}
+
+func (e *events) recordBegin() {
 	record := audit.Record{}
 	for _, role := range e.who.Roles {
 		record.Roles = append(record.Roles, string(role))
 	}
 	e.record(audit.Connected, record)
-	defer func() {
-		e.record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.dep.Clock().Sub(e.begun).Milliseconds()})
-	}()
-	defer e.shown.Close()
-	e.to.Serve(ctx, e)
+}
+
+func (e *events) recordEnd() {
+	e.record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.dep.Clock().Sub(e.begun).Milliseconds()})
 }
 
 func (e *events) record(action id.Name, r audit.Record) {

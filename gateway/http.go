@@ -33,29 +33,35 @@ func (s *Server) named(h http.Handler) http.Handler {
 // from them, and grants allowed pages access to the answer.
 func (s *Server) sameOrigin(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origins, preflight := r.Header.Values("Origin"), r.Method == http.MethodOptions
-		err := s.gate.Page(r)
-		allowed := preflight && s.gate.Preflight(r) || api.IsDocumentation(r.URL.Path) && admission.Visit(r)
-		if err != nil && !allowed {
-			s.problem(w, s.asFault(err))
-			return
-		}
-		if len(origins) == 0 {
+		if s.originAllowed(w, r) {
 			h.ServeHTTP(w, r)
-			return
 		}
-		head := w.Header()
-		head.Add("Vary", "Origin")
-		head.Set("Access-Control-Allow-Origin", origins[0])
-		head.Set("Access-Control-Expose-Headers", agui.HeaderThread+", Retry-After")
-		if preflight {
-			head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-API-Key, traceparent")
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		h.ServeHTTP(w, r)
 	})
+}
+
+// originAllowed reports whether a request goes on; it has been answered otherwise. It is apart from its handler because streams keep
+// the frames of all handlers: see events.serve.
+func (s *Server) originAllowed(w http.ResponseWriter, r *http.Request) bool {
+	origins, preflight := r.Header.Values("Origin"), r.Method == http.MethodOptions
+	err := s.gate.Page(r)
+	allowed := preflight && s.gate.Preflight(r) || api.IsDocumentation(r.URL.Path) && admission.Visit(r)
+	if err != nil && !allowed {
+		s.problem(w, s.asFault(err))
+		return false
+	}
+	if len(origins) == 0 {
+		return true
+	}
+	head := w.Header()
+	head.Add("Vary", "Origin")
+	head.Set("Access-Control-Allow-Origin", origins[0])
+	head.Set("Access-Control-Expose-Headers", agui.HeaderThread+", Retry-After")
+	if preflight {
+		head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+		head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-API-Key, traceparent")
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return !preflight
 }
 
 // paged serves the pages for browsers, and hands all other requests on.

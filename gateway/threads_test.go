@@ -376,7 +376,7 @@ func TestAClientThatEditsHistoryGetsTheThreads(t *testing.T) {
 	name, l := r.thread(running("one")...)
 	r.happens(l, event.RunCompletedData{RunID: "w-one", Content: "done"})
 	body := fmt.Sprintf(`{"threadId":%q,"runId":"two","protocolVersion":"1.0","messages":[{"id":"u-one","role":"user","content":"something else"},
-		{"id":"u-two","role":"user","content":[{"type":"text","text":"more"},{"type":"image","source":{"type":"data","mimeType":"image/png","value":"AAAA"}}]}]}`, name)
+		{"id":"u-two","role":"user","content":[{"type":"text","text":"more"},{"type":"image","source":{"type":"data","mimeType":"image/bmp","value":"AAAA"}}]}]}`, name)
 	go func() {
 		r.takes(l, "two")
 		_ = r.append(l, unique(), event.RunCompletedData{RunID: "w-two", MessageID: "x"})

@@ -66,6 +66,8 @@ func (r Route) operation(schemas object) (object, error) {
 			one["content"] = object{"application/json": object{"schema": s}}
 		case a.Media == MediaEvents || a.Media == MediaLines:
 			one["content"] = object{a.Media: object{"schema": object{"type": "string"}}}
+		case a.Media == MediaBytes:
+			one["content"] = object{a.Media: object{"schema": object{"type": "string", "format": "binary"}}}
 		case a.Media != "":
 			one["content"] = object{a.Media: object{"schema": object{"type": "object"}}}
 		}

@@ -211,6 +211,11 @@ func sessionRoutes() []Route {
 			handler: paged((*API).sessionEvents),
 		},
 		{
+			Method: "GET", Path: "/sessions/{id}/files/{digest}", ID: "showSessionFile", Tag: "sessions", Summary: "Fetch a file that a message of a session has brought along.",
+			Answers: []Answer{{Status: http.StatusOK, About: "The file: an image with its media type, anything else to be saved.", Media: MediaBytes}},
+			Faults:  with(fault.NotFound, fault.PayloadLost), handler: authenticated((*API).sessionFile),
+		},
+		{
 			Method: "GET", Path: "/sessions/{id}/state", ID: "exportSession", Tag: "sessions", Summary: "Export the signed state of a session.",
 			Query: []Parameter{
 				{Name: "history", About: "With the newest events.", Type: "boolean"},

@@ -2,6 +2,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -30,6 +31,15 @@ type Created struct {
 
 // Accepted is a Handler's answer for accepted but unfinished work: status 202, and Answer as the JSON.
 type Accepted struct{ Answer any }
+
+// MediaBytes is the media type of a file of any kind.
+const MediaBytes = "application/octet-stream"
+
+// Bytes is a Handler's answer in another form than JSON. Browsers show images only, and save anything else.
+type Bytes struct {
+	Media string // of an image; empty = any file
+	Body  []byte
+}
 
 // Detailed is a fault whose problem document has more members.
 type Detailed struct {
@@ -101,6 +111,7 @@ func (s Server) serve(h Handler, room int) http.HandlerFunc {
 type ready struct {
 	status   int
 	location string
+	media    string // empty = JSON
 	body     net.Buffers
 	part     *answer.Part
 }
@@ -132,7 +143,12 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 	case Accepted:
 		b.status, given = http.StatusAccepted, c.Answer
 	}
-	if b.body, err = encoded(given); err != nil {
+	if file, raw := given.(Bytes); raw {
+		b.media, b.body = file.Media, net.Buffers{file.Body}
+		if b.media == "" {
+			b.media = MediaBytes
+		}
+	} else if b.body, err = encoded(given); err != nil {
 		return b, err
 	}
 	size := sizeOf(b.body)
@@ -159,13 +175,26 @@ func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
 	if b.location != "" {
 		w.Header().Set("Location", b.location)
 	}
+	if b.media != "" {
+		b.guarded(w.Header())
+	}
 	if b.status != http.StatusNoContent {
-		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Type", cmp.Or(b.media, "application/json"))
 		w.Header().Set("Content-Length", strconv.Itoa(sizeOf(b.body)))
 	}
 	w.WriteHeader(b.status)
 	if _, err := b.body.WriteTo(w); err != nil && b.status != http.StatusNoContent {
 		l.Debug().Err(err).Msg("fail to write API answer")
+	}
+}
+
+// guarded has a browser take a file for nothing but what it is. The address of a file names its contents.
+func (b ready) guarded(h http.Header) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", "private, max-age=86400, immutable")
+	if b.media == MediaBytes {
+		h.Set("Content-Disposition", "attachment")
 	}
 }
 

@@ -123,6 +123,30 @@ func (s *Store) Get(ctx context.Context, tenant id.Tenant, ref event.ObjectRef) 
 	return data, nil
 }
 
+// Find loads the data of a log with the digest. The error is fault.PayloadLost if the log has none, and those of Get otherwise.
+func (s *Store) Find(ctx context.Context, log subject.Log, digest string) (json.RawMessage, error) {
+	name, err := subject.PayloadName(log, digest)
+	if err != nil {
+		return nil, lost(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	objects, err := s.open(ctx)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	info, err := objects.GetInfo(ctx, name)
+	switch {
+	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
+		return nil, lost(err)
+	case err != nil:
+		return nil, unavailable(fmt.Errorf("look up object %s: %w", name, err))
+	case info.Size > maxSize:
+		return nil, lost(fmt.Errorf("object %s has %d bytes", name, info.Size))
+	}
+	return s.Get(ctx, log.Tenant, event.ObjectRef{Log: log.Local(), Digest: digest, Size: int64(info.Size)})
+}
+
 // read returns an object of the size.
 func (s *Store) read(ctx context.Context, objects jetstream.ObjectStore, name string, size int64) ([]byte, error) {
 	for {

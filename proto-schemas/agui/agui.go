@@ -2,7 +2,11 @@
 // run, and the events of its response. Events are JSON objects in server-sent events, one in each.
 package agui
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
 
 // Version is the version of the protocol that Waggle speaks.
 const Version = "1.0"
@@ -325,9 +329,47 @@ type ResumeEntry struct {
 
 // Part of a user's message.
 type Part struct {
-	Type   string  `json:"type"` // text, image, audio, video, document
-	Text   string  `json:"text,omitempty"`
-	Source *Source `json:"source,omitempty"`
+	Type     string          `json:"type"` // text, image, audio, video, document; before 1.0 also binary
+	Text     string          `json:"text,omitempty"`
+	Source   *Source         `json:"source,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"` // filename: the name of the file
+
+	MimeType string `json:"mimeType,omitempty"` // of binary, as all that follow
+	URL      string `json:"url,omitempty"`
+	Data     string `json:"data,omitempty"` // base64
+	Filename string `json:"filename,omitempty"`
+}
+
+// PartBinary is the type of parts that only clients before 1.0 have.
+const PartBinary = "binary"
+
+// MediaParts are the types of parts that have a source.
+var MediaParts = []string{"image", "audio", "video", "document"}
+
+// Sourced returns a part of the type binary in the form of 1.0.
+func (p Part) Sourced() Part {
+	out := Part{Type: "document", Metadata: p.Metadata, Filename: p.Filename}
+	if kind, _, _ := strings.Cut(p.MimeType, "/"); slices.Contains(MediaParts, kind) {
+		out.Type = kind
+	}
+	switch {
+	case p.Data != "":
+		out.Source = &Source{Type: "data", Value: p.Data, MimeType: p.MimeType}
+	case p.URL != "":
+		out.Source = &Source{Type: "url", Value: p.URL, MimeType: p.MimeType}
+	}
+	return out
+}
+
+// Label returns the name of the file, empty if it has none.
+func (p Part) Label() string {
+	var about struct {
+		Filename string `json:"filename"`
+	}
+	if p.Filename == "" && len(p.Metadata) > 0 && json.Unmarshal(p.Metadata, &about) == nil {
+		return about.Filename
+	}
+	return p.Filename
 }
 
 // Source of a part that is not text.

@@ -156,6 +156,7 @@ type AnswerQuestion struct {
 	ClientID string          `json:"client_id,omitempty"`
 	Segment  string          `json:"segment,omitempty"` // the client's id for what the run does next; kept with the answer
 	Result   *string         `json:"result,omitempty"`  // of scope client_tool, with Approved; without it, Feedback is the tool's error
+	Files    []event.File    `json:"files,omitempty"`   // with Result
 }
 
 // StepRef names a step of the active run, or of the last one.

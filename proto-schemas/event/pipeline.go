@@ -64,6 +64,7 @@ type RunSpec struct {
 	History        []Said          `json:"history,omitempty"`         // a conversation before the session's own, for the model
 	Facts          []Fact          `json:"facts,omitempty"`           // for the model, before the message
 	ClientTools    []ClientTool    `json:"client_tools,omitempty"`    // tools that the client carries out
+	Files          []File          `json:"files,omitempty"`           // that the message brings along
 	Agent          string          `json:"agent,omitempty"`           // mode chat: the agent of the swarm, by name, that answers; absent = the model
 	Extra          json.RawMessage `json:"extra,omitempty"`           // other members of the client's message, an object
 }
@@ -244,6 +245,7 @@ type InputAnsweredData struct {
 	Proof       *Proof `json:"proof,omitempty"`   // of the person's decision
 	Segment     string `json:"segment,omitempty"` // the client's id for what the run does next
 	Result      string `json:"result,omitempty"`  // of scope client_tool: what the tool has returned
+	Files       []File `json:"files,omitempty"`   // of scope client_tool: that the tool has returned besides
 }
 
 // InputExpiredData records that the question's time passed without an answer.

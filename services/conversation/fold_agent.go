@@ -53,7 +53,7 @@ func (s *State) toolAnswered(in *Input, d event.InputAnsweredData) error {
 	}
 	in.Answered, in.Over = &d, true
 	if in.Client {
-		s.calls[in.CallID] = &Call{ID: in.CallID, RunID: in.RunID, Work: in.RunID, Tool: in.Tool, Status: CallCompleted, Attempt: in.Attempt, Result: d.Result}
+		s.calls[in.CallID] = &Call{ID: in.CallID, RunID: in.RunID, Work: in.RunID, Tool: in.Tool, Status: CallCompleted, Attempt: in.Attempt, Result: d.Result, Files: d.Files}
 		if d.Decision == event.DecisionReject {
 			s.calls[in.CallID].Status, s.calls[in.CallID].Result = CallFailed, orElse(d.Feedback, "The client did not carry the call out.")
 		}

@@ -100,7 +100,7 @@ func (s *State) respondClient(c command.Command, d command.AnswerQuestion, in *I
 	case d.Approved && d.Result == nil:
 		return s.refuse(c, fault.Newf(fault.InvalidField, "The client carries this tool out itself. Answer with its result."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	case d.Approved:
-		data.Decision, data.Result = event.DecisionApprove, *d.Result
+		data.Decision, data.Result, data.Files = event.DecisionApprove, *d.Result, d.Files
 	}
 	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
 }
@@ -148,6 +148,22 @@ func (s *State) question(r *Run) string {
 			b.WriteString("\n")
 		}
 		b.WriteString("\nImage: " + url)
+	}
+	b.WriteString(listed(r.Spec.Files))
+	return b.String()
+}
+
+// listed names files. Texts are in the message already.
+func listed(files []event.File) string {
+	var b strings.Builder
+	for _, f := range files {
+		if f.Text() {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "\nFile: %s (%s, %d bytes)", orElse(f.Name, f.Kind), f.MediaType, f.Size)
 	}
 	return b.String()
 }

@@ -168,6 +168,8 @@ type Call struct {
 	Status     CallStatus
 	Attempt    int    // of the newest event about it
 	Result     string // text for the model, once final
+
+	Files []event.File `json:",omitempty"` // that it has returned besides: only calls that the client carries out do
 }
 
 // Unowned reports whether no person owns the log, as is true of the sessions of the built-in agent.

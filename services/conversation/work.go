@@ -82,6 +82,7 @@ type Line struct {
 	ToolCalls  []event.ToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string           `json:"tool_call_id,omitempty"`
 	IsError    bool             `json:"is_error,omitempty"`
+	Files      []event.File     `json:"files,omitempty"` // of a user's message, or of the result of a tool
 }
 
 // Result is the outcome of a task.
@@ -99,11 +100,12 @@ type Brief struct {
 	Stage    string // empty in a chat run
 	Question string
 	Context  json.RawMessage
-	Feedback []string    // planning: why earlier plans of the run were invalid, oldest first
-	Task     *event.Step // solving
-	Inputs   []Result    // solving: results of its dependencies
-	Results  []Result    // aggregation: of all tasks, in the order of the plan
-	Own      []Line      // texts and tool results of the job so far
+	Feedback []string     // planning: why earlier plans of the run were invalid, oldest first
+	Task     *event.Step  // solving
+	Inputs   []Result     // solving: results of its dependencies
+	Results  []Result     // aggregation: of all tasks, in the order of the plan
+	Own      []Line       // texts and tool results of the job so far
+	Files    []event.File // of a pipeline run: those of its message
 }
 
 // Brief returns the input of a worker for the job. It holds the conversation and the calls of
@@ -116,15 +118,15 @@ func (s *State) Brief(workID string, limit int) Brief {
 	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: s.said(w)}
 	size := bytesOf(b.Own)
 	if r.Pipeline == nil {
-		size += len(s.question(r)) + bytesOf(told(r))
+		size += bytesOf(told(r)) + bytesOf([]Line{s.asks(r)})
 	}
 	b.History, b.Dropped = s.before(r, limit-size)
 	p := r.Pipeline
 	if p == nil {
-		b.History = append(append(b.History, told(r)...), Line{Role: event.RoleUser, Content: s.question(r)})
+		b.History = append(append(b.History, told(r)...), s.asks(r))
 		return b
 	}
-	b.History = append(b.History, told(r)...)
+	b.History, b.Files = append(b.History, told(r)...), r.Spec.Files
 	if b.Question, b.Context = p.Question, p.Context; len(b.Context) == 0 && len(r.Spec.Facts) > 0 {
 		b.Context, _ = json.Marshal(r.Spec.Facts) //nolint:errchkjson // strings
 	}
@@ -183,7 +185,7 @@ func (s *State) index(runID string) int {
 
 // lines returns a run as later runs see it: question and answer, and of a chat run also its calls.
 func (s *State) lines(r *Run) []Line {
-	out := append(told(r), Line{Role: event.RoleUser, Content: s.question(r)})
+	out := append(told(r), s.asks(r))
 	if r.Pipeline != nil {
 		if r.Answer != "" {
 			out = append(out, Line{Role: event.RoleAssistant, Content: r.Answer})
@@ -194,6 +196,11 @@ func (s *State) lines(r *Run) []Line {
 		out = append(out, s.said(w)...)
 	}
 	return out
+}
+
+// asks is the message that the run answers, with its files.
+func (s *State) asks(r *Run) Line {
+	return Line{Role: event.RoleUser, Content: s.question(r), Files: r.Spec.Files}
 }
 
 // told returns the conversation that the client has brought with the message of a run.
@@ -214,16 +221,19 @@ func (s *State) said(w *Work) []Line {
 		out = append(out, Line{Role: event.RoleAssistant, Content: m.Content, ToolCalls: m.ToolCalls})
 		for _, tc := range m.ToolCalls {
 			c := s.calls[tc.ID]
-			out = append(out, Line{Role: "tool", ToolCallID: c.ID, Content: c.Result, IsError: c.Status != CallCompleted})
+			out = append(out, Line{Role: "tool", ToolCallID: c.ID, Content: c.Result + listed(c.Files), IsError: c.Status != CallCompleted, Files: c.Files})
 		}
 	}
 	return out
 }
 
+// fileBytes is what a file counts in a conversation: about 1,500 tokens, which models take for an image.
+const fileBytes = 6 << 10
+
 func bytesOf(lines []Line) int {
 	n := 0
 	for _, l := range lines {
-		n += len(l.Content)
+		n += len(l.Content) + fileBytes*len(l.Files)
 		for _, tc := range l.ToolCalls {
 			n += len(tc.Arguments)
 		}

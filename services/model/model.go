@@ -42,6 +42,13 @@ type Message struct {
 	ToolCalls  []event.ToolCall // assistant only: the requested calls
 	ToolCallID string           // tool only: the call of this result
 	IsError    bool             // tool only: the call failed and Content describes the failure
+	Images     []Image          // user and tool only
+}
+
+// Image is a picture that a message shows.
+type Image struct {
+	MediaType string // image/png, image/jpeg, image/gif, image/webp
+	Data      string // base64
 }
 
 // ToolSpec describes one tool that the model may call.
@@ -86,6 +93,7 @@ type Reply struct {
 	StopReason string           // one of the Stop constants
 	Usage      Usage
 	Model      string // the model as the provider names it; may be more exact than the requested name
+	Unseen     int    // images of the request that the model was not given, because it takes none or has refused them
 }
 
 // Failure is the reason why a provider gave no answer.
@@ -121,6 +129,24 @@ type Model interface {
 
 	// Close releases idle connections. Active calls continue.
 	Close() error
+}
+
+// unseen is what a model is told in the place of an image.
+const unseen = "(An image is left out here: this model does not take it.)"
+
+// Blind returns the request without its images, and how many it had. The model is told that they are left out.
+func (r Request) Blind() (blind Request, images int) {
+	blind = r
+	blind.Messages = slices.Clone(r.Messages)
+	for i := range blind.Messages {
+		m := &blind.Messages[i]
+		for range m.Images {
+			m.Content = strings.TrimPrefix(m.Content+"\n\n"+unseen, "\n\n")
+			images++
+		}
+		m.Images = nil
+	}
+	return blind, images
 }
 
 // Pick returns the name of the model for a request: the opened one, or another one of the same provider, which may be

@@ -57,6 +57,9 @@ type job struct {
 	day      day
 	denied   *quota.Over   // a tool call was not begun
 	answered chan struct{} // holds one when people have answered a question
+
+	images map[string]string // of the conversation, in base64, by their digests
+	blind  bool              // people know that the model is not given images
 }
 
 func (s *Service) newJob(c cmd.Command, ref cmd.JobRef) *job {

@@ -37,15 +37,25 @@ func (j *job) request(ctx context.Context) (model.Request, error) {
 			return model.Request{}, err
 		}
 	}
-	req.Messages = messages(b.History)
+	if req.Messages, err = j.messages(ctx, b.History); err != nil {
+		return model.Request{}, err
+	}
 	if b.Stage != "" {
 		text, err := prompt.Write(j.data(b, offered))
 		if err != nil {
 			return model.Request{}, err
 		}
-		req.Messages = append(req.Messages, model.Message{Role: model.RoleUser, Content: text})
+		asked, err := j.messages(ctx, []conversation.Line{{Role: event.RoleUser, Content: text, Files: b.Files}})
+		if err != nil {
+			return model.Request{}, err
+		}
+		req.Messages = append(req.Messages, asked...)
 	}
-	req.Messages = append(req.Messages, messages(b.Own)...)
+	own, err := j.messages(ctx, b.Own)
+	if err != nil {
+		return model.Request{}, err
+	}
+	req.Messages = append(req.Messages, own...)
 	if b.Stage == event.StagePlanning {
 		req.Schema = prompt.PlanSchema()
 	}
@@ -115,16 +125,6 @@ func results(all []conversation.Result) []prompt.Result {
 	var out []prompt.Result
 	for _, r := range all {
 		out = append(out, prompt.Result{ID: r.Task.ID, Title: r.Task.Title, Status: r.Status, Output: r.Output, Error: r.Error})
-	}
-	return out
-}
-
-func messages(lines []conversation.Line) []model.Message {
-	var out []model.Message
-	for _, l := range lines {
-		out = append(out, model.Message{
-			Role: l.Role, Content: l.Content, ToolCalls: l.ToolCalls, ToolCallID: l.ToolCallID, IsError: l.IsError,
-		})
 	}
 	return out
 }

@@ -128,11 +128,11 @@ func (j *job) generate(ctx context.Context) error {
 	}
 	switch {
 	case !known:
-		return j.append(ctx, said)
+		return j.append(ctx, append(j.unseen(reply.Unseen), said)...)
 	case j.begun.Part.JobID == "":
-		return j.append(ctx, said, used)
+		return j.append(ctx, append(j.unseen(reply.Unseen), said, used)...)
 	}
-	return j.append(ctx, used, said) // the pipeline may end the job as soon as the log has its last message
+	return j.append(ctx, append(j.unseen(reply.Unseen), used, said)...) // the pipeline may end the job as soon as the log has its last message
 }
 
 // interrupted closes a message whose request was cut off. Its usage is unknown, because the

@@ -29,6 +29,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -141,6 +142,8 @@ type Service struct {
 	workers *command.Workers
 	folds   *folds
 
+	payloads *payload.Store
+
 	snapshots *ledger.Snapshots[conversation.State]
 
 	metrics *metrics
@@ -173,7 +176,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker service: keep folds: %w", err)
 	}
-	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams, folds: kept, snapshots: snapshots.New(deps.Logger)}
+	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams, folds: kept, payloads: payload.New(deps.Conn), snapshots: snapshots.New(deps.Logger)}
 	s.workers = command.NewWorkers(deps.Conn, command.WorkersConfig{
 		Service: cmd.Worker, Instance: deps.Instance, Concurrency: cfg.Concurrency, AckWait: cfg.AckWait,
 		// Every attempt is one delivery; one more lets a living worker fail the run,

@@ -24,6 +24,7 @@ type entries struct {
 	wake   chan struct{}
 
 	mu     sync.Mutex
+	told   func() // as wake, for who does not wait; nil = who reads waits
 	list   []*eventlog.Entry
 	bytes  int // of the list
 	direct []event.Event
@@ -53,6 +54,18 @@ func (q *entries) next(ctx context.Context) (*eventlog.Entry, *event.Event, erro
 			return nil, nil, context.Cause(ctx)
 		}
 	}
+}
+
+// poll is next for a reader that does not wait: told is called whenever more has come. It must not block..
+func (q *entries) poll(told func()) (*eventlog.Entry, *event.Event, error) {
+	q.mu.Lock()
+	q.told = told
+	q.mu.Unlock()
+	e, d, empty, err := q.take()
+	if empty {
+		q.viewer.Resume()
+	}
+	return e, d, err
 }
 
 // take returns what waits, and whether no more entries do.
@@ -110,6 +123,10 @@ func (q *entries) Failed(err error) {
 }
 
 func (q *entries) signal() {
+	if q.told != nil {
+		q.told()
+		return
+	}
 	select {
 	case q.wake <- struct{}{}:
 	default:

@@ -24,6 +24,9 @@ func (s *Stream) give(c Client, m agui.Meaning) error {
 		return err
 	}
 	s.answers = a
+	if err := s.t.store(s.ctx, c, s.at.Log, m.Intents); err != nil {
+		return err
+	}
 	cmds, err := s.t.g.Commands(c, nil, s.at.Log, m.Intents...)
 	if err != nil {
 		return err

@@ -95,14 +95,17 @@ func (s *Stream) speaks(ctx context.Context, c Client, q agui.Request, m agui.Me
 			return err
 		}
 	}
-	cmds, err := s.t.g.Commands(c, nil, s.at.Log, m.Intents...)
-	if err != nil {
-		return err
-	}
 	if last.Seq == 0 {
 		if err := s.open(ctx, c, q); err != nil {
 			return err
 		}
+	}
+	if err := s.t.store(ctx, c, s.at.Log, m.Intents); err != nil {
+		return err
+	}
+	cmds, err := s.t.g.Commands(c, nil, s.at.Log, m.Intents...)
+	if err != nil {
+		return err
 	}
 	if err := c.Command(ctx, "", cmds...); err != nil {
 		return err

@@ -3,7 +3,6 @@ package thread
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -40,27 +39,19 @@ type Stream struct {
 	cancel context.CancelCauseFunc
 	log    *entries             // behind after; nil before the stream reads
 	first  []*transport.Message // before anything of the feed
-	room   chan struct{}
-	feed   sync.WaitGroup
+	rest   []*transport.Message // without room in the response; once the stream has begun, only its feed has it
+	feed   feed
 }
 
 // newStream returns a stream that ends with ctx, or with Close.
 func newStream(ctx context.Context, t *Threads, at Place) *Stream {
-	s := &Stream{t: t, at: at, room: make(chan struct{}, 1)}
+	s := &Stream{t: t, at: at}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s
 }
 
 // Over reports whether nothing follows the position of the client: it gets an answer without a body.
 func (s *Stream) Over() bool { return s.over && len(s.first) == 0 }
-
-// Room implements watch.Binding.
-func (s *Stream) Room() {
-	select {
-	case s.room <- struct{}{}:
-	default:
-	}
-}
 
 // Begin starts the feed, which ends with the response, or when nothing follows.
 func (s *Stream) Begin() {
@@ -70,17 +61,20 @@ func (s *Stream) Begin() {
 	}
 	s.counted = true
 	s.t.viewers.enter(s.at.Log, s.run, stop)
-	s.feed.Go(func() {
-		if err := s.work(); err != nil && s.ctx.Err() == nil {
-			s.at.To.End(fault.From(gone(err), ""))
-		}
-	})
+	s.rest, s.first = s.first, nil
+	s.wake()
 }
+
+// Room implements watch.Binding.
+func (s *Stream) Room() { s.wake() }
+
+// wake has the feed look for something to do. It does not block.
+func (s *Stream) wake() { s.feed.wake(s.advance) }
 
 // Close implements watch.Binding.
 func (s *Stream) Close() {
 	s.cancel(context.Canceled)
-	s.feed.Wait()
+	s.feed.close()
 	if s.log != nil {
 		s.log.viewer.Close()
 	}
@@ -113,43 +107,49 @@ func (s *Stream) listen() {
 	}
 }
 
-// work shows what comes.
-func (s *Stream) work() error {
-	first := s.first
-	s.first = nil // it may be long, and the stream may be idle for long
-	if err := s.put(first); err != nil || s.over {
-		return err
+// advance shows what has come, and reports whether more may come.
+func (s *Stream) advance() bool {
+	err := s.drain()
+	if err != nil && s.ctx.Err() == nil {
+		s.at.To.End(fault.From(gone(err), ""))
 	}
-	s.listen()
-	for !s.over {
-		ms, err := s.step()
-		if err != nil {
-			return err
-		}
-		if err := s.put(ms); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err == nil
 }
 
-// step waits for what comes next and returns what the stream shows of it.
-func (s *Stream) step() ([]*transport.Message, error) {
-	e, d, err := s.log.next(s.ctx)
+// drain shows what has come, as far as the response has room.
+func (s *Stream) drain() error {
+	for {
+		if s.rest = s.rest[s.at.To.Send(s.rest...):]; len(s.rest) > 0 || s.over {
+			return s.ctx.Err() // Room wakes the feed
+		}
+		s.rest = nil // it may be long, and the stream may be idle for long
+		s.listen()
+		more, err := s.step()
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// step takes what comes next, and reports whether something has.
+func (s *Stream) step() (more bool, err error) {
+	e, d, err := s.log.poll(s.wake)
 	switch {
-	case err != nil:
-		return nil, err
 	case d != nil:
-		return s.refused(*d), nil
+		s.rest = s.refused(*d)
+		return true, nil
+	case e == nil:
+		return false, err
 	}
 	ms := s.messages(e)
 	if s.all && (e.Type == event.SessionClosed || e.Type == event.TeamClosed) || e.Type.Tombstone() {
 		s.over = true
 		s.at.To.Send(ms...)
 		s.at.To.End(fault.New(fault.SessionClosed))
-		return nil, nil
+		return true, nil
 	}
-	return ms, nil
+	s.rest = ms
+	return true, nil
 }
 
 // framesKey is that of the frames of an entry for all viewers whose threads are alike.
@@ -257,23 +257,6 @@ func (s *Stream) finish() {
 	}
 }
 
-// put queues messages, and waits for room.
-func (s *Stream) put(ms []*transport.Message) error {
-	for {
-		ms = ms[s.at.To.Send(ms...):]
-		if len(ms) == 0 {
-			return nil
-		}
-		select {
-		case <-s.room:
-		case <-s.at.To.Done():
-			return context.Canceled
-		case <-s.ctx.Done():
-			return s.ctx.Err()
-		}
-	}
-}
-
 // refused returns what the stream shows of a direct message: nothing but refusals of the client's answers.
 func (s *Stream) refused(e event.Event) []*transport.Message {
 	d, mine := s.answers.refuse(e)
@@ -299,7 +282,7 @@ func (s *Stream) remark(m agui.Meaning) {
 	for _, kind := range m.Skipped {
 		s.notices = append(s.notices, map[string]any{
 			"level": "warning", "code": string(fault.InvalidField), "part": kind,
-			"message": "A part of the message is not handed to the model: it takes text, and the addresses (http, https) of images and files.",
+			"message": "A part of the message is not handed on: models take text, images (PNG, JPEG, GIF, WebP), and the addresses (http, https) of images and files.",
 		})
 	}
 }

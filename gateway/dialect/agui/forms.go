@@ -7,8 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
-
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
@@ -90,36 +88,4 @@ func runIDOf(d event.MessageReceivedData) string { return first(extraOf(d.Extra)
 
 func web(u string) bool {
 	return strings.HasPrefix(u, "https://") || strings.HasPrefix(u, "http://")
-}
-
-// userMessage returns a message of a user as its client wrote it.
-func (v Variant) userMessage(d event.MessageReceivedData) wire.Message {
-	m := wire.Message{ID: first(extraOf(d.Extra).MessageID, d.MessageID), Role: wire.RoleUser, Content: quote(d.Content)}
-	var parts []wire.Part
-	for _, u := range d.ImageURLs {
-		if web(u) {
-			parts = append(parts, wire.Part{Type: "image", Source: &wire.Source{Type: "url", Value: u}})
-		}
-	}
-	for _, f := range d.ContextFiles {
-		switch {
-		case web(f):
-			parts = append(parts, wire.Part{Type: "document", Source: &wire.Source{Type: "url", Value: f}})
-		case v.files:
-			parts = append(parts, wire.Part{Type: "document", Source: &wire.Source{Type: "file", Value: f}})
-		}
-	}
-	if len(parts) == 0 {
-		return m
-	}
-	if d.Content != "" {
-		parts = append([]wire.Part{{Type: "text", Text: d.Content}}, parts...)
-	}
-	m.Content = raw(parts)
-	return m
-}
-
-// inputOf is how other viewers get the user's words.
-func (v Variant) inputOf(d event.MessageReceivedData) *wire.Input {
-	return &wire.Input{Messages: []wire.Message{v.userMessage(d)}, Tools: []wire.Tool{}, Context: []wire.Context{}}
 }

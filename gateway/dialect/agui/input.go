@@ -1,11 +1,9 @@
 package agui
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,9 +32,6 @@ const (
 	OnDisconnectContinue = "continue"
 	OnDisconnectCancel   = "cancel"
 )
-
-// maxData bounds the inline data of a message, decoded: what a command has room for.
-const maxData = 64 << 10
 
 // toolName is what models take as the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -196,6 +191,16 @@ func (q *Request) allowed() error {
 	return nil
 }
 
+// index returns the place of a message of the input.
+func (q *Request) index(m *wire.Message) int {
+	for i := range q.Messages {
+		if m == &q.Messages[i] {
+			return i
+		}
+	}
+	return -1
+}
+
 // user returns the newest message of a user, nil if the input has none.
 func (q *Request) user() *wire.Message {
 	for i := range slices.Backward(q.Messages) {
@@ -204,72 +209,4 @@ func (q *Request) user() *wire.Message {
 		}
 	}
 	return nil
-}
-
-// content is what a user's message says.
-type content struct {
-	text    string
-	images  []string
-	files   []string
-	facts   []event.Fact // inline files that are text
-	size    int          // of them
-	skipped []string     // kinds of parts that the model cannot take
-}
-
-// contentOf reads the content of a message: a text, or parts.
-func contentOf(m *wire.Message) (c content, err error) {
-	var s string
-	if len(m.Content) == 0 || json.Unmarshal(m.Content, &s) == nil {
-		return content{text: s}, nil
-	}
-	var parts []wire.Part
-	if json.Unmarshal(m.Content, &parts) != nil {
-		return c, wrong("messages.content", "a text or a list of parts")
-	}
-	var texts []string
-	for _, p := range parts {
-		if p.Type == "text" {
-			texts = append(texts, p.Text)
-		} else if p.Source == nil || !c.add(p.Type, p.Source) {
-			c.skipped = append(c.skipped, p.Type)
-		}
-	}
-	c.text = strings.Join(texts, "\n\n")
-	return c, nil
-}
-
-// empty reports whether a message says nothing. One with parts that the model cannot take says something all the same.
-func (c *content) empty() bool {
-	return strings.TrimSpace(c.text) == "" && len(c.images)+len(c.files)+len(c.facts)+len(c.skipped) == 0
-}
-
-// add adds a part that is not text, and reports whether the model can take it.
-func (c *content) add(kind string, s *wire.Source) bool {
-	switch {
-	case s.Type == "url" && web(s.Value) && kind == "image":
-		c.images = append(c.images, s.Value)
-	case s.Type == "url" && web(s.Value):
-		c.files = append(c.files, s.Value)
-	case s.Type == "data":
-		text, ok := inline(s)
-		if !ok || c.size+len(text) > maxData {
-			return false
-		}
-		c.size += len(text)
-		c.facts = append(c.facts, event.Fact{Description: fmt.Sprintf("file %d of the message (%s)", len(c.facts)+1, s.MimeType), Value: text})
-	default:
-		return false
-	}
-	return true
-}
-
-// inline returns the text of inline data; false for other data.
-func inline(s *wire.Source) (string, bool) {
-	kind, _, err := mime.ParseMediaType(s.MimeType)
-	text := strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") || strings.HasSuffix(kind, "yaml")
-	if err != nil || !text || base64.StdEncoding.DecodedLen(len(s.Value)) > maxData+3 {
-		return "", false
-	}
-	raw, err := base64.StdEncoding.DecodeString(s.Value)
-	return string(raw), err == nil && utf8.Valid(raw)
 }

@@ -23,14 +23,14 @@ func (t *Thread) Means(q Request) (Meaning, error) {
 	unknown := t.unknown(q.Resume)
 	if len(unknown) < len(q.Resume) {
 		m, err := t.replies(q)
-		m.Edited = t.edited(q)
+		m.Edited = m.Edited || t.edited(q)
 		return m, err
 	}
 	if open, only := t.Questions(); only && len(open) > 0 {
 		return Meaning{}, fault.New(fault.InputRequired)
 	}
 	m, err := t.says(q)
-	m.Unknown, m.Edited = unknown, t.edited(q)
+	m.Unknown, m.Edited = unknown, m.Edited || t.edited(q)
 	return m, err
 }
 
@@ -41,15 +41,18 @@ func (t *Thread) edited(q Request) bool {
 		if i < 0 || t.history.list[i].open || one.Role != wire.RoleUser && one.Role != wire.RoleAssistant {
 			return false
 		}
-		theirs, err := contentOf(&one)
-		ours, _ := contentOf(&t.history.list[i].Message)
+		theirs, err := contentOf(&one, "messages")
+		ours, _ := contentOf(&t.history.list[i].Message, "messages")
 		return err != nil || theirs.text != ours.text
 	})
 }
 
 // says returns the meaning of the messages of a request.
 func (t *Thread) says(q Request) (Meaning, error) {
-	results := t.results(q)
+	results, err := t.results(q)
+	if err != nil {
+		return Meaning{}, err
+	}
 	m := q.user()
 	if m == nil || t.Knows(m.ID) {
 		if len(results.Intents) > 0 {
@@ -58,6 +61,7 @@ func (t *Thread) says(q Request) (Meaning, error) {
 		return Meaning{Kind: Look}, nil
 	}
 	out, err := t.speaks(q, m)
+	out.Skipped, out.Edited = append(results.Skipped, out.Skipped...), out.Edited || results.Edited
 	before := append(results.Intents, t.unanswered(q)...)
 	for i := range before { // the run of the message has the client's id, not what goes on with these
 		if d, ok := before[i].Data.(dialect.Answer); ok {
@@ -70,7 +74,7 @@ func (t *Thread) says(q Request) (Meaning, error) {
 }
 
 // results returns the meaning of the results of the client's tools. Those of calls that do not wait are passed over.
-func (t *Thread) results(q Request) Meaning {
+func (t *Thread) results(q Request) (Meaning, error) {
 	m := Meaning{Kind: Reply}
 	for n, one := range q.Messages {
 		call, waits := t.pending(one.ToolCallID)
@@ -78,15 +82,22 @@ func (t *Thread) results(q Request) Meaning {
 			continue
 		}
 		d := t.resultOf(call, q)
-		if c, err := contentOf(&one); one.Error == "" && err == nil {
-			d.Approved, d.Result = true, &c.text
-		} else {
-			d.Feedback = first(one.Error, "The result cannot be read.")
+		c, err := contentOf(&one, fmt.Sprintf("messages[%d]", n))
+		switch {
+		case err != nil:
+			return m, err
+		case one.Error != "":
+			d.Feedback = one.Error
+		default:
+			d.Approved, d.Result, d.Files = true, ptr(c.returned()), c.inline
+			m.Skipped, m.Edited = append(m.Skipped, c.skipped...), m.Edited || len(c.inline) > 0
 		}
 		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.t%d", q.RunID, n)), Data: d})
 	}
-	return m
+	return m, nil
 }
+
+func ptr[T any](v T) *T { return &v }
 
 // unanswered refuses the client's calls for which a new message has no results.
 func (t *Thread) unanswered(q Request) (out []dialect.Intent) {
@@ -133,7 +144,7 @@ func conversation(q Request, m *wire.Message) (out []event.Said) {
 		if one == m || one.Role != wire.RoleUser && one.Role != wire.RoleAssistant && one.Role != wire.RoleSystem && one.Role != wire.RoleDeveloper {
 			continue
 		}
-		c, err := contentOf(one)
+		c, err := contentOf(one, "messages")
 		if err != nil || c.text == "" { // it asks for tools, and says nothing
 			continue
 		}
@@ -152,7 +163,7 @@ func conversation(q Request, m *wire.Message) (out []event.Said) {
 
 // speaks returns the meaning of a new message.
 func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
-	c, err := contentOf(m)
+	c, err := contentOf(m, fmt.Sprintf("messages[%d]", q.index(m)))
 	if err != nil {
 		return Meaning{}, err
 	}
@@ -177,12 +188,14 @@ func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
 	for _, f := range q.Context {
 		d.Facts = append(d.Facts, event.Fact{Description: f.Description, Value: f.Value})
 	}
-	out := Meaning{Kind: Speak, Skipped: c.skipped}
+	out := Meaning{Kind: Speak, Skipped: c.skipped, Edited: len(c.inline) > 0}
 	if d.Agent = q.Agent; q.Agent != "" {
 		out.unoffered(q)
+		out.Skipped = append(out.Skipped, c.pictures()...)
 	} else {
 		d.ClientTools = offered(q.Tools)
 	}
+	d.Files = c.inline
 	out.Intents = []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}
 	return out, nil
 }
@@ -198,8 +211,9 @@ func tells(q Request, c content) (Meaning, error) {
 	d := dialect.SendMessage{Content: c.text, Attachments: event.Attachments{ImageURLs: c.images, ContextFiles: c.files}, RunSpec: event.RunSpec{Extra: q.Extra}}
 	out := Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Member: q.TargetMember, Data: d}}}
 	for range c.facts {
-		out.Skipped = append(out.Skipped, "document")
+		out.Skipped = append(out.Skipped, event.FileDocument)
 	}
+	out.Skipped = append(out.Skipped, c.pictures()...)
 	out.unoffered(q)
 	return out, nil
 }
@@ -228,7 +242,11 @@ func (t *Thread) replies(q Request) (Meaning, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Intents = append(m.Intents, t.results(q).Intents...)
+	results, err := t.results(q)
+	if err != nil {
+		return m, err
+	}
+	m.Intents, m.Skipped, m.Edited = append(m.Intents, results.Intents...), results.Skipped, results.Edited
 	open, _ := t.Questions()
 	for _, i := range open {
 		if !slices.ContainsFunc(q.Resume, func(e wire.ResumeEntry) bool { return e.InterruptID == i.ID }) {

@@ -298,30 +298,6 @@ func TestOlderMessagesAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	require.Equal(t, "m299", page[9].ID)
 }
 
-// TestInlineFilesGoToTheModel where they are text, and are named otherwise. None is an error.
-func TestInlineFilesGoToTheModel(t *testing.T) {
-	m, err := folded(nil).Means(request(t, `{"messages":[{"id":"x","role":"user","content":[
-		{"type":"text","text":"read"},
-		{"type":"document","source":{"type":"data","mimeType":"text/markdown; charset=utf-8","value":"bcO8"}},
-		{"type":"document","source":{"type":"data","mimeType":"application/json","value":"e30="}},
-		{"type":"image","source":{"type":"data","mimeType":"image/png","value":"AAAA"}},
-		{"type":"audio","source":{"type":"file","value":"file-7"}},
-		{"type":"document","source":{"type":"data","mimeType":"text/plain","value":"not base64"}},
-		{"type":"document","source":{"type":"data","mimeType":"text/plain","value":"/w=="}}]}]}`))
-	require.NoError(t, err)
-	d, ok := m.Intents[0].Data.(dialect.SendMessage)
-	require.True(t, ok)
-	require.Equal(t, "read", d.Content)
-	require.Len(t, d.Facts, 2)
-	require.Equal(t, "mü", d.Facts[0].Value)
-	require.Contains(t, d.Facts[1].Description, "application/json")
-	require.Equal(t, []string{"image", "audio", "document", "document"}, m.Skipped)
-	big := strings.Repeat("QUFB", 30<<10)
-	m, err = folded(nil).Means(request(t, `{"messages":[{"id":"x","role":"user","content":[{"type":"document","source":{"type":"data","mimeType":"text/plain","value":"`+big+`"}}]}]}`))
-	require.NoError(t, err)
-	require.Equal(t, []string{"document"}, m.Skipped)
-}
-
 // TestAMessageSaysSomething: as at every other door, a message of white space only is refused. Parts that the model cannot take are
 // passed over, and the message counts.
 func TestAMessageSaysSomething(t *testing.T) {

@@ -82,6 +82,9 @@ func (t *Thread) close(id, segment string, change func(*Question)) {
 func inputAnswered(t *Thread, d event.InputAnsweredData) {
 	if q, known := t.Question(d.InputID); known && !q.Over && q.Scope == event.ScopeClientTool {
 		m := wire.Message{ID: q.ToolCallID + "-result", Role: wire.RoleTool, ToolCallID: q.ToolCallID, Content: quote(d.Result)}
+		if len(d.Files) > 0 && t.variant.files { // older clients take no parts of results
+			m.Content = raw(partsOf(d.Result, nil, d.Files))
+		}
 		if d.Decision == event.DecisionReject {
 			m.Content, m.Error = quote(first(d.Feedback, "The client did not carry the call out.")), string(fault.ToolFailed)
 		}

@@ -211,16 +211,7 @@ func (r *Response) Queued() int {
 // fault.PeerStuck. Serve is called once, on the goroutine of the request.
 func (r *Response) Serve(ctx context.Context, h Handler) {
 	defer r.over()
-	head := r.w.Header()
-	head.Set("Content-Type", Media)
-	head.Set("Cache-Control", "no-store, no-transform")
-	head.Set("X-Accel-Buffering", "no") // proxies of the kind of nginx pass events on at once
-	if !r.o.Shared {
-		head.Set("Connection", "close") // it has deadlines that no other request may inherit
-	}
-	_ = r.rc.SetReadDeadline(time.Time{}) // the server's is for requests
-	r.w.WriteHeader(http.StatusOK)
-	if !r.write(fmt.Appendf(nil, "retry: %d\n%s\n\n", r.o.Retry.Milliseconds(), padding)) {
+	if !r.open() {
 		return
 	}
 	t := time.NewTicker(min(tick, r.o.Heartbeat))
@@ -243,12 +234,29 @@ func (r *Response) Serve(ctx context.Context, h Handler) {
 			if now.Sub(quiet) < r.o.Heartbeat {
 				continue
 			}
-			if quiet = now; !r.write(fmt.Appendf(nil, ": hb %d\n\n", r.position())) {
+			if quiet = now; !r.beat() {
 				return
 			}
 		}
 	}
 }
+
+// open writes the header and the first comments, and reports whether the client took them.
+func (r *Response) open() bool {
+	head := r.w.Header()
+	head.Set("Content-Type", Media)
+	head.Set("Cache-Control", "no-store, no-transform")
+	head.Set("X-Accel-Buffering", "no") // proxies of the kind of nginx pass events on at once
+	if !r.o.Shared {
+		head.Set("Connection", "close") // it has deadlines that no other request may inherit
+	}
+	_ = r.rc.SetReadDeadline(time.Time{}) // the server's is for requests
+	r.w.WriteHeader(http.StatusOK)
+	return r.write(fmt.Appendf(nil, "retry: %d\n%s\n\n", r.o.Retry.Milliseconds(), padding))
+}
+
+// beat writes a sign of life, and reports whether the client took it.
+func (r *Response) beat() bool { return r.write(fmt.Appendf(nil, ": hb %d\n\n", r.position())) }
 
 // flush writes what waits and reports whether it wrote, and whether more may come.
 func (r *Response) flush(h Handler) (wrote, more bool) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
@@ -64,14 +65,36 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 		return model.Reply{}, err
 	}
 	var a *answer
+	unseen := 0
 	text, err := m.client.Do(ctx, onText, func(ctx context.Context, s *upstream.Sink) error {
 		a = &answer{sink: s, forced: forced(req)}
-		return m.attempt(ctx, asked, a)
+		err := m.attempt(ctx, asked, a)
+		blind, images := req.Blind()
+		if images == 0 || !refuses(err) {
+			return err
+		}
+		without, err := requestOf(asked.Model, blind)
+		if err != nil {
+			return err
+		}
+		a = &answer{sink: s, forced: forced(req)}
+		if err = m.attempt(ctx, without, a); err == nil {
+			unseen = images
+		}
+		return err
 	})
 	if err != nil {
 		return model.Reply{}, err
 	}
-	return a.reply(text, asked.Model, req), nil
+	reply := a.reply(text, asked.Model, req)
+	reply.Unseen = unseen
+	return reply, nil
+}
+
+// refuses reports whether an error may mean that the model does not take an image. It is then asked again without, and told so.
+func refuses(err error) bool {
+	s, ok := errors.AsType[*upstream.StatusError](err)
+	return ok && s.Class() == fault.ModelRefused && s.Status == http.StatusBadRequest
 }
 
 // attempt makes one request and reads its stream to the end.

@@ -64,6 +64,13 @@ func appendMessage(all []message, role string, blocks []block) []message {
 
 func text(s string) block { return block{Type: typeText, Text: s} }
 
+func images(all []model.Image) (out []block) {
+	for _, i := range all {
+		out = append(out, block{Type: typeImage, Source: &source{Type: sourceBase64, MediaType: i.MediaType, Data: i.Data}})
+	}
+	return out
+}
+
 func content(m model.Message) (role string, blocks []block) {
 	switch m.Role {
 	case model.RoleAssistant:
@@ -79,10 +86,14 @@ func content(m model.Message) (role string, blocks []block) {
 		if m.Content != "" {
 			b.Content = []block{text(m.Content)}
 		}
+		b.Content = append(b.Content, images(m.Images)...)
 		return roleUser, []block{b}
 	case model.RoleUser:
-		if m.Content != "" {
-			return roleUser, []block{text(m.Content)}
+		if blocks = images(m.Images); m.Content != "" {
+			blocks = append(blocks, text(m.Content))
+		}
+		if len(blocks) > 0 {
+			return roleUser, blocks
 		}
 	}
 	return roleUser, []block{text(emptyText)}

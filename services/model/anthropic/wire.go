@@ -24,16 +24,23 @@ type (
 		Content []block `json:"content"`
 	}
 
-	// block is a part of a message: text, tool_use or tool_result.
+	// block is a part of a message: text, image, tool_use or tool_result.
 	block struct {
 		Type      string          `json:"type"`
 		Text      string          `json:"text,omitempty"`
+		Source    *source         `json:"source,omitempty"`      // of an image
 		ID        string          `json:"id,omitempty"`          // of a tool_use
 		Name      string          `json:"name,omitempty"`        // of a tool_use
 		Input     json.RawMessage `json:"input,omitempty"`       // of a tool_use
 		ToolUseID string          `json:"tool_use_id,omitempty"` // of a tool_result
 		Content   []block         `json:"content,omitempty"`     // of a tool_result
 		IsError   bool            `json:"is_error,omitempty"`    // of a tool_result
+	}
+
+	source struct {
+		Type      string `json:"type"` // base64
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
 	}
 
 	tool struct {
@@ -96,6 +103,8 @@ const (
 	roleAssistant = "assistant"
 
 	typeText       = "text"
+	typeImage      = "image"
+	sourceBase64   = "base64"
 	typeToolUse    = "tool_use"
 	typeToolResult = "tool_result"
 

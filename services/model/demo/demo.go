@@ -51,8 +51,9 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	}
 	text, calls := answer(req)
 	asked := req.Pick(name, name)
+	_, unseen := req.Blind()
 	if len(calls) > 0 {
-		return model.Reply{ToolCalls: calls, StopReason: model.StopToolCalls, Model: asked}, nil
+		return model.Reply{ToolCalls: calls, StopReason: model.StopToolCalls, Model: asked, Unseen: unseen}, nil
 	}
 	var said strings.Builder
 	stop := model.StopEnd
@@ -69,5 +70,5 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 		}
 		said.WriteString(w)
 	}
-	return model.Reply{Text: said.String(), StopReason: stop, Model: asked}, nil
+	return model.Reply{Text: said.String(), StopReason: stop, Model: asked, Unseen: unseen}, nil
 }

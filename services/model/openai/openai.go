@@ -83,27 +83,38 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 		return model.Reply{}, err
 	}
 	var a *answer
+	unseen := 0
 	text, err := m.client.Do(ctx, onText, func(ctx context.Context, s *upstream.Sink) error {
 		a = &answer{sink: s}
 		err := m.attempt(ctx, asked, a)
-		if asked.ResponseFormat == nil || !refusesForm(err) {
+		if asked.ResponseFormat != nil && refuses(err) {
+			a, asked.ResponseFormat = &answer{sink: s}, nil
+			if err = m.attempt(ctx, asked, a); err == nil {
+				m.free.Store(true)
+			}
+		}
+		blind, images := req.Blind()
+		if images == 0 || !refuses(err) {
 			return err
 		}
-		a, asked.ResponseFormat = &answer{sink: s}, nil
+		a, asked.Messages = &answer{sink: s}, messagesOf(blind)
 		if err = m.attempt(ctx, asked, a); err == nil {
-			m.free.Store(true)
+			unseen = images
 		}
 		return err
 	})
 	if err != nil {
 		return model.Reply{}, err
 	}
-	return a.reply(text, asked.Model, req), nil
+	reply := a.reply(text, asked.Model, req)
+	reply.Unseen = unseen
+	return reply, nil
 }
 
-// refusesForm reports whether an error may mean that the server cannot enforce a schema: servers that do not know
-// response_format respond with one of these. The model then asks without it: the prompt describes the form, too.
-func refusesForm(err error) bool {
+// refuses reports whether an error may mean that the server does not take a part of the request: servers that do not know
+// response_format respond with one of these, and those of models without eyes to images. The model then asks without it: the
+// prompt describes the form, too, and says which images are left out.
+func refuses(err error) bool {
 	s, ok := errors.AsType[*upstream.StatusError](err)
 	return ok && s.Class() == fault.ModelRefused && (s.Status == http.StatusBadRequest || s.Status == http.StatusUnprocessableEntity)
 }
@@ -123,12 +134,7 @@ func (m *Model) attempt(ctx context.Context, asked request, a *answer) error {
 
 func (m *Model) request(req model.Request) (request, error) {
 	r := request{Model: req.Pick(prefix, m.name), Stream: true, StreamOptions: streamOptions{IncludeUsage: true}}
-	if req.System != "" {
-		r.Messages = append(r.Messages, message{Role: "system", Content: &req.System})
-	}
-	for _, msg := range req.Messages {
-		r.Messages = append(r.Messages, messageOf(msg))
-	}
+	r.Messages = messagesOf(req)
 	for _, t := range req.Tools {
 		if !json.Valid(t.InputSchema) {
 			return r, fault.New(fault.Internal).Wrap(fmt.Errorf("input schema of tool %s is not valid JSON", t.Name))
@@ -150,6 +156,37 @@ func (m *Model) request(req model.Request) (request, error) {
 	return r, nil
 }
 
+func messagesOf(req model.Request) (out []message) {
+	if req.System != "" {
+		out = append(out, message{Role: "system", Content: &req.System})
+	}
+	var returned []contentPart // images of tools: a message of a user has to show them, behind all results
+	for _, m := range req.Messages {
+		if m.Role != model.RoleTool && len(returned) > 0 {
+			out, returned = append(out, message{Role: "user", Content: returned}), nil
+		}
+		out = append(out, messageOf(m))
+		if m.Role == model.RoleTool && len(m.Images) > 0 {
+			returned = append(returned, parts("Images of the result of the call "+m.ToolCallID+":", m.Images)...)
+		}
+	}
+	if len(returned) > 0 {
+		out = append(out, message{Role: "user", Content: returned})
+	}
+	return out
+}
+
+// parts are a text and images as the content of a message.
+func parts(text string, images []model.Image) (out []contentPart) {
+	if text != "" {
+		out = append(out, contentPart{Type: "text", Text: text})
+	}
+	for _, i := range images {
+		out = append(out, contentPart{Type: "image_url", ImageURL: &imageURL{URL: "data:" + i.MediaType + ";base64," + i.Data}})
+	}
+	return out
+}
+
 func messageOf(m model.Message) message {
 	content := m.Content
 	switch m.Role {
@@ -166,6 +203,9 @@ func messageOf(m model.Message) message {
 			r.Content = &content
 		}
 		return r
+	}
+	if len(m.Images) > 0 {
+		return message{Role: "user", Content: parts(content, m.Images)}
 	}
 	return message{Role: "user", Content: &content}
 }

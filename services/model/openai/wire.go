@@ -21,10 +21,20 @@ type (
 	}
 
 	message struct {
-		Role       string     `json:"role"` // system, user, assistant, tool
-		Content    *string    `json:"content,omitempty"`
+		Role       string     `json:"role"`              // system, user, assistant, tool
+		Content    any        `json:"content,omitempty"` // *string, or []contentPart with images
 		ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 		ToolCallID string     `json:"tool_call_id,omitempty"` // the call that a message of a tool is the result of
+	}
+
+	contentPart struct {
+		Type     string    `json:"type"` // text, image_url
+		Text     string    `json:"text,omitempty"`
+		ImageURL *imageURL `json:"image_url,omitempty"`
+	}
+
+	imageURL struct {
+		URL string `json:"url"` // with the image itself in it
 	}
 
 	tool struct {

@@ -3,6 +3,7 @@ package scripted
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/model"
@@ -77,7 +78,7 @@ func (x *Exchange) decodeOpenAI() error {
 		if err != nil {
 			return err
 		}
-		out := model.Message{Role: m.Role, Content: text, ToolCallID: m.ToolCallID}
+		out := model.Message{Role: m.Role, Content: text, ToolCallID: m.ToolCallID, Images: imagesIn(m.Content)}
 		for _, c := range m.ToolCalls {
 			if !json.Valid([]byte(c.Function.Arguments)) { // as vLLM and llama.cpp require
 				return fmt.Errorf("arguments of call %s are not valid JSON", c.ID)
@@ -124,6 +125,10 @@ type anthropicBlock struct {
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
 	IsError   bool            `json:"is_error"`
+	Source    struct {
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	} `json:"source"`
 }
 
 func (x *Exchange) decodeAnthropic() error {
@@ -167,6 +172,8 @@ func (x *Exchange) addBlocks(role string, content json.RawMessage) error {
 		switch b.Type {
 		case "text":
 			rest.Content += b.Text
+		case "image":
+			rest.Images = append(rest.Images, model.Image{MediaType: b.Source.MediaType, Data: b.Source.Data})
 		case "tool_use":
 			rest.ToolCalls = append(rest.ToolCalls, event.ToolCall{ID: b.ID, Name: b.Name, Arguments: b.Input})
 		case "tool_result":
@@ -174,10 +181,10 @@ func (x *Exchange) addBlocks(role string, content json.RawMessage) error {
 			if err != nil {
 				return err
 			}
-			x.add(model.Message{Role: model.RoleTool, Content: text, ToolCallID: b.ToolUseID, IsError: b.IsError})
+			x.add(model.Message{Role: model.RoleTool, Content: text, ToolCallID: b.ToolUseID, IsError: b.IsError, Images: imagesIn(b.Content)})
 		}
 	}
-	if rest.Content != "" || rest.ToolCalls != nil {
+	if rest.Content != "" || rest.ToolCalls != nil || rest.Images != nil {
 		x.add(rest)
 	}
 	return nil
@@ -189,6 +196,29 @@ func (x *Exchange) add(m model.Message) {
 		return
 	}
 	x.Prompt.Messages = append(x.Prompt.Messages, m)
+}
+
+// imagesIn reads the images of a list of parts of either protocol, nil for a text.
+func imagesIn(raw json.RawMessage) (out []model.Image) {
+	var parts []struct {
+		anthropicBlock
+		ImageURL struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return nil
+	}
+	for _, p := range parts {
+		media, data, inline := strings.Cut(strings.TrimPrefix(p.ImageURL.URL, "data:"), ";base64,")
+		switch {
+		case p.Type == "image":
+			out = append(out, model.Image{MediaType: p.Source.MediaType, Data: p.Source.Data})
+		case p.Type == "image_url" && inline:
+			out = append(out, model.Image{MediaType: media, Data: data})
+		}
+	}
+	return out
 }
 
 // plainText reads a text that is a string or a list of text parts.

@@ -1,10 +1,24 @@
 import { type BackoffOptions, defaultBackoff } from "./backoff.js";
 import { closedError, WaggleError } from "./errors.js";
-import type { CallView, ImportReply, NewToolCall, SessionSummary, Status, TaskSummary, TeamView } from "./generated/api.js";
+import type {
+  CallView,
+  ImportReply,
+  Me,
+  NewToolCall,
+  Participant,
+  Quota,
+  QuotaList,
+  SessionSummary,
+  Status,
+  TaskSummary,
+  TeamView,
+} from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { baseOf, Http, query, type Token } from "./http.js";
+import { baseOf, Http, type Token } from "./http.js";
+import { Inbox } from "./inbox.js";
 import type { SocketMaker } from "./link.js";
 import { type LiveOptions, live } from "./live.js";
+import { type ListOptions, pages } from "./pages.js";
 import { PlanSocket } from "./plansocket.js";
 import { Session } from "./session.js";
 import { SwarmSocket, Task, Tasks } from "./tasks.js";
@@ -27,15 +41,6 @@ export interface WaggleOptions {
   newId?: () => string;
 }
 
-/** A page of a list, and which entries are wanted. */
-export interface ListOptions {
-  /** Entries of a page; the list goes on over all pages. */
-  limit?: number;
-  /** The cursor of a page. */
-  before?: string;
-  signal?: AbortSignal;
-}
-
 /** Which sessions are listed. */
 export interface SessionFilter extends ListOptions {
   status?: "open" | "closed";
@@ -48,6 +53,18 @@ export interface SessionFilter extends ListOptions {
   q?: string;
 }
 
+/** Which agents, services or MCP servers are listed. */
+export interface SwarmFilter extends ListOptions {
+  status?: string;
+  /** One that they have. */
+  capability?: string;
+  /** A part of the name. */
+  name?: string;
+  /** The beginning of the name. */
+  prefix?: string;
+  type?: string;
+}
+
 /** A Waggle installation as a program sees it. It makes no connection before one is needed. */
 export class WaggleClient {
   /** Conversations. */
@@ -56,6 +73,10 @@ export class WaggleClient {
   readonly teams: Teams & { list: (o?: ListOptions) => AsyncGenerator<TeamView, void, undefined> };
   /** Tasks of the swarm. */
   readonly tasks: Tasks;
+  /** Questions of all sessions, members of teams and tasks. */
+  readonly questions: Inbox;
+  /** Who is connected to the swarm, each list over all its pages. */
+  readonly swarm: Record<"agents" | "services" | "clients" | "servers", (f?: SwarmFilter) => AsyncGenerator<Participant, void, undefined>>;
   private readonly http: Http;
   private readonly open = new Set<{ close(): void }>();
   private readonly leave = new AbortController();
@@ -96,6 +117,13 @@ export class WaggleClient {
       newId,
       (f) => list<TaskSummary>("/api/v1/tasks", "tasks", f),
     );
+    this.questions = new Inbox(this.http, this.leave.signal, newId, (f) => list("/api/v1/questions", "questions", f));
+    this.swarm = {
+      agents: (f) => list("/api/v1/agents", "agents", f),
+      services: (f) => list("/api/v1/services", "services", f),
+      clients: (f) => list("/api/v1/clients", "clients", f),
+      servers: (f) => list("/api/v1/mcp", "servers", f),
+    };
   }
 
   /** What happens in all logs of the tenant, as it happens: no history, and nothing of the time while the connection is away. */
@@ -105,7 +133,21 @@ export class WaggleClient {
 
   /** The roles, models and tool servers of the installation. */
   status(): Promise<Status> {
-    return this.http.persist(() => this.http.json<Status>("/api/v1/status"), this.leave.signal);
+    return this.get<Status>("/api/v1/status");
+  }
+
+  /** Who the server takes the program for, and what it may do. */
+  me(): Promise<Me> {
+    return this.get<Me>("/api/v1/me");
+  }
+
+  /** What limits the principal and its tenant, and how much of it is used. */
+  async quotas(): Promise<Quota[]> {
+    return (await this.get<QuotaList>("/api/v1/quotas")).quotas;
+  }
+
+  private get<T>(path: string): Promise<T> {
+    return this.http.persist(() => this.http.json<T>(path, { signal: this.leave.signal }), this.leave.signal);
   }
 
   /**
@@ -167,26 +209,6 @@ export class Sessions {
     );
     return { session: this.open(r.session), restored: r.restored };
   }
-}
-
-async function* pages<T>(
-  http: Http,
-  path: string,
-  member: string,
-  f: ListOptions = {},
-  whole: AbortSignal,
-): AsyncGenerator<T, void, undefined> {
-  const { signal, ...filter } = f;
-  const until = signal ?? whole;
-  let before = filter.before;
-  do {
-    const page = await http.persist(
-      () => http.json<{ more?: boolean; next?: string } & Record<string, T[]>>(path + query({ ...filter, before }), { signal: until }),
-      until,
-    );
-    yield* page[member] ?? [];
-    before = page.more ? page.next : undefined;
-  } while (before);
 }
 
 /** A random id; pages without TLS have no crypto.randomUUID. */

@@ -4,17 +4,19 @@
  * @packageDocumentation
  */
 export type { BackoffOptions } from "./backoff.js";
-export { type ListOptions, type SessionFilter, Sessions, WaggleClient, type WaggleOptions } from "./client.js";
+export { type SessionFilter, Sessions, type SwarmFilter, WaggleClient, type WaggleOptions } from "./client.js";
 export { GapError, WaggleError } from "./errors.js";
 export type * from "./generated/api.js";
 export type { Question as ListedQuestion } from "./generated/api.js";
 export type { CanonicalEvent, EventType } from "./generated/events.js";
 export type { Token } from "./http.js";
 export { type ConnectionState, Watched } from "./hub.js";
+export { Inbox, type QuestionFilter } from "./inbox.js";
 export type { LiveOptions } from "./live.js";
 export type { FollowOptions } from "./log.js";
+export type { ListOptions } from "./pages.js";
 export { type Question, Questions, unwrap } from "./questions.js";
 export { type Answer, Run } from "./run.js";
-export { type Reply, type SendOptions, Session } from "./session.js";
+export { type FilePart, type Reply, type SendOptions, Session } from "./session.js";
 export { type NewTask, Task, type TaskResult, Tasks } from "./tasks.js";
 export { Team, type TeamMessageOptions, Teams } from "./teams.js";

@@ -22,8 +22,19 @@ export interface SendOptions {
   maxConcurrent?: number;
   /** Of one attempt at a step. */
   timeoutSeconds?: number;
+  /** They come with the message. */
+  files?: readonly FilePart[];
   /** The id of the message, 1 to 200 printable characters. Sent again with it, the message counts once. */
   id?: string;
+}
+
+/** A file inside of a message. Models see PNG, JPEG, GIF and WebP, and read text. */
+export interface FilePart {
+  /** Its media type, such as `image/png`. */
+  type: string;
+  /** 128 KiB for all files of a message, of which 64 KiB may be text. */
+  data: Uint8Array;
+  name?: string;
 }
 
 /** An answer to a question. */
@@ -35,6 +46,17 @@ export interface Reply {
   steps?: Step[];
   /** Of a plan: changed members of steps, by their ids. */
   modified?: Record<string, Partial<Step>>;
+}
+
+/** A file as a part of a message in AG-UI. */
+function part(f: FilePart): object {
+  const kind = f.type.split("/")[0] ?? "";
+  const value = btoa(Array.from(f.data, (b) => String.fromCharCode(b)).join(""));
+  return {
+    type: ["image", "audio", "video"].includes(kind) ? kind : "document",
+    source: { type: "data", mimeType: f.type, value },
+    ...(f.name === undefined ? {} : { metadata: { filename: f.name } }),
+  };
 }
 
 /** A summary of a session and its runs. */
@@ -78,7 +100,7 @@ export class Session extends Watched {
       threadId: this.id,
       runId: run.id,
       protocolVersion: "1.0",
-      messages: [{ id: run.id, role: "user", content: text }],
+      messages: [{ id: run.id, role: "user", content: o.files?.length ? [{ type: "text", text }, ...o.files.map(part)] : text }],
       tools: [],
       context: [],
       forwardedProps: { waggle: { mode, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds } },
@@ -201,6 +223,15 @@ export class Session extends Watched {
     } finally {
       stop();
     }
+  }
+
+  /** A file that a message has brought along, as its event names it (`data.files`). */
+  async file(f: { object: { digest: string } }): Promise<Blob> {
+    const r = await this.http.persist(
+      () => this.http.request(`${this.path}/files/${f.object.digest}`, { signal: this.signal }),
+      this.signal,
+    );
+    return r.blob();
   }
 
   /** The session and its runs. */

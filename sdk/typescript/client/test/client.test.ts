@@ -155,3 +155,58 @@ test("a command whose answer is lost with its line is done once, and the log say
   expect(restarts).toHaveLength(1);
   forgetful.close();
 });
+
+test("a message brings files along, which the session keeps", async () => {
+  const session = client.sessions.open();
+  const png = Uint8Array.from(
+    atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
+    (c) => c.charCodeAt(0),
+  );
+  const run = session.send("hello", {
+    files: [
+      { type: "image/png", data: png, name: "dot.png" },
+      { type: "text/plain", data: new TextEncoder().encode("Zürich") },
+    ],
+  });
+  let received: CanonicalEvent | undefined;
+  for await (const e of run) if (e.type === "message.received") received = e;
+  const files = received?.type === "message.received" ? (received.data.files ?? []) : [];
+  expect(files.map((f) => [f.kind, f.media_type, f.name])).toEqual([
+    ["image", "image/png", "dot.png"],
+    ["document", "text/plain", undefined],
+  ]);
+  const [image, text] = await Promise.all(files.map((f) => session.file(f)));
+  expect(image?.type).toBe("image/png");
+  expect(new Uint8Array((await image?.arrayBuffer()) ?? [])).toEqual(png);
+  expect(await text?.text()).toBe("Zürich");
+  const bad = session.send("hello", { files: [{ type: "image/png", data: new Uint8Array(129 * 1024) }] });
+  await expect(bad.result()).rejects.toMatchObject({ code: "INVALID_FIELD", field: "messages[0].content[1].source.value" });
+});
+
+test("questions of all sessions are listed and answered, each once", async () => {
+  const session = client.sessions.open();
+  const run = session.send(question, { mode: "plan", confirmPlan: true });
+  await within(new Promise<void>((go) => session.onQuestions((open) => open.length > 0 && go())), "a question");
+  const find = async () => {
+    for await (const q of client.questions.list({ scope: "plan", kind: "session", log: session.id })) return q;
+    return undefined;
+  };
+  await expect.poll(find, { timeout: 30_000 }).toBeDefined(); // the index follows the log
+  const asked = await find();
+  const outcome = await client.questions.answer(asked ?? "", true);
+  expect(outcome).toMatchObject({ decision: "approve", id: asked?.id });
+  await expect(client.questions.answer(asked ?? "", false)).rejects.toMatchObject({ code: "INPUT_ANSWERED" });
+  expect((await run.result()).text).toContain("buy milk");
+});
+
+test("the program sees itself, its limits and the swarm", async () => {
+  const me = await client.me();
+  expect(me.may).toContain("act");
+  expect((await client.quotas()).map((q) => q.resource)).toContain("tokens");
+  const names: string[] = [];
+  for await (const a of client.swarm.agents({ capability: "general" })) names.push(a.name ?? "");
+  expect(names).toContain("assistant");
+  for await (const _ of client.swarm.agents({ name: "nosuch" })) expect.unreachable();
+  for (const list of [client.swarm.services, client.swarm.clients, client.swarm.servers])
+    for await (const p of list()) expect(p).toBeDefined();
+});

@@ -1,8 +1,10 @@
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Question, WaggleClient } from "@waggle-dev/client";
 import { build } from "esbuild";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { launch, open, Site } from "../../testing/browser.js";
 import { freePort, Line, up, type Waggle } from "../../testing/server.js";
 
@@ -13,7 +15,15 @@ let browser: Browser;
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-beforeAll(async () => {
+/** The versions of React that the hooks are for, by the folders in which they are installed. */
+const versions = {
+  "18": createRequire(file("../../../react18/package.json")),
+  "19": createRequire(import.meta.url),
+};
+
+/** The page with a version of React. */
+async function page(require: NodeJS.Require): Promise<string> {
+  const react = Object.fromEntries(["react", "react-dom"].map((name) => [name, dirname(require.resolve(`${name}/package.json`))]));
   const bundle = await build({
     entryPoints: [file("page.tsx")],
     bundle: true,
@@ -22,14 +32,24 @@ beforeAll(async () => {
     jsx: "automatic",
     define: { "process.env.NODE_ENV": '"development"' },
     alias: {
+      ...react,
       "@waggle-dev/react": file("../src/index.ts"),
       "@waggle-dev/client": file("../../client/src/index.ts"),
       "@waggle-dev/client/view": file("../../client/src/view.ts"),
     },
     write: false,
   });
-  const html = `<!doctype html><title>hooks</title><div id="root"></div><script type="module" src="/page.js"></script>`;
-  site = await Site.start({}, { "/": html, "/page.js": bundle.outputFiles[0]?.text ?? "" }, await freePort());
+  return bundle.outputFiles[0]?.text ?? "";
+}
+
+beforeAll(async () => {
+  const texts: Record<string, string> = {};
+  for (const [version, require] of Object.entries(versions)) {
+    texts[`/${version}/`] =
+      `<!doctype html><title>hooks</title><div id="root"></div><script type="module" src="/${version}/page.js"></script>`;
+    texts[`/${version}/page.js`] = await page(require);
+  }
+  site = await Site.start({}, texts, await freePort());
   waggle = await up(`  allowed_origins: ["${site.origin}"]\n`);
   line = await Line.to(waggle.url);
   browser = await launch();
@@ -41,45 +61,52 @@ afterAll(async () => {
   await waggle?.end();
 });
 
-test("hooks show a run, a plan with its question, and go on after a cut line and a reload", async () => {
-  const id = "hooks-1";
-  const { page, errors } = await open(browser, `${site.origin}/?url=${encodeURIComponent(line.url)}&session=${id}`);
-  await page.fill("#text", "what does notes.md say?");
-  await page.click("#chat");
-  await page.waitForSelector("#run[data-status=completed]");
-  expect(await page.textContent("#run")).toContain("buy milk");
-  line.cut();
-  await page.fill("#text", "which files are in the workspace, and what does notes.md say?");
-  await page.click("#plan");
-  await page.waitForSelector(".question");
-  line.cut();
-  await page.reload();
-  await page.waitForSelector(".question");
-  expect(await page.locator(".question").count()).toBe(1);
-  await page.click(".question button");
-  await page.waitForSelector(".plan[data-status=done]");
-  await page.waitForFunction(() => document.querySelectorAll(".answer").length >= 2 && !document.querySelector(".question"));
-  expect(await page.locator(".user").count()).toBe(2);
-  expect(await page.locator(".step[data-status=completed]").count()).toBe(2);
-  expect(errors).toEqual([]);
-});
-
-test("useTeam shows members and their question, and answers it", async () => {
-  const client = new WaggleClient({ url: waggle.url });
-  const team = await client.teams.create({
-    name: "research",
-    coordinator: "Lead",
-    members: [{ name: "Lead" }, { name: "Reader", tools: ["workspace/*"], auto_execute_tools: false }],
+describe.each(["18", "19"] as const)("React %s", (version) => {
+  test("it is this version", async () => {
+    const { version: installed } = versions[version]("react/package.json") as { version: string };
+    expect(installed).toMatch(new RegExp(`^${version}\\.`));
   });
-  const { page, errors } = await open(browser, `${site.origin}/?url=${encodeURIComponent(line.url)}&team=${team.id}`);
-  await team.message("what does notes.md say?", { target: "Reader" });
-  await page.waitForSelector(".question");
-  const asked: Question[] = await new Promise((go) => team.onQuestions((q) => q.length > 0 && go(q)));
-  expect(await page.textContent(".question")).toContain(asked[0]?.text);
-  await page.click(".question button");
-  await page.waitForFunction(() => document.body.textContent?.includes("buy milk"));
-  expect(await page.textContent("#members")).toContain("Reader");
-  await page.waitForFunction(() => !document.querySelector(".question"));
-  expect(errors).toEqual([]);
-  client.close();
+
+  test("hooks show a run, a plan with its question, and go on after a cut line and a reload", async () => {
+    const id = `hooks-${version}`;
+    const { page, errors } = await open(browser, `${site.origin}/${version}/?url=${encodeURIComponent(line.url)}&session=${id}`);
+    await page.fill("#text", "what does notes.md say?");
+    await page.click("#chat");
+    await page.waitForSelector("#run[data-status=completed]");
+    expect(await page.textContent("#run")).toContain("buy milk");
+    line.cut();
+    await page.fill("#text", "which files are in the workspace, and what does notes.md say?");
+    await page.click("#plan");
+    await page.waitForSelector(".question");
+    line.cut();
+    await page.reload();
+    await page.waitForSelector(".question");
+    expect(await page.locator(".question").count()).toBe(1);
+    await page.click(".question button");
+    await page.waitForSelector(".plan[data-status=done]");
+    await page.waitForFunction(() => document.querySelectorAll(".answer").length >= 2 && !document.querySelector(".question"));
+    expect(await page.locator(".user").count()).toBe(2);
+    expect(await page.locator(".step[data-status=completed]").count()).toBe(2);
+    expect(errors).toEqual([]);
+  });
+
+  test("useTeam shows members and their question, and answers it", async () => {
+    const client = new WaggleClient({ url: waggle.url });
+    const team = await client.teams.create({
+      name: "research",
+      coordinator: "Lead",
+      members: [{ name: "Lead" }, { name: "Reader", tools: ["workspace/*"], auto_execute_tools: false }],
+    });
+    const { page, errors } = await open(browser, `${site.origin}/${version}/?url=${encodeURIComponent(line.url)}&team=${team.id}`);
+    await team.message("what does notes.md say?", { target: "Reader" });
+    await page.waitForSelector(".question");
+    const asked: Question[] = await new Promise((go) => team.onQuestions((q) => q.length > 0 && go(q)));
+    expect(await page.textContent(".question")).toContain(asked[0]?.text);
+    await page.click(".question button");
+    await page.waitForFunction(() => document.body.textContent?.includes("buy milk"));
+    expect(await page.textContent("#members")).toContain("Reader");
+    await page.waitForFunction(() => !document.querySelector(".question"));
+    expect(errors).toEqual([]);
+    client.close();
+  });
 });

@@ -615,7 +615,7 @@ export type AggregateCompletedData = Part & {
 export type TaskAssignedData = TaskHead & {
   task_type?: string;
   data: unknown;
-  data_ref?: ObjectRef1;
+  data_ref?: ObjectRef2;
   /**
    * id and name of the agent that asked for a child task
    */
@@ -650,9 +650,9 @@ export type TaskNotifiedData = TaskHead & {
   notification_type: string;
   level?: string;
   message: unknown;
-  message_ref?: ObjectRef2;
+  message_ref?: ObjectRef3;
   data?: unknown;
-  data_ref?: ObjectRef3;
+  data_ref?: ObjectRef4;
   /**
    * of the reporting agent
    */
@@ -674,7 +674,7 @@ export type TaskAskedData = TaskHead & {
   input_id: string;
   message_type?: string;
   message: unknown;
-  message_ref?: ObjectRef5;
+  message_ref?: ObjectRef6;
   options?: unknown;
   timeout_ms: number;
   /**
@@ -713,7 +713,7 @@ export type ChildFinishedData = TaskHead & {
   child_id: string;
   status: string;
   result?: unknown;
-  result_ref?: ObjectRef7;
+  result_ref?: ObjectRef8;
   code?: string;
   error?: string;
 };
@@ -737,7 +737,7 @@ export type CallStartedData = TaskHead & {
   server_name?: string;
   tool: string;
   arguments: unknown;
-  arguments_ref?: ObjectRef8;
+  arguments_ref?: ObjectRef9;
   idempotent: boolean;
   timeout_ms?: number;
   /**
@@ -776,7 +776,7 @@ export type CallFinishedData = TaskHead & {
    */
   status: string;
   result?: unknown;
-  result_ref?: ObjectRef9;
+  result_ref?: ObjectRef10;
   code?: string;
   error?: string;
   /**
@@ -1058,6 +1058,10 @@ export interface RunSpec {
    */
   client_tools?: ClientTool[];
   /**
+   * that the message brings along
+   */
+  files?: File[];
+  /**
    * mode chat: the agent of the swarm, by name, that answers; absent = the model
    */
   agent?: string;
@@ -1149,6 +1153,42 @@ export interface ClientTool {
    * a JSON Schema of an object; absent = any
    */
   input_schema?: unknown;
+}
+/**
+ * File is a file that a client brings along with a message, or with the result of a tool that it carries out. Its contents are an object of the log: a JSON string in base64.
+ */
+export interface File {
+  /**
+   * image, audio, video, document
+   */
+  kind: string;
+  /**
+   * as the client says it
+   */
+  media_type: string;
+  name?: string;
+  /**
+   * of the contents in bytes
+   */
+  size: number;
+  object: ObjectRef;
+}
+/**
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
+ */
+export interface ObjectRef {
+  /**
+   * kind.id: the log that the object belongs to
+   */
+  log: string;
+  /**
+   * SHA-256 of the data, in hex
+   */
+  digest: string;
+  /**
+   * of the data in bytes
+   */
+  size: number;
 }
 /**
  * absent: a user
@@ -2060,6 +2100,10 @@ export interface InputAnsweredData {
    * of scope client_tool: what the tool has returned
    */
   result?: string;
+  /**
+   * of scope client_tool: that the tool has returned besides
+   */
+  files?: File[];
 }
 /**
  * of the person's decision
@@ -2568,7 +2612,7 @@ export interface TaskCreatedData {
   expected_name?: string;
   task_type?: string;
   data: unknown;
-  data_ref?: ObjectRef;
+  data_ref?: ObjectRef1;
   /**
    * id and name of the agent that asked for a child task
    */
@@ -2614,9 +2658,9 @@ export interface TaskCreatedData {
   retry_of?: string;
 }
 /**
- * instead of data: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef {
+export interface ObjectRef1 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -2721,9 +2765,9 @@ export interface TaskHead {
   attempt: number;
 }
 /**
- * instead of data: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef1 {
+export interface ObjectRef2 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -2770,9 +2814,9 @@ export interface TaskNotified {
   from?: number;
 }
 /**
- * instead of message: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef2 {
+export interface ObjectRef3 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -2787,9 +2831,9 @@ export interface ObjectRef2 {
   size: number;
 }
 /**
- * instead of data: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef3 {
+export interface ObjectRef4 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -2848,7 +2892,7 @@ export interface TaskMessagedData {
   message_id: string;
   message_type?: string;
   message: unknown;
-  message_ref?: ObjectRef4;
+  message_ref?: ObjectRef5;
   /**
    * client id
    */
@@ -2859,9 +2903,9 @@ export interface TaskMessagedData {
   input_id?: string;
 }
 /**
- * instead of message: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef4 {
+export interface ObjectRef5 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -2988,9 +3032,9 @@ export interface TaskAsked {
   from?: number;
 }
 /**
- * instead of message: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef5 {
+export interface ObjectRef6 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -3067,16 +3111,16 @@ export interface TaskFinishedData {
    */
   status: string;
   result?: unknown;
-  result_ref?: ObjectRef6;
+  result_ref?: ObjectRef7;
   code?: string;
   error?: string;
   details?: unknown;
   created_at: string;
 }
 /**
- * instead of result: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef6 {
+export interface ObjectRef7 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -3123,9 +3167,9 @@ export interface ChildFinished {
   from?: number;
 }
 /**
- * instead of result: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef7 {
+export interface ObjectRef8 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -3156,9 +3200,9 @@ export interface CallStarted {
   from?: number;
 }
 /**
- * instead of arguments: the object that holds them
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef8 {
+export interface ObjectRef9 {
   /**
    * kind.id: the log that the object belongs to
    */
@@ -3205,9 +3249,9 @@ export interface CallFinished {
   from?: number;
 }
 /**
- * instead of result: the object that holds it
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
  */
-export interface ObjectRef9 {
+export interface ObjectRef10 {
   /**
    * kind.id: the log that the object belongs to
    */
