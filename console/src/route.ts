@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 export type SessionView = "talk" | "waterfall" | "log";
 
 /** How a team is shown. */
-export type TeamView = "messages" | "log";
+export type TeamView = "tree" | "messages" | "board" | "log";
 
 /** What is shown of the installation. */
 export type InstallationTab = "health" | "queues" | "dead" | "quotas" | "audit" | "config";
@@ -20,13 +20,16 @@ export interface AuditFilter {
 export type Route =
   | { room: "playground" }
   | { room: "sessions"; id?: string; view: SessionView; at?: number; q: string; state: string }
-  | { room: "teams"; id?: string; view: TeamView; at?: number }
+  | { room: "teams"; id?: string; view: TeamView; member?: string; at?: number }
   | { room: "questions" }
   | { room: "swarm" }
   | ({ room: "installation"; tab: InstallationTab } & AuditFilter)
   | { room: "nowhere" };
 
 const views: readonly string[] = ["talk", "waterfall", "log"];
+
+/** The order of the views of a team. */
+export const teamViews: readonly TeamView[] = ["tree", "messages", "board", "log"];
 
 /** All tabs of the installation. */
 export const installationTabs: readonly InstallationTab[] = ["health", "queues", "dead", "quotas", "audit", "config"];
@@ -40,8 +43,11 @@ export function parse(path: string, query: string): Route {
   switch (room) {
     case "":
       return { room: "playground" };
-    case "teams":
-      return { room, ...(id ? { id: decode(id) } : {}), view: q.get("view") === "log" ? "log" : "messages", ...atOf(q) };
+    case "teams": {
+      const view = teamViews.find((v) => v === q.get("view")) ?? "tree";
+      const member = q.get("member");
+      return { room, ...(id ? { id: decode(id) } : {}), view, ...(member ? { member } : {}), ...atOf(q) };
+    }
     case "sessions": {
       const view = q.get("view") ?? "";
       return {
@@ -93,7 +99,8 @@ export function format(r: Route): string {
     put("q", r.q);
   } else if (r.room === "teams") {
     path = r.id === undefined ? "/teams" : `/teams/${encodeURIComponent(r.id)}`;
-    if (r.view !== "messages") put("view", r.view);
+    if (r.view !== "tree") put("view", r.view);
+    put("member", r.member);
     put("at", r.at);
   } else if (r.room === "installation") {
     path = `/installation/${r.tab}`;
@@ -123,5 +130,5 @@ export function go(r: Route, how: "push" | "replace" = "push"): void {
 export function room(name: Exclude<Route["room"], "nowhere">): Route {
   if (name === "sessions") return { room: name, view: "talk", q: "", state: "" };
   if (name === "installation") return { room: name, tab: "health", principal: "", action: "", entity: "" };
-  return name === "teams" ? { room: name, view: "messages" } : { room: name };
+  return name === "teams" ? { room: name, view: "tree" } : { room: name };
 }

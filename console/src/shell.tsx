@@ -15,7 +15,8 @@ import { Swarm } from "./rooms/lists.tsx";
 import { Questions } from "./rooms/questions.tsx";
 import { Playground, SessionRoom, turn } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
-import { TeamRoom, Teams } from "./rooms/teams.tsx";
+import { TeamRoom } from "./rooms/team.tsx";
+import { Teams } from "./rooms/teams.tsx";
 import { go, room, route } from "./route.ts";
 import { t, type Word } from "./words.ts";
 

@@ -36,7 +36,8 @@ test("an address that was written is read as the same route", () => {
       {
         room: fc.constant("teams" as const),
         id: fc.string({ minLength: 1, maxLength: 30 }).filter((id) => !/^\.+$/.test(id)),
-        view: fc.constantFrom("messages" as const, "log" as const),
+        view: fc.constantFrom("tree" as const, "messages" as const, "board" as const, "log" as const),
+        member: fc.string({ minLength: 1, maxLength: 30 }),
         at: fc.integer({ min: 1 }),
       },
       { requiredKeys: ["room", "view"] },

@@ -1,13 +1,10 @@
-import type { CanonicalEvent } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { copy } from "../app.ts";
 import { family } from "../fold/lines.ts";
 import type { LogModel } from "../model/log.ts";
 import type { LogRows } from "../model/rows.ts";
 import { Text, Time } from "../parts/basics.tsx";
-import { Code } from "../parts/code.tsx";
-import { Icon } from "../parts/icons.tsx";
+import { EventDetail } from "../parts/detail.tsx";
 import { type Listed, Rows } from "../parts/rows.tsx";
 import { Search } from "../parts/search.tsx";
 import { t } from "../words.ts";
@@ -15,27 +12,14 @@ import { t } from "../words.ts";
 /** The log of a session as it is: every event with its sequence, its time and its JSON. */
 export function Log({ model, picked, pick }: { model: LogModel; picked: number; pick: (seq: number) => void }): JSX.Element {
   const [filter, setFilter] = useState("");
-  const [event, setEvent] = useState<CanonicalEvent | undefined>(undefined);
   const { first, head } = model.extent.value;
   const last = model.last;
   const found = model.rows.found.value;
   const rows = useMemo(() => (found ? within(found, last) : range(first, last)), [found, first, last]);
   useEffect(() => model.rows.filter(filter), [model, filter]);
   useEffect(() => () => model.rows.filter(""), [model]);
-  useEffect(() => {
-    setEvent(undefined);
-    if (picked === 0) return;
-    let over = false;
-    model.event(picked).then(
-      (e) => !over && setEvent(e),
-      () => {}, // the room shows why the log cannot be read
-    );
-    return () => {
-      over = true;
-    };
-  }, [model, picked]);
   return (
-    <div class={event ? "log with-detail" : "log"}>
+    <div class={picked > 0 ? "log with-detail" : "log"}>
       <div class="list">
         <Search label={t("log.filter")} value={filter} change={setFilter}>
           <span class="count">{t("log.count", { shown: rows.length, all: Math.max(0, head - first + 1) })}</span>
@@ -52,20 +36,7 @@ export function Log({ model, picked, pick }: { model: LogModel; picked: number; 
           row={(seq) => <Row rows={model.rows} seq={seq} />}
         />
       </div>
-      {event && (
-        <aside class="detail" aria-label={t("log.detail", { seq: event.sequence })}>
-          <header>
-            <h3>{t("log.detail", { seq: event.sequence })}</h3>
-            <button type="button" class="quiet" onClick={() => void copy(JSON.stringify(event, null, 2))}>
-              {t("log.copy")}
-            </button>
-            <button type="button" class="quiet" aria-label={t("keys.close")} onClick={() => pick(0)}>
-              <Icon name="cross" />
-            </button>
-          </header>
-          <Code value={event} />
-        </aside>
-      )}
+      {picked > 0 && <EventDetail model={model} seq={picked} close={() => pick(0)} />}
     </div>
   );
 }
