@@ -16,11 +16,19 @@ export interface AuditFilter {
   entity: string;
 }
 
+/** A run of a session, up to an event or to its end. Without a run it is the newest one. */
+export interface RunRef {
+  session: string;
+  run: string;
+  at?: number;
+}
+
 /** What the address of the page names. */
 export type Route =
   | { room: "playground" }
   | { room: "sessions"; id?: string; view: SessionView; at?: number; q: string; state: string }
   | { room: "teams"; id?: string; view: TeamView; member?: string; at?: number }
+  | { room: "compare"; a: RunRef | undefined; b: RunRef | undefined }
   | { room: "questions" }
   | { room: "swarm" }
   | ({ room: "installation"; tab: InstallationTab } & AuditFilter)
@@ -59,6 +67,8 @@ export function parse(path: string, query: string): Route {
         state: q.get("state") ?? "",
       };
     }
+    case "compare":
+      return { room, a: refOf(q.get("a")), b: refOf(q.get("b")) };
     case "questions":
     case "swarm":
       return { room };
@@ -70,6 +80,20 @@ export function parse(path: string, query: string): Route {
     }
   }
   return { room: "nowhere" };
+}
+
+/** Reads "session/ID/RUN@SEQ", in which the run and the event may be missing. */
+function refOf(text: string | null): RunRef | undefined {
+  const [, session = "", run = "", at] = /^session\/([^/@]+)(?:\/([^/@]*))?(?:@(\d+))?$/.exec(text ?? "") ?? [];
+  if (session === "") return undefined;
+  const seq = Number(at);
+  return { session: decode(session), run: decode(run), ...(Number.isSafeInteger(seq) && seq > 0 ? { at: seq } : {}) };
+}
+
+function writeRef(r: RunRef | undefined): string {
+  if (!r) return "";
+  const run = r.run === "" ? "" : `/${encodeURIComponent(r.run)}`;
+  return `session/${encodeURIComponent(r.session)}${run}${r.at === undefined ? "" : `@${r.at}`}`;
 }
 
 /** The moment of a log that an address names. */
@@ -102,6 +126,10 @@ export function format(r: Route): string {
     if (r.view !== "tree") put("view", r.view);
     put("member", r.member);
     put("at", r.at);
+  } else if (r.room === "compare") {
+    path = "/compare";
+    put("a", writeRef(r.a));
+    put("b", writeRef(r.b));
   } else if (r.room === "installation") {
     path = `/installation/${r.tab}`;
     put("principal", r.principal);
@@ -130,5 +158,6 @@ export function go(r: Route, how: "push" | "replace" = "push"): void {
 export function room(name: Exclude<Route["room"], "nowhere">): Route {
   if (name === "sessions") return { room: name, view: "talk", q: "", state: "" };
   if (name === "installation") return { room: name, tab: "health", principal: "", action: "", entity: "" };
+  if (name === "compare") return { room: name, a: undefined, b: undefined };
   return name === "teams" ? { room: name, view: "tree" } : { room: name };
 }

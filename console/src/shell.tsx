@@ -3,6 +3,7 @@ import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { begin, clock, epoch, login, nextTheme, nextZone, notice, now, signedIn, signOut, theme, waiting, zone } from "./app.ts";
+import { choose, compareChosen } from "./model/compare.ts";
 import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
 import { Dialog, Face } from "./parts/basics.tsx";
@@ -10,6 +11,7 @@ import { Icon, type IconName, Logo } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
 import { Palette } from "./parts/palette.tsx";
+import { Compare } from "./rooms/compare.tsx";
 import { Installation, turnTab } from "./rooms/installation.tsx";
 import { Swarm } from "./rooms/lists.tsx";
 import { Questions } from "./rooms/questions.tsx";
@@ -118,6 +120,8 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element {
           {r.id !== undefined && <SessionRoom key={r.id} at={{ ...r, id: r.id }} />}
         </div>
       );
+    case "compare":
+      return <Compare key={epoch.value} at={r} />;
     case "questions":
       return <Questions list={questions} />;
     case "teams":
@@ -167,7 +171,7 @@ function Keys({ close }: { close: () => void }): JSX.Element {
     <Dialog label={t("keys.title")} close={close} class="keys">
       <h2>{t("keys.title")}</h2>
       <ul>
-        {(["rooms", "search", "rows", "answer", "views", "time", "theme"] as const).map((k) => (
+        {(["rooms", "search", "rows", "answer", "views", "time", "compare", "theme"] as const).map((k) => (
           <li key={k}>{t(`keys.${k}`)}</li>
         ))}
       </ul>
@@ -200,6 +204,12 @@ function onKeys(show: (d: "palette" | "keys" | undefined) => void): () => void {
   return () => removeEventListener("keydown", press);
 }
 
+/** The session that is shown. */
+function shownSession(): string | undefined {
+  const r = route.value;
+  return r.room === "sessions" ? r.id : undefined;
+}
+
 function act(key: string, show: (d: "palette" | "keys") => void): boolean {
   switch (key) {
     case "?":
@@ -209,6 +219,13 @@ function act(key: string, show: (d: "palette" | "keys") => void): boolean {
       const field = document.querySelector<HTMLElement>("main [data-search], main textarea");
       field?.focus();
       return field !== null;
+    }
+    case "d":
+      return compareChosen(shownSession());
+    case "x": {
+      const session = document.activeElement?.closest(".sessions") ? undefined : shownSession();
+      if (session) choose(session);
+      return session !== undefined;
     }
     case "t":
       nextTheme();

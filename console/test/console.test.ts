@@ -185,7 +185,7 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
       await page.emulateMedia({ colorScheme });
       await page.goto(waggle.url + path, { waitUntil: "domcontentloaded" });
       await page.waitForSelector("main :is(h1, h2, .item, .bar)");
-      if (path.startsWith(team)) await page.waitForSelector(".team :is(.member, .face)");
+      if (path.startsWith(team)) await page.waitForSelector(".team :is(.member, .face)", { state: "attached" });
       expect(await faults(page), `${path} ${colorScheme}`).toEqual([]);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       expect(wide, `${path} scrolls sideways`).toBeLessThanOrEqual(0);

@@ -18,6 +18,8 @@ export function Rows<T>(p: {
   /** Opens a row: with a click, or with Enter on the picked one. */
   open?: (index: number) => void;
   row: (row: T, index: number) => JSX.Element;
+  /** Marks a row, or takes its mark away, with the key x. */
+  mark?: (index: number) => void;
   /** Whether the list stays at its end while it grows, as long as its reader is there. */
   follow?: boolean;
   /** Is told which rows exist, each time that they are drawn. */
@@ -98,6 +100,10 @@ export function Rows<T>(p: {
       onKeyDown={(e) => {
         if (e.target !== e.currentTarget) return; // a link within a row
         if (e.key === "Enter" && p.picked >= 0) p.open?.(p.picked);
+        if (p.mark && e.key === "x" && p.picked >= 0 && !(e.ctrlKey || e.metaKey || e.altKey)) {
+          e.stopPropagation();
+          p.mark(p.picked);
+        }
         const turns = { ArrowRight: "open", ArrowLeft: "shut" }[e.key] as "open" | "shut" | undefined;
         if (p.turn && turns && p.picked >= 0) {
           e.preventDefault();
