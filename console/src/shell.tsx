@@ -17,7 +17,7 @@ import { Swarm } from "./rooms/lists.tsx";
 import { Questions } from "./rooms/questions.tsx";
 import { Playground, SessionRoom, turn } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
-import { TeamRoom } from "./rooms/team.tsx";
+import { TeamRoom, turnTeam } from "./rooms/team.tsx";
 import { Teams } from "./rooms/teams.tsx";
 import { go, room, route } from "./route.ts";
 import { t, type Word } from "./words.ts";
@@ -236,10 +236,12 @@ function act(key: string, show: (d: "palette" | "keys") => void): boolean {
     case "[":
       turn(-1);
       turnTab(-1);
+      turnTeam(-1);
       return true;
     case "]":
       turn(1);
       turnTab(1);
+      turnTeam(1);
       return true;
     case "y":
     case "n": {

@@ -365,7 +365,7 @@ const en = {
   "keys.search": "/: search",
   "keys.answer": "y, n: approve or reject the question in view",
   "keys.time": "Left, Right on the scrubber: one event; with Shift ten; Home, End",
-  "keys.views": "[ and ]: previous and next view of a session, or tab of the installation",
+  "keys.views": "[ and ]: previous and next view of a session or a team, or tab of the installation",
   "keys.compare": "x: choose a session for a comparison, d: compare two; n, p: next and previous difference",
   "keys.theme": "t: theme, z: time zone",
   "palette.open": "Search or go to",

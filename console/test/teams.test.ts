@@ -166,6 +166,10 @@ test("the tree is a tree for keys: its teams open and shut, Enter shows a conver
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => location.search.includes("member=desk%2FEditor"));
   await says(page, ".team .face", "Editor has done nothing so far.");
+  await page.keyboard.press("]");
+  await page.waitForFunction(() => location.search.includes("view=messages"));
+  await page.keyboard.press("[");
+  await page.waitForFunction(() => !location.search.includes("view="));
   expect(errors).toEqual([]);
   await page.close();
 });

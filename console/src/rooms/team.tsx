@@ -25,7 +25,7 @@ import { Scroll } from "../parts/scroll.tsx";
 import { Sequence } from "../parts/sequence.tsx";
 import { Later, sideName, Talk } from "../parts/talk.tsx";
 import { Writing } from "../parts/writing.tsx";
-import { go, type Route, room, teamViews } from "../route.ts";
+import { go, type Route, room, route, teamViews } from "../route.ts";
 import { t } from "../words.ts";
 import { Log } from "./log.tsx";
 
@@ -93,6 +93,13 @@ export function TeamRoom({ at, questions }: { at: TeamRoute; questions: List<Lis
       </div>
     </section>
   );
+}
+
+/** Shows the next or the previous view of a team. */
+export function turnTeam(by: number): void {
+  const r = route.value;
+  if (r.room !== "teams" || r.id === undefined) return;
+  go({ ...r, view: teamViews[(teamViews.indexOf(r.view) + by + teamViews.length) % teamViews.length] as TeamRoute["view"] }, "replace");
 }
 
 /** Pauses, stops and closes a team. */
