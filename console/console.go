@@ -35,7 +35,7 @@ const (
 )
 
 // rooms are the first parts of the paths that the page answers itself.
-var rooms = []string{"", "sessions", "questions", "teams", "swarm", "installation"}
+var rooms = []string{"", "sessions", "compare", "questions", "teams", "swarm", "installation"}
 
 // Pages are the files of the console. They are safe for concurrent use.
 type Pages struct {

@@ -51,7 +51,7 @@ func TestRoomsAreThePageForBrowsersOnly(t *testing.T) {
 	p, err := New()
 	require.NoError(t, err)
 	for path, want := range map[string]bool{
-		"/": true, "/sessions": true, "/sessions/s1": true, "/questions": true, "/teams": true, "/teams/t1": true, "/swarm": true, "/installation": true,
+		"/": true, "/sessions": true, "/sessions/s1": true, "/compare": true, "/questions": true, "/teams": true, "/teams/t1": true, "/swarm": true, "/installation": true,
 		"/index.html": false, "/api/v1/sessions": false, "/ws": false, "/agui": false, "/metrics": false, "/health": false, "/livez": false,
 		"/assets/nothing.js": false, "/../go.mod": false, "/other": false,
 	} {

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 export type SessionView = "talk" | "waterfall" | "log";
 
 /** How a team is shown. */
-export type TeamView = "messages" | "log";
+export type TeamView = "tree" | "messages" | "board" | "log";
 
 /** What is shown of the installation. */
 export type InstallationTab = "health" | "queues" | "dead" | "quotas" | "audit" | "config";
@@ -30,11 +30,19 @@ export interface AuditFilter {
   entity: string;
 }
 
+/** A run of a session, up to an event or to its end. Without a run it is the newest one. */
+export interface RunRef {
+  session: string;
+  run: string;
+  at?: number;
+}
+
 /** What the address of the page names. */
 export type Route =
   | { room: "playground" }
   | { room: "sessions"; id?: string; view: SessionView; at?: number; q: string; state: string }
-  | { room: "teams"; id?: string; view: TeamView; at?: number }
+  | { room: "teams"; id?: string; view: TeamView; member?: string; at?: number }
+  | { room: "compare"; a: RunRef | undefined; b: RunRef | undefined }
   | { room: "questions" }
   | { room: "swarm"; tab: SwarmTab; tool?: ToolPlace }
   | { room: "task"; id: string; view: TaskView; at?: number }
@@ -42,6 +50,9 @@ export type Route =
   | { room: "nowhere" };
 
 const views: readonly string[] = ["talk", "waterfall", "log"];
+
+/** The order of the views of a team. */
+export const teamViews: readonly TeamView[] = ["tree", "messages", "board", "log"];
 
 /** All tabs of the installation. */
 export const installationTabs: readonly InstallationTab[] = ["health", "queues", "dead", "quotas", "audit", "config"];
@@ -62,8 +73,11 @@ export function parse(path: string, query: string): Route {
   switch (room) {
     case "":
       return { room: "playground" };
-    case "teams":
-      return { room, ...(id ? { id: decode(id) } : {}), view: q.get("view") === "log" ? "log" : "messages", ...atOf(q) };
+    case "teams": {
+      const view = teamViews.find((v) => v === q.get("view")) ?? "tree";
+      const member = q.get("member");
+      return { room, ...(id ? { id: decode(id) } : {}), view, ...(member ? { member } : {}), ...atOf(q) };
+    }
     case "sessions": {
       const view = q.get("view") ?? "";
       return {
@@ -75,6 +89,8 @@ export function parse(path: string, query: string): Route {
         state: q.get("state") ?? "",
       };
     }
+    case "compare":
+      return { room, a: refOf(q.get("a")), b: refOf(q.get("b")) };
     case "questions":
       return { room };
     case "installation": {
@@ -99,6 +115,20 @@ function swarm(tab: string | undefined, id: string | undefined, tool: string | u
   if (of !== "tasks" || tool !== undefined) return { room: "nowhere" };
   const view = (q.get("view") ?? "work") as TaskView;
   return { room: "task", id: decode(id), view: taskViews.includes(view) ? view : "work", ...atOf(q) };
+}
+
+/** Reads "session/ID/RUN@SEQ", in which the run and the event may be missing. */
+function refOf(text: string | null): RunRef | undefined {
+  const [, session = "", run = "", at] = /^session\/([^/@]+)(?:\/([^/@]*))?(?:@(\d+))?$/.exec(text ?? "") ?? [];
+  if (session === "") return undefined;
+  const seq = Number(at);
+  return { session: decode(session), run: decode(run), ...(Number.isSafeInteger(seq) && seq > 0 ? { at: seq } : {}) };
+}
+
+function writeRef(r: RunRef | undefined): string {
+  if (!r) return "";
+  const run = r.run === "" ? "" : `/${encodeURIComponent(r.run)}`;
+  return `session/${encodeURIComponent(r.session)}${run}${r.at === undefined ? "" : `@${r.at}`}`;
 }
 
 /** The moment of a log that an address names. */
@@ -128,8 +158,13 @@ export function format(r: Route): string {
     put("q", r.q);
   } else if (r.room === "teams") {
     path = r.id === undefined ? "/teams" : `/teams/${encodeURIComponent(r.id)}`;
-    if (r.view !== "messages") put("view", r.view);
+    if (r.view !== "tree") put("view", r.view);
+    put("member", r.member);
     put("at", r.at);
+  } else if (r.room === "compare") {
+    path = "/compare";
+    put("a", writeRef(r.a));
+    put("b", writeRef(r.b));
   } else if (r.room === "installation") {
     path = `/installation/${r.tab}`;
     put("principal", r.principal);
@@ -170,5 +205,6 @@ export function room(name: Exclude<Route["room"], "nowhere" | "task">): Route {
   if (name === "swarm") return { room: name, tab: "agents" };
   if (name === "sessions") return { room: name, view: "talk", q: "", state: "" };
   if (name === "installation") return { room: name, tab: "health", principal: "", action: "", entity: "" };
-  return name === "teams" ? { room: name, view: "messages" } : { room: name };
+  if (name === "compare") return { room: name, a: undefined, b: undefined };
+  return name === "teams" ? { room: name, view: "tree" } : { room: name };
 }

@@ -19,6 +19,7 @@ import {
   waiting,
   zone,
 } from "./app.ts";
+import { choose, compareChosen } from "./model/compare.ts";
 import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
 import { Dialog, Face } from "./parts/basics.tsx";
@@ -26,13 +27,15 @@ import { Icon, type IconName, Logo } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
 import { Palette } from "./parts/palette.tsx";
+import { Compare } from "./rooms/compare.tsx";
 import { Installation, turnTab } from "./rooms/installation.tsx";
 import { Questions } from "./rooms/questions.tsx";
 import { Playground, SessionRoom, turn } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
 import { Swarm, turnSwarm } from "./rooms/swarm.tsx";
 import { TaskRoom, turnTask } from "./rooms/task.tsx";
-import { TeamRoom, Teams } from "./rooms/teams.tsx";
+import { TeamRoom, turnTeam } from "./rooms/team.tsx";
+import { Teams } from "./rooms/teams.tsx";
 import { go, room, route } from "./route.ts";
 import { t, type Word } from "./words.ts";
 
@@ -138,6 +141,8 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element {
           {r.id !== undefined && <SessionRoom key={r.id} at={{ ...r, id: r.id }} />}
         </div>
       );
+    case "compare":
+      return <Compare key={epoch.value} at={r} />;
     case "questions":
       return <Questions list={questions} />;
     case "teams":
@@ -189,7 +194,7 @@ function Keys({ close }: { close: () => void }): JSX.Element {
     <Dialog label={t("keys.title")} close={close} class="keys">
       <h2>{t("keys.title")}</h2>
       <ul>
-        {(["rooms", "search", "rows", "answer", "views", "time", "theme"] as const).map((k) => (
+        {(["rooms", "search", "rows", "answer", "views", "time", "compare", "theme"] as const).map((k) => (
           <li key={k}>{t(`keys.${k}`)}</li>
         ))}
       </ul>
@@ -222,6 +227,12 @@ function onKeys(show: (d: "palette" | "keys" | undefined) => void): () => void {
   return () => removeEventListener("keydown", press);
 }
 
+/** The session that is shown. */
+function shownSession(): string | undefined {
+  const r = route.value;
+  return r.room === "sessions" ? r.id : undefined;
+}
+
 function act(key: string, show: (d: "palette" | "keys") => void): boolean {
   switch (key) {
     case "?":
@@ -231,6 +242,13 @@ function act(key: string, show: (d: "palette" | "keys") => void): boolean {
       const field = document.querySelector<HTMLElement>("main [data-search], main textarea");
       field?.focus();
       return field !== null;
+    }
+    case "d":
+      return compareChosen(shownSession());
+    case "x": {
+      const session = document.activeElement?.closest(".sessions") ? undefined : shownSession();
+      if (session) choose(session);
+      return session !== undefined;
     }
     case "t":
       nextTheme();
@@ -243,12 +261,14 @@ function act(key: string, show: (d: "palette" | "keys") => void): boolean {
       turnTab(-1);
       turnSwarm(-1);
       turnTask(-1);
+      turnTeam(-1);
       return true;
     case "]":
       turn(1);
       turnTab(1);
       turnSwarm(1);
       turnTask(1);
+      turnTeam(1);
       return true;
     case "y":
     case "n": {

@@ -120,9 +120,9 @@ const fold = (events: readonly CanonicalEvent[]): State => {
 };
 
 const shown = (s: State) => ({
-  items: s.items,
-  questions: s.questions,
-  active: s.active,
+  items: s.talk("").items,
+  questions: s.talk("").questions,
+  active: s.talk("").active,
   bars: s.bars,
   state: s.summary.state,
 });
@@ -139,10 +139,10 @@ test("a fold that begins where nothing earlier matters shows the end of what the
       if (finder.found === undefined) return;
       cuts++;
       const part = fold(events.slice(finder.found - 1, until));
-      expect(part.items).toEqual(whole.items.slice(whole.items.length - part.items.length));
+      expect(part.talk("").items).toEqual(whole.talk("").items.slice(whole.talk("").items.length - part.talk("").items.length));
       expect(part.bars.bars).toEqual(whole.bars.bars.slice(whole.bars.bars.length - part.bars.bars.length));
-      expect(part.questions).toEqual(whole.questions);
-      expect(part.active).toBe(whole.active);
+      expect(part.talk("").questions).toEqual(whole.talk("").questions);
+      expect(part.talk("").active).toBe(whole.talk("").active);
       expect(part.summary.state).toBe(whole.summary.state);
     }),
     { numRuns: 2000 },
@@ -172,7 +172,7 @@ test("the page that takes patches shows the window over what the worker has, how
   fc.assert(
     fc.property(sessions, fc.array(fc.constantFrom("event", "earlier", "later", "end", "back"), { maxLength: 60 }), (events, moves) => {
       const states: State[] = [emptyState("session")];
-      const talk = new Talk(emptyState("session").key);
+      const talk = new Talk("", emptyState("session").talk("").key);
       const page = new Conversation();
       let s = states[0] as State;
       let next = 0;
@@ -185,13 +185,13 @@ test("the page that takes patches shows the window over what the worker has, how
             const e = events[next++];
             if (e) s.take(e);
           }
-        else talk.window[move](s.items);
-        const p = talk.patch(s, false, false);
+        else talk.window[move](s.talk("").items);
+        const p = talk.patch(s.talk(""), false, false);
         if (p) page.take(structuredClone(p));
-        const { from, to } = talk.window.over(s.items);
+        const { from, to } = talk.window.over(s.talk("").items);
         const keys = page.keys.value ?? [];
-        expect(keys.map((k) => page.item(k).value)).toEqual(s.items.slice(from, to));
-        expect(page.state.value).toMatchObject({ earlier: from > 0, later: to < s.items.length, active: s.active });
+        expect(keys.map((k) => page.item(k).value)).toEqual(s.talk("").items.slice(from, to));
+        expect(page.state.value).toMatchObject({ earlier: from > 0, later: to < s.talk("").items.length, active: s.talk("").active });
       }
     }),
     { numRuns: 300 },
@@ -214,29 +214,29 @@ test.each(["many turns", "one turn"])("the window over %s has few of them, and r
     ] as const)
       s.do(what, n);
   const state = fold(s.events);
-  const talk = new Talk(state.key);
+  const talk = new Talk("", state.talk("").key);
   const seen = new Set<Shown>();
   const look = () => {
-    const { from, to } = talk.window.over(state.items);
-    const part = state.items.slice(from, to);
+    const { from, to } = talk.window.over(state.talk("").items);
+    const part = state.talk("").items.slice(from, to);
     for (const i of part) seen.add(i);
     expect(part.filter((i) => "kind" in i && i.kind === "user").length).toBeLessThanOrEqual(50);
     expect(part.reduce((sum, i) => sum + weight(i), 0)).toBeLessThanOrEqual(900);
     return { from, to };
   };
   let at = look();
-  expect(at.to).toBe(state.items.length);
+  expect(at.to).toBe(state.talk("").items.length);
   while (at.from > 0) {
     const before = at;
-    talk.window.earlier(state.items);
+    talk.window.earlier(state.talk("").items);
     at = look();
     expect(at.from).toBeLessThan(before.from);
     expect(at.to).toBeGreaterThan(before.from); // what was read stays
   }
-  expect(seen.size).toBe(state.items.length);
-  while (at.to < state.items.length) {
+  expect(seen.size).toBe(state.talk("").items.length);
+  while (at.to < state.talk("").items.length) {
     const before = at;
-    talk.window.later(state.items);
+    talk.window.later(state.talk("").items);
     at = look();
     expect(at.to).toBeGreaterThan(before.to);
     expect(at.from).toBeLessThan(before.to);

@@ -378,7 +378,16 @@ test("a jump to any event shows what a fold from the start shows", async () => {
     at = r.seq;
     arrived?.();
   };
-  const opening = { kind: "session", id: "long", origin: waggle.url, token: "", part: "talk", at: undefined, fresh: false } as const;
+  const opening = {
+    kind: "session",
+    id: "long",
+    origin: waggle.url,
+    token: "",
+    part: "talk",
+    member: "",
+    at: undefined,
+    fresh: false,
+  } as const;
   const keeper = new Keeper(client, opening, (r) => {
     if (r.do === "error") throw new Error(r.error.message);
     if (r.do === "patch") take(r as never);

@@ -10,6 +10,10 @@ beforeAll(async () => {
 test("an address that was written is read as the same route", () => {
   const text = fc.string({ maxLength: 30 });
   const segment = fc.string({ minLength: 1, maxLength: 30 }).filter((id) => !/^\.+$/.test(id));
+  const ref = fc.record(
+    { session: fc.string({ minLength: 1, maxLength: 20 }), run: fc.string({ maxLength: 20 }), at: fc.integer({ min: 1 }) },
+    { requiredKeys: ["session", "run"] },
+  );
   const some = fc.oneof(
     fc.constantFrom("playground" as const, "questions" as const).map((room) => ({ room })),
     fc.record(
@@ -23,6 +27,7 @@ test("an address that was written is read as the same route", () => {
       },
       { requiredKeys: ["room", "view", "q", "state"] },
     ),
+    fc.record({ room: fc.constant("compare" as const), a: fc.option(ref, { nil: undefined }), b: fc.option(ref, { nil: undefined }) }),
     fc
       .constantFrom("health" as const, "queues" as const, "dead" as const, "quotas" as const, "config" as const)
       .map((tab) => ({ room: "installation" as const, tab, principal: "", action: "", entity: "" })),
@@ -47,7 +52,8 @@ test("an address that was written is read as the same route", () => {
       {
         room: fc.constant("teams" as const),
         id: fc.string({ minLength: 1, maxLength: 30 }).filter((id) => !/^\.+$/.test(id)),
-        view: fc.constantFrom("messages" as const, "log" as const),
+        view: fc.constantFrom("tree" as const, "messages" as const, "board" as const, "log" as const),
+        member: fc.string({ minLength: 1, maxLength: 30 }),
         at: fc.integer({ min: 1 }),
       },
       { requiredKeys: ["room", "view"] },

@@ -1,22 +1,22 @@
-import { type CanonicalEvent, type LogPage, type WaggleClient, WaggleError } from "@waggle-dev/client";
+import type { CanonicalEvent, LogPage, TeamView, WaggleClient } from "@waggle-dev/client";
+import type { Definition } from "../fold/team.ts";
 import { CutFinder } from "./cut.ts";
+import { faultOf } from "./fault.ts";
 import { apart, type Frame, History } from "./history.ts";
 import { Filter, Marks, rowOf } from "./lines.ts";
 import type { Extent, Opening, Part, Report, Summary } from "./protocol.ts";
 import { Reader } from "./reader.ts";
-import { emptyState } from "./states.ts";
+import { save } from "./save.ts";
+import { emptyState, type State } from "./states.ts";
 import { pageOf, pageSize, Store } from "./store.ts";
-import { Talk } from "./talk.ts";
+import { mostBars, type Patch, Views } from "./views.ts";
 
 /** The first page is smaller than the others: it is what somebody waits for. */
 const firstPage = 500;
 /** Between two patches pass so many milliseconds. */
 const rest = 33;
-/** Bars that are shown, the newest: a session may have thousands. */
-const mostBars = 400;
 
 type Tell = (r: Report extends infer R ? (R extends unknown ? Omit<R, "log"> : never) : never) => void;
-type Patch = Omit<Extract<Report, { do: "patch" }>, "log">;
 
 /** One log: what of it is here, and what follows from it up to the event that is shown. */
 export class Keeper {
@@ -25,7 +25,7 @@ export class Keeper {
   private readonly history = new History();
   private readonly marks = new Marks();
   private readonly reader: Reader;
-  private readonly talk: Talk;
+  private readonly views: Views;
   /** The newest event that is known. */
   private head = 0;
   private newest: CanonicalEvent | undefined;
@@ -35,7 +35,6 @@ export class Keeper {
   /** The state as of `at`. */
   private past: Frame | undefined;
   private at: number | undefined;
-  private part: Part;
   private filter: Filter | undefined;
   /** The fold of the whole log, as far as it has come; undefined: it has not begun, or `live` is it. */
   private prefix: Frame | undefined;
@@ -43,6 +42,8 @@ export class Keeper {
   private following: AbortController | undefined;
   /** The name of a session whose first message is not here. */
   private name = "";
+  /** The members of a team whose beginning has expired. */
+  private team: Definition | undefined;
   private begun: Promise<void> = Promise.resolve();
   private seeking = false;
   private advancing = false;
@@ -53,11 +54,9 @@ export class Keeper {
     private readonly o: Opening,
     private readonly tell: Tell,
   ) {
-    this.part = o.part;
     this.at = o.at;
+    this.views = new Views(o.part, o.member);
     this.reader = new Reader(client, o.kind, o.id, this.store, this.leave.signal, (e) => this.note(e));
-    const { key } = emptyState(o.kind);
-    this.talk = new Talk(key);
   }
 
   /** Reads what is shown first: the newest events, or those before the event that the log is shown at. */
@@ -82,15 +81,21 @@ export class Keeper {
 
   private async begin(): Promise<void> {
     if (this.o.fresh) {
-      this.live = { base: 1, seq: 0, state: emptyState(this.o.kind) };
+      this.live = { base: 1, seq: 0, state: this.empty() };
       return;
     }
     this.head = (await this.reader.head()).last;
+    if (this.o.kind === "team" && this.reader.first > 1)
+      this.team = (await this.client.call<TeamView>("GET", `/api/v1/teams/${encodeURIComponent(this.o.id)}`)).definition;
     this.dirty();
     if (this.inPast) this.run(() => this.seek(this.at));
     await this.reader.newest(this.head, firstPage);
     this.newest = this.store.get(this.head);
     this.dirty();
+  }
+
+  private empty(): State {
+    return emptyState(this.o.kind, this.team);
   }
 
   close(): void {
@@ -206,7 +211,7 @@ export class Keeper {
 
   /** Shows the log as of an event. Of several that are asked for meanwhile the last one is next. */
   async seek(at: number | undefined): Promise<void> {
-    if (at !== this.at) this.talk.window.end();
+    if (at !== this.at) this.views.end();
     this.at = at;
     if (!this.inPast) this.past = undefined;
     this.dirty();
@@ -262,7 +267,7 @@ export class Keeper {
 
   /** What has begun in the events from one to another, while those before them are being read. */
   private outline(from: number, to: number): Frame {
-    const f: Frame = { base: from, seq: to, state: emptyState(this.o.kind), loose: true };
+    const f: Frame = { base: from, seq: to, state: this.empty(), loose: true };
     const begun = new Set<string>();
     for (let seq = from; seq <= to; seq++) {
       const e = this.store.get(seq);
@@ -275,7 +280,7 @@ export class Keeper {
 
   /** The state of the events from one to another. */
   private async from(base: number, seq: number): Promise<Frame> {
-    const f: Frame = { base, seq: base - 1, state: emptyState(this.o.kind) };
+    const f: Frame = { base, seq: base - 1, state: this.empty() };
     await this.fold(f, seq);
     return f;
   }
@@ -314,7 +319,7 @@ export class Keeper {
   }
 
   private async readAll(stop: AbortSignal): Promise<void> {
-    this.prefix ??= { base: this.reader.first, seq: this.reader.first - 1, state: emptyState(this.o.kind) };
+    this.prefix ??= { base: this.reader.first, seq: this.reader.first - 1, state: this.empty() };
     const f = this.prefix;
     try {
       while (f.seq < this.head) {
@@ -339,8 +344,9 @@ export class Keeper {
 
   // What the page asks for
 
-  show(part: Part): void {
-    this.part = part;
+  show(part: Part, member: string): void {
+    this.views.part = part;
+    this.views.member = member;
     const f = this.shown;
     if (part === "waterfall" && f && f.base > this.reader.first && f.state.bars.bars.length < mostBars) this.whole(true);
     this.dirty();
@@ -348,17 +354,24 @@ export class Keeper {
 
   /** Moves the window over the conversation. */
   async move(to: "earlier" | "later" | "end"): Promise<void> {
-    const w = this.talk.window;
     const f = this.shown;
     if (!f) return;
+    const { talk, items } = this.views.conversation(f.state);
+    const w = talk.window;
     if (to === "end") w.end();
-    else if (to === "later") w.later(f.state.items);
+    else if (to === "later") w.later(items);
     else {
-      if (w.over(f.state.items).from === 0 && f.base > this.reader.first) await this.lower(f);
-      const now = this.shown ?? f;
-      w.over(now.state.items);
-      w.earlier(now.state.items);
+      if (w.over(items).from === 0 && f.base > this.reader.first) await this.lower(f);
+      const now = this.views.conversation((this.shown ?? f).state).items;
+      w.over(now);
+      w.earlier(now);
     }
+    this.dirty();
+  }
+
+  /** Shows other messages of a team. */
+  arrows(from: number, to: number): void {
+    this.views.show(from, to);
     this.dirty();
   }
 
@@ -427,27 +440,15 @@ export class Keeper {
   }
 
   /** All events up to one of them, as lines of JSON. */
-  async save(until: number): Promise<Blob> {
-    const parts: Blob[] = [];
-    for (let from = this.reader.first; from <= until; ) {
-      const to = Math.min(until, (pageOf(from) + 1) * pageSize);
-      await this.reader.ensure(from, to, false);
-      const lines: string[] = [];
-      for (let seq = from; seq <= to; seq++) {
-        const text = this.store.text(seq);
-        if (text !== undefined) lines.push(`${text}\n`);
-      }
-      parts.push(new Blob(lines));
-      from = to + 1;
-    }
-    return new Blob(parts, { type: "application/jsonl" });
+  save(until: number): Promise<Blob> {
+    return save(this.reader, this.store, until);
   }
 
   // Patches
 
   private timer: ReturnType<typeof setTimeout> | undefined;
   private flushed = 0;
-  private sent: { extent: string; summary: string; bars: unknown; at: number } = { extent: "", summary: "", bars: undefined, at: 0 };
+  private sent = { extent: "", at: 0 };
 
   /** Something has changed: the page learns of it soon, with all that changes until then. */
   private dirty(): void {
@@ -483,35 +484,17 @@ export class Keeper {
 
   private putView(patch: Patch, f: Frame): void {
     const older = f.base > this.reader.first;
-    if (this.part === "talk" || this.part === "messages") {
-      const talk = this.talk.patch(f.state, older, f === this.sketch);
-      if (talk) patch.talk = talk;
-    }
-    if (this.part === "waterfall") {
-      const { bars, until } = f.state.bars;
-      const shown = bars.slice(-mostBars);
-      const last = this.sent.bars as typeof shown | undefined;
-      if (last === undefined || last.length !== shown.length || shown.some((b, i) => b !== last[i])) patch.bars = { bars: shown, until };
-      this.sent.bars = shown;
-    }
+    this.views.put(patch, f.state, older, f === this.sketch);
     const summary: Summary = f.state.summary;
     if (older) {
       summary.name = this.name || summary.name;
       summary.unknowns += this.marks.unknowns(f.base);
     }
-    const text = JSON.stringify(summary);
-    if (text !== this.sent.summary) patch.summary = summary;
-    this.sent.summary = text;
+    this.views.putSummary(patch, summary);
     if (f.seq !== this.sent.at) {
       const e = f.seq === this.newest?.sequence ? this.newest : this.store.get(f.seq);
       if (e) patch.at = { seq: f.seq, time: e.time, type: e.type };
       this.sent.at = f.seq;
     }
   }
-}
-
-/** An error for the page. */
-export function faultOf(error: unknown): { code: string; message: string; status: number; detail: unknown } {
-  if (error instanceof WaggleError) return { code: error.code, message: error.message, status: error.status, detail: error.detail };
-  return { code: "CONSOLE", message: error instanceof Error ? error.message : String(error), status: 0, detail: undefined };
 }

@@ -1,6 +1,8 @@
 import type { CanonicalEvent, Question } from "@waggle-dev/client";
-import type { TeamMember, TeamView, ViewItem } from "@waggle-dev/client/view";
+import type { TeamView, ViewItem } from "@waggle-dev/client/view";
+import type { Arrow, Side } from "../fold/arrows.ts";
 import type { TaskState } from "../fold/task.ts";
+import type { Member, Task, Wait } from "../fold/team.ts";
 import type { Bar } from "../fold/waterfall.ts";
 
 // The page and its worker talk in these messages. The worker has the log; the page has what it shows of it.
@@ -9,7 +11,7 @@ import type { Bar } from "../fold/waterfall.ts";
 export type Kind = "session" | "team" | "task";
 
 /** The part of a log that is shown: the worker sends patches for no other one. */
-export type Part = "talk" | "waterfall" | "messages" | "work" | "log";
+export type Part = "talk" | "waterfall" | "log" | "tree" | "messages" | "board" | "work";
 
 /** How the worker opens a log. */
 export interface Opening {
@@ -18,6 +20,8 @@ export interface Opening {
   origin: string;
   token: string;
   part: Part;
+  /** The path of the member whose conversation is shown; empty: that of the session or of the whole team. */
+  member: string;
   at: number | undefined;
   /** The log begins with the first message, which has just been sent. */
   fresh: boolean;
@@ -31,7 +35,9 @@ export type Command = { log: number } & (
   | { do: "follow"; on: boolean }
   /** Show the log as of an event; undefined: as of its end. */
   | { do: "seek"; at: number | undefined }
-  | { do: "part"; part: Part }
+  | { do: "part"; part: Part; member: string }
+  /** The messages of a team that are in view. */
+  | { do: "arrows"; from: number; to: number }
   /** Move the window over the conversation. */
   | { do: "window"; to: "earlier" | "later" | "end" }
   | { do: "filter"; text: string }
@@ -74,6 +80,8 @@ export interface Growth {
 
 /** What has changed in the window over the conversation. */
 export interface TalkPatch {
+  /** Whose conversation it is: the path of a member, or nothing. */
+  of: string;
   /** The keys of all that is in the window, in order, if that has changed. */
   keys?: string[];
   /** What is new or has changed in more than its end. */
@@ -89,6 +97,8 @@ export interface TalkPatch {
   active: number;
   /** Titles of steps whose plans are not in the window: by run and step. */
   titles: Record<string, string>;
+  /** Who sent messages to a member of a team, where that was no person: by message. */
+  senders: Record<string, Side>;
 }
 
 /** What a session or a team is called, and how it stands. */
@@ -100,9 +110,23 @@ export interface Summary {
   unknowns: number;
   /** Of a team. */
   status: string;
-  members: readonly TeamMember[];
   /** Of a task. */
   task?: TaskState;
+}
+
+/** A member of a team, and what it waits for. */
+export interface MemberRow extends Member {
+  waits: readonly Wait[];
+}
+
+/** The messages of a team: of all that are there those in view. */
+export interface ArrowsPatch {
+  /** Those that have sent or got one, from the left. */
+  sides: readonly Side[];
+  length: number;
+  /** The place of the first of `arrows`. */
+  from: number;
+  arrows: readonly Arrow[];
 }
 
 /** The extent of the log, and how much of it is here. */
@@ -125,6 +149,10 @@ export type Report = { log: number } & (
       summary?: Summary;
       talk?: TalkPatch;
       bars?: { bars: readonly Bar[]; until: number };
+      /** The members of a team in the order of the tree. */
+      members?: readonly MemberRow[];
+      arrows?: ArrowsPatch;
+      tasks?: readonly Task[];
       /** The event at which the view stands. */
       at?: { seq: number; time: string; type: string };
       marks?: Mark[];

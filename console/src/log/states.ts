@@ -1,6 +1,8 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
 import { TeamViewBuilder, ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
+import type { Side } from "../fold/arrows.ts";
 import { TaskBuilder } from "../fold/task.ts";
+import { type Definition, TeamFold } from "../fold/team.ts";
 import { type Bar, WaterfallBuilder } from "../fold/waterfall.ts";
 import type { Asked, Kind, Shown, Summary } from "./protocol.ts";
 
@@ -9,32 +11,48 @@ export interface State {
   take(e: CanonicalEvent): void;
   /** A state that goes on from here by itself. */
   fork(): State;
-  /** What is shown one below the other. */
-  readonly items: readonly Shown[];
-  key(item: Shown): string;
-  readonly questions: Asked[];
-  readonly active: number;
+  /** What is shown one below the other: of a session, of a team, or of the member of a path. */
+  talk(of: string): Said;
   readonly bars: { bars: readonly Bar[]; until: number };
   readonly summary: Summary;
   /** Whether it has the beginning of a run. */
   knows(run: string): boolean;
   /** Things in it: what a copy of it takes. */
   readonly size: number;
+  /** Of a team: its members, tasks and messages. */
+  readonly team: TeamFold | undefined;
 }
 
-/** The state of a log without events. */
-export function emptyState(kind: Kind): State {
-  if (kind === "task") return new TaskLog();
-  return kind === "session" ? new SessionState() : new TeamState();
+/** What is shown one below the other. */
+export interface Said {
+  readonly items: readonly Shown[];
+  key(item: Shown): string;
+  readonly questions: Asked[];
+  /** Runs that have not ended. */
+  readonly active: number;
+  /** Who sent a message to a member of a team. */
+  sender?(id: string): Side | undefined;
 }
+
+/** The state of a log without events. A definition names members of a team whose first events have expired. */
+export function emptyState(kind: Kind, team?: Definition): State {
+  if (kind === "task") return new TaskLog();
+  return kind === "session" ? new SessionState() : new TeamState(team);
+}
+
+const keyOf = (item: Shown): string => {
+  const { kind, run, id } = item as ViewItem;
+  return `${kind} ${run} ${id}`;
+};
 
 class SessionState implements State {
-  private talk = new ViewBuilder();
+  readonly team = undefined;
+  private view = new ViewBuilder();
   private falls = new WaterfallBuilder();
   private ends = new Map<string, string>();
 
   take(e: CanonicalEvent): void {
-    this.talk.take(e);
+    this.view.take(e);
     this.falls.take(e);
     if (e.type === "input.requested" && e.data.timeout_seconds)
       this.ends.set(e.data.input_id, new Date(Date.parse(e.time) + e.data.timeout_seconds * 1000).toISOString());
@@ -43,27 +61,16 @@ class SessionState implements State {
 
   fork(): State {
     const f = new SessionState();
-    f.talk = this.talk.fork();
+    f.view = this.view.fork();
     f.falls = this.falls.fork();
     f.ends = new Map(this.ends);
     return f;
   }
 
-  get items(): readonly ViewItem[] {
-    return this.talk.view.items;
-  }
-
-  key(item: Shown): string {
-    const { kind, run, id } = item as ViewItem;
-    return `${kind} ${run} ${id}`;
-  }
-
-  get questions(): Asked[] {
-    return this.talk.view.questions.map((question) => ({ question, ends: this.ends.get(question.id) }));
-  }
-
-  get active(): number {
-    return this.talk.view.active.length;
+  talk(): Said {
+    const { items, questions, active } = this.view.view;
+    const asked = questions.map((question) => ({ question, ends: this.ends.get(question.id) }));
+    return { items, key: keyOf, questions: asked, active: active.length };
   }
 
   get bars(): { bars: readonly Bar[]; until: number } {
@@ -71,53 +78,50 @@ class SessionState implements State {
   }
 
   get summary(): Summary {
-    const { items, questions, active } = this.talk.view;
+    const { items, questions, active } = this.view.view;
     const first = items.find((i) => i.kind === "user");
     let unknowns = 0;
     for (const i of items) if (i.kind === "tool" && i.status === "unknown") unknowns++;
     const state = questions.length > 0 ? "waiting" : active.length > 0 ? "running" : "idle";
-    return { name: first?.text ?? "", state, unknowns, status: "", members: [] };
+    return { name: first?.text ?? "", state, unknowns, status: "" };
   }
 
   knows(run: string): boolean {
-    return this.talk.ofRun(run)[0]?.kind === "user";
+    return this.view.ofRun(run)[0]?.kind === "user";
   }
 
   get size(): number {
-    return this.talk.view.items.length + this.falls.bars.bars.length;
+    return this.view.view.items.length + this.falls.bars.bars.length;
   }
 }
 
 const noBars = { bars: [], until: 0 };
 
 class TeamState implements State {
-  private team = new TeamViewBuilder();
+  private said = new TeamViewBuilder();
+  team = new TeamFold();
+
+  constructor(d?: Definition) {
+    if (d) this.team.define(d);
+  }
 
   take(e: CanonicalEvent): void {
+    this.said.take(e);
     this.team.take(e);
   }
 
   fork(): State {
     const f = new TeamState();
+    f.said = this.said.fork();
     f.team = this.team.fork();
     return f;
   }
 
-  get items(): readonly Shown[] {
-    return this.team.view.messages;
-  }
-
-  key(item: Shown): string {
-    const m = item as { from: string; to: string | undefined };
-    return `${m.from} ${m.to ?? ""} ${item.id}`;
-  }
-
-  get questions(): Asked[] {
-    return [];
-  }
-
-  get active(): number {
-    return 0;
+  talk(of: string): Said {
+    const member = of === "" ? undefined : this.team.talk(of);
+    const sender = (id: string) => this.team.sender(of, id);
+    if (of !== "") return { items: member?.items ?? [], key: keyOf, questions: [], active: member?.active.length ?? 0, sender };
+    return { items: this.said.view.messages, key: keyOfMessage, questions: [], active: 0 };
   }
 
   get bars(): { bars: readonly Bar[]; until: number } {
@@ -125,8 +129,8 @@ class TeamState implements State {
   }
 
   get summary(): Summary {
-    const { status, members } = this.team.view;
-    return { name: "", state: "idle", unknowns: 0, status, members };
+    const { name, status, closed } = this.team;
+    return { name, state: "idle", unknowns: 0, status: closed ? "closed" : status };
   }
 
   knows(): boolean {
@@ -134,15 +138,13 @@ class TeamState implements State {
   }
 
   get size(): number {
-    return this.team.view.messages.length + this.team.view.members.length;
+    return this.said.view.messages.length + this.team.size;
   }
 }
 
 class TaskLog implements State {
+  readonly team = undefined;
   private task = new TaskBuilder();
-  readonly items: readonly Shown[] = [];
-  readonly questions: Asked[] = [];
-  readonly active = 0;
 
   take(e: CanonicalEvent): void {
     this.task.take(e);
@@ -154,8 +156,8 @@ class TaskLog implements State {
     return f;
   }
 
-  key(item: Shown): string {
-    return item.id;
+  talk(): Said {
+    return { items: [], key: (item) => item.id, questions: [], active: 0 };
   }
 
   get bars(): { bars: readonly Bar[]; until: number } {
@@ -165,7 +167,7 @@ class TaskLog implements State {
   get summary(): Summary {
     const { state } = this.task;
     const unknowns = state.calls.filter((c) => c.status === "unknown").length;
-    return { name: state.type, state: "idle", unknowns, status: state.status, members: [], task: state };
+    return { name: state.type, state: "idle", unknowns, status: state.status, task: state };
   }
 
   knows(): boolean {
@@ -176,3 +178,8 @@ class TaskLog implements State {
     return this.task.bars.bars.length + this.task.state.notes.length;
   }
 }
+
+const keyOfMessage = (item: Shown): string => {
+  const m = item as { from: string; to: string | undefined };
+  return `${m.from} ${m.to ?? ""} ${item.id}`;
+};

@@ -1,6 +1,7 @@
 import type { ViewItem } from "@waggle-dev/client/view";
+import type { Side } from "../fold/arrows.ts";
 import type { Asked, Growth, Shown, TalkPatch } from "./protocol.ts";
-import type { State } from "./states.ts";
+import type { Said } from "./states.ts";
 import { Window } from "./window.ts";
 
 /** What is shown of a conversation, and what the page has of that already. */
@@ -8,14 +9,17 @@ export class Talk {
   readonly window: Window;
   private sent = new Map<string, Shown>();
   private keys: readonly string[] = [];
-  private rest = "";
+  private rest: string | undefined;
 
-  constructor(key: (item: Shown) => string) {
+  constructor(
+    readonly of: string,
+    key: (item: Shown) => string,
+  ) {
     this.window = new Window(key);
   }
 
   /** What has changed for the page; undefined: nothing. `older` says that something stands before all items. */
-  patch(s: State, older: boolean, partial: boolean): TalkPatch | undefined {
+  patch(s: Said, older: boolean, partial: boolean): TalkPatch | undefined {
     const { items } = s;
     const { from, to } = this.window.over(items);
     const now = new Map<string, Shown>();
@@ -34,6 +38,7 @@ export class Talk {
     const keys = [...now.keys()];
     const moved = keys.length !== this.keys.length || keys.some((k, i) => k !== this.keys[i]);
     const patch: TalkPatch = {
+      of: this.of,
       ...(moved ? { keys } : {}),
       set,
       grow,
@@ -43,8 +48,17 @@ export class Talk {
       questions: s.questions,
       active: s.active,
       titles: titlesOf(items, from, to),
+      senders: sendersOf(s, from, to),
     };
-    const rest = JSON.stringify([patch.earlier, patch.later, partial, patch.questions.map(idOf), patch.active, patch.titles]);
+    const rest = JSON.stringify([
+      patch.earlier,
+      patch.later,
+      partial,
+      patch.questions.map(idOf),
+      patch.active,
+      patch.titles,
+      patch.senders,
+    ]);
     if (!moved && set.length === 0 && grow.length === 0 && rest === this.rest) return undefined;
     this.sent = now;
     this.keys = keys;
@@ -68,6 +82,16 @@ function growth(key: string, old: Shown, item: Shown): Growth | undefined {
   const same = { ...item, text: old.text, done: old.done };
   for (const [name, value] of Object.entries(old)) if ((same as Record<string, unknown>)[name] !== value) return undefined;
   return { key, text: item.text.slice(old.text.length), done: item.done };
+}
+
+/** Who sent the messages in the window, where that was another member or the board. */
+function sendersOf(s: Said, from: number, to: number): Record<string, Side> {
+  const senders: Record<string, Side> = {};
+  for (const item of s.sender ? s.items.slice(from, to) : []) {
+    const sender = "kind" in item && item.kind === "user" ? s.sender?.(item.id) : undefined;
+    if (sender && sender !== "people") senders[item.id] = sender;
+  }
+  return senders;
 }
 
 /** The titles of steps in the window whose plans stand before it. */

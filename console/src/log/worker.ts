@@ -1,5 +1,6 @@
 import { WaggleClient } from "@waggle-dev/client";
-import { faultOf, Keeper } from "./keeper.ts";
+import { faultOf } from "./fault.ts";
+import { Keeper } from "./keeper.ts";
 import type { Command, Report } from "./protocol.ts";
 
 // The worker of the page: it reads logs and makes views of them, so that the page has to show them only.
@@ -33,7 +34,9 @@ addEventListener("message", ({ data }: MessageEvent<Command>) => {
     case "seek":
       return k.run(() => k.seek(data.at));
     case "part":
-      return k.show(data.part);
+      return k.show(data.part, data.member);
+    case "arrows":
+      return k.arrows(data.from, data.to);
     case "window":
       return k.run(() => k.move(data.to));
     case "filter":

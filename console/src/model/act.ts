@@ -53,6 +53,11 @@ export function controlTeam(team: string, what: "pause" | "resume" | "stop"): Pr
   return persist("POST", `/api/v1/teams/${encodeURIComponent(team)}/${what}`);
 }
 
+/** Stops a team and closes it for good. */
+export function closeTeam(team: string): Promise<unknown> {
+  return persist("DELETE", `/api/v1/teams/${encodeURIComponent(team)}`);
+}
+
 /** Has a dead letter dealt with. If it is gone, an earlier try of this page or somebody else has done so. */
 async function letter(method: string, path: string): Promise<void> {
   try {

@@ -2,13 +2,22 @@ import { type Signal, signal } from "@preact/signals";
 import type { Shown, TalkPatch } from "../log/protocol.ts";
 
 /** What a page shows of a conversation besides what is said in it. */
-export type TalkState = Pick<TalkPatch, "earlier" | "later" | "partial" | "questions" | "active" | "titles">;
+export type TalkState = Pick<TalkPatch, "of" | "earlier" | "later" | "partial" | "questions" | "active" | "titles" | "senders">;
 
 /** The window over a conversation. Each thing in it has a signal of its own: a text that grows renders nothing else. */
 export class Conversation {
   /** The keys of what is in the window, in order; undefined until something is known. */
   readonly keys = signal<readonly string[] | undefined>(undefined);
-  readonly state = signal<TalkState>({ earlier: false, later: false, partial: false, questions: [], active: 0, titles: {} });
+  readonly state = signal<TalkState>({
+    of: "",
+    earlier: false,
+    later: false,
+    partial: false,
+    questions: [],
+    active: 0,
+    titles: {},
+    senders: {},
+  });
   private readonly items = new Map<string, Signal<Shown>>();
 
   /** The thing that has a key of the window. */

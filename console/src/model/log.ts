@@ -1,8 +1,9 @@
 import { batch, signal } from "@preact/signals";
 import { type CanonicalEvent, WaggleError } from "@waggle-dev/client";
 import { refusedLogin, token } from "../app.ts";
+import type { Task } from "../fold/team.ts";
 import type { Bar } from "../fold/waterfall.ts";
-import type { Extent, Kind, Mark, Part, Report, Summary } from "../log/protocol.ts";
+import type { ArrowsPatch, Extent, Kind, Mark, MemberRow, Part, Report, Summary } from "../log/protocol.ts";
 import { Conversation } from "./conversation.ts";
 import { whileShown } from "./live.ts";
 import { LogRows } from "./rows.ts";
@@ -16,24 +17,30 @@ export class LogModel {
   readonly at = signal<number | undefined>(undefined);
   /** Why the log cannot be read. */
   readonly error = signal<unknown>(undefined);
-  readonly summary = signal<Summary>({ name: "", state: "idle", unknowns: 0, status: "", members: [] });
+  readonly summary = signal<Summary>({ name: "", state: "idle", unknowns: 0, status: "" });
   /** The event at which the views stand. */
   readonly place = signal<{ seq: number; time: string; type: string } | undefined>(undefined);
   readonly marks = signal<readonly Mark[]>([]);
   readonly talk = new Conversation();
   readonly bars = signal<{ bars: readonly Bar[]; until: number } | undefined>(undefined);
+  /** Of a team: its members in the order of the tree, the messages in view, and its tasks. */
+  readonly members = signal<readonly MemberRow[] | undefined>(undefined);
+  readonly arrows = signal<ArrowsPatch | undefined>(undefined);
+  readonly tasks = signal<readonly Task[] | undefined>(undefined);
   readonly rows: LogRows;
   private line: Line | undefined;
   private leave: () => void = () => {};
   private part: Part;
+  private member: string;
   private readonly calls = new Map<number, { ok: (value: CanonicalEvent | Blob | undefined) => void; no: (error: Error) => void }>();
 
   constructor(
     readonly kind: Kind,
     readonly id: string,
-    o: { part: Part; at?: number | undefined; fresh?: boolean },
+    o: { part: Part; member?: string | undefined; at?: number | undefined; fresh?: boolean },
   ) {
     this.part = o.part;
+    this.member = o.member ?? "";
     this.at.value = o.at;
     this.rows = new LogRows((c) => this.line?.send(c));
     if (!o.fresh) this.read();
@@ -44,8 +51,8 @@ export class LogModel {
     this.hangUp();
     this.error.value = undefined;
     this.line = connect((r) => this.take(r));
-    const { kind, id, part } = this;
-    this.line.send({ do: "open", kind, id, part, fresh, origin: location.origin, token: token(), at: this.at.value });
+    const { kind, id, part, member } = this;
+    this.line.send({ do: "open", kind, id, part, member, fresh, origin: location.origin, token: token(), at: this.at.value });
     this.rows.again();
     this.leave = whileShown(async (stop) => {
       this.line?.send({ do: "follow", on: true });
@@ -82,6 +89,9 @@ export class LogModel {
     if (p.summary) this.summary.value = p.summary;
     if (p.talk) this.talk.take(p.talk);
     if (p.bars) this.bars.value = p.bars;
+    if (p.members) this.members.value = p.members;
+    if (p.arrows) this.arrows.value = p.arrows;
+    if (p.tasks) this.tasks.value = p.tasks;
     if (p.at) this.place.value = p.at;
     if (p.marks) this.marks.value = p.marks;
   }
@@ -93,11 +103,17 @@ export class LogModel {
     this.line?.send({ do: "seek", at });
   }
 
-  /** Shows another part of the log. */
-  show(part: Part): void {
-    if (this.part === part) return;
+  /** Shows another part of the log, or the conversation of another member. */
+  show(part: Part, member = ""): void {
+    if (this.part === part && this.member === member) return;
     this.part = part;
-    this.line?.send({ do: "part", part });
+    this.member = member;
+    this.line?.send({ do: "part", part, member });
+  }
+
+  /** Shows other messages of a team. */
+  look(from: number, to: number): void {
+    this.line?.send({ do: "arrows", from, to });
   }
 
   /** Moves the window over the conversation. */

@@ -22,6 +22,10 @@ const states: Record<string, { word: Word; icon: IconName; look: string }> = {
   failed: { word: "state.failed", icon: "cross", look: "failed" },
   cancelled: { word: "state.cancelled", icon: "slash", look: "cancelled" },
   closed: { word: "state.closed", icon: "slash", look: "cancelled" },
+  not_started: { word: "state.not_started", icon: "circle", look: "queued" },
+  in_progress: { word: "state.running", icon: "dot", look: "running" },
+  blocked: { word: "state.blocked", icon: "slash", look: "waiting" },
+  paused: { word: "state.paused", icon: "pause", look: "waiting" },
   unknown: { word: "state.unknown", icon: "unknown", look: "unknown" },
 };
 

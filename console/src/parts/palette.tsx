@@ -2,8 +2,9 @@ import type { SessionSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { client, nextTheme, nextTongue, nextZone, reason, say } from "../app.ts";
+import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { begin } from "../rooms/session.tsx";
-import { go, room } from "../route.ts";
+import { go, room, route } from "../route.ts";
 import { t, type Word } from "../words.ts";
 import { Dialog, Text } from "./basics.tsx";
 
@@ -80,6 +81,15 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
 /** The name of a setting: what stands before its value. */
 const before = (key: Word) => t(key).split(/[:：]/)[0] ?? "";
 
+/** What can be compared now. */
+function comparisons(): Choice[] {
+  const session = route.value.room === "sessions" ? route.value.id : undefined;
+  const all: Choice[] = [];
+  if (chosen.value.length === 2) all.push({ id: "compare", text: t("compare.two"), run: () => void compareChosen(undefined) });
+  if (session) all.push({ id: "compare this", text: t("compare.this"), run: () => void (compareChosen(session) || choose(session)) });
+  return all;
+}
+
 const places = ["playground", "sessions", "questions", "teams", "swarm", "installation"] as const;
 
 function choices(q: string, found: readonly SessionSummary[]): Choice[] {
@@ -89,6 +99,7 @@ function choices(q: string, found: readonly SessionSummary[]): Choice[] {
     { id: "theme", text: before("theme.auto"), run: nextTheme },
     { id: "zone", text: before("zone.local"), run: nextZone },
     { id: "language", text: before("language.auto"), run: nextTongue },
+    ...comparisons(),
   ].filter((c) => c.text.toLowerCase().includes(word));
   for (const s of found)
     all.push({

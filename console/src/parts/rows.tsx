@@ -1,5 +1,5 @@
-import type { JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 /** A list, which need not be here as a whole. */
 export interface Listed<T> {
@@ -18,20 +18,40 @@ export function Rows<T>(p: {
   /** Opens a row: with a click, or with Enter on the picked one. */
   open?: (index: number) => void;
   row: (row: T, index: number) => JSX.Element;
+  /** Marks a row, or takes its mark away, with the key x. */
+  mark?: (index: number) => void;
   /** Whether the list stays at its end while it grows, as long as its reader is there. */
   follow?: boolean;
   /** Is told which rows exist, each time that they are drawn. */
   seen?: (rows: readonly T[]) => void;
+  /** Makes a tree of them: how deep a row is, and whether those below it are shown. */
+  level?: (row: T) => { level: number; expanded?: boolean };
+  /** Shows or hides the rows below a row of a tree, or goes to the one above it. */
+  turn?: (index: number, to: "open" | "shut") => void;
+  /** Stands above the rows, and moves sideways with them. */
+  head?: { height: number; content: JSX.Element };
+  /** Is drawn behind all rows. */
+  behind?: ComponentChildren;
+  /** Rows are wider than their box: they move sideways. */
+  width?: number;
+  /** Is told how far they have moved, and how wide their box is. */
+  sideways?: (left: number, width: number) => void;
 }): JSX.Element {
+  const id = useId();
+  const inset = p.head?.height ?? 0;
   const ref = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [size, setSize] = useState(600);
   const atEnd = useRef(true);
   useLayoutEffect(() => {
     const box = ref.current as HTMLDivElement;
-    const seen = new ResizeObserver(() => setSize(box.clientHeight));
+    const look = () => {
+      setSize(box.clientHeight);
+      p.sideways?.(box.scrollLeft, box.clientWidth);
+    };
+    const seen = new ResizeObserver(look);
     seen.observe(box);
-    setSize(box.clientHeight);
+    look();
     return () => seen.disconnect();
   }, []);
   useLayoutEffect(() => {
@@ -43,7 +63,7 @@ export function Rows<T>(p: {
     if (p.picked < 0) return;
     const y = p.picked * p.height;
     if (y < box.scrollTop) box.scrollTop = y;
-    else if (y + p.height > box.scrollTop + box.clientHeight) box.scrollTop = y + p.height - box.clientHeight;
+    else if (y + p.height + inset > box.scrollTop + box.clientHeight) box.scrollTop = y + p.height + inset - box.clientHeight;
   }, [p.picked, p.height]);
   const last = Math.min(p.rows.length, Math.ceil((top + size) / p.height) + 5);
   const first = Math.max(0, Math.min(last, Math.floor(top / p.height) - 5));
@@ -62,20 +82,33 @@ export function Rows<T>(p: {
     End: p.rows.length - 1,
   };
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it is a list or a tree
+    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both have a name and an active row
     <div
       class="rows"
       ref={ref}
-      role="listbox"
+      role={p.level ? "tree" : "listbox"}
       aria-label={p.label}
       tabIndex={0}
-      aria-activedescendant={p.picked >= first && p.picked < last ? `row-${p.picked}` : undefined}
+      aria-activedescendant={p.picked >= first && p.picked < last ? `${id}-${p.picked}` : undefined}
       onScroll={(e) => {
         const box = e.currentTarget;
         atEnd.current = box.scrollTop + box.clientHeight >= box.scrollHeight - 4;
         setTop(box.scrollTop);
+        p.sideways?.(box.scrollLeft, box.clientWidth);
       }}
       onKeyDown={(e) => {
+        if (e.target !== e.currentTarget) return; // a link within a row
         if (e.key === "Enter" && p.picked >= 0) p.open?.(p.picked);
+        if (p.mark && e.key === "x" && p.picked >= 0 && !(e.ctrlKey || e.metaKey || e.altKey)) {
+          e.stopPropagation();
+          p.mark(p.picked);
+        }
+        const turns = { ArrowRight: "open", ArrowLeft: "shut" }[e.key] as "open" | "shut" | undefined;
+        if (p.turn && turns && p.picked >= 0) {
+          e.preventDefault();
+          p.turn(p.picked, turns);
+        }
         const to = e.ctrlKey || e.metaKey || e.altKey ? undefined : keys[e.key];
         if (to === undefined) return;
         e.preventDefault();
@@ -83,19 +116,29 @@ export function Rows<T>(p: {
         move(to);
       }}
     >
-      <div class="extent" style={{ height: `${p.rows.length * p.height}px` }} role="presentation">
+      {p.head?.content}
+      <div
+        class="extent"
+        style={{ height: `${p.rows.length * p.height}px`, width: p.width ? `${p.width}px` : undefined }}
+        role="presentation"
+      >
+        {p.behind}
         <div style={{ transform: `translateY(${first * p.height}px)` }} role="presentation">
           {shown.map((r, i) => (
-            // biome-ignore lint/a11y/useFocusableInteractive: the list has the focus and names its active row
             // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys
+            // biome-ignore lint/a11y/noStaticElementInteractions: it has a role of its own either way
+            // biome-ignore lint/a11y/useAriaPropsSupportedByRole: rows of a tree have a level
             <div
               key={first + i}
-              id={`row-${first + i}`}
+              id={`${id}-${first + i}`}
               class={first + i === p.picked ? "row picked" : "row"}
               style={{ height: `${p.height}px` }}
-              role="option"
+              role={p.level ? "treeitem" : "option"}
+              aria-level={p.level?.(r).level}
+              aria-expanded={p.level?.(r).expanded}
               aria-selected={first + i === p.picked}
-              onClick={() => {
+              onClick={(e) => {
+                if ((e.target as Element).closest("a, button")) return; // it does something of its own
                 p.pick(first + i);
                 p.open?.(first + i);
               }}

@@ -3,6 +3,7 @@ import type { Question } from "@waggle-dev/client";
 import type { ViewItem } from "@waggle-dev/client/view";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import type { Side } from "../fold/arrows.ts";
 import { weight } from "../log/window.ts";
 import type { Conversation } from "../model/conversation.ts";
 import type { LogModel } from "../model/log.ts";
@@ -16,11 +17,13 @@ import { Markdown } from "./markdown.tsx";
 import { type Ask, QuestionCard } from "./question.tsx";
 import { Scroll } from "./scroll.tsx";
 
-/** The conversation of a session: what was said, called, planned and asked. */
-export function Talk({ model, live }: { model: LogModel; live: boolean }): JSX.Element {
+/** The conversation of a session, or of a member of a team: what was said, called, planned and asked. */
+export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[] }): JSX.Element {
+  const { model, live } = p;
   const { talk } = model;
   const keys = talk.keys.value ?? [];
   const { earlier, later, partial, questions, active } = talk.state.value;
+  const asked = p.asked ?? questions.map((q) => askOf(q.question, model.id, q.ends));
   const shown = useGradually(keys, (key) => weight(talk.item(key).peek()));
   const last = keys.at(-1);
   return (
@@ -36,8 +39,8 @@ export function Talk({ model, live }: { model: LogModel; live: boolean }): JSX.E
         <Item key={key} item={talk.item<ViewItem>(key)} talk={talk} />
       ))}
       {later && <Later move={(to) => model.move(to)} />}
-      {live && !later && questions.map((q) => <QuestionCard key={q.question.id} ask={askOf(q.question, model.id, q.ends)} />)}
-      {active > 0 && questions.length === 0 && !later && !last?.startsWith("answer ") && (
+      {live && !later && asked.map((ask) => <QuestionCard key={ask.id} ask={ask} />)}
+      {active > 0 && asked.length === 0 && !later && !last?.startsWith("answer ") && (
         <p class="works">
           <span class="breath" />
           {t("state.running")}
@@ -80,15 +83,17 @@ function askOf(q: Question, session: string, ends: string | undefined): Ask {
 function Item({ item: s, talk }: { item: Signal<ViewItem>; talk: Conversation }): JSX.Element {
   const item = s.value;
   switch (item.kind) {
-    case "user":
+    case "user": {
+      const sender = talk.state.value.senders[item.id];
       return (
-        <article class="item user">
-          <h3>{t("talk.you")}</h3>
+        <article class={sender ? "item user of-member" : "item user"}>
+          <h3>{sender ? <Text>{sideName(sender)}</Text> : t("talk.you")}</h3>
           <p class="said">
             <Text most={20_000}>{item.text}</Text>
           </p>
         </article>
       );
+    }
     case "answer":
       return (
         <article class={item.step === undefined ? "item answer" : "item answer of-step"}>
@@ -121,6 +126,11 @@ function Item({ item: s, talk }: { item: Signal<ViewItem>; talk: Conversation })
         </article>
       );
   }
+}
+
+/** What a side of messages of a team is called. */
+export function sideName(side: Side): string {
+  return side === "people" ? t("team.side.people") : side === "board" ? t("team.side.board") : side.slice(1);
 }
 
 function stepTitle(step: string, run: string, talk: Conversation): string {

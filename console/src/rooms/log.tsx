@@ -1,41 +1,25 @@
-import type { CanonicalEvent } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { family } from "../fold/lines.ts";
 import type { LogModel } from "../model/log.ts";
 import type { LogRows } from "../model/rows.ts";
 import { Text, Time } from "../parts/basics.tsx";
-import { Link } from "../parts/link.tsx";
+import { EventDetail } from "../parts/detail.tsx";
 import { type Listed, Rows } from "../parts/rows.tsx";
 import { Search } from "../parts/search.tsx";
 import { t } from "../words.ts";
-import { Inspector } from "./inspector.tsx";
 
 /** The log of a session as it is: every event with its sequence, its time and its JSON. */
 export function Log({ model, picked, pick }: { model: LogModel; picked: number; pick: (seq: number) => void }): JSX.Element {
   const [filter, setFilter] = useState("");
-  const [event, setEvent] = useState<CanonicalEvent | undefined>(undefined);
   const { first, head } = model.extent.value;
   const last = model.last;
   const found = model.rows.found.value;
   const rows = useMemo(() => (found ? within(found, last) : range(first, last)), [found, first, last]);
   useEffect(() => model.rows.filter(filter), [model, filter]);
   useEffect(() => () => model.rows.filter(""), [model]);
-  useEffect(() => {
-    setEvent(undefined);
-    if (picked === 0) return;
-    let over = false;
-    model.event(picked).then(
-      (e) => !over && setEvent(e),
-      () => {}, // the room shows why the log cannot be read
-    );
-    return () => {
-      over = true;
-    };
-  }, [model, picked]);
-  const task = event && taskOf(event);
   return (
-    <div class={event ? "log with-detail" : "log"}>
+    <div class={picked > 0 ? "log with-detail" : "log"}>
       <div class="list">
         <Search label={t("log.filter")} value={filter} change={setFilter}>
           <span class="count">{t("log.count", { shown: rows.length, all: Math.max(0, head - first + 1) })}</span>
@@ -52,19 +36,9 @@ export function Log({ model, picked, pick }: { model: LogModel; picked: number; 
           row={(seq) => <Row rows={model.rows} seq={seq} />}
         />
       </div>
-      {event && (
-        <Inspector model={model} event={event} close={() => pick(0)}>
-          {task && <Link to={{ room: "task", id: task, view: "work" }}>{t("log.task")}</Link>}
-        </Inspector>
-      )}
+      {picked > 0 && <EventDetail model={model} seq={picked} close={() => pick(0)} />}
     </div>
   );
-}
-
-/** The task of the swarm that an event of another log is about. */
-function taskOf(e: CanonicalEvent): string | undefined {
-  const d = e.data as { swarm_task?: string; child_id?: string };
-  return d.swarm_task || d.child_id;
 }
 
 /** The events from one to another, without any of them. */

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { epoch, reason, say, title } from "../app.ts";
 import type { Message } from "../fold/message.ts";
 import { nameSession, sendMessage, stopRun } from "../model/act.ts";
+import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { LogModel } from "../model/log.ts";
 import { Face, Failure, Skeleton, StateChip } from "../parts/basics.tsx";
 import { Composer, draft, mode } from "../parts/composer.tsx";
@@ -85,7 +86,19 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         view={at.view}
         turn={(to) => change({ view: to })}
         seek={seek}
-      />
+      >
+        <button
+          type="button"
+          class="quiet"
+          aria-pressed={chosen.value.includes(at.id)}
+          onClick={() => {
+            if (!compareChosen(at.id)) choose(at.id);
+          }}
+        >
+          <Icon name="compare" />
+          <span class="wide">{t("compare.button")}</span>
+        </button>
+      </Head>
       {unknowns > 0 && (
         <p class="loud">
           <Icon name="unknown" />

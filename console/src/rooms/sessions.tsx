@@ -2,8 +2,10 @@ import type { SessionSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { epoch, title } from "../app.ts";
+import { choose, chosen } from "../model/compare.ts";
 import { sessionList } from "../model/lists.ts";
 import { Face, Failure, Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
+import { Icon } from "../parts/icons.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { Search } from "../parts/search.tsx";
 import { go, type Route, room } from "../route.ts";
@@ -74,6 +76,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
               setOver(-1);
               open(rows[i]);
             }}
+            mark={(i) => rows[i] && choose(rows[i].session_id)}
             row={(s) => <Row s={s} />}
           />
         </div>
@@ -93,6 +96,12 @@ function Row({ s }: { s: SessionSummary }): JSX.Element {
   return (
     <>
       <span class="title">
+        {chosen.value.includes(s.session_id) && (
+          <b class="chosen-run">
+            <Icon name="compare" />
+            <span class="only-read">{t("compare.button")}</span>
+          </b>
+        )}
         <Text>{s.question || t("sessions.untitled")}</Text>
       </span>
       <Time at={s.updated_at} />

@@ -1,24 +1,26 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { copy, refusedLogin } from "../app.ts";
 import { framesOf, type Protocol, protocols, spoken } from "../model/frames.ts";
 import type { LogModel } from "../model/log.ts";
-import { Failure, Skeleton } from "../parts/basics.tsx";
-import { Code } from "../parts/code.tsx";
-import { Icon } from "../parts/icons.tsx";
 import { t } from "../words.ts";
+import { Failure, Skeleton } from "./basics.tsx";
+import { Code } from "./code.tsx";
+import { Icon } from "./icons.tsx";
+import { Link } from "./link.tsx";
 
 /** One event of a log: its JSON, or the frames that clients of a protocol get for it. */
-export function Inspector(p: { model: LogModel; event: CanonicalEvent; close: () => void; children?: ComponentChildren }): JSX.Element {
-  const { model, event, close } = p;
+export function EventDetail({ model, seq, close }: { model: LogModel; seq: number; close: () => void }): JSX.Element {
+  const event = useEvent(model, seq);
   const as = spoken.value;
-  const frames = useFrames(model, event.sequence, as);
-  const shown = as ? frames.list : [event];
+  const frames = useFrames(model, seq, as);
+  const shown = as ? frames.list : event && [event];
+  const task = event && taskOf(event);
   return (
-    <aside class="detail" aria-label={t("log.detail", { seq: event.sequence })}>
+    <aside class="detail" aria-label={t("log.detail", { seq })}>
       <header>
-        <h3>{t("log.detail", { seq: event.sequence })}</h3>
+        <h3>{t("log.detail", { seq })}</h3>
         <button
           type="button"
           class="quiet"
@@ -31,7 +33,11 @@ export function Inspector(p: { model: LogModel; event: CanonicalEvent; close: ()
           <Icon name="cross" />
         </button>
       </header>
-      {p.children && <p>{p.children}</p>}
+      {task && (
+        <p>
+          <Link to={{ room: "task", id: task, view: "work" }}>{t("log.task")}</Link>
+        </p>
+      )}
       <div class="as">
         <label>
           {t("log.as")}
@@ -57,7 +63,7 @@ export function Inspector(p: { model: LogModel; event: CanonicalEvent; close: ()
       {as && !frames.list && frames.error === undefined && <Skeleton />}
       <div class="frames">
         {shown?.map((one, i) => (
-          <Code key={`${as} ${event.sequence} ${i}`} value={one} />
+          <Code key={`${as} ${seq} ${i}`} value={one} />
         ))}
       </div>
     </aside>
@@ -67,6 +73,29 @@ export function Inspector(p: { model: LogModel; event: CanonicalEvent; close: ()
 /** How many frames clients get. */
 function said(protocol: string, n: number): string {
   return t(n === 0 ? "log.silent" : n === 1 ? "log.frame" : "log.frames", { protocol, n });
+}
+
+/** The task of the swarm that an event of another log is about. */
+function taskOf(e: CanonicalEvent): string | undefined {
+  const d = e.data as { swarm_task?: string; child_id?: string };
+  return d.swarm_task || d.child_id;
+}
+
+/** An event, once it is there. */
+function useEvent(model: LogModel, seq: number): CanonicalEvent | undefined {
+  const [event, setEvent] = useState<CanonicalEvent | undefined>(undefined);
+  useEffect(() => {
+    setEvent(undefined);
+    let over = false;
+    model.event(seq).then(
+      (e) => !over && setEvent(e),
+      () => {}, // the room shows why the log cannot be read
+    );
+    return () => {
+      over = true;
+    };
+  }, [model, seq]);
+  return event;
 }
 
 interface Frames {

@@ -1,0 +1,354 @@
+import type { CanonicalEvent } from "@waggle-dev/client";
+import { ViewBuilder } from "@waggle-dev/client/view";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { columns, statuses } from "../src/fold/board.ts";
+import { lanes, span } from "../src/fold/sequence.ts";
+import { TeamFold } from "../src/fold/team.ts";
+import type { Part, Report } from "../src/log/protocol.ts";
+import { emptyState } from "../src/log/states.ts";
+import { type Patch, rowsOf, Views } from "../src/log/views.ts";
+
+// A team with a nested one, as its service writes the log: messages of people, members and the board, some of which are dropped,
+// runs of members with tools that ask, and tasks that need each other.
+const routes = ["Lead", "Writer", "docs", "docs/Editor", "docs/Reader"] as const;
+const agents = routes.filter((r) => r !== "docs");
+const definition = {
+  name: "crew",
+  coordinator: "Lead",
+  members: [
+    { name: "Lead" },
+    { name: "Writer", role: "writes" },
+    { name: "docs", team: { name: "docs", coordinator: "Editor", members: [{ name: "Editor" }, { name: "Reader" }] } },
+  ],
+};
+
+class Log {
+  readonly events: CanonicalEvent[] = [];
+  private seqs = new Map<string, number>();
+  private things = 0;
+  readonly sent: { path: string; member: string; id: string }[] = [];
+  readonly asked: { route: string; run: string; id: string }[] = [];
+  tasks: { task_id: string; assignee_name: string; dependencies: string[]; status: string }[] = [];
+
+  constructor() {
+    this.put("", "team.created", { team_id: "t", definition });
+    this.put("", "team.status", { new_status: "RUNNING" });
+  }
+
+  put(team: string, type: string, data: object): void {
+    const sequence = this.events.length + 1;
+    const time = new Date(sequence * 1000).toISOString();
+    const inner = { type, data, time, sequence: this.next(team), id: String(sequence) };
+    const event =
+      team === ""
+        ? inner
+        : { ...inner, type: "team.sub_team_event", data: { sub_team_node_name: team, sub_team_id: team, sub_team_event: inner } };
+    this.events.push({ ...event, sequence } as unknown as CanonicalEvent);
+  }
+
+  member(route: string, type: string, data: object, status?: string): void {
+    const cut = route.lastIndexOf("/");
+    const event = {
+      type,
+      data,
+      time: new Date(this.events.length * 1000).toISOString(),
+      sequence: this.next(route),
+      id: `${route} ${this.events.length}`,
+    };
+    this.put(route.slice(0, Math.max(0, cut)), "team.member_event", {
+      member_name: route.slice(cut + 1),
+      member_id: `id-${route}`,
+      seq: event.sequence,
+      ...(status ? { status } : {}),
+      event,
+    });
+  }
+
+  private next(of: string): number {
+    const n = (this.seqs.get(of) ?? 0) + 1;
+    this.seqs.set(of, n);
+    return n;
+  }
+
+  do(what: string, n: number): void {
+    const id = `i${++this.things}`;
+    const route = agents[n % agents.length] as string;
+    const last = this.asked.at(-1);
+    switch (what) {
+      case "message":
+        this.message(id, n);
+        break;
+      case "drop": {
+        const m = this.sent[n % Math.max(1, this.sent.length)];
+        this.put(m?.path ?? "", "team.message_dropped", { message_id: m?.id ?? id, member: m?.member ?? "Lead", reason: "stopped" });
+        break;
+      }
+      case "run":
+        this.member(route, "message.received", { run_id: id, message_id: id, content: "go" });
+        this.member(route, "run.started", { run_id: id }, "processing_user_input");
+        this.member(route, "message.delta", { run_id: id, message_id: `a${id}`, text: "words" });
+        break;
+      case "ask":
+        this.asked.push({ route, run: id, id });
+        this.member(route, "input.requested", { run_id: id, input_id: id, scope: "tool", tool: "write" }, "awaiting_tool_approval");
+        this.member(route, "job.suspended", { run_id: id, inputs: [id] });
+        break;
+      case "answer":
+        if (!last) return;
+        this.asked.pop();
+        this.member(last.route, "input.answered", { run_id: last.run, input_id: last.id, decision: "approve" }, "executing_tool");
+        break;
+      case "tasks":
+        this.board(n);
+        break;
+      case "work": {
+        const task = this.tasks[n % Math.max(1, this.tasks.length)];
+        if (!task) return;
+        task.status = statuses[n % statuses.length] as string;
+        this.put("", "board.updated", { task_id: task.task_id, new_status: task.status, agent_name: task.assignee_name });
+      }
+    }
+  }
+
+  private message(id: string, n: number): void {
+    const senders = [
+      undefined,
+      { kind: "agent", id: "x", name: "Writer", route: "Writer" },
+      { kind: "system", id: "system.task_notifier" },
+    ];
+    const sender = senders[n % 3];
+    const member = ["Lead", "Writer", "docs"][n % 3] as string;
+    const m = { message_id: id, content: `message ${id}`, ...(sender ? { sender } : {}) };
+    this.sent.push({ path: "", member, id });
+    this.put("", "team.message", { ...m, member });
+    if (member !== "docs") return;
+    this.sent.push({ path: "docs", member: "Editor", id });
+    this.put("docs", "team.message", { ...m, member: "Editor" });
+  }
+
+  private board(n: number): void {
+    const names = ["Lead", "Writer", "docs"];
+    const add = [0, 1].map((i) => ({
+      task_id: `task_${this.tasks.length + i}`,
+      task_name: `task ${this.tasks.length + i}`,
+      assignee_name: names[(n + i) % 3] as string,
+      description: "",
+      dependencies: this.tasks.slice(-2).map((t) => t.task_id),
+      file_deliverables: [],
+      status: "not_started",
+    }));
+    this.tasks = [...this.tasks, ...add];
+    this.put("", "board.created", { call_id: "c", by: "Lead", tasks: structuredClone(this.tasks), added: add.map((t) => t.task_id) });
+  }
+}
+
+const whats = ["message", "message", "drop", "run", "ask", "answer", "tasks", "work", "work"];
+const logs = fc.array(fc.record({ what: fc.constantFrom(...whats), n: fc.nat(30) }), { maxLength: 60, size: "max" }).map((deeds) => {
+  const log = new Log();
+  for (const d of deeds) log.do(d.what, d.n);
+  return log;
+});
+
+const fold = (events: readonly CanonicalEvent[], f = new TeamFold()): TeamFold => {
+  for (const e of events) f.take(e);
+  return f;
+};
+const picture = (f: TeamFold) => ({
+  rows: rowsOf(f),
+  arrows: f.arrows,
+  sides: f.sides,
+  tasks: f.tasks,
+  talks: f.members.map((m) => f.talk(m.route)),
+  status: f.status,
+});
+
+test("a fold that goes on from a copy shows the same, and the copy stays as it was", () => {
+  fc.assert(
+    fc.property(logs, fc.nat(), ({ events }, n) => {
+      const at = n % (events.length + 1);
+      const first = fold(events.slice(0, at));
+      const before = structuredClone(picture(first));
+      const copy = first.fork();
+      const whole = picture(fold(events));
+      expect(picture(fold(events.slice(at), copy))).toEqual(whole);
+      expect(picture(first)).toEqual(before);
+      expect(picture(fold(events.slice(at), first))).toEqual(whole);
+    }),
+  );
+});
+
+test("each message is one arrow between two lifelines, and each one that was dropped says so", () => {
+  fc.assert(
+    fc.property(logs, fc.nat(), ({ events }, n) => {
+      const f = fold(events);
+      const types = events.map((e) => (e.type === "team.sub_team_event" ? (e.data.sub_team_event as CanonicalEvent) : e));
+      const messages = types.flatMap((e, i) => (e.type === "team.message" ? [i + 1] : []));
+      expect(f.arrows.filter((a) => a.from !== a.to || a.text !== "").map((a) => a.seq)).toEqual(messages);
+      const dropped = new Set(types.flatMap((e) => (e.type === "team.message_dropped" ? [`${e.data.message_id} ${e.data.member}`] : [])));
+      expect(new Set(f.arrows.flatMap((a) => (a.dropped ? [`${a.id} ${a.to.split("/").at(-1)?.replace("@", "")}`] : [])))).toEqual(dropped);
+      for (const a of f.arrows) expect(f.sides).toContain(a.from);
+      for (const a of f.arrows) expect(f.sides).toContain(a.to);
+      // An earlier moment has the same lifelines, as far as they go.
+      const early = fold(events.slice(0, n % (events.length + 1)));
+      expect(f.sides.slice(0, early.sides.length)).toEqual(early.sides);
+      for (const a of f.arrows) if (a.handed) expect(a.from).toBe("@docs");
+      for (const a of f.arrows) if (a.handed) expect(f.sender("docs/Editor", a.id)).not.toBe("@docs");
+    }),
+  );
+});
+
+test("a member waits for people exactly as long as a question of it is open, and for those whose tasks come first", () => {
+  fc.assert(
+    fc.property(logs, (log) => {
+      const { waits } = fold(log.events);
+      for (const route of routes) {
+        const of = waits.get(route) ?? [];
+        expect(of.some((w) => w.for === "people")).toBe(log.asked.some((q) => q.route === route));
+        const first = log.tasks
+          .filter((t) => t.assignee_name === route && t.status !== "completed" && t.status !== "failed")
+          .flatMap((t) => t.dependencies)
+          .map((id) => log.tasks.find((t) => t.task_id === id))
+          .filter((t) => t?.status !== "completed");
+        const tasks = of.flatMap((w) => (w.for === "member" ? [`${w.route} ${w.task}`] : []));
+        expect(new Set(tasks)).toEqual(new Set(first.map((t) => `${t?.assignee_name} ${t?.task_id}`)));
+        expect(tasks.length).toBe(new Set(tasks).size);
+      }
+    }),
+  );
+});
+
+test("every member has one row, below its team; the conversation of each is that of its own log", () => {
+  fc.assert(
+    fc.property(logs, ({ events }) => {
+      const f = fold(events);
+      expect(f.members.map((m) => m.route)).toEqual(routes);
+      for (const route of agents) {
+        const own = new ViewBuilder();
+        for (const e of events) {
+          const x = e.type === "team.sub_team_event" ? (e.data.sub_team_event as CanonicalEvent) : e;
+          const path = e.type === "team.sub_team_event" ? `${e.data.sub_team_node_name}/` : "";
+          if (x.type === "team.member_event" && path + x.data.member_name === route) own.take(x.data.event as CanonicalEvent);
+        }
+        expect(f.talk(route)?.items ?? []).toEqual(own.view.items);
+      }
+    }),
+  );
+});
+
+test("members that no definition names stand below their team", () => {
+  const log = new Log();
+  for (const n of [1, 2, 3, 0]) log.do("run", n);
+  const f = fold(log.events.slice(2));
+  expect(f.members.map((m) => [m.route, m.kind])).toEqual([
+    ["Writer", "agent"],
+    ["docs", "team"],
+    ["docs/Editor", "agent"],
+    ["docs/Reader", "agent"],
+    ["Lead", "agent"],
+  ]);
+});
+
+test("each task is in one column, and known states have theirs", () => {
+  fc.assert(
+    fc.property(logs, ({ events }) => {
+      const { tasks } = fold(events);
+      const all = columns(tasks);
+      expect(all.slice(0, statuses.length).map((c) => c.status)).toEqual(statuses);
+      expect(all.flatMap((c) => c.tasks.map((t) => t.id)).sort()).toEqual(tasks.map((t) => t.id).sort());
+    }),
+  );
+});
+
+test("lifelines keep apart and in order, arrows end at them, and the text of an arrow in view is in view", () => {
+  const view = fc.record({ left: fc.nat(4000), width: fc.integer({ min: 300, max: 2500 }) });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 500 }), fc.nat(), fc.nat(), view, (n, a, b, v) => {
+      const l = lanes(n, v.width);
+      expect(l.at(n - 1) + l.gap / 2).toBeLessThanOrEqual(l.width + 0.001);
+      const [from, to] = [l.at(a % n), l.at(b % n)];
+      const s = span(from, to, v);
+      expect(s.left).toBe(Math.min(from, to));
+      if (from !== to) expect(s.left + s.width).toBeCloseTo(Math.max(from, to));
+      const inView = Math.max(from, to) - 10 > v.left + 72 && Math.min(from, to) + 10 < v.left + v.width - 228;
+      if (inView) expect(s.text).toBeGreaterThanOrEqual(Math.min(v.left + 72, s.left + 10));
+      if (inView) expect(s.text).toBeLessThanOrEqual(v.left + v.width);
+    }),
+  );
+});
+
+/** A team of so many members in teams of ten, of which everyone has a task, a question or a message. */
+function large(members: number, messages: number): CanonicalEvent[] {
+  const log = new Log();
+  const teams = Array.from({ length: members / 10 }, (_, t) => ({
+    name: `team${t}`,
+    team: { name: `team${t}`, members: Array.from({ length: 9 }, (_, i) => ({ name: `m${i}` })) },
+  }));
+  log.events.length = 0;
+  log.put("", "team.created", { team_id: "t", definition: { name: "all", members: teams } });
+  for (let i = 0; i < members; i++) {
+    const route = `team${i % teams.length}/m${i % 9}`;
+    if (i % 2)
+      log.member(route, "input.requested", { run_id: `r${i}`, input_id: `q${i}`, scope: "tool", tool: "write" }, "awaiting_tool_approval");
+    else log.member(route, "message.received", { run_id: `r${i}`, message_id: `m${i}`, content: "go" }, "processing_user_input");
+  }
+  const tasks = Array.from({ length: members }, (_, i) => ({
+    task_id: `task_${i}`,
+    task_name: `task ${i}`,
+    assignee_name: `team${i % teams.length}`,
+    description: "",
+    dependencies: i > 2 ? [`task_${i - 1}`, `task_${i - 3}`] : [],
+    status: "not_started",
+  }));
+  log.put("", "board.created", { call_id: "c", by: "team0", tasks, added: [] });
+  for (let i = 0; i < messages; i++)
+    log.put("", "team.message", {
+      message_id: `x${i}`,
+      member: `team${(i * 7) % teams.length}`,
+      content: `message ${i}`,
+      ...(i % 3 ? { sender: { kind: "agent", id: "x", route: `team${i % teams.length}/m${i % 9}` } } : {}),
+    });
+  return log.events;
+}
+
+test("a team of 500 members is laid out within 50 ms", () => {
+  const state = emptyState("team");
+  for (const e of large(500, 1000)) state.take(e);
+  for (const part of ["tree", "messages", "board"] satisfies Part[]) {
+    const times: number[] = [];
+    for (let i = 0; i < 7; i++) {
+      const began = process.cpuUsage();
+      const patch: Patch = { do: "patch", seq: 0 };
+      new Views(part, "").put(patch, state, false, false);
+      const { user, system } = process.cpuUsage(began);
+      times.push((user + system) / 1000);
+      expect(patch.members?.length).toBe(500);
+    }
+    const best = Math.min(...times);
+    console.log(`a team of 500 members: ${best.toFixed(1)} ms of the processor for ${part}`);
+    expect(best).toBeLessThan(50);
+  }
+});
+
+test("the page gets the messages that are in view, and nothing where nothing has changed", () => {
+  const state = emptyState("team");
+  const events = large(50, 10_000);
+  for (const e of events.slice(0, -1)) state.take(e);
+  const views = new Views("messages", "");
+  const take = (): Omit<Extract<Report, { do: "patch" }>, "log"> => {
+    const patch: Patch = { do: "patch", seq: 0 };
+    views.put(patch, state, false, false);
+    return patch;
+  };
+  const first = take();
+  expect(first.arrows?.length).toBe(9999);
+  expect(first.arrows?.arrows.length).toBeLessThanOrEqual(40);
+  expect(first.arrows?.arrows.at(-1)?.id).toBe("x9998");
+  expect(take()).toEqual({ do: "patch", seq: 0 });
+  views.show(5000, 5030);
+  const moved = take();
+  expect([moved.arrows?.from, moved.arrows?.arrows.length]).toEqual([5000, 30]);
+  expect(moved.members).toBeUndefined();
+  state.take(events.at(-1) as CanonicalEvent);
+  expect(take().arrows?.length).toBe(10_000);
+});
