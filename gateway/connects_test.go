@@ -393,10 +393,13 @@ func TestNamesOfSessions(t *testing.T) {
 		for _, other := range []string{name.String() + "x", name.String() + "-pyy", strings.ToUpper(name.String()), name.String()[1:], "nobody", binding.NewID()} {
 			refused(ann, log(ann, other))
 		}
-		for _, away := range []time.Duration{24*time.Hour + time.Minute, -10 * time.Minute} {
+		for _, away := range []time.Duration{24*time.Hour + time.Minute, -61 * time.Minute} {
 			g.Clock = func() time.Time { return now.Add(away) }
 			refused(ann, log(ann, name.String()))
 		}
+		g.Clock = func() time.Time { return now.Add(-20 * time.Minute) } // of a gateway that is behind, beside one that is ahead
+		_, ok = g.Awaited(ann, log(ann, name.String()))
+		require.True(t, ok)
 		g.Clock = func() time.Time { return now }
 	}
 	awkward, err := binding.NameSession(ann, event.Preferences{Language: strings.Repeat("é", 100)})

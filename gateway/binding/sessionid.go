@@ -22,8 +22,8 @@ import (
 const (
 	// nameLife is how long a session may be opened under its id.
 	nameLife = 24 * time.Hour
-	// nameSkew is how far the clocks of two gateways may be apart.
-	nameSkew = 5 * time.Minute
+	// nameSkew is how far the clocks of two gateways may be apart: the id of one that is ahead lies in the future of the other.
+	nameSkew = time.Hour
 	// sumBytes is the size of each checksum: one of the tenant and one of the principal end the
 	// UUID. Everybody may know them: they tell ids of others, or that no gateway gave, from one that
 	// a client comes back with.
