@@ -82,6 +82,22 @@ func TestSessionsOfOthers(t *testing.T) {
 	require.Equal(t, own.Name(), live.must().of(t).Subject, "announcements of the other session were not shown")
 }
 
+// TestCallsOfOthers: the log of a call outside of sessions, with its arguments and its result, is shown to the principal that
+// made it, and to those who see all.
+func TestCallsOfOthers(t *testing.T) {
+	r := start(t, authenticated(
+		key("ann", "red", auth.RoleUser), key("ben", "red", auth.RoleUser), key("op", "red", auth.RoleOperator), key("eve", "blue", auth.RoleOperator),
+	))
+	l := subject.Log{Tenant: mustTenant(t, "red"), Kind: id.KindCall, Entity: id.EntityFromExternal(unique())}
+	require.NoError(t, r.append(l, unique(), event.CallStartedData{CallID: l.Entity.String(), Principal: "who-ann", Arguments: []byte(`{"secret":1}`)}))
+	for who, want := range map[string]int{"ann": http.StatusOK, "op": http.StatusOK, "ben": http.StatusNotFound, "eve": http.StatusNotFound} {
+		for _, part := range []string{"head", "events"} {
+			status, body, _ := r.get("/api/v1/logs/call/"+l.Entity.String()+"/"+part, bearer(who)...)
+			require.Equal(t, want, status, "%s %s: %s", who, part, body)
+		}
+	}
+}
+
 // TestSessionsOfTheTenant: the operator can let all of a tenant see its sessions.
 func TestSessionsOfTheTenant(t *testing.T) {
 	r := start(t, authenticated(key("ann", "red"), key("ben", "red")), func(_ *gateway.Config, d *gateway.Deps) {

@@ -1,4 +1,4 @@
-// Package sight decides which sessions a principal of a gateway sees.
+// Package sight decides which sessions, and calls of tools outside of them, a principal of a gateway sees.
 package sight
 
 import (
@@ -36,14 +36,14 @@ func (s *Sight) SeesAll(p auth.Principal) bool {
 	return s == nil || p.Has(auth.RoleOperator) || p.Has(auth.RoleViewer) || s.Policy.Of(p.Tenant).See == access.Tenant
 }
 
-// Sees reports whether the principal sees a log of its tenant. A log without events has no owner, and of a deleted session
-// nothing is left to be seen. The owner of a session whose first event has expired is unknown: then only those see it
-// who see all.
+// Sees reports whether the principal sees a log of its tenant. Calls of tools outside of sessions have owners, like sessions. A log
+// without events has no owner, and of a deleted session nothing is left to be seen. The owner of a session whose first event has
+// expired is unknown: then only those see it who see all.
 func (s *Sight) Sees(ctx context.Context, p auth.Principal, log subject.Log) (bool, error) {
 	if !p.Owns(log) {
 		return false, nil
 	}
-	if log.Kind != id.KindSession || s.SeesAll(p) {
+	if log.Kind != id.KindSession && log.Kind != id.KindCall || s.SeesAll(p) {
 		return true, nil
 	}
 	s.mu.Lock()
@@ -88,7 +88,7 @@ func (s *Sight) remember(log subject.Log, owner string) {
 	s.owners[log] = owner
 }
 
-// ownerOf returns the owner of the session that the event opens.
+// ownerOf returns the owner of the session, or of the call, that the event begins.
 func ownerOf(e event.Event) (owner string, known bool, err error) {
 	switch e.Type {
 	case event.SessionCreated:
@@ -97,6 +97,9 @@ func ownerOf(e event.Event) (owner string, known bool, err error) {
 	case event.SessionRestored:
 		d, err := event.As[event.SessionRestoredData](e)
 		return d.Principal, err == nil, err
+	case event.CallStarted:
+		d, err := event.As[event.CallStartedData](e)
+		return d.Principal, err == nil && d.Principal != "", err
 	}
 	return "", false, nil
 }
