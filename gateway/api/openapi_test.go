@@ -4,6 +4,7 @@ import (
 	"flag"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 var update = flag.Bool("update", false, "write docs/openapi.json")
@@ -41,6 +43,7 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 		Auth: anywhere{auth.Anonymous()}, Logger: zerolog.Nop(), Status: func() wire.Status { return wire.Status{} },
 		Settings: func() wire.SettingList { return wire.SettingList{} },
 		Stream:   func(id.Kind) http.HandlerFunc { return served }, Live: served, Actor: struct{ api.Actor }{},
+		Translate: func(subject.Log, url.Values) (api.Translation, error) { return api.Translation{}, nil },
 	}).Mount(mux)
 	c, err := apitest.Current()
 	require.NoError(t, err)
