@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,14 +41,19 @@ func TestAMemberChangesWhatItSays(t *testing.T) {
 	require.Error(t, l.Set(json.RawMessage(`{`)))
 	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
 	require.NoError(t, err)
-	gone := make(chan struct{}, 10)
-	defer other.Watch(func() {
-		if len(other.Members(directory.WhatService, session)) == 0 {
-			gone <- struct{}{}
+	key := subject.DirectoryKey(m.What, m.Name, m.Instance)
+	said, err := kv.Get(patience(t), key)
+	require.NoError(t, err)
+	require.NoError(t, kv.Delete(patience(t), key))
+	var again uint64 // of the heartbeat behind the deletion
+	require.Eventually(t, func() bool {
+		now, err := kv.Get(patience(t), key)
+		if err == nil && now.Revision() > said.Revision() {
+			again = now.Revision()
 		}
-	})()
-	require.NoError(t, kv.Delete(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
-	<-gone
+		return again > 0
+	}, bustest.Patience, 10*time.Millisecond)
+	require.NoError(t, other.Wait(patience(t), func(d *directory.Directory) bool { return d.Revision() >= again }))
 	sees(t, other, session, "a")
 	require.Equal(t, "20", data(other), "heartbeats say what was said last")
 }

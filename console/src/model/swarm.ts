@@ -44,10 +44,22 @@ export async function cancelTask(id: string): Promise<void> {
   }
 }
 
-/** Submits a task again, and returns the id of the new one. */
+/** Submits a task again, and returns the id of the new one once it has a log. */
 export async function retryTask(id: string): Promise<string> {
-  return (await sure<TaskName>("POST", `/api/v1/tasks/${part(id)}/retry`, { id: newId() })).task_id;
+  const { task_id } = await sure<TaskName>("POST", `/api/v1/tasks/${part(id)}/retry`, { id: newId() });
+  for (let looks = 0; ; looks++) {
+    try {
+      await sure("GET", `/api/v1/logs/task/${part(task_id)}/head`);
+      return task_id;
+    } catch (error) {
+      if (!(error instanceof WaggleError) || error.status !== 404 || looks === mostLooks) throw error;
+      await new Promise((go) => setTimeout(go, 100));
+    }
+  }
 }
+
+/** Looks for a task that a service has taken and not begun yet. */
+const mostLooks = 300;
 
 /** Seconds for which one request waits for the outcome of a call. */
 const wait = 20;
