@@ -66,13 +66,17 @@ type book struct {
 	counter *counter
 }
 
-// OpenDaily returns the keeper for the workers of this process, or nil if the policy does not limit daily resources.
-func OpenDaily(ctx context.Context, cfg Config) (*Daily, error) {
-	if !cfg.Policy.Bounds(ofDay...) {
+// OpenDaily returns the keeper of daily resources for this process, or nil if the policy does not limit any of them. It keeps those that
+// are named, or all.
+func OpenDaily(ctx context.Context, cfg Config, resources ...id.Name) (*Daily, error) {
+	if len(resources) == 0 {
+		resources = ofDay
+	}
+	if !cfg.Policy.Bounds(resources...) {
 		return nil, nil //nolint:nilnil // a nil keeper admits everything
 	}
 	d := &Daily{cfg: cfg.withDefaults(), books: map[id.Name]*book{}}
-	for _, r := range ofDay {
+	for _, r := range resources {
 		if !cfg.Policy.Bounds(r) {
 			continue
 		}

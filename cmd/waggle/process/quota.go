@@ -12,6 +12,7 @@ import (
 	record "github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
 // openAudit opens the audit log in processes whose roles write audit records.
@@ -44,10 +45,15 @@ func (p *process) quotas() quota.Config {
 	}}
 }
 
-// ofDay returns the quotas of the day, which all roles of the process share: it is one holder.
+// ofDay returns the quotas of the day, which all roles of the process share: it is one holder. The role task by itself may count calls of
+// tools only.
 func (p *process) ofDay(ctx context.Context) (*quota.Daily, error) {
 	if p.daily == nil {
-		d, err := quota.OpenDaily(ctx, p.quotas())
+		var resources []id.Name
+		if p.role() == permission.Task {
+			resources = []id.Name{record.ToolCalls}
+		}
+		d, err := quota.OpenDaily(ctx, p.quotas(), resources...)
 		if err != nil {
 			return nil, err
 		}
