@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -39,7 +38,6 @@ var (
 	readers = flag.Int("readers", 20, "slow readers")
 	length  = flag.Duration("length", 8*time.Second, "how long each half takes")
 	bounds  = flag.Bool("bounds", false, "check times and memory, too: on a machine that does nothing else")
-	apart   = flag.Int("apart", -1, "the processor that strangers have, as if they were on another machine; run this program on the others")
 )
 
 const (
@@ -185,18 +183,16 @@ func (i *installation) records() (commands, lost int) {
 	return commands, lost
 }
 
-// attacker starts the strangers, at the lowest priority, or on a processor of their own: their own work is not what is measured.
+// attacker starts the strangers, at the lowest priority: their own work is not what is measured.
 func (i *installation) attacker(a strangers.Attack) *process.Process {
 	i.t.Helper()
 	text, err := json.Marshal(a)
 	require.NoError(i.t, err)
 	self, err := os.Executable()
 	require.NoError(i.t, err)
-	wrap := []string{"nice", "-n", "19"}
-	if *apart >= 0 {
-		wrap = append(wrap, "taskset", "-c", strconv.Itoa(*apart))
-	}
-	return process.Start(i.t, process.Options{Name: "strangers", Program: self, Wrap: wrap, Env: []string{order + "=" + string(text)}})
+	return process.Start(i.t, process.Options{
+		Name: "strangers", Program: self, Wrap: []string{"nice", "-n", "19"}, Env: []string{order + "=" + string(text)},
+	})
 }
 
 // compared returns how long answers take while the same strangers attack a bare server on this machine, and the gateway has

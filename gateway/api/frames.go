@@ -81,7 +81,7 @@ func (p *framePage) read(ctx context.Context, first, after uint64) (wire.FramePa
 		return p.add(e)
 	})
 	if err != nil && !errors.Is(err, errPageFull) {
-		return p.out, logPage{}.fault(err)
+		return p.out, readFault(err)
 	}
 	return p.out, nil
 }

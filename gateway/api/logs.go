@@ -184,7 +184,7 @@ func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) 
 		return nil
 	})
 	if err != nil && !errors.Is(err, errPageFull) {
-		return out, p.fault(err)
+		return out, readFault(err)
 	}
 	out.Next = strconv.FormatUint(after, 10)
 	return out, nil
@@ -209,7 +209,7 @@ func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error)
 			return nil
 		})
 		if err != nil && !errors.Is(err, errPageFull) {
-			return out, p.fault(err)
+			return out, readFault(err)
 		}
 		take := len(part)
 		for take > 0 && len(out.Events)+len(part)-take < p.limit {
@@ -232,8 +232,8 @@ func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error)
 	return out, nil
 }
 
-// fault returns what a client may learn of a failed read.
-func (logPage) fault(err error) error {
+// readFault returns what a client may learn of a failed read of a log.
+func readFault(err error) error {
 	if cut, ok := errors.AsType[*eventlog.TruncatedError](err); ok { // it has expired meanwhile
 		return fault.Newf(fault.HeadExpired, "History before seq %d has expired. Ask again.", cut.First)
 	}

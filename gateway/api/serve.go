@@ -144,10 +144,7 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 		b.status, given = http.StatusAccepted, c.Answer
 	}
 	if file, raw := given.(Bytes); raw {
-		b.media, b.body = file.Media, net.Buffers{file.Body}
-		if b.media == "" {
-			b.media = MediaBytes
-		}
+		b.media, b.body = cmp.Or(file.Media, MediaBytes), net.Buffers{file.Body}
 	} else if b.body, err = encoded(given); err != nil {
 		return b, err
 	}

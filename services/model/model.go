@@ -136,13 +136,18 @@ const unseen = "(An image is left out here: this model does not take it.)"
 
 // Blind returns the request without its images, and how many it had. The model is told that they are left out.
 func (r Request) Blind() (blind Request, images int) {
+	for _, m := range r.Messages {
+		images += len(m.Images)
+	}
+	if images == 0 {
+		return r, 0
+	}
 	blind = r
 	blind.Messages = slices.Clone(r.Messages)
 	for i := range blind.Messages {
 		m := &blind.Messages[i]
 		for range m.Images {
 			m.Content = strings.TrimPrefix(m.Content+"\n\n"+unseen, "\n\n")
-			images++
 		}
 		m.Images = nil
 	}

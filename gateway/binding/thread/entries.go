@@ -56,7 +56,7 @@ func (q *entries) next(ctx context.Context) (*eventlog.Entry, *event.Event, erro
 	}
 }
 
-// poll is next for a reader that does not wait: told is called whenever more has come. It must not block..
+// poll is next for a reader that does not wait: told is called whenever more has come. It must not block.
 func (q *entries) poll(told func()) (*eventlog.Entry, *event.Event, error) {
 	q.mu.Lock()
 	q.told = told

@@ -162,8 +162,8 @@ func (q *Request) options() error {
 	if string(x.State) == "null" {
 		x.State = nil
 	}
-	if m := q.user(); m != nil {
-		x.MessageID = m.ID
+	if n := q.user(); n >= 0 {
+		x.MessageID = q.Messages[n].ID
 	}
 	x.RunID = q.RunID
 	q.Extra = raw(map[string]Extra{"agui": x})
@@ -191,22 +191,12 @@ func (q *Request) allowed() error {
 	return nil
 }
 
-// index returns the place of a message of the input.
-func (q *Request) index(m *wire.Message) int {
-	for i := range q.Messages {
-		if m == &q.Messages[i] {
+// user returns the place of the newest message of a user, -1 if the input has none.
+func (q *Request) user() int {
+	for i := range slices.Backward(q.Messages) {
+		if q.Messages[i].Role == wire.RoleUser {
 			return i
 		}
 	}
 	return -1
-}
-
-// user returns the newest message of a user, nil if the input has none.
-func (q *Request) user() *wire.Message {
-	for i := range slices.Backward(q.Messages) {
-		if q.Messages[i].Role == wire.RoleUser {
-			return &q.Messages[i]
-		}
-	}
-	return nil
 }

@@ -53,14 +53,14 @@ func (t *Thread) says(q Request) (Meaning, error) {
 	if err != nil {
 		return Meaning{}, err
 	}
-	m := q.user()
-	if m == nil || t.Knows(m.ID) {
+	n := q.user()
+	if n < 0 || t.Knows(q.Messages[n].ID) {
 		if len(results.Intents) > 0 {
 			return results, nil
 		}
 		return Meaning{Kind: Look}, nil
 	}
-	out, err := t.speaks(q, m)
+	out, err := t.speaks(q, n)
 	out.Skipped, out.Edited = append(results.Skipped, out.Skipped...), out.Edited || results.Edited
 	before := append(results.Intents, t.unanswered(q)...)
 	for i := range before { // the run of the message has the client's id, not what goes on with these
@@ -89,15 +89,13 @@ func (t *Thread) results(q Request) (Meaning, error) {
 		case one.Error != "":
 			d.Feedback = one.Error
 		default:
-			d.Approved, d.Result, d.Files = true, ptr(c.returned()), c.inline
+			d.Approved, d.Result, d.Files = true, new(c.returned()), c.inline
 			m.Skipped, m.Edited = append(m.Skipped, c.skipped...), m.Edited || len(c.inline) > 0
 		}
 		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.t%d", q.RunID, n)), Data: d})
 	}
 	return m, nil
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // unanswered refuses the client's calls for which a new message has no results.
 func (t *Thread) unanswered(q Request) (out []dialect.Intent) {
@@ -161,9 +159,10 @@ func conversation(q Request, m *wire.Message) (out []event.Said) {
 	return out
 }
 
-// speaks returns the meaning of a new message.
-func (t *Thread) speaks(q Request, m *wire.Message) (Meaning, error) {
-	c, err := contentOf(m, fmt.Sprintf("messages[%d]", q.index(m)))
+// speaks returns the meaning of a new message, which is the n-th of the input.
+func (t *Thread) speaks(q Request, n int) (Meaning, error) {
+	m := &q.Messages[n]
+	c, err := contentOf(m, fmt.Sprintf("messages[%d]", n))
 	if err != nil {
 		return Meaning{}, err
 	}

@@ -44,15 +44,15 @@ func (v Variant) userMessage(d event.MessageReceivedData) wire.Message {
 	var parts []wire.Part
 	for _, u := range d.ImageURLs {
 		if web(u) {
-			parts = append(parts, wire.Part{Type: "image", Source: &wire.Source{Type: "url", Value: u}})
+			parts = append(parts, wire.Part{Type: event.FileImage, Source: &wire.Source{Type: "url", Value: u}})
 		}
 	}
 	for _, f := range d.ContextFiles {
 		switch {
 		case web(f):
-			parts = append(parts, wire.Part{Type: "document", Source: &wire.Source{Type: "url", Value: f}})
+			parts = append(parts, wire.Part{Type: event.FileDocument, Source: &wire.Source{Type: "url", Value: f}})
 		case v.files:
-			parts = append(parts, wire.Part{Type: "document", Source: &wire.Source{Type: "file", Value: f}})
+			parts = append(parts, wire.Part{Type: event.FileDocument, Source: &wire.Source{Type: "file", Value: f}})
 		}
 	}
 	if len(parts)+len(d.Files) > 0 {
