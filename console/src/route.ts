@@ -208,3 +208,8 @@ export function room(name: Exclude<Route["room"], "nowhere" | "task">): Route {
   if (name === "compare") return { room: name, a: undefined, b: undefined };
   return name === "teams" ? { room: name, view: "tree" } : { room: name };
 }
+
+/** The choice that is `by` places after the present one; behind the last comes the first. */
+export function after<T>(all: readonly T[], now: T, by: number): T {
+  return all[(all.indexOf(now) + by + all.length) % all.length] as T;
+}

@@ -1,21 +1,10 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch } from "../../sdk/typescript/testing/browser.ts";
-import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
-import { faults, visit } from "./page.ts";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { faults, stage, visit } from "./page.ts";
 
 // Two runs beside each other, in Chromium, of the real binary.
 
-let browser: Browser;
-let waggle: Waggle;
-
-beforeAll(async () => {
-  [browser, waggle] = await Promise.all([launch(), up()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await waggle?.end();
-});
+const on = stage();
 
 /** A new session in which these messages are answered, one after the other. */
 async function session(page: Page, ...messages: string[]): Promise<string> {
@@ -36,10 +25,10 @@ async function session(page: Page, ...messages: string[]): Promise<string> {
 }
 
 test("two runs are chosen with keys and compared: what differs is focused, and n and p go on", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
+  const { page, errors } = await visit(on.browser, on.waggle.url);
   await session(page, "what does notes.md say?");
   await session(page, "say hello", "what does missing.md say?");
-  await page.goto(`${waggle.url}/sessions`);
+  await page.goto(`${on.waggle.url}/sessions`);
   // The list follows the logs: it has its last order when the newest session has both of its runs and is idle.
   await page.waitForFunction(() => /2 runs.*Idle|Idle.*2 runs/.test(document.querySelector(".sessions .row")?.textContent ?? ""));
   expect(await page.locator(".sessions .row").count()).toBe(2);
@@ -78,7 +67,7 @@ test("two runs are chosen with keys and compared: what differs is focused, and n
   const second = await page.evaluate(() => document.querySelector(".compare .side:has(select)")?.matches(":nth-child(2)"));
   const ref = encodeURIComponent(new URL(page.url()).searchParams.get(second ? "b" : "a") as string);
   expect(decodeURIComponent(ref)).toMatch(/^session\/[^/]+\/[^/]+$/);
-  await page.goto(`${waggle.url}/compare?a=${ref}&b=${ref}`);
+  await page.goto(`${on.waggle.url}/compare?a=${ref}&b=${ref}`);
   await page.waitForFunction(() => document.querySelector(".compare .head .count")?.textContent === "The runs did the same.");
   expect(await page.locator(".compare .pair.differs").count()).toBe(0);
   expect(errors).toEqual([]);
@@ -86,7 +75,7 @@ test("two runs are chosen with keys and compared: what differs is focused, and n
 });
 
 test("a session is compared by its button and by the palette, in light and dark, wide and narrow", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
+  const { page, errors } = await visit(on.browser, on.waggle.url);
   const one = await session(page, "what does notes.md say?");
   await page.click('.head button:has-text("Compare")');
   await page.waitForSelector('.head button[aria-pressed="true"]');
@@ -109,7 +98,7 @@ test("a session is compared by its button and by the palette, in light and dark,
     expect(await faults(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
   }
-  await page.goto(`${waggle.url}/compare`);
+  await page.goto(`${on.waggle.url}/compare`);
   await page.waitForSelector(".face");
   expect(await faults(page)).toEqual([]);
   expect(errors).toEqual([]);

@@ -1,38 +1,18 @@
 import { defineAgent } from "@waggle-dev/client/swarm";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch } from "../../sdk/typescript/testing/browser.ts";
-import { Model, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
-import { faults, visit } from "./page.ts";
+import { expect, test } from "vitest";
+import { Model, up } from "../../sdk/typescript/testing/server.ts";
+import { ask, faults, removals, stage, visit } from "./page.ts";
 
 // Every test drives the page that the real binary serves, in Debian's Chromium.
 
-let browser: Browser;
-let waggle: Waggle;
-
-beforeAll(async () => {
-  [browser, waggle] = await Promise.all([launch(), up()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await waggle?.end();
-});
-
-/** Sends a message of the composer and waits until its run is over. */
-async function ask(page: Page, text: string): Promise<void> {
-  await page.fill(".composer textarea", text);
-  await page.keyboard.press("Enter");
-  await page.waitForFunction(
-    () => document.querySelector(".session .head .chip")?.textContent?.includes("Idle") && document.querySelector(".item.answer"),
-  );
-}
+const on = stage();
 
 test("an agent of the swarm answers in place of the model", async () => {
   const agent = await defineAgent<{ content: string; history?: unknown[] }>({
     name: "shouter",
     run: (task) => `${task.data.content.toUpperCase()} ${task.data.history?.length ?? 0}`,
-  }).serve({ url: waggle.url });
-  const { page, errors } = await visit(browser, waggle.url);
+  }).serve({ url: on.waggle.url });
+  const { page, errors } = await visit(on.browser, on.waggle.url);
   await page.selectOption('.composer select[aria-label="Who answers"]', "shouter");
   expect(await page.getAttribute(".composer textarea", "placeholder")).toBe("Message shouter");
   expect(await faults(page)).toEqual([]);
@@ -51,7 +31,7 @@ test("an agent of the swarm answers in place of the model", async () => {
 });
 
 test("from the start page to a plan that somebody has changed and approved", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
+  const { page, errors } = await visit(on.browser, on.waggle.url);
   await page.click(".ideas li:nth-child(2) button");
   await page.waitForSelector(".question");
   expect(new URL(page.url()).pathname).toMatch(/^\/sessions\/.+/);
@@ -78,7 +58,7 @@ test("from the start page to a plan that somebody has changed and approved", asy
 });
 
 test("any moment of a log has a link, and shows what was there then", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
+  const { page, errors } = await visit(on.browser, on.waggle.url);
   await ask(page, "Which files are in the workspace, and what does notes.md say?");
   const url = new URL(page.url());
   await page.click("#tab-log");
@@ -102,8 +82,8 @@ test("any moment of a log has a link, and shows what was there then", async () =
 });
 
 test("lists and questions are live, and two people answer one question once", async () => {
-  const list = await visit(browser, `${waggle.url}/questions`);
-  const one = await visit(browser, waggle.url);
+  const list = await visit(on.browser, `${on.waggle.url}/questions`);
+  const one = await visit(on.browser, on.waggle.url);
   await one.page.click(".ideas li:nth-child(2) button");
   await one.page.waitForSelector(".question");
   await list.page.waitForSelector(".cards .question");
@@ -112,10 +92,10 @@ test("lists and questions are live, and two people answer one question once", as
   await list.page.click('[data-answer="reject"]');
   await one.page.waitForFunction(() => !document.querySelector(".question"));
   await list.page.waitForFunction(() => document.body.textContent?.includes("Nothing waits for you"));
-  await list.page.goto(`${waggle.url}/sessions`);
+  await list.page.goto(`${on.waggle.url}/sessions`);
   await list.page.waitForSelector(".sessions .row");
   const count = await list.page.locator(".sessions .row").count();
-  await one.page.goto(waggle.url);
+  await one.page.goto(on.waggle.url);
   await ask(one.page, "say hello");
   await list.page.waitForFunction((n) => document.querySelectorAll(".sessions .row").length === n + 1, count);
   await list.page.click(".sessions .row >> nth=1");
@@ -129,33 +109,27 @@ test("lists and questions are live, and two people answer one question once", as
 });
 
 test("a gateway that is killed costs nothing that is shown or written", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
+  const { page, errors } = await visit(on.browser, on.waggle.url);
   await ask(page, "say one");
-  await page.evaluate(() => {
-    const seen = { removed: 0 };
-    (window as unknown as { seen: typeof seen }).seen = seen;
-    new MutationObserver((all) => {
-      for (const m of all) for (const n of m.removedNodes) if (n instanceof Element && n.matches(".item")) seen.removed++;
-    }).observe(document.querySelector(".talk") as Element, { childList: true, subtree: true });
-  });
-  await waggle.kill();
+  const removed = await removals(page, ".talk", ".item");
+  await on.waggle.kill();
   await page.fill(".composer textarea", "say two");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector(".composer")?.textContent?.includes("Sends when the connection is back"));
-  await waggle.restart();
+  await on.waggle.restart();
   await page.waitForFunction(() => document.querySelectorAll(".item.answer").length === 2);
   await page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
   expect(await page.locator(".item.user").count()).toBe(2);
-  expect(await page.evaluate(() => (window as unknown as { seen: { removed: number } }).seen.removed)).toBe(0);
+  expect(await removed()).toBe(0);
   expect(errors).toEqual([]);
   await page.close();
 });
 
 test("every room is accessible, in light and dark, wide and narrow", async () => {
-  const first = await visit(browser, waggle.url);
+  const first = await visit(on.browser, on.waggle.url);
   await ask(first.page, "what does notes.md say?");
   const session = new URL(first.page.url()).pathname;
-  await first.page.goto(`${waggle.url}/teams`);
+  await first.page.goto(`${on.waggle.url}/teams`);
   await first.page.click(".actions button");
   await first.page.waitForSelector(".team .member");
   const team = new URL(first.page.url()).pathname;
@@ -178,9 +152,9 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
       "/installation",
       "/swarm/nothing",
     ]) {
-      const { page } = await visit(browser, waggle.url, size);
+      const { page } = await visit(on.browser, on.waggle.url, size);
       await page.emulateMedia({ colorScheme });
-      await page.goto(waggle.url + path, { waitUntil: "domcontentloaded" });
+      await page.goto(on.waggle.url + path, { waitUntil: "domcontentloaded" });
       await page.waitForSelector("main :is(h1, h2, .item, .bar)");
       if (path.startsWith(team)) await page.waitForSelector(".team :is(.member, .face)", { state: "attached" });
       expect(await faults(page), `${path} ${colorScheme}`).toEqual([]);
@@ -192,7 +166,7 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
 });
 
 test("keys go anywhere: rooms, the palette, views", async () => {
-  const { page } = await visit(browser, `${waggle.url}/sessions`);
+  const { page } = await visit(on.browser, `${on.waggle.url}/sessions`);
   await page.waitForSelector(".rows");
   await page.focus(".rows");
   await page.keyboard.press("j");
@@ -226,7 +200,7 @@ test("what others have written is text: nothing of it runs, hides or breaks the 
   ].join("\n\n");
   const model = await Model.start(() => ({ text: hostile }));
   const server = await up("", model.env);
-  const { page, errors } = await visit(browser, server.url);
+  const { page, errors } = await visit(on.browser, server.url);
   const asked: string[] = [];
   page.on("request", (q) => asked.push(q.url()));
   page.on("dialog", (d) => {
@@ -259,7 +233,7 @@ test("a text of very many elements is shown in parts", async () => {
   const paragraphs = Array.from({ length: 6000 }, (_, i) => `- ${i} **x** \u{1f41d}`).join("\n");
   const model = await Model.start(() => ({ text: paragraphs.replaceAll(" ", "\u00a0").replaceAll("-\u00a0", "- ") }));
   const own = await up("", model.env);
-  const { page, errors } = await visit(browser, own.url);
+  const { page, errors } = await visit(on.browser, own.url);
   await ask(page, "write much");
   const elements = () => page.locator(".item.answer .markdown *").count();
   const first = await elements();
@@ -289,7 +263,7 @@ test("an installation with keys asks for one, shows what its role may see, and f
     - {id: eve, sha256: ${sha("key-of-eve")}, tenant: acme, roles: [viewer]}
     - {id: bob, sha256: ${sha("key-of-bob")}, tenant: other, roles: [user]}
 `);
-  const { page } = await visit(browser, server.url);
+  const { page } = await visit(on.browser, server.url);
   await page.waitForSelector("dialog.login[open]");
   await page.fill('dialog input[type="password"]', "wrong");
   await page.keyboard.press("Enter");
@@ -308,7 +282,7 @@ test("an installation with keys asks for one, shows what its role may see, and f
     ["key-of-eve", ".item.answer"], // a viewer sees all of the tenant
     ["key-of-bob", ".face"], // another tenant sees nothing of it
   ] as const) {
-    const other = await visit(browser, own);
+    const other = await visit(on.browser, own);
     await other.page.waitForSelector("dialog.login[open]");
     await other.page.fill('dialog input[type="password"]', key);
     await other.page.keyboard.press("Enter");
@@ -334,7 +308,7 @@ test("an installation without the console has no page", async () => {
 });
 
 test("what is being written is shown as a program in four languages", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
+  const { page, errors } = await visit(on.browser, on.waggle.url);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.fill(".composer textarea", "count the words");
   await page.click('button[aria-label="Show this request as code"]');

@@ -1,8 +1,8 @@
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch } from "../../sdk/typescript/testing/browser.ts";
 import { Line, Model, up, Waggle } from "../../sdk/typescript/testing/server.ts";
-import { visit } from "./page.ts";
+import { removals, visit } from "./page.ts";
 
 // Two gateways behind one address, as a fleet has them. The pages are open in every room while one gateway is killed.
 
@@ -28,18 +28,6 @@ afterAll(async () => {
   model?.end();
 });
 
-/** Counts what is removed from the page from now on. */
-async function watchRemovals(page: Page, what: string): Promise<() => Promise<number>> {
-  await page.evaluate((what) => {
-    const seen = { removed: 0 };
-    (window as unknown as { seen: typeof seen }).seen = seen;
-    new MutationObserver((all) => {
-      for (const m of all) for (const n of m.removedNodes) if (n instanceof Element && n.matches(what)) seen.removed++;
-    }).observe(document.body, { childList: true, subtree: true });
-  }, what);
-  return () => page.evaluate(() => (window as unknown as { seen: { removed: number } }).seen.removed);
-}
-
 test("one of two gateways is killed while an answer is written and every room is open", async () => {
   const talk = await visit(browser, fleet.url);
   await talk.page.fill(".composer textarea", "say it slowly");
@@ -49,10 +37,10 @@ test("one of two gateways is killed while an answer is written and every room is
     ["/sessions", "/questions", "/teams", "/swarm", "/installation/health"].map(async (path) => {
       const { page, errors } = await visit(browser, fleet.url + path);
       await page.waitForSelector("main :is(h1, h2, input)");
-      return { page, errors, removed: await watchRemovals(page, "main > *") };
+      return { page, errors, removed: await removals(page, "body", "main > *") };
     }),
   );
-  const removed = await watchRemovals(talk.page, ".item");
+  const removed = await removals(talk.page, "body", ".item");
 
   await gateways[0]?.kill();
   await talk.page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));

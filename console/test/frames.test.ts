@@ -1,25 +1,11 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch } from "../../sdk/typescript/testing/browser.ts";
-import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
-import { faults, visit } from "./page.ts";
+import { expect, test } from "vitest";
+import { ask, faults, stage, visit } from "./page.ts";
 
-let browser: Browser;
-let waggle: Waggle;
-
-beforeAll(async () => {
-  [browser, waggle] = await Promise.all([launch(), up()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await waggle?.end();
-});
+const on = stage();
 
 test("an event of a log is read as the clients of any protocol get it", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
-  await page.fill(".composer textarea", "what does notes.md say?");
-  await page.keyboard.press("Enter");
-  await page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
+  const { page, errors } = await visit(on.browser, on.waggle.url);
+  await ask(page, "what does notes.md say?");
   await page.click("#tab-log");
   await page.locator(".log .row", { hasText: "tool.completed" }).first().click();
   await page.waitForSelector(".detail .frames pre");

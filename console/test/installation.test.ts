@@ -1,26 +1,16 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch } from "../../sdk/typescript/testing/browser.ts";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
 import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 import { commandSubject, publish } from "./bus.ts";
-import { faults, visit } from "./page.ts";
+import { faults, stage, visit } from "./page.ts";
 
 // Every test drives the page that the real binary serves, in Debian's Chromium.
 
 const key = (name: string) => `    - {id: ${name}, sha256: ${createHash("sha256").update(`key-of-${name}`).digest("hex")},`;
 
-let browser: Browser;
-let waggle: Waggle;
-
-beforeAll(async () => {
-  [browser, waggle] = await Promise.all([launch(), up("session:\n  ttl: 2h\nquota:\n  principal: {sessions: 1}\n")]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await waggle?.end();
-});
+const on = stage("session:\n  ttl: 2h\nquota:\n  principal: {sessions: 1}\n");
 
 /** Has the worker give up orders that it cannot read: a command with each id, and without an id a text that is none. */
 async function give(up: Waggle, tenant: string, ids: readonly string[]): Promise<void> {
@@ -35,10 +25,10 @@ async function give(up: Waggle, tenant: string, ids: readonly string[]): Promise
 const letter = (page: Page, id: string) => page.locator(`.letters > li:has(.id[title="key-${id || "none"}"])`);
 
 test("dead letters are sent again and discarded, and that is in the audit log", async () => {
-  const { page, errors } = await visit(browser, `${waggle.url}/installation/dead`);
+  const { page, errors } = await visit(on.browser, `${on.waggle.url}/installation/dead`);
   await page.waitForSelector(".face");
   expect(await page.textContent(".face")).toContain("No dead letters");
-  await give(waggle, "default", ["one", "two", ""]);
+  await give(on.waggle, "default", ["one", "two", ""]);
   await page.waitForFunction(async () => {
     dispatchEvent(new Event("focus")); // the reader returns
     return document.querySelectorAll(".letters > li").length === 3;
@@ -82,7 +72,7 @@ test("dead letters are sent again and discarded, and that is in the audit log", 
   await none.waitFor({ state: "detached" });
   await page.waitForFunction(() => document.querySelector("#tab-dead .badge")?.textContent === "2");
 
-  await page.goto(`${waggle.url}/installation/audit?action=api-call`);
+  await page.goto(`${on.waggle.url}/installation/audit?action=api-call`);
   await page.waitForSelector("table.audit tbody tr");
   const rows = (await page.locator("table.audit td.value").allTextContents()).join("\n");
   expect(rows).toMatch(/POST \/api\/v1\/dead-letters\/\d+\/resend/);
@@ -92,7 +82,7 @@ test("dead letters are sent again and discarded, and that is in the audit log", 
 });
 
 test("tabs have addresses, and keys turn them", async () => {
-  const { page, errors } = await visit(browser, `${waggle.url}/installation`);
+  const { page, errors } = await visit(on.browser, `${on.waggle.url}/installation`);
   await page.waitForSelector("table.health");
   await page.focus("#tab-health");
   await page.keyboard.press("ArrowRight");
@@ -117,12 +107,12 @@ test("tabs have addresses, and keys turn them", async () => {
 });
 
 test("the audit log is filtered by what the address says", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
+  const { page, errors } = await visit(on.browser, on.waggle.url);
   await page.fill(".composer textarea", "say hello");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".item.answer");
   const session = new URL(page.url()).pathname.split("/")[2] as string;
-  await page.goto(`${waggle.url}/installation/audit`);
+  await page.goto(`${on.waggle.url}/installation/audit`);
   await page.waitForSelector("table.audit tbody tr");
   await page.selectOption(".filters select", "command");
   await page.fill('.filters input[aria-label^="Session"]', session);
@@ -136,7 +126,7 @@ test("the audit log is filtered by what the address says", async () => {
   await page.click(".face button");
   await page.waitForFunction(() => location.search === "" && document.querySelectorAll("table.audit tbody tr").length > 2);
 
-  await page.goto(`${waggle.url}/installation/quotas`);
+  await page.goto(`${on.waggle.url}/installation/quotas`);
   await page.waitForSelector("table.quotas");
   expect(await page.textContent("table.quotas tbody tr")).toContain("1 of 1used up");
   expect(errors).toEqual([]);
@@ -156,7 +146,7 @@ ${key("otto")} tenant: other, roles: [operator]}
     ["olga", "cannot unmarshal string"],
     ["otto", "No dead letters"],
   ] as const) {
-    const { page } = await visit(browser, `${server.url}/installation/dead`);
+    const { page } = await visit(on.browser, `${server.url}/installation/dead`);
     await page.waitForSelector("dialog.login[open]");
     await page.fill('dialog input[type="password"]', `key-of-${who}`);
     await page.keyboard.press("Enter");
@@ -176,7 +166,7 @@ ${key("otto")} tenant: other, roles: [operator]}
 
 test("what cannot be read says why, and is read again", async () => {
   const server = await up();
-  const { page } = await visit(browser, server.url);
+  const { page } = await visit(on.browser, server.url);
   await page.route("**/api/v1/queues", (r) => r.abort());
   await page.goto(`${server.url}/installation/queues`);
   await page.waitForSelector(".face.error");
@@ -195,15 +185,15 @@ test("what cannot be read says why, and is read again", async () => {
 });
 
 test("every tab is accessible, in light and dark, wide and narrow", async () => {
-  await give(waggle, "default", ["three"]);
+  await give(on.waggle, "default", ["three"]);
   for (const [colorScheme, size] of [
     ["light", { width: 1300, height: 850 }],
     ["dark", { width: 380, height: 760 }],
   ] as const) {
-    const { page, errors } = await visit(browser, waggle.url, size);
+    const { page, errors } = await visit(on.browser, on.waggle.url, size);
     await page.emulateMedia({ colorScheme });
     for (const tab of ["health", "queues", "dead", "quotas", "audit", "config"]) {
-      await page.goto(`${waggle.url}/installation/${tab}`);
+      await page.goto(`${on.waggle.url}/installation/${tab}`);
       await page.waitForSelector(".asof");
       expect(await faults(page), `${tab} ${colorScheme}`).toEqual([]);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

@@ -1,21 +1,9 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch } from "../../sdk/typescript/testing/browser.ts";
-import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { expect, test } from "vitest";
 import { en } from "../src/words.ts";
 import { zh } from "../src/words.zh.ts";
-import { faults, visit } from "./page.ts";
+import { ask, faults, stage, visit } from "./page.ts";
 
-let browser: Browser;
-let waggle: Waggle;
-
-beforeAll(async () => {
-  [browser, waggle] = await Promise.all([launch(), up()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await waggle?.end();
-});
+const on = stage();
 
 test("a text has the same arguments in every language", () => {
   const places = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
@@ -23,10 +11,8 @@ test("a text has the same arguments in every language", () => {
 });
 
 test("the page speaks Chinese, in every room, and stays with it", async () => {
-  const { page, errors } = await visit(browser, waggle.url);
-  await page.fill(".composer textarea", "what does notes.md say?");
-  await page.keyboard.press("Enter");
-  await page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
+  const { page, errors } = await visit(on.browser, on.waggle.url);
+  await ask(page, "what does notes.md say?");
   const session = new URL(page.url()).pathname;
   const language = page.locator('nav .foot button[title^="Language"]');
   await language.click(); // from that of the browser to English
@@ -50,7 +36,7 @@ test("the page speaks Chinese, in every room, and stays with it", async () => {
       "/installation/health",
       "/installation/config",
     ]) {
-      await page.goto(waggle.url + path, { waitUntil: "domcontentloaded" });
+      await page.goto(on.waggle.url + path, { waitUntil: "domcontentloaded" });
       await page.waitForFunction((word) => document.querySelector("nav")?.textContent?.includes(word), zh["nav.sessions"]);
       await page.waitForSelector("main :is(h1, h2, .item, .bar)");
       expect(await faults(page), `${path} ${colorScheme}`).toEqual([]);

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
-import { open } from "../../sdk/typescript/testing/browser.ts";
-import { patience } from "../../sdk/typescript/testing/server.ts";
+import { afterAll, beforeAll } from "vitest";
+import { launch, open } from "../../sdk/typescript/testing/browser.ts";
+import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 
 const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
@@ -26,4 +27,41 @@ export async function faults(page: Page): Promise<string[]> {
   });
   await session.detach();
   return result.value as string[];
+}
+
+/** What all tests of a file share: a browser, and a Waggle with the settings. */
+export function stage(settings?: string): { browser: Browser; waggle: Waggle } {
+  const on = {} as { browser: Browser; waggle: Waggle };
+  beforeAll(async () => {
+    [on.browser, on.waggle] = await Promise.all([launch(), up(settings)]);
+  });
+  afterAll(async () => {
+    await on.browser?.close();
+    await on.waggle?.end();
+  });
+  return on;
+}
+
+/** Sends a message of the composer and waits until its run is over. */
+export async function ask(page: Page, text: string): Promise<void> {
+  await page.fill(".composer textarea", text);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(
+    () => document.querySelector(".session .head .chip")?.textContent?.includes("Idle") && document.querySelector(".item.answer"),
+  );
+}
+
+/** Counts the elements that are removed within another one from now on. */
+export async function removals(page: Page, within: string, what: string): Promise<() => Promise<number>> {
+  await page.evaluate(
+    ([within, what]) => {
+      const seen = { removed: 0 };
+      (window as unknown as { seen: typeof seen }).seen = seen;
+      new MutationObserver((all) => {
+        for (const m of all) for (const n of m.removedNodes) if (n instanceof Element && n.matches(what)) seen.removed++;
+      }).observe(document.querySelector(within) as Element, { childList: true, subtree: true });
+    },
+    [within, what] as const,
+  );
+  return () => page.evaluate(() => (window as unknown as { seen: { removed: number } }).seen.removed);
 }

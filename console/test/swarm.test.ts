@@ -1,11 +1,9 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { defineAgent } from "@waggle-dev/client/swarm";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch } from "../../sdk/typescript/testing/browser.ts";
-import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
-import { faults, visit } from "./page.ts";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { faults, stage, visit } from "./page.ts";
 
 // Every test drives the page that the real binary serves, in Debian's Chromium, with real agents and services.
 
@@ -14,33 +12,21 @@ const entry = (name: string, role: string) =>
   `    - {id: ${name}, sha256: ${createHash("sha256").update(key(name)).digest("hex")}, subject: ${name}, tenant: default, roles: [${role}]}`;
 const keys = [entry("ann", "user"), entry("vera", "viewer"), entry("bot", "agent"), entry("shop", "service")];
 
-let browser: Browser;
-let waggle: Waggle;
-
-beforeAll(async () => {
-  [browser, waggle] = await Promise.all([
-    launch(),
-    up(`  peers: {grace: 1s}\ntask:\n  pause: 1s\nauth:\n  api_keys:\n${keys.join("\n")}\n`),
-  ]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await waggle?.end();
-});
+const on = stage(`  peers: {grace: 1s}\ntask:\n  pause: 1s\nauth:\n  api_keys:\n${keys.join("\n")}\n`);
 
 /** Opens a page as somebody. */
 async function visitAs(who: string, path: string, size?: { width: number; height: number }): Promise<{ page: Page; errors: string[] }> {
-  const v = await visit(browser, waggle.url, size);
+  const v = await visit(on.browser, on.waggle.url, size);
   await v.page.waitForSelector("dialog.login");
   await v.page.evaluate((token) => sessionStorage.setItem("waggle.token", token), key(who));
-  await v.page.goto(waggle.url + path);
+  await v.page.goto(on.waggle.url + path);
   v.errors.length = 0; // what was refused before the key was there
   return v;
 }
 
 /** Makes a request to the API as ann. */
 async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const r = await fetch(waggle.url + path, {
+  const r = await fetch(on.waggle.url + path, {
     method,
     headers: { authorization: `Bearer ${key("ann")}` },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -108,7 +94,7 @@ console.log("ready");
 test("a service that dies during a call leaves its outcome unknown, and one that refuses an argument names it", async () => {
   const till = spawn(process.execPath, ["--input-type=module", "-e", service], {
     cwd: new URL("..", import.meta.url),
-    env: { ...process.env, WAGGLE_URL: waggle.url, WAGGLE_TOKEN: key("shop") },
+    env: { ...process.env, WAGGLE_URL: on.waggle.url, WAGGLE_TOKEN: key("shop") },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let said = "";
@@ -155,7 +141,7 @@ test("a task shows its attempts after its agent was lost, and is cancelled and r
         had();
         return new Promise(() => {});
       },
-    }).serve({ url: waggle.url, token: key("bot") });
+    }).serve({ url: on.waggle.url, token: key("bot") });
   const next = () =>
     new Promise<void>((go) => {
       had = go;
@@ -201,7 +187,7 @@ test("a task shows its attempts after its agent was lost, and is cancelled and r
   expect(page.url()).not.toContain(task_id);
   await chip(page, ".head", "Running");
   expect(holds.length).toBe(3);
-  await page.goto(`${waggle.url}/swarm/tasks`);
+  await page.goto(`${on.waggle.url}/swarm/tasks`);
   await page.waitForFunction(() => document.querySelectorAll("table.tasks tbody tr").length === 2);
   expect(await page.textContent("table.tasks")).toContain("Cancelled");
   expect(errors).toEqual([]);
@@ -210,7 +196,7 @@ test("a task shows its attempts after its agent was lost, and is cancelled and r
 });
 
 test("the log of a session leads to the task of the agent that answers", async () => {
-  const agent = await defineAgent({ name: "echo", run: () => "heard" }).serve({ url: waggle.url, token: key("bot") });
+  const agent = await defineAgent({ name: "echo", run: () => "heard" }).serve({ url: on.waggle.url, token: key("bot") });
   const { session_id } = await api<{ session_id: string }>("POST", "/api/v1/sessions", {});
   await api("POST", `/api/v1/sessions/${session_id}/messages`, { content: "hello", agent: "echo" });
   const { page, errors } = await visitAs("ann", `/sessions/${session_id}?view=waterfall`);
@@ -225,19 +211,19 @@ test("the log of a session leads to the task of the agent that answers", async (
 
 test("a viewer sees all of it, and acts nowhere", async () => {
   const agent = await defineAgent({ name: "quiet", id: "quiet", run: () => new Promise(() => {}) }).serve({
-    url: waggle.url,
+    url: on.waggle.url,
     token: key("bot"),
   });
   const { task_id } = await api<{ task_id: string }>("POST", "/api/v1/tasks", { agent_name: "quiet", data: 1 });
   const { page, errors } = await visitAs("vera", `/swarm/tasks/${task_id}`);
   await page.waitForSelector(".attempts li");
   expect(await page.locator('button[aria-label="Cancel"]').count()).toBe(0);
-  await page.goto(`${waggle.url}/swarm/tools/workspace/read_file`);
+  await page.goto(`${on.waggle.url}/swarm/tools/workspace/read_file`);
   await page.waitForSelector(".tool-page");
   expect(await page.locator('.try button[type="submit"]').count()).toBe(0);
   expect(await page.textContent(".try")).toContain("your role is viewer");
   expect(errors).toEqual([]);
-  await page.goto(`${waggle.url}/swarm/tasks/nothing`);
+  await page.goto(`${on.waggle.url}/swarm/tasks/nothing`);
   await page.waitForSelector(".face");
   await agent.stop();
   await page.close();
@@ -249,7 +235,7 @@ test("nothing is out of reach: in light and dark, on a wide page and a narrow on
       const { page } = await visitAs("ann", "/swarm", size);
       await page.emulateMedia({ colorScheme: scheme });
       for (const path of ["", "/providers", "/tools", "/tasks", "/tools/workspace/write_file"]) {
-        await page.goto(`${waggle.url}/swarm${path}`);
+        await page.goto(`${on.waggle.url}/swarm${path}`);
         await page.waitForSelector(".swarm :is(tbody tr, .try)");
         expect(await faults(page), `${scheme} ${path}`).toEqual([]);
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

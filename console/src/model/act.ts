@@ -9,7 +9,7 @@ export function newId(): string {
 }
 
 /** Makes a request until the server has answered it: it carries an id, so that repeating it changes nothing. */
-async function persist<T>(method: string, path: string, body?: unknown, onWait?: (waits: boolean) => void): Promise<T> {
+export async function persist<T>(method: string, path: string, body?: unknown, onWait?: (waits: boolean) => void): Promise<T> {
   try {
     return await patient(() => client.call<T>(method, path, body), onWait ? { onWait } : {});
   } catch (error) {

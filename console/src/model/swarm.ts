@@ -8,22 +8,11 @@ import {
   type TaskSummary,
   WaggleError,
 } from "@waggle-dev/client";
-import { client, reason, refusedLogin } from "../app.ts";
-import { patient } from "../log/patient.ts";
-import { newId } from "./act.ts";
+import { reason, refusedLogin } from "../app.ts";
+import { newId, persist } from "./act.ts";
 import { List } from "./lists.ts";
 
 const part = encodeURIComponent;
-
-/** Makes a request until the server has answered it. Its id makes a repeat harmless. */
-async function sure<T>(method: string, path: string, body?: unknown): Promise<T> {
-  try {
-    return await patient(() => client.call<T>(method, path, body), {});
-  } catch (error) {
-    refusedLogin(error);
-    throw error;
-  }
-}
 
 /** Tasks, the newest change first. */
 export function taskList(): List<TaskSummary> {
@@ -38,7 +27,7 @@ export function taskList(): List<TaskSummary> {
 /** Cancels a task. One that has ended meanwhile is not harmed. */
 export async function cancelTask(id: string): Promise<void> {
   try {
-    await sure("POST", `/api/v1/tasks/${part(id)}/cancel`);
+    await persist("POST", `/api/v1/tasks/${part(id)}/cancel`);
   } catch (error) {
     if (!(error instanceof WaggleError) || error.code !== "TASK_FINISHED") throw error;
   }
@@ -46,10 +35,10 @@ export async function cancelTask(id: string): Promise<void> {
 
 /** Submits a task again, and returns the id of the new one once it has a log. */
 export async function retryTask(id: string): Promise<string> {
-  const { task_id } = await sure<TaskName>("POST", `/api/v1/tasks/${part(id)}/retry`, { id: newId() });
+  const { task_id } = await persist<TaskName>("POST", `/api/v1/tasks/${part(id)}/retry`, { id: newId() });
   for (let looks = 0; ; looks++) {
     try {
-      await sure("GET", `/api/v1/logs/task/${part(task_id)}/head`);
+      await persist("GET", `/api/v1/logs/task/${part(task_id)}/head`);
       return task_id;
     } catch (error) {
       if (!(error instanceof WaggleError) || error.status !== 404 || looks === mostLooks) throw error;
@@ -90,7 +79,7 @@ export class Call {
     try {
       for (let open = true; open && !this.ended; ) {
         const seconds: number = this.view.value ? wait : 1;
-        const view: CallView = await sure<CallView>("POST", `/api/v1/tools/${part(provider)}/${part(tool)}/call?wait=${seconds}`, body);
+        const view: CallView = await persist<CallView>("POST", `/api/v1/tools/${part(provider)}/${part(tool)}/call?wait=${seconds}`, body);
         if (this.ended) return;
         open = view.status === "queued" || view.status === "running";
         this.view.value = view;
@@ -117,7 +106,7 @@ export class Call {
 
   /** Reads the log of the call. Reports whether the call is over. */
   private async read(id: string): Promise<boolean> {
-    const page = await sure<LogPage>("GET", `/api/v1/logs/call/${part(id)}/events`).catch((error: unknown) => {
+    const page = await persist<LogPage>("GET", `/api/v1/logs/call/${part(id)}/events`).catch((error: unknown) => {
       if (error instanceof WaggleError && error.status === 404 && this.busy.value) return undefined; // no worker has it yet
       throw error;
     });

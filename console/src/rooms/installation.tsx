@@ -6,7 +6,7 @@ import { Pages, Reading } from "../model/installation.ts";
 import { Skeleton, Text } from "../parts/basics.tsx";
 import { Refused } from "../parts/reading.tsx";
 import { Tabs } from "../parts/tabs.tsx";
-import { go, type InstallationTab, installationTabs, type Route, room, route } from "../route.ts";
+import { after, go, type InstallationTab, installationTabs, type Route, room, route } from "../route.ts";
 import { t } from "../words.ts";
 import { Audit } from "./installation/audit.tsx";
 import { Config } from "./installation/config.tsx";
@@ -86,6 +86,5 @@ function Tab(p: { at: Place; queues: Reading<QueueList> | undefined; letters: Pa
 export function turnTab(by: number): void {
   const r = route.value;
   if (r.room !== "installation") return;
-  const all = shownTabs();
-  go(to(all[(all.indexOf(r.tab) + by + all.length) % all.length] as InstallationTab), "replace");
+  go(to(after(shownTabs(), r.tab, by)), "replace");
 }

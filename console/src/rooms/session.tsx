@@ -11,10 +11,9 @@ import { Composer, draft, mode } from "../parts/composer.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Talk } from "../parts/talk.tsx";
-import { go, type Route, room, route, type SessionView } from "../route.ts";
+import { after, go, type Route, room, route, type SessionView } from "../route.ts";
 import { t } from "../words.ts";
-import { Log } from "./log.tsx";
-import { Waterfall } from "./waterfall.tsx";
+import { LogView } from "./logview.tsx";
 
 /** The order of the views. */
 export const views: readonly SessionView[] = ["talk", "waterfall", "log"];
@@ -43,7 +42,6 @@ function modelOf(id: string, part: SessionView, at: number | undefined): LogMode
 export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.Element {
   const model = useMemo(() => modelOf(at.id, at.view, at.at), [at.id, epoch.value]);
   const [waits, setWaits] = useState(false);
-  const [picked, pick] = useState(0);
   useEffect(() => () => model.close(), [model]);
   useEffect(() => {
     model.seek(at.at);
@@ -59,10 +57,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
   const { state, unknowns } = model.summary.value;
   const past = model.inPast;
   const ready = at.view === "log" ? model.head > 0 : at.view === "talk" ? model.talk.keys.value : model.bars.value;
-  const change = (to: Partial<SessionRoute>) => {
-    const { at: _, ...rest } = at;
-    go({ ...rest, ...("at" in to ? {} : at.at ? { at: at.at } : {}), ...to } as SessionRoute, "replace");
-  };
+  const change = (to: Partial<SessionRoute>) => go({ ...at, ...to } as SessionRoute, "replace");
   const seek = (to: number | undefined, how: "passes" | "stays") => {
     model.seek(to);
     if (to !== undefined) model.whole(true);
@@ -99,29 +94,15 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
           <span class="wide">{t("compare.button")}</span>
         </button>
       </Head>
-      {unknowns > 0 && (
-        <p class="loud">
-          <Icon name="unknown" />
-          {t("session.unknowns", { n: unknowns })}
-        </p>
-      )}
-      <div class="view" id="view" role="tabpanel" aria-busy={model.behind} aria-labelledby={`tab-${at.view}`}>
-        {!ready ? (
-          <Skeleton />
-        ) : at.view === "talk" ? (
-          <Talk model={model} live={!past} />
-        ) : at.view === "waterfall" ? (
-          <Waterfall
-            model={model}
-            open={(seq) => {
-              pick(seq);
-              change({ view: "log" });
-            }}
-          />
-        ) : (
-          <Log model={model} picked={picked} pick={pick} />
-        )}
-      </div>
+      <LogView
+        model={model}
+        view={at.view}
+        ready={!!ready}
+        loud={unknowns > 0 ? t("session.unknowns", { n: unknowns }) : ""}
+        toLog={() => change({ view: "log" })}
+      >
+        <Talk model={model} live={!past} />
+      </LogView>
       {!past && at.view === "talk" && (
         <Composer
           session={at.id}
@@ -202,6 +183,5 @@ export function Playground(): JSX.Element {
 export function turn(by: number): void {
   const r = route.value;
   if (r.room !== "sessions" || r.id === undefined) return;
-  const next = views[(views.indexOf(r.view) + by + views.length) % views.length] as SessionView;
-  go({ ...r, view: next }, "replace");
+  go({ ...r, view: after(views, r.view, by) }, "replace");
 }

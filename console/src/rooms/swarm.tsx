@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { title } from "../app.ts";
 import { Search } from "../parts/search.tsx";
 import { Tabs } from "../parts/tabs.tsx";
-import { go, type Route, route, type SwarmTab, swarmTabs } from "../route.ts";
+import { after, go, type Route, route, type SwarmTab, swarmTabs } from "../route.ts";
 import { t } from "../words.ts";
 import { Agents } from "./swarm/agents.tsx";
 import { Providers } from "./swarm/providers.tsx";
@@ -71,6 +71,5 @@ function Tab(p: { tab: SwarmTab; filter: string; clear: () => void }): JSX.Eleme
 export function turnSwarm(by: number): void {
   const r = route.value;
   if (r.room !== "swarm") return;
-  const tab = swarmTabs[(swarmTabs.indexOf(r.tab) + by + swarmTabs.length) % swarmTabs.length] as SwarmTab;
-  go({ room: "swarm", tab }, "replace");
+  go({ room: "swarm", tab: after(swarmTabs, r.tab, by) }, "replace");
 }

@@ -7,17 +7,16 @@ import type { Attempt, TaskState } from "../fold/task.ts";
 import type { List } from "../model/lists.ts";
 import { LogModel } from "../model/log.ts";
 import { cancelTask, retryTask } from "../model/swarm.ts";
-import { Face, Failure, Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
+import { Face, Failure, StateChip, Text, Time } from "../parts/basics.tsx";
 import { Code } from "../parts/code.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { QuestionCard } from "../parts/question.tsx";
-import { go, type Route, route, type TaskView, taskViews } from "../route.ts";
+import { after, go, type Route, route, taskViews } from "../route.ts";
 import { t } from "../words.ts";
-import { Log } from "./log.tsx";
+import { LogView } from "./logview.tsx";
 import { chipOf, reasonOf } from "./swarm/tasks.tsx";
-import { Waterfall } from "./waterfall.tsx";
 
 type Place = Extract<Route, { room: "task" }>;
 
@@ -26,7 +25,6 @@ const back = () => go({ room: "swarm", tab: "tasks" });
 /** One task: who had it, what they did, and its log, as of now or as of any event. */
 export function TaskRoom({ at, questions }: { at: Place; questions: List<ListedQuestion> }): JSX.Element {
   const model = useMemo(() => new LogModel("task", at.id, { part: at.view, at: at.at }), [at.id]);
-  const [picked, pick] = useState(0);
   useEffect(() => () => model.close(), [model]);
   useEffect(() => model.seek(at.at), [model, at.at]);
   useEffect(() => model.show(at.view), [model, at.view]);
@@ -39,10 +37,7 @@ export function TaskRoom({ at, questions }: { at: Place; questions: List<ListedQ
   }
   const task = model.summary.value.task;
   const past = model.inPast;
-  const change = (to: Partial<Place>) => {
-    const { at: _, ...rest } = at;
-    go({ ...rest, ...("at" in to ? {} : at.at ? { at: at.at } : {}), ...to } as Place, "replace");
-  };
+  const change = (to: Partial<Place>) => go({ ...at, ...to } as Place, "replace");
   const seek = (to: number | undefined, how: "passes" | "stays") => {
     model.seek(to);
     if (how === "stays") change({ at: to });
@@ -64,29 +59,15 @@ export function TaskRoom({ at, questions }: { at: Place; questions: List<ListedQ
       >
         {task && !past && mayAct.value && <Acts id={at.id} task={task} />}
       </Head>
-      {unknowns > 0 && (
-        <p class="loud">
-          <Icon name="unknown" />
-          {t("task.unknowns", { n: unknowns })}
-        </p>
-      )}
-      <div class="view" id="view" role="tabpanel" aria-busy={model.behind} aria-labelledby={`tab-${at.view}`}>
-        {!ready || !task ? (
-          <Skeleton />
-        ) : at.view === "work" ? (
-          <Work id={at.id} task={task} questions={past ? [] : (questions.rows.value ?? [])} />
-        ) : at.view === "waterfall" ? (
-          <Waterfall
-            model={model}
-            open={(seq) => {
-              pick(seq);
-              change({ view: "log" });
-            }}
-          />
-        ) : (
-          <Log model={model} picked={picked} pick={pick} />
-        )}
-      </div>
+      <LogView
+        model={model}
+        view={at.view}
+        ready={!!ready && task !== undefined}
+        loud={unknowns > 0 ? t("task.unknowns", { n: unknowns }) : ""}
+        toLog={() => change({ view: "log" })}
+      >
+        {task && <Work id={at.id} task={task} questions={past ? [] : (questions.rows.value ?? [])} />}
+      </LogView>
     </section>
   );
 }
@@ -347,6 +328,5 @@ function text(v: unknown): string {
 export function turnTask(by: number): void {
   const r = route.value;
   if (r.room !== "task") return;
-  const view = taskViews[(taskViews.indexOf(r.view) + by + taskViews.length) % taskViews.length] as TaskView;
-  go({ ...r, view }, "replace");
+  go({ ...r, view: after(taskViews, r.view, by) }, "replace");
 }

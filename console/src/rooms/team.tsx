@@ -25,7 +25,7 @@ import { Scroll } from "../parts/scroll.tsx";
 import { Sequence } from "../parts/sequence.tsx";
 import { Later, sideName, Talk } from "../parts/talk.tsx";
 import { Writing } from "../parts/writing.tsx";
-import { go, type Route, room, route, teamViews } from "../route.ts";
+import { after, go, type Route, room, route, teamViews } from "../route.ts";
 import { t } from "../words.ts";
 import { Log } from "./log.tsx";
 
@@ -53,8 +53,7 @@ export function TeamRoom({ at, questions }: { at: TeamRoute; questions: List<Lis
   const past = model.inPast;
   const seek = (to: number | undefined, how: "passes" | "stays") => {
     model.seek(to);
-    const { at: _, ...rest } = at;
-    if (how === "stays") go(to === undefined ? rest : { ...rest, at: to }, "replace");
+    if (how === "stays") go({ ...at, at: to } as TeamRoute, "replace");
   };
   const asked = (questions.rows.value ?? []).filter((q) => q.team_id === at.id);
   const state = stateOf(!past && asked.length > 0 ? "waiting" : status);
@@ -99,7 +98,7 @@ export function TeamRoom({ at, questions }: { at: TeamRoute; questions: List<Lis
 export function turnTeam(by: number): void {
   const r = route.value;
   if (r.room !== "teams" || r.id === undefined) return;
-  go({ ...r, view: teamViews[(teamViews.indexOf(r.view) + by + teamViews.length) % teamViews.length] as TeamRoute["view"] }, "replace");
+  go({ ...r, view: after(teamViews, r.view, by) }, "replace");
 }
 
 /** Pauses, stops and closes a team. */

@@ -1,0 +1,49 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { LogModel } from "../model/log.ts";
+import { Skeleton } from "../parts/basics.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { Log } from "./log.tsx";
+import { Waterfall } from "./waterfall.tsx";
+
+/** A log below its head: as a waterfall, event by event, or as the room makes it out of its children. */
+export function LogView(p: {
+  model: LogModel;
+  view: string;
+  ready: boolean;
+  /** What people have to know whatever they look at; empty: nothing. */
+  loud: string;
+  /** Goes to the events. */
+  toLog: () => void;
+  children: ComponentChildren;
+}): JSX.Element {
+  const { model, view } = p;
+  const [picked, pick] = useState(0);
+  return (
+    <>
+      {p.loud && (
+        <p class="loud">
+          <Icon name="unknown" />
+          {p.loud}
+        </p>
+      )}
+      <div class="view" id="view" role="tabpanel" aria-busy={model.behind} aria-labelledby={`tab-${view}`}>
+        {!p.ready ? (
+          <Skeleton />
+        ) : view === "waterfall" ? (
+          <Waterfall
+            model={model}
+            open={(seq) => {
+              pick(seq);
+              p.toLog();
+            }}
+          />
+        ) : view === "log" ? (
+          <Log model={model} picked={picked} pick={pick} />
+        ) : (
+          p.children
+        )}
+      </div>
+    </>
+  );
+}
