@@ -29,9 +29,6 @@ var (
 	costFrames  = flag.Int("frames", 300, "frames for each of them")
 )
 
-// maxIdleStream bounds the memory of an idle stream in bytes: 10,000 of them take 400 MB at most.
-const maxIdleStream = 40_000
-
 // TestIdleStreamsTakeLittleMemory: the clients are in another process.
 func TestIdleStreamsTakeLittleMemory(t *testing.T) {
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
