@@ -98,15 +98,15 @@ func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
 	before := storedOf(t, operator, m.Session)
 	sent := map[string]bool{}
 	for _, role := range []permission.Role{permission.Worker, permission.Tools, permission.Gateway} {
-		list, _ := permission.Of(role)
+		list, _ := permission.Of(role, subject.DefaultPartitions)
 		nc, refused := g.dial(role)
 		for _, c := range forgeries(m.Session) {
 			c.ID += "-" + string(role)
 			body, err := json.Marshal(c)
 			require.NoError(t, err)
-			require.NoError(t, nc.Publish(c.Address().Subject(), body))
-			if !list.MayPublish(c.Address().Subject()) {
-				require.NoError(t, awaitRefusal(refused, c.Address().Subject()))
+			require.NoError(t, nc.Publish(subject.DefaultPartitions.Command(c.Address()), body))
+			if !list.MayPublish(subject.DefaultPartitions.Command(c.Address())) {
+				require.NoError(t, awaitRefusal(refused, subject.DefaultPartitions.Command(c.Address())))
 				continue
 			}
 			require.NotEqual(t, permission.Tools, role, "the role tools sends no commands of people")
@@ -204,7 +204,7 @@ func TestTheSigningKeyIsRotatedWhilePeopleChat(t *testing.T) {
 	require.NoError(t, old.Sign(&c))
 	body, err := json.Marshal(c)
 	require.NoError(t, err)
-	require.NoError(t, nc.Publish(c.Address().Subject(), body))
+	require.NoError(t, nc.Publish(subject.DefaultPartitions.Command(c.Address()), body))
 	process.Eventually(t, "the dropped key signs nothing", func() bool { return deadOf(t, operator, "s1")[c.ID] != "" })
 	gaveUp := func(role string) int { return strings.Count(g.running[role].Output(), "give up command") }
 	process.Eventually(t, "the log shows the command with the dropped key", func() bool { return gaveUp(config.RolePipeline) == 1 })

@@ -13,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -42,7 +43,7 @@ func guardedLetters(t *testing.T, g *guarded, addr string) {
 		body, err := json.Marshal(c)
 		require.NoError(t, err)
 		nc, _ := g.dial(one.from)
-		require.NoError(t, nc.Publish(c.Address().Subject(), body))
+		require.NoError(t, nc.Publish(subject.DefaultPartitions.Command(c.Address()), body))
 		require.NoError(t, nc.Flush())
 	}
 	first := awaitLetters(t, addr, given, map[string]uint64{})

@@ -38,6 +38,12 @@ type guarded struct {
 // and makes the streams.
 func startGuarded(t *testing.T, file string, env ...string) *guarded {
 	t.Helper()
+	return startGuardedWith(t, filepath.Join("..", "deploy", "nats", file), env...)
+}
+
+// startGuardedWith starts the server of a configuration file.
+func startGuardedWith(t *testing.T, file string, env ...string) *guarded {
+	t.Helper()
 	g := &guarded{t: t, keys: filepath.Join(t.TempDir(), "keys"), dir: t.TempDir(), env: env, log: &refusals{}}
 	_, err := keys.Ensure(g.keys)
 	require.NoError(t, err)
@@ -48,7 +54,7 @@ func startGuarded(t *testing.T, file string, env ...string) *guarded {
 	}
 	publicKeys(t, g.keys)
 	t.Setenv("WAGGLE_NATS_NAME", "e2e")
-	opts, err := server.ProcessConfigFile(filepath.Join("..", "deploy", "nats", file))
+	opts, err := server.ProcessConfigFile(file)
 	require.NoError(t, err)
 	opts.Host, opts.Port, opts.HTTPPort, opts.StoreDir = "127.0.0.1", -1, 0, t.TempDir()
 	opts.NoSigs, opts.NoLog, opts.SyncInterval = true, true, time.Hour // see bustest.SyncEvery

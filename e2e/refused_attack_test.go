@@ -232,7 +232,7 @@ func contents(t *testing.T, nc *nats.Conn) (messages map[string]uint64, consumer
 
 func streamNames(t *testing.T) []string {
 	t.Helper()
-	l, ok := permission.Of(permission.Operator)
+	l, ok := permission.Of(permission.Operator, subject.DefaultPartitions)
 	require.True(t, ok)
 	return l.Streams
 }
@@ -271,7 +271,7 @@ func attackEachOther(t *testing.T, g *guarded) {
 	watch, _ := g.dial(permission.Operator)
 	var all []string
 	attackers := map[permission.Role]*attacker{}
-	for _, l := range permission.All() {
+	for _, l := range permission.All(subject.DefaultPartitions) {
 		nc, refused := g.dial(l.Role)
 		go func() {
 			for range refused { // the test closes no channel: the goroutine ends with the process
@@ -289,7 +289,7 @@ func attackEachOther(t *testing.T, g *guarded) {
 	})
 	require.NoError(t, err)
 	sent, refused, lost, kept, total, diversions := 0, 0, 0, 0, 0, 0
-	for _, l := range permission.All() {
+	for _, l := range permission.All(subject.DefaultPartitions) {
 		a := attackers[l.Role]
 		a.sent, a.refused = 0, 0
 		before, consumers := contents(t, watch)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -27,7 +28,7 @@ var always = []string{
 func TestNoRoleMayDoMore(t *testing.T) {
 	g := startGuarded(t, "server.conf")
 	total := 0
-	for _, l := range permission.All() {
+	for _, l := range permission.All(subject.DefaultPartitions) {
 		t.Run(string(l.Role), func(t *testing.T) {
 			g.t = t
 			publish := append(foreign(l.MayPublish, func(o permission.List) []string { return o.Publish }), always...)
@@ -62,7 +63,7 @@ func TestNoRoleMayDoMore(t *testing.T) {
 // foreign returns subjects of other roles that the role may not use.
 func foreign(may func(string) bool, of func(permission.List) []string) []string {
 	var out []string
-	for _, other := range permission.All() {
+	for _, other := range permission.All(subject.DefaultPartitions) {
 		for _, pattern := range of(other) {
 			if s := concrete(pattern); !may(s) {
 				out = append(out, s)

@@ -37,10 +37,10 @@ func storedOf(t *testing.T, nc *nats.Conn, session string) (types []string) {
 	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
 	log := logOf(session)
-	s, err := js.Stream(ctx, log.Stream())
+	s, err := js.Stream(ctx, subject.DefaultPartitions.Stream(log))
 	require.NoError(t, err)
 	for seq := uint64(1); ; {
-		m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(log.Event()))
+		m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject.DefaultPartitions.Event(log)))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return types
 		}

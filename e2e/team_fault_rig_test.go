@@ -116,7 +116,7 @@ func (f *splitFleet) owner(log subject.Log) id.Name {
 		living = append(living, directory.Member{Instance: instance})
 	}
 	for instance := range f.teams {
-		if command.Owns(instance, living, subject.Command{Service: cmd.Team, Tenant: log.Tenant, Key: log.Entity}) {
+		if command.Owns(subject.DefaultPartitions, instance, living, subject.Command{Service: cmd.Team, Tenant: log.Tenant, Key: log.Entity}) {
 			return instance
 		}
 	}

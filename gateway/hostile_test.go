@@ -137,7 +137,7 @@ func TestAwkwardMessageIDs(t *testing.T) {
 		require.NoError(t, got.Decode(&m))
 		require.Equal(t, content, m.Content)
 		require.Equal(t, id.EntityFromExternal(s).String(), got.ID)
-		_, err = subject.ParseCommand(got.Address().Subject())
+		_, err = subject.DefaultPartitions.ParseCommand(subject.DefaultPartitions.Command(got.Address()))
 		require.NoError(t, err, "%.40q", s)
 		_, err = id.ParseEntity(got.ID)
 		require.NoError(t, err, "%.40q", s)

@@ -24,6 +24,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 func TestLifecycle(t *testing.T) {
@@ -238,11 +239,11 @@ func TestHistoryThatHasExpired(t *testing.T) {
 	l := r.session("default", "one", "two", "three")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := r.conn.JS().Stream(ctx, l.Stream())
+	s, err := r.conn.JS().Stream(ctx, subject.DefaultPartitions.Stream(l))
 	require.NoError(t, err)
-	last, err := s.GetLastMsgForSubject(ctx, l.Event())
+	last, err := s.GetLastMsgForSubject(ctx, subject.DefaultPartitions.Event(l))
 	require.NoError(t, err)
-	require.NoError(t, s.Purge(ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeSequence(last.Sequence)))
+	require.NoError(t, s.Purge(ctx, jetstream.WithPurgeSubject(subject.DefaultPartitions.Event(l)), jetstream.WithPurgeSequence(last.Sequence)))
 	c := r.dial("session=" + l.Entity.String() + "&after=1")
 	c.ready()
 	gone := c.refused("HISTORY_EXPIRED")

@@ -265,9 +265,9 @@ func (r *rig) expire(l subject.Log, keep uint64) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := r.conn.JS().Stream(ctx, l.Stream())
+	s, err := r.conn.JS().Stream(ctx, subject.DefaultPartitions.Stream(l))
 	require.NoError(r.t, err)
-	require.NoError(r.t, s.Purge(ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeKeep(keep)))
+	require.NoError(r.t, s.Purge(ctx, jetstream.WithPurgeSubject(subject.DefaultPartitions.Event(l)), jetstream.WithPurgeKeep(keep)))
 }
 
 // A client that asks for expired history learns where the rest begins, gets the state, then the

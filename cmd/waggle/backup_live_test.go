@@ -50,7 +50,7 @@ func TestABackupUnderLoadIsPutBack(t *testing.T) {
 	copied := filepath.Join(i.dir, "copy")
 	m, err := backup.Load(copied)
 	require.NoError(t, err)
-	require.Len(t, m.Streams, len(backup.Names()))
+	require.Len(t, m.Streams, len(backup.Names(subject.DefaultPartitions)))
 	out, err = i.run(t, "waggle restore --from copy")
 	require.Error(t, err, "the installation has streams")
 	require.Contains(t, out, "not empty")
@@ -144,7 +144,7 @@ func each(t *testing.T, conn *bus.Conn, f func(subj string, stream uint64, seq u
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, p := range subject.AllPartitions() {
+	for _, p := range subject.DefaultPartitions.All() {
 		s, err := conn.JS().Stream(ctx, p.EventStream())
 		require.NoError(t, err)
 		state := s.CachedInfo().State
@@ -175,7 +175,7 @@ func dense(t *testing.T, conn *bus.Conn) map[string]int {
 		ends[subj] = seq
 	})
 	for subj := range ends {
-		log, err := subject.ParseEvent(subj)
+		log, err := subject.DefaultPartitions.ParseEvent(subj)
 		require.NoError(t, err)
 		kinds[string(log.Kind)]++
 	}
@@ -206,14 +206,14 @@ func aSession(t *testing.T, conn *bus.Conn) (string, uint64) {
 	var began uint64
 	ends := map[string]uint64{}
 	each(t, conn, func(subj string, stream, seq uint64) {
-		log, err := subject.ParseEvent(subj)
+		log, err := subject.DefaultPartitions.ParseEvent(subj)
 		require.NoError(t, err)
 		if log.Kind == "session" && seq == 1 && (first == "" || stream < began) && !strings.Contains(subj, "task") {
 			first, began = subj, stream
 		}
 		ends[subj] = seq
 	})
-	log, err := subject.ParseEvent(first)
+	log, err := subject.DefaultPartitions.ParseEvent(first)
 	require.NoError(t, err)
 	return log.Entity.String(), ends[first]
 }
@@ -299,5 +299,5 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "manifest.json")))
 	_, err = backup.Load(dir)
 	require.ErrorContains(t, err, "it is not a backup, or an incomplete one")
-	require.Len(t, m.Streams, len(backup.Names()))
+	require.Len(t, m.Streams, len(backup.Names(subject.DefaultPartitions)))
 }

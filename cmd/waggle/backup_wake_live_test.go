@@ -55,7 +55,7 @@ func newLateModel(t *testing.T) *lateModel {
 // ended reports whether any log has such an event.
 func ended(t *testing.T, conn *bus.Conn, kind event.Type) bool {
 	t.Helper()
-	for _, p := range subject.AllPartitions() {
+	for _, p := range subject.DefaultPartitions.All() {
 		s, err := conn.JS().Stream(t.Context(), p.EventStream())
 		require.NoError(t, err)
 		for seq := s.CachedInfo().State.FirstSeq; seq > 0 && seq <= s.CachedInfo().State.LastSeq; seq++ {
@@ -128,7 +128,7 @@ func cutInTwo(t *testing.T, ask []string, grown []id.Kind, ends event.Type) {
 	require.NoError(t, err)
 	var kinds []id.Kind
 	for _, subj := range m.Grown {
-		log, err := subject.ParseEvent(subj)
+		log, err := subject.DefaultPartitions.ParseEvent(subj)
 		require.NoError(t, err)
 		kinds = append(kinds, log.Kind)
 	}

@@ -2,14 +2,17 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 type keysCmd struct {
-	Dir     string   `help:"Folder for the keys; made if it does not exist." default:"./secrets/nats" placeholder:"DIR"`
-	Cluster []string `help:"Names of the NATS servers of a cluster: writes routes.conf for them too." placeholder:"HOST,..."`
-	Signing string   `help:"Step of a rotation of the signing key: add, switch or drop." enum:",add,switch,drop" default:"" placeholder:"STEP"`
+	Dir        string   `help:"Folder for the keys; made if it does not exist." default:"./secrets/nats" placeholder:"DIR"`
+	Cluster    []string `help:"Names of the NATS servers of a cluster: writes routes.conf for them too." placeholder:"HOST,..."`
+	Partitions string   `help:"Number of partitions of the installation (nats.partitions): writes accounts.conf for its NATS servers, in place of deploy/nats/accounts.conf, which is for 16." enum:",16,64,256" default:"" placeholder:"N"`
+	Signing    string   `help:"Step of a rotation of the signing key: add, switch or drop." enum:",add,switch,drop" default:"" placeholder:"STEP"`
 }
 
 // Run implements the command.
@@ -27,6 +30,14 @@ func (c *keysCmd) Run(std streams) error {
 	}
 	if len(c.Cluster) > 0 {
 		if err := keys.EnsureRoutes(c.Dir, c.Cluster); err != nil {
+			return err
+		}
+	}
+	for _, n := range subject.PartitionChoices() {
+		if c.Partitions != strconv.Itoa(int(n)) {
+			continue
+		}
+		if err := keys.WriteAccounts(c.Dir, n); err != nil {
 			return err
 		}
 	}

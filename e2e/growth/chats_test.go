@@ -3,6 +3,7 @@ package growth_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -164,10 +165,27 @@ func (i *installation) events() (sum uint64) {
 	i.t.Helper()
 	conn := i.connect()
 	defer conn.Close()
-	for _, p := range subject.AllPartitions() {
+	for _, p := range subject.DefaultPartitions.All() {
 		s, err := conn.JS().Stream(i.t.Context(), p.EventStream())
 		require.NoError(i.t, err)
 		sum += s.CachedInfo().State.Msgs
 	}
 	return sum
+}
+
+// TestPartitions prints what the numbers of partitions cost that an installation may choose.
+func TestPartitions(t *testing.T) {
+	table := growth.NewTable("partitions", "start ms", "memory after the start MiB", "idle cpu before %", "answers a second", "cpu ms an answer", "most memory MiB",
+		"idle cpu after %")
+	for _, n := range subject.PartitionChoices() {
+		i := install(t, fmt.Sprintf("WAGGLE_NATS_PARTITIONS=%d", n))
+		started, memory, idle := i.started, i.memory(), i.idle()
+		load, most := i.talk()
+		require.Positive(t, load.answers)
+		table.Add(int(n), started.Seconds()*1e3, float64(memory), idle*100, float64(load.answers)/length.Seconds(),
+			load.busy.Seconds()*1e3/float64(load.answers), float64(most)/(1<<20), i.idle()*100)
+		i.stop()
+	}
+	shown(t, "Partitions", "The same chats in new installations with each number of partitions (`nats.partitions`). More of them help only where the NATS "+
+		"servers of a cluster share the streams.", table)
 }

@@ -56,15 +56,16 @@ type installation struct {
 	addr, bus string
 	up        *process.Process
 	started   time.Duration
-	opened    int // sessions that the test opened by its questions
+	settings  []string // of its environment
+	opened    int      // sessions that the test opened by its questions
 }
 
 func (i *installation) start() {
 	i.t.Helper()
 	began := time.Now()
-	i.up = process.Start(i.t, process.Options{Name: "up", Dir: i.dir, Env: []string{ // growth goes beyond the shipped quotas
+	i.up = process.Start(i.t, process.Options{Name: "up", Dir: i.dir, Env: append([]string{ // growth goes beyond the shipped quotas
 		"WAGGLE_QUOTA_TENANT_SESSIONS=-1", "WAGGLE_QUOTA_PRINCIPAL_SESSIONS=-1", "WAGGLE_QUOTA_TENANT_TOKENS=-1", "WAGGLE_QUOTA_PRINCIPAL_TOKENS=-1",
-	}, Args: []string{
+	}, i.settings...), Args: []string{
 		"up", "--addr", i.addr, "--nats-addr", i.bus, "--telemetry-addr", "off", "--data", i.data(), "--workspace", filepath.Join(i.dir, "workspace"), "--model", "demo",
 	}})
 	i.up.Ready(i.addr)
@@ -169,9 +170,10 @@ func median(n int, f func() time.Duration) time.Duration {
 	return out[n/2]
 }
 
-func install(t *testing.T) *installation {
+// install starts a new installation with settings in its environment.
+func install(t *testing.T, settings ...string) *installation {
 	t.Helper()
-	i := &installation{t: t, dir: t.TempDir(), addr: freeport.Addr(t), bus: freeport.Addr(t)}
+	i := &installation{t: t, settings: settings, dir: t.TempDir(), addr: freeport.Addr(t), bus: freeport.Addr(t)}
 	i.start()
 	return i
 }

@@ -10,6 +10,7 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -68,7 +69,7 @@ func (a *API) resendLetter(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if clientsSend().MayPublish(c.Address().Subject()) {
+	if clientsSend().MayPublish(subject.CommandsOf(c.Service, c.Verb)) {
 		err = a.sendAgain(r, c)
 	} else {
 		_, err = ask[cmd.ResendReply](a, r, cmd.Letters, c.Service, at)
@@ -84,7 +85,7 @@ func (a *API) resendLetter(r *http.Request, p auth.Principal) (any, error) {
 
 // clientsSend returns what the gateway may send: the commands of clients. Services send all others, and send these again.
 var clientsSend = sync.OnceValue(func() permission.List {
-	l, _ := permission.Of(permission.Gateway)
+	l, _ := permission.Of(permission.Gateway, subject.DefaultPartitions) // it names no partition of commands
 	return l
 })
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -53,7 +54,7 @@ func TestEveryStreamIsInThePermissions(t *testing.T) {
 	}
 	require.NoError(t, names.Err())
 	for _, role := range []permission.Role{permission.Bootstrap, permission.Gateway, permission.Operator} {
-		l, ok := permission.Of(role)
+		l, ok := permission.Of(role, subject.DefaultPartitions)
 		require.True(t, ok)
 		require.ElementsMatch(t, all, l.Streams, role)
 	}

@@ -27,7 +27,8 @@ const (
 
 // Bootstrap creates missing streams and buckets and repairs different settings. It refuses a change that NATS cannot
 // make to an existing stream, and names the stream and the field. It is idempotent, safe to run from many processes
-// at once, and waits within ctx for a cluster that is not ready.
+// at once, and waits within ctx for a cluster that is not ready. It returns ErrPartitions, and changes nothing, if the streams
+// have another number of partitions than the connection.
 //
 // It leaves an existing audit log as it is: see ChangeAudit. If streams are missing, it also replaces those of an earlier
 // version: see Replace. It makes no request for a change if nothing differs, so any role that may look at all streams can
@@ -56,7 +57,7 @@ func same(ctx context.Context, c *Conn, t Topology) bool {
 
 // ChangeAudit changes the settings of the audit log to those of the topology, and nothing else.
 func ChangeAudit(ctx context.Context, c *Conn, t Topology) error {
-	for _, want := range t.streams() {
+	for _, want := range t.streams(c.partitions) {
 		if want.Name == subject.StreamAudit {
 			return ensure(ctx, c, want.Name, func(ctx context.Context) error { return ensureStream(ctx, c, want, false) })
 		}
@@ -66,17 +67,23 @@ func ChangeAudit(ctx context.Context, c *Conn, t Topology) error {
 
 // create creates and repairs all streams.
 func create(ctx context.Context, c *Conn, t Topology) error {
+	setUp := func(ctx context.Context, want jetstream.StreamConfig) error {
+		keep := want.Name == subject.StreamAudit
+		err := ensure(ctx, c, want.Name, func(ctx context.Context) error { return ensureStream(ctx, c, want, keep) })
+		if err != nil {
+			return fmt.Errorf("set up stream %s: %w", want.Name, err)
+		}
+		return nil
+	}
+	all := t.streams(c.partitions)
+	// The first stream decides the number of partitions between processes that start an installation with different ones.
+	if err := setUp(ctx, all[0]); err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(bootstrapParallel)
-	for _, want := range t.streams() {
-		keep := want.Name == subject.StreamAudit
-		g.Go(func() error {
-			err := ensure(ctx, c, want.Name, func(ctx context.Context) error { return ensureStream(ctx, c, want, keep) })
-			if err != nil {
-				return fmt.Errorf("set up stream %s: %w", want.Name, err)
-			}
-			return nil
-		})
+	for _, want := range all[1:] {
+		g.Go(func() error { return setUp(ctx, want) })
 	}
 	return g.Wait()
 }
@@ -131,6 +138,9 @@ func ensureStream(ctx context.Context, c *Conn, want jetstream.StreamConfig, kee
 
 // mendable reports whether some drift needs a repair. It returns an error for drift that cannot be repaired in place.
 func mendable(drift []Drift) (bool, error) {
+	if err := otherPartitions(drift); err != nil {
+		return false, err
+	}
 	for _, d := range drift {
 		if !d.Fixed {
 			return false, fmt.Errorf("%s; NATS cannot change this in place: back the stream up and make it anew", d)

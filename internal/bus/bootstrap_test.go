@@ -17,12 +17,9 @@ import (
 
 // bare returns connections to a server without streams.
 func bare(t *testing.T, n int) []*bus.Conn {
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: -1, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
-	require.NoError(t, err)
-	t.Cleanup(func() { end(srv) })
-	out := make([]*bus.Conn, n)
+	url, out := bustest.Bare(t), make([]*bus.Conn, n)
 	for i := range out {
-		out[i] = bustest.Dial(t, srv.ClientURL())
+		out[i] = bustest.Dial(t, url)
 	}
 	return out
 }
@@ -37,7 +34,7 @@ func TestManyProcessesMayBootstrapAtOnce(t *testing.T) {
 	t.Parallel()
 	conns := bare(t, 6)
 	missing := drift(t, conns[0])
-	require.Len(t, missing, subject.Partitions+19, "shards, five streams, five of timers, four buckets, five of quotas")
+	require.Len(t, missing, int(subject.DefaultPartitions)+19, "shards, five streams, five of timers, four buckets, five of quotas")
 	require.Equal(t, "stream EVT_00: stream is missing, should be present", missing[0].String())
 	errs := make([]error, len(conns))
 	var all sync.WaitGroup

@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 const (
@@ -30,25 +33,27 @@ const (
 
 // Config describes the connection to NATS. The zero value means nats://127.0.0.1:4222.
 type Config struct {
-	URL          string         // one or several, separated by commas
-	Name         string         // connection name, shown by NATS monitoring
-	InboxPrefix  string         // of subjects for answers; default _INBOX
-	Creds        string         // credentials file (JWT)
-	NKeySeedFile string         // nkey seed file
-	TLSCA        string         // CA bundle that signs the server's certificate
-	TLSCert      string         // client certificate, with TLSKey
-	TLSKey       string         //
-	InProcess    *server.Server // connect without a socket to a server in this process
+	URL          string             // one or several, separated by commas
+	Name         string             // connection name, shown by NATS monitoring
+	InboxPrefix  string             // of subjects for answers; default _INBOX
+	Creds        string             // credentials file (JWT)
+	NKeySeedFile string             // nkey seed file
+	TLSCA        string             // CA bundle that signs the server's certificate
+	TLSCert      string             // client certificate, with TLSKey
+	TLSKey       string             //
+	Partitions   subject.Partitions // of the installation; 0 = subject.DefaultPartitions
+	InProcess    *server.Server     // connect without a socket to a server in this process
 	Logger       zerolog.Logger
 }
 
 // Conn is one connection with its JetStream context. It is safe for concurrent use.
 type Conn struct {
-	nc       *nats.Conn
-	js       jetstream.JetStream
-	instance string
-	log      zerolog.Logger
-	closed   chan struct{}
+	nc         *nats.Conn
+	js         jetstream.JetStream
+	instance   string
+	partitions subject.Partitions
+	log        zerolog.Logger
+	closed     chan struct{}
 
 	mu    sync.Mutex
 	next  int
@@ -60,7 +65,7 @@ type Conn struct {
 // loss. A publish without a connection fails at once, because a hidden queue would deliver late.
 func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	c := &Conn{
-		instance: uuid.NewString(), log: cfg.Logger, closed: make(chan struct{}),
+		instance: uuid.NewString(), partitions: cmp.Or(cfg.Partitions, subject.DefaultPartitions), log: cfg.Logger, closed: make(chan struct{}),
 		state: map[int]func(bool){}, slow: map[int]func(*nats.Subscription){},
 	}
 	url := cfg.URL
@@ -151,6 +156,9 @@ func reconnectDelay(attempts int) time.Duration {
 
 // NATS returns the underlying connection.
 func (c *Conn) NATS() *nats.Conn { return c.nc }
+
+// Partitions returns the number of partitions of the installation, as configured.
+func (c *Conn) Partitions() subject.Partitions { return c.partitions }
 
 // JS returns the JetStream context.
 func (c *Conn) JS() jetstream.JetStream { return c.js }

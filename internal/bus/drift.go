@@ -61,12 +61,28 @@ func verify(ctx context.Context, c *Conn, t Topology, only []string) ([]Drift, e
 		}
 		return nil
 	}
-	for _, want := range t.streams() {
+	for _, want := range t.streams(c.partitions) {
 		if err := look(want.Name, func(have jetstream.StreamConfig) []Drift { return compare(want, have) }); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// partitionsField is the field of a drift that no process can work with: it would look for logs in other streams.
+const partitionsField = "partitions"
+
+// ErrPartitions is wrapped by the errors about an installation with another number of partitions than configured.
+var ErrPartitions = errors.New("the streams have another number of partitions")
+
+// otherPartitions returns ErrPartitions if the drift has one of the number of partitions.
+func otherPartitions(drift []Drift) error {
+	for _, d := range drift {
+		if d.Field == partitionsField {
+			return fmt.Errorf("%w: this installation has %s, and nats.partitions is %s; set nats.partitions to %s", ErrPartitions, d.Have, d.Want, d.Have)
+		}
+	}
+	return nil
 }
 
 type field struct {
@@ -80,6 +96,7 @@ type field struct {
 func compare(want, have jetstream.StreamConfig) []Drift {
 	drift := differ(
 		want.Name,
+		field{partitionsField, partitionsOf(want), partitionsOf(have), false},
 		field{"subjects", strings.Join(want.Subjects, ","), strings.Join(have.Subjects, ","), false},
 		field{"retention", want.Retention, have.Retention, false},
 		field{"storage", want.Storage, have.Storage, false},

@@ -22,37 +22,37 @@ func TestEachVisitsWhatAStreamHas(t *testing.T) {
 	}
 	one := log("one")
 	var two subject.Log // in the same shard
-	for i := 0; two.Partition() != one.Partition() || two.Entity.IsZero(); i++ {
+	for i := 0; subject.DefaultPartitions.Of(two) != subject.DefaultPartitions.Of(one) || two.Entity.IsZero(); i++ {
 		two = log("two" + string(rune('a'+i)))
 	}
 	for _, text := range []string{"1", "2", "3"} {
-		_, err := c.JS().Publish(ctx, one.Event(), []byte(text))
+		_, err := c.JS().Publish(ctx, subject.DefaultPartitions.Event(one), []byte(text))
 		require.NoError(t, err)
 	}
-	_, err := c.JS().Publish(ctx, two.Event(), []byte("4"))
+	_, err := c.JS().Publish(ctx, subject.DefaultPartitions.Event(two), []byte("4"))
 	require.NoError(t, err)
 	read := func(newest bool, filter string) (out []string) {
-		require.NoError(t, c.Each(ctx, one.Stream(), newest, func(m *bus.Message) error {
+		require.NoError(t, c.Each(ctx, subject.DefaultPartitions.Stream(one), newest, func(m *bus.Message) error {
 			out = append(out, string(m.Data))
 			return nil
 		}, filter))
 		return out
 	}
-	all := one.Partition().EventFilter()
+	all := subject.DefaultPartitions.Of(one).EventFilter()
 	require.Equal(t, []string{"1", "2", "3", "4"}, read(false, all))
 	require.Equal(t, []string{"3", "4"}, read(true, all))
-	require.Equal(t, []string{"1", "2", "3"}, read(false, one.Event()))
+	require.Equal(t, []string{"1", "2", "3"}, read(false, subject.DefaultPartitions.Event(one)))
 	enough := errors.New("enough")
-	require.ErrorIs(t, c.Each(ctx, one.Stream(), false, func(*bus.Message) error { return enough }, all), enough)
-	n, err := c.Count(ctx, one.Stream(), one.Event(), two.Event())
+	require.ErrorIs(t, c.Each(ctx, subject.DefaultPartitions.Stream(one), false, func(*bus.Message) error { return enough }, all), enough)
+	n, err := c.Count(ctx, subject.DefaultPartitions.Stream(one), subject.DefaultPartitions.Event(one), subject.DefaultPartitions.Event(two))
 	require.NoError(t, err)
 	require.EqualValues(t, 4, n)
-	require.NoError(t, c.Purge(ctx, one.Stream(), one.Event()))
+	require.NoError(t, c.Purge(ctx, subject.DefaultPartitions.Stream(one), subject.DefaultPartitions.Event(one)))
 	require.Equal(t, []string{"4"}, read(false, all))
-	require.Empty(t, read(false, one.Event()))
+	require.Empty(t, read(false, subject.DefaultPartitions.Event(one)))
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	require.Error(t, c.Each(ended, one.Stream(), false, func(*bus.Message) error { return nil }, all))
+	require.Error(t, c.Each(ended, subject.DefaultPartitions.Stream(one), false, func(*bus.Message) error { return nil }, all))
 }
 
 // TestTheControlClusterMayBeThatOfACell: the buckets are made once, and an existing one stays as it is.

@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"cmp"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -10,15 +12,16 @@ import (
 )
 
 // streams returns all streams, those of buckets included.
-func (t Topology) streams() []jetstream.StreamConfig {
-	out := make([]jetstream.StreamConfig, 0, subject.Partitions+21)
-	for _, p := range subject.AllPartitions() {
+func (t Topology) streams(n subject.Partitions) []jetstream.StreamConfig {
+	out := make([]jetstream.StreamConfig, 0, n+21)
+	for _, p := range n.All() {
 		out = append(out, jetstream.StreamConfig{
 			Name: p.EventStream(), Subjects: []string{p.EventFilter()},
 			Description: "event logs, shard " + p.String(),
 			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: t.EventMaxBytes, MaxMsgSize: maxEventBytes + wrapBytes,
 			MaxMsgsPerSubject: eventsPerLog, Duplicates: eventDedupe, AllowDirect: true, DenyDelete: true, Compression: compressed,
+			Metadata: partitioned(n),
 		})
 	}
 	out = append(out, t.buckets()...)
@@ -33,7 +36,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Description: "commands, until they are handled",
 			Retention:   jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: t.CommandMaxAge, MaxBytes: t.CommandMaxBytes, MaxMsgSize: maxEventBytes,
-			Duplicates: dedupeWindow, AllowDirect: true, DenyPurge: true,
+			Duplicates: dedupeWindow, AllowDirect: true, DenyPurge: true, Metadata: partitioned(n),
 		},
 		jetstream.StreamConfig{
 			Name: subject.StreamDead, Subjects: subject.StreamSubjects(subject.StreamDead),
@@ -50,6 +53,22 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Replicas: t.Replicas, MaxAge: t.AuditMaxAge, MaxBytes: t.AuditMaxBytes, MaxMsgSize: auditMaxMsg, Duplicates: dedupeWindow,
 			AllowDirect: true, DenyDelete: true, DenyPurge: true, Compression: compressed,
 		})
+}
+
+// partitionsKey names the number of partitions in the metadata of streams whose subjects depend on it. Streams without it
+// have subject.DefaultPartitions.
+const partitionsKey = "waggle_partitions"
+
+func partitioned(n subject.Partitions) map[string]string {
+	if n == subject.DefaultPartitions {
+		return nil
+	}
+	return map[string]string{partitionsKey: strconv.Itoa(int(n))}
+}
+
+// partitionsOf returns the number of partitions that a stream was made for.
+func partitionsOf(c jetstream.StreamConfig) string {
+	return cmp.Or(c.Metadata[partitionsKey], strconv.Itoa(int(subject.DefaultPartitions)))
 }
 
 // compressed is the compression of streams that keep what they get: the server packs each block of 4 to 8 MB once it is full.

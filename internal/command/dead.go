@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // OnDead receives every command that was given up, at least once, before it leaves the queue. Its context ends at
@@ -46,7 +45,7 @@ func (u *deadRecorder) record(ctx context.Context, msg jetstream.Msg, c command.
 	if err != nil {
 		return fmt.Errorf("read delivery: %w", err)
 	}
-	addr, err := subject.ParseCommand(msg.Subject())
+	addr, err := u.sender.conn.Partitions().ParseCommand(msg.Subject())
 	if err != nil { // without an address it has no subject for a record
 		u.log.Error().Err(err).Msg("drop message without command")
 		return nil
@@ -61,7 +60,7 @@ func (u *deadRecorder) record(ctx context.Context, msg jetstream.Msg, c command.
 	}
 	record := nats.NewMsg(addr.Dead())
 	record.Data = raw
-	dedupe := fmt.Sprintf("%s:%d.%d", addr.Subject(), meta.Sequence.Stream, meta.Timestamp.UnixNano())
+	dedupe := fmt.Sprintf("%s:%d.%d", u.sender.conn.Partitions().Command(addr), meta.Sequence.Stream, meta.Timestamp.UnixNano())
 	if err := u.sender.publish(ctx, record, jetstream.WithMsgID(dedupe)); err != nil {
 		return fmt.Errorf("record dead letter: %w", err)
 	}

@@ -70,8 +70,8 @@ func call(ctx context.Context, log *zerolog.Logger, h Handler, c command.Command
 }
 
 // decode returns the command of a message. The bus routed it by its subject, so the body must agree with the subject.
-func decode(msg jetstream.Msg) (command.Command, error) {
-	addr, err := subject.ParseCommand(msg.Subject())
+func decode(msg jetstream.Msg, n subject.Partitions) (command.Command, error) {
+	addr, err := n.ParseCommand(msg.Subject())
 	if err != nil {
 		return command.Command{}, err
 	}

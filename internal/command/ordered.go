@@ -97,7 +97,7 @@ func NewOrdered(c *bus.Conn, dir *directory.Directory, cfg OrderedConfig, h Hand
 	d := newProcessor(c, cfg.Service, cfg.Logger, cfg.Registry, h, cfg.OnDead)
 	d.ackWait, d.maxDeliver, d.backoff, d.inPlace = cfg.AckWait, cfg.MaxDeliver, cfg.Backoff, true
 	o := &Ordered{processor: d, cfg: cfg, dir: dir, name: cfg.Service.String() + " commands", hints: make(chan *nats.Msg, hintBuffer)}
-	for _, p := range subject.AllPartitions() {
+	for _, p := range c.Partitions().All() {
 		o.positions = append(o.positions, newPosition(d, p, o.hints, jetstream.ConsumerConfig{
 			Durable: cfg.Service.String() + "-" + p.String(), FilterSubject: subject.CommandFilter(cfg.Service, p),
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: cfg.AckWait,
@@ -195,8 +195,8 @@ func (o *Ordered) hear() error {
 		case <-o.quit.Done():
 			return nil
 		case msg := <-o.hints:
-			if c, err := subject.ParseCommand(msg.Subject); err == nil {
-				o.positions[c.Partition()].ring()
+			if c, err := o.conn.Partitions().ParseCommand(msg.Subject); err == nil {
+				o.positions[o.conn.Partitions().OfCommand(c)].ring()
 			}
 		}
 	}
@@ -244,8 +244,8 @@ func (o *Ordered) look(ctx context.Context) error {
 		return fmt.Errorf("look for commands of %s: %w", o.cfg.Service, err)
 	}
 	for s := range info.State.Subjects {
-		if c, err := subject.ParseCommand(s); err == nil {
-			o.positions[c.Partition()].ring()
+		if c, err := o.conn.Partitions().ParseCommand(s); err == nil {
+			o.positions[o.conn.Partitions().OfCommand(c)].ring()
 		}
 	}
 	return nil

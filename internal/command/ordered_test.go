@@ -89,11 +89,11 @@ func TestTroubleOfTheBusDoesNotCount(t *testing.T) {
 // keysOf returns a key of every partition.
 func keysOf(service id.Name) map[subject.Partition]string {
 	out := map[subject.Partition]string{}
-	for n := 0; len(out) < subject.Partitions; n++ {
+	for n := 0; len(out) < int(subject.DefaultPartitions); n++ {
 		key := fmt.Sprint("k", n)
 		c := subject.Command{Service: service, Tenant: id.DefaultTenant, Key: id.EntityFromExternal(key), Verb: cmd.SendMessage}
-		if _, ok := out[c.Partition()]; !ok {
-			out[c.Partition()] = key
+		if _, ok := out[subject.DefaultPartitions.OfCommand(c)]; !ok {
+			out[subject.DefaultPartitions.OfCommand(c)] = key
 		}
 	}
 	return out
@@ -138,7 +138,7 @@ func TestPartitionsAreDividedAndTakenOver(t *testing.T) {
 			got = round()
 			return len(got) == len(names)
 		}, bustest.Patience, 20*time.Millisecond)
-		t.Logf("%d partitions: %v", subject.Partitions, got)
+		t.Logf("%d partitions: %v", int(subject.DefaultPartitions), got)
 		for _, name := range names {
 			require.Positive(t, got[name])
 		}
@@ -192,7 +192,7 @@ func TestAnOrderedConsumerThatVanishesIsMadeAgain(t *testing.T) {
 	send(t, a.conn, one)
 	r.next(t)
 	empty(t, a.conn, subject.StreamCommands)
-	durable := "session-" + one.Address().Partition().String()
+	durable := "session-" + subject.DefaultPartitions.OfCommand(one.Address()).String()
 	require.NoError(t, a.conn.JS().DeleteConsumer(patience(t), subject.StreamCommands, durable))
 	send(t, a.conn, number(t, cmd.Session, "k", 2))
 	require.Equal(t, "c2", r.next(t).ID)

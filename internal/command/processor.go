@@ -61,7 +61,7 @@ func (d *processor) handle(msg jetstream.Msg, leave func()) {
 		return
 	}
 	k := hold(d.kill, d.conn.NATS(), msg, d.ackWait)
-	c, bad := decode(msg)
+	c, bad := decode(msg, d.conn.Partitions())
 	deliveries := int(meta.NumDelivered) //nolint:gosec // far below any int
 	if deliveries > 1 {
 		d.metrics.again.Inc()

@@ -8,11 +8,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Owns reports whether the replica self is served first for the commands of the address' key, among the live replicas
-// in members. State for the same key is best kept there. The result is a hint, like the directory: for a while
+// Owns reports whether the replica self is served first for the commands of the address' key in an installation with n
+// partitions, among the live replicas in members. State for the same key is best kept there. The result is a hint, like the directory: for a while
 // several replicas, or not one of them, may consider themselves the owner.
-func Owns(self id.Name, members []directory.Member, a subject.Command) bool {
-	return owner(a.Partition(), self, members) == self
+func Owns(n subject.Partitions, self id.Name, members []directory.Member, a subject.Command) bool {
+	return owner(n.OfCommand(a), self, members) == self
 }
 
 // owner returns the replica with the highest hash for the partition (rendezvous hashing): when a replica comes or

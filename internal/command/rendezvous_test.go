@@ -30,7 +30,7 @@ func TestOwnersAgreeAndMoveLittle(t *testing.T) {
 		shuffled := rapid.Permutation(members).Draw(t, "seen as")
 		gone := rapid.IntRange(1, len(names)-1).Draw(t, "gone")
 		left := append(listed(names[:gone]...), listed(names[gone+1:]...)...)
-		for _, p := range subject.AllPartitions() {
+		for _, p := range subject.DefaultPartitions.All() {
 			before := owner(p, members[0].Instance, members)
 			for _, m := range members {
 				if got := owner(p, m.Instance, shuffled); got != before {
@@ -55,21 +55,21 @@ func TestSharesAreFair(t *testing.T) {
 		for r := range replicas {
 			names = append(names, fmt.Sprintf("0199c3d2-41f0-7a53-8e0b-%04d%08d", s, r))
 		}
-		for _, p := range subject.AllPartitions() {
+		for _, p := range subject.DefaultPartitions.All() {
 			if owner(p, id.MustName(names[0]), listed(names...)).String() == names[0] {
 				count++
 			}
 		}
 	}
 	mean := float64(count) / sets
-	t.Logf("on average %.2f of %d partitions for one of %d replicas", mean, subject.Partitions, replicas)
-	require.InDelta(t, subject.Partitions/replicas, mean, 0.5)
+	t.Logf("on average %.2f of %d partitions for one of %d replicas", mean, subject.DefaultPartitions, replicas)
+	require.InDelta(t, float64(subject.DefaultPartitions)/replicas, mean, 0.5)
 }
 
 func TestWhoIsNotListedTakesItselfForTheOwner(t *testing.T) {
 	t.Parallel()
 	self := id.MustName("self")
-	for _, p := range subject.AllPartitions() {
+	for _, p := range subject.DefaultPartitions.All() {
 		require.Equal(t, self, owner(p, self, nil))
 	}
 }

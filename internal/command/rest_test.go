@@ -32,7 +32,7 @@ func consumers(t testing.TB, c *bus.Conn) (out []string) {
 // atRest waits until all partitions of the replica rest.
 func atRest(t testing.TB, r *replica) {
 	t.Helper()
-	require.Eventually(t, func() bool { return command.Resting(r.ordered) == subject.Partitions }, bustest.Patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return command.Resting(r.ordered) == int(subject.DefaultPartitions) }, bustest.Patience, 5*time.Millisecond)
 }
 
 // A partition has a consumer only while it has commands. The consumer outlives the pause of a crash loop, so that
@@ -46,7 +46,7 @@ func TestAPartitionRestsAndWakes(t *testing.T) {
 	b := newReplica(t, s.URL, "b", cfg, r.handle)
 	require.Empty(t, consumers(t, a.conn), "no command, no consumer")
 	one := number(t, cmd.Session, "k", 1)
-	durable := "session-" + one.Address().Partition().String()
+	durable := "session-" + subject.DefaultPartitions.OfCommand(one.Address()).String()
 	for n := 1; n <= 3; n++ {
 		send(t, a.conn, number(t, cmd.Session, "k", n))
 		require.Equal(t, n, numberOf(r.next(t).Command))

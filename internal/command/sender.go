@@ -104,7 +104,7 @@ func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
 	if err != nil {
 		return fault.Newf(fault.InvalidField, "The data of the command %s is not valid JSON.", label(c)).At("data").Wrap(err)
 	}
-	msg := nats.NewMsg(c.Address().Subject())
+	msg := nats.NewMsg(s.conn.Partitions().Command(c.Address()))
 	msg.Data = body
 	return s.publish(ctx, msg, jetstream.WithMsgID(c.DedupeID()))
 }

@@ -111,7 +111,7 @@ func TestWhatIsNoCommandIsGivenUp(t *testing.T) {
 	foreign, err := json.Marshal(other)
 	require.NoError(t, err)
 	for _, body := range []string{"\x00 not json", `{"id":"x"}`, string(foreign)} {
-		_, err := c.JS().Publish(patience(t), good.Address().Subject(), []byte(body))
+		_, err := c.JS().Publish(patience(t), subject.DefaultPartitions.Command(good.Address()), []byte(body))
 		require.NoError(t, err)
 	}
 	_, err = c.JS().Publish(patience(t), "cmd.worker.77.x", nil)

@@ -125,7 +125,7 @@ func (a *attempt) try(ctx context.Context) (seen, error) {
 
 // publish sends the event and waits for the answer.
 func (a *attempt) publish(ctx context.Context) (ack, error) {
-	m := &nats.Msg{Subject: a.w.log.Event(), Data: a.raw, Header: nats.Header{
+	m := &nats.Msg{Subject: a.w.s.partitions.Event(a.w.log), Data: a.raw, Header: nats.Header{
 		event.HeaderMsgID:           {a.id},
 		nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(a.w.at.Stream, 10)},
 		event.HeaderSeq:             {strconv.FormatUint(a.ev.Sequence, 10)},
@@ -194,7 +194,7 @@ func (w *Writer) readOver(ctx context.Context, stream uint64, own string) (seen,
 // adopt checks the stored message.
 func (a *attempt) adopt(ctx context.Context, stream uint64) (seen, error) {
 	w := a.w
-	m, err := w.s.askLeader(ctx, w.log.Stream(), getRequest{Seq: stream})
+	m, err := w.s.askLeader(ctx, w.s.partitions.Stream(w.log), getRequest{Seq: stream})
 	switch {
 	case errors.Is(err, errNone):
 		got, err := w.sync(ctx, a.id) // it has expired since, or the log was deleted
@@ -205,7 +205,7 @@ func (a *attempt) adopt(ctx context.Context, stream uint64) (seen, error) {
 	case err != nil:
 		return seen{}, err
 	}
-	if id := headerOf(m, event.HeaderMsgID); id != a.id || m.Subject != w.log.Event() {
+	if id := headerOf(m, event.HeaderMsgID); id != a.id || m.Subject != a.w.s.partitions.Event(w.log) {
 		return seen{}, fmt.Errorf("%w: dedupe id %q belongs to %s of %s", ErrRefused, a.id, id, m.Subject)
 	}
 	if stream <= w.at.Stream { // decide returned an event that observe has already seen

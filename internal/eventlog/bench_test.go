@@ -65,7 +65,7 @@ func rawAppendN(b *testing.B, js jetstream.JetStream, log subject.Log, n int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		ack, err := js.PublishMsg(b.Context(), &nats.Msg{Subject: log.Event(), Data: raw, Header: nats.Header{
+		ack, err := js.PublishMsg(b.Context(), &nats.Msg{Subject: subject.DefaultPartitions.Event(log), Data: raw, Header: nats.Header{
 			event.HeaderSeq: {strconv.Itoa(i + 1)}, event.HeaderType: {string(ev.Type)},
 		}}, jetstream.WithMsgID(ev.DedupeID()), jetstream.WithExpectLastSequencePerSubject(last))
 		if err != nil {
@@ -283,7 +283,7 @@ func (t *tail) warm(b *testing.B, s *Store, events int) {
 }
 
 func rawReplay(b *testing.B, conn *bus.Conn, log subject.Log, events int) {
-	c, err := conn.JS().OrderedConsumer(b.Context(), log.Stream(), jetstream.OrderedConsumerConfig{FilterSubjects: []string{log.Event()}})
+	c, err := conn.JS().OrderedConsumer(b.Context(), subject.DefaultPartitions.Stream(log), jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject.DefaultPartitions.Event(log)}})
 	require.NoError(b, err)
 	it, err := c.Messages()
 	require.NoError(b, err)

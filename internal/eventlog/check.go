@@ -46,7 +46,7 @@ func (s *Store) sweep(now time.Time) {
 			s.forget(t)
 			unwatched = append(unwatched, t.sub)
 		case up && t.ready && !t.healing && !now.Before(t.checkAt): // a heal reads up to the end that is known
-			byStream[t.log.Stream()] = append(byStream[t.log.Stream()], due{t, t.splice.Last})
+			byStream[s.partitions.Stream(t.log)] = append(byStream[s.partitions.Stream(t.log)], due{t, t.splice.Last})
 			t.reschedule(now)
 		}
 		t.mu.Unlock()
@@ -90,15 +90,15 @@ func (s *Store) compare(stream string, tails []due) {
 	byKey := make(map[string]due, len(tails))
 	subjects := make([]string, 0, len(tails))
 	for _, d := range tails {
-		byKey[d.t.log.Event()] = d
-		subjects = append(subjects, d.t.log.Event())
+		byKey[s.partitions.Event(d.t.log)] = d
+		subjects = append(subjects, s.partitions.Event(d.t.log))
 	}
 	err := s.lastOf(s.ctx, stream, subjects, func(m *nats.Msg) {
 		d, ok := byKey[m.Header.Get(nats.JSSubject)]
 		if !ok {
 			return
 		}
-		delete(byKey, d.t.log.Event())
+		delete(byKey, s.partitions.Event(d.t.log))
 		d.t.compared(d.last, m)
 	})
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Store) slow(sub *nats.Subscription) {
 
 // checkStream handles a new leader of a stream.
 func (s *Store) checkStream(stream string) {
-	s.checkWhere(checkLeader, func(t *tail) bool { return t.log.Stream() == stream })
+	s.checkWhere(checkLeader, func(t *tail) bool { return s.partitions.Stream(t.log) == stream })
 }
 
 func (s *Store) checkWhere(trigger string, match func(*tail) bool) {

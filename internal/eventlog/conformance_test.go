@@ -44,7 +44,7 @@ func Conformance(t *testing.T, r *rig) {
 		t.Run("step-downs", func(t *testing.T) {
 			underLoad(t, r, script{name: "step-downs", blows: 2, strike: func(l *load) {
 				for _, log := range l.logs[:4] {
-					r.stepDown(t, l.conn, log.Stream())
+					r.stepDown(t, l.conn, subject.DefaultPartitions.Stream(log))
 				}
 			}})
 		})
@@ -382,7 +382,7 @@ func (l *load) await(t *testing.T, n int64) {
 // killLeader kills the server that leads the first log's stream with SIGKILL, waits
 // until the log takes events again and starts the server anew.
 func (l *load) killLeader(t *testing.T) {
-	victim := l.r.leader(t, l.conn, l.logs[0].Stream())
+	victim := l.r.leader(t, l.conn, subject.DefaultPartitions.Stream(l.logs[0]))
 	victim.kill()
 	if l.r.replicas > 1 {
 		count := func() int {
@@ -394,7 +394,7 @@ func (l *load) killLeader(t *testing.T) {
 		require.Eventually(t, func() bool { return count() > before+10 }, time.Minute, 20*time.Millisecond)
 	}
 	victim.start(t)
-	l.r.leader(t, l.conn, l.logs[0].Stream())
+	l.r.leader(t, l.conn, subject.DefaultPartitions.Stream(l.logs[0]))
 }
 
 // tally holds the counts of a test.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 func TestEndsAreTheOldestAndTheNewestThatAreLeft(t *testing.T) {
@@ -43,7 +44,7 @@ func TestEndsAreTheOldestAndTheNewestThatAreLeft(t *testing.T) {
 func TestManyWhoAskForAnEndShareARequest(t *testing.T) {
 	const callers = 100
 	s, log := newStore(t, single(t), Options{}), testLog("shared")
-	asked, err := s.nc.SubscribeSync("$JS.API.STREAM.MSG.GET." + log.Stream())
+	asked, err := s.nc.SubscribeSync("$JS.API.STREAM.MSG.GET." + subject.DefaultPartitions.Stream(log))
 	require.NoError(t, err)
 	require.Nil(t, s.ends.begin(log)) // a request is on its way
 	fill(t, newStore(t, s.conn, Options{}), log, 0, 3)

@@ -63,11 +63,11 @@ func (s *Store) purge(ctx context.Context, log subject.Log, before uint64) (uint
 	body, err := json.Marshal(struct {
 		Filter string `json:"filter"`
 		Seq    uint64 `json:"seq"`
-	}{log.Event(), before})
+	}{s.partitions.Event(log), before})
 	if err != nil {
 		return 0, fmt.Errorf("encode purge of %s: %w", log, err)
 	}
-	m, err := s.replies.One(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + log.Stream(), Data: body}, eraseTimeout)
+	m, err := s.replies.One(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + s.partitions.Stream(log), Data: body}, eraseTimeout)
 	if err != nil {
 		return 0, err
 	}

@@ -38,10 +38,10 @@ func remove(t testing.TB, s *Store, log subject.Log) Cursor {
 // storedTypes returns the types of the log's messages in the stream.
 func storedTypes(t testing.TB, conn *bus.Conn, log subject.Log) (types []string) {
 	t.Helper()
-	st, err := conn.JS().Stream(t.Context(), log.Stream())
+	st, err := conn.JS().Stream(t.Context(), subject.DefaultPartitions.Stream(log))
 	require.NoError(t, err)
 	for seq := uint64(1); ; {
-		m, err := st.GetMsg(t.Context(), seq, jetstream.WithGetMsgSubject(log.Event()))
+		m, err := st.GetMsg(t.Context(), seq, jetstream.WithGetMsgSubject(subject.DefaultPartitions.Event(log)))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return types
 		}
@@ -66,7 +66,7 @@ func TestErasedLogsKeepTheirTombstoneAlone(t *testing.T) {
 			r := newRig(t, n)
 			s, log := r.store(t, Options{}), testLog("gone")
 			neighbour := testLog("neighbour-0")
-			for i := 0; neighbour.Stream() != log.Stream(); i++ {
+			for i := 0; subject.DefaultPartitions.Stream(neighbour) != subject.DefaultPartitions.Stream(log); i++ {
 				neighbour = testLog(fmt.Sprintf("neighbour-%d", i))
 			}
 			fill(t, s, log, 1, 40)

@@ -21,7 +21,7 @@ import (
 // meanwhile it may return the entry before the last.
 func (s *Store) Heads(ctx context.Context, tenant id.Tenant, kind id.Kind) ([]*Entry, error) {
 	var out []*Entry
-	for _, p := range subject.AllPartitions() {
+	for _, p := range s.partitions.All() {
 		logs, err := s.logs(ctx, p, tenant, kind)
 		if err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (s *Store) headsOf(ctx context.Context, p subject.Partition, subjects []str
 	var out []*Entry
 	var broken error
 	err := s.lastOf(ctx, p.EventStream(), subjects, func(m *nats.Msg) {
-		log, err := subject.ParseEvent(m.Header.Get("Nats-Subject"))
+		log, err := s.partitions.ParseEvent(m.Header.Get("Nats-Subject"))
 		if err != nil {
 			broken = err
 			return

@@ -49,13 +49,13 @@ func (s *Store) locate(ctx context.Context, log subject.Log, at Cursor) (Cursor,
 
 // anyNext returns the first entry that a replica has at or after the stream sequence, errNone if it has none.
 func (s *Store) anyNext(ctx context.Context, log subject.Log, stream uint64) (*Entry, error) {
-	return s.askAny(ctx, log, getRequest{Seq: max(stream, 1), NextFor: log.Event()})
+	return s.askAny(ctx, log, getRequest{Seq: max(stream, 1), NextFor: s.partitions.Event(log)})
 }
 
 // anyLast returns the last entry of the log from any replica, errNone if the replica has none. It may be a few
 // milliseconds old.
 func (s *Store) anyLast(ctx context.Context, log subject.Log) (*Entry, error) {
-	return s.askAny(ctx, log, getRequest{LastFor: log.Event()})
+	return s.askAny(ctx, log, getRequest{LastFor: s.partitions.Event(log)})
 }
 
 // askAny gets one entry from any replica, errNone if that has none.
@@ -64,7 +64,7 @@ func (s *Store) askAny(ctx context.Context, log subject.Log, q getRequest) (*Ent
 	if err != nil {
 		return nil, fmt.Errorf("encode read of %s: %w", log, err)
 	}
-	m, err := s.replies.One(ctx, &nats.Msg{Subject: directGet(log.Stream()), Data: body}, leaderTimeout)
+	m, err := s.replies.One(ctx, &nats.Msg{Subject: directGet(s.partitions.Stream(log)), Data: body}, leaderTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 func together(n int) []subject.Log {
 	all := []subject.Log{testLog("t0")}
 	for i := 1; len(all) < n; i++ {
-		if log := testLog(fmt.Sprintf("t%d", i)); log.Stream() == all[0].Stream() {
+		if log := testLog(fmt.Sprintf("t%d", i)); subject.DefaultPartitions.Stream(log) == subject.DefaultPartitions.Stream(all[0]) {
 			all = append(all, log)
 		}
 	}
@@ -36,7 +36,7 @@ func long(t *testing.T, s *Store, logs []subject.Log, n int, random *rand.Rand) 
 		ev.Sequence = ends[i]
 		raw, err := entry.Encode(ev)
 		require.NoError(t, err)
-		_, err = s.conn.JS().PublishMsgAsync(&nats.Msg{Subject: logs[i].Event(), Data: raw, Header: nats.Header{
+		_, err = s.conn.JS().PublishMsgAsync(&nats.Msg{Subject: subject.DefaultPartitions.Event(logs[i]), Data: raw, Header: nats.Header{
 			event.HeaderMsgID: {ev.DedupeID()}, event.HeaderSeq: {fmt.Sprint(ends[i])}, event.HeaderType: {string(ev.Type)},
 		}})
 		require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestALatePositionIsFoundWithoutAScan(t *testing.T) {
 	const n = 4000
 	random := rand.New(rand.NewPCG(1, 2))
 	long(t, s, logs, n, random)
-	asked, err := s.nc.SubscribeSync(directGet(logs[0].Stream()))
+	asked, err := s.nc.SubscribeSync(directGet(subject.DefaultPartitions.Stream(logs[0])))
 	require.NoError(t, err)
 	read := func(after Cursor) (got []uint64, requests int) {
 		require.NoError(t, s.nc.Flush())
@@ -85,7 +85,7 @@ func TestALatePositionIsFoundWithoutAScan(t *testing.T) {
 		}
 		return nil
 	}))
-	stream, err := s.conn.JS().Stream(t.Context(), logs[0].Stream())
+	stream, err := s.conn.JS().Stream(t.Context(), subject.DefaultPartitions.Stream(logs[0]))
 	require.NoError(t, err)
 	require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSequence(kept))) // entries 1 to 2999
 	_, requests = read(Cursor{Seq: 3500})

@@ -38,7 +38,7 @@ func BenchmarkOverload(b *testing.B) {
 	}
 	ready.Wait()
 	seq, took := uint64(0), time.Duration(0)
-	var stored [subject.Partitions]uint64
+	var stored [subject.DefaultPartitions]uint64
 	for b.Loop() {
 		for i := range sinks {
 			done[i].Add(1)
@@ -67,18 +67,18 @@ func BenchmarkOverload(b *testing.B) {
 }
 
 // publishRaw stores an event without waiting for the answer. stored counts the events of each stream.
-func publishRaw(s *Store, log subject.Log, seq uint64, stored *[subject.Partitions]uint64) (*Entry, error) {
+func publishRaw(s *Store, log subject.Log, seq uint64, stored *[subject.DefaultPartitions]uint64) (*Entry, error) {
 	ev := newEvent(log, strconv.FormatUint(seq, 10), delta("m", benchText))
 	ev.Sequence = seq
 	raw, err := entry.Encode(ev)
 	if err != nil {
 		return nil, err
 	}
-	m := &nats.Msg{Subject: log.Event(), Data: raw, Header: nats.Header{
+	m := &nats.Msg{Subject: subject.DefaultPartitions.Event(log), Data: raw, Header: nats.Header{
 		event.HeaderSeq: {strconv.FormatUint(seq, 10)}, event.HeaderType: {string(ev.Type)},
 	}}
-	stored[log.Partition()]++
-	ev.Stream, ev.From = stored[log.Partition()], seq
+	stored[subject.DefaultPartitions.Of(log)]++
+	ev.Stream, ev.From = stored[subject.DefaultPartitions.Of(log)], seq
 	return &Entry{Event: ev, Raw: raw}, s.nc.PublishMsg(m)
 }
 

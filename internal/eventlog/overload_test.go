@@ -44,7 +44,7 @@ func quietly(t *testing.T, s *Store, log subject.Log, n int) (all []*Entry) {
 		ev.Sequence = uint64(i + 1)
 		raw, err := entry.Encode(ev)
 		require.NoError(t, err)
-		ack, err := s.conn.JS().PublishMsg(t.Context(), &nats.Msg{Subject: log.Event(), Data: raw, Header: nats.Header{
+		ack, err := s.conn.JS().PublishMsg(t.Context(), &nats.Msg{Subject: subject.DefaultPartitions.Event(log), Data: raw, Header: nats.Header{
 			event.HeaderMsgID: {ev.DedupeID()}, event.HeaderSeq: {fmt.Sprint(ev.Sequence)}, event.HeaderType: {string(ev.Type)},
 		}})
 		require.NoError(t, err)
@@ -66,7 +66,7 @@ func batches(t *testing.T, s *Store, asked *nats.Subscription, log subject.Log) 
 		require.NoError(t, err)
 		var q getRequest
 		require.NoError(t, json.Unmarshal(m.Data, &q))
-		if q.NextFor == log.Event() {
+		if q.NextFor == subject.DefaultPartitions.Event(log) {
 			sizes = append(sizes, q.Batch)
 		}
 	}
@@ -76,7 +76,7 @@ func batches(t *testing.T, s *Store, asked *nats.Subscription, log subject.Log) 
 // A heal reads the events that are missing, and no others.
 func TestAHealReadsWhatIsMissing(t *testing.T) {
 	s, log := newStore(t, single(t), Options{}), testLog("missing")
-	asked, err := s.nc.SubscribeSync(directGet(log.Stream()))
+	asked, err := s.nc.SubscribeSync(directGet(subject.DefaultPartitions.Stream(log)))
 	require.NoError(t, err)
 	r := newRecorder(-1)
 	defer watch(s, log, Cursor{}, r).Close()
@@ -97,7 +97,7 @@ func TestGateReadsOfAReplay(t *testing.T) {
 	conn, log := single(t), testLog("thousand")
 	fill(t, newStore(t, conn, Options{}), log, 0, n)
 	s := newStore(t, conn, Options{})
-	asked, err := s.nc.SubscribeSync(directGet(log.Stream()))
+	asked, err := s.nc.SubscribeSync(directGet(subject.DefaultPartitions.Stream(log)))
 	require.NoError(t, err)
 	r := newRecorder(-1)
 	defer watch(s, log, Cursor{}, r).Close()
@@ -113,7 +113,7 @@ func TestGateReadsOfARepeatedReplay(t *testing.T) {
 	fill(t, newStore(t, conn, Options{}), log, 0, n)
 	for _, from := range []uint64{0, 1, 200, 400} {
 		s := newStore(t, conn, Options{})
-		asked, err := s.nc.SubscribeSync(directGet(log.Stream()))
+		asked, err := s.nc.SubscribeSync(directGet(subject.DefaultPartitions.Stream(log)))
 		require.NoError(t, err)
 		var reads [2]int
 		for i := range reads {

@@ -54,11 +54,11 @@ type page struct {
 // the page. The page is empty if the log has nothing there.
 func (s *Store) readPage(ctx context.Context, log subject.Log, at Cursor, most int) (*page, error) {
 	p := &page{log: log, at: at}
-	body, err := json.Marshal(getRequest{Seq: at.Stream + 1, NextFor: log.Event(), Batch: most, MaxBytes: pageBytes})
+	body, err := json.Marshal(getRequest{Seq: at.Stream + 1, NextFor: s.partitions.Event(log), Batch: most, MaxBytes: pageBytes})
 	if err != nil {
 		return p, fmt.Errorf("encode read of %s: %w", log, err)
 	}
-	m := &nats.Msg{Subject: directGet(log.Stream()), Data: body}
+	m := &nats.Msg{Subject: directGet(s.partitions.Stream(log)), Data: body}
 	if err := s.replies.Many(ctx, m, most+2, quiet, p.take); err != nil {
 		return p, err
 	}
@@ -165,7 +165,7 @@ func (s *Store) askLeader(ctx context.Context, stream string, q getRequest) (*st
 
 // leaderLast returns the last entry of the log, errNone if the log is empty.
 func (s *Store) leaderLast(ctx context.Context, log subject.Log) (*Entry, error) {
-	m, err := s.askLeader(ctx, log.Stream(), getRequest{LastFor: log.Event()})
+	m, err := s.askLeader(ctx, s.partitions.Stream(log), getRequest{LastFor: s.partitions.Event(log)})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (s *Store) leaderLast(ctx context.Context, log subject.Log) (*Entry, error)
 
 // leaderNext returns the first entry stored at or after the stream sequence, errNone if the log has none.
 func (s *Store) leaderNext(ctx context.Context, log subject.Log, stream uint64) (*Entry, error) {
-	m, err := s.askLeader(ctx, log.Stream(), getRequest{Seq: max(stream, 1), NextFor: log.Event()})
+	m, err := s.askLeader(ctx, s.partitions.Stream(log), getRequest{Seq: max(stream, 1), NextFor: s.partitions.Event(log)})
 	if err != nil {
 		return nil, err
 	}

@@ -60,11 +60,11 @@ func TestWritersOfOneProcessReadNoEntries(t *testing.T) {
 		require.NoError(t, second.SyncTo(t.Context(), first.Cursor()))
 		require.Empty(t, asked())
 		require.NoError(t, third.SyncTo(t.Context(), first.Cursor()))
-		require.Equal(t, []string{directGet(log.Stream())}, asked())
+		require.Equal(t, []string{directGet(subject.DefaultPartitions.Stream(log))}, asked())
 
 		require.NoError(t, second.Append(t.Context(), missing(b.has, notice(log, fmt.Sprint("z", i)))))
 		require.NoError(t, first.Sync(t.Context()))
-		require.Equal(t, []string{"$JS.API.STREAM.MSG.GET." + log.Stream()}, asked())
+		require.Equal(t, []string{"$JS.API.STREAM.MSG.GET." + subject.DefaultPartitions.Stream(log)}, asked())
 		require.NoError(t, third.SyncTo(t.Context(), first.Cursor()))
 		asked()
 		require.Equal(t, a.ids, b.ids)

@@ -287,7 +287,7 @@ func inject(t testing.TB, conn *bus.Conn, log subject.Log, ev event.Event, seq, 
 	ev.Sequence = seq
 	raw, err := entry.Encode(ev)
 	require.NoError(t, err)
-	m := &nats.Msg{Subject: log.Event(), Data: raw, Header: nats.Header{
+	m := &nats.Msg{Subject: subject.DefaultPartitions.Event(log), Data: raw, Header: nats.Header{
 		event.HeaderMsgID: {ev.DedupeID()}, event.HeaderSeq: {fmt.Sprint(seq)}, event.HeaderType: {string(ev.Type)},
 		nats.ExpectedLastSubjSeqHdr: {fmt.Sprint(expect)},
 	}}

@@ -91,18 +91,19 @@ type Store struct {
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // dispatcher and checker
 
-	inbound   chan *nats.Msg
-	wake      chan struct{} // wakes the checker
-	advisory  *nats.Subscription
-	unwatch   []func()
-	slowSoon  atomic.Bool   // the checker will be woken because of lost announcements
-	memory    *request.Pool // feeds viewers from rings
-	heals     *request.Pool
-	streams   [subject.Partitions]*request.Pool
-	ringBytes atomic.Int64
-	said      announced
-	recent    recent
-	ends      ends
+	inbound    chan *nats.Msg
+	wake       chan struct{} // wakes the checker
+	advisory   *nats.Subscription
+	unwatch    []func()
+	slowSoon   atomic.Bool   // the checker will be woken because of lost announcements
+	memory     *request.Pool // feeds viewers from rings
+	heals      *request.Pool
+	partitions subject.Partitions
+	streams    []*request.Pool // by partition
+	ringBytes  atomic.Int64
+	said       announced
+	recent     recent
+	ends       ends
 
 	mu     sync.Mutex
 	closed bool
@@ -115,6 +116,7 @@ func New(conn *bus.Conn, opt Options) (*Store, error) {
 	s := &Store{
 		opt: opt, log: opt.Logger, conn: conn, nc: conn.NATS(),
 		inbound: make(chan *nats.Msg, opt.Inbound), wake: make(chan struct{}, 1),
+		partitions: conn.Partitions(), streams: make([]*request.Pool, conn.Partitions()),
 		memory: &request.Pool{Limit: memoryReaders}, heals: &request.Pool{Limit: healers},
 		tails: make(map[string]*tail),
 	}
@@ -185,4 +187,4 @@ func (s *Store) lag() (sum, most uint64) {
 }
 
 // pool returns the reader pool of the log's stream.
-func (s *Store) pool(log subject.Log) *request.Pool { return s.streams[log.Partition()] }
+func (s *Store) pool(log subject.Log) *request.Pool { return s.streams[s.partitions.Of(log)] }

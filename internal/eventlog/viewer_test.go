@@ -341,7 +341,7 @@ func TestUnreadableMessagesAreNotPassedOver(t *testing.T) {
 	conn := single(t)
 	s, log := newStore(t, conn, Options{}), testLog("alien")
 	fill(t, s, log, 0, 3)
-	_, err := conn.NATS().Request(log.Event(), []byte("not an event"), 10*time.Second)
+	_, err := conn.NATS().Request(subject.DefaultPartitions.Event(log), []byte("not an event"), 10*time.Second)
 	require.NoError(t, err)
 	r := newRecorder(-1)
 	v := watch(s, log, Cursor{}, r)

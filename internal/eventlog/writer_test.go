@@ -46,7 +46,7 @@ func TestAppendStoresAnnouncesAndObserves(t *testing.T) {
 		var got event.Event
 		require.NoError(t, json.Unmarshal(m.Data, &got))
 		require.Equal(t, want, got)
-		st, err := conn.JS().Stream(t.Context(), log.Stream())
+		st, err := conn.JS().Stream(t.Context(), subject.DefaultPartitions.Stream(log))
 		require.NoError(t, err)
 		stored, err := st.GetMsg(t.Context(), number(m, event.HeaderStreamSeq))
 		require.NoError(t, err)
@@ -99,8 +99,8 @@ func TestReadGivesHistoryOrSaysWhyNot(t *testing.T) {
 
 // expire removes the entries up to the stream sequence, as age does.
 func expire(t testing.TB, s *Store, log subject.Log, through uint64) {
-	body := fmt.Sprintf(`{"filter":%q,"seq":%d}`, log.Event(), through+1)
-	m, err := s.nc.Request("$JS.API.STREAM.PURGE."+log.Stream(), []byte(body), 10*time.Second)
+	body := fmt.Sprintf(`{"filter":%q,"seq":%d}`, subject.DefaultPartitions.Event(log), through+1)
+	m, err := s.nc.Request("$JS.API.STREAM.PURGE."+subject.DefaultPartitions.Stream(log), []byte(body), 10*time.Second)
 	require.NoError(t, err)
 	require.Contains(t, string(m.Data), `"success":true`)
 }
@@ -160,13 +160,13 @@ func TestAppendNeverTakesAnotherEventForItsOwn(t *testing.T) {
 	conn := single(t)
 	s, log := newStore(t, conn, Options{Retry: time.Second}), testLog("stolen")
 	other := log
-	for i := 0; other == log || other.Partition() != log.Partition(); i++ {
+	for i := 0; other == log || subject.DefaultPartitions.Of(other) != subject.DefaultPartitions.Of(log); i++ {
 		other = testLog(fmt.Sprintf("thief%d", i))
 	}
 	mine := notice(log, "x")
 	raw, err := entry.Encode(mine)
 	require.NoError(t, err)
-	_, err = conn.NATS().RequestMsg(&nats.Msg{Subject: other.Event(), Data: raw, Header: nats.Header{nats.MsgIdHdr: {mine.DedupeID()}}}, 10*time.Second)
+	_, err = conn.NATS().RequestMsg(&nats.Msg{Subject: subject.DefaultPartitions.Event(other), Data: raw, Header: nats.Header{nats.MsgIdHdr: {mine.DedupeID()}}}, 10*time.Second)
 	require.NoError(t, err)
 	w := s.Writer(log, nil)
 	err = w.Append(t.Context(), func() ([]event.Event, error) { return []event.Event{mine}, nil })
@@ -191,7 +191,7 @@ func TestAppendGivesUpAfterItsBudget(t *testing.T) {
 	s, log := newStore(t, conn, Options{Retry: 300 * time.Millisecond}), testLog("down")
 	w := s.Writer(log, nil)
 	require.NoError(t, w.Sync(t.Context()))
-	require.NoError(t, conn.JS().DeleteStream(t.Context(), log.Stream()))
+	require.NoError(t, conn.JS().DeleteStream(t.Context(), subject.DefaultPartitions.Stream(log)))
 	err := w.Append(t.Context(), func() ([]event.Event, error) { return []event.Event{notice(log, "x")}, nil })
 	require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

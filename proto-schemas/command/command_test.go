@@ -33,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil || string(again) != string(raw) {
 		t.Fatalf("%s became %s, %v", raw, again, err)
 	}
-	addr, err := subject.ParseCommand(got.Address().Subject())
+	addr, err := subject.DefaultPartitions.ParseCommand(subject.DefaultPartitions.Command(got.Address()))
 	if err != nil || addr != c.Address() {
 		t.Fatalf("address %v, %v", addr, err)
 	}

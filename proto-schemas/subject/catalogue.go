@@ -18,7 +18,7 @@ type Form struct {
 var Catalogue = []Form{
 	{
 		"evt.<p>.<tenant>.<kind>.<id>", "streams EVT_00 to EVT_15",
-		"The log of one entity. Its events are stored here, and nowhere else.", exampleLog.Event(),
+		"The log of one entity. Its events are stored here, and nowhere else.", DefaultPartitions.Event(exampleLog),
 	},
 	{
 		"live.<tenant>.<kind>.<id>.<type>", "core NATS, at most once",
@@ -26,7 +26,7 @@ var Catalogue = []Form{
 	},
 	{
 		"cmd.<service>.<p>.<tenant>.<key>.<verb>", "stream " + StreamCommands + ", work queue",
-		"Ask a service for something. Commands of one key are in one partition.", exampleCommand.Subject(),
+		"Ask a service for something. Commands of one key are in one partition.", DefaultPartitions.Command(exampleCommand),
 	},
 	{
 		"timer.set.<service>.<tenant>.<key>.<name>", "stream " + TimerStream(exampleTimer.Service),

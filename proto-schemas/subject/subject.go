@@ -20,16 +20,11 @@ package subject
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
-
-// Partitions is the number of shards of the event log and of the command
-// partitions. It is fixed for ever: changing it would move every log.
-const Partitions = 16
 
 // Names of streams and buckets.
 const (
@@ -46,25 +41,6 @@ const (
 // ErrInvalid is wrapped by every parse error of this package.
 var ErrInvalid = errors.New("invalid subject")
 
-// Partition is a shard number, 0 to Partitions-1.
-type Partition uint8
-
-// String returns the two-digit token of the partition, "00" to "15".
-func (p Partition) String() string {
-	return string([]byte{'0' + byte(p)/10, '0' + byte(p)%10})
-}
-
-// EventStream returns the name of the stream that holds the partition: EVT_00 to EVT_15.
-func (p Partition) EventStream() string { return "EVT_" + p.String() }
-
-// EventFilter returns the subject filter of the partition's stream.
-func (p Partition) EventFilter() string { return "evt." + p.String() + ".>" }
-
-// LogFilter returns the filter of all logs of a tenant's kind in the partition.
-func (p Partition) LogFilter(t id.Tenant, k id.Kind) string {
-	return "evt." + p.String() + "." + t.String() + "." + string(k) + ".*"
-}
-
 // Log names the ordered log of one entity.
 type Log struct {
 	Tenant id.Tenant
@@ -79,15 +55,6 @@ func (l Log) Name() string {
 
 // String returns Name.
 func (l Log) String() string { return l.Name() }
-
-// Partition returns the log's shard: fnv32a(tenant.kind.id) mod 16.
-func (l Log) Partition() Partition { return partitionOf(l.Name()) }
-
-// Stream returns the name of the stream that stores the log.
-func (l Log) Stream() string { return l.Partition().EventStream() }
-
-// Event returns the subject under which the log's events are stored.
-func (l Log) Event() string { return "evt." + l.Partition().String() + "." + l.Name() }
 
 // Live returns the subject on which an event of the given canonical type is announced.
 func (l Log) Live(eventType string) string { return "live." + l.Name() + "." + eventType }
@@ -109,22 +76,6 @@ func LiveTenantKind(t id.Tenant, k id.Kind) string {
 
 // ParseName parses the form that Log.Name returns.
 func ParseName(s string) (Log, error) { return parseLog(strings.Split(s, "."), s) }
-
-// ParseEvent parses a subject under evt. and checks its partition token.
-func ParseEvent(s string) (Log, error) {
-	t := strings.Split(s, ".")
-	if len(t) != 5 || t[0] != "evt" {
-		return Log{}, invalid("event", s)
-	}
-	l, err := parseLog(t[2:], s)
-	if err != nil {
-		return Log{}, err
-	}
-	if l.Partition().String() != t[1] {
-		return Log{}, fmt.Errorf("%w: event subject has the wrong partition: %q", ErrInvalid, clip(s))
-	}
-	return l, nil
-}
 
 // ParseLive parses a subject under live. into the log and the event type.
 func ParseLive(s string) (Log, string, error) {
@@ -155,37 +106,11 @@ type Command struct {
 	Verb    id.Name
 }
 
-// Partition returns the shard in which all commands of the same key are ordered.
-func (c Command) Partition() Partition {
-	return partitionOf(c.Service.String() + "." + c.Tenant.String() + "." + c.Key.String())
-}
-
-// Subject returns the subject on which the command is published.
-func (c Command) Subject() string {
-	return "cmd." + c.Service.String() + "." + c.Partition().String() + "." + c.tail()
-}
-
 // Dead returns the subject of the command's dead-letter record.
 func (c Command) Dead() string { return "dead." + c.Service.String() + "." + c.tail() }
 
 func (c Command) tail() string {
 	return c.Tenant.String() + "." + c.Key.String() + "." + c.Verb.String()
-}
-
-// ParseCommand parses a subject under cmd. and checks its partition token.
-func ParseCommand(s string) (Command, error) {
-	t := strings.Split(s, ".")
-	if len(t) != 6 || t[0] != "cmd" {
-		return Command{}, invalid("command", s)
-	}
-	c, err := commandOf(t[1], t[3:])
-	if err != nil {
-		return Command{}, err
-	}
-	if c.Partition().String() != t[2] {
-		return Command{}, fmt.Errorf("%w: command subject has the wrong partition: %q", ErrInvalid, clip(s))
-	}
-	return c, nil
 }
 
 // ParseDead parses a subject under dead. .
@@ -338,30 +263,6 @@ func StreamSubjects(stream string) []string {
 		return []string{IndexAll}
 	}
 	return nil
-}
-
-// AllPartitions returns 0 to Partitions-1.
-func AllPartitions() []Partition {
-	out := make([]Partition, Partitions)
-	for i := range out {
-		out[i] = Partition(i)
-	}
-	return out
-}
-
-// ParsePartition parses the two-digit token of a partition.
-func ParsePartition(s string) (Partition, error) {
-	n, err := strconv.ParseUint(s, 10, 8)
-	if err != nil || n >= Partitions || len(s) != 2 {
-		return 0, invalid("partition", s)
-	}
-	return Partition(n), nil
-}
-
-func partitionOf(name string) Partition {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(name))
-	return Partition(h.Sum32() % Partitions)
 }
 
 func parseLog(t []string, whole string) (Log, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,9 +32,9 @@ func TestNoStringChangesTheNumberOfTokens(t *testing.T) {
 		c := subject.Command{Service: service, Tenant: tenant, Key: l.Entity, Verb: verb}
 		tm := subject.Timer{Service: service, Tenant: tenant, Key: l.Entity, Name: verb}
 		tokens(t, l.Name(), 3)
-		tokens(t, l.Event(), 5)
+		tokens(t, subject.DefaultPartitions.Event(l), 5)
 		tokens(t, l.Live("message.delta"), 6)
-		tokens(t, c.Subject(), 6)
+		tokens(t, subject.DefaultPartitions.Command(c), 6)
 		tokens(t, c.Dead(), 5)
 		tokens(t, tm.Set(), 6)
 		tokens(t, tm.Fire(), 6)
@@ -59,14 +60,14 @@ func roundTrip(t *testing.T, l subject.Log, c subject.Command, tm subject.Timer)
 		t.Fatalf("name %q: %v, %v", l, got, err)
 	}
 	payloads(t, l)
-	if got, err := subject.ParseEvent(l.Event()); err != nil || got != l {
-		t.Fatalf("event %q: %v, %v", l.Event(), got, err)
+	if got, err := subject.DefaultPartitions.ParseEvent(subject.DefaultPartitions.Event(l)); err != nil || got != l {
+		t.Fatalf("event %q: %v, %v", subject.DefaultPartitions.Event(l), got, err)
 	}
 	if got, typ, err := subject.ParseLive(l.Live("tool.called")); err != nil || got != l || typ != "tool.called" {
 		t.Fatalf("live %q: %v, %v", l, got, err)
 	}
-	if got, err := subject.ParseCommand(c.Subject()); err != nil || got != c {
-		t.Fatalf("command %q: %v, %v", c.Subject(), got, err)
+	if got, err := subject.DefaultPartitions.ParseCommand(subject.DefaultPartitions.Command(c)); err != nil || got != c {
+		t.Fatalf("command %q: %v, %v", subject.DefaultPartitions.Command(c), got, err)
 	}
 	if got, err := subject.ParseDead(c.Dead()); err != nil || got != c {
 		t.Fatalf("dead letter %q: %v, %v", c.Dead(), got, err)
@@ -93,22 +94,24 @@ func payloads(t *testing.T, l subject.Log) {
 func whatParses(t *testing.T, s string) {
 	t.Helper()
 	rebuilt := map[string]func() (string, error){
-		"name":    func() (string, error) { l, err := subject.ParseName(s); return l.Name(), err },
-		"event":   func() (string, error) { l, err := subject.ParseEvent(s); return l.Event(), err },
-		"live":    func() (string, error) { l, typ, err := subject.ParseLive(s); return l.Live(typ), err },
-		"command": func() (string, error) { c, err := subject.ParseCommand(s); return c.Subject(), err },
-		"dead":    func() (string, error) { c, err := subject.ParseDead(s); return c.Dead(), err },
-		"timer":   func() (string, error) { tm, err := subject.ParseTimer(s); return tm.Fire(), err },
+		"name": func() (string, error) { l, err := subject.ParseName(s); return l.Name(), err },
+		"event": func() (string, error) {
+			l, err := subject.DefaultPartitions.ParseEvent(s)
+			return subject.DefaultPartitions.Event(l), err
+		},
+		"live": func() (string, error) { l, typ, err := subject.ParseLive(s); return l.Live(typ), err },
+		"command": func() (string, error) {
+			c, err := subject.DefaultPartitions.ParseCommand(s)
+			return subject.DefaultPartitions.Command(c), err
+		},
+		"dead":  func() (string, error) { c, err := subject.ParseDead(s); return c.Dead(), err },
+		"timer": func() (string, error) { tm, err := subject.ParseTimer(s); return tm.Fire(), err },
 		"payload": func() (string, error) {
 			l, digest, err := subject.ParsePayloadName(s)
 			if err != nil {
 				return "", err
 			}
 			return subject.PayloadName(l, digest)
-		},
-		"partition": func() (string, error) {
-			p, err := subject.ParsePartition(s)
-			return p.String(), err
 		},
 	}
 	for what, rebuild := range rebuilt {
@@ -162,43 +165,65 @@ func TestPartitionsNeverMove(t *testing.T) {
 		}
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(name))
-		if got := l.Partition(); got.String() != want || uint32(got) != h.Sum32()%16 {
+		if got := subject.DefaultPartitions.Of(l); got.String() != want || uint32(got) != h.Sum32()%16 {
 			t.Errorf("partition of %s is %s, want %s", name, got, want)
 		}
-		if l.Stream() != "EVT_"+want || l.Event() != "evt."+want+"."+name {
-			t.Errorf("%s is stored in %s under %s", name, l.Stream(), l.Event())
+		if subject.DefaultPartitions.Stream(l) != "EVT_"+want || subject.DefaultPartitions.Event(l) != "evt."+want+"."+name {
+			t.Errorf("%s is stored in %s under %s", name, subject.DefaultPartitions.Stream(l), subject.DefaultPartitions.Event(l))
 		}
 	}
 }
 
 func TestPartitionsAreEven(t *testing.T) {
-	var count [subject.Partitions]int
-	const logs = 16_000
-	for i := range logs {
-		l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("session " + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + string(rune(i)))}
-		count[l.Partition()]++
-	}
-	for p, n := range count {
-		if n < logs/subject.Partitions*7/10 || n > logs/subject.Partitions*13/10 {
-			t.Errorf("partition %d has %d of %d logs", p, n, logs)
+	const each = 1000
+	for _, n := range subject.PartitionChoices() {
+		count := make([]int, n)
+		for i := range each * int(n) {
+			l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("session " + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + strconv.Itoa(i))}
+			count[n.Of(l)]++
+		}
+		for p, got := range count {
+			if got < each*7/10 || got > each*13/10 {
+				t.Errorf("partition %d of %d has %d logs, %d on average", p, n, got, each)
+			}
 		}
 	}
 }
 
-func TestPartitionTokens(t *testing.T) {
-	all := subject.AllPartitions()
-	if len(all) != subject.Partitions {
-		t.Fatalf("%d partitions", len(all))
-	}
-	for i, p := range all {
-		got, err := subject.ParsePartition(p.String())
-		if err != nil || got != p || int(p) != i {
-			t.Fatalf("partition %d: %v, %v", i, got, err)
+// TestPartitionsHaveDifferentNames: the token of a subject and the names of streams tell the partitions of every installation apart.
+func TestPartitionsHaveDifferentNames(t *testing.T) {
+	for _, n := range subject.PartitionChoices() {
+		seen := map[string]bool{}
+		for i, p := range n.All() {
+			if int(p) != i || seen[p.String()] || len(p.String()) < 2 {
+				t.Fatalf("partition %d of %d is %q", i, n, p)
+			}
+			seen[p.String()] = true
+			if got := p.EventStream(); got != "EVT_"+p.String() {
+				t.Fatalf("partition %s is stored in %s", p, got)
+			}
+		}
+		if len(seen) != int(n) {
+			t.Fatalf("%d of %d partitions", len(seen), n)
 		}
 	}
-	for _, s := range []string{"", "0", "16", "99", "-1", "+1", "000", "1 ", "0x"} {
-		if _, err := subject.ParsePartition(s); !errors.Is(err, subject.ErrInvalid) {
-			t.Fatalf("partition %q was let through", s)
+}
+
+// TestEveryNumberOfPartitionsReadsItsOwnSubjects: what an installation builds it parses, and a subject with the token of another
+// partition is refused.
+func TestEveryNumberOfPartitionsReadsItsOwnSubjects(t *testing.T) {
+	c := subject.Command{Service: id.MustName("session"), Tenant: id.DefaultTenant, Key: id.EntityFromExternal("s1"), Verb: id.MustName("open")}
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s1")}
+	for _, n := range subject.PartitionChoices() {
+		if got, err := n.ParseEvent(n.Event(l)); err != nil || got != l || !strings.HasPrefix(n.Event(l), "evt."+n.Of(l).String()+".") {
+			t.Errorf("%d: event %q: %v, %v", n, n.Event(l), got, err)
+		}
+		if got, err := n.ParseCommand(n.Command(c)); err != nil || got != c {
+			t.Errorf("%d: command %q: %v, %v", n, n.Command(c), got, err)
+		}
+		other := "evt." + (n.Of(l) + 1).String() + "." + l.Name()
+		if _, err := n.ParseEvent(other); !errors.Is(err, subject.ErrInvalid) {
+			t.Errorf("%d: %q was let through: %v", n, other, err)
 		}
 	}
 }
@@ -208,17 +233,17 @@ func TestFilters(t *testing.T) {
 	c := subject.Command{Service: id.MustName("session"), Tenant: l.Tenant, Key: l.Entity, Verb: id.MustName("open")}
 	tm := subject.Timer{Service: c.Service, Tenant: l.Tenant, Key: l.Entity, Name: id.MustName("expire")}
 	for filter, s := range map[string]string{
-		l.Partition().EventFilter():                       l.Event(),
-		l.LiveAll():                                       l.Live("run.started"),
-		subject.LiveEverything:                            l.Live("notice"),
-		subject.LiveTenant(l.Tenant):                      l.Live("notice"),
-		subject.CommandFilter(c.Service, c.Partition()):   c.Subject(),
-		subject.CommandFilterAll(c.Service):               c.Subject(),
-		subject.TimerFilter(c.Service):                    tm.Fire(),
-		subject.StreamSubjects(subject.StreamCommands)[0]: c.Subject(),
-		subject.TimerSubjects(tm.Service)[0]:              tm.Set(),
-		subject.StreamSubjects(subject.StreamDead)[0]:     c.Dead(),
-		subject.DirectoryFilter(id.MustName("service")):   subject.DirectoryKey(id.MustName("service"), c.Service, id.MustName("i-1")),
+		subject.DefaultPartitions.Of(l).EventFilter(): subject.DefaultPartitions.Event(l),
+		l.LiveAll():                  l.Live("run.started"),
+		subject.LiveEverything:       l.Live("notice"),
+		subject.LiveTenant(l.Tenant): l.Live("notice"),
+		subject.CommandFilter(c.Service, subject.DefaultPartitions.OfCommand(c)): subject.DefaultPartitions.Command(c),
+		subject.CommandFilterAll(c.Service):                                      subject.DefaultPartitions.Command(c),
+		subject.TimerFilter(c.Service):                                           tm.Fire(),
+		subject.StreamSubjects(subject.StreamCommands)[0]:                        subject.DefaultPartitions.Command(c),
+		subject.TimerSubjects(tm.Service)[0]:                                     tm.Set(),
+		subject.StreamSubjects(subject.StreamDead)[0]:                            c.Dead(),
+		subject.DirectoryFilter(id.MustName("service")):                          subject.DirectoryKey(id.MustName("service"), c.Service, id.MustName("i-1")),
 	} {
 		if !matches(filter, s) {
 			t.Errorf("%q does not match %q", filter, s)

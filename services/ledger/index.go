@@ -18,7 +18,7 @@ func Follower(deps Deps, service id.Name, cfg index.Config) *index.Follower {
 		cfg.Index = index.New(deps.Conn, deps.Log)
 	}
 	cfg.Owner = func() bool {
-		return command.Owns(deps.Instance, deps.Directory.Members(directory.WhatService, service), key)
+		return command.Owns(deps.Conn.Partitions(), deps.Instance, deps.Directory.Members(directory.WhatService, service), key)
 	}
 	return index.NewFollower(cfg)
 }

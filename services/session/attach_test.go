@@ -203,7 +203,7 @@ func TestTheEndOfALongSessionIsFoundAtItsEnd(t *testing.T) {
 		switch {
 		case m.Subject == "_INBOX.done":
 			done <- struct{}{}
-		case m.Header.Get("Nats-Subject") == log.Event():
+		case m.Header.Get("Nats-Subject") == subject.DefaultPartitions.Event(log):
 			read.Add(1)
 		}
 	})

@@ -56,7 +56,7 @@ func (r *rig) holdings() (n uint64) {
 // remains returns what is stored of a session, by stream.
 func (r *rig) remains(l subject.Log) map[string]uint64 {
 	r.T.Helper()
-	out := map[string]uint64{"events": r.messages(l.Stream(), l.Event())}
+	out := map[string]uint64{"events": r.messages(subject.DefaultPartitions.Stream(l), subject.DefaultPartitions.Event(l))}
 	out["acks"] = r.messages(subject.BucketStream(subject.BucketAcks), subject.BucketSubject(subject.BucketAcks, subject.AckKeysOf(l)))
 	for _, s := range []id.Name{cmd.Session, cmd.Pipeline} {
 		out["timers"] += r.messages(subject.TimerStream(s), subject.TimersFor(s, l.Tenant, l.Entity))

@@ -107,8 +107,8 @@ func (r *rig) append(l subject.Log, data ...event.Data) eventlog.Cursor {
 // expire removes the events up to the position, as age does.
 func (r *rig) expire(l subject.Log, through eventlog.Cursor) {
 	r.T.Helper()
-	body := fmt.Sprintf(`{"filter":%q,"seq":%d}`, l.Event(), through.Stream+1)
-	m, err := r.Conn.NATS().RequestWithContext(r.Ctx, "$JS.API.STREAM.PURGE."+l.Stream(), []byte(body))
+	body := fmt.Sprintf(`{"filter":%q,"seq":%d}`, subject.DefaultPartitions.Event(l), through.Stream+1)
+	m, err := r.Conn.NATS().RequestWithContext(r.Ctx, "$JS.API.STREAM.PURGE."+subject.DefaultPartitions.Stream(l), []byte(body))
 	require.NoError(r.T, err)
 	require.Contains(r.T, string(m.Data), `"success":true`)
 }

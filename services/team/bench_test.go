@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/team"
 )
@@ -177,7 +178,7 @@ func benchCopy(b *testing.B, conn *bus.Conn, pace time.Duration) {
 	go func() {
 		defer close(done)
 		for m := range in {
-			_, err := conn.JS().PublishMsg(r.Ctx, &nats.Msg{Subject: to.Event(), Data: m.Data}, jetstream.WithMsgID(m.Header.Get("id")))
+			_, err := conn.JS().PublishMsg(r.Ctx, &nats.Msg{Subject: subject.DefaultPartitions.Event(to), Data: m.Data}, jetstream.WithMsgID(m.Header.Get("id")))
 			if err != nil {
 				b.Error(err)
 			}
@@ -188,7 +189,7 @@ func benchCopy(b *testing.B, conn *bus.Conn, pace time.Duration) {
 	b.ResetTimer()
 	write(b, b.N, pace, func(agent, i int) {
 		raw := servicetest.JSON(b, benchDelta("run", i))
-		if _, err := conn.JS().PublishMsg(r.Ctx, &nats.Msg{Subject: source.Event(), Data: raw}); err != nil {
+		if _, err := conn.JS().PublishMsg(r.Ctx, &nats.Msg{Subject: subject.DefaultPartitions.Event(source), Data: raw}); err != nil {
 			b.Error(err)
 		}
 		m := &nats.Msg{Subject: fmt.Sprint("copy.", agent), Data: raw, Header: nats.Header{"id": {fmt.Sprint("c", i)}}}

@@ -79,9 +79,9 @@ func (r *rig) view(l subject.Log) cmd.TeamView {
 // forget takes the beginning of the log away, up to the event with the sequence.
 func (r *rig) forget(l subject.Log, seq uint64) {
 	r.T.Helper()
-	s, err := r.Conn.JS().Stream(r.Ctx, l.Stream())
+	s, err := r.Conn.JS().Stream(r.Ctx, subject.DefaultPartitions.Stream(l))
 	require.NoError(r.T, err)
-	require.NoError(r.T, s.Purge(r.Ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeSequence(r.Stored(l)[seq].Stream)))
+	require.NoError(r.T, s.Purge(r.Ctx, jetstream.WithPurgeSubject(subject.DefaultPartitions.Event(l)), jetstream.WithPurgeSequence(r.Stored(l)[seq].Stream)))
 }
 
 // TestATakeoverReadsOnFromASnapshot: a replica that takes over a team with a long log reads the

@@ -117,7 +117,7 @@ func (w *owners) divide() {
 }
 
 func (w *owners) ours(log subject.Log, members []directory.Member) bool {
-	return command.Owns(w.s.deps.Instance, members, subject.Command{Service: cmd.Team, Tenant: log.Tenant, Key: log.Entity})
+	return command.Owns(w.s.deps.Conn.Partitions(), w.s.deps.Instance, members, subject.Command{Service: cmd.Team, Tenant: log.Tenant, Key: log.Entity})
 }
 
 // run starts a relay. mu is held.

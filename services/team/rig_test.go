@@ -207,7 +207,7 @@ func deep() event.TeamDefinition {
 func (r *rig) owner(l subject.Log) string {
 	members := r.Dir.Members(directory.WhatService, cmd.Team)
 	i := slices.IndexFunc(members, func(m directory.Member) bool {
-		return command.Owns(m.Instance, members, subject.Command{Service: cmd.Team, Tenant: l.Tenant, Key: l.Entity})
+		return command.Owns(subject.DefaultPartitions, m.Instance, members, subject.Command{Service: cmd.Team, Tenant: l.Tenant, Key: l.Entity})
 	})
 	require.GreaterOrEqual(r.T, i, 0)
 	return members[i].Instance.String()

@@ -71,7 +71,7 @@ func TestTheNextJobReadsOnlyWhatIsNew(t *testing.T) {
 	s := &Service{deps: Deps{Log: store}, cfg: Config{Now: time.Now}, snapshots: snapshots.New(zerolog.Nop())}
 	s.folds, err = newFolds()
 	require.NoError(t, err)
-	asked, err := conn.NATS().SubscribeSync("$JS.API.DIRECT.GET." + log.Stream())
+	asked, err := conn.NATS().SubscribeSync("$JS.API.DIRECT.GET." + subject.DefaultPartitions.Stream(log))
 	require.NoError(t, err)
 	for n := 1; n < 4; n++ {
 		f := s.folds.take(log)

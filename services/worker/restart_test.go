@@ -58,12 +58,12 @@ func newFleet(t *testing.T) *fleet {
 	t.Cleanup(func() { _ = f.llm.Close() })
 	(&rig{Rig: f.Rig}).startTools(tools.Rules{})
 	f.count("_INBOX.>", func(m *nats.Msg) {
-		if m.Header.Get("Nats-Subject") == f.ref.Event() {
+		if m.Header.Get("Nats-Subject") == subject.DefaultPartitions.Event(f.ref) {
 			f.read.Add(1)
 		}
 	})
-	f.count("$JS.API.DIRECT.GET."+f.ref.Stream(), func(*nats.Msg) { f.requests.Add(1) })
-	f.count("$JS.API.STREAM.MSG.GET."+f.ref.Stream(), func(*nats.Msg) { f.requests.Add(1) })
+	f.count("$JS.API.DIRECT.GET."+subject.DefaultPartitions.Stream(f.ref), func(*nats.Msg) { f.requests.Add(1) })
+	f.count("$JS.API.STREAM.MSG.GET."+subject.DefaultPartitions.Stream(f.ref), func(*nats.Msg) { f.requests.Add(1) })
 	t.Cleanup(f.halt)
 	return f
 }

@@ -45,14 +45,14 @@ type Progress func(Stream)
 // and acknowledgements come before the logs: work that waited then is delivered again and skipped if the logs show that it
 // is done, and no acknowledgement exceeds the end of a log. Objects come after the logs, so that a backup has all objects
 // that the logs name; dead letters and the audit log come last: they describe the others.
-func phases() [][]string {
+func phases(n subject.Partitions) [][]string {
 	bucket := func(name string) string { return "KV_" + name }
 	buckets := []string{bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketFolds), bucket(subject.BucketDirectory)}
 	for _, name := range subject.QuotaBuckets() {
 		buckets = append(buckets, bucket(name))
 	}
-	logs := make([]string, 0, subject.Partitions)
-	for _, p := range subject.AllPartitions() {
+	logs := make([]string, 0, n)
+	for _, p := range n.All() {
 		logs = append(logs, p.EventStream())
 	}
 	return [][]string{
@@ -64,10 +64,10 @@ func phases() [][]string {
 	}
 }
 
-// Names returns all streams that a backup holds.
-func Names() []string {
+// Names returns all streams that a backup of an installation with n partitions holds.
+func Names(n subject.Partitions) []string {
 	var out []string
-	for _, p := range phases() {
+	for _, p := range phases(n) {
 		out = append(out, p...)
 	}
 	return out
@@ -84,7 +84,7 @@ func Save(ctx context.Context, c *bus.Conn, dir, version string, done Progress) 
 	if err != nil {
 		return nil, err
 	}
-	for _, names := range phases() {
+	for _, names := range phases(c.Partitions()) {
 		streams, err := savePhase(ctx, c, dir, names)
 		if err != nil {
 			return nil, err
@@ -206,6 +206,9 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 	if err != nil {
 		return nil, err
 	}
+	if n := m.partitions(); n != c.Partitions() {
+		return nil, fmt.Errorf("%w: the backup has %d, and nats.partitions is %d; set nats.partitions to %d", bus.ErrPartitions, n, c.Partitions(), n)
+	}
 	if err := makeRoom(ctx, c, m, o.Force); err != nil {
 		return nil, err
 	}
@@ -227,9 +230,19 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 	return m, nil
 }
 
+// partitions returns the number of partitions of the installation that the backup is of.
+func (m *Manifest) partitions() (n subject.Partitions) {
+	for _, s := range m.Streams {
+		if slices.ContainsFunc(subject.MostPartitions.All(), func(p subject.Partition) bool { return p.EventStream() == s.Name }) {
+			n++
+		}
+	}
+	return n
+}
+
 // makeRoom refuses an installation that has streams, or deletes them if force is set.
 func makeRoom(ctx context.Context, c *bus.Conn, m *Manifest, force bool) error {
-	names := slices.Concat(Names(), subject.RetiredStreams())
+	names := slices.Concat(Names(c.Partitions()), subject.RetiredStreams())
 	for _, s := range m.Streams {
 		if !slices.Contains(names, s.Name) {
 			names = append(names, s.Name)
@@ -257,7 +270,7 @@ func makeRoom(ctx context.Context, c *bus.Conn, m *Manifest, force bool) error {
 func wakeGrown(ctx context.Context, c *bus.Conn, m *Manifest) error {
 	sender := command.NewSender(c)
 	for _, subj := range m.Grown {
-		log, err := subject.ParseEvent(subj)
+		log, err := c.Partitions().ParseEvent(subj)
 		if err != nil {
 			return fmt.Errorf("the manifest names a log that cannot be: %w", err)
 		}

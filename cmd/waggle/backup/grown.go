@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/bus"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // The copy of CMD holds each command that is unfinished when the copy begins, and a restore repeats it. The copy lacks later
@@ -25,7 +24,7 @@ const codeNoMessage = 10037
 // ends returns the last sequences of the event streams.
 func ends(ctx context.Context, c *bus.Conn) (map[string]uint64, error) {
 	out := map[string]uint64{}
-	for _, p := range subject.AllPartitions() {
+	for _, p := range c.Partitions().All() {
 		s, err := c.JS().Stream(ctx, p.EventStream())
 		if err != nil {
 			return nil, fmt.Errorf("look at the stream %s: %w", p.EventStream(), err)

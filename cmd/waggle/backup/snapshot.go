@@ -270,9 +270,9 @@ const (
 	manifestName = "manifest.json"
 	// formatVersion is the version of the manifest; the files have JetStream's own format.
 	formatVersion = 1
-	// parallel snapshots run at once: as many as the event log has shards, so that the snapshots of all shards begin within
+	// parallel snapshots run at once: as many as the event log usually has shards, so that the snapshots of all shards begin within
 	// milliseconds of each other.
-	parallel = subject.Partitions
+	parallel = int(subject.DefaultPartitions)
 )
 
 // Stream is a stream, or the stream behind a bucket, in a backup.

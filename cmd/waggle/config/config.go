@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Config holds all settings. The zero value is not usable: start with Default or Load.
@@ -95,10 +96,11 @@ type NATS struct {
 	TLSCert        string        `yaml:"tls_cert" doc:"PEM file of the client certificate for NATS."`
 	TLSKey         string        `yaml:"tls_key" doc:"PEM file of the client certificate's key."`
 	Bootstrap      string        `yaml:"bootstrap" doc:"Who makes the streams: \"auto\" = every process makes and mends what it finds missing; \"verify\" = none does, they wait until \"waggle bootstrap\" has. With users per role it has to be verify."`
+	Partitions     int           `yaml:"partitions" doc:"Parts of the event log and of each service's commands: 16, 64 or 256. Every process of the installation needs the same number. It cannot be changed once the streams exist; more of them spread over more NATS servers, and cost more while nothing happens."`
 	Replicas       int           `yaml:"replicas" doc:"Copies of every stream: 1, 3 or 5. More than 1 needs a NATS cluster."`
 	EventMaxAge    time.Duration `yaml:"event_max_age" doc:"How long events are kept; 0 = 30 days."`
 	ObjectMaxBytes int64         `yaml:"object_max_bytes" doc:"Size limit in bytes of what is stored of tasks and does not fit into events; at the limit more of it is refused, until the oldest expires. NATS reserves it; 0 = no limit."`
-	EventMaxBytes  int64         `yaml:"event_max_bytes" doc:"Size limit of each of the 16 event streams in bytes, the oldest events go first; 0 = no limit but the age."`
+	EventMaxBytes  int64         `yaml:"event_max_bytes" doc:"Size limit of each event stream (nats.partitions) in bytes, the oldest events go first; 0 = no limit but the age."`
 }
 
 // Providers holds the access to model providers.
@@ -372,7 +374,7 @@ func Default() Config {
 		// Below the 30 s that container runtimes commonly wait before SIGKILL.
 		Shutdown: 25 * time.Second,
 		Log:      Log{Level: "info", Format: "auto"},
-		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Bootstrap: BootstrapAuto, Replicas: 1},
+		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Bootstrap: BootstrapAuto, Partitions: int(subject.DefaultPartitions), Replicas: 1},
 		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second, MaxAge: 24 * time.Hour}},
 		Access:   Access{See: access.Owner, Answer: access.Owner},
 		Session:  Session{TTL: 24 * time.Hour},

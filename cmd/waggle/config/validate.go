@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Roles of a process, in the order of starting.
@@ -185,6 +186,9 @@ func (p *problems) nats(n *NATS, use For) {
 	}
 	if !slices.Contains([]int{1, 3, 5}, n.Replicas) {
 		p.add("nats.replicas", "%d is not 1, 3 or 5", n.Replicas)
+	}
+	if !slices.ContainsFunc(subject.PartitionChoices(), func(c subject.Partitions) bool { return int(c) == n.Partitions }) {
+		p.add("nats.partitions", "%d is not 16, 64 or 256", n.Partitions)
 	}
 	if use.Embedded {
 		p.embedded(n)

@@ -30,7 +30,7 @@ const (
 // copies checks leader and replicas of every stream.
 func copies(ctx context.Context, conn *bus.Conn) []Finding {
 	const what = "replicas"
-	l, _ := permission.Of(permission.Operator)
+	l, _ := permission.Of(permission.Operator, conn.Partitions())
 	var bad, leaders []string
 	most := 0
 	for _, name := range l.Streams {

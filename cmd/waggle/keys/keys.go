@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -24,10 +25,21 @@ func SeedFile(dir string, role permission.Role) string {
 // environment: NAME=KEY.
 func PublicFile(dir string) string { return filepath.Join(dir, "nkeys.env") }
 
+// AccountsFile returns the file with the users of an installation and their permissions, which the NATS servers include.
+func AccountsFile(dir string) string { return filepath.Join(dir, "accounts.conf") }
+
+// WriteAccounts writes the accounts file of an installation with n partitions.
+func WriteAccounts(dir string, n subject.Partitions) error {
+	if err := os.WriteFile(AccountsFile(dir), []byte(permission.Accounts(n)), 0o600); err != nil {
+		return fmt.Errorf("write the users of the NATS servers: %w", err)
+	}
+	return nil
+}
+
 // Roles returns every role that has a key.
 func Roles() []permission.Role {
 	var out []permission.Role
-	for _, l := range permission.All() {
+	for _, l := range permission.All(subject.DefaultPartitions) {
 		out = append(out, l.Role)
 	}
 	return append(out, permission.System)

@@ -39,7 +39,7 @@ func users(c config.Config) ([]bus.User, error) {
 		all = append(all, bus.User{Key: key, List: list})
 		return err
 	}
-	for _, list := range permission.All() {
+	for _, list := range permission.All(partitions(c)) {
 		if err := add(list.Role, &list); err != nil {
 			return nil, fmt.Errorf("keys of the embedded NATS server: %w", err)
 		}

@@ -147,7 +147,7 @@ func dialAs(ctx context.Context, c config.Config, name string, as permission.Rol
 		inbox = permission.Inbox(as)
 	}
 	return dial(ctx, bus.Config{
-		URL: n.URL, Name: name, InboxPrefix: inbox, Creds: n.Creds, NKeySeedFile: n.NKey,
+		URL: n.URL, Name: name, InboxPrefix: inbox, Creds: n.Creds, NKeySeedFile: n.NKey, Partitions: partitions(c),
 		TLSCA: n.TLSCA, TLSCert: n.TLSCert, TLSKey: n.TLSKey, Logger: log,
 	})
 }
@@ -200,7 +200,7 @@ func (p *process) connect(ctx context.Context) error {
 		return err
 	}
 	p.conn, err = dial(ctx, bus.Config{
-		URL: srv.ClientURL(), Name: "waggle/" + p.name(), NKeySeedFile: keys.SeedFile(KeyFolder(p.Config), everyRole), InProcess: srv, Logger: p.Logger,
+		URL: srv.ClientURL(), Name: "waggle/" + p.name(), NKeySeedFile: keys.SeedFile(KeyFolder(p.Config), everyRole), InProcess: srv, Partitions: partitions(p.Config), Logger: p.Logger,
 	})
 	return err
 }
@@ -231,7 +231,7 @@ func (p *process) role() permission.Role {
 func (p *process) streams() []string {
 	var out []string
 	for _, r := range p.Use.Roles {
-		if l, ok := permission.Of(permission.Role(r)); ok {
+		if l, ok := permission.Of(permission.Role(r), partitions(p.Config)); ok {
 			out = append(out, l.Streams...)
 		}
 	}
@@ -275,6 +275,9 @@ func (p *process) name() string {
 	}
 	return name
 }
+
+// partitions returns the configured number of partitions.
+func partitions(c config.Config) subject.Partitions { return subject.Partitions(c.NATS.Partitions) } //nolint:gosec // validated
 
 // Topology returns the configured topology of the streams.
 func Topology(c config.Config) bus.Topology {

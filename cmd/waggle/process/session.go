@@ -15,7 +15,7 @@ import (
 // survey returns the component that measures streams and queues. It belongs to the role session, which every installation
 // has.
 func (p *process) survey(context.Context) (lifecycle.Component, error) {
-	l, _ := permission.Of(permission.Session)
+	l, _ := permission.Of(permission.Session, p.conn.Partitions())
 	services := append(Services(), cmd.Member)
 	return survey.New(p.conn, p.directory, survey.Config{
 		Service: cmd.Session, Instance: p.instance, Services: services, Streams: l.Streams,

@@ -119,7 +119,7 @@ func restarts() []Fault {
 		}},
 		{Name: "step-down of every leader", Returns: -1, Strike: func(ctx context.Context, n *Injector) error {
 			streams := append([]string{subject.StreamCommands}, subject.TimerStreams()...)
-			for _, p := range subject.AllPartitions() {
+			for _, p := range subject.DefaultPartitions.All() {
 				streams = append(streams, p.EventStream())
 			}
 			for _, stream := range streams {

@@ -158,7 +158,7 @@ func (n *Injector) allAddresses(but *site.Member) []string {
 
 // stream chooses a shard of the event log.
 func (n *Injector) stream() string {
-	all := subject.AllPartitions()
+	all := subject.DefaultPartitions.All()
 	return all[n.random.IntN(len(all))].EventStream()
 }
 

@@ -54,7 +54,7 @@ const (
 
 // Read reads what has been stored since the last Read.
 func (r *Record) Read(ctx context.Context, js jetstream.JetStream) error {
-	for _, p := range subject.AllPartitions() {
+	for _, p := range subject.DefaultPartitions.All() {
 		if err := r.readStream(ctx, js, p.EventStream()); err != nil {
 			return fmt.Errorf("read %s: %w", p.EventStream(), err)
 		}

@@ -55,8 +55,8 @@ func readBatch(ctx context.Context, t testing.TB, nc *nats.Conn, log subject.Log
 	sub, err := nc.SubscribeSync(inbox)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sub.Unsubscribe()) }()
-	ask := fmt.Sprintf(`{"seq":%d,"next_by_subj":%q,"batch":1000}`, from, log.Event())
-	require.NoError(t, nc.PublishRequest("$JS.API.DIRECT.GET."+log.Stream(), inbox, []byte(ask)))
+	ask := fmt.Sprintf(`{"seq":%d,"next_by_subj":%q,"batch":1000}`, from, subject.DefaultPartitions.Event(log))
+	require.NoError(t, nc.PublishRequest("$JS.API.DIRECT.GET."+subject.DefaultPartitions.Stream(log), inbox, []byte(ask)))
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		require.NoError(t, err)

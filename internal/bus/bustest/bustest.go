@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/freeport"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Patience bounds every wait for a server: long, because machines may be busy.
@@ -24,8 +25,24 @@ const SyncEvery = "1h"
 // Single returns a connection to a fresh server with all streams. Both end with the test.
 func Single(t testing.TB) *bus.Conn {
 	t.Helper()
-	url, _ := Server(t)
-	return Dial(t, url)
+	return SinglePartitions(t, subject.DefaultPartitions)
+}
+
+// SinglePartitions returns a connection to a fresh server with all streams of an installation with n partitions. Both end with
+// the test.
+func SinglePartitions(t testing.TB, n subject.Partitions) *bus.Conn {
+	t.Helper()
+	c := DialPartitions(t, Bare(t), n)
+	Bootstrap(t, c, bus.DefaultTopology())
+	return c
+}
+
+// Bare starts a fresh server without streams, which ends with the test, and returns its URL.
+func Bare(t testing.TB) string {
+	t.Helper()
+	srv := start(t, bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: Store(t), Sync: SyncEvery})
+	t.Cleanup(func() { stop(srv) })
+	return srv.ClientURL()
 }
 
 // Server starts a fresh server with all streams and returns its URL. restart ends it and starts it again on the same
@@ -77,9 +94,15 @@ func (i *Instance) Stop() {
 // Dial returns a connection that ends with the test.
 func Dial(t testing.TB, url string) *bus.Conn {
 	t.Helper()
+	return DialPartitions(t, url, subject.DefaultPartitions)
+}
+
+// DialPartitions returns a connection to an installation with n partitions, which ends with the test.
+func DialPartitions(t testing.TB, url string, n subject.Partitions) *bus.Conn {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	c, err := bus.Connect(ctx, bus.Config{URL: url, Name: t.Name()})
+	c, err := bus.Connect(ctx, bus.Config{URL: url, Name: t.Name(), Partitions: n})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

@@ -85,7 +85,7 @@ func (w *writer) CatchUp(ctx context.Context) error {
 // open opens feeds of the shards that have news.
 func (w *writer) open(ctx context.Context, at *positions) ([]*shard, error) {
 	var out []*shard
-	for _, p := range subject.AllPartitions() {
+	for _, p := range w.conn.Partitions().All() {
 		stream, err := w.conn.JS().Stream(ctx, p.EventStream())
 		if err != nil {
 			return out, fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("look at %s: %w", p.EventStream(), err))
@@ -160,7 +160,7 @@ func (w *writer) merge(ctx context.Context, open []*shard, at *positions) error 
 		if oldest == nil {
 			break
 		}
-		log, err := subject.ParseEvent(oldest.next.Subject)
+		log, err := w.conn.Partitions().ParseEvent(oldest.next.Subject)
 		if err == nil && !slices.Contains(logs, log) {
 			logs = append(logs, log)
 		}
@@ -214,7 +214,7 @@ func (w *writer) update(ctx context.Context, logs []subject.Log) error {
 		return err
 	}
 	for _, c := range changes {
-		w.covered.add(c.log.Partition(), c.read)
+		w.covered.add(w.conn.Partitions().Of(c.log), c.read)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"encoding/json"
+
 	"github.com/bits-and-blooms/bitset"
 
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -13,14 +15,23 @@ const maxCovered = 4 << 20
 // positions are the sequences of the shards up to which the index is complete: it knows each log whose last event lies
 // there.
 type positions struct {
-	Shards [subject.Partitions]uint64 `json:"shards"`
+	Shards [subject.MostPartitions]uint64 `json:"shards"`
+}
+
+// MarshalJSON leaves out the shards behind the last one with a message.
+func (p positions) MarshalJSON() ([]byte, error) {
+	n := len(p.Shards)
+	for n > 0 && p.Shards[n-1] == 0 {
+		n--
+	}
+	return json.Marshal(map[string][]uint64{"shards": p.Shards[:n]})
 }
 
 // coverage knows which messages beyond the stored positions the summaries have taken in, so that a catch-up reads the headers of
 // the others alone: of none, if all announcements arrived.
 type coverage struct {
 	base positions
-	bits [subject.Partitions]bitset.BitSet // bit 0 is the message behind the base
+	bits [subject.MostPartitions]bitset.BitSet // bit 0 is the message behind the base
 }
 
 // begin forgets everything unless the stored positions are those of the last move: the index was lost, or another process wrote it.

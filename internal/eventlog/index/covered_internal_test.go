@@ -1,6 +1,7 @@
 package index
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,7 @@ import (
 // back after a restored backup too.
 func TestCoverageIsASet(t *testing.T) {
 	t.Parallel()
-	const p = subject.Partition(3)
+	const p = subject.Partition(200)
 	rapid.Check(t, func(t *rapid.T) {
 		c, at, covered := &coverage{}, positions{}, map[uint64]bool{}
 		at.Shards[p] = rapid.Uint64Range(1, 200).Draw(t, "position")
@@ -70,4 +71,21 @@ func TestALostIndexHasNoCoverage(t *testing.T) {
 	require.Zero(t, c.reach(0))
 	c.add(0, []uint64{maxCovered + 1})
 	require.Zero(t, c.bits[0].Len(), "bounded")
+}
+
+// TestPositionsOfEachNumberOfPartitionsAreRead: those of 16 shards, as stored before there was a choice, and those of 256.
+func TestPositionsOfEachNumberOfPartitionsAreRead(t *testing.T) {
+	t.Parallel()
+	var old positions
+	require.NoError(t, json.Unmarshal([]byte(`{"shards":[7,0,0,0,0,0,0,0,0,0,0,0,0,0,0,9]}`), &old))
+	require.Equal(t, uint64(9), old.Shards[15])
+	most := old
+	most.Shards[255] = 3
+	for _, p := range []positions{{}, old, most} {
+		raw, err := json.Marshal(p)
+		require.NoError(t, err)
+		var got positions
+		require.NoError(t, json.Unmarshal(raw, &got))
+		require.Equal(t, p, got)
+	}
 }

@@ -164,7 +164,7 @@ func TestAnUnreadableLogStopsNoOther(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	bad, good := sessionOf(red, "bad"), sessionOf(red, "good")
-	_, err := r.conn.JS().Publish(r.ctx, bad.Event(), []byte("{"))
+	_, err := r.conn.JS().Publish(r.ctx, subject.DefaultPartitions.Event(bad), []byte("{"))
 	require.NoError(t, err)
 	r.append(good, opened("ann"))
 	require.NoError(t, r.once().CatchUp(r.ctx))

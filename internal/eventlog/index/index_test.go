@@ -84,9 +84,9 @@ func TestASummaryLeavesWithItsLog(t *testing.T) {
 		require.NoError(t, r.Update(r.ctx, l))
 	}
 	r.append(gone, event.SessionDeletedData{})
-	s, err := r.conn.JS().Stream(r.ctx, aged.Stream())
+	s, err := r.conn.JS().Stream(r.ctx, subject.DefaultPartitions.Stream(aged))
 	require.NoError(t, err)
-	require.NoError(t, s.Purge(r.ctx, jetstream.WithPurgeSubject(aged.Event())))
+	require.NoError(t, s.Purge(r.ctx, jetstream.WithPurgeSubject(subject.DefaultPartitions.Event(aged))))
 	for range 2 {
 		for _, l := range []subject.Log{gone, aged, kept} {
 			require.NoError(t, r.Update(r.ctx, l))

@@ -92,7 +92,7 @@ func (r *rig) store(l subject.Log, seq uint64, data event.Data) {
 	e.Sequence = seq
 	raw, err := json.Marshal(e)
 	require.NoError(r.t, err)
-	_, err = r.conn.JS().PublishMsg(r.ctx, &nats.Msg{Subject: l.Event(), Data: raw, Header: nats.Header{event.HeaderSeq: {fmt.Sprint(seq)}, event.HeaderType: {string(e.Type)}}})
+	_, err = r.conn.JS().PublishMsg(r.ctx, &nats.Msg{Subject: subject.DefaultPartitions.Event(l), Data: raw, Header: nats.Header{event.HeaderSeq: {fmt.Sprint(seq)}, event.HeaderType: {string(e.Type)}}})
 	require.NoError(r.t, err)
 }
 

@@ -81,7 +81,7 @@ func Copy(ctx context.Context, from, to *bus.Conn, t id.Tenant) (Census, error) 
 		mu.Lock()
 		end := ends[log]
 		mu.Unlock()
-		out := &nats.Msg{Subject: m.Subject, Data: m.Data, Header: nats.Header{
+		out := &nats.Msg{Subject: to.Partitions().Event(log), Data: m.Data, Header: nats.Header{
 			event.HeaderSeq: m.Header[event.HeaderSeq], event.HeaderType: m.Header[event.HeaderType],
 		}}
 		ack, err := to.JS().PublishMsg(ctx, out, jetstream.WithExpectLastSequencePerSubject(end))
@@ -97,7 +97,7 @@ func Copy(ctx context.Context, from, to *bus.Conn, t id.Tenant) (Census, error) 
 
 // Remove removes all logs of a tenant.
 func Remove(ctx context.Context, c *bus.Conn, t id.Tenant) error {
-	for _, p := range subject.AllPartitions() {
+	for _, p := range c.Partitions().All() {
 		if err := c.Purge(ctx, p.EventStream(), p.TenantFilter(t)); err != nil {
 			return err
 		}
@@ -111,11 +111,11 @@ func each(ctx context.Context, c *bus.Conn, t id.Tenant, visit func(context.Cont
 	all := Census{}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
-	for _, p := range subject.AllPartitions() {
+	for _, p := range c.Partitions().All() {
 		g.Go(func() error {
 			logs := map[subject.Log]*running{}
 			err := c.Each(ctx, p.EventStream(), false, func(m *bus.Message) error {
-				log, err := subject.ParseEvent(m.Subject)
+				log, err := c.Partitions().ParseEvent(m.Subject)
 				if err != nil {
 					return err
 				}

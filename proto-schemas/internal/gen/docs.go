@@ -57,13 +57,13 @@ func subjects() []byte {
 	for _, f := range subject.Catalogue {
 		p.printf("%s\n", f.Example)
 	}
-	p.printf("```\n\n`<p>` is the partition, `00` to `%s`: fnv32a(name) mod %d. The name of a log is\n",
-		subject.Partition(subject.Partitions-1), subject.Partitions)
+	p.printf("```\n\n`<p>` is the partition, `00` to `%s`: fnv32a(name) mod %d. An installation may choose 64 or 256 partitions\n"+
+		"when it starts (`nats.partitions`). The name of a log is\n", subject.Partition(subject.DefaultPartitions-1), subject.DefaultPartitions)
 	p.WriteString("`<tenant>.<kind>.<id>`, that of a command's key `<service>.<tenant>.<key>`.\n" +
 		"All tokens match `[A-Za-z0-9_-]+`, but for `<type>`, which holds dots: `live.*.session.*.tool.>`\n" +
 		"are the tool events of all sessions.\n\n## Streams and buckets\n\n")
 	p.header("Name", "Subjects")
-	for _, part := range subject.AllPartitions() {
+	for _, part := range subject.DefaultPartitions.All() {
 		p.row(code(part.EventStream()), code(part.EventFilter()))
 	}
 	for _, s := range []string{subject.StreamCommands, subject.StreamDead, subject.StreamIndex} {

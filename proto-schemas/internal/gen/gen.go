@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -41,7 +42,7 @@ func Files(root string) (map[string][]byte, error) {
 	files := map[string][]byte{
 		docsDir + "/subjects.md": subjects(),
 		docsDir + "/errors.md":   faults(),
-		accountsFile:             []byte(permission.Accounts()),
+		accountsFile:             []byte(permission.Accounts(subject.DefaultPartitions)),
 	}
 	for dialect, bundle := range bundles {
 		c, err := readComments(filepath.Join(root, "proto-schemas"), append(slices.Clone(borrowed[dialect]), dialect))

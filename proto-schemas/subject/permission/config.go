@@ -3,6 +3,8 @@ package permission
 import (
 	"fmt"
 	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // System is the user of NATS' own account, which stops servers and moves leaders. It does not need a list, because
@@ -33,10 +35,10 @@ accounts {
 
 // Accounts returns the part of a NATS server's configuration that holds the users of all roles and their permissions.
 // It refers to public keys by their Variable.
-func Accounts() string {
+func Accounts(n subject.Partitions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, accountsHead, Variable(System))
-	for _, l := range All() {
+	for _, l := range All(n) {
 		fmt.Fprintf(&b, "      { # %s: %s\n        nkey: $%s\n        permissions {\n", l.Role, l.Does, Variable(l.Role))
 		patterns(&b, "publish", l.Publish)
 		patterns(&b, "subscribe", l.Subscribe)

@@ -10,6 +10,7 @@ import (
 // grant collects the permissions of a role. Its methods are named after the code's actions, so that the table of
 // roles reads like the roles' work.
 type grant struct {
+	partitions        subject.Partitions
 	pub, sub, streams []string
 }
 

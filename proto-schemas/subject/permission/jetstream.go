@@ -18,17 +18,17 @@ const (
 func bucket(name string) string { return subject.BucketStream(name) }
 
 // eventStreams returns the names of all shards of the event log.
-func eventStreams() []string {
+func (g *grant) eventStreams() []string {
 	var out []string
-	for _, p := range subject.AllPartitions() {
+	for _, p := range g.partitions.All() {
 		out = append(out, p.EventStream())
 	}
 	return out
 }
 
 // allStreams returns the names of all streams, those of buckets included.
-func allStreams() []string {
-	out := append(eventStreams(), subject.StreamCommands, subject.StreamDead, subject.StreamAudit, subject.StreamPayloads, subject.StreamIndex,
+func (g *grant) allStreams() []string {
+	out := append(g.eventStreams(), subject.StreamCommands, subject.StreamDead, subject.StreamAudit, subject.StreamPayloads, subject.StreamIndex,
 		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketFolds))
 	for _, b := range subject.QuotaBuckets() {
 		out = append(out, bucket(b))
@@ -46,7 +46,7 @@ func (g *grant) uses(streams ...string) {
 
 // surveys lets the role measure queues and streams. It sees numbers, but no contents.
 func (g *grant) surveys() {
-	g.uses(allStreams()...)
+	g.uses(g.allStreams()...)
 	g.publish(api + "CONSUMER.LIST." + subject.StreamCommands)
 }
 
@@ -120,10 +120,10 @@ func (g *grant) listsObjects() {
 // reads lets the role read logs, and receive announcements of some kinds. The subject of a read does not name the
 // log, so a role that reads some kinds could read all.
 func (g *grant) reads(kinds ...id.Kind) {
-	for _, s := range eventStreams() {
+	for _, s := range g.eventStreams() {
 		g.publish(api+"DIRECT.GET."+s, api+"STREAM.MSG.GET."+s)
 	}
-	g.uses(eventStreams()...)
+	g.uses(g.eventStreams()...)
 	g.subscribe(leaders)
 	for _, k := range kinds {
 		g.subscribe(subject.LiveOf(k))
@@ -143,7 +143,7 @@ func (g *grant) writes(kinds ...id.Kind) {
 func (g *grant) indexes(k id.Kind) {
 	g.uses(subject.StreamIndex)
 	g.publish(subject.IndexOf(k), subject.QuestionsOf(k), subject.IndexPosition(k), api+"DIRECT.GET."+subject.StreamIndex)
-	for _, p := range subject.AllPartitions() {
+	for _, p := range g.partitions.All() {
 		s := p.EventStream()
 		g.publish(api+"CONSUMER.CREATE."+s+".*."+p.KindFilter(k), "$JS.FC."+s+".>")
 	}
@@ -160,7 +160,7 @@ func (g *grant) erases(streams ...string) {
 // handles lets the role handle the commands of a service in order, and its timers.
 func (g *grant) handles(services ...id.Name) {
 	for _, s := range services {
-		for _, p := range subject.AllPartitions() {
+		for _, p := range g.partitions.All() {
 			g.consumes(subject.StreamCommands, s.String()+"-"+p.String(), subject.CommandFilter(s, p))
 			g.subscribe(subject.CommandFilter(s, p)) // hints that wake a resting partition
 		}

@@ -13,7 +13,7 @@ import (
 
 func of(t *testing.T, r permission.Role) permission.List {
 	t.Helper()
-	l, ok := permission.Of(r)
+	l, ok := permission.Of(r, subject.DefaultPartitions)
 	if !ok {
 		t.Fatalf("unknown role %s", r)
 	}
@@ -28,7 +28,7 @@ var (
 )
 
 func command(service, verb id.Name) string {
-	return subject.Command{Service: service, Tenant: id.DefaultTenant, Key: key, Verb: verb}.Subject()
+	return subject.DefaultPartitions.Command(subject.Command{Service: service, Tenant: id.DefaultTenant, Key: key, Verb: verb})
 }
 
 // The most important permissions, role by role.
@@ -42,7 +42,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{permission.Gateway, command(cmd.Pipeline, cmd.SendMessage), true},
 		{permission.Gateway, command(cmd.Pipeline, cmd.SettleJob), false},
 		{permission.Gateway, command(cmd.Worker, cmd.DoJob), false},
-		{permission.Gateway, session.Event(), false},
+		{permission.Gateway, subject.DefaultPartitions.Event(session), false},
 		{permission.Gateway, command(cmd.Session, cmd.Delete), true},
 		{permission.Gateway, command(cmd.Session, cmd.EraseTask), false},
 		{permission.Gateway, command(cmd.Task, cmd.DeleteTask), false},
@@ -53,24 +53,24 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{permission.Team, subject.RPC(cmd.Team, id.MustName("a-replica")), true},
 		{permission.Team, permission.Inbox(permission.Team) + ".x.y", true},
 		{permission.Team, subject.RPC(cmd.Task, id.MustName("x")), false},
-		{permission.Session, session.Event(), true},
-		{permission.Session, team.Event(), false},
+		{permission.Session, subject.DefaultPartitions.Event(session), true},
+		{permission.Session, subject.DefaultPartitions.Event(team), false},
 		{permission.Session, command(cmd.Worker, cmd.DoJob), false},
 		{permission.Pipeline, command(cmd.Worker, cmd.DoJob), true},
 		{permission.Pipeline, command(cmd.Pipeline, cmd.SendMessage), false},
-		{permission.Worker, session.Event(), true},
+		{permission.Worker, subject.DefaultPartitions.Event(session), true},
 		{permission.Worker, subject.RPC(tools, id.MustName("call")), true},
 		{permission.Worker, command(cmd.Worker, cmd.DoJob), true}, // passes on a job whose model another worker has
-		{permission.Task, session.Event(), false},
-		{permission.Team, team.Event(), true},
-		{permission.Tools, session.Event(), false},
-		{permission.Tools, "$JS.API.DIRECT.GET." + session.Stream(), false},
-		{permission.Tools, "$JS.API.STREAM.MSG.GET." + session.Stream(), false},
-		{permission.Operator, session.Event(), false},
-		{permission.Operator, "$JS.API.STREAM.SNAPSHOT." + session.Stream(), true},
-		{permission.Operator, "$JS.API.STREAM.DELETE." + session.Stream(), false},
-		{permission.Bootstrap, "$JS.API.STREAM.CREATE." + session.Stream(), true},
-		{permission.Bootstrap, "$JS.API.STREAM.MSG.GET." + session.Stream(), false},
+		{permission.Task, subject.DefaultPartitions.Event(session), false},
+		{permission.Team, subject.DefaultPartitions.Event(team), true},
+		{permission.Tools, subject.DefaultPartitions.Event(session), false},
+		{permission.Tools, "$JS.API.DIRECT.GET." + subject.DefaultPartitions.Stream(session), false},
+		{permission.Tools, "$JS.API.STREAM.MSG.GET." + subject.DefaultPartitions.Stream(session), false},
+		{permission.Operator, subject.DefaultPartitions.Event(session), false},
+		{permission.Operator, "$JS.API.STREAM.SNAPSHOT." + subject.DefaultPartitions.Stream(session), true},
+		{permission.Operator, "$JS.API.STREAM.DELETE." + subject.DefaultPartitions.Stream(session), false},
+		{permission.Bootstrap, "$JS.API.STREAM.CREATE." + subject.DefaultPartitions.Stream(session), true},
+		{permission.Bootstrap, "$JS.API.STREAM.MSG.GET." + subject.DefaultPartitions.Stream(session), false},
 		{permission.Bootstrap, "$JS.API.STREAM.UPDATE.AUDIT", false},
 		{permission.Retention, "$JS.API.STREAM.UPDATE.AUDIT", true},
 		{permission.Retention, "$JS.API.STREAM.UPDATE.CMD", false},
@@ -104,7 +104,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 // then reads its dead letters. Nothing else sends it.
 func TestEveryCommandCanBeSentAgain(t *testing.T) {
 	found := 0
-	for _, role := range permission.All() {
+	for _, role := range permission.All(subject.DefaultPartitions) {
 		for _, s := range role.Publish {
 			tokens := strings.Split(s, ".")
 			if tokens[0] != "cmd" {
@@ -115,7 +115,7 @@ func TestEveryCommandCanBeSentAgain(t *testing.T) {
 			if of(t, permission.Gateway).MayPublish(command(service, verb)) {
 				continue
 			}
-			for _, owner := range permission.All() {
+			for _, owner := range permission.All(subject.DefaultPartitions) {
 				dead := owner.MayPublish(subject.DeadOf(service))
 				asked := owner.MaySubscribe(subject.RPC(cmd.Letters, service))
 				if dead != asked {
@@ -130,7 +130,7 @@ func TestEveryCommandCanBeSentAgain(t *testing.T) {
 	if found < 50 {
 		t.Errorf("only %d kinds of commands", found)
 	}
-	for _, role := range permission.All() {
+	for _, role := range permission.All(subject.DefaultPartitions) {
 		if may := role.MayPublish("$JS.API.STREAM.MSG.DELETE.DEAD"); may != (role.Role == permission.Session) {
 			t.Errorf("%s may discard dead letters: %v", role.Role, may)
 		}
@@ -148,13 +148,13 @@ func TestWritersOfALogStoreItsSnapshots(t *testing.T) {
 	for _, kind := range []id.Kind{id.KindSession, id.KindMember, id.KindTeam, id.KindTask, id.KindInbox, id.KindCall} {
 		l := subject.Log{Tenant: id.DefaultTenant, Kind: kind, Entity: key}
 		part := subject.BucketSubject(subject.BucketFolds, subject.FoldPart(l, 3))
-		for _, role := range permission.All() {
+		for _, role := range permission.All(subject.DefaultPartitions) {
 			for _, s := range []string{snapshot(l), part} {
 				writes, reads := role.MayPublish(s), role.MayPublish("$JS.API.DIRECT.GET.KV_folds."+s)
 				if writes {
 					found++
 				}
-				if writes && (!role.MayPublish(l.Event()) || !reads) {
+				if writes && (!role.MayPublish(subject.DefaultPartitions.Event(l)) || !reads) {
 					t.Errorf("%s may store %s, and not write the log or not read it", role.Role, s)
 				}
 				if reads && !writes && role.Role != permission.Operator {
@@ -173,7 +173,7 @@ func TestWritersOfALogStoreItsSnapshots(t *testing.T) {
 
 // No role may do what would let it do everything.
 func TestNoRoleMayDoEverything(t *testing.T) {
-	all := permission.All()
+	all := permission.All(subject.DefaultPartitions)
 	for _, l := range all {
 		if !slices.IsSorted(l.Publish) || !slices.IsSorted(l.Subscribe) || !slices.IsSorted(l.Streams) || l.Does == "" {
 			t.Errorf("%s: not sorted, or without a word about it", l.Role)
@@ -204,11 +204,11 @@ func TestOneRoleErases(t *testing.T) {
 		subject.StreamPayloads, subject.StreamDead, subject.StreamIndex, "KV_" + subject.BucketAcks,
 		subject.TimerStream(cmd.Session), subject.TimerStream(cmd.Pipeline), subject.TimerStream(cmd.Task),
 	}
-	for _, p := range subject.AllPartitions() {
+	for _, p := range subject.DefaultPartitions.All() {
 		erasable = append(erasable, p.EventStream())
 	}
 	slices.Sort(erasable)
-	for _, l := range permission.All() {
+	for _, l := range permission.All(subject.DefaultPartitions) {
 		var may []string
 		for _, s := range l.Publish {
 			if stream, ok := strings.CutPrefix(s, "$JS.API.STREAM.PURGE."); ok {
@@ -226,7 +226,7 @@ func TestOneRoleErases(t *testing.T) {
 func TestEveryCommandHasOneTaker(t *testing.T) {
 	for _, s := range []id.Name{cmd.Session, cmd.Pipeline, cmd.Worker, cmd.Task, cmd.Team, cmd.Member} {
 		var takers []permission.Role
-		for _, l := range permission.All() {
+		for _, l := range permission.All(subject.DefaultPartitions) {
 			for _, durable := range []string{s.String(), s.String() + "-07"} {
 				filter := subject.CommandFilterAll(s)
 				if strings.HasSuffix(durable, "-07") {
@@ -245,7 +245,7 @@ func TestEveryCommandHasOneTaker(t *testing.T) {
 
 // No role may delete, pause, reset or unpin a consumer, or list those of others.
 func TestNoRoleManagesConsumers(t *testing.T) {
-	for _, l := range permission.All() {
+	for _, l := range permission.All(subject.DefaultPartitions) {
 		for _, s := range l.Publish {
 			for _, verb := range []string{"DELETE", "PAUSE", "RESET", "UNPIN", "LEADER"} {
 				if strings.HasPrefix(s, "$JS.API.CONSUMER."+verb) {
@@ -260,8 +260,8 @@ func TestNoRoleManagesConsumers(t *testing.T) {
 }
 
 func TestAccountsHaveEveryRole(t *testing.T) {
-	text := permission.Accounts()
-	for _, l := range permission.All() {
+	text := permission.Accounts(subject.DefaultPartitions)
+	for _, l := range permission.All(subject.DefaultPartitions) {
 		if !strings.Contains(text, "nkey: $"+permission.Variable(l.Role)+"\n") {
 			t.Errorf("%s is not among the users", l.Role)
 		}

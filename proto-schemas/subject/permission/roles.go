@@ -25,8 +25,8 @@ type role struct {
 	may  func(*grant)
 }
 
-func (r role) list() List {
-	var g grant
+func (r role) list(n subject.Partitions) List {
+	g := grant{partitions: n}
 	g.subscribe(Inbox(r.role) + ".>")
 	r.may(&g)
 	return List{Role: r.role, Does: r.does, Publish: sorted(g.pub), Subscribe: sorted(g.sub), Streams: sorted(g.streams)}
@@ -49,7 +49,7 @@ var table = []role{
 // gateway may send the commands that clients may request, but none between services. It is ready only if all streams
 // exist, so it reads all of them.
 func gateway(g *grant) {
-	g.uses(allStreams()...)
+	g.uses(g.allStreams()...)
 	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall)
 	g.stores()
 	g.joins(gateways)
@@ -88,7 +88,7 @@ func session(g *grant) {
 	g.surveys()
 	g.stores()
 	g.listsObjects()
-	g.erases(eventStreams()...)
+	g.erases(g.eventStreams()...)
 	for _, s := range []id.Name{cmd.Session, cmd.Pipeline, cmd.Task} {
 		g.erases(subject.TimerStream(s))
 	}
@@ -186,8 +186,8 @@ func team(g *grant) {
 }
 
 func bootstrap(g *grant) {
-	g.uses(allStreams()...)
-	for _, s := range allStreams() {
+	g.uses(g.allStreams()...)
+	for _, s := range g.allStreams() {
 		g.publish(api+"STREAM.CREATE."+s, api+"STREAM.RESTORE."+s, "$JS.SNAPSHOT.RESTORE."+s+".>")
 		if s != subject.StreamAudit {
 			g.publish(api + "STREAM.UPDATE." + s)
@@ -212,11 +212,11 @@ func retention(g *grant) {
 // operator may read every stream, and take backups, which only read.
 func operator(g *grant) {
 	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall)
-	g.uses(allStreams()...)
+	g.uses(g.allStreams()...)
 	g.follows()
 	g.subscribe(subject.LiveEverything)
 	g.publish(api+"INFO", api+"STREAM.NAMES", api+"STREAM.LIST", "$SRV.>")
-	for _, s := range allStreams() {
+	for _, s := range g.allStreams() {
 		g.publish(
 			api+"STREAM.MSG.GET."+s, api+"DIRECT.GET."+s, api+"DIRECT.GET."+s+".>",
 			api+"CONSUMER.NAMES."+s, api+"CONSUMER.LIST."+s, api+"CONSUMER.INFO."+s+".*",
@@ -239,19 +239,19 @@ func (g *grant) joins(services ...id.Name) {
 }
 
 // All returns the lists of all roles, always in the same order.
-func All() []List {
+func All(n subject.Partitions) []List {
 	out := make([]List, len(table))
 	for i, r := range table {
-		out[i] = r.list()
+		out[i] = r.list(n)
 	}
 	return out
 }
 
 // Of returns the list of a role, false for an unknown role.
-func Of(role Role) (List, bool) {
+func Of(role Role, n subject.Partitions) (List, bool) {
 	for _, r := range table {
 		if r.role == role {
-			return r.list(), true
+			return r.list(n), true
 		}
 	}
 	return List{}, false
