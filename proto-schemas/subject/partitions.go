@@ -42,7 +42,7 @@ func (n Partitions) OfCommand(c Command) Partition {
 func (n Partitions) hash(name string) Partition {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
-	return Partition(h.Sum32() % uint32(n))
+	return Partition(h.Sum32() % uint32(n)) //nolint:gosec // below MostPartitions
 }
 
 // Stream returns the name of the stream that stores the log.
@@ -108,4 +108,9 @@ func (p Partition) EventFilter() string { return "evt." + p.String() + ".>" }
 // LogFilter returns the filter of all logs of a tenant's kind in the partition.
 func (p Partition) LogFilter(t id.Tenant, k id.Kind) string {
 	return "evt." + p.String() + "." + t.String() + "." + string(k) + ".*"
+}
+
+// CommandFilter returns the filter of one ordered partition of a service.
+func CommandFilter(service id.Name, p Partition) string {
+	return "cmd." + service.String() + "." + p.String() + ".>"
 }

@@ -132,11 +132,6 @@ func commandOf(service string, tail []string) (Command, error) {
 	return c, f.err()
 }
 
-// CommandFilter returns the filter of one ordered partition of a service.
-func CommandFilter(service id.Name, p Partition) string {
-	return "cmd." + service.String() + "." + p.String() + ".>"
-}
-
 // CommandFilterAll returns the filter of all commands of a service.
 func CommandFilterAll(service id.Name) string { return "cmd." + service.String() + ".>" }
 

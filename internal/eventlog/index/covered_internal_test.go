@@ -73,7 +73,7 @@ func TestALostIndexHasNoCoverage(t *testing.T) {
 	require.Zero(t, c.bits[0].Len(), "bounded")
 }
 
-// TestPositionsOfEachNumberOfPartitionsAreRead: those of 16 shards, as stored before there was a choice, and those of 256.
+// TestPositionsOfEachNumberOfPartitionsAreRead: those of 16 shards, as earlier versions store them, and those of 256.
 func TestPositionsOfEachNumberOfPartitionsAreRead(t *testing.T) {
 	t.Parallel()
 	var old positions
