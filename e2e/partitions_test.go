@@ -37,9 +37,9 @@ func TestRolesOfAnInstallationWithManyPartitions(t *testing.T) {
 	require.Greater(t, used(t, g, n), int(subject.DefaultPartitions), "streams with events")
 	require.Empty(t, g.log.all(), "the server refused something")
 
-	g.env = append(g.env, setting+"16")
+	g.env = append(g.env, setting+"16") // only the role tools uses no partition
 	for role, args := range map[permission.Role][]string{
-		permission.Bootstrap: {"bootstrap"}, permission.Worker: {"serve", "--role", "worker"}, permission.Tools: {"serve", "--role", "tools"},
+		permission.Bootstrap: {"bootstrap"}, permission.Worker: {"serve", "--role", "worker"}, permission.Task: {"serve", "--role", "task"},
 	} {
 		p := process.Start(t, process.Options{Name: args[0], Dir: g.dir, Env: g.as(role), Args: args})
 		require.Error(t, p.Wait(), role)
