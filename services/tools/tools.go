@@ -119,6 +119,8 @@ type Result struct {
 	Data json.RawMessage `json:"data,omitempty"`
 	// Untrusted means that the answer may hold instructions of strangers.
 	Untrusted bool `json:"untrusted,omitempty"`
+	// File is the file of the workspace that the call has extended, unless it is too large.
+	File []byte `json:"file,omitempty"`
 }
 
 // Kinds of servers, as events and commands name them.

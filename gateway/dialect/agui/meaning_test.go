@@ -197,6 +197,19 @@ func TestAbsentIsAbsent(t *testing.T) {
 	}
 }
 
+// TestFilesHaveAddresses where their contents were kept: those of the version that the event tells of.
+func TestFilesHaveAddresses(t *testing.T) {
+	stored := event.Artifact{ArtifactID: "f1", RunID: "r1", Path: "out/a.txt", Type: "file", Size: 7, Object: &event.ObjectRef{Log: "member.m1", Digest: "0a", Size: 99}}
+	log := logOf(t, append(begun(),
+		event.ArtifactPersistedData{Artifact: event.Artifact{ArtifactID: "f1", RunID: "r1", Path: "out/a.txt", Type: "file"}},
+		event.ArtifactUpdatedData{Artifact: stored}, event.RunCompletedData{RunID: "r1", Content: "done"})...)
+	for _, v := range variants {
+		all := strings.Join(framesOf(v, log), "\n")
+		require.Contains(t, all, `"content":{"artifactId":"f1","path":"out/a.txt","type":"file"}`, v.Name())
+		require.Contains(t, all, `/api/v1/artifacts/member/m1/f1?version=0a`, v.Name())
+	}
+}
+
 // TestQuestionsSayWhatTheyAreAbout in the members that the protocol names.
 func TestQuestionsSayWhatTheyAreAbout(t *testing.T) {
 	all := strings.Join(framesOf(agui.V1, logOf(t, asking()...)), "\n")

@@ -163,7 +163,7 @@ func (c *Table) End(r *Run, res tools.Result, err *fault.Fault, keep bool) {
 }
 
 func (r *Run) cost() int {
-	return outcomeCost + len(r.result.Text) + len(r.result.Data) + len(r.key.ID) + len(r.key.Scope)
+	return outcomeCost + len(r.result.Text) + len(r.result.Data) + len(r.result.File) + len(r.key.ID) + len(r.key.Scope)
 }
 
 // forget discards outcomes beyond the limits of age and size.

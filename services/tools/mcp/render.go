@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -30,6 +31,19 @@ func answered(res *mcp.CallToolResult, tool *offer.Tool, raw bool, limit int) (t
 		return renderRaw(res, limit)
 	}
 	return render(res, limit), nil
+}
+
+// fileOf returns the file that the workspace says a call has extended, if any.
+func fileOf(res *mcp.CallToolResult) ([]byte, error) {
+	s, ok := res.Meta[tools.MetaFile].(string)
+	if !ok {
+		return nil, nil
+	}
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return nil, fault.New(fault.BadOutput).Wrap(err)
+	}
+	return b, nil
 }
 
 // render turns a result into text of at most limit bytes. It keeps text, and describes content that a model cannot read here

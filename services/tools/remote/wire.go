@@ -67,6 +67,9 @@ func fit(r tools.Result, limit int) ([]byte, error) {
 		}
 		over := len(b) - limit
 		switch {
+		case over > 0 && r.File != nil:
+			r.File = nil // it does not fit, and goes without
+			continue
 		case over > 0 && r.Data != nil:
 			return nil, bound.TooLong(len(r.Data), limit)
 		case over <= 0 || r.Text == "":

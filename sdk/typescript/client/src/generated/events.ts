@@ -3438,6 +3438,28 @@ export interface Artifact {
   type: string;
   workspace_root?: string;
   url?: string;
+  /**
+   * of the contents in bytes
+   */
+  size?: number;
+  object?: ObjectRef11;
+}
+/**
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
+ */
+export interface ObjectRef11 {
+  /**
+   * kind.id: the log that the object belongs to
+   */
+  log: string;
+  /**
+   * SHA-256 of the data, in hex
+   */
+  digest: string;
+  /**
+   * of the data in bytes
+   */
+  size: number;
 }
 /**
  * A member changed a file.
