@@ -44,17 +44,52 @@ func (j *job) keep(ctx context.Context, a *event.Artifact, w workspace.Writing) 
 		if err != nil {
 			return nil, fmt.Errorf("encode the contents of %s: %w", w.Path, err)
 		}
-		ref, err := j.s.payloads.Put(ctx, j.log.Ref, raw)
-		if err == nil {
+		ref, lost, err := j.put(ctx, raw, w.Path)
+		if ref != nil {
 			a.Size, a.Object = int64(len(w.Contents)), ref
-			return nil, nil
 		}
-		if ctx.Err() != nil || !errors.As(err, &why) {
-			return nil, err
-		}
-		j.s.deps.Logger.Warn().Err(err).Stringer("log", j.log.Ref).Str("path", w.Path).Msg("fail to keep contents of artifact")
+		return lost, err
 	}
-	return []event.Data{event.NoticeData{Level: "warning", Code: string(why.Code), RunID: j.runID, Message: why.Public()}}, nil
+	return j.warn(why), nil
+}
+
+// put stores an object of the log. If it cannot be stored, put returns a notice for people.
+func (j *job) put(ctx context.Context, raw []byte, what string) (*event.ObjectRef, []event.Data, error) {
+	ref, err := j.s.payloads.Put(ctx, j.log.Ref, raw)
+	if err == nil {
+		return ref, nil, nil
+	}
+	why, ok := errors.AsType[*fault.Fault](err)
+	if ctx.Err() != nil || !ok {
+		return nil, nil, err
+	}
+	j.s.deps.Logger.Warn().Err(err).Stringer("log", j.log.Ref).Str("file", what).Msg("fail to keep file")
+	return nil, j.warn(why), nil
+}
+
+// warn tells people of a failure that harms nothing else.
+func (j *job) warn(why *fault.Fault) []event.Data {
+	return []event.Data{event.NoticeData{Level: "warning", Code: string(why.Code), RunID: j.runID, Message: why.Public()}}
+}
+
+// pictures stores the images of a result. An image that cannot be stored is left out, and people are told.
+func (j *job) pictures(ctx context.Context, o outcome) (files []event.File, lost []event.Data, err error) {
+	for _, i := range o.result.Images {
+		raw, err := json.Marshal(i.Data) // in base64
+		if err != nil {
+			return nil, nil, fmt.Errorf("encode an image of %s: %w", o.call.Name, err)
+		}
+		ref, notice, err := j.put(ctx, raw, o.call.Name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case ref == nil:
+			lost = append(lost, notice...)
+		default:
+			files = append(files, event.File{Kind: event.FileImage, MediaType: i.MediaType, Size: len(i.Data), Object: *ref})
+		}
+	}
+	return files, lost, nil
 }
 
 // artifactID derives an id from a path of the workspace, the same for all writers.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -33,6 +34,23 @@ func answered(res *mcp.CallToolResult, tool *offer.Tool, raw bool, limit int) (t
 	return render(res, limit), nil
 }
 
+// maxImages bounds the images of a result in bytes: what a message on the bus has room for, in base64.
+const maxImages = 512 << 10
+
+// imagesOf returns the images that models take, the first ones that are small enough together.
+func imagesOf(res *mcp.CallToolResult) (out []tools.Image) {
+	room := maxImages
+	for _, c := range res.Content {
+		i, ok := c.(*mcp.ImageContent)
+		if !ok || !(event.File{MediaType: i.MIMEType}).Picture() || len(i.Data) > room || len(i.Data) == 0 {
+			continue
+		}
+		room -= len(i.Data)
+		out = append(out, tools.Image{MediaType: i.MIMEType, Data: i.Data})
+	}
+	return out
+}
+
 // fileOf returns the file that the workspace says a call has extended, if any.
 func fileOf(res *mcp.CallToolResult) ([]byte, error) {
 	s, ok := res.Meta[tools.MetaFile].(string)
@@ -50,7 +68,7 @@ func fileOf(res *mcp.CallToolResult) ([]byte, error) {
 // by its kind and size.
 func render(res *mcp.CallToolResult, limit int) tools.Result {
 	text := textOf(res)
-	out := tools.Result{Text: text, Bytes: len(text), IsError: res.IsError}
+	out := tools.Result{Text: text, Bytes: len(text), IsError: res.IsError, Images: imagesOf(res)}
 	if len(text) > limit {
 		out.Text, out.Truncated = bound.Cut(text, limit), true
 	}

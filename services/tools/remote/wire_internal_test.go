@@ -46,6 +46,17 @@ func TestAFileThatDoesNotFitIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestImagesThatDoNotFitAreLeftOut(t *testing.T) {
+	image := tools.Image{MediaType: "image/png", Data: make([]byte, 500)}
+	b, err := fit(tools.Result{Text: "photos", Images: []tools.Image{image, image, image, image}}, 2000)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(b), 2000)
+	var out tools.Result
+	require.NoError(t, json.Unmarshal(b, &out))
+	require.Equal(t, "photos", out.Text)
+	require.Equal(t, []tools.Image{image, image}, out.Images)
+}
+
 func TestPages(t *testing.T) {
 	var all []tools.Tool
 	for i := range 100 {
