@@ -84,8 +84,9 @@ typescript: build ## check the TypeScript SDK, the examples and the console: gen
 console: ## build the console's files, which the binary embeds and git keeps: console/dist
 	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && cd console && npm run --silent build
 
-soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v -run TestEveryReconnectIsExact . -reconnects 10000
+KILLS    ?= 1000
+soak: build ## ten thousand broken lines while processes are killed, a thousand gateways killed below streams of AG-UI (about 25 minutes; KILLS=1000, RUN narrows)
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 90m -v -run '$(or $(RUN),TestEveryReconnectIsExact|TestAGUIStreamsSurviveKills)' . -reconnects 10000 -gateway-kills $(KILLS)
 
 chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a herd (root for networks; about 25 minutes; FAULTS=regexp narrows)
 	@scripts/nettools.sh

@@ -1,14 +1,18 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -30,6 +34,8 @@ func lookers(x *scripted.Exchange) scripted.Reply {
 	switch {
 	case strings.Contains(user, "refuse") && seen > 0:
 		return scripted.Fail(http.StatusBadRequest, "invalid_request_error", "no images")
+	case strings.Contains(user, "snap") && calls == 0:
+		return scripted.Stream(scripted.Calls(0, scripted.Call{ID: "snap_1", Name: "camera_snap", Arguments: "{}"}))
 	case strings.Contains(user, "shoot") && calls == 0:
 		return scripted.Stream(scripted.Calls(0, scripted.Call{ID: "shot_1", Name: "shoot", Arguments: "{}"}))
 	}
@@ -183,4 +189,49 @@ func TestAGUIToolsOfTheClientReturnImages(t *testing.T) {
 		}
 	}
 	require.Equal(t, "I see 1", speech(c.run(thread, newRun(), "and now", nil)))
+}
+
+// camera adds an MCP server that returns an image to the configuration.
+func (f *fleet) camera() {
+	f.t.Helper()
+	srv := mcp.NewServer(&mcp.Implementation{Name: "camera", Version: "1"}, nil)
+	png, err := base64.StdEncoding.DecodeString(dot)
+	require.NoError(f.t, err)
+	mcp.AddTool(srv, &mcp.Tool{Name: "snap", Description: "a photo"},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "click"}, &mcp.ImageContent{MIMEType: "image/png", Data: png}}}, nil, nil
+		})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, nil))
+	f.t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	yaml, err := os.ReadFile(f.config)
+	require.NoError(f.t, err)
+	more := fmt.Sprintf("  servers:\n    - {name: camera, url: %q, approval: never, untrusted: false}\n", web.URL)
+	require.NoError(f.t, os.WriteFile(f.config, []byte(strings.Replace(string(yaml), "  servers:\n", more, 1)), 0o600))
+}
+
+// TestAGUIToolsOfServersReturnImages: the model sees them, in later turns, too, and so does everyone who watches.
+func TestAGUIToolsOfServersReturnImages(t *testing.T) {
+	f := newFleet(t, lookers)
+	f.camera()
+	f.serve("session,pipeline,worker,tools")
+	_, addr := f.gateway()
+	c := aguiClient{t: t, addr: addr}
+	thread := newRun()
+	first := c.run(thread, newRun(), "snap", nil)
+	require.Equal(t, "I see 1", speech(first))
+	parts := `"content":[{"type":"text","text":"click\n[An image, image/png, `
+	require.Equal(t, 1, strings.Count(strings.Join(datas(first), "\n"), parts), "the result has parts")
+	joined := c.get("/threads/" + thread)
+	urls := sources(t, snapshots(joined))
+	require.Len(t, urls, 1)
+	got := fetch(t, http.MethodGet, addr, urls[0], "")
+	require.Equal(t, "image/png", got.header.Get("Content-Type"))
+	require.Equal(t, dot, base64.StdEncoding.EncodeToString([]byte(got.body)))
+	require.Equal(t, "I see 1", speech(c.run(thread, newRun(), "and now", nil)))
+	older := c.run(newRun(), newRun(), "snap", func(in map[string]any) { delete(in, "protocolVersion") })
+	require.Equal(t, "I see 1", speech(older))
+	require.NotContains(t, strings.Join(datas(older), "\n"), parts, "clients before 1.0 take texts")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,7 @@ type gatewaysThatDie struct {
 	procs []*process.Process
 	addrs []string
 	kills int
+	calls int // of any
 }
 
 // add starts a gateway.
@@ -42,32 +44,33 @@ func (g *gatewaysThatDie) add(f *fleet) {
 	g.procs, g.addrs = append(g.procs, p), append(g.addrs, addr)
 }
 
-// kill kills the oldest gateway; the other one, or its successor, serves on.
-func (g *gatewaysThatDie) kill() {
+// kill kills a gateway, 0 = the oldest; the others, and its successor, serve on.
+func (g *gatewaysThatDie) kill(i int) {
 	g.mu.Lock()
-	p := g.procs[0]
-	g.procs, g.addrs = g.procs[1:], g.addrs[1:]
+	p := g.procs[i]
+	g.procs, g.addrs = slices.Delete(g.procs, i, i+1), slices.Delete(g.addrs, i, i+1)
 	g.kills++
 	g.mu.Unlock()
 	p.Kill()
 }
 
 // any returns a gateway that runs, another one at each call.
-func (g *gatewaysThatDie) any(n int) string {
+func (g *gatewaysThatDie) any() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.addrs[n%len(g.addrs)]
+	g.calls++
+	return g.addrs[g.calls%len(g.addrs)]
 }
 
 // persist reads a run of a thread until its end: at the beginning with the request post, and behind its last frame whenever the line
 // breaks. It returns the frames and how often it broke.
 func persist(ctx context.Context, t *testing.T, g *gatewaysThatDie, base, thread, run string, post []byte, seen func()) (frames []aguiFrame, breaks int, err error) {
-	for n := 0; ctx.Err() == nil; n++ {
+	for ctx.Err() == nil {
 		method, path, body, last := http.MethodPost, base, post, ""
 		if len(frames) > 0 {
 			method, path, body, last = http.MethodGet, base+"/threads/"+thread+"/runs/"+run, nil, frames[len(frames)-1].id
 		}
-		r, err := http.NewRequestWithContext(ctx, method, "http://"+g.any(n)+"/agui"+path, strings.NewReader(string(body)))
+		r, err := http.NewRequestWithContext(ctx, method, "http://"+g.any()+"/agui"+path, strings.NewReader(string(body)))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -151,7 +154,7 @@ func TestAGUITeamsSurviveGateways(t *testing.T) {
 			}
 		}
 		if working && g.kills < kills {
-			g.kill()
+			g.kill(0)
 			g.add(c.fleet)
 		}
 	}
@@ -159,7 +162,7 @@ func TestAGUITeamsSurviveGateways(t *testing.T) {
 	require.Positive(t, g.kills)
 	require.Positive(t, breaks.Load())
 	t.Logf("%d kills, %d streams broken, %d frames", g.kills, breaks.Load(), frames.Load())
-	last := aguiClient{t: t, addr: g.any(0)}
+	last := aguiClient{t: t, addr: g.any()}
 	for i, got := range all {
 		require.Equal(t, wire.RunFinished, got[len(got)-1].Type)
 		whole := last.get("/teams/"+ids[i]+"/threads/t/runs/"+runs[i], "Last-Event-ID", got[0].id)

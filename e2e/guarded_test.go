@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -135,6 +136,20 @@ func guardedTeam(t *testing.T, g *guarded, addr string) {
 	require.Contains(t, out, "library/Reader may run workspace_read_file")
 	require.Contains(t, out, "library answers")
 	require.Contains(t, g.run(permission.Monitor, "teams", "list", "--url", url), "IDLE")
+	guardedFile(t, addr)
+}
+
+// guardedFile has a member write a file, which is fetched from its log.
+func guardedFile(t *testing.T, addr string) {
+	found := post(t, "http://"+addr+"/api/v1/teams", "", `{"name":"writers","coordinator":"Ann","members":[{"name":"Ann","tools":["workspace/*"],"auto_execute_tools":true}]}`)
+	var team struct {
+		TeamID string `json:"team_id"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(found[strings.Index(found, "{"):]), &team), found)
+	files := artifacts(t, aguiClient{t: t, addr: addr}.runAt("/teams/"+team.TeamID, "t", newRun(), "write crimson to paper.txt", nil))
+	require.Len(t, files, 1)
+	got := fetch(t, http.MethodGet, addr, files[0].URL, "")
+	require.Equal(t, "crimson\n", got.body, "%v", got)
 }
 
 // guardedOperator looks at everything, as people who operate an installation do.

@@ -163,6 +163,16 @@ func httpVerbs() (out []verb) {
 		add(http.MethodGet, "sessions/{session}"+sub, "")
 	}
 	add(http.MethodPost, "sessions/{session}/cancel", "{}")
+	digest := strings.Repeat("0a", 32)
+	add(http.MethodGet, "sessions/{session}/files/"+digest, "")
+	for _, log := range []string{"session/{session}", "team/{team}", "team/{nested}", "member/{member}", "task/{task}"} {
+		for _, sub := range []string{"/head", "/events", "/events?before=3", "/frames?as=orbit", "/frames?as=agui"} {
+			add(http.MethodGet, "logs/"+log+sub, "")
+		}
+		for _, sub := range []string{"", "?version=" + digest} {
+			add(http.MethodGet, "artifacts/"+log+"/artifact_0123456789abcdef"+sub, "")
+		}
+	}
 	add(http.MethodGet, "tasks/{task}", "")
 	add(http.MethodPost, "tasks/{task}/cancel", "{}")
 	for _, id := range []string{"{team}", "{nested}"} {

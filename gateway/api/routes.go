@@ -429,6 +429,12 @@ func logRoutes() []Route {
 			Answers: json200("The frames of each event, without those that a connection adds.", wire.FramePage{}),
 			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: framed,
 		},
+		{
+			Method: "GET", Path: "/artifacts/{kind}/{id}/{artifact}", ID: "showArtifact", Tag: "events", Summary: "Fetch a file that a member of a team made, as it was then.",
+			Query:   []Parameter{{Name: "version", About: "Digest of the object of one artifact.* event; by default the newest of the last 100,000 events.", Type: "string"}},
+			Answers: []Answer{{Status: http.StatusOK, About: "The file, to be saved.", Media: MediaBytes}},
+			Faults:  append([]fault.Code{fault.NotFound}, known...), handler: paged((*API).artifact),
+		},
 	}
 }
 

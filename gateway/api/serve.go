@@ -4,8 +4,11 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"strconv"
@@ -38,7 +41,9 @@ const MediaBytes = "application/octet-stream"
 // Bytes is a Handler's answer in another form than JSON. Browsers show images only, and save anything else.
 type Bytes struct {
 	Media string // of an image; empty = any file
+	Name  string // of a file that is saved; empty = the client's choice
 	Body  []byte
+	Newer bool // the address may have other contents later; else it names these
 }
 
 // Detailed is a fault whose problem document has more members.
@@ -112,6 +117,7 @@ type ready struct {
 	status   int
 	location string
 	media    string // empty = JSON
+	file     Bytes  // if it is not JSON
 	body     net.Buffers
 	part     *answer.Part
 }
@@ -144,7 +150,7 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 		b.status, given = http.StatusAccepted, c.Answer
 	}
 	if file, raw := given.(Bytes); raw {
-		b.media, b.body = cmp.Or(file.Media, MediaBytes), net.Buffers{file.Body}
+		b.media, b.file, b.body = cmp.Or(file.Media, MediaBytes), file, net.Buffers{file.Body}
 	} else if b.body, err = encoded(given); err != nil {
 		return b, err
 	}
@@ -185,14 +191,27 @@ func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
 	}
 }
 
-// guarded has a browser take a file for nothing but what it is. The address of a file names its contents.
+// guarded has a browser take a file for nothing but what it is, and lets clients check it.
 func (b ready) guarded(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("Cache-Control", "private, max-age=86400, immutable")
-	if b.media == MediaBytes {
-		h.Set("Content-Disposition", "attachment")
+	if b.file.Newer {
+		h.Set("Cache-Control", "private, no-cache")
 	}
+	sum := sha256.Sum256(b.file.Body)
+	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":")
+	if b.media == MediaBytes {
+		h.Set("Content-Disposition", disposed(b.file.Name))
+	}
+}
+
+// disposed is the form of the Content-Disposition of a file to save.
+func disposed(name string) string {
+	if name == "" {
+		return "attachment"
+	}
+	return mime.FormatMediaType("attachment", map[string]string{"filename": name})
 }
 
 // allowed reports whether the role of the principal covers the request.

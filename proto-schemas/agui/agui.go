@@ -207,11 +207,11 @@ type Call struct {
 // CallResult is the result of a tool call.
 type CallResult struct {
 	Base
-	MessageID     string `json:"messageId"`
-	ToolCallID    string `json:"toolCallId"`
-	Content       string `json:"content"`
-	Role          string `json:"role"`
-	SubagentRunID string `json:"subagentRunId,omitempty"`
+	MessageID     string          `json:"messageId"`
+	ToolCallID    string          `json:"toolCallId"`
+	Content       json.RawMessage `json:"content"` // a text, or a list of parts
+	Role          string          `json:"role"`
+	SubagentRunID string          `json:"subagentRunId,omitempty"`
 }
 
 // Subagent begins or ends the work of a subagent.

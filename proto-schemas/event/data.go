@@ -234,6 +234,7 @@ type ToolCompletedData struct {
 	Bytes       int    `json:"bytes"`               // length of the whole result
 	DurationMS  int64  `json:"duration_ms"`
 	Untrusted   bool   `json:"untrusted,omitempty"` // the result may hold instructions of strangers
+	Files       []File `json:"files,omitempty"`     // images of the result
 	Part
 }
 

@@ -13,11 +13,11 @@ const (
 	FileDocument = "document"
 )
 
-// File is a file that a client brings along with a message, or with the result of a tool that it carries out. Its contents are
-// an object of the log: a JSON string in base64.
+// File is a file that a client brings along with a message, or that comes with the result of a tool. Its contents are an object
+// of the log: a JSON string in base64.
 type File struct {
 	Kind      string    `json:"kind"`       // image, audio, video, document
-	MediaType string    `json:"media_type"` // as the client says it
+	MediaType string    `json:"media_type"` // as the client, or the tool, says it
 	Name      string    `json:"name,omitempty"`
 	Size      int       `json:"size"` // of the contents in bytes
 	Object    ObjectRef `json:"object"`

@@ -161,6 +161,19 @@ type Artifact struct {
 	Type          string `json:"type"` // file, image, audio, video, pdf, other
 	WorkspaceRoot string `json:"workspace_root,omitempty"`
 	URL           string `json:"url,omitempty"`
+
+	Size   int64      `json:"size,omitempty"`   // of the contents in bytes
+	Object *ObjectRef `json:"object,omitempty"` // the file as the call has left it, an ArtifactFile; absent: it is too large
+}
+
+// MaxArtifact bounds the contents that are kept of an artifact.
+const MaxArtifact = 512 << 10
+
+// ArtifactFile is the object of an artifact: the file as a call has left it.
+type ArtifactFile struct {
+	ArtifactID string `json:"artifact_id"`
+	Path       string `json:"path"`
+	Contents   []byte `json:"contents"`
 }
 
 // ArtifactPersistedData records that an agent has made a file.

@@ -103,7 +103,11 @@ func (s *State) toolStarted(_ event.Event, d event.ToolStartedData) error {
 
 func (s *State) toolCompleted(_ event.Event, d event.ToolCompletedData) error {
 	s.Tainted = s.Tainted || d.Untrusted
-	return s.onCall(d.CallID, d.Attempt, CallCompleted, d.Result)
+	if err := s.onCall(d.CallID, d.Attempt, CallCompleted, d.Result); err != nil || s.calls[d.CallID] == nil {
+		return err
+	}
+	s.calls[d.CallID].Files = d.Files
+	return nil
 }
 
 func (s *State) toolFailed(_ event.Event, d event.ToolFailedData) error {

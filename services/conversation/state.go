@@ -169,7 +169,7 @@ type Call struct {
 	Attempt    int    // of the newest event about it
 	Result     string // text for the model, once final
 
-	Files []event.File `json:",omitempty"` // that it has returned besides: only calls that the client carries out do
+	Files []event.File `json:",omitempty"` // that it has returned besides
 }
 
 // Unowned reports whether no person owns the log, as is true of the sessions of the built-in agent.

@@ -20,4 +20,6 @@ const (
 	MetaTenant = "waggle.dev/tenant"
 	// MetaUnless, of a tool, names the boolean argument without which a call is idempotent.
 	MetaUnless = "waggle.dev/idempotentUnless"
+	// MetaFile, of a result, holds the contents of the file that a call has extended, in base64.
+	MetaFile = "waggle.dev/file"
 )

@@ -119,6 +119,16 @@ type Result struct {
 	Data json.RawMessage `json:"data,omitempty"`
 	// Untrusted means that the answer may hold instructions of strangers.
 	Untrusted bool `json:"untrusted,omitempty"`
+	// Images are those of the result that models take, as far as they are small. Text names all.
+	Images []Image `json:"images,omitempty"`
+	// File is the file of the workspace that the call has extended, unless it is too large.
+	File []byte `json:"file,omitempty"`
+}
+
+// Image is an image that a tool has returned.
+type Image struct {
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
 }
 
 // Kinds of servers, as events and commands name them.

@@ -1,18 +1,14 @@
 package worker
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"fmt"
-	"path"
-	"strings"
 
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/tools"
-	"github.com/waggle-dev/waggle/services/tools/workspace"
 	"github.com/waggle-dev/waggle/services/worker/teamtools"
 )
 
@@ -54,56 +50,19 @@ func (j *job) model() string { return model.Asked(j.s.deps.Model, j.otherModel()
 // products are the events of a member's call besides its result: a to-do list, a file. They precede
 // the result, so that a worker that dies between the two leaves a call without a result, and no
 // product is missing.
-func (j *job) products(o outcome) []event.Data {
+func (j *job) products(ctx context.Context, o outcome) ([]event.Data, error) {
 	if j.state.Agent == nil {
-		return nil
+		return nil, nil
 	}
 	switch {
 	case o.tool.Kind == teamtools.Kind && o.tool.Own == cmd.ToolUpdateTodos:
 		list, err := teamtools.Todos(o.call.Arguments)
 		if err != nil {
-			return nil // the tool has refused it
+			return nil, nil //nolint:nilerr // the tool has refused it
 		}
-		return []event.Data{event.TodosUpdatedData{RunID: j.runID, CallID: o.call.ID, Todos: list}}
+		return []event.Data{event.TodosUpdatedData{RunID: j.runID, CallID: o.call.ID, Todos: list}}, nil
 	case o.tool.Kind == tools.KindMCP && o.tool.Server == tools.BuiltinServer:
-		return j.artifact(o)
+		return j.artifact(ctx, o)
 	}
-	return nil
-}
-
-// artifact tells of the file that a call has written.
-func (j *job) artifact(o outcome) []event.Data {
-	file, created, ok := workspace.Written(o.tool.Own, o.call.Arguments, o.result.Text)
-	if !ok {
-		return nil
-	}
-	a := event.Artifact{
-		ArtifactID: artifactID(file), AgentID: j.agentID(), RunID: j.runID, CallID: o.call.ID, Path: file, Type: artifactType(file),
-	}
-	if created {
-		return []event.Data{event.ArtifactPersistedData{Artifact: a}}
-	}
-	return []event.Data{event.ArtifactUpdatedData{Artifact: a}}
-}
-
-// artifactID derives an id from a path of the workspace, the same for all writers.
-func artifactID(file string) string {
-	sum := sha256.Sum256([]byte(file))
-	return "artifact_" + hex.EncodeToString(sum[:8])
-}
-
-// artifactTypes are the types of files that are more than text, by extension.
-var artifactTypes = map[string]string{
-	".png": "image", ".jpg": "image", ".jpeg": "image", ".gif": "image", ".webp": "image", ".svg": "image", ".bmp": "image",
-	".mp3": "audio", ".wav": "audio", ".ogg": "audio", ".flac": "audio", ".m4a": "audio",
-	".mp4": "video", ".webm": "video", ".mov": "video", ".mkv": "video",
-	".pdf": "pdf",
-	".zip": "other", ".gz": "other", ".tar": "other", ".bin": "other", ".exe": "other",
-}
-
-func artifactType(file string) string {
-	if typ, ok := artifactTypes[strings.ToLower(path.Ext(file))]; ok {
-		return typ
-	}
-	return "file"
+	return nil, nil
 }

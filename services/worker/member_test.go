@@ -2,6 +2,8 @@ package worker_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/payload"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -226,6 +229,50 @@ func TestFilesThatAMemberMakes(t *testing.T) {
 	require.Equal(t, run, made[0].RunID)
 	require.Equal(t, all[event.ToolCalledData](t, events)[0].CallID, made[0].CallID)
 	require.Zero(t, servicetest.Count(events, event.InputRequested), "this member is not supervised")
+}
+
+// TestFilesThatAMemberMakesAreKept: as each call has left them, whole where it extends a file. A larger file is told of without.
+func TestFilesThatAMemberMakesAreKept(t *testing.T) {
+	large := strings.Repeat("y", event.MaxArtifact)
+	write := func(id, path, text string, more bool) scripted.Reply {
+		raw, err := json.Marshal(map[string]any{"path": path, "content": text, "append": more})
+		require.NoError(t, err)
+		return scripted.Stream(scripted.Calls(0, tool(id, "workspace_write_file", string(raw))))
+	}
+	r := newMember(t, scripted.Sequence(
+		write("a", "plan.md", "", false), write("b", "plan.md", "ein <Häuschen>", false), write("c", "plan.md", "\n& more", true),
+		write("d", "large.txt", "z", true), write("e", "plan.md", "new", false), scripted.Stream(scripted.Text("done"))),
+		func(d *event.MemberCreatedData) { d.AutoExecuteTools = true })
+	require.NoError(t, os.WriteFile(filepath.Join(r.workspace, "large.txt"), []byte(large), 0o600))
+	r.worker("w1", nil)
+	events := r.until(r.ask("write"), event.RunCompleted)
+	var files []event.Artifact
+	for _, e := range events {
+		var d event.Artifact
+		if e.Type == event.ArtifactPersisted || e.Type == event.ArtifactUpdated {
+			require.NoError(t, e.Decode(&d))
+			files = append(files, d)
+		}
+	}
+	require.Len(t, files, 5)
+	for i, want := range []string{"", "ein <Häuschen>", "ein <Häuschen>\n& more", large + "z", "new"} {
+		a := files[i]
+		if len(want) > event.MaxArtifact {
+			require.Nil(t, a.Object)
+			continue
+		}
+		require.Equal(t, r.ref.Local(), a.Object.Log, "it goes where the log goes")
+		raw, err := payload.New(r.Conn).Get(r.Ctx, r.ref.Tenant, *a.Object)
+		require.NoError(t, err)
+		var f event.ArtifactFile
+		require.NoError(t, json.Unmarshal(raw, &f))
+		require.Equal(t, want, string(f.Contents))
+		require.Equal(t, event.ArtifactFile{ArtifactID: a.ArtifactID, Path: "plan.md", Contents: f.Contents}, f)
+		require.EqualValues(t, len(want), a.Size)
+	}
+	notices := all[event.NoticeData](t, events)
+	require.Len(t, notices, 1, "people are told that the file has no contents")
+	require.Contains(t, notices[0].Message, "large.txt")
 }
 
 // TestAMemberKnowsWhoWrites: what colleagues write, and what came with it, is in what the

@@ -55,6 +55,8 @@ type rig struct {
 	llm *scripted.Server
 	ref subject.Log
 
+	workspace string // the folder of the files
+
 	pays    atomic.Int32       // how often the payment tool ran
 	paying  chan struct{}      // one for each call that is inside the payment tool
 	release chan struct{}      // closed or fed to let it answer
@@ -121,6 +123,7 @@ func (r *rig) startTools(rules tools.Rules) {
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return bank }, nil))
 	r.T.Cleanup(web.Close)
 	dir := r.T.TempDir()
+	r.workspace = dir
 	require.NoError(r.T, os.WriteFile(filepath.Join(dir, "notes.md"), []byte("buy milk"), 0o600))
 	s, err := service.New(service.Config{
 		Workspace: dir, Builtin: true, Servers: []mcpservers.Config{{Name: "bank", URL: web.URL, Rules: rules}},

@@ -260,11 +260,19 @@ func (j *job) settle(ctx context.Context, o outcome) error {
 			Code: string(f.Code), Message: f.Public(), DurationMS: took, Untrusted: o.untrusted(), Part: j.begun.Part,
 		})
 	}
+	products, err := j.products(ctx, o)
+	if err != nil {
+		return err
+	}
+	files, lost, err := j.pictures(ctx, o)
+	if err != nil {
+		return err
+	}
 	text, cut := fit(o.result.Text, maxText)
-	return j.append(ctx, append(j.products(o), event.ToolCompletedData{
+	return j.append(ctx, append(append(products, lost...), event.ToolCompletedData{
 		CallID: o.call.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: o.call.Name,
 		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took,
-		Untrusted: o.untrusted(), Part: j.begun.Part,
+		Untrusted: o.untrusted(), Files: files, Part: j.begun.Part,
 	})...)
 }
 

@@ -74,7 +74,7 @@ func written(t testing.TB) map[string][]event.Event {
 			event.TodosUpdatedData{RunID: "r1", Todos: []event.Todo{{Description: "first", Status: event.TodoPending}}},
 			event.ArtifactPersistedData{Artifact: event.Artifact{ArtifactID: "f1", RunID: "r1", Path: "a.txt", Type: "file"}},
 			event.TodosUpdatedData{RunID: "r1", Todos: []event.Todo{{Description: "first", Status: event.TodoDone}}},
-			event.ArtifactUpdatedData{Artifact: event.Artifact{ArtifactID: "f1", RunID: "r1", Path: "a.txt", Type: "file", URL: "/api/v1/artifacts/f1"}},
+			event.ArtifactUpdatedData{Artifact: event.Artifact{ArtifactID: "f1", RunID: "r1", Path: "a.txt", Type: "file", Size: 1, Object: &event.ObjectRef{Log: "member.m1", Digest: "d1"}}},
 			event.RunCompletedData{RunID: "r1", Content: "done"})...),
 		"both kinds of questions": logOf(t, asking(
 			event.InputAnsweredData{InputID: "q1", RunID: "r1", CommandID: "x1", Decision: event.DecisionApprove, Segment: "s2"},

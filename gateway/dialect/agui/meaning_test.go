@@ -3,6 +3,7 @@ package agui_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,6 +195,39 @@ func TestAbsentIsAbsent(t *testing.T) {
 			require.NotContains(t, f, `:""`, v.Name())
 			require.NotContains(t, f, `"inputTokens":0`, v.Name())
 		}
+	}
+}
+
+// TestFilesHaveAddresses where their contents were kept: those of the version that the event tells of.
+func TestFilesHaveAddresses(t *testing.T) {
+	stored := event.Artifact{ArtifactID: "f1", RunID: "r1", Path: "out/a.txt", Type: "file", Size: 7, Object: &event.ObjectRef{Log: "member.m1", Digest: "0a", Size: 99}}
+	log := logOf(t, append(begun(),
+		event.ArtifactPersistedData{Artifact: event.Artifact{ArtifactID: "f1", RunID: "r1", Path: "out/a.txt", Type: "file"}},
+		event.ArtifactUpdatedData{Artifact: stored}, event.RunCompletedData{RunID: "r1", Content: "done"})...)
+	for _, v := range variants {
+		all := strings.Join(framesOf(v, log), "\n")
+		require.Contains(t, all, `"content":{"artifactId":"f1","path":"out/a.txt","type":"file"}`, v.Name())
+		require.Contains(t, all, `/api/v1/artifacts/member/m1/f1?version=0a`, v.Name())
+	}
+}
+
+// TestImagesOfResultsHaveAddresses for clients that take parts of results. Those of members have none.
+func TestImagesOfResultsHaveAddresses(t *testing.T) {
+	of := func(log string) []event.File {
+		return []event.File{{Kind: event.FileImage, MediaType: "image/png", Size: 3, Object: event.ObjectRef{Log: log, Digest: "0a"}}}
+	}
+	called := func(id string, files []event.File) []event.Data {
+		return []event.Data{
+			event.ToolCalledData{CallID: id, RunID: "r1", Attempt: 1, Tool: "shoot", Arguments: json.RawMessage(`{}`)},
+			event.ToolCompletedData{CallID: id, RunID: "r1", Attempt: 1, Tool: "shoot", Result: "an image", Files: files},
+		}
+	}
+	log := logOf(t, slices.Concat(begun(), called("c1", of("session.s1")), called("c2", of("member.m1")), []event.Data{event.RunCompletedData{RunID: "r1", Content: "done"}})...)
+	parts := `"content":[{"type":"text","text":"an image"},{"type":"image","source":{"type":"url","value":"/api/v1/sessions/s1/files/0a","mimeType":"image/png"}}]`
+	for _, v := range variants {
+		want := map[bool]int{true: 1, false: 0}[v == agui.V1]
+		require.Equal(t, want, strings.Count(strings.Join(framesOf(v, log), "\n"), parts), v.Name())
+		require.Equal(t, 2-want, strings.Count(strings.Join(framesOf(v, log), "\n"), `"content":"an image"`), v.Name())
 	}
 }
 

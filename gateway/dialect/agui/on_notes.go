@@ -13,7 +13,7 @@ func todosUpdated(t *Thread, d event.TodosUpdatedData) {
 func artifactShown(t *Thread, a event.Artifact) {
 	t.ensure()
 	t.show(a.ArtifactID, wire.ActivityArtifact, "", members(
-		"artifactId", a.ArtifactID, "path", a.Path, "type", a.Type, "url", a.URL, "toolCallId", a.CallID,
+		"artifactId", a.ArtifactID, "path", a.Path, "type", a.Type, "url", artifactURL(a), "size", a.Size, "toolCallId", a.CallID,
 	))
 }
 

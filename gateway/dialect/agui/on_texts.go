@@ -1,6 +1,8 @@
 package agui
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -79,7 +81,14 @@ func toolCalled(t *Thread, d event.ToolCalledData) {
 	t.callShown(d.CallID, d.Tool, string(d.Arguments), "", t.by(d.Part))
 }
 
-func toolCompleted(t *Thread, d event.ToolCompletedData) { t.result(d.CallID, d.Result, "") }
+func toolCompleted(t *Thread, d event.ToolCompletedData) {
+	files := slices.DeleteFunc(slices.Clone(d.Files), func(f event.File) bool { return fileURL(f) == "" })
+	if len(files) > 0 && t.variant.files { // older clients take no parts of results
+		t.resulted(d.CallID, raw(partsOf(d.Result, nil, files)), "")
+		return
+	}
+	t.result(d.CallID, d.Result, "")
+}
 
 func toolFailed(t *Thread, d event.ToolFailedData) {
 	code, message := narrate.Fault(d.Code, d.Message)
@@ -88,15 +97,18 @@ func toolFailed(t *Thread, d event.ToolFailedData) {
 
 func toolUnknown(t *Thread, d event.ToolUnknownData) { t.result(d.CallID, d.Message, "TOOL_LOST") }
 
-// result shows the result of a tool call. code is that of a failure.
-func (t *Thread) result(callID, content, code string) {
+// result shows the text that is the result of a tool call. code is that of a failure.
+func (t *Thread) result(callID, content, code string) { t.resulted(callID, quote(content), code) }
+
+// resulted shows the result of a tool call: a text, or parts.
+func (t *Thread) resulted(callID string, content json.RawMessage, code string) {
 	c, known := t.run.calls[callID]
 	if !known {
 		return
 	}
 	t.ensure()
 	id := callID + "-result"
-	m := wire.Message{ID: id, Role: wire.RoleTool, ToolCallID: callID, Content: quote(content), SubagentRunID: c.sub}
+	m := wire.Message{ID: id, Role: wire.RoleTool, ToolCallID: callID, Content: content, SubagentRunID: c.sub}
 	if code != "" {
 		m.Error = code
 	}

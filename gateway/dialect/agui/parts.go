@@ -18,6 +18,16 @@ func fileURL(f event.File) string {
 	return "/api/v1/sessions/" + entity + "/files/" + f.Object.Digest
 }
 
+// artifactURL is the address of a file that a member made, as it was then, relative to that of the gateway. It is empty if the file
+// cannot be fetched.
+func artifactURL(a event.Artifact) string {
+	if a.Object == nil || a.URL != "" {
+		return a.URL
+	}
+	kind, entity, _ := strings.Cut(a.Object.Log, ".")
+	return "/api/v1/artifacts/" + kind + "/" + entity + "/" + a.ArtifactID + "?version=" + a.Object.Digest
+}
+
 // partsOf returns text and stored files as parts.
 func partsOf(text string, urls []wire.Part, files []event.File) []wire.Part {
 	var parts []wire.Part

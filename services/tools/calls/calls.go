@@ -163,7 +163,11 @@ func (c *Table) End(r *Run, res tools.Result, err *fault.Fault, keep bool) {
 }
 
 func (r *Run) cost() int {
-	return outcomeCost + len(r.result.Text) + len(r.result.Data) + len(r.key.ID) + len(r.key.Scope)
+	images := 0
+	for _, i := range r.result.Images {
+		images += len(i.Data)
+	}
+	return outcomeCost + images + len(r.result.Text) + len(r.result.Data) + len(r.result.File) + len(r.key.ID) + len(r.key.Scope)
 }
 
 // forget discards outcomes beyond the limits of age and size.

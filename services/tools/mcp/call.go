@@ -107,6 +107,9 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 	got, err := sess.call(ctx, a, &mcp.CallToolParams{Name: tool.Own, Arguments: args, Meta: s.meta(ctx, call.Tenant)})
 	if err == nil {
 		res, err := answered(got, tool, call.Raw, s.cfg.OutputCap)
+		if err == nil && s.cfg.TellTenant {
+			res.File, err = fileOf(got)
+		}
 		return res, false, err
 	}
 	return s.failed(ctx, sess, tool, call, a, err)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -32,11 +34,41 @@ func answered(res *mcp.CallToolResult, tool *offer.Tool, raw bool, limit int) (t
 	return render(res, limit), nil
 }
 
+// maxImages bounds the images of a result in bytes: what a message on the bus has room for, in base64.
+const maxImages = 512 << 10
+
+// imagesOf returns the images that models take, the first ones that are small enough together.
+func imagesOf(res *mcp.CallToolResult) (out []tools.Image) {
+	room := maxImages
+	for _, c := range res.Content {
+		i, ok := c.(*mcp.ImageContent)
+		if !ok || !(event.File{MediaType: i.MIMEType}).Picture() || len(i.Data) > room || len(i.Data) == 0 {
+			continue
+		}
+		room -= len(i.Data)
+		out = append(out, tools.Image{MediaType: i.MIMEType, Data: i.Data})
+	}
+	return out
+}
+
+// fileOf returns the file that the workspace says a call has extended, if any.
+func fileOf(res *mcp.CallToolResult) ([]byte, error) {
+	s, ok := res.Meta[tools.MetaFile].(string)
+	if !ok {
+		return nil, nil
+	}
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return nil, fault.New(fault.BadOutput).Wrap(err)
+	}
+	return b, nil
+}
+
 // render turns a result into text of at most limit bytes. It keeps text, and describes content that a model cannot read here
 // by its kind and size.
 func render(res *mcp.CallToolResult, limit int) tools.Result {
 	text := textOf(res)
-	out := tools.Result{Text: text, Bytes: len(text), IsError: res.IsError}
+	out := tools.Result{Text: text, Bytes: len(text), IsError: res.IsError, Images: imagesOf(res)}
 	if len(text) > limit {
 		out.Text, out.Truncated = bound.Cut(text, limit), true
 	}

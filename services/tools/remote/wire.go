@@ -67,6 +67,12 @@ func fit(r tools.Result, limit int) ([]byte, error) {
 		}
 		over := len(b) - limit
 		switch {
+		case over > 0 && r.File != nil:
+			r.File = nil // it does not fit, and goes without
+			continue
+		case over > 0 && len(r.Images) > 0:
+			r.Images = r.Images[:len(r.Images)-1] // the text names it
+			continue
 		case over > 0 && r.Data != nil:
 			return nil, bound.TooLong(len(r.Data), limit)
 		case over <= 0 || r.Text == "":

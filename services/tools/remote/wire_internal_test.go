@@ -34,6 +34,29 @@ func TestDataIsNeverCut(t *testing.T) {
 	require.ErrorIs(t, err, fault.New(fault.BadOutput))
 }
 
+func TestAFileThatDoesNotFitIsLeftOut(t *testing.T) {
+	for size, kept := range map[int]bool{1000: true, 3000: false} {
+		b, err := fit(tools.Result{Text: "Appended", File: make([]byte, size)}, 2000)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(b), 2000)
+		var out tools.Result
+		require.NoError(t, json.Unmarshal(b, &out))
+		require.Equal(t, "Appended", out.Text)
+		require.Equal(t, kept, out.File != nil)
+	}
+}
+
+func TestImagesThatDoNotFitAreLeftOut(t *testing.T) {
+	image := tools.Image{MediaType: "image/png", Data: make([]byte, 500)}
+	b, err := fit(tools.Result{Text: "photos", Images: []tools.Image{image, image, image, image}}, 2000)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(b), 2000)
+	var out tools.Result
+	require.NoError(t, json.Unmarshal(b, &out))
+	require.Equal(t, "photos", out.Text)
+	require.Equal(t, []tools.Image{image, image}, out.Images)
+}
+
 func TestPages(t *testing.T) {
 	var all []tools.Tool
 	for i := range 100 {

@@ -60,11 +60,14 @@ func Serve(ctx context.Context, dir string) error {
 // handle adapts one operation to the SDK: it opens the caller's folder, and turns an error into a result that the model can
 // read.
 func handle[In any](s *server, do func(context.Context, *os.Root, In) (string, error)) mcp.ToolHandlerFor[In, any] {
-	return handleOf(s, func(ctx context.Context, root *os.Root, _ id.Tenant, in In) (string, error) { return do(ctx, root, in) })
+	return handleOf(s, func(ctx context.Context, root *os.Root, _ id.Tenant, in In) (done, error) {
+		text, err := do(ctx, root, in)
+		return done{text: text}, err
+	})
 }
 
 // handleOf is handle for an operation that depends on the tenant, too.
-func handleOf[In any](s *server, do func(context.Context, *os.Root, id.Tenant, In) (string, error)) mcp.ToolHandlerFor[In, any] {
+func handleOf[In any](s *server, do func(context.Context, *os.Root, id.Tenant, In) (done, error)) mcp.ToolHandlerFor[In, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		tenant, err := tenantOf(req.Params.Meta)
 		if err != nil {
@@ -75,11 +78,11 @@ func handleOf[In any](s *server, do func(context.Context, *os.Root, id.Tenant, I
 			return nil, nil, errors.New("the workspace folder cannot be opened")
 		}
 		defer root.Close()
-		text, err := do(ctx, root, tenant, in)
+		d, err := do(ctx, root, tenant, in)
 		if err != nil {
 			return nil, nil, err
 		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+		return d.result(), nil, nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/workspace"
 )
 
@@ -33,7 +34,8 @@ func TestWhatACallHasWritten(t *testing.T) {
 		in := args{"path": path, "content": "x", "append": more}
 		raw, err := json.Marshal(in)
 		require.NoError(t, err)
-		return workspace.Written("write_file", raw, c.ok(t, "write_file", in))
+		w, ok := workspace.Written("write_file", raw, tools.Result{Text: c.ok(t, "write_file", in)})
+		return w.Path, w.Created, ok
 	}
 	for i, more := range []bool{true, true, false} {
 		path, created, ok := written("drafts/./plan.md", more)
@@ -42,7 +44,7 @@ func TestWhatACallHasWritten(t *testing.T) {
 		require.Equal(t, i == 0, created)
 	}
 	for _, tool := range []string{"read_file", "write_file"} {
-		_, _, ok := workspace.Written(tool, []byte(`{"path":"../x"}`), "")
+		_, ok := workspace.Written(tool, []byte(`{"path":"../x"}`), tools.Result{})
 		require.False(t, ok)
 	}
 }

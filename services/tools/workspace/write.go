@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -29,49 +30,58 @@ type writeArgs struct {
 
 // put creates, replaces or extends a file. The new content appears at once and
 // whole, by rename, after it has reached the disk.
-func (s *server) put(ctx context.Context, root *os.Root, tenant id.Tenant, in writeArgs) (string, error) {
+func (s *server) put(ctx context.Context, root *os.Root, tenant id.Tenant, in writeArgs) (done, error) {
 	path, err := local(in.Path)
 	switch {
 	case err != nil:
-		return "", err
+		return done{}, err
 	case path == ".":
-		return "", errors.New("give the name of a file")
+		return done{}, errors.New("give the name of a file")
 	case len(in.Content) > maxContent:
-		return "", fmt.Errorf("the content is larger than %d bytes", maxContent)
+		return done{}, fmt.Errorf("the content is larger than %d bytes", maxContent)
 	case !utf8.ValidString(in.Content):
-		return "", errors.New("the content is not valid UTF-8")
+		return done{}, errors.New("the content is not valid UTF-8")
 	}
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return done{}, err
 	}
 	mode, old, err := target(root, path)
 	if err != nil {
-		return "", err
+		return done{}, err
 	}
 	existed := old >= 0
 	content := []byte(in.Content)
 	if in.Append && existed {
 		if content, err = extended(ctx, root, path, in.Content); err != nil {
-			return "", err
+			return done{}, err
 		}
 	}
 	size := int64(len(content))
 	if err := s.folders.usage.admit(ctx, root, tenant, old, size); err != nil {
-		return "", err
+		return done{}, err
 	}
 	if err := replace(root, path, content, mode); err != nil {
-		return "", explain(path, err)
+		return done{}, explain(path, err)
 	}
 	s.folders.usage.wrote(tenant, old, size)
+	return wrote(in, path, existed, content), nil
+}
+
+// wrote answers for a file that has the content now.
+func wrote(in writeArgs, path string, existed bool, content []byte) done {
 	switch {
-	case in.Append && existed:
-		return fmt.Sprintf("Appended %d bytes to %s, which now has %d bytes.", len(in.Content), clip(path), len(content)), nil
-	case existed:
-		return fmt.Sprintf("Replaced %s with %d bytes.", clip(path), len(content)), nil
+	case !existed:
+		return done{text: fmt.Sprintf(createdMark+"%s with %d bytes.", clip(path), len(content))}
+	case !in.Append:
+		return done{text: fmt.Sprintf("Replaced %s with %d bytes.", clip(path), len(content))}
 	}
-	return fmt.Sprintf(createdMark+"%s with %d bytes.", clip(path), len(content)), nil
+	d := done{text: fmt.Sprintf(appendedMark+"%d bytes to %s, which now has %d bytes.", len(in.Content), clip(path), len(content))}
+	if len(content) <= event.MaxArtifact {
+		d.file = content
+	}
+	return d
 }
 
 // target checks the current file at path and returns its size, -1 without a file, and the mode for the new one.
@@ -132,5 +142,8 @@ func replace(root *os.Root, path string, content []byte, mode fs.FileMode) (err 
 	return root.Rename(temp, path)
 }
 
-// createdMark begins write_file's answer for a new file.
-const createdMark = "Created "
+// Beginnings of write_file's answers.
+const (
+	createdMark  = "Created "  // a new file
+	appendedMark = "Appended " // to an existing one
+)

@@ -18,6 +18,7 @@ import { baseOf, Http, type Token } from "./http.js";
 import { Inbox } from "./inbox.js";
 import type { SocketMaker } from "./link.js";
 import { type LiveOptions, live } from "./live.js";
+import { Log } from "./logs.js";
 import { type ListOptions, pages } from "./pages.js";
 import { PlanSocket } from "./plansocket.js";
 import { Session } from "./session.js";
@@ -124,6 +125,11 @@ export class WaggleClient {
       clients: (f) => list("/api/v1/clients", "clients", f),
       servers: (f) => list("/api/v1/mcp", "servers", f),
     };
+  }
+
+  /** A log in pages, and the files that members have made. */
+  log(kind: Log["kind"], id: string): Log {
+    return new Log(this.http, this.leave.signal, kind, id);
   }
 
   /** What happens in all logs of the tenant, as it happens: no history, and nothing of the time while the connection is away. */

@@ -14,6 +14,7 @@ export { type ConnectionState, Watched } from "./hub.js";
 export { Inbox, type QuestionFilter } from "./inbox.js";
 export type { LiveOptions } from "./live.js";
 export type { FollowOptions } from "./log.js";
+export { type Artifact, Log, type LogQuery } from "./logs.js";
 export type { ListOptions } from "./pages.js";
 export { type Question, Questions, unwrap } from "./questions.js";
 export { type Answer, Run } from "./run.js";

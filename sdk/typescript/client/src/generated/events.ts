@@ -309,6 +309,10 @@ export type ToolCompletedData = Part & {
    * the result may hold instructions of strangers
    */
   untrusted?: boolean;
+  /**
+   * images of the result
+   */
+  files?: File[];
 };
 /**
  * ToolFailedData is the result of a failed call; the tool had no effect or reported its effect itself.
@@ -1155,7 +1159,7 @@ export interface ClientTool {
   input_schema?: unknown;
 }
 /**
- * File is a file that a client brings along with a message, or with the result of a tool that it carries out. Its contents are an object of the log: a JSON string in base64.
+ * File is a file that a client brings along with a message, or that comes with the result of a tool. Its contents are an object of the log: a JSON string in base64.
  */
 export interface File {
   /**
@@ -1163,7 +1167,7 @@ export interface File {
    */
   kind: string;
   /**
-   * as the client says it
+   * as the client, or the tool, says it
    */
   media_type: string;
   name?: string;
@@ -3438,6 +3442,28 @@ export interface Artifact {
   type: string;
   workspace_root?: string;
   url?: string;
+  /**
+   * of the contents in bytes
+   */
+  size?: number;
+  object?: ObjectRef11;
+}
+/**
+ * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
+ */
+export interface ObjectRef11 {
+  /**
+   * kind.id: the log that the object belongs to
+   */
+  log: string;
+  /**
+   * SHA-256 of the data, in hex
+   */
+  digest: string;
+  /**
+   * of the data in bytes
+   */
+  size: number;
 }
 /**
  * A member changed a file.
