@@ -420,6 +420,17 @@ func logRoutes() []Route {
 			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: paged((*API).listLogEvents),
 		},
 		{
+			Method: "GET", Path: "/logs/{kind}/{id}/snapshot", ID: "showLogSnapshot", Tag: "events",
+			Summary: "Show what the log of a session, member, team or task has said up to one of its events.",
+			Query:   []Parameter{{Name: "at", About: "Seq of that event; the newest one by default.", Type: "integer"}},
+			Header:  ifNoneMatch,
+			Answers: []Answer{
+				{Status: http.StatusOK, About: "The snapshot, as canonical JSON (RFC 8785). Its base tells which events it is made of.", Type: wire.Snapshot{}},
+				{Status: http.StatusNotModified, About: "The ETag matches."},
+			},
+			Faults: append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired, fault.MessageTooBig}, known...), handler: paged((*API).showSnapshot),
+		},
+		{
 			Method: "GET", Path: "/logs/{kind}/{id}/frames", ID: "listLogFrames", Tag: "events", Summary: "Read a page of a log as the clients of a protocol do.",
 			Query: []Parameter{
 				{Name: "as", About: "The protocol: agent, agent-team, agui, agui-0, agui-0+subagents, asp-client, myagent or orbit. Other parameters choose its variant, as they do when a client connects.", Type: "string"},
