@@ -15,7 +15,7 @@ export { Inbox, type QuestionFilter } from "./inbox.js";
 export type { LiveOptions } from "./live.js";
 export type { FollowOptions } from "./log.js";
 export type { ListOptions } from "./pages.js";
-export { type Question, Questions, unwrap } from "./questions.js";
+export { type Question, Questions, questionOf, unwrap } from "./questions.js";
 export { type Answer, Run } from "./run.js";
 export { type FilePart, type Reply, type SendOptions, Session } from "./session.js";
 export { type NewTask, Task, type TaskResult, Tasks } from "./tasks.js";

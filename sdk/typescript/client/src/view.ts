@@ -70,6 +70,17 @@ export class ViewBuilder {
     return f;
   }
 
+  /** A builder that goes on from a view. */
+  static from(view: View): ViewBuilder {
+    const f = new ViewBuilder();
+    f.book = Questions.of(view.questions);
+    f.items = [...view.items];
+    f.active = view.active;
+    f.questions = f.book.list;
+    f.seq = view.seq;
+    return f;
+  }
+
   /** The view after all events so far; the same object until an event changes it. */
   get view(): View {
     if (this.changed) this.last = { items: [...this.items], questions: this.questions, active: this.active, seq: this.seq };
@@ -291,6 +302,20 @@ export class TeamViewBuilder {
     f.messages = new Map(this.messages);
     f.status = this.status;
     f.seq = this.seq;
+    return f;
+  }
+
+  /** A builder that goes on from a view. */
+  static from(view: TeamView): TeamViewBuilder {
+    const f = new TeamViewBuilder();
+    f.book = Questions.of(view.questions);
+    f.members = new Map(view.members.map((m) => [m.route, m]));
+    for (const m of view.messages) {
+      const team = m.to === undefined ? m.from : m.to.slice(0, Math.max(0, m.to.lastIndexOf("/")));
+      f.messages.set(`${team} ${m.id}`, m);
+    }
+    f.status = view.status;
+    f.seq = view.seq;
     return f;
   }
 
