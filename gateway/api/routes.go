@@ -456,9 +456,13 @@ func streamRoutes() []Route {
 		log("/tasks/{id}/stream", "streamTask", "a task", id.KindTask, fault.TaskNotFound),
 		log("/teams/{id}/stream", "streamTeam", "a team", id.KindTeam, fault.TeamNotFound),
 		{
-			Method: "GET", Path: "/live", ID: "streamLive", Tag: "events", Summary: "Stream the announcements of the tenant.",
-			Query:   []Parameter{{Name: "types", About: "Types of events, separated by commas; all by default.", Type: "string", Many: true}},
-			Answers: []Answer{events200}, Faults: []fault.Code{fault.InvalidField, fault.TooManySockets, fault.Draining},
+			Method: "GET", Path: "/live", ID: "streamLive", Tag: "events", Summary: "Stream the announcements of the tenant, or several topics at once.",
+			Query: []Parameter{
+				{Name: "types", About: "Types of announcements, separated by commas; all by default.", Type: "string", Many: true},
+				{Name: "t", About: "Topic: events (the announcements), or log:KIND/ID@SEQ (the events of a log behind SEQ). A stream has at most 8.", Type: "string", Many: true},
+			},
+			Header:  []Parameter{{Name: "Last-Event-ID", About: "With topics: the positions in all logs, which come before those of the topics.", Type: "string"}},
+			Answers: []Answer{events200}, Faults: []fault.Code{fault.InvalidField, fault.CursorInvalid, fault.TooManySockets, fault.Draining},
 			handler: func(a *API) http.HandlerFunc { return a.cfg.Live },
 		},
 	}
