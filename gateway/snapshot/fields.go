@@ -29,6 +29,7 @@ type fields struct {
 	Model     string          `json:"model"`
 	Tool      string          `json:"tool"`
 	Scope     string          `json:"scope"`
+	Repairs   string          `json:"repairs"`
 	Decision  string          `json:"decision"`
 	Attempt   json.RawMessage `json:"attempt"`
 	Arguments json.RawMessage `json:"arguments"`

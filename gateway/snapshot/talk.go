@@ -237,6 +237,11 @@ var talkTakers = map[event.Type]func(*talk, event.Event, fields){
 		t.active = append(t.active, d.RunID)
 		t.add(item{SnapshotItem: wire.SnapshotItem{Kind: itemUser, ID: d.MessageID, Run: d.RunID}, text: []byte(d.Content)})
 	},
+	event.RunStarted: func(t *talk, _ event.Event, d fields) {
+		if d.Repairs != "" { // it has no message of its own
+			t.active = append(t.active, d.RunID)
+		}
+	},
 	event.MessageDelta: func(t *talk, _ event.Event, d fields) {
 		if d.Stage == planning {
 			return
@@ -280,6 +285,7 @@ var talkTakers = map[event.Type]func(*talk, event.Event, fields){
 	event.StepCompleted: step(stateCompleted, func(d fields) string { return d.Output }),
 	event.StepFailed:    step(stateFailed, message),
 	event.StepCancelled: step(stateCancelled, nil),
+	event.StepRestarted: step(stateWaiting, func(fields) string { return "" }),
 	event.RunCompleted: func(t *talk, _ event.Event, d fields) {
 		if d.Content != "" && !t.says(d.RunID, d.Content) {
 			d.StepID = ""

@@ -198,6 +198,9 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
     v.begin(d.run_id);
     v.add({ kind: "user", id: d.message_id, run: d.run_id, text: d.content });
   },
+  "run.started": (v, { data: d }) => {
+    if (d.repairs) v.begin(d.run_id); // it has no message of its own
+  },
   "message.delta": (v, { data: d }) => {
     if (d.stage === "planning") return;
     let known = false;
@@ -240,6 +243,7 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   "step.completed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "completed", text: d.output })),
   "step.failed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "failed", text: d.message })),
   "step.cancelled": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "cancelled" })),
+  "step.restarted": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "waiting", text: "" })),
   "run.completed": (v, { data: d }) => {
     if (d.content && !v.says(d.run_id, d.content))
       v.add({ kind: "answer", id: `${d.run_id}-answer`, run: d.run_id, text: d.content, done: true, step: undefined });
