@@ -97,7 +97,7 @@ test("a snapshot that says something else than the events is reported, and the p
   await page.close();
 });
 
-test("a server without snapshots, and one that is away for a moment, show the same from events", async () => {
+test("where the server has no snapshot, the page shows the same from events", async () => {
   const { id, at } = await talked();
   for (const refuse of [{ status: 404 }, { status: 413 }]) {
     const { page, errors } = await visit(on.browser, "about:blank");

@@ -22,6 +22,8 @@ const (
 	snapshotReach = 500
 	// snapshotStretch is the number of events that are read at once to find where a snapshot begins.
 	snapshotStretch = 1000
+	// snapshotMost is the number of events that are kept from finding the beginning to the fold.
+	snapshotMost = 2000
 )
 
 // showSnapshot answers with what a log has said up to one of its events.
@@ -47,11 +49,11 @@ func (a *API) showSnapshot(r *http.Request, p auth.Principal) (any, error) {
 }
 
 func (a *API) snapshotOf(ctx context.Context, log subject.Log, first, at uint64) (any, error) {
-	base, err := a.baseOf(ctx, log, first, at)
+	base, read, err := a.baseOf(ctx, log, first, at)
 	if err != nil {
 		return nil, err
 	}
-	f, err := a.folded(ctx, log, base, at)
+	f, err := a.folded(ctx, log, base, at, read)
 	if err != nil {
 		return nil, err
 	}
@@ -62,30 +64,34 @@ func (a *API) snapshotOf(ctx context.Context, log subject.Log, first, at uint64)
 	return Text(body), err
 }
 
-// baseOf returns the event with which a snapshot begins. A conversation may be long: it is enough to know what still matters.
-func (a *API) baseOf(ctx context.Context, log subject.Log, first, at uint64) (uint64, error) {
+// baseOf returns the event with which a snapshot begins, and the events up to its end that were read for it, if they are few. A
+// conversation may be long: it is enough to know what still matters.
+func (a *API) baseOf(ctx context.Context, log subject.Log, first, at uint64) (base uint64, read []event.Event, err error) {
 	if !snapshot.Cuts(log.Kind) {
 		if at-first >= maxFolded {
-			return 0, tooFar(first)
+			return 0, nil, tooFar(first)
 		}
-		return first, nil
+		return first, nil, nil
 	}
 	var cut snapshot.Cut
 	for begin, end := first+max(snapshotReach, at-first+1)-snapshotReach, at; ; {
-		events, err := a.between(ctx, log, begin, end)
+		part, err := a.between(ctx, log, begin, end)
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
-		for _, e := range slices.Backward(events) {
+		for _, e := range slices.Backward(part) {
 			cut.Take(e)
+		}
+		if at-begin < snapshotMost {
+			read = append(part, read...)
 		}
 		switch {
 		case begin == first:
-			return first, nil
+			return first, read, nil
 		case cut.Found > 0:
-			return cut.Found, nil
+			return cut.Found, read, nil
 		case at-begin >= maxFolded:
-			return 0, tooFar(first)
+			return 0, nil, tooFar(first)
 		}
 		end, begin = begin-1, first+max(snapshotStretch, begin-first)-snapshotStretch
 	}
@@ -117,21 +123,32 @@ func (a *API) each(ctx context.Context, log subject.Log, from, to uint64, visit 
 	return nil
 }
 
-// folded returns the fold of the events from one to another. It goes on from the nearest one that is kept.
-func (a *API) folded(ctx context.Context, log subject.Log, base, at uint64) (*snapshot.Fold, error) {
-	f, from := a.keyframes.before(log, base, at), base
+// folded returns the fold of the events from one to another. It goes on from the nearest one that is kept. The last events may
+// have been read.
+func (a *API) folded(ctx context.Context, log subject.Log, base, at uint64, read []event.Event) (*snapshot.Fold, error) {
+	f := a.keyframes.before(log, base, at)
 	if f == nil {
 		f = snapshot.New(log.Kind)
-	} else {
-		from = f.Seq() + 1
 	}
-	if from > at {
-		return f, nil
-	}
-	err := a.each(ctx, log, from, at, func(e event.Event) {
+	take := func(e event.Event) {
+		if e.Sequence < base || e.Sequence <= f.Seq() {
+			return
+		}
 		if f.Take(e); e.Sequence%keyframeEvery == 0 {
 			a.keyframes.keep(log, f)
 		}
-	})
-	return f, err
+	}
+	from, to := max(base, f.Seq()+1), at
+	if len(read) > 0 {
+		to = read[0].Sequence - 1
+	}
+	if from <= to {
+		if err := a.each(ctx, log, from, to, take); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range read {
+		take(e)
+	}
+	return f, nil
 }
