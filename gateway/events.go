@@ -163,36 +163,17 @@ func (e *events) record(action id.Name, r audit.Record) {
 	e.s.dep.Audit.Record(action, e.who.Tenant, r)
 }
 
-// missing are the faults of logs that do not exist, by kind.
-var missing = map[id.Kind]fault.Code{
-	id.KindSession: fault.SessionNotFound, id.KindTask: fault.TaskNotFound, id.KindTeam: fault.TeamNotFound,
-}
-
 // place is a log, the position behind which it is to be shown, and its end.
 type place struct {
 	log         subject.Log
 	after, last eventlog.Cursor
 }
 
-// find returns the log of the kind that the path names, and the position. A log of another
-// tenant does not exist, and a deleted one is said to be. A session that may still be opened
-// exists without events: its stream waits for them.
+// find returns the log of the kind that the path names, and the position.
 func (s *Server) find(r *http.Request, who auth.Principal, kind id.Kind) (at place, err error) {
 	at.log = subject.Log{Tenant: who.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
-	if seen, err := s.sight.Sees(r.Context(), who, at.log); err != nil || !seen {
-		if err != nil {
-			return at, err
-		}
-		return at, fault.New(missing[kind])
-	}
-	at.last, err = s.dep.Log.Last(r.Context(), at.log)
-	switch {
-	case err != nil:
+	if at.last, err = s.endOf(r.Context(), who, at.log); err != nil {
 		return at, err
-	case at.last.Seq == 0:
-		if _, awaited := s.shared.Awaited(who, at.log); !awaited {
-			return at, fault.New(missing[kind])
-		}
 	}
 	at.after, err = resumeAt(r, at.last)
 	return at, err
@@ -224,10 +205,17 @@ func resumeAt(r *http.Request, last eventlog.Cursor) (after eventlog.Cursor, err
 	return after, nil
 }
 
-// bindLive binds the stream to the announcements of the tenant.
+// bindLive binds the stream to the topics that the query names, without any to the announcements of the tenant.
 func (e *events) bindLive(r *http.Request) (err error) {
 	types, err := typesOf(r)
 	if err != nil {
+		return err
+	}
+	if r.URL.Query().Has(queryTopic) {
+		topics, err := e.s.topics(r, e.who, types, e.to)
+		if err == nil {
+			e.shown = topics
+		}
 		return err
 	}
 	live, err := e.s.announcements.Show(r.Context(), e.who, types, e.to)

@@ -3,20 +3,23 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type CanonicalEvent, type LogPage, WaggleClient } from "@waggle-dev/client";
+import { type CanonicalEvent, type LogPage, type Snapshot, WaggleClient } from "@waggle-dev/client";
 import { ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.ts";
 import { Model, patience, type Reply, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { agrees } from "../src/log/image.ts";
 import { Keeper } from "../src/log/keeper.ts";
 import type { Report } from "../src/log/protocol.ts";
+import { emptyState, type State } from "../src/log/states.ts";
 import { Conversation } from "../src/model/conversation.ts";
 
 // One session of 50,000 events beside 10,000 others, in the real binary: what the page reads, holds and shows of it. Times are
 // printed: they depend on the machine. The bounds hold on every machine.
 
 const events = Number(process.env["WAGGLE_LONG_EVENTS"] ?? 50_000);
+const snapshots = Number(process.env["WAGGLE_LONG_SNAPSHOTS"] ?? 300);
 const sessions = Number(process.env["WAGGLE_LONG_SESSIONS"] ?? 10_000);
 
 const mostElements = 1500;
@@ -420,6 +423,29 @@ test("a jump to any event shows what a fold from the start shows", async () => {
   keeper.close();
   client.close();
 });
+
+test(
+  "the server's snapshot of any moment is the fold of the events that it is made of",
+  async () => {
+    const seqs = Array.from({ length: snapshots }, () => 1 + Math.floor(Math.random() * log.length)).sort((a, b) => a - b);
+    const times: number[] = [];
+    /** The folds that have begun at a base, and how far each is. */
+    const own = new Map<number, { state: State; seq: number }>();
+    for (const at of seqs) {
+      const began = performance.now();
+      const s = await api<Snapshot>("GET", `/logs/session/long/snapshot?at=${at}`);
+      times.push(performance.now() - began);
+      const f = own.get(s.base) ?? { state: emptyState("session"), seq: s.base - 1 };
+      own.set(s.base, f);
+      for (; f.seq < at; f.seq++) f.state.take(log[f.seq] as CanonicalEvent);
+      expect(agrees(s, f.state.image), `at ${at} from ${s.base}`).toBe(true);
+    }
+    times.sort((a, b) => a - b);
+    const ms = (part: number) => times[Math.floor((times.length - 1) * part)]?.toFixed(1);
+    console.log(`${seqs.length} snapshots of ${own.size} bases: ${ms(0.5)} ms, p99 ${ms(0.99)} ms, the slowest ${ms(1)} ms`);
+  },
+  snapshots * 1000,
+);
 
 test("an answer streams into a long session, and ten thousand sessions are a list of few rows", async () => {
   const { p, errors } = await visit("/sessions/long");

@@ -78,11 +78,13 @@ type API struct {
 	index    *index.Index
 	again    *command.Sender // of commands that were signed before, or never
 	server   Server
+
+	keyframes *keyframes // of snapshots
 }
 
 // New returns the API.
 func New(cfg Config) *API {
-	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit, Room: cfg.Room}}
+	a := &API{cfg: cfg, keyframes: newKeyframes(), server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit, Room: cfg.Room}}
 	if cfg.Conn != nil {
 		a.payloads = payload.New(cfg.Conn)
 		a.again = command.NewSender(cfg.Conn)

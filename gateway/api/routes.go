@@ -420,6 +420,17 @@ func logRoutes() []Route {
 			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: paged((*API).listLogEvents),
 		},
 		{
+			Method: "GET", Path: "/logs/{kind}/{id}/snapshot", ID: "showLogSnapshot", Tag: "events",
+			Summary: "Show what the log of a session, member, team or task has said up to one of its events.",
+			Query:   []Parameter{{Name: "at", About: "Seq of that event; the newest one by default.", Type: "integer"}},
+			Header:  ifNoneMatch,
+			Answers: []Answer{
+				{Status: http.StatusOK, About: "The snapshot, as canonical JSON (RFC 8785). Its base tells which events it is made of.", Type: wire.Snapshot{}},
+				{Status: http.StatusNotModified, About: "The ETag matches."},
+			},
+			Faults: append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired, fault.MessageTooBig}, known...), handler: paged((*API).showSnapshot),
+		},
+		{
 			Method: "GET", Path: "/logs/{kind}/{id}/frames", ID: "listLogFrames", Tag: "events", Summary: "Read a page of a log as the clients of a protocol do.",
 			Query: []Parameter{
 				{Name: "as", About: "The protocol: agent, agent-team, agui, agui-0, agui-0+subagents, asp-client, myagent or orbit. Other parameters choose its variant, as they do when a client connects.", Type: "string"},
@@ -451,9 +462,13 @@ func streamRoutes() []Route {
 		log("/tasks/{id}/stream", "streamTask", "a task", id.KindTask, fault.TaskNotFound),
 		log("/teams/{id}/stream", "streamTeam", "a team", id.KindTeam, fault.TeamNotFound),
 		{
-			Method: "GET", Path: "/live", ID: "streamLive", Tag: "events", Summary: "Stream the announcements of the tenant.",
-			Query:   []Parameter{{Name: "types", About: "Types of events, separated by commas; all by default.", Type: "string", Many: true}},
-			Answers: []Answer{events200}, Faults: []fault.Code{fault.InvalidField, fault.TooManySockets, fault.Draining},
+			Method: "GET", Path: "/live", ID: "streamLive", Tag: "events", Summary: "Stream the announcements of the tenant, or several topics at once.",
+			Query: []Parameter{
+				{Name: "types", About: "Types of announcements, separated by commas; all by default.", Type: "string", Many: true},
+				{Name: "t", About: "Topic: events (the announcements), or log:KIND/ID@SEQ (the events of a log behind SEQ). A stream has at most 8.", Type: "string", Many: true},
+			},
+			Header:  []Parameter{{Name: "Last-Event-ID", About: "With topics: the positions in all logs, which come before those of the topics.", Type: "string"}},
+			Answers: []Answer{events200}, Faults: []fault.Code{fault.InvalidField, fault.CursorInvalid, fault.TooManySockets, fault.Draining},
 			handler: func(a *API) http.HandlerFunc { return a.cfg.Live },
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -44,6 +45,15 @@ type Bytes struct {
 	Name  string // of a file that is saved; empty = the client's choice
 	Body  []byte
 	Newer bool // the address may have other contents later; else it names these
+}
+
+// Text is a Handler's answer that is JSON already.
+type Text []byte
+
+// Tagged is a Handler's answer that stays the same as long as its ETag does. Make is not called for a client that has it.
+type Tagged struct {
+	Tag  string
+	Make func() (any, error)
 }
 
 // Detailed is a fault whose problem document has more members.
@@ -118,6 +128,7 @@ type ready struct {
 	location string
 	media    string // empty = JSON
 	file     Bytes  // if it is not JSON
+	tag      string // empty = none
 	body     net.Buffers
 	part     *answer.Part
 }
@@ -135,24 +146,33 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 			b.part.Leave()
 		}
 	}()
-	given, err := s.given(h, r, p, room > 0)
+	given, tag, err := s.given(h, r, p, room > 0)
 	if err != nil {
 		return b, err
 	}
-	b.status = http.StatusOK
+	b.status, b.tag = http.StatusOK, tag
 	switch c := given.(type) {
 	case NoContent:
 		b.status = http.StatusNoContent
+		return b, nil
+	case unchanged:
+		b.status = http.StatusNotModified
+		b.part.Shrink(0)
 		return b, nil
 	case Created:
 		b.status, b.location, given = http.StatusCreated, c.Location, c.Answer
 	case Accepted:
 		b.status, given = http.StatusAccepted, c.Answer
 	}
-	if file, raw := given.(Bytes); raw {
-		b.media, b.file, b.body = cmp.Or(file.Media, MediaBytes), file, net.Buffers{file.Body}
-	} else if b.body, err = encoded(given); err != nil {
-		return b, err
+	switch c := given.(type) {
+	case Bytes:
+		b.media, b.file, b.body = cmp.Or(c.Media, MediaBytes), c, net.Buffers{c.Body}
+	case Text:
+		b.body = net.Buffers{c}
+	default:
+		if b.body, err = encoded(given); err != nil {
+			return b, err
+		}
 	}
 	size := sizeOf(b.body)
 	if b.part == nil && size > answer.Small {
@@ -162,16 +182,38 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 	return b, err
 }
 
-// given returns the answer of the handler, in its turn if it is a page.
-func (s Server) given(h Handler, r *http.Request, p auth.Principal, page bool) (any, error) {
+// unchanged is the answer to a client that has what it asks for: status 304.
+type unchanged struct{}
+
+// given returns the answer of the handler, in its turn if it is a page, and its ETag if it has one.
+func (s Server) given(h Handler, r *http.Request, p auth.Principal, page bool) (answer any, tag string, err error) {
 	if page {
 		made, err := s.Room.Make(r.Context())
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		defer made()
 	}
-	return h(r, p)
+	answer, err = h(r, p)
+	tagged, is := answer.(Tagged)
+	if err != nil || !is {
+		return answer, "", err
+	}
+	if holds(r, tagged.Tag) {
+		return unchanged{}, tagged.Tag, nil
+	}
+	answer, err = tagged.Make()
+	return answer, tagged.Tag, err
+}
+
+// holds reports whether the client says that it has what the ETag stands for.
+func holds(r *http.Request, tag string) bool {
+	for one := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
+		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == tag {
+			return true
+		}
+	}
+	return false
 }
 
 func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
@@ -181,7 +223,11 @@ func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
 	if b.media != "" {
 		b.guarded(w.Header())
 	}
-	if b.status != http.StatusNoContent {
+	if b.tag != "" {
+		w.Header().Set("ETag", b.tag)
+		w.Header().Set("Cache-Control", "private, no-cache") // the client asks each time if it still may see it
+	}
+	if b.status != http.StatusNoContent && b.status != http.StatusNotModified {
 		w.Header().Set("Content-Type", cmp.Or(b.media, "application/json"))
 		w.Header().Set("Content-Length", strconv.Itoa(sizeOf(b.body)))
 	}

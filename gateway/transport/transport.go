@@ -56,6 +56,7 @@ type Message struct {
 	Data     []byte   // one text; valid UTF-8
 	Event    string   // name of the event, for transports that have a place for it
 	Position Position // where a viewer that has the message resumes; zero for messages of no log
+	ID       string   // instead of Position, where a viewer resumes in several logs
 	Final    bool     // ends the response of a stream of one run
 
 	buf   []byte // headroom and Data

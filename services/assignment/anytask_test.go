@@ -66,6 +66,7 @@ func TestAnyTaskKeepsTheInvariants(t *testing.T) {
 			"":             c.check,
 		})
 		c.drain(t)
+		checkShown(t, c.log)
 	})
 }
 

@@ -46,6 +46,7 @@ func TestAnyPipelineKeepsTheInvariants(t *testing.T) {
 			"":        c.checkPipelines,
 		})
 		c.drain(t)
+		checkShown(t, c.log)
 	})
 }
 

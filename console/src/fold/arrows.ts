@@ -1,4 +1,5 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
+import { cut } from "./text.ts";
 
 /** One that sends or gets messages: people, the board of tasks, or the member of a path. */
 export type Side = "people" | "board" | `@${string}`;
@@ -30,6 +31,18 @@ export class ArrowBook {
   /** The places of arrows by the team and the id of their messages. */
   private places = new Map<string, number>();
   private shared = false;
+
+  /** A book that goes on from arrows, and from the sides that they go between. */
+  static from(arrows: readonly Arrow[], sides: readonly Side[]): ArrowBook {
+    const f = new ArrowBook();
+    f.arrows = [...arrows];
+    f.order = sides;
+    for (const [i, a] of arrows.entries()) {
+      const to = a.to.slice(1);
+      f.places.set(key(above(to), a.id, last(to)), i);
+    }
+    return f;
+  }
 
   fork(): ArrowBook {
     const f = new ArrowBook();
@@ -66,7 +79,7 @@ export class ArrowBook {
     const from: Side = handed ? `@${path}` : sideOf(d.sender);
     this.add(
       path,
-      { id: d.message_id, from, to: `@${join(path, d.member)}`, text: short(d.content), handed, dropped: undefined },
+      { id: d.message_id, from, to: `@${join(path, d.member)}`, text: cut(d.content, most), handed, dropped: undefined },
       e,
       d.member,
     );
@@ -110,8 +123,4 @@ export const last = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 function sideOf(sender: { kind: string; name?: string; route?: string } | undefined): Side {
   if (!sender) return "people";
   return sender.kind === "system" ? "board" : `@${sender.route || sender.name || ""}`;
-}
-
-function short(text: string): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

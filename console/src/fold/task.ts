@@ -1,4 +1,6 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
+import { canonical } from "./canonical.ts";
+import { head } from "./text.ts";
 import type { Bar, BarState } from "./waterfall.ts";
 
 /** One agent's hold of a task. */
@@ -104,6 +106,15 @@ export class TaskBuilder {
   state: TaskState = none;
   private all: Bar[] = [];
   private last = 0;
+
+  /** A builder that goes on from a state and its bars. */
+  static from(state: TaskState, bars: readonly Bar[], until: number): TaskBuilder {
+    const f = new TaskBuilder();
+    f.state = state;
+    f.all = [...bars];
+    f.last = until;
+    return f;
+  }
 
   fork(): TaskBuilder {
     const f = new TaskBuilder();
@@ -228,7 +239,7 @@ export class TaskBuilder {
     switch (e.type) {
       case "task.asked": {
         const q: Asking = { id: e.data.input_id, message: e.data.message, state: "waiting", answer: undefined, by: "", seq: e.sequence };
-        this.begin({ id: `ask ${q.id}`, kind: "people", name: text(q.message).slice(0, 40), seq: e.sequence, state: "waiting" }, at);
+        this.begin({ id: `ask ${q.id}`, kind: "people", name: head(text(q.message), 40), seq: e.sequence, state: "waiting" }, at);
         return { status: "waiting_input", questions: [...s.questions, q] };
       }
       case "task.messaged": {
@@ -283,5 +294,5 @@ function ended(status: string): BarState {
 
 function text(v: unknown): string {
   if (typeof v === "string") return v;
-  return v === undefined || v === null ? "" : JSON.stringify(v);
+  return v === undefined || v === null ? "" : canonical(v);
 }

@@ -41,6 +41,19 @@ export interface Definition {
   members: readonly { name: string; role?: string; team?: Definition }[];
 }
 
+/** What a fold goes on from. */
+export interface Parts {
+  name: string;
+  status: string;
+  closed: boolean;
+  until: number;
+  /** With what each one says, and the questions that its job waits for. */
+  members: readonly (Member & { view: View | undefined; suspended: readonly string[] | undefined })[];
+  tasks: readonly Task[];
+  arrows: readonly Arrow[];
+  sides: readonly Side[];
+}
+
 type Boards = ReadonlyMap<string, readonly Task[]>;
 
 /** Folds the log of a team: who is in it, how they stand, what they wait for, say and send to each other. */
@@ -55,14 +68,35 @@ export class TeamFold {
   private suspended: ReadonlyMap<string, readonly string[]> = new Map();
   private talks = new Map<string, { builder: ViewBuilder; own: boolean }>();
   private sent = new ArrowBook();
+  /** The time of the newest event. */
+  until = 0;
   /** Things in the conversations of members. */
   private things = 0;
+
+  /** A fold that goes on from its parts. */
+  static from(o: Parts): TeamFold {
+    const f = new TeamFold();
+    Object.assign(f, { name: o.name, status: o.status, closed: o.closed, until: o.until });
+    f.people = o.members.map(({ route, name, kind, role, status }) => ({ route, name, kind, role, status }));
+    f.at = new Map(f.people.map((m, i) => [m.route, i]));
+    f.suspended = new Map(o.members.flatMap((m) => (m.suspended ? [[m.route, m.suspended] as const] : [])));
+    for (const m of o.members) {
+      if (!m.view) continue;
+      f.talks.set(m.route, { builder: ViewBuilder.from(m.view), own: true });
+      f.things += m.view.items.length;
+    }
+    const boards = new Map<string, Task[]>();
+    for (const task of o.tasks) boards.set(task.team, [...(boards.get(task.team) ?? []), task]);
+    f.boards = boards;
+    f.sent = ArrowBook.from(o.arrows, o.sides);
+    return f;
+  }
 
   /** A fold that goes on from here by itself: what either takes from now on does not show in the other. */
   fork(): TeamFold {
     const f = new TeamFold();
     Object.assign(f, { name: this.name, status: this.status, closed: this.closed, people: this.people, at: this.at });
-    Object.assign(f, { boards: this.boards, suspended: this.suspended, things: this.things });
+    Object.assign(f, { boards: this.boards, suspended: this.suspended, things: this.things, until: this.until });
     for (const talk of this.talks.values()) talk.own = false;
     f.talks = new Map([...this.talks].map(([route, { builder }]) => [route, { builder, own: false }]));
     f.sent = this.sent.fork();
@@ -80,6 +114,11 @@ export class TeamFold {
   /** Those that messages go between, in the order in which they first did. */
   get sides(): readonly Side[] {
     return this.sent.sides;
+  }
+
+  /** The questions that the job of a member waits for. */
+  waitsFor(route: string): readonly string[] | undefined {
+    return this.suspended.get(route);
   }
 
   get tasks(): Task[] {
@@ -120,6 +159,7 @@ export class TeamFold {
 
   /** Takes the next event. */
   take(e: CanonicalEvent): void {
+    this.until = Math.max(this.until, Date.parse(e.time));
     const { event, route } = unwrap(e);
     const path = route.join("/");
     const inner = innermost(e);
@@ -264,8 +304,8 @@ function taskOf(
   d: { task_id: string; task_name: string; assignee_name: string; description: string; dependencies: string[]; status: string },
   seq: number,
 ): Task {
-  const { task_id: id, task_name: name, description: about, dependencies: needs, status } = d;
-  return { team, id, name, about, assignee: join(team, d.assignee_name), needs, status, seq };
+  const { task_id: id, task_name: name, description: about, dependencies, status } = d;
+  return { team, id, name, about, assignee: join(team, d.assignee_name), needs: dependencies ?? [], status, seq };
 }
 
 /** The event that holds an event of a log of the innermost team. */

@@ -11,9 +11,14 @@ export function prose(text: string): string {
   return text.replace(hidden, "");
 }
 
+/** The first characters of a text, without half of one. */
+export function head(text: string, most: number): string {
+  return text.slice(0, (text.charCodeAt(most - 1) & 0xfc00) === 0xd800 ? most - 1 : most);
+}
+
 /** The beginning of a text. */
 export function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+  return text.length > most ? `${head(text, most)}…` : text;
 }
 
 /** A JSON value for people: indented, with nothing hidden. */

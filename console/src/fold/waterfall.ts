@@ -29,6 +29,15 @@ export class WaterfallBuilder {
   private open = new Map<string, number>();
   private last = 0;
 
+  /** A builder that goes on from bars. */
+  static from(bars: readonly Bar[], until: number): WaterfallBuilder {
+    const f = new WaterfallBuilder();
+    f.all = [...bars];
+    f.open = new Map(bars.flatMap((b, i) => (b.to === undefined ? [[b.id, i] as const] : [])));
+    f.last = until;
+    return f;
+  }
+
   /** A builder that goes on from here by itself: what either takes from now on does not show in the other. */
   fork(): WaterfallBuilder {
     const f = new WaterfallBuilder();

@@ -7,6 +7,8 @@ export interface Frame {
   state: State;
   /** Things are missing in it whose beginning is before its base: it is shown until there is a better one, and not kept. */
   loose?: boolean;
+  /** The event after which it was read from the server, which may not be here. */
+  place?: { seq: number; time: string; type: string };
 }
 
 /** How far apart the states are that are kept: a jump folds fewer events than that. */

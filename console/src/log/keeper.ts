@@ -3,11 +3,13 @@ import type { Definition } from "../fold/team.ts";
 import { CutFinder } from "./cut.ts";
 import { faultOf } from "./fault.ts";
 import { apart, type Frame, History } from "./history.ts";
-import { Filter, Marks, rowOf } from "./lines.ts";
+import { agrees } from "./image.ts";
+import { Marks, rowOf } from "./lines.ts";
 import type { Extent, Opening, Part, Report, Summary } from "./protocol.ts";
 import { Reader } from "./reader.ts";
 import { save } from "./save.ts";
-import { emptyState, type State } from "./states.ts";
+import { Sieve } from "./sieve.ts";
+import { emptyState, type State, stateOf } from "./states.ts";
 import { pageOf, pageSize, Store } from "./store.ts";
 import { mostBars, type Patch, Views } from "./views.ts";
 
@@ -24,6 +26,7 @@ export class Keeper {
   private readonly store = new Store();
   private readonly history = new History();
   private readonly marks = new Marks();
+  private readonly filter = new Sieve(this.store, this.leave.signal, (text, seqs) => this.tell({ do: "filtered", text, seqs }));
   private readonly reader: Reader;
   private readonly views: Views;
   /** The newest event that is known. */
@@ -35,7 +38,6 @@ export class Keeper {
   /** The state as of `at`. */
   private past: Frame | undefined;
   private at: number | undefined;
-  private filter: Filter | undefined;
   /** The fold of the whole log, as far as it has come; undefined: it has not begun, or `live` is it. */
   private prefix: Frame | undefined;
   private reading: AbortController | undefined;
@@ -88,7 +90,7 @@ export class Keeper {
     if (this.o.kind === "team" && this.reader.first > 1)
       this.team = (await this.client.call<TeamView>("GET", `/api/v1/teams/${encodeURIComponent(this.o.id)}`)).definition;
     this.dirty();
-    if (this.inPast) this.run(() => this.seek(this.at));
+    if (this.inPast) this.run(() => this.arrive(Math.max(this.at as number, this.reader.first)));
     await this.reader.newest(this.head, firstPage);
     this.newest = this.store.get(this.head);
     this.dirty();
@@ -140,8 +142,7 @@ export class Keeper {
 
   private note(e: CanonicalEvent): void {
     this.marks.note(e);
-    this.filter?.note(e.sequence);
-    if (this.filter) this.sift();
+    this.filter.note(e.sequence);
   }
 
   private take(e: CanonicalEvent): void {
@@ -229,6 +230,20 @@ export class Keeper {
     } finally {
       this.seeking = false;
     }
+  }
+
+  /** Shows the log as of an event while nothing of it is here: what the server says, until the events are here. */
+  private async arrive(seq: number): Promise<void> {
+    const s = this.team ? undefined : await this.reader.snapshot(seq);
+    const glance: Frame | undefined = s && { base: s.base, seq: s.seq, state: stateOf(s), loose: true, place: s };
+    if (glance && this.at === seq && !this.past) this.past = glance;
+    await this.seek(this.at);
+    if (!s || !glance) return;
+    const own = await this.from(s.base, s.seq);
+    if (!agrees(s, own.state.image)) this.tell({ do: "differs", seq });
+    if (this.past !== glance || glance.seq !== s.seq) return; // the page shows another moment meanwhile
+    this.past = own;
+    this.dirty();
   }
 
   /** The state after an event: of the nearest one that is kept and the events since. */
@@ -395,33 +410,8 @@ export class Keeper {
 
   /** Looks for the events that fit a text, in all of the log. */
   sieve(text: string): void {
-    this.filter = text === "" ? undefined : new Filter(text, this.store, this.store.numbers);
-    if (!this.filter) return;
-    this.whole(true);
-    this.sift();
-  }
-
-  private sifting = false;
-
-  private sift(): void {
-    if (this.sifting) return;
-    this.sifting = true;
-    const began = Date.now();
-    const work = () => {
-      const f = this.filter;
-      if (!f || this.leave.signal.aborted) {
-        this.sifting = false;
-        return;
-      }
-      const more = f.step();
-      if (!more || Date.now() - began > 200) {
-        const seqs = f.found;
-        this.tell({ do: "filtered", text: f.text, seqs });
-        this.sifting = false;
-        if (more) this.sift();
-      } else setTimeout(work);
-    };
-    setTimeout(work);
+    this.filter.set(text);
+    if (text !== "") this.whole(true);
   }
 
   async rows(seqs: readonly number[]): Promise<void> {
@@ -492,7 +482,7 @@ export class Keeper {
     }
     this.views.putSummary(patch, summary);
     if (f.seq !== this.sent.at) {
-      const e = f.seq === this.newest?.sequence ? this.newest : this.store.get(f.seq);
+      const e = f.seq === f.place?.seq ? f.place : f.seq === this.newest?.sequence ? this.newest : this.store.get(f.seq);
       if (e) patch.at = { seq: f.seq, time: e.time, type: e.type };
       this.sent.at = f.seq;
     }

@@ -161,6 +161,8 @@ export type Report = { log: number } & (
   | { do: "filtered"; text: string; seqs: Uint32Array<ArrayBuffer> }
   | { do: "rows"; rows: Row[] }
   | { do: "answer"; call: number; value: CanonicalEvent | Blob | undefined }
+  /** The server's snapshot says something else than the events do. The page shows what the events say. */
+  | { do: "differs"; seq: number }
   | { do: "error"; error: Fault }
 );
 

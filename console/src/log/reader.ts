@@ -1,4 +1,4 @@
-import type { CanonicalEvent, LogHead, LogPage, WaggleClient } from "@waggle-dev/client";
+import { type CanonicalEvent, type LogHead, type LogPage, type Snapshot, type WaggleClient, WaggleError } from "@waggle-dev/client";
 import { patient } from "./patient.ts";
 import type { Kind } from "./protocol.ts";
 import { pageOf, pageSize, type Store } from "./store.ts";
@@ -53,6 +53,17 @@ export class Reader {
     });
     this.first = head.first;
     return head;
+  }
+
+  /** What the log said after an event. Undefined: the server has no snapshot of it, and the events say it. */
+  async snapshot(at: number): Promise<Snapshot | undefined> {
+    const { signal } = this;
+    try {
+      return await patient(() => this.client.call<Snapshot>("GET", `${this.path}/snapshot?at=${at}`, undefined, { signal }), { signal });
+    } catch (error) {
+      if (error instanceof WaggleError && error.status >= 400 && error.status < 500) return undefined;
+      throw error;
+    }
   }
 
   /** One page. `query` says which. */

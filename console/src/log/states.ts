@@ -1,9 +1,10 @@
-import type { CanonicalEvent } from "@waggle-dev/client";
+import type { CanonicalEvent, Snapshot } from "@waggle-dev/client";
 import { TeamViewBuilder, ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
-import type { Side } from "../fold/arrows.ts";
-import { TaskBuilder } from "../fold/task.ts";
+import type { Arrow, Side } from "../fold/arrows.ts";
+import { TaskBuilder, type TaskState } from "../fold/task.ts";
 import { type Definition, TeamFold } from "../fold/team.ts";
 import { type Bar, WaterfallBuilder } from "../fold/waterfall.ts";
+import { type Image, membersOf, type SaidImage, talkImage, viewOf } from "./image.ts";
 import type { Asked, Kind, Shown, Summary } from "./protocol.ts";
 
 /** What follows from a part of a log, from an event on that nothing before it matters for. */
@@ -21,6 +22,8 @@ export interface State {
   readonly size: number;
   /** Of a team: its members, tasks and messages. */
   readonly team: TeamFold | undefined;
+  /** All that it says, as the server's snapshots have it. */
+  readonly image: Image;
 }
 
 /** What is shown one below the other. */
@@ -40,6 +43,12 @@ export function emptyState(kind: Kind, team?: Definition): State {
   return kind === "session" ? new SessionState() : new TeamState(team);
 }
 
+/** The state that a snapshot of the server shows. */
+export function stateOf(s: Snapshot): State {
+  if (s.team) return TeamState.from(s);
+  return s.task ? TaskLog.from(s) : SessionState.from(s);
+}
+
 const keyOf = (item: Shown): string => {
   const { kind, run, id } = item as ViewItem;
   return `${kind} ${run} ${id}`;
@@ -57,6 +66,18 @@ class SessionState implements State {
     if (e.type === "input.requested" && e.data.timeout_seconds)
       this.ends.set(e.data.input_id, new Date(Date.parse(e.time) + e.data.timeout_seconds * 1000).toISOString());
     else if (e.type === "input.answered" || e.type === "input.expired") this.ends.delete(e.data.input_id);
+  }
+
+  static from(s: Snapshot): SessionState {
+    const f = new SessionState();
+    f.view = ViewBuilder.from(viewOf(s.conversation, s.seq));
+    f.falls = WaterfallBuilder.from((s.bars ?? []) as Bar[], s.until);
+    for (const q of s.conversation?.questions ?? []) if (q.ends) f.ends.set((q.data as { input_id: string }).input_id, q.ends);
+    return f;
+  }
+
+  get image(): Image {
+    return { conversation: talkImage(this.view.view, this.ends), ...this.falls.bars };
   }
 
   fork(): State {
@@ -110,6 +131,26 @@ class TeamState implements State {
     this.team.take(e);
   }
 
+  static from(s: Snapshot): TeamState {
+    const f = new TeamState();
+    const { name = "", status = "", closed = false, tasks = [], messages = [], arrows = [], sides = [] } = s.team ?? {};
+    const parts = { name, status, closed, tasks, arrows: arrows as Arrow[], sides: sides as Side[] };
+    f.team = TeamFold.from({ ...parts, until: s.until, members: membersOf(s) });
+    const said = messages.map(({ to, ...m }) => ({ ...m, to }));
+    f.said = TeamViewBuilder.from({ status, members: [], messages: said, questions: [], seq: s.seq });
+    return f;
+  }
+
+  get image(): Image {
+    const { name, status, closed, members, tasks, arrows, sides, until } = this.team;
+    const said: SaidImage = { messages: this.said.view.messages, arrows, sides, tasks };
+    const talks = members.map((m) => {
+      const view = this.team.talk(m.route);
+      return { ...m, conversation: view && talkImage(view), suspended: this.team.waitsFor(m.route) };
+    });
+    return { team: { name, status, closed, members: talks, ...said }, until };
+  }
+
   fork(): State {
     const f = new TeamState();
     f.said = this.said.fork();
@@ -148,6 +189,18 @@ class TaskLog implements State {
 
   take(e: CanonicalEvent): void {
     this.task.take(e);
+  }
+
+  static from(s: Snapshot): TaskLog {
+    const f = new TaskLog();
+    const { retry_of: retryOf = "", ...rest } = s.task ?? {};
+    f.task = TaskBuilder.from({ ...(rest as TaskState), retryOf }, (s.bars ?? []) as Bar[], s.until);
+    return f;
+  }
+
+  get image(): Image {
+    const { retryOf, ...rest } = this.task.state;
+    return { task: { ...rest, retry_of: retryOf }, ...this.task.bars };
   }
 
   fork(): State {

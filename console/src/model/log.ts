@@ -75,6 +75,9 @@ export class LogModel {
         this.calls.get(r.call)?.ok(r.value);
         this.calls.delete(r.call);
         return;
+      case "differs":
+        console.error(`The server's snapshot of ${this.kind} ${this.id} as of event ${r.seq} says something else than its events.`);
+        return;
       case "error": {
         const error = errorOf(r.error);
         for (const c of this.calls.values()) c.no(error);

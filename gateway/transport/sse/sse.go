@@ -8,6 +8,7 @@ package sse
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -350,7 +351,7 @@ func (r *Response) over() {
 
 // render returns the wire form of a message.
 func render(m *transport.Message) []byte {
-	id := m.Position.String()
+	id := cmp.Or(m.ID, m.Position.String())
 	b := make([]byte, 0, len("id: \nevent: \ndata: \n\n")+len(id)+len(m.Event)+len(m.Data))
 	if id != "" {
 		b = append(append(append(b, "id: "...), id...), '\n')

@@ -47,6 +47,7 @@ var apiBodies = []any{
 	api.NewToolCall{},
 	api.CallView{},
 	api.LogHead{},
+	api.Snapshot{},
 	api.LogPage{},
 	api.FramePage{},
 	api.Me{},

@@ -16,7 +16,7 @@ export type { LiveOptions } from "./live.js";
 export type { FollowOptions } from "./log.js";
 export { type Artifact, Log, type LogQuery } from "./logs.js";
 export type { ListOptions } from "./pages.js";
-export { type Question, Questions, unwrap } from "./questions.js";
+export { type Question, Questions, questionOf, unwrap } from "./questions.js";
 export { type Answer, Run } from "./run.js";
 export { type FilePart, type Reply, type SendOptions, Session } from "./session.js";
 export { type NewTask, Task, type TaskResult, Tasks } from "./tasks.js";

@@ -41,8 +41,13 @@ export class Questions {
 
   /** The same questions in a book of its own. */
   fork(): Questions {
+    return Questions.of(this.open.values());
+  }
+
+  /** A book with open questions, the oldest first. */
+  static of(questions: Iterable<Question>): Questions {
     const f = new Questions();
-    for (const [id, q] of this.open) f.open.set(id, q);
+    for (const q of questions) f.open.set(q.id, q);
     return f;
   }
 
@@ -51,16 +56,9 @@ export class Questions {
     const { event, route } = unwrap(e);
     switch (event.type) {
       case "input.requested":
-        return this.add(event.data.input_id, asked(event.data, route));
       case "task.asked":
-        return this.add(event.data.input_id, {
-          id: event.data.input_id,
-          scope: "task",
-          run: undefined,
-          text: typeof event.data.message === "string" ? event.data.message : JSON.stringify(event.data.message ?? "An agent asks."),
-          route,
-          data: event.data,
-        });
+        this.open.set(event.data.input_id, questionOf(event.type, event.data, route));
+        return true;
       case "input.answered":
       case "input.expired":
       case "task.ask_expired":
@@ -80,16 +78,19 @@ export class Questions {
     }
   }
 
-  private add(id: string, q: Question): boolean {
-    this.open.set(id, q);
-    return true;
-  }
-
   private drop(fits: (q: Question) => boolean): boolean {
     let changed = false;
     for (const q of this.list) if (fits(q)) changed = this.open.delete(q.id) || changed;
     return changed;
   }
+}
+
+/** The question of an event that asks one: `input.requested` or `task.asked`. */
+export function questionOf(type: string, data: InputRequestedData | TaskAskedData, route: readonly string[] = []): Question {
+  if (type !== "task.asked") return asked(data as InputRequestedData, route);
+  const { input_id: id, message } = data as TaskAskedData;
+  const text = typeof message === "string" ? message : JSON.stringify(message ?? "An agent asks.");
+  return { id, scope: "task", run: undefined, text, route, data };
 }
 
 function asked(d: InputRequestedData, route: readonly string[]): Question {

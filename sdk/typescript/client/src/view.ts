@@ -70,6 +70,17 @@ export class ViewBuilder {
     return f;
   }
 
+  /** A builder that goes on from a view. */
+  static from(view: View): ViewBuilder {
+    const f = new ViewBuilder();
+    f.book = Questions.of(view.questions);
+    f.items = [...view.items];
+    f.active = view.active;
+    f.questions = f.book.list;
+    f.seq = view.seq;
+    return f;
+  }
+
   /** The view after all events so far; the same object until an event changes it. */
   get view(): View {
     if (this.changed) this.last = { items: [...this.items], questions: this.questions, active: this.active, seq: this.seq };
@@ -187,6 +198,9 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
     v.begin(d.run_id);
     v.add({ kind: "user", id: d.message_id, run: d.run_id, text: d.content });
   },
+  "run.started": (v, { data: d }) => {
+    if (d.repairs) v.begin(d.run_id); // it has no message of its own
+  },
   "message.delta": (v, { data: d }) => {
     if (d.stage === "planning") return;
     let known = false;
@@ -229,6 +243,7 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   "step.completed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "completed", text: d.output })),
   "step.failed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "failed", text: d.message })),
   "step.cancelled": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "cancelled" })),
+  "step.restarted": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "waiting", text: "" })),
   "run.completed": (v, { data: d }) => {
     if (d.content && !v.says(d.run_id, d.content))
       v.add({ kind: "answer", id: `${d.run_id}-answer`, run: d.run_id, text: d.content, done: true, step: undefined });
@@ -291,6 +306,20 @@ export class TeamViewBuilder {
     f.messages = new Map(this.messages);
     f.status = this.status;
     f.seq = this.seq;
+    return f;
+  }
+
+  /** A builder that goes on from a view. */
+  static from(view: TeamView): TeamViewBuilder {
+    const f = new TeamViewBuilder();
+    f.book = Questions.of(view.questions);
+    f.members = new Map(view.members.map((m) => [m.route, m]));
+    for (const m of view.messages) {
+      const team = m.to === undefined ? m.from : m.to.slice(0, Math.max(0, m.to.lastIndexOf("/")));
+      f.messages.set(`${team} ${m.id}`, m);
+    }
+    f.status = view.status;
+    f.seq = view.seq;
     return f;
   }
 

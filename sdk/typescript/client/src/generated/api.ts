@@ -64,6 +64,24 @@ export type ApiDocument =
   | SessionSummary
   | Setting
   | SettingList
+  | Snapshot
+  | SnapshotArrow
+  | SnapshotAsking
+  | SnapshotAttempt
+  | SnapshotBar
+  | SnapshotBoardTask
+  | SnapshotChild
+  | SnapshotDropped
+  | SnapshotItem
+  | SnapshotMember
+  | SnapshotNote
+  | SnapshotQuestion
+  | SnapshotSaid
+  | SnapshotStep
+  | SnapshotTalk1
+  | SnapshotTask
+  | SnapshotTaskCall
+  | SnapshotTeam
   | StateExportedData
   | Stats
   | Status
@@ -1746,6 +1764,438 @@ export interface SettingList {
    */
   gateway: string;
   settings: Setting[];
+}
+/**
+ * Snapshot is what a log has said up to one of its events, as people are shown it. Its JSON is canonical (RFC 8785), so that two snapshots say the same if they have the same bytes.
+ */
+export interface Snapshot {
+  /**
+   * of a session, a member or a task: what took a time, as begun
+   */
+  bars?: SnapshotBar[];
+  /**
+   * seq of the first event that it is made of: nothing before it matters for the end of it
+   */
+  base: number;
+  conversation?: SnapshotTalk;
+  id: string;
+  /**
+   * session, member, team, task
+   */
+  kind: string;
+  /**
+   * of the last one
+   */
+  seq: number;
+  task?: SnapshotTask;
+  team?: SnapshotTeam;
+  /**
+   * of the last one
+   */
+  time: string;
+  /**
+   * of the last one
+   */
+  type: string;
+  /**
+   * time of the newest event in milliseconds since 1970
+   */
+  until: number;
+}
+/**
+ * SnapshotBar is something that took a time.
+ */
+export interface SnapshotBar {
+  /**
+   * milliseconds since 1970
+   */
+  from: number;
+  id: string;
+  /**
+   * run, queue, job, model, tool, people, pause, step
+   */
+  kind: string;
+  name: string;
+  run: string;
+  /**
+   * of the event that began it
+   */
+  seq: number;
+  /**
+   * running, completed, failed, cancelled, unknown, waiting
+   */
+  state: string;
+  /**
+   * absent: it has not ended
+   */
+  to?: number;
+}
+/**
+ * of a session or a member
+ */
+export interface SnapshotTalk {
+  /**
+   * runs that have not ended, as accepted
+   */
+  active: string[];
+  /**
+   * as begun
+   */
+  items: SnapshotItem[];
+  /**
+   * open ones, as asked
+   */
+  questions: SnapshotQuestion[];
+}
+/**
+ * SnapshotItem is one thing in a conversation. Its kind says which members it has.
+ */
+export interface SnapshotItem {
+  /**
+   * of a tool
+   */
+  arguments?: unknown;
+  /**
+   * of an end
+   */
+  code?: string;
+  /**
+   * of an answer: it is whole
+   */
+  done?: boolean;
+  id: string;
+  /**
+   * user, answer, tool, plan, end
+   */
+  kind: string;
+  /**
+   * of a tool
+   */
+  name?: string;
+  run: string;
+  /**
+   * of a tool: called, running, completed, failed, unknown; of a plan: waiting, running, done, cancelled
+   */
+  status?: string;
+  /**
+   * of an answer or a tool: the step that it belongs to
+   */
+  step?: string;
+  /**
+   * of a plan
+   */
+  steps?: SnapshotStep[];
+  /**
+   * of a plan
+   */
+  summary?: string;
+  /**
+   * of all but a plan: what was said or returned
+   */
+  text?: string;
+}
+/**
+ * SnapshotStep is a step of a plan.
+ */
+export interface SnapshotStep {
+  dependencies: string[];
+  id: string;
+  /**
+   * waiting, running, completed, failed, cancelled
+   */
+  status: string;
+  /**
+   * its result, or why it failed
+   */
+  text: string;
+  title: string;
+}
+/**
+ * SnapshotQuestion is an open question.
+ */
+export interface SnapshotQuestion {
+  /**
+   * of that event
+   */
+  data: unknown;
+  /**
+   * when it expires (RFC 3339, milliseconds)
+   */
+  ends?: string;
+  /**
+   * of the event that asks: input.requested, task.asked
+   */
+  type: string;
+}
+/**
+ * SnapshotTask is a task of the swarm.
+ */
+export interface SnapshotTask {
+  attempts: SnapshotAttempt[];
+  calls: SnapshotTaskCall[];
+  children: SnapshotChild[];
+  code: string;
+  /**
+   * RFC 3339; empty: not yet
+   */
+  created: string;
+  /**
+   * RFC 3339; empty: not yet
+   */
+  ended: string;
+  error: string;
+  input?: unknown;
+  /**
+   * of that log
+   */
+  kind: string;
+  /**
+   * the newest 50
+   */
+  notes: SnapshotNote[];
+  parent: string;
+  principal: string;
+  questions: SnapshotAsking[];
+  /**
+   * why it waits for an agent
+   */
+  queued: string;
+  result?: unknown;
+  retry_of: string;
+  /**
+   * the log whose job it is
+   */
+  session: string;
+  status: string;
+  type: string;
+  /**
+   * the requested agent, or the capabilities
+   */
+  wanted: string;
+}
+/**
+ * SnapshotAttempt is one agent's hold of a task.
+ */
+export interface SnapshotAttempt {
+  agent: string;
+  /**
+   * the status of the task, or why the agent lost it
+   */
+  end: string;
+  /**
+   * RFC 3339
+   */
+  from: string;
+  lost: boolean;
+  n: number;
+  /**
+   * reports that came too late
+   */
+  refused: number;
+  /**
+   * its state, as the agent said last
+   */
+  says: string;
+  seq: number;
+  /**
+   * RFC 3339
+   */
+  to?: string;
+}
+/**
+ * SnapshotTaskCall is a call of a tool within a task.
+ */
+export interface SnapshotTaskCall {
+  error: string;
+  id: string;
+  /**
+   * how long it took
+   */
+  ms?: number;
+  provider: string;
+  seq: number;
+  /**
+   * running, completed, failed, unknown
+   */
+  status: string;
+  tool: string;
+}
+/**
+ * SnapshotChild is a task that the agent gave to another one.
+ */
+export interface SnapshotChild {
+  agent: string;
+  id: string;
+  seq: number;
+  status: string;
+  type: string;
+}
+/**
+ * SnapshotNote is a notification of the agent of a task.
+ */
+export interface SnapshotNote {
+  /**
+   * RFC 3339
+   */
+  at: string;
+  seq: number;
+  text: string;
+}
+/**
+ * SnapshotAsking is a question of the agent of a task.
+ */
+export interface SnapshotAsking {
+  answer?: unknown;
+  by: string;
+  id: string;
+  message?: unknown;
+  seq: number;
+  /**
+   * waiting, answered, expired
+   */
+  state: string;
+}
+/**
+ * SnapshotTeam is a team with its nested teams. A route is a path of member names; a side is people, board, or @ and a route.
+ */
+export interface SnapshotTeam {
+  /**
+   * messages between members, as accepted
+   */
+  arrows: SnapshotArrow[];
+  closed: boolean;
+  /**
+   * each team stands before its members
+   */
+  members: SnapshotMember[];
+  /**
+   * all that was said, as begun
+   */
+  messages: SnapshotSaid[];
+  name: string;
+  /**
+   * those that they go between, as they first did
+   */
+  sides: string[];
+  status: string;
+  /**
+   * on the boards
+   */
+  tasks: SnapshotBoardTask[];
+}
+/**
+ * SnapshotArrow is a message on its way between two sides.
+ */
+export interface SnapshotArrow {
+  dropped?: SnapshotDropped;
+  /**
+   * side
+   */
+  from: string;
+  handed: boolean;
+  id: string;
+  /**
+   * of the event that accepted it
+   */
+  seq: number;
+  /**
+   * its first 300 characters
+   */
+  text: string;
+  /**
+   * of that event
+   */
+  time: string;
+  /**
+   * side
+   */
+  to: string;
+}
+/**
+ * SnapshotDropped says why a message did not reach its receiver.
+ */
+export interface SnapshotDropped {
+  reason: string;
+  seq: number;
+}
+/**
+ * SnapshotMember is a member of a team.
+ */
+export interface SnapshotMember {
+  conversation?: SnapshotTalk1;
+  /**
+   * agent, team
+   */
+  kind: string;
+  name: string;
+  role: string;
+  route: string;
+  /**
+   * empty: it has not begun
+   */
+  status: string;
+  /**
+   * questions that its job waits for
+   */
+  suspended?: string[];
+}
+/**
+ * SnapshotTalk is a conversation.
+ */
+export interface SnapshotTalk1 {
+  /**
+   * runs that have not ended, as accepted
+   */
+  active: string[];
+  /**
+   * as begun
+   */
+  items: SnapshotItem[];
+  /**
+   * open ones, as asked
+   */
+  questions: SnapshotQuestion[];
+}
+/**
+ * SnapshotSaid is what one said in a team.
+ */
+export interface SnapshotSaid {
+  done: boolean;
+  /**
+   * route of a member, or the name of a sender; empty: people
+   */
+  from: string;
+  id: string;
+  text: string;
+  /**
+   * route of the receiver of a message
+   */
+  to?: string;
+}
+/**
+ * SnapshotBoardTask is a task on the board of a team.
+ */
+export interface SnapshotBoardTask {
+  about: string;
+  /**
+   * route
+   */
+  assignee: string;
+  id: string;
+  name: string;
+  /**
+   * ids of the tasks of the same board that come first
+   */
+  needs: string[];
+  /**
+   * of the event that changed it last
+   */
+  seq: number;
+  status: string;
+  /**
+   * route of the team that has the board; empty: the team itself
+   */
+  team: string;
 }
 /**
  * StateExportedData is a direct message: the state of a session, readable and signed.

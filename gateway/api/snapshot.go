@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/waggle-dev/waggle/gateway/snapshot"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// snapshotVersion changes when the same events have another snapshot.
+	snapshotVersion = 1
+	// snapshotReach is how far before its end a snapshot of a conversation begins at least: the events that a page shows first.
+	snapshotReach = 500
+	// snapshotStretch is the number of events that are read at once to find where a snapshot begins.
+	snapshotStretch = 1000
+	// snapshotMost is the number of events that are kept from finding the beginning to the fold.
+	snapshotMost = 2000
+)
+
+// showSnapshot answers with what a log has said up to one of its events.
+func (a *API) showSnapshot(r *http.Request, p auth.Principal) (any, error) {
+	log, first, last, err := a.namedLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(snapshot.Kinds(), log.Kind) {
+		return nil, fault.Newf(fault.InvalidField, "The log of a %s has no snapshots.", log.Kind).At("kind")
+	}
+	at := last.Sequence
+	if q := r.URL.Query(); q.Has("at") {
+		if at, err = position(q.Get("at"), last.Sequence, "at"); err != nil {
+			return nil, err
+		}
+	}
+	if at < first.Sequence {
+		return nil, fault.Newf(fault.HeadExpired, "History before seq %d has expired.", first.Sequence).At("at")
+	}
+	tag := fmt.Sprintf(`"%d.%d.%d"`, snapshotVersion, first.Sequence, at)
+	return Tagged{Tag: tag, Make: func() (any, error) { return a.snapshotOf(r.Context(), log, first.Sequence, at) }}, nil
+}
+
+func (a *API) snapshotOf(ctx context.Context, log subject.Log, first, at uint64) (any, error) {
+	base, read, err := a.baseOf(ctx, log, first, at)
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.folded(ctx, log, base, at, read)
+	if err != nil {
+		return nil, err
+	}
+	body, err := snapshot.Canonical(f.Snapshot(log.Entity))
+	if err == nil && len(body) > maxPage {
+		err = fault.Newf(fault.MessageTooBig, "The snapshot has %d bytes, which is more than an answer may have. Read the events.", len(body))
+	}
+	return Text(body), err
+}
+
+// baseOf returns the event with which a snapshot begins, and the events up to its end that were read for it, if they are few. A
+// conversation may be long: it is enough to know what still matters.
+func (a *API) baseOf(ctx context.Context, log subject.Log, first, at uint64) (base uint64, read []event.Event, err error) {
+	if !snapshot.Cuts(log.Kind) {
+		if at-first >= maxFolded {
+			return 0, nil, tooFar(first)
+		}
+		return first, nil, nil
+	}
+	var cut snapshot.Cut
+	for begin, end := first+max(snapshotReach, at-first+1)-snapshotReach, at; ; {
+		part, err := a.between(ctx, log, begin, end)
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, e := range slices.Backward(part) {
+			cut.Take(e)
+		}
+		if at-begin < snapshotMost {
+			read = append(part, read...)
+		}
+		switch {
+		case begin == first:
+			return first, read, nil
+		case cut.Found > 0:
+			return cut.Found, read, nil
+		case at-begin >= maxFolded:
+			return 0, nil, tooFar(first)
+		}
+		end, begin = begin-1, first+max(snapshotStretch, begin-first)-snapshotStretch
+	}
+}
+
+func tooFar(first uint64) error {
+	return fault.Newf(fault.InvalidField, "A snapshot depends on at most %d events before it in this log, which begins with seq %d.", maxFolded, first).At("at")
+}
+
+// between reads the events from one to another.
+func (a *API) between(ctx context.Context, log subject.Log, from, to uint64) ([]event.Event, error) {
+	var out []event.Event
+	err := a.each(ctx, log, from, to, func(e event.Event) { out = append(out, e) })
+	return out, err
+}
+
+// each visits the events from one to another.
+func (a *API) each(ctx context.Context, log subject.Log, from, to uint64, visit func(event.Event)) error {
+	err := a.cfg.Log.Read(ctx, log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
+		if e.Sequence > to {
+			return errPageFull
+		}
+		visit(e.Event)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) {
+		return readFault(err)
+	}
+	return nil
+}
+
+// folded returns the fold of the events from one to another. It goes on from the nearest one that is kept. The last events may
+// have been read.
+func (a *API) folded(ctx context.Context, log subject.Log, base, at uint64, read []event.Event) (*snapshot.Fold, error) {
+	f := a.keyframes.before(log, base, at)
+	if f == nil {
+		f = snapshot.New(log.Kind)
+	}
+	take := func(e event.Event) {
+		if e.Sequence < base || e.Sequence <= f.Seq() {
+			return
+		}
+		if f.Take(e); e.Sequence%keyframeEvery == 0 {
+			a.keyframes.keep(log, f)
+		}
+	}
+	from, to := max(base, f.Seq()+1), at
+	if len(read) > 0 {
+		to = read[0].Sequence - 1
+	}
+	if from <= to {
+		if err := a.each(ctx, log, from, to, take); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range read {
+		take(e)
+	}
+	return f, nil
+}

@@ -1,0 +1,128 @@
+package snapshot
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// bars folds what took a time.
+type bars struct {
+	all   []wire.SnapshotBar
+	open  map[string]int // places by id
+	until int64
+}
+
+func (b *bars) fork() *bars {
+	return &bars{all: slices.Clone(b.all), open: maps.Clone(b.open), until: b.until}
+}
+
+func (b *bars) snapshot() []wire.SnapshotBar { return filled(b.all) }
+
+// see keeps the time of the newest event.
+func (b *bars) see(e event.Event) { b.until = max(b.until, e.Time.UnixMilli()) }
+
+func (b *bars) take(e event.Event, d fields) {
+	if f := barTakers[e.Type]; f != nil {
+		f(b, e, d)
+	}
+}
+
+func (b *bars) opens(e event.Event, d fields, kind, key, name, state string) {
+	name1 := kind + " " + key
+	b.ends(e, kind, key, stateFailed)
+	if b.open == nil {
+		b.open = map[string]int{}
+	}
+	b.open[name1] = len(b.all)
+	b.all = append(b.all, wire.SnapshotBar{ID: name1, Kind: kind, Run: d.RunID, Name: name, From: e.Time.UnixMilli(), State: state, Seq: e.Sequence})
+}
+
+func (b *bars) ends(e event.Event, kind, key, state string) {
+	b.shut(kind+" "+key, e.Time.UnixMilli(), state)
+}
+
+func (b *bars) shut(name string, at int64, state string) {
+	n, is := b.open[name]
+	if !is {
+		return
+	}
+	b.all[n].To, b.all[n].State = ptr(max(at, b.all[n].From)), state
+	delete(b.open, name)
+}
+
+// over ends all that still belongs to a run.
+func (b *bars) over(e event.Event, d fields) {
+	for name, n := range b.open {
+		if b.all[n].Run == d.RunID {
+			b.shut(name, e.Time.UnixMilli(), last(e))
+		}
+	}
+}
+
+// last is the last word of the type of an event.
+func last(e event.Event) string { return string(e.Type[strings.LastIndexByte(string(e.Type), '.')+1:]) }
+
+func jobOver(b *bars, e event.Event, d fields) {
+	state := stateFailed
+	if last(e) == stateCompleted {
+		state = stateCompleted
+	}
+	b.ends(e, barJob, d.JobID, state)
+}
+
+func stepOver(b *bars, e event.Event, d fields) {
+	jobOver(b, e, d)
+	b.ends(e, barStep, d.RunID+"/"+d.StepID, last(e))
+}
+
+func toolOver(b *bars, e event.Event, d fields) { b.ends(e, barTool, d.CallID, last(e)) }
+
+// barTakers hold the effect of each type of event on the bars of a conversation.
+var barTakers = map[event.Type]func(*bars, event.Event, fields){
+	event.MessageReceived: func(b *bars, e event.Event, d fields) { b.opens(e, d, barQueue, d.RunID, "", stateWaiting) },
+	event.RunStarted: func(b *bars, e event.Event, d fields) {
+		b.ends(e, barQueue, d.RunID, stateCompleted)
+		b.opens(e, d, barRun, d.RunID, "", stateRunning)
+	},
+	event.RunCompleted: (*bars).over,
+	event.RunFailed:    (*bars).over,
+	event.RunCancelled: (*bars).over,
+	event.JobStarted: func(b *bars, e event.Event, d fields) {
+		b.ends(e, barPause, d.JobID, stateCompleted)
+		b.opens(e, d, barJob, d.JobID, cmp.Or(d.Stage, "answer")+" "+textOf(d.Attempt), stateRunning)
+	},
+	event.PlanCompleted:      jobOver,
+	event.AggregateCompleted: jobOver,
+	event.JobFailed:          jobOver,
+	event.JobSuspended:       func(b *bars, e event.Event, d fields) { b.ends(e, barJob, d.JobID, stateCompleted) },
+	event.RetryScheduled:     func(b *bars, e event.Event, d fields) { b.opens(e, d, barPause, d.JobID, "", stateWaiting) },
+	event.MessageStarted:     func(b *bars, e event.Event, d fields) { b.opens(e, d, barModel, d.MessageID, d.Model, stateRunning) },
+	event.MessageCompleted:   func(b *bars, e event.Event, d fields) { b.ends(e, barModel, d.MessageID, stateCompleted) },
+	event.MessageDiscarded:   func(b *bars, e event.Event, d fields) { b.ends(e, barModel, d.MessageID, stateCancelled) },
+	event.ToolCalled:         func(b *bars, e event.Event, d fields) { b.opens(e, d, barTool, d.CallID, d.Tool, stateRunning) },
+	event.ToolCompleted:      toolOver,
+	event.ToolFailed:         toolOver,
+	event.ToolUnknown:        toolOver,
+	event.InputRequested: func(b *bars, e event.Event, d fields) {
+		b.opens(e, d, barPeople, d.InputID, cmp.Or(d.Tool, d.Scope), stateWaiting)
+	},
+	event.InputAnswered: func(b *bars, e event.Event, d fields) {
+		state := stateCompleted
+		if d.Decision == event.DecisionReject {
+			state = stateCancelled
+		}
+		b.ends(e, barPeople, d.InputID, state)
+	},
+	event.InputExpired: func(b *bars, e event.Event, d fields) { b.ends(e, barPeople, d.InputID, stateFailed) },
+	event.StepStarted: func(b *bars, e event.Event, d fields) {
+		b.opens(e, d, barStep, d.RunID+"/"+d.Step.ID, d.Step.Title, stateRunning)
+	},
+	event.StepCompleted: stepOver,
+	event.StepFailed:    stepOver,
+	event.StepCancelled: stepOver,
+}
