@@ -24,7 +24,9 @@ var dist embed.FS
 const (
 	// policy lets the page load what this gateway serves, and nothing else. No script makes elements of texts.
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; worker-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types waggle-worker"
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types waggle-worker; " +
+		// Browsers know report-uri at any address. They take report-to at https only, and no longer look at report-uri then.
+		"report-uri /api/v1/csp-reports"
 	permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-write=(self)"
 
 	index = "index.html"

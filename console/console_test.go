@@ -89,7 +89,7 @@ func TestPagesAreCompressedCachedAndGuarded(t *testing.T) {
 	require.Equal(t, "no-cache", head.Get("Cache-Control"))
 	require.Equal(t, "nosniff", head.Get("X-Content-Type-Options"))
 	require.Equal(t, "same-origin", head.Get("Cross-Origin-Opener-Policy"))
-	for _, rule := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "worker-src 'self'", "require-trusted-types-for 'script'", "trusted-types waggle-worker"} {
+	for _, rule := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "worker-src 'self'", "require-trusted-types-for 'script'", "trusted-types waggle-worker", "report-uri /api/v1/csp-reports"} {
 		require.Contains(t, head.Get("Content-Security-Policy"), rule)
 	}
 	require.NotContains(t, head.Get("Content-Security-Policy"), "unsafe")

@@ -133,6 +133,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
+	if s.dep.Pages != nil { // browsers send reports without their page's origin, and strangers leave no audit records
+		mux.Handle("POST "+api.ReportsPath, s.named(s.limited(s.pageReports)))
+	}
 	mux.Handle("/", s.named(s.paged(s.homed(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))))
 	return mux
 }

@@ -107,6 +107,7 @@ type Server struct {
 	cells         *forward.Forwarder // nil in an installation of one cell
 	sight         *sight.Sight
 	sent          sse.Stats // by streams of events
+	pageReports   http.Handler
 
 	ctx    context.Context //nolint:containedctx // lives as long as the sockets; Stop ends it
 	cancel context.CancelFunc
@@ -440,6 +441,7 @@ type metrics struct {
 	oversized *prometheus.CounterVec
 	resumes   *prometheus.CounterVec
 	expired   prometheus.Counter
+	reports   *prometheus.CounterVec
 	codes     map[int]string // the close codes that have a label of their own
 }
 

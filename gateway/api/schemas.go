@@ -66,6 +66,11 @@ func (a *API) status() http.HandlerFunc {
 	return a.server.Serve(func(*http.Request, auth.Principal) (any, error) { return a.cfg.Status(), nil })
 }
 
+// ReportsPath is the path of the reports of browsers about pages that broke their security policy.
+const ReportsPath = Prefix + reportsRoute
+
+const reportsRoute = "/csp-reports"
+
 // IsDocumentation reports whether the path is one of the schemas and the OpenAPI document, which
 // are the same for all clients.
 func IsDocumentation(path string) bool {

@@ -87,6 +87,12 @@ func Routes() []Route {
 func systemRoutes() []Route {
 	return []Route{
 		{
+			Method: "POST", Path: reportsRoute, ID: "reportPage", Tag: "system", Public: true,
+			Summary: "Count reports of a browser about pages of the console that broke their security policy: application/csp-report or application/reports+json.",
+			Answers: []Answer{{Status: http.StatusNoContent, About: "The reports are counted."}}, Faults: []fault.Code{fault.NotFound, fault.BadJSON, fault.MessageTooBig},
+			handler: func(*API) http.HandlerFunc { return nil }, // the gateway takes them before it looks at origins
+		},
+		{
 			Method: "GET", Path: "/me", ID: "showMe", Tag: "system", Summary: "Show the principal of the credentials and its rights.",
 			Answers: json200("The principal.", wire.Me{}), handler: authenticated((*API).me),
 		},
