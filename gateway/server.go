@@ -340,9 +340,12 @@ type Deps struct {
 	Routes    map[string]Route        // by path. Those of a swarm need Directory
 	Status    func() wire.Status      // of the installation, for the HTTP API; nil = not served
 	Settings  func() wire.SettingList // of this process, for the HTTP API; nil = not served
-	Topology  bus.Topology            // /readyz verifies it; zero = bus.DefaultTopology
-	Version   string
-	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
+	Rates     func() wire.RateList    // of this process, for the HTTP API; nil = not served
+	// Examine looks at the installation, for the HTTP API; nil = not served.
+	Examine  func(context.Context) (wire.Installation, error)
+	Topology bus.Topology // /readyz verifies it; zero = bus.DefaultTopology
+	Version  string
+	Clock    func() time.Time // wall clock for frames and expiry; nil = time.Now
 
 	Quota *quota.Connections // of connections and messages; nil = no quotas
 	Audit *audit.Writer      // the audit log; nil = none
@@ -442,6 +445,7 @@ type metrics struct {
 	resumes   *prometheus.CounterVec
 	expired   prometheus.Counter
 	reports   *prometheus.CounterVec
+	requests  prometheus.Counter
 	codes     map[int]string // the close codes that have a label of their own
 }
 

@@ -75,6 +75,13 @@ func paged(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) 
 	}
 }
 
+// exporting is authenticated for an Export.
+func exporting(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+	return func(a *API) http.HandlerFunc {
+		return a.server.ServeExport(func(r *http.Request, p auth.Principal) (any, error) { return h(a, r, p) })
+	}
+}
+
 // framed handles requests for frames, if the gateway speaks any protocol.
 func framed(a *API) http.HandlerFunc {
 	if a.cfg.Translate == nil {
@@ -418,6 +425,16 @@ func logRoutes() []Route {
 			},
 			Answers: json200("The events, oldest first. With types or run a page may be short or empty and still have a next.", wire.LogPage{}),
 			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: paged((*API).listLogEvents),
+		},
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/export", ID: "exportLog", Tag: "events", Summary: "Save the log of a session, member, team, task or call as a file.",
+			Query: []Parameter{
+				{Name: "until", About: "Seq of the last event; without it that of the log.", Type: "integer"},
+				{Name: "types", About: "Types of events, separated by commas; all by default. Those of members count in the log of a team.", Type: "string", Many: true},
+				{Name: "run", About: "Id of the run that the events belong to.", Type: "string"},
+			},
+			Answers: []Answer{{Status: http.StatusOK, About: "The events, oldest first, one on each line. A connection that is cut leaves a part of them.", Media: MediaLines}},
+			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid}, known...), handler: exporting((*API).exportLog),
 		},
 		{
 			Method: "GET", Path: "/logs/{kind}/{id}/frames", ID: "listLogFrames", Tag: "events", Summary: "Read a page of a log as the clients of a protocol do.",

@@ -74,6 +74,9 @@ func (s Server) Serve(h Handler) http.HandlerFunc { return s.serve(h, 0) }
 // ServePage is Serve for a handler whose answer may be as large as a page: it takes room before the page is read.
 func (s Server) ServePage(h Handler) http.HandlerFunc { return s.serve(h, pageRoom) }
 
+// ServeExport is Serve for a handler whose answer is an Export.
+func (s Server) ServeExport(h Handler) http.HandlerFunc { return s.serve(h, exportRoom) }
+
 const (
 	// maxPage bounds the bytes of a page, which has one item at least.
 	maxPage = 4 << 20
@@ -114,6 +117,8 @@ type ready struct {
 	media    string // empty = JSON
 	body     net.Buffers
 	part     *answer.Part
+	export   *Export         // in place of a body
+	ctx      context.Context //nolint:containedctx // of the request, which the export lasts as long as
 }
 
 // made makes the answer, encoded: what it was made of is free while the client reads.
@@ -129,7 +134,7 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 			b.part.Leave()
 		}
 	}()
-	given, err := s.given(h, r, p, room > 0)
+	given, err := s.given(h, r, p, room == pageRoom)
 	if err != nil {
 		return b, err
 	}
@@ -142,6 +147,10 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 		b.status, b.location, given = http.StatusCreated, c.Location, c.Answer
 	case Accepted:
 		b.status, given = http.StatusAccepted, c.Answer
+	}
+	if file, ok := given.(Export); ok {
+		b.export, b.ctx = &file, r.Context()
+		return b, nil
 	}
 	if file, raw := given.(Bytes); raw {
 		b.media, b.body = cmp.Or(file.Media, MediaBytes), net.Buffers{file.Body}
@@ -169,6 +178,10 @@ func (s Server) given(h Handler, r *http.Request, p auth.Principal, page bool) (
 }
 
 func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
+	if b.export != nil {
+		b.stream(w, l)
+		return
+	}
 	if b.location != "" {
 		w.Header().Set("Location", b.location)
 	}
@@ -182,6 +195,16 @@ func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
 	w.WriteHeader(b.status)
 	if _, err := b.body.WriteTo(w); err != nil && b.status != http.StatusNoContent {
 		l.Debug().Err(err).Msg("fail to write API answer")
+	}
+}
+
+// stream writes an export, or cuts the connection.
+func (b ready) stream(w http.ResponseWriter, l zerolog.Logger) {
+	b.export.begin(w.Header())
+	w.WriteHeader(b.status)
+	if err := b.export.Write(b.ctx, w); err != nil && !errors.Is(err, errPageFull) {
+		l.Debug().Err(err).Msg("fail to write an export")
+		panic(http.ErrAbortHandler)
 	}
 }
 

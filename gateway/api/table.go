@@ -90,7 +90,7 @@ func systemRoutes() []Route {
 			Method: "POST", Path: reportsRoute, ID: "reportPage", Tag: "system", Public: true,
 			Summary: "Count reports of a browser about pages of the console that broke their security policy: application/csp-report or application/reports+json.",
 			Answers: []Answer{{Status: http.StatusNoContent, About: "The reports are counted."}}, Faults: []fault.Code{fault.NotFound, fault.BadJSON, fault.MessageTooBig},
-			handler: func(*API) http.HandlerFunc { return nil }, // the gateway takes them before it looks at origins
+			handler: func(a *API) http.HandlerFunc { return a.cfg.Reports },
 		},
 		{
 			Method: "GET", Path: "/me", ID: "showMe", Tag: "system", Summary: "Show the principal of the credentials and its rights.",

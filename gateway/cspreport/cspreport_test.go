@@ -18,8 +18,8 @@ import (
 
 const old = "application/csp-report"
 
-// desk takes reports at a time of the test.
-type desk struct {
+// letterbox takes reports at a time of the test.
+type letterbox struct {
 	t    *testing.T
 	to   *cspreport.Reports
 	now  time.Time
@@ -27,9 +27,9 @@ type desk struct {
 	seen map[string]int
 }
 
-func open(t *testing.T) *desk {
+func open(t *testing.T) *letterbox {
 	t.Helper()
-	d := &desk{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), seen: map[string]int{}}
+	d := &letterbox{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), seen: map[string]int{}}
 	var err error
 	d.to, err = cspreport.New(zerolog.New(&d.log), func() time.Time { return d.now }, func(s string) { d.seen[s]++ },
 		func(w http.ResponseWriter, err error) { require.NoError(t, answer.Fault(w, fault.From(err, "ref"))) })
@@ -37,7 +37,7 @@ func open(t *testing.T) *desk {
 	return d
 }
 
-func (d *desk) send(from, media, body string) *httptest.ResponseRecorder {
+func (d *letterbox) send(from, media, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/api/v1/csp-reports", strings.NewReader(body))
 	r.RemoteAddr = from
 	r.Header.Set("Content-Type", media)
@@ -46,7 +46,7 @@ func (d *desk) send(from, media, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-func (d *desk) lines() int { return strings.Count(d.log.String(), "\n") }
+func (d *letterbox) lines() int { return strings.Count(d.log.String(), "\n") }
 
 func TestReportsOfBothForms(t *testing.T) {
 	t.Parallel()

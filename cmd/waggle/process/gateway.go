@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/rates"
 	"github.com/waggle-dev/waggle/console"
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
@@ -39,6 +40,8 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.rates = rates.Start(p.registry)
+	p.closers = append(p.closers, p.rates.Close)
 	g, err := gateway.New(gateway.Config{
 		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts, StartToken: token,
 		TrustedProxies: c.TrustedProxies, ForwardedHeader: c.ForwardedHeader, ProxyProtocol: c.ProxyProtocol,
@@ -54,7 +57,8 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
 		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Signatures: p.signing.Verifier, Cells: cells, Pages: pages,
-		Routes:   p.routes(),
+		Routes:  p.routes(),
+		Examine: (&inspector{p: p}).look, Rates: p.figures(),
 		Settings: p.settings(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())

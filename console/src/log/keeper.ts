@@ -6,7 +6,6 @@ import { apart, type Frame, History } from "./history.ts";
 import { Filter, Marks, rowOf } from "./lines.ts";
 import type { Extent, Opening, Part, Report, Summary } from "./protocol.ts";
 import { Reader } from "./reader.ts";
-import { save } from "./save.ts";
 import { emptyState, type State } from "./states.ts";
 import { pageOf, pageSize, Store } from "./store.ts";
 import { mostBars, type Patch, Views } from "./views.ts";
@@ -437,11 +436,6 @@ export class Keeper {
   async event(seq: number): Promise<CanonicalEvent | undefined> {
     await this.reader.ensure(seq, seq);
     return this.store.get(seq);
-  }
-
-  /** All events up to one of them, as lines of JSON. */
-  save(until: number): Promise<Blob> {
-    return save(this.reader, this.store, until);
   }
 
   // Patches

@@ -43,7 +43,6 @@ export type Command = { log: number } & (
   | { do: "filter"; text: string }
   | { do: "rows"; seqs: readonly number[] }
   | { do: "event"; seq: number; call: number }
-  | { do: "save"; until: number; call: number }
   /** Read all of the log, or stop that. */
   | { do: "whole"; on: boolean }
 );
@@ -160,7 +159,7 @@ export type Report = { log: number } & (
   /** The events that fit a filter, as far as they have been read. */
   | { do: "filtered"; text: string; seqs: Uint32Array<ArrayBuffer> }
   | { do: "rows"; rows: Row[] }
-  | { do: "answer"; call: number; value: CanonicalEvent | Blob | undefined }
+  | { do: "answer"; call: number; value: CanonicalEvent | undefined }
   | { do: "error"; error: Fault }
 );
 

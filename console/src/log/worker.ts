@@ -47,7 +47,5 @@ addEventListener("message", ({ data }: MessageEvent<Command>) => {
       return k.whole(data.on);
     case "event":
       return answer(data.log, data.call, k.event(data.seq));
-    case "save":
-      return answer(data.log, data.call, k.save(data.until));
   }
 });

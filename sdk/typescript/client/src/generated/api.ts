@@ -23,14 +23,17 @@ export type ApiDocument =
   | EventFrames
   | EventPage
   | Exported
+  | Finding
   | FramePage
   | ImportReply
+  | Installation
   | LogHead
   | LogPage
   | Me
   | MemberDefinition
   | MemberView
   | ModelStatus
+  | NATSServer1
   | NewMessage
   | NewPlan
   | NewSession
@@ -41,6 +44,7 @@ export type ApiDocument =
   | Participant
   | ParticipantTool
   | Problem
+  | ProcessInfo
   | Question
   | QuestionAnswer
   | QuestionList
@@ -50,6 +54,8 @@ export type ApiDocument =
   | Quota
   | QuotaList
   | QuotaUse
+  | Rate
+  | RateList
   | RetryTask
   | RunDetail
   | RunOptions
@@ -852,6 +858,27 @@ export interface Exported {
   stage: string;
 }
 /**
+ * Finding is the result of a check.
+ */
+export interface Finding {
+  /**
+   * the remedy; absent if OK
+   */
+  do?: string;
+  /**
+   * the observed state
+   */
+  is: string;
+  /**
+   * OK, WARN, FAIL
+   */
+  level: string;
+  /**
+   * the subject of the check
+   */
+  what: string;
+}
+/**
  * FramePage is a page of a log as clients of a protocol read it.
  */
 export interface FramePage {
@@ -895,6 +922,55 @@ export interface Exported1 {
    * planning, confirmation, solving, aggregation, idle
    */
   stage: string;
+}
+/**
+ * Installation is what a look at the running installation has found.
+ */
+export interface Installation {
+  /**
+   * the worst do not come first: the order of the checks
+   */
+  findings: Finding[];
+  /**
+   * instance that has looked
+   */
+  gateway: string;
+  nats: NATSServer;
+  /**
+   * by role and instance
+   */
+  processes: ProcessInfo[];
+  /**
+   * those who ask at once get the findings of one look
+   */
+  taken_at: string;
+  /**
+   * all processes have one version
+   */
+  up_to_date: boolean;
+}
+/**
+ * that the gateway is connected to
+ */
+export interface NATSServer {
+  name?: string;
+  version: string;
+}
+/**
+ * ProcessInfo is a replica of a role. A process with several roles is a replica of each.
+ */
+export interface ProcessInfo {
+  go?: string;
+  instance: string;
+  role: string;
+  /**
+   * by its own clock
+   */
+  started: string;
+  /**
+   * absent: the process is older than this member
+   */
+  version?: string;
 }
 /**
  * LogHead is the extent of a log.
@@ -1027,6 +1103,13 @@ export interface ModelStatus {
    */
   trouble?: string;
   workers: number;
+}
+/**
+ * NATSServer is a server of NATS.
+ */
+export interface NATSServer1 {
+  name?: string;
+  version: string;
 }
 /**
  * RunOptions say how a run is carried out.
@@ -1487,6 +1570,43 @@ export interface QuotaList {
    * empty: nothing is limited
    */
   quotas: Quota[];
+}
+/**
+ * Rate is how often something happened, and how long it took.
+ */
+export interface Rate {
+  /**
+   * requests, messages, frames, events, deliveries, commands, tools, models
+   */
+  name: string;
+  /**
+   * median of all points in milliseconds; absent: nothing was measured
+   */
+  p50_ms?: number;
+  p99_ms?: number;
+  /**
+   * a second, oldest first; at most 180
+   */
+  points: number[];
+  /**
+   * a second, over the last minute
+   */
+  recent: number;
+}
+/**
+ * RateList has the rates of the process of the answering gateway, and of the other roles in that process.
+ */
+export interface RateList {
+  /**
+   * its instance
+   */
+  gateway: string;
+  rates: Rate[];
+  /**
+   * between two points
+   */
+  seconds: number;
+  taken_at: string;
 }
 /**
  * RetryTask is the optional body of a retry.
