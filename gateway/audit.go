@@ -153,7 +153,9 @@ func (s *Server) audited(h http.Handler) http.Handler {
 }
 
 // exports reports whether a path of the API hands out the state of a session, or a log as a file.
-func exports(path string) bool { return strings.HasSuffix(path, "/state") || strings.HasSuffix(path, "/export") }
+func exports(path string) bool {
+	return strings.HasSuffix(path, "/state") || strings.HasSuffix(path, "/export")
+}
 
 func clipped(s string) string { return s[:min(len(s), maxAuditText)] }
 

@@ -12,12 +12,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Media types of events.
-const (
-	MediaEvents = "text/event-stream"
-	MediaLines  = "application/jsonl" // of a page
-)
-
 // Route is a request that the API answers. The table of routes registers the handlers and generates the OpenAPI document.
 type Route struct {
 	Method, Path string // Path is below Prefix

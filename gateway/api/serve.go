@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"strconv"
@@ -32,6 +34,12 @@ type Created struct {
 // Accepted is a Handler's answer for accepted but unfinished work: status 202, and Answer as the JSON.
 type Accepted struct{ Answer any }
 
+// Media types of events.
+const (
+	MediaEvents = "text/event-stream"
+	MediaLines  = "application/jsonl" // of a page
+)
+
 // MediaBytes is the media type of a file of any kind.
 const MediaBytes = "application/octet-stream"
 
@@ -39,6 +47,21 @@ const MediaBytes = "application/octet-stream"
 type Bytes struct {
 	Media string // of an image; empty = any file
 	Body  []byte
+}
+
+// Export is a Handler's answer that is written while it is made: a file. An error cuts the connection, so that no client takes a
+// part for the whole.
+type Export struct {
+	Media, Name string // of the file
+	Write       func(context.Context, io.Writer) error
+}
+
+// begin tells the client that a file follows.
+func (e Export) begin(h http.Header) {
+	h.Set("Content-Type", e.Media)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": e.Name}))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
 }
 
 // Detailed is a fault whose problem document has more members.
@@ -82,6 +105,8 @@ const (
 	maxPage = 4 << 20
 	// pageRoom is what a page takes while it is made: the events, and those that are read ahead.
 	pageRoom = 2 * maxPage
+	// exportRoom is what an Export takes: the events that were read ahead, in each form.
+	exportRoom = 2 << 20
 )
 
 func (s Server) serve(h Handler, room int) http.HandlerFunc {
@@ -202,7 +227,7 @@ func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
 func (b ready) stream(w http.ResponseWriter, l zerolog.Logger) {
 	b.export.begin(w.Header())
 	w.WriteHeader(b.status)
-	if err := b.export.Write(b.ctx, w); err != nil && !errors.Is(err, errPageFull) {
+	if err := b.export.Write(b.ctx, w); err != nil {
 		l.Debug().Err(err).Msg("fail to write an export")
 		panic(http.ErrAbortHandler)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/quota"
-	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -85,9 +84,4 @@ func skew(d, uncertainty time.Duration) []Finding {
 		return One(Warn, what, is, "synchronise the clocks (NTP)")
 	}
 	return One(OK, what, is, "")
-}
-
-// Roles judges the roles, the models and the tool servers of the running processes.
-func Roles(s api.Status) []Finding {
-	return slices.Concat(replicas(s), answering(s), toolServers(s))
 }

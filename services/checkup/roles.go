@@ -2,10 +2,16 @@ package checkup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 )
+
+// Roles judges the roles, the models and the tool servers of the running processes.
+func Roles(s api.Status) []Finding {
+	return slices.Concat(replicas(s), answering(s), toolServers(s))
+}
 
 // replicas checks that every role has a replica.
 func replicas(s api.Status) []Finding {

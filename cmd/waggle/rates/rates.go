@@ -92,7 +92,7 @@ func (r *Rates) Close() {
 // take takes a sample. A metric that cannot be read now is missing from it.
 func (r *Rates) take() {
 	s := sample{at: r.now(), sum: map[string]total{}}
-	families, _ := r.from.Gather() // what could be gathered is there beside an error
+	families, _ := r.from.Gather() // an error leaves the other metrics
 	for _, f := range families {
 		i := slices.IndexFunc(sources, func(x struct{ name, metric string }) bool { return x.metric == f.GetName() })
 		if i < 0 {
