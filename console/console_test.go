@@ -95,6 +95,11 @@ func TestPagesAreCompressedCachedAndGuarded(t *testing.T) {
 	require.NotContains(t, head.Get("Content-Security-Policy"), "unsafe")
 	require.Equal(t, head.Get("Content-Security-Policy"), get(t, p, "/assets/a-1.js", nil).Header().Get("Content-Security-Policy"), "a worker has the rules of its own answer")
 
+	require.Contains(t, head.Get("Content-Security-Policy"), "connect-src 'self';")
+	p, err = load(fstest.MapFS{"index.html": {}}, "https://id.example")
+	require.NoError(t, err)
+	require.Contains(t, get(t, p, "/login/callback", browser).Header().Get("Content-Security-Policy"), "connect-src 'self' https://id.example;")
+
 	_, err = load(fstest.MapFS{"assets/a.js": {}})
 	require.ErrorContains(t, err, "index.html is missing")
 }

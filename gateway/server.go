@@ -354,6 +354,8 @@ type Deps struct {
 
 	Cells *Cells // nil = the installation has one cell
 
+	Login *wire.OIDCLogin // of people in the pages; nil = they show API keys or tokens
+
 	Pages Pages // that people see in a browser; nil = none
 
 	Signer *signature.Signer // of the commands of clients; nil: they leave unsigned, and services refuse them

@@ -66,6 +66,15 @@ func (a *API) status() http.HandlerFunc {
 	return a.server.Serve(func(*http.Request, auth.Principal) (any, error) { return a.cfg.Status(), nil })
 }
 
+// showConsole serves how people sign in. It does not require credentials.
+func (a *API) showConsole() http.HandlerFunc {
+	text, err := json.Marshal(wire.ConsoleInfo{OIDC: a.cfg.Login})
+	if err != nil {
+		return func(w http.ResponseWriter, _ *http.Request) { a.server.problem(w, err) }
+	}
+	return document("application/json", string(text))
+}
+
 // ReportsPath is the path of the reports of browsers about pages that broke their security policy.
 const ReportsPath = Prefix + reportsRoute
 

@@ -2,7 +2,9 @@ package process
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/url"
 
 	"github.com/rs/zerolog"
 
@@ -58,7 +60,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
 		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Signatures: p.signing.Verifier, Cells: cells, Pages: pages,
 		Routes:  p.routes(),
-		Examine: (&inspector{p: p}).look, Rates: p.figures(),
+		Examine: (&inspector{p: p}).look, Rates: p.figures(), Login: p.login(),
 		Settings: p.settings(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())
@@ -92,7 +94,23 @@ func (p *process) pages() (gateway.Pages, error) {
 	if !p.Config.Console.Enabled {
 		return nil, nil //nolint:nilnil // no pages are served
 	}
-	return console.New()
+	if p.Config.Auth.OIDC.ClientID == "" {
+		return console.New()
+	}
+	u, err := url.Parse(p.Config.Auth.JWT.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("auth.jwt.issuer: %w", err)
+	}
+	return console.New(u.Scheme + "://" + u.Host)
+}
+
+// login returns how people sign in at the issuer of the tokens, nil if they cannot.
+func (p *process) login() *api.OIDCLogin {
+	o := p.Config.Auth.OIDC
+	if o.ClientID == "" {
+		return nil
+	}
+	return &api.OIDCLogin{Issuer: p.Config.Auth.JWT.Issuer, ClientID: o.ClientID, Scopes: o.Scopes, Token: o.Token}
 }
 
 // routes returns the protocol and the binding of each path for WebSockets.

@@ -31,6 +31,8 @@ export interface Opening {
 export type Command = { log: number } & (
   | ({ do: "open" } & Opening)
   | { do: "close" }
+  /** The page has another token now, for all logs. */
+  | { do: "token"; token: string }
   /** Follow the end of the log, or stop it: nobody looks. */
   | { do: "follow"; on: boolean }
   /** Show the log as of an event; undefined: as of its end. */

@@ -58,6 +58,7 @@ var apiBodies = []any{
 	api.SettingList{},
 	api.Installation{},
 	api.RateList{},
+	api.ConsoleInfo{},
 }
 
 // apiBundle returns the bundle of the bodies of the HTTP API. It allows unknown members: a later version may add some.

@@ -16,6 +16,7 @@ export type ApiDocument =
   | CancelTask
   | ClientList
   | Colleague
+  | ConsoleInfo
   | DeadLetter
   | DeadLetterDetail
   | DeadLetterList
@@ -40,6 +41,7 @@ export type ApiDocument =
   | NewTask
   | NewTeam
   | NewToolCall
+  | OIDCLogin1
   | ObjectRef
   | Participant
   | ParticipantTool
@@ -758,6 +760,24 @@ export interface Colleague {
   role?: string;
 }
 /**
+ * ConsoleInfo tells a page of the console, before it has credentials, how people sign in.
+ */
+export interface ConsoleInfo {
+  oidc?: OIDCLogin;
+}
+/**
+ * absent: with an API key or a token only
+ */
+export interface OIDCLogin {
+  client_id: string;
+  issuer: string;
+  scopes: string[];
+  /**
+   * that the page sends to the gateway: access, id
+   */
+  token: string;
+}
+/**
  * DeadLetter is a command that a service has given up.
  */
 export interface DeadLetter {
@@ -1249,6 +1269,18 @@ export interface NewToolCall {
    */
   kind: string;
   timeout_ms?: number;
+}
+/**
+ * OIDCLogin is the sign-in with OpenID Connect: the code flow with PKCE.
+ */
+export interface OIDCLogin1 {
+  client_id: string;
+  issuer: string;
+  scopes: string[];
+  /**
+   * that the page sends to the gateway: access, id
+   */
+  token: string;
 }
 /**
  * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.

@@ -1,1 +1,0 @@
-import{_ as e,ot as t,y as n}from"./table-B6wIQjMQ.js";var r={ok:{icon:`tick`,look:`completed`},warn:{icon:`clock`,look:`waiting`},fail:{icon:`cross`,look:`failed`}};function i({level:i}){return n(`span`,{class:`chip state-${r[i].look}`,children:[n(e,{name:r[i].icon}),t(`health.${i}`)]})}export{i as t};
