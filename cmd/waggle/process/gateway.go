@@ -42,8 +42,6 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.rates = rates.Start(p.registry)
-	p.closers = append(p.closers, p.rates.Close)
 	g, err := gateway.New(gateway.Config{
 		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts, StartToken: token,
 		TrustedProxies: c.TrustedProxies, ForwardedHeader: c.ForwardedHeader, ProxyProtocol: c.ProxyProtocol,
@@ -71,6 +69,8 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.rates = rates.Start(p.registry) // the gateway has registered its metrics
+	p.closers = append(p.closers, p.rates.Close)
 	p.addr = g.Addr
 	return g, nil
 }
