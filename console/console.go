@@ -23,8 +23,10 @@ var dist embed.FS
 
 const (
 	// policy lets the page load what this gateway serves, and nothing else. No script makes elements of texts.
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; worker-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types waggle-worker"
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'%s; worker-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types waggle-worker; " +
+		// Browsers know report-uri at any address. They take report-to at https only, and no longer look at report-uri then.
+		"report-uri /api/v1/csp-reports"
 	permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-write=(self)"
 
 	index = "index.html"
@@ -35,11 +37,12 @@ const (
 )
 
 // rooms are the first parts of the paths that the page answers itself.
-var rooms = []string{"", "sessions", "compare", "questions", "teams", "swarm", "installation"}
+var rooms = []string{"", "sessions", "compare", "questions", "teams", "swarm", "installation", "login"}
 
 // Pages are the files of the console. They are safe for concurrent use.
 type Pages struct {
-	files map[string]file // by path without the first slash
+	files  map[string]file // by path without the first slash
+	policy string
 }
 
 type file struct {
@@ -47,17 +50,21 @@ type file struct {
 	plain, zipped []byte // zipped is nil if it is not worth it
 }
 
-// New reads the files and compresses them once.
-func New() (*Pages, error) {
+// New reads the files and compresses them once. Besides this gateway the pages may connect to the origins, for the sign-in.
+func New(origins ...string) (*Pages, error) {
 	root, err := fs.Sub(dist, "dist")
 	if err != nil {
 		return nil, fmt.Errorf("open the console's files: %w", err)
 	}
-	return load(root)
+	return load(root, origins...)
 }
 
-func load(root fs.FS) (*Pages, error) {
-	p := &Pages{files: map[string]file{}}
+func load(root fs.FS, origins ...string) (*Pages, error) {
+	connect := ""
+	for _, o := range origins {
+		connect += " " + o
+	}
+	p := &Pages{files: map[string]file{}, policy: fmt.Sprintf(policy, connect)}
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -133,7 +140,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	head := w.Header()
 	head.Set("Content-Type", f.media)
-	head.Set("Content-Security-Policy", policy)
+	head.Set("Content-Security-Policy", p.policy)
 	head.Set("Permissions-Policy", permissions)
 	head.Set("Referrer-Policy", "no-referrer")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")

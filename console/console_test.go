@@ -89,11 +89,16 @@ func TestPagesAreCompressedCachedAndGuarded(t *testing.T) {
 	require.Equal(t, "no-cache", head.Get("Cache-Control"))
 	require.Equal(t, "nosniff", head.Get("X-Content-Type-Options"))
 	require.Equal(t, "same-origin", head.Get("Cross-Origin-Opener-Policy"))
-	for _, rule := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "worker-src 'self'", "require-trusted-types-for 'script'", "trusted-types waggle-worker"} {
+	for _, rule := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "worker-src 'self'", "require-trusted-types-for 'script'", "trusted-types waggle-worker", "report-uri /api/v1/csp-reports"} {
 		require.Contains(t, head.Get("Content-Security-Policy"), rule)
 	}
 	require.NotContains(t, head.Get("Content-Security-Policy"), "unsafe")
 	require.Equal(t, head.Get("Content-Security-Policy"), get(t, p, "/assets/a-1.js", nil).Header().Get("Content-Security-Policy"), "a worker has the rules of its own answer")
+
+	require.Contains(t, head.Get("Content-Security-Policy"), "connect-src 'self';")
+	p, err = load(fstest.MapFS{"index.html": {}}, "https://id.example")
+	require.NoError(t, err)
+	require.Contains(t, get(t, p, "/login/callback", browser).Header().Get("Content-Security-Policy"), "connect-src 'self' https://id.example;")
 
 	_, err = load(fstest.MapFS{"assets/a.js": {}})
 	require.ErrorContains(t, err, "index.html is missing")

@@ -54,6 +54,7 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 	t.Run("delete", func(t *testing.T) { guardedDelete(t, g, addr) })
 	t.Run("long", func(t *testing.T) { guardedLong(t, g, addr) })
 	t.Run("letters", func(t *testing.T) { guardedLetters(t, g, addr) })
+	t.Run("checkup", func(t *testing.T) { guardedCheckup(t, addr) })
 	t.Run("operator", func(t *testing.T) { guardedOperator(t, g, addr) })
 	require.Empty(t, g.log.all(), "the server refused something")
 	require.Empty(t, refused)
@@ -159,6 +160,19 @@ func guardedOperator(t *testing.T, g *guarded, addr string) {
 	out := g.run(permission.Operator, "doctor", "--addr", addr)
 	require.Contains(t, out, "as the code wants them")
 	require.NotContains(t, out, "not running:")
+}
+
+// guardedCheckup has the gateway examine the installation, as its own user of NATS.
+func guardedCheckup(t *testing.T, addr string) {
+	text := over(t, http.MethodGet, "http://"+addr+"/api/v1/installation", "")
+	for _, want := range []string{
+		`"what":"streams","is":"as the code wants them"`, `"what":"replicas","is":"one copy of each stream"`, `"what":"queues","is":"waiting: `,
+		`"up_to_date":true`, `"role":"worker"`, `"role":"gateway"`,
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "not running:")
+	require.Contains(t, over(t, http.MethodGet, "http://"+addr+"/api/v1/rates", ""), `"name":"requests"`)
 }
 
 // guardedDelete has a session deleted: the role session may remove what is left of it.

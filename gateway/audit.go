@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -151,8 +152,10 @@ func (s *Server) audited(h http.Handler) http.Handler {
 	})
 }
 
-// exports reports whether a path of the API hands out the state of a session.
-func exports(path string) bool { return len(path) > 6 && path[len(path)-6:] == "/state" }
+// exports reports whether a path of the API hands out the state of a session, or a log as a file.
+func exports(path string) bool {
+	return strings.HasSuffix(path, "/state") || strings.HasSuffix(path, "/export")
+}
 
 func clipped(s string) string { return s[:min(len(s), maxAuditText)] }
 

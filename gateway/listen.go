@@ -39,7 +39,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	protocols.SetUnencryptedHTTP2(true) // of proxies: a browser opens six connections of HTTP/1.1, and a stream takes one
 	return &http.Server{
 		Protocols: &protocols,
-		Handler:   answer.Guard(s.addressed(h), s.cfg.WriteStall, &s.answering), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
+		Handler:   answer.Guard(s.counted(s.addressed(h)), s.cfg.WriteStall, &s.answering), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
 		ReadTimeout: s.cfg.MessageTimeout, IdleTimeout: idleHTTP,
 		ConnContext: s.arrivals.Accept, ConnState: s.arrivals.Changed,
 		ErrorLog: stdlog.New(s.dep.Logger.With().Str("level", "debug").Logger(), "", 0),
@@ -59,6 +59,14 @@ func (s *Server) addressed(h http.Handler) http.Handler {
 			return
 		}
 		r.RemoteAddr = client
+		h.ServeHTTP(w, r)
+	})
+}
+
+// counted counts the requests.
+func (s *Server) counted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.met.requests.Inc()
 		h.ServeHTTP(w, r)
 	})
 }

@@ -29,6 +29,8 @@ func newMetrics(s *Server) *metrics {
 		dropped:   counters("peer_frames_dropped_total", "Frames of agents, services and clients of the swarm that had no effect and no answer, by code.", "code"),
 		oversized: counters("peer_frames_oversized_total", "Frames of agents, services and clients of the swarm beyond gateway.peers.read_limit, by role.", "role"),
 		resumes:   counters("resumes_total", "Streams of threads that clients have joined or resumed, by kind: warm behind a position, cold with what came before.", "kind"),
+		requests:  counter("http_requests_total", "HTTP requests that have come, streams and handshakes included."),
+		reports:   counters("page_reports_total", "Reports of browsers about pages of the console that broke their security policy, by directive.", "directive"),
 		expired:   counter("resumes_expired_total", "Streams of threads that could not be resumed, because the position has expired."),
 	}
 	stats := func() ws.Stats {
@@ -38,7 +40,7 @@ func newMetrics(s *Server) *metrics {
 		return ws.Stats{}
 	}
 	m.all = []prometheus.Collector{
-		m.frames, m.received, m.lags, m.acks, m.strays, m.lost, m.closes, m.refused, m.faults, m.dropped, m.oversized, m.resumes, m.expired,
+		m.frames, m.received, m.lags, m.acks, m.strays, m.lost, m.closes, m.refused, m.faults, m.dropped, m.oversized, m.resumes, m.expired, m.reports, m.requests,
 		&sockets{s},
 		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.multi.Count()) }),
 		gauge("peers", "Participants of the swarm with a presence on this gateway, also during their grace.", func() float64 { return float64(s.swarm.Count()) }),

@@ -119,10 +119,14 @@ func (s *Server) translator() func(subject.Log, url.Values) (api.Translation, er
 // because their clients know the machine by its address.
 func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
+	var reports http.HandlerFunc
+	if s.dep.Pages != nil {
+		reports = s.pageReports.ServeHTTP
+	}
 	api.New(api.Config{
-		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Signatures: s.dep.Signatures, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status, Settings: s.dep.Settings,
+		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Signatures: s.dep.Signatures, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status, Settings: s.dep.Settings, Rates: s.dep.Rates, Examine: s.dep.Examine,
 		Admit: s.admitRequest, Room: s.room, Actor: actor{s, outcome.New(s.shared, min(s.cfg.ReadyTimeout, outcome.DefaultPatience))},
-		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive), Translate: s.translator(),
+		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive), Translate: s.translator(), Reports: reports, Login: s.dep.Login,
 	}).Mount(paths)
 	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), threadDoor{s}, s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
@@ -133,6 +137,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
+	// Browsers send reports without the origin of their page, and strangers leave no audit records.
+	mux.Handle("POST "+api.ReportsPath, s.named(s.limited(paths)))
 	mux.Handle("/", s.named(s.paged(s.homed(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))))
 	return mux
 }

@@ -107,6 +107,7 @@ type Server struct {
 	cells         *forward.Forwarder // nil in an installation of one cell
 	sight         *sight.Sight
 	sent          sse.Stats // by streams of events
+	pageReports   http.Handler
 
 	ctx    context.Context //nolint:containedctx // lives as long as the sockets; Stop ends it
 	cancel context.CancelFunc
@@ -339,9 +340,12 @@ type Deps struct {
 	Routes    map[string]Route        // by path. Those of a swarm need Directory
 	Status    func() wire.Status      // of the installation, for the HTTP API; nil = not served
 	Settings  func() wire.SettingList // of this process, for the HTTP API; nil = not served
-	Topology  bus.Topology            // /readyz verifies it; zero = bus.DefaultTopology
-	Version   string
-	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
+	Rates     func() wire.RateList    // of this process, for the HTTP API; nil = not served
+	// Examine looks at the installation, for the HTTP API; nil = not served.
+	Examine  func(context.Context) (wire.Installation, error)
+	Topology bus.Topology // /readyz verifies it; zero = bus.DefaultTopology
+	Version  string
+	Clock    func() time.Time // wall clock for frames and expiry; nil = time.Now
 
 	Quota *quota.Connections // of connections and messages; nil = no quotas
 	Audit *audit.Writer      // the audit log; nil = none
@@ -349,6 +353,8 @@ type Deps struct {
 	Access access.Policy // to sessions
 
 	Cells *Cells // nil = the installation has one cell
+
+	Login *wire.OIDCLogin // of people in the pages; nil = they show API keys or tokens
 
 	Pages Pages // that people see in a browser; nil = none
 
@@ -440,6 +446,8 @@ type metrics struct {
 	oversized *prometheus.CounterVec
 	resumes   *prometheus.CounterVec
 	expired   prometheus.Counter
+	reports   *prometheus.CounterVec
+	requests  prometheus.Counter
 	codes     map[int]string // the close codes that have a label of their own
 }
 

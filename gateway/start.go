@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/cspreport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/sight"
@@ -57,6 +58,14 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		return nil, err
 	}
 	s.met = newMetrics(s)
+	for _, d := range cspreport.Directives { // each has a series from the start
+		s.met.reports.WithLabelValues(d)
+	}
+	if s.pageReports, err = cspreport.New(dep.Logger, dep.Clock, func(d string) { s.met.reports.WithLabelValues(d).Inc() }, func(w http.ResponseWriter, err error) {
+		s.refuse(w, s.asFault(err))
+	}); err != nil {
+		return nil, err
+	}
 	s.share()
 	s.http = s.httpServer(s.routes())
 	return s, s.met.register()

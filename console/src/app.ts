@@ -39,6 +39,12 @@ export async function signIn(value: string, keep: boolean): Promise<void> {
   epoch.value++;
 }
 
+/** Takes a token in place of one that is about to expire. */
+export function renewed(value: string): void {
+  secret = value;
+  if (sessionStorage.getItem(tokenKey) !== null) sessionStorage.setItem(tokenKey, value);
+}
+
 /** Forgets the token. */
 export function signOut(): void {
   sessionStorage.removeItem(tokenKey);

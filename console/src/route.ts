@@ -7,7 +7,7 @@ export type SessionView = "talk" | "waterfall" | "log";
 export type TeamView = "tree" | "messages" | "board" | "log";
 
 /** What is shown of the installation. */
-export type InstallationTab = "health" | "queues" | "dead" | "quotas" | "audit" | "config";
+export type InstallationTab = "health" | "queues" | "dead" | "rates" | "quotas" | "audit" | "config" | "versions";
 
 /** What is shown of the swarm. */
 export type SwarmTab = "agents" | "providers" | "tools" | "tasks";
@@ -55,7 +55,7 @@ const views: readonly string[] = ["talk", "waterfall", "log"];
 export const teamViews: readonly TeamView[] = ["tree", "messages", "board", "log"];
 
 /** All tabs of the installation. */
-export const installationTabs: readonly InstallationTab[] = ["health", "queues", "dead", "quotas", "audit", "config"];
+export const installationTabs: readonly InstallationTab[] = ["health", "queues", "dead", "rates", "quotas", "audit", "config", "versions"];
 
 /** All tabs of the swarm. */
 export const swarmTabs: readonly SwarmTab[] = ["agents", "providers", "tools", "tasks"];

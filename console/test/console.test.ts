@@ -1,7 +1,7 @@
 import { defineAgent } from "@waggle-dev/client/swarm";
 import { expect, test } from "vitest";
 import { Model, up } from "../../sdk/typescript/testing/server.ts";
-import { ask, faults, removals, stage, visit } from "./page.ts";
+import { ask, faults, removals, stage, violations, visit } from "./page.ts";
 
 // Every test drives the page that the real binary serves, in Debian's Chromium.
 
@@ -224,6 +224,12 @@ test("what others have written is text: nothing of it runs, hides or breaks the 
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
   expect(asked.filter((u) => !u.startsWith(server.url))).toEqual([]);
   expect(errors).toEqual([]);
+  expect(await violations(server)).toEqual({});
+
+  const reported = page.waitForResponse((r) => r.url() === `${server.url}/api/v1/csp-reports`);
+  await page.evaluate(() => document.body.append(Object.assign(new Image(), { src: "https://evil.example/p.png" })));
+  expect((await reported).status()).toBe(204);
+  expect(await violations(server)).toEqual({ "img-src": 1 });
   await page.close();
   await server.end();
   model.end();

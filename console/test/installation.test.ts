@@ -88,10 +88,14 @@ test("tabs have addresses, and keys turn them", async () => {
   await page.keyboard.press("ArrowRight");
   await page.waitForFunction(() => location.pathname === "/installation/queues" && document.activeElement?.id === "tab-queues");
   await page.keyboard.press("End");
+  await page.waitForFunction(() => location.pathname === "/installation/versions" && document.querySelector("table.versions"));
+  await page.keyboard.press("ArrowLeft");
   await page.waitForFunction(() => location.pathname === "/installation/config" && document.querySelector("table.config"));
   await page.keyboard.press("Tab"); // into the panel, where single keys count
   await page.keyboard.press("]");
+  await page.keyboard.press("]");
   await page.waitForFunction(() => location.pathname === "/installation/health");
+  await page.keyboard.press("[");
   await page.keyboard.press("[");
   await page.waitForFunction(() => document.title === "Configuration · Installation · Waggle");
   await page.waitForSelector(".filters input");
@@ -133,6 +137,39 @@ test("the audit log is filtered by what the address says", async () => {
   await page.close();
 });
 
+test("checks, rates and versions are those of what runs, and change by themselves", async () => {
+  const { page, errors } = await visit(on.browser, `${on.waggle.url}/installation/health`);
+  await page.waitForSelector("table.checks tbody tr");
+  const checks = await page.locator("table.checks th[scope=row]").allTextContents();
+  expect(checks).toEqual(["streams", "replicas", "queues", "dead letters", "clock", "roles", "models", "tool servers"]);
+  expect(await page.textContent("table.checks tr:first-child td.value")).toBe("as the code wants them");
+  expect(await faults(page)).toEqual([]);
+
+  await page.goto(`${on.waggle.url}/installation/versions`);
+  await page.waitForSelector("table.versions tbody tr");
+  const roles = await page.locator("table.versions th[scope=row]").allTextContents();
+  expect(roles).toEqual(expect.arrayContaining(["gateway", "session", "pipeline", "worker", "task", "tools", "team"]));
+  const { version } = await (await fetch(`${on.waggle.url}/api/v1/status`)).json();
+  expect(new Set(await page.locator("table.versions td:nth-child(2)").allTextContents())).toEqual(new Set([version]));
+  expect(await page.textContent("table.versions td:nth-child(3)")).toMatch(/^go1\./);
+  expect(await page.textContent(".page .about")).toMatch(/NATS \d+\.\d+.*All processes have one version/);
+  expect(await faults(page)).toEqual([]);
+
+  await page.goto(`${on.waggle.url}/installation/rates`);
+  await page.waitForFunction(() =>
+    /^\d+(\.\d+)? ms$/.test(document.querySelector("table.rates tr:nth-child(4) td:nth-child(3)")?.textContent ?? ""),
+  );
+  expect((await page.locator("table.rates th[scope=row]").allTextContents()).join()).toMatch(
+    /Requests.*Messages in.*Messages out.*Events.*Deliveries.*Commands.*Model requests/,
+  );
+  expect(await page.textContent("table.rates tr:nth-child(1) td")).toMatch(/^0?\.?\d+(\.\d+)? a second$/);
+  expect(await faults(page)).toEqual([]);
+  const first = await page.textContent(".asof");
+  await page.waitForFunction((old) => document.querySelector(".asof")?.textContent !== old, first);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
 test("only operators see more than health and their own quotas, and no other tenant's", async () => {
   const server = await up(`auth:
   api_keys:
@@ -152,7 +189,12 @@ ${key("otto")} tenant: other, roles: [operator]}
     await page.keyboard.press("Enter");
     await page.waitForFunction((text) => document.querySelector("#view")?.textContent?.includes(text), sees);
     const tabs = await page.locator('[role="tab"]').allTextContents();
-    expect(tabs.length).toBe(who === "ann" ? 2 : 6);
+    expect(tabs.length).toBe(who === "ann" ? 2 : 8);
+    for (const path of ["installation", "rates"]) {
+      const answer = await fetch(`${server.url}/api/v1/${path}`, { headers: { "X-API-Key": `key-of-${who}` } });
+      expect(answer.status).toBe(who === "ann" ? 403 : 200);
+      expect((await fetch(`${server.url}/api/v1/${path}`)).status).toBe(401);
+    }
     if (who === "ann") {
       await page.click("#tab-quotas");
       await page.waitForSelector("table.quotas");

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.ts";
 import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 
@@ -29,6 +29,14 @@ export async function faults(page: Page): Promise<string[]> {
   return result.value as string[];
 }
 
+/** How many violations of the console's security policy browsers have reported to the Waggle, by directive. */
+export async function violations(waggle: Waggle): Promise<Record<string, number>> {
+  const metrics = await (await fetch(`http://${waggle.option("--telemetry-addr")}/metrics`)).text();
+  const all = [...metrics.matchAll(/^waggle_gateway_page_reports_total\{directive="([^"]+)"\} (\d+)$/gm)];
+  if (all.length === 0) throw new Error("the gateway counts no reports");
+  return Object.fromEntries(all.map((m) => [m[1] as string, Number(m[2])]).filter(([, n]) => n !== 0));
+}
+
 /** What all tests of a file share: a browser, and a Waggle with the settings. */
 export function stage(settings?: string): { browser: Browser; waggle: Waggle } {
   const on = {} as { browser: Browser; waggle: Waggle };
@@ -37,6 +45,7 @@ export function stage(settings?: string): { browser: Browser; waggle: Waggle } {
   });
   afterAll(async () => {
     await on.browser?.close();
+    if (on.waggle) expect(await violations(on.waggle)).toEqual({}); // no page of the file has broken the policy
     await on.waggle?.end();
   });
   return on;

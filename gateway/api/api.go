@@ -41,10 +41,15 @@ type Config struct {
 	Auth       Authenticator
 	Sight      *sight.Sight // nil: every principal sees all of its tenant
 	Logger     zerolog.Logger
-	Status     func() wire.Status             // of the installation; nil: the route does not exist
-	Settings   func() wire.SettingList        // of this process; nil: the route does not exist
-	Stream     func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
-	Live       http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
+	Status     func() wire.Status      // of the installation; nil: the route does not exist
+	Settings   func() wire.SettingList // of this process; nil: the route does not exist
+	Rates      func() wire.RateList    // of this process; nil: the route does not exist
+	// Examine looks at the installation; nil: the route does not exist.
+	Examine func(context.Context) (wire.Installation, error)
+	Stream  func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
+	Live    http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
+	Login   *wire.OIDCLogin                // of people in the console; nil: they show API keys or tokens
+	Reports http.HandlerFunc               // takes the reports of browsers about pages; nil: the route does not exist
 	// Translate begins the translation of a log into the protocol that the parameter as of the query names; nil: the route does not exist.
 	Translate func(l subject.Log, query url.Values) (Translation, error)
 	// Admit bounds the requests of a principal; nil = they have no bound.

@@ -56,8 +56,34 @@ func (a *API) settings() http.HandlerFunc {
 	return operating(func(a *API, _ *http.Request, _ auth.Principal) (any, error) { return a.cfg.Settings(), nil })(a)
 }
 
+// rates serves the rates of the process.
+func (a *API) rates() http.HandlerFunc {
+	if a.cfg.Rates == nil {
+		return nil
+	}
+	return operating(func(a *API, _ *http.Request, _ auth.Principal) (any, error) { return a.cfg.Rates(), nil })(a)
+}
+
+// examine serves what a look at the installation finds.
+func (a *API) examine() http.HandlerFunc {
+	if a.cfg.Examine == nil {
+		return nil
+	}
+	return operating(func(a *API, r *http.Request, _ auth.Principal) (any, error) { return a.cfg.Examine(r.Context()) })(a)
+}
+
 func installationRoutes() []Route {
 	return []Route{
+		{
+			Method: "GET", Path: "/installation", ID: "showInstallation", Tag: "installation",
+			Summary: "Check the installation as \"waggle doctor\" does, without the machines, and show the versions of all processes. For operators.",
+			Answers: json200("The findings.", wire.Installation{}), handler: (*API).examine,
+		},
+		{
+			Method: "GET", Path: "/rates", ID: "listRates", Tag: "installation",
+			Summary: "Show how often things happen in the process of the answering gateway, and how long they take. For operators.",
+			Answers: json200("The rates.", wire.RateList{}), handler: (*API).rates,
+		},
 		{
 			Method: "GET", Path: "/queues", ID: "listQueues", Tag: "installation", Summary: "Count the commands that wait for services, of all tenants. For operators.",
 			Answers: json200("The queues.", wire.QueueList{}), handler: operating((*API).listQueues),

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"flag"
 	"net/http"
 	"net/http/httptest"
@@ -41,8 +42,9 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 	mux := http.NewServeMux()
 	api.New(api.Config{
 		Auth: anywhere{auth.Anonymous()}, Logger: zerolog.Nop(), Status: func() wire.Status { return wire.Status{} },
-		Settings: func() wire.SettingList { return wire.SettingList{} },
-		Stream:   func(id.Kind) http.HandlerFunc { return served }, Live: served, Actor: struct{ api.Actor }{},
+		Settings: func() wire.SettingList { return wire.SettingList{} }, Rates: func() wire.RateList { return wire.RateList{} }, Reports: served,
+		Examine: func(context.Context) (wire.Installation, error) { return wire.Installation{}, nil },
+		Stream:  func(id.Kind) http.HandlerFunc { return served }, Live: served, Actor: struct{ api.Actor }{},
 		Translate: func(subject.Log, url.Values) (api.Translation, error) { return api.Translation{}, nil },
 	}).Mount(mux)
 	c, err := apitest.Current()

@@ -12,12 +12,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Media types of events.
-const (
-	MediaEvents = "text/event-stream"
-	MediaLines  = "application/jsonl" // of a page
-)
-
 // Route is a request that the API answers. The table of routes registers the handlers and generates the OpenAPI document.
 type Route struct {
 	Method, Path string // Path is below Prefix
@@ -72,6 +66,13 @@ func acting(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API)
 func paged(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
 	return func(a *API) http.HandlerFunc {
 		return a.server.ServePage(func(r *http.Request, p auth.Principal) (any, error) { return h(a, r, p) })
+	}
+}
+
+// exporting is authenticated for an Export.
+func exporting(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+	return func(a *API) http.HandlerFunc {
+		return a.server.ServeExport(func(r *http.Request, p auth.Principal) (any, error) { return h(a, r, p) })
 	}
 }
 
@@ -429,6 +430,16 @@ func logRoutes() []Route {
 				{Status: http.StatusNotModified, About: "The ETag matches."},
 			},
 			Faults: append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired, fault.MessageTooBig}, known...), handler: paged((*API).showSnapshot),
+		},
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/export", ID: "exportLog", Tag: "events", Summary: "Save the log of a session, member, team, task or call as a file.",
+			Query: []Parameter{
+				{Name: "until", About: "Seq of the last event; without it that of the log.", Type: "integer"},
+				{Name: "types", About: "Types of events, separated by commas; all by default. Those of members count in the log of a team.", Type: "string", Many: true},
+				{Name: "run", About: "Id of the run that the events belong to.", Type: "string"},
+			},
+			Answers: []Answer{{Status: http.StatusOK, About: "The events, oldest first, one on each line. A connection that is cut leaves a part of them.", Media: MediaLines}},
+			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid}, known...), handler: exporting((*API).exportLog),
 		},
 		{
 			Method: "GET", Path: "/logs/{kind}/{id}/frames", ID: "listLogFrames", Tag: "events", Summary: "Read a page of a log as the clients of a protocol do.",

@@ -66,6 +66,20 @@ func (a *API) status() http.HandlerFunc {
 	return a.server.Serve(func(*http.Request, auth.Principal) (any, error) { return a.cfg.Status(), nil })
 }
 
+// showConsole serves how people sign in. It does not require credentials.
+func (a *API) showConsole() http.HandlerFunc {
+	text, err := json.Marshal(wire.ConsoleInfo{OIDC: a.cfg.Login})
+	if err != nil {
+		return func(w http.ResponseWriter, _ *http.Request) { a.server.problem(w, err) }
+	}
+	return document("application/json", string(text))
+}
+
+// ReportsPath is the path of the reports of browsers about pages that broke their security policy.
+const ReportsPath = Prefix + reportsRoute
+
+const reportsRoute = "/csp-reports"
+
 // IsDocumentation reports whether the path is one of the schemas and the OpenAPI document, which
 // are the same for all clients.
 func IsDocumentation(path string) bool {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"io"
 	"maps"
 	"mime"
 	"net"
@@ -36,6 +37,12 @@ type Created struct {
 // Accepted is a Handler's answer for accepted but unfinished work: status 202, and Answer as the JSON.
 type Accepted struct{ Answer any }
 
+// Media types of events.
+const (
+	MediaEvents = "text/event-stream"
+	MediaLines  = "application/jsonl" // of a page
+)
+
 // MediaBytes is the media type of a file of any kind.
 const MediaBytes = "application/octet-stream"
 
@@ -54,6 +61,21 @@ type Text []byte
 type Tagged struct {
 	Tag  string
 	Make func() (any, error)
+}
+
+// Export is a Handler's answer that is written while it is made: a file. An error cuts the connection, so that no client takes a
+// part for the whole.
+type Export struct {
+	Media, Name string // of the file
+	Write       func(context.Context, io.Writer) error
+}
+
+// begin tells the client that a file follows.
+func (e Export) begin(h http.Header) {
+	h.Set("Content-Type", e.Media)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": e.Name}))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
 }
 
 // Detailed is a fault whose problem document has more members.
@@ -89,11 +111,16 @@ func (s Server) Serve(h Handler) http.HandlerFunc { return s.serve(h, 0) }
 // ServePage is Serve for a handler whose answer may be as large as a page: it takes room before the page is read.
 func (s Server) ServePage(h Handler) http.HandlerFunc { return s.serve(h, pageRoom) }
 
+// ServeExport is Serve for a handler whose answer is an Export.
+func (s Server) ServeExport(h Handler) http.HandlerFunc { return s.serve(h, exportRoom) }
+
 const (
 	// maxPage bounds the bytes of a page, which has one item at least.
 	maxPage = 4 << 20
 	// pageRoom is what a page takes while it is made: the events, and those that are read ahead.
 	pageRoom = 2 * maxPage
+	// exportRoom is what an Export takes: the events that were read ahead, in each form.
+	exportRoom = 2 << 20
 )
 
 func (s Server) serve(h Handler, room int) http.HandlerFunc {
@@ -131,6 +158,8 @@ type ready struct {
 	tag      string // empty = none
 	body     net.Buffers
 	part     *answer.Part
+	export   *Export         // in place of a body
+	ctx      context.Context //nolint:containedctx // of the request, which the export lasts as long as
 }
 
 // made makes the answer, encoded: what it was made of is free while the client reads.
@@ -146,7 +175,7 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 			b.part.Leave()
 		}
 	}()
-	given, tag, err := s.given(h, r, p, room > 0)
+	given, tag, err := s.given(h, r, p, room == pageRoom)
 	if err != nil {
 		return b, err
 	}
@@ -167,6 +196,9 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 	switch c := given.(type) {
 	case Bytes:
 		b.media, b.file, b.body = cmp.Or(c.Media, MediaBytes), c, net.Buffers{c.Body}
+	case Export:
+		b.export, b.ctx = &c, r.Context()
+		return b, nil
 	case Text:
 		b.body = net.Buffers{c}
 	default:
@@ -217,6 +249,10 @@ func holds(r *http.Request, tag string) bool {
 }
 
 func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
+	if b.export != nil {
+		b.stream(w, l)
+		return
+	}
 	if b.location != "" {
 		w.Header().Set("Location", b.location)
 	}
@@ -234,6 +270,16 @@ func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
 	w.WriteHeader(b.status)
 	if _, err := b.body.WriteTo(w); err != nil && b.status != http.StatusNoContent {
 		l.Debug().Err(err).Msg("fail to write API answer")
+	}
+}
+
+// stream writes an export, or cuts the connection.
+func (b ready) stream(w http.ResponseWriter, l zerolog.Logger) {
+	b.export.begin(w.Header())
+	w.WriteHeader(b.status)
+	if err := b.export.Write(b.ctx, w); err != nil {
+		l.Debug().Err(err).Msg("fail to write an export")
+		panic(http.ErrAbortHandler)
 	}
 }
 

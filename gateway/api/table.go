@@ -87,6 +87,20 @@ func Routes() []Route {
 func systemRoutes() []Route {
 	return []Route{
 		{
+			Method: "GET", Path: "/console", ID: "showConsole", Tag: "system", Summary: "Show how people sign in to the console.", Public: true,
+			Header: ifNoneMatch,
+			Answers: []Answer{
+				{Status: http.StatusOK, About: "The ways.", Type: wire.ConsoleInfo{}}, {Status: http.StatusNotModified, About: "The ETag matches."},
+			},
+			handler: (*API).showConsole,
+		},
+		{
+			Method: "POST", Path: reportsRoute, ID: "reportPage", Tag: "system", Public: true,
+			Summary: "Count reports of a browser about pages of the console that broke their security policy: application/csp-report or application/reports+json.",
+			Answers: []Answer{{Status: http.StatusNoContent, About: "The reports are counted."}}, Faults: []fault.Code{fault.NotFound, fault.BadJSON, fault.MessageTooBig},
+			handler: func(a *API) http.HandlerFunc { return a.cfg.Reports },
+		},
+		{
 			Method: "GET", Path: "/me", ID: "showMe", Tag: "system", Summary: "Show the principal of the credentials and its rights.",
 			Answers: json200("The principal.", wire.Me{}), handler: authenticated((*API).me),
 		},

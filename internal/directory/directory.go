@@ -45,6 +45,10 @@ type Member struct {
 	Data     json.RawMessage `json:"data,omitempty"` // shared: do not modify
 	Started  time.Time       `json:"started"`        // by the clock of the joining process: show it, do not compare it
 
+	// Version and Go are those of its process, if that says so: Stamp.
+	Version string `json:"version,omitempty"`
+	Go      string `json:"go,omitempty"`
+
 	// Joined orders the members of one name by the bucket's revision of their join, independent of clocks and of
 	// copies of the directory. It is larger than that of every member that was stored before. Join sets it.
 	Joined uint64 `json:"joined,omitempty"`
@@ -89,6 +93,27 @@ type Directory struct {
 	next     int
 	leases   map[*Lease]struct{}
 	closed   bool
+	build    build
+}
+
+// build is what services of this process say of it.
+type build struct{ version, goVersion string }
+
+// Stamp names the build of this process: services that join from now on show it.
+func (d *Directory) Stamp(version, goVersion string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.build = build{version, goVersion}
+}
+
+// stamped returns a service with the build of this process. Other members have come to it from elsewhere.
+func (d *Directory) stamped(m Member) Member {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.What == WhatService {
+		m.Version, m.Go = d.build.version, d.build.goVersion
+	}
+	return m
 }
 
 // Open starts to watch the bucket and returns once the copy is complete. The time to live of leases is a setting of

@@ -19,6 +19,7 @@ func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 		m.Started = time.Now().UTC()
 	}
 	m.Joined = 0
+	m = d.stamped(m)
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)

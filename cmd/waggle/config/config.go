@@ -120,6 +120,20 @@ type Provider struct {
 type Auth struct {
 	APIKeys []APIKey `yaml:"api_keys"`
 	JWT     JWT      `yaml:"jwt"`
+	OIDC    OIDC     `yaml:"oidc"`
+}
+
+// Tokens of an issuer.
+const (
+	TokenAccess = "access"
+	TokenID     = "id"
+)
+
+// OIDC lets people sign in to the console at the issuer of the JWTs.
+type OIDC struct {
+	ClientID string   `yaml:"client_id" doc:"Client of the console at auth.jwt.issuer: a public one, for the code flow with PKCE, with the redirect address https://GATEWAY/login/callback. Setting it turns the sign-in on."`
+	Scopes   []string `yaml:"scopes" doc:"Scopes that the console asks for. offline_access gives it a refresh token where the issuer wants that."`
+	Token    string   `yaml:"token" doc:"The token that the gateway gets, which auth.jwt verifies: access or id. The audience of an id token is the client."`
 }
 
 // APIKey is one static key. The configuration never holds the key itself.
@@ -375,11 +389,14 @@ func Default() Config {
 		Shutdown: 25 * time.Second,
 		Log:      Log{Level: "info", Format: "auto"},
 		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Bootstrap: BootstrapAuto, Partitions: int(subject.DefaultPartitions), Replicas: 1},
-		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second, MaxAge: 24 * time.Hour}},
-		Access:   Access{See: access.Owner, Answer: access.Owner},
-		Session:  Session{TTL: 24 * time.Hour},
-		Console:  Console{Enabled: true},
-		Gateway:  Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText, ForwardedHeader: "X-Forwarded-For"},
+		Auth: Auth{
+			JWT:  JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second, MaxAge: 24 * time.Hour},
+			OIDC: OIDC{Scopes: []string{"openid"}, Token: TokenAccess},
+		},
+		Access:  Access{See: access.Owner, Answer: access.Owner},
+		Session: Session{TTL: 24 * time.Hour},
+		Console: Console{Enabled: true},
+		Gateway: Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText, ForwardedHeader: "X-Forwarded-For"},
 		// The MyAgent protocol sets these numbers.
 		Pipeline: Pipeline{
 			ConfirmTimeout: 300 * time.Second, MaxConcurrent: 10, TaskTimeout: 300 * time.Second,

@@ -273,6 +273,26 @@ func (p *problems) auth(a *Auth, addr string) {
 		p.apiKey(fmt.Sprintf("auth.api_keys[%d]", i), k, seen)
 	}
 	p.jwt(&a.JWT)
+	p.oidc(a)
+}
+
+func (p *problems) oidc(a *Auth) {
+	o := &a.OIDC
+	if o.Token != TokenAccess && o.Token != TokenID {
+		p.add("auth.oidc.token", "%q is neither %s nor %s", o.Token, TokenAccess, TokenID)
+	}
+	if o.ClientID == "" {
+		return
+	}
+	if !slices.Contains(o.Scopes, "openid") {
+		p.add("auth.oidc.scopes", "openid is missing")
+	}
+	switch u, err := url.Parse(a.JWT.Issuer); {
+	case a.JWT.Issuer == "":
+		p.add("auth.oidc", "name the issuer, whose tokens count, with auth.jwt")
+	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		p.add("auth.jwt.issuer", "people cannot sign in there: it is not an https URL, or http on this machine")
+	}
 }
 
 func (p *problems) apiKey(at string, k APIKey, seen map[string]bool) {

@@ -11,27 +11,21 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
-	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/services/checkup"
 )
 
 // Level is the severity of a finding.
-type Level string
+type Level = checkup.Level
+
+// Finding is the result of one check.
+type Finding = checkup.Finding
 
 // Levels of findings, from good to bad.
 const (
-	OK   Level = "OK"
-	Warn Level = "WARN"
-	Fail Level = "FAIL"
+	OK   = checkup.OK
+	Warn = checkup.Warn
+	Fail = checkup.Fail
 )
-
-// Finding is the result of one check.
-type Finding struct {
-	Level Level       `json:"level"`
-	What  string      `json:"what"`           // the subject of the check
-	Is    string      `json:"is"`             // the observed state
-	Do    string      `json:"do,omitempty"`   // the remedy; empty if OK
-	Uses  []quota.Use `json:"uses,omitempty"` // of quotas: how much of which limit is used
-}
 
 // patience bounds each check that waits for an answer: a slower part counts as down.
 const patience = 3 * time.Second
@@ -56,7 +50,7 @@ func bounded(ctx context.Context, p Patient, limit time.Duration, check func(con
 
 // Write writes a finding for people. It removes control sequences, so that foreign texts cannot steer the terminal.
 func Write(w io.Writer, f Finding, color bool) {
-	style := map[Level]terminal.Style{OK: terminal.Green, Warn: terminal.Yellow, Fail: terminal.Red}[f.Level]
+	style := map[checkup.Level]terminal.Style{OK: terminal.Green, Warn: terminal.Yellow, Fail: terminal.Red}[f.Level]
 	_, _ = fmt.Fprintf(w, "%s %-14s %s\n", terminal.Paint(color, style, fmt.Sprintf("%-4s", f.Level)), f.What, indent(f.Is))
 	if f.Do != "" {
 		_, _ = fmt.Fprintf(w, "     %-14s → %s\n", "", indent(f.Do))
@@ -77,6 +71,6 @@ func indent(text string) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", 20))
 }
 
-func one(level Level, what, is, do string) []Finding {
-	return []Finding{{Level: level, What: what, Is: is, Do: do}}
+func one(level checkup.Level, what, is, do string) []Finding {
+	return checkup.One(level, what, is, do)
 }

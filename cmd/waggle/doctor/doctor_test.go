@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -166,15 +165,6 @@ func TestTheBusIsSeenThroughRealNATS(t *testing.T) {
 			require.Contains(t, f.Is, "EVT_00")
 		}
 	}
-}
-
-func TestSkew(t *testing.T) {
-	for d, want := range map[time.Duration]Level{
-		0: OK, time.Second: OK, -5 * time.Second: Warn, 5 * time.Second: Warn, time.Minute: Fail, -time.Minute: Fail,
-	} {
-		require.Equal(t, want, skew(d, 10*time.Millisecond)[0].Level, d)
-	}
-	require.Equal(t, OK, skew(2*time.Second, 2*time.Second)[0].Level, "within what was measured")
 }
 
 func TestWriteIsHarmless(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	files "github.com/waggle-dev/waggle/services/tools/workspace"
@@ -127,17 +126,4 @@ func gateway(ctx context.Context, p Patient) []Finding {
 		return one(Fail, what, fmt.Sprintf("%s is not ready: %v", addr, err), "see the findings above, and its log")
 	}
 	return one(OK, what, addr+" is ready", "")
-}
-
-// skew judges the difference between two clocks, measured with the given uncertainty.
-func skew(d, uncertainty time.Duration) []Finding {
-	const what = "clock"
-	is := fmt.Sprintf("%s off the NATS server's (±%s)", d.Abs().Round(time.Millisecond), uncertainty.Round(100*time.Microsecond))
-	switch off := d.Abs() - uncertainty; {
-	case off > 30*time.Second: // breaks credentials and timers
-		return one(Fail, what, is, "synchronise the clocks (NTP)")
-	case off > time.Second: // makes times in the log look out of order
-		return one(Warn, what, is, "synchronise the clocks (NTP)")
-	}
-	return one(OK, what, is, "")
 }

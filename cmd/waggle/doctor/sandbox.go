@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/internal/sandbox"
+	"github.com/waggle-dev/waggle/services/checkup"
 )
 
 // confinement checks the sandboxes of tool programs on this machine.
@@ -56,7 +57,7 @@ func judgeSandbox(p Patient, f sandbox.Features) []Finding {
 }
 
 // worse returns the worse of two levels.
-func worse(a, b Level) Level {
+func worse(a, b checkup.Level) checkup.Level {
 	if a == Fail || b == OK {
 		return a
 	}

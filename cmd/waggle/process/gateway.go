@@ -2,11 +2,14 @@ package process
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/url"
 
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/rates"
 	"github.com/waggle-dev/waggle/console"
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
@@ -54,7 +57,8 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
 		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Signatures: p.signing.Verifier, Cells: cells, Pages: pages,
-		Routes:   p.routes(),
+		Routes:  p.routes(),
+		Examine: (&inspector{p: p}).look, Rates: p.figures(), Login: p.login(),
 		Settings: p.settings(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())
@@ -65,6 +69,8 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.rates = rates.Start(p.registry) // the gateway has registered its metrics
+	p.closers = append(p.closers, p.rates.Close)
 	p.addr = g.Addr
 	return g, nil
 }
@@ -88,7 +94,23 @@ func (p *process) pages() (gateway.Pages, error) {
 	if !p.Config.Console.Enabled {
 		return nil, nil //nolint:nilnil // no pages are served
 	}
-	return console.New()
+	if p.Config.Auth.OIDC.ClientID == "" {
+		return console.New()
+	}
+	u, err := url.Parse(p.Config.Auth.JWT.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("auth.jwt.issuer: %w", err)
+	}
+	return console.New(u.Scheme + "://" + u.Host)
+}
+
+// login returns how people sign in at the issuer of the tokens, nil if they cannot.
+func (p *process) login() *api.OIDCLogin {
+	o := p.Config.Auth.OIDC
+	if o.ClientID == "" {
+		return nil
+	}
+	return &api.OIDCLogin{Issuer: p.Config.Auth.JWT.Issuer, ClientID: o.ClientID, Scopes: o.Scopes, Token: o.Token}
 }
 
 // routes returns the protocol and the binding of each path for WebSockets.

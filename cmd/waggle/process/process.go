@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/cmd/waggle/process/listener"
 	"github.com/waggle-dev/waggle/cmd/waggle/process/signing"
+	"github.com/waggle-dev/waggle/cmd/waggle/rates"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -73,6 +75,7 @@ type process struct {
 	signing   *signing.Keys
 	instance  id.Name
 	registry  *prometheus.Registry
+	rates     *rates.Rates // of a process with a gateway
 	bus       busMetrics
 	daily     *quota.Daily // of all roles; nil: not opened, or unlimited
 	running   Running
@@ -313,6 +316,7 @@ func (p *process) share(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("open the directory: %w", err)
 	}
+	p.directory.Stamp(p.Version, runtime.Version())
 	p.closers = append(p.closers, p.directory.Close)
 	p.commands = command.NewSender(p.conn)
 	if err := p.openSigning(); err != nil {

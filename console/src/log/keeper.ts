@@ -7,7 +7,6 @@ import { agrees } from "./image.ts";
 import { Marks, rowOf } from "./lines.ts";
 import type { Extent, Opening, Part, Report, Summary } from "./protocol.ts";
 import { Reader } from "./reader.ts";
-import { save } from "./save.ts";
 import { Sieve } from "./sieve.ts";
 import { emptyState, type State, stateOf } from "./states.ts";
 import { pageOf, pageSize, Store } from "./store.ts";
@@ -427,11 +426,6 @@ export class Keeper {
   async event(seq: number): Promise<CanonicalEvent | undefined> {
     await this.reader.ensure(seq, seq);
     return this.store.get(seq);
-  }
-
-  /** All events up to one of them, as lines of JSON. */
-  save(until: number): Promise<Blob> {
-    return save(this.reader, this.store, until);
   }
 
   // Patches

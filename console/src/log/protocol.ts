@@ -31,6 +31,8 @@ export interface Opening {
 export type Command = { log: number } & (
   | ({ do: "open" } & Opening)
   | { do: "close" }
+  /** The page has another token now, for all logs. */
+  | { do: "token"; token: string }
   /** Follow the end of the log, or stop it: nobody looks. */
   | { do: "follow"; on: boolean }
   /** Show the log as of an event; undefined: as of its end. */
@@ -43,7 +45,6 @@ export type Command = { log: number } & (
   | { do: "filter"; text: string }
   | { do: "rows"; seqs: readonly number[] }
   | { do: "event"; seq: number; call: number }
-  | { do: "save"; until: number; call: number }
   /** Read all of the log, or stop that. */
   | { do: "whole"; on: boolean }
 );
@@ -160,7 +161,7 @@ export type Report = { log: number } & (
   /** The events that fit a filter, as far as they have been read. */
   | { do: "filtered"; text: string; seqs: Uint32Array<ArrayBuffer> }
   | { do: "rows"; rows: Row[] }
-  | { do: "answer"; call: number; value: CanonicalEvent | Blob | undefined }
+  | { do: "answer"; call: number; value: CanonicalEvent | undefined }
   /** The server's snapshot says something else than the events do. The page shows what the events say. */
   | { do: "differs"; seq: number }
   | { do: "error"; error: Fault }

@@ -7,8 +7,12 @@ import type { Command, Report } from "./protocol.ts";
 
 const keepers = new Map<number, Keeper>();
 
+/** That of the page, which may renew it. */
+let secret = "";
+
 function open(c: Extract<Command, { do: "open" }>): void {
-  const client = new WaggleClient({ url: c.origin, token: c.token, backoff: { min: 200, max: 5000 } });
+  secret = c.token;
+  const client = new WaggleClient({ url: c.origin, token: () => secret, backoff: { min: 200, max: 5000 } });
   const k = new Keeper(client, c, (r) => postMessage({ log: c.log, ...r } as Report));
   keepers.set(c.log, k);
   k.run(() => k.open());
@@ -23,6 +27,10 @@ function answer(log: number, call: number, work: Promise<Extract<Report, { do: "
 
 addEventListener("message", ({ data }: MessageEvent<Command>) => {
   if (data.do === "open") return open(data);
+  if (data.do === "token") {
+    secret = data.token;
+    return;
+  }
   const k = keepers.get(data.log);
   if (!k) return;
   switch (data.do) {
@@ -47,7 +55,5 @@ addEventListener("message", ({ data }: MessageEvent<Command>) => {
       return k.whole(data.on);
     case "event":
       return answer(data.log, data.call, k.event(data.seq));
-    case "save":
-      return answer(data.log, data.call, k.save(data.until));
   }
 });

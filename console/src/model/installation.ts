@@ -15,6 +15,9 @@ function onReturn(f: () => void): () => void {
   };
 }
 
+/** The time between two readings of what changes all the time, in milliseconds. */
+export const lively = 5000;
+
 /** What the server answers to a request, read anew when the reader returns: no announcement says that it has changed. */
 export class Reading<A> {
   readonly value = signal<A | undefined>(undefined);
@@ -24,8 +27,17 @@ export class Reading<A> {
   private ended = false;
   private readonly leave: () => void;
 
-  constructor(readonly path: string) {
-    this.leave = onReturn(() => void this.read());
+  /** With `every`, it is read anew after so many milliseconds while the page is seen. */
+  constructor(
+    readonly path: string,
+    every?: number,
+  ) {
+    const leave = onReturn(() => void this.read());
+    const timer = every === undefined ? undefined : setInterval(() => document.visibilityState === "visible" && void this.read(), every);
+    this.leave = () => {
+      leave();
+      clearInterval(timer);
+    };
     void this.read();
   }
 

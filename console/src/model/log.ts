@@ -32,7 +32,7 @@ export class LogModel {
   private leave: () => void = () => {};
   private part: Part;
   private member: string;
-  private readonly calls = new Map<number, { ok: (value: CanonicalEvent | Blob | undefined) => void; no: (error: Error) => void }>();
+  private readonly calls = new Map<number, { ok: (value: CanonicalEvent | undefined) => void; no: (error: Error) => void }>();
 
   constructor(
     readonly kind: Kind,
@@ -160,9 +160,12 @@ export class LogModel {
     return this.call((call) => this.line?.send({ do: "event", seq, call })) as Promise<CanonicalEvent | undefined>;
   }
 
-  /** The events that views show as lines of JSON. */
+  /** Saves the events that views show as a file of JSON lines, which the server makes. */
   async save(): Promise<void> {
-    const blob = (await this.call((call) => this.line?.send({ do: "save", until: this.last, call }))) as Blob;
+    const path = `/api/v1/logs/${this.kind}/${encodeURIComponent(this.id)}/export?until=${this.last}`;
+    const answer = await fetch(path, { headers: token() === "" ? {} : { Authorization: `Bearer ${token()}` } });
+    if (!answer.ok) throw new Error(((await answer.json()) as { detail: string }).detail);
+    const blob = await answer.blob();
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
     link.download = `${this.id}.jsonl`;
@@ -172,7 +175,7 @@ export class LogModel {
 
   private called = 0;
 
-  private call(send: (call: number) => void): Promise<CanonicalEvent | Blob | undefined> {
+  private call(send: (call: number) => void): Promise<CanonicalEvent | undefined> {
     const call = ++this.called;
     return new Promise((ok, no) => {
       this.calls.set(call, { ok, no });

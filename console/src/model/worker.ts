@@ -62,6 +62,11 @@ export function connect(listener: Listener): Line {
   };
 }
 
+/** Gives the worker another token. */
+export function renew(token: string): void {
+  worker?.postMessage({ log: 0, do: "token", token } satisfies Command);
+}
+
 /** An error of the worker as an error. */
 export function errorOf(f: Fault): Error {
   return f.code === "CONSOLE" ? new Error(f.message) : new WaggleError(f.code, f.message, { status: f.status, detail: f.detail });

@@ -4,6 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { me, title } from "../app.ts";
 import { Pages, Reading } from "../model/installation.ts";
 import { Skeleton, Text } from "../parts/basics.tsx";
+import { later } from "../parts/later.tsx";
 import { Refused } from "../parts/reading.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { after, go, type InstallationTab, installationTabs, type Route, room, route } from "../route.ts";
@@ -14,6 +15,9 @@ import { Dead } from "./installation/dead.tsx";
 import { Health } from "./installation/health.tsx";
 import { Queues } from "./installation/queues.tsx";
 import { Quotas } from "./installation/quotas.tsx";
+
+const Rates = later(() => import("./installation/rates.tsx").then((m) => m.Rates));
+const Versions = later(() => import("./installation/versions.tsx").then((m) => m.Versions));
 
 type Place = Extract<Route, { room: "installation" }>;
 
@@ -73,6 +77,10 @@ function Tab(p: { at: Place; queues: Reading<QueueList> | undefined; letters: Pa
       return queues ? <Queues queues={queues} /> : <Refused />;
     case "dead":
       return letters ? <Dead letters={letters} /> : <Refused />;
+    case "rates":
+      return <Rates />;
+    case "versions":
+      return <Versions />;
     case "quotas":
       return <Quotas />;
     case "audit":

@@ -57,6 +57,9 @@ var apiBodies = []any{
 	api.QuotaList{},
 	api.AuditPage{},
 	api.SettingList{},
+	api.Installation{},
+	api.RateList{},
+	api.ConsoleInfo{},
 }
 
 // apiBundle returns the bundle of the bodies of the HTTP API. It allows unknown members: a later version may add some.

@@ -4,33 +4,18 @@ import { useEffect, useMemo } from "preact/hooks";
 import { now, span } from "../../app.ts";
 import { type Pages, Reading } from "../../model/installation.ts";
 import { Text } from "../../parts/basics.tsx";
-import { Icon, type IconName } from "../../parts/icons.tsx";
+import { later } from "../../parts/later.tsx";
+import { LevelChip } from "../../parts/level.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Shown } from "../../parts/reading.tsx";
 import { Table } from "../../parts/table.tsx";
 import { type Route, room } from "../../route.ts";
 import { t } from "../../words.ts";
 
-type Level = "ok" | "warn" | "fail";
-
-const levels: Record<Level, { icon: IconName; look: string }> = {
-  ok: { icon: "tick", look: "completed" },
-  warn: { icon: "clock", look: "waiting" },
-  fail: { icon: "cross", look: "failed" },
-};
-
-/** How well something is: always sign, word and colour. */
-function LevelChip({ level }: { level: Level }): JSX.Element {
-  return (
-    <span class={`chip state-${levels[level].look}`}>
-      <Icon name={levels[level].icon} />
-      {t(`health.${level}`)}
-    </span>
-  );
-}
-
 /** A command that waits longer than this has no service that takes it, or one that is too slow. */
 const waitsLong = 30_000;
+
+const Checks = later(() => import("./checks.tsx").then((m) => m.Checks));
 
 const to = (tab: "queues" | "dead"): Route => ({ ...room("installation"), tab }) as Route;
 
@@ -44,6 +29,7 @@ export function Health(p: { queues: Reading<QueueList> | undefined; letters: Pag
       {s && (
         <>
           <p class="about">{t("installation.version", { version: s.version ?? "" })}</p>
+          {p.queues && <Checks />}
           {p.queues && p.letters && <Waiting queues={p.queues} letters={p.letters} />}
           <Table look="health" title={t("health.roles")} columns={["health.name", "health.state", "health.replicas"]}>
             {(s.services ?? []).map((x) => (

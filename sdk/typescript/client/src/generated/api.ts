@@ -16,6 +16,7 @@ export type ApiDocument =
   | CancelTask
   | ClientList
   | Colleague
+  | ConsoleInfo
   | DeadLetter
   | DeadLetterDetail
   | DeadLetterList
@@ -23,24 +24,29 @@ export type ApiDocument =
   | EventFrames
   | EventPage
   | Exported
+  | Finding
   | FramePage
   | ImportReply
+  | Installation
   | LogHead
   | LogPage
   | Me
   | MemberDefinition
   | MemberView
   | ModelStatus
+  | NATSServer1
   | NewMessage
   | NewPlan
   | NewSession
   | NewTask
   | NewTeam
   | NewToolCall
+  | OIDCLogin1
   | ObjectRef
   | Participant
   | ParticipantTool
   | Problem
+  | ProcessInfo
   | Question
   | QuestionAnswer
   | QuestionList
@@ -50,6 +56,8 @@ export type ApiDocument =
   | Quota
   | QuotaList
   | QuotaUse
+  | Rate
+  | RateList
   | RetryTask
   | RunDetail
   | RunOptions
@@ -770,6 +778,24 @@ export interface Colleague {
   role?: string;
 }
 /**
+ * ConsoleInfo tells a page of the console, before it has credentials, how people sign in.
+ */
+export interface ConsoleInfo {
+  oidc?: OIDCLogin;
+}
+/**
+ * absent: with an API key or a token only
+ */
+export interface OIDCLogin {
+  client_id: string;
+  issuer: string;
+  scopes: string[];
+  /**
+   * that the page sends to the gateway: access, id
+   */
+  token: string;
+}
+/**
  * DeadLetter is a command that a service has given up.
  */
 export interface DeadLetter {
@@ -870,6 +896,27 @@ export interface Exported {
   stage: string;
 }
 /**
+ * Finding is the result of a check.
+ */
+export interface Finding {
+  /**
+   * the remedy; absent if OK
+   */
+  do?: string;
+  /**
+   * the observed state
+   */
+  is: string;
+  /**
+   * OK, WARN, FAIL
+   */
+  level: string;
+  /**
+   * the subject of the check
+   */
+  what: string;
+}
+/**
  * FramePage is a page of a log as clients of a protocol read it.
  */
 export interface FramePage {
@@ -913,6 +960,55 @@ export interface Exported1 {
    * planning, confirmation, solving, aggregation, idle
    */
   stage: string;
+}
+/**
+ * Installation is what a look at the running installation has found.
+ */
+export interface Installation {
+  /**
+   * the worst do not come first: the order of the checks
+   */
+  findings: Finding[];
+  /**
+   * instance that has looked
+   */
+  gateway: string;
+  nats: NATSServer;
+  /**
+   * by role and instance
+   */
+  processes: ProcessInfo[];
+  /**
+   * those who ask at once get the findings of one look
+   */
+  taken_at: string;
+  /**
+   * all processes have one version
+   */
+  up_to_date: boolean;
+}
+/**
+ * that the gateway is connected to
+ */
+export interface NATSServer {
+  name?: string;
+  version: string;
+}
+/**
+ * ProcessInfo is a replica of a role. A process with several roles is a replica of each.
+ */
+export interface ProcessInfo {
+  go?: string;
+  instance: string;
+  role: string;
+  /**
+   * by its own clock
+   */
+  started: string;
+  /**
+   * absent: the process is older than this member
+   */
+  version?: string;
 }
 /**
  * LogHead is the extent of a log.
@@ -1045,6 +1141,13 @@ export interface ModelStatus {
    */
   trouble?: string;
   workers: number;
+}
+/**
+ * NATSServer is a server of NATS.
+ */
+export interface NATSServer1 {
+  name?: string;
+  version: string;
 }
 /**
  * RunOptions say how a run is carried out.
@@ -1184,6 +1287,18 @@ export interface NewToolCall {
    */
   kind: string;
   timeout_ms?: number;
+}
+/**
+ * OIDCLogin is the sign-in with OpenID Connect: the code flow with PKCE.
+ */
+export interface OIDCLogin1 {
+  client_id: string;
+  issuer: string;
+  scopes: string[];
+  /**
+   * that the page sends to the gateway: access, id
+   */
+  token: string;
 }
 /**
  * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
@@ -1505,6 +1620,43 @@ export interface QuotaList {
    * empty: nothing is limited
    */
   quotas: Quota[];
+}
+/**
+ * Rate is how often something happened, and how long it took.
+ */
+export interface Rate {
+  /**
+   * requests, messages, frames, events, deliveries, commands, tools, models
+   */
+  name: string;
+  /**
+   * median of all points in milliseconds; absent: nothing was measured
+   */
+  p50_ms?: number;
+  p99_ms?: number;
+  /**
+   * a second, oldest first; at most 180
+   */
+  points: number[];
+  /**
+   * a second, over the last minute
+   */
+  recent: number;
+}
+/**
+ * RateList has the rates of the process of the answering gateway, and of the other roles in that process.
+ */
+export interface RateList {
+  /**
+   * its instance
+   */
+  gateway: string;
+  rates: Rate[];
+  /**
+   * between two points
+   */
+  seconds: number;
+  taken_at: string;
 }
 /**
  * RetryTask is the optional body of a retry.

@@ -5,22 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
-
-func TestCopiesThatAreAway(t *testing.T) {
-	info := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "CMD", Replicas: 3}}
-	require.Empty(t, ill(info), "a single server has no cluster")
-	info.Cluster = &jetstream.ClusterInfo{Leader: "a", Replicas: []*jetstream.PeerInfo{{Name: "b", Current: true}, {Name: "c", Current: true}}}
-	require.Empty(t, ill(info))
-	info.Cluster = &jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{
-		{Name: "b", Offline: true}, {Name: "c", Current: true, Lag: 5000}, {Name: "d"},
-	}}
-	require.Equal(t, []string{
-		"CMD has no leader", "CMD: its copy on b is offline", "CMD: its copy on c is 5000 operations behind", "CMD: its copy on d is not current",
-	}, ill(info))
-}
 
 func report(t *testing.T, text string) (r serverReport) {
 	t.Helper()

@@ -1,0 +1,53 @@
+package api
+
+import "time"
+
+// Installation is what a look at the running installation has found.
+type Installation struct {
+	Gateway   string        `json:"gateway"`    // instance that has looked
+	TakenAt   time.Time     `json:"taken_at"`   // those who ask at once get the findings of one look
+	NATS      NATSServer    `json:"nats"`       // that the gateway is connected to
+	Processes []ProcessInfo `json:"processes"`  // by role and instance
+	Findings  []Finding     `json:"findings"`   // the worst do not come first: the order of the checks
+	UpToDate  bool          `json:"up_to_date"` // all processes have one version
+}
+
+// NATSServer is a server of NATS.
+type NATSServer struct {
+	Name    string `json:"name,omitempty"`
+	Version string `json:"version"`
+}
+
+// ProcessInfo is a replica of a role. A process with several roles is a replica of each.
+type ProcessInfo struct {
+	Role     string    `json:"role"`
+	Instance string    `json:"instance"`
+	Version  string    `json:"version,omitempty"` // absent: the process is older than this member
+	Go       string    `json:"go,omitempty"`
+	Started  time.Time `json:"started"` // by its own clock
+}
+
+// Finding is the result of a check.
+type Finding struct {
+	Level string `json:"level"`        // OK, WARN, FAIL
+	What  string `json:"what"`         // the subject of the check
+	Is    string `json:"is"`           // the observed state
+	Do    string `json:"do,omitempty"` // the remedy; absent if OK
+}
+
+// RateList has the rates of the process of the answering gateway, and of the other roles in that process.
+type RateList struct {
+	Gateway string    `json:"gateway"` // its instance
+	TakenAt time.Time `json:"taken_at"`
+	Seconds int       `json:"seconds"` // between two points
+	Rates   []Rate    `json:"rates"`
+}
+
+// Rate is how often something happened, and how long it took.
+type Rate struct {
+	Name   string    `json:"name"`             // requests, messages, frames, events, deliveries, commands, tools, models
+	Recent float64   `json:"recent"`           // a second, over the last minute
+	P50    float64   `json:"p50_ms,omitempty"` // median of all points in milliseconds; absent: nothing was measured
+	P99    float64   `json:"p99_ms,omitempty"`
+	Points []float64 `json:"points"` // a second, oldest first; at most 180
+}

@@ -1,0 +1,80 @@
+package checkup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/api"
+)
+
+// Roles judges the roles, the models and the tool servers of the running processes.
+func Roles(s api.Status) []Finding {
+	return slices.Concat(replicas(s), answering(s), toolServers(s))
+}
+
+// replicas checks that every role has a replica.
+func replicas(s api.Status) []Finding {
+	const what = "roles"
+	var present, missing []string
+	for _, r := range s.Services {
+		if r.Replicas > 0 {
+			present = append(present, fmt.Sprintf("%s %d", r.Name, r.Replicas))
+		} else {
+			missing = append(missing, r.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return One(OK, what, strings.Join(present, ", "), "")
+	}
+	is := "not running: " + strings.Join(missing, ", ")
+	if len(present) > 0 {
+		is += "; running: " + strings.Join(present, ", ")
+	}
+	return One(Warn, what, is, "start them: waggle serve --role "+strings.Join(missing, ","))
+}
+
+// answering checks the models of the running workers, independently of this environment.
+func answering(s api.Status) []Finding {
+	const what = "models"
+	if len(s.Models) == 0 {
+		return nil // the finding about roles reports it
+	}
+	var lines, bad []string
+	for _, m := range s.Models {
+		line := fmt.Sprintf("%s answers, with %d workers", m.Name, m.Workers)
+		if m.Workers == 1 {
+			line = m.Name + " answers, with 1 worker"
+		}
+		if m.Trouble != "" {
+			line = m.Name + " cannot answer: " + m.Trouble
+			bad = append(bad, m.Name)
+		}
+		lines = append(lines, line)
+	}
+	if len(bad) > 0 {
+		return One(Fail, what, strings.Join(lines, "\n"), "mend what the workers of "+strings.Join(bad, ", ")+
+			" say: their network, the key or the base URL; they look again every minute")
+	}
+	return One(OK, what, strings.Join(lines, "\n"), "")
+}
+
+// toolServers checks the connections of the running tool services to their servers.
+func toolServers(s api.Status) []Finding {
+	const what = "tool servers"
+	var up, down []string
+	for _, t := range s.ToolServers {
+		if t.Down > 0 {
+			down = append(down, fmt.Sprintf("%s is down on %d of %d replicas", t.Name, t.Down, t.Replicas))
+		} else {
+			up = append(up, t.Name)
+		}
+	}
+	switch {
+	case len(down) > 0:
+		return One(Warn, what, strings.Join(down, "\n"), "see the log of the role tools; correct the server's command or url in tools.servers, or start it")
+	case len(up) > 0:
+		return One(OK, what, "connected: "+strings.Join(up, ", "), "")
+	}
+	return nil
+}
