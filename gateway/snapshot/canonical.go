@@ -2,30 +2,47 @@ package snapshot
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"unicode/utf16"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // canonical returns a JSON value in its canonical form (RFC 8785), as a browser reads it: of two members of one name it has the
-// later one, and numbers are doubles. It is nil for an absent value.
+// later one, and null for a number that is too large for a double. It is nil for an absent or invalid value.
 func canonical(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return nil
-	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
 		return nil
 	}
-	var out bytes.Buffer
-	write(&out, v)
-	return out.Bytes()
+	text, err := json.Marshal(representable(v))
+	if err != nil {
+		return nil
+	}
+	if out := jsontext.Value(text); out.Canonicalize() == nil {
+		return json.RawMessage(out)
+	}
+	return nil
+}
+
+// representable puts null in the place of each number that is too large for a double.
+func representable(v any) any {
+	switch x := v.(type) {
+	case json.Number:
+		if f, err := x.Float64(); err != nil && f != 0 {
+			return nil
+		}
+	case []any:
+		for i, one := range x {
+			x[i] = representable(one)
+		}
+	case map[string]any:
+		for name, one := range x {
+			x[name] = representable(one)
+		}
+	}
+	return v
 }
 
 // textOf returns a JSON string as its text, any other value as canonical JSON, and nothing for none.
@@ -35,83 +52,4 @@ func textOf(raw json.RawMessage) string {
 		return s // also of null
 	}
 	return string(canonical(raw))
-}
-
-func write(out *bytes.Buffer, v any) {
-	switch x := v.(type) {
-	case bool:
-		fmt.Fprint(out, x)
-	case json.Number:
-		writeNumber(out, x)
-	case string:
-		writeString(out, x)
-	case []any:
-		out.WriteByte('[')
-		for i, one := range x {
-			if i > 0 {
-				out.WriteByte(',')
-			}
-			write(out, one)
-		}
-		out.WriteByte(']')
-	case map[string]any:
-		out.WriteByte('{')
-		for i, name := range slices.SortedFunc(maps.Keys(x), compare) {
-			if i > 0 {
-				out.WriteByte(',')
-			}
-			writeString(out, name)
-			out.WriteByte(':')
-			write(out, x[name])
-		}
-		out.WriteByte('}')
-	default:
-		out.WriteString("null")
-	}
-}
-
-// compare orders names by their UTF-16 units.
-func compare(a, b string) int {
-	if isASCII(a) && isASCII(b) {
-		return cmp.Compare(a, b)
-	}
-	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
-}
-
-func isASCII(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0
-}
-
-// writeNumber writes the nearest double, and null for a number that is too large for one.
-func writeNumber(out *bytes.Buffer, n json.Number) {
-	f, err := n.Float64()
-	if err != nil && f != 0 {
-		out.WriteString("null")
-		return
-	}
-	if f == 0 {
-		f = 0 // also -0
-	}
-	text, err := json.Marshal(f) // as ECMAScript does
-	if err != nil {
-		text = []byte("null")
-	}
-	out.Write(text)
-}
-
-var escapes = map[rune]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
-
-func writeString(out *bytes.Buffer, s string) {
-	out.WriteByte('"')
-	for _, r := range s {
-		switch escape := escapes[r]; {
-		case escape != "":
-			out.WriteString(escape)
-		case r < ' ':
-			fmt.Fprintf(out, `\u%04x`, r)
-		default:
-			out.WriteRune(r)
-		}
-	}
-	out.WriteByte('"')
 }
