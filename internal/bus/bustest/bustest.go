@@ -32,9 +32,9 @@ func Single(t testing.TB) *bus.Conn {
 // the test.
 func SinglePartitions(t testing.TB, n subject.Partitions) *bus.Conn {
 	t.Helper()
-	c := DialPartitions(t, Bare(t), n)
-	Bootstrap(t, c, bus.DefaultTopology())
-	return c
+	url := Bare(t)
+	Bootstrap(t, DialPartitions(t, url, n), bus.DefaultTopology())
+	return DialPartitions(t, url, n) // as fresh as the server
 }
 
 // Bare starts a fresh server without streams, which ends with the test, and returns its URL.
