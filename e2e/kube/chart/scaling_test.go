@@ -20,7 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-func partitions() int { return subject.Partitions }
+func partitions() int { return int(subject.DefaultPartitions) }
 
 // A Deployment has a number of replicas unless an autoscaler sets it.
 func TestEveryDeploymentIsScaledOnce(t *testing.T) {
@@ -95,7 +95,7 @@ func TestServicesScaleByTheLagOfTheirConsumers(t *testing.T) {
 
 // taken are the consumers of commands that a role may pull from.
 func taken(t testing.TB, role string) []string {
-	list, ok := permission.Of(permission.Role(role))
+	list, ok := permission.Of(permission.Role(role), subject.DefaultPartitions)
 	require.True(t, ok, role)
 	var out []string
 	for _, s := range list.Publish {

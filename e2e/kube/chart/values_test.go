@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/waggle-dev/waggle/e2e/kube/chart"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -82,7 +83,7 @@ func TestNATSGetsThePublicKeyOfEveryRole(t *testing.T) {
 	nats := serverValues(t, "default")
 	env, _ := nested(nats, "container", "env").(map[string]any)
 	var want []string
-	for _, l := range permission.All() {
+	for _, l := range permission.All(subject.DefaultPartitions) {
 		want = append(want, permission.Variable(l.Role))
 	}
 	want = append(want, permission.Variable(permission.System))
