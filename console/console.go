@@ -1,6 +1,6 @@
 // Package console has the pages of the web console, and serves them.
 //
-// The folder dist is what "make console" builds of src. It is committed, so that Go alone builds Waggle.
+// The folder dist is what "make console" builds of src, compressed as browsers get it. It is committed, so that Go alone builds Waggle.
 package console
 
 import (
@@ -10,6 +10,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -32,8 +33,6 @@ const (
 	index = "index.html"
 	// assets is the folder of files whose names change with their contents.
 	assets = "assets/"
-	// smallest is the size in bytes below which a file is not compressed.
-	smallest = 1 << 10
 )
 
 // rooms are the first parts of the paths that the page answers itself.
@@ -47,10 +46,10 @@ type Pages struct {
 
 type file struct {
 	media, tag    string
-	plain, zipped []byte // zipped is nil if it is not worth it
+	plain, zipped []byte // zipped is nil for a small file
 }
 
-// New reads the files and compresses them once. Besides this gateway the pages may connect to the origins, for the sign-in.
+// New reads the files. Besides this gateway the pages may connect to the origins, for the sign-in.
 func New(origins ...string) (*Pages, error) {
 	root, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -73,7 +72,8 @@ func load(root fs.FS, origins ...string) (*Pages, error) {
 		if err != nil {
 			return err
 		}
-		p.files[name], err = newFile(name, b)
+		name, zipped := strings.CutSuffix(name, ".gz")
+		p.files[name], err = newFile(name, b, zipped)
 		return err
 	})
 	if err != nil {
@@ -85,27 +85,24 @@ func load(root fs.FS, origins ...string) (*Pages, error) {
 	return p, nil
 }
 
-func newFile(name string, b []byte) (file, error) {
-	sum := sha256.Sum256(b)
-	f := file{media: mime.TypeByExtension(path.Ext(name)), tag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: b}
+// newFile returns a file, whose bytes are compressed if zipped is set.
+func newFile(name string, b []byte, zipped bool) (file, error) {
+	f := file{media: mime.TypeByExtension(path.Ext(name)), plain: b}
+	if zipped {
+		r, err := gzip.NewReader(bytes.NewReader(b))
+		if err != nil {
+			return f, err
+		}
+		if f.plain, err = io.ReadAll(r); err != nil {
+			return f, err
+		}
+		f.zipped = b
+	}
+	sum := sha256.Sum256(f.plain)
+	f.tag = `"` + hex.EncodeToString(sum[:8]) + `"`
 	if f.media == "" {
 		f.media = "application/octet-stream"
 	}
-	if len(b) < smallest {
-		return f, nil
-	}
-	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return f, err
-	}
-	if _, err := w.Write(b); err != nil {
-		return f, err
-	}
-	if err := w.Close(); err != nil {
-		return f, err
-	}
-	f.zipped = out.Bytes()
 	return f, nil
 }
 

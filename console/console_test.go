@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
 	"net/http"
@@ -64,13 +65,23 @@ func TestRoomsAreThePageForBrowsersOnly(t *testing.T) {
 	}
 }
 
+func zipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := io.WriteString(w, text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
 func TestPagesAreCompressedCachedAndGuarded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("let x = 1;\n", 500)
 	p, err := load(fstest.MapFS{
-		"index.html":     {Data: []byte("<!doctype html>")},
-		"assets/a-1.js":  {Data: []byte(long)},
-		"assets/b-1.bin": {Data: []byte("b")},
+		"index.html":       {Data: []byte("<!doctype html>")},
+		"assets/a-1.js.gz": {Data: zipped(t, long)},
+		"assets/b-1.bin":   {Data: []byte("b")},
 	})
 	require.NoError(t, err)
 	resp := get(t, p, "/assets/a-1.js", map[string]string{"Accept-Encoding": "br, gzip"})

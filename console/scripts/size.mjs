@@ -9,8 +9,9 @@ const page = readFileSync(new URL("index.html", dist), "utf8");
 const folder = new URL("assets/", dist);
 let sum = 0;
 for (const name of readdirSync(folder)) {
-  const bytes = gzipSync(readFileSync(new URL(name, folder)), { level: 9 }).length;
-  const first = page.includes(name) || name.startsWith("worker-");
+  const file = readFileSync(new URL(name, folder));
+  const bytes = name.endsWith(".gz") ? file.length : gzipSync(file, { level: 9 }).length;
+  const first = page.includes(name.replace(/\.gz$/, "")) || name.startsWith("worker-");
   if (first) sum += bytes;
   console.log(`${String(bytes).padStart(7)}  ${name}${first ? "" : " (later)"}`);
 }
