@@ -85,10 +85,11 @@ func toolsContract(room string) []string {
 	return []string{"services/tools/" + room, "services/tools!", "services/tools/calls", "services/tools/internal", "services/tools/schema"}
 }
 
-// jsonLibrary decodes the data of events for dialects. They reach it through one package.
+// jsonLibrary decodes the data of events for dialects, which reach it through one package, and writes the canonical form of snapshots.
 const (
-	jsonLibrary  = "github.com/go-json-experiment/json"
-	jsonDialects = "gateway/dialect/internal/data"
+	jsonLibrary   = "github.com/go-json-experiment/json"
+	jsonDialects  = "gateway/dialect/internal/data"
+	jsonSnapshots = "gateway/snapshot"
 )
 
 // impure packages are the standard library's ways to the clock, the network and
@@ -125,8 +126,8 @@ func (l layer) check(t *testing.T, p pkg) {
 		return
 	}
 	for _, imp := range p.Imports {
-		if strings.HasPrefix(imp, jsonLibrary) && !under(p.ImportPath, jsonDialects+"!") {
-			t.Errorf("%s imports %s: only %s does", p.ImportPath, imp, jsonDialects)
+		if strings.HasPrefix(imp, jsonLibrary) && !underAny(p.ImportPath, []string{jsonDialects + "!", jsonSnapshots}) {
+			t.Errorf("%s imports %s: only %s and %s do", p.ImportPath, imp, jsonDialects, jsonSnapshots)
 		}
 		for _, bad := range impure {
 			if imp == bad {
@@ -136,9 +137,9 @@ func (l layer) check(t *testing.T, p pkg) {
 	}
 }
 
-// readsData reports whether a package depends on the JSON library to decode the data of events.
+// readsData reports whether a package depends on the JSON library to decode the data of events, or to write snapshots.
 func readsData(p pkg, dep string) bool {
-	return strings.HasPrefix(dep, jsonLibrary) && (under(p.ImportPath, jsonDialects) || slices.Contains(p.Deps, root+jsonDialects))
+	return strings.HasPrefix(dep, jsonLibrary) && (underAny(p.ImportPath, []string{jsonDialects, jsonSnapshots}) || slices.Contains(p.Deps, root+jsonDialects))
 }
 
 func (l layer) allows(dep string) bool {

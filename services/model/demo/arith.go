@@ -37,7 +37,7 @@ func evaluate(s string) *big.Rat {
 	var e expressionReader
 	e.tokens.Init(strings.NewReader(spaced.Replace(s))) // spaces keep two operators from forming another one or a comment
 	e.tokens.Mode = scanner.ScanInts | scanner.ScanFloats
-	e.tokens.Error = func(*scanner.Scanner, string) {} // what it complains about is no number, which number notices
+	e.tokens.Error = func(*scanner.Scanner, string) {} // number refuses the same texts
 	e.next()
 	v := e.sum()
 	if e.token != scanner.EOF {
