@@ -14,6 +14,7 @@ import { Keeper } from "../src/log/keeper.ts";
 import type { Report } from "../src/log/protocol.ts";
 import { emptyState, type State } from "../src/log/states.ts";
 import { Conversation } from "../src/model/conversation.ts";
+import { Requests } from "./requests.ts";
 
 // One session of 50,000 events beside 10,000 others, in the real binary: what the page reads, holds and shows of it. Times are
 // printed: they depend on the machine. The bounds hold on every machine.
@@ -116,30 +117,6 @@ afterAll(async () => {
   model?.end();
 });
 
-/** The requests that a page has made for logs, and how many of them were on at once. */
-class Requests {
-  readonly paths: string[] = [];
-  most = 0;
-  private readonly on = new Set<unknown>();
-
-  constructor(p: Page) {
-    p.on("request", (q) => {
-      const path = q.url().slice(waggle.url.length);
-      if (!path.startsWith("/api/v1/logs/")) return;
-      this.paths.push(path.slice("/api/v1/logs/session/long/".length));
-      if (!path.includes("/events?")) return;
-      this.on.add(q);
-      this.most = Math.max(this.most, this.on.size);
-    });
-    for (const end of ["requestfinished", "requestfailed"] as const) p.on(end as "requestfinished", (q) => this.on.delete(q));
-  }
-
-  /** Those that ask for a stretch of all events. */
-  get stretches(): string[] {
-    return this.paths.filter((q) => /^events\?after=\d+&limit=\d+$/.test(q));
-  }
-}
-
 interface Watched extends Window {
   painted: number;
   tasks: number[];
@@ -163,7 +140,7 @@ async function visit(path: string): Promise<{ p: Page; errors: string[]; request
     };
     requestAnimationFrame(look);
   });
-  const requests = new Requests(p);
+  const requests = new Requests(p, waggle.url);
   await p.goto(waggle.url + path);
   return { p, errors, requests };
 }
@@ -281,6 +258,25 @@ test("a link to any moment shows what was there then, without the log before it"
   }
 });
 
+/** Shows what is earlier, and checks that the item which was on top stays in its place meanwhile. */
+async function showEarlier(p: Page): Promise<void> {
+  await p.waitForSelector('.talk[aria-busy="false"] .item');
+  const was = await p.evaluateHandle(() => {
+    (document.querySelector(".talk") as Element).scrollTop = 0;
+    return document.querySelector(".talk .item") as Element;
+  });
+  const first = await was.evaluate((e) => e.getBoundingClientRect().top);
+  expect(first).toBeGreaterThan(0);
+  await p.click(".earlier");
+  await p.waitForFunction((e) => {
+    const top = document.querySelector('.talk[aria-busy="false"] .item');
+    return top !== null && top !== e;
+  }, was);
+  const now = await was.evaluate((e) => (e.isConnected ? e.getBoundingClientRect().top : undefined));
+  expect(Math.abs((now ?? 0) - first), "the item that was on top stays where it was").toBeLessThan(60);
+  await small(p, "an earlier conversation");
+}
+
 test("who scrubs or searches gets the whole log: two requests at once, that can be stopped, in bounded memory", async () => {
   const { p, errors, requests } = await visit("/sessions/long");
   await p.waitForSelector(".talk .item");
@@ -347,19 +343,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   await p.click("#tab-talk");
   await p.waitForSelector(".talk .item");
   const top = () => p.evaluate(() => document.querySelector(".talk .item.user")?.textContent);
-  for (let i = 0; i < 5; i++) {
-    const first = await p.evaluate(() => {
-      (document.querySelector(".talk") as Element).scrollTop = 0;
-      return document.querySelector(".talk .item")?.getBoundingClientRect().top ?? 0;
-    });
-    expect(first).toBeGreaterThan(0);
-    const was = await p.evaluateHandle(() => document.querySelector(".talk .item"));
-    await p.click(".earlier");
-    await p.waitForFunction((e) => document.querySelector(".talk .item") !== e, was);
-    const now = await was.evaluate((e) => ((e as Element).isConnected ? (e as Element).getBoundingClientRect().top : undefined));
-    expect(Math.abs((now ?? 0) - first), "the item that was on top stays where it was").toBeLessThan(60);
-    await small(p, "an earlier conversation");
-  }
+  for (let i = 0; i < 5; i++) await showEarlier(p);
   expect(await top()).toBeTruthy();
   await p.click(".later button:last-child");
   await p.waitForSelector(".later", { state: "detached" });
@@ -367,6 +351,18 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   console.log(`memory: page ${own.toFixed(1)} MiB, worker ${worker.toFixed(1)} MiB`);
   expect(own).toBeLessThan(80);
   expect(worker).toBeLessThan(128);
+  expect(errors).toEqual([]);
+  await p.close();
+});
+
+test("readers keep their place in a page that renders slowly", async () => {
+  const { p, errors } = await visit("/sessions/long");
+  await p.waitForSelector('.talk[aria-busy="false"] .item');
+  await p.evaluate(() => {
+    const soon = window.requestAnimationFrame.bind(window);
+    window.requestAnimationFrame = (f) => Number(setTimeout(() => soon(f), 150));
+  });
+  for (let i = 0; i < 5; i++) await showEarlier(p);
   expect(errors).toEqual([]);
   await p.close();
 });

@@ -14,28 +14,29 @@ export function Scroll(p: {
   anchor: string;
   /** Whether the end of the column is the end of what was said. */
   whole: boolean;
+  /** Whether more is about to come into the column. */
+  busy: boolean;
   children: ComponentChildren;
 }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const column = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
-  const seen = useRef<{ element: Element; top: number } | undefined>(undefined);
-  useLayoutEffect(() => {
+  const seen = useRef<Place | undefined>(undefined);
+  const hold = () => {
     const b = box.current as HTMLDivElement;
     const s = seen.current;
-    if (!p.whole) atEnd.current = false;
-    if (s?.element.isConnected && !atEnd.current) b.scrollTop += s.element.getBoundingClientRect().top - s.top;
+    if (atEnd.current) b.scrollTop = b.scrollHeight;
+    else if (s?.element.isConnected) b.scrollTop += placeOf(s.element, b) - s.place;
     seen.current = topmost(b);
+  };
+  useLayoutEffect(() => {
+    if (!p.whole) atEnd.current = false;
+    hold();
   }, [p.anchor]);
   useLayoutEffect(() => {
-    const b = box.current as HTMLDivElement;
-    const stay = () => {
-      if (atEnd.current) b.scrollTop = b.scrollHeight;
-    };
-    stay();
-    const sizes = new ResizeObserver(stay);
+    const sizes = new ResizeObserver(hold);
     sizes.observe(column.current as HTMLDivElement);
-    sizes.observe(b);
+    sizes.observe(box.current as HTMLDivElement);
     return () => sizes.disconnect();
   }, []);
   return (
@@ -47,6 +48,7 @@ export function Scroll(p: {
       role="log"
       aria-label={p.label}
       aria-live="off"
+      aria-busy={p.busy}
       onScroll={(e) => {
         const b = e.currentTarget;
         atEnd.current = p.whole && b.scrollTop + b.clientHeight >= b.scrollHeight - near;
@@ -60,12 +62,17 @@ export function Scroll(p: {
   );
 }
 
-/** The first item in view, and where it stands. */
-function topmost(b: HTMLElement): { element: Element; top: number } | undefined {
+/** An item, and where it stands in the column. Scrolling does not change that, things put in front of it do. */
+type Place = { element: Element; place: number };
+
+function placeOf(element: Element, b: HTMLElement): number {
+  return element.getBoundingClientRect().top + b.scrollTop;
+}
+
+/** The first item in view. */
+function topmost(b: HTMLElement): Place | undefined {
   const edge = b.getBoundingClientRect().top;
-  for (const element of b.querySelectorAll(".item")) {
-    const { top, bottom } = element.getBoundingClientRect();
-    if (bottom > edge) return { element, top };
-  }
+  for (const element of b.querySelectorAll(".item"))
+    if (element.getBoundingClientRect().bottom > edge) return { element, place: placeOf(element, b) };
   return undefined;
 }

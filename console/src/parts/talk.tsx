@@ -27,7 +27,7 @@ export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[]
   const shown = useGradually(keys, (key) => weight(talk.item(key).peek()));
   const last = keys.at(-1);
   return (
-    <Scroll label={t("session.talk")} anchor={shown[0] ?? ""} whole={!later}>
+    <Scroll label={t("session.talk")} anchor={shown[0] ?? ""} whole={!later} busy={shown.length < keys.length}>
       {keys.length === 0 && live && !earlier && <Face title={t("talk.empty")} />}
       {partial && <p class="works">{t("talk.partial")}</p>}
       {earlier && !partial && (
