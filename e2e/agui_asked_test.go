@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/models"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
@@ -23,8 +25,7 @@ import (
 // askingBase is the base of the agent that asks.
 const askingBase = "/agents/Painter"
 
-// askers start a fleet with an agent that asks the question before it does anything, and gateways. The agent's answer is what
-// it was told.
+// askers starts a fleet with an agent that asks the question, and gateways.
 func askers(t *testing.T, gateways int, q swarm.Question) (addrs []string) {
 	t.Helper()
 	f := newFleet(t, scripted.Always(say("the model speaks")))
@@ -34,7 +35,14 @@ func askers(t *testing.T, gateways int, q swarm.Question) (addrs []string) {
 		_, addr := f.gateway()
 		addrs = append(addrs, addr)
 	}
-	sdkAgent(t, "ws://"+addrs[0], "Painter", func(ctx context.Context, task *swarm.Task) (any, error) {
+	painter(t, addrs[0], q)
+	return addrs
+}
+
+// painter connects an agent that asks before it does anything. Its answer is what it was told.
+func painter(t *testing.T, addr string, q swarm.Question) {
+	t.Helper()
+	sdkAgent(t, "ws://"+addr, "Painter", func(ctx context.Context, task *swarm.Task) (any, error) {
 		answer, err := task.Ask(ctx, q)
 		if err != nil {
 			return fmt.Sprint("nothing: ", strings.Contains(err.Error(), "INPUT_EXPIRED")), nil //nolint:nilerr // the task goes on
@@ -42,9 +50,8 @@ func askers(t *testing.T, gateways int, q swarm.Question) (addrs []string) {
 		return "painted " + string(answer), nil
 	})
 	process.Eventually(t, "the agent is known", func() bool {
-		return strings.Contains(process.Get(t, "http://"+addrs[0]+"/api/v1/agents").Body, "painter-1")
+		return strings.Contains(process.Get(t, "http://"+addr+"/api/v1/agents").Body, "painter-1")
 	})
-	return addrs
 }
 
 // resumes adds the answer to a question to the body of a request.
@@ -198,4 +205,90 @@ func TestAGUIOneAnswerToAnAgentCounts(t *testing.T) {
 	answers := all[event.InputAnsweredData](t, log)
 	require.Len(t, answers, 1)
 	require.Equal(t, over[0].Content, "painted "+string(answers[0].Message), "what was told is what the session shows")
+}
+
+// TestEveryProtocolAnswersAnAgent: viewers of the session are asked, too, and what they answer goes to the agent.
+func TestEveryProtocolAnswersAnAgent(t *testing.T) {
+	addrs := askers(t, 1, swarm.Question{Message: "Which colour?", Options: []string{"approve", "green"}, Timeout: time.Hour})
+	c := aguiClient{t: t, addr: addrs[0]}
+	answers := map[string]string{
+		"ORBIT": `{"approved":true,"text":"green"}`, "MyAgent": `{"approved":true}`, "ASP": `"approve"`, "team": `{"approved":true}`,
+	}
+	for _, d := range client.Dialects() {
+		how := asks[d.Name]
+		if how == nil {
+			continue
+		}
+		t.Run(d.Name, func(t *testing.T) {
+			thread := newRun()
+			interrupts(t, c.runAt(askingBase, thread, newRun(), "paint it", nil))
+			run := "session/" + thread
+			v := d.Watch(t, addrs[0], run, "")
+			q := v.Until("the question", func(f client.Shown) bool { return how.MatchString(f.Raw) })
+			require.Contains(t, q.Raw, "Which colour?")
+			v.Say((&runViewers{t: t, run: run}).yes(d.Name, how.FindStringSubmatch(q.Raw)[1]))
+			v.Until("the answer of the agent", func(f client.Shown) bool { return strings.Contains(f.Raw, "painted") })
+			frames := c.get("/threads/" + thread)
+			require.Contains(t, fmt.Sprint(said(frames)), "painted "+answers[d.Name])
+		})
+	}
+}
+
+// TestAGUIStepsOfAgentsThatAsk: a step waits for the answer to its agent, and the other one goes on.
+func TestAGUIStepsOfAgentsThatAsk(t *testing.T) {
+	steps := tasks("wall", "roof")
+	steps[0].Capability = "sdk"
+	f := newFleet(t, scripted.Stages{
+		Plan:      scripted.Always(scripted.Plan(steps...)),
+		Tasks:     map[string]scripted.Script{"roof": scripted.Always(say("the roof is done"))},
+		Aggregate: scripted.Always(say("all is done")),
+	}.Script())
+	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n")
+	f.serve("session,pipeline,worker,tools,task")
+	_, addr := f.gateway()
+	painter(t, addr, swarm.Question{Message: object{"question": "Which colour?"}, Timeout: time.Hour})
+	c := aguiClient{t: t, addr: addr}
+	thread := newRun()
+	plan := func(in map[string]any) {
+		in["forwardedProps"] = object{"waggle": object{"mode": "plan", "confirmPlan": false}}
+	}
+	frames := c.run(thread, newRun(), "build", plan)
+	open := interrupts(t, frames)
+	require.Len(t, open, 1)
+	require.Equal(t, "Which colour?", open[0].Message)
+	require.NotEmpty(t, open[0].SubagentRunID)
+	text := strings.Join(datas(frames), "\n")
+	require.Contains(t, text, "the roof is done")
+	require.Contains(t, text, `"outcome":{"type":"suspended","interruptIds":["`+open[0].ID+`"]}`)
+	frames = c.run(thread, newRun(), "", resumes(open[0].ID, "red"))
+	text = strings.Join(datas(frames), "\n")
+	require.Contains(t, text, `painted \"red\"`)
+	require.True(t, strings.HasSuffix(speech(frames), "all is done"))
+	require.Equal(t, wire.OutcomeSuccess, frames[len(frames)-1].Outcome.Type)
+}
+
+// TestAGUIMembersOfTheSwarmAsk: the question of a member that is an agent of the swarm is one of its team.
+func TestAGUIMembersOfTheSwarmAsk(t *testing.T) {
+	c := newTeamFleet(t, models.Team{}.Script())
+	painter(t, c.addr, swarm.Question{Message: "Which colour?", Options: []string{"red", "green"}, Timeout: time.Hour})
+	v := c.found(object{
+		"name": "office", "coordinator": "Boss", "members": []object{
+			{"name": "Boss"},
+			{"name": "studio", "team": object{"name": "studio", "coordinator": "Artist", "members": []object{{"name": "Artist", "agent": "Painter"}}}},
+		},
+	})
+	a := aguiClient{t: t, addr: c.addr}
+	base, thread := "/teams/"+v.TeamID, newRun()
+	open := interrupts(t, a.runAt(base, thread, newRun(), "paint", func(in map[string]any) {
+		in["forwardedProps"] = object{"waggle": object{"targetMember": "studio/Artist"}}
+	}))
+	require.Len(t, open, 1)
+	require.Equal(t, []string{wire.ReasonInputRequired, "Which colour?"}, []string{open[0].Reason, open[0].Message})
+	one := inList(t, c.addr, "", 1)[0]
+	require.Equal(t, []string{"member", "agent", "studio/Artist"}, []string{one.Kind, one.Scope, one.Asker})
+	status, text := a.text(http.MethodPost, base, aguiInput(thread, newRun(), "", resumes(open[0].ID, "blue")))
+	require.Equal(t, http.StatusUnprocessableEntity, status, text)
+	frames := a.runAt(base, thread, newRun(), "", resumes(open[0].ID, "red"))
+	require.Contains(t, strings.Join(datas(frames), "\n"), `painted \"red\"`)
+	require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type)
 }
