@@ -29,8 +29,10 @@ func asks(id, options string, of event.Part) event.InputRequestedData {
 // painting is a log of a run of an agent that asks.
 func painting(options string) []event.Data {
 	return []event.Data{
-		event.SessionCreatedData{}, event.MessageReceivedData{MessageID: "m1", RunID: "r1", Content: "paint", RunSpec: event.RunSpec{Mode: event.ModeChat}},
-		event.RunStartedData{RunID: "r1", MessageID: "m1", Content: "paint", Mode: event.ModeChat}, asks("ask_1", options, event.Part{}),
+		event.SessionCreatedData{},
+		event.MessageReceivedData{MessageID: "m1", RunID: "r1", Content: "paint", RunSpec: event.RunSpec{Mode: event.ModeChat}},
+		event.RunStartedData{RunID: "r1", MessageID: "m1", Content: "paint", Mode: event.ModeChat},
+		asks("ask_1", options, event.Part{}),
 	}
 }
 
