@@ -17,7 +17,9 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
@@ -291,4 +293,31 @@ func TestAGUIMembersOfTheSwarmAsk(t *testing.T) {
 	frames := a.runAt(base, thread, newRun(), "", resumes(open[0].ID, "red"))
 	require.Contains(t, strings.Join(datas(frames), "\n"), `painted \"red\"`)
 	require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type)
+}
+
+// TestAgentsAskUnderTheUsersOfTheRoles: with a process for each role, each with no more rights on the bus than its list, agents of
+// the swarm ask in sessions and as members of teams. The server refuses nothing.
+func TestAgentsAskUnderTheUsersOfTheRoles(t *testing.T) {
+	g := startGuarded(t, "server.conf")
+	require.Contains(t, g.run(permission.Bootstrap, "bootstrap"), "the streams are as the configuration has them")
+	addr := g.serve()
+	painter(t, addr, swarm.Question{Message: "Which colour?", Timeout: time.Hour})
+	c := aguiClient{t: t, addr: addr}
+	answer := func(base string, change func(map[string]any)) {
+		t.Helper()
+		thread := newRun()
+		open := interrupts(t, c.runAt(base, thread, newRun(), "paint", change))
+		frames := c.runAt(base, thread, newRun(), "", resumes(open[0].ID, "red"))
+		require.Contains(t, strings.Join(datas(frames), "\n"), `painted \"red\"`)
+	}
+	answer(askingBase, nil)
+	text := ""
+	process.Eventually(t, "the team is made", func() bool {
+		text = post(t, "http://"+addr+"/api/v1/teams", "", `{"name":"office","coordinator":"Boss","members":[{"name":"Boss"},{"name":"Artist","agent":"Painter"}]}`)
+		return strings.HasPrefix(text, "201 ")
+	})
+	var v command.TeamView
+	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(text, "201 ")), &v))
+	answer("/teams/"+v.TeamID, func(in map[string]any) { in["forwardedProps"] = object{"waggle": object{"targetMember": "Artist"}} })
+	require.Empty(t, g.log.all(), "the server refused something")
 }
