@@ -47,7 +47,7 @@ func painter(t *testing.T, addr string, q swarm.Question) {
 	sdkAgent(t, "ws://"+addr, "Painter", func(ctx context.Context, task *swarm.Task) (any, error) {
 		answer, err := task.Ask(ctx, q)
 		if err != nil {
-			return fmt.Sprint("nothing: ", strings.Contains(err.Error(), "INPUT_EXPIRED")), nil //nolint:nilerr // the task goes on
+			return fmt.Sprint("nothing: ", strings.Contains(err.Error(), "INPUT_EXPIRED")), nil
 		}
 		return "painted " + string(answer), nil
 	})

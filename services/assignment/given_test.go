@@ -57,8 +57,8 @@ func TestAnswersOfTheJobsLog(t *testing.T) {
 	w.refused("INPUT_NOT_FOUND")
 }
 
-// TestAnswersThatNobodyGave: an answer says what the signed one says, in the log whose job the task is.
-func TestAnswersThatNobodyGave(t *testing.T) {
+// TestForgedAnswersAreRefused: an answer says what the signed one says, in the log whose job the task is.
+func TestForgedAnswersAreRefused(t *testing.T) {
 	member, err := id.MemberAgent(id.EntityFromExternal("s1"), "Coder")
 	require.NoError(t, err)
 	for name, change := range map[string]func(*command.Command){
