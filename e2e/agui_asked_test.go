@@ -321,3 +321,28 @@ func TestAgentsAskUnderTheUsersOfTheRoles(t *testing.T) {
 	answer("/teams/"+v.TeamID, func(in map[string]any) { in["forwardedProps"] = object{"waggle": object{"targetMember": "Artist"}} })
 	require.Empty(t, g.log.all(), "the server refused something")
 }
+
+// TestAGUIQuestionsOfAgentsOutliveTheServices: all services are killed while the agent waits. Others take the answer.
+func TestAGUIQuestionsOfAgentsOutliveTheServices(t *testing.T) {
+	f := newFleet(t, scripted.Always(say("the model speaks")))
+	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n")
+	p := f.serve("session,pipeline,worker,tools,task")
+	_, addr := f.gateway()
+	painter(t, addr, swarm.Question{Message: "Which colour?", Timeout: time.Hour})
+	c := aguiClient{t: t, addr: addr}
+	thread := newRun()
+	open := interrupts(t, c.runAt(askingBase, thread, newRun(), "paint it", nil))
+	p.Kill()
+	_ = p.Wait() // it was killed
+	f.serve("session,pipeline,worker,tools,task")
+	run, text := newRun(), ""
+	process.Eventually(t, "the answer is taken", func() (taken bool) { // 503 while no service is there
+		var status int
+		status, text = c.text(http.MethodPost, askingBase, aguiInput(thread, run, "", resumes(open[0].ID, "red")))
+		return status == http.StatusOK
+	})
+	require.Contains(t, text, `painted \"red\"`)
+	log := history(t, addr, thread)
+	require.Len(t, all[event.InputRequestedData](t, log), 1)
+	require.Len(t, all[event.InputAnsweredData](t, log), 1)
+}
