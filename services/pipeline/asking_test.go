@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/payload"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -249,4 +250,36 @@ func TestAMemberThatIsAnAgentAsks(t *testing.T) {
 	require.Len(t, given, 1)
 	require.JSONEq(t, `{"approved":true,"text":"red"}`, string(given[0].Message))
 	require.Equal(t, event.DecisionApprove, told[event.InputAnsweredData](r, l)[0].Decision)
+}
+
+// TestLargeQuestions are cut in the log of the job, and take answers all the same. The object that a large question is stored as
+// belongs to the task.
+func TestLargeQuestions(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	heard := r.welder()
+	r.replicas("a")
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("large")}
+	r.open(l)
+	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: "weld it", RunSpec: event.RunSpec{Mode: event.ModeChat, Agent: "Weld-o-mat"}})
+	a, _ := assigned(t, heard)
+	large := `"` + strings.Repeat("é", 60<<10) + `"`
+	for n, q := range []cmd.TaskQuestion{{Message: json.RawMessage(large)}, {Message: json.RawMessage(`{"text":` + large + `}`), Options: json.RawMessage(`["a"]`)}} {
+		q.TaskID, q.AgentID, q.RequestID, q.TimeoutMS = a.TaskID, "w1", fmt.Sprint("q", n), 3_600_000
+		if n > 0 {
+			shrunk, err := payload.New(r.Conn).Shrink(r.Ctx, taskLog(a.TaskID), &q)
+			require.NoError(t, err)
+			require.True(t, shrunk)
+			require.NotNil(t, q.MessageRef)
+		}
+		r.agentSays(a.TaskID, cmd.AskTask, fmt.Sprint("ask", n), q)
+		r.Until(l, event.InputRequested, n+1)
+		d := told[event.InputRequestedData](r, l)[n]
+		require.True(t, d.Cut)
+		require.Nil(t, d.Options)
+		require.Equal(t, strings.Repeat("é", 1000), d.Summary)
+		require.Equal(t, `"`+d.Summary+`"`, string(d.Message))
+		r.command(l, cmd.Answer, fmt.Sprint("a", n), cmd.AnswerQuestion{InputID: d.InputID, Approved: true, Message: json.RawMessage(`1`)})
+		r.Until(l, event.InputAnswered, n+1)
+	}
 }
