@@ -104,7 +104,8 @@ func TestAnUnknownAgent(t *testing.T) {
 		require.Equal(t, strings.ReplaceAll(agent, "%20", " "), can.Identity.Name)
 		require.Equal(t, about, can.Identity.Description, "of several, the one that is online")
 		require.True(t, can.Transport.Streaming && can.Transport.Resumable)
-		require.False(t, can.Tools.ClientProvided || can.HumanInTheLoop.Interrupts)
+		require.False(t, can.Tools.ClientProvided || can.HumanInTheLoop.Approvals)
+		require.True(t, can.HumanInTheLoop.Interrupts, "it may ask people")
 	}
 }
 

@@ -62,7 +62,7 @@ func toolsOf(list []command.OfferedTool) (out []wire.Tool) {
 	return out
 }
 
-// ofAgent are the abilities of threads whose messages an agent of the swarm answers: its tools and its questions are its own.
+// ofAgent are the abilities of threads whose messages an agent of the swarm answers: its tools are its own.
 func (t server) ofAgent(r *http.Request, c thread.Client, name string) (wire.Capabilities, error) {
 	p, err := t.Agent(r.Context(), c, name)
 	if err != nil {
@@ -70,6 +70,7 @@ func (t server) ofAgent(r *http.Request, c thread.Client, name string) (wire.Cap
 	}
 	out := t.ofAny(p.Name)
 	out.Identity.Description = p.Description
+	out.HumanInTheLoop = wire.HumanCaps{Supported: true, Interventions: true, Feedback: true, Interrupts: true}
 	return out, nil
 }
 

@@ -25,9 +25,6 @@ const (
 	maxAnswer = 160 << 10
 )
 
-// typeInputResponse is the type of a message that answers an agent's question.
-const typeInputResponse = "input_response"
-
 // questionFilter is what a list of questions asks for. Empty members allow everything.
 type questionFilter struct{ scope, state, kind, log string }
 
@@ -52,7 +49,12 @@ func questionFilterOf(r *http.Request) (questionFilter, error) {
 	return f, nil
 }
 
+// passes reports whether the list has the question. One of an agent that does a job is that of the job's log, unless the list
+// asks for those of tasks.
 func (f questionFilter) passes(q *index.StoredQuestion) bool {
+	if q.Elsewhere && f.kind == "" && f.log == "" {
+		return false
+	}
 	is := func(want, has string) bool { return want == "" || want == has }
 	return is(f.scope, q.Scope) && is(f.state, q.State) && is(f.kind, q.Kind) && is(f.log, q.LogID)
 }
@@ -180,7 +182,7 @@ func (a *API) answerQuestion(r *http.Request, p auth.Principal) (any, error) {
 	}
 	var data any = cmd.AnswerQuestion{
 		InputID: q.input, Digest: b.Digest, Approved: b.Decision != event.DecisionReject, Feedback: b.Feedback,
-		Steps: b.Tasks, Modified: b.ModifiedTasks, ClientID: b.ClientID, Result: b.Result,
+		Steps: b.Tasks, Modified: b.ModifiedTasks, ClientID: b.ClientID, Result: b.Result, Message: b.Message,
 	}
 	switch q.log.Kind {
 	case id.KindMember:
@@ -191,7 +193,7 @@ func (a *API) answerQuestion(r *http.Request, p auth.Principal) (any, error) {
 		c.Service, c.Key, c.Member = cmd.Team, team, q.log.Entity.String()
 	case id.KindTask:
 		c.Service, c.Verb = cmd.Task, cmd.MessageTask
-		data = cmd.TaskMessage{TaskID: q.log.Entity.String(), InputID: q.input, MessageType: typeInputResponse, Message: b.Message}
+		data = cmd.TaskMessage{TaskID: q.log.Entity.String(), InputID: q.input, MessageType: cmd.TypeInputResponse, Message: b.Message}
 	}
 	e, err := a.act(r, p, q.log, c, data, func(e event.Event) bool { return cameOf(e, c.ID) })
 	if err != nil {
@@ -217,16 +219,18 @@ func cameOf(e event.Event, commandID string) bool {
 
 // checkAnswer returns the fault of an answer that no question of the kind takes.
 func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
-	known := []string{event.DecisionApprove, event.DecisionModify, event.DecisionReject}
+	known := []string{event.DecisionApprove, event.DecisionModify, event.DecisionReject, wire.DecisionAnswer}
 	if kind == id.KindTask {
-		known = []string{wire.DecisionAnswer}
+		known = known[3:]
 	}
 	edits := len(b.Tasks)+len(b.ModifiedTasks) > 0
 	switch {
 	case !slices.Contains(known, b.Decision):
 		return fault.Newf(fault.InvalidField, "decision must be one of %s.", strings.Join(known, ", ")).At("decision")
-	case kind == id.KindTask && len(b.Message) == 0:
+	case b.Decision == wire.DecisionAnswer && len(b.Message) == 0:
 		return fault.Newf(fault.InvalidField, "The answer to an agent needs a message.").At("message")
+	case b.Decision != wire.DecisionAnswer && len(b.Message) > 0:
+		return fault.Newf(fault.InvalidField, "Only the decision answer takes a message.").At("message")
 	case b.Decision == event.DecisionModify && !edits:
 		return fault.Newf(fault.InvalidField, "The decision modify needs tasks or modified_tasks.").At("tasks")
 	case b.Decision != event.DecisionModify && edits:

@@ -245,7 +245,7 @@ func questionRoutes() []Route {
 			Query: []Parameter{
 				{Name: "scope", About: "plan, tool, client_tool, budget or agent.", Type: "string"},
 				{Name: "state", About: "open (default), answered, expired or withdrawn.", Type: "string"},
-				{Name: "kind", About: "Kind of the log that asks: session, member or task.", Type: "string"},
+				{Name: "kind", About: "Kind of the log that asks: session, member or task. A question of an agent that does a job is listed once, as that of the job's log; with task, as that of its task.", Type: "string"},
 				{Name: "log", About: "Id of the log that asks.", Type: "string"},
 				pageQuery[0],
 				{Name: "limit", About: "Questions of the page; 50 by default.", Type: "integer", Maximum: maxQuestions},

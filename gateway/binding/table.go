@@ -89,11 +89,8 @@ func put[D dialect.IntentData](f func(taskID string, d D) (any, error)) func(str
 	}
 }
 
-// Types of messages to a task's agent in the Agent Swarm Protocol.
-const (
-	typeMessage = "client.message"
-	typeAnswer  = "input_response"
-)
+// typeMessage is the type of a message to a task's agent in the Agent Swarm Protocol.
+const typeMessage = "client.message"
 
 // messageData returns a message in the form for a task's agent: a text, or an object with the attachments. The command
 // names no client: its sender is not the one that made the task.
@@ -111,11 +108,8 @@ func messageData(taskID string, d dialect.SendMessage) (any, error) {
 
 // answerData returns an answer in the form for a task's agent, from a protocol with approvals and texts.
 func answerData(taskID string, d dialect.Answer) (any, error) {
-	answer, err := json.Marshal(struct {
-		Approved bool   `json:"approved"`
-		Text     string `json:"text,omitempty"`
-	}{d.Approved, d.Feedback})
-	return command.TaskMessage{TaskID: taskID, RequestID: d.InputID, MessageType: typeAnswer, Message: answer}, err
+	answer, err := command.AnswerQuestion(d).ToAgent()
+	return command.TaskMessage{TaskID: taskID, RequestID: d.InputID, MessageType: command.TypeInputResponse, Message: answer}, err
 }
 
 func cancelData(taskID string, d dialect.Cancel) (any, error) {

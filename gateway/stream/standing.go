@@ -21,7 +21,10 @@ func (w *standing) follow(e event.Event) {
 	known := w.known
 	w.known = true
 	switch e.Type {
-	case event.RunStarted, event.InputAnswered, event.TeamResumed:
+	case event.InputAnswered:
+		d, err := event.As[event.InputAnsweredData](e)
+		w.waits = err != nil || d.Scope != event.ScopeAgent // the agent goes on
+	case event.RunStarted, event.TeamResumed:
 		w.waits = true
 	case event.RunCompleted, event.RunFailed, event.RunCancelled, event.InputRequested, event.TeamPauseBegun, event.SessionClosed, event.TeamClosed:
 		w.waits = false

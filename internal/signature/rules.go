@@ -90,8 +90,17 @@ var people = map[address]own{
 var derived = map[address]func(origin string, c command.Command) bool{
 	{command.Team, command.SendMessage}: toMember,
 	{command.Team, command.Cancel}:      toMember,
-	{command.Team, command.Answer}:      toMember,
-	{command.Session, command.Delete}:   deletion,
+	{command.Team, command.Answer}: func(team string, c command.Command) bool {
+		return toMember(team, c) || toAgent(team, c)
+	},
+	{command.Session, command.Delete}:  deletion,
+	{command.Pipeline, command.Answer}: toAgent,
+}
+
+// toAgent reports whether an answer is handed on to an agent of the swarm that has asked. The task's log knows whose question
+// it is.
+func toAgent(_ string, c command.Command) bool {
+	return c.Service == command.Task && c.Verb == command.MessageTask
 }
 
 // toMember reports whether a team hands its command on to one of its members.
@@ -147,7 +156,7 @@ func (v *Verifier) follows(c command.Command) bool {
 		if from.service.String() != o.Service || from.verb.String() != o.Verb || !fits(o.Key, c) {
 			continue
 		}
-		same := o.Service != command.Team.String() || o.Verb == c.Verb.String()
+		same := o.Service != command.Team.String() || o.Verb == c.Verb.String() || c.Service == command.Task
 		return same && o.Principal == c.Principal && (o.Operator || !c.Operator) && v.Proves(c.Tenant, o)
 	}
 	return false

@@ -98,3 +98,37 @@ func TestServicesHandCommandsOfPeopleOn(t *testing.T) {
 		require.Error(t, err, name)
 	}
 }
+
+// TestAnswersAreHandedOnToAgents: the answer to an agent of the swarm goes to its task with the signed one.
+func TestAnswersAreHandedOnToAgents(t *testing.T) {
+	s, v := keys(t)
+	for _, service := range []id.Name{command.Pipeline, command.Team} {
+		origin := func(verb id.Name) *event.Proof {
+			c := message()
+			c.Service, c.Verb = service, verb
+			return signed(t, s, c).Proof()
+		}
+		handed := func(change func(*command.Command)) error {
+			c := command.Command{
+				ID: "m1", Service: command.Task, Verb: command.MessageTask, Tenant: id.DefaultTenant, Key: id.EntityFromExternal("work_1"), Principal: "alice",
+				Origin: origin(command.Answer),
+			}
+			change(&c)
+			own, err := v.Check(c, now)
+			require.False(t, own)
+			return err
+		}
+		require.NoError(t, handed(func(*command.Command) {}))
+		for name, change := range map[string]func(*command.Command){
+			"another verb":      func(c *command.Command) { c.Verb = command.SpawnTask },
+			"another principal": func(c *command.Command) { c.Principal = "bob" },
+			"another origin":    func(c *command.Command) { c.Origin = origin(command.SendMessage) },
+			"a changed origin":  func(c *command.Command) { c.Origin.Data = []byte(`{"approved":true}`) },
+			"no origin":         func(c *command.Command) { c.Origin = nil },
+			"another tenant":    func(c *command.Command) { c.Tenant, _ = id.ParseTenant("other") },
+			"an operator":       func(c *command.Command) { c.Operator = true },
+		} {
+			require.Error(t, handed(change), name)
+		}
+	}
+}

@@ -19,7 +19,7 @@ const (
 const ScopeAgent = "agent"
 
 // DecisionAnswer is the decision of an answer to an agent of the swarm.
-const DecisionAnswer = "answer"
+const DecisionAnswer = event.DecisionAnswer
 
 // QuestionList lists questions to people: open ones, the newest first, or those that are over, the newest end first.
 type QuestionList struct {

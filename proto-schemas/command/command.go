@@ -44,6 +44,8 @@ var (
 	AbandonJob     = id.MustName("abandon_job")     // data: AbandonedJob; its command was given up
 	AssignJob      = id.MustName("assign_job")      // data: AssignedJob; an agent of the swarm has the job
 	FinishJob      = id.MustName("finish_job")      // data: FinishedJob; that agent has ended it
+	AskPeople      = id.MustName("ask_people")      // data: JobQuestion; that agent asks a question
+	CloseQuestion  = id.MustName("close_question")  // data: ClosedQuestion; the question has its answer, or takes none any more
 	CheckDeadlines = id.MustName("check_deadlines") // no data; a deadline of the session has passed
 	Resume         = id.MustName("resume")          // no data; continue a restored session
 )
@@ -157,6 +159,18 @@ type AnswerQuestion struct {
 	Segment  string          `json:"segment,omitempty"` // the client's id for what the run does next; kept with the answer
 	Result   *string         `json:"result,omitempty"`  // of scope client_tool, with Approved; without it, Feedback is the tool's error
 	Files    []event.File    `json:"files,omitempty"`   // with Result
+	Message  json.RawMessage `json:"message,omitempty"` // of scope agent: what the agent is told; absent: approved and the feedback
+}
+
+// ToAgent returns what the answer tells an agent that has asked. Protocols that know approvals and texts only have no message.
+func (a AnswerQuestion) ToAgent() (json.RawMessage, error) {
+	if len(a.Message) > 0 {
+		return a.Message, nil
+	}
+	return json.Marshal(struct {
+		Approved bool   `json:"approved"`
+		Text     string `json:"text,omitempty"`
+	}{a.Approved, a.Feedback})
 }
 
 // StepRef names a step of the active run, or of the last one.
@@ -234,6 +248,30 @@ type FinishedJob struct {
 	Code      string `json:"code,omitempty"`
 	Message   string `json:"message,omitempty"`
 	Retryable bool   `json:"retryable,omitempty"`
+}
+
+// JobQuestion is a question of an agent of the swarm that has a job.
+type JobQuestion struct {
+	JobRef
+	InputID        string `json:"input_id"` // of the question in the log of the job
+	Attempt        int    `json:"attempt"`  // at the swarm's task
+	Summary        string `json:"summary"`  // for people
+	TimeoutSeconds int    `json:"timeout_seconds"`
+	event.AgentQuestion
+}
+
+// ClosedQuestion reports what became of a question of an agent that has a job.
+type ClosedQuestion struct {
+	JobRef
+	InputID   string          `json:"input_id"`
+	CommandID string          `json:"command_id,omitempty"` // of the answer; absent: it got none
+	Withdrawn bool            `json:"withdrawn,omitempty"`  // without an answer: the agent does not wait any more
+	By        string          `json:"by,omitempty"`
+	Decision  string          `json:"decision,omitempty"`
+	Feedback  string          `json:"feedback,omitempty"`
+	ClientID  string          `json:"client_id,omitempty"`
+	Segment   string          `json:"segment,omitempty"`
+	Message   json.RawMessage `json:"message,omitempty"` // to the agent, unless it is too large
 }
 
 // AbandonedJob reports that the bus gave up delivering a job.

@@ -349,6 +349,9 @@ type TaskView struct {
 	Before    bool             `json:"before,omitempty"` // of Submit: a task with the same id already existed
 }
 
+// TypeInputResponse is the type of a message that answers a question of the agent, and is nothing else.
+const TypeInputResponse = "input_response"
+
 // TaskMessage is a client's message to the agent of its task.
 type TaskMessage struct {
 	TaskID      string           `json:"task_id"`
@@ -358,6 +361,9 @@ type TaskMessage struct {
 	Message     json.RawMessage  `json:"message"`
 	MessageRef  *event.ObjectRef `json:"message_ref,omitempty"` // instead of message: the object that holds it
 	InputID     string           `json:"input_id,omitempty"`    // the question that it answers and that has to be open; absent = any
+
+	Asked uint64             `json:"asked,omitempty"` // instead of input_id: the sequence of the question in the task's log
+	Given *event.GivenAnswer `json:"given,omitempty"` // with asked: how the answer was given in the log of the job
 }
 
 // CancelTaskData stops a task.

@@ -34,6 +34,7 @@ const (
 	DecisionApprove = "approve"
 	DecisionModify  = "modify"
 	DecisionReject  = "reject"
+	DecisionAnswer  = "answer" // of questions of agents of the swarm
 )
 
 // Part names the piece of a pipeline run that an event belongs to. All its members are empty in a chat run.
@@ -213,7 +214,7 @@ type InputRequestedData struct {
 	InputID        string          `json:"input_id"`
 	RunID          string          `json:"run_id"`
 	ExecutionID    string          `json:"execution_id"`
-	Scope          string          `json:"scope"` // plan, tool, budget
+	Scope          string          `json:"scope"` // plan, tool, client_tool, budget, agent
 	PlanID         string          `json:"plan_id,omitempty"`
 	Steps          []Step          `json:"steps,omitempty"`
 	Summary        string          `json:"summary,omitempty"`
@@ -225,6 +226,24 @@ type InputRequestedData struct {
 	Arguments      json.RawMessage `json:"arguments,omitempty"`
 	Digest         string          `json:"digest,omitempty"` // as in tool.called: the answer holds for exactly this call
 	Budget         *BudgetUse      `json:"budget,omitempty"` // of scope budget: the use of the run's budget
+	AgentQuestion
+	Part // of scope agent: the job
+}
+
+// AgentInput begins the ids of questions of scope agent, and of no others.
+const AgentInput = "ask_"
+
+// AgentQuestion is what a question of scope agent has besides: that of the agent in the log of its task.
+type AgentQuestion struct {
+	TaskID      string          `json:"task_id,omitempty"`  // id of the task's log
+	TaskSeq     uint64          `json:"task_seq,omitempty"` // of the question in that log
+	AgentID     string          `json:"agent_id,omitempty"`
+	AgentName   string          `json:"agent_name,omitempty"`
+	MessageType string          `json:"message_type,omitempty"`
+	Message     json.RawMessage `json:"message,omitempty"`
+	Options     json.RawMessage `json:"options,omitempty"`
+	Cut         bool            `json:"cut,omitempty"` // message and options are too large: the log of the task has the whole
+	ExpiresAt   time.Time       `json:"expires_at,omitzero"`
 }
 
 // InputAnsweredData is the one answer that counts.
@@ -233,28 +252,32 @@ type InputAnsweredData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
 	CommandID   string `json:"command_id"`
-	Decision    string `json:"decision"` // approve, modify, reject
+	Decision    string `json:"decision"` // approve, modify, reject; of scope agent also answer
 	Feedback    string `json:"feedback,omitempty"`
 	Steps       []Step `json:"steps,omitempty"` // modify: the tasks after the change
 	By          string `json:"by,omitempty"`
 	ClientID    string `json:"client_id,omitempty"`
 	ElapsedMS   int64  `json:"elapsed_ms"`
-	Scope       string `json:"scope,omitempty"`   // budget; absent: of a plan, or with a call of a tool
+	Scope       string `json:"scope,omitempty"`   // client_tool, budget, agent; absent: of a plan, or of a tool
 	CallID      string `json:"call_id,omitempty"` // of scope tool
 	Tool        string `json:"tool,omitempty"`
 	Proof       *Proof `json:"proof,omitempty"`   // of the person's decision
 	Segment     string `json:"segment,omitempty"` // the client's id for what the run does next
 	Result      string `json:"result,omitempty"`  // of scope client_tool: what the tool has returned
 	Files       []File `json:"files,omitempty"`   // of scope client_tool: that the tool has returned besides
+
+	Message json.RawMessage `json:"message,omitempty"` // of scope agent: what the agent was told, unless it is too large
 }
 
-// InputExpiredData records that the question's time passed without an answer.
+// InputExpiredData records that a question takes no answer any more: its time has passed without one.
 type InputExpiredData struct {
 	InputID        string `json:"input_id"`
 	RunID          string `json:"run_id"`
 	ExecutionID    string `json:"execution_id"`
 	TimeoutSeconds int    `json:"timeout_seconds"`
 	ElapsedMS      int64  `json:"elapsed_ms"`
+	Scope          string `json:"scope,omitempty"`     // agent; absent: any other
+	Withdrawn      bool   `json:"withdrawn,omitempty"` // of scope agent: its time has not passed, but the agent does not wait any more
 }
 
 // StepStartedData begins an attempt at a task.

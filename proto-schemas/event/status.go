@@ -41,6 +41,12 @@ var agentStatuses = map[Type]MemberStatus{
 // StatusAfter returns the status of an agent after an event of the agent's log; ok is false if the event does not
 // change it.
 func StatusAfter(e Event) (status MemberStatus, ok bool) {
+	if e.Type == InputExpired {
+		if d, err := As[InputExpiredData](e); err != nil || d.Scope != ScopeAgent {
+			return "", false
+		}
+		return AgentProcessingInput, true // the agent goes on
+	}
 	if e.Type == InputAnswered {
 		d, err := As[InputAnsweredData](e)
 		if err != nil {
@@ -48,6 +54,9 @@ func StatusAfter(e Event) (status MemberStatus, ok bool) {
 		}
 		if d.Scope == ScopeBudget { // the unit goes on by being taken up, or its run ends
 			return "", false
+		}
+		if d.Scope == ScopeAgent {
+			return AgentProcessingInput, true
 		}
 		if d.Decision == DecisionReject {
 			return AgentToolDenied, true

@@ -132,6 +132,18 @@ type TaskMessagedData struct {
 	MessageRef  *ObjectRef      `json:"message_ref,omitempty"` // instead of message: the object that holds it
 	From        string          `json:"from"`                  // client id
 	InputID     string          `json:"input_id,omitempty"`    // the question that it answers
+	By          string          `json:"by,omitempty"`          // the principal that answers, if it is not a client of the swarm
+
+	Given *GivenAnswer `json:"given,omitempty"` // of an answer to the question that another log shows: how it was given there
+}
+
+// GivenAnswer is how an answer to an agent was given in the log of the job that its task is.
+type GivenAnswer struct {
+	InputID  string `json:"input_id"` // of the question there
+	Decision string `json:"decision"` // approve, reject, answer
+	Feedback string `json:"feedback,omitempty"`
+	ClientID string `json:"client_id,omitempty"`
+	Segment  string `json:"segment,omitempty"` // as in input.answered
 }
 
 // TaskReleasedData takes the task from an agent that has gone.

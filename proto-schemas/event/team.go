@@ -16,6 +16,8 @@ const (
 	ScopeClientTool = "client_tool"
 	// ScopeBudget: about the same amount once more for a run that has used up its budget.
 	ScopeBudget = "budget"
+	// ScopeAgent: a question of an agent of the swarm about its task. The answer is what the agent is told.
+	ScopeAgent = "agent"
 )
 
 // Statuses of a team, as clients see them.

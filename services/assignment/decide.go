@@ -1,6 +1,8 @@
 package assignment
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,9 +23,6 @@ const MaxOpen = 32
 // MaxNotes is the number of notifications that are recorded of one call: one per second for a
 // quarter of an hour. Further ones of the same call are dropped.
 const MaxNotes = 1000
-
-// typeAnswer is the type of messages that answer a question and are nothing else.
-const typeAnswer = "input_response"
 
 // Rules are the settings that decisions depend on. Begin with DefaultRules; the zero value is not
 // useful.
@@ -191,6 +190,9 @@ func (s *State) foreign(clientID string) bool {
 func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effect, error) {
 	eventID := c.ID + ".messaged"
 	q := s.question
+	if d.Given != nil && !s.gave(c, d) {
+		return s.refuse(c, fault.New(fault.Forbidden))
+	}
 	switch {
 	case s.once[eventID]:
 		return s.said(c, d, env)
@@ -198,18 +200,74 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effe
 		return s.refuse(c, fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id."))
 	case s.Done():
 		return s.refuse(c, fault.New(fault.TaskFinished))
-	case d.InputID != "" && (q == nil || q.id != d.InputID):
+	case !q.meant(d):
 		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more. Nothing was changed."))
-	case !s.asking() && q != nil && (d.MessageType == typeAnswer || d.InputID != ""):
-		return s.tooLate(c, q)
+	case !s.asking() && q != nil && answers(d):
+		return s.tooLate(c, d, q)
 	}
 	told := event.TaskMessagedData{
 		TaskHead: s.head, MessageID: c.ID, MessageType: d.MessageType, Message: d.Message, MessageRef: d.MessageRef, From: d.ClientID,
 	}
 	if s.asking() {
-		told.InputID = q.id
+		told.InputID, told.Given = q.id, d.Given
+		if d.ClientID == "" {
+			told.By = c.Principal
+		}
 	}
 	return fact(eventID, told)
+}
+
+// answers reports whether the message is an answer, and nothing else.
+func answers(d command.TaskMessage) bool {
+	return d.MessageType == command.TypeInputResponse || d.InputID != "" || d.Asked > 0
+}
+
+// meant reports whether the message may be about the newest question: it names that one, or none.
+func (q *question) meant(d command.TaskMessage) bool {
+	if q == nil {
+		return d.InputID == "" && d.Asked == 0
+	}
+	return (d.InputID == "" || q.id == d.InputID) && (d.Asked == 0 || q.seq == d.Asked)
+}
+
+// gave reports whether the person has given this answer, in the log of the job that the task is. A command without a proof
+// has passed the check of signatures, which wants one where people sign.
+func (s *State) gave(c command.Command, d command.TaskMessage) bool {
+	if c.Origin == nil {
+		return true
+	}
+	var a command.AnswerQuestion
+	if json.Unmarshal(c.Origin.Data, &a) != nil || !within(s.task.Session, c.Origin.Key) {
+		return false
+	}
+	told, err := a.ToAgent()
+	return err == nil && a.InputID == d.Given.InputID && bytes.Equal(compact(told), compact(d.Message))
+}
+
+// within reports whether the log is the one with the key, or that of a member of the team with the key, at any depth.
+func within(log, key string) bool {
+	e, err := id.ParseEntity(log)
+	for ok := err == nil; ok; e, ok = id.TeamOf(e) {
+		if e.String() == key {
+			return true
+		}
+	}
+	return false
+}
+
+// compact returns the JSON in the one form that its values have.
+func compact(raw json.RawMessage) []byte {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return raw
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return raw
+	}
+	return out
 }
 
 // said decides about a message that was recorded before. It answers a sender that wants it to.
@@ -222,7 +280,7 @@ func (s *State) said(c command.Command, d command.TaskMessage, env Env) (effect,
 }
 
 // tooLate refuses an answer to a question that is closed.
-func (s *State) tooLate(c command.Command, q *question) (effect, error) {
+func (s *State) tooLate(c command.Command, d command.TaskMessage, q *question) (effect, error) {
 	f := fault.New(fault.InputAnswered)
 	if q.answered == nil {
 		f = fault.New(fault.InputExpired)
@@ -230,7 +288,13 @@ func (s *State) tooLate(c command.Command, q *question) (effect, error) {
 	data := refusal(c, f)
 	data.InputID = q.id
 	if q.answered != nil {
-		data.AnsweredBy = q.answered.From
+		data.AnsweredBy, data.Decision = cmp.Or(q.answered.From, q.answered.By), event.DecisionAnswer
+		if g := q.answered.Given; g != nil {
+			data.AnsweredOn, data.Decision = g.ClientID, g.Decision
+		}
+	}
+	if d.Given != nil {
+		data.InputID = d.Given.InputID
 	}
 	return effect{Decision: decision.Decision{Direct: data}}, nil
 }

@@ -365,12 +365,23 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 	if !s.mayAnswer(c, in, rules) {
 		return s.refuse(c, fault.Newf(fault.Forbidden, "You may not answer this question. Its owner or an operator may."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
+	if in.Asking != nil {
+		return s.respondAgent(c, in, now, rules)
+	}
+	if len(d.Message) > 0 {
+		return s.refuse(c, fault.Newf(fault.InvalidField, "Only agents of the swarm take a message as the answer. Send a decision."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	}
 	if in.CallID != "" {
 		return s.respondTool(c, d, in, now, rules)
 	}
 	if in.Budget {
 		return s.respondBudget(c, d, in, now, rules)
 	}
+	return s.respondPlan(c, d, in, now, rules)
+}
+
+// respondPlan takes the answer to the question whether a plan is carried out.
+func (s *State) respondPlan(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
 		return s.answeredAgain(c, in, now, rules)

@@ -62,6 +62,8 @@ var verbs = map[id.Name]decide{
 	command.AbandonJob:     (*State).workDead,
 	command.AssignJob:      (*State).workTaken,
 	command.FinishJob:      (*State).workDone,
+	command.AskPeople:      (*State).agentAsks,
+	command.CloseQuestion:  (*State).closeQuestion,
 	command.Expire:         (*State).expire,
 	command.Answer:         (*State).respond,
 	command.CancelStep:     (*State).cancelTask,

@@ -104,6 +104,9 @@ func (s *State) inputRequested(e event.Event, d event.InputRequestedData) error 
 	if d.Scope == event.ScopeBudget {
 		return s.budgetAsked(e, d)
 	}
+	if d.Scope == event.ScopeAgent {
+		return s.agentAsked(e, d)
+	}
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		p.Phase = Confirming
 		p.Input = &Input{ID: d.InputID, RunID: d.RunID, Asked: e.Time, PlanID: d.PlanID, Timeout: time.Duration(d.TimeoutSeconds) * time.Second}
@@ -117,8 +120,9 @@ func (s *State) inputAnswered(_ event.Event, d event.InputAnsweredData) error {
 	if in != nil && in.CallID != "" {
 		return s.toolAnswered(in, d)
 	}
-	if in != nil && in.Budget {
+	if in != nil && (in.Budget || in.Asking != nil) {
 		if !in.Over {
+			d.Message = nil // the agent has it
 			in.Answered, in.Over = &d, true
 		}
 		return nil
@@ -140,7 +144,7 @@ func (s *State) inputAnswered(_ event.Event, d event.InputAnsweredData) error {
 
 func (s *State) inputExpired(_ event.Event, d event.InputExpiredData) error {
 	if in := s.inputs[d.InputID]; in != nil {
-		in.Over, in.Expired = true, true
+		in.Over, in.Expired = true, !d.Withdrawn
 	}
 	return nil
 }

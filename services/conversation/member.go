@@ -24,6 +24,8 @@ var memberVerbs = map[id.Name]decide{
 	command.AbandonJob:     (*State).workDead,
 	command.AssignJob:      (*State).workTaken,
 	command.FinishJob:      (*State).workDone,
+	command.AskPeople:      (*State).agentAsks,
+	command.CloseQuestion:  (*State).closeQuestion,
 	command.CheckDeadlines: (*State).goOn,
 	command.Resume:         (*State).goOn,
 }

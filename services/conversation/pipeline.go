@@ -95,8 +95,17 @@ type Input struct {
 	Client  bool   // the client carries the call out
 	Budget  bool   // it is about the budget of the run, or a day's quota
 
+	Asking *Asking `json:",omitempty"` // an agent of the swarm asks; nil: none
+
 	quota    *event.QuotaUse // of a question about a day's quota
 	resource string          // of the quota
+}
+
+// Asking is a question of an agent of the swarm, as the log of its task has it.
+type Asking struct {
+	Work string // the job
+	Task string // the log of the swarm's task
+	Seq  uint64 // of the question in that log
 }
 
 // Task returns the task with the id, or nil.

@@ -29,6 +29,7 @@ var histories = map[string]func() []event.Event{
 	"repair": func() []event.Event { return plans(2) },
 	"member": aMember,
 	"chat":   aChat,
+	"asking": anAgentAsks,
 }
 
 // Processes with the same FoldVersion share snapshots, so the same log must become the same
@@ -155,6 +156,27 @@ func aChat() []event.Event {
 	w.append("wait", event.JobSuspendedData{RunID: run, Attempt: 1, Inputs: []string{"budget"}})
 	w.append("failed", event.RequestFailedData{RunID: run, Attempt: 1, Try: 1, RetryAfterMS: 5})
 	w.do(command.Cancel, "stop", command.CancelRun{Pause: true})
+	return w.log
+}
+
+// anAgentAsks is a session in which an agent of the swarm asks.
+func anAgentAsks() []event.Event {
+	w := newWorld(require.TestingT(panics{}))
+	w.append("created", event.SessionCreatedData{Dialect: "agui", Principal: "alice"})
+	for n := range 3 {
+		w.chat(n, "x", "y")
+	}
+	w.do(command.SendMessage, "asked", command.UserMessage{Content: "paint", RunSpec: event.RunSpec{Mode: event.ModeChat, Agent: "Painter"}})
+	ref := command.JobRef{RunID: conversation.RunID("asked")}
+	w.do(command.AssignJob, "taken", command.AssignedJob{JobRef: ref, TaskID: "work_1", Agent: "Painter", Attempt: 1})
+	for n, input := range []string{"ask_1", "ask_2", "ask_3"} {
+		w.agentAsks(ref, input, 1)
+		if n == 0 {
+			w.do(command.CloseQuestion, "closed", command.ClosedQuestion{JobRef: ref, InputID: input, CommandID: "a1", By: "alice", Decision: event.DecisionAnswer, Message: json.RawMessage(`"red"`)})
+		}
+	}
+	w.do(command.CloseQuestion, "expired", command.ClosedQuestion{JobRef: ref, InputID: "ask_3"})
+	w.agentAsks(ref, "ask_4", 1)
 	return w.log
 }
 

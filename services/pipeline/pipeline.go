@@ -196,6 +196,9 @@ func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State
 	if err := s.recallLate(ctx, l, c); err != nil {
 		return err
 	}
+	if err := s.handOn(ctx, l, c); err != nil {
+		return err
+	}
 	if err := s.wake(ctx, l, c); err != nil {
 		return err
 	}

@@ -90,3 +90,24 @@ func (s *Service) recallLate(ctx context.Context, l *ledger.Log[conversation.Sta
 	}
 	return s.recall(ctx, c, d.Job(), d.TaskID)
 }
+
+// handOn sends an answer to a question of an agent of the swarm to the task's log, which takes one. It is sent again when the
+// command is: that log knows it by the command's id.
+func (s *Service) handOn(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
+	m, ok := l.State().Handed(c, s.rules)
+	if !ok {
+		return nil
+	}
+	task, err := id.ParseEntity(m.TaskID)
+	if err != nil {
+		return fmt.Errorf("hand on an answer: %w", err)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", cmd.MessageTask, err)
+	}
+	return s.Send(ctx, cmd.Command{
+		ID: c.ID, Again: c.Again, Service: cmd.Task, Verb: cmd.MessageTask, Tenant: c.Tenant, Key: task,
+		Principal: c.Principal, Operator: c.Operator, Origin: c.Proof(), ReplyTo: c.ReplyTo, Data: data,
+	})
+}

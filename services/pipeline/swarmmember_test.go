@@ -56,7 +56,7 @@ func (r *rig) welder() <-chan event.Event {
 }
 
 // assigned waits for the next task that the agent is given.
-func assigned(t *testing.T, heard <-chan event.Event) (a event.TaskAssignedData, said map[string]any) {
+func assigned(t testing.TB, heard <-chan event.Event) (a event.TaskAssignedData, said map[string]any) {
 	t.Helper()
 	for {
 		e := next(t, heard, "a task")

@@ -13,6 +13,12 @@ type life struct {
 	outbox []news        // for agents: not known to be told
 	told   uint64        // sequence up to which the agent that has the task was told
 	asked  bool          // told was looked up
+	asks   []ask         // the newest questions that the log of the task's job has, too
+}
+
+// ask is a question of the agent with what became of it.
+type ask struct {
+	asked, closed event.Event // closed is zero while it is open
 }
 
 // news are messages to an agent, in order.
@@ -36,6 +42,9 @@ func (l *life) apply(e event.Event) error {
 	if l.Task().ClientID != "" {
 		l.inbox = append(l.inbox, e)
 	}
+	if l.Task().RunID != "" {
+		l.note(e)
+	}
 	switch {
 	case e.Type == event.TaskAssigned:
 		l.keep(func(n news) bool { return n.event.Type == event.TaskReleased && n.to != l.Holder() })
@@ -50,6 +59,21 @@ func (l *life) apply(e event.Event) error {
 		l.outbox = append(l.outbox, news{holder, e})
 	}
 	return nil
+}
+
+// keptAsks is how many questions are kept: no command brings more than the end of one and another one.
+const keptAsks = 2
+
+// note keeps the newest questions.
+func (l *life) note(e event.Event) {
+	switch e.Type {
+	case event.TaskAsked:
+		l.asks = append(l.asks[max(0, len(l.asks)-keptAsks+1):len(l.asks):len(l.asks)], ask{asked: e})
+	case event.TaskMessaged, event.TaskAskExpired, event.TaskReleased, event.TaskFinished:
+		if n := len(l.asks); n > 0 && l.asks[n-1].closed.Type == "" && l.Question() == "" {
+			l.asks[n-1].closed = e
+		}
+	}
 }
 
 // keep drops the news that do not pass.

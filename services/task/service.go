@@ -16,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/acks"
@@ -127,4 +128,22 @@ func encode(v any) json.RawMessage {
 		panic(fmt.Sprintf("encode %T: %v", v, err))
 	}
 	return raw
+}
+
+// once sends a command unless this process has sent it for this state of the task.
+func (s *Service) once(ctx context.Context, h *ledger.Log[life], key string, c cmd.Command) error {
+	return h.Outbox.Once(key, func() error { return s.sendTo(ctx, h, c) })
+}
+
+// sendTo sends a command of the task's tenant, to the task itself unless another key,
+// and to this service unless another one, is named.
+func (s *Service) sendTo(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
+	c.Tenant = h.Ref.Tenant
+	if c.Key.IsZero() {
+		c.Key = h.Ref.Entity
+	}
+	if c.Service == (id.Name{}) {
+		c.Service = cmd.Task
+	}
+	return s.Send(ctx, c)
 }

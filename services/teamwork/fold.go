@@ -352,11 +352,11 @@ func (s *State) ask(inner event.Event) {
 		return
 	}
 	d, err := event.As[event.InputRequestedData](inner)
-	if err != nil || d.Scope != event.ScopeTool && d.Scope != event.ScopeBudget {
+	if err != nil || d.Scope != event.ScopeTool && d.Scope != event.ScopeBudget && d.Scope != event.ScopeAgent {
 		return
 	}
 	call := d.CallID
-	if d.Scope == event.ScopeBudget {
+	if d.Scope != event.ScopeTool {
 		call = d.InputID
 	}
 	if p, err := s.roster.find(inner.Via.Route); err == nil {

@@ -65,9 +65,10 @@ func (w *window) note(e event.Event) {
 		MessageID string `json:"message_id"`
 		CallID    string `json:"call_id"`
 		InputID   string `json:"input_id"`
+		Scope     string `json:"scope"`
 	}
 	switch e.Type {
-	case event.MessageStarted, event.MessageCompleted, event.MessageDiscarded, event.InputRequested, event.InputExpired,
+	case event.MessageStarted, event.MessageCompleted, event.MessageDiscarded, event.InputRequested, event.InputAnswered, event.InputExpired,
 		event.ToolCalled, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
 		if e.Decode(&d) != nil {
 			return // viewers cannot show it either
@@ -85,6 +86,10 @@ func (w *window) note(e event.Event) {
 		w.open("call "+d.CallID, e.Via.Route)
 	case event.InputExpired, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
 		delete(w.Open, "call "+d.CallID)
+	case event.InputAnswered:
+		if d.Scope == event.ScopeAgent { // nothing else ends it
+			delete(w.Open, "call "+d.CallID)
+		}
 	case event.RunCompleted, event.RunFailed, event.RunCancelled, event.MemberClosed:
 		maps.DeleteFunc(w.Open, func(_, route string) bool { return route == e.Via.Route })
 	}

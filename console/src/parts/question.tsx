@@ -12,7 +12,19 @@ import { dangling, type Editable, kept } from "./steps.ts";
 /** What a card needs of a question: it comes from a list of the API or from a log. */
 export type Ask = Pick<
   ListedQuestion,
-  "id" | "scope" | "tool" | "arguments" | "digest" | "description" | "summary" | "steps" | "expires_at" | "message" | "asker" | "title"
+  | "id"
+  | "scope"
+  | "tool"
+  | "arguments"
+  | "digest"
+  | "description"
+  | "summary"
+  | "steps"
+  | "expires_at"
+  | "message"
+  | "options"
+  | "asker"
+  | "title"
 >;
 
 /** Asks a person, and sends what they answer. */
@@ -107,6 +119,7 @@ function Actions(p: {
   changed: boolean;
 }): JSX.Element {
   const free = p.ask.scope === "agent";
+  const options = Array.isArray(p.ask.options) ? p.ask.options.filter((o) => typeof o === "string") : [];
   return (
     <footer>
       <input
@@ -114,8 +127,14 @@ function Actions(p: {
         aria-label={t(free ? "question.answer" : "question.why")}
         placeholder={t(free ? "question.answer" : "question.why")}
         value={p.why}
+        list={`of-${p.ask.id}`}
         onInput={(e) => p.setWhy(e.currentTarget.value)}
       />
+      <datalist id={`of-${p.ask.id}`}>
+        {options.map((o) => (
+          <option key={o} value={o} />
+        ))}
+      </datalist>
       {free ? (
         <button type="button" class="primary" data-answer="approve" disabled={p.busy} onClick={() => void p.send("answer")}>
           {t("question.answer")}

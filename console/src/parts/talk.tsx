@@ -75,6 +75,7 @@ function askOf(q: Question, session: string, ends: string | undefined): Ask {
     ...(d.digest ? { digest: d.digest } : {}),
     ...(d.description ? { description: d.description } : {}),
     ...(d.summary ? { summary: d.summary } : {}),
+    ...(d.message === undefined ? {} : { message: d.message, options: d.options }),
     ...(d.steps ? { steps: d.steps } : {}),
     ...(ends ? { expires_at: ends } : {}),
   };

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -56,7 +58,11 @@ func (t *Thread) Answers(runID string, list []wire.ResumeEntry, clientID string)
 		if !known {
 			continue
 		}
-		d, err := answerOf(e, fmt.Sprintf("resume[%d].payload", n))
+		read := answerOf
+		if q.Scope == event.ScopeAgent {
+			read = q.toAgent
+		}
+		d, err := read(e, fmt.Sprintf("resume[%d].payload", n))
 		if err != nil {
 			return m, err
 		}
@@ -64,6 +70,31 @@ func (t *Thread) Answers(runID string, list []wire.ResumeEntry, clientID string)
 		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.%d", runID, n)), Data: d})
 	}
 	return m, nil
+}
+
+// toAgent reads an answer to an agent of the swarm: an object with the answer alone, or the answer itself.
+func (q Question) toAgent(e wire.ResumeEntry, field string) (dialect.Answer, error) {
+	if e.Status == wire.ResumeCancelled {
+		return dialect.Answer{Feedback: "abandoned"}, nil
+	}
+	answer := bytes.TrimSpace(e.Payload)
+	if len(answer) == 0 || string(answer) == "null" {
+		return dialect.Answer{}, wrong(field, "an object with the answer, or the answer itself")
+	}
+	var in map[string]json.RawMessage
+	if json.Unmarshal(answer, &in) == nil && len(in) == 1 && in["answer"] != nil {
+		answer, field = in["answer"], field+".answer"
+	}
+	if len(q.options) > 0 && !slices.ContainsFunc(q.options, func(o json.RawMessage) bool { return same(o, answer) }) {
+		return dialect.Answer{}, wrong(field, "one of the options of the interrupt")
+	}
+	return dialect.Answer{Approved: true, Message: answer}, nil
+}
+
+// same reports whether two JSON texts have the same value.
+func same(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // payload is an answer in detail.

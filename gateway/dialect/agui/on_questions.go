@@ -17,6 +17,23 @@ var (
 	planSchema     = json.RawMessage(`{"type":"object","properties":{"approved":{"type":"boolean"},"feedback":{"type":"string"},"tasks":{"type":"array","items":{"type":"object"}},"modified":{"type":"object"}},"required":["approved"]}`)
 )
 
+// optionsOf returns the answers that an agent takes; none: any.
+func optionsOf(raw json.RawMessage) (out []json.RawMessage) {
+	if json.Unmarshal(raw, &out) != nil { // they have a form of the agent's own
+		return nil
+	}
+	return out
+}
+
+// answerSchema is the schema of an answer to an agent.
+func answerSchema(options json.RawMessage) json.RawMessage {
+	one := "{}"
+	if len(optionsOf(options)) > 0 {
+		one = `{"enum":` + string(options) + `}`
+	}
+	return json.RawMessage(`{"type":"object","properties":{"answer":` + one + `},"required":["answer"]}`)
+}
+
 func inputRequested(t *Thread, d event.InputRequestedData) {
 	if _, known := t.Question(d.InputID); known {
 		return
@@ -45,6 +62,15 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 		if about = members(); d.Budget != nil {
 			about = d.Budget
 		}
+	case event.ScopeAgent:
+		q.Reason, q.Message = wire.ReasonInputRequired, d.Summary
+		q.ResponseSchema, q.options = answerSchema(d.Options), optionsOf(d.Options)
+		q.SubagentRunID = t.live(t.by(d.Part))
+		about = members("options", d.Options, "message_type", d.MessageType)
+		if !d.ExpiresAt.IsZero() {
+			q.ExpiresAt = stamp(d.ExpiresAt)
+		}
+		t.run.waits(d.Job(d.RunID), d.InputID)
 	default:
 		q.Reason, about = wire.ReasonInputRequired, members()
 	}

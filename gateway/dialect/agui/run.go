@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -42,6 +43,8 @@ type Question struct {
 	Digest string // of scope tool: an approval holds for exactly this call
 	Over   bool   // it was answered, or its time has passed
 	run    string // that asks
+	// options are the answers that an agent takes; none: any.
+	options []json.RawMessage
 	// The answer, empty without one.
 	Decision, By, ClientID string
 }
@@ -186,6 +189,14 @@ func (r *run) moves() bool {
 		}
 	}
 	return r.solving && running < r.limit && r.plan.due()
+}
+
+// waits notes that a job waits for the answer to a question.
+func (r *run) waits(name, inputID string) {
+	if j, known := r.jobs[name]; known {
+		j.inputs = append(slices.Clip(j.inputs), inputID)
+		r.jobs[name] = j
+	}
 }
 
 // answered notes that a question is over: jobs that wait for it go on if it was allowed, or if it was their last.

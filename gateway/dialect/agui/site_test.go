@@ -36,7 +36,7 @@ type seat struct {
 	waiting []string
 	text    string // the open message
 	said    string // its text so far
-	asks    string // the open call about which people are asked
+	asks    string // the open call about which people are asked, or the open question of an agent of the swarm
 	called  string // a call without a result
 }
 
@@ -216,9 +216,25 @@ func (o *site) step(route string) {
 // answer allows or refuses the call about which a member asks.
 func (o *site) answer(route string) {
 	d := o.runs[route]
+	if strings.HasPrefix(d.asks, event.AgentInput) {
+		o.answerAgent(route)
+		return
+	}
 	decision := []string{event.DecisionApprove, event.DecisionReject}[o.dice.IntN(2)]
 	o.of(route, event.InputAnsweredData{InputID: "approve_" + d.asks, RunID: d.run, CommandID: o.id("x"), Decision: decision, CallID: d.asks, Segment: o.id("s")})
 	o.of(route, event.JobStartedData{RunID: d.run, Attempt: 2, Worker: "w", Resumed: true})
+	d.asks = ""
+}
+
+// answerAgent ends the question of a member that is an agent of the swarm.
+func (o *site) answerAgent(route string) {
+	d := o.runs[route]
+	switch o.dice.IntN(3) {
+	case 0:
+		o.of(route, event.InputExpiredData{InputID: d.asks, RunID: d.run, Scope: event.ScopeAgent, Withdrawn: o.dice.IntN(2) == 0})
+	default:
+		o.of(route, event.InputAnsweredData{InputID: d.asks, RunID: d.run, CommandID: o.id("x"), Decision: event.DecisionAnswer, Scope: event.ScopeAgent, Segment: o.id("s")})
+	}
 	d.asks = ""
 }
 
@@ -229,6 +245,12 @@ func (o *site) speak(route string, n int) {
 	case d.text == "" && n < 5:
 		d.text, d.said = o.id("t"), ""
 		o.of(route, event.MessageStartedData{MessageID: d.text, RunID: d.run, Attempt: 1, Role: event.RoleAssistant})
+	case d.text == "" && n == 6:
+		d.asks = o.id(event.AgentInput)
+		o.of(route, event.InputRequestedData{
+			InputID: d.asks, RunID: d.run, Scope: event.ScopeAgent, Summary: "Which?", TimeoutSeconds: 5,
+			AgentQuestion: event.AgentQuestion{TaskID: "work", TaskSeq: 3, AgentName: route, Message: []byte(`"Which?"`), Options: []byte(`["a",1]`)},
+		})
 	case d.text == "":
 	case n < 5:
 		d.said += "word "

@@ -46,6 +46,10 @@ func (f *frame) messageWatched(task, name, input, member string) []dialect.Order
 		orders := f.tell("", dialect.MessageTask{TaskID: name, MessageType: first(kind, fromClient), Message: message})
 		return append(orders, f.say(wire.TaskMessageSent, sent)...)
 	}
+	if asked := first(input, name); strings.HasPrefix(asked, event.AgentInput) { // the agent gets it as it is
+		sent.InputID = asked
+		return f.order(member, dialect.Answer{InputID: asked, Approved: true, Message: message}, wire.TaskMessageSent, sent)
+	}
 	approved, feedback, decided := decision(message)
 	if input == "" && kind != answerType && !decided {
 		return f.order(member, dialect.SendMessage{Content: narrate.Plain(message)}, wire.TaskMessageSent, sent)

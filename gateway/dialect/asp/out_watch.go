@@ -249,6 +249,13 @@ func inputRequested(e event.Event, d event.InputRequestedData) []wire.Frame {
 	if d.Scope == event.ScopeClientTool { // an answer here could not carry the result
 		return tellStatus(e, d.RunID, levelInfo, narrate.ClientTool(d), wire.StatusData{Status: statusRunning, InputID: d.InputID})
 	}
+	if d.Scope == event.ScopeAgent {
+		return frames(wire.TaskRequestMessage, "", wire.TaskQuestionContent{
+			TaskID: watchedPrefix + d.InputID, ParentTaskID: taskOf(e, d.RunID), AgentID: d.AgentID, AgentName: first(e.Via.Route, d.AgentName),
+			MessageType: first(d.MessageType, "input_request"), Message: orNull(d.Message), Options: d.Options,
+			Timeout: int64(d.TimeoutSeconds) * msPerSecond, InputID: d.InputID,
+		})
+	}
 	return frames(wire.TaskRequestMessage, "", wire.TaskQuestionContent{
 		TaskID: watchedPrefix + d.InputID, ParentTaskID: taskOf(e, d.RunID), AgentID: e.Via.AgentID, AgentName: e.Via.Route,
 		MessageType: "input_request", Message: quoted(questionText(d)), Options: strict.Encoded([]string{event.DecisionApprove, event.DecisionReject}),
@@ -290,6 +297,9 @@ func inputAnswered(e event.Event, d event.InputAnsweredData) []wire.Frame {
 }
 
 func inputExpired(e event.Event, d event.InputExpiredData) []wire.Frame {
+	if d.Withdrawn {
+		return tellStatus(e, d.RunID, levelInfo, narrate.Withdrawn(d), wire.StatusData{Status: statusRunning, InputID: d.InputID})
+	}
 	return tellStatus(e, d.RunID, levelWarning, "The question was not answered in time",
 		wire.StatusData{Status: statusRunning, Reason: string(fault.InputExpired), InputID: d.InputID})
 }

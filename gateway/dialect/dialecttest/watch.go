@@ -200,6 +200,7 @@ var mustTell = []struct {
 	{event.InputRequested, `{"scope":"plan"}`},
 	{event.InputRequested, `{"scope":"tool"}`},
 	{event.InputRequested, `{"scope":"budget"}`},
+	{event.InputRequested, `{"scope":"agent"}`},
 	{event.TaskAsked, `{}`},
 	{event.RunFailed, `{}`},
 	{event.RunFailed, `{"answer":""}`},

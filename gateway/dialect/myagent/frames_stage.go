@@ -78,6 +78,9 @@ func inputRequested(c *codec, e event.Event, d event.InputRequestedData) wire.Fr
 	if d.Scope == event.ScopeClientTool {
 		return c.clientTool(d)
 	}
+	if d.Scope == event.ScopeAgent {
+		return c.agentAsked(run(d.RunID, d.ExecutionID), d.InputID, d.StepID, d.TimeoutSeconds, d.Message, d.Options)
+	}
 	if d.Scope == event.ScopeBudget {
 		return c.asked(narrate.Narration{
 			Text: d.Summary, Run: d.RunID, Execution: d.ExecutionID,
@@ -119,6 +122,9 @@ func inputAnswered(c *codec, _ event.Event, d event.InputAnsweredData) wire.Fram
 }
 
 func inputExpired(c *codec, _ event.Event, d event.InputExpiredData) wire.Frame {
+	if d.Withdrawn {
+		return c.notice(narrate.Withdrawn(d), wire.NoticeMeta{Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionUserConfirm, StepID: d.InputID})
+	}
 	v, kind, _ := judged(string(fault.InputExpired))
 	return c.timeout(fmt.Sprintf("The question was not answered within %d seconds", d.TimeoutSeconds), wire.TimeoutErrorMeta{
 		Work:      wire.Work{Context: run(d.RunID, d.ExecutionID), Stage: "confirmation"},

@@ -102,9 +102,14 @@ func taskDeleted(c *codec, _ event.Event, d event.TaskDeletedData) wire.Frame {
 
 // taskAsked is a question as that about a plan is: clients answer it in the same way.
 func taskAsked(c *codec, _ event.Event, d event.TaskAskedData) wire.Frame {
-	text := first(narrate.Plain(d.Message), c.words.agentAsks)
+	return c.agentAsked(taskRun(d.TaskHead), d.InputID, d.TaskID, int((d.TimeoutMS+msPerSecond-1)/msPerSecond), d.Message, d.Options)
+}
+
+// agentAsked is a question of an agent of the swarm.
+func (c *codec) agentAsked(of wire.Context, inputID, taskID string, seconds int, message, options json.RawMessage) wire.Frame {
+	text := first(narrate.Plain(message), c.words.agentAsks)
 	var choices []json.RawMessage
-	if json.Unmarshal(d.Options, &choices) == nil && len(choices) > 0 {
+	if json.Unmarshal(options, &choices) == nil && len(choices) > 0 {
 		said := make([]string, 0, len(choices))
 		for _, o := range choices {
 			said = append(said, narrate.Plain(o))
@@ -112,11 +117,10 @@ func taskAsked(c *codec, _ event.Event, d event.TaskAskedData) wire.Frame {
 		text += fmt.Sprintf(c.words.options, strings.Join(said, ", "))
 	}
 	return wire.Frame{
-		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: text, ShowContent: text,
+		Event: wire.AgentUserConfirm, StepID: &inputID, Content: text, ShowContent: text,
 		Metadata: wire.ConfirmMeta{
-			Context: taskRun(d.TaskHead), Scope: scopeTask, TaskID: d.TaskID, Tasks: tasks(nil), Summary: text, Required: true,
-			TimeoutSeconds: int((d.TimeoutMS + msPerSecond - 1) / msPerSecond),
-			Options:        []wire.Option{{Value: event.DecisionApprove, Label: c.words.answer}, {Value: event.DecisionReject, Label: c.words.deny}},
+			Context: of, Scope: scopeTask, TaskID: taskID, Tasks: tasks(nil), Summary: text, Required: true, TimeoutSeconds: seconds,
+			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.answer}, {Value: event.DecisionReject, Label: c.words.deny}},
 		},
 	}
 }

@@ -121,10 +121,22 @@ func inputRequested(d event.InputRequestedData) Narration {
 		if d.Description != "" {
 			n.Text += "\n" + d.Description
 		}
+	case event.ScopeAgent:
+		n = agentAsks(d.InputID, d.Message, d.Options, d.TimeoutSeconds).of(d.RunID, d.ExecutionID)
 	case event.ScopeClientTool:
 		n = Narration{Kind: Note, Text: ClientTool(d)}.of(d.RunID, d.ExecutionID) // only that client has the result
 	default:
 		n.Text = planText("The plan has to be confirmed", d.Steps, d.Summary)
+	}
+	return n
+}
+
+// agentAsks is a question of an agent of the swarm.
+func agentAsks(inputID string, message, choices json.RawMessage, seconds int) Narration {
+	n := Narration{Kind: Question, Text: First(Plain(message), "The agent asks.")}
+	n.Ask = Ask{ID: inputID, Scope: ScopeTask, Options: options(choices), TimeoutSeconds: seconds}
+	if n.Ask.Options != nil {
+		n.Text += "\nOptions: " + string(n.Ask.Options)
 	}
 	return n
 }
@@ -160,6 +172,19 @@ func inputAnswered(d event.InputAnsweredData) Narration {
 		text += " (" + d.Feedback + ")"
 	}
 	return Narration{Kind: Note, Text: text}.of(d.RunID, d.ExecutionID)
+}
+
+// inputExpired reports a question that takes no answer any more.
+func inputExpired(d event.InputExpiredData) Narration {
+	if d.Withdrawn {
+		return Narration{Kind: Note, Text: Withdrawn(d)}.of(d.RunID, d.ExecutionID)
+	}
+	return expired(d.InputID).of(d.RunID, d.ExecutionID)
+}
+
+// Withdrawn says that an agent does not wait for an answer any more.
+func Withdrawn(d event.InputExpiredData) string {
+	return "The agent does not wait for the answer to the question " + d.InputID + " any more."
 }
 
 // expired reports a question without an answer.

@@ -17,12 +17,7 @@ func taskReleased(d event.TaskReleasedData) string {
 }
 
 func taskAsked(d event.TaskAskedData) Narration {
-	n := Narration{Kind: Question, Text: First(Plain(d.Message), "The agent asks.")}
-	n.Ask = Ask{ID: d.InputID, Scope: ScopeTask, Options: options(d.Options), TimeoutSeconds: Seconds(d.TimeoutMS)}
-	if n.Ask.Options != nil {
-		n.Text += "\nOptions: " + string(n.Ask.Options)
-	}
-	return n
+	return agentAsks(d.InputID, d.Message, d.Options, Seconds(d.TimeoutMS))
 }
 
 // taskFinished is the answer of an agent of the swarm, or the reason why none comes.

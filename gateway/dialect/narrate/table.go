@@ -43,7 +43,7 @@ var table = map[event.Type]entry{
 	event.PlanCancelled:      with(planCancelled),
 	event.InputRequested:     with(inputRequested),
 	event.InputAnswered:      with(inputAnswered),
-	event.InputExpired:       with(func(d event.InputExpiredData) Narration { return expired(d.InputID).of(d.RunID, d.ExecutionID) }),
+	event.InputExpired:       with(inputExpired),
 	event.StepStarted:        with(stepStarted),
 	event.StepCompleted:      with(stepCompleted),
 	event.StepFailed:         with(stepFailed),

@@ -16,6 +16,9 @@ const toolPlan = "plan"
 // toolBudget is how the question is called whether a run gets its budget once more.
 const toolBudget = "budget"
 
+// toolQuestion is how the question of an agent of the swarm is called. The reason of the answer is what it is told.
+const toolQuestion = "question"
+
 // ofTools are the events of tool calls and of questions.
 var ofTools = map[event.Type]build{
 	event.InputRequested: with(inputRequested),
@@ -70,6 +73,9 @@ func inputRequested(at *scene, d event.InputRequestedData) []message {
 	if d.Scope == event.ScopeBudget {
 		tool, arguments = toolBudget, budgetArguments(d)
 	}
+	if d.Scope == event.ScopeAgent {
+		tool, arguments = toolQuestion, questionArguments(d)
+	}
 	_, shows := place(at.outer.Subject)
 	return joined(segments(call, tool, arguments), at.status(tool), one(wire.ToolApprovalRequested, &wire.ApprovalPayload{
 		InvocationID: call, ToolName: tool, Arguments: arguments, TurnID: d.RunID, AgentID: at.entity,
@@ -105,6 +111,18 @@ func budgetArguments(d event.InputRequestedData) json.RawMessage {
 	return b
 }
 
+// questionArguments are a question and its options, as arguments of a call.
+func questionArguments(d event.InputRequestedData) json.RawMessage {
+	b, err := wire.Encode(struct {
+		Message string          `json:"message"`
+		Options json.RawMessage `json:"options,omitempty"`
+	}{d.Summary, d.Options})
+	if err != nil {
+		return object(nil) // the options are not JSON
+	}
+	return b
+}
+
 // inputAnswered is the one decision that counts. Of a changed plan the new one is shown.
 func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	if d.Scope == event.ScopeClientTool {
@@ -118,6 +136,9 @@ func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	}
 	if d.Scope == event.ScopeBudget {
 		p.ToolName = toolBudget
+	}
+	if d.Scope == event.ScopeAgent {
+		p.ToolName = toolQuestion
 	}
 	status := at.status(p.ToolName)
 	if d.Decision == event.DecisionReject {
@@ -140,8 +161,12 @@ func clientToolAnswered(at *scene, d event.InputAnsweredData) []message {
 }
 
 func inputExpired(_ *scene, d event.InputExpiredData) []message {
+	tool := toolPlan
+	if d.Scope == event.ScopeAgent {
+		tool = toolQuestion
+	}
 	return one(wire.ToolDenied, &wire.DecisionPayload{
-		InvocationID: d.InputID, ToolName: toolPlan, TurnID: d.RunID, Reason: string(fault.InputExpired),
+		InvocationID: d.InputID, ToolName: tool, TurnID: d.RunID, Reason: string(fault.InputExpired),
 		Error: fault.Lookup(fault.InputExpired).Message,
 	})
 }

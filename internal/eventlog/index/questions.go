@@ -37,6 +37,8 @@ type Question struct {
 	Known   bool   `json:"known,omitempty"` // the owner of the log is known
 	LastSeq uint64 `json:"last_seq"`        // of the event that made its state
 	Gone    bool   `json:"gone,omitempty"`  // a marker in its place
+
+	Elsewhere bool `json:"elsewhere,omitempty"` // the log of the job that the task is asks it, too
 }
 
 // StoredQuestion is a question and its place in the index.
@@ -150,7 +152,11 @@ func (t *turns) add(log subject.Log, s *Summary, e *eventlog.Entry) {
 func (t *turns) begun(log subject.Log, s *Summary, e *eventlog.Entry) {
 	if e.Type == event.InputRequested {
 		if d, err := event.As[event.InputRequestedData](e.Event); err == nil {
-			t.asks(log, s, e, ofInput(d), time.Duration(d.TimeoutSeconds)*time.Second)
+			q, timeout := ofInput(d), time.Duration(d.TimeoutSeconds)*time.Second
+			if d.Scope == event.ScopeAgent {
+				q.Asker, timeout = cmp.Or(s.Route, d.AgentName, d.AgentID), max(d.ExpiresAt.Sub(e.Time), time.Millisecond)
+			}
+			t.asks(log, s, e, q, timeout)
 		}
 		return
 	}
@@ -169,7 +175,11 @@ func (t *turns) answered(e *eventlog.Entry) {
 		return
 	}
 	if d, err := event.As[event.TaskMessagedData](e.Event); err == nil && d.InputID != "" {
-		t.ended(e, d.InputID, api.Question{State: api.QuestionAnswered, AnsweredBy: d.From, Decision: api.DecisionAnswer})
+		end := api.Question{State: api.QuestionAnswered, AnsweredBy: cmp.Or(d.From, d.By), Decision: api.DecisionAnswer}
+		if d.Given != nil {
+			end.AnsweredOn, end.Decision = d.Given.ClientID, d.Given.Decision
+		}
+		t.ended(e, d.InputID, end)
 	}
 }
 
@@ -181,7 +191,11 @@ func (t *turns) over(e *eventlog.Entry) {
 	}
 	switch e.Type {
 	case event.InputExpired, event.TaskAskExpired:
-		t.ended(e, d.InputID, api.Question{State: api.QuestionExpired})
+		state := api.QuestionExpired
+		if d.Withdrawn {
+			state = api.QuestionWithdrawn
+		}
+		t.ended(e, d.InputID, api.Question{State: state})
 	case event.PlanCancelled:
 		if d.PlanID != "" {
 			*t = append(*t, turn{run: d.RunID, end: api.Question{State: api.QuestionWithdrawn, PlanID: d.PlanID, EndedAt: e.Time}, seq: e.Sequence})
@@ -198,6 +212,8 @@ type names struct {
 	RunID   string `json:"run_id"`
 	InputID string `json:"input_id"`
 	PlanID  string `json:"plan_id"`
+
+	Withdrawn bool `json:"withdrawn"`
 }
 
 // asks notes a new question, which expires after a time unless that is 0.
@@ -207,7 +223,7 @@ func (t *turns) asks(log subject.Log, s *Summary, e *eventlog.Entry, q api.Quest
 	if timeout > 0 {
 		q.ExpiresAt = e.Time.Add(timeout)
 	}
-	*t = append(*t, turn{asked: &Question{Question: q, Known: s.Known, LastSeq: e.Sequence}, seq: e.Sequence})
+	*t = append(*t, turn{asked: &Question{Question: q, Known: s.Known, LastSeq: e.Sequence, Elsewhere: s.Job}, seq: e.Sequence})
 }
 
 func ofInput(d event.InputRequestedData) api.Question {
@@ -217,6 +233,9 @@ func ofInput(d event.InputRequestedData) api.Question {
 	}
 	if d.Scope == event.ScopeTool { // of what is shown, whatever the event says
 		q.Digest = event.CallDigest(d.Tool, d.Arguments)
+	}
+	if d.Scope == event.ScopeAgent {
+		q.Summary, q.MessageType, q.Message, q.Options, q.Cut = "", d.MessageType, d.Message, d.Options, d.Cut
 	}
 	return q
 }

@@ -228,3 +228,50 @@ func TestAFollowerKeepsTheQuestions(t *testing.T) {
 	listed(subject.QuestionsOver, "i1 answered")
 	listed(subject.QuestionsOpen)
 }
+
+// TestQuestionsOfAgentsThatDoJobs: both logs have them. That of the task is marked, and both end alike.
+func TestQuestionsOfAgentsThatDoJobs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	l, task := sessionOf(red, "s1"), subject.Log{Tenant: red, Kind: id.KindTask, Entity: id.EntityFromExternal("work_1")}
+	head := event.TaskHead{TaskID: "work_1", AgentID: "a1", AgentName: "Welder", Attempt: 1}
+	message, options := json.RawMessage(`"which?"`), json.RawMessage(`["a"]`)
+	until := time.Now().Add(time.Hour).UTC()
+	asks := func(input string, seq uint64) event.Data {
+		return event.InputRequestedData{
+			InputID: input, RunID: "r1", Scope: event.ScopeAgent, Summary: "which?", TimeoutSeconds: 3600,
+			AgentQuestion: event.AgentQuestion{TaskID: "work_1", TaskSeq: seq, AgentName: "Welder", MessageType: "input_request", Message: message, Options: options, ExpiresAt: until},
+		}
+	}
+	r.append(l, opened("ann"), asked("r1", "weld"), asks("ask_1", 2))
+	r.append(task, event.TaskCreatedData{TaskHead: head, TaskType: "message", Session: "s1", RunID: "r1"}, event.TaskAskedData{TaskHead: head, InputID: "q1", Message: message, TimeoutMS: 3_600_000})
+	update := func() {
+		t.Helper()
+		require.NoError(t, r.Update(r.ctx, l))
+		require.NoError(t, r.Update(r.ctx, task))
+	}
+	update()
+	p, err := r.Questions(r.ctx, red, subject.QuestionsOpen, 0, 10)
+	require.NoError(t, err)
+	require.Len(t, p.Questions, 2)
+	at, in := p.Questions[0], p.Questions[1]
+	require.Equal(t, []bool{true, false}, []bool{at.Elsewhere, in.Elsewhere})
+	require.Equal(t, []string{"session", "agent", "Welder", "ann", `"which?"`, `["a"]`, "", "input_request"}, []string{
+		in.Kind, in.Scope, in.Asker, in.Principal, string(in.Message), string(in.Options), in.Summary, in.MessageType,
+	})
+	require.WithinDuration(t, until, in.ExpiresAt, time.Second)
+	r.append(task, event.TaskMessagedData{TaskHead: head, MessageID: "c1", Message: message, InputID: "q1", By: "ann", Given: &event.GivenAnswer{InputID: "ask_1", Decision: event.DecisionApprove, ClientID: "phone"}})
+	r.append(l, event.InputAnsweredData{InputID: "ask_1", RunID: "r1", Decision: event.DecisionApprove, By: "ann", ClientID: "phone", Scope: event.ScopeAgent}, asks("ask_2", 4),
+		event.InputExpiredData{InputID: "ask_2", RunID: "r1", Scope: event.ScopeAgent, Withdrawn: true})
+	update()
+	require.Empty(t, r.inputs(red, subject.QuestionsOpen, 10))
+	over := r.inputs(red, subject.QuestionsOver, 10)
+	slices.Sort(over)
+	require.Equal(t, []string{"ask_1 answered", "ask_2 withdrawn", "q1 answered"}, over)
+	for log, input := range map[subject.Log]string{l: "ask_1", task: "q1"} {
+		q, ok, err := r.Question(r.ctx, log, id.EntityFromExternal(input))
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, "approve ann phone", q.Decision+" "+q.AnsweredBy+" "+q.AnsweredOn, input)
+	}
+}

@@ -40,6 +40,7 @@ type Summary struct {
 	Inputs    int       `json:"inputs,omitempty"`   // questions of the log that are open in the index
 	Team      string    `json:"team,omitempty"`     // of a member: the outermost team
 	Route     string    `json:"route,omitempty"`    // of a member: its path from that team
+	Job       bool      `json:"job,omitempty"`      // of a task: it is a job of another log, which asks its questions, too
 	Gone      bool      `json:"gone,omitempty"`     // a marker in place of a summary
 }
 
@@ -138,7 +139,7 @@ func (s *Summary) introduce(e *eventlog.Entry) {
 		return
 	}
 	if d, err := event.As[event.TaskCreatedData](e.Event); err == nil {
-		s.Owner, s.Known, s.Question = d.Principal, e.Sequence == 1, d.TaskType
+		s.Owner, s.Known, s.Question, s.Job = d.Principal, e.Sequence == 1, d.TaskType, d.Session != "" && d.RunID != ""
 	}
 }
 

@@ -100,12 +100,12 @@ func pipeline(g *grant) {
 	g.writes(id.KindSession)
 	g.folds(id.KindSession)
 	g.handles(cmd.Pipeline)
-	g.resends(cmd.Pipeline, cmd.SettleJob, cmd.AbandonJob, cmd.AssignJob, cmd.FinishJob, cmd.CheckDeadlines, cmd.Resume)
+	g.resends(cmd.Pipeline, cmd.SettleJob, cmd.AbandonJob, cmd.AssignJob, cmd.FinishJob, cmd.AskPeople, cmd.CloseQuestion, cmd.CheckDeadlines, cmd.Resume)
 	g.joins(cmd.Pipeline)
 	g.tells()
 	g.sends(cmd.Pipeline, cmd.CheckDeadlines)
 	g.sends(cmd.Worker, cmd.DoJob)
-	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask)
+	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask, cmd.MessageTask)
 }
 
 // worker is a worker, and the assistant of the swarm, which has separate sessions.
@@ -152,7 +152,8 @@ func task(g *grant) {
 		cmd.NotifyCall, cmd.EndCall, cmd.CheckTask, cmd.TellClient, cmd.DeleteTask)
 	g.sends(cmd.Session, cmd.Delete, cmd.EraseTask)
 	g.sends(taskCalls, runCall, runOutside)
-	g.sends(cmd.Pipeline, cmd.AssignJob, cmd.FinishJob)
+	g.sends(cmd.Pipeline, cmd.AssignJob, cmd.FinishJob, cmd.AskPeople, cmd.CloseQuestion)
+	g.sends(cmd.Member, cmd.AssignJob, cmd.FinishJob, cmd.AskPeople, cmd.CloseQuestion)
 	g.indexes(id.KindTask)
 }
 
@@ -168,7 +169,7 @@ func team(g *grant) {
 	g.handles(cmd.Team, cmd.Member)
 	g.resends(cmd.Team, cmd.CreateTeam, cmd.ActTeam, cmd.WakeTeam, cmd.CheckTeam)
 	g.resends(cmd.Member, cmd.CreateMember, cmd.NoteTodos, cmd.CloseMember, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.CheckDeadlines,
-		cmd.Resume, cmd.SettleJob, cmd.AbandonJob)
+		cmd.Resume, cmd.SettleJob, cmd.AbandonJob, cmd.AssignJob, cmd.FinishJob, cmd.AskPeople, cmd.CloseQuestion)
 	g.joins(cmd.Team, cmd.Member)
 	g.serves(cmd.Team, Gateway, Team)
 	g.tells()
@@ -182,6 +183,7 @@ func team(g *grant) {
 	g.sends(cmd.Team, cmd.CreateTeam, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,
 		cmd.ActTeam, cmd.WakeTeam, cmd.CheckTeam)
 	g.sends(cmd.Member, cmd.CreateMember, cmd.NoteTodos, cmd.CloseMember, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.CheckDeadlines, cmd.Resume)
+	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask, cmd.MessageTask) // work of members that are agents of the swarm
 	g.indexes(id.KindMember)
 }
 

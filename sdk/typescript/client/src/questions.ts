@@ -3,7 +3,7 @@ import type { CanonicalEvent, InputRequestedData, TaskAskedData } from "./genera
 /** A decision that people are asked for. */
 export interface Question {
   id: string;
-  /** `plan`, `tool`, `budget`, `client_tool`, or `task`: an agent of the swarm asks. */
+  /** `plan`, `tool`, `budget`, `client_tool`, or of an agent of the swarm `agent`, in the log of a task `task`. */
   scope: string;
   /** The run that waits, if any. */
   run: string | undefined;
@@ -101,6 +101,6 @@ function asked(d: InputRequestedData, route: readonly string[]): Question {
         ? `May ${d.tool} run?`
         : d.scope === "budget"
           ? "The budget of the run is used up. Go on?"
-          : (d.description ?? d.scope);
+          : (d.description ?? d.summary ?? d.scope);
   return { id: d.input_id, scope: d.scope, run: d.run_id, text, route, data: d };
 }

@@ -46,6 +46,8 @@ export interface Reply {
   steps?: Step[];
   /** Of a plan: changed members of steps, by their ids. */
   modified?: Record<string, Partial<Step>>;
+  /** To an agent of the swarm, with `approved`: what it is told. */
+  answer?: unknown;
 }
 
 /** A file as a part of a message in AG-UI. */
@@ -155,7 +157,8 @@ export class Session extends Watched {
   async answer(question: Question | string, reply: Reply | boolean): Promise<void> {
     const id = typeof question === "string" ? question : question.id;
     const r = typeof reply === "boolean" ? { approved: reply } : reply;
-    const payload = { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified };
+    const told = r.approved && r.answer !== undefined;
+    const payload = told ? { answer: r.answer } : { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified };
     const body = { resume: [{ interruptId: id, status: "resolved", payload }] };
     await this.http.persist(async (sent) => {
       try {
@@ -288,6 +291,7 @@ export class Session extends Watched {
 /** The word of the log for a reply. */
 function decision(r: Reply): string {
   if (!r.approved) return "reject";
+  if (r.answer !== undefined) return "answer";
   return r.steps || r.modified ? "modify" : "approve";
 }
 

@@ -1,8 +1,9 @@
-import type { BaseEvent, Message } from "@ag-ui/client";
+import { type BaseEvent, HttpAgent, type Message } from "@ag-ui/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Line, Model, up, type Waggle, within } from "../../testing/server.js";
 import type { WaggleAgent as Agent, WaggleAgentConfig } from "../src/agui.js";
 import { WaggleClient } from "../src/index.js";
+import { defineAgent } from "../src/swarm.js";
 
 const plan = {
   summary: "two",
@@ -68,6 +69,24 @@ export function agentTests(load: () => Promise<new (c: WaggleAgentConfig) => Age
     const nobody = new WaggleAgent({ url: waggle.url, threadId: crypto.randomUUID() });
     await within(nobody.connectAgent(), "the join of a thread that does not exist");
     expect(nobody.messages).toEqual([]);
+  });
+
+  test("the question of an agent of the swarm is an interrupt, and the agent gets the answer", async () => {
+    const painter = await defineAgent({
+      name: "painter",
+      run: async (task) => `painted ${await task.ask("Which colour?", { options: ["red", "green"], timeoutMs: 600_000 })}`,
+    }).serve({ url: waggle.url });
+    const agent = new HttpAgent({ url: `${waggle.url}/agui/agents/painter`, threadId: crypto.randomUUID() });
+    agent.addMessage({ id: "u1", role: "user", content: "paint it" });
+    await within(agent.runAgent(), "the question");
+    const [q] = agent.pendingInterrupts;
+    expect(q).toMatchObject({ reason: "input_required", message: "Which colour?", metadata: { waggle: { options: ["red", "green"] } } });
+    const answers = (answer: string) => ({ resume: [{ interruptId: q?.id ?? "", status: "resolved" as const, payload: { answer } }] });
+    await within(agent.runAgent(answers("green") as Parameters<HttpAgent["runAgent"]>[0]), "the answer");
+    expect(agent.pendingInterrupts).toEqual([]);
+    expect(texts(agent.messages)).toEqual(["painted green"]);
+    await painter.stop();
+    await painter.done;
   });
 
   test("abortRun leaves the run, which goes on; stop stops it", async () => {

@@ -439,6 +439,42 @@ export type PlanCancelledData = Part & {
   duration_ms: number;
 };
 /**
+ * InputRequestedData asks people a question. It takes exactly one answer.
+ */
+export type InputRequestedData = AgentQuestion &
+  Part & {
+    input_id: string;
+    run_id: string;
+    execution_id: string;
+    /**
+     * plan, tool, client_tool, budget, agent
+     */
+    scope: string;
+    plan_id?: string;
+    steps?: Step[];
+    summary?: string;
+    /**
+     * 0 = unlimited
+     */
+    timeout_seconds: number;
+    /**
+     * of scope tool: the worker's claim that asks
+     */
+    attempt?: number;
+    call_id?: string;
+    tool?: string;
+    /**
+     * of the tool
+     */
+    description?: string;
+    arguments?: unknown;
+    /**
+     * as in tool.called: the answer holds for exactly this call
+     */
+    digest?: string;
+    budget?: BudgetUse1;
+  };
+/**
  * StepStartedData begins an attempt at a task.
  */
 export type StepStartedData = Part & {
@@ -1997,39 +2033,27 @@ export interface InputRequested {
   from?: number;
 }
 /**
- * InputRequestedData asks people a question. It takes exactly one answer.
+ * AgentQuestion is what a question of scope agent has besides: that of the agent in the log of its task.
  */
-export interface InputRequestedData {
-  input_id: string;
-  run_id: string;
-  execution_id: string;
+export interface AgentQuestion {
   /**
-   * plan, tool, budget
+   * id of the task's log
    */
-  scope: string;
-  plan_id?: string;
-  steps?: Step[];
-  summary?: string;
+  task_id?: string;
   /**
-   * 0 = unlimited
+   * of the question in that log
    */
-  timeout_seconds: number;
+  task_seq?: number;
+  agent_id?: string;
+  agent_name?: string;
+  message_type?: string;
+  message?: unknown;
+  options?: unknown;
   /**
-   * of scope tool: the worker's claim that asks
+   * message and options are too large: the log of the task has the whole
    */
-  attempt?: number;
-  call_id?: string;
-  tool?: string;
-  /**
-   * of the tool
-   */
-  description?: string;
-  arguments?: unknown;
-  /**
-   * as in tool.called: the answer holds for exactly this call
-   */
-  digest?: string;
-  budget?: BudgetUse1;
+  cut?: boolean;
+  expires_at?: string;
 }
 /**
  * of scope budget: the use of the run's budget
@@ -2075,7 +2099,7 @@ export interface InputAnsweredData {
   execution_id: string;
   command_id: string;
   /**
-   * approve, modify, reject
+   * approve, modify, reject; of scope agent also answer
    */
   decision: "approve" | "modify" | "reject";
   feedback?: string;
@@ -2087,7 +2111,7 @@ export interface InputAnsweredData {
   client_id?: string;
   elapsed_ms: number;
   /**
-   * budget; absent: of a plan, or with a call of a tool
+   * client_tool, budget, agent; absent: of a plan, or of a tool
    */
   scope?: string;
   /**
@@ -2108,6 +2132,10 @@ export interface InputAnsweredData {
    * of scope client_tool: that the tool has returned besides
    */
   files?: File[];
+  /**
+   * of scope agent: what the agent was told, unless it is too large
+   */
+  message?: unknown;
 }
 /**
  * of the person's decision
@@ -2155,7 +2183,7 @@ export interface InputExpired {
   from?: number;
 }
 /**
- * InputExpiredData records that the question's time passed without an answer.
+ * InputExpiredData records that a question takes no answer any more: its time has passed without one.
  */
 export interface InputExpiredData {
   input_id: string;
@@ -2163,6 +2191,14 @@ export interface InputExpiredData {
   execution_id: string;
   timeout_seconds: number;
   elapsed_ms: number;
+  /**
+   * agent; absent: any other
+   */
+  scope?: string;
+  /**
+   * of scope agent: its time has not passed, but the agent does not wait any more
+   */
+  withdrawn?: boolean;
 }
 /**
  * An attempt at a task began.
@@ -2905,6 +2941,11 @@ export interface TaskMessagedData {
    * the question that it answers
    */
   input_id?: string;
+  /**
+   * the principal that answers, if it is not a client of the swarm
+   */
+  by?: string;
+  given?: GivenAnswer;
 }
 /**
  * ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the log with the reference: a reference cannot name data of another tenant.
@@ -2922,6 +2963,25 @@ export interface ObjectRef5 {
    * of the data in bytes
    */
   size: number;
+}
+/**
+ * of an answer to the question that another log shows: how it was given there
+ */
+export interface GivenAnswer {
+  /**
+   * of the question there
+   */
+  input_id: string;
+  /**
+   * approve, reject, answer
+   */
+  decision: "approve" | "modify" | "reject";
+  feedback?: string;
+  client_id?: string;
+  /**
+   * as in input.answered
+   */
+  segment?: string;
 }
 /**
  * The task was taken from a lost agent.
