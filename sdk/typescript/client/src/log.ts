@@ -138,7 +138,7 @@ class Connection {
       for await (const m of readSse(answer.body)) {
         clearTimeout(timer);
         timer = setTimeout(stop, this.silence);
-        if (m.comment !== undefined) this.goodbye = m.comment === "DRAINING";
+        if (m.comment !== undefined) this.goodbye = m.comment === "waggle DRAINING";
         else yield m;
       }
     } catch (cause) {
