@@ -6,9 +6,6 @@ import { type Keeping, perStream, Stream, type Topic } from "./stream.ts";
 /** Streams of one principal. A browser has six connections for all tabs: requests need some, and streams that take over. */
 const mostStreams = 3;
 
-/** A tab has so long to answer: after that it is gone, or frozen by its browser. */
-const patience = 15_000;
-
 /** Changes within so long make one other stream. */
 const pause = 20;
 
@@ -54,7 +51,11 @@ export class Hub {
   private readonly circles = new Map<string, Circle>();
   private readonly tabs = new Set<Tab>();
 
-  constructor(private readonly origin: string) {
+  /** A tab that does not answer within `patience` milliseconds is gone, or frozen by its browser. */
+  constructor(
+    private readonly origin: string,
+    patience = 15_000,
+  ) {
     setInterval(() => this.look(), patience);
   }
 
