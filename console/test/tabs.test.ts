@@ -192,17 +192,19 @@ test("a tab that nobody sees ends its topics and goes on where it was; one of th
   await say(on.waggle, two, "say more");
   await other.waitForFunction(() => document.querySelectorAll(".item.answer").length === 2);
   const removed = await removals(other, ".talk", ".item");
+  const open = (await (await fetch(`${on.waggle.url}/api/v1/questions`)).json()).questions.length;
+  const count = `(${open + 1})`;
   for (const t of tabs) {
     await see(t, false);
     await t.clock.fastForward(31_000);
   }
   await say(on.waggle, two, "List the files in the workspace, then count the words of notes.md", { mode: "plan", confirm_plan: true });
-  await teller.waitForFunction(() => document.title.startsWith("(1)"));
+  await teller.waitForFunction((n) => document.title.startsWith(n), count);
   expect(await other.locator(".item.user").count()).toBe(2);
-  expect(await other.title()).not.toContain("(1)");
+  expect(await other.title()).not.toContain(count);
   await see(other, true);
   await other.waitForSelector(".talk .question");
-  await other.waitForFunction(() => document.title.startsWith("(1)"));
+  await other.waitForFunction((n) => document.title.startsWith(n), count);
   expect(await other.locator(".item.user").count()).toBe(3);
   expect(await removed()).toBe(0);
 
@@ -210,10 +212,20 @@ test("a tab that nobody sees ends its topics and goes on where it was; one of th
   const third = await tab(context, `${on.waggle.url}/sessions/${one}#away`, errors);
   await third.waitForSelector(".item.answer");
   await say(on.waggle, one, "say once more");
-  await expect.poll(async () => (await (await fetch(`${on.waggle.url}/api/v1/sessions/${one}`)).json()).state).toBe("idle");
+  const answered = `${on.waggle.url}/api/v1/logs/session/${one}/events?types=run.completed`;
+  await expect.poll(async () => (await (await fetch(answered)).json()).events.length, { timeout: patience }).toBe(2);
   expect(await third.locator(".item.user").count()).toBe(1);
   await see(third, true);
   await third.waitForFunction(() => document.querySelectorAll(".item.answer").length === 2);
+
+  // A page that its browser keeps while another is shown has left, and comes back.
+  const pass = (name: string) => third.evaluate((n) => dispatchEvent(new PageTransitionEvent(n, { persisted: true })), name);
+  await pass("pagehide");
+  await say(on.waggle, one, "say it a last time");
+  await expect.poll(async () => (await (await fetch(answered)).json()).events.length, { timeout: patience }).toBe(3);
+  expect(await third.locator(".item.user").count()).toBe(2);
+  await pass("pageshow");
+  await third.waitForFunction(() => document.querySelectorAll(".item.answer").length === 3);
   expect(errors).toEqual([]);
   await context.close();
 });

@@ -59,11 +59,14 @@ export class Hub {
     setInterval(() => this.look(), patience);
   }
 
-  /** Serves the tab at the other end of a port. */
-  serve(port: MessagePort): void {
+  /** Serves the tab at the other end of a port, until the returned function is called. */
+  serve(port: MessagePort): () => void {
     const tab = new Tab(port);
     port.onmessage = ({ data }: MessageEvent<Wish>) => this.take(tab, data);
-    port.addEventListener("close", () => this.drop(tab)); // not in all browsers: there it gives no answer
+    return () => {
+      port.close();
+      this.drop(tab);
+    };
   }
 
   private take(tab: Tab, w: Wish): void {

@@ -99,5 +99,13 @@ function obey(c: Command) {
 
 if ("onconnect" in globalThis) {
   const hub = new Hub(origin);
-  addEventListener("connect", (e) => hub.serve((e as MessageEvent).ports[0] as MessagePort));
+  // A page gives its tab's port, and nothing when it goes.
+  addEventListener("connect", (e) => {
+    let end = () => {};
+    const [page] = (e as MessageEvent).ports as [MessagePort];
+    page.onmessage = ({ ports: [port] }) => {
+      end();
+      end = port ? hub.serve(port) : () => {};
+    };
+  });
 } else addEventListener("message", ({ data }: MessageEvent<Command>) => obey(data));

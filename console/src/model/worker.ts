@@ -41,14 +41,24 @@ function started(): Worker {
     for (const [log, f] of listeners) f({ log, do: "error", error });
   });
   const plug = (port?: MessagePort) => own.postMessage({ log: 0, do: "plug", port } satisfies Command, port ? [port] : []);
-  if (!("SharedWorker" in window)) plug();
-  else {
-    const hub = new SharedWorker(at, { type: "module", name: "waggle" });
-    hub.addEventListener("error", () => plug());
-    plug(hub.port);
-  }
+  if ("SharedWorker" in window) share(at, plug);
+  else plug();
   order({ do: "as", who: "", token: token() });
   return own;
+}
+
+/** Plugs the worker in at the hub of all tabs, which is told when the page goes. */
+function share(at: string, plug: (port?: MessagePort) => void): void {
+  const hub = new SharedWorker(at, { type: "module", name: "waggle" });
+  const enter = () => {
+    const line = new MessageChannel();
+    hub.port.postMessage(undefined, [line.port1]);
+    plug(line.port2);
+  };
+  enter();
+  hub.addEventListener("error", () => plug());
+  addEventListener("pagehide", () => hub.port.postMessage(undefined));
+  addEventListener("pageshow", (e) => e.persisted && enter()); // it was kept, and is shown again
 }
 
 /** Asks the worker for something that is about no log. */
