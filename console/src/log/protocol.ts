@@ -98,7 +98,7 @@ export interface TalkPatch {
   questions: Asked[];
   /** Runs that have not ended. */
   active: number;
-  /** Titles of steps whose plans are not in the window: by run and step. */
+  /** Titles of steps whose plans are not in the window, or that have none: by run and step. */
   titles: Record<string, string>;
   /** Who sent messages to a member of a team, where that was no person: by message. */
   senders: Record<string, Side>;
