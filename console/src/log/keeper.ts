@@ -42,8 +42,8 @@ export class Keeper {
   /** The fold of the whole log, as far as it has come; undefined: it has not begun, or `live` is it. */
   private prefix: Frame | undefined;
   private reading: AbortController | undefined;
-  private following = false;
-  private hangUp = () => {};
+  /** Stops following the end of the log. */
+  private following: (() => void) | undefined;
   /** The name of a session whose first message is not here. */
   private name = "";
   /** The members of a team whose beginning has expired. */
@@ -122,31 +122,27 @@ export class Keeper {
   /** Follows the end of the log from what is here. */
   async follow(): Promise<void> {
     if (this.following) return;
-    this.following = true;
+    const begins = () => {};
+    this.following = begins;
     await this.begun;
-    if (!this.following || (this.head === 0 && !this.o.fresh)) return;
-    this.hangUp();
-    this.hangUp = this.tap.follow(`${this.o.kind}/${this.o.id}`, this.head, (n) => this.hear(n));
+    if (this.following !== begins || (this.head === 0 && !this.o.fresh)) return;
+    this.following = this.tap.follow(`${this.o.kind}/${this.o.id}`, this.head, (n) => this.hear(n));
   }
 
   unfollow(): void {
-    this.following = false;
-    this.hangUp();
+    this.following?.();
+    this.following = undefined;
   }
 
-  private hear(n: News) {
-    switch (n.do) {
-      case "event":
-        return this.take(n.event);
-      case "head":
-        return this.reach(n.seq);
-      case "first":
-        this.reader.first = n.seq;
-        if (this.live?.seq === 0) this.live = { base: n.seq, seq: n.seq - 1, state: this.live.state };
-        return;
-      case "over":
-        this.following = false;
-        this.tell({ do: "error", error: n.error });
+  private hear(n: News): void {
+    if (n.do === "event") this.take(n.event);
+    else if (n.do === "head") this.reach(n.seq);
+    else if (n.do === "first") {
+      this.reader.first = n.seq;
+      if (this.live?.seq === 0) this.live = { base: n.seq, seq: n.seq - 1, state: this.live.state };
+    } else if (n.do === "over") {
+      this.following = undefined;
+      this.tell({ do: "error", error: n.error });
     }
   }
 
@@ -154,7 +150,6 @@ export class Keeper {
   private reach(seq: number): void {
     if (seq <= this.head) return;
     this.head = seq;
-    this.newest = undefined;
     this.run(() => this.advance());
     this.dirty();
   }

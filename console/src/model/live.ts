@@ -50,15 +50,29 @@ const tell = (e?: CanonicalEvent) => {
   for (const f of listeners) f(e);
 };
 
-/** Tells the worker who this is: tabs of one principal share the connection. */
+/** Tells the worker who this is: tabs of one principal share their streams. */
 export function identify(): void {
-  const who = me.value && JSON.stringify([me.value.tenant, me.value.subject, me.value.roles, me.value.may]);
-  order({ do: "as", who: who ?? "", token: token() });
-  if (who)
-    void navigator.locks?.request(`waggle-questions ${who}`, () => {
-      tells.value = true;
-      return new Promise(() => {}); // until the tab ends
-    });
+  const who = me.value ? JSON.stringify([me.value.tenant, me.value.subject, me.value.roles, me.value.may]) : "";
+  order({ do: "as", who, token: token() });
+  if (who !== "") watchOver(who);
+}
+
+let principal = "";
+let release = () => {};
+
+/** Has one tab of a principal go on counting questions when it is hidden: the first one, then another when it ends. */
+function watchOver(who: string): void {
+  if (who === principal) return;
+  principal = who;
+  release();
+  tells.value = false;
+  const over = new Promise<void>((go) => {
+    release = go;
+  });
+  void navigator.locks?.request(`waggle-questions ${who}`, () => {
+    tells.value = who === principal;
+    return over;
+  });
 }
 
 /** Reads the announcements of the tenant until the page is left. */

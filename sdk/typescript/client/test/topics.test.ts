@@ -100,3 +100,14 @@ test("a stream ends with its last topic, and with credentials that do not count"
   await expect(stranger.topics({ announcements: true }).next()).rejects.toMatchObject({ status: 401 });
   await other.end();
 });
+
+test("a connection that says nothing for too long is made again", async () => {
+  const leave = new AbortController();
+  let connections = 0;
+  const onConnection = (up: boolean) => {
+    if (up && ++connections === 3) leave.abort();
+  };
+  const api = new WaggleApi({ url: waggle.url, backoff: { min: 10, max: 20 } });
+  const none = api.topics({ announcements: true, types: ["session.deleted"], silence: 200, signal: leave.signal, onConnection });
+  expect(await within(none.next(), "three connections")).toMatchObject({ done: true });
+});
