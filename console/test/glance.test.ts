@@ -1,6 +1,7 @@
 import { defineAgent } from "@waggle-dev/client/swarm";
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
+import { patience } from "../../sdk/typescript/testing/server.ts";
 import { stage, visit } from "./page.ts";
 
 // A log that is opened at a moment of its past shows it at once, as the server has folded it, while its events are still on
@@ -144,10 +145,13 @@ test("a task at a moment of its past is there before its events: who had it then
   const { task_id: id } = await api<{ task_id: string }>("POST", "/tasks", { agent_name: "digger", task_type: "dig", data: { deep: 3 } });
   let events: { sequence: number; type: string }[] = [];
   await expect
-    .poll(async () => {
-      events = (await api<{ events: typeof events }>("GET", `/logs/task/${id}/events?limit=1000`)).events;
-      return events.map((e) => e.type);
-    })
+    .poll(
+      async () => {
+        events = (await api<{ events: typeof events }>("GET", `/logs/task/${id}/events?limit=1000`)).events;
+        return events.map((e) => e.type);
+      },
+      { timeout: patience },
+    )
     .toContain("task.finished");
   const at = events.find((e) => e.type === "task.assigned")?.sequence ?? 0;
   const { page, errors } = await visit(on.browser, "about:blank");

@@ -1,9 +1,11 @@
+import { join } from "node:path";
 import { type CanonicalEvent, WaggleClient } from "@waggle-dev/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
+import { patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
 import { Hub } from "../src/live/hub.ts";
 import { announcements, type News } from "../src/live/protocol.ts";
 import { Tap } from "../src/live/tap.ts";
+import { publish, shardOf } from "./bus.ts";
 
 // The hub of tabs and a real gateway, without a browser.
 
@@ -19,6 +21,7 @@ beforeAll(async () => {
   api_keys:
     - {id: ann, sha256: ${await sha("key-of-ann")}, tenant: acme, roles: [user]}
     - {id: ann2, sha256: ${await sha("other-key-of-ann")}, tenant: acme, roles: [user]}
+    - {id: vera, sha256: ${await sha("key-of-vera")}, tenant: acme, roles: [viewer]}
     - {id: bob, sha256: ${await sha("key-of-bob")}, tenant: other, roles: [user]}
 `);
   client = new WaggleClient({ url: waggle.url, token: "key-of-ann" });
@@ -27,6 +30,8 @@ afterAll(async () => {
   client?.close();
   await waggle?.end();
 });
+
+const soon = { timeout: patience };
 
 /** What a tab has heard, and a way to wait for it. */
 class Ear {
@@ -108,7 +113,7 @@ test("topics come and go, and each log stays whole and in order, over many strea
   expect(seqs(one.events)).toEqual(seqs(one.events).map((_, i) => i + 1));
   const heard = live.events.filter((e) => e.subject?.endsWith(session)).map((e) => e.sequence);
   expect(heard.length).toBe(new Set(heard).size);
-  await expect.poll(streams).toBe(1);
+  await expect.poll(streams, soon).toBe(1);
 });
 
 test("a log that another tab follows already says where it is", async () => {
@@ -138,11 +143,11 @@ test("more topics than a stream has go on others, three at most, and those that 
     leave.push(ear.tap.follow(`session/${s}`, 0, ear.hear));
   }
   await ear.until("24 logs", () => come() === 24);
-  await expect.poll(async () => (await streams()) - before).toBe(3);
+  await expect.poll(async () => (await streams()) - before, soon).toBe(3);
   for (const f of leave.slice(20)) f();
   await ear.until("the last two", () => come() === 26);
   for (const f of leave.slice(1)) f();
-  await expect.poll(async () => (await streams()) - before, { timeout: 30_000 }).toBe(1);
+  await expect.poll(async () => (await streams()) - before, soon).toBe(1);
   await say("say y", all[0]);
   await ear.until(
     "the one that is left",
@@ -206,4 +211,22 @@ test("a tab that does not answer is let go, and goes on where it was when it is 
   await ear.until("the second run", () => ear.runs(2));
   expect(seqs(ear.events)).toEqual(seqs(ear.events).map((_, i) => i + 1));
   tap.plug(new MessageChannel().port2); // the tab has ended
+});
+
+test("a log whose beginning has expired says where it begins", async () => {
+  const session = await say("say one");
+  const viewer = new WaggleClient({ url: waggle.url, token: "key-of-vera" }); // who sees sessions whose owner is forgotten
+  const { last } = await viewer.log("session", session).head();
+  const log = `acme.session.${session}`;
+  const shard = shardOf(log);
+  const body = JSON.stringify({ filter: `evt.${shard}.${log}`, keep: 3 });
+  await publish(join(waggle.dir, "data"), [{ subject: `$JS.API.STREAM.PURGE.EVT_${shard}`, body }]);
+  await waggle.restart(); // which forgets what it has in memory
+  await expect.poll(async () => (await viewer.log("session", session).head()).first, soon).toBe(last - 2);
+  const ear = new Ear(new Hub(waggle.url), "vera", "key-of-vera");
+  ear.tap.follow(`session/${session}`, 1, ear.hear);
+  await ear.until("the end", () => ear.runs(1));
+  expect(ear.news[0]).toMatchObject({ do: "first", seq: last - 2 });
+  expect(seqs(ear.events)).toEqual([last - 2, last - 1, last]);
+  viewer.close();
 });

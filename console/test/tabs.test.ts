@@ -18,6 +18,7 @@ async function post<T>(waggle: Waggle, path: string, body: unknown, key = ""): P
   return (await answer.json()) as T;
 }
 
+const soon = { timeout: patience };
 let messages = 0;
 
 const say = (waggle: Waggle, session: string, content: string, more: object = {}, key = "") =>
@@ -83,14 +84,14 @@ test("eight tabs of one browser are all live, and their requests are answered", 
   await Promise.all([list, ...tabs].map((t) => t.waitForFunction(() => document.title.startsWith("(1)"))));
 
   // And each gets an answer to what it asks for: one connection of six is taken.
-  await expect.poll(() => streams(on.waggle)).toBe(1);
+  await expect.poll(() => streams(on.waggle), soon).toBe(1);
   for (const t of [...tabs, list, questions]) {
     await t.click('nav a[href="/installation/health"]');
     await t.waitForSelector("main table, main dl, main .cells");
   }
   expect(errors).toEqual([]);
   await context.close();
-  await expect.poll(() => streams(on.waggle)).toBe(0);
+  await expect.poll(() => streams(on.waggle), soon).toBe(0);
 });
 
 test("tabs of different people share nothing, and those of one person a stream, whatever their tokens are", async () => {
@@ -110,7 +111,7 @@ test("tabs of different people share nothing, and those of one person a stream, 
     return page;
   };
   const [first, second, bob] = [await signIn("key-of-ann"), await signIn("key-of-ann"), await signIn("key-of-bob")];
-  await expect.poll(() => streams(waggle)).toBe(2);
+  await expect.poll(() => streams(waggle), soon).toBe(2);
   const anns = await session(waggle, "say hello to ann", "key-of-ann");
   await Promise.all([first, second].map((t) => shows(t, "say hello to ann")));
   await session(waggle, "say hello to bob", "key-of-bob");
@@ -124,9 +125,9 @@ test("tabs of different people share nothing, and those of one person a stream, 
   await first.close();
   await say(waggle, anns, "say more", {}, "key-of-ann");
   await second.waitForFunction(() => document.querySelectorAll(".item.answer").length === 2);
-  await expect.poll(() => streams(waggle)).toBe(2);
+  await expect.poll(() => streams(waggle), soon).toBe(2);
   await bob.close();
-  await expect.poll(() => streams(waggle)).toBe(1);
+  await expect.poll(() => streams(waggle), soon).toBe(1);
   expect(errors).toEqual([]);
   await context.close();
   await waggle.end();
@@ -155,7 +156,7 @@ test.each(["a browser without shared workers", "a shared worker that does not st
     ];
     await talk.waitForSelector(".item.answer");
     await list.waitForSelector(".sessions .row");
-    await expect.poll(() => streams(on.waggle)).toBe(2);
+    await expect.poll(() => streams(on.waggle), soon).toBe(2);
     await say(on.waggle, id, "say two");
     await talk.waitForFunction(() => document.querySelectorAll(".item.answer").length === 2);
     await session(on.waggle, `say that it is ${what}`);
@@ -213,7 +214,7 @@ test("a tab that nobody sees ends its topics and goes on where it was; one of th
   await third.waitForSelector(".item.answer");
   await say(on.waggle, one, "say once more");
   const answered = `${on.waggle.url}/api/v1/logs/session/${one}/events?types=run.completed`;
-  await expect.poll(async () => (await (await fetch(answered)).json()).events.length, { timeout: patience }).toBe(2);
+  await expect.poll(async () => (await (await fetch(answered)).json()).events.length, soon).toBe(2);
   expect(await third.locator(".item.user").count()).toBe(1);
   await see(third, true);
   await third.waitForFunction(() => document.querySelectorAll(".item.answer").length === 2);
@@ -222,7 +223,7 @@ test("a tab that nobody sees ends its topics and goes on where it was; one of th
   const pass = (name: string) => third.evaluate((n) => dispatchEvent(new PageTransitionEvent(n, { persisted: true })), name);
   await pass("pagehide");
   await say(on.waggle, one, "say it a last time");
-  await expect.poll(async () => (await (await fetch(answered)).json()).events.length, { timeout: patience }).toBe(3);
+  await expect.poll(async () => (await (await fetch(answered)).json()).events.length, soon).toBe(3);
   expect(await third.locator(".item.user").count()).toBe(2);
   await pass("pageshow");
   await third.waitForFunction(() => document.querySelectorAll(".item.answer").length === 3);

@@ -1,4 +1,4 @@
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import type { CanonicalEvent } from "@waggle-dev/client";
 import { epoch, me, refusedLogin, token } from "../app.ts";
 import type { Report } from "../log/protocol.ts";
@@ -24,6 +24,8 @@ document.addEventListener("visibilitychange", () => {
 
 /** Whether this is the tab that tells of questions while nobody sees one. */
 const tells = signal(false);
+
+const attends = computed(() => shown.value || tells.value);
 
 /** The connection to the gateway, as the announcements show it. */
 export const connection = signal<{ up: boolean; since: number }>({ up: false, since: Date.now() });
@@ -81,8 +83,8 @@ export function watch(): () => void {
     effect(identify),
     effect(() => {
       epoch.value;
-      if (!shown.value && !tells.value) return;
-      if (!connection.peek().up) connected(false);
+      if (!attends.value) return;
+      connected(false);
       order({ do: "listen", on: true }, take);
       return () => order({ do: "listen", on: false });
     }),
