@@ -38,11 +38,12 @@ class Tab {
     this.port.postMessage(m);
   }
 
-  /** Ends all that it wants. */
+  /** Ends all that it wants, and forgets its token. */
   part(): void {
     for (const n of this.wants.keys()) this.circle?.leave(this, n);
     this.circle?.tabs.delete(this);
     this.circle = undefined;
+    this.token = "";
   }
 }
 
