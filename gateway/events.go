@@ -28,6 +28,10 @@ const protocolEvents = "events"
 // protocolThreads is the name of streams of threads there.
 const protocolThreads = "agui"
 
+// topicsQuiet is the longest pause between two signs of life on a stream with topics: it is all that a browser has, which has to
+// notice soon that it is dead.
+const topicsQuiet = 10 * time.Second
+
 // queryTypes is the parameter that names the types of announcements to be shown.
 const queryTypes = "types"
 
@@ -72,10 +76,14 @@ func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) 
 }
 
 func (s *Server) newEvents(protocol string, w http.ResponseWriter, r *http.Request) *events {
+	beat := s.cfg.PingInterval
+	if r.URL.Query().Has(queryTopic) {
+		beat = min(beat, topicsQuiet)
+	}
 	return &events{
 		s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
 		to: sse.New(w, sse.Options{
-			QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent, Shared: r.ProtoMajor > 1,
+			QueueBytes: s.cfg.QueueBytes, Heartbeat: beat, WriteStall: s.cfg.WriteStall, Stats: &s.sent, Shared: r.ProtoMajor > 1,
 		}),
 	}
 }

@@ -124,7 +124,10 @@ func logsOf(r *http.Request, names []string) ([]topicOfLog, error) {
 
 // parseLog reads KIND/ID@SEQ, or KIND/ID for the beginning, and returns the name without the seq.
 func parseLog(text string) (one topicOfLog, name string, f *fault.Fault) {
-	name, seq, has := strings.Cut(text, "@")
+	name, seq, has := text, "", false
+	if i := strings.LastIndexByte(text, '@'); i >= 0 { // ids of clients may have others
+		name, seq, has = text[:i], text[i+1:], true
+	}
 	kind, entity, whole := strings.Cut(name, "/")
 	if one.kind = id.Kind(kind); !whole || missing[one.kind] == "" || entity == "" {
 		return one, name, fault.Newf(fault.InvalidField, "%q is not the topic of a log. Write KIND/ID@SEQ with the kind session, member, team or task.", text)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -152,6 +153,36 @@ func TestATopicThatIsNotShown(t *testing.T) {
 	require.Equal(t, string(fault.SessionDeleted), code)
 	r.happens(third, event.SessionClosedData{})
 	require.Equal(t, event.SessionClosed, s.must().parse(t, "log").Type)
+}
+
+// TestTopicsHaveSignsOfLife however rarely idle sockets are pinged: a browser has nothing else to tell a dead connection by.
+func TestTopicsHaveSignsOfLife(t *testing.T) {
+	t.Parallel()
+	r := start(t) // which pings very rarely
+	s := r.reads(topics("events"))
+	began := time.Now()
+	for {
+		line, err := s.in.ReadString('\n')
+		require.NoError(t, err)
+		if strings.HasPrefix(line, ": hb ") {
+			break
+		}
+	}
+	require.Less(t, time.Since(began), 25*time.Second)
+}
+
+// TestALogMayHaveAnyID: clients choose ids, and only the last @ begins a seq.
+func TestALogMayHaveAnyID(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	const name = "ann@example.com/1"
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
+	r.happens(l, event.SessionCreatedData{Dialect: "orbit"})
+	r.happens(l, event.SessionClosedData{})
+	s := r.reads(topics("log:session/" + name + "@1"))
+	e := s.must().parse(t, "log")
+	require.Equal(t, event.SessionClosed, e.Type)
+	require.Equal(t, uint64(2), e.Sequence)
 }
 
 // TestTopicsThatMeanNothing are refused with the whole request.

@@ -1,5 +1,5 @@
 import { computed, effect, signal } from "@preact/signals";
-import { type Me, type Status, WaggleClient, WaggleError } from "@waggle-dev/client";
+import { type Me, type Status, WaggleApi, WaggleError } from "@waggle-dev/client";
 import { type Language, language, t } from "./words.ts";
 
 const tokenKey = "waggle.token";
@@ -13,7 +13,7 @@ export const token = (): string => secret;
 export const login = signal<"no" | "asks" | "wrong">("no");
 
 /** The installation, as this page sees it. */
-export const client = new WaggleClient({ url: location.origin, token, backoff: { min: 200, max: 5000 } });
+export const client = new WaggleApi({ url: location.origin, token, backoff: { min: 200, max: 5000 } });
 
 /** Who this page is, once it is known. */
 export const me = signal<Me | undefined>(undefined);
@@ -57,7 +57,7 @@ export const epoch = signal(0);
 /** Finds out who this page is. Reports whether the installation takes its credentials. */
 export async function begin(): Promise<boolean> {
   try {
-    const [who, what] = await Promise.all([client.call<Me>("GET", "/api/v1/me"), client.status()]);
+    const [who, what] = await Promise.all([client.me(), client.status()]);
     me.value = who;
     status.value = what;
     login.value = "no";

@@ -67,7 +67,12 @@ export async function publish(data: string, all: readonly { subject: string; bod
 
 /** The subject of a command, whose partition is the FNV-1a hash of what it is for. */
 export function commandSubject(service: string, tenant: string, key: string, verb: string): string {
+  return `cmd.${service}.${shardOf(`${service}.${tenant}.${key}`)}.${tenant}.${key}.${verb}`;
+}
+
+/** The shard of sixteen that a name belongs to. */
+export function shardOf(name: string): string {
   let hash = 0x811c9dc5;
-  for (const b of Buffer.from(`${service}.${tenant}.${key}`)) hash = Math.imul(hash ^ b, 0x01000193) >>> 0;
-  return `cmd.${service}.${String(hash % 16).padStart(2, "0")}.${tenant}.${key}.${verb}`;
+  for (const b of Buffer.from(name)) hash = Math.imul(hash ^ b, 0x01000193) >>> 0;
+  return String(hash % 16).padStart(2, "0");
 }

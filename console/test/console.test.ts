@@ -57,6 +57,31 @@ test("from the start page to a plan that somebody has changed and approved", asy
   await page.close();
 });
 
+test("a step that is carried out again after the end of its run has its title", async () => {
+  const { page, errors } = await visit(on.browser, on.waggle.url);
+  await page.click(".ideas li:nth-child(2) button");
+  await page.click('[data-answer="approve"]');
+  await page.waitForFunction(() => document.body.textContent?.includes("3 of 3 steps done"));
+  const id = new URL(page.url()).pathname.split("/")[2];
+  const api = `${on.waggle.url}/api/v1`;
+  const { events } = await (await fetch(`${api}/logs/session/${id}/events?types=run.started,plan.completed`)).json();
+  const [{ run_id }, { steps }] = events.map((e: { data: object }) => e.data);
+  const before = await page.locator(".item.of-step").count();
+  await fetch(`${api}/sessions/${id}/runs/${run_id}/steps/${steps[0].id}/restart`, {
+    method: "POST",
+    body: JSON.stringify({ id: "again" }),
+  });
+  await page.waitForFunction((n) => document.querySelectorAll(".item.of-step").length > n, before);
+  const titles = await page.locator(".item.of-step h3").allTextContents();
+  expect(titles[before]).toBe(`Step: ${steps[0].title}`);
+  expect(titles.join()).not.toContain(steps[0].id);
+  await page.reload();
+  await page.waitForFunction((n) => document.querySelectorAll(".item.of-step").length > n, before);
+  expect(await page.locator(".item.of-step h3").allTextContents()).toEqual(expect.arrayContaining(titles));
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
 test("any moment of a log has a link, and shows what was there then", async () => {
   const { page, errors } = await visit(on.browser, on.waggle.url);
   await ask(page, "Which files are in the workspace, and what does notes.md say?");

@@ -1,7 +1,8 @@
-import type { Browser } from "playwright-core";
+import { WaggleClient } from "@waggle-dev/client";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch } from "../../sdk/typescript/testing/browser.ts";
-import { Line, Model, up, Waggle } from "../../sdk/typescript/testing/server.ts";
+import { Line, Model, patience, up, Waggle } from "../../sdk/typescript/testing/server.ts";
 import { removals, visit } from "./page.ts";
 
 // Two gateways behind one address, as a fleet has them. The pages are open in every room while one gateway is killed.
@@ -61,4 +62,36 @@ test("one of two gateways is killed while an answer is written and every room is
   }
   expect(talk.errors).toEqual([]);
   await talk.page.close();
+});
+
+test("gateways are killed one after the other while three tabs of a browser show what is written", async () => {
+  const context = await browser.newContext({ viewport: { width: 1300, height: 850 } });
+  const client = new WaggleClient({ url: fleet.url });
+  const [one, two] = [client.sessions.open(), client.sessions.open()];
+  const runs = [one.send("say it slowly"), two.send("say it slowly, too")];
+  const tabs: { page: Page; id: string; removed: () => Promise<number> }[] = [];
+  for (const { id } of [one, one, two]) {
+    const page = await context.newPage();
+    page.setDefaultTimeout(patience);
+    await page.goto(`${fleet.url}/sessions/${id}`);
+    await page.waitForFunction(() => document.querySelector(".item.answer")?.textContent?.includes("word3"));
+    tabs.push({ page, id, removed: await removals(page, "body", ".item, .chip") });
+  }
+  let over = false;
+  const results = Promise.all(runs.map((r) => r.result())).finally(() => {
+    over = true;
+  });
+  let kills = 0;
+  for (; !over || kills < 4; kills++) await gateways[kills % 2]?.restart();
+  const answers = await results;
+  console.log(`${kills} gateways killed`);
+  for (const { page, id, removed } of tabs) {
+    await page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
+    expect(await page.locator(".item.answer").count()).toBe(1);
+    const text = (await page.textContent(".item.answer .markdown"))?.trim();
+    expect(text).toBe(answers[id === one.id ? 0 : 1]?.text);
+    expect(await removed()).toBe(0);
+  }
+  client.close();
+  await context.close();
 });

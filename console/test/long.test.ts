@@ -9,6 +9,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.ts";
 import { Model, patience, type Reply, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { Tap } from "../src/live/tap.ts";
 import { agrees } from "../src/log/image.ts";
 import { Keeper } from "../src/log/keeper.ts";
 import type { Report } from "../src/log/protocol.ts";
@@ -387,7 +388,7 @@ test("a jump to any event shows what a fold from the start shows", async () => {
     at: undefined,
     fresh: false,
   } as const;
-  const keeper = new Keeper(client, opening, (r) => {
+  const keeper = new Keeper(client, new Tap(), opening, (r) => {
     if (r.do === "error") throw new Error(r.error.message);
     if (r.do === "patch") take(r as never);
   });

@@ -269,9 +269,12 @@ test("without a provider the page connects to its gateway only, and shows no suc
   expect(await head(own)).toContain("connect-src 'self';");
   expect(await head(on.waggle)).toContain(`connect-src 'self' ${on.provider.url};`);
   expect(await (await fetch(`${own.url}/api/v1/console`)).json()).toEqual({});
-  const { page } = await visit(on.browser, own.url);
+  const { page } = await visit(on.browser, "about:blank");
+  const asked = page.waitForResponse(`${own.url}/api/v1/console`);
+  await page.goto(own.url);
   await page.waitForSelector("dialog.login");
-  await page.waitForLoadState("networkidle");
+  await (await asked).finished();
+  await page.evaluate(() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go))));
   expect(await button(page).count()).toBe(0);
   await page.close();
   await own.end();

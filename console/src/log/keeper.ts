@@ -1,5 +1,7 @@
-import type { CanonicalEvent, LogPage, TeamView, WaggleClient } from "@waggle-dev/client";
+import type { CanonicalEvent, LogPage, TeamView, WaggleApi } from "@waggle-dev/client";
 import type { Definition } from "../fold/team.ts";
+import type { News } from "../live/protocol.ts";
+import type { Tap } from "../live/tap.ts";
 import { CutFinder } from "./cut.ts";
 import { faultOf } from "./fault.ts";
 import { apart, type Frame, History } from "./history.ts";
@@ -40,7 +42,8 @@ export class Keeper {
   /** The fold of the whole log, as far as it has come; undefined: it has not begun, or `live` is it. */
   private prefix: Frame | undefined;
   private reading: AbortController | undefined;
-  private following: AbortController | undefined;
+  /** Stops following the end of the log. */
+  private following: (() => void) | undefined;
   /** The name of a session whose first message is not here. */
   private name = "";
   /** The members of a team whose beginning has expired. */
@@ -51,7 +54,8 @@ export class Keeper {
   private lowering = false;
 
   constructor(
-    private readonly client: WaggleClient,
+    private readonly client: WaggleApi,
+    private readonly tap: Tap,
     private readonly o: Opening,
     private readonly tell: Tell,
   ) {
@@ -102,7 +106,7 @@ export class Keeper {
   close(): void {
     this.leave.abort();
     this.reading?.abort();
-    this.following?.abort();
+    this.unfollow();
     clearTimeout(this.timer);
   }
 
@@ -117,26 +121,37 @@ export class Keeper {
 
   /** Follows the end of the log from what is here. */
   async follow(): Promise<void> {
-    this.following?.abort();
-    const stop = new AbortController();
-    this.following = stop;
+    if (this.following) return;
+    const begins = () => {};
+    this.following = begins;
     await this.begun;
-    if (stop.signal.aborted || (this.head === 0 && !this.o.fresh)) return;
-    const of = { session: this.client.sessions, team: this.client.teams, task: this.client.tasks }[this.o.kind];
-    const log = of.open(this.o.id);
-    try {
-      const onExpired = (first: number) => {
-        this.reader.first = first;
-        if (this.live?.seq === 0) this.live = { base: first, seq: first - 1, state: this.live.state };
-      };
-      for await (const e of log.events({ after: this.head, signal: stop.signal, onExpired })) this.take(e);
-    } finally {
-      log.close();
-    }
+    if (this.following !== begins || (this.head === 0 && !this.o.fresh)) return;
+    this.following = this.tap.follow(`${this.o.kind}/${this.o.id}`, this.head, (n) => this.hear(n));
   }
 
   unfollow(): void {
-    this.following?.abort();
+    this.following?.();
+    this.following = undefined;
+  }
+
+  private hear(n: News): void {
+    if (n.do === "event") this.take(n.event);
+    else if (n.do === "head") this.reach(n.seq);
+    else if (n.do === "first") {
+      this.reader.first = n.seq;
+      if (this.live?.seq === 0) this.live = { base: n.seq, seq: n.seq - 1, state: this.live.state };
+    } else if (n.do === "over") {
+      this.following = undefined;
+      this.tell({ do: "error", error: n.error });
+    }
+  }
+
+  /** The log goes on to an event that is not here. */
+  private reach(seq: number): void {
+    if (seq <= this.head) return;
+    this.head = seq;
+    this.run(() => this.advance());
+    this.dirty();
   }
 
   private note(e: CanonicalEvent): void {
@@ -145,6 +160,7 @@ export class Keeper {
   }
 
   private take(e: CanonicalEvent): void {
+    if (e.sequence <= this.head) return; // it was among those that were read
     this.store.put(e);
     this.note(e);
     this.head = e.sequence;

@@ -17,8 +17,6 @@ export type Part = "talk" | "waterfall" | "log" | "tree" | "messages" | "board" 
 export interface Opening {
   kind: Kind;
   id: string;
-  origin: string;
-  token: string;
   part: Part;
   /** The path of the member whose conversation is shown; empty: that of the session or of the whole team. */
   member: string;
@@ -27,12 +25,16 @@ export interface Opening {
   fresh: boolean;
 }
 
-/** What the page asks of its worker. All commands are for the log that `log` names. */
+/** What the page asks of its worker. Commands are for the log that `log` names; 0: for all. */
 export type Command = { log: number } & (
   | ({ do: "open" } & Opening)
   | { do: "close" }
-  /** The page has another token now, for all logs. */
-  | { do: "token"; token: string }
+  /** The hub of all tabs is at this port; without one the worker has its own. */
+  | { do: "plug"; port: MessagePort | undefined }
+  /** Who the page is, empty while it is not known, and the token with which it makes requests. */
+  | { do: "as"; who: string; token: string }
+  /** Tell of announcements, or stop that. */
+  | { do: "listen"; on: boolean }
   /** Follow the end of the log, or stop it: nobody looks. */
   | { do: "follow"; on: boolean }
   /** Show the log as of an event; undefined: as of its end. */
@@ -96,7 +98,7 @@ export interface TalkPatch {
   questions: Asked[];
   /** Runs that have not ended. */
   active: number;
-  /** Titles of steps whose plans are not in the window: by run and step. */
+  /** Titles of steps whose plans are not in the window, or that have none: by run and step. */
   titles: Record<string, string>;
   /** Who sent messages to a member of a team, where that was no person: by message. */
   senders: Record<string, Side>;
@@ -164,6 +166,10 @@ export type Report = { log: number } & (
   | { do: "answer"; call: number; value: CanonicalEvent | undefined }
   /** The server's snapshot says something else than the events do. The page shows what the events say. */
   | { do: "differs"; seq: number }
+  /** Something has happened, in any log. */
+  | { do: "announced"; event: CanonicalEvent }
+  /** Whether announcements come. What happened before this was not told. */
+  | { do: "up"; up: boolean }
   | { do: "error"; error: Fault }
 );
 

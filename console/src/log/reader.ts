@@ -1,4 +1,4 @@
-import { type CanonicalEvent, type LogHead, type LogPage, type Snapshot, type WaggleClient, WaggleError } from "@waggle-dev/client";
+import { type CanonicalEvent, type LogHead, type LogPage, type Snapshot, type WaggleApi, WaggleError } from "@waggle-dev/client";
 import { patient } from "./patient.ts";
 import type { Kind } from "./protocol.ts";
 import { pageOf, pageSize, type Store } from "./store.ts";
@@ -35,7 +35,7 @@ export class Reader {
   private readonly path: string;
 
   constructor(
-    private readonly client: WaggleClient,
+    private readonly client: WaggleApi,
     kind: Kind,
     id: string,
     private readonly store: Store,

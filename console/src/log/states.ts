@@ -35,6 +35,8 @@ export interface Said {
   readonly active: number;
   /** Who sent a message to a member of a team. */
   sender?(id: string): Side | undefined;
+  /** Titles of steps whose runs have no plan of their own, because they repair others: by run and step. */
+  readonly titles?: ReadonlyMap<string, string>;
 }
 
 /** The state of a log without events. A definition names members of a team whose first events have expired. */
@@ -59,10 +61,16 @@ class SessionState implements State {
   private view = new ViewBuilder();
   private falls = new WaterfallBuilder();
   private ends = new Map<string, string>();
+  /** Runs that repair others, and the titles of their steps. */
+  private repairs = new Set<string>();
+  private titles = new Map<string, string>();
 
   take(e: CanonicalEvent): void {
     this.view.take(e);
     this.falls.take(e);
+    if (e.type === "run.started" && e.data.repairs) this.repairs.add(e.data.run_id);
+    else if (e.type === "step.started" && this.repairs.has(e.data.run_id))
+      this.titles.set(`${e.data.run_id}/${e.data.step.id}`, e.data.step.title);
     if (e.type === "input.requested" && e.data.timeout_seconds)
       this.ends.set(e.data.input_id, new Date(Date.parse(e.time) + e.data.timeout_seconds * 1000).toISOString());
     else if (e.type === "input.answered" || e.type === "input.expired") this.ends.delete(e.data.input_id);
@@ -85,13 +93,15 @@ class SessionState implements State {
     f.view = this.view.fork();
     f.falls = this.falls.fork();
     f.ends = new Map(this.ends);
+    f.repairs = new Set(this.repairs);
+    f.titles = new Map(this.titles);
     return f;
   }
 
   talk(): Said {
     const { items, questions, active } = this.view.view;
     const asked = questions.map((question) => ({ question, ends: this.ends.get(question.id) }));
-    return { items, key: keyOf, questions: asked, active: active.length };
+    return { items, key: keyOf, questions: asked, active: active.length, titles: this.titles };
   }
 
   get bars(): { bars: readonly Bar[]; until: number } {

@@ -47,7 +47,7 @@ export class Talk {
       partial,
       questions: s.questions,
       active: s.active,
-      titles: titlesOf(items, from, to),
+      titles: titlesOf(s, from, to),
       senders: sendersOf(s, from, to),
     };
     const rest = JSON.stringify([
@@ -94,16 +94,21 @@ function sendersOf(s: Said, from: number, to: number): Record<string, Side> {
   return senders;
 }
 
-/** The titles of steps in the window whose plans stand before it. */
-function titlesOf(items: readonly Shown[], from: number, to: number): Record<string, string> {
+/** The titles of steps in the window whose plans do not stand in it. */
+function titlesOf({ items, titles: own }: Said, from: number, to: number): Record<string, string> {
+  const titles: Record<string, string> = {};
   const wanted = new Set<string>();
   const plans = new Set<string>();
   for (let i = from; i < to; i++) {
     const item = items[i] as ViewItem;
     if (item.kind === "plan") plans.add(item.run);
-    else if (item.kind === "answer" && item.step !== undefined) wanted.add(item.run);
+    else if (item.kind === "answer" && item.step !== undefined) {
+      const key = `${item.run}/${item.step}`;
+      const title = own?.get(key);
+      if (title === undefined) wanted.add(item.run);
+      else titles[key] = title;
+    }
   }
-  const titles: Record<string, string> = {};
   for (const run of plans) wanted.delete(run);
   for (let i = from - 1; i >= 0 && wanted.size > 0; i--) {
     const item = items[i] as ViewItem;

@@ -1,59 +1,44 @@
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import type { CanonicalEvent } from "@waggle-dev/client";
-import { client, epoch, refusedLogin } from "../app.ts";
+import { epoch, me, refusedLogin, token } from "../app.ts";
+import type { Report } from "../log/protocol.ts";
+import { errorOf, order } from "./worker.ts";
 
-/** A tab that nobody sees ends its streams after so long: a browser gives all tabs of an origin six connections. */
+/** A tab that nobody sees ends its topics after so long. */
 const hiddenAfter = 30_000;
 
+const seen = () => document.visibilityState === "visible";
+
 /** Whether the tab is shown, or was a moment ago. */
-export const shown = signal(true);
+export const shown = signal(seen());
 
 let hiding = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);
-  if (document.visibilityState === "visible") shown.value = true;
+  if (seen()) shown.value = true;
   else
     hiding = window.setTimeout(() => {
       shown.value = false;
     }, hiddenAfter);
 });
 
+/** Whether this is the tab that tells of questions while nobody sees one. */
+const tells = signal(false);
+
+const attends = computed(() => shown.value || tells.value);
+
 /** The connection to the gateway, as the announcements show it. */
 export const connection = signal<{ up: boolean; since: number }>({ up: false, since: Date.now() });
 
-/** Keeps a stream open while the tab is shown. */
-export function whileShown(read: (signal: AbortSignal) => Promise<void>): () => void {
+/** Has something on while the tab is shown. */
+export function whileShown(set: (on: boolean) => void): () => void {
   return effect(() => {
     epoch.value;
     if (!shown.value) return;
-    const stop = new AbortController();
-    void read(stop.signal);
-    return () => stop.abort();
+    set(true);
+    return () => set(false);
   });
 }
-
-/** The announcements that lists change with: never a piece of a text. */
-const types = [
-  "session.created",
-  "session.closed",
-  "session.deleted",
-  "message.received",
-  "run.started",
-  "run.completed",
-  "run.failed",
-  "run.cancelled",
-  "input.requested",
-  "input.answered",
-  "input.expired",
-  "task.created",
-  "task.queued",
-  "task.assigned",
-  "task.released",
-  "task.asked",
-  "task.ask_expired",
-  "task.finished",
-  "team.member_event",
-] as const;
 
 const listeners = new Set<(e: CanonicalEvent | undefined) => void>();
 
@@ -67,25 +52,62 @@ const tell = (e?: CanonicalEvent) => {
   for (const f of listeners) f(e);
 };
 
+/** Tells the worker who this is: tabs of one principal share their streams. */
+export function identify(): void {
+  const who = me.value ? JSON.stringify([me.value.tenant, me.value.subject, me.value.roles, me.value.may]) : "";
+  order({ do: "as", who, token: token() });
+  if (who !== "") watchOver(who);
+}
+
+let principal = "";
+let release = () => {};
+
+/** Has one tab of a principal go on counting questions when it is hidden: the first one, then another when it ends. */
+function watchOver(who: string): void {
+  if (who === principal) return;
+  principal = who;
+  release();
+  tells.value = false;
+  const over = new Promise<void>((go) => {
+    release = go;
+  });
+  void navigator.locks?.request(`waggle-questions ${who}`, () => {
+    tells.value = who === principal;
+    return over;
+  });
+}
+
 /** Reads the announcements of the tenant until the page is left. */
 export function watch(): () => void {
-  return whileShown(async (signal) => {
-    try {
-      const announcements = client.live({
-        types,
-        signal,
-        onGap: () => tell(),
-        onConnection: (up) => {
-          if (connection.value.up !== up) connection.value = { up, since: Date.now() };
-          if (up) tell(); // what happened meanwhile was not announced here
-        },
-      });
-      for await (const e of announcements) tell(e);
-    } catch (error) {
-      connection.value = { up: false, since: Date.now() };
-      if (!refusedLogin(error)) throw error;
-    }
-  });
+  const ends = [
+    effect(identify),
+    effect(() => {
+      epoch.value;
+      if (!attends.value) return;
+      connected(false);
+      order({ do: "listen", on: true }, take);
+      return () => order({ do: "listen", on: false });
+    }),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+function take(r: Report): void {
+  if (r.do === "announced") tell(r.event);
+  else if (r.do === "up") {
+    if (connection.value.up !== r.up) connected(r.up);
+    if (r.up) tell(); // what happened meanwhile was not announced here
+  } else if (r.do === "error") {
+    connected(false);
+    const error = errorOf(r.error);
+    if (!refusedLogin(error)) throw error;
+  }
+}
+
+function connected(up: boolean): void {
+  connection.value = { up, since: Date.now() };
 }
 
 /** Calls f soon after the first of several changes, and never twice at a time. */

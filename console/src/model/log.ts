@@ -52,12 +52,9 @@ export class LogModel {
     this.error.value = undefined;
     this.line = connect((r) => this.take(r));
     const { kind, id, part, member } = this;
-    this.line.send({ do: "open", kind, id, part, member, fresh, origin: location.origin, token: token(), at: this.at.value });
+    this.line.send({ do: "open", kind, id, part, member, fresh, at: this.at.value });
     this.rows.again();
-    this.leave = whileShown(async (stop) => {
-      this.line?.send({ do: "follow", on: true });
-      stop.addEventListener("abort", () => this.line?.send({ do: "follow", on: false }));
-    });
+    this.leave = whileShown((on) => this.line?.send({ do: "follow", on }));
   }
 
   private take(r: Report): void {

@@ -2,8 +2,8 @@ import type { OIDCLogin } from "@waggle-dev/client";
 import * as oauth from "oauth4webapi";
 import { renewed, signIn } from "../app.ts";
 import { t } from "../words.ts";
+import { identify } from "./live.ts";
 import { callback } from "./signin.ts";
-import { renew } from "./worker.ts";
 
 // The sign-in with OpenID Connect: the code flow with PKCE. The gateway verifies the token; this page checks that the answer is the
 // one to its own question.
@@ -95,7 +95,7 @@ async function again(at: OIDCLogin, server: oauth.AuthorizationServer, by: strin
     const token = tokenOf(at, got);
     if (token === undefined) return;
     renewed(token);
-    renew(token);
+    identify();
     renewLater(at, server, { ...got, refresh_token: got.refresh_token ?? by });
   } catch {
     // The token ends then, and the page asks for another one.

@@ -1,4 +1,5 @@
 import { WaggleError } from "@waggle-dev/client";
+import { token } from "../app.ts";
 import type { Command, Fault, Report } from "../log/protocol.ts";
 import script from "../log/worker.ts?worker&url";
 
@@ -28,17 +29,42 @@ const listeners = new Map<number, Listener>();
 let worker: Worker | undefined;
 let logs = 0;
 
-/** The one worker of the tab. It begins with the first log. */
+/** The one worker of the tab. It begins with what is asked first. */
 function started(): Worker {
-  if (!worker) {
-    worker = new Worker(address(), { type: "module", name: "waggle" });
-    worker.addEventListener("message", ({ data }: MessageEvent<Report>) => listeners.get(data.log)?.(data));
-    worker.addEventListener("error", (e) => {
-      const error = { code: "CONSOLE", message: e.message || "The worker of the page cannot be started.", status: 0, detail: undefined };
-      for (const [log, f] of listeners) f({ log, do: "error", error });
-    });
-  }
-  return worker;
+  if (worker) return worker;
+  const at = address();
+  const own = new Worker(at, { type: "module", name: "waggle" });
+  worker = own;
+  own.addEventListener("message", ({ data }: MessageEvent<Report>) => listeners.get(data.log)?.(data));
+  own.addEventListener("error", (e) => {
+    const error = { code: "CONSOLE", message: e.message || "The worker of the page cannot be started.", status: 0, detail: undefined };
+    for (const [log, f] of listeners) f({ log, do: "error", error });
+  });
+  const plug = (port?: MessagePort) => own.postMessage({ log: 0, do: "plug", port } satisfies Command, port ? [port] : []);
+  if ("SharedWorker" in window) share(at, plug);
+  else plug();
+  order({ do: "as", who: "", token: token() });
+  return own;
+}
+
+/** Plugs the worker in at the hub of all tabs, which is told when the page goes. */
+function share(at: string, plug: (port?: MessagePort) => void): void {
+  const hub = new SharedWorker(at, { type: "module", name: "waggle" });
+  const enter = () => {
+    const line = new MessageChannel();
+    hub.port.postMessage(undefined, [line.port1]);
+    plug(line.port2);
+  };
+  enter();
+  hub.addEventListener("error", () => plug());
+  addEventListener("pagehide", () => hub.port.postMessage(undefined));
+  addEventListener("pageshow", (e) => e.persisted && enter()); // it was kept, and is shown again
+}
+
+/** Asks the worker for something that is about no log. */
+export function order(c: Extract<Ask, { do: "as" | "listen" }>, listener?: Listener): void {
+  if (listener) listeners.set(0, listener);
+  started().postMessage({ log: 0, ...c } satisfies Command);
 }
 
 type Ask = Command extends infer C ? (C extends unknown ? Omit<C, "log"> : never) : never;
@@ -60,11 +86,6 @@ export function connect(listener: Listener): Line {
       worker?.postMessage({ log, do: "close" } satisfies Command);
     },
   };
-}
-
-/** Gives the worker another token. */
-export function renew(token: string): void {
-  worker?.postMessage({ log: 0, do: "token", token } satisfies Command);
 }
 
 /** An error of the worker as an error. */

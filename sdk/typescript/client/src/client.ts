@@ -17,7 +17,7 @@ import type { CanonicalEvent } from "./generated/events.js";
 import { baseOf, Http, type Token } from "./http.js";
 import { Inbox } from "./inbox.js";
 import type { SocketMaker } from "./link.js";
-import { type LiveOptions, live } from "./live.js";
+import { type LiveOptions, live, type TopicMessage, type TopicOptions, topics } from "./live.js";
 import { Log } from "./logs.js";
 import { type ListOptions, pages } from "./pages.js";
 import { PlanSocket } from "./plansocket.js";
@@ -66,8 +66,55 @@ export interface SwarmFilter extends ListOptions {
   type?: string;
 }
 
+/** A Waggle installation as a program sees it that only makes requests and reads streams: the part of `WaggleClient` without sockets. */
+export class WaggleApi {
+  protected readonly http: Http;
+  protected readonly leave = new AbortController();
+
+  constructor(o: WaggleOptions) {
+    const urls = [o.url].flat().map(baseOf);
+    if (urls.length === 0) throw new WaggleError("INVALID_FIELD", "url names no gateway", { field: "url" });
+    const fetcher = o.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init));
+    this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff });
+  }
+
+  /** What happens in all logs of the tenant, as it happens: no history, and nothing of the time while the connection is away. */
+  live(o: LiveOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
+    return live(this.http, { ...o, signal: o.signal ?? this.leave.signal });
+  }
+
+  /** Several logs and the announcements on one connection, of which browsers have six: at most eight topics. */
+  topics(o: TopicOptions): AsyncGenerator<TopicMessage, void, undefined> {
+    return topics(this.http, { ...o, signal: o.signal ?? this.leave.signal });
+  }
+
+  /** The roles, models and tool servers of the installation. */
+  status(): Promise<Status> {
+    return this.get<Status>("/api/v1/status");
+  }
+
+  /** Who the server takes the program for, and what it may do. */
+  me(): Promise<Me> {
+    return this.get<Me>("/api/v1/me");
+  }
+
+  /** Makes a request to the HTTP API, once, for what has no method here. */
+  call<T>(method: string, path: string, body?: unknown, o: { signal?: AbortSignal } = {}): Promise<T> {
+    return this.http.json<T>(path, { method, body, signal: o.signal });
+  }
+
+  protected get<T>(path: string): Promise<T> {
+    return this.http.persist(() => this.http.json<T>(path, { signal: this.leave.signal }), this.leave.signal);
+  }
+
+  /** Ends all connections. What goes on goes on. */
+  close(): void {
+    this.leave.abort();
+  }
+}
+
 /** A Waggle installation as a program sees it. It makes no connection before one is needed. */
-export class WaggleClient {
+export class WaggleClient extends WaggleApi {
   /** Conversations. */
   readonly sessions: Sessions;
   /** Teams of agents. */
@@ -78,21 +125,16 @@ export class WaggleClient {
   readonly questions: Inbox;
   /** Who is connected to the swarm, each list over all its pages. */
   readonly swarm: Record<"agents" | "services" | "clients" | "servers", (f?: SwarmFilter) => AsyncGenerator<Participant, void, undefined>>;
-  private readonly http: Http;
   private readonly open = new Set<{ close(): void }>();
-  private readonly leave = new AbortController();
   private readonly planSocket: PlanSocket;
   private readonly swarmSocket: SwarmSocket;
   private readonly newId: () => string;
 
   constructor(o: WaggleOptions) {
-    const urls = [o.url].flat().map(baseOf);
-    if (urls.length === 0) throw new WaggleError("INVALID_FIELD", "url names no gateway", { field: "url" });
-    const fetcher = o.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init));
+    super(o);
     const newId = o.newId ?? uuid;
     this.newId = newId;
     const maker = (o.WebSocket ?? globalThis.WebSocket) as SocketMaker | undefined;
-    this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff });
     this.planSocket = new PlanSocket(this.http, maker);
     this.swarmSocket = new SwarmSocket(this.http, maker);
     const list = <T>(path: string, member: string, f?: ListOptions) => pages<T>(this.http, path, member, f, this.leave.signal);
@@ -132,28 +174,9 @@ export class WaggleClient {
     return new Log(this.http, this.leave.signal, kind, id);
   }
 
-  /** What happens in all logs of the tenant, as it happens: no history, and nothing of the time while the connection is away. */
-  live(o: LiveOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
-    return live(this.http, { ...o, signal: o.signal ?? this.leave.signal });
-  }
-
-  /** The roles, models and tool servers of the installation. */
-  status(): Promise<Status> {
-    return this.get<Status>("/api/v1/status");
-  }
-
-  /** Who the server takes the program for, and what it may do. */
-  me(): Promise<Me> {
-    return this.get<Me>("/api/v1/me");
-  }
-
   /** What limits the principal and its tenant, and how much of it is used. */
   async quotas(): Promise<Quota[]> {
     return (await this.get<QuotaList>("/api/v1/quotas")).quotas;
-  }
-
-  private get<T>(path: string): Promise<T> {
-    return this.http.persist(() => this.http.json<T>(path, { signal: this.leave.signal }), this.leave.signal);
   }
 
   /**
@@ -170,14 +193,9 @@ export class WaggleClient {
     }
   }
 
-  /** Makes a request to the HTTP API, once, for what has no method here. */
-  call<T>(method: string, path: string, body?: unknown, o: { signal?: AbortSignal } = {}): Promise<T> {
-    return this.http.json<T>(path, { method, body, signal: o.signal });
-  }
-
   /** Ends all connections. What goes on goes on. */
-  close(): void {
-    this.leave.abort();
+  override close(): void {
+    super.close();
     for (const item of this.open) item.close();
     this.open.clear();
     this.planSocket.close();

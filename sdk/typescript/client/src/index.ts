@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 export type { BackoffOptions } from "./backoff.js";
-export { type SessionFilter, Sessions, type SwarmFilter, WaggleClient, type WaggleOptions } from "./client.js";
+export { type SessionFilter, Sessions, type SwarmFilter, WaggleApi, WaggleClient, type WaggleOptions } from "./client.js";
 export { GapError, WaggleError } from "./errors.js";
 export type * from "./generated/api.js";
 export type { Question as ListedQuestion } from "./generated/api.js";
@@ -12,7 +12,7 @@ export type { CanonicalEvent, EventType } from "./generated/events.js";
 export type { Token } from "./http.js";
 export { type ConnectionState, Watched } from "./hub.js";
 export { Inbox, type QuestionFilter } from "./inbox.js";
-export type { LiveOptions } from "./live.js";
+export type { LiveOptions, TopicMessage, TopicOptions } from "./live.js";
 export type { FollowOptions } from "./log.js";
 export { type Artifact, Log, type LogQuery } from "./logs.js";
 export type { ListOptions } from "./pages.js";

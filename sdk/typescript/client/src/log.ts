@@ -14,6 +14,17 @@ export interface FollowOptions {
   onConnection?: (up: boolean, error?: unknown) => void;
   /** Is told the first sequence that the server still has, where it has less than was asked for. */
   onExpired?: (first: number) => void;
+  /** A connection that sends nothing for so many milliseconds is dead. Default: 45,000; streams of topics have a sign of life each 10 s. */
+  silence?: number;
+}
+
+/** What a server says of a stream that it does not show. */
+export interface ProblemDocument {
+  title: string;
+  detail: string;
+  status: number;
+  /** The first event that the server still has. */
+  first?: number;
 }
 
 /** What a stream is read with: the place in it, and what becomes of its messages. */
@@ -58,7 +69,7 @@ export async function* readStream(http: Http, r: Reading, o: FollowOptions): Asy
   try {
     for (;;) {
       const began = Date.now();
-      const connection = new Connection(http, r, leave.signal);
+      const connection = new Connection(http, r, leave.signal, o.silence ?? silence);
       let error: unknown;
       let up = false;
       try {
@@ -106,6 +117,7 @@ class Connection {
     private readonly http: Http,
     private readonly r: Reading,
     private readonly signal: AbortSignal,
+    private readonly silence: number,
   ) {}
 
   async *messages(): AsyncGenerator<SseMessage | "up"> {
@@ -113,7 +125,7 @@ class Connection {
     const stop = () => cut.abort();
     if (this.signal.aborted) return;
     this.signal.addEventListener("abort", stop, { once: true });
-    let timer = setTimeout(stop, silence);
+    let timer = setTimeout(stop, this.silence);
     try {
       const { path, headers, ...request } = this.r.request();
       const answer = await this.http.request(path, {
@@ -125,8 +137,8 @@ class Connection {
       yield "up";
       for await (const m of readSse(answer.body)) {
         clearTimeout(timer);
-        timer = setTimeout(stop, silence);
-        if (m.comment !== undefined) this.goodbye = m.comment === "DRAINING";
+        timer = setTimeout(stop, this.silence);
+        if (m.comment !== undefined) this.goodbye = m.comment === "waggle DRAINING";
         else yield m;
       }
     } catch (cause) {
@@ -159,7 +171,7 @@ export async function* follow(http: Http, path: string, o: FollowOptions = {}): 
   for await (const _ of readStream(http, reading, o)) yield event as CanonicalEvent;
 
   function problem(data: string): boolean {
-    const p = JSON.parse(data) as { title: string; detail: string; status: number; first?: number };
+    const p = JSON.parse(data) as ProblemDocument;
     if (p.title !== "HISTORY_EXPIRED" || p.first === undefined) {
       throw new WaggleError(p.title, p.detail, { status: p.status, detail: p });
     }
