@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/agui"
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -61,11 +61,11 @@ func (d threadDoor) ServePage(h func(*http.Request, thread.Client) (any, error))
 	return d.server().ServePage(d.handler(h))
 }
 
-func (d threadDoor) server() api.Server {
-	return api.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest, Room: d.s.room, Refuse: agui.Problem}
+func (d threadDoor) server() respond.Server {
+	return respond.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest, Room: d.s.room, Refuse: agui.Problem}
 }
 
-func (d threadDoor) handler(h func(*http.Request, thread.Client) (any, error)) api.Handler {
+func (d threadDoor) handler(h func(*http.Request, thread.Client) (any, error)) respond.Handler {
 	return func(r *http.Request, p auth.Principal) (any, error) {
 		r = r.WithContext(telemetry.Extract(r.Context(), r.Header.Get(headerTrace)))
 		return h(r, requester{d.s, p, func(action id.Name, rec audit.Record) {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -19,17 +22,17 @@ const (
 	// defaultTasks and maxTasks bound the tasks of one answer, each of which is folded from its log.
 	defaultTasks = 50
 	maxTasks     = 200
-	// maxTaskEvents bounds the events of one answer, beside maxPage: few tasks have as many.
+	// maxTaskEvents bounds the events of one answer, beside answer.MaxPage: few tasks have as many.
 	maxTaskEvents = 200
 	// maxCancel bounds the body of a cancellation, which is at most a reason.
 	maxCancel = 16 << 10
 )
 
 // listParticipants returns the handler of a list that the task service knows under the verb.
-func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) Handler {
-	return func(a *API) Handler {
+func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) respond.Handler {
+	return func(a *API) respond.Handler {
 		return func(r *http.Request, who auth.Principal) (any, error) {
-			limit, err := number(r, "limit", defaultItems, maxItems)
+			limit, err := request.Number(r, "limit", request.DefaultItems, request.MaxItems)
 			if err != nil {
 				return nil, err
 			}
@@ -48,7 +51,7 @@ func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) 
 
 // participants returns a page of participants. An answer of the service holds as many as fit into a message of the bus.
 func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f cmd.ParticipantFilter, limit int) (cmd.ParticipantList, error) {
-	page, room := cmd.ParticipantList{Participants: []cmd.Participant{}}, maxPage
+	page, room := cmd.ParticipantList{Participants: []cmd.Participant{}}, answer.MaxPage
 	for {
 		f.Limit = limit - len(page.Participants)
 		filter, err := json.Marshal(f)
@@ -72,11 +75,11 @@ func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f 
 
 // listTasks returns a page of tasks. An answer of the service holds as many as fit into a message of the bus.
 func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
-	limit, err := number(r, "limit", defaultTasks, maxTasks)
+	limit, err := request.Number(r, "limit", defaultTasks, maxTasks)
 	if err != nil {
 		return nil, err
 	}
-	page, room := wire.TaskPage{Tasks: []wire.TaskSummary{}}, maxPage
+	page, room := wire.TaskPage{Tasks: []wire.TaskSummary{}}, answer.MaxPage
 	in := cmd.TaskListRequest{Tenant: p.Tenant, Before: r.URL.Query().Get("before")}
 	for {
 		in.Limit = limit - len(page.Tasks)
@@ -97,7 +100,7 @@ func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
 // createTask gives an agent of the swarm a task, as a client of the swarm does.
 func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.NewTask
-	if err := decode(r, maxMessage, &b, true); err != nil {
+	if err := request.Decode(r, maxMessage, &b, true); err != nil {
 		return nil, err
 	}
 	if b.QueueMS < 0 || b.TimeoutMS < 0 {
@@ -118,7 +121,7 @@ func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
+	return respond.Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
 }
 
 // showTask returns a task with its newest events. The task and its result are whole; events are as they are in the log,
@@ -138,7 +141,7 @@ func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
 			return errPageFull // younger than the record
 		}
 		d.Events = append(d.Events, e.Raw)
-		for size += len(e.Raw); len(d.Events) > maxTaskEvents || size > maxPage && len(d.Events) > 1; {
+		for size += len(e.Raw); len(d.Events) > maxTaskEvents || size > answer.MaxPage && len(d.Events) > 1; {
 			size -= len(d.Events[0])
 			d.Events = d.Events[1:]
 		}
@@ -176,7 +179,7 @@ func (a *API) cancelTask(r *http.Request, p auth.Principal) (any, error) {
 		return nil, fault.New(fault.TaskFinished)
 	}
 	var in wire.CancelTask
-	raw, err := body(r, maxCancel)
+	raw, err := request.Body(r, maxCancel)
 	if err != nil {
 		return nil, fault.New(fault.BadJSON).Wrap(err)
 	}
