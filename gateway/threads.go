@@ -7,6 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
+	"github.com/waggle-dev/waggle/gateway/trail"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/telemetry"
@@ -99,7 +100,7 @@ func (c requester) Command(ctx context.Context, replyTo string, cmds ...command.
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err
 		}
-		if action, r, ok := recordOf(cmd); ok {
+		if action, r, ok := trail.Of(cmd); ok {
 			c.record(action, r)
 		}
 	}
