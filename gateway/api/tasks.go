@@ -1,9 +1,11 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/request"
@@ -97,6 +99,9 @@ func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
 	}
 }
 
+// taskPatience bounds the wait for the log of a new task.
+const taskPatience = 5 * time.Second
+
 // createTask gives an agent of the swarm a task, as a client of the swarm does.
 func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.NewTask
@@ -117,9 +122,23 @@ func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := ask[cmd.TaskView](a, r, cmd.Task, cmd.Submit, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
+	return a.newTask(r, cmd.Submit, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
+}
+
+// newTask has the service make a task, and waits until its log begins, so that the address in the answer is there. The task is safe
+// before that: a service that takes long does not fail the request.
+func (a *API) newTask(r *http.Request, verb id.Name, in cmd.ParticipantRequest) (any, error) {
+	v, err := ask[cmd.TaskView](a, r, cmd.Task, verb, in)
 	if err != nil {
 		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), taskPatience)
+	defer cancel()
+	for _, err := range a.cfg.Log.Tail(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(v.TaskID)}, eventlog.Cursor{}) {
+		if err != nil {
+			a.cfg.Logger.Debug().Err(err).Str("task", v.TaskID).Msg("the log of a new task does not begin")
+		}
+		break
 	}
 	return respond.Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
 }

@@ -117,9 +117,5 @@ func (a *API) retryTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := ask[cmd.TaskView](a, r, cmd.Task, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
-	if err != nil {
-		return nil, err
-	}
-	return respond.Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
+	return a.newTask(r, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
 }
