@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/outcome"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
@@ -37,7 +38,7 @@ func (a actor) Act(ctx context.Context, p auth.Principal, log subject.Log, c com
 				members[name] = v
 			}
 		}
-		return e, api.Detailed{Fault: r.Fault, Members: members}
+		return e, respond.Detailed{Fault: r.Fault, Members: members}
 	}
 	return e, err
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -68,7 +68,7 @@ func (s *Server) homed(h http.Handler) http.Handler {
 // forward forwards the request within the limits of this gateway. It has answered if it returns nil.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name) error {
 	socket := strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
-	if socket || strings.Contains(r.Header.Get("Accept"), api.MediaEvents) {
+	if socket || strings.Contains(r.Header.Get("Accept"), respond.MediaEvents) {
 		return s.forwardStream(w, r, who, to, !socket)
 	}
 	leave, err := s.requests.Address(r.RemoteAddr)

@@ -16,9 +16,12 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/trail"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -251,4 +254,122 @@ func (b *backlog) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.busy = true
+}
+
+// by fills in the principal and the connection of a record.
+func (c *conn) by(r audit.Record) (id.Tenant, audit.Record) {
+	p := c.Principal()
+	r.Principal, r.Remote, r.Connection, r.Dialect = p.Subject, c.remote, c.ref, c.Protocol()
+	return p.Tenant, r
+}
+
+// Record implements binding.Reporter.
+func (c *conn) Record(action id.Name, r audit.Record) {
+	tenant, r := c.by(r)
+	c.s.dep.Audit.Record(action, tenant, r)
+}
+
+// accepted records an open socket and its principal.
+func (c *conn) accepted() {
+	r := audit.Record{}
+	for _, role := range c.Principal().Roles {
+		r.Roles = append(r.Roles, string(role))
+	}
+	c.Record(audit.Connected, r)
+}
+
+// turnedAway records why a socket was refused, before or after its handshake.
+func (c *conn) turnedAway(f *fault.Fault) {
+	action := audit.Refused
+	if f.Code == fault.Unauthenticated || f.Code == fault.Expired {
+		action = audit.AuthFailed
+	}
+	tenant, r := c.by(audit.Record{Outcome: audit.Denied, Code: string(f.Code)})
+	c.s.refusals.Record(action, tenant, r)
+}
+
+// ended records the end of a socket that was accepted.
+func (c *conn) ended() {
+	if c.identified() {
+		c.Record(audit.Closed, audit.Record{CloseCode: c.CloseCode(), DurationMS: c.s.dep.Clock().Sub(c.born).Milliseconds()})
+	}
+}
+
+// sent records a command that was accepted.
+func (c *conn) sent(cmd command.Command) {
+	if action, r, ok := trail.Of(cmd); ok {
+		c.Record(action, r)
+	}
+}
+
+// Close codes of RFC 6455, section 7.4.1.
+const (
+	closeTryLater = 1013
+	closePrivate  = 4000 // from here on the codes are ours
+)
+
+var (
+	_ ws.Handler = (*conn)(nil)
+	_ ws.Prober  = (*conn)(nil)
+)
+
+// End implements transport.Transport: it closes the socket with the fault's code. A frame before it explains codes of
+// our own and codes with several meanings.
+func (c *conn) End(f *fault.Fault) {
+	code := ws.CloseCode(f)
+	if code == closeTryLater || code == binding.CloseInternal || code >= closePrivate {
+		c.Tell(f)
+	}
+	c.Socket.End(f)
+}
+
+// Low implements ws.Handler: the queue has drained.
+func (c *conn) Low() { c.binding.Room() }
+
+// Pong implements ws.Prober.
+func (c *conn) Pong(payload []byte) { c.binding.Pong(payload) }
+
+// Control implements ws.Handler: control frames have a rate of their own.
+func (c *conn) Control() bool {
+	c.s.met.frames.Inc()
+	return c.control.Allow()
+}
+
+// Ended implements ws.Handler: the client is stuck, silent or slow.
+func (c *conn) Ended(f *fault.Fault) {
+	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("end socket")
+}
+
+// Tick implements ws.Handler: it ends sockets whose credentials have lapsed or never came, and
+// those that have waited too long for services.
+func (c *conn) Tick(time.Time) {
+	now := c.s.dep.Clock()
+	c.mu.Lock()
+	p, known, started, ready := c.principal, c.known, c.started, c.ready
+	c.mu.Unlock()
+	lapsed := c.s.lapsed(p)
+	switch {
+	case !known:
+		if c.denied == nil && now.Sub(c.born) > c.s.cfg.FirstMessage {
+			c.End(fault.New(fault.HandshakeSlow))
+		}
+	case lapsed != nil:
+		c.End(lapsed)
+	case !ready && !started.IsZero() && now.Sub(started) > c.s.cfg.ReadyTimeout:
+		c.End(fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later."))
+	default:
+		c.binding.Tick(now)
+	}
+}
+
+// lapsed returns why the credentials of a principal are no longer valid, or nil.
+func (s *Server) lapsed(p auth.Principal) *fault.Fault {
+	r, revocable := s.dep.Auth.(auth.Revoker)
+	switch {
+	case !p.Expires.IsZero() && !s.dep.Clock().Before(p.Expires):
+		return fault.New(fault.Expired)
+	case revocable && r.Revoked(p):
+		return fault.New(fault.Unauthenticated)
+	}
+	return nil
 }

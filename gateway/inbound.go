@@ -212,3 +212,24 @@ func (c *conn) Broken() {
 
 // Underway implements binding.Intake.
 func (c *conn) Underway(n int) { c.backlog.count(n) }
+
+// within applies the quotas of messages per second. By the policy it either delays the client's
+// messages or refuses this one with a fault.
+func (c *conn) within() bool {
+	p := c.Principal()
+	for {
+		wait, err := c.s.dep.Quota.Allow(p.Tenant, p.Subject)
+		if err == nil {
+			return true
+		}
+		if !c.policy.Slows {
+			c.Tell(c.s.asFault(err))
+			return false
+		}
+		select {
+		case <-time.After(wait):
+		case <-c.Done():
+			return false
+		}
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/unary"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -19,9 +19,9 @@ func wantsLines(r *http.Request) bool {
 	for _, list := range r.Header.Values("Accept") {
 		for one := range strings.SplitSeq(list, ",") {
 			switch media, _, _ := mime.ParseMediaType(one); media {
-			case api.MediaLines:
+			case respond.MediaLines:
 				return true
-			case api.MediaEvents:
+			case respond.MediaEvents:
 				return false
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/translation"
+	"github.com/waggle-dev/waggle/gateway/trail"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -139,6 +140,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	// Browsers send reports without the origin of their page, and strangers leave no audit records.
 	mux.Handle("POST "+api.ReportsPath, s.named(s.limited(paths)))
-	mux.Handle("/", s.named(s.paged(s.homed(s.sameOrigin(s.limited(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))))
+	recorded := trail.Requests{Log: s.dep.Audit, Refusals: s.refusals, Auth: s.dep.Auth}
+	mux.Handle("/", s.named(s.paged(s.homed(s.sameOrigin(s.limited(recorded.Handler(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))))
 	return mux
 }

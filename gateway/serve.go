@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/approval"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
@@ -158,11 +159,12 @@ func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Com
 // ready returns the commands as the principal may send them: all of them, or none.
 func (s *Server) ready(ctx context.Context, p auth.Principal, shown *stream.Questions, cmds []command.Command) ([]command.Command, error) {
 	cmds = slices.Clone(cmds)
+	questions := approval.Questions{Log: s.dep.Log, Streams: s.shared.Streams}
 	for i := range cmds {
 		if err := s.mayReach(ctx, p, cmds[i]); err != nil {
 			return nil, err
 		}
-		if err := s.exact(ctx, shown, &cmds[i]); err != nil {
+		if err := questions.Exact(ctx, shown, &cmds[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -43,6 +43,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/workers"
 	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -97,7 +98,7 @@ type Server struct {
 	arrivals  *arrival.Table
 	name      id.Name // of the instance
 	verified  verified
-	workers   workers
+	workers   *workers.Watch
 
 	shared *binding.Gateway
 	multi  *multi.Sessions
@@ -129,6 +130,11 @@ type Server struct {
 
 // share makes the parts that bindings share.
 func (s *Server) share() {
+	s.workers = &workers.Watch{Conn: s.dep.Conn, Directory: s.dep.Directory, Needed: func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.conns) > 0
+	}}
 	store := payload.New(s.dep.Conn)
 	s.shared = &binding.Gateway{
 		Name: s.name, Source: "waggle/gateway/" + s.dep.Conn.Instance(), Started: s.dep.Clock(), Clock: s.dep.Clock,
@@ -144,7 +150,7 @@ func (s *Server) share() {
 			Resumes: s.met.resumes, Expired: s.met.expired,
 		},
 		QueueBytes: s.cfg.QueueBytes, MessageRate: s.cfg.MessageRate, MessageBurst: s.cfg.MessageBurst, ReadyTimeout: s.cfg.ReadyTimeout,
-		WorkersMissing: s.workers.missing.Load, Go: func(f func()) { s.wg.Go(f) }, Later: func(f func()) { s.async(f) },
+		WorkersMissing: s.workers.Missing, Go: func(f func()) { s.wg.Go(f) }, Later: func(f func()) { s.async(f) },
 	}
 	s.multi = multi.New(s.shared, multi.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
 	s.swarm = swarm.New(s.shared, s.cfg.Participants)
@@ -482,12 +488,3 @@ type Route struct {
 
 // bind returns the binding of a connection for a request, or the fault of its query.
 type bind func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error)
-
-// workers tracks whether any worker runs. The lease of a killed worker stays in the directory
-// for half a minute. Its subscription ends with its connection, so that a ping finds out at
-// once.
-type workers struct {
-	missing  atomic.Bool
-	answered bool // once
-	missed   int  // pings in a row without a responder
-}

@@ -5,8 +5,9 @@ import (
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/agui"
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
+	"github.com/waggle-dev/waggle/gateway/trail"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/telemetry"
@@ -61,11 +62,11 @@ func (d threadDoor) ServePage(h func(*http.Request, thread.Client) (any, error))
 	return d.server().ServePage(d.handler(h))
 }
 
-func (d threadDoor) server() api.Server {
-	return api.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest, Room: d.s.room, Refuse: agui.Problem}
+func (d threadDoor) server() respond.Server {
+	return respond.Server{Auth: d.s.gate, Logger: d.s.dep.Logger, Admit: d.s.admitRequest, Room: d.s.room, Refuse: agui.Problem}
 }
 
-func (d threadDoor) handler(h func(*http.Request, thread.Client) (any, error)) api.Handler {
+func (d threadDoor) handler(h func(*http.Request, thread.Client) (any, error)) respond.Handler {
 	return func(r *http.Request, p auth.Principal) (any, error) {
 		r = r.WithContext(telemetry.Extract(r.Context(), r.Header.Get(headerTrace)))
 		return h(r, requester{d.s, p, func(action id.Name, rec audit.Record) {
@@ -99,7 +100,7 @@ func (c requester) Command(ctx context.Context, replyTo string, cmds ...command.
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err
 		}
-		if action, r, ok := recordOf(cmd); ok {
+		if action, r, ok := trail.Of(cmd); ok {
 			c.record(action, r)
 		}
 	}

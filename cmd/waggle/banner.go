@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/cmd/waggle/process"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -74,7 +75,7 @@ func describe(l *config.Loaded, name string) string {
 func next(b *strings.Builder, l *config.Loaded, r process.Running) {
 	self := os.Args[0] // the command line of this program
 	chat, tail := self+" chat", self+" tail"
-	sub := fmt.Sprintf("nats --server %s --nkey %s sub 'live.>'", r.NATSURL, keys.SeedFile(process.KeyFolder(l.Config), permission.Monitor))
+	sub := fmt.Sprintf("nats --server %s --nkey %s sub 'live.>'", r.NATSURL, keys.SeedFile(own.KeyFolder(l.Config), permission.Monitor))
 	if l.Addr != config.DefaultAddr {
 		chat += fmt.Sprintf(" --url ws://%s/ws", r.Addr)
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/cli/browser"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 )
 
 type openCmd struct {
@@ -36,4 +38,22 @@ func (c *openCmd) Run(std streams) error {
 		return fmt.Errorf("open a browser: %w (open the address yourself)", err)
 	}
 	return nil
+}
+
+type tokenCmd struct {
+	fileFlag
+	Data *string `opt:"data" help:"Data folder of the running \"waggle up\" (WAGGLE_DATA; ./data)." placeholder:"DIR"`
+}
+
+// Run implements the command.
+func (c *tokenCmd) Run(std streams) error {
+	l, err := load(c.Config, *c)
+	if err != nil {
+		return err
+	}
+	token, err := own.StartToken(l.Config)
+	if err == nil {
+		_, err = fmt.Fprintln(std.out, token)
+	}
+	return err
 }

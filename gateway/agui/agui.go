@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -174,7 +174,7 @@ func (t server) postCancel(r *http.Request, c thread.Client) (any, error) {
 	if err := t.Cancel(r.Context(), c, place(r, c, r.PathValue("thread"), dialect.V1, nil), in); err != nil {
 		return nil, err
 	}
-	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil
+	return respond.Accepted{Answer: map[string]bool{"accepted": true}}, nil
 }
 
 func (t server) postAnswers(r *http.Request, c thread.Client) (any, error) {
@@ -188,7 +188,7 @@ func (t server) postAnswers(r *http.Request, c thread.Client) (any, error) {
 	if err := t.Answer(r.Context(), c, place(r, c, r.PathValue("thread"), dialect.V1, nil), in.Resume); err != nil {
 		return nil, err
 	}
-	return api.Accepted{Answer: map[string]bool{"accepted": true}}, nil
+	return respond.Accepted{Answer: map[string]bool{"accepted": true}}, nil
 }
 
 // Problem answers a request that has failed. The document says more where the error does.

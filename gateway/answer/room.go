@@ -15,6 +15,8 @@ const (
 	// DefaultRoom bounds the bytes of all answers in progress: with the garbage, a quarter of the memory that a gateway may
 	// use under attack.
 	DefaultRoom = 32 << 20
+	// MaxPage bounds the bytes of a page, which has one item at least.
+	MaxPage = 4 << 20
 	// Small is the size up to which an answer needs no room: the number of requests bounds these.
 	Small = 64 << 10
 	// shares is how many principals together fill the room.

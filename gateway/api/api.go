@@ -12,6 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/keyframe"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
@@ -38,7 +40,7 @@ type Config struct {
 	Signer   *signature.Signer // of requests; nil: they leave unsigned
 	// Signatures verifies dead letters of people before they are signed anew; nil: none of these is sent again.
 	Signatures *signature.Verifier
-	Auth       Authenticator
+	Auth       respond.Authenticator
 	Sight      *sight.Sight // nil: every principal sees all of its tenant
 	Logger     zerolog.Logger
 	Status     func() wire.Status      // of the installation; nil: the route does not exist
@@ -82,14 +84,14 @@ type API struct {
 	payloads *payload.Store
 	index    *index.Index
 	again    *command.Sender // of commands that were signed before, or never
-	server   Server
+	server   respond.Server
 
-	keyframes *keyframes // of snapshots
+	keyframes *keyframe.Cache // of snapshots
 }
 
 // New returns the API.
 func New(cfg Config) *API {
-	a := &API{cfg: cfg, keyframes: newKeyframes(), server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit, Room: cfg.Room}}
+	a := &API{cfg: cfg, keyframes: keyframe.New(), server: respond.Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit, Room: cfg.Room}}
 	if cfg.Conn != nil {
 		a.payloads = payload.New(cfg.Conn)
 		a.again = command.NewSender(cfg.Conn)

@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"path"
 
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -49,7 +51,7 @@ func (a *API) artifact(r *http.Request, p auth.Principal) (any, error) {
 	if json.Unmarshal(stored, &file) != nil || file.ArtifactID != name {
 		return nil, errNoArtifact // an object of another kind, or of another file
 	}
-	return Bytes{Name: path.Base(file.Path), Body: file.Contents, Newer: version == ""}, nil
+	return respond.Bytes{Name: path.Base(file.Path), Body: file.Contents, Newer: version == ""}, nil
 }
 
 // found loads the newest version of an artifact that a log tells of, or the named one.
@@ -114,4 +116,33 @@ func newestOf(page wire.LogPage, is func(event.Artifact) bool) (ref *event.Objec
 		}
 	}
 	return nil, false
+}
+
+// sessionFile returns a file of the session. Its address names its contents, whose type is read from them: what a client says of
+// it would have a browser run it.
+func (a *API) sessionFile(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.sessionLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := a.payloads.Find(r.Context(), log, r.PathValue("digest"))
+	if errors.Is(err, fault.New(fault.PayloadLost)) {
+		return nil, fault.Newf(fault.NotFound, "The session has no such file, or it has expired.").Wrap(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var text string
+	if err := json.Unmarshal(stored, &text); err != nil {
+		return nil, fault.New(fault.NotFound).Wrap(err) // an object of another kind
+	}
+	body, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fault.New(fault.NotFound).Wrap(err)
+	}
+	out := respond.Bytes{Body: body}
+	if media := http.DetectContentType(body); (event.File{MediaType: media}).Picture() {
+		out.Media = media
+	}
+	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -27,8 +28,8 @@ func (a *API) exportLog(r *http.Request, p auth.Principal) (any, error) {
 			return nil, err
 		}
 	}
-	return Export{
-		Media: MediaLines, Name: string(log.Kind) + "-" + log.Entity.String() + ".jsonl",
+	return respond.Export{
+		Media: respond.MediaLines, Name: string(log.Kind) + "-" + log.Entity.String() + ".jsonl",
 		Write: func(ctx context.Context, w io.Writer) error {
 			err := a.cfg.Log.Read(ctx, log, eventlog.Cursor{Seq: first.Sequence - 1}, func(e *eventlog.Entry) error {
 				switch {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -33,7 +35,7 @@ func (a *API) listLogFrames(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := number(r, "limit", defaultFrames, maxFrames)
+	limit, err := request.Number(r, "limit", defaultFrames, maxFrames)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +45,7 @@ func (a *API) listLogFrames(r *http.Request, p auth.Principal) (any, error) {
 			return nil, err
 		}
 	}
-	page := framePage{a: a, log: log, to: to, limit: limit, room: maxPage, out: wire.FramePage{Protocol: q.Get("as"), Events: []wire.EventFrames{}}}
+	page := framePage{a: a, log: log, to: to, limit: limit, room: answer.MaxPage, out: wire.FramePage{Protocol: q.Get("as"), Events: []wire.EventFrames{}}}
 	if after+1 < first.Sequence {
 		page.out.Expired, after = first.Sequence-1, first.Sequence-1
 	}

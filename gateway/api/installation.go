@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -77,25 +78,25 @@ func installationRoutes() []Route {
 		{
 			Method: "GET", Path: "/installation", ID: "showInstallation", Tag: "installation",
 			Summary: "Check the installation as \"waggle doctor\" does, without the machines, and show the versions of all processes. For operators.",
-			Answers: json200("The findings.", wire.Installation{}), handler: (*API).examine,
+			Answers: json200("The findings.", wire.Installation{}), Handler: (*API).examine,
 		},
 		{
 			Method: "GET", Path: "/rates", ID: "listRates", Tag: "installation",
 			Summary: "Show how often things happen in the process of the answering gateway, and how long they take. For operators.",
-			Answers: json200("The rates.", wire.RateList{}), handler: (*API).rates,
+			Answers: json200("The rates.", wire.RateList{}), Handler: (*API).rates,
 		},
 		{
 			Method: "GET", Path: "/queues", ID: "listQueues", Tag: "installation", Summary: "Count the commands that wait for services, of all tenants. For operators.",
-			Answers: json200("The queues.", wire.QueueList{}), handler: operating((*API).listQueues),
+			Answers: json200("The queues.", wire.QueueList{}), Handler: operating((*API).listQueues),
 		},
 		{
 			Method: "GET", Path: "/quotas", ID: "listQuotas", Tag: "installation",
 			Summary: "Show how much of their quotas the principal and its tenant use. Operators see all principals of the tenant.",
-			Answers: json200("The quotas, the most used first.", wire.QuotaList{}), handler: authenticated((*API).listQuotas),
+			Answers: json200("The quotas, the most used first.", wire.QuotaList{}), Handler: authenticated((*API).listQuotas),
 		},
 		{
 			Method: "GET", Path: "/audit", ID: "listAuditRecords", Tag: "installation", Summary: "Read the audit records of the tenant, the newest first. For operators.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "principal", About: "Subject of the principal.", Type: "string"},
 				{Name: "action", About: "Action, as in the records.", Type: "string"},
 				{Name: "entity", About: "Session, task, team or agent; of an API call the path.", Type: "string"},
@@ -103,12 +104,12 @@ func installationRoutes() []Route {
 				{Name: "limit", About: "Records of the page; 100 by default.", Type: "integer", Maximum: maxRecords},
 			},
 			Answers: json200("A page of records. With filters it may be short or empty and still have a next.", wire.AuditPage{}),
-			Faults:  []fault.Code{fault.InvalidField}, handler: operating((*API).listRecords),
+			Faults:  []fault.Code{fault.InvalidField}, Handler: operating((*API).listRecords),
 		},
 		{
 			Method: "GET", Path: "/config", ID: "listSettings", Tag: "installation",
 			Summary: "Show the configuration of the answering gateway, without secrets, and the source of each setting. For operators.",
-			Answers: json200("The settings.", wire.SettingList{}), handler: (*API).settings,
+			Answers: json200("The settings.", wire.SettingList{}), Handler: (*API).settings,
 		},
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
+	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/letters"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -34,7 +37,7 @@ func operating(h func(*API, *http.Request, auth.Principal) (any, error)) func(*A
 // pageRequest returns the page that the request asks for.
 func pageRequest(r *http.Request, p auth.Principal, otherwise, limit int) (in cmd.PageRequest, err error) {
 	in.Tenant = p.Tenant
-	if in.Limit, err = number(r, "limit", otherwise, limit); err == nil {
+	if in.Limit, err = request.Number(r, "limit", otherwise, limit); err == nil {
 		in.Before, err = placeOf(r)
 	}
 	return in, err
@@ -80,7 +83,7 @@ func (a *API) resendLetter(r *http.Request, p auth.Principal) (any, error) {
 	if err := a.discard(r, at); err != nil && !gone(err) {
 		return nil, err
 	}
-	return Accepted{Answer: wire.Accepted{Accepted: true, CommandID: c.ID}}, nil
+	return respond.Accepted{Answer: wire.Accepted{Accepted: true, CommandID: c.ID}}, nil
 }
 
 // clientsSend returns what the gateway may send: the commands of clients. Services send all others, and send these again.
@@ -103,7 +106,7 @@ func (a *API) discardLetter(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NoContent{}, a.discard(r, at)
+	return respond.NoContent{}, a.discard(r, at)
 }
 
 func (a *API) discard(r *http.Request, at cmd.LetterRequest) error {
@@ -132,29 +135,29 @@ func letterRef(r *http.Request, p auth.Principal) (cmd.LetterRequest, error) {
 
 // deadLetterRoutes are for operators.
 func deadLetterRoutes() []Route {
-	page := func(what string, limit int) []Parameter {
-		return []Parameter{pageQuery[0], {Name: "limit", About: what, Type: "integer", Maximum: limit}}
+	page := func(what string, limit int) []openapi.Parameter {
+		return []openapi.Parameter{pageQuery[0], {Name: "limit", About: what, Type: "integer", Maximum: limit}}
 	}
 	known := []fault.Code{fault.NotFound}
 	return []Route{
 		{
 			Method: "GET", Path: "/dead-letters", ID: "listDeadLetters", Tag: "installation", Summary: "List the commands of the tenant that services have given up, the newest first. For operators.",
 			Query: page("Dead letters of the page; 50 by default.", maxLetters), Answers: json200("A page of dead letters.", wire.DeadLetterList{}),
-			Faults: []fault.Code{fault.InvalidField}, handler: operating((*API).listLetters),
+			Faults: []fault.Code{fault.InvalidField}, Handler: operating((*API).listLetters),
 		},
 		{
 			Method: "GET", Path: "/dead-letters/{seq}", ID: "showDeadLetter", Tag: "installation", Summary: "Show a dead letter with its command. For operators.",
-			Answers: json200("The dead letter.", wire.DeadLetterDetail{}), Faults: append([]fault.Code{fault.MessageTooBig}, known...), handler: operating((*API).showLetter),
+			Answers: json200("The dead letter.", wire.DeadLetterDetail{}), Faults: append([]fault.Code{fault.MessageTooBig}, known...), Handler: operating((*API).showLetter),
 		},
 		{
 			Method: "POST", Path: "/dead-letters/{seq}/resend", ID: "resendDeadLetter", Tag: "installation",
 			Summary: "Send the command of a dead letter again, and remove the dead letter. For operators.",
-			Answers: []Answer{{Status: http.StatusAccepted, About: "The command is queued. Its service handles it once, however often it is sent.", Type: wire.Accepted{}}},
-			Faults:  append([]fault.Code{fault.InvalidField, fault.MessageTooBig}, known...), handler: operating((*API).resendLetter),
+			Answers: []openapi.Answer{{Status: http.StatusAccepted, About: "The command is queued. Its service handles it once, however often it is sent.", Type: wire.Accepted{}}},
+			Faults:  append([]fault.Code{fault.InvalidField, fault.MessageTooBig}, known...), Handler: operating((*API).resendLetter),
 		},
 		{
 			Method: "DELETE", Path: "/dead-letters/{seq}", ID: "discardDeadLetter", Tag: "installation", Summary: "Discard a dead letter for good. For operators.",
-			Answers: []Answer{{Status: http.StatusNoContent, About: "The dead letter is discarded."}}, Faults: known, handler: operating((*API).discardLetter),
+			Answers: []openapi.Answer{{Status: http.StatusNoContent, About: "The dead letter is discarded."}}, Faults: known, Handler: operating((*API).discardLetter),
 		},
 	}
 }

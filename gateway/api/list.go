@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -70,7 +71,7 @@ func (f sessionFilter) passes(s *index.Stored) bool {
 // listSessions answers with a page of the sessions that the principal sees and that pass the filters, from the index.
 func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 	q := r.URL.Query()
-	limit, err := number(r, "limit", defaultItems, maxItems)
+	limit, err := request.Number(r, "limit", request.DefaultItems, request.MaxItems)
 	if err != nil {
 		return nil, err
 	}
@@ -128,4 +129,9 @@ func summaryOf(s *index.Stored) wire.SessionSummary {
 		SessionID: s.Log.Entity.String(), Status: s.Status(), LastSeq: s.LastSeq, LastEvent: s.LastEvent, UpdatedAt: s.UpdatedAt,
 		Question: s.Question, State: s.State(), Dialect: s.Dialect, Principal: s.Owner, CreatedAt: s.CreatedAt, Runs: s.Runs,
 	}
+}
+
+// placeOf returns the place in the index that the parameter before names, 0 for the end.
+func placeOf(r *http.Request) (uint64, error) {
+	return index.ParsePlace(r.URL.Query().Get("before"))
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -119,7 +121,7 @@ func (a *API) listLogEvents(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := number(r, "limit", defaultEvents, maxEvents)
+	limit, err := request.Number(r, "limit", defaultEvents, maxEvents)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +170,7 @@ type logPage struct {
 
 // newer returns the events behind a position.
 func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) {
-	out, room, scanned := wire.LogPage{Events: []json.RawMessage{}}, maxPage, 0
+	out, room, scanned := wire.LogPage{Events: []json.RawMessage{}}, answer.MaxPage, 0
 	if after+1 < p.first {
 		out.Expired, after = p.first-1, p.first-1
 	}
@@ -192,7 +194,7 @@ func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) 
 
 // older returns the newest events before a position. It reads the log backwards in stretches.
 func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error) {
-	out, room := wire.LogPage{Events: []json.RawMessage{}}, maxPage
+	out, room := wire.LogPage{Events: []json.RawMessage{}}, answer.MaxPage
 	for scanned := 0; before > p.first && len(out.Events) < p.limit && scanned < maxLogScan; {
 		width := uint64(min(max(p.limit-len(out.Events), minScan), maxLogScan-scanned))
 		from := max(p.first, before-min(before, width))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/agents"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -32,7 +34,7 @@ const modeChat = "chat"
 // nameSession answers with the id of a new session.
 func (a *API) nameSession(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.NewSession
-	if err := decode(r, maxAction, &b, false); err != nil {
+	if err := request.Decode(r, maxAction, &b, false); err != nil {
 		return nil, err
 	}
 	if err := checkBusy(b.OnBusy); err != nil {
@@ -42,7 +44,7 @@ func (a *API) nameSession(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Created{Location: Prefix + "/sessions/" + session.String(), Answer: wire.SessionName{SessionID: session.String()}}, nil
+	return respond.Created{Location: Prefix + "/sessions/" + session.String(), Answer: wire.SessionName{SessionID: session.String()}}, nil
 }
 
 func checkBusy(onBusy string) error {
@@ -150,7 +152,7 @@ func (a *API) messageSession(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	var b wire.NewMessage
-	if err := decode(r, maxMessage, &b, true); err != nil {
+	if err := request.Decode(r, maxMessage, &b, true); err != nil {
 		return nil, err
 	}
 	m, err := messageOf(b)
@@ -202,7 +204,7 @@ func took(commandID string, e event.Event) (any, error) {
 		}
 		out.RunID = d.RunID
 	}
-	return Accepted{Answer: out}, nil
+	return respond.Accepted{Answer: out}, nil
 }
 
 // stepAction returns the handler of a request about a step of a run.
@@ -213,7 +215,7 @@ func stepAction(verb id.Name) func(*API, *http.Request, auth.Principal) (any, er
 			return nil, err
 		}
 		var b wire.StepAction
-		if err := decode(r, maxAction, &b, false); err != nil {
+		if err := request.Decode(r, maxAction, &b, false); err != nil {
 			return nil, err
 		}
 		if b.MaxAttempts < 0 || b.MaxAttempts > maxOption {
@@ -245,7 +247,7 @@ func carriedOut(commandID string, e event.Event) (any, error) {
 			return nil, err
 		}
 	}
-	return Accepted{Answer: wire.Accepted{Accepted: true, CommandID: commandID, RunID: of.RunID, Seq: e.Sequence}}, nil
+	return respond.Accepted{Answer: wire.Accepted{Accepted: true, CommandID: commandID, RunID: of.RunID, Seq: e.Sequence}}, nil
 }
 
 // replan has another plan made: for the active run, or in a new one.
@@ -255,7 +257,7 @@ func (a *API) replan(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	var b wire.NewPlan
-	if err := decode(r, maxMessage, &b, false); err != nil {
+	if err := request.Decode(r, maxMessage, &b, false); err != nil {
 		return nil, err
 	}
 	in := cmd.ReplanRun{Question: b.Question}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/api/apitest"
@@ -20,6 +21,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// anywhere does not look at addresses.
+type anywhere struct{ auth auth.Authenticator }
+
+func (a anywhere) Authenticate(ctx context.Context, _, token string) (auth.Principal, error) {
+	return a.auth.Authenticate(ctx, token)
+}
 
 var update = flag.Bool("update", false, "write docs/openapi.json")
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -66,7 +67,7 @@ func (a *API) sees(p auth.Principal, q *index.StoredQuestion) bool {
 
 // listQuestions answers with a page of the questions that the principal sees and that pass the filters, from the index.
 func (a *API) listQuestions(r *http.Request, p auth.Principal) (any, error) {
-	limit, err := number(r, "limit", defaultQuestions, maxQuestions)
+	limit, err := request.Number(r, "limit", defaultQuestions, maxQuestions)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (a *API) answerQuestion(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	var b wire.QuestionAnswer
-	if err := decode(r, maxAnswer, &b, true); err != nil {
+	if err := request.Decode(r, maxAnswer, &b, true); err != nil {
 		return nil, err
 	}
 	if err := checkAnswer(q.log.Kind, b); err != nil {

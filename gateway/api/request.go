@@ -3,11 +3,8 @@ package api
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +12,6 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/rpc"
-	"github.com/waggle-dev/waggle/internal/strictjson"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -91,44 +87,4 @@ func owned(p auth.Principal, kind id.Kind, entity id.Entity) (subject.Log, error
 		return subject.Log{}, fault.New(missing[kind])
 	}
 	return log, nil
-}
-
-// body reads the request's body, of at most limit bytes.
-func body(r *http.Request, limit int64) ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
-	_, tooBig := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case tooBig:
-		return nil, fault.New(fault.MessageTooBig)
-	case err != nil:
-		return nil, fault.New(fault.BadJSON).Wrap(err)
-	}
-	return raw, nil
-}
-
-// decode reads the body strictly into a value. An empty body leaves it as it is, unless the body is required.
-func decode(r *http.Request, limit int64, into any, required bool) error {
-	raw, err := body(r, limit)
-	switch {
-	case err != nil:
-		return err
-	case len(raw) > 0:
-		return strictjson.Decode(raw, into)
-	case required:
-		return fault.New(fault.BadJSON)
-	}
-	return nil
-}
-
-// number returns a parameter of the query from 1 to limit, or the default if the query does not have it.
-func number(r *http.Request, name string, otherwise, limit int) (int, error) {
-	s := r.URL.Query().Get(name)
-	if s == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > limit {
-		return 0, fault.Newf(fault.InvalidField, "%s must be a number from 1 to %d.", name, limit).At(name)
-	}
-	return n, nil
 }

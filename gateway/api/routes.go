@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
+	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -13,37 +16,7 @@ import (
 )
 
 // Route is a request that the API answers. The table of routes registers the handlers and generates the OpenAPI document.
-type Route struct {
-	Method, Path string // Path is below Prefix
-	ID           string // operationId of the document
-	Tag          string
-	Summary      string
-	Public       bool // answers requests without credentials
-	Query        []Parameter
-	Header       []Parameter
-	Body         any  // zero value of the type of the request's body; nil: no body
-	Required     bool // the body
-	Answers      []Answer
-	Faults       []fault.Code // besides those that every route has
-
-	handler func(*API) http.HandlerFunc
-}
-
-// Parameter is a parameter of the query, or a header.
-type Parameter struct {
-	Name, About string
-	Type        string // JSON Schema type
-	Maximum     int    // of a number from 1; 0: no bound
-	Many        bool   // the parameter may be repeated
-}
-
-// Answer is a successful response.
-type Answer struct {
-	Status int
-	About  string
-	Type   any    // zero value of the body's type; nil: no JSON
-	Media  string // of a body that is not application/json
-}
+type Route = openapi.Route[func(*API) http.HandlerFunc]
 
 // authenticated makes a Handler of the API a handler of requests.
 func authenticated(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
@@ -98,27 +71,27 @@ func stream(kind id.Kind) func(*API) http.HandlerFunc {
 	}
 }
 
-func json200(about string, body any) []Answer {
-	return []Answer{{Status: http.StatusOK, About: about, Type: body}}
+func json200(about string, body any) []openapi.Answer {
+	return []openapi.Answer{{Status: http.StatusOK, About: about, Type: body}}
 }
 
-func accepted() []Answer {
+func accepted() []openapi.Answer {
 	return json200("A service carries the request out soon after.", wire.Accepted{})
 }
 
 // taken is the answer to a request with an outcome.
-func taken(about string) []Answer {
-	return []Answer{{Status: http.StatusAccepted, About: about + " A repeat with the same id has the same response.", Type: wire.Accepted{}}}
+func taken(about string) []openapi.Answer {
+	return []openapi.Answer{{Status: http.StatusAccepted, About: about + " A repeat with the same id has the same response.", Type: wire.Accepted{}}}
 }
 
 // pageQuery are the parameters of a list that has pages.
-var pageQuery = []Parameter{
+var pageQuery = []openapi.Parameter{
 	{Name: "before", About: "The member next of the previous page.", Type: "string"},
-	{Name: "limit", About: "Items of the page; 200 by default.", Type: "integer", Maximum: maxItems},
+	{Name: "limit", About: "Items of the page; 200 by default.", Type: "integer", Maximum: request.MaxItems},
 }
 
 // sessionQuery are the filters of the list of sessions.
-var sessionQuery = []Parameter{
+var sessionQuery = []openapi.Parameter{
 	{Name: "status", About: "open or closed.", Type: "string"},
 	{Name: "state", About: "idle, running or waiting (for people).", Type: "string"},
 	{Name: "principal", About: "The principal that opened the session.", Type: "string"},
@@ -130,17 +103,17 @@ var sessionQuery = []Parameter{
 
 // Parameters that several routes have.
 var (
-	participantFilter = []Parameter{
+	participantFilter = []openapi.Parameter{
 		{Name: "status", About: "Status, as the agent protocol or the swarm names it.", Type: "string"},
 		{Name: "capability", About: "A required capability.", Type: "string", Many: true},
 		{Name: "name", About: "Part of the name, in any case.", Type: "string"},
 		{Name: "prefix", About: "Beginning of the name.", Type: "string"},
 		{Name: "type", About: "Type in the registration of the participant.", Type: "string"},
 	}
-	streamQuery  = []Parameter{{Name: "after", About: "Position: the stream begins with the next event.", Type: "string"}}
-	streamHeader = []Parameter{{Name: "Last-Event-ID", About: "Position: comes before the parameter after.", Type: "string"}}
-	events200    = Answer{Status: http.StatusOK, About: "Server-sent events: canonical events (schema event).", Media: MediaEvents}
-	lines200     = Answer{Status: http.StatusOK, About: "For Accept: application/jsonl, the events that the log has now, one on each line.", Media: MediaLines}
+	streamQuery  = []openapi.Parameter{{Name: "after", About: "Position: the stream begins with the next event.", Type: "string"}}
+	streamHeader = []openapi.Parameter{{Name: "Last-Event-ID", About: "Position: comes before the parameter after.", Type: "string"}}
+	events200    = openapi.Answer{Status: http.StatusOK, About: "Server-sent events: canonical events (schema event).", Media: respond.MediaEvents}
+	lines200     = openapi.Answer{Status: http.StatusOK, About: "For Accept: application/jsonl, the events that the log has now, one on each line.", Media: respond.MediaLines}
 )
 
 // actionRoutes are the requests to a session that have an outcome.
@@ -152,31 +125,31 @@ func actionRoutes() []Route {
 		{
 			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
 			Body:    wire.NewSession{},
-			Answers: []Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
-			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, handler: acting((*API).nameSession),
+			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, Handler: acting((*API).nameSession),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
 			Body: wire.NewMessage{}, Required: true, Answers: taken("The message is received."),
 			Faults:  with(fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound, fault.AgentNotFound),
-			handler: acting((*API).messageSession),
+			Handler: acting((*API).messageSession),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run.",
 			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(fault.RunOver),
-			handler: acting(stepAction(cmd.CancelStep)),
+			Handler: acting(stepAction(cmd.CancelStep)),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/restart", ID: "restartStep", Tag: "sessions",
 			Summary: "Restart a step of the active run, or of the last one in a new run.",
 			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(fault.RunOver),
-			handler: acting(stepAction(cmd.RestartStep)),
+			Handler: acting(stepAction(cmd.RestartStep)),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/replan", ID: "replanSession", Tag: "sessions", Summary: "Have another plan made, in the active run or in a new one.",
 			Body: wire.NewPlan{}, Answers: taken("Another plan is being made."),
 			Faults:  with(fault.RunOver, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.ModelNotFound),
-			handler: acting((*API).replan),
+			Handler: acting((*API).replan),
 		},
 	}
 }
@@ -188,52 +161,52 @@ func sessionRoutes() []Route {
 		{
 			Method: "GET", Path: "/sessions", ID: "listSessions", Tag: "sessions", Summary: "List sessions, the newest change first.",
 			Query:   append(slices.Clone(pageQuery), sessionQuery...),
-			Answers: json200("A page of the sessions of the tenant.", wire.SessionList{}), Faults: []fault.Code{fault.InvalidField}, handler: authenticated((*API).listSessions),
+			Answers: json200("A page of the sessions of the tenant.", wire.SessionList{}), Faults: []fault.Code{fault.InvalidField}, Handler: authenticated((*API).listSessions),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}", ID: "showSession", Tag: "sessions", Summary: "Show a session and its runs.",
-			Answers: json200("The session.", wire.SessionDetail{}), Faults: with(fault.MessageTooBig, fault.HeadExpired), handler: authenticated((*API).showSession),
+			Answers: json200("The session.", wire.SessionDetail{}), Faults: with(fault.MessageTooBig, fault.HeadExpired), Handler: authenticated((*API).showSession),
 		},
 		{
 			Method: "DELETE", Path: "/sessions/{id}", ID: "deleteSession", Tag: "sessions", Summary: "Delete a session with its log for good.",
-			Answers: []Answer{
+			Answers: []openapi.Answer{
 				{Status: http.StatusNoContent, About: "The session is deleted."},
 				{Status: http.StatusAccepted, About: "The session will be deleted.", Type: wire.Accepted{}},
 			},
-			Faults: with(), handler: authenticated((*API).deleteSession),
+			Faults: with(), Handler: authenticated((*API).deleteSession),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}/events", ID: "listSessionEvents", Tag: "sessions", Summary: "Read a page of a session's log.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "after", About: "Position: the page begins with the next event.", Type: "string"},
 				{Name: "limit", About: "Events of the page; 500 by default.", Type: "integer", Maximum: maxEvents},
 			},
 			Answers: json200("The events.", wire.EventPage{}), Faults: with(fault.InvalidField, fault.CursorInvalid, fault.HeadExpired),
-			handler: paged((*API).sessionEvents),
+			Handler: paged((*API).sessionEvents),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}/files/{digest}", ID: "showSessionFile", Tag: "sessions", Summary: "Fetch a file that a message of a session has brought along.",
-			Answers: []Answer{{Status: http.StatusOK, About: "The file: an image with its media type, anything else to be saved.", Media: MediaBytes}},
-			Faults:  with(fault.NotFound, fault.PayloadLost), handler: authenticated((*API).sessionFile),
+			Answers: []openapi.Answer{{Status: http.StatusOK, About: "The file: an image with its media type, anything else to be saved.", Media: respond.MediaBytes}},
+			Faults:  with(fault.NotFound, fault.PayloadLost), Handler: authenticated((*API).sessionFile),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}/state", ID: "exportSession", Tag: "sessions", Summary: "Export the signed state of a session.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "history", About: "With the newest events.", Type: "boolean"},
 				{Name: "max_history", About: "Number of events; 100 by default.", Type: "integer", Maximum: maxHistory},
 			},
 			Answers: json200("The state.", event.StateExportedData{}), Faults: with(fault.InvalidField, fault.MessageTooBig, fault.HeadExpired),
-			handler: authenticated((*API).exportSession),
+			Handler: authenticated((*API).exportSession),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/cancel", ID: "cancelSession", Tag: "sessions", Summary: "Cancel the active run of a session.",
-			Answers: accepted(), Faults: with(), handler: authenticated((*API).cancelSession),
+			Answers: accepted(), Faults: with(), Handler: authenticated((*API).cancelSession),
 		},
 		{
 			Method: "POST", Path: "/sessions/import", ID: "importSession", Tag: "sessions", Summary: "Restore a session from the signed state of an export.",
 			Body: signedState{}, Required: true, Answers: json200("The session.", cmd.ImportReply{}),
 			Faults:  []fault.Code{fault.BadJSON, fault.MessageTooBig, fault.StateTampered, fault.StateExpired, fault.SessionDeleted, fault.QuotaExceeded},
-			handler: authenticated((*API).importSession),
+			Handler: authenticated((*API).importSession),
 		},
 	}
 }
@@ -242,7 +215,7 @@ func questionRoutes() []Route {
 	return []Route{
 		{
 			Method: "GET", Path: "/questions", ID: "listQuestions", Tag: "questions", Summary: "List what sessions, teams and tasks ask people.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "scope", About: "plan, tool, client_tool, budget or agent.", Type: "string"},
 				{Name: "state", About: "open (default), answered, expired or withdrawn.", Type: "string"},
 				{Name: "kind", About: "Kind of the log that asks: session, member or task. A question of an agent that does a job is listed once, as that of the job's log; with task, as that of its task.", Type: "string"},
@@ -251,7 +224,7 @@ func questionRoutes() []Route {
 				{Name: "limit", About: "Questions of the page; 50 by default.", Type: "integer", Maximum: maxQuestions},
 			},
 			Answers: json200("A page of the questions that the principal sees.", wire.QuestionList{}), Faults: []fault.Code{fault.InvalidField},
-			handler: authenticated((*API).listQuestions),
+			Handler: authenticated((*API).listQuestions),
 		},
 		{
 			Method: "POST", Path: "/questions/{input}/answer", ID: "answerQuestion", Tag: "questions", Summary: "Answer a question. The first answer counts.",
@@ -261,7 +234,7 @@ func questionRoutes() []Route {
 				fault.NotFound, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.SessionDeleted, fault.InputAnswered, fault.InputNotFound,
 				fault.InputExpired, fault.PlanInvalid, fault.TaskNotFound, fault.TaskFinished, fault.MemberNotFound, fault.TeamClosed, fault.Draining,
 			},
-			handler: acting((*API).answerQuestion),
+			Handler: acting((*API).answerQuestion),
 		},
 	}
 }
@@ -270,37 +243,37 @@ func taskRoutes() []Route {
 	return []Route{
 		{
 			Method: "GET", Path: "/tasks", ID: "listTasks", Tag: "tasks", Summary: "List tasks, the newest change first.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "before", About: "The member next of the previous page.", Type: "string"},
 				{Name: "limit", About: "Tasks of the page; 50 by default.", Type: "integer", Maximum: maxTasks},
 			},
 			Answers: json200("A page of tasks. Stored results are references.", wire.TaskPage{}), Faults: []fault.Code{fault.InvalidField},
-			handler: authenticated((*API).listTasks),
+			Handler: authenticated((*API).listTasks),
 		},
 		{
 			Method: "POST", Path: "/tasks", ID: "createTask", Tag: "tasks", Summary: "Give an agent of the swarm a task.", Body: wire.NewTask{}, Required: true,
-			Answers: []Answer{{Status: http.StatusCreated, About: "The task. Location is its path. A repeat with the same id has the same response.", Type: wire.TaskName{}}},
-			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.AgentNotFound}, handler: authenticated((*API).createTask),
+			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The task. Location is its path. A repeat with the same id has the same response.", Type: wire.TaskName{}}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.AgentNotFound}, Handler: authenticated((*API).createTask),
 		},
 		{
 			Method: "GET", Path: "/tasks/{id}", ID: "showTask", Tag: "tasks", Summary: "Show a task with its newest 200 events.",
 			Answers: json200("The task.", wire.TaskDetail{}), Faults: []fault.Code{fault.TaskNotFound, fault.SessionDeleted, fault.PayloadLost},
-			handler: authenticated((*API).showTask),
+			Handler: authenticated((*API).showTask),
 		},
 		{
 			Method: "POST", Path: "/tasks/{id}/cancel", ID: "cancelTask", Tag: "tasks", Summary: "Cancel a task.",
 			Body: wire.CancelTask{}, Answers: accepted(), Faults: []fault.Code{fault.TaskNotFound, fault.SessionDeleted, fault.TaskFinished, fault.BadJSON},
-			handler: authenticated((*API).cancelTask),
+			Handler: authenticated((*API).cancelTask),
 		},
 		{
 			Method: "POST", Path: "/tasks/{id}/retry", ID: "retryTask", Tag: "tasks", Summary: "Submit a task that ended without success again, as a new one.",
 			Body:    wire.RetryTask{},
-			Answers: []Answer{{Status: http.StatusCreated, About: "The new task, whose member retry_of names the old one. Location is its path. A repeat with the same id has the same response.", Type: wire.TaskName{}}},
+			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The new task, whose member retry_of names the old one. Location is its path. A repeat with the same id has the same response.", Type: wire.TaskName{}}},
 			Faults: []fault.Code{
 				fault.TaskNotFound, fault.SessionDeleted, fault.TaskOpen, fault.TaskFinished, fault.AgentNotFound, fault.PayloadLost, fault.QuotaExceeded,
 				fault.BadJSON, fault.InvalidField, fault.MessageTooBig,
 			},
-			handler: authenticated((*API).retryTask),
+			Handler: authenticated((*API).retryTask),
 		},
 	}
 }
@@ -310,28 +283,28 @@ func participantRoutes() []Route {
 		{
 			Method: "GET", Path: "/agents", ID: "listAgents", Tag: "swarm", Summary: "List agents of the swarm.", Query: slices.Concat(participantFilter, pageQuery), Faults: []fault.Code{fault.InvalidField},
 			Answers: json200("The agents.", wire.AgentList{}),
-			handler: participants(cmd.ListAgents, func(p []cmd.Participant, next string) any {
+			Handler: participants(cmd.ListAgents, func(p []cmd.Participant, next string) any {
 				return wire.AgentList{Agents: p, Next: next, More: next != ""}
 			}),
 		},
 		{
 			Method: "GET", Path: "/services", ID: "listServices", Tag: "swarm", Summary: "List ASP services.", Query: slices.Concat(participantFilter, pageQuery), Faults: []fault.Code{fault.InvalidField},
 			Answers: json200("The services.", wire.ServiceList{}),
-			handler: participants(cmd.ListServices, func(p []cmd.Participant, next string) any {
+			Handler: participants(cmd.ListServices, func(p []cmd.Participant, next string) any {
 				return wire.ServiceList{Services: p, Next: next, More: next != ""}
 			}),
 		},
 		{
 			Method: "GET", Path: "/clients", ID: "listClients", Tag: "swarm", Summary: "List clients of the swarm.", Query: slices.Concat(participantFilter, pageQuery), Faults: []fault.Code{fault.InvalidField},
 			Answers: json200("The clients.", wire.ClientList{}),
-			handler: participants(cmd.ListClients, func(p []cmd.Participant, next string) any {
+			Handler: participants(cmd.ListClients, func(p []cmd.Participant, next string) any {
 				return wire.ClientList{Clients: p, Next: next, More: next != ""}
 			}),
 		},
 		{
 			Method: "GET", Path: "/mcp", ID: "listServers", Tag: "swarm", Summary: "List MCP servers.", Query: slices.Concat(participantFilter, pageQuery),
 			Answers: json200("The servers.", wire.ServerList{}), Faults: []fault.Code{fault.ToolsDown, fault.InvalidField},
-			handler: participants(cmd.ListServers, func(p []cmd.Participant, next string) any {
+			Handler: participants(cmd.ListServers, func(p []cmd.Participant, next string) any {
 				return wire.ServerList{Servers: p, Next: next, More: next != ""}
 			}),
 		},
@@ -344,32 +317,32 @@ func toolRoutes() []Route {
 	return []Route{
 		{
 			Method: "GET", Path: "/tools", ID: "listTools", Tag: "swarm", Summary: "List the tools of providers.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "kind", About: "Kind of the providers: mcp or service.", Type: "string"},
 				{Name: "provider", About: "Id of a provider.", Type: "string"},
 				pageQuery[0],
 				{Name: "limit", About: "Tools of the page; 200 by default.", Type: "integer", Maximum: maxTools},
 			},
 			Answers: json200("A page of the tools, without their schemas.", wire.ToolPage{}), Faults: []fault.Code{fault.ToolsDown, fault.InvalidField},
-			handler: authenticated((*API).listTools),
+			Handler: authenticated((*API).listTools),
 		},
 		{
 			Method: "GET", Path: "/tools/{provider}/{tool}", ID: "showTool", Tag: "swarm", Summary: "Show a tool of a provider.",
-			Query:   []Parameter{{Name: "kind", About: "Kind of the provider: mcp or service.", Type: "string"}},
-			Answers: json200("The tool.", wire.ToolDetail{}), Faults: known, handler: authenticated((*API).showTool),
+			Query:   []openapi.Parameter{{Name: "kind", About: "Kind of the provider: mcp or service.", Type: "string"}},
+			Answers: json200("The tool.", wire.ToolDetail{}), Faults: known, Handler: authenticated((*API).showTool),
 		},
 		{
 			Method: "POST", Path: "/tools/{provider}/{tool}/call", ID: "callTool", Tag: "swarm", Summary: "Call a tool of a provider.",
-			Query: []Parameter{{Name: "wait", About: "Seconds to wait for the outcome; 5 by default.", Type: "integer", Maximum: maxWait}},
+			Query: []openapi.Parameter{{Name: "wait", About: "Seconds to wait for the outcome; 5 by default.", Type: "integer", Maximum: maxWait}},
 			Body:  wire.NewToolCall{}, Required: true,
-			Answers: []Answer{
+			Answers: []openapi.Answer{
 				{Status: http.StatusOK, About: "The outcome. A repeat with the same id has the same response.", Type: wire.CallView{}},
 				{Status: http.StatusAccepted, About: "The call takes longer. The log of kind call with the id call_id gets its outcome.", Type: wire.CallView{}},
 			},
 			Faults: append([]fault.Code{
 				fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.ToolDenied, fault.ServiceBusy, fault.Overloaded, fault.QuotaExceeded,
 			}, known...),
-			handler: authenticated((*API).callTool),
+			Handler: authenticated((*API).callTool),
 		},
 	}
 }
@@ -378,8 +351,8 @@ func teamRoutes() []Route {
 	known := []fault.Code{fault.TeamNotFound}
 	act := []fault.Code{fault.TeamNotFound, fault.TeamClosed}
 	body := []fault.Code{fault.TeamNotFound, fault.TeamClosed, fault.MemberNotFound, fault.BadJSON, fault.InvalidField, fault.MessageTooBig}
-	route := func(method, path, op, summary string, answers []Answer, faults []fault.Code, h func(*API, *http.Request, auth.Principal) (any, error)) Route {
-		return Route{Method: method, Path: path, ID: op, Tag: "teams", Summary: summary, Answers: answers, Faults: faults, handler: authenticated(h)}
+	route := func(method, path, op, summary string, answers []openapi.Answer, faults []fault.Code, h func(*API, *http.Request, auth.Principal) (any, error)) Route {
+		return Route{Method: method, Path: path, ID: op, Tag: "teams", Summary: summary, Answers: answers, Faults: faults, Handler: authenticated(h)}
 	}
 	all := []Route{
 		route("GET", "/teams/{id}", "showTeam", "Show a team.", json200("The team.", cmd.TeamView{}), known, (*API).showTeam),
@@ -389,9 +362,9 @@ func teamRoutes() []Route {
 	}
 	list := route("GET", "/teams", "listTeams", "List teams, the newest first.", json200("A page of the teams, without nested ones.", cmd.TeamList{}),
 		[]fault.Code{fault.InvalidField}, (*API).listTeams)
-	list.Query = []Parameter{pageQuery[0], {Name: "limit", About: "Teams of the page; 100 by default.", Type: "integer", Maximum: maxTeams}}
+	list.Query = []openapi.Parameter{pageQuery[0], {Name: "limit", About: "Teams of the page; 100 by default.", Type: "integer", Maximum: maxTeams}}
 	create := route("POST", "/teams", "createTeam", "Create a team.",
-		[]Answer{{Status: http.StatusCreated, About: "The team. Location is its path.", Type: cmd.TeamView{}}},
+		[]openapi.Answer{{Status: http.StatusCreated, About: "The team. Location is its path.", Type: cmd.TeamView{}}},
 		[]fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.TeamInvalid, fault.TeamNotFound, fault.QuotaExceeded}, (*API).createTeam)
 	create.Body, create.Required = wire.NewTeam{}, true
 	message := route("POST", "/teams/{id}/messages", "messageTeam", "Send a team a message.", accepted(), body, (*API).messageTeam)
@@ -406,11 +379,11 @@ func logRoutes() []Route {
 	return []Route{
 		{
 			Method: "GET", Path: "/logs/{kind}/{id}/head", ID: "showLogHead", Tag: "events", Summary: "Show the extent of the log of a session, member, team, task or call.",
-			Answers: json200("The extent.", wire.LogHead{}), Faults: known, handler: authenticated((*API).showHead),
+			Answers: json200("The extent.", wire.LogHead{}), Faults: known, Handler: authenticated((*API).showHead),
 		},
 		{
 			Method: "GET", Path: "/logs/{kind}/{id}/events", ID: "listLogEvents", Tag: "events", Summary: "Read a page of the log of a session, member, team, task or call.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "after", About: "Seq: the page begins with the next event. Without after and before it begins with the log.", Type: "integer"},
 				{Name: "before", About: "Seq: the page has the newest events before it.", Type: "integer"},
 				{Name: "limit", About: "Events of the page; 500 by default.", Type: "integer", Maximum: maxEvents},
@@ -418,44 +391,44 @@ func logRoutes() []Route {
 				{Name: "run", About: "Id of the run that the events belong to.", Type: "string"},
 			},
 			Answers: json200("The events, oldest first. With types or run a page may be short or empty and still have a next.", wire.LogPage{}),
-			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: paged((*API).listLogEvents),
+			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), Handler: paged((*API).listLogEvents),
 		},
 		{
 			Method: "GET", Path: "/logs/{kind}/{id}/snapshot", ID: "showLogSnapshot", Tag: "events",
 			Summary: "Show what the log of a session, member, team or task has said up to one of its events.",
-			Query:   []Parameter{{Name: "at", About: "Seq of that event; the newest one by default.", Type: "integer"}},
+			Query:   []openapi.Parameter{{Name: "at", About: "Seq of that event; the newest one by default.", Type: "integer"}},
 			Header:  ifNoneMatch,
-			Answers: []Answer{
+			Answers: []openapi.Answer{
 				{Status: http.StatusOK, About: "The snapshot, as canonical JSON (RFC 8785). Its base tells which events it is made of.", Type: wire.Snapshot{}},
 				{Status: http.StatusNotModified, About: "The ETag matches."},
 			},
-			Faults: append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired, fault.MessageTooBig}, known...), handler: paged((*API).showSnapshot),
+			Faults: append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired, fault.MessageTooBig}, known...), Handler: paged((*API).showSnapshot),
 		},
 		{
 			Method: "GET", Path: "/logs/{kind}/{id}/export", ID: "exportLog", Tag: "events", Summary: "Save the log of a session, member, team, task or call as a file.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "until", About: "Seq of the last event; without it that of the log.", Type: "integer"},
 				{Name: "types", About: "Types of events, separated by commas; all by default. Those of members count in the log of a team.", Type: "string", Many: true},
 				{Name: "run", About: "Id of the run that the events belong to.", Type: "string"},
 			},
-			Answers: []Answer{{Status: http.StatusOK, About: "The events, oldest first, one on each line. A connection that is cut leaves a part of them.", Media: MediaLines}},
-			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid}, known...), handler: exporting((*API).exportLog),
+			Answers: []openapi.Answer{{Status: http.StatusOK, About: "The events, oldest first, one on each line. A connection that is cut leaves a part of them.", Media: respond.MediaLines}},
+			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid}, known...), Handler: exporting((*API).exportLog),
 		},
 		{
 			Method: "GET", Path: "/logs/{kind}/{id}/frames", ID: "listLogFrames", Tag: "events", Summary: "Read a page of a log as the clients of a protocol do.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "as", About: "The protocol: agent, agent-team, agui, agui-0, agui-0+subagents, asp-client, myagent or orbit. Other parameters choose its variant, as they do when a client connects.", Type: "string"},
 				{Name: "after", About: "Seq: the page begins with the next event. AG-UI and logs of over 100,000 events: not beyond that many.", Type: "integer"},
 				{Name: "limit", About: "Events of the page; 100 by default.", Type: "integer", Maximum: maxFrames},
 			},
 			Answers: json200("The frames of each event, without those that a connection adds.", wire.FramePage{}),
-			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), handler: framed,
+			Faults:  append([]fault.Code{fault.InvalidField, fault.CursorInvalid, fault.HeadExpired}, known...), Handler: framed,
 		},
 		{
 			Method: "GET", Path: "/artifacts/{kind}/{id}/{artifact}", ID: "showArtifact", Tag: "events", Summary: "Fetch a file that a member of a team made, as it was then.",
-			Query:   []Parameter{{Name: "version", About: "Digest of the object of one artifact.* event; by default the newest of the last 100,000 events.", Type: "string"}},
-			Answers: []Answer{{Status: http.StatusOK, About: "The file, to be saved.", Media: MediaBytes}},
-			Faults:  append([]fault.Code{fault.NotFound}, known...), handler: paged((*API).artifact),
+			Query:   []openapi.Parameter{{Name: "version", About: "Digest of the object of one artifact.* event; by default the newest of the last 100,000 events.", Type: "string"}},
+			Answers: []openapi.Answer{{Status: http.StatusOK, About: "The file, to be saved.", Media: respond.MediaBytes}},
+			Faults:  append([]fault.Code{fault.NotFound}, known...), Handler: paged((*API).artifact),
 		},
 	}
 }
@@ -464,8 +437,8 @@ func streamRoutes() []Route {
 	log := func(path, op, what string, kind id.Kind, missing fault.Code) Route {
 		return Route{
 			Method: "GET", Path: path, ID: op, Tag: "events", Summary: "Stream the log of " + what + ".", Query: streamQuery, Header: streamHeader,
-			Answers: []Answer{events200, lines200}, Faults: []fault.Code{missing, fault.SessionDeleted, fault.CursorInvalid, fault.HeadExpired, fault.TooManySockets, fault.Draining},
-			handler: stream(kind),
+			Answers: []openapi.Answer{events200, lines200}, Faults: []fault.Code{missing, fault.SessionDeleted, fault.CursorInvalid, fault.HeadExpired, fault.TooManySockets, fault.Draining},
+			Handler: stream(kind),
 		}
 	}
 	return []Route{
@@ -474,18 +447,18 @@ func streamRoutes() []Route {
 		log("/teams/{id}/stream", "streamTeam", "a team", id.KindTeam, fault.TeamNotFound),
 		{
 			Method: "GET", Path: "/live", ID: "streamLive", Tag: "events", Summary: "Stream the announcements of the tenant, or several topics at once.",
-			Query: []Parameter{
+			Query: []openapi.Parameter{
 				{Name: "types", About: "Types of announcements, separated by commas; all by default.", Type: "string", Many: true},
 				{Name: "t", About: "Topic: events (the announcements), or log:KIND/ID@SEQ (the events of a log behind SEQ). A stream has at most 8.", Type: "string", Many: true},
 			},
-			Header:  []Parameter{{Name: "Last-Event-ID", About: "With topics: the positions in all logs, which come before those of the topics.", Type: "string"}},
-			Answers: []Answer{events200}, Faults: []fault.Code{fault.InvalidField, fault.CursorInvalid, fault.TooManySockets, fault.Draining},
-			handler: func(a *API) http.HandlerFunc { return a.cfg.Live },
+			Header:  []openapi.Parameter{{Name: "Last-Event-ID", About: "With topics: the positions in all logs, which come before those of the topics.", Type: "string"}},
+			Answers: []openapi.Answer{events200}, Faults: []fault.Code{fault.InvalidField, fault.CursorInvalid, fault.TooManySockets, fault.Draining},
+			Handler: func(a *API) http.HandlerFunc { return a.cfg.Live },
 		},
 	}
 }
 
-var ifNoneMatch = []Parameter{{Name: "If-None-Match", About: "ETags that the client has.", Type: "string"}}
+var ifNoneMatch = []openapi.Parameter{{Name: "If-None-Match", About: "ETags that the client has.", Type: "string"}}
 
 // signedState is the body of an import: any object, which only the session service can read.
 type signedState map[string]any

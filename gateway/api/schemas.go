@@ -39,7 +39,7 @@ func (a *API) showSchema() http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		serve, ok := byName[r.PathValue("dialect")]
 		if !ok {
-			a.server.problem(w, fault.New(fault.NotFound))
+			a.server.Problem(w, fault.New(fault.NotFound))
 			return
 		}
 		serve(w, r)
@@ -70,7 +70,7 @@ func (a *API) status() http.HandlerFunc {
 func (a *API) showConsole() http.HandlerFunc {
 	text, err := json.Marshal(wire.ConsoleInfo{OIDC: a.cfg.Login})
 	if err != nil {
-		return func(w http.ResponseWriter, _ *http.Request) { a.server.problem(w, err) }
+		return func(w http.ResponseWriter, _ *http.Request) { a.server.Problem(w, err) }
 	}
 	return document("application/json", string(text))
 }

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -19,7 +22,7 @@ import (
 )
 
 const (
-	// defaultEvents and maxEvents bound the events of one answer, beside maxPage.
+	// defaultEvents and maxEvents bound the events of one answer, beside answer.MaxPage.
 	defaultEvents = 500
 	maxEvents     = 1000
 	// maxHistory bounds the events of an exported state.
@@ -67,7 +70,7 @@ func (a *API) sessionEvents(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := number(r, "limit", defaultEvents, maxEvents)
+	limit, err := request.Number(r, "limit", defaultEvents, maxEvents)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +80,7 @@ func (a *API) sessionEvents(r *http.Request, p auth.Principal) (any, error) {
 			return nil, fault.New(fault.CursorInvalid).At("after").Wrap(err)
 		}
 	}
-	page, next, room := wire.EventPage{Events: []json.RawMessage{}}, after, maxPage
+	page, next, room := wire.EventPage{Events: []json.RawMessage{}}, after, answer.MaxPage
 	err = a.cfg.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
 		if room -= len(e.Raw) + 1; len(page.Events) == limit || room < 0 && len(page.Events) > 0 {
 			page.More = true
@@ -135,7 +138,7 @@ func (a *API) exportSession(r *http.Request, p auth.Principal) (any, error) {
 			return nil, fault.Newf(fault.InvalidField, "history must be true or false.").At("history")
 		}
 	}
-	if in.MaxHistory, err = number(r, "max_history", 0, maxHistory); err != nil {
+	if in.MaxHistory, err = request.Number(r, "max_history", 0, maxHistory); err != nil {
 		return nil, err
 	}
 	return ask[event.StateExportedData](a, r, cmd.Session, cmd.Export, in)
@@ -143,7 +146,7 @@ func (a *API) exportSession(r *http.Request, p auth.Principal) (any, error) {
 
 // importSession imports the signed state in the body: the member signed of an exported one.
 func (a *API) importSession(r *http.Request, p auth.Principal) (any, error) {
-	signed, err := body(r, maxImport)
+	signed, err := request.Body(r, maxImport)
 	if errors.Is(err, fault.New(fault.MessageTooBig)) {
 		return nil, fault.Newf(fault.MessageTooBig, "A signed state has at most %d bytes.", maxImport)
 	}
@@ -174,16 +177,16 @@ func (a *API) deleteSession(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	if erased, err := a.cfg.Log.Erased(r.Context(), log); err != nil || erased {
-		return NoContent{}, err
+		return respond.NoContent{}, err
 	}
 	out, err := a.send(r, p, cmd.Command{Service: cmd.Session, Verb: cmd.Delete, Key: log.Entity}, nil)
 	switch {
 	case err != nil:
 		return nil, err
 	case a.awaitErased(r.Context(), log):
-		return NoContent{}, nil
+		return respond.NoContent{}, nil
 	}
-	return Accepted{Answer: out}, nil
+	return respond.Accepted{Answer: out}, nil
 }
 
 // awaitErased reports whether the log is erased within deletePatience.

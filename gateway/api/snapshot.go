@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/keyframe"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/snapshot"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -45,7 +48,7 @@ func (a *API) showSnapshot(r *http.Request, p auth.Principal) (any, error) {
 		return nil, fault.Newf(fault.HeadExpired, "History before seq %d has expired.", first.Sequence).At("at")
 	}
 	tag := fmt.Sprintf(`"%d.%d.%d"`, snapshotVersion, first.Sequence, at)
-	return Tagged{Tag: tag, Make: func() (any, error) { return a.snapshotOf(r.Context(), log, first.Sequence, at) }}, nil
+	return respond.Tagged{Tag: tag, Make: func() (any, error) { return a.snapshotOf(r.Context(), log, first.Sequence, at) }}, nil
 }
 
 func (a *API) snapshotOf(ctx context.Context, log subject.Log, first, at uint64) (any, error) {
@@ -58,10 +61,10 @@ func (a *API) snapshotOf(ctx context.Context, log subject.Log, first, at uint64)
 		return nil, err
 	}
 	body, err := snapshot.Canonical(f.Snapshot(log.Entity))
-	if err == nil && len(body) > maxPage {
+	if err == nil && len(body) > answer.MaxPage {
 		err = fault.Newf(fault.MessageTooBig, "The snapshot has %d bytes, which is more than an answer may have. Read the events.", len(body))
 	}
-	return Text(body), err
+	return respond.Text(body), err
 }
 
 // baseOf returns the event with which a snapshot begins, and the events up to its end that were read for it, if they are few. A
@@ -126,7 +129,7 @@ func (a *API) each(ctx context.Context, log subject.Log, from, to uint64, visit 
 // folded returns the fold of the events from one to another. It goes on from the nearest one that is kept. The last events may
 // have been read.
 func (a *API) folded(ctx context.Context, log subject.Log, base, at uint64, read []event.Event) (*snapshot.Fold, error) {
-	f := a.keyframes.before(log, base, at)
+	f := a.keyframes.Before(log, base, at)
 	if f == nil {
 		f = snapshot.New(log.Kind)
 	}
@@ -134,8 +137,8 @@ func (a *API) folded(ctx context.Context, log subject.Log, base, at uint64, read
 		if e.Sequence < base || e.Sequence <= f.Seq() {
 			return
 		}
-		if f.Take(e); e.Sequence%keyframeEvery == 0 {
-			a.keyframes.keep(log, f)
+		if f.Take(e); e.Sequence%keyframe.Every == 0 {
+			a.keyframes.Keep(log, f)
 		}
 	}
 	from, to := max(base, f.Seq()+1), at

@@ -1,10 +1,15 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -19,17 +24,17 @@ const (
 	// defaultTasks and maxTasks bound the tasks of one answer, each of which is folded from its log.
 	defaultTasks = 50
 	maxTasks     = 200
-	// maxTaskEvents bounds the events of one answer, beside maxPage: few tasks have as many.
+	// maxTaskEvents bounds the events of one answer, beside answer.MaxPage: few tasks have as many.
 	maxTaskEvents = 200
 	// maxCancel bounds the body of a cancellation, which is at most a reason.
 	maxCancel = 16 << 10
 )
 
 // listParticipants returns the handler of a list that the task service knows under the verb.
-func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) Handler {
-	return func(a *API) Handler {
+func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) respond.Handler {
+	return func(a *API) respond.Handler {
 		return func(r *http.Request, who auth.Principal) (any, error) {
-			limit, err := number(r, "limit", defaultItems, maxItems)
+			limit, err := request.Number(r, "limit", request.DefaultItems, request.MaxItems)
 			if err != nil {
 				return nil, err
 			}
@@ -48,7 +53,7 @@ func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) 
 
 // participants returns a page of participants. An answer of the service holds as many as fit into a message of the bus.
 func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f cmd.ParticipantFilter, limit int) (cmd.ParticipantList, error) {
-	page, room := cmd.ParticipantList{Participants: []cmd.Participant{}}, maxPage
+	page, room := cmd.ParticipantList{Participants: []cmd.Participant{}}, answer.MaxPage
 	for {
 		f.Limit = limit - len(page.Participants)
 		filter, err := json.Marshal(f)
@@ -72,11 +77,11 @@ func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f 
 
 // listTasks returns a page of tasks. An answer of the service holds as many as fit into a message of the bus.
 func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
-	limit, err := number(r, "limit", defaultTasks, maxTasks)
+	limit, err := request.Number(r, "limit", defaultTasks, maxTasks)
 	if err != nil {
 		return nil, err
 	}
-	page, room := wire.TaskPage{Tasks: []wire.TaskSummary{}}, maxPage
+	page, room := wire.TaskPage{Tasks: []wire.TaskSummary{}}, answer.MaxPage
 	in := cmd.TaskListRequest{Tenant: p.Tenant, Before: r.URL.Query().Get("before")}
 	for {
 		in.Limit = limit - len(page.Tasks)
@@ -94,10 +99,13 @@ func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
 	}
 }
 
+// taskPatience bounds the wait for the log of a new task.
+const taskPatience = 5 * time.Second
+
 // createTask gives an agent of the swarm a task, as a client of the swarm does.
 func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.NewTask
-	if err := decode(r, maxMessage, &b, true); err != nil {
+	if err := request.Decode(r, maxMessage, &b, true); err != nil {
 		return nil, err
 	}
 	if b.QueueMS < 0 || b.TimeoutMS < 0 {
@@ -114,11 +122,25 @@ func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := ask[cmd.TaskView](a, r, cmd.Task, cmd.Submit, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
+	return a.newTask(r, cmd.Submit, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
+}
+
+// newTask has the service make a task, and waits until its log begins, so that the address in the answer is there. The task is safe
+// before that: a service that takes long does not fail the request.
+func (a *API) newTask(r *http.Request, verb id.Name, in cmd.ParticipantRequest) (any, error) {
+	v, err := ask[cmd.TaskView](a, r, cmd.Task, verb, in)
 	if err != nil {
 		return nil, err
 	}
-	return Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
+	ctx, cancel := context.WithTimeout(r.Context(), taskPatience)
+	defer cancel()
+	for _, err := range a.cfg.Log.Tail(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(v.TaskID)}, eventlog.Cursor{}) {
+		if err != nil {
+			a.cfg.Logger.Debug().Err(err).Str("task", v.TaskID).Msg("the log of a new task does not begin")
+		}
+		break
+	}
+	return respond.Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
 }
 
 // showTask returns a task with its newest events. The task and its result are whole; events are as they are in the log,
@@ -138,7 +160,7 @@ func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
 			return errPageFull // younger than the record
 		}
 		d.Events = append(d.Events, e.Raw)
-		for size += len(e.Raw); len(d.Events) > maxTaskEvents || size > maxPage && len(d.Events) > 1; {
+		for size += len(e.Raw); len(d.Events) > maxTaskEvents || size > answer.MaxPage && len(d.Events) > 1; {
 			size -= len(d.Events[0])
 			d.Events = d.Events[1:]
 		}
@@ -176,7 +198,7 @@ func (a *API) cancelTask(r *http.Request, p auth.Principal) (any, error) {
 		return nil, fault.New(fault.TaskFinished)
 	}
 	var in wire.CancelTask
-	raw, err := body(r, maxCancel)
+	raw, err := request.Body(r, maxCancel)
 	if err != nil {
 		return nil, fault.New(fault.BadJSON).Wrap(err)
 	}

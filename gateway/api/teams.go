@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -24,7 +26,7 @@ const (
 
 func (a *API) createTeam(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.NewTeam
-	if err := decode(r, maxTeamBody, &b, true); err != nil {
+	if err := request.Decode(r, maxTeamBody, &b, true); err != nil {
 		return nil, err
 	}
 	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, Named: b.Named}
@@ -37,11 +39,11 @@ func (a *API) createTeam(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Created{Location: Prefix + "/teams/" + v.TeamID, Answer: v}, nil
+	return respond.Created{Location: Prefix + "/teams/" + v.TeamID, Answer: v}, nil
 }
 
 func (a *API) listTeams(r *http.Request, p auth.Principal) (any, error) {
-	limit, err := number(r, "limit", maxTeams, maxTeams)
+	limit, err := request.Number(r, "limit", maxTeams, maxTeams)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (a *API) closeTeam(r *http.Request, p auth.Principal) (any, error) {
 
 func (a *API) messageTeam(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.TeamMessage
-	if err := decode(r, maxTeamBody, &b, true); err != nil {
+	if err := request.Decode(r, maxTeamBody, &b, true); err != nil {
 		return nil, err
 	}
 	switch {
@@ -84,7 +86,7 @@ func (a *API) messageTeam(r *http.Request, p auth.Principal) (any, error) {
 
 func (a *API) stopTeam(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.StopTeam
-	if err := decode(r, maxTeamBody, &b, false); err != nil {
+	if err := request.Decode(r, maxTeamBody, &b, false); err != nil {
 		return nil, err
 	}
 	return a.sendTeam(r, p, cmd.Command{Verb: cmd.Cancel, Member: b.Target}, cmd.CancelRun{All: true, Reason: b.Reason})

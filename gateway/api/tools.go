@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -27,7 +29,7 @@ const (
 
 // listTools returns a page of tools. An answer of the service holds as many as fit into a message of the bus.
 func (a *API) listTools(r *http.Request, p auth.Principal) (any, error) {
-	limit, err := number(r, "limit", defaultItems, maxTools)
+	limit, err := request.Number(r, "limit", request.DefaultItems, maxTools)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +49,12 @@ func (a *API) showTool(r *http.Request, p auth.Principal) (any, error) {
 // callTool runs a tool for the principal, outside of sessions and tasks. The principal that names the tool and its arguments
 // has decided about the call, and the gateway signs it. Policy, quotas and log are those of a client of the swarm.
 func (a *API) callTool(r *http.Request, p auth.Principal) (any, error) {
-	wait, err := number(r, "wait", defaultWait, maxWait)
+	wait, err := request.Number(r, "wait", defaultWait, maxWait)
 	if err != nil {
 		return nil, err
 	}
 	var b wire.NewToolCall
-	if err := decode(r, maxMessage, &b, true); err != nil {
+	if err := request.Decode(r, maxMessage, &b, true); err != nil {
 		return nil, err
 	}
 	if b.TimeoutMS < 0 {
@@ -84,7 +86,7 @@ func (a *API) callTool(r *http.Request, p auth.Principal) (any, error) {
 		Result: out.Result, Code: out.Code, Error: out.Error, DurationMS: out.DurationMS,
 	}
 	if out.Status == cmd.CallQueued || out.Status == cmd.CallRunning {
-		return Accepted{Answer: call}, nil
+		return respond.Accepted{Answer: call}, nil
 	}
 	return call, nil
 }
@@ -104,7 +106,7 @@ func (a *API) retryTask(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	var b wire.RetryTask
-	if err := decode(r, maxCancel, &b, false); err != nil {
+	if err := request.Decode(r, maxCancel, &b, false); err != nil {
 		return nil, err
 	}
 	in := cmd.TaskRetry{TaskID: r.PathValue("id")}
@@ -115,9 +117,5 @@ func (a *API) retryTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := ask[cmd.TaskView](a, r, cmd.Task, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
-	if err != nil {
-		return nil, err
-	}
-	return Created{Location: Prefix + "/tasks/" + v.TaskID, Answer: wire.TaskName{TaskID: v.TaskID}}, nil
+	return a.newTask(r, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
 }

@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
@@ -180,6 +181,11 @@ func TestATaskOverHTTP(t *testing.T) {
 	require.Equal(t, 201, w.Ask("bob", "POST", path, body, &other).Status)
 	require.NotEqual(t, first, other, "another user's id")
 	require.Len(t, r.Until(logOf(id.KindTask, first.TaskID), event.TaskAssigned, 1), 2)
+	for n := range 20 {
+		one := w.Ask("alice", "POST", path, fmt.Sprintf(`{"id":"at once %d","agent_name":"Adder","data":1}`, n), nil)
+		require.Equal(t, 201, one.Status, one.Body)
+		require.Equal(t, 200, w.Ask("alice", "GET", one.Header.Get("Location"), "", nil).Status, "the address is there")
+	}
 	var problem wire.Problem
 	for body, status := range map[string]int{
 		`{"data":1}`: 422, `{"agent_name":"None","data":1}`: 404, `{"agent_name":"Adder","data":1,"timeout_ms":-1}`: 422, `{`: 400, ``: 400,

@@ -378,6 +378,9 @@ const (
 	ASPMessagesObject = "object"
 )
 
+// Partitions returns the number of partitions of the installation.
+func (c Config) Partitions() subject.Partitions { return subject.Partitions(c.NATS.Partitions) } //nolint:gosec // validated
+
 // Default returns the configuration of a first start: loopback addresses, the demo model, files under the current folder.
 func Default() Config {
 	return Config{

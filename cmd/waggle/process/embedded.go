@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/process/memory"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 	"github.com/waggle-dev/waggle/internal/bus"
 )
 
@@ -29,7 +31,7 @@ func (p *process) embed() (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := users(p.Config)
+	all, err := own.Users(p.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +42,14 @@ func (p *process) embed() (*server.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded NATS server: %w", err)
 	}
-	p.closers = append(p.closers, thrifty(os.Getenv), func() {
+	p.closers = append(p.closers, memory.Thrifty(os.Getenv), func() {
 		srv.Shutdown()
 		srv.WaitForShutdown()
 	})
 	p.running.NATSURL = srv.ClientURL()
-	p.closers = append(p.closers, func() { _ = os.Remove(urlFile(p.Config)) })
-	return srv, tellURL(p.Config, srv.ClientURL())
+	forget, err := own.TellURL(p.Config, srv.ClientURL())
+	p.closers = append(p.closers, forget)
+	return srv, err
 }
 
 // free checks that no other process listens on the address, because the server itself only logs that. Port 0 becomes -1, the

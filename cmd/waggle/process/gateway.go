@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 	"github.com/waggle-dev/waggle/cmd/waggle/rates"
 	"github.com/waggle-dev/waggle/console"
 	"github.com/waggle-dev/waggle/gateway"
@@ -30,10 +31,12 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		return nil, err
 	}
 	log := p.Logger.With().Str("role", "gateway").Logger()
-	token, err := p.startToken()
+	token, forget, err := own.NewStartToken(p.Config, p.Use.Embedded)
+	p.closers = append(p.closers, forget)
 	if err != nil {
 		return nil, err
 	}
+	p.running.StartToken = token
 	cells, err := p.cells(ctx)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/cmd/waggle/process/listener"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 	"github.com/waggle-dev/waggle/cmd/waggle/process/signing"
 	"github.com/waggle-dev/waggle/cmd/waggle/rates"
 	"github.com/waggle-dev/waggle/internal/audit"
@@ -141,7 +142,7 @@ func ConnectToRestore(ctx context.Context, c config.Config, log zerolog.Logger) 
 // dialAs connects as a role to the NATS server that the configuration names. Without a role, answers arrive at the inbox of an
 // ordinary client.
 func dialAs(ctx context.Context, c config.Config, name string, as permission.Role, log zerolog.Logger) (*bus.Conn, error) {
-	n, err := withOwnKey(c, as)
+	n, err := own.WithKey(c, as)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func dialAs(ctx context.Context, c config.Config, name string, as permission.Rol
 		inbox = permission.Inbox(as)
 	}
 	return dial(ctx, bus.Config{
-		URL: n.URL, Name: name, InboxPrefix: inbox, Creds: n.Creds, NKeySeedFile: n.NKey, Partitions: partitions(c),
+		URL: n.URL, Name: name, InboxPrefix: inbox, Creds: n.Creds, NKeySeedFile: n.NKey, Partitions: c.Partitions(),
 		TLSCA: n.TLSCA, TLSCert: n.TLSCert, TLSKey: n.TLSKey, Logger: log,
 	})
 }
@@ -203,7 +204,7 @@ func (p *process) connect(ctx context.Context) error {
 		return err
 	}
 	p.conn, err = dial(ctx, bus.Config{
-		URL: srv.ClientURL(), Name: "waggle/" + p.name(), NKeySeedFile: keys.SeedFile(KeyFolder(p.Config), everyRole), InProcess: srv, Partitions: partitions(p.Config), Logger: p.Logger,
+		URL: srv.ClientURL(), Name: "waggle/" + p.name(), NKeySeedFile: keys.SeedFile(own.KeyFolder(p.Config), own.EveryRole), InProcess: srv, Partitions: p.Config.Partitions(), Logger: p.Logger,
 	})
 	return err
 }
@@ -234,7 +235,7 @@ func (p *process) role() permission.Role {
 func (p *process) streams() []string {
 	var out []string
 	for _, r := range p.Use.Roles {
-		if l, ok := permission.Of(permission.Role(r), partitions(p.Config)); ok {
+		if l, ok := permission.Of(permission.Role(r), p.Config.Partitions()); ok {
 			out = append(out, l.Streams...)
 		}
 	}
@@ -267,6 +268,15 @@ func (p *process) remind(url string) (arrived func()) {
 	}
 }
 
+// openSigning reads the keys that sign and verify commands.
+func (p *process) openSigning() error {
+	c, err := own.Signing(p.Config, p.Use.Embedded)
+	if err == nil {
+		p.signing, err = signing.Open(c, p.Use.Has(config.RoleGateway), p.now)
+	}
+	return err
+}
+
 // name describes the process in the connection lists of NATS.
 func (p *process) name() string {
 	if len(p.Use.Roles) == len(config.Roles) {
@@ -278,9 +288,6 @@ func (p *process) name() string {
 	}
 	return name
 }
-
-// partitions returns the configured number of partitions.
-func partitions(c config.Config) subject.Partitions { return subject.Partitions(c.NATS.Partitions) } //nolint:gosec // validated
 
 // Topology returns the configured topology of the streams.
 func Topology(c config.Config) bus.Topology {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/survey"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -33,7 +34,7 @@ func Services() []id.Name {
 }
 
 func (p *process) session(context.Context) (lifecycle.Component, error) {
-	keys, err := stateKeys(p.Config, p.Use.Embedded)
+	keys, err := own.StateKeys(p.Config, p.Use.Embedded)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
+	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 )
 
 // signs opens the signing keys of a process with one role.
@@ -47,9 +48,10 @@ func TestAProcessWithItsOwnBusMakesItsSigningKey(t *testing.T) {
 	for name, at := range map[string]string{"the default address": nats.DefaultURL, "another address": "nats://127.0.0.1:1"} {
 		t.Run(name, func(t *testing.T) {
 			c := config.Config{Data: t.TempDir()}
-			_, err := users(c)
+			_, err := own.Users(c)
 			require.NoError(t, err)
-			require.NoError(t, tellURL(c, at))
+			_, err = own.TellURL(c, at)
+			require.NoError(t, err)
 			p := &process{Options: Options{Config: c, Use: config.For{Roles: config.Roles, Embedded: true}}}
 			require.NoError(t, p.openSigning())
 			again := &process{Options: p.Options}

@@ -1,4 +1,4 @@
-package process
+package own
 
 import (
 	"os"
@@ -13,31 +13,28 @@ func TestStartToken(t *testing.T) {
 	c := config.Config{Data: t.TempDir()}
 	_, err := StartToken(c)
 	require.ErrorContains(t, err, "start.token")
-	p := &process{Options: Options{Config: c, Use: config.For{Embedded: true}}}
-	token, err := p.startToken()
+	token, _, err := NewStartToken(c, true)
 	require.NoError(t, err)
 	require.Len(t, token, 2*startTokenBytes)
-	require.Equal(t, token, p.running.StartToken)
 	kept, err := StartToken(c)
 	require.NoError(t, err)
 	require.Equal(t, token, kept)
 	info, err := os.Stat(startTokenFile(c))
 	require.NoError(t, err)
 	require.EqualValues(t, 0o600, info.Mode().Perm())
-	other, err := p.startToken()
+	other, forget, err := NewStartToken(c, true)
 	require.NoError(t, err)
 	require.NotEqual(t, token, other, "each start has its own")
-	p.close()
+	forget()
 	require.NoFileExists(t, startTokenFile(c))
 
-	alone := &process{Options: Options{Config: config.Config{Data: t.TempDir()}}}
-	token, err = alone.startToken()
+	beside := config.Config{Data: t.TempDir()}
+	token, _, err = NewStartToken(beside, false)
 	require.NoError(t, err)
 	require.NotEmpty(t, token)
-	require.NoFileExists(t, startTokenFile(alone.Config), "the folder belongs to another process")
+	require.NoFileExists(t, startTokenFile(beside), "the folder belongs to another process")
 
-	keyed := &process{Options: Options{Config: config.Config{Auth: config.Auth{APIKeys: []config.APIKey{{ID: "k"}}}}}}
-	token, err = keyed.startToken()
+	token, _, err = NewStartToken(config.Config{Auth: config.Auth{APIKeys: []config.APIKey{{ID: "k"}}}}, true)
 	require.NoError(t, err)
 	require.Empty(t, token)
 }

@@ -1,4 +1,4 @@
-package process
+package memory
 
 import (
 	"runtime"
@@ -49,7 +49,7 @@ func TestTheEnvironmentDecidesAboutCollections(t *testing.T) {
 		return now
 	}
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		stop := thrifty(func(asked string) string {
+		stop := Thrifty(func(asked string) string {
 			if asked == name {
 				return "200"
 			}
@@ -58,7 +58,7 @@ func TestTheEnvironmentDecidesAboutCollections(t *testing.T) {
 		require.Equal(t, 100, percent(), name)
 		stop()
 	}
-	stop := thrifty(func(string) string { return "" })
+	stop := Thrifty(func(string) string { return "" })
 	require.GreaterOrEqual(t, percent(), frugal)
 	require.NotZero(t, allocated())
 	stop()

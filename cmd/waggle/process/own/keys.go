@@ -1,4 +1,6 @@
-package process
+// Package own keeps what belongs to a process with its own bus and to commands beside it: keys, tokens and the address of the bus,
+// each a file of the data folder.
+package own
 
 import (
 	"cmp"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
-	"github.com/waggle-dev/waggle/cmd/waggle/process/signing"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
@@ -26,12 +27,12 @@ func urlFile(c config.Config) string { return filepath.Join(KeyFolder(c), "url")
 // KeyFolder returns the folder with the keys of the embedded NATS server, one seed file for each role.
 func KeyFolder(c config.Config) string { return filepath.Join(c.Data, "nats-keys") }
 
-// everyRole names the key of processes with several roles.
-const everyRole permission.Role = "all"
+// EveryRole names the key of processes with several roles.
+const EveryRole permission.Role = "all"
 
-// users returns the users of the embedded server, whose keys are in the data folder: one for each role, and one that has all
+// Users returns the users of the embedded server, whose keys are in the data folder: one for each role, and one that has all
 // permissions.
-func users(c config.Config) ([]bus.User, error) {
+func Users(c config.Config) ([]bus.User, error) {
 	dir := KeyFolder(c)
 	var all []bus.User
 	add := func(role permission.Role, list *permission.List) error {
@@ -39,29 +40,30 @@ func users(c config.Config) ([]bus.User, error) {
 		all = append(all, bus.User{Key: key, List: list})
 		return err
 	}
-	for _, list := range permission.All(partitions(c)) {
+	for _, list := range permission.All(c.Partitions()) {
 		if err := add(list.Role, &list); err != nil {
 			return nil, fmt.Errorf("keys of the embedded NATS server: %w", err)
 		}
 	}
-	if err := add(everyRole, nil); err != nil {
+	if err := add(EveryRole, nil); err != nil {
 		return nil, fmt.Errorf("keys of the embedded NATS server: %w", err)
 	}
 	return all, nil
 }
 
-// tellURL writes the server's address beside the keys, in one step.
-func tellURL(c config.Config, at string) error {
+// TellURL writes the server's address beside the keys, in one step. It is forgotten when the server ends.
+func TellURL(c config.Config, at string) (forget func(), err error) {
 	name := urlFile(c)
+	forget = func() { _ = os.Remove(name) }
 	if err := os.WriteFile(name+".new", []byte(at+"\n"), 0o600); err != nil {
-		return err
+		return forget, err
 	}
-	return os.Rename(name+".new", name)
+	return forget, os.Rename(name+".new", name)
 }
 
-// withOwnKey adds the role's key from the data folder if the configuration has no credentials and names the server that the
+// WithKey adds the role's key from the data folder if the configuration has no credentials and names the server that the
 // keys belong to: commands on the machine of a "waggle up" need no setting then.
-func withOwnKey(c config.Config, as permission.Role) (config.NATS, error) {
+func WithKey(c config.Config, as permission.Role) (config.NATS, error) {
 	n := c.NATS
 	if n.NKey != "" || n.Creds != "" {
 		return n, nil
@@ -74,7 +76,7 @@ func withOwnKey(c config.Config, as permission.Role) (config.NATS, error) {
 		return n, fmt.Errorf("keys of the embedded NATS server: %w", err)
 	}
 	if sameServer(cmp.Or(n.URL, nats.DefaultURL), strings.TrimSpace(string(at))) {
-		n.NKey = keys.SeedFile(KeyFolder(c), cmp.Or(as, everyRole))
+		n.NKey = keys.SeedFile(KeyFolder(c), cmp.Or(as, EveryRole))
 	}
 	return n, nil
 }
@@ -96,34 +98,32 @@ func local(at string) string {
 	return u.Port()
 }
 
-// openSigning reads the keys that sign and verify commands. A process with its own bus makes a key if none is set.
-func (p *process) openSigning() (err error) {
-	c := p.Config.Signing
+// Signing returns the settings of the keys that sign and verify commands. A process with its own bus makes a key if none is set.
+func Signing(c config.Config, embedded bool) (config.Signing, error) {
+	s := c.Signing
 	switch {
-	case !p.Use.Embedded:
-		c, err = withOwnSigning(p.Config)
-	case c.KeyFile == "":
-		_, err = keys.EnsureSigning(KeyFolder(p.Config))
-		c.KeyFile = keys.SigningFile(KeyFolder(p.Config))
-		if c.PublicKeyFile == "" && len(c.PublicKeys) == 0 {
-			c.PublicKeyFile = keys.SigningPublicFile(KeyFolder(p.Config))
+	case !embedded:
+		return withSigning(c)
+	case s.KeyFile == "":
+		if _, err := keys.EnsureSigning(KeyFolder(c)); err != nil {
+			return s, err
+		}
+		s.KeyFile = keys.SigningFile(KeyFolder(c))
+		if s.PublicKeyFile == "" && len(s.PublicKeys) == 0 {
+			s.PublicKeyFile = keys.SigningPublicFile(KeyFolder(c))
 		}
 	}
-	if err != nil {
-		return err
-	}
-	p.signing, err = signing.Open(c, p.Use.Has(config.RoleGateway), p.now)
-	return err
+	return s, nil
 }
 
-// withOwnSigning adds the keys from the data folder where withOwnKey adds the credentials for the bus: to a process beside a
+// withSigning adds the keys from the data folder where WithKey adds the credentials for the bus: to a process beside a
 // running "waggle up".
-func withOwnSigning(c config.Config) (config.Signing, error) {
+func withSigning(c config.Config) (config.Signing, error) {
 	s := c.Signing
 	if s.KeyFile != "" || s.PublicKeyFile != "" || len(s.PublicKeys) > 0 {
 		return s, nil
 	}
-	n, err := withOwnKey(c, "")
+	n, err := WithKey(c, "")
 	if err == nil && n.NKey != c.NATS.NKey {
 		s.KeyFile, s.PublicKeyFile = keys.SigningFile(KeyFolder(c)), keys.SigningPublicFile(KeyFolder(c))
 	}

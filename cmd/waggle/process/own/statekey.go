@@ -1,4 +1,4 @@
-package process
+package own
 
 import (
 	"crypto/rand"
@@ -20,9 +20,9 @@ const (
 	stateKeyBytes = 32
 )
 
-// stateKeys returns the keys of exported states, the signing key first. Without keys the process neither exports nor imports
+// StateKeys returns the keys of exported states, the signing key first. Without keys the process neither exports nor imports
 // states. A process with its own bus creates a key if none is set.
-func stateKeys(c config.Config, embedded bool) ([][]byte, error) {
+func StateKeys(c config.Config, embedded bool) ([][]byte, error) {
 	keys := c.Session.StateKeys
 	switch file := c.Session.StateKeyFile; {
 	case file != "":

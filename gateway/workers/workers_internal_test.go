@@ -1,4 +1,4 @@
-package gateway
+package workers
 
 import (
 	"testing"
@@ -9,10 +9,10 @@ import (
 // TestAGatewayWithoutClientsSendsNoPings: it has no bus here. The next client is not told of
 // workers that were missing before it came.
 func TestAGatewayWithoutClientsSendsNoPings(t *testing.T) {
-	s := &Server{}
-	s.workers.missed = missedPings
-	s.workers.missing.Store(true)
-	s.checkWorkers()
-	require.Zero(t, s.workers.missed)
-	require.False(t, s.workers.missing.Load())
+	w := &Watch{Needed: func() bool { return false }}
+	w.missed = missedPings
+	w.missing.Store(true)
+	w.check(t.Context())
+	require.Zero(t, w.missed)
+	require.False(t, w.Missing())
 }

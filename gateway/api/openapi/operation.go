@@ -1,4 +1,4 @@
-package api
+package openapi
 
 import (
 	"encoding/json"
@@ -11,11 +11,10 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
-
-//go:generate go test -count=1 -run ^TestDocumentIsCurrent$ -update .
 
 // object is a JSON object of the document.
 type object = map[string]any
@@ -39,7 +38,7 @@ func components() (object, error) {
 }
 
 // operation returns the description of a route.
-func (r Route) operation(schemas object) (object, error) {
+func (r Route[H]) operation(schemas object) (object, error) {
 	op := object{"operationId": r.ID, "summary": r.Summary, "tags": []string{r.Tag}}
 	if r.Public {
 		op["security"] = []object{}
@@ -64,9 +63,9 @@ func (r Route) operation(schemas object) (object, error) {
 				return nil, fmt.Errorf("%s: %w", r.ID, err)
 			}
 			one["content"] = object{"application/json": object{"schema": s}}
-		case a.Media == MediaEvents || a.Media == MediaLines:
+		case a.Media == respond.MediaEvents || a.Media == respond.MediaLines:
 			one["content"] = object{a.Media: object{"schema": object{"type": "string"}}}
-		case a.Media == MediaBytes:
+		case a.Media == respond.MediaBytes:
 			one["content"] = object{a.Media: object{"schema": object{"type": "string", "format": "binary"}}}
 		case a.Media != "":
 			one["content"] = object{a.Media: object{"schema": object{"type": "object"}}}
@@ -96,7 +95,7 @@ func either(a, b object) object {
 }
 
 // problems returns the responses to failed requests, by status.
-func (r Route) problems() object {
+func (r Route[H]) problems() object {
 	codes := slices.Concat(anyFault, r.Faults)
 	if !r.Public {
 		codes = append(codes, authFault...)
@@ -118,7 +117,7 @@ func (r Route) problems() object {
 }
 
 // parameters returns the parameters of a route: those of its path, its query and its headers.
-func (r Route) parameters() []object {
+func (r Route[H]) parameters() []object {
 	var all []object
 	for part := range strings.SplitSeq(r.Path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {

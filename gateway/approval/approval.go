@@ -1,4 +1,5 @@
-package gateway
+// Package approval makes an approval one of exactly the call that a person was asked about.
+package approval
 
 import (
 	"context"
@@ -14,10 +15,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// exact makes an approval one of the call that the person was asked about, so that the signature covers it. The call is
+// Questions finds the questions of logs. It is safe for concurrent use.
+type Questions struct {
+	Log     *eventlog.Store
+	Streams *stream.Source
+}
+
+// Exact makes an approval one of the call that the person was asked about, so that the signature covers it. The call is
 // that of the question as the connection has shown it, or else as the log shows it: shown is nil for clients without a
 // connection. A digest that the client sends has to be that call's. No other answer keeps a digest.
-func (s *Server) exact(ctx context.Context, shown *stream.Questions, cmd *command.Command) error {
+func (x Questions) Exact(ctx context.Context, shown *stream.Questions, cmd *command.Command) error {
 	kind, ok := questioned[cmd.Service]
 	if cmd.Verb != command.Answer || !ok {
 		return nil
@@ -29,7 +36,7 @@ func (s *Server) exact(ctx context.Context, shown *stream.Questions, cmd *comman
 	var q stream.Question
 	if d.Approved {
 		var err error
-		if q, err = s.asked(ctx, shown, kind, *cmd, d); err != nil {
+		if q, err = x.asked(ctx, shown, kind, *cmd, d); err != nil {
 			return err
 		}
 	}
@@ -51,7 +58,7 @@ func (s *Server) exact(ctx context.Context, shown *stream.Questions, cmd *comman
 }
 
 // asked returns the question that an answer names.
-func (s *Server) asked(ctx context.Context, shown *stream.Questions, kind id.Kind, cmd command.Command, d command.AnswerQuestion) (stream.Question, error) {
+func (x Questions) asked(ctx context.Context, shown *stream.Questions, kind id.Kind, cmd command.Command, d command.AnswerQuestion) (stream.Question, error) {
 	name := d.InputID
 	if name == "" {
 		name = d.CallID
@@ -59,22 +66,22 @@ func (s *Server) asked(ctx context.Context, shown *stream.Questions, kind id.Kin
 	if q, ok := shown.Find(cmd.Key, cmd.Member, name); ok {
 		return q, nil
 	}
-	return s.recall(ctx, subject.Log{Tenant: cmd.Tenant, Kind: kind, Entity: cmd.Key}, cmd.Member, name)
+	return x.recall(ctx, subject.Log{Tenant: cmd.Tenant, Kind: kind, Entity: cmd.Key}, cmd.Member, name)
 }
 
 // questioned holds the kind of the log that shows the questions which a service takes answers to.
 var questioned = map[id.Name]id.Kind{command.Pipeline: id.KindSession, command.Team: id.KindTeam}
 
 // recall finds a question in its log. It returns the zero question if the log does not show it.
-func (s *Server) recall(ctx context.Context, log subject.Log, member, name string) (stream.Question, error) {
+func (x Questions) recall(ctx context.Context, log subject.Log, member, name string) (stream.Question, error) {
 	shown := stream.OnlyQuestion(name)
 	read := func(after eventlog.Cursor) error {
-		return s.dep.Log.Read(ctx, log, after, func(e *eventlog.Entry) error {
+		return x.Log.Read(ctx, log, after, func(e *eventlog.Entry) error {
 			shown.Note(log.Entity, e.Event)
 			return nil
 		})
 	}
-	err := s.shared.Streams.Loader.Do(ctx, func() error {
+	err := x.Streams.Loader.Do(ctx, func() error {
 		err := read(eventlog.Cursor{})
 		if gone, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
 			err = read(eventlog.Cursor{Seq: gone.First - 1})

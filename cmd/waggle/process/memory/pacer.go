@@ -1,8 +1,18 @@
-package process
+package memory
 
 import (
 	"runtime"
 	"sync"
+)
+
+const (
+	// frugal is the share of the live memory, in per cent, that a process with its own bus lets grow before it collects. Most of
+	// its memory are the server's blocks, of 4 MB for each of the 16 event shards under load, in which a collection has
+	// nothing to search.
+	frugal = 50
+	// room is what such a process may allocate between two collections even if it has less live memory: with a quarter of it, as
+	// after the start, it would collect after each 40 answers.
+	room = 48 << 20
 )
 
 // pacer sets, after each collection, how much may be allocated before the next one: the frugal share of the live memory,

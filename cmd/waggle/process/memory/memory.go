@@ -1,20 +1,13 @@
-package process
+// Package memory paces the garbage collection of a process with its own bus, and returns memory when work is over.
+package memory
 
 import (
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"time"
 )
 
 const (
-	// frugal is the share of the live memory, in per cent, that a process with its own bus lets grow before it collects. Most of
-	// its memory are the server's blocks, of 4 MB for each of the 16 event shards under load, in which a collection has
-	// nothing to search.
-	frugal = 50
-	// room is what such a process may allocate between two collections even if it has less live memory: with a quarter of it, as
-	// after the start, it would collect after each 40 answers.
-	room = 48 << 20
 	// memoryLook is the interval between two looks at the allocations.
 	memoryLook = 15 * time.Second
 	// calm is the most that a process without work allocates between two looks, and busy the least that makes a return
@@ -22,9 +15,9 @@ const (
 	calm, busy = 32 << 20, 256 << 20
 )
 
-// thrifty makes the process collect earlier, unless the environment says how. The process returns memory to the system when
+// Thrifty makes the process collect earlier, unless the environment says how. The process returns memory to the system when
 // the work that needed it is over: the runtime alone would wait for its next collection, which work triggers.
-func thrifty(getenv func(string) string) (stop func()) {
+func Thrifty(getenv func(string) string) (stop func()) {
 	if getenv("GOGC") != "" || getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
@@ -57,21 +50,6 @@ func thrifty(getenv func(string) string) (stop func()) {
 func release() {
 	runtime.GC()
 	debug.FreeOSMemory()
-}
-
-// allocated returns the bytes that the process has allocated since its start.
-func allocated() uint64 { return measured("/gc/heap/allocs:bytes") }
-
-// liveMemory returns the bytes that the last collection has found in use.
-func liveMemory() uint64 { return measured("/gc/heap/live:bytes") }
-
-func measured(name string) uint64 {
-	sample := []metrics.Sample{{Name: name}}
-	metrics.Read(sample)
-	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return 0
-	}
-	return sample[0].Value.Uint64()
 }
 
 // secondAfter is the number of looks between the two returns after a spell of work: caches of the server and of viewers keep

@@ -1,4 +1,4 @@
-package process
+package own
 
 import (
 	"crypto/rand"
@@ -25,23 +25,22 @@ func StartToken(c config.Config) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// startToken makes the token with which pages of any origin may use a gateway without authentication. A process with a data
-// folder keeps it there as long as it runs.
-func (p *process) startToken() (string, error) {
-	if !p.Config.Auth.Empty() {
-		return "", nil
+// NewStartToken makes the token with which pages of any origin may use a gateway without authentication; one with authentication
+// has none. A process with a data folder keeps it there until it is forgotten.
+func NewStartToken(c config.Config, embedded bool) (token string, forget func(), err error) {
+	forget = func() {}
+	if !c.Auth.Empty() {
+		return "", forget, nil
 	}
 	random := make([]byte, startTokenBytes)
 	_, _ = rand.Read(random) // never fails
-	token := hex.EncodeToString(random)
-	p.running.StartToken = token
-	if !p.Use.Embedded {
-		return token, nil
+	token = hex.EncodeToString(random)
+	if !embedded {
+		return token, forget, nil
 	}
-	name := startTokenFile(p.Config)
+	name := startTokenFile(c)
 	if err := os.WriteFile(name+".new", []byte(token+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("start token: %w", err)
+		return "", forget, fmt.Errorf("start token: %w", err)
 	}
-	p.closers = append(p.closers, func() { _ = os.Remove(name) })
-	return token, os.Rename(name+".new", name)
+	return token, func() { _ = os.Remove(name) }, os.Rename(name+".new", name)
 }

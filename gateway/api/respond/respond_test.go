@@ -1,4 +1,4 @@
-package api_test
+package respond_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -27,7 +27,7 @@ func (a anywhere) Authenticate(ctx context.Context, _, token string) (auth.Princ
 }
 
 // serve serves a handler for holders of keys that are named like their roles.
-func serve(t *testing.T, h api.Handler) (ask func(who, method string) (int, string)) {
+func serve(t *testing.T, h respond.Handler) (ask func(who, method string) (int, string)) {
 	t.Helper()
 	var keys []auth.APIKey
 	for _, r := range []auth.Role{auth.RoleUser, auth.RoleOperator, auth.RoleViewer, auth.RoleAgent, auth.RoleService} {
@@ -35,7 +35,7 @@ func serve(t *testing.T, h api.Handler) (ask func(who, method string) (int, stri
 	}
 	a, err := auth.New(context.Background(), auth.Config{APIKeys: keys})
 	require.NoError(t, err)
-	srv := httptest.NewServer(api.Server{Auth: anywhere{a}, Logger: zerolog.Nop()}.Serve(h))
+	srv := httptest.NewServer(respond.Server{Auth: anywhere{a}, Logger: zerolog.Nop()}.Serve(h))
 	t.Cleanup(srv.Close)
 	client := srv.Client()
 	return func(who, method string) (int, string) {

@@ -1,5 +1,5 @@
-// Package api answers authenticated HTTP requests with JSON, and failed ones with problem documents (RFC 9457).
-package api
+// Package respond answers authenticated HTTP requests with JSON, and failed ones with problem documents (RFC 9457).
+package respond
 
 import (
 	"cmp"
@@ -115,10 +115,8 @@ func (s Server) ServePage(h Handler) http.HandlerFunc { return s.serve(h, pageRo
 func (s Server) ServeExport(h Handler) http.HandlerFunc { return s.serve(h, exportRoom) }
 
 const (
-	// maxPage bounds the bytes of a page, which has one item at least.
-	maxPage = 4 << 20
 	// pageRoom is what a page takes while it is made: the events, and those that are read ahead.
-	pageRoom = 2 * maxPage
+	pageRoom = 2 * answer.MaxPage
 	// exportRoom is what an Export takes: the events that were read ahead, in each form.
 	exportRoom = 2 << 20
 )
@@ -141,7 +139,7 @@ func (s Server) serve(h Handler, room int) http.HandlerFunc {
 			b, err = s.made(h, r, p, room)
 		}
 		if err != nil {
-			s.problem(w, err)
+			s.Problem(w, err)
 			return
 		}
 		defer b.part.Leave()
@@ -314,7 +312,8 @@ func allowed(r *http.Request, p auth.Principal) bool {
 	return p.MayAct()
 }
 
-func (s Server) problem(w http.ResponseWriter, err error) {
+// Problem writes the problem document of a fault. One of internal reason goes to the log, under the reference that the document names.
+func (s Server) Problem(w http.ResponseWriter, err error) {
 	f := fault.From(err, uuid.NewString())
 	if f.Code == fault.Internal {
 		s.Logger.Error().Err(err).Str("reference", f.Ref).Msg("fail API request for internal reason")

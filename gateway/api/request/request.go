@@ -1,0 +1,52 @@
+// Package request reads the queries and bodies of requests.
+package request
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Body reads the request's body, of at most limit bytes.
+func Body(r *http.Request, limit int64) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	_, tooBig := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooBig:
+		return nil, fault.New(fault.MessageTooBig)
+	case err != nil:
+		return nil, fault.New(fault.BadJSON).Wrap(err)
+	}
+	return raw, nil
+}
+
+// Decode reads the body strictly into a value. An empty body leaves it as it is, unless the body is required.
+func Decode(r *http.Request, limit int64, into any, required bool) error {
+	raw, err := Body(r, limit)
+	switch {
+	case err != nil:
+		return err
+	case len(raw) > 0:
+		return strictjson.Decode(raw, into)
+	case required:
+		return fault.New(fault.BadJSON)
+	}
+	return nil
+}
+
+// Number returns a parameter of the query from 1 to limit, or the default if the query does not have it.
+func Number(r *http.Request, name string, otherwise, limit int) (int, error) {
+	s := r.URL.Query().Get(name)
+	if s == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > limit {
+		return 0, fault.Newf(fault.InvalidField, "%s must be a number from 1 to %d.", name, limit).At(name)
+	}
+	return n, nil
+}
