@@ -33,7 +33,8 @@ const (
 
 // Logins authenticates clients. It delays the answer to failed logins of an address more and more, and refuses further ones
 // without a look at their token, except for tokens that were good before: others behind the same address stay connected.
-// Refusals are delayed, too: guesses cost those who guess time, and the gateway next to nothing.
+// Refusals are delayed, too: guesses cost those who guess time, and the gateway next to nothing. Requests without a token do not
+// count.
 // Loopback and private addresses are mostly proxies, which stand for all clients: their logins are delayed, never refused.
 // It is safe for concurrent use.
 type Logins struct {
@@ -61,6 +62,13 @@ func NewLogins(a auth.Authenticator, clock func() time.Time) (*Logins, error) {
 // Authenticate returns the principal of a token that comes from an address ("192.0.2.1:4711"). An error is a fault, or says why
 // the token could not be checked. A failure takes up to 2 s, within ctx.
 func (l *Logins) Authenticate(ctx context.Context, remote, token string) (auth.Principal, error) {
+	if token == "" { // it guesses nothing: a page before its reader has signed in
+		p, err := l.auth.Authenticate(ctx, token)
+		if err == nil {
+			Yield(ctx)
+		}
+		return p, err
+	}
 	key, many := Address(remote)
 	digest := sha256.Sum256([]byte(token))
 	if !many && l.barred(key, digest) {
@@ -84,7 +92,7 @@ func (l *Logins) Authenticate(ctx context.Context, remote, token string) (auth.P
 // Authenticate refuse the token.
 func (l *Logins) Known(ctx context.Context, remote, token string) (auth.Principal, error) {
 	key, many := Address(remote)
-	if !many && l.barred(key, sha256.Sum256([]byte(token))) {
+	if token != "" && !many && l.barred(key, sha256.Sum256([]byte(token))) {
 		return auth.Principal{}, fault.New(fault.RateLimited)
 	}
 	return l.auth.Authenticate(ctx, token)

@@ -103,6 +103,25 @@ func TestFailedLoginsAreDelayedThenRefused(t *testing.T) {
 	})
 }
 
+// TestRequestsWithoutATokenDoNotCount: a page whose reader has not signed in yet sends several, and bars none of its neighbours.
+func TestRequestsWithoutATokenDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := NewLogins(&doorman{}, time.Now)
+		require.NoError(t, err)
+		const shared = "192.0.2.1:1000"
+		began := time.Now()
+		for range 10 * loginBurst {
+			_, err := l.Authenticate(t.Context(), shared, "")
+			require.Equal(t, fault.Unauthenticated, codeOf(err))
+			_, err = l.Known(t.Context(), shared, "")
+			require.Equal(t, fault.Unauthenticated, codeOf(err))
+		}
+		_, err = l.Authenticate(t.Context(), shared, "late")
+		require.NoError(t, err, "the first login of another reader")
+		require.Zero(t, time.Since(began))
+	})
+}
+
 func TestFewAnswersAreDelayedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := NewLogins(&doorman{}, time.Now)
