@@ -50,7 +50,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test lint fmt generate verify e2e typescript console soak chaos attack growth streams simulate bench clean
+.PHONY: help build run check test lint fmt generate verify e2e packages typescript console soak chaos attack growth streams simulate bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,14 +75,19 @@ e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateway
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./...)
 
 # Needs Node 20 with npm, Debian's chromium, python3 and curl. Nothing of a package runs when it is installed.
-typescript: build ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium
+# npm writes this file last.
+node_modules/.package-lock.json: package-lock.json
 	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
+
+packages: node_modules/.package-lock.json ## install what the TypeScript code needs, if it is not there yet
+
+typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium
 	@status=0; for dir in sdk/typescript console; do \
 		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent check) || status=1; \
 	done; exit $$status
 
-console: ## build the console's files, which the binary embeds and git keeps: console/dist
-	@npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error && cd console && npm run --silent build
+console: packages ## build the console's files, which the binary embeds and git keeps: console/dist
+	@cd console && npm run --silent build
 
 KILLS    ?= 1000
 soak: build ## ten thousand broken lines while processes are killed, a thousand gateways killed below streams of AG-UI (about 25 minutes; KILLS=1000, RUN narrows)
@@ -135,8 +140,8 @@ generate: ## regenerate everything that is generated
 	@for dir in $(GENERATE); do (cd $$dir && $(GO) generate ./...) || exit 1; done
 	@scripts/helm-files.sh
 
-verify: ## check that generated files are current and that each module builds alone
-	@scripts/verify.sh $(MODULES)
+verify: ## check that generated files are current and that each module builds alone (PART=generated or alone: one of both)
+	@for part in $(or $(PART),generated alone); do scripts/verify.sh $$part $(MODULES) || exit 1; done
 
 images: ## build the images waggle and waggle-nats (BASE=scratch, TAG=dev; LOCAL=1 without a registry)
 	@BASE=$(BASE) TAG=$(or $(TAG),dev) scripts/images.sh waggle nats $(if $(LOCAL),caddy)
