@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -37,4 +39,20 @@ func TestOpenTeamsAreBounded(t *testing.T) {
 			r.command(teamLog(id.EntityFromExternal(teamID)), cmd.CloseTeam, "close-"+teamID, "", cmd.CloseSession{}, "")
 		},
 	}.Check()
+}
+
+// TestAClosedTeamMakesRoomAtOnce: the sweep has no part in it.
+func TestAClosedTeamMakesRoomAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", team.Config{Quota: quota.Config{Policy: quota.Policy{Tenant: quota.Limits{Teams: 1}}, Sweep: time.Hour}})
+	for range 5 {
+		var name string
+		require.Eventually(t, func() (ok bool) {
+			var err error
+			name, err = r.founds(tenant, "alice")
+			return err == nil
+		}, patience, 10*time.Millisecond)
+		r.command(teamLog(id.EntityFromExternal(name)), cmd.CloseTeam, "close-"+name, "", cmd.CloseSession{}, "")
+	}
 }

@@ -106,11 +106,24 @@ func (r *relay) turn(ctx context.Context) (rested bool, err error) {
 		if err := r.s.followUp(ctx, r.l); err != nil {
 			return false, err
 		}
+		if err := r.free(ctx); err != nil {
+			return false, err
+		}
 		if !moved {
 			return r.rest(ctx)
 		}
 	}
 	return false, nil
+}
+
+// free gives the place of a team back that has been shut down: the relay ends it when the log of its last member has ended.
+func (r *relay) free(ctx context.Context) error {
+	closed := false
+	r.l.Peek(func(st *teamwork.State) { closed = st.Closed() })
+	if !closed {
+		return nil
+	}
+	return r.s.quota.Free(ctx, r.l.Ref.Tenant, r.l.Ref.Entity)
 }
 
 // round lets every member have its turn and reports whether any had something.
