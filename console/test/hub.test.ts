@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type CanonicalEvent, WaggleClient } from "@waggle-dev/client";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
 import { Hub } from "../src/live/hub.ts";
 import { announcements, type News } from "../src/live/protocol.ts";
@@ -33,6 +33,13 @@ afterAll(async () => {
 
 const soon = { timeout: patience };
 
+/** What ends the tabs of a test. */
+const tabs: (() => void)[] = [];
+afterEach(async () => {
+  for (const end of tabs.splice(0)) end();
+  await expect.poll(streams, soon).toBe(0);
+});
+
 /** What a tab has heard, and a way to wait for it. */
 class Ear {
   readonly tap = new Tap();
@@ -41,7 +48,7 @@ class Ear {
 
   constructor(hub: Hub | undefined, who: string, token: string) {
     const line = new MessageChannel();
-    hub?.serve(line.port1);
+    if (hub) tabs.push(hub.serve(line.port1));
     this.tap.identify(who, token);
     this.tap.plug(line.port2);
   }
@@ -134,7 +141,6 @@ test("a log that another tab follows already says where it is", async () => {
 
 test("more topics than a stream has go on others, three at most, and those that wait get in when others leave", async () => {
   const hub = new Hub(waggle.url);
-  const before = await streams(); // those of other tests
   const ear = new Ear(hub, "ann", "key-of-ann");
   const leave: (() => void)[] = [];
   const all = await Promise.all(Array.from({ length: 26 }, () => say("say x")));
@@ -143,11 +149,11 @@ test("more topics than a stream has go on others, three at most, and those that 
     leave.push(ear.tap.follow(`session/${s}`, 0, ear.hear));
   }
   await ear.until("24 logs", () => come() === 24);
-  await expect.poll(async () => (await streams()) - before, soon).toBe(3);
+  await expect.poll(streams, soon).toBe(3);
   for (const f of leave.slice(20)) f();
   await ear.until("the last two", () => come() === 26);
   for (const f of leave.slice(1)) f();
-  await expect.poll(async () => (await streams()) - before, soon).toBe(1);
+  await expect.poll(streams, soon).toBe(1);
   await say("say y", all[0]);
   await ear.until(
     "the one that is left",
