@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/bus"
 	record "github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -42,14 +44,9 @@ func (c *auditCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := endable()
-	defer stop()
-	conn, err := connect(ctx, l.Config)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return audit.Read(ctx, conn, q, func(r record.Record) error { return c.print(std.out, r) })
+	return connected(l.Config, func(ctx context.Context, conn *bus.Conn) error {
+		return audit.Read(ctx, conn, q, func(r record.Record) error { return c.print(std.out, r) })
+	})
 }
 
 func (c *auditCmd) query(now time.Time) (q audit.Query, err error) {
@@ -139,18 +136,13 @@ func (c *auditVerifyCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := endable()
-	defer stop()
-	conn, err := connect(ctx, l.Config)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	r, err := audit.Verify(ctx, conn)
-	if err != nil {
-		return err
-	}
-	return printReport(std.out, r)
+	return connected(l.Config, func(ctx context.Context, conn *bus.Conn) error {
+		r, err := audit.Verify(ctx, conn)
+		if err != nil {
+			return err
+		}
+		return printReport(std.out, r)
+	})
 }
 
 // printReport prints what a check has found. It returns an error if a record is missing, changed or moved.

@@ -50,17 +50,24 @@ func (c *tailCmd) Run(std streams) error {
 			return usageError{fmt.Errorf("--after: %w", err)}
 		}
 	}
+	return connected(l.Config, func(ctx context.Context, conn *bus.Conn) error {
+		if err := c.watch(ctx, conn, target, o); !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	})
+}
+
+// connected does something on a connection to the bus, until the user ends it.
+func connected(c config.Config, do func(context.Context, *bus.Conn) error) error {
 	ctx, stop := endable()
 	defer stop()
-	conn, err := connect(ctx, l.Config)
+	conn, err := connect(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := c.watch(ctx, conn, target, o); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return do(ctx, conn)
 }
 
 func connect(ctx context.Context, c config.Config) (*bus.Conn, error) {

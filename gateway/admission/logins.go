@@ -62,27 +62,19 @@ func NewLogins(a auth.Authenticator, clock func() time.Time) (*Logins, error) {
 // Authenticate returns the principal of a token that comes from an address ("192.0.2.1:4711"). An error is a fault, or says why
 // the token could not be checked. A failure takes up to 2 s, within ctx.
 func (l *Logins) Authenticate(ctx context.Context, remote, token string) (auth.Principal, error) {
-	if token == "" { // it guesses nothing: a page before its reader has signed in
-		p, err := l.auth.Authenticate(ctx, token)
-		if err == nil {
-			Yield(ctx)
-		}
-		return p, err
-	}
-	key, many := Address(remote)
-	digest := sha256.Sum256([]byte(token))
-	if !many && l.barred(key, digest) {
+	if l.barred(remote, token) {
 		l.delay(ctx, maxDelay)
 		return auth.Principal{}, fault.Newf(fault.RateLimited, "Too many failed logins. Wait a little, then try again.")
 	}
 	p, err := l.auth.Authenticate(ctx, token)
 	if err == nil {
-		l.good.Add(digest, struct{}{})
+		l.good.Add(sha256.Sum256([]byte(token)), struct{}{})
 		Yield(ctx)
 		return p, nil
 	}
 	var f *fault.Fault
-	if errors.As(err, &f) && (f.Code == fault.Unauthenticated || f.Code == fault.Expired) {
+	if token != "" && errors.As(err, &f) && (f.Code == fault.Unauthenticated || f.Code == fault.Expired) {
+		key, _ := Address(remote)
 		l.delay(ctx, l.failure(key))
 	}
 	return p, err
@@ -91,17 +83,21 @@ func (l *Logins) Authenticate(ctx context.Context, remote, token string) (auth.P
 // Known returns the principal of a token, as Authenticate does, and neither counts nor delays a failure: the caller has
 // Authenticate refuse the token.
 func (l *Logins) Known(ctx context.Context, remote, token string) (auth.Principal, error) {
-	key, many := Address(remote)
-	if token != "" && !many && l.barred(key, sha256.Sum256([]byte(token))) {
+	if l.barred(remote, token) {
 		return auth.Principal{}, fault.New(fault.RateLimited)
 	}
 	return l.auth.Authenticate(ctx, token)
 }
 
-// barred reports whether an address has used up its failures, and the token was never good.
-func (l *Logins) barred(key string, digest [sha256.Size]byte) bool {
+// barred reports whether an address has used up its failures, and the token was never good. A request without a token guesses
+// nothing: it comes from a page before its reader has signed in.
+func (l *Logins) barred(remote, token string) bool {
+	key, many := Address(remote)
+	if many || token == "" {
+		return false
+	}
 	f, ok := l.failed.Get(key)
-	return ok && !l.good.Contains(digest) && f.TokensAt(l.clock()) < 1
+	return ok && !l.good.Contains(sha256.Sum256([]byte(token))) && f.TokensAt(l.clock()) < 1
 }
 
 // failure counts a failed login, and returns the delay of its answer.

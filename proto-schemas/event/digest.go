@@ -7,18 +7,23 @@ import (
 	"encoding/json"
 )
 
-// CallDigest binds a decision to the contents of a call: the hash of the tool's name and its arguments in canonical form
-// (sorted members, no spaces).
+// CallDigest binds a decision to the contents of a call: the hash of the tool's name and its arguments in canonical form.
 func CallDigest(tool string, arguments json.RawMessage) string {
-	canonical := []byte(arguments)
-	var v any
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	d.UseNumber() // two numbers that differ are two calls, however many digits they have
-	if d.Decode(&v) == nil {
-		if b, err := json.Marshal(v); err == nil {
-			canonical = b
-		}
-	}
-	sum := sha256.Sum256(append([]byte(tool+"\x00"), canonical...))
+	sum := sha256.Sum256(append([]byte(tool+"\x00"), Canonical(arguments)...))
 	return hex.EncodeToString(sum[:])
+}
+
+// Canonical returns the one form of a JSON value (sorted members, no spaces), and invalid JSON as it is.
+func Canonical(raw json.RawMessage) []byte {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // two numbers that differ are two values, however many digits they have
+	if d.Decode(&v) != nil {
+		return raw
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return raw
+	}
+	return out
 }

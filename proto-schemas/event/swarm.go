@@ -84,6 +84,9 @@ type TaskCreatedData struct {
 	RetryOf      string          `json:"retry_of,omitempty"` // the task that ended, and that this one repeats
 }
 
+// IsJob reports whether the task is a job of another log.
+func (d TaskCreatedData) IsJob() bool { return d.Session != "" && d.RunID != "" }
+
 // TaskQueuedData records that the task waits for an agent.
 type TaskQueuedData struct {
 	TaskHead

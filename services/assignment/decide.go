@@ -241,7 +241,7 @@ func (s *State) gave(c command.Command, d command.TaskMessage) bool {
 		return false
 	}
 	told, err := a.ToAgent()
-	return err == nil && a.InputID == d.Given.InputID && bytes.Equal(compact(told), compact(d.Message))
+	return err == nil && a.InputID == d.Given.InputID && bytes.Equal(event.Canonical(told), event.Canonical(d.Message))
 }
 
 // within reports whether the log is the one with the key, or that of a member of the team with the key, at any depth.
@@ -253,21 +253,6 @@ func within(log, key string) bool {
 		}
 	}
 	return false
-}
-
-// compact returns the JSON in the one form that its values have.
-func compact(raw json.RawMessage) []byte {
-	var v any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
-		return raw
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return raw
-	}
-	return out
 }
 
 // said decides about a message that was recorded before. It answers a sender that wants it to.

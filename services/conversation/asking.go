@@ -84,8 +84,8 @@ func (s *State) closeQuestion(c command.Command, now time.Time, rules Rules) (de
 	}}), nil
 }
 
-// respondAgent refuses an answer to an agent that cannot count. Any other one changes nothing here: see Handed.
-func (s *State) respondAgent(c command.Command, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
+// answeredLate refuses an answer to a question that is over, unless it is the one that counts.
+func (s *State) answeredLate(c command.Command, in *Input, why string, now time.Time, rules Rules) (decision.Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
 		return s.answeredAgain(c, in, now, rules)
@@ -93,9 +93,16 @@ func (s *State) respondAgent(c command.Command, in *Input, now time.Time, rules 
 		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
 	case in.Expired:
 		return s.refuse(c, fault.New(fault.InputExpired), in, now, rules)
-	case in.Over:
-		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more: its agent does not wait."), in, now, rules)
-	case len(c.Data) > maxToAgent:
+	}
+	return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more: %s.", why), in, now, rules)
+}
+
+// respondAgent refuses an answer to an agent that cannot count. Any other one changes nothing here: see Handed.
+func (s *State) respondAgent(c command.Command, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
+	if in.Over {
+		return s.answeredLate(c, in, "its agent does not wait", now, rules)
+	}
+	if len(c.Data) > maxToAgent {
 		return s.refuse(c, fault.Newf(fault.InvalidField, "The answer is too long for an agent. Send less than 40 KB."), in, now, rules)
 	}
 	return s.goOn(c, now, rules)

@@ -266,15 +266,8 @@ func (s *State) budgetAsked(e event.Event, d event.InputRequestedData) error {
 
 // respondBudget takes the answer to the question about a budget.
 func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
-	switch {
-	case in.Answered != nil && in.Answered.CommandID == c.ID:
-		return s.answeredAgain(c, in, now, rules)
-	case in.Answered != nil:
-		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
-	case in.Expired:
-		return s.refuse(c, fault.New(fault.InputExpired), in, now, rules)
-	case in.Over:
-		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more: its run has ended."), in, now, rules)
+	if in.Over {
+		return s.answeredLate(c, in, "its run has ended", now, rules)
 	}
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,

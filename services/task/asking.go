@@ -37,33 +37,24 @@ func (s *Service) askPeople(ctx context.Context, h *ledger.Log[life], _ cmd.Comm
 		return nil
 	}
 	for _, a := range l.asks {
-		out := cmd.Command{Service: ref.Manager(), Key: key, ID: fmt.Sprintf("%s.asked.%d", h.Ref.Entity, a.asked.Sequence), Verb: cmd.AskPeople}
-		err := h.Outbox.Once(out.ID, func() error {
-			d, err := s.question(ctx, h.Ref, a.asked)
-			if err != nil {
-				return err
-			}
-			d.JobRef = ref
-			out.Data = encode(d)
-			return s.sendTo(ctx, h, out)
-		})
-		if err != nil {
+		tell := func(verb id.Name, what string, make func() (any, error)) error {
+			c := cmd.Command{Service: ref.Manager(), Key: key, ID: fmt.Sprintf("%s.%s.%d", h.Ref.Entity, what, a.asked.Sequence), Verb: verb}
+			return h.Outbox.Once(c.ID, func() error {
+				d, err := make()
+				if err != nil {
+					return err
+				}
+				c.Data = encode(d)
+				return s.sendTo(ctx, h, c)
+			})
+		}
+		if err := tell(cmd.AskPeople, "asked", func() (any, error) { return s.question(ctx, h.Ref, ref, a.asked) }); err != nil {
 			return err
 		}
 		if a.closed.Type == "" {
 			continue
 		}
-		out.ID, out.Verb = fmt.Sprintf("%s.closed.%d", h.Ref.Entity, a.asked.Sequence), cmd.CloseQuestion
-		err = h.Outbox.Once(out.ID, func() error {
-			d, err := s.closing(ctx, h.Ref, a)
-			if err != nil {
-				return err
-			}
-			d.JobRef = ref
-			out.Data = encode(d)
-			return s.sendTo(ctx, h, out)
-		})
-		if err != nil {
+		if err := tell(cmd.CloseQuestion, "closed", func() (any, error) { return s.closing(ctx, h.Ref, ref, a) }); err != nil {
 			return err
 		}
 	}
@@ -77,20 +68,21 @@ func inputOf(task subject.Log, seq uint64) string {
 }
 
 // question returns the question of an event as the log of the job repeats it.
-func (s *Service) question(ctx context.Context, ref subject.Log, e event.Event) (out cmd.JobQuestion, err error) {
+func (s *Service) question(ctx context.Context, task subject.Log, job cmd.JobRef, e event.Event) (out cmd.JobQuestion, err error) {
 	d, err := event.As[event.TaskAskedData](e)
 	if err == nil {
-		err = s.fill(ctx, ref.Tenant, &d)
+		err = s.fill(ctx, task.Tenant, &d)
 	}
 	if err != nil {
 		return out, err
 	}
 	timeout := time.Duration(d.TimeoutMS) * time.Millisecond
 	out = cmd.JobQuestion{
-		InputID: inputOf(ref, e.Sequence), Attempt: d.Attempt, Summary: summary(d.Message),
+		JobRef:  job,
+		InputID: inputOf(task, e.Sequence), Attempt: d.Attempt, Summary: summary(d.Message),
 		TimeoutSeconds: int((timeout + time.Second - 1) / time.Second),
 		AgentQuestion: event.AgentQuestion{
-			TaskID: ref.Entity.String(), TaskSeq: e.Sequence, AgentID: d.AgentID, AgentName: d.AgentName, MessageType: d.MessageType,
+			TaskID: task.Entity.String(), TaskSeq: e.Sequence, AgentID: d.AgentID, AgentName: d.AgentName, MessageType: d.MessageType,
 			Message: d.Message, Options: d.Options, ExpiresAt: e.Time.Add(timeout),
 		},
 	}
@@ -101,14 +93,14 @@ func (s *Service) question(ctx context.Context, ref subject.Log, e event.Event) 
 }
 
 // closing returns what became of a question.
-func (s *Service) closing(ctx context.Context, ref subject.Log, a ask) (out cmd.ClosedQuestion, err error) {
-	out = cmd.ClosedQuestion{InputID: inputOf(ref, a.asked.Sequence), Withdrawn: a.closed.Type != event.TaskAskExpired}
+func (s *Service) closing(ctx context.Context, task subject.Log, job cmd.JobRef, a ask) (out cmd.ClosedQuestion, err error) {
+	out = cmd.ClosedQuestion{JobRef: job, InputID: inputOf(task, a.asked.Sequence), Withdrawn: a.closed.Type != event.TaskAskExpired}
 	if a.closed.Type != event.TaskMessaged {
 		return out, nil
 	}
 	d, err := event.As[event.TaskMessagedData](a.closed)
 	if err == nil {
-		err = s.fill(ctx, ref.Tenant, &d)
+		err = s.fill(ctx, task.Tenant, &d)
 	}
 	if err != nil {
 		return out, err

@@ -16,7 +16,7 @@ import (
 
 // jobOf returns the job that the task is, and the entity in whose log it is; ok is false for any other task.
 func (s *Service) jobOf(t event.TaskCreatedData) (ref cmd.JobRef, key id.Entity, ok bool) {
-	if t.Session == "" || t.RunID == "" {
+	if !t.IsJob() {
 		return ref, key, false
 	}
 	key, err := id.ParseEntity(t.Session)

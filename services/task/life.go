@@ -42,7 +42,7 @@ func (l *life) apply(e event.Event) error {
 	if l.Task().ClientID != "" {
 		l.inbox = append(l.inbox, e)
 	}
-	if l.Task().RunID != "" {
+	if l.Task().IsJob() {
 		l.note(e)
 	}
 	switch {

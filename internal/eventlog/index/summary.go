@@ -139,7 +139,7 @@ func (s *Summary) introduce(e *eventlog.Entry) {
 		return
 	}
 	if d, err := event.As[event.TaskCreatedData](e.Event); err == nil {
-		s.Owner, s.Known, s.Question, s.Job = d.Principal, e.Sequence == 1, d.TaskType, d.Session != "" && d.RunID != ""
+		s.Owner, s.Known, s.Question, s.Job = d.Principal, e.Sequence == 1, d.TaskType, d.IsJob()
 	}
 }
 
