@@ -1,4 +1,4 @@
-import { type TopicMessage, WaggleApi } from "@waggle-dev/client";
+import { hasOddId, type TopicMessage, WaggleApi } from "@waggle-dev/client";
 import { announcements, types } from "./protocol.ts";
 
 /** Topics that a gateway shows on one stream. */
@@ -143,6 +143,4 @@ export class Stream {
   }
 }
 
-function odd(t: Topic): boolean {
-  return t.name !== announcements && !/^[a-z]+\/(?!h_)[\w-]{1,128}$/.test(t.name);
-}
+const odd = (t: Topic) => t.name !== announcements && hasOddId(t.name);

@@ -10,12 +10,11 @@ const near = 40;
  */
 export function Scroll(p: {
   label: string;
-  /** Changes when something is put in front. */
-  anchor: string;
+  /** The keys of what is to be in the column, and of what is in it by now: the rest is about to come. */
+  keys: readonly string[];
+  shown: readonly string[];
   /** Whether the end of the column is the end of what was said. */
   whole: boolean;
-  /** Whether more is about to come into the column. */
-  busy: boolean;
   children: ComponentChildren;
 }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
@@ -32,7 +31,7 @@ export function Scroll(p: {
   useLayoutEffect(() => {
     if (!p.whole) atEnd.current = false;
     hold();
-  }, [p.anchor]);
+  }, [p.shown[0]]); // something is put in front
   useLayoutEffect(() => {
     const sizes = new ResizeObserver(hold);
     sizes.observe(column.current as HTMLDivElement);
@@ -48,7 +47,7 @@ export function Scroll(p: {
       role="log"
       aria-label={p.label}
       aria-live="off"
-      aria-busy={p.busy}
+      aria-busy={p.shown.length < p.keys.length}
       onScroll={(e) => {
         const b = e.currentTarget;
         atEnd.current = p.whole && b.scrollTop + b.clientHeight >= b.scrollHeight - near;

@@ -27,7 +27,7 @@ export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[]
   const shown = useGradually(keys, (key) => weight(talk.item(key).peek()));
   const last = keys.at(-1);
   return (
-    <Scroll label={t("session.talk")} anchor={shown[0] ?? ""} whole={!later} busy={shown.length < keys.length}>
+    <Scroll label={t("session.talk")} keys={keys} shown={shown} whole={!later}>
       {keys.length === 0 && live && !earlier && <Face title={t("talk.empty")} />}
       {partial && <p class="works">{t("talk.partial")}</p>}
       {earlier && !partial && (

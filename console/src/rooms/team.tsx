@@ -241,7 +241,7 @@ function Messages({ model, questions }: { model: LogModel; questions: readonly L
   const shown = useGradually(keys, (key) => weight(model.talk.item(key).peek()));
   const { earlier, later } = model.talk.state.value;
   return (
-    <Scroll label={t("team.messages")} anchor={shown[0] ?? ""} whole={!later} busy={shown.length < keys.length}>
+    <Scroll label={t("team.messages")} keys={keys} shown={shown} whole={!later}>
       {keys.length === 0 && questions.length === 0 && <Face title={t("talk.empty")} />}
       {earlier && (
         <button type="button" class="earlier" onClick={() => model.move("earlier")}>

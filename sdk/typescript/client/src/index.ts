@@ -12,7 +12,7 @@ export type { CanonicalEvent, EventType } from "./generated/events.js";
 export type { Token } from "./http.js";
 export { type ConnectionState, Watched } from "./hub.js";
 export { Inbox, type QuestionFilter } from "./inbox.js";
-export type { LiveOptions, TopicMessage, TopicOptions } from "./live.js";
+export { hasOddId, type LiveOptions, type TopicMessage, type TopicOptions } from "./live.js";
 export type { FollowOptions } from "./log.js";
 export { type Artifact, Log, type LogQuery } from "./logs.js";
 export type { ListOptions } from "./pages.js";

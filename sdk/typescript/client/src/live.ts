@@ -23,6 +23,9 @@ export interface TopicOptions extends LiveOptions {
   announcements?: boolean;
 }
 
+/** Whether a log, as KIND/ID, has an id with other characters than letters, digits, _ and -. Its events do not say that id. */
+export const hasOddId = (log: string): boolean => !/^[a-z]+\/(?!h_)[\w-]{1,128}$/.test(log);
+
 /** What a stream of several topics tells: of a log, as KIND/ID, or an announcement. */
 export type TopicMessage =
   | { log?: undefined; event: CanonicalEvent }
@@ -46,7 +49,7 @@ export async function* live(http: Http, o: LiveOptions = {}): AsyncGenerator<Can
  */
 export async function* topics(http: Http, o: TopicOptions): AsyncGenerator<TopicMessage, void, undefined> {
   const at = new Map(Object.entries(o.logs ?? {}).map(([log, after]) => [log, new Position(after)]));
-  const odd = [...at.keys()].filter((log) => !/^[a-z]+\/(?!h_)[\w-]{1,128}$/.test(log));
+  const odd = [...at.keys()].filter(hasOddId);
   if (odd[1] !== undefined) throw new WaggleError("INVALID_FIELD", "two of the logs have ids with other characters", { field: "logs" });
   let asked = new Map<string, string>();
   let told: TopicMessage | undefined;
