@@ -77,6 +77,20 @@ func told[T event.Data](r *rig, l subject.Log) (out []T) {
 	return out
 }
 
+// given returns the task of the log's job once the agent has it. An agent may be told of a task twice, if the service stops before
+// it notes that the agent was told: what it hears again of earlier tasks is skipped.
+func (r *rig) given(l subject.Log, heard <-chan event.Event) string {
+	r.T.Helper()
+	r.Until(l, event.JobStarted, 1)
+	jobs := r.fold(l).Delegated()
+	require.Len(r.T, jobs, 1)
+	for {
+		if a, _ := assigned(r.T, heard); a.TaskID == jobs[0].SwarmTask {
+			return a.TaskID
+		}
+	}
+}
+
 // interrogation is a run whose agent asks four times: it gets an answer in the session, one at the task, none in time, and
 // does not wait for the last. The services stop at the event with the number, and others go on. It returns the number of events.
 func interrogation(r *rig, name string, heard <-chan event.Event, stopAt int) int {
@@ -104,18 +118,18 @@ func interrogation(r *rig, name string, heard <-chan event.Event, stopAt int) in
 	}()
 	r.open(l)
 	r.command(l, cmd.SendMessage, name+".m1", cmd.UserMessage{Content: "weld it", RunSpec: event.RunSpec{Mode: event.ModeChat, Agent: "Weld-o-mat"}})
-	a, _ := assigned(r.T, heard)
+	taskID := r.given(l, heard)
 
-	q := r.asks(l, a.TaskID, "q1", time.Hour, 1)
+	q := r.asks(l, taskID, "q1", time.Hour, 1)
 	r.command(l, cmd.Answer, name+".a1", cmd.AnswerQuestion{InputID: q.InputID, Approved: true, Message: json.RawMessage(`"red"`), Segment: "s2"})
 	r.Until(l, event.InputAnswered, 1)
-	r.asks(l, a.TaskID, "q2", time.Hour, 2)
-	r.agentSays(a.TaskID, cmd.MessageTask, name+".a2", cmd.TaskMessage{TaskID: a.TaskID, InputID: "q2", Message: json.RawMessage(`"blue"`)})
+	r.asks(l, taskID, "q2", time.Hour, 2)
+	r.agentSays(taskID, cmd.MessageTask, name+".a2", cmd.TaskMessage{TaskID: taskID, InputID: "q2", Message: json.RawMessage(`"blue"`)})
 	r.Until(l, event.InputAnswered, 2)
-	r.asks(l, a.TaskID, "q3", time.Millisecond, 3)
+	r.asks(l, taskID, "q3", time.Millisecond, 3)
 	r.Until(l, event.InputExpired, 1)
-	r.asks(l, a.TaskID, "q4", time.Hour, 4)
-	r.result(a.TaskID, cmd.TaskResult{Result: json.RawMessage(`"welded"`)})
+	r.asks(l, taskID, "q4", time.Hour, 4)
+	r.result(taskID, cmd.TaskResult{Result: json.RawMessage(`"welded"`)})
 	r.Until(l, event.RunCompleted, 1)
 	close(over)
 	n := <-stopped
@@ -131,7 +145,7 @@ func interrogation(r *rig, name string, heard <-chan event.Event, stopAt int) in
 	require.Len(r.T, ends, 2, name)
 	require.False(r.T, ends[0].Withdrawn)
 	require.True(r.T, ends[1].Withdrawn)
-	require.Len(r.T, told[event.TaskMessagedData](r, taskLog(a.TaskID)), 2, name)
+	require.Len(r.T, told[event.TaskMessagedData](r, taskLog(taskID)), 2, name)
 	require.Len(r.T, told[event.RunCompletedData](r, l), 1, name)
 	return n
 }
