@@ -64,6 +64,10 @@ func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.Handl
 // serveStream is serveEvents for streams of a protocol.
 func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if protocol == protocolEvents && sse.Upgrades(r) {
+			s.serveSocket(bind, w, r)
+			return
+		}
 		e := s.newEvents(protocol, w, r)
 		defer e.depart()
 		ctx, cancel := context.WithCancel(r.Context())
@@ -75,6 +79,27 @@ func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) 
 	}
 }
 
+// serveSocket serves a stream over a WebSocket. A request that is refused is answered without one.
+func (s *Server) serveSocket(bind func(*events, *http.Request) error, w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the gateway ends streams, too
+	var offered []string
+	if p := admission.CredentialsOf(r).Subprotocol; p != "" {
+		offered = append(offered, p)
+	}
+	socket := sse.NewSocket(w, r, offered, cancel)
+	e := s.newEvents(protocolEvents, socket, r)
+	defer e.depart()
+	if !e.begin(w, r.WithContext(ctx), bind) {
+		return
+	}
+	defer arrival.Of(r).Ended()
+	defer socket.Close()
+	e.serve(ctx)
+}
+
+// newEvents returns a stream that is written to w.
 func (s *Server) newEvents(protocol string, w http.ResponseWriter, r *http.Request) *events {
 	beat := s.cfg.PingInterval
 	if r.URL.Query().Has(queryTopic) {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { BrowserContext, Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { HoldingProxy } from "../../sdk/typescript/testing/proxy.ts";
 import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 import { removals, stage } from "./page.ts";
 
@@ -47,6 +48,31 @@ async function streams(waggle: Waggle): Promise<number> {
 }
 
 const shows = (page: Page, text: string) => page.waitForFunction((t) => document.querySelector("main")?.textContent?.includes(t), text);
+
+test("tabs behind a proxy that holds answers back are live all the same", async () => {
+  const proxy = await HoldingProxy.to(on.waggle.url);
+  const context = await on.browser.newContext({ viewport: { width: 1300, height: 850 } });
+  try {
+    const errors: string[] = [];
+    const id = await session(on.waggle, "say number 1");
+    const list = await tab(context, `${proxy.url}/sessions`, errors);
+    const page = await tab(context, `${proxy.url}/sessions/${id}`, errors);
+    await shows(page, "say number 1");
+    await list.waitForSelector(".sessions .row");
+    await expect.poll(() => proxy.idle, soon).toBe(false);
+    await say(on.waggle, id, "say number 2");
+    await page.waitForFunction(() => document.querySelectorAll(".talk .item.answer").length === 2);
+    await session(on.waggle, "say something new");
+    await shows(list, "say something new");
+    proxy.cut();
+    await say(on.waggle, id, "say number 3");
+    await page.waitForFunction(() => document.querySelectorAll(".talk .item.answer").length === 3);
+    expect(errors).toEqual([]);
+  } finally {
+    await context.close();
+    proxy.end();
+  }
+});
 
 test("eight tabs of one browser are all live, and their requests are answered", async () => {
   const context = await on.browser.newContext({ viewport: { width: 1300, height: 850 } });

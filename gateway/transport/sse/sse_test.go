@@ -3,12 +3,15 @@ package sse_test
 import (
 	"bufio"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -58,9 +61,34 @@ func open(t *testing.T, o sse.Options) (*sse.Response, *http.Response, *handler,
 	return <-begun, res, h, cancel
 }
 
+// openSocket is open for a response over a WebSocket. It also returns the body that the messages make.
+func openSocket(t *testing.T, o sse.Options) (*sse.Response, io.Reader, *handler, func()) {
+	t.Helper()
+	h := &handler{make(chan struct{}, 1), make(chan struct{}, 1)}
+	begun := make(chan *sse.Response, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.True(t, sse.Upgrades(r))
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		socket := sse.NewSocket(w, r, []string{"waggle"}, cancel)
+		defer socket.Close()
+		out := sse.New(socket, o)
+		begun <- out
+		out.Serve(ctx, h)
+	}))
+	t.Cleanup(srv.Close)
+	ctx, cancel := context.WithCancel(context.Background())
+	conn, _, err := websocket.Dial(ctx, srv.URL, &websocket.DialOptions{Subprotocols: []string{"waggle", "other"}}) //nolint:bodyclose // of a handshake
+	require.NoError(t, err)
+	require.Equal(t, "waggle", conn.Subprotocol())
+	cut := func() { _ = conn.CloseNow(); cancel() }
+	t.Cleanup(cut)
+	return <-begun, websocket.NetConn(ctx, conn, websocket.MessageBinary), h, cut
+}
+
 // read reads a body up to its end: the data of its messages and the last comment.
-func read(res *http.Response) (messages []string, comment string) {
-	in := bufio.NewReaderSize(res.Body, 1<<20)
+func read(body io.Reader) (messages []string, comment string) {
+	in := bufio.NewReaderSize(body, 1<<20)
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -79,7 +107,17 @@ func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) *transporttest.Link {
 		out, res, h, cut := open(t, sse.Options{QueueBytes: transporttest.Bound}) //nolint:bodyclose // open has it closed
 		return &transporttest.Link{
-			Transport: out, Room: h.room, Cut: cut, Read: func() ([]string, string) { return read(res) },
+			Transport: out, Room: h.room, Cut: cut, Read: func() ([]string, string) { return read(res.Body) },
+		}
+	})
+}
+
+// TestTransportOverASocket: the same holds of a response that goes out over a WebSocket.
+func TestTransportOverASocket(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T) *transporttest.Link {
+		out, body, h, cut := openSocket(t, sse.Options{QueueBytes: transporttest.Bound})
+		return &transporttest.Link{
+			Transport: out, Room: h.room, Cut: cut, Read: func() ([]string, string) { return read(body) },
 		}
 	})
 }
@@ -120,7 +158,18 @@ func TestWireForm(t *testing.T) {
 
 // TestAClientThatTakesNothing ends its response, and holds up nothing else.
 func TestAClientThatTakesNothing(t *testing.T) {
-	out, _, _, _ := open(t, sse.Options{QueueBytes: 1 << 20, WriteStall: time.Second}) //nolint:bodyclose // open has it closed
+	o := sse.Options{QueueBytes: 1 << 20, WriteStall: time.Second}
+	t.Run("response", func(t *testing.T) {
+		out, _, _, _ := open(t, o) //nolint:bodyclose // open has it closed
+		takesNothing(t, out)
+	})
+	t.Run("socket", func(t *testing.T) {
+		out, _, _, _ := openSocket(t, o)
+		takesNothing(t, out)
+	})
+}
+
+func takesNothing(t *testing.T, out *sse.Response) {
 	m := transport.Text([]byte(strings.Repeat("x", 512<<10)))
 	limit := time.After(patience)
 	for {

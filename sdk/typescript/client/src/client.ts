@@ -16,12 +16,12 @@ import type {
 import type { CanonicalEvent } from "./generated/events.js";
 import { baseOf, Http, type Token } from "./http.js";
 import { Inbox } from "./inbox.js";
-import type { SocketMaker } from "./link.js";
 import { type LiveOptions, live, type TopicMessage, type TopicOptions, topics } from "./live.js";
 import { Log } from "./logs.js";
 import { type ListOptions, pages } from "./pages.js";
 import { PlanSocket } from "./plansocket.js";
 import { Session } from "./session.js";
+import type { SocketMaker } from "./socket.js";
 import { SwarmSocket, Task, Tasks } from "./tasks.js";
 import { Team, Teams } from "./teams.js";
 
@@ -75,7 +75,8 @@ export class WaggleApi {
     const urls = [o.url].flat().map(baseOf);
     if (urls.length === 0) throw new WaggleError("INVALID_FIELD", "url names no gateway", { field: "url" });
     const fetcher = o.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init));
-    this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff });
+    const maker = (o.WebSocket ?? globalThis.WebSocket) as SocketMaker | undefined;
+    this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff }, maker);
   }
 
   /** What happens in all logs of the tenant, as it happens: no history, and nothing of the time while the connection is away. */
@@ -134,7 +135,7 @@ export class WaggleClient extends WaggleApi {
     super(o);
     const newId = o.newId ?? uuid;
     this.newId = newId;
-    const maker = (o.WebSocket ?? globalThis.WebSocket) as SocketMaker | undefined;
+    const maker = this.http.sockets;
     this.planSocket = new PlanSocket(this.http, maker);
     this.swarmSocket = new SwarmSocket(this.http, maker);
     const list = <T>(path: string, member: string, f?: ListOptions) => pages<T>(this.http, path, member, f, this.leave.signal);

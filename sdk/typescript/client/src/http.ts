@@ -1,5 +1,12 @@
 import { Backoff, type BackoffOptions, rest, retryAfter } from "./backoff.js";
 import { abortError, problemError, transient, unreachable, WaggleError } from "./errors.js";
+import type { SocketMaker } from "./socket.js";
+
+/** A proxy holds an answer back until its end, if nothing of it has come after so many milliseconds. */
+const held = 3000;
+
+/** The gateways behind such proxies, for all clients here. */
+const holding = new Set<string>();
 
 /** A token, or what returns one: it is asked again when the server no longer takes the last one. */
 export type Token = string | (() => string | Promise<string>);
@@ -16,13 +23,33 @@ export interface HttpRequest {
 export class Http {
   private at = 0;
   private known: Promise<string> | undefined;
+  /** How long, in milliseconds, an answer may take to begin before a WebSocket is tried. */
+  patience = held;
 
   constructor(
     private readonly urls: readonly string[],
     private readonly token: Token | undefined,
     private readonly fetcher: typeof fetch,
     readonly backoff: BackoffOptions,
+    /** Makes the WebSockets of streams; undefined: none. */
+    readonly sockets?: SocketMaker,
   ) {}
+
+  /** Whether streams come over WebSockets: a proxy before the gateway holds answers back. */
+  get overSockets(): boolean {
+    return holding.has(this.base);
+  }
+
+  /** Notes that nothing of an answer has come. */
+  tryASocket(): void {
+    holding.add(this.base);
+  }
+
+  /** Notes whether a stream came over a WebSocket. If not, the next answer has more time. */
+  triedSocket(came: boolean): void {
+    if (!came) holding.delete(this.base);
+    this.patience = came ? held : 2 * this.patience;
+  }
 
   /** The address of the gateway that is in use, without a path. */
   get base(): string {

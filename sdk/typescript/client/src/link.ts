@@ -1,19 +1,7 @@
 import { Backoff, rest } from "./backoff.js";
 import { closedError, WaggleError } from "./errors.js";
 import type { Http } from "./http.js";
-
-/** What a link needs of a WebSocket: that of a browser, of Node 22 or of the package ws. */
-export interface SocketLike {
-  onopen: ((e: never) => void) | null;
-  onmessage: ((e: never) => void) | null;
-  onclose: ((e: never) => void) | null;
-  onerror: ((e: never) => void) | null;
-  send(text: string): void;
-  close(code?: number, reason?: string): void;
-}
-
-/** Makes WebSockets. */
-export type SocketMaker = new (url: string, protocols?: string[]) => SocketLike;
+import { openSocket, type SocketLike, type SocketMaker } from "./socket.js";
 
 /** A frame of any protocol. */
 // biome-ignore lint/suspicious/noExplicitAny: frames of four protocols, which their readers take apart
@@ -159,9 +147,7 @@ export class Link {
 
   /** Lives through one connection and returns its close code. */
   private async once(Maker: SocketMaker): Promise<[number, string]> {
-    const token = await this.http.credentials();
-    const protocols = token ? ["waggle", `waggle.token.${base64url(token)}`] : undefined;
-    const socket = new Maker(this.http.base.replace(/^http/, "ws") + this.protocol.path(), protocols);
+    const socket = await openSocket(this.http, Maker, this.protocol.path());
     this.socket = socket;
     return new Promise((done) => {
       let heard = Date.now();
@@ -199,13 +185,4 @@ export class Link {
 /** Whether a server that closes with the code does not want the client back. */
 export function finalClose(code: number): boolean {
   return (code >= 4400 && code <= 4499) || code === 1002 || code === 1003 || code === 1007 || code === 1008 || code === 1009;
-}
-
-/** Encodes a token for a subprotocol. */
-export function base64url(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  return btoa(String.fromCharCode(...bytes))
-    .replace(/\+/g, "-")
-    .replace(/\//g, "_")
-    .replace(/=+$/, "");
 }

@@ -2,6 +2,7 @@ import { Backoff, rest } from "./backoff.js";
 import { GapError, unreachable, WaggleError } from "./errors.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import { final, type Http, type HttpRequest, pauseOf } from "./http.js";
+import { readSocket } from "./socket.js";
 import { readSse, type SseMessage } from "./sse.js";
 
 /** How a log is read. */
@@ -87,6 +88,7 @@ export async function* readStream(http: Http, r: Reading, o: FollowOptions): Asy
         error = e;
       }
       if (leave.signal.aborted) return;
+      if (connection.held) continue; // over a WebSocket
       if (up) o.onConnection?.(false, error);
       if (error instanceof WaggleError && pointless(error)) throw error;
       if (error !== undefined && !(error instanceof WaggleError)) throw error;
@@ -109,9 +111,11 @@ export async function* readStream(http: Http, r: Reading, o: FollowOptions): Asy
   }
 }
 
-/** One connection of a stream. */
+/** One connection of a stream: the body of an answer, or where proxies hold answers back a WebSocket. */
 class Connection {
   goodbye = false;
+  /** Nothing has come of the answer: a WebSocket may get through. */
+  held = false;
 
   constructor(
     private readonly http: Http,
@@ -121,23 +125,28 @@ class Connection {
   ) {}
 
   async *messages(): AsyncGenerator<SseMessage | "up"> {
+    const { http } = this;
     const cut = new AbortController();
     const stop = () => cut.abort();
     if (this.signal.aborted) return;
     this.signal.addEventListener("abort", stop, { once: true });
-    let timer = setTimeout(stop, this.silence);
+    const request = this.r.request();
+    const maker = request.method === undefined ? http.sockets : undefined;
+    const socket = http.overSockets ? maker : undefined;
+    let up = false;
+    const begin = () => {
+      this.held = maker !== undefined && !socket;
+      if (this.held) http.tryASocket();
+      stop();
+    };
+    let timer = setTimeout(begin, maker ? Math.min(http.patience, this.silence) : this.silence);
     try {
-      const { path, headers, ...request } = this.r.request();
-      const answer = await this.http.request(path, {
-        ...request,
-        headers: { Accept: "text/event-stream", ...headers },
-        signal: cut.signal,
-      });
-      if (!answer.body || answer.status === 204) return;
-      yield "up";
-      for await (const m of readSse(answer.body)) {
+      const all = socket ? readSocket(http, socket, request.path, cut.signal) : this.answer(request, cut.signal);
+      for await (const m of all) {
         clearTimeout(timer);
         timer = setTimeout(stop, this.silence);
+        if (!up) yield "up";
+        up = true;
         if (m.comment !== undefined) this.goodbye = m.comment === "waggle DRAINING";
         else yield m;
       }
@@ -147,20 +156,26 @@ class Connection {
     } finally {
       clearTimeout(timer);
       this.signal.removeEventListener("abort", stop);
+      if (socket && !this.signal.aborted) http.triedSocket(up);
       cut.abort();
     }
+  }
+
+  private async *answer({ path, headers, ...request }: { path: string } & HttpRequest, signal: AbortSignal): AsyncGenerator<SseMessage> {
+    const answer = await this.http.request(path, { ...request, headers: { Accept: "text/event-stream", ...headers }, signal });
+    if (answer.body && answer.status !== 204) yield* readSse(answer.body);
   }
 }
 
 /**
  * Reads a log from a position on, for ever: history first, then what happens, each event once and in order, however
- * often the connection breaks. Not reading holds the server back and loses nothing.
+ * often the connection breaks. Not reading loses nothing; it holds the server back, or ends a WebSocket, which comes back.
  */
 export async function* follow(http: Http, path: string, o: FollowOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
   const position = new Position(o.after ?? 0);
   let event: CanonicalEvent | undefined;
   const reading: Reading = {
-    request: () => (position.at > 0 ? { path, headers: { "Last-Event-ID": String(position.at) } } : { path }),
+    request: () => ({ path: position.at > 0 ? `${path}?after=${position.at}` : path }),
     take: (m) => {
       if (m.event === "problem") return problem(m.data ?? "");
       if (m.id === undefined || m.data === undefined) return false;

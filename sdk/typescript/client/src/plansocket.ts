@@ -1,6 +1,7 @@
 import { WaggleError } from "./errors.js";
 import type { Http } from "./http.js";
-import { type Frame, Link, type SocketMaker } from "./link.js";
+import { type Frame, Link } from "./link.js";
+import type { SocketMaker } from "./socket.js";
 
 /** Frames that refuse what was asked for. */
 const refusals = new Set(["agent.error", "error.validation", "error.recovery_failed", "error.rate_limited", "system.error"]);

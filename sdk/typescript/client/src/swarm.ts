@@ -6,7 +6,8 @@
 import { type BackoffOptions, defaultBackoff } from "./backoff.js";
 import { WaggleError } from "./errors.js";
 import { baseOf, Http, type Token } from "./http.js";
-import { type Frame, Link, type SocketMaker } from "./link.js";
+import { type Frame, Link } from "./link.js";
+import type { SocketMaker } from "./socket.js";
 
 export { WaggleError } from "./errors.js";
 

@@ -3,8 +3,9 @@ import type { TaskDetail, TaskName, TaskSummary } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import { type Http, query } from "./http.js";
 import { Watched } from "./hub.js";
-import { type Frame, Link, type SocketMaker } from "./link.js";
+import { type Frame, Link } from "./link.js";
 import type { Question } from "./questions.js";
+import type { SocketMaker } from "./socket.js";
 
 /** Work for an agent of the swarm: the one with the id, else one with the name, else any that has all capabilities. */
 export interface NewTask {

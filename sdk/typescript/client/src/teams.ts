@@ -2,9 +2,10 @@ import { WaggleError } from "./errors.js";
 import type { NewTeam, TeamDefinition, TeamView } from "./generated/api.js";
 import type { Http } from "./http.js";
 import { Watched } from "./hub.js";
-import { Link, type SocketMaker } from "./link.js";
+import { Link } from "./link.js";
 import { type Question, unwrap } from "./questions.js";
 import type { Reply } from "./session.js";
+import type { SocketMaker } from "./socket.js";
 
 /** A message to a team. */
 export interface TeamMessageOptions {

@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Backoff, retryAfter } from "../src/backoff.js";
 import { GapError, WaggleError } from "../src/errors.js";
-import { base64url, finalClose } from "../src/link.js";
+import { finalClose } from "../src/link.js";
 import { Position } from "../src/log.js";
+import { base64url } from "../src/socket.js";
 import { type SseMessage, SseParser } from "../src/sse.js";
 
 const parse = (pieces: string[]): SseMessage[] => {
