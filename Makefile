@@ -81,9 +81,9 @@ node_modules/.package-lock.json: package-lock.json
 
 packages: node_modules/.package-lock.json ## install what the TypeScript code needs, if it is not there yet
 
-typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium
+typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium (PART=static or test: one of both)
 	@status=0; for dir in sdk/typescript console; do \
-		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent check) || status=1; \
+		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent $(or $(PART),check)) || status=1; \
 	done; exit $$status
 
 console: packages ## build the console's files, which the binary embeds and git keeps: console/dist
