@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -82,6 +83,17 @@ func (s *Store) Last(ctx context.Context, log subject.Log) (Cursor, error) {
 		return Cursor{}, deleted(log)
 	}
 	return e.Cursor(), nil
+}
+
+// Follows reports whether the shard has an event of a log of the kind behind the sequence of its stream. It asks the leader, and returns
+// fault.BusUnavailable wrapped if that does not answer for Options.Retry.
+func (s *Store) Follows(ctx context.Context, p subject.Partition, k id.Kind, after uint64) (found bool, err error) {
+	err = s.retry(ctx, func() error {
+		_, err := s.askLeader(ctx, p.EventStream(), getRequest{Seq: after + 1, NextFor: p.KindFilter(k)})
+		found = err == nil
+		return nothing(err)
+	})
+	return found, err
 }
 
 // end asks the leader for the log's end until it answers.

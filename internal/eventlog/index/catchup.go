@@ -100,6 +100,15 @@ func (w *writer) open(ctx context.Context, at *positions) ([]*shard, error) {
 		if from >= end {
 			continue
 		}
+		// A feed has the server unpack a block of the shard to count, whether any message in it is of the kind or not.
+		news, err := w.index.log.Follows(ctx, p, w.kind, from)
+		if err != nil {
+			return out, err
+		}
+		if !news {
+			at.Shards[p] = end
+			continue
+		}
 		feed, err := w.conn.Headers(ctx, p.EventStream(), p.KindFilter(w.kind), from, from == 0 || end-from > far)
 		if err != nil {
 			return out, err

@@ -125,6 +125,11 @@ func TestACatchUpReadsNothingAgain(t *testing.T) {
 	tick <- time.Now()
 	tick <- time.Now() // the first catch-up is over
 	require.Zero(t, opens(), "no shard was read")
+	task := subject.Log{Tenant: red, Kind: id.KindTask, Entity: id.EntityFromExternal("t1")}
+	r.append(task, event.TaskCreatedData{TaskHead: event.TaskHead{TaskID: "t1"}})
+	tick <- time.Now()
+	tick <- time.Now()
+	require.Zero(t, opens(), "an event of another kind is no news")
 	unannounced := sessionOf(red, "unannounced")
 	r.store(unannounced, 1, opened("ben"))
 	tick <- time.Now()
