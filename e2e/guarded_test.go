@@ -6,14 +6,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/e2e/flows"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -55,6 +59,7 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 	t.Run("long", func(t *testing.T) { guardedLong(t, g, addr) })
 	t.Run("letters", func(t *testing.T) { guardedLetters(t, g, addr) })
 	t.Run("checkup", func(t *testing.T) { guardedCheckup(t, addr) })
+	t.Run("rates", func(t *testing.T) { guardedRates(t, g, addr) })
 	t.Run("operator", func(t *testing.T) { guardedOperator(t, g, addr) })
 	require.Empty(t, g.log.all(), "the server refused something")
 	require.Empty(t, refused)
@@ -172,7 +177,38 @@ func guardedCheckup(t *testing.T, addr string) {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "not running:")
-	require.Contains(t, over(t, http.MethodGet, "http://"+addr+"/api/v1/rates", ""), `"name":"requests"`)
+}
+
+// guardedRates has the gateway ask all processes for what they have counted, and one of them stands still.
+func guardedRates(t *testing.T, g *guarded, addr string) {
+	read := func() (l api.RateList) {
+		text := over(t, http.MethodGet, "http://"+addr+"/api/v1/rates", "")
+		require.NoError(t, json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &l), text)
+		return l
+	}
+	rolesOf := func(list []api.RateProcess) (roles []string) {
+		for _, p := range list {
+			roles = append(roles, p.Roles...)
+		}
+		return roles
+	}
+	process.Eventually(t, "all processes have told what they counted", func() bool {
+		l := read()
+		var measured []string
+		for _, r := range l.Rates {
+			if r.P99 > 0 {
+				measured = append(measured, r.Name)
+			}
+		}
+		return slices.Equal(measured, []string{"events", "deliveries", "commands", "tools", "models"}) && len(l.Missing) == 0
+	})
+	require.ElementsMatch(t, config.Roles, rolesOf(read().Processes))
+	g.running[config.RoleTools].Signal(syscall.SIGSTOP)
+	defer g.running[config.RoleTools].Signal(syscall.SIGCONT)
+	process.Eventually(t, "the process that stands still is named", func() bool {
+		l := read()
+		return slices.Equal(rolesOf(l.Missing), []string{config.RoleTools}) && len(l.Processes) == len(config.Roles)-1
+	})
 }
 
 // guardedDelete has a session deleted: the role session may remove what is left of it.

@@ -346,7 +346,7 @@ type Deps struct {
 	Routes    map[string]Route        // by path. Those of a swarm need Directory
 	Status    func() wire.Status      // of the installation, for the HTTP API; nil = not served
 	Settings  func() wire.SettingList // of this process, for the HTTP API; nil = not served
-	Rates     func() wire.RateList    // of this process, for the HTTP API; nil = not served
+	Rates     func() wire.RateList    // of all processes, for the HTTP API; nil = not served
 	// Examine looks at the installation, for the HTTP API; nil = not served.
 	Examine  func(context.Context) (wire.Installation, error)
 	Topology bus.Topology // /readyz verifies it; zero = bus.DefaultTopology

@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch } from "../../sdk/typescript/testing/browser.ts";
 import { Line, Model, patience, up, Waggle } from "../../sdk/typescript/testing/server.ts";
-import { removals, visit } from "./page.ts";
+import { faults, removals, visit } from "./page.ts";
 
 // Two gateways behind one address, as a fleet has them. The pages are open in every room while one gateway is killed.
 
@@ -27,6 +27,25 @@ afterAll(async () => {
   fleet?.end();
   await Promise.all([...(gateways ?? []), services].map((w) => w?.end()));
   model?.end();
+});
+
+test("rates are those of all processes, and one that does not answer is named", async () => {
+  const { page, errors } = await visit(browser, `${gateways[0]?.url}/installation/rates`);
+  await page.waitForFunction(() => document.querySelector(".sources summary")?.textContent?.startsWith("From 3 processes: gateway × 3"));
+  await page.click(".sources summary");
+  expect(await page.locator(".sources li").count()).toBe(3);
+  expect(await page.locator(".loud").count()).toBe(0);
+  expect(await faults(page)).toEqual([]);
+
+  await gateways[1]?.kill();
+  await page.waitForSelector(".loud li");
+  expect(await page.textContent(".loud")).toMatch(/^1 process has not answered\. .*gateway [0-9a-f-]+…[0-9a-f-]+$/);
+  expect(await page.textContent(".sources summary")).toContain("From 2 processes");
+  expect(await faults(page)).toEqual([]);
+  await gateways[1]?.restart();
+  await page.waitForFunction(() => document.querySelector(".sources summary")?.textContent?.startsWith("From 3 processes"));
+  expect(errors).toEqual([]);
+  await page.close();
 });
 
 test("one of two gateways is killed while an answer is written and every room is open", async () => {

@@ -162,6 +162,8 @@ test("checks, rates and versions are those of what runs, and change by themselve
   expect((await page.locator("table.rates th[scope=row]").allTextContents()).join()).toMatch(
     /Requests.*Messages in.*Messages out.*Events.*Deliveries.*Commands.*Model requests/,
   );
+  expect(await page.textContent(".sources summary")).toMatch(/^From 1 process: gateway, /);
+  expect(await page.locator(".loud").count()).toBe(0);
   expect(await page.textContent("table.rates tr:nth-child(1) td")).toMatch(/^0?\.?\d+(\.\d+)? a second$/);
   expect(await faults(page)).toEqual([]);
   const first = await page.textContent(".asof");

@@ -45,7 +45,7 @@ type Config struct {
 	Logger     zerolog.Logger
 	Status     func() wire.Status      // of the installation; nil: the route does not exist
 	Settings   func() wire.SettingList // of this process; nil: the route does not exist
-	Rates      func() wire.RateList    // of this process; nil: the route does not exist
+	Rates      func() wire.RateList    // of all processes; nil: the route does not exist
 	// Examine looks at the installation; nil: the route does not exist.
 	Examine func(context.Context) (wire.Installation, error)
 	Stream  func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist

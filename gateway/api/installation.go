@@ -57,7 +57,7 @@ func (a *API) settings() http.HandlerFunc {
 	return operating(func(a *API, _ *http.Request, _ auth.Principal) (any, error) { return a.cfg.Settings(), nil })(a)
 }
 
-// rates serves the rates of the process.
+// rates serves the rates of all processes.
 func (a *API) rates() http.HandlerFunc {
 	if a.cfg.Rates == nil {
 		return nil
@@ -82,7 +82,7 @@ func installationRoutes() []Route {
 		},
 		{
 			Method: "GET", Path: "/rates", ID: "listRates", Tag: "installation",
-			Summary: "Show how often things happen in the process of the answering gateway, and how long they take. For operators.",
+			Summary: "Show how often things happen in all processes, and how long they take. Processes that do not answer within a second are named. For operators.",
 			Answers: json200("The rates.", wire.RateList{}), Handler: (*API).rates,
 		},
 		{

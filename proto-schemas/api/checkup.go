@@ -35,12 +35,20 @@ type Finding struct {
 	Do    string `json:"do,omitempty"` // the remedy; absent if OK
 }
 
-// RateList has the rates of the process of the answering gateway, and of the other roles in that process.
+// RateList has the rates of all processes of the installation together. Points of two processes are up to one interval apart.
 type RateList struct {
-	Gateway string    `json:"gateway"` // its instance
-	TakenAt time.Time `json:"taken_at"`
-	Seconds int       `json:"seconds"` // between two points
-	Rates   []Rate    `json:"rates"`
+	Gateway   string        `json:"gateway"`   // instance that has asked the others
+	TakenAt   time.Time     `json:"taken_at"`  // those who ask at once get one list
+	Seconds   int           `json:"seconds"`   // between two points
+	Processes []RateProcess `json:"processes"` // that the rates include; the gateway's comes first
+	Missing   []RateProcess `json:"missing"`   // processes that have not answered in time
+	Rates     []Rate        `json:"rates"`
+}
+
+// RateProcess is a process and its roles.
+type RateProcess struct {
+	Instance string   `json:"instance"`
+	Roles    []string `json:"roles"`
 }
 
 // Rate is how often something happened, and how long it took.

@@ -19,6 +19,12 @@ var (
 // LetterRequest -> ResendReply.
 var Letters = id.MustName("letters")
 
+// Process is each process of the installation. All of them answer a request, and not one for the others.
+var Process = id.MustName("process")
+
+// ListRates asks all processes for what they have counted in the last quarter of an hour, without data.
+var ListRates = id.MustName("list_rates")
+
 // PageRequest asks for a page of what a tenant has, the newest first.
 type PageRequest struct {
 	Tenant id.Tenant `json:"tenant"`

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/rates"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
@@ -95,11 +96,19 @@ func (p *process) queued(ctx context.Context) []checkup.Finding {
 	return checkup.Queues(waiting)
 }
 
-// figures returns the function that lists the rates of this process.
-func (p *process) figures() func() api.RateList {
-	return func() api.RateList {
-		l := p.rates.List()
-		l.Gateway = p.instance.String()
-		return l
-	}
+// fleet returns the rates of all processes.
+func (p *process) fleet() *rates.Fleet {
+	self := api.RateProcess{Instance: p.instance.String(), Roles: slices.Sorted(slices.Values(p.Use.Roles))}
+	return rates.NewFleet(p.rates, self, func() (out []api.RateProcess) {
+		at := map[string]int{}
+		for _, r := range p.processes() {
+			i, ok := at[r.Instance]
+			if !ok {
+				i = len(out)
+				at[r.Instance], out = i, append(out, api.RateProcess{Instance: r.Instance})
+			}
+			out[i].Roles = append(out[i].Roles, r.Role)
+		}
+		return out
+	})
 }

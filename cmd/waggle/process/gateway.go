@@ -10,7 +10,6 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
-	"github.com/waggle-dev/waggle/cmd/waggle/rates"
 	"github.com/waggle-dev/waggle/console"
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
@@ -61,7 +60,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
 		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Signatures: p.signing.Verifier, Cells: cells, Pages: pages,
 		Routes:  p.routes(),
-		Examine: (&inspector{p: p}).look, Rates: p.figures(), Login: p.login(),
+		Examine: (&inspector{p: p}).look, Rates: p.fleet().List, Login: p.login(),
 		Settings: p.settings(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())
@@ -72,8 +71,6 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.rates = rates.Start(p.registry) // the gateway has registered its metrics
-	p.closers = append(p.closers, p.rates.Close)
 	p.addr = g.Addr
 	return g, nil
 }

@@ -76,7 +76,7 @@ type process struct {
 	signing   *signing.Keys
 	instance  id.Name
 	registry  *prometheus.Registry
-	rates     *rates.Rates // of a process with a gateway
+	rates     *rates.Rates
 	bus       busMetrics
 	daily     *quota.Daily // of all roles; nil: not opened, or unlimited
 	running   Running
@@ -368,6 +368,8 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 	if t := p.telemetry(); t != nil {
 		out = append(out, t)
 	}
+	p.rates = rates.New(p.conn, p.registry)
+	out = append(out, p.rates)
 	builders := p.builders()
 	for _, role := range p.Use.Roles {
 		for _, build := range builders[role] {

@@ -1,97 +1,129 @@
-// Package rates remembers the metrics of this process for a quarter of an hour and tells how often things happened, and how long
-// they took.
+// Package rates remembers the metrics of each process for a quarter of an hour and tells how often things happened in all of them, and
+// how long they took. The processes ask each other over the bus.
 package rates
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/internal/bus"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-const (
-	// Every is the time between two samples.
-	Every = 5 * time.Second
-	// kept is the number of the differences between samples.
-	kept = 180
-	// recent is how many of them the present rate is the mean of.
-	recent = 12
-)
-
-// sources are the metrics of the rates. A histogram counts, and says how long it took.
-var sources = []struct{ name, metric string }{
-	{"requests", "waggle_gateway_http_requests_total"},
-	{"messages", "waggle_gateway_frames_in_total"},
-	{"frames", "waggle_gateway_frames_out_total"},
-	{"events", "waggle_log_append_seconds"},
-	{"deliveries", "waggle_log_delivery_seconds"},
-	{"commands", "waggle_command_duration_seconds"},
-	{"tools", "waggle_tools_call_seconds"},
-	{"models", "waggle_worker_model_first_token_seconds"},
-}
+// request is the subject on which every process answers.
+var request = subject.RPC(cmd.Process, cmd.ListRates)
 
 // sample is the sum of all series of each source at one time.
 type sample struct {
 	at  time.Time
-	sum map[string]total
+	sum map[string]count
 }
 
-type total struct {
-	count   float64
+type count struct {
+	all     float64
 	buckets map[float64]float64 // observations up to the bound; nil: nothing is measured
 }
 
-// Rates has the samples. It is safe for concurrent use.
+// Rates has the samples of this process, and tells them to the gateways that ask. It is a lifecycle component and safe for
+// concurrent use.
 type Rates struct {
+	conn *bus.Conn
 	from prometheus.Gatherer
 	now  func() time.Time
 
+	kill context.Context //nolint:containedctx // ends at Stop
+	stop context.CancelFunc
+	loop sync.WaitGroup
+
 	mu  sync.Mutex
-	all []sample // oldest first
-
-	done, ended chan struct{}
+	all []sample           // oldest first
+	sub *nats.Subscription // nil: not started
 }
 
-// Start takes samples of the metrics until Close.
-func Start(from prometheus.Gatherer) *Rates {
-	r := newRates(from, time.Now)
-	r.done, r.ended = make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(r.ended)
-		t := time.NewTicker(Every)
-		defer t.Stop()
-		for {
-			select {
-			case <-r.done:
-				return
-			case <-t.C:
-				r.take()
-			}
-		}
-	}()
+// New returns the rates of a process whose metrics are in the gatherer, not started. The connection must outlive them.
+func New(conn *bus.Conn, from prometheus.Gatherer) *Rates {
+	r := &Rates{conn: conn, from: from, now: time.Now}
+	r.kill, r.stop = context.WithCancel(context.Background())
 	return r
 }
 
-func newRates(from prometheus.Gatherer, now func() time.Time) *Rates {
-	r := &Rates{from: from, now: now}
+// Name implements lifecycle.Component.
+func (*Rates) Name() string { return "rates" }
+
+// Start takes the first sample and begins to answer.
+func (r *Rates) Start(ctx context.Context) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	r.take()
-	return r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sub != nil || r.kill.Err() != nil {
+		return errors.New("start the rates: they have been started or stopped before")
+	}
+	if r.sub, err = r.conn.NATS().Subscribe(request, r.answer); err != nil {
+		return fmt.Errorf("offer the rates on the bus: %w", err)
+	}
+	r.loop.Go(r.run)
+	return nil
 }
 
-// Close ends the samples.
-func (r *Rates) Close() {
-	close(r.done)
-	<-r.ended
+func (r *Rates) run() {
+	t := time.NewTicker(Every)
+	defer t.Stop()
+	for {
+		select {
+		case <-r.kill.Done():
+			return
+		case <-t.C:
+			r.take()
+		}
+	}
+}
+
+// Drain implements lifecycle.Component: what still works is counted until Stop.
+func (*Rates) Drain(context.Context) error { return nil }
+
+// Stop ends the samples and the answers.
+func (r *Rates) Stop() {
+	r.stop()
+	r.mu.Lock()
+	if r.sub != nil {
+		_ = r.sub.Unsubscribe() // fails after an earlier Stop, or if the connection is closed, which ends the subscription, too
+	}
+	r.mu.Unlock()
+	r.loop.Wait()
+}
+
+// Failed implements lifecycle.Component: rates end only on request.
+func (*Rates) Failed() <-chan error { return nil }
+
+// answer sends the window of this process.
+func (r *Rates) answer(m *nats.Msg) {
+	body, err := json.Marshal(r.window())
+	if err == nil {
+		err = m.Respond(body)
+	}
+	if err != nil {
+		r.conn.Logger().Debug().Err(err).Msg("fail to send rates")
+	}
 }
 
 // take takes a sample. A metric that cannot be read now is missing from it.
 func (r *Rates) take() {
-	s := sample{at: r.now(), sum: map[string]total{}}
+	s := sample{at: r.now(), sum: map[string]count{}}
 	families, _ := r.from.Gather() // an error leaves the other metrics
 	for _, f := range families {
 		i := slices.IndexFunc(sources, func(x struct{ name, metric string }) bool { return x.metric == f.GetName() })
@@ -108,18 +140,18 @@ func (r *Rates) take() {
 	}
 }
 
-func sumOf(f *dto.MetricFamily) total {
-	var out total
+func sumOf(f *dto.MetricFamily) count {
+	var out count
 	for _, m := range f.GetMetric() {
 		h := m.GetHistogram()
 		if h == nil {
-			out.count += m.GetCounter().GetValue()
+			out.all += m.GetCounter().GetValue()
 			continue
 		}
 		if out.buckets == nil {
 			out.buckets = map[float64]float64{}
 		}
-		out.count += float64(h.GetSampleCount())
+		out.all += float64(h.GetSampleCount())
 		for _, b := range h.GetBucket() {
 			out.buckets[b.GetUpperBound()] += float64(b.GetCumulativeCount())
 		}
@@ -127,71 +159,41 @@ func sumOf(f *dto.MetricFamily) total {
 	return out
 }
 
-// List returns the rates. Those of roles that other processes have are missing.
-func (r *Rates) List() api.RateList {
+// window returns what the process has counted. Metrics of roles that other processes have are missing from it.
+func (r *Rates) window() window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last := r.all[len(r.all)-1]
-	out := api.RateList{TakenAt: last.at.UTC(), Seconds: int(Every.Seconds()), Rates: []api.Rate{}}
-	for _, s := range sources {
-		if now, ok := last.sum[s.name]; ok {
-			rate := api.Rate{Name: s.name, Points: r.points(s.name)}
-			rate.Recent = r.recent(s.name)
-			began := r.all[0].sum[s.name]
-			rate.P50, rate.P99 = quantile(0.5, began, now), quantile(0.99, began, now)
-			out.Rates = append(out.Rates, rate)
+	w := window{Instance: r.conn.Instance(), Series: map[string]series{}}
+	n := len(r.all)
+	if n == 0 {
+		return w
+	}
+	first, last := r.all[0], r.all[n-1]
+	w.at = last.at
+	for i := 1; i < n; i++ {
+		w.Took = append(w.Took, max(0, r.all[i].at.Sub(r.all[i-1].at).Seconds()))
+	}
+	for name, now := range last.sum {
+		s := series{Counts: make([]float64, n-1)}
+		for i := range s.Counts {
+			s.Counts[i] = max(0, r.all[i+1].sum[name].all-r.all[i].sum[name].all)
 		}
+		s.Bounds, s.Within = within(first.sum[name], now)
+		w.Series[name] = s
 	}
-	return out
+	return w
 }
 
-// points returns how often it happened in a second, for each two samples. The caller has locked.
-func (r *Rates) points(name string) []float64 {
-	out := make([]float64, 0, len(r.all)-1)
-	for i := 1; i < len(r.all); i++ {
-		out = append(out, perSecond(name, r.all[i-1], r.all[i]))
-	}
-	return out
-}
-
-// recent returns the rate of the newest samples. The caller has locked.
-func (r *Rates) recent(name string) float64 {
-	n := len(r.all) - 1
-	return perSecond(name, r.all[max(0, n-recent)], r.all[n])
-}
-
-func perSecond(name string, a, b sample) float64 {
-	took := b.at.Sub(a.at).Seconds()
-	if took <= 0 {
-		return 0
-	}
-	return round(max(0, b.sum[name].count-a.sum[name].count) / took)
-}
-
-// quantile returns the value in milliseconds that the share of what was observed between two samples does not exceed, linear
-// within a bucket. 0 = nothing was observed. Values above the last bound count as that bound.
-func quantile(share float64, a, b total) float64 {
-	bounds := make([]float64, 0, len(b.buckets))
-	for bound := range b.buckets {
-		if !math.IsInf(bound, 1) {
-			bounds = append(bounds, bound)
+// within returns the bounds of the buckets, and how much each of them has got between two samples.
+func within(a, b count) (bounds, in []float64) {
+	below := 0.0
+	for _, bound := range slices.Sorted(maps.Keys(b.buckets)) {
+		if math.IsInf(bound, 1) {
+			continue
 		}
-	}
-	slices.Sort(bounds)
-	want := share * (b.count - a.count)
-	if want <= 0 || len(bounds) == 0 {
-		return 0
-	}
-	low, below := 0.0, 0.0
-	for _, bound := range bounds {
 		upTo := b.buckets[bound] - a.buckets[bound]
-		if upTo >= want {
-			return round(1000 * (low + (bound-low)*(want-below)/(upTo-below)))
-		}
-		low, below = bound, upTo
+		bounds, in = append(bounds, bound), append(in, max(0, upTo-below))
+		below = upTo
 	}
-	return round(1000 * low)
+	return bounds, in
 }
-
-// round keeps three digits behind the point: more are noise.
-func round(x float64) float64 { return math.Round(x*1000) / 1000 }

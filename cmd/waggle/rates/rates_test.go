@@ -1,18 +1,22 @@
 package rates
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 )
 
-func rateOf(t *testing.T, l api.RateList, name string) api.Rate {
+func rateOf(t *testing.T, l []api.Rate, name string) api.Rate {
 	t.Helper()
-	for _, r := range l.Rates {
+	for _, r := range l {
 		if r.Name == name {
 			return r
 		}
@@ -30,8 +34,11 @@ func TestRatesOfMetrics(t *testing.T) {
 	frames.Add(1000) // before the first sample
 	events.Observe(0.5)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := newRates(reg, func() time.Time { return now })
-	require.Empty(t, rateOf(t, r.List(), "messages").Points)
+	r := New(bustest.Single(t), reg)
+	r.now = func() time.Time { return now }
+	r.take()
+	list := func() []api.Rate { return together(r.window()) }
+	require.Empty(t, rateOf(t, list(), "messages").Points)
 	pass := func() { now = now.Add(Every); r.take() }
 
 	frames.Add(50)
@@ -43,30 +50,44 @@ func TestRatesOfMetrics(t *testing.T) {
 	calls.WithLabelValues("a").Observe(0.5)
 	calls.WithLabelValues("b").Observe(0.5)
 	pass()
-	l := r.List()
+	l := list()
 	require.Equal(t, api.Rate{Name: "messages", Recent: 10, Points: []float64{10}}, rateOf(t, l, "messages"))
 	got := rateOf(t, l, "events")
 	require.InDelta(t, 20, got.Recent, 0.001)
 	require.InDelta(t, 1.51, got.P50, 0.01)
 	require.InDelta(t, 4, got.P99, 0.01)
 	require.InDelta(t, 0.4, rateOf(t, l, "tools").Recent, 0.001, "the series of all servers")
-	require.Equal(t, 5, l.Seconds)
 
 	for range 12 {
 		pass()
 	}
-	require.Zero(t, rateOf(t, r.List(), "messages").Recent, "a minute without any")
-	require.InDelta(t, 4, rateOf(t, r.List(), "events").P99, 0.01, "of a quarter of an hour")
+	require.Zero(t, rateOf(t, list(), "messages").Recent, "a minute without any")
+	require.InDelta(t, 4, rateOf(t, list(), "events").P99, 0.01, "of a quarter of an hour")
 	for range kept {
 		pass()
 	}
-	l = r.List()
+	l = list()
 	require.Len(t, rateOf(t, l, "messages").Points, kept)
 	require.Zero(t, rateOf(t, l, "events").P99)
 }
 
-func TestSamplesEnd(t *testing.T) {
-	r := Start(prometheus.NewRegistry())
-	require.Empty(t, r.List().Rates)
-	r.Close()
+// together returns the rates of windows as a gateway gets them.
+func together(windows ...window) []api.Rate {
+	var all sum
+	for _, w := range windows {
+		body, err := json.Marshal(w)
+		if err == nil {
+			w, err = decode(body)
+		}
+		if err != nil {
+			panic(err)
+		}
+		all.add(w)
+	}
+	return all.rates()
+}
+
+func TestRatesAreAComponent(t *testing.T) {
+	conn := bustest.Single(t)
+	lifecycletest.Exercise(t, func() lifecycle.Component { return New(conn, prometheus.NewRegistry()) })
 }

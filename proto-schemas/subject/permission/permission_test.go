@@ -110,6 +110,23 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
+// Every process tells gateways what it has counted, and no other role asks.
+func TestGatewaysAskAllProcessesForRates(t *testing.T) {
+	request := subject.RPC(cmd.Process, cmd.ListRates)
+	processes := []permission.Role{
+		permission.Gateway, permission.Session, permission.Pipeline, permission.Worker, permission.Task, permission.Tools, permission.Team,
+	}
+	for _, l := range permission.All(subject.DefaultPartitions) {
+		if asks := l.MayPublish(request); asks != (l.Role == permission.Gateway) {
+			t.Errorf("%s may ask for rates: %v", l.Role, asks)
+		}
+		hears, answers := l.MaySubscribe(request), l.MayPublish(permission.Inbox(permission.Gateway)+".x")
+		if is := slices.Contains(processes, l.Role); hears != is || answers != is {
+			t.Errorf("%s hears the request: %v, answers: %v, has processes: %v", l.Role, hears, answers, is)
+		}
+	}
+}
+
 // Each command that any role sends can be sent again after it was given up: by the gateway, or by the role that handles it and
 // then reads its dead letters. Nothing else sends it.
 func TestEveryCommandCanBeSentAgain(t *testing.T) {

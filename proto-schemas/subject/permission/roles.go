@@ -57,7 +57,7 @@ func gateway(g *grant) {
 	g.hears()
 	g.answers(Task, Team, Tools)
 	g.asks(cmd.Session, cmd.Task, cmd.Team, cmd.Installation, cmd.Letters)
-	g.publish(subject.RPC(cmd.Worker, cmd.PingWorker))
+	g.publish(subject.RPC(cmd.Worker, cmd.PingWorker), subject.RPC(cmd.Process, cmd.ListRates))
 	g.publish(api + "DIRECT.GET." + subject.StreamIndex)
 	g.counts(audit.Connections)
 	g.audits(audit.Actions...)
@@ -232,9 +232,11 @@ func monitor(g *grant) { g.subscribe(subject.LiveEverything) }
 // follows lets the role read the directory.
 func (g *grant) follows() { g.watches(subject.BucketDirectory) }
 
-// joins lets the role list its instances in the directory as replicas of services.
+// joins lets the role list its instances in the directory as replicas of services, and tell gateways what they have counted.
 func (g *grant) joins(services ...id.Name) {
 	g.follows()
+	g.subscribe(subject.RPC(cmd.Process, cmd.ListRates))
+	g.answers(Gateway)
 	for _, s := range services {
 		g.publish(key(subject.BucketDirectory, subject.DirectoryKeys(whatService, s)))
 	}

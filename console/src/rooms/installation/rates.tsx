@@ -1,8 +1,9 @@
-import type { Rate, RateList } from "@waggle-dev/client";
+import type { Rate, RateList, RateProcess } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { lively, Reading } from "../../model/installation.ts";
 import { Id } from "../../parts/basics.tsx";
+import { Icon } from "../../parts/icons.tsx";
 import { Shown } from "../../parts/reading.tsx";
 import { Table } from "../../parts/table.tsx";
 import { language, t, type Word } from "../../words.ts";
@@ -14,7 +15,7 @@ const figure = (n: number) => n.toLocaleString(language(), { maximumSignificantD
 
 const took = (ms: number | undefined) => (ms === undefined ? <small>{t("rates.none")}</small> : `${figure(ms)} ms`);
 
-/** How often things happen, and how long they take, in the process of the gateway. */
+/** How often things happen, and how long they take, in all processes. */
 export function Rates(): JSX.Element {
   const rates = useMemo(() => new Reading<RateList>("/api/v1/rates", lively), []);
   useEffect(() => () => rates.close(), [rates]);
@@ -23,9 +24,22 @@ export function Rates(): JSX.Element {
     <Shown of={rates} value={all} rows={8}>
       {all && (
         <>
-          <p class="about">
-            {t("rates.about")} {t("config.gateway")} <Id value={all.gateway} />
-          </p>
+          <p class="about">{t("rates.about")}</p>
+          <details class="sources">
+            <summary>
+              {t(all.processes.length === 1 ? "rates.from1" : "rates.from", { n: all.processes.length, roles: roles(all.processes) })}
+            </summary>
+            <Processes all={all.processes} />
+          </details>
+          {all.missing.length > 0 && (
+            <div class="loud" role="alert">
+              <Icon name="unknown" />
+              <div>
+                {t(all.missing.length === 1 ? "rates.missing1" : "rates.missing", { n: all.missing.length })}
+                <Processes all={all.missing} />
+              </div>
+            </div>
+          )}
           <Table
             title={t("installation.rates")}
             quiet
@@ -50,6 +64,25 @@ export function Rates(): JSX.Element {
         </>
       )}
     </Shown>
+  );
+}
+
+/** The roles of processes, each with the number of those that have it. */
+function roles(all: readonly RateProcess[]): string {
+  const count = new Map<string, number>();
+  for (const role of all.flatMap((p) => p.roles)) count.set(role, (count.get(role) ?? 0) + 1);
+  return [...count].map(([role, n]) => (n === 1 ? role : `${role} × ${n}`)).join(", ");
+}
+
+function Processes({ all }: { all: readonly RateProcess[] }): JSX.Element {
+  return (
+    <ul class="processes">
+      {all.map((p) => (
+        <li key={p.instance}>
+          <b>{p.roles.join(", ")}</b> <Id value={p.instance} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -58,6 +58,7 @@ export type ApiDocument =
   | QuotaUse
   | Rate
   | RateList
+  | RateProcess
   | RetryTask
   | RunDetail
   | RunOptions
@@ -1644,19 +1645,37 @@ export interface Rate {
   recent: number;
 }
 /**
- * RateList has the rates of the process of the answering gateway, and of the other roles in that process.
+ * RateList has the rates of all processes of the installation together. Points of two processes are up to one interval apart.
  */
 export interface RateList {
   /**
-   * its instance
+   * instance that has asked the others
    */
   gateway: string;
+  /**
+   * processes that have not answered in time
+   */
+  missing: RateProcess[];
+  /**
+   * that the rates include; the gateway's comes first
+   */
+  processes: RateProcess[];
   rates: Rate[];
   /**
    * between two points
    */
   seconds: number;
+  /**
+   * those who ask at once get one list
+   */
   taken_at: string;
+}
+/**
+ * RateProcess is a process and its roles.
+ */
+export interface RateProcess {
+  instance: string;
+  roles: string[];
 }
 /**
  * RetryTask is the optional body of a retry.
