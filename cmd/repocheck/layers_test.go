@@ -66,7 +66,7 @@ var layers = []layer{
 	{path: "gateway/binding/watch", forbidden: []string{"gateway/binding"}, allowed: []string{"gateway/binding/watch"}, why: "a binding knows no other binding"},
 	{path: "gateway/stream", forbidden: []string{"gateway"}, allowed: []string{"gateway/stream", "gateway/transport", "gateway/dialect"}, why: "a stream knows its connection as a transport"},
 	{path: "gateway/transport", forbidden: []string{"gateway"}, allowed: []string{"gateway/transport"}, why: "a transport knows no log and no dialect"},
-	{path: "services/conversation", only: []string{"proto-schemas", "internal/access", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/conversation", only: []string{"proto-schemas", "internal/access", "services/conversation", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/assignment", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/teamwork", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/ledger", forbidden: []string{"services"}, allowed: []string{"services/ledger"}, why: "the ledger knows no service and no reducer"},

@@ -18,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -105,7 +106,7 @@ func (t server) post(ctx context.Context, r *http.Request, c thread.Client, to *
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	q, err := dialect.Check(in, answers(r))
+	q, err := input.Check(in, answers(r))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (t server) getThread(ctx context.Context, r *http.Request, c thread.Client,
 }
 
 func (t server) getRun(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
-	if err := dialect.CheckRunID(r.PathValue("run")); err != nil {
+	if err := input.CheckRunID(r.PathValue("run")); err != nil {
 		return nil, err
 	}
 	after, err := position(r)
@@ -182,7 +183,7 @@ func (t server) postAnswers(r *http.Request, c thread.Client) (any, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	if err := dialect.CheckResume(in.Resume); err != nil {
+	if err := input.CheckResume(in.Resume); err != nil {
 		return nil, err
 	}
 	if err := t.Answer(r.Context(), c, place(r, c, r.PathValue("thread"), dialect.V1, nil), in.Resume); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/strictjson"
@@ -40,8 +41,8 @@ func place(r *http.Request, c thread.Client, name string, v dialect.Variant, to 
 }
 
 // answers returns who answers the messages of a request.
-func answers(r *http.Request) dialect.To {
-	return dialect.To{Agent: r.PathValue(pathAgent), Team: r.PathValue(pathTeam) != ""}
+func answers(r *http.Request) input.To {
+	return input.To{Agent: r.PathValue(pathAgent), Team: r.PathValue(pathTeam) != ""}
 }
 
 // variant returns the variant that a client takes: an older one where it says no version.

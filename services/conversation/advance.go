@@ -2,12 +2,13 @@ package conversation
 
 import (
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/conversation/retry"
+	"github.com/waggle-dev/waggle/services/conversation/usage"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/plan"
 )
@@ -156,7 +157,7 @@ func (d director) judge(w *Work, m Message) decision.Fact {
 	}
 	return decision.Fact{ID: w.ID + ".completed", Data: event.PlanCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Steps: made.Tasks,
-		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.tally.usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
 	}}
 }
 
@@ -217,8 +218,8 @@ func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
 	if !f.Retryable || attempt >= tries {
 		return decision.Fact{}, false
 	}
-	pause := backoff(d.rules.Backoff, attempt, w.ID)
-	if isTransient(f.Code) && d.r.exhausted(d.now.Add(pause), time.Time{}, d.rules.Patience) {
+	pause := retry.Backoff(d.rules.Backoff, attempt, w.ID)
+	if retry.Transient(f.Code) && d.r.exhausted(d.now.Add(pause), time.Time{}, d.rules.Patience) {
 		return decision.Fact{}, false
 	}
 	return decision.Fact{ID: w.ID + ".retry", Data: event.RetryScheduledData{
@@ -227,14 +228,28 @@ func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
 	}}, true
 }
 
-// backoff returns the pause before the next attempt: doubled each time, and up to a tenth longer or
-// shorter, so that jobs that failed together do not come back together. The job's id replaces
-// randomness.
-func backoff(base time.Duration, attempt int, job string) time.Duration {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(job))
-	jitter := 0.9 + 0.2*float64(h.Sum32())/float64(1<<32)
-	return time.Duration(float64(base<<min(attempt-1, 10)) * jitter)
+// Retry returns the pause before a job's failed request is repeated. ok is false if it is not
+// repeated, because the time for retries is used up or would be before then. The provider's wish, after, is
+// never shortened.
+func (s *State) Retry(workID string, now time.Time, after time.Duration, p retry.Patience) (pause time.Duration, ok bool) {
+	w := s.Work(workID)
+	if w == nil {
+		return 0, false
+	}
+	pause, ok = p.Before(w.Outage.Tries+1, after, w.ID+w.asked.String())
+	due := now.Add(pause)
+	if !ok || due.Sub(earliest(w.Outage.Since, w.asked)) > p.Job {
+		return 0, false
+	}
+	r := s.runs[w.RunID]
+	return pause, r == nil || !r.exhausted(due, w.asked, p.Run)
+}
+
+// exhausted reports whether a request at the time due would exceed the limit for a run without an
+// answer of the model. 0 = unlimited.
+func (r *Run) exhausted(due, asked time.Time, limit time.Duration) bool {
+	since := earliest(r.failing, asked)
+	return limit > 0 && !since.IsZero() && due.Sub(since) > limit
 }
 
 // discards closes the messages that a job leaves half said.
@@ -321,11 +336,11 @@ func (d director) runFailed(entry fault.Entry, message, answer string) decision.
 }
 
 func (d director) usage() event.Usage {
-	var t tally
+	var t usage.Tally
 	for _, w := range d.r.works {
-		t.add(w.tally)
+		t.Add(w.tally)
 	}
-	return t.usage()
+	return t.Usage()
 }
 
 // unsound ends a run whose tasks, as the client gave them, cannot be solved.

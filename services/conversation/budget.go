@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/conversation/usage"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
@@ -131,13 +132,13 @@ func (in *Input) approved() bool {
 
 // used returns the run's usage, with the known tokens and cost.
 func (r *Run) used() event.BudgetUse {
-	var t tally
+	var t usage.Tally
 	for _, w := range r.works {
-		t.add(w.tally)
+		t.Add(w.tally)
 	}
 	n := r.granted()
 	return event.BudgetUse{
-		Tokens: t.input + t.output, CostUSD: t.cost, ToolCalls: t.tools, Seconds: int64(r.worked / time.Second),
+		Tokens: t.Input + t.Output, CostUSD: t.Cost, ToolCalls: t.Tools, Seconds: int64(r.worked / time.Second),
 		Limit: r.Budget.Times(n + 1), Granted: n,
 	}
 }

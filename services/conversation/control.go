@@ -97,7 +97,7 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (decis
 		return decision.Decision{}, err
 	}
 	eventID := c.ID + ".cancelled." + ref.StepID
-	if s.known.has(eventID) {
+	if s.known.Has(eventID) {
 		return s.wasDone(c, ref.StepID, now, rules)
 	}
 	d, ok := s.current(now, rules)
@@ -124,7 +124,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	if err := c.Decode(&ref); err != nil {
 		return decision.Decision{}, err
 	}
-	if s.known.has(c.ID + ".restarted." + ref.StepID) {
+	if s.known.Has(c.ID + ".restarted." + ref.StepID) {
 		return s.wasDone(c, ref.StepID, now, rules)
 	}
 	d, on := s.current(now, rules)
@@ -214,7 +214,7 @@ func (d director) restart(c command.Command, ref command.StepRef) []decision.Fac
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}
 	for _, dependant := range d.affected(ref.StepID) {
-		if t := d.p.Task(dependant); t.State != plan.Waiting && !d.s.known.has(c.ID+".restarted."+t.ID) {
+		if t := d.p.Task(dependant); t.State != plan.Waiting && !d.s.known.Has(c.ID+".restarted."+t.ID) {
 			again(t, restartForDependency)
 		}
 	}
@@ -242,7 +242,7 @@ const byUser = "cancelled: " + userRequest
 
 func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	eventID := c.ID
-	if s.known.has(eventID + ".plan-cancelled") {
+	if s.known.Has(eventID + ".plan-cancelled") {
 		return s.wasDone(c, "", now, rules)
 	}
 	d, ok := s.current(now, rules)
@@ -265,7 +265,7 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.
 	dir, on := s.current(now, rules)
 	known := s.heard(c.ID)
 	switch {
-	case known, s.known.has(c.ID+".plan-cancelled") && (!on || !dir.betweenPlans()):
+	case known, s.known.Has(c.ID+".plan-cancelled") && (!on || !dir.betweenPlans()):
 		return s.replanned(c, d, known, now, rules)
 	case on && (dir.p.Phase == Planning || dir.p.Phase == Confirming) && dir.p.Dropped == "":
 		return dir.replan(c, orElse(d.Question, dir.p.Question))
@@ -283,7 +283,7 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.
 
 // replanned answers a replan that was carried out before.
 func (s *State) replanned(c command.Command, d command.ReplanRun, known bool, now time.Time, rules Rules) (decision.Decision, error) {
-	if s.known.has(refusalMark(c.ID)) {
+	if s.known.Has(refusalMark(c.ID)) {
 		return s.receivedAgain(c, command.UserMessage{Content: d.Question, RunSpec: d.RunSpec}, now, rules)
 	}
 	got, err := s.goOn(c, now, rules)
@@ -332,7 +332,7 @@ func (s *State) lastQuestion() string {
 
 // replan drops the plan that is made or being made for another one.
 func (d director) replan(c command.Command, question string) (decision.Decision, error) {
-	if !d.s.known.has(c.ID + ".plan-cancelled") {
+	if !d.s.known.Has(c.ID + ".plan-cancelled") {
 		var list []decision.Fact
 		if d.p.Job != nil {
 			list = discards(d.p.Job)
@@ -385,7 +385,7 @@ func (s *State) respondPlan(c command.Command, d command.AnswerQuestion, in *Inp
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
 		return s.answeredAgain(c, in, now, rules)
-	case s.known.has(c.ID + ".invalid"):
+	case s.known.Has(c.ID + ".invalid"):
 		return s.invalid(c, d, in, now, rules)
 	case in.Answered != nil:
 		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)

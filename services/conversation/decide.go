@@ -179,7 +179,7 @@ func (s *State) receivedAgain(c command.Command, d command.UserMessage, now time
 	got, err := s.goOn(c, now, rules)
 	switch {
 	case c.Again == "":
-	case s.known.has(refusalMark(c.ID)):
+	case s.known.Has(refusalMark(c.ID)):
 		if i := slices.IndexFunc(s.refusals, func(r event.MessageRefusedData) bool { return r.MessageID == c.ID }); i >= 0 {
 			got.Direct = event.CommandRefusedData{CommandID: c.ID, Code: s.refusals[i].Code, Message: s.refusals[i].Message}
 		}
@@ -306,7 +306,7 @@ func (s *State) cancel(c command.Command, now time.Time, rules Rules) (decision.
 
 // sumUp appends the totals of a paused session. Then the session continues.
 func (s *State) sumUp(c command.Command, d command.CancelRun, now time.Time, rules Rules) (decision.Decision, error) {
-	if paused := c.ID + ".paused"; d.Pause && s.Agent == nil && !s.Created.IsZero() && !s.Closed && !s.known.has(paused) {
+	if paused := c.ID + ".paused"; d.Pause && s.Agent == nil && !s.Created.IsZero() && !s.Closed && !s.known.Has(paused) {
 		return decision.Of(decision.Fact{ID: paused, Data: event.SessionPausedData{Reason: "user_request", Stats: s.Stats(now)}}), nil
 	}
 	return s.goOn(c, now, rules)
@@ -315,7 +315,7 @@ func (s *State) sumUp(c command.Command, d command.CancelRun, now time.Time, rul
 // cancelled reports whether the command has had its effect: it stops one run, not
 // the one after it as well.
 func (s *State) cancelled(c command.Command) bool {
-	return s.known.has(c.ID+".cancelled") || s.known.has(c.ID+".paused")
+	return s.known.Has(c.ID+".cancelled") || s.known.Has(c.ID+".paused")
 }
 
 func orElse(text, otherwise string) string {

@@ -89,11 +89,11 @@ func (s *State) Claimed() []*Work {
 
 // Stats sums the session up.
 func (s *State) Stats(now time.Time) event.Stats {
-	st := event.Stats{TotalSteps: s.totals.tasks, CompletionStatus: success, Usage: s.totals.usage()}
+	st := event.Stats{TotalSteps: s.totals.Tasks, CompletionStatus: success, Usage: s.totals.Usage()}
 	if !s.Created.IsZero() {
 		st.DurationSeconds = int64(max(0, now.Sub(s.Created)) / time.Second)
 	}
-	st.TotalMessages = s.totals.messages
+	st.TotalMessages = s.totals.Messages
 	if len(s.order) == 0 {
 		return st
 	}

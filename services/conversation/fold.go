@@ -10,6 +10,9 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
+// maxRefusals bounds the refusals whose reasons a state remembers, for senders that repeat a message.
+const maxRefusals = 64
+
 // folds holds the effect of each event type on the state.
 var folds = map[event.Type]func(*State, event.Event) error{
 	event.SessionCreated:   with((*State).created),
@@ -85,6 +88,24 @@ func (s *State) closed(event.Event, event.SessionClosedData) error {
 	return nil
 }
 
+// agentCreated opens the log of a member of a team, as session.created does that of a
+// session.
+func (s *State) agentCreated(e event.Event, d event.MemberCreatedData) error {
+	s.Created, s.Principal, s.Agent = e.Time, d.Principal, &d
+	return nil
+}
+
+func (s *State) agentClosed(event.Event, event.MemberClosedData) error {
+	s.Closed = true
+	return nil
+}
+
+func (s *State) todosUpdated(e event.Event, d event.TodosUpdatedData) error {
+	s.known.Add(e.ID)
+	s.Todos = d.Todos
+	return nil
+}
+
 // deleted forgets everything: no job is left that a worker could have, no question that
 // could be answered.
 func (s *State) deleted(e event.Event, _ event.SessionDeletedData) error {
@@ -94,12 +115,12 @@ func (s *State) deleted(e event.Event, _ event.SessionDeletedData) error {
 }
 
 func (s *State) paused(e event.Event, _ event.SessionPausedData) error {
-	s.known.add(e.ID)
+	s.known.Add(e.ID)
 	return nil
 }
 
 func (s *State) received(_ event.Event, d event.MessageReceivedData) error {
-	s.totals.messages++
+	s.totals.Messages++
 	s.Tainted = s.Tainted || d.Tainted
 	s.accept(&Run{
 		ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Principal: d.Principal,
@@ -111,11 +132,11 @@ func (s *State) received(_ event.Event, d event.MessageReceivedData) error {
 func (s *State) accept(r *Run) {
 	s.runs[r.ID] = r
 	s.order = append(s.order, r)
-	s.known.add(messageMark(r.MessageID))
+	s.known.Add(messageMark(r.MessageID))
 }
 
 func (s *State) refused(_ event.Event, d event.MessageRefusedData) error {
-	s.known.add(refusalMark(d.MessageID))
+	s.known.Add(refusalMark(d.MessageID))
 	if s.refusals = append(s.refusals, d); len(s.refusals) > maxRefusals {
 		s.refusals = slices.Delete(s.refusals, 0, 1)
 	}
@@ -145,7 +166,7 @@ func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
 		if r.Spec.Mode == event.ModeSteps && d.Repairs == "" {
 			r.Pipeline.Phase, r.Pipeline.Tasks = Solving, newTasks(r.Spec.Steps)
 			r.Pipeline.Planned = plan.Check(r.Spec.Steps) == nil
-			s.totals.tasks += len(r.Spec.Steps)
+			s.totals.Tasks += len(r.Spec.Steps)
 		}
 	})
 }
@@ -175,9 +196,9 @@ func (s *State) runFailed(e event.Event, d event.RunFailedData) error {
 }
 
 func (s *State) runCancelled(e event.Event, d event.RunCancelledData) error {
-	s.known.add(e.ID)
+	s.known.Add(e.ID)
 	if command, ok := strings.CutSuffix(e.ID, "."+d.RunID); ok {
-		s.known.add(command)
+		s.known.Add(command)
 	}
 	return s.onRun(d.RunID, func(r *Run) { s.end(r, Cancelled, e.Time) })
 }

@@ -51,13 +51,13 @@ func (s *State) planCompleted(e event.Event, d event.PlanCompletedData) error {
 		p.endJob()
 		p.Planned, p.Tasks, p.Summary = true, newTasks(d.Steps), d.Summary
 		p.planEnded, p.retries = e.Time, 0
-		s.totals.tasks += len(d.Steps)
+		s.totals.Tasks += len(d.Steps)
 		return nil
 	})
 }
 
 func (s *State) planInvalid(e event.Event, d event.PlanInvalidData) error {
-	s.known.add(e.ID)
+	s.known.Add(e.ID)
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		if d.InputID == "" {
 			p.endJob()
@@ -68,7 +68,7 @@ func (s *State) planInvalid(e event.Event, d event.PlanInvalidData) error {
 }
 
 func (s *State) planCancelled(e event.Event, d event.PlanCancelledData) error {
-	s.known.add(e.ID)
+	s.known.Add(e.ID)
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		p.endJob()
 		p.withdraw()
@@ -188,7 +188,7 @@ func (s *State) taskFailed(e event.Event, d event.StepFailedData) error {
 }
 
 func (s *State) taskCancelled(e event.Event, d event.StepCancelledData) error {
-	s.known.add(e.ID)
+	s.known.Add(e.ID)
 	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		t.settle(plan.Cancelled)
 		t.Error = "cancelled: " + d.Reason
@@ -198,7 +198,7 @@ func (s *State) taskCancelled(e event.Event, d event.StepCancelledData) error {
 
 // taskRestarted puts a task back to where it waits for its turn.
 func (s *State) taskRestarted(e event.Event, d event.StepRestartedData) error {
-	s.known.add(e.ID)
+	s.known.Add(e.ID)
 	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		p := r.Pipeline
 		if p.Phase == Aggregating {

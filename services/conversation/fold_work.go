@@ -2,8 +2,10 @@ package conversation
 
 import (
 	"slices"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation/retry"
 )
 
 // maxPartial bounds the kept part of an unfinished text, in bytes: enough to show the work of a
@@ -28,7 +30,7 @@ func (s *State) messageStarted(e event.Event, d event.MessageStartedData) error 
 		w.Open = append(w.Open, d.MessageID)
 		w.partial, w.said, w.begun = nil, 0, !d.Waits
 		w.asked = e.Time
-		s.totals.begun++
+		s.totals.Begun++
 	})
 }
 
@@ -48,8 +50,8 @@ func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) er
 		s.ask(s.runs[d.RunID], d.ToolCalls)
 		w.closeMessage(d.MessageID)
 		w.Messages = append(w.Messages, Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls})
-		w.tally.calls++
-		s.totals.calls++
+		w.tally.Calls++
+		s.totals.Calls++
 	})
 }
 
@@ -69,17 +71,48 @@ func (s *State) turnFailed(e event.Event, d event.JobFailedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		if !w.Ended && w.Failure == nil {
 			w.Failure = &d
-			if isTransient(d.Code) {
+			if retry.Transient(d.Code) {
 				s.outage(w, e.Time)
 			}
 		}
 	})
 }
 
+func (s *State) requestFailed(e event.Event, d event.RequestFailedData) error {
+	return s.onWork(d.RunID, d.Part, func(w *Work) {
+		s.outage(w, e.Time)
+		w.Outage.Since = earliest(w.Outage.Since, earliest(w.asked, e.Time))
+		w.Outage.Tries, w.Outage.Next = d.Try, e.Time.Add(time.Duration(d.RetryAfterMS)*time.Millisecond)
+	})
+}
+
+// outage notes that a request of the job has failed.
+func (s *State) outage(w *Work, now time.Time) {
+	if r := s.runs[w.RunID]; r != nil {
+		r.failing = earliest(r.failing, earliest(w.asked, now))
+	}
+}
+
+// recovered notes that the model has answered.
+func (s *State) recovered(w *Work) {
+	w.Outage = retry.Outage{}
+	if r := s.runs[w.RunID]; r != nil {
+		r.failing = time.Time{}
+	}
+}
+
+// earliest returns first, or otherwise if that is zero.
+func earliest(first, otherwise time.Time) time.Time {
+	if first.IsZero() {
+		return otherwise
+	}
+	return first
+}
+
 func (s *State) usageRecorded(_ event.Event, d event.UsageRecordedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
-		w.tally.record(d)
-		s.totals.record(d)
+		w.tally.Record(d)
+		s.totals.Record(d)
 	})
 }
 
@@ -92,8 +125,8 @@ func (s *State) toolCalled(_ event.Event, d event.ToolCalledData) error {
 		Idempotent: d.Idempotent, Status: CallIntended, Attempt: d.Attempt,
 	}
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
-		w.tally.use(d.Tool)
-		s.totals.tools++
+		w.tally.Use(d.Tool)
+		s.totals.Tools++
 	})
 }
 
@@ -128,69 +161,49 @@ func (s *State) onCall(id string, attempt int, to CallStatus, result string) err
 	return nil
 }
 
-// tally adds up the consumption of a job.
-type tally struct {
-	calls, tools  int // messages of the model, tool calls
-	recorded      int // messages whose tokens are known
-	priced        int // messages whose cost is known
-	input, output int64
-	cost          float64
-	byTool        []event.ToolUse
+// turnPaused puts a job down. A claim that is not the newest has nothing to say.
+func (s *State) turnPaused(e event.Event, d event.JobSuspendedData) error {
+	return s.onWork(d.RunID, d.Part, func(w *Work) {
+		if d.Attempt == w.Attempt {
+			w.Paused, w.pause, w.rested = true, e.ID, w.Attempt
+		}
+	})
 }
 
-func (t *tally) record(d event.UsageRecordedData) {
-	t.recorded++
-	t.input += d.InputTokens
-	t.output += d.OutputTokens
-	if d.CostUSD != nil {
-		t.priced++
-		t.cost += *d.CostUSD
-	}
-}
-
-func (t *tally) use(tool string) {
-	t.tools++
-	for i := range t.byTool {
-		if t.byTool[i].Name == tool {
-			t.byTool[i].Calls++
+// toolAsked folds the question whether a tool call may run. A call has at most one.
+func (s *State) toolAsked(e event.Event, d event.InputRequestedData) error {
+	return s.onRun(d.RunID, func(r *Run) {
+		if s.inputs[d.InputID] != nil || s.asked[d.CallID] != nil {
 			return
 		}
-	}
-	t.byTool = append(t.byTool, event.ToolUse{Name: tool, Calls: 1})
+		in := &Input{
+			ID: d.InputID, RunID: d.RunID, Asked: e.Time, Over: r.Status.Terminal(),
+			CallID: d.CallID, Tool: d.Tool, Digest: d.Digest, Attempt: d.Attempt, Client: d.Scope == event.ScopeClientTool,
+		}
+		s.inputs[d.InputID], s.asked[d.CallID] = in, in
+		r.questions = append(r.questions, in)
+	})
 }
 
-func (t *tally) add(o tally) {
-	t.calls, t.tools = t.calls+o.calls, t.tools+o.tools
-	t.recorded, t.priced = t.recorded+o.recorded, t.priced+o.priced
-	t.input, t.output, t.cost = t.input+o.input, t.output+o.output, t.cost+o.cost
-}
-
-// usage omits values that are unknown for every message.
-func (t *tally) usage() event.Usage {
-	u := event.Usage{LLMCalls: t.calls, ToolCalls: t.tools}
-	if t.calls > 0 && t.recorded >= t.calls {
-		u.InputTokens, u.OutputTokens = &t.input, &t.output
+// toolAnswered folds the answer. A call that was refused, or that the client has carried out, has its outcome with it.
+func (s *State) toolAnswered(in *Input, d event.InputAnsweredData) error {
+	if in.Over {
+		return nil
 	}
-	if t.calls > 0 && t.priced >= t.calls {
-		u.CostUSD = &t.cost
+	in.Answered, in.Over = &d, true
+	if in.Client {
+		s.calls[in.CallID] = &Call{ID: in.CallID, RunID: in.RunID, Work: in.RunID, Tool: in.Tool, Status: CallCompleted, Attempt: in.Attempt, Result: d.Result, Files: d.Files}
+		if d.Decision == event.DecisionReject {
+			s.calls[in.CallID].Status, s.calls[in.CallID].Result = CallFailed, orElse(d.Feedback, "The client did not carry the call out.")
+		}
+		return nil
 	}
-	return u
-}
-
-// totals counts for the whole session.
-type totals struct {
-	tally
-	messages, tasks int
-	begun           int // messages of the model, also those that were not finished
-}
-
-// usage counts every model call that has begun. Providers report the tokens of finished calls only,
-// so the tokens are a lower bound.
-func (t *totals) usage() event.Usage {
-	u := t.tally.usage()
-	u.LLMCalls = max(t.begun, t.calls)
-	if t.calls == 0 {
-		u.InputTokens, u.OutputTokens = &t.input, &t.output
+	if d.Decision != event.DecisionReject || s.calls[in.CallID] != nil {
+		return nil
 	}
-	return u
+	s.calls[in.CallID] = &Call{
+		ID: in.CallID, RunID: in.RunID, Work: in.RunID, Tool: in.Tool, Status: CallFailed, Attempt: in.Attempt,
+		Result: "denied: " + orElse(d.Feedback, "no reason was given"),
+	}
+	return nil
 }

@@ -53,7 +53,7 @@ func (s *State) noteTodos(c command.Command, now time.Time, rules Rules) (decisi
 	switch {
 	case s.Created.IsZero():
 		return decision.Decision{}, fault.New(fault.AgentNotFound)
-	case s.Closed, s.known.has(eventID):
+	case s.Closed, s.known.Has(eventID):
 		return s.goOn(c, now, rules)
 	}
 	return decision.Of(decision.Fact{ID: eventID, Data: d}), nil
@@ -111,11 +111,11 @@ func (s *State) respondClient(c command.Command, d command.AnswerQuestion, in *I
 // command finds where it stopped. It leaves runs that were accepted later.
 func (s *State) stopAll(c command.Command, reason string, now time.Time) []decision.Fact {
 	before := len(s.order)
-	if s.known.has(c.ID + ".cancelled") {
+	if s.known.Has(c.ID + ".cancelled") {
 		before = 0 // unless one of its runs is left
 	}
 	for i, r := range s.order {
-		if s.known.has(c.ID + ".cancelled." + r.ID) {
+		if s.known.Has(c.ID + ".cancelled." + r.ID) {
 			before = i
 			break
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/conversation/retry"
 )
 
 // TestAnyOutageEnds: whatever a provider does, requests are made again no later than the
@@ -19,7 +20,7 @@ func TestAnyOutageEnds(t *testing.T) {
 		second := func(name string, most int) time.Duration {
 			return time.Duration(rapid.IntRange(1, most).Draw(t, name)) * time.Second
 		}
-		p := conversation.Patience{Tries: rapid.IntRange(1, 12).Draw(t, "tries"), Pause: time.Second / 2, Job: second("job", 90), Run: second("run", 90)}
+		p := retry.Patience{Tries: rapid.IntRange(1, 12).Draw(t, "tries"), Pause: time.Second / 2, Job: second("job", 90), Run: second("run", 90)}
 		l := &logged{now: time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)}
 		l.append(t, event.SessionCreatedData{})
 		l.append(t, event.MessageReceivedData{MessageID: "m", RunID: "r"})
@@ -49,7 +50,7 @@ func TestAnyOutageEnds(t *testing.T) {
 			require.LessOrEqual(t, l.now.Add(pause).Sub(since), min(p.Job, p.Run))
 			l.append(t, event.MessageDiscardedData{RunID: "r", MessageID: "a"})
 			l.append(t, event.RequestFailedData{RunID: "r", MessageID: "a", Try: tries, RetryAfterMS: pause.Milliseconds(), Code: "MODEL_FAILED"})
-			require.Equal(t, conversation.Outage{Since: since, Tries: tries, Next: l.now.Add(pause)}, l.Work("r").Outage)
+			require.Equal(t, retry.Outage{Since: since, Tries: tries, Next: l.now.Add(pause)}, l.Work("r").Outage)
 			l.now = l.now.Add(pause)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation/usage"
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
@@ -67,7 +68,7 @@ type TaskSnapshot struct {
 func (s *State) Snapshot(limit int) Snapshot {
 	snap := Snapshot{
 		Created: s.Created, Dialect: s.Dialect, Principal: s.Principal, Preferences: s.Preferences,
-		Messages: s.totals.messages, Tasks: s.totals.tasks, Usage: s.totals.usage(), Tainted: s.Tainted,
+		Messages: s.totals.Messages, Tasks: s.totals.Tasks, Usage: s.totals.Usage(), Tainted: s.Tainted,
 	}
 	end := len(s.order)
 	for i, r := range s.order {
@@ -167,17 +168,8 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	}
 	// The history of a session that returns from elsewhere contains the conversation here.
 	s.clear()
-	s.totals, s.Closed = totals{}, false
+	s.totals, s.Closed = usage.TotalsOf(snap.Messages, snap.Tasks, snap.Usage), false
 	s.history, s.Tainted = snap.History, s.Tainted || snap.Tainted
-	s.totals.messages, s.totals.tasks = snap.Messages, snap.Tasks
-	s.totals.calls, s.totals.tools = snap.Usage.LLMCalls, snap.Usage.ToolCalls
-	s.totals.begun = s.totals.calls
-	if u := snap.Usage; u.InputTokens != nil && u.OutputTokens != nil {
-		s.totals.recorded, s.totals.input, s.totals.output = u.LLMCalls, *u.InputTokens, *u.OutputTokens
-	}
-	if u := snap.Usage; u.CostUSD != nil {
-		s.totals.priced, s.totals.cost = u.LLMCalls, *u.CostUSD
-	}
 	if snap.Run != nil {
 		s.restoreRun(*snap.Run)
 	}
@@ -209,7 +201,7 @@ func (s *State) restoreRun(snap RunSnapshot) {
 	s.lastExec = max(s.lastExec, snap.Execution)
 	s.runs[r.ID] = r
 	s.order = append(s.order, r)
-	s.known.add(messageMark(r.MessageID))
+	s.known.Add(messageMark(r.MessageID))
 	if snap.Phase == "" {
 		if r.Status == Running {
 			r.Status = Queued

@@ -85,7 +85,7 @@ func (s *State) failed(w *Work, entry fault.Entry, now time.Time, limit time.Dur
 func (d director) taskCompleted(t *Task, w *Work, m Message) []decision.Fact {
 	return []decision.Fact{{ID: w.ID + ".completed", Data: event.StepCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
-		MessageID: m.ID, Output: m.Content, Usage: w.tally.usage(), Tools: w.tally.byTool,
+		MessageID: m.ID, Output: m.Content, Usage: w.tally.Usage(), Tools: w.tally.ByTool,
 		DurationMS: since(d.now, t.Started), Part: w.Part,
 	}}}
 }
@@ -294,6 +294,6 @@ func (d director) aggregate() []decision.Fact {
 	}
 	return []decision.Fact{{ID: w.ID + ".completed", Data: event.AggregateCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, MessageID: m.ID, Result: m.Content, Bytes: len(m.Content),
-		Usage: w.tally.usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+		Usage: w.tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
 	}}}
 }

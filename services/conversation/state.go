@@ -13,6 +13,9 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation/marks"
+	"github.com/waggle-dev/waggle/services/conversation/retry"
+	"github.com/waggle-dev/waggle/services/conversation/usage"
 )
 
 // Status is the state of a run.
@@ -68,10 +71,10 @@ type State struct {
 	inputs   map[string]*Input
 	asked    map[string]*Input // the questions about tool calls, by call id
 	must     map[string]bool   // the calls that people have to be asked about, by call id
-	known    marks             // the messages, and ids of events that a command may cause only once
+	known    marks.Set         // the messages, and ids of events that a command may cause only once
 	history  []Line            // the conversation before the export that this session was restored from
 	lastExec string
-	totals   totals
+	totals   usage.Totals
 	timed    *Run   // the active run, if its budget limits its time
 	clock    string // the clock that Updated was read from; empty = none
 	keep     int    // see Keep
@@ -138,7 +141,7 @@ type Work struct {
 	MaxTries    int
 	Paused      bool // it is suspended: all remaining calls waited for people at that time
 
-	Outage Outage // consecutive failed requests to the model
+	Outage retry.Outage // consecutive failed requests to the model
 
 	worker  string    // the instance behind the newest claim
 	pause   string    // id of the newest job.suspended event
@@ -147,7 +150,7 @@ type Work struct {
 	said    int       // bytes of the newest message so far
 	begun   bool      // viewers have got its first event
 	partial []byte    // text of the open messages
-	tally   tally
+	tally   usage.Tally
 }
 
 // Message is a whole message of the model.
@@ -240,4 +243,15 @@ func (s *State) init() {
 		s.asked = map[string]*Input{}
 		s.must = map[string]bool{}
 	}
+}
+
+// messageMark is the mark of a message that was received.
+func messageMark(messageID string) string { return "message " + messageID }
+
+// refusalMark is the mark of a message that was refused.
+func refusalMark(messageID string) string { return "refusal " + messageID }
+
+// heard reports whether the message was received or refused.
+func (s *State) heard(messageID string) bool {
+	return s.known.Has(messageMark(messageID)) || s.known.Has(refusalMark(messageID))
 }

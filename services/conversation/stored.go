@@ -11,6 +11,8 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
+	"github.com/waggle-dev/waggle/services/conversation/marks"
+	"github.com/waggle-dev/waggle/services/conversation/usage"
 )
 
 // FoldVersion is the version of the fold. It changes whenever the fold of a log changes (a test checks it); stored states of other
@@ -31,7 +33,7 @@ type stored struct {
 	Refusals []event.MessageRefusedData
 	History  []Line
 	LastExec string
-	Totals   storedTotals
+	Totals   usage.Totals
 	Timed    string
 	Clock    string
 	Keep     int
@@ -63,7 +65,7 @@ type storedWork struct {
 	Said    int
 	Begun   bool
 	Partial []byte
-	Tally   storedTally
+	Tally   usage.Tally
 }
 
 type storedPipeline struct {
@@ -99,23 +101,11 @@ type storedInput struct {
 	Resource string
 }
 
-type storedTally struct {
-	Calls, Tools, Recorded, Priced int
-	Input, Output                  int64
-	Cost                           float64
-	ByTool                         []event.ToolUse
-}
-
-type storedTotals struct {
-	Tally                  storedTally
-	Messages, Tasks, Begun int
-}
-
 // Store returns the state so that Load gives the same again. The same state gives the same bytes.
 func (s *State) Store() ([]byte, error) {
 	out := stored{
-		Version: FoldVersion, State: *s, Known: s.known.encode(), Refusals: s.refusals, History: s.history, LastExec: s.lastExec, Clock: s.clock, Keep: s.keep,
-		Must: slices.Sorted(maps.Keys(s.must)), Lost: s.lost, Asking: s.asking, Totals: storedTotals{s.totals.tally.store(), s.totals.messages, s.totals.tasks, s.totals.begun},
+		Version: FoldVersion, State: *s, Known: s.known.Encode(), Refusals: s.refusals, History: s.history, LastExec: s.lastExec, Clock: s.clock, Keep: s.keep,
+		Must: slices.Sorted(maps.Keys(s.must)), Lost: s.lost, Asking: s.asking, Totals: s.totals,
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		out.Calls = append(out.Calls, storedCall{*s.calls[id], string(s.calls[id].Arguments)})
@@ -147,7 +137,7 @@ func (s *State) storeRun(r *Run, inputs []*Input) storedRun {
 	}
 	for _, w := range r.works {
 		out.Works = append(out.Works, storedWork{
-			Work: *w, Worker: w.worker, Pause: w.pause, Rested: w.rested, Asked: w.asked, Said: w.said, Begun: w.begun, Partial: w.partial, Tally: w.tally.store(),
+			Work: *w, Worker: w.worker, Pause: w.pause, Rested: w.rested, Asked: w.asked, Said: w.said, Begun: w.begun, Partial: w.partial, Tally: w.tally,
 		})
 	}
 	slices.SortFunc(inputs, func(a, b *Input) int { return strings.Compare(a.ID, b.ID) })
@@ -206,14 +196,6 @@ func (in storedInput) load() *Input {
 	return &out
 }
 
-func (t *tally) store() storedTally {
-	return storedTally{t.calls, t.tools, t.recorded, t.priced, t.input, t.output, t.cost, t.byTool}
-}
-
-func (t storedTally) load() tally {
-	return tally{t.Calls, t.Tools, t.Recorded, t.Priced, t.Input, t.Output, t.Cost, t.ByTool}
-}
-
 // Load returns the state that Store was called with, or an error if the log has to be folded from its beginning.
 func Load(raw []byte) (*State, error) {
 	var in stored
@@ -232,11 +214,11 @@ func Load(raw []byte) (*State, error) {
 
 func (s *State) load(in *stored) (err error) {
 	s.init()
-	if s.known, err = decodeMarks(in.Known); err != nil {
+	if s.known, err = marks.Decode(in.Known); err != nil {
 		return err
 	}
 	s.refusals, s.history, s.lastExec, s.clock, s.keep, s.lost, s.asking = in.Refusals, in.History, in.LastExec, in.Clock, in.Keep, in.Lost, in.Asking
-	s.totals = totals{in.Totals.Tally.load(), in.Totals.Messages, in.Totals.Tasks, in.Totals.Begun}
+	s.totals = in.Totals
 	for _, call := range in.Must {
 		s.must[call] = true
 	}
@@ -274,7 +256,7 @@ func (s *State) loadRun(in *storedRun) (*Run, error) {
 		one := &in.Works[i]
 		w := one.Work
 		w.worker, w.pause, w.rested, w.asked, w.said, w.begun = one.Worker, one.Pause, one.Rested, one.Asked, one.Said, one.Begun
-		w.partial, w.tally = one.Partial, one.Tally.load()
+		w.partial, w.tally = one.Partial, one.Tally
 		s.begin(&w, &r)
 	}
 	for i := range in.Inputs {

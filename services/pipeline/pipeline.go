@@ -17,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/conversation/retry"
 	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/model"
@@ -74,7 +75,7 @@ func (c Config) Rules() conversation.Rules {
 	duration(&r.ConfirmTimeout, DefaultConfirmTimeout)
 	duration(&r.TaskTimeout, DefaultTaskTimeout)
 	duration(&r.Backoff, DefaultBackoff)
-	duration(&r.Patience, conversation.RunPatience)
+	duration(&r.Patience, retry.RunPatience)
 	if r.MaxConcurrent <= 0 {
 		r.MaxConcurrent = DefaultConcurrent
 	}

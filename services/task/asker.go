@@ -49,7 +49,7 @@ func (s *Service) tellAsker(ctx context.Context, h *ledger.Log[life], c cmd.Comm
 		if err != nil {
 			return err
 		}
-		if _, err = s.notifier.say(ctx, h.Ref.Tenant, t.AskerID, e); err != nil && s.there(h.Ref, t.AskerID) {
+		if _, err = s.notifier.Say(ctx, h.Ref.Tenant, t.AskerID, e); err != nil && s.there(h.Ref, t.AskerID) {
 			s.deps.Logger.Debug().Err(err).Str("task", t.TaskID).Str("agent", t.AskerID).Msg("tell asking agent later")
 			return context.Cause(ctx)
 		}
@@ -68,7 +68,7 @@ func (s *Service) owesAsker(h *ledger.Log[life]) bool {
 
 // there reports whether an agent has a connection, or its place is kept for it.
 func (s *Service) there(log subject.Log, agent string) bool {
-	_, there := s.registry.agent(log.Tenant, agent)
+	_, there := s.registry.Agent(log.Tenant, agent)
 	return there
 }
 
@@ -78,7 +78,7 @@ func (s *Service) mentionAsker(h *ledger.Log[life], eventID string, data event.D
 		s.deps.Logger.Error().Err(err).Str("task", h.Ref.String()).Msg("encode news for asking agent")
 		return
 	}
-	s.notifier.mention(h.Ref.Tenant, h.State().Task().AskerID, e)
+	s.notifier.Mention(h.Ref.Tenant, h.State().Task().AskerID, e)
 }
 
 // askerMark is the key of the note that the asking agent was told. No agent has this id.

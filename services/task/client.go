@@ -1,13 +1,8 @@
 package task
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -16,12 +11,12 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/task/inbox"
 )
 
 // openClient opens the inbox of a new client, or returns where a returning client resumes. It
@@ -31,19 +26,15 @@ func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd
 		return cmd.OpenClientReply{}, fault.New(fault.InvalidField).At("tenant")
 	}
 	if in.ClientID == "" {
-		return s.newClient(ctx, in)
+		client, token, at, err := s.inboxes.Create(ctx, in.Tenant, in.Principal)
+		return cmd.OpenClientReply{ClientID: client, Token: token, After: at.String()}, err
 	}
-	log := clientLog(in.Tenant, in.ClientID)
-	var last eventlog.Cursor
-	known := false
-	err := s.inboxes.Get(log).Read(ctx, func(b *inbox) error {
-		known, last = b.belongsTo(in), b.at
-		return nil
-	})
+	log := inbox.LogOf(in.Tenant, in.ClientID)
+	last, own, err := s.inboxes.Last(ctx, log, inbox.Owner{Client: in.ClientID, Principal: in.Principal, Token: in.Token})
 	switch {
 	case err != nil:
 		return cmd.OpenClientReply{}, err
-	case !known:
+	case !own:
 		return cmd.OpenClientReply{}, fault.New(fault.ClientNotFound)
 	}
 	after, err := s.resumeAt(ctx, log, in.After, last)
@@ -51,13 +42,6 @@ func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd
 		return cmd.OpenClientReply{}, err
 	}
 	return cmd.OpenClientReply{ClientID: in.ClientID, Token: in.Token, After: after.String(), Resumed: true}, nil
-}
-
-// belongsTo reports whether the inbox belongs to the sender of the request.
-func (b *inbox) belongsTo(in cmd.OpenClientRequest) bool {
-	sum := sha256.Sum256([]byte(in.Token))
-	right := subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(b.created.TokenSHA256)) == 1
-	return b.created.ClientID == in.ClientID && b.created.Principal == in.Principal && right
 }
 
 // resumeAt returns the position from which a client resumes: the one that it names, or else its
@@ -80,33 +64,6 @@ func (s *Service) resumeAt(ctx context.Context, log subject.Log, after *uint64, 
 	return eventlog.Cursor{Seq: at}, nil
 }
 
-// tokenBytes make a token that cannot be guessed: 256 bits.
-const tokenBytes = 32
-
-// newClient creates an inbox. Its id is random, too, so that no two clients share one.
-func (s *Service) newClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.OpenClientReply, error) {
-	secret := make([]byte, tokenBytes)
-	rand.Read(secret) // never fails: the program would crash
-	token := hex.EncodeToString(secret)
-	sum := sha256.Sum256([]byte(token))
-	client := "client_" + uuid.NewString()
-	log := clientLog(in.Tenant, client)
-	created, err := event.New(log, "created", source, s.cfg.Now(), event.InboxCreatedData{
-		ClientID: client, Principal: in.Principal, TokenSHA256: hex.EncodeToString(sum[:]),
-	})
-	if err != nil {
-		return cmd.OpenClientReply{}, err
-	}
-	l := s.inboxes.Get(log)
-	err = l.Append(ctx, func(b *inbox) ([]event.Event, error) {
-		if b.exists() {
-			return nil, nil
-		}
-		return []event.Event{created}, nil
-	})
-	return cmd.OpenClientReply{ClientID: client, Token: token, After: l.Cursor().String()}, err
-}
-
 // nameClient records a client's description of itself, if it has changed.
 func (s *Service) nameClient(ctx context.Context, in cmd.ParticipantRequest) (event.InboxRegisteredData, error) {
 	d, err := data[event.InboxRegisteredData](in)
@@ -114,19 +71,7 @@ func (s *Service) nameClient(ctx context.Context, in cmd.ParticipantRequest) (ev
 		return d, err
 	}
 	d.ClientID = in.ID
-	log := clientLog(in.Tenant, in.ID)
-	e, err := event.New(log, "registered."+uuid.NewString(), source, s.cfg.Now(), d)
-	if err != nil {
-		return d, err
-	}
-	e.TraceParent = telemetry.Inject(ctx)
-	known := false
-	err = s.inboxes.Get(log).Append(ctx, func(b *inbox) ([]event.Event, error) {
-		if known = b.exists(); !known || bytes.Equal(b.named, e.Data) {
-			return nil, nil
-		}
-		return []event.Event{e}, nil
-	})
+	known, err := s.inboxes.Describe(ctx, inbox.LogOf(in.Tenant, in.ID), d)
 	if err == nil && !known {
 		err = fault.New(fault.ClientNotFound)
 	}
@@ -142,7 +87,7 @@ func (s *Service) sendClient(ctx context.Context, in cmd.ParticipantRequest) (cm
 	}
 	known := false
 	if d.TargetID != "" {
-		if err := s.inboxes.Get(clientLog(in.Tenant, d.TargetID)).Read(ctx, func(b *inbox) error { known = b.exists(); return nil }); err != nil {
+		if known, err = s.inboxes.Has(ctx, inbox.LogOf(in.Tenant, d.TargetID)); err != nil {
 			return d, err
 		}
 	}
@@ -170,7 +115,7 @@ func (s *Service) tell(ctx context.Context, c cmd.Command) error {
 		return nil
 	}
 	log := subject.Log{Tenant: c.Tenant, Kind: id.KindInbox, Entity: c.Key}
-	_, err := s.inboxes.add(ctx, log, c.ID+".message", m)
+	_, err := s.inboxes.Add(ctx, log, c.ID+".message", m)
 	if errors.Is(err, eventlog.ErrRefused) {
 		return command.Permanent(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/task/inbox"
+	"github.com/waggle-dev/waggle/services/task/notifier"
 )
 
 const (
@@ -97,7 +99,7 @@ func (s *Service) dispatch(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, errAway) && s.registry.away(h.Ref.Tenant, a.AgentID):
+	case errors.Is(err, notifier.ErrAway) && s.registry.Away(h.Ref.Tenant, a.AgentID):
 		return nil
 	case err != nil:
 		s.deps.Logger.Debug().Err(err).Str("task", a.TaskID).Str("agent", a.AgentID).Msg("fail to deliver task")
@@ -132,7 +134,7 @@ func (s *Service) say(ctx context.Context, h *ledger.Log[life], eventID string, 
 	if err != nil {
 		return "", err
 	}
-	return s.notifier.say(ctx, h.Ref.Tenant, h.State().Head().AgentID, e)
+	return s.notifier.Say(ctx, h.Ref.Tenant, h.State().Head().AgentID, e)
 }
 
 // converse tells agents about new events. It keeps those that the holder of the task has to know
@@ -150,12 +152,12 @@ func (s *Service) converse(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 		n := l.outbox[0]
 		switch {
 		case !lasting[n.event.Type]:
-			s.notifier.mention(h.Ref.Tenant, n.to, n.event)
+			s.notifier.Mention(h.Ref.Tenant, n.to, n.event)
 		case n.event.Sequence <= l.told:
 		case l.Undelivered() != nil && !h.Outbox.Has(attemptID(l.Undelivered())):
 			return nil // first the task
 		default:
-			if _, err := s.notifier.say(ctx, h.Ref.Tenant, n.to, n.event); err != nil {
+			if _, err := s.notifier.Say(ctx, h.Ref.Tenant, n.to, n.event); err != nil {
 				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("tell agent later")
 				return s.remember(ctx, h, said)
 			}
@@ -305,7 +307,7 @@ func (s *Service) relay(ctx context.Context, h *ledger.Log[life], _ cmd.Command)
 	if len(l.inbox) == 0 {
 		return nil
 	}
-	if err := s.inboxes.relay(ctx, clientLog(h.Ref.Tenant, l.Task().ClientID), h.Ref, l.inbox); err != nil {
+	if err := s.inboxes.Relay(ctx, inbox.LogOf(h.Ref.Tenant, l.Task().ClientID), h.Ref, l.inbox); err != nil {
 		return fmt.Errorf("tell the client: %w", err)
 	}
 	l.inbox = nil

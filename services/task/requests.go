@@ -19,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/task/inbox"
 	"github.com/waggle-dev/waggle/services/task/roster"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -308,13 +309,13 @@ func (s *Service) again(ctx context.Context, h *ledger.Log[life], c cmd.Command,
 			return err
 		}
 		if c.Verb == cmd.MessageTask { // its first answer was the copy in the client's log
-			if e, err = copied(clientLog(h.Ref.Tenant, h.State().Task().ClientID), e); err != nil {
+			if e, err = inbox.Copy(inbox.LogOf(h.Ref.Tenant, h.State().Task().ClientID), e); err != nil {
 				return err
 			}
 		}
 		events = append(events, e)
 	}
-	if err := s.notifier.repeat(c.ReplyTo, events); err != nil {
+	if err := s.notifier.Repeat(c.ReplyTo, events); err != nil {
 		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("answer repeated request")
 	}
 	return nil

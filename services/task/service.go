@@ -11,17 +11,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/internal/command"
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	eventindex "github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/task/inbox"
+	"github.com/waggle-dev/waggle/services/task/notifier"
+	"github.com/waggle-dev/waggle/services/task/registry"
 	"github.com/waggle-dev/waggle/services/task/roster"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -31,7 +32,7 @@ type Config struct {
 	Rules   assignment.Rules
 	Keep    time.Duration    // how long a message waits for a client that is away; default DefaultKeep
 	AckWait time.Duration    // how long one command, or one tool call, may be silent
-	Confirm time.Duration    // how long a gateway may take to queue what an agent is told; default DefaultConfirm
+	Confirm time.Duration    // how long a gateway may take to queue what an agent is told; default notifier.DefaultConfirm
 	Calls   int              // tool calls of tasks at once in this process; default of command.WorkersConfig
 	Now     func() time.Time // nil = time.Now
 
@@ -50,10 +51,10 @@ type Service struct {
 	cfg      Config
 	deps     ledger.Deps
 	tools    tools.Toolbox
-	registry *registry
+	registry *registry.Registry
 	index    *index
-	inboxes  *inboxes
-	notifier *notifier
+	inboxes  *inbox.Inboxes
+	notifier *notifier.Notifier
 	calls    *command.Workers
 	rpc      *rpc.Server
 	watch    *watch
@@ -101,23 +102,6 @@ type shelved struct {
 	server tools.Server
 	tools  []tools.Tool
 	until  time.Time
-}
-
-// inbox is the fold of a client's log: the client, and how far each task's log has been
-// copied.
-type inbox struct {
-	at      eventlog.Cursor        // of the last event
-	created event.InboxCreatedData // zero if the head of the log has expired
-	named   json.RawMessage        // the client's newest description of itself
-	copied  map[string]uint64      // by the name of a task's log
-	once    map[string]bool        // ids of what came from elsewhere than tasks
-}
-
-// inboxes are the logs of clients. Any replica may write any of them. It is safe for
-// concurrent use.
-type inboxes struct {
-	*ledger.Logs[inbox]
-	now func() time.Time
 }
 
 // encode returns the JSON form of a command's data, which always has one: its raw

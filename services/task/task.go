@@ -28,6 +28,9 @@ import (
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
+	"github.com/waggle-dev/waggle/services/task/inbox"
+	"github.com/waggle-dev/waggle/services/task/notifier"
+	"github.com/waggle-dev/waggle/services/task/registry"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -51,15 +54,16 @@ func New(cfg Config, deps ledger.Deps, box tools.Toolbox) (*Service, error) {
 		cfg.Keep = DefaultKeep
 	}
 	if cfg.Confirm <= 0 {
-		cfg.Confirm = DefaultConfirm
+		cfg.Confirm = notifier.DefaultConfirm
 	}
 	s := &Service{cfg: cfg, deps: deps, tools: box, index: newIndex(), payloads: payload.New(deps.Conn)}
 	s.listed = eventindex.New(deps.Conn, deps.Log)
 	s.follower = ledger.Follower(deps, cmd.Task, eventindex.Config{Index: s.listed, Kind: id.KindTask, Every: cfg.IndexEvery, Fades: true})
-	s.registry = newRegistry(deps.Directory, s.index)
-	s.notifier = &notifier{conn: deps.Conn, registry: s.registry, logger: deps.Logger, patience: cfg.Confirm}
+	s.registry = registry.New(deps.Directory, s.index.load)
+	s.index.moved = func(a agentKey) { s.registry.Busy(a.tenant, a.agent) }
+	s.notifier = notifier.New(deps.Conn, s.registry, deps.Logger, cfg.Confirm)
 	var err error
-	if s.inboxes, err = newInboxes(deps.Log, cfg.Now); err != nil {
+	if s.inboxes, err = inbox.New(deps.Log, source, cfg.Now); err != nil {
 		return nil, fmt.Errorf("task service: %w", err)
 	}
 	s.Service, err = ledger.NewService(ledger.ServiceConfig[life, assignment.Env]{
@@ -94,7 +98,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.children.Open(ctx, audit.Children, limits); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
-	if err := s.registry.open(ctx, s.deps.Conn, s.deps.Logger); err != nil {
+	if err := s.registry.Open(ctx, s.deps.Conn, s.deps.Logger); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
 	s.watch.start()
@@ -115,7 +119,7 @@ func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.calls.Drain(ctx), s.Service.Drain(ctx))
 	s.follower.Stop()
 	s.watch.stop()
-	s.registry.close()
+	s.registry.Close()
 	s.quota.Close()
 	s.children.Close()
 	return err
@@ -131,7 +135,7 @@ func (s *Service) Stop() {
 	pulls.Wait()
 	s.follower.Stop()
 	s.watch.stop()
-	s.registry.close()
+	s.registry.Close()
 	s.quota.Close()
 	s.children.Close()
 }

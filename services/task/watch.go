@@ -117,7 +117,7 @@ func (w *watch) follow(tasks map[subject.Log]place, came map[id.Tenant]bool, say
 			}
 			continue
 		}
-		agent, there := w.s.registry.agent(log.Tenant, p.agent)
+		agent, there := w.s.registry.Agent(log.Tenant, p.agent)
 		switch {
 		case !there:
 			w.release(log, p)
@@ -148,7 +148,7 @@ func (w *watch) note(p cmd.Participant, gone bool) {
 		}
 		p = known
 	}
-	if err := w.s.registry.bucket.note(w.life, p, gone); err != nil && w.life.Err() == nil {
+	if err := w.s.registry.Note(w.life, p, gone); err != nil && w.life.Err() == nil {
 		w.s.deps.Logger.Warn().Err(err).Str("participant", p.ID).Msg("fail to remember participant")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/conversation/retry"
 	"github.com/waggle-dev/waggle/services/model"
 )
 
@@ -93,6 +93,6 @@ func (j *job) awaitRetry(ctx context.Context) (due bool, _ error) {
 }
 
 // patience is how often and how long failed requests to the model are made again.
-func (c Config) patience() conversation.Patience {
-	return conversation.Patience{Tries: c.ModelTries, Pause: c.RetryPause, Job: c.RetryTime, Run: c.RunRetryTime}
+func (c Config) patience() retry.Patience {
+	return retry.Patience{Tries: c.ModelTries, Pause: c.RetryPause, Job: c.RetryTime, Run: c.RunRetryTime}
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/conversation/retry"
 	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/snapshots"
@@ -98,7 +99,7 @@ func (c Config) withDefaults() Config {
 	def(&c.ModelTries, modelTries)
 	dur(&c.RetryPause, retryPause)
 	dur(&c.RetryTime, retryTime)
-	dur(&c.RunRetryTime, conversation.RunPatience)
+	dur(&c.RunRetryTime, retry.RunPatience)
 	dur(&c.AckWait, 10*time.Second)
 	dur(&c.ToolTimeout, time.Minute)
 	dur(&c.TurnTimeout, 15*time.Minute)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -17,7 +18,7 @@ import (
 )
 
 // Run carries a request for a run out, and returns the stream that shows it once the log has taken what it asks for.
-func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (*Stream, error) {
+func (t *Threads) Run(ctx context.Context, c Client, at Place, q input.Request) (*Stream, error) {
 	last, err := t.end(ctx, c, at)
 	if q.Team && err == nil && last.Seq == 0 {
 		err = fault.New(missing(at))
@@ -42,7 +43,7 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q agui.Request) (
 		return nil, err
 	}
 	s.remark(m)
-	s.cancels, s.client = q.OnDisconnect == agui.OnDisconnectCancel, c
+	s.cancels, s.client = q.OnDisconnect == input.OnDisconnectCancel, c
 	switch m.Kind {
 	case agui.Repeat:
 		return s, s.again(ctx, last)
@@ -78,7 +79,7 @@ func (s *Stream) tells(c Client, m agui.Meaning) error {
 }
 
 // look shows the thread: the active run, under the id of the request, or nothing but its messages.
-func (s *Stream) look(q agui.Request) {
+func (s *Stream) look(q input.Request) {
 	if _, active := s.thread.Run(); active { // perhaps it waits for results of the client's tools
 		s.run = s.thread.Newest()
 		s.thread.Call(q.RunID)
@@ -89,7 +90,7 @@ func (s *Stream) look(q agui.Request) {
 }
 
 // speaks sends a message and waits until the log has it.
-func (s *Stream) speaks(ctx context.Context, c Client, q agui.Request, m agui.Meaning, last eventlog.Cursor) error {
+func (s *Stream) speaks(ctx context.Context, c Client, q input.Request, m agui.Meaning, last eventlog.Cursor) error {
 	if q.Agent != "" {
 		if _, err := s.t.Agent(ctx, c, q.Agent); err != nil {
 			return err
@@ -128,8 +129,8 @@ func taken(e event.Event, id string) (bool, error) {
 }
 
 // open makes the session of a thread that does not exist.
-func (s *Stream) open(ctx context.Context, c Client, q agui.Request) error {
-	extra, err := json.Marshal(map[string]agui.Extra{"agui": {ThreadID: q.ThreadID}})
+func (s *Stream) open(ctx context.Context, c Client, q input.Request) error {
+	extra, err := json.Marshal(map[string]input.Extra{"agui": {ThreadID: q.ThreadID}})
 	if err != nil {
 		return err
 	}

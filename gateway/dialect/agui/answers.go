@@ -1,16 +1,12 @@
 package agui
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -58,9 +54,11 @@ func (t *Thread) Answers(runID string, list []wire.ResumeEntry, clientID string)
 		if !known {
 			continue
 		}
-		read := answerOf
+		read := input.Answer
 		if q.Scope == event.ScopeAgent {
-			read = q.toAgent
+			read = func(e wire.ResumeEntry, field string) (dialect.Answer, error) {
+				return input.AnswerToAgent(e, q.options, field)
+			}
 		}
 		d, err := read(e, fmt.Sprintf("resume[%d].payload", n))
 		if err != nil {
@@ -70,78 +68,4 @@ func (t *Thread) Answers(runID string, list []wire.ResumeEntry, clientID string)
 		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.%d", runID, n)), Data: d})
 	}
 	return m, nil
-}
-
-// toAgent reads an answer to an agent of the swarm: an object with the answer alone, or the answer itself.
-func (q Question) toAgent(e wire.ResumeEntry, field string) (dialect.Answer, error) {
-	if e.Status == wire.ResumeCancelled {
-		return dialect.Answer{Feedback: "abandoned"}, nil
-	}
-	answer := bytes.TrimSpace(e.Payload)
-	if len(answer) == 0 || string(answer) == "null" {
-		return dialect.Answer{}, wrong(field, "an object with the answer, or the answer itself")
-	}
-	var in map[string]json.RawMessage
-	if json.Unmarshal(answer, &in) == nil && len(in) == 1 && in["answer"] != nil {
-		answer, field = in["answer"], field+".answer"
-	}
-	if len(q.options) > 0 && !slices.ContainsFunc(q.options, func(o json.RawMessage) bool { return same(o, answer) }) {
-		return dialect.Answer{}, wrong(field, "one of the options of the interrupt")
-	}
-	return dialect.Answer{Approved: true, Message: answer}, nil
-}
-
-// same reports whether two JSON texts have the same value.
-func same(a, b json.RawMessage) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
-}
-
-// payload is an answer in detail.
-type payload struct {
-	Approved *bool                                 `json:"approved"`
-	Feedback string                                `json:"feedback"`
-	Tasks    []map[string]json.RawMessage          `json:"tasks"`
-	Modified map[string]map[string]json.RawMessage `json:"modified"`
-}
-
-// answerOf reads an answer: true, false, or an object. field is where it stands in the request.
-func answerOf(e wire.ResumeEntry, field string) (d dialect.Answer, err error) {
-	if e.Status == wire.ResumeCancelled {
-		return dialect.Answer{Feedback: "abandoned"}, nil
-	}
-	switch text := bytes.TrimSpace(e.Payload); {
-	case string(text) == "true":
-		return dialect.Answer{Approved: true}, nil
-	case string(text) == "false":
-		return d, nil
-	case !bytes.HasPrefix(text, []byte("{")):
-		return d, wrong(field, "true, false, or an object with approved, and perhaps feedback, tasks and modified")
-	}
-	var p payload
-	if err := json.Unmarshal(e.Payload, &p); err != nil {
-		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && bad.Field != "" {
-			field += "." + bad.Field
-		}
-		return d, wrong(field, "as the responseSchema of the interrupt says")
-	}
-	if p.Approved == nil {
-		return d, wrong(field+".approved", "true or false")
-	}
-	if i := slices.IndexFunc(p.Tasks, func(t map[string]json.RawMessage) bool { return t == nil }); i >= 0 {
-		return d, wrong(fmt.Sprintf("%s.tasks[%d]", field, i), "an object")
-	}
-	for id, t := range p.Modified {
-		if t == nil {
-			return d, wrong(field+".modified."+id, "an object")
-		}
-	}
-	d = dialect.Answer{Approved: *p.Approved, Feedback: p.Feedback}
-	if p.Tasks != nil {
-		d.Steps = raw(p.Tasks)
-	}
-	if p.Modified != nil {
-		d.Modified = raw(p.Modified)
-	}
-	return d, nil
 }

@@ -41,38 +41,6 @@ func TestInlineFilesComeWithTheMessage(t *testing.T) {
 	require.Equal(t, `"AAAA"`, string(d.Files[2].Contents))
 }
 
-// TestInlineFilesAreBounded, and what is wrong with one is said of its place.
-func TestInlineFilesAreBounded(t *testing.T) {
-	for part, field := range map[string]string{
-		`{"type":"image","source":{"type":"data","mimeType":"image/png","value":"not base64"}}`:                                      ".source.value",
-		`{"type":"image","source":{"type":"data","mimeType":"image/png","value":""}}`:                                                ".source.value",
-		`{"type":"image","source":{"type":"data","mimeType":"","value":"AAAA"}}`:                                                     ".source.mimeType",
-		`{"type":"document","source":{"type":"data","mimeType":"text/plain","value":"/w=="}}`:                                        ".source.value",
-		`{"type":"document","source":{"type":"data","mimeType":"text/plain","value":"` + strings.Repeat("QUFB", 30<<10) + `"}}`:      ".source.value",
-		`{"type":"document","source":{"type":"data","mimeType":"application/pdf","value":"` + strings.Repeat("QUFB", 50<<10) + `"}}`: ".source.value",
-		`{"type":"binary","mimeType":"image/png","data":"?"}`:                                                                        ".value",
-		`{"type":"image","source":{"type":"data","mimeType":"image/png","value":"` + strings.Repeat("QUFB", 128<<10/3-1) + `"}}`:     "",
-		`{"type":"image","source":{"type":"data","mimeType":"image/svg+xml","value":"` + strings.Repeat("QUFB", 40<<10/3) + `"}}`:    "",
-		`{"type":"image","source":{"type":"url","value":"data:image/png;base64,AAAA"}}`:                                              "",
-		`{"type":"image","source":{"type":"url","value":"/api/v1/sessions/s/files/0123"}}`:                                           "",
-	} {
-		_, err := folded(nil).Means(request(t, `{"messages":[{"id":"y","role":"assistant","content":"a"},{"id":"x","role":"user","content":[{"type":"text","text":"a"},`+part+`]}]}`))
-		if field == "" {
-			require.NoError(t, err, part)
-			continue
-		}
-		var f *fault.Fault
-		require.ErrorAs(t, err, &f, part[:40])
-		require.Equal(t, fault.InvalidField, f.Code)
-		require.Equal(t, "messages[1].content[1]"+field, f.Field, part[:40])
-	}
-	two := `{"type":"image","source":{"type":"data","mimeType":"image/png","value":"` + strings.Repeat("QUFB", 70<<10/3) + `"}}`
-	_, err := folded(nil).Means(request(t, `{"messages":[{"id":"x","role":"user","content":[`+two+`,`+two+`]}]}`))
-	var f *fault.Fault
-	require.ErrorAs(t, err, &f)
-	require.Equal(t, "messages[0].content[1].source.value", f.Field)
-}
-
 // stored is a file as the log has it.
 func stored(kind, media, name string) event.File {
 	return event.File{Kind: kind, MediaType: media, Name: name, Size: 3, Object: event.ObjectRef{Log: "session.s1", Digest: "d1", Size: 6}}

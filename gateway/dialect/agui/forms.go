@@ -3,10 +3,10 @@ package agui
 import (
 	"encoding/json"
 	"reflect"
-	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
@@ -64,28 +64,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// Extra is what a client of AG-UI says about a thread or a message, and what is kept with it.
-type Extra struct {
-	ThreadID    string          `json:"thread_id,omitempty"`
-	RunID       string          `json:"run_id,omitempty"` // as the client wrote it
-	MessageID   string          `json:"message_id,omitempty"`
-	ParentRunID string          `json:"parent_run_id,omitempty"`
-	Forwarded   json.RawMessage `json:"forwarded,omitempty"`
-	State       json.RawMessage `json:"state,omitempty"`
-}
-
-// extraOf returns the part of extra that is about AG-UI.
-func extraOf(extra json.RawMessage) Extra {
-	var d struct {
-		AGUI Extra `json:"agui"`
-	}
-	_ = json.Unmarshal(extra, &d) // not of this protocol
-	return d.AGUI
-}
-
 // runIDOf is the id of the first stretch of the run that answers a message.
-func runIDOf(d event.MessageReceivedData) string { return first(extraOf(d.Extra).RunID, d.MessageID) }
-
-func web(u string) bool {
-	return strings.HasPrefix(u, "https://") || strings.HasPrefix(u, "http://")
+func runIDOf(d event.MessageReceivedData) string {
+	return first(input.ExtraOf(d.Extra).RunID, d.MessageID)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -58,8 +59,8 @@ func FuzzRequests(f *testing.F) {
 			mine(t, err)
 			return
 		}
-		for _, to := range []agui.To{{}, {Agent: "Painter"}, {Team: true}} {
-			q, err := agui.Check(in, to)
+		for _, to := range []input.To{{}, {Agent: "Painter"}, {Team: true}} {
+			q, err := input.Check(in, to)
 			if err != nil {
 				mine(t, err)
 				continue
@@ -73,7 +74,7 @@ func FuzzRequests(f *testing.F) {
 }
 
 // requests gives a thread a request, and has it stop something.
-func requests(t *testing.T, thread *agui.Thread, q agui.Request, mine func(*testing.T, error)) {
+func requests(t *testing.T, thread *agui.Thread, q input.Request, mine func(*testing.T, error)) {
 	t.Helper()
 	for _, in := range []wire.Cancel{{RunID: q.RunID, TaskID: q.ThreadID}, {Member: q.ThreadID}} {
 		if _, err := thread.Stops(in); err != nil {
@@ -95,7 +96,7 @@ func requests(t *testing.T, thread *agui.Thread, q agui.Request, mine func(*test
 // answers gives answers in all threads, whatever they ask.
 func answers(t *testing.T, threads []*agui.Thread, given wire.Answers, mine func(*testing.T, error)) {
 	t.Helper()
-	if err := agui.CheckResume(given.Resume); err != nil {
+	if err := input.CheckResume(given.Resume); err != nil {
 		mine(t, err)
 		return
 	}

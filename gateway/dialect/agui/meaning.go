@@ -7,13 +7,14 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // Means returns what the request means in the thread, which is not a clone. The error is a *fault.Fault; for
 // fault.InputRequired, Questions has the open ones.
-func (t *Thread) Means(q Request) (Meaning, error) {
+func (t *Thread) Means(q input.Request) (Meaning, error) {
 	if _, known := t.Stretch(q.RunID); known || t.Waits(CommandID(q.RunID)) {
 		return Meaning{Kind: Repeat}, nil
 	}
@@ -35,25 +36,25 @@ func (t *Thread) Means(q Request) (Meaning, error) {
 }
 
 // edited reports whether messages of the client say something else than those of the thread with their ids.
-func (t *Thread) edited(q Request) bool {
+func (t *Thread) edited(q input.Request) bool {
 	return slices.ContainsFunc(q.Messages, func(one wire.Message) bool {
 		i := t.history.index(one.ID)
 		if i < 0 || t.history.list[i].open || one.Role != wire.RoleUser && one.Role != wire.RoleAssistant {
 			return false
 		}
-		theirs, err := contentOf(&one, "messages")
-		ours, _ := contentOf(&t.history.list[i].Message, "messages")
-		return err != nil || theirs.text != ours.text
+		theirs, err := input.ContentOf(&one, "messages")
+		ours, _ := input.ContentOf(&t.history.list[i].Message, "messages")
+		return err != nil || theirs.Text != ours.Text
 	})
 }
 
 // says returns the meaning of the messages of a request.
-func (t *Thread) says(q Request) (Meaning, error) {
+func (t *Thread) says(q input.Request) (Meaning, error) {
 	results, err := t.results(q)
 	if err != nil {
 		return Meaning{}, err
 	}
-	n := q.user()
+	n := q.User()
 	if n < 0 || t.Knows(q.Messages[n].ID) {
 		if len(results.Intents) > 0 {
 			return results, nil
@@ -74,7 +75,7 @@ func (t *Thread) says(q Request) (Meaning, error) {
 }
 
 // results returns the meaning of the results of the client's tools. Those of calls that do not wait are passed over.
-func (t *Thread) results(q Request) (Meaning, error) {
+func (t *Thread) results(q input.Request) (Meaning, error) {
 	m := Meaning{Kind: Reply}
 	for n, one := range q.Messages {
 		call, waits := t.pending(one.ToolCallID)
@@ -82,15 +83,15 @@ func (t *Thread) results(q Request) (Meaning, error) {
 			continue
 		}
 		d := t.resultOf(call, q)
-		c, err := contentOf(&one, fmt.Sprintf("messages[%d]", n))
+		c, err := input.ContentOf(&one, fmt.Sprintf("messages[%d]", n))
 		switch {
 		case err != nil:
 			return m, err
 		case one.Error != "":
 			d.Feedback = one.Error
 		default:
-			d.Approved, d.Result, d.Files = true, new(c.returned()), c.inline
-			m.Skipped, m.Edited = append(m.Skipped, c.skipped...), m.Edited || len(c.inline) > 0
+			d.Approved, d.Result, d.Files = true, new(c.Returned()), c.Inline
+			m.Skipped, m.Edited = append(m.Skipped, c.Skipped...), m.Edited || len(c.Inline) > 0
 		}
 		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.t%d", q.RunID, n)), Data: d})
 	}
@@ -98,7 +99,7 @@ func (t *Thread) results(q Request) (Meaning, error) {
 }
 
 // unanswered refuses the client's calls for which a new message has no results.
-func (t *Thread) unanswered(q Request) (out []dialect.Intent) {
+func (t *Thread) unanswered(q input.Request) (out []dialect.Intent) {
 	if t.run == nil || t.run.over {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (t *Thread) unanswered(q Request) (out []dialect.Intent) {
 	return out
 }
 
-func (t *Thread) resultOf(call Question, q Request) dialect.Answer {
+func (t *Thread) resultOf(call Question, q input.Request) dialect.Answer {
 	return dialect.Answer{InputID: call.ID, CallID: call.ToolCallID, Digest: call.Digest, ClientID: q.ClientID, Segment: q.RunID}
 }
 
@@ -135,44 +136,44 @@ func (t *Thread) pending(callID string) (Question, bool) {
 const maxHistory = 64 << 10
 
 // conversation returns the newest messages before m, up to 64 KiB. The model knows nothing of them otherwise.
-func conversation(q Request, m *wire.Message) (out []event.Said) {
+func conversation(q input.Request, m *wire.Message) (out []event.Said) {
 	bytes := 0
 	for i := range slices.Backward(q.Messages) {
 		one := &q.Messages[i]
 		if one == m || one.Role != wire.RoleUser && one.Role != wire.RoleAssistant && one.Role != wire.RoleSystem && one.Role != wire.RoleDeveloper {
 			continue
 		}
-		c, err := contentOf(one, "messages")
-		if err != nil || c.text == "" { // it asks for tools, and says nothing
+		c, err := input.ContentOf(one, "messages")
+		if err != nil || c.Text == "" { // it asks for tools, and says nothing
 			continue
 		}
-		if bytes += len(c.text); bytes > maxHistory {
+		if bytes += len(c.Text); bytes > maxHistory {
 			break
 		}
 		role := event.RoleUser
 		if one.Role == wire.RoleAssistant {
 			role = event.RoleAssistant
 		}
-		out = append(out, event.Said{Role: role, Content: c.text})
+		out = append(out, event.Said{Role: role, Content: c.Text})
 	}
 	slices.Reverse(out)
 	return out
 }
 
 // speaks returns the meaning of a new message, which is the n-th of the input.
-func (t *Thread) speaks(q Request, n int) (Meaning, error) {
+func (t *Thread) speaks(q input.Request, n int) (Meaning, error) {
 	m := &q.Messages[n]
-	c, err := contentOf(m, fmt.Sprintf("messages[%d]", n))
+	c, err := input.ContentOf(m, fmt.Sprintf("messages[%d]", n))
 	if err != nil {
 		return Meaning{}, err
 	}
-	if c.empty() {
-		return Meaning{}, wrong("messages.content", "a text that is not only white space, or a list of parts that has one, or a file")
+	if c.Empty() {
+		return Meaning{}, input.Wrong("messages.content", "a text that is not only white space, or a list of parts that has one, or a file")
 	}
 	if q.Team {
 		return tells(q, c)
 	}
-	d := dialect.SendMessage{Content: c.text, Attachments: event.Attachments{ImageURLs: c.images, ContextFiles: c.files}}
+	d := dialect.SendMessage{Content: c.Text, Attachments: event.Attachments{ImageURLs: c.Images, ContextFiles: c.Files}}
 	d.RunSpec = event.RunSpec{
 		ConfirmPlan: q.ConfirmPlan, OnBusy: first(q.OnBusy, event.OnBusyEnqueue), MaxConcurrent: q.MaxConcurrent,
 		TimeoutSeconds: q.TimeoutSeconds, ClientID: q.ClientID, Budget: q.Budget, Extra: q.Extra,
@@ -183,18 +184,18 @@ func (t *Thread) speaks(q Request, n int) (Meaning, error) {
 	if t.fresh() {
 		d.History = conversation(q, m)
 	}
-	d.Facts = c.facts
+	d.Facts = c.Facts
 	for _, f := range q.Context {
 		d.Facts = append(d.Facts, event.Fact{Description: f.Description, Value: f.Value})
 	}
-	out := Meaning{Kind: Speak, Skipped: c.skipped, Edited: len(c.inline) > 0}
+	out := Meaning{Kind: Speak, Skipped: c.Skipped, Edited: len(c.Inline) > 0}
 	if d.Agent = q.Agent; q.Agent != "" {
 		out.unoffered(q)
-		out.Skipped = append(out.Skipped, c.pictures()...)
+		out.Skipped = append(out.Skipped, c.Pictures()...)
 	} else {
 		d.ClientTools = offered(q.Tools)
 	}
-	d.Files = c.inline
+	d.Files = c.Inline
 	out.Intents = []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}
 	return out, nil
 }
@@ -203,22 +204,22 @@ func (t *Thread) speaks(q Request, n int) (Meaning, error) {
 const maxTold = 100 << 10
 
 // tells returns the meaning of a message to a team, or to one of its members.
-func tells(q Request, c content) (Meaning, error) {
-	if len(c.text) > maxTold {
+func tells(q input.Request, c input.Content) (Meaning, error) {
+	if len(c.Text) > maxTold {
 		return Meaning{}, fault.New(fault.MessageTooBig).At("messages.content")
 	}
-	d := dialect.SendMessage{Content: c.text, Attachments: event.Attachments{ImageURLs: c.images, ContextFiles: c.files}, RunSpec: event.RunSpec{Extra: q.Extra}}
-	out := Meaning{Kind: Speak, Skipped: c.skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Member: q.TargetMember, Data: d}}}
-	for range c.facts {
+	d := dialect.SendMessage{Content: c.Text, Attachments: event.Attachments{ImageURLs: c.Images, ContextFiles: c.Files}, RunSpec: event.RunSpec{Extra: q.Extra}}
+	out := Meaning{Kind: Speak, Skipped: c.Skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Member: q.TargetMember, Data: d}}}
+	for range c.Facts {
 		out.Skipped = append(out.Skipped, event.FileDocument)
 	}
-	out.Skipped = append(out.Skipped, c.pictures()...)
+	out.Skipped = append(out.Skipped, c.Pictures()...)
 	out.unoffered(q)
 	return out, nil
 }
 
 // unoffered notes what an agent of the swarm and a team are not given.
-func (m *Meaning) unoffered(q Request) {
+func (m *Meaning) unoffered(q input.Request) {
 	if len(q.Tools) > 0 {
 		m.Unoffered = append(m.Unoffered, "tools")
 	}
@@ -236,7 +237,7 @@ func offered(tools []wire.Tool) (out []event.ClientTool) {
 }
 
 // replies returns the meaning of answers, which have to be one for each open question.
-func (t *Thread) replies(q Request) (Meaning, error) {
+func (t *Thread) replies(q input.Request) (Meaning, error) {
 	m, err := t.Answers(q.RunID, q.Resume, q.ClientID)
 	if err != nil {
 		return m, err
@@ -259,10 +260,10 @@ func (t *Thread) replies(q Request) (Meaning, error) {
 func (t *Thread) Stops(in wire.Cancel) (dialect.Intent, error) {
 	runID, active := t.Run()
 	if t.team == nil && in.Member != "" {
-		return dialect.Intent{}, wrong("targetMember", "absent: a session has no members")
+		return dialect.Intent{}, input.Wrong("targetMember", "absent: a session has no members")
 	}
 	if t.team != nil && in.TaskID != "" {
-		return dialect.Intent{}, wrong("taskId", "absent: a team has members")
+		return dialect.Intent{}, input.Wrong("taskId", "absent: a team has members")
 	}
 	if in.RunID != "" {
 		if waits := t.waitingRun(in.RunID); waits != "" {

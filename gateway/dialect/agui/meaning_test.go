@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -43,7 +44,7 @@ func folded(events []event.Event) *agui.Thread {
 }
 
 // request returns a valid request.
-func request(t testing.TB, body string) agui.Request {
+func request(t testing.TB, body string) input.Request {
 	t.Helper()
 	var in wire.Input
 	require.NoError(t, json.Unmarshal([]byte(body), &in))
@@ -54,7 +55,7 @@ func request(t testing.TB, body string) agui.Request {
 	if in.Messages == nil {
 		in.Messages = []wire.Message{}
 	}
-	q, err := agui.Check(in, agui.To{})
+	q, err := input.Check(in, input.To{})
 	require.NoError(t, err)
 	return q
 }

@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -9,7 +10,7 @@ import (
 )
 
 func sessionCreated(t *Thread, d event.SessionCreatedData) {
-	if t.name = extraOf(d.Extra).ThreadID; t.id == "" {
+	if t.name = input.ExtraOf(d.Extra).ThreadID; t.id == "" {
 		t.id = t.name
 	}
 }
@@ -34,7 +35,7 @@ func messageRefused(t *Thread, d event.MessageRefusedData) {
 
 // queued begins the own stream of a run that waits for its turn.
 func (t *Thread) queued(d event.MessageReceivedData) {
-	x := extraOf(d.Extra)
+	x := input.ExtraOf(d.Extra)
 	id := runIDOf(d)
 	t.emitFor(t.started(id, x.ParentRunID, t.variant.inputOf(d)), id, OwnStream, false)
 	t.emitFor(wire.CustomEvent{Base: t.base(wire.Custom), Name: wire.CustomQueued, Value: map[string]int{"ahead": d.Queued}}, id, OwnStream, false)
@@ -57,7 +58,7 @@ func runStarted(t *Thread, d event.RunStartedData) {
 		m = event.MessageReceivedData{MessageID: d.MessageID, RunID: d.RunID, Content: d.Content}
 	}
 	t.remember(t.variant.userMessage(m), false)
-	t.begin(runIDOf(m), extraOf(m.Extra).ParentRunID, t.variant.inputOf(m))
+	t.begin(runIDOf(m), input.ExtraOf(m.Extra).ParentRunID, t.variant.inputOf(m))
 	delete(t.waiting, d.RunID)
 }
 
@@ -100,7 +101,7 @@ func notBegun(t *Thread, e event.Event) {
 	delete(t.waiting, d.RunID)
 	id := runIDOf(m)
 	if m.Queued == 0 { // its own stream has not begun
-		t.emitFor(t.started(id, extraOf(m.Extra).ParentRunID, t.variant.inputOf(m)), id, OwnStream, false)
+		t.emitFor(t.started(id, input.ExtraOf(m.Extra).ParentRunID, t.variant.inputOf(m)), id, OwnStream, false)
 	}
 	t.emitFor(t.cancelled(id), id, OwnStream, true)
 	if t.past != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -114,7 +115,7 @@ func (t *Thread) told(d event.TeamMessageData) {
 	}
 	if !t.working() {
 		t.remember(one, false)
-		t.beginTeam(d.MessageID, id, extraOf(d.Extra).ParentRunID, t.variant.inputOf(m))
+		t.beginTeam(d.MessageID, id, input.ExtraOf(d.Extra).ParentRunID, t.variant.inputOf(m))
 		return
 	}
 	t.ensure()

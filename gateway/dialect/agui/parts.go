@@ -6,6 +6,7 @@ import (
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -50,16 +51,16 @@ func partsOf(text string, urls []wire.Part, files []event.File) []wire.Part {
 
 // userMessage returns a message of a user as its client wrote it.
 func (v Variant) userMessage(d event.MessageReceivedData) wire.Message {
-	m := wire.Message{ID: first(extraOf(d.Extra).MessageID, d.MessageID), Role: wire.RoleUser, Content: quote(d.Content)}
+	m := wire.Message{ID: first(input.ExtraOf(d.Extra).MessageID, d.MessageID), Role: wire.RoleUser, Content: quote(d.Content)}
 	var parts []wire.Part
 	for _, u := range d.ImageURLs {
-		if web(u) {
+		if input.Web(u) {
 			parts = append(parts, wire.Part{Type: event.FileImage, Source: &wire.Source{Type: "url", Value: u}})
 		}
 	}
 	for _, f := range d.ContextFiles {
 		switch {
-		case web(f):
+		case input.Web(f):
 			parts = append(parts, wire.Part{Type: event.FileDocument, Source: &wire.Source{Type: "url", Value: f}})
 		case v.files:
 			parts = append(parts, wire.Part{Type: event.FileDocument, Source: &wire.Source{Type: "file", Value: f}})

@@ -1,4 +1,4 @@
-package task
+package registry
 
 import (
 	"context"
@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// registryPause spaces the attempts to watch the bucket.
-	registryPause = time.Second
-	// registryPut bounds one attempt to write to it.
-	registryPut = 5 * time.Second
+	// watchPause spaces the attempts to watch the bucket.
+	watchPause = time.Second
+	// putLimit bounds one attempt to write to it.
+	putLimit = 5 * time.Second
 )
 
-// registryBucket remembers agents and services that were seen, and keeps the roster's copy of its
+// entries remembers agents and providers that were seen, and keeps the roster's copy of the
 // bucket. The copy is a hint: a request for an agent that it does not have yet is
 // refused a moment too soon. It is safe for concurrent use.
-type registryBucket struct {
+type entries struct {
 	copy *roster.Roster
 	conn *bus.Conn
 	kv   jetstream.KeyValue
@@ -39,10 +39,10 @@ type registryBucket struct {
 	done chan struct{}
 }
 
-func newRegistryBucket(to *roster.Roster) *registryBucket { return &registryBucket{copy: to} }
+func newEntries(to *roster.Roster) *entries { return &entries{copy: to} }
 
 // open reads the bucket and begins to follow it.
-func (r *registryBucket) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
+func (r *entries) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
 	kv, err := conn.Bucket(ctx, subject.BucketRegistry)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *registryBucket) open(ctx context.Context, conn *bus.Conn, log zerolog.L
 }
 
 // close ends the watch. Without a watch it does nothing.
-func (r *registryBucket) close() {
+func (r *entries) close() {
 	if r.end == nil {
 		return
 	}
@@ -71,14 +71,14 @@ func (r *registryBucket) close() {
 }
 
 // follow keeps the copy until life ends.
-func (r *registryBucket) follow(life context.Context, ready func()) {
+func (r *entries) follow(life context.Context, ready func()) {
 	defer close(r.done)
 	for life.Err() == nil {
 		if err := r.read(life, ready); err != nil && life.Err() == nil {
 			r.log.Debug().Err(err).Msg("read registry again")
 			select {
 			case <-life.Done():
-			case <-time.After(registryPause):
+			case <-time.After(watchPause):
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func (r *registryBucket) follow(life context.Context, ready func()) {
 
 var errWatchOver = errors.New("the watch has ended")
 
-func (r *registryBucket) read(life context.Context, ready func()) error {
+func (r *entries) read(life context.Context, ready func()) error {
 	w, err := bucket.Watch(life, r.conn, subject.BucketRegistry, ">")
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (r *registryBucket) read(life context.Context, ready func()) error {
 			if e == nil {
 				if read != nil { // a deletion may have been missed since the reading before
 					r.copy.Unstore(func(p cmd.Participant) bool {
-						_, there := read[registryKey(p)]
+						_, there := read[keyOf(p)]
 						return !there
 					})
 				}
@@ -120,36 +120,36 @@ func (r *registryBucket) read(life context.Context, ready func()) error {
 }
 
 // take takes an entry of the bucket. Teams have entries, too, which do not count here.
-func (r *registryBucket) take(e *bucket.Change[[]byte]) {
+func (r *entries) take(e *bucket.Change[[]byte]) {
 	_, what, _, err := subject.ParseRegistryKey(e.Key)
 	if err != nil || what != cmd.WhatAgent && what != cmd.WhatService && what != cmd.WhatClient {
 		return
 	}
 	var p cmd.Participant
-	if !e.Gone && json.Unmarshal(e.Value, &p) == nil && registryKey(p) == e.Key {
+	if !e.Gone && json.Unmarshal(e.Value, &p) == nil && keyOf(p) == e.Key {
 		r.copy.Store(p)
 		return
 	}
-	r.copy.Unstore(func(p cmd.Participant) bool { return registryKey(p) == e.Key })
+	r.copy.Unstore(func(p cmd.Participant) bool { return keyOf(p) == e.Key })
 }
 
-func registryKey(p cmd.Participant) string {
+func keyOf(p cmd.Participant) string {
 	return subject.RegistryKey(p.Tenant, cmd.ParticipantWhat(p.Kind), id.EntityFromExternal(p.ID))
 }
 
 // note stores a participant in the form that it has when it is away. It writes a known participant again only if
 // again is set, which renews the entry.
-func (r *registryBucket) note(ctx context.Context, p cmd.Participant, again bool) error {
+func (r *entries) note(ctx context.Context, p cmd.Participant, again bool) error {
 	p = remembered(p)
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("encode a participant: %w", err)
 	}
-	key := registryKey(p)
+	key := keyOf(p)
 	if !again && r.has(p, raw) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, registryPut)
+	ctx, cancel := context.WithTimeout(ctx, putLimit)
 	defer cancel()
 	if _, err := r.kv.Put(ctx, key, raw); err != nil {
 		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remember %s %s: %w", p.Kind, p.ID, err))
@@ -157,7 +157,7 @@ func (r *registryBucket) note(ctx context.Context, p cmd.Participant, again bool
 	return nil
 }
 
-func (r *registryBucket) has(p cmd.Participant, raw []byte) bool {
+func (r *entries) has(p cmd.Participant, raw []byte) bool {
 	known, ok := r.copy.Stored(roster.KeyOf(p))
 	if !ok {
 		return false

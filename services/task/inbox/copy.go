@@ -1,9 +1,10 @@
-package task
+package inbox
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -37,9 +38,9 @@ var withoutTask = map[event.Type]bool{event.TaskCreated: true, event.TaskAssigne
 
 var errNull = errors.New("it is null")
 
-// copied returns the event for a client's log: with its origin, and with an id that is the same
-// at every attempt.
-func copied(to subject.Log, e event.Event) (event.Event, error) {
+// Copy returns the event of a task's log as a client's log has it: with its origin, and with an id that is the same
+// at every attempt. It fails if the event's data is not an object.
+func Copy(to subject.Log, e event.Event) (event.Event, error) {
 	from, err := subject.ParseName(e.Subject)
 	if err != nil {
 		return event.Event{}, err
@@ -57,7 +58,10 @@ func copied(to subject.Log, e event.Event) (event.Event, error) {
 		delete(members, "data_ref")
 	}
 	shorten(members)
-	members["origin_log"], members["origin_seq"] = encode(e.Subject), encode(e.Sequence)
+	if members["origin_log"], err = json.Marshal(e.Subject); err != nil {
+		return event.Event{}, fmt.Errorf("copy %s seq %d: encode its origin: %w", e.Subject, e.Sequence, err)
+	}
+	members["origin_seq"] = strconv.AppendUint(nil, e.Sequence, 10)
 	c := event.Event{
 		SpecVersion: e.SpecVersion, ID: fmt.Sprintf("%s.%d", from.Entity, e.Sequence), Source: e.Source, Type: e.Type,
 		Subject: to.Name(), Time: e.Time, TraceParent: e.TraceParent,

@@ -1,4 +1,6 @@
-package agui
+// Package input checks and reads what clients of AG-UI send: the input of a run, the contents of its messages, and answers
+// to questions. It knows no thread.
+package input
 
 import (
 	"encoding/json"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Limits of the input of a run.
@@ -65,6 +68,28 @@ type Options struct {
 	TargetMember   string        `json:"targetMember"`
 }
 
+// Extra is what a client of AG-UI says about a thread or a message, and what is kept with it.
+type Extra struct {
+	ThreadID    string          `json:"thread_id,omitempty"`
+	RunID       string          `json:"run_id,omitempty"` // as the client wrote it
+	MessageID   string          `json:"message_id,omitempty"`
+	ParentRunID string          `json:"parent_run_id,omitempty"`
+	Forwarded   json.RawMessage `json:"forwarded,omitempty"`
+	State       json.RawMessage `json:"state,omitempty"`
+}
+
+// kept is the form in which a log has it, beside what other protocols keep.
+type kept struct {
+	AGUI Extra `json:"agui"`
+}
+
+// ExtraOf returns the part of a log's extra that is about AG-UI, the zero value without one.
+func ExtraOf(extra json.RawMessage) Extra {
+	var d kept
+	_ = json.Unmarshal(extra, &d) // not of this protocol
+	return d.AGUI
+}
+
 // Check returns the request that an input makes. The input has passed strictjson.Decode. The error is a *fault.Fault that names
 // the member.
 func Check(in wire.Input, to To) (Request, error) {
@@ -74,12 +99,12 @@ func Check(in wire.Input, to To) (Request, error) {
 	}
 	switch {
 	case in.ThreadID == "" || len(in.ThreadID) > maxThreadID:
-		return q, wrong("threadId", "a text of 1 to 1024 bytes")
+		return q, Wrong("threadId", "a text of 1 to 1024 bytes")
 	case in.Messages == nil:
-		return q, wrong("messages", "a list")
+		return q, Wrong("messages", "a list")
 	case q.Older || strings.HasPrefix(in.ProtocolVersion, "1."):
 	default:
-		return q, wrong("protocolVersion", "1.0")
+		return q, Wrong("protocolVersion", "1.0")
 	}
 	if err := q.bounds(); err != nil {
 		return q, err
@@ -87,14 +112,15 @@ func Check(in wire.Input, to To) (Request, error) {
 	return q, q.options()
 }
 
-func wrong(field, rule string) *fault.Fault {
+// Wrong returns the fault of a member of a request that has to be something else.
+func Wrong(field, rule string) *fault.Fault {
 	return fault.Newf(fault.InvalidField, "%s has to be %s. Correct it and send the request again.", field, rule).At(field).Unlike(rule, nil)
 }
 
 // CheckRunID returns why a text is not the id of a run.
 func CheckRunID(s string) error {
 	if s == "" || len(s) > maxRunID || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		return wrong("runId", "a text of 1 to 200 printable bytes")
+		return Wrong("runId", "a text of 1 to 200 printable bytes")
 	}
 	return nil
 }
@@ -106,11 +132,11 @@ func (q *Request) bounds() error {
 		bytes += len(t.Name) + len(t.Description) + len(t.Parameters)
 	}
 	if len(q.Tools) > maxTools || bytes > maxToolBytes {
-		return wrong("tools", "at most 64 tools of 64 KiB together")
+		return Wrong("tools", "at most 64 tools of 64 KiB together")
 	}
 	for i, t := range q.Tools {
 		if !toolName.MatchString(t.Name) {
-			return wrong(fmt.Sprintf("tools[%d].name", i), "1 to 64 letters, digits, _ and -")
+			return Wrong(fmt.Sprintf("tools[%d].name", i), "1 to 64 letters, digits, _ and -")
 		}
 	}
 	bytes = 0
@@ -118,10 +144,10 @@ func (q *Request) bounds() error {
 		bytes += len(c.Description) + len(c.Value)
 	}
 	if bytes > maxContextBytes {
-		return wrong("context", "at most 32 KiB")
+		return Wrong("context", "at most 32 KiB")
 	}
 	if len(q.State) > maxStateBytes {
-		return wrong("state", "at most 64 KiB")
+		return Wrong("state", "at most 64 KiB")
 	}
 	return CheckResume(q.Resume)
 }
@@ -130,10 +156,10 @@ func (q *Request) bounds() error {
 func CheckResume(list []wire.ResumeEntry) error {
 	for i, e := range list {
 		if e.InterruptID == "" || e.Status != wire.ResumeResolved && e.Status != wire.ResumeCancelled {
-			return wrong("resume", "a list of {interruptId, status: resolved or cancelled, payload}")
+			return Wrong("resume", "a list of {interruptId, status: resolved or cancelled, payload}")
 		}
 		if slices.ContainsFunc(list[:i], func(o wire.ResumeEntry) bool { return o.InterruptID == e.InterruptID }) {
-			return wrong("resume", "a list with one answer for each interrupt")
+			return Wrong("resume", "a list with one answer for each interrupt")
 		}
 	}
 	return nil
@@ -143,7 +169,7 @@ func CheckResume(list []wire.ResumeEntry) error {
 func (q *Request) options() error {
 	props := map[string]json.RawMessage{}
 	if p := q.ForwardedProps; len(p) > 0 && string(p) != "null" && json.Unmarshal(p, &props) != nil {
-		return wrong("forwardedProps", "an object")
+		return Wrong("forwardedProps", "an object")
 	}
 	if own := props["waggle"]; own != nil {
 		if err := json.Unmarshal(own, &q.Options); err != nil {
@@ -151,22 +177,27 @@ func (q *Request) options() error {
 			if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 				field += "." + bad.Field
 			}
-			return wrong(field, "as the documentation of AG-UI says")
+			return Wrong(field, "as the documentation of AG-UI says")
 		}
 	}
 	delete(props, "waggle")
 	x := Extra{ParentRunID: q.ParentRunID, State: q.State}
+	var err error
 	if len(props) > 0 {
-		x.Forwarded = raw(props)
+		if x.Forwarded, err = plainjson.Marshal(props); err != nil {
+			return Wrong("forwardedProps", "an object").Wrap(err)
+		}
 	}
 	if string(x.State) == "null" {
 		x.State = nil
 	}
-	if n := q.user(); n >= 0 {
+	if n := q.User(); n >= 0 {
 		x.MessageID = q.Messages[n].ID
 	}
 	x.RunID = q.RunID
-	q.Extra = raw(map[string]Extra{"agui": x})
+	if q.Extra, err = plainjson.Marshal(kept{x}); err != nil {
+		return Wrong("state", "a value of JSON").Wrap(err)
+	}
 	return q.allowed()
 }
 
@@ -174,25 +205,25 @@ func (q *Request) allowed() error {
 	o := q.Options
 	switch {
 	case !slices.Contains([]string{"", "chat", event.ModePlan}, o.Mode):
-		return wrong("forwardedProps.waggle.mode", "chat or plan")
+		return Wrong("forwardedProps.waggle.mode", "chat or plan")
 	case !slices.Contains([]string{"", event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}, o.OnBusy):
-		return wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
+		return Wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
 	case !slices.Contains([]string{"", OnDisconnectContinue, OnDisconnectCancel}, o.OnDisconnect):
-		return wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
+		return Wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
 	case q.To != To{} && o.Mode == event.ModePlan:
-		return wrong("forwardedProps.waggle.mode", "chat: an agent of the swarm and a team answer as they like")
+		return Wrong("forwardedProps.waggle.mode", "chat: an agent of the swarm and a team answer as they like")
 	case q.Team && (o.Budget != nil || o.MaxConcurrent != 0 || o.TimeoutSeconds != 0):
-		return wrong("forwardedProps.waggle", "without budget, maxConcurrent and timeoutSeconds: a team has its own")
+		return Wrong("forwardedProps.waggle", "without budget, maxConcurrent and timeoutSeconds: a team has its own")
 	case !q.Team && o.TargetMember != "":
-		return wrong("forwardedProps.waggle.targetMember", "absent: a thread has no members")
+		return Wrong("forwardedProps.waggle.targetMember", "absent: a thread has no members")
 	case o.MaxConcurrent < 0, o.TimeoutSeconds < 0, o.TimeoutSeconds > maxTimeout:
-		return wrong("forwardedProps.waggle", "without negative numbers")
+		return Wrong("forwardedProps.waggle", "without negative numbers")
 	}
 	return nil
 }
 
-// user returns the place of the newest message of a user, -1 if the input has none.
-func (q *Request) user() int {
+// User returns the place of the newest message of a user, -1 if the input has none.
+func (q *Request) User() int {
 	for i := range slices.Backward(q.Messages) {
 		if q.Messages[i].Role == wire.RoleUser {
 			return i

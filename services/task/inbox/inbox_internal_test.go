@@ -1,4 +1,4 @@
-package task
+package inbox
 
 import (
 	"context"
@@ -21,6 +21,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+const source = "waggle/test"
+
 // TestManyReplicasFillOneInbox: several replicas copy the same tasks at once, each in
 // steps of its own, again and again from the beginning. Every event is there once, in
 // the order of its task.
@@ -32,30 +34,24 @@ func TestManyReplicasFillOneInbox(t *testing.T) {
 	store, err := eventlog.New(bustest.Single(t), eventlog.Options{Logger: zerolog.Nop()})
 	require.NoError(t, err)
 	defer store.Close()
-	to := clientLog(id.DefaultTenant, "client_1")
-	fresh := func() *inboxes {
-		x, err := newInboxes(store, time.Now)
+	fresh := func() *Inboxes {
+		x, err := New(store, source, time.Now)
 		require.NoError(t, err)
 		return x
 	}
-	opened, err := event.New(to, "created", source, time.Now(), event.InboxCreatedData{ClientID: "client_1"})
+	client, _, _, err := fresh().Create(ctx, id.DefaultTenant, "someone")
 	require.NoError(t, err)
-	require.NoError(t, fresh().Get(to).Append(ctx, func(b *inbox) ([]event.Event, error) {
-		if b.exists() {
-			return nil, nil
-		}
-		return []event.Event{opened}, nil
-	}))
+	to := LogOf(id.DefaultTenant, client)
 	var all sync.WaitGroup
 	for range replicas {
 		x := fresh()
 		for i := range tasks {
 			all.Go(func() {
-				from := taskLog(id.DefaultTenant, fmt.Sprint("t", i))
+				from := taskLog(fmt.Sprint("t", i))
 				events := someEvents(from, each)
 				for n := 0; n < each; {
 					n = min(each, n+1+rand.IntN(4))
-					if err := x.relay(ctx, to, from, events[:n]); err != nil {
+					if err := x.Relay(ctx, to, from, events[:n]); err != nil {
 						t.Error(err)
 					}
 				}
@@ -77,6 +73,10 @@ func TestManyReplicasFillOneInbox(t *testing.T) {
 	}
 }
 
+func taskLog(task string) subject.Log {
+	return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
+}
+
 func someEvents(log subject.Log, n int) []event.Event {
 	out := make([]event.Event, 0, n)
 	for i := range n {
@@ -93,7 +93,7 @@ func someEvents(log subject.Log, n int) []event.Event {
 // where it comes from, and fits.
 func TestACopyKeepsWhatItSays(t *testing.T) {
 	t.Parallel()
-	to, from := clientLog(id.DefaultTenant, "c"), taskLog(id.DefaultTenant, "t")
+	to, from := LogOf(id.DefaultTenant, "c"), taskLog("t")
 	rapid.Check(t, func(t *rapid.T) {
 		members := map[string]any{}
 		for range rapid.IntRange(0, 5).Draw(t, "members") {
@@ -104,7 +104,7 @@ func TestACopyKeepsWhatItSays(t *testing.T) {
 		require.NoError(t, err)
 		e := someEvents(from, 1)[0]
 		e.Data, e.Sequence = raw, rapid.Uint64Range(1, 1<<40).Draw(t, "seq")
-		c, err := copied(to, e)
+		c, err := Copy(to, e)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(c.Data), copyLimit+1000)
 		require.Zero(t, c.Sequence)
@@ -123,30 +123,51 @@ func TestACopyKeepsWhatItSays(t *testing.T) {
 	bad := someEvents(from, 1)[0]
 	for _, data := range []string{`1`, `null`, `[]`, `{`} {
 		bad.Data = json.RawMessage(data)
-		_, err := copied(to, bad)
+		_, err := Copy(to, bad)
 		require.Error(t, err, data)
 	}
 }
 
-func TestTheIndexForgets(t *testing.T) {
+// TestAnInboxIsItsOwners: only the client that it was created for opens it again, and an event is added once, to an
+// inbox that exists.
+func TestAnInboxIsItsOwners(t *testing.T) {
 	t.Parallel()
-	x, now := newIndex(), time.Now()
-	a, b := taskLog(id.DefaultTenant, "a"), taskLog(id.DefaultTenant, "b")
-	x.put(a, place{agent: "w", attempt: 1, seen: now})
-	x.put(b, place{agent: "w", attempt: 1, seen: now.Add(-time.Hour)})
-	n, _ := x.load(id.DefaultTenant, "w")
-	require.Equal(t, 2, n)
-	x.forget(now.Add(-time.Minute))
-	require.Len(t, x.all(), 1)
-	x.put(a, place{seen: now})
-	n, _ = x.load(id.DefaultTenant, "w")
-	require.Zero(t, n)
-	x.put(a, place{agent: "w", seen: now})
-	x.drop(a, now)
-	n, idle := x.load(id.DefaultTenant, "w")
-	require.Zero(t, n)
-	require.Equal(t, now, idle)
-	x.forget(now.Add(time.Second))
-	require.Empty(t, x.idle)
-	require.Empty(t, x.held)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	store, err := eventlog.New(bustest.Single(t), eventlog.Options{Logger: zerolog.Nop()})
+	require.NoError(t, err)
+	defer store.Close()
+	x, err := New(store, source, time.Now)
+	require.NoError(t, err)
+	client, token, at, err := x.Create(ctx, id.DefaultTenant, "someone")
+	require.NoError(t, err)
+	log := LogOf(id.DefaultTenant, client)
+	for o, want := range map[Owner]bool{
+		{client, "someone", token}:     true,
+		{client, "another", token}:     false,
+		{client, "someone", ""}:        false,
+		{"client_1", "someone", token}: false,
+	} {
+		last, own, err := x.Last(ctx, log, o)
+		require.NoError(t, err)
+		require.Equal(t, []any{want, at}, []any{own, last}, o)
+	}
+	for range 2 {
+		known, err := x.Add(ctx, log, "m.message", event.InboxMessagedData{MessageID: "m"})
+		require.NoError(t, err)
+		require.True(t, known)
+		known, err = x.Describe(ctx, log, event.InboxRegisteredData{ClientID: client})
+		require.NoError(t, err)
+		require.True(t, known)
+	}
+	last, err := store.Last(ctx, log)
+	require.NoError(t, err)
+	require.Equal(t, at.Seq+2, last.Seq)
+	unknown := LogOf(id.DefaultTenant, "client_1")
+	known, err := x.Has(ctx, unknown)
+	require.NoError(t, err)
+	require.False(t, known)
+	known, err = x.Add(ctx, unknown, "m.message", event.InboxMessagedData{MessageID: "m"})
+	require.NoError(t, err)
+	require.False(t, known)
 }
