@@ -39,7 +39,7 @@ func TestSchemas(t *testing.T) {
 		s := list.Schemas[i]
 		require.Equal(t, []string{b.Name, b.ID, "/api/v1/schemas/" + b.Name}, []string{s.Name, s.ID, s.URL})
 		status, body, header := r.get(s.URL)
-		require.Equal(t, []any{http.StatusOK, "application/schema+json", b.JSON}, []any{status, header.Get("Content-Type"), body})
+		require.Equal(t, []any{http.StatusOK, "application/schema+json", b.JSON()}, []any{status, header.Get("Content-Type"), body})
 		tag := header.Get("ETag")
 		require.Regexp(t, `^"[0-9a-f]{32}"$`, tag)
 		require.False(t, tags[tag], "two bundles have the same ETag")
@@ -50,7 +50,7 @@ func TestSchemas(t *testing.T) {
 			require.Equal(t, []any{http.StatusNotModified, "", tag}, []any{status, body, header.Get("ETag")}, match)
 		}
 		status, body, _ = r.get(s.URL, "If-None-Match", `"other"`)
-		require.Equal(t, []any{http.StatusOK, b.JSON}, []any{status, body})
+		require.Equal(t, []any{http.StatusOK, b.JSON()}, []any{status, body})
 	}
 }
 

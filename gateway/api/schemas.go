@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -32,9 +33,9 @@ func (a *API) listSchemas() http.HandlerFunc {
 
 // showSchema serves the bundle that the path names.
 func (a *API) showSchema() http.HandlerFunc {
-	byName := map[string]http.HandlerFunc{}
+	byName := map[string]func() http.HandlerFunc{}
 	for _, b := range bundle.All() {
-		byName[b.Name] = document("application/schema+json", b.JSON)
+		byName[b.Name] = sync.OnceValue(func() http.HandlerFunc { return document("application/schema+json", b.JSON()) })
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		serve, ok := byName[r.PathValue("dialect")]
@@ -42,7 +43,7 @@ func (a *API) showSchema() http.HandlerFunc {
 			a.server.Problem(w, fault.New(fault.NotFound))
 			return
 		}
-		serve(w, r)
+		serve()(w, r)
 	}
 }
 

@@ -1,38 +1,60 @@
 // Package bundle holds the JSON Schemas (2020-12) of the contract: one bundle for each
-// dialect and one for the canonical events.
+// dialect, one for the canonical events, and one for the bodies of the HTTP API. They are packed, because they would make a hundredth of a binary
+// otherwise: programs that refer to the variables Schema of the dialects' packages have them twice.
 package bundle
 
 import (
+	"compress/gzip"
+	"embed"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
-
-	"github.com/waggle-dev/waggle/proto-schemas/agui"
-	"github.com/waggle-dev/waggle/proto-schemas/asp"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	"github.com/waggle-dev/waggle/proto-schemas/orbit"
-	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
+
+// packed has the bundles as NAME.json.gz. They are generated with those of the dialects' packages.
+//
+//go:embed packed/*.json.gz
+var packed embed.FS
 
 // Bundle is the JSON Schema of all messages of a dialect. A valid frame matches its root, and the definition of its
 // message: #/$defs/NAME.
 type Bundle struct {
 	Name string // of the dialect
 	ID   string // the schema's $id
-	JSON string
 }
 
-// All returns the bundles, sorted by name.
+// All returns the bundles of the dialects and of the events, sorted by name.
 func All() []Bundle {
-	return []Bundle{
-		{"agui", ID("agui"), agui.Schema},
-		{"asp", ID("asp"), asp.Schema},
-		{"event", ID("event"), event.Schema},
-		{"myagent", ID("myagent"), myagent.Schema},
-		{"orbit", ID("orbit"), orbit.Schema},
-		{"team", ID("team"), team.Schema},
+	var all []Bundle
+	for _, name := range []string{"agui", "asp", "event", "myagent", "orbit", "team"} {
+		all = append(all, Bundle{name, ID(name)})
 	}
+	return all
+}
+
+// JSON returns the text of the schema. It unpacks it anew each time.
+func (b Bundle) JSON() string { return unpack(b.Name) }
+
+// API returns the bundle of the bodies of the HTTP API: #/$defs/NAME for each Go type. It unpacks it anew each time.
+func API() string { return unpack("api") }
+
+// unpack panics if the binary has no such bundle.
+func unpack(name string) string {
+	f, err := packed.Open("packed/" + name + ".json.gz")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close() //nolint:errcheck // it is in memory
+	r, err := gzip.NewReader(f)
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(r)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("unpack the bundle %s: %v", name, err))
+	}
+	return string(text)
 }
 
 // ID returns the $id of a dialect's bundle. The number grows when a document that was valid becomes invalid.

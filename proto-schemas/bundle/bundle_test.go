@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/bundle"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -22,11 +24,11 @@ type document struct {
 	Defs   map[string]map[string]any `json:"$defs"`
 }
 
-func read(t *testing.T, b bundle.Bundle) document {
+func read(t *testing.T, name, schema string) document {
 	t.Helper()
 	var d document
-	if err := json.Unmarshal([]byte(b.JSON), &d); err != nil {
-		t.Fatalf("%s: %v", b.Name, err)
+	if err := json.Unmarshal([]byte(schema), &d); err != nil {
+		t.Fatalf("%s: %v", name, err)
 	}
 	return d
 }
@@ -35,7 +37,7 @@ func read(t *testing.T, b bundle.Bundle) document {
 func TestIDs(t *testing.T) {
 	var names []string
 	for _, b := range bundle.All() {
-		d := read(t, b)
+		d := read(t, b.Name, b.JSON())
 		if d.ID != b.ID || d.Schema != "https://json-schema.org/draft/2020-12/schema" || !strings.HasPrefix(b.ID, "urn:waggle:schema:"+b.Name+":") {
 			t.Errorf("%s: the schema is %s, of %s", b.Name, d.ID, d.Schema)
 		}
@@ -46,12 +48,27 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// TestPackedBundlesAreThoseOfTheDialects, and that of the API is the one of its package.
+func TestPackedBundlesAreThoseOfTheDialects(t *testing.T) {
+	want := map[string]string{
+		"agui": agui.Schema, "asp": asp.Schema, "event": event.Schema, "myagent": myagent.Schema, "orbit": orbit.Schema, "team": team.Schema,
+	}
+	for _, b := range bundle.All() {
+		if b.JSON() != want[b.Name] {
+			t.Errorf("%s: the packed bundle is another one", b.Name)
+		}
+	}
+	if bundle.API() != api.Schema {
+		t.Error("api: the packed bundle is another one")
+	}
+}
+
 // TestEveryReferenceIsDefined: within the bundle, and every definition but those of frames is referred to.
 func TestEveryReferenceIsDefined(t *testing.T) {
 	for _, b := range bundle.All() {
-		d, refs := read(t, b), map[string]bool{}
+		d, refs := read(t, b.Name, b.JSON()), map[string]bool{}
 		var whole any
-		if err := json.Unmarshal([]byte(b.JSON), &whole); err != nil {
+		if err := json.Unmarshal([]byte(b.JSON()), &whole); err != nil {
 			t.Fatal(err)
 		}
 		collect(whole, refs)
@@ -89,7 +106,7 @@ func collect(v any, refs map[string]bool) {
 // are closed in place.
 func TestSharedTypesAppearOnce(t *testing.T) {
 	for _, b := range bundle.All() {
-		for name, s := range read(t, b).Defs {
+		for name, s := range read(t, b.Name, b.JSON()).Defs {
 			if spelled(s["properties"]) {
 				t.Errorf("%s: %s spells out an object; give it a definition", b.Name, name)
 			}
@@ -145,7 +162,7 @@ func expect(t *testing.T, name, schema, group string, kinds []string, of func(st
 		t.Fatal(err)
 	}
 	var want []string
-	d := read(t, bundle.Bundle{Name: name, JSON: schema})
+	d := read(t, name, schema)
 	for _, kind := range kinds {
 		want = append(want, of(kind))
 		props, _ := d.Defs[of(kind)]["properties"].(map[string]any)

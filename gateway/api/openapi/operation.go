@@ -12,7 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/bundle"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -27,14 +27,14 @@ var (
 
 // components returns the schemas of the bodies, whose references lead to components of the document.
 func components() (object, error) {
-	text := strings.ReplaceAll(wire.Schema, `"#/$defs/`, `"#/components/schemas/`)
-	var bundle struct {
+	text := strings.ReplaceAll(bundle.API(), `"#/$defs/`, `"#/components/schemas/`)
+	var schema struct {
 		Defs object `json:"$defs"`
 	}
-	if err := json.Unmarshal([]byte(text), &bundle); err != nil {
+	if err := json.Unmarshal([]byte(text), &schema); err != nil {
 		return nil, fmt.Errorf("read the schemas of the bodies: %w", err)
 	}
-	return bundle.Defs, nil
+	return schema.Defs, nil
 }
 
 // operation returns the description of a route.

@@ -12,7 +12,7 @@ import (
 // refuses other documents than messages.
 func TestBundles(t *testing.T) {
 	for _, b := range bundle.All() {
-		root, err := definition(b.JSON, "#")
+		root, err := definition(b.JSON(), "#")
 		require.NoError(t, err, b.Name)
 		for _, doc := range []string{`{"type":"no.such"}`, `{"event":"no.such"}`, `{}`, `[]`, `null`, `"x"`} {
 			require.Error(t, schemas{"root": root}.check("root", []byte(doc)), "%s: %s", b.Name, doc)

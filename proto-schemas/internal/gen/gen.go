@@ -7,6 +7,7 @@ package gen
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,7 +50,12 @@ func Files(root string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if files[bundlePath(dialect)], err = bundle(c); err != nil {
+		text, err := bundle(c)
+		if err != nil {
+			return nil, err
+		}
+		files[bundlePath(dialect)] = text
+		if files[packedPath(dialect)], err = packed(text); err != nil {
 			return nil, err
 		}
 		if dialect == "event" {
@@ -60,6 +66,25 @@ func Files(root string) (map[string][]byte, error) {
 }
 
 func bundlePath(dialect string) string { return "proto-schemas/" + dialect + "/schema.json" }
+
+// packedPath is where package bundle embeds the bundle from.
+func packedPath(dialect string) string { return "proto-schemas/bundle/packed/" + dialect + ".json.gz" }
+
+// packed returns the text as a gzip file, the same for the same text.
+func packed(text []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pack a bundle: %w", err)
+	}
+	return b.Bytes(), nil
+}
 
 // Stale returns the paths whose content under root differs from files, the missing ones, and unexpected ones in the
 // generated folders; sorted.
