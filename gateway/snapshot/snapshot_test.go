@@ -113,7 +113,7 @@ func FuzzAFoldTakesAnyEvent(f *testing.F) {
 	f.Add("task.asked", []byte(`{"input_id":"q","message":[1e-9999,{"z":1,"1":2}]}`))
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
 		if !json.Valid(data) {
-			t.Skip()
+			return // logs hold valid JSON only
 		}
 		for _, of := range snapshot.Kinds() {
 			fold := snapshot.New(of)

@@ -45,7 +45,7 @@ func unpack(name string) string {
 	if err != nil {
 		panic(err)
 	}
-	defer f.Close() //nolint:errcheck // it is in memory
+	defer f.Close()
 	r, err := gzip.NewReader(f)
 	var text []byte
 	if err == nil {

@@ -70,6 +70,11 @@ func Answer(e wire.ResumeEntry, field string) (d dialect.Answer, err error) {
 		}
 		return d, Wrong(field, "as the responseSchema of the interrupt says")
 	}
+	return p.answer(field)
+}
+
+// answer returns the answer that an object is.
+func (p payload) answer(field string) (d dialect.Answer, err error) {
 	if p.Approved == nil {
 		return d, Wrong(field+".approved", "true or false")
 	}
