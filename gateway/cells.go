@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/forward"
+	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -67,7 +68,7 @@ func (s *Server) homed(h http.Handler) http.Handler {
 
 // forward forwards the request within the limits of this gateway. It has answered if it returns nil.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name) error {
-	socket := strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+	socket := sse.Upgrades(r)
 	if socket || strings.Contains(r.Header.Get("Accept"), respond.MediaEvents) {
 		return s.forwardStream(w, r, who, to, !socket)
 	}

@@ -64,39 +64,34 @@ func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.Handl
 // serveStream is serveEvents for streams of a protocol.
 func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if protocol == protocolEvents && sse.Upgrades(r) {
-			s.serveSocket(bind, w, r)
-			return
-		}
-		e := s.newEvents(protocol, w, r)
-		defer e.depart()
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the gateway ends streams, too
+		to, end := body(protocol, w, r, cancel)
+		e := s.newEvents(protocol, to, r)
+		defer e.depart()
 		if e.begin(w, r.WithContext(ctx), bind) {
+			defer end()
 			e.serve(ctx)
 		}
 	}
 }
 
-// serveSocket serves a stream over a WebSocket. A request that is refused is answered without one.
-func (s *Server) serveSocket(bind func(*events, *http.Request) error, w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the gateway ends streams, too
+// body returns where a stream is written: to the response, or to the WebSocket that the request asks for. end ends that once the
+// stream is over, and gone is called when its client has left. A request that is refused is answered without it.
+func body(protocol string, w http.ResponseWriter, r *http.Request, gone func()) (to http.ResponseWriter, end func()) {
+	if protocol != protocolEvents || !sse.Upgrades(r) {
+		return w, func() {}
+	}
 	var offered []string
 	if p := admission.CredentialsOf(r).Subprotocol; p != "" {
 		offered = append(offered, p)
 	}
-	socket := sse.NewSocket(w, r, offered, cancel)
-	e := s.newEvents(protocolEvents, socket, r)
-	defer e.depart()
-	if !e.begin(w, r.WithContext(ctx), bind) {
-		return
+	socket := sse.NewSocket(w, r, offered, gone)
+	return socket, func() {
+		socket.Close()
+		arrival.Of(r).Ended()
 	}
-	defer arrival.Of(r).Ended()
-	defer socket.Close()
-	e.serve(ctx)
 }
 
 // newEvents returns a stream that is written to w.
