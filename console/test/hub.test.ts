@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { type CanonicalEvent, WaggleClient } from "@waggle-dev/client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { seqs } from "../../sdk/typescript/testing/events.ts";
 import { patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
 import { Hub } from "../src/live/hub.ts";
 import { announcements, type News } from "../src/live/protocol.ts";
@@ -93,10 +94,6 @@ async function streams(): Promise<number> {
   const metrics = await (await fetch(`http://${waggle.option("--telemetry-addr")}/metrics`)).text();
   return Number(/^waggle_gateway_connections\{dialect="events"\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
 }
-
-/** The seqs for which events stand. */
-const seqs = (events: readonly CanonicalEvent[]) =>
-  events.flatMap((e) => Array.from({ length: e.sequence - (e.from ?? e.sequence) + 1 }, (_, i) => (e.from ?? e.sequence) + i));
 
 test("topics come and go, and each log stays whole and in order, over many streams and a gateway that is killed", async () => {
   const hub = new Hub(waggle.url);

@@ -135,9 +135,8 @@ export class WaggleClient extends WaggleApi {
     super(o);
     const newId = o.newId ?? uuid;
     this.newId = newId;
-    const maker = this.http.sockets;
-    this.planSocket = new PlanSocket(this.http, maker);
-    this.swarmSocket = new SwarmSocket(this.http, maker);
+    this.planSocket = new PlanSocket(this.http);
+    this.swarmSocket = new SwarmSocket(this.http);
     const list = <T>(path: string, member: string, f?: ListOptions) => pages<T>(this.http, path, member, f, this.leave.signal);
     const keep = <T extends { close(): void; signal: AbortSignal }>(item: T): T => {
       if (this.leave.signal.aborted) throw closedError();
@@ -152,7 +151,7 @@ export class WaggleClient extends WaggleApi {
       newId,
       (f) => list<SessionSummary>("/api/v1/sessions", "sessions", f),
     );
-    this.teams = Object.assign(new Teams(this.http, (id, after) => keep(new Team(this.http, id, after, maker, newId))), {
+    this.teams = Object.assign(new Teams(this.http, (id, after) => keep(new Team(this.http, id, after, newId))), {
       list: (f?: ListOptions) => list<TeamView>("/api/v1/teams", "teams", f),
     });
     this.tasks = new Tasks(

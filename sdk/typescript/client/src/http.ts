@@ -31,7 +31,7 @@ export class Http {
     private readonly token: Token | undefined,
     private readonly fetcher: typeof fetch,
     readonly backoff: BackoffOptions,
-    /** Makes the WebSockets of streams; undefined: none. */
+    /** Makes WebSockets; undefined: none. */
     readonly sockets?: SocketMaker,
   ) {}
 

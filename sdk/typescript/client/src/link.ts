@@ -45,7 +45,6 @@ export class Link {
 
   constructor(
     private readonly http: Http,
-    private readonly maker: SocketMaker | undefined,
     private readonly protocol: Protocol,
   ) {
     void this.run();
@@ -116,7 +115,8 @@ export class Link {
   }
 
   private async run(): Promise<void> {
-    if (!this.maker) {
+    const maker = this.http.sockets;
+    if (!maker) {
       return this.end(new WaggleError("NO_WEBSOCKET", 'there is no WebSocket here: pass one, such as that of the package "ws"'));
     }
     const pauses = new Backoff(this.http.backoff);
@@ -125,7 +125,7 @@ export class Link {
       let code = 0;
       let reason = "";
       try {
-        [code, reason] = await this.once(this.maker);
+        [code, reason] = await this.once(maker);
       } catch (e) {
         reason = String(e);
       }

@@ -134,12 +134,12 @@ class Connection {
     const maker = request.method === undefined ? http.sockets : undefined;
     const socket = http.overSockets ? maker : undefined;
     let up = false;
-    const begin = () => {
+    const late = () => {
       this.held = maker !== undefined && !socket;
       if (this.held) http.tryASocket();
       stop();
     };
-    let timer = setTimeout(begin, maker ? Math.min(http.patience, this.silence) : this.silence);
+    let timer = setTimeout(late, maker ? Math.min(http.patience, this.silence) : this.silence);
     try {
       const all = socket ? readSocket(http, socket, request.path, cut.signal) : this.answer(request, cut.signal);
       for await (const m of all) {

@@ -1,7 +1,6 @@
 import { WaggleError } from "./errors.js";
 import type { Http } from "./http.js";
 import { type Frame, Link } from "./link.js";
-import type { SocketMaker } from "./socket.js";
 
 /** Frames that refuse what was asked for. */
 const refusals = new Set(["agent.error", "error.validation", "error.recovery_failed", "error.rate_limited", "system.error"]);
@@ -17,17 +16,14 @@ export class PlanSocket {
   private link: Link | undefined;
   private waiting = new Set<() => void>();
 
-  constructor(
-    private readonly http: Http,
-    private readonly maker: SocketMaker | undefined,
-  ) {}
+  constructor(private readonly http: Http) {}
 
   /**
    * Sends a frame and resolves once the server has done what it says, or `done` says so. A frame that had to be
    * repeated gets no answer: without `done` it is rejected as `UNANSWERED`.
    */
   async tell(session: string, frame: Frame, done: Promise<unknown>): Promise<void> {
-    this.link ??= new Link(this.http, this.maker, {
+    this.link ??= new Link(this.http, {
       path: () => "/ws/session?deltas=none&echo=true&language=en_US",
       take: (f) => {
         if (f.event !== "system.connected") return undefined;

@@ -164,10 +164,10 @@ abstract class Peer {
     const maker = (o.WebSocket ?? globalThis.WebSocket ?? (await import("ws")).WebSocket) as SocketMaker;
     const urls = [o.url].flat().map(baseOf);
     this.onError = o.onError ?? (() => {});
-    const http = new Http(urls, o.token, globalThis.fetch, { ...defaultBackoff, ...o.backoff });
+    const http = new Http(urls, o.token, globalThis.fetch, { ...defaultBackoff, ...o.backoff }, maker);
     let ready: () => void = () => {};
     const first = new Promise<void>((go) => (ready = go));
-    this.link = new Link(http, maker, {
+    this.link = new Link(http, {
       path: () => `/ws/asp/${this.role}`,
       begin: (send) => {
         this.registration = newId();

@@ -5,7 +5,6 @@ import { type Http, query } from "./http.js";
 import { Watched } from "./hub.js";
 import { type Frame, Link } from "./link.js";
 import type { Question } from "./questions.js";
-import type { SocketMaker } from "./socket.js";
 
 /** Work for an agent of the swarm: the one with the id, else one with the name, else any that has all capabilities. */
 export interface NewTask {
@@ -34,16 +33,13 @@ export class SwarmSocket {
   private link: Link | undefined;
   private identity = "";
 
-  constructor(
-    private readonly http: Http,
-    private readonly maker: SocketMaker | undefined,
-  ) {}
+  constructor(private readonly http: Http) {}
 
   /** Sends a request until it is answered, and returns the content of the answer. */
   ask(id: string, type: string, content: Frame): Promise<Frame> {
     if (this.link?.ended) this.link = undefined;
     return new Promise((done, fail) => {
-      this.link ??= new Link(this.http, this.maker, {
+      this.link ??= new Link(this.http, {
         path: () => `/ws/asp/client${this.identity}`,
         take: (f) => {
           if (f.type !== "orchestrator.client.welcome") return undefined;

@@ -5,7 +5,6 @@ import { Watched } from "./hub.js";
 import { Link } from "./link.js";
 import { type Question, unwrap } from "./questions.js";
 import type { Reply } from "./session.js";
-import type { SocketMaker } from "./socket.js";
 
 /** A message to a team. */
 export interface TeamMessageOptions {
@@ -22,7 +21,6 @@ export class Team extends Watched {
     http: Http,
     id: string,
     after: number,
-    private readonly maker: SocketMaker | undefined,
     private readonly newId: () => string,
   ) {
     super(http, "team", id, after);
@@ -78,7 +76,7 @@ export class Team extends Watched {
           ours ? undefined : new WaggleError("INPUT_ANSWERED", `${event.data.by || "somebody"} has answered it already`, { detail: event }),
         );
       });
-      const link = new Link(this.http, this.maker, {
+      const link = new Link(this.http, {
         path: () => `/ws?watch=team/${encodeURIComponent(this.id)}&after=${this.seq}`,
         take: (f) => {
           if (f.type === "agent_ready") return "ready";

@@ -1,6 +1,7 @@
 import { type CanonicalEvent, type TopicMessage, WaggleApi, WaggleClient } from "@waggle-dev/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket from "ws";
+import { seqs } from "../../testing/events.js";
 import { Line, up, type Waggle, within } from "../../testing/server.js";
 
 let waggle: Waggle;
@@ -77,7 +78,7 @@ test("logs and announcements come on one connection that breaks, each event of a
     [odd, 1],
   ] as const) {
     const got = seen[`session/${id}`] ?? [];
-    const parts = got.flatMap((e) => Array.from({ length: e.sequence - (e.from ?? e.sequence) + 1 }, (_, i) => (e.from ?? e.sequence) + i));
+    const parts = seqs(got);
     expect(parts).toEqual(parts.map((_, i) => after + 1 + i));
     expect((await all(id, got.at(-1)?.sequence)).map((e) => e.type)).not.toContain("run.completed");
   }
