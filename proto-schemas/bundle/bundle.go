@@ -1,6 +1,6 @@
 // Package bundle holds the JSON Schemas (2020-12) of the contract: one bundle for each
-// dialect, one for the canonical events, and one for the bodies of the HTTP API. They are packed, because they would make a hundredth of a binary
-// otherwise: programs that refer to the variables Schema of the dialects' packages have them twice.
+// dialect, one for the canonical events, and one for the bodies of the HTTP API. They are packed: as texts they make a hundredth of a
+// binary. A program that also refers to the variable Schema of a dialect's package has that bundle twice.
 package bundle
 
 import (

@@ -48,7 +48,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestPackedBundlesAreThoseOfTheDialects, and that of the API is the one of its package.
+// TestPackedBundlesAreThoseOfTheDialects: each unpacks to the schema of its package, that of the API included.
 func TestPackedBundlesAreThoseOfTheDialects(t *testing.T) {
 	want := map[string]string{
 		"agui": agui.Schema, "asp": asp.Schema, "event": event.Schema, "myagent": myagent.Schema, "orbit": orbit.Schema, "team": team.Schema,

@@ -116,7 +116,8 @@ func (r *relay) turn(ctx context.Context) (rested bool, err error) {
 	return false, nil
 }
 
-// free gives the place of a team back that has been shut down: the relay ends it when the log of its last member has ended.
+// free gives back the place of a team that was shut down. The team ends when the log of its last member has ended, which the relay
+// sees first.
 func (r *relay) free(ctx context.Context) error {
 	closed := false
 	r.l.Peek(func(st *teamwork.State) { closed = st.Closed() })

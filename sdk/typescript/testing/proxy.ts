@@ -1,7 +1,7 @@
 import { createServer, request, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 
-/** A proxy that holds each answer back until its end, as virus scanners and old proxies of offices do. WebSockets pass, if it lets them. */
+/** A proxy that holds each answer back until its end, as some virus scanners do. WebSockets pass, if it lets them. */
 export class HoldingProxy {
   /** Whether WebSockets pass. */
   sockets = true;
