@@ -35,7 +35,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{}, drainPatience: drainPatience,
 	}
 	if s.cells = s.newForwarder(); s.cells != nil {
-		s.dep.Commands = dep.Commands.Within(s.cells.Enter)
+		s.dep.Commands = dep.Commands.Within(s.cells.Continue)
 	}
 	s.arrivals = arrival.New(cfg.MaxConnections)
 	s.sight = &sight.Sight{Policy: dep.Access, Log: dep.Log}

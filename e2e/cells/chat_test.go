@@ -27,7 +27,7 @@ type chat struct {
 	answers  int
 	lost     int // connections
 	wrong    []string
-	finished chan struct{} // closed and replaced at each answer
+	finished chan struct{} // closed and replaced at each answer and each error
 }
 
 // talk opens a chat through the gateway of a cell.
@@ -52,6 +52,8 @@ func (c *chat) Frame(f sdk.Frame) {
 		c.finished = make(chan struct{})
 	case "error":
 		c.wrong = append(c.wrong, string(f.Raw))
+		close(c.finished)
+		c.finished = make(chan struct{})
 	}
 }
 
@@ -62,30 +64,33 @@ func (c *chat) Lost(error) {
 	c.lost++
 }
 
-// count returns the number of answers, and the channel that the next one closes.
-func (c *chat) count() (int, <-chan struct{}) {
+// count returns the number of answers, the channel that the next one closes, and the errors so far.
+func (c *chat) count() (int, <-chan struct{}, []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.answers, c.finished
+	return c.answers, c.finished, c.wrong
 }
 
 // ask asks a question and waits for its answer.
 func (c *chat) ask(text string) error {
-	before, _ := c.count()
+	before, _, _ := c.count()
 	if err := c.client.Send(text); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
 	for {
-		n, next := c.count()
-		if n > before {
+		n, next, wrong := c.count()
+		switch {
+		case len(wrong) > 0:
+			return fmt.Errorf("%q was refused: %v", text, wrong)
+		case n > before:
 			return nil
 		}
 		select {
 		case <-next:
 		case <-ctx.Done():
-			return fmt.Errorf("no answer to %q: %w; the client got %v", text, ctx.Err(), c.wrong)
+			return fmt.Errorf("no answer to %q at %d: %w", text, c.client.Seq(), ctx.Err())
 		case err := <-c.done:
 			return fmt.Errorf("the client has ended: %w", err)
 		}

@@ -21,6 +21,7 @@ type talker struct {
 	key     string
 	asked   atomic.Int64
 	viewers []*viewer
+	ended   atomic.Pointer[error]
 }
 
 // talkers opens a chat of each user through each gateway, and lets them talk until stop is set.
@@ -41,6 +42,7 @@ func (s *site) talkers(g *errgroup.Group, stop *atomic.Bool) (all []*talker) {
 		g.Go(func() error {
 			for !stop.Load() {
 				if err := c.ask(fmt.Sprintf("What is %d + 30?", c.asked.Load())); err != nil {
+					c.ended.Store(&err)
 					return err
 				}
 				c.asked.Add(1)
@@ -56,7 +58,10 @@ func further(t *testing.T, all []*talker, n int64) {
 	t.Helper()
 	for _, c := range all {
 		want := c.asked.Load() + n
-		process.Eventually(t, "more answers", func() bool { return c.asked.Load() >= want })
+		process.Eventually(t, "more answers", func() bool { return c.asked.Load() >= want || c.ended.Load() != nil })
+		if err := c.ended.Load(); err != nil {
+			t.Fatal(*err)
+		}
 	}
 }
 

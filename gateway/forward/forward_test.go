@@ -162,7 +162,8 @@ func TestAGatewayThatIsGoneIsPassedOver(t *testing.T) {
 	}
 }
 
-// TestAMoveIsReportedWhenTheGuestsHaveLeft: from the move on none enters, and the last one's end is the report.
+// TestAMoveIsReportedWhenTheGuestsHaveLeft: from the move on none enters, those inside go on, and the last one's end is the
+// report.
 func TestAMoveIsReportedWhenTheGuestsHaveLeft(t *testing.T) {
 	url := bustest.Start(t, bus.DefaultTopology()).URL
 	d := open(t, url, a)
@@ -189,7 +190,17 @@ func TestAMoveIsReportedWhenTheGuestsHaveLeft(t *testing.T) {
 	leaveRed() // counts once
 	require.NoError(t, d.WaitGateways(within(t), a, func(all []cell.Gateway) bool { return len(all) == 1 }))
 	require.Less(t, d.Gateways(a)[0].Seen, p.Revision)
+	command, err := g.Continue(red)
+	require.NoError(t, err, "a command of the guest that is left")
 	again()
+	further, err := g.Continue(red)
+	require.NoError(t, err)
+	command()
+	require.Less(t, d.Gateways(a)[0].Seen, p.Revision)
+	further()
+	_, err = g.Continue(red)
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, fault.TenantMoving, f.Code)
 	require.NoError(t, d.WaitGateways(within(t), a, func(all []cell.Gateway) bool { return len(all) == 1 && all[0].Seen >= p.Revision }))
 	leaveBlue()
 	require.NotContains(t, g.retired, blue)

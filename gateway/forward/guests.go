@@ -21,9 +21,20 @@ type Guests struct {
 // Enter counts work for a tenant until leave. It refuses tenants that this cell does not serve now: a count that began before
 // such a change ends before the gateway reports the change.
 func (g *Guests) Enter(t id.Tenant) (leave func(), err error) {
+	return g.enter(t, false)
+}
+
+// Continue is Enter for what belongs to work that is counted already, such as the command of an open connection. It refuses
+// nothing while the tenant has such work: its client learns from the end of the connection that the tenant moves, and not from
+// a refused message, which the client would not repeat.
+func (g *Guests) Continue(t id.Tenant) (leave func(), err error) {
+	return g.enter(t, true)
+}
+
+func (g *Guests) enter(t id.Tenant, further bool) (leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.serves(t) {
+	if counted := further && g.count[t] > 0; !counted && !g.serves(t) {
 		return nil, fault.New(fault.TenantMoving)
 	}
 	g.count[t]++

@@ -120,11 +120,14 @@ func (t *tail) broken(err error) {
 }
 
 // rewound ends the tail if the leader's log ends before the tail's position: acknowledged events were lost with the
-// stream. It asks twice, because a server that has just lost its leadership may not know it yet.
+// stream. It asks twice, because a server that has just lost its leadership may not know it yet. A log without events that
+// nobody reads any more was removed, as after the move of its tenant to another cell.
 func (t *tail) rewound() {
+	var end Cursor
 	for range 2 {
 		reached := t.last()
-		end, err := patiently(t.s, func() (Cursor, error) { return t.s.end(t.s.ctx, t.log) })
+		var err error
+		end, err = patiently(t.s, func() (Cursor, error) { return t.s.end(t.s.ctx, t.log) })
 		if err != nil {
 			t.broken(err)
 			return
@@ -139,6 +142,11 @@ func (t *tail) rewound() {
 		if wait(t.s.ctx, settle) != nil {
 			return
 		}
+	}
+	t.s.drop(t) // first, so that no viewer joins
+	if end.Seq == 0 && !t.read() {
+		t.s.log.Info().Stringer("log", t.log).Msg("forget removed log")
+		return
 	}
 	t.broken(fmt.Errorf("%w: %s has lost acknowledged events", ErrBeyondEnd, t.log))
 }

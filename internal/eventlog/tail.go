@@ -209,6 +209,13 @@ func (t *tail) leave(v *Viewer) {
 	}
 }
 
+// read reports whether the tail has viewers.
+func (t *tail) read() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.viewers) > 0
+}
+
 // fail ends all viewers of the tail.
 func (t *tail) fail(err error) {
 	t.mu.Lock()

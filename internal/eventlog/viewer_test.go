@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
@@ -154,6 +155,36 @@ func TestALogThatWasLostEndsItsViewers(t *testing.T) {
 	w := watch(s, log, Cursor{}, again)
 	defer w.Close()
 	again.wait(t, "caught up", func() bool { return len(again.caught) == 1 && again.caught[0] == 0 })
+}
+
+// TestARemovedLogThatNobodyReadsIsNoFailure: the logs of a tenant that has moved go while they are still watched.
+func TestARemovedLogThatNobodyReadsIsNoFailure(t *testing.T) {
+	t.Parallel()
+	conn := single(t)
+	logged := make(lines, 100)
+	s, log := newStore(t, conn, Options{Check: 100 * time.Millisecond, Linger: time.Hour, Logger: zerolog.New(logged)}), testLog("removed")
+	fill(t, s, log, 0, 5)
+	r := newRecorder(-1)
+	v := watch(s, log, Cursor{}, r)
+	r.reach(t, 5)
+	v.Close()
+	end, err := s.Last(t.Context(), log)
+	require.NoError(t, err)
+	expire(t, s, log, end.Stream)
+	for line := range logged {
+		require.NotContains(t, line, `"level":"error"`)
+		if strings.Contains(line, "forget removed log") {
+			return
+		}
+	}
+}
+
+// lines is a log that a test reads line by line.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
 }
 
 func TestLostAnnouncementsAreHealed(t *testing.T) {

@@ -2,7 +2,7 @@
 //
 // A move has a point of no return: the change of the tenant's entry in the directory. Until then the old cell has everything,
 // and goes on with the tenant when the move fails. Nothing is appended while the logs are copied: gateways have let all clients
-// of the tenant go and refuse its commands, services have handled all commands, and no timer of the tenant is set.
+// of the tenant go and take no others, services have handled all commands, and no timer of the tenant is set.
 //
 // A move copies what cannot be made again: logs, payloads, snapshots, acknowledgements, the registry, holdings of quotas, and
 // the index. Services of the new cell set the timers again when they are woken.
