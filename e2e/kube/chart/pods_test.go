@@ -1,9 +1,7 @@
 package chart_test
 
 import (
-	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -187,11 +185,4 @@ func TestSettingsRestartTheirRoles(t *testing.T) {
 		require.Equal(t, role == "task", before[role] != one[role], role)
 		require.NotEqual(t, before[role], every[role], role)
 	}
-}
-
-// The number of partitions is fixed in the contract and repeated in the chart.
-func TestPartitions(t *testing.T) {
-	text, err := os.ReadFile(root + "/deploy/helm/waggle/templates/_helpers.tpl")
-	require.NoError(t, err)
-	require.Contains(t, string(text), "until "+strconv.Itoa(partitions()))
 }

@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,8 +20,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
-
-func partitions() int { return int(subject.DefaultPartitions) }
 
 // A Deployment has a number of replicas unless an autoscaler sets it.
 func TestEveryDeploymentIsScaledOnce(t *testing.T) {
@@ -61,8 +60,38 @@ func TestGatewaysScaleByConnections(t *testing.T) {
 
 // KEDA asks NATS for the consumers of the role's commands: all of them, and no others.
 func TestServicesScaleByTheLagOfTheirConsumers(t *testing.T) {
+	lagOfConsumers(t, render(t, "keda"), subject.DefaultPartitions)
+}
+
+// An installation of another number of partitions has the permissions and the consumers of that number.
+func TestAnInstallationHasMorePartitions(t *testing.T) {
+	for _, n := range subject.PartitionChoices() {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			more := values(t, "keda")
+			more["streams"] = map[string]any{"partitions": int(n)}
+			more["nats"] = map[string]any{"accounts": permission.Accounts(n)}
+			docs, err := chart.Render(folder, chart.Release, more, nil)
+			require.NoError(t, err)
+			lagOfConsumers(t, docs, n)
+			for _, w := range workloads(t, docs) {
+				require.Equal(t, fmt.Sprint(n), w.env("WAGGLE_NATS_PARTITIONS"), w.name)
+			}
+			lists := 0
+			for _, c := range all[corev1.ConfigMap](t, docs, "ConfigMap") {
+				if text, found := c.Data["accounts.conf"]; found {
+					require.Equal(t, strings.TrimSpace(permission.Accounts(n)), strings.TrimSpace(text))
+					lists++
+				}
+			}
+			require.Equal(t, 1, lists)
+		})
+	}
+}
+
+func lagOfConsumers(t *testing.T, docs []chart.Document, n subject.Partitions) {
+	t.Helper()
 	asked := map[string][]string{}
-	for _, d := range render(t, "keda") {
+	for _, d := range docs {
 		if d.Object.GetKind() != "ScaledObject" {
 			continue
 		}
@@ -89,13 +118,13 @@ func TestServicesScaleByTheLagOfTheirConsumers(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"session", "pipeline", "worker", "task", "team"}, slices.Collect(maps.Keys(asked)))
 	for role, names := range asked {
-		require.ElementsMatch(t, taken(t, role), names, role)
+		require.ElementsMatch(t, taken(t, role, n), names, role)
 	}
 }
 
 // taken are the consumers of commands that a role may pull from.
-func taken(t testing.TB, role string) []string {
-	list, ok := permission.Of(permission.Role(role), subject.DefaultPartitions)
+func taken(t testing.TB, role string, n subject.Partitions) []string {
+	list, ok := permission.Of(permission.Role(role), n)
 	require.True(t, ok, role)
 	var out []string
 	for _, s := range list.Publish {

@@ -29,6 +29,9 @@ func TestValuesAreRefused(t *testing.T) {
 		"{config: {auth: {api_keys: []}}}":                    "api_keys",
 		"{config: {shutdown: 5s}}":                            "shutdown",
 		"{streams: {replicas: 2}}":                            "replicas",
+		"{streams: {partitions: 32}}":                         "partitions",
+		"{streams: {partitions: 64}}":                         "waggle keys --dir keys --partitions 64",
+		"{nats: {accounts: 'users: []'}}":                     "may read 0 event streams",
 		"{streams: {eventMaxAge: 30d}}":                       "eventMaxAge",
 		"{drain: {marginSeconds: 0}}":                         "marginSeconds",
 		"{networkPolicy: {dns: []}}":                          "dns",
@@ -128,7 +131,7 @@ func TestStreamsFit(t *testing.T) {
 		volume, _ := nested(store, "pvc", "size").(string)
 		require.LessOrEqual(t, quantity(t, limit), quantity(t, volume)/10*9, set)
 		for _, w := range workloads(t, render(t, set)) {
-			need := quantity(t, w.env("WAGGLE_NATS_EVENT_MAX_BYTES"))*int64(partitions()) + quantity(t, w.env("WAGGLE_NATS_OBJECT_MAX_BYTES")) + quantity(t, "1Gi")
+			need := quantity(t, w.env("WAGGLE_NATS_EVENT_MAX_BYTES"))*quantity(t, w.env("WAGGLE_NATS_PARTITIONS")) + quantity(t, w.env("WAGGLE_NATS_OBJECT_MAX_BYTES")) + quantity(t, "1Gi")
 			require.LessOrEqual(t, need, quantity(t, limit), "%s: %s", set, w.name)
 		}
 	}

@@ -68,18 +68,29 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end -}}
 {{- end -}}
 
-{{/* Consumers of the stream CMD whose lag says how much work waits for a role. */}}
+{{/* Consumers of the stream CMD whose lag says how much work waits for a role; from a role and the root. */}}
 {{- define "waggle.consumers" -}}
 {{- $names := list -}}
 {{- $services := dict "session" (list "session") "pipeline" (list "pipeline") "task" (list "task") "team" (list "team" "member") -}}
-{{- range $service := index $services . | default list -}}
-{{- range $p := until 16 -}}
+{{- range $service := index $services .role | default list -}}
+{{- range $p := until (int $.root.Values.streams.partitions) -}}
 {{- $names = append $names (printf "%s-%02d" $service $p) -}}
 {{- end -}}
 {{- end -}}
-{{- if eq . "worker" }}{{ $names = list "worker" }}{{ end -}}
-{{- if eq . "task" }}{{ $names = append $names "task-call" }}{{ end -}}
+{{- if eq .role "worker" }}{{ $names = list "worker" }}{{ end -}}
+{{- if eq .role "task" }}{{ $names = append $names "task-call" }}{{ end -}}
 {{- $names | join " " -}}
+{{- end -}}
+
+{{/* What the users of the servers may do; the list has to be that of the number of partitions. */}}
+{{- define "waggle.accounts" -}}
+{{- $n := int .Values.streams.partitions -}}
+{{- $text := .Values.nats.accounts | default (.Files.Get "files/accounts.conf") -}}
+{{- $has := regexFindAll "GET\\.EVT_[0-9]+\"" $text -1 | uniq | len -}}
+{{- if ne $has $n -}}
+{{- fail (printf "streams.partitions is %d, and the users of NATS may read %d event streams: run 'waggle keys --dir keys --partitions %d', and install with --set-file nats.accounts=keys/accounts.conf" $n $has $n) -}}
+{{- end -}}
+{{- $text -}}
 {{- end -}}
 
 {{/* Settings that all processes get from the environment: they beat the files. */}}
@@ -88,6 +99,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 - {name: WAGGLE_NATS_NKEY, value: /etc/waggle-nats/nkey}
 - {name: WAGGLE_NATS_BOOTSTRAP, value: verify}
 - {name: WAGGLE_NATS_REPLICAS, value: {{ .root.Values.streams.replicas | quote }}}
+- {name: WAGGLE_NATS_PARTITIONS, value: {{ .root.Values.streams.partitions | quote }}}
 - {name: WAGGLE_NATS_EVENT_MAX_AGE, value: {{ .root.Values.streams.eventMaxAge | quote }}}
 - {name: WAGGLE_NATS_EVENT_MAX_BYTES, value: {{ .root.Values.streams.eventMaxBytes | int64 | quote }}}
 - {name: WAGGLE_NATS_OBJECT_MAX_BYTES, value: {{ .root.Values.streams.objectMaxBytes | int64 | quote }}}
