@@ -16,6 +16,7 @@ import type { Report } from "../src/log/protocol.ts";
 import { emptyState, type State } from "../src/log/states.ts";
 import { Conversation } from "../src/model/conversation.ts";
 import { Requests } from "./requests.ts";
+import { Trace } from "./trace.ts";
 
 // One session of 50,000 events beside 10,000 others, in the real binary: what the page reads, holds and shows of it. Times are
 // printed: they depend on the machine. The bounds hold on every machine.
@@ -120,10 +121,9 @@ afterAll(async () => {
 
 interface Watched extends Window {
   painted: number;
-  tasks: number[];
 }
 
-/** Opens a page that notes when its first item or row is painted, and how long its tasks are. */
+/** Opens a page that notes when its first item or row is painted. */
 async function visit(path: string): Promise<{ p: Page; errors: string[]; requests: Requests }> {
   const { page: p, errors } = await open(browser, "about:blank");
   p.setDefaultTimeout(patience);
@@ -131,10 +131,6 @@ async function visit(path: string): Promise<{ p: Page; errors: string[]; request
   await p.addInitScript(() => {
     const w = window as unknown as Watched;
     w.painted = 0;
-    w.tasks = [];
-    new PerformanceObserver((l) => {
-      for (const e of l.getEntries()) w.tasks.push(e.duration);
-    }).observe({ type: "longtask", buffered: true });
     const look = () => {
       if (!w.painted && document.querySelector(".view .item, .view .row .type")) w.painted = performance.now();
       requestAnimationFrame(look);
@@ -145,13 +141,6 @@ async function visit(path: string): Promise<{ p: Page; errors: string[]; request
   await p.goto(waggle.url + path);
   return { p, errors, requests };
 }
-
-/** The longest task of the page since the last call, in ms; 0: none was above 50. */
-const longest = (p: Page) =>
-  p.evaluate(() => {
-    const w = window as unknown as Watched;
-    return Math.round(Math.max(0, ...w.tasks.splice(0)));
-  });
 
 const count = (p: Page, selector: string) => p.locator(selector).count();
 
@@ -215,6 +204,7 @@ function* folds(at: readonly number[]): Generator<[number, ViewBuilder["view"]]>
 const someSeqs = (n: number) => Array.from({ length: n }, () => 1 + Math.floor(Math.random() * log.length));
 
 test("a long session shows its newest page first, and reads the rest only for those who look there", async () => {
+  const trace = await Trace.start(browser);
   const { p, errors, requests } = await visit("/sessions/long");
   await p.waitForSelector(".talk .item.user");
   await p.waitForFunction((n) => document.querySelector(".scrubber output")?.textContent?.endsWith(`/ ${n}`), log.length);
@@ -226,9 +216,8 @@ test("a long session shows its newest page first, and reads the rest only for th
   expect(await p.textContent(".session h1")).toBe(whole.items.find((i) => i.kind === "user")?.text);
   await small(p, "a conversation");
   expect(requests.stretches).toEqual([]);
-  console.log(
-    `newest page painted after ${Math.round(await p.evaluate(() => (window as unknown as Watched).painted))} ms, longest task ${await longest(p)} ms`,
-  );
+  const painted = Math.round(await p.evaluate(() => (window as unknown as Watched).painted));
+  console.log(`newest page painted after ${painted} ms: ${await trace.lap()}`);
 
   // The log has all rows, of which those in view exist.
   await p.click("#tab-log");
@@ -239,7 +228,7 @@ test("a long session shows its newest page first, and reads the rest only for th
   }
   expect(requests.stretches.length).toBeLessThan(20);
   expect(requests.most).toBeLessThanOrEqual(2);
-  console.log(`log scrolled: longest task ${await longest(p)} ms, ${requests.stretches.length} requests`);
+  console.log(`log scrolled, ${requests.stretches.length} requests: ${await trace.stop()}`);
   expect(errors).toEqual([]);
   await p.close();
 });
@@ -281,7 +270,7 @@ async function showEarlier(p: Page): Promise<void> {
 test("who scrubs or searches gets the whole log: two requests at once, that can be stopped, in bounded memory", async () => {
   const { p, errors, requests } = await visit("/sessions/long");
   await p.waitForSelector(".talk .item");
-  await longest(p);
+  const trace = await Trace.start(browser);
 
   // Nothing but what is under way comes after a stop.
   let release: () => void = () => {};
@@ -313,7 +302,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   expect(before).toBeLessThanOrEqual(4);
   await expect.poll(() => requests.stretches.length, { timeout: patience }).toBeGreaterThan(log.length / 1000 - 3);
   await p.waitForSelector(".scrubber .reading", { state: "detached" });
-  console.log(`whole log in ${Date.now() - began} ms; while scrubbing the longest task was ${await longest(p)} ms`);
+  console.log(`scrubbing while the whole log came, in ${Date.now() - began} ms: ${await trace.lap()}`);
   for (const [seq, view] of folds([last])) {
     const want = kindsOf(view.items);
     await p.waitForFunction((at) => document.querySelector(".scrubber input")?.getAttribute("aria-valuetext")?.startsWith(`${at}, `), seq);
@@ -321,7 +310,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
     expect(shown, `at ${seq}`).toEqual(want.slice(-shown.length));
   }
   await scrub(someSeqs(60));
-  console.log(`scrubbing with all of it here: longest task ${await longest(p)} ms`);
+  console.log(`scrubbing with all of it here: ${await trace.lap()}`);
   expect(requests.most).toBeLessThanOrEqual(2);
   // No event is asked for twice: a moment that is looked at before its page is here only has the page come in two parts.
   const asked = requests.stretches.flatMap((q) => {
@@ -345,7 +334,11 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   expect(lines.map((l) => JSON.parse(l).sequence)).toEqual(log.map((e) => e.sequence));
   await p.click("#tab-waterfall");
   await p.waitForSelector(".waterfall .bar");
+  await trace.lap();
+  await scrub(someSeqs(60));
+  console.log(`scrubbing over the waterfall: ${await trace.stop()}`);
   await small(p, "a waterfall");
+  await p.click(".frame button");
   await p.click("#tab-talk");
   await p.waitForSelector(".talk .item");
   const top = () => p.evaluate(() => document.querySelector(".talk .item.user")?.textContent);
@@ -452,7 +445,7 @@ test(
 test("an answer streams into a long session, and ten thousand sessions are a list of few rows", async () => {
   const { p, errors } = await visit("/sessions/long");
   await p.waitForSelector(".talk .item");
-  await longest(p);
+  const trace = await Trace.start(browser);
   await p.fill(".composer textarea", "say 300 words");
   await p.keyboard.press("Enter");
   await p.waitForFunction(() => {
@@ -464,7 +457,7 @@ test("an answer streams into a long session, and ten thousand sessions are a lis
   const text = await p.locator(".item.answer").last().textContent();
   expect(text?.trim()).toBe(Array.from({ length: 300 }, (_, i) => `word${i}`).join(" "));
   await small(p, "a streaming conversation");
-  console.log(`streaming: longest task ${await longest(p)} ms`);
+  console.log(`streaming: ${await trace.lap()}`);
 
   const total = (await api<{ total: number }>("GET", "/sessions?limit=1")).total;
   expect(total).toBeGreaterThanOrEqual(sessions);
@@ -482,7 +475,7 @@ test("an answer streams into a long session, and ten thousand sessions are a lis
     });
     await small(p, "more sessions");
   }
-  console.log(`sessions: longest task ${await longest(p)} ms`);
+  console.log(`sessions: ${await trace.stop()}`);
   expect(errors).toEqual([]);
   await p.close();
 });

@@ -99,8 +99,9 @@ test("a service that dies during a call leaves its outcome unknown, and one that
   });
   let said = "";
   const says = (word: string) =>
-    new Promise<void>((go) => {
+    new Promise<void>((go, fail) => {
       const look = () => said.includes(word) && go();
+      till.once("exit", (code) => fail(new Error(`the service ended with ${code}`)));
       till.stdout.on("data", look);
       look();
     });
