@@ -120,8 +120,8 @@ func (t *tail) broken(err error) {
 }
 
 // rewound ends the tail if the leader's log ends before the tail's position: acknowledged events were lost with the
-// stream. It asks twice, because a server that has just lost its leadership may not know it yet. A log without events that
-// nobody reads any more was removed, as after the move of its tenant to another cell.
+// stream. It asks twice, because a server that has just lost its leadership may not know it yet. A log without events and
+// without readers was removed, as after the move of its tenant to another cell.
 func (t *tail) rewound() {
 	var end Cursor
 	for range 2 {

@@ -157,8 +157,8 @@ func TestALogThatWasLostEndsItsViewers(t *testing.T) {
 	again.wait(t, "caught up", func() bool { return len(again.caught) == 1 && again.caught[0] == 0 })
 }
 
-// TestARemovedLogThatNobodyReadsIsNoFailure: the logs of a tenant that has moved go while they are still watched.
-func TestARemovedLogThatNobodyReadsIsNoFailure(t *testing.T) {
+// TestARemovedLogWithoutReadersIsNoFailure: the logs of a tenant that has moved go while they are still watched.
+func TestARemovedLogWithoutReadersIsNoFailure(t *testing.T) {
 	t.Parallel()
 	conn := single(t)
 	logged := make(lines, 100)
