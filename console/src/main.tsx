@@ -8,7 +8,8 @@ import { speak } from "./words.ts";
 
 const back = location.pathname === callback;
 if (!back) void begin();
-await speak(wantedLanguage());
+// The page is rendered in a task of its own: evaluating the code takes long enough for one.
+await Promise.all([speak(wantedLanguage()), new Promise((go) => setTimeout(go))]);
 if (back) void returned();
 effect(() => void speak(wantedLanguage()));
 render(<Shell />, document.getElementById("app") as HTMLElement);

@@ -217,7 +217,7 @@ test("a long session shows its newest page first, and reads the rest only for th
   await small(p, "a conversation");
   expect(requests.stretches).toEqual([]);
   const painted = Math.round(await p.evaluate(() => (window as unknown as Watched).painted));
-  console.log(`newest page painted after ${painted} ms: ${await trace.lap()}`);
+  console.log(`newest page painted after ${painted} ms: ${await trace.lap(p)}`);
 
   // The log has all rows, of which those in view exist.
   await p.click("#tab-log");
@@ -228,7 +228,7 @@ test("a long session shows its newest page first, and reads the rest only for th
   }
   expect(requests.stretches.length).toBeLessThan(20);
   expect(requests.most).toBeLessThanOrEqual(2);
-  console.log(`log scrolled, ${requests.stretches.length} requests: ${await trace.stop()}`);
+  console.log(`log scrolled, ${requests.stretches.length} requests: ${await trace.stop(p)}`);
   expect(errors).toEqual([]);
   await p.close();
 });
@@ -302,7 +302,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   expect(before).toBeLessThanOrEqual(4);
   await expect.poll(() => requests.stretches.length, { timeout: patience }).toBeGreaterThan(log.length / 1000 - 3);
   await p.waitForSelector(".scrubber .reading", { state: "detached" });
-  console.log(`scrubbing while the whole log came, in ${Date.now() - began} ms: ${await trace.lap()}`);
+  console.log(`scrubbing while the whole log came, in ${Date.now() - began} ms: ${await trace.lap(p)}`);
   for (const [seq, view] of folds([last])) {
     const want = kindsOf(view.items);
     await p.waitForFunction((at) => document.querySelector(".scrubber input")?.getAttribute("aria-valuetext")?.startsWith(`${at}, `), seq);
@@ -310,7 +310,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
     expect(shown, `at ${seq}`).toEqual(want.slice(-shown.length));
   }
   await scrub(someSeqs(60));
-  console.log(`scrubbing with all of it here: ${await trace.lap()}`);
+  console.log(`scrubbing with all of it here: ${await trace.lap(p)}`);
   expect(requests.most).toBeLessThanOrEqual(2);
   // No event is asked for twice: a moment that is looked at before its page is here only has the page come in two parts.
   const asked = requests.stretches.flatMap((q) => {
@@ -334,9 +334,9 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   expect(lines.map((l) => JSON.parse(l).sequence)).toEqual(log.map((e) => e.sequence));
   await p.click("#tab-waterfall");
   await p.waitForSelector(".waterfall .bar");
-  await trace.lap();
+  await trace.lap(p);
   await scrub(someSeqs(60));
-  console.log(`scrubbing over the waterfall: ${await trace.stop()}`);
+  console.log(`scrubbing over the waterfall: ${await trace.stop(p)}`);
   await small(p, "a waterfall");
   await p.click(".frame button");
   await p.click("#tab-talk");
@@ -457,10 +457,10 @@ test("an answer streams into a long session, and ten thousand sessions are a lis
   const text = await p.locator(".item.answer").last().textContent();
   expect(text?.trim()).toBe(Array.from({ length: 300 }, (_, i) => `word${i}`).join(" "));
   await small(p, "a streaming conversation");
-  console.log(`streaming: ${await trace.lap()}`);
+  console.log(`streaming: ${await trace.lap(p)}`);
 
-  const total = (await api<{ total: number }>("GET", "/sessions?limit=1")).total;
-  expect(total).toBeGreaterThanOrEqual(sessions);
+  const total = async () => (await api<{ total: number }>("GET", "/sessions?limit=1")).total;
+  await expect.poll(total, { timeout: patience }).toBeGreaterThanOrEqual(sessions); // the index follows the logs
   await p.goto(`${waggle.url}/sessions`);
   await p.waitForSelector(".sessions .row");
   await small(p, "sessions");
@@ -475,7 +475,7 @@ test("an answer streams into a long session, and ten thousand sessions are a lis
     });
     await small(p, "more sessions");
   }
-  console.log(`sessions: ${await trace.stop()}`);
+  console.log(`sessions: ${await trace.stop(p)}`);
   expect(errors).toEqual([]);
   await p.close();
 });
