@@ -202,30 +202,69 @@ func (f *floor) shard(n int) {
 	}
 }
 
-func bareHub(b *testing.B, side *run) time.Duration {
-	conn := sharedBus(b)
-	f := newFloor()
+// startFloor serves a bare hub until stop is called.
+func startFloor(b *testing.B) (f *floor, addr string, stop func()) {
+	b.Helper()
+	f = newFloor()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
 	srv := &http.Server{Handler: f, ReadHeaderTimeout: patience}
 	go func() { _ = srv.Serve(l) }()
-	topic := "bench." + unique()
-	sub, err := conn.NATS().Subscribe(topic, f.publish)
-	require.NoError(b, err)
-	stop := sockets(b, l.Addr().String(), "/", fanSockets)
-	watch(b, l.Addr().String(), "/", &side.seen)
-	defer func() {
-		_ = sub.Unsubscribe()
-		stop()
+	return f, l.Addr().String(), func() {
 		close(f.stop)
 		_ = srv.Close()
 		for _, c := range f.conns {
 			_ = c.nc.Close()
 		}
 		f.wg.Wait()
-	}()
+	}
+}
+
+func bareHub(b *testing.B, side *run) time.Duration {
+	conn := sharedBus(b)
+	f, addr, end := startFloor(b)
+	defer end()
+	topic := "bench." + unique()
+	sub, err := conn.NATS().Subscribe(topic, f.publish)
+	require.NoError(b, err)
+	defer func() { _ = sub.Unsubscribe() }()
+	defer sockets(b, addr, "/", fanSockets)()
+	watch(b, addr, "/", &side.seen)
 	payload := []byte(strings.Repeat("o", 300))
 	return side.paced(func() { require.NoError(b, conn.NATS().Publish(topic, payload)) }, f.written.Load)
+}
+
+// BenchmarkConnect opens 1000 sockets from another process, beside the bare hub. It reports the CPU of this process for each:
+// on the side of the gateway until the client is greeted and shown the log, which is that of all.
+func BenchmarkConnect(b *testing.B) {
+	var bare, ours time.Duration
+	for b.Loop() {
+		bare += bareConnects(b)
+		ours += ourConnects(b)
+	}
+	per := float64(b.N * fanSockets)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(bare.Seconds()*1e6/per, "bare-µs/socket")
+	b.ReportMetric(ours.Seconds()*1e6/per, "gateway-µs/socket")
+	b.ReportMetric(float64(ours)/float64(bare), "ratio")
+}
+
+func bareConnects(b *testing.B) time.Duration {
+	_, addr, end := startFloor(b)
+	defer end()
+	before := cpu()
+	defer sockets(b, addr, "/", fanSockets)()
+	return cpu() - before
+}
+
+func ourConnects(b *testing.B) time.Duration {
+	r := start(b)
+	defer r.srv.Stop()
+	l := r.session("default")
+	before := cpu()
+	defer sockets(b, r.addr, "/ws?session="+l.Entity.String(), fanSockets)()
+	eventually(b, "all clients are greeted", func() bool { return r.metric("waggle_gateway_frames_out_total") >= 2*fanSockets })
+	return cpu() - before
 }
 
 // BenchmarkReplay is a client that comes back and has missed messages: as many as

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// TestThePageHasTheFiguresOfAllRounds reads what "go test" prints.
+func TestThePageHasTheFiguresOfAllRounds(t *testing.T) {
+	f := figures{}
+	for n := range 3 {
+		for _, pkg := range packages() {
+			var out strings.Builder
+			fmt.Fprintf(&out, "goos: linux\npkg: example.com/%s\n", pkg)
+			for _, r := range rows {
+				for i, s := range []side{r.ours, r.bare} {
+					if r.pkg == pkg && s.benchmark != "" && !strings.Contains(out.String(), "Benchmark"+s.benchmark+"-2 ") {
+						fmt.Fprintf(&out, "Benchmark%s-2 \t 5\t 17.5 ns/op", s.benchmark)
+						for _, other := range rows {
+							for k, same := range []side{other.ours, other.bare} {
+								if other.pkg == pkg && same.benchmark == s.benchmark && !strings.HasSuffix(out.String(), " "+same.unit) {
+									fmt.Fprintf(&out, "\t %d %s", (n+1)*(10-6*max(i, k)), same.unit)
+								}
+							}
+						}
+						out.WriteString("\n")
+					}
+				}
+			}
+			out.WriteString("PASS\n")
+			require.NoError(t, f.read(strings.NewReader(out.String()), pkg))
+		}
+	}
+	text, err := f.page("make speed", 3)
+	require.NoError(t, err)
+	require.Contains(t, text, "- Command: `make speed`, 3 rounds\n")
+	require.Contains(t, text, "| a socket, until it is greeted and shows a log | µs of CPU | 20.0 (10.0 to 30.0) | 8.00 (4.00 to 12.0) | 2.50 (2.50 to 2.50) | `gateway`: `BenchmarkConnect` |\n")
+	_, err = f.page("make speed", 4)
+	require.ErrorIs(t, err, errMissing)
+}
+
+func TestASpreadHoldsItsFigures(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Float64Range(1, 1e6), 1, 9).Draw(t, "all")
+		var median, least, most float64
+		_, err := fmt.Sscanf(spread(all), "%f (%f to %f)", &median, &least, &most)
+		require.NoError(t, err)
+		require.LessOrEqual(t, least, median)
+		require.LessOrEqual(t, median, most)
+	})
+}
+
+// TestThePatternsAreThoseOfTheRows names each benchmark of a package once.
+func TestThePatternsAreThoseOfTheRows(t *testing.T) {
+	require.Equal(t, "^(BenchmarkRun|BenchmarkFirstToken)$", pattern("cmd/waggle"))
+	require.Equal(t, []string{"gateway", "cmd/waggle", "internal/eventlog"}, packages())
+}
