@@ -50,8 +50,8 @@ const intro = `# Speed
 
 Costs of Waggle beside bare peers that run in turn with it in the same processes. ` + "`make speed`" + ` writes this page. For sockets the peer is a
 hub that passes the messages of a subject of NATS on to sockets and keeps nothing; for answers it is a client of JetStream that appends
-the seven events of a run, announces each, and hands over by three commands; for logs it is JetStream itself, with conditional
-appends and an ordered consumer. Figures are medians, brackets hold the lowest and the highest round. The CPU of a figure is that of
+the seven events of a run, announces each, and hands over by three commands; for logs it is NATS itself: conditional appends, a
+subscription for each viewer, an ordered consumer. Figures are medians, brackets hold the lowest and the highest round. The CPU of a figure is that of
 the process: gateway or installation, with the NATS server in it.
 
 `
