@@ -2,10 +2,10 @@ package main
 
 import (
 	"errors"
-	"io"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
-
-	"golang.org/x/perf/benchfmt"
 )
 
 // key names a figure.
@@ -17,35 +17,28 @@ type key struct {
 // figures are those of all rounds, in their order.
 type figures map[key][]float64
 
-// read reads what a benchmark of a package has printed.
-func (f figures) read(r io.Reader, pkg string) error {
-	all := benchfmt.NewReader(r, pkg)
-	for all.Scan() {
-		switch rec := all.Result().(type) {
-		case *benchfmt.SyntaxError:
-			return rec
-		case *benchfmt.Result:
-			name, _ := rec.Name.Parts()
-			full := string(name) + sub(rec.Name)
-			for _, v := range rec.Values {
-				k := key{pkg, side{full, v.Unit}}
-				f[k] = append(f[k], v.Value)
+// read reads what the benchmarks of a package have printed: lines of a name, a number of iterations, and pairs of a figure and
+// its unit.
+func (f figures) read(out, pkg string) {
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		name := processors.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), "")
+		for pair := range slices.Chunk(fields[2:], 2) {
+			if len(pair) < 2 {
+				break
+			}
+			if v, err := strconv.ParseFloat(pair[0], 64); err == nil {
+				k := key{pkg, side{name, pair[1]}}
+				f[k] = append(f[k], v)
 			}
 		}
 	}
-	return all.Err()
 }
 
-// sub returns the names of the parts of a benchmark, without the number of processors.
-func sub(n benchfmt.Name) string {
-	_, all := n.Parts()
-	var b strings.Builder
-	for _, part := range all {
-		if part[0] == '/' {
-			b.Write(part)
-		}
-	}
-	return b.String()
-}
+// processors is the end of a benchmark's name.
+var processors = regexp.MustCompile(`-\d+$`)
 
 var errMissing = errors.New("a benchmark has not reported its figure")

@@ -1,16 +1,18 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 func main() {
@@ -19,24 +21,24 @@ func main() {
 	page := flag.String("page", "", "file to write; empty = standard output")
 	command := flag.String("command", "make speed", "command to name on the page")
 	flag.Parse()
-	if err := run(*root, *page, *command, *rounds); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *root, *page, *command, *rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "speed:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, page, command string, rounds int) error {
+func run(ctx context.Context, root, page, command string, rounds int) error {
 	f := figures{}
 	for n := range rounds {
 		for _, pkg := range packages() {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", n+1, rounds, pkg)
-			out, err := bench(filepath.Join(root, pkg), pattern(pkg))
+			out, err := bench(ctx, filepath.Join(root, pkg), pattern(pkg))
 			if err != nil {
 				return err
 			}
-			if err := f.read(bytes.NewReader(out), pkg); err != nil {
-				return err
-			}
+			f.read(string(out), pkg)
 		}
 	}
 	text, err := f.page(command, rounds)
@@ -75,8 +77,8 @@ func pattern(pkg string) string {
 }
 
 // bench runs benchmarks of a package once.
-func bench(dir, pattern string) ([]byte, error) {
-	cmd := exec.Command("go", "test", "-run", "^$", "-bench", pattern, "-timeout", "20m", ".") //nolint:gosec // of rows
+func bench(ctx context.Context, dir, pattern string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", pattern, "-timeout", "20m", ".") //nolint:gosec // of rows
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

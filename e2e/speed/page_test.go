@@ -32,7 +32,7 @@ func TestThePageHasTheFiguresOfAllRounds(t *testing.T) {
 				}
 			}
 			out.WriteString("PASS\n")
-			require.NoError(t, f.read(strings.NewReader(out.String()), pkg))
+			f.read(out.String(), pkg)
 		}
 	}
 	text, err := f.page("make speed", 3)
@@ -41,6 +41,19 @@ func TestThePageHasTheFiguresOfAllRounds(t *testing.T) {
 	require.Contains(t, text, "| a socket, until it is greeted and shows a log | µs of CPU | 20.0 (10.0 to 30.0) | 8.00 (4.00 to 12.0) | 2.50 (2.50 to 2.50) | `gateway`: `BenchmarkConnect` |\n")
 	_, err = f.page("make speed", 4)
 	require.ErrorIs(t, err, errMissing)
+}
+
+// FuzzRead reads anything, and finds the figures of a benchmark behind it.
+func FuzzRead(f *testing.F) {
+	f.Add("goos: linux\nBenchmarkRun-2 \t 1\t 5.5 ms\nPASS\n")
+	f.Add("BenchmarkRun-2 1 2\nBenchmarkRun-2 1 x y 3 z 4\n--- FAIL: BenchmarkRun")
+	f.Fuzz(func(t *testing.T, before string) {
+		all := figures{}
+		all.read(before+"\nBenchmarkLast/part-2-16 \t 7\t 17.5 ns/op\t 0.25 µs/last\nPASS\n", "gateway")
+		got := all[key{"gateway", side{"Last/part-2", "µs/last"}}]
+		require.NotEmpty(t, got)
+		require.InDelta(t, 0.25, got[len(got)-1], 0)
+	})
 }
 
 func TestASpreadHoldsItsFigures(t *testing.T) {

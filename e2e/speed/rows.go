@@ -22,9 +22,9 @@ func named(what, pkg, benchmark, ours, bare, unit string) row {
 	return r
 }
 
-// parts returns a row of two parts of a benchmark, which report the same unit.
-func parts(what, pkg, benchmark, ours, bare, reported, unit string, scale float64) row {
-	return row{what: what, pkg: pkg, ours: side{benchmark + "/" + ours, reported}, bare: side{benchmark + "/" + bare, reported}, unit: unit, scale: scale}
+// logs returns a row of two parts of a benchmark of the event log, which report the same unit.
+func logs(what, benchmark, ours, bare, reported, unit string, scale float64) row {
+	return row{what: what, pkg: "internal/eventlog", ours: side{benchmark + "/" + ours, reported}, bare: side{benchmark + "/" + bare, reported}, unit: unit, scale: scale}
 }
 
 // rows is the page. The peer of each kind is explained in intro.
@@ -39,11 +39,11 @@ var rows = []row{
 	named("answers of one line, 8 chats", "cmd/waggle", "Run", "runs/s", "bare-runs/s", "a second"),
 	named("first token in an idle installation, half within", "cmd/waggle", "FirstToken", "p50-ms", "", "ms"),
 	named("99 of 100 within", "cmd/waggle", "FirstToken", "p99-ms", "", "ms"),
-	parts("appends to one log, one after the other", "internal/eventlog", "AppendOneLog", "eventlog", "raw", "events/s", "thousands a second", 1e-3),
-	parts("appends to 64 logs at once", "internal/eventlog", "Append64Logs", "eventlog", "raw", "events/s", "thousands a second", 1e-3),
-	parts("events of one log to 1,000 viewers in a process", "internal/eventlog", "FanOut", "eventlog", "raw", "deliveries/s", "millions a second", 1e-6),
-	parts("events of a log of 1,000 to a viewer, from memory", "internal/eventlog", "Replay", "ring", "raw-ordered-consumer", "events/s", "thousands a second", 1e-3),
-	parts("the same from the stream", "internal/eventlog", "Replay", "jetstream", "raw-ordered-consumer", "events/s", "thousands a second", 1e-3),
+	logs("appends to one log, one after the other", "AppendOneLog", "eventlog", "raw", "events/s", "thousands a second", 1e-3),
+	logs("appends to 64 logs at once", "Append64Logs", "eventlog", "raw", "events/s", "thousands a second", 1e-3),
+	logs("events of one log to 1,000 viewers in a process", "FanOut", "eventlog", "raw", "deliveries/s", "millions a second", 1e-6),
+	logs("events of a log of 1,000 to a viewer, from memory", "Replay", "ring", "raw-ordered-consumer", "events/s", "thousands a second", 1e-3),
+	logs("the same from the stream", "Replay", "jetstream", "raw-ordered-consumer", "events/s", "thousands a second", 1e-3),
 }
 
 const intro = `# Speed
