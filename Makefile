@@ -114,7 +114,7 @@ growth: build ## write docs/GROWTH.md: what sessions, long logs, agents, teams a
 		-command 'make growth SESSIONS=$(SESSIONS) EVENTS=$(EVENTS) AGENTS=$(AGENTS) TEAMS=$(TEAMS) CHATS=$(CHATS) QUIET=$(QUIET)'
 
 ROUNDS   ?= 5
-speed: ## write docs/SPEED.md: what Waggle costs beside bare peers (ROUNDS=5; 15 minutes on a machine that does nothing else)
+speed: ## write docs/SPEED.md: what Waggle costs beside bare peers (ROUNDS=5; 10 minutes on a machine that does nothing else)
 	cd e2e && $(GO) run ./speed -root $(CURDIR) -rounds $(ROUNDS) -page $(CURDIR)/docs/SPEED.md
 
 simulate: build ## measure what an answer costs each part, and compare what the simulation predicts with a real run (USERS=4,8,16; 5 minutes on a machine that does nothing else)

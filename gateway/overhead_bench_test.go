@@ -39,13 +39,18 @@ func BenchmarkOverhead(b *testing.B) {
 				bare += bareHub(b, &run{events: events, saturated: name == "saturated"})
 				ours += ourGateway(b, &run{events: events, saturated: name == "saturated"})
 			}
-			per := float64(b.N * events * fanSockets)
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(bare.Seconds()*1e6/per, "bare-µs/msg")
-			b.ReportMetric(ours.Seconds()*1e6/per, "gateway-µs/msg")
-			b.ReportMetric(float64(ours)/float64(bare), "ratio")
+			beside(b, bare, ours, b.N*events*fanSockets, "msg")
 		})
 	}
+}
+
+// beside reports what each of n things has cost on both sides, and the ratio.
+func beside(b *testing.B, bare, ours time.Duration, n int, thing string) {
+	b.Helper()
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(bare.Seconds()*1e6/float64(n), "bare-µs/"+thing)
+	b.ReportMetric(ours.Seconds()*1e6/float64(n), "gateway-µs/"+thing)
+	b.ReportMetric(float64(ours)/float64(bare), "ratio")
 }
 
 // run is one side of the comparison.
@@ -242,11 +247,7 @@ func BenchmarkConnect(b *testing.B) {
 		bare += bareConnects(b)
 		ours += ourConnects(b)
 	}
-	per := float64(b.N * fanSockets)
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(bare.Seconds()*1e6/per, "bare-µs/socket")
-	b.ReportMetric(ours.Seconds()*1e6/per, "gateway-µs/socket")
-	b.ReportMetric(float64(ours)/float64(bare), "ratio")
+	beside(b, bare, ours, b.N*fanSockets, "socket")
 }
 
 func bareConnects(b *testing.B) time.Duration {

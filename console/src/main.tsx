@@ -8,7 +8,7 @@ import { speak } from "./words.ts";
 
 const back = location.pathname === callback;
 if (!back) void begin();
-// The page is rendered in a task of its own: evaluating the code takes long enough for one.
+// Evaluating the code is a long task already: the page is rendered in the next one.
 await Promise.all([speak(wantedLanguage()), new Promise((go) => setTimeout(go))]);
 if (back) void returned();
 effect(() => void speak(wantedLanguage()));

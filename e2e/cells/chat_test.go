@@ -48,13 +48,13 @@ func (c *chat) Frame(f sdk.Frame) {
 	switch f.Type {
 	case "agent_response":
 		c.answers++
-		close(c.finished)
-		c.finished = make(chan struct{})
 	case "error":
 		c.wrong = append(c.wrong, string(f.Raw))
-		close(c.finished)
-		c.finished = make(chan struct{})
+	default:
+		return
 	}
+	close(c.finished)
+	c.finished = make(chan struct{})
 }
 
 // Lost implements the handler of the client.

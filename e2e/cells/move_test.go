@@ -1,6 +1,7 @@
 package cells_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -21,7 +22,6 @@ type talker struct {
 	key     string
 	asked   atomic.Int64
 	viewers []*viewer
-	ended   atomic.Pointer[error]
 }
 
 // talkers opens a chat of each user through each gateway, and lets them talk until stop is set.
@@ -42,7 +42,6 @@ func (s *site) talkers(g *errgroup.Group, stop *atomic.Bool) (all []*talker) {
 		g.Go(func() error {
 			for !stop.Load() {
 				if err := c.ask(fmt.Sprintf("What is %d + 30?", c.asked.Load())); err != nil {
-					c.ended.Store(&err)
 					return err
 				}
 				c.asked.Add(1)
@@ -53,15 +52,13 @@ func (s *site) talkers(g *errgroup.Group, stop *atomic.Bool) (all []*talker) {
 	return all
 }
 
-// further waits until each chat has got that many more answers.
-func further(t *testing.T, all []*talker, n int64) {
+// further waits until each chat has got that many more answers. talking is done when a chat has failed.
+func further(talking context.Context, t *testing.T, all []*talker, n int64) {
 	t.Helper()
 	for _, c := range all {
 		want := c.asked.Load() + n
-		process.Eventually(t, "more answers", func() bool { return c.asked.Load() >= want || c.ended.Load() != nil })
-		if err := c.ended.Load(); err != nil {
-			t.Fatal(*err)
-		}
+		process.Eventually(t, "more answers", func() bool { return c.asked.Load() >= want || talking.Err() != nil })
+		require.NoError(t, context.Cause(talking))
 	}
 }
 
@@ -71,13 +68,13 @@ func further(t *testing.T, all []*talker, n int64) {
 func TestATenantMovesWhileItsUsersTalk(t *testing.T) {
 	s := newSite(t)
 	var stop atomic.Bool
-	var g errgroup.Group
-	all := s.talkers(&g, &stop)
-	further(t, all, 2)
+	g, talking := errgroup.WithContext(t.Context())
+	all := s.talkers(g, &stop)
+	further(talking, t, all, 2)
 	for _, way := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		t.Log(s.command(way[0], "cells", "move", "red", "--to", s.cells[way[1]].file))
 		require.Contains(t, s.command("a", "cells", "list"), "tenant red "+way[1]+"\n")
-		further(t, all, 2)
+		further(talking, t, all, 2)
 	}
 	stop.Store(true)
 	require.NoError(t, g.Wait())

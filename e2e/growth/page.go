@@ -38,7 +38,7 @@ func (p *Page) String() string {
 	b.WriteString("# Growth\n\nCosts of an installation as it grows: `waggle up`, one process with its own NATS server and the model `demo`. " +
 		"`make growth`\nwrites this page. Times are medians. The line before the last of a table compares the last size with the first. " +
 		"The slope\nin the last line is the exponent over all sizes: 0 stands for a cost that stays, 1 for one that grows with the size.\n\n")
-	fmt.Fprintf(&b, "- Date: %s\n- Machine: %s\n- Command: `%s`\n", time.Now().UTC().Format(time.DateOnly), Machine(), p.Command)
+	b.WriteString(Head(p.Command))
 	if p.Remark != "" {
 		fmt.Fprintf(&b, "- Remark: %s\n", p.Remark)
 	}
@@ -48,8 +48,13 @@ func (p *Page) String() string {
 	return b.String()
 }
 
-// Machine describes the machine as far as it says.
-func Machine() string {
+// Head says when, where and by which command a page of measurements was made.
+func Head(command string) string {
+	return fmt.Sprintf("- Date: %s\n- Machine: %s\n- Command: `%s`\n", time.Now().UTC().Format(time.DateOnly), machine(), command)
+}
+
+// machine describes the machine as far as it says.
+func machine() string {
 	out := fmt.Sprintf("%d cores", runtime.NumCPU())
 	if name := value("/proc/cpuinfo", "model name"); name != "" {
 		out += " of " + name

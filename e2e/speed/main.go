@@ -19,17 +19,16 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds")
 	root := flag.String("root", ".", "the project's root")
 	page := flag.String("page", "", "file to write; empty = standard output")
-	command := flag.String("command", "make speed", "command to name on the page")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *root, *page, *command, *rounds); err != nil {
+	if err := run(ctx, *root, *page, *rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "speed:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, root, page, command string, rounds int) error {
+func run(ctx context.Context, root, page string, rounds int) error {
 	f := figures{}
 	for n := range rounds {
 		for _, pkg := range packages() {
@@ -41,7 +40,7 @@ func run(ctx context.Context, root, page, command string, rounds int) error {
 			f.read(string(out), pkg)
 		}
 	}
-	text, err := f.page(command, rounds)
+	text, err := f.page(rounds)
 	if err != nil {
 		return err
 	}

@@ -4,17 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/waggle-dev/waggle/e2e/growth"
 )
 
 // page returns the page as Markdown.
-func (f figures) page(command string, rounds int) (string, error) {
+func (f figures) page(rounds int) (string, error) {
 	var b strings.Builder
 	b.WriteString(intro)
-	fmt.Fprintf(&b, "- Date: %s\n- Machine: %s\n- Command: `%s`, %d rounds\n\n", time.Now().UTC().Format(time.DateOnly), growth.Machine(), command, rounds)
-	b.WriteString("| | Unit | Waggle | Bare | Waggle to bare | Benchmark |\n|---|---|---:|---:|---:|---|\n")
+	b.WriteString(growth.Head(fmt.Sprintf("make speed ROUNDS=%d", rounds)))
+	b.WriteString("\n| | Unit | Waggle | Bare | Waggle to bare | Benchmark |\n|---|---|---:|---:|---:|---|\n")
 	for _, r := range rows {
 		ours, err := f.of(r, r.ours, rounds)
 		if err != nil {

@@ -32,7 +32,7 @@ var rows = []row{
 	named("an event to each of 1,000 sockets, 20 a second", "gateway", "Overhead/moderate", "gateway-µs/msg", "bare-µs/msg", "µs of CPU a frame"),
 	named("as fast as the sockets take them", "gateway", "Overhead/saturated", "gateway-µs/msg", "bare-µs/msg", "µs of CPU a frame"),
 	named("a socket, until it is greeted and shows a log", "gateway", "Connect", "gateway-µs/socket", "bare-µs/socket", "µs of CPU"),
-	named("an event of each of 300 logs to a socket of its own, with its append", "gateway", "Logs", "cpu-µs/event", "", "µs of CPU"),
+	named("an append to each of 300 logs, and its frame to a viewer", "gateway", "Logs", "cpu-µs/event", "", "µs of CPU"),
 	named("500 missed events from memory", "gateway", "Replay/500_in_memory", "cpu-ms/replay", "", "ms of CPU"),
 	named("1,000 missed events from the log", "gateway", "Replay/1000_in_the_log", "cpu-ms/replay", "", "ms of CPU"),
 	named("an answer of one line, 8 chats", "cmd/waggle", "Run", "cpu-ms/run", "bare-cpu-ms/run", "ms of CPU"),
@@ -48,10 +48,10 @@ var rows = []row{
 
 const intro = `# Speed
 
-Costs of Waggle beside bare peers that run in turn with it in the same processes. ` + "`make speed`" + ` writes this page. For sockets the peer is a
-hub that passes the messages of a subject of NATS on to sockets and keeps nothing; for answers it is a client of JetStream that appends
-the seven events of a run, announces each, and hands over by three commands; for logs it is NATS itself: conditional appends, a
-subscription for each viewer, an ordered consumer. Figures are medians, brackets hold the lowest and the highest round. The CPU of a figure is that of
-the process: gateway or installation, with the NATS server in it.
+Costs of Waggle beside bare peers, which run in turn with it. ` + "`make speed`" + ` writes this page. For sockets the peer is a hub that
+passes the messages of a subject of NATS on to sockets and keeps nothing; for answers it is a client of JetStream that appends the
+seven events of a run, announces each, and hands over by three commands; for logs it is NATS itself: conditional appends, a
+subscription for each viewer, an ordered consumer. Figures are medians, brackets hold the lowest and the highest round. CPU is the
+processor time of the gateway or of the installation, with the NATS server in its process.
 
 `
