@@ -287,6 +287,8 @@ test("states are kept within a bound, and the one that began earliest of those t
   expect(big.best(5100)?.base).toBe(400);
   big.keep({ base: 1, seq: 5000, state: s });
   expect(big.best(5100)?.base).toBe(1);
+  big.keep({ base: 8995, seq: 9000, state: s });
+  expect(big.best(9001)?.base).toBe(1); // not the state of six events: a jump that went on from it would show seven
 });
 
 test("a filter finds what fits, page by page and as events come", () => {

@@ -14,6 +14,9 @@ export interface Frame {
 /** How far apart the states are that are kept: a jump folds fewer events than that. */
 export const apart = 1000;
 
+/** A state of fewer events is not kept: a jump that went on from it would show little. */
+export const fewest = 250;
+
 /** So many bytes may the kept states take: each is little more than a list of what they have in common. */
 const room = 24 << 20;
 const bytesOfThing = 8;
@@ -26,8 +29,9 @@ export class History {
 
   constructor(private readonly most = room) {}
 
-  /** Keeps a copy of a state. Of two states after the same event the one that began earlier says more. */
+  /** Keeps a copy of a state of enough events. Of two states after the same event the one that began earlier says more. */
   keep(f: Frame): void {
+    if (f.seq - f.base < fewest) return;
     const at = this.after(f.seq);
     const old = this.frames[at - 1];
     const kept = { ...f, state: f.state.fork() };

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { span, title } from "../app.ts";
 import { align, difference, type Pair } from "../fold/compare.ts";
 import type { Deed, Sheet } from "../fold/run.ts";
@@ -55,12 +55,12 @@ function Both({ at, a, b }: { at: CompareRoute; a: Side; b: Side }): JSX.Element
   const pairs = useMemo(() => align(a.sheet.deeds, b.sheet.deeds), [a, b]);
   const differing = useMemo(() => pairs.flatMap((p, i) => (p.differs ? [i] : [])), [pairs]);
   const [picked, pick] = useState(-1);
-  useEffect(() => pick(differing[0] ?? -1), [pairs]);
+  useLayoutEffect(() => pick(differing[0] ?? -1), [pairs]);
   const jump = (to: "next" | "previous") => {
     const next = to === "next" ? differing.find((i) => i > picked) : differing.findLast((i) => i < picked);
     pick(next ?? (to === "next" ? differing[0] : differing.at(-1)) ?? -1);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (e: KeyboardEvent) => {
       const field = (e.target as HTMLElement).closest("input, textarea, select");
       if (field || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
