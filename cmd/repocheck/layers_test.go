@@ -40,25 +40,26 @@ var layers = []layer{
 	{path: "proto-schemas", only: []string{"proto-schemas"}, why: "the contract must be readable by anybody"},
 	{path: "internal", forbidden: []string{"gateway", "services", "cmd", "e2e"}, why: "the runtime knows nothing above it"},
 	{path: "internal/access", only: []string{"proto-schemas"}, why: "reducers decide with it"},
+	{path: "internal/eventdata", only: []string{"proto-schemas"}, why: "dialects and reducers decode with it"},
 	{path: "gateway", forbidden: []string{"services", "cmd", "e2e"}, why: "gateway and services meet on the bus only"},
 	{path: "services", forbidden: []string{"gateway", "cmd", "e2e"}, why: "gateway and services meet on the bus only"},
 	{path: "cmd", forbidden: []string{"e2e"}, why: "tests depend on the binary, not the binary on tests"},
 	{path: "sdk", forbidden: []string{"internal", "gateway", "services", "cmd", "e2e"}, why: "others import it without the server"},
 	{path: "sdk/go/link", forbidden: []string{"sdk", "proto-schemas"}, allowed: []string{"sdk/go/link"}, why: "a link knows no protocol"},
 	{path: "sdk/go/swarm", forbidden: []string{"sdk/go/waggle"}, why: "agents need no sessions"},
-	{path: "gateway/dialect/orbit", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
-	{path: "gateway/dialect/myagent", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
-	{path: "gateway/dialect/asp", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
-	{path: "gateway/dialect/team", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
-	{path: "gateway/dialect/internal", only: []string{"proto-schemas", "gateway/dialect"}, why: "what dialects have in common is as pure"},
+	{path: "gateway/dialect/orbit", only: []string{"proto-schemas", "internal/eventdata", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/myagent", only: []string{"proto-schemas", "internal/eventdata", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/asp", only: []string{"proto-schemas", "internal/eventdata", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/team", only: []string{"proto-schemas", "internal/eventdata", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/internal", only: []string{"proto-schemas", "internal/eventdata", "gateway/dialect"}, why: "what dialects have in common is as pure"},
 	{path: "gateway/dialect", forbidden: []string{"gateway"}, allowed: []string{"gateway/dialect"}, why: "a dialect knows no connection"},
 	{path: "gateway/answer", forbidden: []string{"gateway", "internal"}, allowed: []string{"gateway/answer"}, why: "an answer knows its fault only"},
 	{path: "gateway/api", forbidden: []string{"gateway"}, allowed: []string{"gateway/api", "gateway/answer", "gateway/snapshot"}, why: "the HTTP API knows no connection"},
 	{path: "gateway/snapshot", only: []string{"proto-schemas", "gateway/snapshot"}, why: "the fold that viewers see is pure"},
 	{path: "gateway/arrival", forbidden: []string{"gateway"}, allowed: []string{"gateway/arrival", "gateway/admission", "gateway/answer"}, why: "arrival comes before transport and dialect"},
 	{path: "gateway/admission", forbidden: []string{"gateway"}, allowed: []string{"gateway/admission"}, why: "admission comes before transport and dialect"},
-	{path: "gateway/dialect/narrate", only: []string{"proto-schemas", "gateway/dialect"}, why: "neutral text is a pure translation"},
-	{path: "gateway/dialect/canonical", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/narrate", only: []string{"proto-schemas", "internal/eventdata", "gateway/dialect"}, why: "neutral text is a pure translation"},
+	{path: "gateway/dialect/canonical", only: []string{"proto-schemas", "internal/eventdata", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "gateway/binding", forbidden: []string{"gateway"}, allowed: []string{"gateway/binding", "gateway/stream", "gateway/transport", "gateway/dialect"}, why: "a binding knows no server"},
 	{path: "gateway/binding/single", forbidden: []string{"gateway/binding"}, allowed: []string{"gateway/binding!", "gateway/binding/single"}, why: "a binding knows no other binding"},
 	{path: "gateway/binding/multi", forbidden: []string{"gateway/binding"}, allowed: []string{"gateway/binding!", "gateway/binding/multi"}, why: "a binding knows no other binding"},
@@ -66,9 +67,9 @@ var layers = []layer{
 	{path: "gateway/binding/watch", forbidden: []string{"gateway/binding"}, allowed: []string{"gateway/binding/watch"}, why: "a binding knows no other binding"},
 	{path: "gateway/stream", forbidden: []string{"gateway"}, allowed: []string{"gateway/stream", "gateway/transport", "gateway/dialect"}, why: "a stream knows its connection as a transport"},
 	{path: "gateway/transport", forbidden: []string{"gateway"}, allowed: []string{"gateway/transport"}, why: "a transport knows no log and no dialect"},
-	{path: "services/conversation", only: []string{"proto-schemas", "internal/access", "services/conversation", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
-	{path: "services/assignment", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
-	{path: "services/teamwork", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/conversation", only: []string{"proto-schemas", "internal/access", "internal/eventdata", "services/conversation", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/assignment", only: []string{"proto-schemas", "internal/eventdata", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/teamwork", only: []string{"proto-schemas", "internal/eventdata", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/ledger", forbidden: []string{"services"}, allowed: []string{"services/ledger"}, why: "the ledger knows no service and no reducer"},
 	{path: "services/ledger/decision", only: []string{"proto-schemas"}, why: "what reducers share is as pure"},
 	{path: "services/model", forbidden: []string{"services"}, allowed: []string{"services/model", "services/plan"}, why: "a model knows no service"},
@@ -85,10 +86,11 @@ func toolsContract(room string) []string {
 	return []string{"services/tools/" + room, "services/tools!", "services/tools/calls", "services/tools/internal", "services/tools/schema"}
 }
 
-// jsonLibrary decodes the data of events for dialects, which reach it through one package, and writes the canonical form of snapshots.
+// jsonLibrary decodes the data of events for dialects and reducers, which reach it through one package, and writes the canonical
+// form of snapshots.
 const (
 	jsonLibrary   = "github.com/go-json-experiment/json"
-	jsonDialects  = "gateway/dialect/internal/data"
+	eventData     = "internal/eventdata"
 	jsonSnapshots = "gateway/snapshot"
 )
 
@@ -126,8 +128,8 @@ func (l layer) check(t *testing.T, p pkg) {
 		return
 	}
 	for _, imp := range p.Imports {
-		if strings.HasPrefix(imp, jsonLibrary) && !underAny(p.ImportPath, []string{jsonDialects + "!", jsonSnapshots}) {
-			t.Errorf("%s imports %s: only %s and %s do", p.ImportPath, imp, jsonDialects, jsonSnapshots)
+		if strings.HasPrefix(imp, jsonLibrary) && !underAny(p.ImportPath, []string{eventData + "!", jsonSnapshots}) {
+			t.Errorf("%s imports %s: only %s and %s do", p.ImportPath, imp, eventData, jsonSnapshots)
 		}
 		for _, bad := range impure {
 			if imp == bad {
@@ -139,7 +141,7 @@ func (l layer) check(t *testing.T, p pkg) {
 
 // readsData reports whether a package depends on the JSON library to decode the data of events, or to write snapshots.
 func readsData(p pkg, dep string) bool {
-	return strings.HasPrefix(dep, jsonLibrary) && (underAny(p.ImportPath, []string{jsonDialects, jsonSnapshots}) || slices.Contains(p.Deps, root+jsonDialects))
+	return strings.HasPrefix(dep, jsonLibrary) && (underAny(p.ImportPath, []string{eventData, jsonSnapshots}) || slices.Contains(p.Deps, root+eventData))
 }
 
 func (l layer) allows(dep string) bool {

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, randomUUID, sign } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -35,15 +35,17 @@ function keyOf(seed: string) {
   return { key, public: base32(Buffer.concat([user, end])) };
 }
 
-/** Publishes messages on the bus of a "waggle up" with the data folder, with all rights, and waits until the bus has them. */
+/** Sends messages to streams, or requests to JetStream, of a "waggle up" with the data folder, with all rights, and waits for the answers. */
 export async function publish(data: string, all: readonly { subject: string; body: string }[]): Promise<void> {
   const folder = join(data, "nats-keys");
   const [seed, url] = await Promise.all(["all.nk", "url"].map((f) => readFile(join(folder, f), "utf8").then((text) => text.trim())));
   const { hostname, port } = new URL(url as string);
   const { key, public: nkey } = keyOf(seed as string);
+  const inbox = `_INBOX.${randomUUID()}`;
   await new Promise<void>((done, fail) => {
     const s = connect(Number(port), hostname);
     let text = "";
+    let answers = 0;
     s.on("error", fail);
     s.on("data", (b) => {
       text += b;
@@ -53,17 +55,25 @@ export async function publish(data: string, all: readonly { subject: string; bod
         const { nonce } = JSON.parse(info[1] as string) as { nonce: string };
         const sig = sign(null, Buffer.from(nonce), key).toString("base64url");
         s.write(`CONNECT ${JSON.stringify({ verbose: false, pedantic: false, nkey, sig, protocol: 1, lang: "test", version: "1" })}\r\n`);
-        for (const m of all) s.write(`PUB ${m.subject} ${Buffer.byteLength(m.body)}\r\n${m.body}\r\n`);
-        s.write("PING\r\n");
+        s.write(`SUB ${inbox} 1\r\n`);
+        for (const m of all) s.write(`PUB ${m.subject} ${inbox} ${Buffer.byteLength(m.body)}\r\n${m.body}\r\n`);
+      }
+      for (let m = answer.exec(text); m; m = answer.exec(text)) {
+        text = text.slice(m.index + m[0].length);
+        if ((m[1] as string).includes('"error"')) fail(new Error(m[1]));
+        answers++;
       }
       if (text.includes("-ERR")) fail(new Error(text));
-      if (text.includes("PONG")) {
+      if (answers === all.length) {
         s.end();
         done();
       }
     });
   });
 }
+
+/** A message with JSON on one line, as JetStream answers. */
+const answer = /MSG \S+ 1 \d+\r\n(.*)\r\n/;
 
 /** The subject of a command, whose partition is the FNV-1a hash of what it is for. */
 export function commandSubject(service: string, tenant: string, key: string, verb: string): string {

@@ -224,7 +224,7 @@ test("a log whose beginning has expired says where it begins", async () => {
   const shard = shardOf(log);
   const body = JSON.stringify({ filter: `evt.${shard}.${log}`, keep: 3 });
   await publish(join(waggle.dir, "data"), [{ subject: `$JS.API.STREAM.PURGE.EVT_${shard}`, body }]);
-  await waggle.restart(); // which forgets what it has in memory
+  await waggle.restart("SIGTERM"); // which forgets what it has in memory
   await expect.poll(async () => (await viewer.log("session", session).head()).first, soon).toBe(last - 2);
   const ear = new Ear(new Hub(waggle.url), "vera", "key-of-vera");
   ear.tap.follow(`session/${session}`, 1, ear.hear);

@@ -313,7 +313,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   console.log(`scrubbing with all of it here: ${await trace.lap(p)}`);
   expect(requests.most).toBeLessThanOrEqual(2);
   // No event is asked for twice: a moment that is looked at before its page is here only has the page come in two parts.
-  const asked = requests.stretches.flatMap((q) => {
+  const asked = requests.answered.flatMap((q) => {
     const [, after, limit] = /after=(\d+)&limit=(\d+)/.exec(q) as RegExpExecArray;
     return Array.from({ length: Number(limit) }, (_, i) => Number(after) + 1 + i);
   });

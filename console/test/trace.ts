@@ -14,17 +14,21 @@ interface Event {
 
 const mark = "end of the trace";
 
-/** The browser's own trace of a page and its workers. A browser makes one at a time. */
+/** The browser's own trace of a page and its workers. A browser makes one at a time: a test that failed may have left one. */
 export class Trace {
+  private static left = false;
+
   private constructor(private readonly browser: Browser) {}
 
   static async start(browser: Browser): Promise<Trace> {
+    if (Trace.left) await browser.stopTracing();
     const t = new Trace(browser);
     await t.begin();
     return t;
   }
 
   private begin(): Promise<void> {
+    Trace.left = true;
     return this.browser.startTracing(undefined, { categories: ["toplevel", "blink.user_timing", "__metadata"] });
   }
 
@@ -38,6 +42,7 @@ export class Trace {
   /** The longest tasks since the last call, in words; the trace ends. */
   async stop(page: Page): Promise<string> {
     await page.evaluate((mark) => performance.mark(mark), mark);
+    Trace.left = false;
     const { traceEvents: all } = JSON.parse((await this.browser.stopTracing()).toString()) as { traceEvents: Event[] };
     const pid = all.find((e) => e.name === mark)?.pid; // the browser has pages of its own
     const own = all.filter((e) => e.pid === pid);

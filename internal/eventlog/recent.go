@@ -9,16 +9,17 @@ import (
 
 const (
 	// recentLogs, recentEntries and recentBytes bound the entries that a Store remembers: the last runs of some hundred
-	// chats.
+	// chats, or all that a few write between two looks of the index, which has one a second.
 	recentLogs    = 512
-	recentEntries = 64
+	recentEntries = 1024
 	recentBytes   = 4 << 20
 	// entryBytes is the size of an entry besides its stored form.
 	entryBytes = 512
 )
 
 // recent remembers the last entries of each log that this process has appended, without holes. The services of one process
-// write the same log in turns: the next one need not read from the bus the events that another one has just written.
+// write the same log in turns: the next one, and the index, need not read from the bus the events that another one has just
+// written.
 type recent struct {
 	mu    sync.Mutex
 	order list.List // of *recentLog, the last used one first

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -70,6 +71,44 @@ func TestWritersOfOneProcessReadNoEntries(t *testing.T) {
 		require.Equal(t, a.ids, b.ids)
 		require.Equal(t, a.ids, c.ids)
 	}
+}
+
+// A reader gets from memory what this process has appended, up to the end that the leader names, and the rest from the bus.
+func TestReadersOfOneProcessReadNoEntries(t *testing.T) {
+	conn := single(t)
+	other := connect(t, conn.NATS().ConnectedUrl())
+	s, others, log := newStore(t, conn, Options{}), newStore(t, other, Options{}), testLog("read")
+	var a, b fold
+	w, foreign := s.Writer(log, a.observe), others.Writer(log, b.observe)
+	require.NoError(t, w.Append(t.Context(), missing(a.has, notice(log, "1"))))
+	after := w.Cursor()
+	for i := range 100 {
+		require.NoError(t, w.Append(t.Context(), missing(a.has, notice(log, fmt.Sprint("x", i)))))
+	}
+	asked := requests(t, connect(t, conn.NATS().ConnectedUrl()).NATS(), conn.NATS(), other.NATS())
+	end := "$JS.API.STREAM.MSG.GET." + subject.DefaultPartitions.Stream(log)
+	read := func(s *Store, after Cursor) (ids []string) {
+		t.Helper()
+		asked()
+		require.NoError(t, s.Read(t.Context(), log, after, func(e *Entry) error {
+			ids = append(ids, e.ID)
+			return nil
+		}))
+		return ids
+	}
+	require.Equal(t, a.ids[1:], read(s, after))
+	require.Equal(t, []string{end}, asked())
+	require.Equal(t, a.ids[1:], read(others, after))
+	require.Equal(t, []string{end, directGet(subject.DefaultPartitions.Stream(log))}, asked())
+	require.Equal(t, a.ids, read(s, Cursor{}), "whose beginning may have expired: from the bus")
+
+	require.NoError(t, foreign.Append(t.Context(), missing(b.has, notice(log, "foreign"))))
+	require.Equal(t, append(a.ids[1:], "foreign"), read(s, after), "what another process has appended")
+	stop := errors.New("stop")
+	require.ErrorIs(t, s.Read(t.Context(), log, after, func(*Entry) error { return stop }), stop)
+	require.ErrorIs(t, s.Read(t.Context(), log, Cursor{Seq: 500}, func(*Entry) error { return nil }), ErrBeyondEnd)
+	require.NoError(t, foreign.Append(t.Context(), missing(b.has, tombstone(log, "end"))))
+	require.ErrorIs(t, s.Read(t.Context(), log, after, func(*Entry) error { return nil }), ErrDeleted)
 }
 
 // A position that the log does not have, or has with another event, does not stop a reader from finding the end.

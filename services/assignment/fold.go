@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -36,7 +37,7 @@ var folds = map[event.Type]func(*State, event.Event) error{
 
 func with[T event.Data](f func(*State, event.Event, T)) func(*State, event.Event) error {
 	return func(s *State, e event.Event) error {
-		d, err := event.As[T](e)
+		d, err := eventdata.As[T](e)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -75,7 +76,7 @@ func (s *State) clockOf(e event.Event) string {
 		Worker string `json:"worker"`
 		event.Part
 	}
-	if s.timed == nil || e.Source != workerSource || e.Decode(&d) != nil {
+	if s.timed == nil || e.Source != workerSource || eventdata.Into(e, &d) != nil {
 		return e.Source
 	}
 	if d.Worker != "" {

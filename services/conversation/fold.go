@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/plan"
 )
@@ -69,7 +70,7 @@ var folds = map[event.Type]func(*State, event.Event) error{
 
 func with[T event.Data](f func(*State, event.Event, T) error) func(*State, event.Event) error {
 	return func(s *State, e event.Event) error {
-		d, err := event.As[T](e)
+		d, err := eventdata.As[T](e)
 		if err != nil {
 			return err
 		}

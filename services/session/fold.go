@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -64,7 +65,7 @@ func (f *folded) know(e event.Event) {
 		return
 	}
 	f.events[e.ID] = true
-	if d, err := event.As[event.SessionRestoredData](e); err == nil {
+	if d, err := eventdata.As[event.SessionRestoredData](e); err == nil {
 		f.upTo, f.former = max(f.upTo, d.ExportedSeq+1), max(f.former, d.ExportedSeq)
 	}
 }

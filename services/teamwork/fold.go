@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -47,7 +48,7 @@ var folds = map[event.Type]func(*State, event.Event) error{
 
 func with[T event.Data](f func(*State, event.Event, T) error) func(*State, event.Event) error {
 	return func(s *State, e event.Event) error {
-		d, err := event.As[T](e)
+		d, err := eventdata.As[T](e)
 		if err != nil {
 			return err
 		}
@@ -218,7 +219,7 @@ func (s *State) agentEvent(e event.Event, d event.TeamMemberEventData) error {
 func (s *State) life(e event.Event, m *member, inner event.Event) error {
 	switch inner.Type {
 	case event.MessageReceived:
-		d, err := event.As[event.MessageReceivedData](inner)
+		d, err := eventdata.As[event.MessageReceivedData](inner)
 		if err != nil {
 			return err
 		}
@@ -226,7 +227,7 @@ func (s *State) life(e event.Event, m *member, inner event.Event) error {
 		m.runs[d.RunID] = true
 		s.busy(e)
 	case event.MessageRefused:
-		d, err := event.As[event.MessageRefusedData](inner)
+		d, err := eventdata.As[event.MessageRefusedData](inner)
 		if err != nil {
 			return err
 		}
@@ -247,7 +248,7 @@ func (s *State) runEnded(m *member, inner event.Event) error {
 		RunID   string `json:"run_id"`
 		Message string `json:"message"`
 	}
-	if err := inner.Decode(&d); err != nil {
+	if err := eventdata.Into(inner, &d); err != nil {
 		return err
 	}
 	delete(m.runs, d.RunID)
@@ -286,7 +287,7 @@ func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 	case event.TeamCreated:
 		m.status = event.TeamStarting
 	case event.TeamStatus:
-		d, err := event.As[event.TeamStatusData](inner)
+		d, err := eventdata.As[event.TeamStatusData](inner)
 		if err != nil {
 			return err
 		}
@@ -295,7 +296,7 @@ func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 			m.failed = orElse(d.ErrorMessage, "a member failed")
 		}
 	case event.TeamMessage:
-		d, err := event.As[event.TeamMessageData](inner)
+		d, err := eventdata.As[event.TeamMessageData](inner)
 		if err != nil {
 			return err
 		}
@@ -318,7 +319,7 @@ func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 func (s *State) below(inner event.Event) {
 	status := inner.Via.Status
 	if inner.Via.AgentID == "" && inner.Type == event.TeamStatus {
-		if d, err := event.As[event.TeamStatusData](inner); err == nil {
+		if d, err := eventdata.As[event.TeamStatusData](inner); err == nil {
 			status = d.NewStatus
 		}
 	}
@@ -335,11 +336,11 @@ func (s *State) below(inner event.Event) {
 func (s *State) taint(inner event.Event) {
 	switch inner.Type {
 	case event.ToolCompleted:
-		if d, err := event.As[event.ToolCompletedData](inner); err == nil {
+		if d, err := eventdata.As[event.ToolCompletedData](inner); err == nil {
 			s.tainted = s.tainted || d.Untrusted
 		}
 	case event.ToolFailed:
-		if d, err := event.As[event.ToolFailedData](inner); err == nil {
+		if d, err := eventdata.As[event.ToolFailedData](inner); err == nil {
 			s.tainted = s.tainted || d.Untrusted
 		}
 	}
@@ -351,7 +352,7 @@ func (s *State) ask(inner event.Event) {
 	if inner.Type != event.InputRequested {
 		return
 	}
-	d, err := event.As[event.InputRequestedData](inner)
+	d, err := eventdata.As[event.InputRequestedData](inner)
 	if err != nil || d.Scope != event.ScopeTool && d.Scope != event.ScopeBudget && d.Scope != event.ScopeAgent {
 		return
 	}

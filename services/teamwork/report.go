@@ -3,6 +3,7 @@ package teamwork
 import (
 	"strings"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
@@ -50,7 +51,7 @@ func (s *State) deeds(inner event.Event) error {
 		MessageID string `json:"message_id"`
 		RunID     string `json:"run_id"`
 	}
-	if err := inner.Decode(&d); err != nil {
+	if err := eventdata.Into(inner, &d); err != nil {
 		return err
 	}
 	do := s.delegations[d.MessageID]
@@ -71,7 +72,7 @@ func (s *State) hasDone(inner event.Event) error {
 		Message string `json:"message"`
 		Content string `json:"content"`
 	}
-	if err := inner.Decode(&d); err != nil {
+	if err := eventdata.Into(inner, &d); err != nil {
 		return err
 	}
 	for message, do := range s.delegations {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -70,7 +71,7 @@ func (w *window) note(e event.Event) {
 	switch e.Type {
 	case event.MessageStarted, event.MessageCompleted, event.MessageDiscarded, event.InputRequested, event.InputAnswered, event.InputExpired,
 		event.ToolCalled, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
-		if e.Decode(&d) != nil {
+		if eventdata.Into(e, &d) != nil {
 			return // viewers cannot show it either
 		}
 	}

@@ -2,8 +2,8 @@ package agui
 
 import (
 	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -93,7 +93,7 @@ func runFailed(t *Thread, d event.RunFailedData) {
 
 // notBegun ends the own stream of a run that was cancelled before its turn.
 func notBegun(t *Thread, e event.Event) {
-	d, err := data.As[event.RunCancelledData](e)
+	d, err := eventdata.As[event.RunCancelledData](e)
 	m, waits := t.waiting[d.RunID]
 	if err != nil || !waits {
 		return

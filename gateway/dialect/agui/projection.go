@@ -3,7 +3,7 @@ package agui
 import (
 	"encoding/json"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -150,7 +150,7 @@ func (t *Thread) inTeam(e event.Event) {
 // with decodes the event's data for f.
 func with[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	return func(t *Thread, e event.Event) {
-		if d, err := data.As[T](e); err == nil {
+		if d, err := eventdata.As[T](e); err == nil {
 			f(t, d)
 		}
 	}
@@ -166,7 +166,7 @@ func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 		if t.run == nil || t.run.over || json.Unmarshal(e.Data, &of) != nil || of.RunID != "" && of.RunID != t.run.id {
 			return
 		}
-		if d, err := data.As[T](e); err == nil {
+		if d, err := eventdata.As[T](e); err == nil {
 			t.attempt = of.Attempt
 			f(t, d)
 		}
@@ -183,7 +183,7 @@ func ofMember[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 		if !t.working() || e.Via.Route == "" || json.Unmarshal(e.Data, &of) != nil || of.RunID != "" && t.team.active[of.RunID] != e.Via.Route {
 			return
 		}
-		d, err := data.As[T](e)
+		d, err := eventdata.As[T](e)
 		if err != nil {
 			return
 		}

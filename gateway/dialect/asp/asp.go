@@ -28,8 +28,8 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -203,7 +203,7 @@ func (c *codec) Repeat(e event.Event) [][]byte {
 	if c.kind != command.ParticipantClient || e.Type != event.TaskFinished || e.Sequence == 0 || isWatched(e) {
 		return nil
 	}
-	d, err := data.As[event.TaskFinishedData](e)
+	d, err := eventdata.As[event.TaskFinishedData](e)
 	if err != nil || d.ParentID != "" || d.RequestID == "" || d.Status != event.TaskEndCompleted {
 		return nil
 	}

@@ -3,8 +3,8 @@ package asp
 import (
 	"encoding/json"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -94,7 +94,7 @@ var outMeans = map[string]map[string]string{
 // with decodes the event's data for f.
 func with[T event.Data](f func(event.Event, T) []wire.Frame) writer {
 	return func(e event.Event) ([]wire.Frame, error) {
-		d, err := data.As[T](e)
+		d, err := eventdata.As[T](e)
 		if err != nil {
 			return nil, err
 		}

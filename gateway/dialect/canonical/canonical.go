@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
@@ -37,7 +37,7 @@ func (Codec) Encode(e event.Event) [][]byte {
 	if e.From != e.Sequence {
 		s.From = e.From
 	}
-	b, err := data.JSON(s)
+	b, err := eventdata.JSON(s)
 	if err != nil {
 		panic(fmt.Sprintf("encode event %s: %v", e.ID, err)) // its data was JSON when it was read
 	}

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -18,7 +18,7 @@ import (
 // with decodes the event's data for f.
 func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, event.Event) (wire.Frame, error) {
 	return func(c *codec, e event.Event) (wire.Frame, error) {
-		d, err := data.As[T](e)
+		d, err := eventdata.As[T](e)
 		if err != nil {
 			return wire.Frame{}, err
 		}

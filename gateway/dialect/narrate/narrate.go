@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -100,7 +100,7 @@ type entry struct {
 // with decodes the event's data for f.
 func with[T event.Data](f func(T) Narration) entry {
 	return entry{tell: func(e event.Event) (Narration, error) {
-		d, err := data.As[T](e)
+		d, err := eventdata.As[T](e)
 		if err != nil {
 			return Narration{}, err
 		}

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -46,7 +46,7 @@ func join(a, b frames) frames {
 // with decodes the event's data for f.
 func with[T event.Data](f func(event.Event, T) ([]byte, error)) func(event.Event) ([]byte, error) {
 	return func(e event.Event) ([]byte, error) {
-		d, err := data.As[T](e)
+		d, err := eventdata.As[T](e)
 		if err != nil {
 			return nil, err
 		}

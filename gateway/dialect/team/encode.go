@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -58,14 +58,14 @@ type scene struct {
 func read(e event.Event) *scene {
 	at := &scene{Event: event.Unwrap(e), outer: e, own: e}
 	for at.own.Type == event.TeamSubTeamEvent {
-		d, err := data.As[event.TeamSubTeamEventData](at.own)
+		d, err := eventdata.As[event.TeamSubTeamEventData](at.own)
 		var inner event.Event
 		if err != nil || json.Unmarshal(d.SubTeamEvent, &inner) != nil {
 			break
 		}
 		at.nests, at.nodes, at.own = append(at.nests, inner), append(at.nodes, d.SubTeamNodeName), inner
 	}
-	if d, err := data.As[event.TeamMemberEventData](at.own); at.own.Type == event.TeamMemberEvent && err == nil {
+	if d, err := eventdata.As[event.TeamMemberEventData](at.own); at.own.Type == event.TeamMemberEvent && err == nil {
 		var inner event.Event
 		if json.Unmarshal(d.Event, &inner) == nil {
 			at.own = inner

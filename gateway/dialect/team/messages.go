@@ -1,8 +1,8 @@
 package team
 
 import (
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
@@ -67,7 +67,7 @@ func neutral(at *scene) ([]message, error) {
 // with decodes the event's data for f.
 func with[T event.Data](f func(*scene, T) []message) build {
 	return func(at *scene) ([]message, error) {
-		d, err := data.As[T](at.Event)
+		d, err := eventdata.As[T](at.Event)
 		if err != nil {
 			return nil, err
 		}

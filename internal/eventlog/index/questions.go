@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
@@ -151,7 +152,7 @@ func (t *turns) add(log subject.Log, s *Summary, e *eventlog.Entry) {
 // begun notes the question that the event asks.
 func (t *turns) begun(log subject.Log, s *Summary, e *eventlog.Entry) {
 	if e.Type == event.InputRequested {
-		if d, err := event.As[event.InputRequestedData](e.Event); err == nil {
+		if d, err := eventdata.As[event.InputRequestedData](e.Event); err == nil {
 			q, timeout := ofInput(d), time.Duration(d.TimeoutSeconds)*time.Second
 			if d.Scope == event.ScopeAgent {
 				q.Asker, timeout = cmp.Or(s.Route, d.AgentName, d.AgentID), max(d.ExpiresAt.Sub(e.Time), time.Millisecond)
@@ -160,7 +161,7 @@ func (t *turns) begun(log subject.Log, s *Summary, e *eventlog.Entry) {
 		}
 		return
 	}
-	if d, err := event.As[event.TaskAskedData](e.Event); err == nil {
+	if d, err := eventdata.As[event.TaskAskedData](e.Event); err == nil {
 		t.withdrawn(e, "") // an agent has one open question
 		t.asks(log, s, e, ofAgent(d), time.Duration(d.TimeoutMS)*time.Millisecond)
 	}
@@ -169,12 +170,12 @@ func (t *turns) begun(log subject.Log, s *Summary, e *eventlog.Entry) {
 // answered notes the answer that the event holds.
 func (t *turns) answered(e *eventlog.Entry) {
 	if e.Type == event.InputAnswered {
-		if d, err := event.As[event.InputAnsweredData](e.Event); err == nil {
+		if d, err := eventdata.As[event.InputAnsweredData](e.Event); err == nil {
 			t.ended(e, d.InputID, api.Question{State: api.QuestionAnswered, AnsweredBy: d.By, AnsweredOn: d.ClientID, Decision: d.Decision})
 		}
 		return
 	}
-	if d, err := event.As[event.TaskMessagedData](e.Event); err == nil && d.InputID != "" {
+	if d, err := eventdata.As[event.TaskMessagedData](e.Event); err == nil && d.InputID != "" {
 		end := api.Question{State: api.QuestionAnswered, AnsweredBy: cmp.Or(d.From, d.By), Decision: api.DecisionAnswer}
 		if d.Given != nil {
 			end.AnsweredOn, end.Decision = d.Given.ClientID, d.Given.Decision
@@ -186,7 +187,7 @@ func (t *turns) answered(e *eventlog.Entry) {
 // over notes that a question, or all of a run or of a plan, take no answer any more.
 func (t *turns) over(e *eventlog.Entry) {
 	var d names
-	if e.Decode(&d) != nil {
+	if eventdata.Into(e.Event, &d) != nil {
 		return
 	}
 	switch e.Type {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -95,17 +96,17 @@ func (s *Summary) add(e *eventlog.Entry) {
 	case event.SessionClosed:
 		s.Closed, s.Open, s.Asks, s.Asking = true, 0, 0, ""
 	case event.MessageReceived:
-		if d, err := event.As[event.MessageReceivedData](e.Event); err == nil {
+		if d, err := eventdata.As[event.MessageReceivedData](e.Event); err == nil {
 			s.accept(d.Content)
 		}
 	case event.RunStarted:
-		if d, err := event.As[event.RunStartedData](e.Event); err == nil && d.Repairs != "" {
+		if d, err := eventdata.As[event.RunStartedData](e.Event); err == nil && d.Repairs != "" {
 			s.accept("")
 		}
 	case event.RunCompleted, event.RunFailed, event.RunCancelled:
 		s.over(e)
 	case event.InputRequested:
-		if d, err := event.As[event.InputRequestedData](e.Event); err == nil {
+		if d, err := eventdata.As[event.InputRequestedData](e.Event); err == nil {
 			s.Asks, s.Asking = s.Asks+1, d.RunID
 		}
 	case event.InputAnswered, event.InputExpired:
@@ -115,10 +116,10 @@ func (s *Summary) add(e *eventlog.Entry) {
 
 // begin notes the owner, which does not change: the first event says it.
 func (s *Summary) begin(e *eventlog.Entry) {
-	if d, err := event.As[event.SessionCreatedData](e.Event); err == nil && e.Type == event.SessionCreated {
+	if d, err := eventdata.As[event.SessionCreatedData](e.Event); err == nil && e.Type == event.SessionCreated {
 		s.Dialect, s.Owner, s.Known = d.Dialect, d.Principal, e.Sequence == 1
 	}
-	d, err := event.As[event.SessionRestoredData](e.Event)
+	d, err := eventdata.As[event.SessionRestoredData](e.Event)
 	if err != nil || e.Type != event.SessionRestored {
 		return
 	}
@@ -133,12 +134,12 @@ func (s *Summary) begin(e *eventlog.Entry) {
 // introduce notes what the questions of a member or a task repeat.
 func (s *Summary) introduce(e *eventlog.Entry) {
 	if e.Type == event.MemberCreated {
-		if d, err := event.As[event.MemberCreatedData](e.Event); err == nil {
+		if d, err := eventdata.As[event.MemberCreatedData](e.Event); err == nil {
 			s.Owner, s.Known, s.Team, s.Route, s.Question = d.Principal, e.Sequence == 1, d.Root, d.Route, d.TeamName
 		}
 		return
 	}
-	if d, err := event.As[event.TaskCreatedData](e.Event); err == nil {
+	if d, err := eventdata.As[event.TaskCreatedData](e.Event); err == nil {
 		s.Owner, s.Known, s.Question, s.Job = d.Principal, e.Sequence == 1, d.TaskType, d.IsJob()
 	}
 }
@@ -158,7 +159,7 @@ func (s *Summary) over(e *eventlog.Entry) {
 	var d struct {
 		RunID string `json:"run_id"`
 	}
-	if err := e.Decode(&d); err == nil && (d.RunID == s.Asking || s.Open == 0) {
+	if err := eventdata.Into(e.Event, &d); err == nil && (d.RunID == s.Asking || s.Open == 0) {
 		s.Asks, s.Asking = 0, ""
 	}
 }

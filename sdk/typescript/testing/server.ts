@@ -77,9 +77,9 @@ export class Waggle {
     return this.args[this.args.indexOf(name) + 1] ?? "";
   }
 
-  /** Kills it at once and starts it again at the same place. */
-  async restart(): Promise<void> {
-    await this.kill();
+  /** Ends it, at once unless a signal says otherwise, and starts it again at the same place. */
+  async restart(signal?: NodeJS.Signals): Promise<void> {
+    await this.kill(signal);
     this.spawn();
     await this.ready();
   }

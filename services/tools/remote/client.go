@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,19 +19,33 @@ import (
 const listTimeout = 5 * time.Second
 
 type client struct {
-	calls rpc.Caller
+	calls  rpc.Caller
+	offers offers
 }
 
 // NewClient returns a Toolbox that asks any instance of the tool service on the bus. It is safe for concurrent use and needs
 // no closing.
 func NewClient(c *bus.Conn) tools.Toolbox {
-	return &client{rpc.Caller{Conn: c, Service: tools.ServiceName, Verbs: verbsOfCalls}}
+	return newClient(rpc.Caller{Conn: c, Service: tools.ServiceName, Verbs: verbsOfCalls})
 }
+
+func newClient(calls rpc.Caller) *client { return &client{calls, newOffers()} }
 
 // List returns the tools on offer. See tools.Caller.
 func (c *client) List(ctx context.Context, tenant id.Tenant) ([]tools.Tool, error) {
-	_, all, err := c.tools(ctx, listRequest{Tenant: tenant})
-	return all, err
+	had, _ := c.offers.last.Get(tenant)
+	got, err := c.tools(ctx, listRequest{Tenant: tenant, Known: had.digest})
+	switch {
+	case err != nil:
+		return nil, err
+	case got.Same && got.Digest == had.digest:
+		return slices.Clone(had.tools), nil
+	case got.Same:
+		return nil, emptyAnswer()
+	case got.Digest != "":
+		c.offers.last.Add(tenant, offer{slices.Clone(got.Tools), got.Digest})
+	}
+	return got.Tools, nil
 }
 
 // ToolsOf returns a server and its tools. See tools.Toolbox.
@@ -38,28 +53,38 @@ func (c *client) ToolsOf(ctx context.Context, tenant id.Tenant, kind, server str
 	if kind == "" {
 		return tools.Server{}, nil, tools.BadKind()
 	}
-	of, all, err := c.tools(ctx, listRequest{Tenant: tenant, Kind: kind, Server: server})
+	got, err := c.tools(ctx, listRequest{Tenant: tenant, Kind: kind, Server: server})
 	switch {
 	case err != nil:
 		return tools.Server{}, nil, err
-	case of == nil:
-		return tools.Server{}, nil, fault.Newf(fault.Internal, "The tool service sent an empty answer.")
+	case got.Server == nil:
+		return tools.Server{}, nil, emptyAnswer()
 	}
-	return *of, all, nil
+	return *got.Server, got.Tools, nil
 }
 
-func (c *client) tools(ctx context.Context, req listRequest) (*tools.Server, []tools.Tool, error) {
-	all := []tools.Tool{}
-	for {
+func emptyAnswer() *fault.Fault {
+	return fault.Newf(fault.Internal, "The tool service sent an empty answer.")
+}
+
+// tools returns all pages as one. Its digest is empty if the tools changed meanwhile.
+func (c *client) tools(ctx context.Context, req listRequest) (toolPage, error) {
+	all, digest := []tools.Tool{}, ""
+	for n := 0; ; n++ {
 		var got toolPage
 		if err := c.ask(ctx, verbList, req, &got); err != nil {
-			return nil, nil, err
+			return toolPage{}, err
 		}
 		all = append(all, got.Tools...)
-		if !got.More || len(got.Tools) == 0 {
-			return got.Server, all, nil
+		if n > 0 && got.Digest != digest {
+			got.Digest = ""
 		}
-		req.After = got.Tools[len(got.Tools)-1].Name
+		if !got.More || len(got.Tools) == 0 {
+			got.Tools = all
+			return got, nil
+		}
+		digest = got.Digest
+		req.After, req.Known = got.Tools[len(got.Tools)-1].Name, ""
 	}
 }
 

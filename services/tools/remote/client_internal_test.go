@@ -21,10 +21,10 @@ import (
 func impatient(t *testing.T) (*client, *nats.Conn) {
 	t.Helper()
 	conn := bustest.Single(t)
-	c := &client{rpc.Caller{
+	c := newClient(rpc.Caller{
 		Conn: conn, Service: tools.ServiceName, Verbs: verbsOfCalls,
 		Silence: 200 * time.Millisecond, Look: 10 * time.Millisecond, CancelWait: 200 * time.Millisecond,
-	}}
+	})
 	return c, conn.NATS()
 }
 

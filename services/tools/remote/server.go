@@ -45,7 +45,13 @@ func NewServer(host Host, cfg Config) *rpc.Server {
 		Service: tools.ServiceName, Description: "Runs tools of MCP servers and services", Logger: cfg.Logger, Directory: cfg.Directory,
 	})
 	limit := func() int { return int(cfg.Conn.NATS().MaxPayload()) - envelope } // of the NATS server of the moment
-	rpc.Handle(s, verbList, func(ctx context.Context, in listRequest) (toolPage, error) { return listTools(ctx, host, in, limit()) })
+	kept := newOffers()
+	rpc.Handle(s, verbList, func(ctx context.Context, in listRequest) (toolPage, error) {
+		if in.Kind == "" && in.Server == "" {
+			return kept.page(ctx, host, in, limit())
+		}
+		return toolsOf(ctx, host, in, limit())
+	})
 	rpc.Handle(s, verbServers, func(ctx context.Context, in listRequest) (out serverPage, err error) {
 		all, err := host.Servers(ctx, in.Tenant, in.Kind)
 		out.Servers, out.More = page(all, tools.Server.Order, in.After, limit())
@@ -77,21 +83,32 @@ func runningOf(r *calls.Run) running {
 	return running{Done: r.Done(), Outcome: r.Outcome, Cancel: func() { r.Cancel(calls.ErrCancelled) }}
 }
 
-// listTools returns a page of tools of at most limit bytes.
-func listTools(ctx context.Context, host Host, in listRequest, limit int) (out toolPage, err error) {
-	name := func(t tools.Tool) string { return t.Name }
-	if in.Kind == "" && in.Server == "" {
-		all, err := host.List(ctx, in.Tenant)
-		out.Tools, out.More = page(all, name, in.After, limit)
+func nameOf(t tools.Tool) string { return t.Name }
+
+// page returns a page of the tools on offer of at most limit bytes, or says that the caller has all of them.
+func (o offers) page(ctx context.Context, host tools.Caller, in listRequest, limit int) (out toolPage, err error) {
+	all, err := host.List(ctx, in.Tenant)
+	if err != nil {
 		return out, err
 	}
+	if out.Digest, err = o.digest(in.Tenant, all); err != nil {
+		return toolPage{}, err
+	}
+	if out.Same = in.Known == out.Digest; !out.Same {
+		out.Tools, out.More = page(all, nameOf, in.After, limit)
+	}
+	return out, nil
+}
+
+// toolsOf returns a page of the tools of a server of at most limit bytes.
+func toolsOf(ctx context.Context, host tools.Toolbox, in listRequest, limit int) (out toolPage, err error) {
 	server, all, err := host.ToolsOf(ctx, in.Tenant, in.Kind, in.Server)
 	if err != nil {
 		return out, err
 	}
 	head, err := json.Marshal(server)
 	out.Server = &server
-	out.Tools, out.More = page(all, name, in.After, limit-len(head))
+	out.Tools, out.More = page(all, nameOf, in.After, limit-len(head))
 	return out, err
 }
 

@@ -36,19 +36,23 @@ func refOf(c tools.Call) callRef { return callRef{ID: c.ID, Scope: c.Scope, Tena
 func (r callRef) key() calls.Key { return calls.Key{Tenant: r.Tenant, Scope: r.Scope, ID: r.ID} }
 
 // listRequest asks for tools with names after After, of one server if it is named; or for servers of a kind with orders
-// after After.
+// after After. Known is the digest of the tools on offer that the sender has.
 type listRequest struct {
 	Tenant id.Tenant `json:"tenant"`
 	Kind   string    `json:"kind,omitempty"`
 	Server string    `json:"server,omitempty"`
 	After  string    `json:"after,omitempty"`
+	Known  string    `json:"known,omitempty"`
 }
 
-// toolPage is a page of tools; Server has them if the request named one. More of them follow the last one.
+// toolPage is a page of tools; Server has them if the request named one. More of them follow the last one. Digest is that of all
+// tools on offer; Same means that the sender of the request has them: the page is empty.
 type toolPage struct {
 	Tools  []tools.Tool  `json:"tools"`
 	Server *tools.Server `json:"server,omitempty"`
 	More   bool          `json:"more,omitempty"`
+	Digest string        `json:"digest,omitempty"`
+	Same   bool          `json:"same,omitempty"`
 }
 
 // serverPage is a page of servers. More of them follow the last one.

@@ -1,4 +1,4 @@
-package data_test
+package eventdata_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/internal/data"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
@@ -43,7 +43,7 @@ func compare[T event.Data](t *testing.T, document string) {
 	t.Helper()
 	e := event.Event{Type: "some.type", ID: "e1", Data: json.RawMessage(document)}
 	want, wantErr := event.As[T](e)
-	got, err := data.As[T](e)
+	got, err := eventdata.As[T](e)
 	require.Equal(t, wantErr == nil, err == nil, "%s as %T: %v, %v", document, got, wantErr, err)
 	if err == nil {
 		require.Equal(t, want, got, "%s as %T", document, got)
@@ -65,7 +65,7 @@ func TestAsReadsEveryType(t *testing.T) {
 		require.NoError(t, err)
 		back := reflect.New(filled.Type().Elem())
 		require.NoError(t, json.Unmarshal(raw, back.Interface()), info.Type)
-		require.NoError(t, data.Into(event.Event{Data: raw}, filled.Interface()), info.Type)
+		require.NoError(t, eventdata.Into(event.Event{Data: raw}, filled.Interface()), info.Type)
 		require.Equal(t, back.Interface(), filled.Interface(), info.Type)
 	}
 }
@@ -89,7 +89,7 @@ func TestJSONIsPlain(t *testing.T) {
 		}
 		want, err := plainjson.Marshal(v)
 		require.NoError(t, err)
-		got, err := data.JSON(v)
+		got, err := eventdata.JSON(v)
 		require.NoError(t, err)
 		require.JSONEq(t, string(want), string(got))
 		require.NotContains(t, string(got), "\n")

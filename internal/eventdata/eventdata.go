@@ -1,6 +1,6 @@
-// Package data decodes the data of events for dialects, and encodes events. It reads what encoding/json reads, in a third of
-// the time.
-package data
+// Package eventdata decodes the data of events for dialects and reducers, and encodes events. It reads what encoding/json reads,
+// in a third of the time.
+package eventdata
 
 import (
 	"fmt"
