@@ -26,21 +26,34 @@ const (
 // Read visits the entries after the position, oldest first, up to the end that the log has when Read is called. An
 // error of visit ends Read and is returned unchanged. Read returns a *TruncatedError if entries that should follow
 // after have expired, ErrBeyondEnd if the log ends before after, ErrDeleted if the log was deleted, and
-// fault.BusUnavailable wrapped if it could not read the bus for Options.Retry. Entries that this process has just appended
-// come from its memory.
+// fault.BusUnavailable wrapped if it could not read the bus for Options.Retry.
 func (s *Store) Read(ctx context.Context, log subject.Log, after Cursor, visit func(*Entry) error) error {
 	end, err := s.Last(ctx, log)
 	if err != nil {
 		return err
 	}
-	if end.Seq < after.Seq {
-		return fmt.Errorf("%w: %s ends at %d, not %d", ErrBeyondEnd, log, end.Seq, after.Seq)
+	return s.readTo(ctx, log, after, end, visit)
+}
+
+// ReadOwn is Read, but takes from memory what this process has just appended, even if it has expired since.
+func (s *Store) ReadOwn(ctx context.Context, log subject.Log, after Cursor, visit func(*Entry) error) error {
+	end, err := s.Last(ctx, log)
+	if err != nil {
+		return err
 	}
 	for _, e := range s.recent.between(log, after.Seq, end) {
 		if err := visit(e); err != nil {
 			return err
 		}
 		after = e.Cursor()
+	}
+	return s.readTo(ctx, log, after, end, visit)
+}
+
+// readTo reads from one position to another, which is the end of the log.
+func (s *Store) readTo(ctx context.Context, log subject.Log, after, end Cursor, visit func(*Entry) error) error {
+	if end.Seq < after.Seq {
+		return fmt.Errorf("%w: %s ends at %d, not %d", ErrBeyondEnd, log, end.Seq, after.Seq)
 	}
 	for at := after; at.Seq < end.Seq; {
 		entries, err := s.follow(ctx, log, at, readCount)

@@ -73,7 +73,7 @@ func TestWritersOfOneProcessReadNoEntries(t *testing.T) {
 	}
 }
 
-// A reader gets from memory what this process has appended, up to the end that the leader names, and the rest from the bus.
+// ReadOwn takes from memory what this process has appended, up to the end that the leader names, and the rest from the bus.
 func TestReadersOfOneProcessReadNoEntries(t *testing.T) {
 	conn := single(t)
 	other := connect(t, conn.NATS().ConnectedUrl())
@@ -90,7 +90,7 @@ func TestReadersOfOneProcessReadNoEntries(t *testing.T) {
 	read := func(s *Store, after Cursor) (ids []string) {
 		t.Helper()
 		asked()
-		require.NoError(t, s.Read(t.Context(), log, after, func(e *Entry) error {
+		require.NoError(t, s.ReadOwn(t.Context(), log, after, func(e *Entry) error {
 			ids = append(ids, e.ID)
 			return nil
 		}))
@@ -105,10 +105,10 @@ func TestReadersOfOneProcessReadNoEntries(t *testing.T) {
 	require.NoError(t, foreign.Append(t.Context(), missing(b.has, notice(log, "foreign"))))
 	require.Equal(t, append(a.ids[1:], "foreign"), read(s, after), "what another process has appended")
 	stop := errors.New("stop")
-	require.ErrorIs(t, s.Read(t.Context(), log, after, func(*Entry) error { return stop }), stop)
-	require.ErrorIs(t, s.Read(t.Context(), log, Cursor{Seq: 500}, func(*Entry) error { return nil }), ErrBeyondEnd)
+	require.ErrorIs(t, s.ReadOwn(t.Context(), log, after, func(*Entry) error { return stop }), stop)
+	require.ErrorIs(t, s.ReadOwn(t.Context(), log, Cursor{Seq: 500}, func(*Entry) error { return nil }), ErrBeyondEnd)
 	require.NoError(t, foreign.Append(t.Context(), missing(b.has, tombstone(log, "end"))))
-	require.ErrorIs(t, s.Read(t.Context(), log, after, func(*Entry) error { return nil }), ErrDeleted)
+	require.ErrorIs(t, s.ReadOwn(t.Context(), log, after, func(*Entry) error { return nil }), ErrDeleted)
 }
 
 // A position that the log does not have, or has with another event, does not stop a reader from finding the end.

@@ -192,11 +192,11 @@ func restore(ctx context.Context, c *bus.Conn, dir string, s Stream, replicas in
 	return nil
 }
 
-// kept reports whether a stream keeps its messages regardless of age: other streams discard messages that have expired since
-// the backup at once.
+// kept reports whether a stream keeps its messages regardless of age, and removes none of them: other streams discard at once
+// the messages that have expired since the backup, or were being removed while it was taken.
 func (s Stream) kept(cfg map[string]json.RawMessage) bool {
 	age := string(cfg["max_age"])
-	return (age == "" || age == "0") && string(cfg["allow_msg_schedules"]) != "true"
+	return (age == "" || age == "0") && string(cfg["allow_msg_schedules"]) != "true" && string(cfg["allow_msg_ttl"]) != "true"
 }
 
 // send sends the file in parts; the server answers every part, and the last, empty one with the created stream.

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -10,6 +11,17 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
+
+// TestStreamsThatRemoveMessagesMayHaveFewer: only a stream whose messages stay has to have as many as its backup.
+func TestStreamsThatRemoveMessagesMayHaveFewer(t *testing.T) {
+	for cfg, kept := range map[string]bool{
+		`{}`: true, `{"max_age":0}`: true, `{"max_age":1000}`: false, `{"allow_msg_schedules":true}`: false, `{"allow_msg_ttl":true}`: false,
+	} {
+		var fields map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(cfg), &fields))
+		require.Equal(t, kept, Stream{}.kept(fields), cfg)
+	}
+}
 
 // TestAPartWaitsForItsTaker: a part is sent again until a server takes it.
 func TestAPartWaitsForItsTaker(t *testing.T) {

@@ -100,7 +100,7 @@ func (x *Index) fold(ctx context.Context, c *change, all *turns) error {
 	}
 	for {
 		after := eventlog.Cursor{Seq: s.LastSeq, Stream: s.Position}
-		err := x.log.Read(ctx, c.log, after, visit)
+		err := x.log.ReadOwn(ctx, c.log, after, visit)
 		cut, ok := errors.AsType[*eventlog.TruncatedError](err)
 		if !ok || cut.First <= s.LastSeq+1 {
 			return err
