@@ -109,8 +109,8 @@ func TestPagesOfToolsThatChangeAreNotKept(t *testing.T) {
 	require.ErrorIs(t, err, fault.New(fault.Internal), "of tools that the client does not have")
 }
 
-// TestADigestIsThatOfAllThatATravellingToolHas: whatever changes in a tool that travels changes the digest.
-func TestADigestIsThatOfAllThatATravellingToolHas(t *testing.T) {
+// Each field that a tool has on the bus counts in the digest of the tools.
+func TestEachFieldOfAToolChangesTheDigest(t *testing.T) {
 	o := newOffers()
 	digest := func(list ...tools.Tool) string {
 		d, err := o.digest(id.DefaultTenant, list)
