@@ -276,7 +276,7 @@ type InputExpiredData struct {
 	ExecutionID    string `json:"execution_id"`
 	TimeoutSeconds int    `json:"timeout_seconds"`
 	ElapsedMS      int64  `json:"elapsed_ms"`
-	Scope          string `json:"scope,omitempty"`     // agent; absent: any other
+	Scope          string `json:"scope,omitempty"`     // agent or budget; absent: that of a plan
 	Withdrawn      bool   `json:"withdrawn,omitempty"` // of scope agent: its time has not passed, but the agent does not wait any more
 }
 

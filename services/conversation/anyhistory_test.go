@@ -24,6 +24,9 @@ type chaos struct {
 	sent      []command.Command
 	effective []command.Command // those that changed something: the others may do so when they come again
 	pending   *command.Command  // the service died while it handled it: it comes again first
+	thin      conversation.State
+	thinned   int               // events of the log that thin has folded
+	begunJobs map[string]string // their runs
 }
 
 // TestAnyPipelineKeepsTheInvariants: whatever commands, results, timeouts, deaths and
@@ -31,8 +34,9 @@ type chaos struct {
 // and in the end every accepted message has exactly one terminal event.
 func TestAnyPipelineKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := &chaos{world: newWorld(t)}
+		c := &chaos{world: newWorld(t), begunJobs: map[string]string{}}
 		c.state.Keep(rapid.SampledFrom([]int{0, 1, 4000}).Draw(t, "keep"))
+		c.thin.Thin()
 		c.do(command.Open, "open", command.OpenSession{Dialect: "myagent"})
 		t.Repeat(map[string]func(*rapid.T){
 			"message": c.message,
@@ -43,7 +47,7 @@ func TestAnyPipelineKeepsTheInvariants(t *testing.T) {
 			"work3":   c.work,
 			"time":    c.time,
 			"repeat":  c.repeat,
-			"":        c.checkPipelines,
+			"":        func(t *rapid.T) { c.checkPipelines(t); c.checkThin(t) },
 		})
 		c.drain(t)
 		checkShown(t, c.log)

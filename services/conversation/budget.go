@@ -290,7 +290,7 @@ func (s *State) overBudget(r *Run, now time.Time) []decision.Fact {
 	case in != nil && in.expires() && !now.Before(in.Asked.Add(in.Timeout)):
 		return []decision.Fact{{ID: in.ID + ".expired", Data: event.InputExpiredData{
 			InputID: in.ID, RunID: r.ID, ExecutionID: r.ExecutionID,
-			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(now, in.Asked),
+			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(now, in.Asked), Scope: event.ScopeBudget,
 		}}}
 	case in != nil && (in.rejected() || in.Expired), r.stopped() != nil:
 		return s.failBudget(r, now)

@@ -110,7 +110,7 @@ func (s *State) todosUpdated(e event.Event, d event.TodosUpdatedData) error {
 // deleted forgets everything: no job is left that a worker could have, no question that
 // could be answered.
 func (s *State) deleted(e event.Event, _ event.SessionDeletedData) error {
-	*s = State{Seq: e.Sequence, Updated: e.Time, Closed: true, Deleted: true, keep: s.keep}
+	*s = State{Seq: e.Sequence, Updated: e.Time, Closed: true, Deleted: true, keep: s.keep, thin: s.thin}
 	s.init()
 	return nil
 }

@@ -78,6 +78,7 @@ type State struct {
 	timed    *Run   // the active run, if its budget limits its time
 	clock    string // the clock that Updated was read from; empty = none
 	keep     int    // see Keep
+	thin     bool   // see Thin
 	lost     lost
 	planned  *Run   // the newest planned run, if it is forgotten: see Run.bare
 	asking   string // the newest question of the planned runs that are forgotten

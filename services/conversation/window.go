@@ -28,6 +28,10 @@ type lost struct {
 // Keep sets how many bytes of finished runs the state keeps, all if negative. It comes before the first event.
 func (s *State) Keep(bytes int) { s.keep = bytes }
 
+// Thin has the state keep the newest finished run only, and the newest one with a plan, which people may still change. It
+// is for a fold that is asked about jobs that go on.
+func (s *State) Thin() { s.thin = true }
+
 // Forgot reports whether the state does not know all calls of the log.
 func (s *State) Forgot() bool { return s.lost.Any }
 
@@ -36,11 +40,17 @@ func (s *State) shrink() {
 	if s.keep < 0 {
 		return
 	}
-	limit, total, newest := s.keep, bytesOf(s.history), (*Run)(nil)
+	limit, total, newest, planned := s.keep, bytesOf(s.history), (*Run)(nil), (*Run)(nil)
 	if limit == 0 {
 		limit = windowBytes
 	}
+	if s.thin {
+		limit = 1
+	}
 	for _, r := range s.order {
+		if s.thin && r.Pipeline != nil {
+			planned = r
+		}
 		if r.Status.Terminal() {
 			total, newest = total+r.weight, r
 		}
@@ -50,7 +60,7 @@ func (s *State) shrink() {
 		s.history, s.lost.Any = nil, true
 	}
 	s.order = slices.DeleteFunc(s.order, func(r *Run) bool {
-		if total <= limit || r == newest || !r.Status.Terminal() {
+		if total <= limit || r == newest || r == planned || !r.Status.Terminal() {
 			return false
 		}
 		total -= r.weight

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// keptLogs and keptEvents bound the folds that a worker keeps: a fold takes some 600 bytes an event, because it has two
-	// states.
+	// keptLogs and keptEvents bound the folds that a worker keeps: a fold takes some 400 bytes an event.
 	keptLogs   = 512
 	keptEvents = 100_000
 	// windowEvents bounds what one fold counts: a state keeps the newest runs only.
@@ -26,7 +25,7 @@ type fold struct {
 	log *ledger.Log[conversation.State]
 
 	// The sentinel of a job folds the log once more, in a goroutine of its own. Until the first job has one, both states
-	// take the same events.
+	// take the same events. The shadow keeps no finished runs, because a sentinel asks about its job only.
 	shadow *conversation.State
 	seen   eventlog.Cursor // of the shadow, once it was lent
 	lent   bool
@@ -44,13 +43,13 @@ func (s *Service) newFold(ref subject.Log) *fold {
 // begin begins the shadow with the state, when the log begins with it or, without one, at its beginning.
 func (f *fold) begin(state []byte) {
 	f.shadow, f.broken = &conversation.State{}, f.broken || f.lent
-	if state == nil {
-		return
+	if state != nil {
+		s, err := conversation.Load(state)
+		if f.broken = f.broken || err != nil; err == nil {
+			f.shadow = s
+		}
 	}
-	s, err := conversation.Load(state)
-	if f.broken = f.broken || err != nil; err == nil {
-		f.shadow = s
-	}
+	f.shadow.Thin()
 }
 
 func (f *fold) apply(s *conversation.State, e event.Event) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
 // TestTheNeutralForm: a type without a message of its own has one with the text of its narration, unless that is a
@@ -32,5 +33,14 @@ func TestTheNeutralForm(t *testing.T) {
 		require.NoError(t, err)
 		first, _, _ := strings.Cut(n.Text, "\n")
 		require.Contains(t, string(raw), first, "%s", info.Type)
+	}
+}
+
+// TestExpiredQuestionsKeepTheirName: the message that ends a question names it as the one that asked it.
+func TestExpiredQuestionsKeepTheirName(t *testing.T) {
+	for scope, want := range map[string]string{"": toolPlan, event.ScopeAgent: toolQuestion, event.ScopeBudget: toolBudget} {
+		got := inputExpired(&scene{}, event.InputExpiredData{InputID: "q", RunID: "r", Scope: scope})
+		require.Len(t, got, 1)
+		require.Equal(t, want, got[0].data.(*wire.DecisionPayload).ToolName, "scope %q", scope)
 	}
 }

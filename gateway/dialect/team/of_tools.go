@@ -162,8 +162,11 @@ func clientToolAnswered(at *scene, d event.InputAnsweredData) []message {
 
 func inputExpired(_ *scene, d event.InputExpiredData) []message {
 	tool := toolPlan
-	if d.Scope == event.ScopeAgent {
+	switch d.Scope {
+	case event.ScopeAgent:
 		tool = toolQuestion
+	case event.ScopeBudget:
+		tool = toolBudget
 	}
 	return one(wire.ToolDenied, &wire.DecisionPayload{
 		InvocationID: d.InputID, ToolName: tool, TurnID: d.RunID, Reason: string(fault.InputExpired),
