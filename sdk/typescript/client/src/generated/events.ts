@@ -2192,7 +2192,7 @@ export interface InputExpiredData {
   timeout_seconds: number;
   elapsed_ms: number;
   /**
-   * agent; absent: any other
+   * agent or budget; absent: that of a plan
    */
   scope?: string;
   /**
