@@ -50,7 +50,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test lint fmt generate verify e2e packages typescript console soak chaos attack growth speed streams simulate bench clean
+.PHONY: help build run check test lint fmt generate verify e2e packages typescript console soak chaos attack growth speed profiles streams simulate bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -116,6 +116,9 @@ growth: build ## write docs/GROWTH.md: what sessions, long logs, agents, teams a
 ROUNDS   ?= 5
 speed: ## write docs/SPEED.md: what Waggle costs beside bare peers (ROUNDS=5; 10 minutes on a machine that does nothing else)
 	cd e2e && $(GO) run ./speed -root $(CURDIR) -rounds $(ROUNDS) -page $(CURDIR)/docs/SPEED.md
+
+profiles: ## write docs/PROFILES.md: which parts the processor time of the busiest paths goes to (BEFORE=folder of an earlier checkout, to compare with; 5 minutes on a machine that does nothing else)
+	cd e2e && $(GO) run ./profiles -root $(CURDIR) -before '$(abspath $(BEFORE))' -page $(CURDIR)/docs/PROFILES.md
 
 simulate: build ## measure what an answer costs each part, and compare what the simulation predicts with a real run (USERS=4,8,16; 5 minutes on a machine that does nothing else)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run 'TestParts|TestPrediction' ./growth -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s -length 8s -users $(USERS) -bounds
