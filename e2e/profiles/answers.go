@@ -11,12 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 const (
@@ -34,10 +37,16 @@ func answers(ctx context.Context, root, dir, file string) ([]string, error) {
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("build: %w", err)
 	}
-	addr, nats, telemetry, err := free(ctx)
-	if err != nil {
-		return nil, err
+	var addrs [3]string
+	for n := range addrs {
+		port, release, err := freeport.Reserve()
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		addrs[n] = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
+	addr, nats, telemetry := addrs[0], addrs[1], addrs[2]
 	up := exec.CommandContext(ctx, binary, "up", "--addr", addr, "--nats-addr", nats, "--telemetry-addr", telemetry, //nolint:gosec // as built
 		"--data", filepath.Join(dir, "data"), "--workspace", filepath.Join(dir, "workspace"), "--model", "demo", "--log-level", "error")
 	up.Env = append(os.Environ(), "WAGGLE_QUOTA_TENANT_SESSIONS=-1", "WAGGLE_QUOTA_PRINCIPAL_SESSIONS=-1", "WAGGLE_QUOTA_TENANT_TOKENS=-1", "WAGGLE_QUOTA_PRINCIPAL_TOKENS=-1")
@@ -54,20 +63,6 @@ func answers(ctx context.Context, root, dir, file string) ([]string, error) {
 		fmt.Sprintf("%.2f ms of CPU an answer", busy.Seconds()*1e3/float64(n)),
 		fmt.Sprintf("%.0f answers a second", float64(n)/(warmUp+profiled).Seconds()),
 	}, nil
-}
-
-// free returns three addresses that nothing listens on.
-func free(ctx context.Context) (a, b, c string, err error) {
-	var out [3]string
-	for i := range out {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", "", "", err
-		}
-		defer func() { _ = l.Close() }()
-		out[i] = l.Addr().String()
-	}
-	return out[0], out[1], out[2], nil
 }
 
 // ask lets the chats ask for as long as it takes a profile after the warm-up, and returns the number of answers.

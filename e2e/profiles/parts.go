@@ -14,7 +14,7 @@ type profile struct {
 	functions map[string]time.Duration
 }
 
-// part is a part of the processor time. A sample belongs to the first part that one of its functions matches; with leaf, only
+// part is named work. A sample belongs to the first part that one of its functions matches; with leaf, only
 // the function that ran counts.
 type part struct {
 	name string

@@ -46,7 +46,7 @@ func TestAThinStateKeepsLittle(t *testing.T) {
 	}
 }
 
-// TestAThinStateKnowsWhatIsRestarted: people may restart a step of a plan, whatever it takes and however much was said after it.
+// TestAThinStateKnowsWhatIsRestarted: people may restart a step of a plan, however large it is and however much was said after it.
 func TestAThinStateKnowsWhatIsRestarted(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.Open, "open", command.OpenSession{Dialect: "myagent"})

@@ -134,12 +134,7 @@ func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	if d.CallID == "" {
 		p.ToolName = toolPlan
 	}
-	if d.Scope == event.ScopeBudget {
-		p.ToolName = toolBudget
-	}
-	if d.Scope == event.ScopeAgent {
-		p.ToolName = toolQuestion
-	}
+	p.ToolName = questionName(d.Scope, p.ToolName)
 	status := at.status(p.ToolName)
 	if d.Decision == event.DecisionReject {
 		p.Error = fault.Lookup(fault.ToolDenied).Message
@@ -152,6 +147,17 @@ func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	return list
 }
 
+// questionName is how a question of a scope is called: those about calls and plans have the other name.
+func questionName(scope, other string) string {
+	switch scope {
+	case event.ScopeAgent:
+		return toolQuestion
+	case event.ScopeBudget:
+		return toolBudget
+	}
+	return other
+}
+
 // clientToolAnswered shows the outcome of a call that a client has carried out.
 func clientToolAnswered(at *scene, d event.InputAnsweredData) []message {
 	if d.Decision == event.DecisionReject {
@@ -161,15 +167,8 @@ func clientToolAnswered(at *scene, d event.InputAnsweredData) []message {
 }
 
 func inputExpired(_ *scene, d event.InputExpiredData) []message {
-	tool := toolPlan
-	switch d.Scope {
-	case event.ScopeAgent:
-		tool = toolQuestion
-	case event.ScopeBudget:
-		tool = toolBudget
-	}
 	return one(wire.ToolDenied, &wire.DecisionPayload{
-		InvocationID: d.InputID, ToolName: tool, TurnID: d.RunID, Reason: string(fault.InputExpired),
+		InvocationID: d.InputID, ToolName: questionName(d.Scope, toolPlan), TurnID: d.RunID, Reason: string(fault.InputExpired),
 		Error: fault.Lookup(fault.InputExpired).Message,
 	})
 }
