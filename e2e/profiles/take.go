@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"strconv"
+
+	"github.com/waggle-dev/waggle/e2e/benchmarks"
 )
 
 // taken is what one side has measured.
@@ -52,12 +54,9 @@ func bench(ctx context.Context, root, dir, file string, p path) ([]string, error
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)
 	}
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line)
-		for i := 1; i < len(words); i++ {
-			if words[i] == p.unit && strings.HasPrefix(line, "Benchmark") {
-				return []string{words[i-1] + " " + p.unit}, nil
-			}
+	for _, f := range benchmarks.Read(string(out)) {
+		if f.Unit == p.unit {
+			return []string{strconv.FormatFloat(f.Value, 'f', -1, 64) + " " + p.unit}, nil
 		}
 	}
 	return nil, errNoFigure
