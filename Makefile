@@ -106,12 +106,13 @@ EVENTS   ?= 1000,10000,100000
 AGENTS   ?= 10,1000,10000,100000
 TEAMS    ?= 10,50,500
 CHATS    ?= 7m
+PACES    ?= 200,1000
 QUIET    ?= 30s
 USERS    ?= 4,8,16
-growth: build ## write docs/GROWTH.md: what sessions, long logs, agents, teams and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=, AGENTS=, TEAMS=, CHATS=7m, REMARK=text; about 30 minutes)
+growth: build ## write docs/GROWTH.md: what sessions, long logs, agents, teams and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=, AGENTS=, TEAMS=, CHATS=7m, PACES=200,1000, REMARK=text; about 30 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v -run 'TestAgents|TestChats|TestPartitions|TestSessions|TestLongSessions|TestTeams' ./growth -sessions $(SESSIONS) -events $(EVENTS) -agents $(AGENTS) -teams $(TEAMS) \
-		-length $(CHATS) -quiet $(QUIET) -page $(CURDIR)/docs/GROWTH.md -remark '$(REMARK)' \
-		-command 'make growth SESSIONS=$(SESSIONS) EVENTS=$(EVENTS) AGENTS=$(AGENTS) TEAMS=$(TEAMS) CHATS=$(CHATS) QUIET=$(QUIET)'
+		-length $(CHATS) -paces $(PACES) -quiet $(QUIET) -page $(CURDIR)/docs/GROWTH.md -remark '$(REMARK)' \
+		-command 'make growth SESSIONS=$(SESSIONS) EVENTS=$(EVENTS) AGENTS=$(AGENTS) TEAMS=$(TEAMS) CHATS=$(CHATS) PACES=$(PACES) QUIET=$(QUIET)'
 
 ROUNDS   ?= 5
 speed: ## write docs/SPEED.md: what Waggle costs beside bare peers (ROUNDS=5; 10 minutes on a machine that does nothing else)

@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/e2e/growth"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
@@ -20,28 +22,33 @@ import (
 )
 
 var (
+	paces   = flag.String("paces", "20,1000", "how many times a second all chats together ask, ascending")
 	chats   = flag.Int("chats", 12, "chats that ask at once")
 	length  = flag.Duration("length", 3*time.Second, "how long the chats ask")
 	quiet   = flag.Duration("quiet", time.Second, "how long the installation rests before its idle cost is measured, and how long that takes")
 	answers = flag.Int("answers", 10, "answers of a session before its chat opens the next one")
 )
 
-// TestChats prints what chats that ask without a pause cost: memory under load and after a rest, what is stored for an answer, and
-// the processor time of the idle installation before and after.
+// TestChats prints what chats cost that ask so many times a second, or as often as they get answers: memory under load and after a
+// rest, what is stored for an answer, and the processor time of the idle installation before and after.
 func TestChats(t *testing.T) {
-	i := install(t)
-	idleBefore, stored := i.idle(), i.bytes()
-	eventsBefore := i.events()
-	load, most := i.talk()
-	storedBy, events := i.bytes()-stored, i.events()-eventsBefore
-	idle := i.idle() // rests first
-	table := growth.NewTable("answers", "a second", "cpu ms", "events an answer", "bytes an answer", "most memory MiB", "memory after the rest MiB",
-		"idle cpu before %", "idle cpu after %")
-	n := float64(load.answers)
-	require.Positive(t, load.answers)
-	table.Add(load.answers, n/length.Seconds(), load.busy.Seconds()*1e3/n, float64(events)/n, float64(storedBy)/n,
-		float64(most)/(1<<20), float64(i.memory()), idleBefore*100, idle*100)
-	shown(t, "Busy chats", "Chats that ask without a pause: the work of each answer, and what remains after it.", table)
+	table := growth.NewTable("asked a second", "answers", "a second", "cpu ms", "events an answer", "bytes an answer", "most memory MiB",
+		"memory after the rest MiB", "idle cpu before %", "idle cpu after %")
+	for _, pace := range sizes(t, *paces) {
+		i := install(t)
+		idleBefore, stored := i.idle(), i.bytes()
+		eventsBefore := i.events()
+		load, most := i.talk(pace)
+		storedBy, events := i.bytes()-stored, i.events()-eventsBefore
+		idle := i.idle() // rests first
+		n := float64(load.answers)
+		require.Positive(t, load.answers)
+		table.Add(pace, n, n/length.Seconds(), load.busy.Seconds()*1e3/n, float64(events)/n, float64(storedBy)/n,
+			float64(most)/(1<<20), float64(i.memory()), idleBefore*100, idle*100)
+		i.stop()
+	}
+	shown(t, "Busy chats", "Chats that ask so many times a second together, but none before it has its answer: the work of each answer, and what "+
+		"remains after it. More than the installation can answer is a chat without a pause.", table)
 }
 
 type load struct {
@@ -49,9 +56,10 @@ type load struct {
 	busy    time.Duration
 }
 
-// talk lets the chats ask and returns what they got and the most resident bytes of the process meanwhile.
-func (i *installation) talk() (load, int64) {
+// talk lets the chats ask so many times a second and returns what they got and the most resident bytes of the process meanwhile.
+func (i *installation) talk(pace int) (load, int64) {
 	i.t.Helper()
+	turns := rate.NewLimiter(rate.Limit(pace), 1)
 	var asked, most atomic.Int64
 	ctx, cancel := context.WithTimeout(i.t.Context(), *length)
 	defer cancel()
@@ -61,7 +69,7 @@ func (i *installation) talk() (load, int64) {
 	for range *chats {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				n, err := i.chat(ctx)
+				n, err := i.chat(ctx, turns)
 				asked.Add(int64(n))
 				if err != nil {
 					errs <- err
@@ -95,8 +103,8 @@ func (i *installation) talk() (load, int64) {
 	return load{int(asked.Load()), i.busy() - before}, most.Load()
 }
 
-// chat opens a session and returns the number of answers that it got in it.
-func (i *installation) chat(ctx context.Context) (int, error) {
+// chat opens a session and returns the number of answers that it got in it, one for each turn.
+func (i *installation) chat(ctx context.Context, turns *rate.Limiter) (int, error) {
 	c, err := client.TryOrbit(i.t, i.socket(""))
 	if err != nil {
 		return 0, err
@@ -106,7 +114,7 @@ func (i *installation) chat(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	for n := range *answers {
-		if n > 0 && ctx.Err() != nil {
+		if turns.Wait(ctx) != nil { // the time is up
 			return n, nil
 		}
 		c.Ask("what is 2+3?")
@@ -180,7 +188,7 @@ func TestPartitions(t *testing.T) {
 	for _, n := range subject.PartitionChoices() {
 		i := install(t, fmt.Sprintf("WAGGLE_NATS_PARTITIONS=%d", n))
 		started, memory, idle := i.started, i.memory(), i.idle()
-		load, most := i.talk()
+		load, most := i.talk(slices.Max(sizes(t, *paces)))
 		require.Positive(t, load.answers)
 		table.Add(int(n), started.Seconds()*1e3, float64(memory), idle*100, float64(load.answers)/length.Seconds(),
 			load.busy.Seconds()*1e3/float64(load.answers), float64(most)/(1<<20), i.idle()*100)

@@ -28,6 +28,9 @@ const (
 	// eventDedupe is enough for the repeats of an append, which expects the end of its log besides: a later repeat is refused and
 	// finds its event. The server holds some 250 bytes for each message of a window, 90 MB for two minutes of busy chats.
 	eventDedupe = 15 * time.Second
+	// commandDedupe is twice as long as a sender repeats a command whose acknowledgement is missing. A service that gets a later
+	// repeat finds the command in its log.
+	commandDedupe = 30 * time.Second
 	// No log reaches eventsPerLog: the server gives a stream with such a limit, and none of its bytes, blocks of 4 MB
 	// in place of 8 MB. It holds the last block of each of the 16 shards in memory.
 	eventsPerLog = 1 << 40

@@ -30,27 +30,35 @@ func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, d command.Del
 			return permanent(err)
 		}
 	}
-	l := s.logs.Get(subject.Log{Tenant: c.Tenant, Kind: s.cfg.Kind, Entity: c.Key})
+	ref := subject.Log{Tenant: c.Tenant, Kind: s.cfg.Kind, Entity: c.Key}
+	again, err := s.handleOn(ctx, ref, c, own)
+	if !again {
+		s.logs.Drop(ref)
+	}
+	return err
+}
+
+// handleOn handles a command that concerns a log, and reports whether the fold can be used again.
+func (s *Service[S, E]) handleOn(ctx context.Context, ref subject.Log, c cmd.Command, own bool) (again bool, err error) {
+	l := s.logs.Pin(ref)
+	defer s.logs.Unpin(ref)
 	err = s.apply(ctx, l, c, own)
 	if err == nil && l.Deleted() || errors.Is(err, eventlog.ErrDeleted) {
-		s.logs.Drop(l.Ref)
-		s.deps.Logger.Info().Stringer("log", l.Ref).Str("command", c.ID).Stringer("verb", c.Verb).Msg("settle command for deleted log")
-		return nil
+		s.deps.Logger.Info().Stringer("log", ref).Str("command", c.ID).Stringer("verb", c.Verb).Msg("settle command for deleted log")
+		return false, nil
 	}
 	if err != nil {
-		s.logs.Drop(l.Ref)
-		return permanent(err)
+		return false, permanent(err)
 	}
 	if c.Verb == s.cfg.Fired {
 		l.armed = time.Time{} // the next due time has to be set again
 	}
 	l.Outbox.trim()
 	if err := s.cfg.FollowUp(ctx, l, c); err != nil {
-		s.logs.Drop(l.Ref)
-		return fmt.Errorf("%s %s: follow up %s: %w", s.cfg.Kind, c.Key, c.Verb, err)
+		return false, fmt.Errorf("%s %s: follow up %s: %w", s.cfg.Kind, c.Key, c.Verb, err)
 	}
 	l.Keep(ctx)
-	return nil
+	return true, nil
 }
 
 // refuse tells the sender why the command is refused.

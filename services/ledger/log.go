@@ -25,7 +25,7 @@ type Config[S any] struct {
 	Fold      func(*S, event.Event) error // folds the next event; its first error breaks the log
 	Snapshots *Snapshots[S]               // nil: every log is read from its beginning
 	Begun     func(state []byte)          // called when a fold begins, with the encoded state of its snapshot, nil at the log's beginning; nil: not called
-	Cached    int                         // folds that Logs keeps besides the pinned ones; default 512
+	Cached    int                         // folds that Logs keeps besides the pinned ones and those at rest; default 64 with snapshots, 512 without
 	Events    uint64                      // events of all these folds; one fold may have more; default 100,000
 }
 
@@ -35,6 +35,9 @@ func (c Config[S]) withDefaults() Config[S] {
 	}
 	if c.Cached <= 0 {
 		c.Cached = cachedLogs
+		if c.Snapshots != nil {
+			c.Cached = cachedAwake
+		}
 	}
 	if c.Events == 0 {
 		c.Events = cachedEvents
@@ -316,6 +319,9 @@ func (l *Log[S]) Await(ctx context.Context, until func(event.Event) bool) error 
 // cachedLogs is the default of Config.Cached: the fold of a session, or of a team of five
 // with a board, takes some 50 KB.
 const cachedLogs = 512
+
+// cachedAwake is that default for folds that can rest.
+const cachedAwake = 64
 
 // cachedEvents is the default of Config.Events: a conversation takes some 300 bytes for each event.
 const cachedEvents = 100_000

@@ -1,48 +1,53 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Logs keeps the folds of a process: those that are pinned, and those that were used
-// last. It is safe for concurrent use.
+// last. Those that were used before rest, if they have snapshots. It is safe for concurrent use.
 type Logs[S any] struct {
 	cfg Config[S]
 
-	mu     sync.Mutex
-	pinned map[subject.Log]*Log[S]
-	recent *lru.Cache[subject.Log, *Log[S]]
-	sizes  map[subject.Log]uint64 // events of each recent fold at its last use
-	events uint64                 // sum of sizes
+	mu      sync.Mutex
+	pinned  map[subject.Log]*Log[S]
+	recent  *simplelru.LRU[subject.Log, *Log[S]]
+	resting *Resting
+	sizes   map[subject.Log]uint64 // events of each recent fold at its last use
+	events  uint64                 // sum of sizes
 }
 
 // NewLogs returns Logs without a fold.
 func NewLogs[S any](cfg Config[S]) (*Logs[S], error) {
 	x := &Logs[S]{cfg: cfg.withDefaults(), pinned: map[subject.Log]*Log[S]{}, sizes: map[subject.Log]uint64{}}
-	var err error
-	x.recent, err = lru.NewWithEvict(x.cfg.Cached, func(ref subject.Log, _ *Log[S]) {
+	var err, restErr error
+	x.resting, restErr = NewResting()
+	x.recent, err = simplelru.NewLRU(x.cfg.Cached+1, func(ref subject.Log, _ *Log[S]) {
 		x.events -= x.sizes[ref]
 		delete(x.sizes, ref)
 	})
-	if err != nil {
+	if err := errors.Join(err, restErr); err != nil {
 		return nil, fmt.Errorf("keep folds: %w", err)
 	}
 	return x, nil
 }
 
-// use puts a log in front of the recent ones, and drops the last ones if all of them have too many events.
+// use puts a log in front of the recent ones, and lays the last ones to rest if all of them are too many, or have too many events.
 func (x *Logs[S]) use(ref subject.Log, l *Log[S]) {
 	x.recent.Add(ref, l)
 	size := l.size.Load()
 	x.events += size - x.sizes[ref]
 	x.sizes[ref] = size
-	for x.events > x.cfg.Events && x.recent.Len() > 1 {
-		x.recent.RemoveOldest()
+	for x.recent.Len() > x.cfg.Cached || x.events > x.cfg.Events && x.recent.Len() > 1 {
+		if old, log, ok := x.recent.RemoveOldest(); ok {
+			x.resting.Put(old, log.Rest())
+		}
 	}
 }
 
@@ -60,6 +65,9 @@ func (x *Logs[S]) get(ref subject.Log) *Log[S] {
 	l, ok := x.recent.Get(ref)
 	if !ok {
 		l = Open(x.cfg, ref)
+		if r := x.resting.Take(ref); r != nil {
+			l.Wake(r)
+		}
 	}
 	x.use(ref, l)
 	return l
@@ -90,4 +98,5 @@ func (x *Logs[S]) Drop(ref subject.Log) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.recent.Remove(ref)
+	x.resting.Put(ref, nil)
 }

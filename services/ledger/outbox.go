@@ -96,3 +96,12 @@ func (o *Outbox) Sent(c cmd.Command, at time.Time) {
 func keyOf(c cmd.Command) string {
 	return c.Service.String() + "." + c.Key.String() + "." + c.Verb.String() + "." + c.ID
 }
+
+// move gives the keys to an empty outbox.
+func (o *Outbox) move(to *Outbox) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	to.done, to.sent, o.done, o.sent = o.done, o.sent, nil, nil
+}

@@ -27,7 +27,7 @@ type ServiceConfig[S, E any] struct {
 	Kind    id.Kind          // of the logs; a command's key is the log's entity
 	Timer   id.Name          // of its one timer per log
 	Fired   id.Name          // verb of the command that a due timer becomes
-	Cached  int              // folds kept in memory; default 512
+	Cached  int              // folds kept in memory besides those at rest; default 64 with snapshots, 512 without
 	AckWait time.Duration    // how long one command may be silent; 0 = default of command.OrderedConfig
 	Now     func() time.Time // nil = time.Now
 

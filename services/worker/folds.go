@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -13,8 +14,8 @@ import (
 )
 
 const (
-	// keptLogs and keptEvents bound the folds that a worker keeps: a fold takes some 400 bytes an event.
-	keptLogs   = 512
+	// keptLogs and keptEvents bound the folds that a worker keeps besides those at rest: a fold takes some 400 bytes an event.
+	keptLogs   = 64
 	keptEvents = 100_000
 	// windowEvents bounds what one fold counts: a state keeps the newest runs only.
 	windowEvents = 5000
@@ -32,11 +33,15 @@ type fold struct {
 	broken bool // the shadow cannot be used again
 }
 
+// newFold returns a fold that has read nothing, or the one at rest.
 func (s *Service) newFold(ref subject.Log) *fold {
 	f := &fold{}
 	f.log = ledger.Open(ledger.Config[conversation.State]{
 		Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: f.apply, Snapshots: s.snapshots, Begun: f.begin,
 	}, ref)
+	if r := s.folds.resting.Take(ref); r != nil {
+		f.log.Wake(r)
+	}
 	return f
 }
 
@@ -74,16 +79,19 @@ func (f *fold) lend() (*conversation.State, eventlog.Cursor) {
 // does not become slower with its length. It is safe for concurrent use. A job without a kept fold reads the log from
 // its newest snapshot.
 type folds struct {
+	resting *ledger.Resting // those used before
+
 	mu     sync.Mutex
 	recent *simplelru.LRU[subject.Log, *fold]
-	events uint64 // of all folds
+	events uint64 // of all recent folds
 }
 
 func newFolds() (*folds, error) {
 	x := &folds{}
-	var err error
-	x.recent, err = simplelru.NewLRU(keptLogs, func(_ subject.Log, f *fold) { x.events -= f.size() })
-	return x, err
+	var err, restErr error
+	x.resting, restErr = ledger.NewResting()
+	x.recent, err = simplelru.NewLRU(keptLogs+1, func(_ subject.Log, f *fold) { x.events -= f.size() })
+	return x, errors.Join(err, restErr)
 }
 
 // take returns the fold of a log, which belongs to the caller until give; nil if none is kept, or another job of the log has it.
@@ -108,7 +116,9 @@ func (x *folds) give(f *fold) {
 	x.recent.Remove(f.log.Ref) // that of another job of the log
 	x.events += f.size()
 	x.recent.Add(f.log.Ref, f)
-	for x.events > keptEvents && x.recent.Len() > 1 {
-		x.recent.RemoveOldest()
+	for x.recent.Len() > keptLogs || x.events > keptEvents && x.recent.Len() > 1 {
+		if ref, old, ok := x.recent.RemoveOldest(); ok {
+			x.resting.Put(ref, old.log.Rest())
+		}
 	}
 }

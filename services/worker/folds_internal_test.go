@@ -120,6 +120,7 @@ func TestKeptFoldsAreBounded(t *testing.T) {
 	s := &Service{deps: Deps{Log: store}, cfg: Config{Now: time.Now}, snapshots: snapshots.New(zerolog.Nop())}
 	x, err := newFolds()
 	require.NoError(t, err)
+	s.folds = x
 	ref := func(i int) subject.Log {
 		return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(fmt.Sprint("s", i))}
 	}
@@ -144,4 +145,9 @@ func TestKeptFoldsAreBounded(t *testing.T) {
 	x.events += keptEvents
 	x.give(s.newFold(ref(2)))
 	require.Equal(t, 1, x.recent.Len(), "long logs leave no room for others")
+	require.Nil(t, x.take(ref(1)))
+	woken := s.newFold(ref(1))
+	require.Equal(t, w.Cursor(), woken.log.Cursor(), "it was at rest")
+	require.Equal(t, w.Seq(), woken.shadow.Seq)
+	require.Zero(t, s.newFold(ref(1)).log.Cursor(), "which belongs to one job, too")
 }
