@@ -131,6 +131,9 @@ func (s *State) stopAll(c command.Command, reason string, now time.Time) []decis
 
 // question is the message that the run answers, as a model sees it.
 func (s *State) question(r *Run) string {
+	if r.Sender == nil && len(r.Spec.Facts)+len(r.Attachments.ContextFiles)+len(r.Attachments.ImageURLs)+len(r.Spec.Files) == 0 {
+		return r.Content
+	}
 	var b strings.Builder
 	if r.Sender != nil {
 		b.WriteString(s.from(*r.Sender) + "\n\n")

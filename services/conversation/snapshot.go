@@ -84,7 +84,7 @@ func (s *State) Snapshot(limit int) Snapshot {
 	snap.History = append(snap.History, s.history...)
 	for _, r := range s.order[:end] {
 		if r.Status.Terminal() {
-			snap.History = append(snap.History, s.lines(r)...)
+			snap.History = s.lines(snap.History, r)
 		}
 	}
 	dropped := 0

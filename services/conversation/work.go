@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -115,18 +116,18 @@ type Brief struct {
 func (s *State) Brief(workID string, limit int) Brief {
 	w := s.Work(workID)
 	r := s.Run(w.RunID)
-	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: s.said(w)}
+	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: s.said(nil, w)}
 	size := bytesOf(b.Own)
 	if r.Pipeline == nil {
-		size += bytesOf(told(r)) + bytesOf([]Line{s.asks(r)})
+		size += bytesOf(append(told(nil, r), s.asks(r)))
 	}
 	b.History, b.Dropped = s.before(r, limit-size)
 	p := r.Pipeline
 	if p == nil {
-		b.History = append(append(b.History, told(r)...), s.asks(r))
+		b.History = append(told(b.History, r), s.asks(r))
 		return b
 	}
-	b.History, b.Files = append(b.History, told(r)...), r.Spec.Files
+	b.History, b.Files = told(b.History, r), r.Spec.Files
 	if b.Question, b.Context = p.Question, p.Context; len(b.Context) == 0 && len(r.Spec.Facts) > 0 {
 		b.Context, _ = json.Marshal(r.Spec.Facts) //nolint:errchkjson // strings
 	}
@@ -151,31 +152,31 @@ func (t *Task) result() Result {
 	return Result{Task: t.Step, Status: stateNames[t.State], Output: t.Output, Error: t.Error}
 }
 
-// before returns the conversation before r.
+// before returns the conversation before r. The newest runs come first until the text is as long as allowed.
 func (s *State) before(r *Run, limit int) (lines []Line, dropped int) {
-	var blocks [][]Line
-	dropped = s.lost.Runs
-	for i := s.index(r.ID) - 1; i >= 0; i-- {
-		block := s.lines(s.order[i])
-		if limit -= bytesOf(block); limit < 0 {
-			dropped += i + 1
+	at := s.index(r.ID)
+	lines, dropped = make([]Line, 0, 2*max(at, 0)+len(s.history)), s.lost.Runs
+	for i := at - 1; i >= 0; i-- {
+		begin := len(lines)
+		lines = s.lines(lines, s.order[i])
+		if limit -= bytesOf(lines[begin:]); limit < 0 {
+			lines, dropped = lines[:begin], dropped+i+1
 			break
 		}
-		blocks = append(blocks, block)
+		slices.Reverse(lines[begin:])
 	}
-	if limit >= 0 {
-		if limit -= bytesOf(s.history); limit >= 0 {
-			lines = append(lines, s.history...)
-		}
+	if limit >= 0 && bytesOf(s.history) <= limit {
+		begin := len(lines)
+		lines = append(lines, s.history...)
+		slices.Reverse(lines[begin:])
 	}
-	for i := len(blocks) - 1; i >= 0; i-- {
-		lines = append(lines, blocks[i]...)
-	}
+	slices.Reverse(lines)
 	return lines, dropped
 }
 
+// index returns the place of a run, which is mostly among the newest; -1 without it.
 func (s *State) index(runID string) int {
-	for i, r := range s.order {
+	for i, r := range slices.Backward(s.order) {
 		if r.ID == runID {
 			return i
 		}
@@ -183,9 +184,9 @@ func (s *State) index(runID string) int {
 	return -1
 }
 
-// lines returns a run as later runs see it: question and answer, and of a chat run also its calls.
-func (s *State) lines(r *Run) []Line {
-	out := append(told(r), s.asks(r))
+// lines appends a run as later runs see it: question and answer, and of a chat run also its calls.
+func (s *State) lines(out []Line, r *Run) []Line {
+	out = append(told(out, r), s.asks(r))
 	if r.Pipeline != nil {
 		if r.Answer != "" {
 			out = append(out, Line{Role: event.RoleAssistant, Content: r.Answer})
@@ -193,7 +194,7 @@ func (s *State) lines(r *Run) []Line {
 		return out
 	}
 	for _, w := range r.works {
-		out = append(out, s.said(w)...)
+		out = s.said(out, w)
 	}
 	return out
 }
@@ -203,17 +204,16 @@ func (s *State) asks(r *Run) Line {
 	return Line{Role: event.RoleUser, Content: s.question(r), Files: r.Spec.Files}
 }
 
-// told returns the conversation that the client has brought with the message of a run.
-func told(r *Run) (out []Line) {
+// told appends the conversation that the client has brought with the message of a run.
+func told(out []Line, r *Run) []Line {
 	for _, m := range r.Spec.History {
 		out = append(out, Line{Role: m.Role, Content: m.Content})
 	}
 	return out
 }
 
-// said returns the messages and tool results of a job, up to a call without an outcome.
-func (s *State) said(w *Work) []Line {
-	var out []Line
+// said appends the messages and tool results of a job, up to a call without an outcome.
+func (s *State) said(out []Line, w *Work) []Line {
 	for _, m := range w.Messages {
 		if len(s.unsettled(m)) > 0 {
 			break

@@ -26,7 +26,7 @@ func (j *job) messages(ctx context.Context, lines []conversation.Line) ([]model.
 			}
 		}
 	}
-	var out []model.Message
+	out := make([]model.Message, 0, len(lines))
 	for _, l := range lines {
 		m := model.Message{Role: l.Role, Content: l.Content, ToolCalls: l.ToolCalls, ToolCallID: l.ToolCallID, IsError: l.IsError}
 		for _, f := range l.Files {
