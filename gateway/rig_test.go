@@ -179,6 +179,7 @@ func (r *rig) server(opts ...option) *gateway.Server {
 		Addr: "127.0.0.1:0", HandshakeTimeout: patience, FirstMessage: patience, ReadyTimeout: patience, MessageTimeout: 5 * patience,
 		PingInterval: 5 * patience, PongTimeout: 5 * patience, WriteStall: 5 * patience, Heartbeat: 5 * patience,
 	}, r.deps()
+	cfg.Participants.Dead = 5 * patience // of those that do not read, either
 	for _, o := range opts {
 		o(&cfg, &dep)
 	}
