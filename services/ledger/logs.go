@@ -65,9 +65,7 @@ func (x *Logs[S]) get(ref subject.Log) *Log[S] {
 	l, ok := x.recent.Get(ref)
 	if !ok {
 		l = Open(x.cfg, ref)
-		if r := x.resting.Take(ref); r != nil {
-			l.Wake(r)
-		}
+		l.Wake(x.resting.Take(ref))
 	}
 	x.use(ref, l)
 	return l

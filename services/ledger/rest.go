@@ -61,17 +61,20 @@ func (l *Log[S]) Rest() *Rest {
 	return r
 }
 
-// Wake begins a log that has read nothing yet with its fold at rest, and reports whether it could. Otherwise the log is read
-// as if it had no fold.
-func (l *Log[S]) Wake(r *Rest) bool {
+// Wake begins a log that has read nothing yet with its fold at rest. A log without one, or with one that cannot be decoded, is
+// read as before.
+func (l *Log[S]) Wake(r *Rest) {
+	if r == nil {
+		return
+	}
 	x := l.cfg.Snapshots
 	raw, err := s2.Decode(nil, r.state)
 	if err != nil {
-		return false
+		return
 	}
 	state, err := x.Decode(raw)
 	if err != nil || x.Seq(state) != r.at.Seq {
-		return false
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +85,6 @@ func (l *Log[S]) Wake(r *Rest) bool {
 	if l.cfg.Begun != nil {
 		l.cfg.Begun(raw)
 	}
-	return true
 }
 
 // Resting keeps folds at rest; the one that rests longest goes first. It is safe for concurrent use.
@@ -105,7 +107,7 @@ func (x *Resting) Put(ref subject.Log, r *Rest) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.rests.Remove(ref)
-	if r == nil {
+	if r == nil || r.weight() > restingBytes { // which would displace all others, and then itself
 		return
 	}
 	x.bytes += r.weight()

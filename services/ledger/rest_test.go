@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -123,6 +124,13 @@ func TestFoldsAtRestAreBounded(t *testing.T) {
 		resting.Put(l.Ref, rest)
 	}
 	require.Nil(t, resting.Take(logOf("r0")))
+
+	huge := r.keeper(strings.Repeat(k.ballast, 5))
+	l := ledger.Open(huge.config(), logOf("huge"))
+	_, err = l.Update(r.Ctx, want("n0"))
+	require.NoError(t, err)
+	resting.Put(l.Ref, l.Rest())
+	require.Nil(t, resting.Take(l.Ref), "larger than all may be")
 	last := resting.Take(logOf("r4"))
 	require.NotNil(t, last)
 	require.Nil(t, resting.Take(logOf("r4")), "it belongs to its user")

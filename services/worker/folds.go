@@ -39,9 +39,7 @@ func (s *Service) newFold(ref subject.Log) *fold {
 	f.log = ledger.Open(ledger.Config[conversation.State]{
 		Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: f.apply, Snapshots: s.snapshots, Begun: f.begin,
 	}, ref)
-	if r := s.folds.resting.Take(ref); r != nil {
-		f.log.Wake(r)
-	}
+	f.log.Wake(s.folds.resting.Take(ref))
 	return f
 }
 
