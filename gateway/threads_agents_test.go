@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -154,4 +156,37 @@ func (r *rig) can() (out wire.Capabilities) {
 	require.Equal(r.t, http.StatusOK, status, text)
 	require.NoError(r.t, json.Unmarshal([]byte(text), &out))
 	return out
+}
+
+// TestARefusedAnswerShowsTheQuestionAsOver: the task of an agent refuses an answer before the log of the session knows that another
+// one counts. The stream waits for the log, and does not ask again what cannot be answered any more.
+func TestARefusedAnswerShowsTheQuestionAsOver(t *testing.T) {
+	r := start(t)
+	name, l := r.thread(running("one")...)
+	r.happens(l,
+		event.InputRequestedData{InputID: "q", RunID: "w-one", Scope: event.ScopeAgent, Summary: "Which colour?"},
+		event.JobSuspendedData{RunID: "w-one", Inputs: []string{"q"}})
+	other := make(chan struct{})
+	go func() {
+		defer close(other)
+		c := r.nextCommand(l.Entity.String())
+		e, err := event.New(l, unique(), "test", time.Now(), event.CommandRefusedData{CommandID: c.ID, Code: "INPUT_ANSWERED", Message: "bob was faster", AnsweredBy: "bob"})
+		assert.NoError(t, err)
+		b, err := json.Marshal(e)
+		assert.NoError(t, err)
+		_, err = r.conn.NATS().Request(directSubject(t, c.ReplyTo), b, patience) // the gateway has it
+		assert.NoError(t, err)
+		for _, d := range []event.Data{
+			event.InputAnsweredData{InputID: "q", RunID: "w-one", Scope: event.ScopeAgent, CommandID: "bob's", Decision: event.DecisionAnswer, Message: json.RawMessage(`"red"`)},
+			event.RunCompletedData{RunID: "w-one", Content: "painted"},
+		} {
+			assert.NoError(t, r.append(l, unique(), d))
+		}
+	}()
+	status, text, _ := r.demands("/agui", fmt.Sprintf(`{"threadId":%q,"runId":"mine","messages":[],"protocolVersion":"1.0","resume":[{"interruptId":"q","status":"resolved","payload":{"answer":"blue"}}]}`, name))
+	<-other
+	require.Equal(t, http.StatusOK, status, text)
+	require.Contains(t, text, "bob was faster")
+	require.Contains(t, text, "painted")
+	require.NotContains(t, text, `"outcome":{"type":"interrupt"`)
 }

@@ -46,7 +46,7 @@ func (s *Stream) replies(c Client, m agui.Meaning) error {
 	if err := s.give(c, m); err != nil {
 		return err
 	}
-	err := s.await(func(event.Event) (bool, error) { return s.thread.Newest() == s.run || s.answers.settled(), nil })
+	err := s.await(func(event.Event) (bool, error) { return s.thread.Newest() == s.run || s.shown(), nil })
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,24 @@ func (s *Stream) replies(c Client, m agui.Meaning) error {
 		s.show(s.thread.Prelude())
 	}
 	return nil
+}
+
+// shown reports whether each answer has an outcome that the log has, too: the service that refuses an answer to a question of an
+// agent, because the question is over, knows that before the log of the thread does.
+func (s *Stream) shown() bool {
+	if !s.answers.settled() {
+		return false
+	}
+	for _, d := range s.answers.refused {
+		q, known := s.thread.Question(d.InputID)
+		switch fault.Code(d.Code) {
+		case fault.InputAnswered, fault.InputExpired, fault.InputNotFound, fault.TaskFinished:
+			if known && !q.Over {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Answer gives answers during a run, and returns when each has been taken or refused.

@@ -308,7 +308,7 @@ func (s *Stream) late() (out []*transport.Message) {
 	return out
 }
 
-// await reads the log until an event is what is waited for, or an error. Its frames are the first of the stream.
+// await reads the log, and direct messages, until is has what it waits for, or an error. Their frames are the first of the stream.
 func (s *Stream) await(is func(event.Event) (bool, error)) error {
 	s.listen()
 	late := time.AfterFunc(s.t.patience, func() {
@@ -322,13 +322,11 @@ func (s *Stream) await(is func(event.Event) (bool, error)) error {
 			return gone(err)
 		case d != nil:
 			s.first = append(s.first, s.refused(*d)...)
-			if s.answers.settled() {
-				return nil
-			}
-			continue
+		default:
+			d = &e.Event
+			s.first = append(s.first, s.messages(e)...)
 		}
-		s.first = append(s.first, s.messages(e)...)
-		if done, err := is(e.Event); done || err != nil {
+		if done, err := is(*d); done || err != nil {
 			return err
 		}
 	}
