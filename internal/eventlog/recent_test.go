@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -100,7 +103,8 @@ func TestReadersOfOneProcessReadNoEntries(t *testing.T) {
 	require.Equal(t, []string{end}, asked())
 	require.Equal(t, a.ids[1:], read(others, after))
 	require.Equal(t, []string{end, directGet(subject.DefaultPartitions.Stream(log))}, asked())
-	require.Equal(t, a.ids, read(s, Cursor{}), "whose beginning may have expired: from the bus")
+	require.Equal(t, a.ids, read(s, Cursor{}))
+	require.Equal(t, []string{end}, asked(), "from its beginning, too")
 
 	require.NoError(t, foreign.Append(t.Context(), missing(b.has, notice(log, "foreign"))))
 	require.Equal(t, append(a.ids[1:], "foreign"), read(s, after), "what another process has appended")
@@ -109,6 +113,88 @@ func TestReadersOfOneProcessReadNoEntries(t *testing.T) {
 	require.ErrorIs(t, s.ReadOwn(t.Context(), log, Cursor{Seq: 500}, func(*Entry) error { return nil }), ErrBeyondEnd)
 	require.NoError(t, foreign.Append(t.Context(), missing(b.has, tombstone(log, "end"))))
 	require.ErrorIs(t, s.ReadOwn(t.Context(), log, after, func(*Entry) error { return nil }), ErrDeleted)
+}
+
+// Recall sends no request: a writer of a process that is alone with the log knows its end. It says no as long as the end that it has read is
+// of another process, and once this process may have appended more than it remembers.
+func TestRecallKnowsWhatThisProcessHasAppended(t *testing.T) {
+	conn := single(t)
+	other := connect(t, conn.NATS().ConnectedUrl())
+	s, others, log := newStore(t, conn, Options{}), newStore(t, other, Options{}), testLog("recall")
+	var a, b, c fold
+	first, second, foreign := s.Writer(log, a.observe), s.Writer(log, b.observe), others.Writer(log, c.observe)
+	require.False(t, first.Recall(), "it was never read")
+	require.NoError(t, first.Append(t.Context(), missing(a.has, notice(log, "1"))))
+	require.False(t, second.Recall(), "it was never read")
+	require.NoError(t, second.Sync(t.Context()))
+	asked := requests(t, connect(t, conn.NATS().ConnectedUrl()).NATS(), conn.NATS(), other.NATS())
+	for i := range 5 {
+		require.NoError(t, first.Append(t.Context(), missing(a.has, notice(log, fmt.Sprint("x", i)), notice(log, fmt.Sprint("y", i)))))
+		require.True(t, second.Recall())
+		require.Equal(t, a.ids, b.ids)
+		require.NoError(t, second.Append(t.Context(), missing(b.has, notice(log, fmt.Sprint("z", i)))))
+		require.True(t, first.Recall())
+	}
+	require.Empty(t, asked())
+
+	require.NoError(t, foreign.Append(t.Context(), missing(c.has, notice(log, "foreign"))))
+	require.True(t, first.Recall(), "it cannot know")
+	require.NoError(t, first.Append(t.Context(), missing(a.has, notice(log, "2"))))
+	require.Equal(t, append(b.ids, "foreign", "2"), a.ids, "an append finds out")
+	require.False(t, first.Recall(), "another process writes the log")
+	require.NoError(t, first.Sync(t.Context()))
+	require.NoError(t, second.Sync(t.Context()))
+	require.True(t, second.Recall(), "it has read what this process has appended last")
+
+	s.recent.forget(log)
+	require.False(t, second.Recall(), "what was appended is forgotten")
+	require.NoError(t, second.Append(t.Context(), missing(b.has, tombstone(log, "end"))))
+	require.False(t, second.Recall(), "deleted")
+	require.NoError(t, first.Sync(t.Context()))
+	require.False(t, first.Recall(), "deleted")
+}
+
+// A log that is not used for a while is forgotten, and the sweep ends with the last one.
+func TestRecentForgetsIdleLogs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var r recent
+		busy, idle := testLog("busy"), testLog("idle")
+		entryOf := func(seq uint64) *Entry {
+			return &Entry{Event: event.Event{Sequence: seq, Stream: seq}, Raw: []byte("{}")}
+		}
+		for _, log := range []subject.Log{busy, idle} {
+			r.add(log, entryOf(1))
+		}
+		at := Cursor{Seq: 1, Stream: 1}
+		pass := func(d time.Duration) {
+			<-time.After(d)
+			synctest.Wait()
+		}
+		for range 10 {
+			pass(recentTime / 4)
+			_, known := r.since(busy, at)
+			require.True(t, known)
+		}
+		_, known := r.since(idle, at)
+		require.False(t, known)
+		remembers := func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			require.Equal(t, len(r.logs) > 0, r.bytes > 0)
+			require.Equal(t, len(r.logs) > 0, r.sweep != nil)
+			return r.bytes > 0
+		}
+		require.True(t, remembers())
+		pass(2 * recentTime)
+		_, known = r.since(busy, at)
+		require.False(t, known)
+		require.False(t, remembers())
+		r.add(busy, entryOf(2))
+		require.True(t, remembers())
+		r.close()
+		require.Nil(t, r.sweep)
+	})
 }
 
 // A position that the log does not have, or has with another event, does not stop a reader from finding the end.

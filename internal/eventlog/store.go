@@ -159,6 +159,7 @@ func (s *Store) Close() {
 		stop()
 	}
 	s.cancel(ErrClosed)
+	s.recent.close()
 	s.work.Wait()
 	s.memory.Close()
 	s.heals.Close()

@@ -20,6 +20,7 @@ type Writer struct {
 	observe func(*Entry)
 	at      Cursor // the last entry that passed observe
 	synced  bool   // at was the end of the log at the last answer
+	shared  bool   // the last entry that was read from the stream is of another process
 	deleted bool   // the last entry is a tombstone
 }
 
@@ -84,6 +85,20 @@ func (w *Writer) SyncTo(ctx context.Context, end Cursor) error {
 	return w.Sync(ctx)
 }
 
+// Recall takes what this process has appended to the log since, and reports whether that is likely the end of the log: the last
+// event was appended here, and none that was read from the stream before was of another process. An Append that follows needs no
+// Sync, because it finds out; everything else does.
+func (w *Writer) Recall() bool {
+	if !w.synced || w.shared || w.deleted {
+		return false
+	}
+	later, known := w.s.recent.since(w.log, w.at)
+	for _, e := range later {
+		w.pass(e)
+	}
+	return known && !w.deleted
+}
+
 // reach reads up to the position without the leader, and reports whether it got there.
 func (w *Writer) reach(ctx context.Context, end Cursor) bool {
 	if known := w.s.recent.between(w.log, w.at.Seq, end); known != nil {
@@ -129,7 +144,7 @@ func (w *Writer) syncTo(ctx context.Context, end *Entry, own string) (seen, erro
 
 // readTo reads on until it reaches the position.
 func (w *Writer) readTo(ctx context.Context, end Cursor, own string) (seen, error) {
-	if known := w.s.recent.between(w.log, w.at.Seq, end); known != nil {
+	if known := w.s.recent.between(w.log, w.at.Seq, end); known != nil && w.at.Seq > 0 { // the head may have expired since
 		return w.take(known, own), nil
 	}
 	var all seen
@@ -160,9 +175,13 @@ func (s *seen) add(more seen) {
 	s.foreign = s.foreign || more.foreign
 }
 
-// take passes entries to observe and looks for the own one.
+// take passes entries that were read to observe, and looks for the own one.
 func (w *Writer) take(entries []*Entry, own string) seen {
 	var out seen
+	if n := len(entries); n > 0 {
+		_, here := w.s.recent.since(w.log, entries[n-1].Cursor())
+		w.shared = !here
+	}
 	for _, e := range entries {
 		if e.Sequence <= w.at.Seq {
 			continue

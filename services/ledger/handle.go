@@ -72,11 +72,8 @@ func (s *Service[S, E]) refuse(c cmd.Command, err error) {
 // apply appends the facts of decisions about the command until a decision has none. It answers
 // the sender after the first decision.
 func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command, own bool) error {
-	if err := l.Sync(ctx); err != nil {
-		return fmt.Errorf("handle %s: %w", c.Verb, err)
-	}
+	d, err := s.first(ctx, l, c, own)
 	for round := 0; ; round++ {
-		d, err := s.step(ctx, l, c, own)
 		if err != nil {
 			return fmt.Errorf("%s %s: handle %s: %w", s.cfg.Kind, c.Key, c.Verb, err)
 		}
@@ -89,18 +86,47 @@ func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command, own
 		if len(d.Facts) == 0 {
 			return nil
 		}
+		d, err = s.step(ctx, l, c, own, decidesAgain)
 	}
 }
 
+// first appends the first decision. Where the log likely ends as this process knows it, the decision is tried without a read: if its
+// facts could be appended, the log has ended there. A decision without facts, and an error, count only after a read.
+func (s *Service[S, E]) first(ctx context.Context, l *Log[S], c cmd.Command, own bool) (decision.Decision, error) {
+	if l.Recall() {
+		if d, err := s.step(ctx, l, c, own, decidesOnce); err == nil && len(d.Facts) > 0 {
+			return d, nil
+		}
+	}
+	if err := l.Sync(ctx); err != nil {
+		return decision.Decision{}, err
+	}
+	return s.step(ctx, l, c, own, decidesAgain)
+}
+
+// errElsewhere says that the log has ended elsewhere than this process knew.
+var errElsewhere = errors.New("the log has more events")
+
+// Whether a step decides again, with the environment that it has, when the log has more events.
+const (
+	decidesOnce  = false
+	decidesAgain = true
+)
+
 // step gathers the environment and appends one decision.
-func (s *Service[S, E]) step(ctx context.Context, l *Log[S], c cmd.Command, own bool) (d decision.Decision, err error) {
+func (s *Service[S, E]) step(ctx context.Context, l *Log[S], c cmd.Command, own, again bool) (d decision.Decision, err error) {
 	var env E
 	if s.cfg.Env != nil {
 		if env, err = s.cfg.Env(ctx, l, c); err != nil {
 			return d, err
 		}
 	}
+	decided := false
 	return l.Step(ctx, func(st *S) (decision.Decision, error) {
+		if decided && !again {
+			return decision.Decision{}, errElsewhere
+		}
+		decided = true
 		if own && s.cfg.Own != nil && !s.cfg.Own(st, c) {
 			return decision.Decision{}, signature.Foreign()
 		}

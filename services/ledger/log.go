@@ -144,6 +144,17 @@ func (l *Log[S]) Sync(ctx context.Context) error {
 	return l.Read(ctx, func(*S) error { return nil })
 }
 
+// Recall folds what this process has appended to the log since, and reports whether that is likely all: see
+// eventlog.Writer.Recall.
+func (l *Log[S]) Recall() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cfg.Snapshots != nil && !l.begun {
+		return false
+	}
+	return l.writer.Recall() && l.usable() == nil
+}
+
 // SyncTo is Sync for a caller that needs the log only up to a position that the log has: see eventlog.Writer.SyncTo.
 func (l *Log[S]) SyncTo(ctx context.Context, end eventlog.Cursor) error {
 	l.mu.Lock()

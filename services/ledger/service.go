@@ -39,8 +39,8 @@ type ServiceConfig[S, E any] struct {
 	// belongs to a person. It is asked only for commands that people send, too. nil: it may.
 	Own func(*S, cmd.Command) bool
 	// Env gathers the live values that the decision about a command depends on: the time,
-	// candidates, quotas. It runs before each append, with the log read to its end, and its error
-	// ends the command. nil: the zero E.
+	// candidates, quotas. It runs before each append, with the log read to its end. It runs once more if that was only the
+	// end that this process knew, and another service has appended since. Its error ends the command. nil: the zero E.
 	Env func(ctx context.Context, l *Log[S], c cmd.Command) (E, error)
 	// Decide returns the facts and answers that the command still calls for. It is pure. The ledger
 	// calls it again with the same E if another event took the seq, and with a new E after an
