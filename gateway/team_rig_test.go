@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
@@ -354,9 +355,19 @@ func (c *client) raw(n int) []string {
 // sendDirect sends a direct message to the connection that sent a command.
 func (r *rig) sendDirect(to string, about subject.Log, data event.Data) {
 	r.t.Helper()
+	require.NoError(r.t, r.conn.NATS().Publish(directSubject(r.t, to), r.direct(about, data)))
+}
+
+// confirmed is sendDirect that waits until the gateway has the message. It may be called on any goroutine.
+func (r *rig) confirmed(to string, about subject.Log, data event.Data) {
+	_, err := r.conn.NATS().Request(directSubject(r.t, to), r.direct(about, data), patience)
+	assert.NoError(r.t, err)
+}
+
+func (r *rig) direct(about subject.Log, data event.Data) []byte {
 	e, err := event.New(about, unique(), "test", time.Now(), data)
-	require.NoError(r.t, err)
+	assert.NoError(r.t, err)
 	b, err := json.Marshal(e)
-	require.NoError(r.t, err)
-	require.NoError(r.t, r.conn.NATS().Publish(directSubject(r.t, to), b))
+	assert.NoError(r.t, err)
+	return b
 }

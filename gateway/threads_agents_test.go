@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
@@ -159,34 +158,42 @@ func (r *rig) can() (out wire.Capabilities) {
 }
 
 // TestARefusedAnswerShowsTheQuestionAsOver: the task of an agent refuses an answer before the log of the session knows that another
-// one counts. The stream waits for the log, and does not ask again what cannot be answered any more.
+// one counts, or that the run is over. The stream waits for the log, and does not ask again what cannot be answered any more.
 func TestARefusedAnswerShowsTheQuestionAsOver(t *testing.T) {
 	r := start(t)
-	name, l := r.thread(running("one")...)
-	r.happens(l,
-		event.InputRequestedData{InputID: "q", RunID: "w-one", Scope: event.ScopeAgent, Summary: "Which colour?"},
-		event.JobSuspendedData{RunID: "w-one", Inputs: []string{"q"}})
-	other := make(chan struct{})
-	go func() {
-		defer close(other)
-		c := r.nextCommand(l.Entity.String())
-		e, err := event.New(l, unique(), "test", time.Now(), event.CommandRefusedData{CommandID: c.ID, Code: "INPUT_ANSWERED", Message: "bob was faster", AnsweredBy: "bob"})
-		assert.NoError(t, err)
-		b, err := json.Marshal(e)
-		assert.NoError(t, err)
-		_, err = r.conn.NATS().Request(directSubject(t, c.ReplyTo), b, patience) // the gateway has it
-		assert.NoError(t, err)
-		for _, d := range []event.Data{
-			event.InputAnsweredData{InputID: "q", RunID: "w-one", Scope: event.ScopeAgent, CommandID: "bob's", Decision: event.DecisionAnswer, Message: json.RawMessage(`"red"`)},
-			event.RunCompletedData{RunID: "w-one", Content: "painted"},
-		} {
-			assert.NoError(t, r.append(l, unique(), d))
-		}
-	}()
-	status, text, _ := r.demands("/agui", fmt.Sprintf(`{"threadId":%q,"runId":"mine","messages":[],"protocolVersion":"1.0","resume":[{"interruptId":"q","status":"resolved","payload":{"answer":"blue"}}]}`, name))
-	<-other
-	require.Equal(t, http.StatusOK, status, text)
-	require.Contains(t, text, "bob was faster")
-	require.Contains(t, text, "painted")
-	require.NotContains(t, text, `"outcome":{"type":"interrupt"`)
+	answered := event.InputAnsweredData{InputID: "q", RunID: "w-one", Scope: event.ScopeAgent, CommandID: "bob's", Decision: event.DecisionAnswer, Message: json.RawMessage(`"red"`)}
+	for name, c := range map[string]struct {
+		scope, code, shows string
+		later              []event.Data
+	}{
+		"another answer counts": {event.ScopeAgent, "INPUT_ANSWERED", "painted", []event.Data{answered, event.RunCompletedData{RunID: "w-one", Content: "painted"}}},
+		"the run is cancelled":  {event.ScopeAgent, "INPUT_NOT_FOUND", `"outcome":{"type":"cancelled"}`, []event.Data{event.RunCancelledData{RunID: "w-one", Reason: "user_request"}}},
+		"another asker":         {event.ScopeTool, "INPUT_NOT_FOUND", `"outcome":{"type":"interrupt"`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			thread, l := r.thread(running("one")...)
+			r.happens(l,
+				event.InputRequestedData{InputID: "q", RunID: "w-one", Scope: c.scope, Summary: "Which colour?"},
+				event.JobSuspendedData{RunID: "w-one", Inputs: []string{"q"}})
+			other := make(chan struct{})
+			go func() {
+				defer close(other)
+				sent := r.nextCommand(l.Entity.String())
+				r.confirmed(sent.ReplyTo, l, event.CommandRefusedData{CommandID: sent.ID, Code: c.code, Message: "bob was faster"})
+				for _, d := range c.later {
+					assert.NoError(t, r.append(l, unique(), d))
+				}
+			}()
+			payload := `{"answer":"blue"}`
+			if c.scope == event.ScopeTool {
+				payload = "true"
+			}
+			status, text, _ := r.demands("/agui", fmt.Sprintf(`{"threadId":%q,"runId":"mine","messages":[],"protocolVersion":"1.0","resume":[{"interruptId":"q","status":"resolved","payload":%s}]}`, thread, payload))
+			<-other
+			require.Equal(t, http.StatusOK, status, text)
+			require.Contains(t, text, "bob was faster")
+			require.Contains(t, text, c.shows)
+			require.Equal(t, c.later == nil, strings.Contains(text, `"outcome":{"type":"interrupt"`))
+		})
+	}
 }

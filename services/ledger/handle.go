@@ -91,11 +91,13 @@ func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command, own
 }
 
 // first appends the first decision. Where the log likely ends as this process knows it, the decision is tried without a read: if its
-// facts could be appended, the log has ended there. A decision without facts, and an error, count only after a read.
+// facts could be appended, the log has ended there. A decision without facts, and an error of the decision, count only after a read.
 func (s *Service[S, E]) first(ctx context.Context, l *Log[S], c cmd.Command, own bool) (decision.Decision, error) {
 	if l.Recall() {
-		if d, err := s.step(ctx, l, c, own, decidesOnce); err == nil && len(d.Facts) > 0 {
-			return d, nil
+		d, err := s.step(ctx, l, c, own, decidesOnce)
+		f, isFault := errors.AsType[*fault.Fault](err)
+		if err == nil && len(d.Facts) > 0 || isFault && f.Code == fault.BusUnavailable {
+			return d, err
 		}
 	}
 	if err := l.Sync(ctx); err != nil {

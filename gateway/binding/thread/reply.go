@@ -62,17 +62,20 @@ func (s *Stream) replies(c Client, m agui.Meaning) error {
 	return nil
 }
 
-// shown reports whether each answer has an outcome that the log has, too: the service that refuses an answer to a question of an
-// agent, because the question is over, knows that before the log of the thread does.
+// shown reports whether each answer has an outcome that the log has, too: the task of an agent that has asked refuses an answer,
+// because the question is over, before the log of the thread says so. A run that ends says nothing about its questions.
 func (s *Stream) shown() bool {
 	if !s.answers.settled() {
 		return false
+	}
+	if _, active := s.thread.Run(); !active {
+		return true
 	}
 	for _, d := range s.answers.refused {
 		q, known := s.thread.Question(d.InputID)
 		switch fault.Code(d.Code) {
 		case fault.InputAnswered, fault.InputExpired, fault.InputNotFound, fault.TaskFinished:
-			if known && !q.Over {
+			if known && !q.Over && q.Scope == event.ScopeAgent {
 				return false
 			}
 		}
