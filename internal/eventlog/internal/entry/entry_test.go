@@ -157,6 +157,19 @@ func mergePreservesTheFold(t *rapid.T) {
 	require.Equal(t, texts(t, merged), texts(t, Merge(merged)), "merging again changes nothing")
 }
 
+// Viewers in several states see the frame that opens a text at one position.
+func TestMergeLeavesTheBeginningOfATextAlone(t *testing.T) {
+	first := delta("m", "a")
+	first.Begins = true
+	a, b, c := stored(t, 1, first), stored(t, 2, delta("m", "b")), stored(t, 3, delta("m", "c"))
+	merged := Merge([]*Entry{a, b, c})
+	require.Len(t, merged, 2)
+	require.Same(t, a, merged[0])
+	require.Equal(t, uint64(2), merged[1].From)
+	require.Equal(t, c.Cursor(), merged[1].Cursor())
+	require.Equal(t, texts(t, []*Entry{a, b, c}), texts(t, merged))
+}
+
 func TestMergeLeavesUnknownMembersAlone(t *testing.T) {
 	a, b := stored(t, 1, delta("m", "a")), stored(t, 2, delta("m", "b"))
 	b.Data = json.RawMessage(`{"message_id":"m","run_id":"r","execution_id":"x","attempt":1,"text":"b","new":1}`)

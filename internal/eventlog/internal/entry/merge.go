@@ -13,7 +13,7 @@ const maxMergedText = 32 << 10
 // Merge merges each run of consecutive deltas of one message into one entry. The entries must follow each other in a
 // log; the slice is not modified. From is the first sequence of the run; Sequence, Stream, ID and Time are those of the
 // last entry; the text is the concatenation. Single entries are returned unchanged. Deltas with members that
-// event.MessageDeltaData does not know are never merged.
+// event.MessageDeltaData does not know are never merged, nor is the one that begins a text.
 func Merge(in []*Entry) []*Entry {
 	out := make([]*Entry, 0, len(in))
 	for len(in) > 0 {
@@ -61,10 +61,10 @@ func deltaData(e *Entry) (event.MessageDeltaData, bool) {
 }
 
 func sameMessage(a, b event.MessageDeltaData) bool {
-	if b.Begins {
-		return false // the beginning of a text never continues another
+	if a.Begins || b.Begins {
+		return false // what opens a text has the same position for all
 	}
-	a.Text, b.Text, a.Begins = "", "", false
+	a.Text, b.Text = "", ""
 	return a == b
 }
 
