@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/chaos/verify"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // chat is a client of the ORBIT dialect: it asks one question after the other, every
@@ -33,7 +36,8 @@ type chat struct {
 	seen    []verify.Seen
 	gaps    []string
 	news    chan struct{}
-	over    chan struct{} // closed when it has done its work
+	over    chan struct{}  // closed when it has done its work
+	refused map[string]int // times that the server had no bus, by code
 }
 
 type orbitFrame struct {
@@ -56,7 +60,7 @@ func orbitOf(raw string) (f orbitFrame) {
 func newChat(ctx context.Context, l *Load, tenant string, i int) *chat {
 	c := &chat{
 		l: l, Tenant: tenant, who: l.nameOf(tenant, "chat", i), asking: map[string]string{}, runs: map[string]string{},
-		ended: map[string]int{}, news: make(chan struct{}, 1), over: make(chan struct{}),
+		ended: map[string]int{}, refused: map[string]int{}, news: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	c.conn = client.NewReconnecting(client.ReconnectOptions{Addrs: l.addrs(), First: i, Key: site.KeyOf(tenant), Path: c.path, Take: c.take})
 	go func() { _ = c.conn.Run(ctx) }() // a client that gives up gets no answer, which ask reports
@@ -98,6 +102,9 @@ func (c *chat) take(raw string) {
 		}
 	case f.Seq > 0:
 		c.note(f, raw)
+	case f.Type == "error" && f.Data.Code == string(fault.BusUnavailable):
+		c.refused[f.Data.Code]++
+		time.AfterFunc(refusalPause, c.again)
 	}
 	c.mu.Unlock()
 	for _, frame := range again {
@@ -106,6 +113,19 @@ func (c *chat) take(raw string) {
 	select {
 	case c.news <- struct{}{}:
 	default:
+	}
+}
+
+// refusalPause is how long a client waits before it sends a message again that the server has refused for now.
+const refusalPause = time.Second
+
+// again sends what was refused for now.
+func (c *chat) again() {
+	c.mu.Lock()
+	frames := slices.Collect(maps.Values(c.asking))
+	c.mu.Unlock()
+	for _, frame := range frames {
+		c.conn.Send(frame)
 	}
 }
 
@@ -186,7 +206,7 @@ func (c *chat) report() verify.Report {
 	return verify.Report{
 		Who: c.who, Tenant: c.Tenant, Kind: "ORBIT", Logs: []string{c.Tenant + ".session." + session},
 		Seen: append([]verify.Seen(nil), c.seen...), Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.conn.Returns(), Why: c.conn.Ends(),
-		Loose: looseChat,
+		Refused: maps.Clone(c.refused), Loose: looseChat,
 		Again: func(ctx context.Context, addr string) ([]verify.Seen, error) {
 			return replay(ctx, addr, fmt.Sprintf("/ws?deltas=true&session=%s&after=0", session), site.KeyOf(c.Tenant), last, func(raw string) uint64 {
 				return orbitOf(raw).Seq

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/chaos/verify"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // team is a client of a team of three, one of which is a team of one. It talks to each
@@ -25,17 +27,18 @@ type team struct {
 	who    string
 	conn   *client.Reconnecting
 
-	mu    sync.Mutex
-	id    string
-	last  uint64
-	texts map[string]int // answers of members, by text
-	ended map[string]int
-	asked []string
-	open  map[string]string // frames that the server may not have seen
-	all   map[string]bool   // texts that were sent
-	seen  []verify.Seen
-	gaps  []string
-	news  chan struct{}
+	mu      sync.Mutex
+	id      string
+	last    uint64
+	texts   map[string]int // answers of members, by text
+	ended   map[string]int
+	asked   []string
+	open    map[string]string // frames that the server may not have seen
+	refused map[string]int    // times that the server had no bus, by code
+	all     map[string]bool   // texts that were sent
+	seen    []verify.Seen
+	gaps    []string
+	news    chan struct{}
 }
 
 var targets = []string{"Lead", "Helper", "inner/Deep"}
@@ -43,7 +46,7 @@ var targets = []string{"Lead", "Helper", "inner/Deep"}
 func newTeam(l *Load, tenant string, i int) *team {
 	c := &team{
 		l: l, tenant: tenant, who: l.nameOf(tenant, "team", i), texts: map[string]int{}, ended: map[string]int{},
-		open: map[string]string{}, all: map[string]bool{}, news: make(chan struct{}, 1),
+		open: map[string]string{}, all: map[string]bool{}, refused: map[string]int{}, news: make(chan struct{}, 1),
 	}
 	return c
 }
@@ -103,6 +106,7 @@ type teamFrame struct {
 	Type    string `json:"type"`
 	Payload struct {
 		Content  string `json:"content"`
+		Code     string `json:"code"`
 		Envelope struct {
 			Sequence uint64 `json:"sequence"`
 		} `json:"team_stream_event_envelope"`
@@ -121,6 +125,10 @@ func (c *team) take(raw string) {
 		}
 		c.last = at
 		c.seen = append(c.seen, verify.Seen{Seq: at, Raw: raw})
+	}
+	if f.Type == "ERROR" && f.Payload.Code == string(fault.BusUnavailable) {
+		c.refused[f.Payload.Code]++
+		time.AfterFunc(refusalPause, func() { c.again(c.conn.Send) })
 	}
 	if f.Type == "ASSISTANT_COMPLETE" {
 		for text := range c.all {
@@ -195,7 +203,8 @@ func (c *team) report() verify.Report {
 	id, last := c.id, c.last
 	return verify.Report{
 		Who: c.who, Tenant: c.tenant, Kind: "team", Logs: []string{c.tenant + ".team." + id}, Seen: append([]verify.Seen(nil), c.seen...),
-		Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.conn.Returns(), Why: c.conn.Ends(), Loose: looseTeam,
+		Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.conn.Returns(), Why: c.conn.Ends(),
+		Refused: maps.Clone(c.refused), Loose: looseTeam,
 		Again: func(ctx context.Context, addr string) ([]verify.Seen, error) {
 			return replay(ctx, addr, "/ws/agent-team/"+id+"?after=0", site.KeyOf(c.tenant), last, func(raw string) uint64 {
 				var f teamFrame
