@@ -62,7 +62,7 @@ func deltaData(e *Entry) (event.MessageDeltaData, bool) {
 
 func sameMessage(a, b event.MessageDeltaData) bool {
 	if a.Begins || b.Begins {
-		return false // what opens a text has the same position for all
+		return false // all viewers see a text begin at the same position
 	}
 	a.Text, b.Text = "", ""
 	return a == b
