@@ -7,12 +7,11 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	v1 "github.com/go-json-experiment/json/v1"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -70,9 +69,6 @@ func call(ctx context.Context, log *zerolog.Logger, h Handler, c command.Command
 	return h(ctx, c, d)
 }
 
-// asEncodingJSON reads what encoding/json reads, in a third of the time.
-var asEncodingJSON = v1.DefaultOptionsV1()
-
 // decode returns the command of a message. The bus routed it by its subject, so the body must agree with the subject.
 func decode(msg jetstream.Msg, n subject.Partitions) (command.Command, error) {
 	addr, err := n.ParseCommand(msg.Subject())
@@ -80,7 +76,7 @@ func decode(msg jetstream.Msg, n subject.Partitions) (command.Command, error) {
 		return command.Command{}, err
 	}
 	var c command.Command
-	if err := json.Unmarshal(msg.Data(), &c, asEncodingJSON); err != nil {
+	if err := eventdata.Decode(msg.Data(), &c); err != nil {
 		return command.Command{}, fmt.Errorf("decode command: %w", err)
 	}
 	if c.Address() != addr {

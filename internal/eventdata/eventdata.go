@@ -1,4 +1,4 @@
-// Package eventdata decodes the data of events for dialects and reducers, and encodes events. It reads what encoding/json reads,
+// Package eventdata decodes the data of events for dialects and reducers, and commands, and encodes events. It reads what encoding/json reads,
 // in a third of the time.
 package eventdata
 
@@ -24,11 +24,14 @@ func As[T event.Data](e event.Event) (T, error) {
 
 // Into decodes the data of e into v as e.Decode does.
 func Into(e event.Event, v any) error {
-	if err := json.Unmarshal(e.Data, v, as); err != nil {
+	if err := Decode(e.Data, v); err != nil {
 		return fmt.Errorf("decode data of %s event %s: %w", e.Type, e.ID, err)
 	}
 	return nil
 }
+
+// Decode decodes a document into v as encoding/json does.
+func Decode(raw []byte, v any) error { return json.Unmarshal(raw, v, as) }
 
 // stored leaves out members as encoding/json does, and accepts data unchecked: it was checked when it was stored.
 var stored = json.JoinOptions(v1.OmitEmptyWithLegacySemantics(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))

@@ -155,7 +155,7 @@ func (r *recent) since(log subject.Log, at Cursor) (later []*Entry, known bool) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l, ok := r.logs[log]
-	if !ok || len(l.entries) == 0 {
+	if !ok {
 		return nil, false
 	}
 	all := l.entries

@@ -144,8 +144,10 @@ func (w *Writer) syncTo(ctx context.Context, end *Entry, own string) (seen, erro
 
 // readTo reads on until it reaches the position.
 func (w *Writer) readTo(ctx context.Context, end Cursor, own string) (seen, error) {
-	if known := w.s.recent.between(w.log, w.at.Seq, end); known != nil && w.at.Seq > 0 { // the head may have expired since
-		return w.take(known, own), nil
+	if w.at.Seq > 0 { // of a log that was never read, the head may have expired since
+		if known := w.s.recent.between(w.log, w.at.Seq, end); known != nil {
+			return w.take(known, own), nil
+		}
 	}
 	var all seen
 	for w.at.Seq < end.Seq {

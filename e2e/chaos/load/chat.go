@@ -92,14 +92,11 @@ func (c *chat) path() string {
 
 func (c *chat) take(raw string) {
 	f := orbitOf(raw)
-	var again []string
 	c.mu.Lock()
 	switch {
 	case f.Type == "agent_ready":
 		c.session = f.Data.Session
-		for _, frame := range c.asking {
-			again = append(again, frame)
-		}
+		defer c.again()
 	case f.Seq > 0:
 		c.note(f, raw)
 	case f.Type == "error" && f.Data.Code == string(fault.BusUnavailable):
@@ -107,9 +104,6 @@ func (c *chat) take(raw string) {
 		time.AfterFunc(refusalPause, c.again)
 	}
 	c.mu.Unlock()
-	for _, frame := range again {
-		c.conn.Send(frame)
-	}
 	select {
 	case c.news <- struct{}{}:
 	default:
@@ -119,7 +113,7 @@ func (c *chat) take(raw string) {
 // refusalPause is how long a client waits before it sends a message again that the server has refused for now.
 const refusalPause = time.Second
 
-// again sends what was refused for now.
+// again sends the messages that the server may not have taken.
 func (c *chat) again() {
 	c.mu.Lock()
 	frames := slices.Collect(maps.Values(c.asking))
