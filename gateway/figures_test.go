@@ -132,32 +132,34 @@ func TestAStalledViewerHarmsNoOther(t *testing.T) {
 		share(alone, .5), share(alone, .99), share(beside, .5), share(beside, .99))
 }
 
-// TestFramesOfStreamsCostLikeThoseOfSockets: the same log, for each event a frame of about 300 bytes, the clients in another process.
-func TestFramesOfStreamsCostLikeThoseOfSockets(t *testing.T) {
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+// BenchmarkFramesOfStreams shows events of about 300 bytes to viewers of another process: on sockets, and as streams. It
+// reports the CPU of this process per delivered frame, its part of the append included, and the ratio of the two.
+func BenchmarkFramesOfStreams(b *testing.B) {
+	r := start(b, func(c *gateway.Config, _ *gateway.Deps) {
 		c.MaxConnections, c.PerIP = *costViewers+1000, *costViewers+1000
 	})
 	name, l := r.thread(running("one")...)
-	cost := func(path string, add func()) float64 { // in µs
-		greeted := r.metric("waggle_gateway_frames_out_total") + float64(2**costViewers) // a socket that is not greeted yet misses frames
-		defer sockets(t, r.addr, path, *costViewers)()
-		eventually(t, "all are greeted", func() bool { return r.metric("waggle_gateway_frames_out_total") >= greeted })
-		best := time.Hour
-		for range 3 {
-			sent, before := r.metric("waggle_gateway_frames_out_total"), cpu()
-			for range *costFrames {
-				add()
-			}
-			eventually(t, "all have the frames", func() bool {
-				return r.metric("waggle_gateway_frames_out_total") >= sent+float64(*costViewers**costFrames)
-			})
-			best = min(best, cpu()-before)
+	cost := func(path string, add func()) time.Duration {
+		count := func() float64 { return r.metric("waggle_gateway_frames_out_total") }
+		greeted := count() + float64(2**costViewers) // a socket that is not greeted yet misses frames
+		defer eventually(b, "they are gone", func() bool { return r.metric("waggle_gateway_connections") == 0 })
+		defer sockets(b, r.addr, path, *costViewers)()
+		eventually(b, "all are greeted", func() bool { return count() >= greeted })
+		sent, before := count(), cpu()
+		for range *costFrames {
+			add()
 		}
-		return float64(best.Nanoseconds()) / 1000 / float64(*costViewers**costFrames)
+		eventually(b, "all have the frames", func() bool { return count() >= sent+float64(*costViewers**costFrames) })
+		return cpu() - before
 	}
-	socket := cost("/ws?session="+l.Entity.String(), func() { r.many(l, 1) })
-	eventually(t, "the sockets are gone", func() bool { return r.metric("waggle_gateway_connections") == 0 })
-	stream := cost("/agui/threads/"+name+"?follow=1", func() { r.happens(l, event.NoticeData{Level: "info", Code: "NOTE", Message: ordinary}) })
-	t.Logf("processor time of a delivered frame, its part of the append included: socket %.2f µs, stream %.2f µs, ratio %.2f", socket, stream, stream/socket)
-	require.Less(t, stream, 5*socket)
+	var socket, stream time.Duration
+	for b.Loop() { // the two take turns, so that what disturbs disturbs both
+		socket += cost("/ws?session="+l.Entity.String(), func() { r.many(l, 1) })
+		stream += cost("/agui/threads/"+name+"?follow=1", func() { r.happens(l, event.NoticeData{Level: "info", Code: "NOTE", Message: ordinary}) })
+	}
+	frames := float64(b.N * *costViewers * *costFrames)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(socket.Seconds()*1e6/frames, "socket-µs/frame")
+	b.ReportMetric(stream.Seconds()*1e6/frames, "stream-µs/frame")
+	b.ReportMetric(float64(stream)/float64(socket), "ratio")
 }

@@ -26,6 +26,7 @@ import (
 //
 //	say TEXT           the result is the text
 //	hold KEY           half a result is there until the gate is opened
+//	pieces KEY         a third is there until the gate is opened, and two until the gate "KEY end" is
 //	fail N KEY         the first N attempts break off in the middle
 //	refuse             the model says that the request is bad
 //
@@ -129,6 +130,9 @@ func (a *actor) solve(x *scripted.Exchange) scripted.Reply {
 		return words(rest)
 	case "hold":
 		return a.held(rest)
+	case "pieces":
+		return scripted.Stream(scripted.Text("one "), scripted.Gate(a.gate(rest)), scripted.Text("two "), scripted.Gate(a.gate(rest+" end")),
+			scripted.Text("three"), scripted.Usage(7, 5))
 	case "refuse":
 		return scripted.Fail(http.StatusBadRequest, "invalid_request_error", "no")
 	case "fail":

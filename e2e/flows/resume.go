@@ -50,11 +50,13 @@ func resumption() []Flow {
 	return []Flow{
 		{Name: "resume", Exact: true, About: "A client comes back and gets what it has missed, one by one, as it was.", Demo: true, Play: back(3, nil)},
 		{Name: "resume_batch", Exact: true, About: "The same in lists.", Demo: true, Play: back(3, map[string]any{"batch": true})},
-		{Name: "resume_merge", About: "The pieces of a text come as one.", Play: func(s *Scene) {
+		{Name: "resume_merge", About: "The pieces of a text come as one, behind the one that begins it.", Play: func(s *Scene) {
 			m := s.Open(nil)
-			m.Solve(nil, "hold resume_merge")
+			m.Solve(nil, "pieces resume_merge")
 			m.awaitPiece(myagent.AgentPartialAnswer)
 			s.Release("resume_merge")
+			m.awaitPiece(myagent.AgentPartialAnswer)
+			s.Release("resume_merge end")
 			m.Await(answer)
 			again := s.Dial("again")
 			again.Resume(0, map[string]any{"merge": true})

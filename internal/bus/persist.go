@@ -61,12 +61,17 @@ func (c *Conn) Bucket(ctx context.Context, name string) (jetstream.KeyValue, err
 // Flush returns when the server has processed all earlier subscriptions. It retries as Persist does.
 func (c *Conn) Flush(ctx context.Context) error {
 	_, err := Persist(ctx, c, "wait for NATS to accept subscriptions", func(ctx context.Context) (any, error) {
-		err := c.nc.FlushWithContext(ctx)
-		if errors.Is(err, nats.ErrConnectionClosed) && !c.nc.IsClosed() {
-			return nil, nats.ErrDisconnected // the client reports ErrConnectionClosed for a flush that a loss interrupts
-		}
-		return nil, err
+		return nil, c.FlushOnce(ctx)
 	})
+	return err
+}
+
+// FlushOnce is Flush without retries. ctx needs a deadline. A loss of the connection meanwhile is nats.ErrDisconnected.
+func (c *Conn) FlushOnce(ctx context.Context) error {
+	err := c.nc.FlushWithContext(ctx)
+	if errors.Is(err, nats.ErrConnectionClosed) && !c.nc.IsClosed() {
+		err = nats.ErrDisconnected // the client says that the connection is closed when it is only lost
+	}
 	if err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}

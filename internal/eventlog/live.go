@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -225,8 +226,7 @@ func (s *Store) forget(t *tail) {
 }
 
 func (s *Store) flush() error {
-	if err := s.nc.FlushTimeout(leaderTimeout); err != nil {
-		return fmt.Errorf("flush: %w", err)
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(s.ctx, leaderTimeout)
+	defer cancel()
+	return s.conn.FlushOnce(ctx)
 }

@@ -13,14 +13,14 @@ import (
 )
 
 // proxy is a TCP proxy before a server that can break its connections at the worst
-// moment: when a publish has been passed on and nothing has come back yet.
+// moment: when a message of the client has been passed on and nothing has come back yet.
 type proxy struct {
 	target string
 	l      net.Listener
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
-	armed bool
+	armed []byte // a client that says this loses its connection; nil breaks none
 	hits  int
 	wg    sync.WaitGroup
 }
@@ -69,7 +69,7 @@ func (p *proxy) pump(to, from net.Conn, struck *atomic.Bool, up bool) {
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			if up && bytes.Contains(buf[:n], []byte("HPUB evt.")) && p.strike() {
+			if up && p.strike(buf[:n]) {
 				struck.Store(true)
 			}
 			if !up && struck.Load() {
@@ -85,16 +85,31 @@ func (p *proxy) pump(to, from net.Conn, struck *atomic.Bool, up bool) {
 	}
 }
 
-// strike reports whether the proxy is armed and disarms it.
-func (p *proxy) strike() bool {
+// strike reports whether the proxy is armed for what a client says, and disarms it.
+func (p *proxy) strike(said []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	armed := p.armed
-	p.armed = false
-	if armed {
-		p.hits++
+	if p.armed == nil || !bytes.Contains(said, p.armed) {
+		return false
 	}
-	return armed
+	p.armed = nil
+	p.hits++
+	return true
+}
+
+// arm lets the next connection break whose client says this. It returns the number of connections that are broken already.
+func (p *proxy) arm(says string) (hits int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed = []byte(says)
+	return p.hits
+}
+
+// struck returns the number of connections that have been broken.
+func (p *proxy) struck() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hits
 }
 
 func (p *proxy) forget(c net.Conn) {
@@ -115,13 +130,6 @@ func (p *proxy) breakAll() {
 
 // breakNext breaks the connection that publishes next, and waits for it.
 func (p *proxy) breakNext(t testing.TB) {
-	p.mu.Lock()
-	p.armed = true
-	before := p.hits
-	p.mu.Unlock()
-	require.Eventually(t, func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.hits > before
-	}, time.Minute, time.Millisecond)
+	before := p.arm("HPUB evt.")
+	require.Eventually(t, func() bool { return p.struck() > before }, time.Minute, time.Millisecond)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -135,6 +138,23 @@ func TestResumeAtTheEndReadsNothing(t *testing.T) {
 	defer watch(s, log, Cursor{Seq: 590, Stream: end.Stream - 10}, r).Close()
 	r.reach(t, 600)
 	require.EqualValues(t, 1, testutil.ToFloat64(s.met.reads.WithLabelValues("stream")))
+}
+
+// A connection may be lost while a viewer waits until its subscription is known.
+func TestAViewerSurvivesALossWhileItStarts(t *testing.T) {
+	t.Parallel()
+	in := bustest.Start(t, bus.DefaultTopology())
+	log := testLog("begun")
+	fill(t, newStore(t, bustest.Dial(t, in.URL), Options{}), log, 0, 3)
+	port, err := strconv.Atoi(in.URL[strings.LastIndexByte(in.URL, ':')+1:])
+	require.NoError(t, err)
+	p := newProxy(t, port)
+	s := newStore(t, bustest.Dial(t, p.url()), Options{})
+	before := p.arm("SUB " + log.LiveAll())
+	r := newRecorder(-1)
+	defer watch(s, log, Cursor{}, r).Close()
+	r.reach(t, 3)
+	require.Equal(t, before+1, p.struck())
 }
 
 func TestALogThatWasLostEndsItsViewers(t *testing.T) {

@@ -116,7 +116,7 @@ func (a *Announcements) subscribe(ctx context.Context, t id.Tenant, of *tenant) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, subscribePatience)
 	defer cancel()
-	if err := a.conn.NATS().FlushWithContext(ctx); err != nil {
+	if err := a.conn.Flush(ctx); err != nil {
 		return fmt.Errorf("subscribe to announcements: %w", err)
 	}
 	return nil
