@@ -11,8 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/arrival"
-	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/faultlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
@@ -193,10 +193,5 @@ func (s *Server) refuse(w http.ResponseWriter, f *fault.Fault) {
 
 // asFault returns the part of err that a client may see. The log has the rest.
 func (s *Server) asFault(err error) *fault.Fault {
-	ref := binding.NewID()
-	f := fault.From(err, ref)
-	if f.Code == fault.Internal && f.Ref == ref {
-		s.dep.Logger.Error().Err(err).Str("reference", ref).Msg("fail request for internal reason")
-	}
-	return f
+	return faultlog.Public(&s.dep.Logger, err, "fail request for internal reason")
 }

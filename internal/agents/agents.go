@@ -20,7 +20,7 @@ func Page(ctx context.Context, conn *bus.Conn, p auth.Principal, f command.Parti
 		return page, fmt.Errorf("encode a filter of agents: %w", err)
 	}
 	in := command.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: filter}
-	return page, rpc.Call(ctx, conn, command.Task, command.ListAgents, in, &page)
+	return page, rpc.Repeat(ctx, conn, command.Task, command.ListAgents, in, &page)
 }
 
 // Named returns the agent with the name: of several, one that is online if any is. It returns AGENT_NOT_FOUND if the tenant has

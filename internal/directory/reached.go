@@ -14,6 +14,10 @@ import (
 // than an election after a lost leader.
 const catchUp = 3 * time.Second
 
+// doubt is the wait for a revision after which the copy is read again: a write takes milliseconds to arrive, unless the
+// server that passes the writes on to this copy has gone.
+const doubt = 500 * time.Millisecond
+
 // headerRevision carries the revision of the directory that the sender of a request has seen.
 const headerRevision = "Waggle-Directory"
 
@@ -50,13 +54,19 @@ func (d *Directory) await(ctx context.Context, revision uint64) error {
 		defer d.mu.Unlock()
 		delete(d.reaches, done)
 	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for revision %d of the directory: %w", revision, context.Cause(ctx))
-	case <-d.copy.Done():
-		return fmt.Errorf("wait for revision %d of the directory: it is closed", revision)
+	doubts := time.NewTicker(doubt)
+	defer doubts.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-doubts.C:
+			d.copy.Doubt()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for revision %d of the directory: %w", revision, context.Cause(ctx))
+		case <-d.copy.Done():
+			return fmt.Errorf("wait for revision %d of the directory: it is closed", revision)
+		}
 	}
 }
 

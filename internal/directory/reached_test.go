@@ -10,6 +10,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // A copy reaches a revision when it has it and has told all its watchers.
@@ -33,6 +34,29 @@ func TestACopyReachesWhatAnotherHasSeen(t *testing.T) {
 	}
 	again := open(t, bustest.Dial(t, s.URL))
 	require.NoError(t, again.Reach(patience(t), a.Revision()), "a copy that is made later has it all")
+}
+
+// A server that restarts takes the watches of copies along. It does not tell.
+func TestACopyWhoseWatchIsLostReachesWhatAnotherHasSeen(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	conn := bustest.Dial(t, s.URL)
+	a := open(t, conn)
+	bucket, err := conn.JS().Stream(patience(t), subject.BucketStream(subject.BucketDirectory))
+	require.NoError(t, err)
+	ours := map[string]bool{}
+	for name := range bucket.ConsumerNames(patience(t)).Name() {
+		ours[name] = true
+	}
+	b := open(t, bustest.Dial(t, s.URL))
+	for name := range bucket.ConsumerNames(patience(t)).Name() {
+		if !ours[name] {
+			require.NoError(t, bucket.DeleteConsumer(patience(t), name))
+		}
+	}
+	l := join(t, a, replica(session, "one"))
+	require.NoError(t, b.Reach(patience(t), l.Joined()))
+	sees(t, b, session, "one")
 }
 
 func TestReachIsBounded(t *testing.T) {

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -26,6 +28,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
@@ -270,6 +273,55 @@ func TestALostCallerEndsItsWork(t *testing.T) {
 	ctx, cancel = context.WithCancel(patience(t))
 	cancel()
 	require.ErrorIs(t, rpc.Call(ctx, c, service, verb, numbers{}, nil), context.Canceled)
+}
+
+// A connection that breaks takes a request along, or its answer.
+func TestALostRequestIsRepeated(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	var asked atomic.Int64
+	sub, err := c.NATS().Subscribe(subject.RPC(service, verb), func(m *nats.Msg) {
+		if asked.Add(1) > 1 {
+			_ = m.Respond([]byte(`{"Sum":3}`))
+		}
+	})
+	require.NoError(t, err)
+	defer func() { _ = sub.Unsubscribe() }()
+	var out sum
+	require.NoError(t, rpc.Repeat(patience(t), c, service, verb, numbers{1, 2}, &out))
+	require.Equal(t, 3, out.Sum)
+	require.EqualValues(t, 2, asked.Load())
+
+	asked.Store(-100) // without an answer
+	ctx, cancel := context.WithTimeout(patience(t), 100*time.Millisecond)
+	defer cancel()
+	f := isFault(t, rpc.Repeat(ctx, c, service, verb, numbers{}, nil), fault.BusUnavailable)
+	require.Contains(t, f.Message, "did not answer in time")
+	require.EqualValues(t, -99, asked.Load())
+}
+
+func TestARepeatedRequestWaitsForALostConnection(t *testing.T) {
+	t.Parallel()
+	in := bustest.Start(t, bus.DefaultTopology())
+	c := bustest.Dial(t, in.URL)
+	serve(t, c, rpc.Config{}, add)
+	in.Stop()
+	for c.Up() {
+		runtime.Gosched()
+	}
+	isFault(t, rpc.Call(patience(t), c, service, verb, numbers{1, 2}, nil), fault.BusUnavailable)
+	answered := make(chan error, 1)
+	var out sum
+	go func() { answered <- rpc.Repeat(patience(t), c, service, verb, numbers{1, 2}, &out) }()
+	in.Start()
+	require.NoError(t, <-answered)
+	require.Equal(t, 3, out.Sum)
+
+	in.Stop()
+	for c.Up() {
+		runtime.Gosched()
+	}
+	isFault(t, rpc.Repeat(patience(t), c, service, verb, numbers{1, 2}, nil), fault.BusUnavailable)
 }
 
 func TestDrainFinishesAndStopDoesNot(t *testing.T) {

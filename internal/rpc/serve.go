@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/faultlog"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -178,13 +178,10 @@ func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 	return e.s.internal(e.label, err)
 }
 
-// internal returns the fault for an error. It logs an error of another kind under the reference of the fault.
+// internal returns the fault for an error, and logs what the caller may not know.
 func (s *Server) internal(label string, err error) *fault.Fault {
-	f := fault.From(err, uuid.NewString())
-	if f.Code == fault.Internal {
-		s.log.Error().Err(err).Str("verb", label).Str("reference", f.Ref).Msg("fail request for internal reason")
-	}
-	return f
+	log := s.log.With().Str("verb", label).Logger()
+	return faultlog.Public(&log, err, "fail request for internal reason")
 }
 
 // publish sends an answer. A caller that misses it asks again.

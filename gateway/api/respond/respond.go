@@ -15,11 +15,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/faultlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -312,12 +312,9 @@ func allowed(r *http.Request, p auth.Principal) bool {
 	return p.MayAct()
 }
 
-// Problem writes the problem document of a fault. One of internal reason goes to the log, under the reference that the document names.
+// Problem writes the problem document of a fault. The log has what it does not say.
 func (s Server) Problem(w http.ResponseWriter, err error) {
-	f := fault.From(err, uuid.NewString())
-	if f.Code == fault.Internal {
-		s.Logger.Error().Err(err).Str("reference", f.Ref).Msg("fail API request for internal reason")
-	}
+	f := faultlog.Public(&s.Logger, err, "fail API request for internal reason")
 	refuse := s.Refuse
 	if refuse == nil {
 		refuse = func(w http.ResponseWriter, _ error, f *fault.Fault) error { return answer.Fault(w, f) }

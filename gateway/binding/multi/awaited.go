@@ -25,7 +25,7 @@ type located struct {
 // service knows none. One that another connection opens between the two looks is asked for again.
 func (m *Multi) ask(ctx context.Context, req command.AttachRequest, reply *located) error {
 	for again := false; ; again = true {
-		err := rpc.Call(ctx, m.g.Bus, command.Session, command.Attach, req, &reply.AttachReply)
+		err := rpc.Repeat(ctx, m.g.Bus, command.Session, command.Attach, req, &reply.AttachReply)
 		missing, ok := errors.AsType[*fault.Fault](err)
 		if !ok || missing.Code != fault.SessionExpired {
 			return err

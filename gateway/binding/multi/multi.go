@@ -347,7 +347,7 @@ func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request)
 	if err := m.sees(ctx, log); err != nil {
 		return state, err
 	}
-	err = rpc.Call(ctx, m.g.Bus, command.Session, command.Export, command.ExportRequest{
+	err = rpc.Repeat(ctx, m.g.Bus, command.Session, command.Export, command.ExportRequest{
 		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: m.g.Sight.SeesAll(p), History: req.History, MaxHistory: req.Max,
 	}, &state)
 	return state, err

@@ -138,7 +138,7 @@ func (t *Team) resolve(ctx context.Context) (from start, err error) {
 func (t *Team) attach(ctx context.Context) (*command.TeamAttachReply, error) {
 	p := t.c.Principal()
 	var reply command.TeamAttachReply
-	err := rpc.Call(ctx, t.g.Bus, command.Team, command.AttachTeam, command.TeamAttachRequest{
+	err := rpc.Repeat(ctx, t.g.Bus, command.Team, command.AttachTeam, command.TeamAttachRequest{
 		Tenant: p.Tenant, Principal: p.Subject, Kind: t.log.Kind, ID: t.log.Entity,
 	}, &reply)
 	if f, ok := errors.AsType[*fault.Fault](err); ok && t.target.ByQuery && (f.Code == fault.TeamNotFound || f.Code == fault.AgentNotFound) {

@@ -103,7 +103,7 @@ func (p *Participant) ask(ctx context.Context, o dialect.Order) error {
 	if o.Ask, err = p.shrinkAsked(ctx, o.Ask); err != nil {
 		return err
 	}
-	reply, err := p.inquire(ctx, o, askPatience)
+	reply, err := p.inquire(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-const (
-	// askPatience is what rpc.Call gives a service that only looks something up.
-	askPatience = 10 * time.Second
-	// longPatience is longer than any tool may run. A tool has limits of its own; this one
-	// is for services that have lost the call.
-	longPatience = 15 * time.Minute
-)
+// longPatience is longer than any tool may run. A tool has limits of its own; this one
+// is for services that have lost the call.
+const longPatience = 15 * time.Minute
 
 // permit returns why the participant may not ask for something.
 func (p *Participant) permit(o dialect.Order) error {
@@ -106,7 +102,7 @@ func tooLong(data json.RawMessage, why error) json.RawMessage {
 
 // inquire asks a service and returns what it says. The answer is at least as new as what
 // this gateway has of the directory, and as the confirmed presence of the participant.
-func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience time.Duration) (reply json.RawMessage, err error) {
+func (p *Participant) inquire(ctx context.Context, o dialect.Order) (reply json.RawMessage, err error) {
 	to := binding.RequestOf(o.Ask)
 	data, err := json.Marshal(o.Ask)
 	if err != nil {
@@ -131,7 +127,14 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience tim
 		}
 	}
 	ctx = directory.Seen(ctx, p.g.Directory.Revision())
-	err = rpc.CallWithin(ctx, p.g.Bus, patience, to.Service, to.Verb, ask, &reply)
+	switch {
+	case to.Long:
+		err = rpc.CallWithin(ctx, p.g.Bus, longPatience, to.Service, to.Verb, ask, &reply)
+	case to.Looks || o.RequestID != "": // a service carries out a request with an id once
+		err = rpc.Repeat(ctx, p.g.Bus, to.Service, to.Verb, ask, &reply)
+	default:
+		err = rpc.Call(ctx, p.g.Bus, to.Service, to.Verb, ask, &reply)
+	}
 	if changes(o) {
 		binding.RecordRequest(p.c, to.Service, to.Verb, data, err)
 	}
@@ -165,7 +168,7 @@ func (p *Participant) askLong(o dialect.Order) error {
 	p.c.Underway(1)
 	p.wg.Go(func() {
 		defer p.c.Underway(-1)
-		reply, err := p.inquire(p.ctx, o, longPatience)
+		reply, err := p.inquire(p.ctx, o)
 		p.answering.Lock() // one answer at a time waits for room in the queue
 		defer p.answering.Unlock()
 		<-p.asks // before the answer: a participant that has it may ask again

@@ -43,14 +43,14 @@ func (t *Threads) Agents(ctx context.Context, c Client, limit int) (out []comman
 func (t *Threads) Team(ctx context.Context, c Client, team string) (v command.TeamView, err error) {
 	who := c.Principal()
 	in := command.TeamRequest{Tenant: who.Tenant, Principal: who.Subject, TeamID: team}
-	return v, rpc.Call(ctx, t.g.Bus, command.Team, command.ShowTeam, in, &v)
+	return v, rpc.Repeat(ctx, t.g.Bus, command.Team, command.ShowTeam, in, &v)
 }
 
 // Tools returns the tools that the model is offered in threads of the client's tenant. Without a tool service it returns none.
 func (t *Threads) Tools(ctx context.Context, c Client) (out []command.OfferedTool, err error) {
 	for in := (command.ToolOfferRequest{Tenant: c.Principal().Tenant}); t.runs(command.Tools); {
 		var page command.ToolOffer
-		if err := rpc.Call(ctx, t.g.Bus, command.Tools, command.OfferTools, in, &page); err != nil {
+		if err := rpc.Repeat(ctx, t.g.Bus, command.Tools, command.OfferTools, in, &page); err != nil {
 			return nil, err
 		}
 		out = append(out, page.Tools...)

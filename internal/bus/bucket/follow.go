@@ -2,7 +2,7 @@
 //
 // Processes decide with their copies, so the follower does more than a watch: it reads the whole bucket again after
 // each reconnect (markers of deleted and expired keys may have gone by then), when the watch ends, when the creation
-// of the watch takes too long, and when the owner reports the copy stale.
+// of the watch takes too long, and when the owner reports the copy stale or has waited for a write in vain.
 package bucket
 
 import (
@@ -23,6 +23,8 @@ const (
 	defaultBudget = 15 * time.Second
 	// defaultPause spaces the attempts: a restarting server returns within seconds.
 	defaultPause = time.Second
+	// doubtPause spaces the readings that Doubt causes.
+	doubtPause = time.Second
 )
 
 var (
@@ -75,6 +77,9 @@ type Follower[V any] struct {
 	unwatch func()
 	resync  chan struct{}
 	done    chan struct{}
+
+	mu       sync.Mutex
+	complete time.Time // when the last reading was complete; zero while one is under way
 }
 
 // Follow starts a follower and returns after the first complete reading, or with ctx's error; then it has stopped the
@@ -118,6 +123,24 @@ func (f *Follower[V]) Again() {
 	}
 }
 
+// Doubt is Again for owners that miss a write which must have arrived: a server that restarts takes its watches along,
+// which are otherwise noticed missing after 15 s. It does nothing while the bucket is read, and within a second after.
+func (f *Follower[V]) Doubt() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.complete.IsZero() && time.Since(f.complete) > doubtPause {
+		f.complete = time.Time{}
+		f.Again()
+	}
+}
+
+// reads notes when a reading was complete, the zero time for one that begins.
+func (f *Follower[V]) reads(complete time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.complete = complete
+}
+
 // Done is closed when the follower has ended.
 func (f *Follower[V]) Done() <-chan struct{} { return f.done }
 
@@ -148,6 +171,7 @@ func (f *Follower[V]) follow(life context.Context, ready func()) {
 
 // read reads the bucket and applies changes until a new reading is due.
 func (f *Follower[V]) read(life context.Context, ready func()) error {
+	f.reads(time.Time{})
 	ctx, cancel := context.WithCancel(life)
 	defer cancel()
 	late := time.AfterFunc(f.cfg.Budget, cancel) // covers the creation of the watch
@@ -208,6 +232,7 @@ func (r *reading[V]) take(e *Change[[]byte]) error {
 		r.complete = true
 		r.f.owner.Replace(r.first)
 		r.first = nil
+		r.f.reads(time.Now())
 		r.reached()
 		r.ready()
 		return nil
