@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/waggle-dev/waggle/e2e/chaos/site"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // agent is an agent of the swarm that does one task at a time. No frame tells an agent that its result has arrived, so
@@ -34,8 +36,15 @@ func (l *Load) startAgents(ctx context.Context, tenant string) {
 	}
 }
 
+// registers is the id of an agent's registration.
+const registers = "register"
+
+func (a *agent) registration() string {
+	return swarmJSON(registers, "agent.register", map[string]any{"id": a.who, "name": a.name, "capabilities": []string{"work"}})
+}
+
 func (a *agent) begin(send func(string) bool) {
-	send(swarmJSON("register", "agent.register", map[string]any{"id": a.who, "name": a.name, "capabilities": []string{"work"}}))
+	send(a.registration())
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, frame := range a.results {
@@ -49,6 +58,10 @@ func (a *agent) take(raw string) {
 	switch f.Type {
 	case "ping":
 		a.conn.Send(`{"type":"pong"}`)
+	case "error":
+		if f.Request == registers && f.Content.Code == string(fault.BusUnavailable) {
+			time.AfterFunc(process.Poll, func() { a.conn.Send(a.registration()) })
+		}
 	case "task.execute":
 		a.mu.Lock()
 		frame, done := a.results[f.ID]
