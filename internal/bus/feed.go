@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// feedHeartbeat is the interval at which the server says that a quiet feed is alive; after feedSilence without any
+	// feedHeartbeat is the interval at which the server says that a quiet feed is alive; after feedSilence of these without any
 	// message the feed ends.
 	feedHeartbeat = 5 * time.Second
-	feedSilence   = 3 * feedHeartbeat
+	feedSilence   = 3
 	// feedWaiting is the number of messages that wait for the reader of a feed; then the server waits too.
 	feedWaiting = 256
 )
@@ -41,6 +41,7 @@ type Feed struct {
 	over   chan struct{}
 	once   sync.Once
 	sub    *nats.Subscription
+	beat   time.Duration // between two signs of life
 	silent *time.Timer
 
 	number   uint64 // of the last delivery
@@ -50,7 +51,7 @@ type Feed struct {
 
 // Feed opens a feed of the messages that match the filters, beginning as the policy says, and following new ones.
 func (c *Conn) Feed(ctx context.Context, stream string, from jetstream.DeliverPolicy, filters ...string) (*Feed, error) {
-	return c.feed(ctx, stream, jetstream.ConsumerConfig{DeliverPolicy: from}, filters)
+	return c.feed(ctx, stream, feedHeartbeat, jetstream.ConsumerConfig{DeliverPolicy: from}, filters)
 }
 
 // Headers opens a feed of the messages that match the filter and follow the sequence, without their data. With newest
@@ -60,12 +61,12 @@ func (c *Conn) Headers(ctx context.Context, stream, filter string, after uint64,
 	if newest {
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverLastPerSubjectPolicy, 0
 	}
-	return c.feed(ctx, stream, cfg, []string{filter})
+	return c.feed(ctx, stream, feedHeartbeat, cfg, []string{filter})
 }
 
-func (c *Conn) feed(ctx context.Context, stream string, cfg jetstream.ConsumerConfig, filters []string) (*Feed, error) {
-	f := &Feed{out: make(chan *Message, feedWaiting), over: make(chan struct{})}
-	f.silent = time.AfterFunc(feedSilence, f.Stop)
+func (c *Conn) feed(ctx context.Context, stream string, beat time.Duration, cfg jetstream.ConsumerConfig, filters []string) (*Feed, error) {
+	f := &Feed{out: make(chan *Message, feedWaiting), over: make(chan struct{}), beat: beat}
+	f.silent = time.AfterFunc(feedSilence*beat, f.Stop)
 	inbox := c.nc.NewInbox()
 	began := make(chan struct{})
 	var err error
@@ -98,7 +99,7 @@ func (c *Conn) feed(ctx context.Context, stream string, cfg jetstream.ConsumerCo
 func (f *Feed) open(ctx context.Context, c *Conn, stream string, cfg jetstream.ConsumerConfig, filters []string) error {
 	cfg.Name = rand.Text()
 	cfg.AckPolicy, cfg.MaxDeliver, cfg.MemoryStorage, cfg.Replicas = jetstream.AckNonePolicy, 1, true, 1
-	cfg.FlowControl, cfg.IdleHeartbeat = true, feedHeartbeat
+	cfg.FlowControl, cfg.IdleHeartbeat = true, f.beat
 	if len(filters) == 1 {
 		cfg.FilterSubject = filters[0]
 	} else {
@@ -133,7 +134,7 @@ func (f *Feed) Stop() {
 
 // take handles one message of the server. Only the subscription calls it, one message at a time.
 func (f *Feed) take(m *nats.Msg) {
-	f.silent.Reset(feedSilence)
+	f.silent.Reset(feedSilence * f.beat)
 	if m.Header.Get("Status") != "" {
 		f.control(m)
 		return
@@ -168,9 +169,17 @@ func (f *Feed) control(m *nats.Msg) {
 	}
 }
 
+// put hands a message on. While it waits for the reader, what the server sends waits as well, and does not count as silence.
 func (f *Feed) put(m *Message) bool {
 	select {
 	case f.out <- m:
+		return true
+	default:
+	}
+	f.silent.Stop()
+	select {
+	case f.out <- m:
+		f.silent.Reset(feedSilence * f.beat)
 		return true
 	case <-f.over:
 		return false
