@@ -182,29 +182,24 @@ func (r Reader) end(ctx context.Context) End {
 	return end
 }
 
-// census counts the messages of a filter. A large stream has counts of the last second; a first message shows at once. Counts of another
-// stream of the same name, which was made at another time, are not taken; the zero time stands for any.
+// census returns the number of messages of a filter. That of a large stream may be a second old, or a minute if it has many;
+// a first message shows at once. Counts of another stream of the same name, which was made at another time, are not taken; the zero time
+// stands for any.
 func (r Reader) census(ctx context.Context, filter string, stream time.Time) (census, error) {
-	now := time.Now()
-	if r.Large != nil {
-		if known, ok := r.Large.Counts.get(filter, now); ok && (stream.IsZero() || stream.Equal(known.stream)) {
-			return known, nil
-		}
-	}
-	out := census{at: now, stream: stream}
-	if err := r.ask(ctx, get{Seq: 1, NextFor: filter, Batch: 1}, 2, func(m *nats.Msg) bool {
-		if len(m.Data) == 0 && m.Header.Get("Status") != "" {
-			return false
-		}
-		out.first, out.total = number(m, nats.JSSequence), int(number(m, "Nats-Num-Pending"))+1 //nolint:gosec // far fewer than 2^63
-		return true
-	}); err != nil {
+	count := func(ctx context.Context) (out census, err error) {
+		err = r.ask(ctx, get{Seq: 1, NextFor: filter, Batch: 1}, 2, func(m *nats.Msg) bool {
+			if len(m.Data) == 0 && m.Header.Get("Status") != "" {
+				return false
+			}
+			out.first, out.total = number(m, nats.JSSequence), int(number(m, "Nats-Num-Pending"))+1 //nolint:gosec // far fewer than 2^63
+			return true
+		})
 		return out, err
 	}
-	if r.Large != nil && out.total > 0 {
-		r.Large.Counts.put(filter, out)
+	if r.Large == nil {
+		return count(ctx)
 	}
-	return out, nil
+	return r.Large.Counts.of(ctx, filter, stream, count)
 }
 
 // toNewest moves the end of the stretch behind its newest message, which lies before the sequence.
