@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +19,13 @@ const (
 	persistPause = time.Second
 	// persistReport is the interval at which Persist logs that it waits.
 	persistReport = 10 * time.Second
+	// insistTry bounds one try of Insist: an answer that was lost with the connection never comes.
+	insistTry = 3 * time.Second
+	// insistPause spaces the tries, with jitter, so that callers that waited for the same leader do not return at once.
+	insistPause = 100 * time.Millisecond
+	// insistDown is the time for which Insist waits for a lost connection. A client finds another server of a cluster in well under a
+	// second; with a single server a longer wait would not help the caller.
+	insistDown = 3 * time.Second
 )
 
 // errNotReady is transient, like a missing leader: another process resolves it.
@@ -43,6 +51,37 @@ func Persist[T any](ctx context.Context, c *Conn, waiting string, try func(conte
 		case <-ctx.Done():
 			return v, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		case <-time.After(persistPause):
+		}
+	}
+}
+
+// Insist calls try until it succeeds, and returns its result. It serves callers who themselves are waited for: a try takes 3 s at most,
+// and a connection that stays lost for 3 s ends it, as the end of ctx does, and every error after which again forbids another try.
+// A nil again allows one after the errors after which Persist tries again.
+func Insist[T any](ctx context.Context, c *Conn, again func(error) bool, try func(context.Context) (T, error)) (T, error) {
+	if again == nil {
+		again = transient
+	}
+	var lost time.Time // when the connection was first seen lost; zero: it is up
+	for {
+		once, cancel := context.WithTimeout(ctx, insistTry)
+		v, err := try(once)
+		cancel()
+		if err == nil || ctx.Err() != nil || !again(err) {
+			return v, err
+		}
+		switch now := time.Now(); {
+		case c.Up():
+			lost = time.Time{}
+		case lost.IsZero():
+			lost = now
+		case now.Sub(lost) > insistDown:
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return v, fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
+		case <-time.After(insistPause/2 + rand.N(insistPause)): //nolint:gosec // jitter needs no secrecy
 		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,16 +22,8 @@ import (
 )
 
 const (
-	// sendTry bounds the wait of one publish for its acknowledgement, and sendBudget all attempts of a sender: a
-	// killed stream leader is replaced in 4 to 7.5 s.
-	sendTry    = 3 * time.Second
+	// sendBudget bounds all attempts of a sender: a killed stream leader is replaced in 4 to 7.5 s.
 	sendBudget = 15 * time.Second
-	// sendPause spaces the attempts, with jitter, so that senders that waited for the same leader do not return at
-	// once.
-	sendPause = 100 * time.Millisecond
-	// downPatience is the time for which a sender waits for the connection. A client finds another server of a cluster
-	// in well under a second; with a single server a longer wait would not help the caller.
-	downPatience = 3 * time.Second
 	// maxID bounds the ids of commands, which become headers.
 	maxID = 256
 	// timerSlack is added to every due time: the server keeps schedules to the second and was seen to fire them up to
@@ -142,25 +132,16 @@ func (s *Sender) SetTimer(ctx context.Context, t subject.Timer, at time.Time) er
 func (s *Sender) publish(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) error {
 	ctx, cancel := context.WithTimeout(ctx, sendBudget)
 	defer cancel()
-	began := time.Now()
-	for {
-		try, done := context.WithTimeout(ctx, sendTry)
-		_, err := s.conn.JS().PublishMsg(try, msg, opts...)
-		done()
-		switch {
-		case err == nil:
-			return nil
-		case tooLarge(err):
-			return fault.New(fault.MessageTooBig).Wrap(err)
-		case refused(err) || !s.conn.Up() && time.Since(began) > downPatience:
-			return fault.New(fault.BusUnavailable).Wrap(err)
-		}
-		select {
-		case <-ctx.Done():
-			return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("%w; last: %w", context.Cause(ctx), err))
-		case <-time.After(sendPause/2 + rand.N(sendPause)): //nolint:gosec // jitter needs no secrecy
-		}
+	_, err := bus.Insist(ctx, s.conn, repeatable, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return s.conn.JS().PublishMsg(ctx, msg, opts...)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case tooLarge(err):
+		return fault.New(fault.MessageTooBig).Wrap(err)
 	}
+	return fault.New(fault.BusUnavailable).Wrap(err)
 }
 
 func tooLarge(err error) bool {
@@ -168,10 +149,10 @@ func tooLarge(err error) bool {
 	return errors.Is(err, nats.ErrMaxPayload) || ok && api.ErrorCode == codeTooLarge
 }
 
-// refused reports whether a retry cannot help.
-func refused(err error) bool {
+// repeatable reports whether a retry can help.
+func repeatable(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return api.Code < 500 && api.ErrorCode != codeIDInFlight || api.ErrorCode == codeStoreFailed
+		return (api.Code >= 500 || api.ErrorCode == codeIDInFlight) && api.ErrorCode != codeStoreFailed
 	}
-	return errors.Is(err, nats.ErrConnectionClosed)
+	return !tooLarge(err) && !errors.Is(err, nats.ErrConnectionClosed)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -164,6 +165,30 @@ func TestTheCopyIsReadAgainAfterAnOutage(t *testing.T) {
 	sees(t, d, session, "living")
 	join(t, d, replica(session, "later"))
 	sees(t, d, session, "later", "living")
+}
+
+func TestAMemberJoinsOnceTheBusIsBack(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := bustest.Dial(t, s.URL)
+	d := open(t, c)
+	for range 5 { // a restart may take longer than Join waits
+		s.Stop()
+		for c.Up() {
+			runtime.Gosched()
+		}
+		joined := make(chan error, 1)
+		go func() {
+			_, err := d.Join(patience(t), replica(session, "a"))
+			joined <- err
+		}()
+		s.Start()
+		if <-joined == nil {
+			sees(t, d, session, "a")
+			return
+		}
+	}
+	t.Fatal("no member waited for its connection")
 }
 
 func TestCloseTakesItsMembersOffTheList(t *testing.T) {

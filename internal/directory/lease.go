@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/waggle-dev/waggle/internal/bus"
 )
 
 // retryPause bounds the delay of the retry after a failed heartbeat.
@@ -13,7 +15,8 @@ const retryPause = time.Second
 
 // Join lists the member until Leave and renews its lease three times per TTL. It writes a vanished key, for example
 // one lost with its server, again as soon as it notices. Join returns after the member is stored and in this copy,
-// and after all watchers of the copy were called.
+// and after all watchers of the copy were called. It waits for a missing leader of the bucket within ctx, and for a lost
+// connection 3 s.
 func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 	if m.Started.IsZero() {
 		m.Started = time.Now().UTC()
@@ -24,7 +27,7 @@ func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}
-	revision, err := d.kv.Put(ctx, m.key(), raw)
+	revision, err := bus.Insist(ctx, d.conn, nil, func(ctx context.Context) (uint64, error) { return d.kv.Put(ctx, m.key(), raw) })
 	if err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}

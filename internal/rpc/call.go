@@ -23,12 +23,6 @@ const (
 	// callTimeout bounds Call if ctx does not end earlier: longer than the election after a killed stream leader (4.2
 	// to 7.4 s measured).
 	callTimeout = 10 * time.Second
-	// repeatAfter is the time without an answer after which Repeat sends a request again.
-	repeatAfter = 3 * time.Second
-	// downPatience is the time for which Repeat waits for a lost connection, as senders of commands do: a client finds another
-	// server of a cluster in well under a second. downPause spaces its tries.
-	downPatience = 3 * time.Second
-	downPause    = 100 * time.Millisecond
 	// maxAsks bounds the leaving replicas that a call asks before the service counts as gone. Each of them has left
 	// the bus when it answers so.
 	maxAsks = 8
@@ -50,44 +44,17 @@ func Call(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out an
 // bus. If ctx is cancelled its cause is wrapped. Without an answer the request may or may not have been handled.
 // CallWithin is safe for concurrent use.
 func CallWithin(ctx context.Context, conn *bus.Conn, patience time.Duration, service, verb id.Name, in, out any) (err error) {
-	return call(ctx, conn, patience, func(ctx context.Context, send sender) (*nats.Msg, error) { return send(ctx) }, service, verb, in, out)
+	return call(ctx, conn, patience, false, service, verb, in, out)
 }
 
 // Repeat is Call for requests that look something up, and for those that the service carries out once however often they
 // come. A connection that breaks takes requests and answers along: Repeat sends the request again after 3 s without an
 // answer, and waits for a lost connection, for 3 s at most.
 func Repeat(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out any) error {
-	return call(ctx, conn, callTimeout, repeated, service, verb, in, out)
+	return call(ctx, conn, callTimeout, true, service, verb, in, out)
 }
 
-// sender sends a request and returns its answer, if it comes before ctx ends.
-type sender func(ctx context.Context) (*nats.Msg, error)
-
-// repeated sends a request until an answer comes, ctx ends, or the connection is lost for too long.
-func repeated(ctx context.Context, send sender) (*nats.Msg, error) {
-	began := time.Now()
-	for {
-		try, cancel := context.WithTimeout(ctx, repeatAfter)
-		m, err := send(try)
-		silent := try.Err() != nil
-		cancel()
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return m, err
-		case silent:
-		case !down(err) || time.Since(began) > downPatience || wait(ctx, downPause) != nil:
-			return nil, err
-		}
-	}
-}
-
-// down reports whether a request was not sent because the connection was lost.
-func down(err error) bool {
-	return errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, nats.ErrDisconnected)
-}
-
-// call asks a replica; deliver says how often a request is sent.
-func call(ctx context.Context, conn *bus.Conn, patience time.Duration, deliver func(context.Context, sender) (*nats.Msg, error), service, verb id.Name, in, out any) (err error) {
+func call(ctx context.Context, conn *bus.Conn, patience time.Duration, repeat bool, service, verb id.Name, in, out any) (err error) {
 	label := service.String() + "." + verb.String()
 	ctx, span := telemetry.Start(ctx, "ask "+label, trace.SpanKindClient, telemetry.SystemNATS, telemetry.KeyDestination.String(label))
 	defer func() { telemetry.End(span, err) }()
@@ -97,10 +64,14 @@ func call(ctx context.Context, conn *bus.Conn, patience time.Duration, deliver f
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	send := func(ctx context.Context) (*nats.Msg, error) {
+		return conn.NATS().RequestMsgWithContext(ctx, request(waiting, service, verb, body))
+	}
 	answer, err := ask(waiting, func() (*nats.Msg, error) {
-		return deliver(waiting, func(ctx context.Context) (*nats.Msg, error) {
-			return conn.NATS().RequestMsgWithContext(ctx, request(waiting, service, verb, body))
-		})
+		if !repeat {
+			return send(waiting)
+		}
+		return bus.Insist(waiting, conn, missed, send)
 	}, wait)
 	if err != nil {
 		return unanswered(ctx, conn, service, len(body), err)
@@ -115,6 +86,18 @@ func call(ctx context.Context, conn *bus.Conn, patience time.Duration, deliver f
 		return fmt.Errorf("ask %s: decode the answer: %w", label, err)
 	}
 	return nil
+}
+
+// missed reports whether the request or its answer may have been lost with a connection.
+func missed(err error) bool {
+	for _, lost := range []error{
+		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrTimeout, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	return false
 }
 
 // ask sends the request until a replica answers that is not leaving. If the bus names no replica, ask pauses and sends

@@ -60,7 +60,7 @@ func (a *agent) take(raw string) {
 		a.conn.Send(`{"type":"pong"}`)
 	case "error":
 		if f.Request == registers && f.Content.Code == string(fault.BusUnavailable) {
-			time.AfterFunc(process.Poll, func() { a.conn.Send(a.registration()) })
+			time.AfterFunc(refusalPause, func() { a.conn.Send(a.registration()) })
 		}
 	case "task.execute":
 		a.mu.Lock()
