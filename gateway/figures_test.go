@@ -157,9 +157,5 @@ func BenchmarkFramesOfStreams(b *testing.B) {
 		socket += cost("/ws?session="+l.Entity.String(), func() { r.many(l, 1) })
 		stream += cost("/agui/threads/"+name+"?follow=1", func() { r.happens(l, event.NoticeData{Level: "info", Code: "NOTE", Message: ordinary}) })
 	}
-	frames := float64(b.N * *costViewers * *costFrames)
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(socket.Seconds()*1e6/frames, "socket-µs/frame")
-	b.ReportMetric(stream.Seconds()*1e6/frames, "stream-µs/frame")
-	b.ReportMetric(float64(stream)/float64(socket), "ratio")
+	beside(b, "socket", socket, "stream", stream, b.N**costViewers**costFrames, "frame")
 }
