@@ -10,7 +10,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/worker/jsontext"
 )
+
+// maxText bounds, in bytes as encoded, a text that goes into one event: a stored
+// event may have 256 KiB with everything else that it says.
+const maxText = 160 << 10
 
 // step does the next thing that the log says is left to do.
 func (j *job) step(ctx context.Context) error {
@@ -211,8 +216,8 @@ func (j *job) speak(ctx, talk context.Context, msg string, req model.Request) (m
 	heard, ended := j.s.metrics.request(j.model())
 	reply, err := j.s.deps.Model.Generate(talk, req, func(text string) error {
 		heard()
-		part, cut := fit(text, room)
-		room -= jsonLen(part)
+		part, cut := jsontext.Fit(text, room)
+		room -= jsontext.Len(part)
 		said.WriteString(part)
 		if err := deltas.Write(part); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/worker/jsontext"
 )
 
 // parallelCalls bounds the tool calls of one message that run at once.
@@ -268,7 +269,7 @@ func (j *job) settle(ctx context.Context, o outcome) error {
 	if err != nil {
 		return err
 	}
-	text, cut := fit(o.result.Text, maxText)
+	text, cut := jsontext.Fit(o.result.Text, maxText)
 	return j.append(ctx, append(append(products, lost...), event.ToolCompletedData{
 		CallID: o.call.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: o.call.Name,
 		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took,
@@ -289,7 +290,7 @@ func (j *job) toolFault(o outcome) *fault.Fault {
 	if o.err != nil {
 		return j.s.asFault(o.err)
 	}
-	text, _ := fit(o.result.Text, maxText)
+	text, _ := jsontext.Fit(o.result.Text, maxText)
 	return fault.Newf(fault.ToolFailed, "%s", text)
 }
 

@@ -1,14 +1,11 @@
-package worker
+// Package jsontext measures texts as encoding/json writes them.
+package jsontext
 
 import "unicode/utf8"
 
-// maxText bounds, in bytes as encoded, a text that goes into one event: a stored
-// event may have 256 KiB with everything else that it says.
-const maxText = 160 << 10
-
-// fit returns the longest prefix of s whose JSON string has at most limit bytes, and
+// Fit returns the longest prefix of s whose JSON string has at most limit bytes, and
 // whether that is not all of s.
-func fit(s string, limit int) (string, bool) {
+func Fit(s string, limit int) (string, bool) {
 	size := 0
 	for i, r := range s {
 		size += encoded(s, i, r)
@@ -34,8 +31,8 @@ func encoded(s string, at int, r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// jsonLen is the length of s in a JSON string, without the quotes.
-func jsonLen(s string) int {
+// Len is the length of s in a JSON string, without the quotes.
+func Len(s string) int {
 	size := 0
 	for i, r := range s {
 		size += encoded(s, i, r)
