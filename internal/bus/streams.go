@@ -115,11 +115,15 @@ const PayloadReuse = time.Hour
 // that changed first: lists then lack these, and nothing else does. The session service purges those of deleted logs. A
 // marker with a time to live replaces a question that is not open any more.
 func (t Topology) index() jetstream.StreamConfig {
+	bound := int64(0) // none
+	if t.EventMaxBytes > 0 {
+		bound = max(t.EventMaxBytes/8, indexMinBytes)
+	}
 	return jetstream.StreamConfig{
 		Name: subject.StreamIndex, Subjects: subject.StreamSubjects(subject.StreamIndex),
 		Description: "summaries of logs for lists, the newest change last",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: indexMaxBytes, MaxMsgSize: indexMaxMsg, MaxMsgsPerSubject: 1,
+		Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: bound, MaxMsgSize: indexMaxMsg, MaxMsgsPerSubject: 1,
 		Duplicates: dedupeWindow, AllowDirect: true, AllowMsgTTL: true, DenyDelete: true,
 	}
 }

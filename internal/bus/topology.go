@@ -54,8 +54,9 @@ const (
 	quotaMarkers = time.Hour
 	// directoryMaxBytes holds more than 100,000 members.
 	directoryMaxBytes = 64 << 20
-	// indexMaxBytes holds some 200,000 summaries of 600 bytes; the stream drops those that changed first.
-	indexMaxBytes = 128 << 20
+	// indexMinBytes holds the summaries of some 350,000 sessions, of 370 bytes each. Where events have a bound, the index has an eighth
+	// of that of a shard, at least this: it drops the summaries that changed first. Without one it has a summary for each log.
+	indexMinBytes = 128 << 20
 	// indexMaxMsg is far above the largest summary.
 	indexMaxMsg = 16 << 10
 	// auditMaxMsg is far above the largest record, whose fields are ids.

@@ -68,7 +68,7 @@ func TestServersAndTheirReloaderSeeTheUsers(t *testing.T) {
 func TestServersGetTheirConfiguration(t *testing.T) {
 	for set, want := range map[string][]string{
 		"default": {"include ../nats-accounts/accounts.conf;", `"max_payload": 1MB`, `"sync_interval": "1s"`, `"max_file_store": 36Gi`, `"cluster": {`},
-		"minimal": {"include ../nats-accounts/accounts.conf;", `"max_file_store": 5400Mi`},
+		"minimal": {"include ../nats-accounts/accounts.conf;", `"max_file_store": 6400Mi`},
 	} {
 		found := false
 		for _, c := range servers(t, set) {

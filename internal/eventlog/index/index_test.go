@@ -151,6 +151,25 @@ func TestTenantsHaveSeparatePages(t *testing.T) {
 	}
 }
 
+// TestListsHaveEverySession: 128 MiB of newer summaries displace none.
+func TestListsHaveEverySession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	l := sessionOf(red, "first")
+	r.append(l, opened("ann"))
+	require.NoError(t, r.Update(r.ctx, l))
+	const size = 15 << 10
+	for i := range 130 << 20 / size {
+		_, err := r.conn.JS().PublishAsync(sessionOf(blue, fmt.Sprint(i)).Index(), make([]byte, size))
+		require.NoError(t, err)
+		if i%100 == 99 {
+			<-r.conn.JS().PublishAsyncComplete()
+		}
+	}
+	<-r.conn.JS().PublishAsyncComplete()
+	require.Len(t, r.all(red, 10), 1)
+}
+
 // TestANewStreamIsCountedAnew: what was counted in a stream that was deleted since hides nothing of the one in its place.
 func TestANewStreamIsCountedAnew(t *testing.T) {
 	t.Parallel()
