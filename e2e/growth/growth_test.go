@@ -192,10 +192,11 @@ func sizes(t *testing.T, text string) (out []int) {
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // TestSessions prints what an installation with many sessions costs: its start, its memory, a page of the list right after the
-// start and at rest, the processor time of an idle installation, and the first answer of a new session.
+// start and at rest, the processor time of an idle installation, and what people do with it.
 func TestSessions(t *testing.T) {
 	i, have := install(t), 0
-	table := growth.NewTable("sessions", "written a second", "disk MiB", "start ms", "memory MiB", "page at the start ms", "idle cpu %", "page ms", "page KB", "memory after pages MiB", "new session's answer ms")
+	table := growth.NewTable("sessions", "written a second", "disk MiB", "start ms", "memory MiB", "page at the start ms", "idle cpu %", "page ms", "page KB", "memory after pages MiB")
+	work := growth.NewTable("sessions", "new session's answer ms", "return ms", "answer after a kill -9 ms", "doctor ms", "backup s", "backup MiB")
 	for _, n := range sizes(t, *sessions) {
 		names := make([]string, 0, n-have)
 		for ; have < n; have++ {
@@ -210,15 +211,44 @@ func TestSessions(t *testing.T) {
 		i.start()
 		require.Eventually(t, func() bool { // the index follows the logs in the background
 			return i.total() == n+i.opened
-		}, 5*time.Minute, 50*time.Millisecond)
+		}, 10*time.Minute, 50*time.Millisecond)
 		memory := i.memory()
 		early, _ := i.page() // beside what a start has to do
 		idle := i.idle()     // rests first
 		page, bytes := i.page()
-		table.Add(n, rate, float64(i.stored()), ms(i.started), float64(memory), ms(early), idle*100, ms(page), float64(bytes)/1000, float64(i.memory()),
-			ms(median(*repeat, func() time.Duration { return i.answer("") })))
+		table.Add(n, rate, float64(i.stored()), ms(i.started), float64(memory), ms(early), idle*100, ms(page), float64(bytes)/1000, float64(i.memory()))
+		i.serves(work, n)
 	}
-	shown(t, "Sessions", "Many short sessions: what is stored, a start with them, the first page of the list (right after the start, and at rest), and a new session beside them.", table)
+	shown(t, "Sessions", "Many short sessions: what is stored, a start with them, and the first page of the list, right after the start and at rest.", table)
+	shown(t, "Work beside many sessions", "The first answer of a new session, the return of a client to an old one, the time from a kill -9 to the first answer after a new start, and two commands of operators.", work)
+}
+
+// serves measures what people do in an installation of n sessions.
+func (i *installation) serves(table *growth.Table, n int) {
+	i.t.Helper()
+	answer := median(*repeat, func() time.Duration { return i.answer("") })
+	back := median(*repeat, func() time.Duration { return i.resume("grown-0", uint64(max(*each, 10))) }) //nolint:gosec // positive
+	began := time.Now()
+	i.up.Kill()
+	i.start()
+	i.answer("")
+	killed := time.Since(began)
+	doctor := i.timed("doctor", "--addr", i.addr)
+	backup := filepath.Join(i.t.TempDir(), "backup")
+	saved := i.timed("backup", "--out", backup)
+	table.Add(n, ms(answer), ms(back), ms(killed), ms(doctor), saved.Seconds(), float64(bytesBelow(i.t, backup)>>20))
+	require.NoError(i.t, os.RemoveAll(backup))
+}
+
+// timed returns how long a command of an operator takes.
+func (i *installation) timed(command string, args ...string) time.Duration {
+	i.t.Helper()
+	began := time.Now()
+	p := process.Start(i.t, process.Options{Name: command, Dir: i.dir, Args: append([]string{command, "--nats", "nats://" + i.bus, "--data", i.data()}, args...)})
+	<-p.Ended() // a backup takes as long as it takes
+	took := time.Since(began)
+	require.NoError(i.t, p.Wait(), p.Output())
+	return took
 }
 
 // page returns how long the first page of the list of sessions takes, and its bytes.

@@ -133,7 +133,7 @@ func TestStreamsFit(t *testing.T) {
 		for _, w := range workloads(t, render(t, set)) {
 			shard := quantity(t, w.env("WAGGLE_NATS_EVENT_MAX_BYTES"))
 			need := shard*quantity(t, w.env("WAGGLE_NATS_PARTITIONS")) + shard/8 + quantity(t, w.env("WAGGLE_NATS_OBJECT_MAX_BYTES"))
-			need += quantity(t, "1728Mi") // what the other streams have without a setting
+			need += quantity(t, "1728Mi") // the bounds of the other streams, which no setting changes
 			require.LessOrEqual(t, need, quantity(t, limit), "%s: %s", set, w.name)
 		}
 	}

@@ -13,10 +13,10 @@ const (
 	// ns each, for a fiftieth of the time at most.
 	fresh = time.Second
 	each  = 4 * time.Microsecond
-	// many is the number of messages from which on nobody waits for a new count (2 ms), but gets the last one, up to stale later.
+	// many is the number of messages from which on a reader gets the last count, up to stale later, and does not wait for a new one (2 ms).
 	many  = 25_000
 	stale = time.Minute
-	// renewal bounds a count for which nobody waits.
+	// renewal bounds a count for which no reader waits.
 	renewal = 10 * time.Second
 	// maxCounts bounds the filters whose counts are kept, some 200 bytes each.
 	maxCounts = 1024

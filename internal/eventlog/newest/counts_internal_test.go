@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNobodyWaitsForALargeCount that is known: the last one is shown while the server counts anew, once at a time.
-func TestNobodyWaitsForALargeCount(t *testing.T) {
+// TestNoReaderWaitsForALargeCount that is known: the last one is shown while the server counts anew, once at a time.
+func TestNoReaderWaitsForALargeCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, counted, cost, err := NewCounts(), 0, 80*time.Millisecond, error(nil)
 		count := func(context.Context) (census, error) {
