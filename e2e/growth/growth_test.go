@@ -227,7 +227,7 @@ func TestSessions(t *testing.T) {
 func (i *installation) serves(table *growth.Table, n int) {
 	i.t.Helper()
 	answer := median(*repeat, func() time.Duration { return i.answer("") })
-	back := median(*repeat, func() time.Duration { return i.resume("grown-0", uint64(max(*each, 10))) }) //nolint:gosec // positive
+	back := median(*repeat, func() time.Duration { return i.resume("grown-0", uint64(max(*each, 10))) })
 	began := time.Now()
 	i.up.Kill()
 	i.start()

@@ -87,7 +87,7 @@ func TestInsistGivesAStayingLossUp(t *testing.T) {
 	in.Stop()
 	require.False(t, <-s.ch)
 	tries := 0
-	_, err := bus.Insist(patience(t), c, nil, func(ctx context.Context) (any, error) {
+	_, err := bus.Insist(patience(t), c, nil, func(context.Context) (any, error) {
 		tries++
 		return nil, c.NATS().Publish("x", nil)
 	})

@@ -238,7 +238,7 @@ func TestAPageCostsTheSame(t *testing.T) {
 }
 
 func BenchmarkPage(b *testing.B) {
-	for _, n := range []int{1_000, 10_000, 100_000} {
+	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			r := newRig(b)
 			r.putMany(red, n, 3)

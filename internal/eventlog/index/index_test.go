@@ -187,7 +187,18 @@ func TestANewStreamIsCountedAnew(t *testing.T) {
 // a session that does not change during a walk is in it once.
 func TestAnyWalkThroughPages(t *testing.T) {
 	t.Parallel()
+	walkThroughPages(t, newRig(t))
+}
+
+// TestAnyWalkThroughPagesOfALargeTenant is the same with a request for each summary.
+func TestAnyWalkThroughPagesOfALargeTenant(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
+	r.ReadSingly()
+	walkThroughPages(t, r)
+}
+
+func walkThroughPages(t *testing.T, r *rig) {
 	turn := 0
 	rapid.Check(t, func(t *rapid.T) {
 		turn++

@@ -15,7 +15,7 @@ func TestNoReaderWaitsForALargeCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, counted, cost, err := NewCounts(), 0, 80*time.Millisecond, error(nil)
 		count := func(context.Context) (census, error) {
-			time.Sleep(cost)
+			<-time.After(cost)
 			counted++
 			return census{total: 1_000_000 + counted, first: 1}, err
 		}
@@ -30,29 +30,29 @@ func TestNoReaderWaitsForALargeCount(t *testing.T) {
 		}
 		shows(made, 1, cost)
 		shows(made, 1, 0)
-		time.Sleep(4 * time.Second)
+		<-time.After(4 * time.Second)
 		shows(made, 1, 0) // it holds
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		shows(made, 1, 0)
 		shows(made, 1, 0) // one renewal at a time
 		synctest.Wait()
-		time.Sleep(cost)
+		<-time.After(cost)
 		synctest.Wait()
 		require.Equal(t, 2, counted)
 		shows(time.Time{}, 2, 0) // the stream is not known
 
 		err = errors.New("the bus is away")
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		shows(made, 2, 0)
-		time.Sleep(2 * cost)
+		<-time.After(2 * cost)
 		synctest.Wait()
 		err = nil
 		shows(made, 2, 0) // a renewal that failed is repeated
-		time.Sleep(cost)
+		<-time.After(cost)
 		synctest.Wait()
 		shows(made, 4, 0)
 
-		time.Sleep(stale)
+		<-time.After(stale)
 		shows(made, 5, cost)
 		shows(made.Add(time.Second), 6, cost) // another stream of the same name
 	})
@@ -73,10 +73,10 @@ func TestASmallCountIsNew(t *testing.T) {
 		shows(10)
 		total = 11
 		shows(10)
-		time.Sleep(2 * fresh)
+		<-time.After(2 * fresh)
 		shows(11)
 		total = 0
-		time.Sleep(2 * fresh)
+		<-time.After(2 * fresh)
 		shows(0)
 		total = 12
 		shows(12)
