@@ -25,7 +25,7 @@ type SessionList struct {
 	Sessions []SessionSummary `json:"sessions"`
 	Next     string           `json:"next,omitempty"` // the parameter before of the next page
 	More     bool             `json:"more,omitempty"` // more sessions may follow
-	// Total is the number of sessions of the tenant, whatever the filters: that of the last second, or from 25,000 sessions on of the last
+	// Total is the number of sessions of the tenant, whatever the filters. It may be a second old, and with 25,000 sessions or more a
 	// minute. It is absent for a principal that does not see all.
 	Total *int `json:"total,omitempty"`
 }

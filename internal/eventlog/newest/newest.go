@@ -165,7 +165,7 @@ func (s *stretch) between(ctx context.Context, start uint64, limit int) (out fou
 			return false
 		}
 		left := int(min(number(m, "Nats-Num-Pending"), math.MaxInt32))
-		one := Entry{m.Header.Get(nats.JSSubject), number(m, nats.JSSequence), m.Data}
+		one := entryOf(m)
 		if one.Sequence >= s.before {
 			out.whole, s.beyond = true, left+1
 			return false

@@ -29,8 +29,8 @@ type Reader struct {
 	Large *Large
 }
 
-// Large is what a reader of a large stream has besides, which has one message a subject: the server goes through all subjects of a filter to find its newest message
-// and to count its messages, 8 ms each with 100,000.
+// Large is what a reader has besides of a large stream with one message a subject: the server goes through all subjects of a filter to
+// find its newest message and to count its messages, 8 ms each with 100,000.
 type Large struct {
 	End    func(ctx context.Context) (End, error)
 	Counts *Counts
@@ -74,7 +74,11 @@ func (r Reader) only(ctx context.Context, q get) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return Entry{m.Header.Get(nats.JSSubject), number(m, nats.JSSequence), m.Data}, nil
+	return entryOf(m), nil
+}
+
+func entryOf(m *nats.Msg) Entry {
+	return Entry{m.Header.Get(nats.JSSubject), number(m, nats.JSSequence), m.Data}
 }
 
 // one returns the message that the request asks for, ErrNone if the stream has none.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -62,20 +61,16 @@ func (r Reader) through(ctx context.Context, filter string, p *part, room *atomi
 		if room.Load() <= 0 {
 			return nil
 		}
-		m, err := r.one(ctx, get{Seq: p.at, NextFor: filter})
-		if err != nil && !errors.Is(err, ErrNone) {
-			return err
-		}
-		n := p.end
-		if err == nil {
-			n = number(m, nats.JSSequence)
-		}
-		if n >= p.end {
+		e, err := r.only(ctx, get{Seq: p.at, NextFor: filter})
+		if errors.Is(err, ErrNone) || err == nil && e.Sequence >= p.end {
 			p.at = p.end
 			return nil
 		}
-		p.messages = append(p.messages, Entry{m.Header.Get(nats.JSSubject), n, m.Data})
-		p.at = n + 1
+		if err != nil {
+			return err
+		}
+		p.messages = append(p.messages, e)
+		p.at = e.Sequence + 1
 		room.Add(-1)
 	}
 	return nil
