@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/gateway"
+	auditlog "github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -29,10 +30,16 @@ var (
 	costFrames  = flag.Int("frames", 300, "frames for each of them")
 )
 
-// TestIdleStreamsTakeLittleMemory: the clients are in another process.
+// TestIdleStreamsTakeLittleMemory: the clients are in another process. The gateway has an audit log and pages, as that of an
+// installation has: their handlers are on the stack of a stream, too.
 func TestIdleStreamsTakeLittleMemory(t *testing.T) {
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+	c := sharedBus(t)
+	w, err := auditlog.New(c, auditlog.Options{})
+	require.NoError(t, err)
+	t.Cleanup(w.Close)
+	r := startOn(t, c, func(c *gateway.Config, d *gateway.Deps) {
 		c.MaxConnections, c.PerIP = *idleStreams+1000, *idleStreams+1000
+		d.Audit, d.Pages = w, emptyPages{}
 	})
 	long := strings.Repeat("x", 64<<10) // shown messages take no memory of an idle stream
 	name, _ := r.thread(append(running("one"), event.MessageCompletedData{MessageID: "m", RunID: "w-one", Attempt: 1, Content: long})...)

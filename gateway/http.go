@@ -17,31 +17,52 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-// named refuses requests for host names that this gateway does not serve, before any other
-// handler.
-func (s *Server) named(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.gate.Host(r.Host) {
-			s.refuse(w, fault.New(fault.HostRefused))
+// step comes before a handler. It reports whether the request goes on; it has been answered otherwise.
+type step func(w http.ResponseWriter, r *http.Request) bool
+
+// passage is a handler of requests that have gone through the steps. Handlers that do nothing after those behind them are steps of one
+// passage, because a stream keeps the frames of all that have called it: see events.serve.
+type passage struct {
+	steps []step
+	to    http.Handler
+}
+
+// through returns a passage to h. Its steps come before those of h.
+func through(h http.Handler, steps ...step) *passage {
+	if p, ok := h.(*passage); ok {
+		steps, h = append(steps, p.steps...), p.to
+	}
+	return &passage{steps, h}
+}
+
+// ServeHTTP implements http.Handler.
+func (p *passage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for _, goes := range p.steps {
+		if !goes(w, r) {
 			return
 		}
-		h.ServeHTTP(w, r)
-	})
+	}
+	p.to.ServeHTTP(w, r)
+}
+
+// named refuses requests for host names that this gateway does not serve.
+func (s *Server) named(w http.ResponseWriter, r *http.Request) bool {
+	if !s.gate.Host(r.Host) {
+		s.refuse(w, fault.New(fault.HostRefused))
+		return false
+	}
+	return true
+}
+
+// bounded ends the reading of a body that is too long.
+func (s *Server) bounded(w http.ResponseWriter, r *http.Request) bool {
+	r.Body = http.MaxBytesReader(w, r.Body, s.cfg.ReadLimit)
+	return true
 }
 
 // sameOrigin refuses calls from pages of foreign origins, even if browsers would hide the answer
 // from them, and grants allowed pages access to the answer.
-func (s *Server) sameOrigin(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.originAllowed(w, r) {
-			h.ServeHTTP(w, r)
-		}
-	})
-}
-
-// originAllowed reports whether a request goes on; it has been answered otherwise. It is apart from its handler because streams keep
-// the frames of all handlers: see events.serve.
-func (s *Server) originAllowed(w http.ResponseWriter, r *http.Request) bool {
+func (s *Server) sameOrigin(w http.ResponseWriter, r *http.Request) bool {
 	origins, preflight := r.Header.Values("Origin"), r.Method == http.MethodOptions
 	err := s.gate.Page(r)
 	allowed := preflight && s.gate.Preflight(r) || api.IsDocumentation(r.URL.Path) && admission.Visit(r)
@@ -64,19 +85,19 @@ func (s *Server) originAllowed(w http.ResponseWriter, r *http.Request) bool {
 	return !preflight
 }
 
-// paged serves the pages for browsers, and hands all other requests on.
-func (s *Server) paged(h http.Handler) http.Handler {
+// paged returns the step that serves the pages for browsers.
+func (s *Server) paged() step {
 	if s.dep.Pages == nil {
-		return h
+		return func(http.ResponseWriter, *http.Request) bool { return true }
 	}
 	pages := s.limited(s.dep.Pages)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) bool {
 		if s.dep.Pages.Serves(r) {
 			pages.ServeHTTP(w, r)
-			return
+			return false
 		}
-		h.ServeHTTP(w, r)
-	})
+		return true
+	}
 }
 
 // limited bounds the requests of an address. Those of the documentation have no principal.

@@ -39,36 +39,32 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	protocols.SetUnencryptedHTTP2(true) // of proxies: a browser opens six connections of HTTP/1.1, and a stream takes one
 	return &http.Server{
 		Protocols: &protocols,
-		Handler:   answer.Guard(s.counted(s.addressed(h)), s.cfg.WriteStall, &s.answering), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
+		Handler:   answer.Guard(through(h, s.counted, s.addressed), s.cfg.WriteStall, &s.answering), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
 		ReadTimeout: s.cfg.MessageTimeout, IdleTimeout: idleHTTP,
 		ConnContext: s.arrivals.Accept, ConnState: s.arrivals.Changed,
 		ErrorLog: stdlog.New(s.dep.Logger.With().Str("level", "debug").Logger(), "", 0),
 	}
 }
 
-// addressed gives requests of trusted proxies the address of their client, for the limits of
-// addresses and for the audit log.
-func (s *Server) addressed(h http.Handler) http.Handler {
-	if !s.proxies.Any() {
-		return h
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		client, err := s.proxies.Client(r.RemoteAddr, r.Header)
-		if err != nil {
-			s.refuse(w, s.asFault(err))
-			return
-		}
-		r.RemoteAddr = client
-		h.ServeHTTP(w, r)
-	})
+// counted counts the requests.
+func (s *Server) counted(http.ResponseWriter, *http.Request) bool {
+	s.met.requests.Inc()
+	return true
 }
 
-// counted counts the requests.
-func (s *Server) counted(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.met.requests.Inc()
-		h.ServeHTTP(w, r)
-	})
+// addressed gives requests of trusted proxies the address of their client, for the limits of
+// addresses and for the audit log.
+func (s *Server) addressed(w http.ResponseWriter, r *http.Request) bool {
+	if !s.proxies.Any() {
+		return true
+	}
+	client, err := s.proxies.Client(r.RemoteAddr, r.Header)
+	if err != nil {
+		s.refuse(w, s.asFault(err))
+		return false
+	}
+	r.RemoteAddr = client
+	return true
 }
 
 // listenExtra opens the extra listeners of the configuration: all of them or none.
@@ -78,7 +74,7 @@ func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("gateway.legacy: %w", err), closeExtra(all))
 		}
-		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(s.named(s.extraRoutes(e.Paths)))})
+		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(through(s.extraRoutes(e.Paths), s.named))})
 	}
 	return all, nil
 }

@@ -133,14 +133,14 @@ func (s *Server) routes() http.Handler {
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {
-		mux.Handle(path, s.named(s.homed(s.accept(route))))
+		mux.Handle(path, through(s.homed(s.accept(route)), s.named))
 	}
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	// Browsers send reports without the origin of their page, and strangers leave no audit records.
-	mux.Handle("POST "+api.ReportsPath, s.named(s.limited(paths)))
+	mux.Handle("POST "+api.ReportsPath, through(s.limited(paths), s.named))
 	recorded := trail.Requests{Log: s.dep.Audit, Refusals: s.refusals, Auth: s.dep.Auth}
-	mux.Handle("/", s.named(s.paged(s.homed(s.sameOrigin(s.limited(recorded.Handler(http.MaxBytesHandler(paths, s.cfg.ReadLimit))))))))
+	mux.Handle("/", through(s.homed(through(s.limited(recorded.Handler(paths)), s.sameOrigin, s.bounded)), s.named, s.paged()))
 	return mux
 }

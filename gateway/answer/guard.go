@@ -15,16 +15,22 @@ const slowest = 64 << 10
 // sets deadlines of its own keeps these.
 func Guard(h http.Handler, stall time.Duration, inProgress *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		head := w.Header()
-		head.Set("Cache-Control", "no-store")
-		head.Set("X-Content-Type-Options", "nosniff")
-		g := &response{ResponseWriter: w, rc: http.NewResponseController(w), stall: stall}
-		_ = g.rc.SetWriteDeadline(time.Time{}) // of the answer before it on the same connection
+		g := begin(w, stall)
 		inProgress.Add(1)
 		defer inProgress.Add(-1)
 		defer g.extend() // of what is still in the server's buffer
 		h.ServeHTTP(g, r)
 	})
+}
+
+// begin sets the headers and the deadline.
+func begin(w http.ResponseWriter, stall time.Duration) *response {
+	head := w.Header()
+	head.Set("Cache-Control", "no-store")
+	head.Set("X-Content-Type-Options", "nosniff")
+	g := &response{ResponseWriter: w, rc: http.NewResponseController(w), stall: stall}
+	_ = g.rc.SetWriteDeadline(time.Time{}) // of the answer before it on the same connection
+	return g
 }
 
 // response is an answer with a deadline: the client takes something within stall, and

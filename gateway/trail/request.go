@@ -25,30 +25,35 @@ func (q Requests) Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen := &status{ResponseWriter: w, code: http.StatusOK}
 		h.ServeHTTP(seen, r)
-		looks := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-		failed := seen.code == http.StatusUnauthorized || seen.code == http.StatusForbidden || seen.code == http.StatusTooManyRequests
-		if looks && !failed && !exports(r.URL.Path) {
-			return
-		}
-		rec := audit.Record{Verb: r.Method, Entity: clipped(r.URL.Path), Remote: q.Log.Remote(r.RemoteAddr)}
-		if seen.code >= http.StatusBadRequest {
-			rec.Outcome, rec.Code = audit.Denied, http.StatusText(seen.code)
-		}
-		switch seen.code {
-		case http.StatusUnauthorized:
-			q.Refusals.Record(audit.AuthFailed, id.Tenant{}, rec)
-			return
-		case http.StatusTooManyRequests:
-			q.Refusals.Record(audit.API, id.Tenant{}, rec)
-			return
-		}
-		token, _, _ := auth.TokenFromRequest(r)
-		p, err := q.Auth.Authenticate(r.Context(), token)
-		if err == nil {
-			rec.Principal = p.Subject
-		}
-		q.Log.Record(audit.API, p.Tenant, rec)
+		q.record(seen.code, r)
 	})
+}
+
+// record is apart from its handler because a stream keeps the frames of all handlers, and that of this function is large.
+func (q Requests) record(code int, r *http.Request) {
+	looks := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	failed := code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusTooManyRequests
+	if looks && !failed && !exports(r.URL.Path) {
+		return
+	}
+	rec := audit.Record{Verb: r.Method, Entity: clipped(r.URL.Path), Remote: q.Log.Remote(r.RemoteAddr)}
+	if code >= http.StatusBadRequest {
+		rec.Outcome, rec.Code = audit.Denied, http.StatusText(code)
+	}
+	switch code {
+	case http.StatusUnauthorized:
+		q.Refusals.Record(audit.AuthFailed, id.Tenant{}, rec)
+		return
+	case http.StatusTooManyRequests:
+		q.Refusals.Record(audit.API, id.Tenant{}, rec)
+		return
+	}
+	token, _, _ := auth.TokenFromRequest(r)
+	p, err := q.Auth.Authenticate(r.Context(), token)
+	if err == nil {
+		rec.Principal = p.Subject
+	}
+	q.Log.Record(audit.API, p.Tenant, rec)
 }
 
 // exports reports whether a path of the API hands out the state of a session, or a log as a file.
