@@ -42,13 +42,13 @@ func TestIdleStreamsKeepSmallStacks(t *testing.T) {
 		t.Cleanup(func() { _ = res.Body.Close() })
 		require.Equal(t, http.StatusOK, res.StatusCode)
 		in := bufio.NewReader(res.Body)
-		for line := ""; !strings.Contains(line, "RUN_FINISHED"); { // it has been shown all there is
+		for line := ""; !strings.Contains(line, "RUN_FINISHED"); { // it has been shown everything
 			line, err = in.ReadString('\n')
 			require.NoError(t, err)
 		}
 	}
 	each := (measure() - before) / streams
-	for tries := 10; each >= most && tries > 0; tries-- { // what opened the streams may be on its way
+	for tries := 10; each >= most && tries > 0; tries-- { // the garbage of their beginnings may take a while
 		each = (measure() - before) / streams
 	}
 	require.Less(t, each, most, "bytes of an idle stream")

@@ -162,7 +162,7 @@ func BenchmarkFramesOfStreams(b *testing.B) {
 	var socket, stream time.Duration
 	for b.Loop() { // the two take turns, so that what disturbs disturbs both
 		socket += cost("/ws?session="+l.Entity.String(), func() { r.many(l, 1) })
-		stream += cost("/agui/threads/"+name+"?follow=1", func() { r.happens(l, event.NoticeData{Level: "info", Code: "NOTE", Message: ordinary}) })
+		stream += cost("/agui/threads/"+name+"?follow=1", func() { r.happens(l, event.RetryScheduledData{RunID: "w-one", Attempt: 1, Message: ordinary}) })
 	}
 	beside(b, "socket", socket, "stream", stream, b.N**costViewers**costFrames, "frame")
 }

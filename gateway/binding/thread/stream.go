@@ -152,25 +152,23 @@ func (s *Stream) step() (more bool, err error) {
 	return true, nil
 }
 
-// framesKey is that of the frames of an entry for all viewers whose threads are alike.
+// framesKey is that of an entry for all viewers whose threads are alike.
 type framesKey struct {
 	variant agui.Variant
 	first   uint64
 }
 
-// frames folds an entry and returns its frames, which are encoded once for all viewers.
-func (s *Stream) frames(e *eventlog.Entry) (out []agui.Frame) {
-	mine := false
-	first := s.thread.Beginning()
-	known, _ := e.Memo(framesKey{s.at.Variant, first}, func() any {
-		mine = true
-		out = s.thread.Next(e.Event)
-		return out
-	}).([]agui.Frame)
-	if mine {
-		return out
+// frames folds an entry and returns its frames. All viewers together decode and encode it once.
+func (s *Stream) frames(e *eventlog.Entry) []agui.Frame {
+	var mine *agui.Shared
+	shared, _ := e.Memo(framesKey{s.at.Variant, s.thread.Beginning()}, func() any {
+		mine = s.thread.Share(e.Event)
+		return mine
+	}).(*agui.Shared)
+	if mine != nil {
+		return mine.Frames
 	}
-	return s.thread.Like(e.Event, known)
+	return s.thread.Like(e.Event, shared)
 }
 
 // messages folds an entry and returns what the stream shows of it.

@@ -161,14 +161,18 @@ func TestFramesAreEncodedOnceForAllViewers(t *testing.T) {
 	shared := 0
 	for name, events := range logs(t) {
 		for _, v := range variants {
-			base := empty(v, events)
+			base, first := empty(v, events), empty(v, events).Clone("thread-1")
+			var all []*agui.Shared
+			for _, e := range events {
+				all = append(all, first.Share(e))
+			}
 			for join := 0; join < len(events); join += 5 {
-				frames, alone, like := play(v, events), base.Clone("another"), base.Clone("another")
+				alone, like := base.Clone("another"), base.Clone("another")
 				for i, e := range events[join:] {
-					want, got := alone.Next(e), like.Like(e, frames[join+i])
+					want, got := alone.Next(e), like.Like(e, all[join+i])
 					require.Equal(t, want, got, "%s, event %d", name, join+i+1)
 					for n := range got {
-						if &got[n].Data[0] == &frames[join+i][n].Data[0] {
+						if &got[n].Data[0] == &all[join+i].Frames[n].Data[0] {
 							shared++
 						} else {
 							require.Contains(t, string(got[n].Data), `"threadId":"another"`)

@@ -13,7 +13,7 @@ func (t *Thread) base(kind string) wire.Base { return t.baseOf(kind, wire.Origin
 
 // baseOf is base with more about the origin.
 func (t *Thread) baseOf(kind string, o wire.Origin) wire.Base {
-	if t.mute {
+	if t.unstamped(kind) {
 		return wire.Base{}
 	}
 	return t.stamped(kind, o)
@@ -44,9 +44,8 @@ func (t *Thread) emitFor(frame any, stretch string, shown Shown, ends bool) {
 	if t.mute {
 		return
 	}
-	_, own := frame.(wire.Boundary)
-	if n := len(t.out); !own && n < len(t.shared) {
-		t.out = append(t.out, Frame{Data: t.shared[n].Data, Stretch: stretch, Shown: shown, Ends: ends})
+	if _, own := frame.(wire.Boundary); !own && t.given() {
+		t.out = append(t.out, Frame{Data: t.shared.Frames[len(t.out)].Data, Stretch: stretch, Shown: shown, Ends: ends})
 		return
 	}
 	data, err := plainjson.Marshal(frame)
@@ -117,7 +116,7 @@ func (t *Thread) change(id string, patch []wire.Operation, content any) {
 	}
 	delta := wire.Activity{Base: t.base(wire.ActivityDelta), MessageID: a.id, ActivityType: a.kind, Patch: patch, SubagentRunID: t.owner(a.sub)}
 	whole := t.whole(a)
-	if length(whole) < length(delta) {
+	if !t.given() && length(whole) < length(delta) {
 		t.emit(whole)
 		return
 	}

@@ -3,7 +3,6 @@ package agui
 import (
 	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
-	"github.com/waggle-dev/waggle/internal/eventdata"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -93,9 +92,9 @@ func runFailed(t *Thread, d event.RunFailedData) {
 
 // notBegun ends the own stream of a run that was cancelled before its turn.
 func notBegun(t *Thread, e event.Event) {
-	d, err := eventdata.As[event.RunCancelledData](e)
+	d, ok := dataOf[event.RunCancelledData](t, e)
 	m, waits := t.waiting[d.RunID]
-	if err != nil || !waits {
+	if !ok || !waits {
 		return
 	}
 	delete(t.waiting, d.RunID)

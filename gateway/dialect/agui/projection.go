@@ -1,11 +1,6 @@
 package agui
 
-import (
-	"encoding/json"
-
-	"github.com/waggle-dev/waggle/internal/eventdata"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
-)
+import "github.com/waggle-dev/waggle/proto-schemas/event"
 
 // handlers fold the types that the projection knows. It passes over all others.
 var handlers = map[event.Type]func(*Thread, event.Event){
@@ -73,10 +68,18 @@ func (t *Thread) Next(e event.Event) []Frame {
 	return out
 }
 
-// Like is Next with the frames of the event that another thread has, which is of the same variant and has the same beginning.
-// They are not encoded again, but for boundaries, which name the thread as the viewer does.
-func (t *Thread) Like(e event.Event, frames []Frame) []Frame {
-	t.shared = frames
+// Share is Next for an event that other threads show as well.
+func (t *Thread) Share(e event.Event) *Shared {
+	s := &Shared{}
+	t.sharing = s
+	defer func() { t.sharing = nil }()
+	s.Frames = t.Next(e)
+	return s
+}
+
+// Like is Next for an event that another thread has shared. Only boundaries are encoded again: they name the thread as the viewer does.
+func (t *Thread) Like(e event.Event, s *Shared) []Frame {
+	t.shared = s
 	defer func() { t.shared = nil }()
 	return t.Next(e)
 }
@@ -138,7 +141,7 @@ var teamHandlers = map[event.Type]func(*Thread, event.Event){
 
 // inTeam folds an event of a team's log.
 func (t *Thread) inTeam(e event.Event) {
-	t.at = event.Unwrap(e)
+	t.at = t.innerOf(e)
 	if v := t.at.Via; v.AgentID != "" && v.Status != "" {
 		t.become(v.Route, v.Status)
 	}
@@ -150,7 +153,7 @@ func (t *Thread) inTeam(e event.Event) {
 // with decodes the event's data for f.
 func with[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	return func(t *Thread, e event.Event) {
-		if d, err := eventdata.As[T](e); err == nil {
+		if d, ok := dataOf[T](t, e); ok {
 			f(t, d)
 		}
 	}
@@ -159,14 +162,14 @@ func with[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 // inRun is with for events of the active run. Late ones about another run, or behind the end of theirs, have no frames.
 func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	return func(t *Thread, e event.Event) {
-		var of struct {
-			RunID   string `json:"run_id"`
-			Attempt int    `json:"attempt"`
-		}
-		if t.run == nil || t.run.over || json.Unmarshal(e.Data, &of) != nil || of.RunID != "" && of.RunID != t.run.id {
+		if !t.working() {
 			return
 		}
-		if d, err := eventdata.As[T](e); err == nil {
+		of, ok := t.headOf(e)
+		if !ok || of.RunID != "" && of.RunID != t.run.id {
+			return
+		}
+		if d, ok := dataOf[T](t, e); ok {
 			t.attempt = of.Attempt
 			f(t, d)
 		}
@@ -176,15 +179,15 @@ func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 // ofMember is with for events of a member's active run. Those behind its end have no frames.
 func ofMember[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	return func(t *Thread, e event.Event) {
-		var of struct {
-			RunID   string `json:"run_id"`
-			Attempt int    `json:"attempt"`
-		}
-		if !t.working() || e.Via.Route == "" || json.Unmarshal(e.Data, &of) != nil || of.RunID != "" && t.team.active[of.RunID] != e.Via.Route {
+		if !t.working() || e.Via.Route == "" {
 			return
 		}
-		d, err := eventdata.As[T](e)
-		if err != nil {
+		of, ok := t.headOf(e)
+		if !ok || of.RunID != "" && t.team.active[of.RunID] != e.Via.Route {
+			return
+		}
+		d, ok := dataOf[T](t, e)
+		if !ok {
 			return
 		}
 		t.attempt, t.of = of.Attempt, of.RunID

@@ -55,6 +55,22 @@ const (
 	ThreadStream
 )
 
+// Shared is an event as one thread has shown it. Other threads of the same variant that have the same beginning neither decode
+// nor encode it again. It does not change, and is safe for concurrent use.
+type Shared struct {
+	Frames []Frame
+
+	inner *event.Event // of a team's event
+	head  *head
+	data  any // nil: it was not decoded
+}
+
+// head is what events of runs have in common.
+type head struct {
+	RunID   string `json:"run_id"`
+	Attempt int    `json:"attempt"`
+}
+
 // Thread is the projection of one log. It is not safe for concurrent use.
 type Thread struct {
 	variant Variant
@@ -74,7 +90,8 @@ type Thread struct {
 	of      string      // the member's run that it is of; empty = of none
 	mute    bool        // no frames are wanted
 	first   uint64      // of the events that were folded
-	shared  []Frame     // of the event, made for another viewer
+	shared  *Shared     // the event of another viewer; nil = it is decoded and encoded here
+	sharing *Shared     // the event for other viewers; nil = it is not shown by others
 	out     []Frame
 }
 

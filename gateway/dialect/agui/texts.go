@@ -26,7 +26,11 @@ func (t *Thread) messages() []wire.Message {
 
 // snapshot appends all messages.
 func (t *Thread) snapshot() {
-	if !t.mute {
+	switch {
+	case t.mute:
+	case t.given():
+		t.emit(wire.Snapshot{})
+	default:
 		t.emit(wire.Snapshot{Base: t.base(wire.MessagesSnapshot), Messages: t.messages()})
 	}
 }
