@@ -34,11 +34,11 @@ func (t Topology) bucket(name, description string, ttl time.Duration, maxBytes i
 	}
 }
 
-// acks keeps the positions of clients as long as the events that they read. The session service purges those of
-// deleted logs.
+// acks keeps the positions of clients as long as the events that they read; a full bucket drops the oldest. The session service purges those
+// of deleted logs.
 func (t Topology) acks() jetstream.StreamConfig {
-	s := t.bucket(subject.BucketAcks, "how far clients have read", t.EventMaxAge, acksMaxBytes)
-	s.DenyPurge = false
+	s := t.bucket(subject.BucketAcks, "how far clients have read", t.EventMaxAge, t.beside(openPart, acksMinBytes))
+	s.Discard, s.DenyPurge = jetstream.DiscardOld, false
 	return s
 }
 
@@ -72,7 +72,7 @@ const quotaHistory = 64
 // quota keeps the holdings of resources that have a limit and that one service counts. The return of a holding removes
 // all values of its key with a roll-up.
 func (t Topology) quota(name string) jetstream.StreamConfig {
-	s := t.bucket(name, "holdings of quotas", 0, quotaMaxBytes)
+	s := t.bucket(name, "holdings of quotas", 0, t.beside(openPart, quotaMinBytes))
 	s.MaxMsgsPerSubject, s.SubjectDeleteMarkerTTL = quotaHistory, quotaMarkers
 	s.AllowRollup, s.AllowMsgTTL, s.DenyPurge = true, true, false
 	return s

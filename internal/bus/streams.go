@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -78,13 +79,17 @@ const compressed = jetstream.S2Compression
 // timers keeps the timers of one service. NATS allows roll-ups in every stream with schedules, and lets a schedule fire
 // on every subject of its stream: a role must not share the stream with others.
 func (t Topology) timers(service id.Name) jetstream.StreamConfig {
+	bound := t.beside(openPart, timerMinBytes)
+	if service == command.Session {
+		bound *= 2
+	}
 	return jetstream.StreamConfig{
 		Name: subject.TimerStream(service), Subjects: subject.TimerSubjects(service),
 		Description: "schedules of the service " + service.String() + ", and its timers that are due",
 		// A schedule stays until it is due, because no consumer takes it; the message that it fires stays until a
 		// service has handled it.
 		Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		Replicas: t.Replicas, MaxBytes: t.TimerMaxBytes, MaxMsgsPerSubject: 1, Duplicates: dedupeWindow,
+		Replicas: t.Replicas, MaxBytes: bound, MaxMsgsPerSubject: 1, Duplicates: dedupeWindow,
 		AllowDirect: true, AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
 	}
 }
@@ -115,15 +120,11 @@ const PayloadReuse = time.Hour
 // that changed first: lists then lack these, and nothing else does. The session service purges those of deleted logs. A
 // marker with a time to live replaces a question that is not open any more.
 func (t Topology) index() jetstream.StreamConfig {
-	bound := int64(0) // none
-	if t.EventMaxBytes > 0 {
-		bound = max(t.EventMaxBytes/8, indexMinBytes)
-	}
 	return jetstream.StreamConfig{
 		Name: subject.StreamIndex, Subjects: subject.StreamSubjects(subject.StreamIndex),
 		Description: "summaries of logs for lists, the newest change last",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: bound, MaxMsgSize: indexMaxMsg, MaxMsgsPerSubject: 1,
+		Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: t.beside(indexPart, indexMinBytes), MaxMsgSize: indexMaxMsg, MaxMsgsPerSubject: 1,
 		Duplicates: dedupeWindow, AllowDirect: true, AllowMsgTTL: true, DenyDelete: true,
 	}
 }

@@ -10,7 +10,6 @@ type Topology struct {
 	ObjectMaxBytes  int64         // of payloads; refuses more at the bound; 0 = unlimited
 	CommandMaxBytes int64         // refuses new commands at the bound
 	CommandMaxAge   time.Duration // drops a command that no service took by then
-	TimerMaxBytes   int64         // of each service; drops the oldest schedules first, due or not
 	LeaseTTL        time.Duration // of directory entries without a heartbeat
 	AuditMaxAge     time.Duration // retention of audit records
 	AuditMaxBytes   int64         // drops the oldest audit records first
@@ -34,8 +33,8 @@ const (
 	// No log reaches eventsPerLog: the server gives a stream with such a limit, and none of its bytes, blocks of 4 MB
 	// in place of 8 MB. It holds the last block of each of the 16 shards in memory.
 	eventsPerLog = 1 << 40
-	// acksMaxBytes holds about half a million positions; the bucket drops the oldest first.
-	acksMaxBytes = 64 << 20
+	// acksMinBytes holds about half a million positions; the bucket drops the oldest first.
+	acksMinBytes = 64 << 20
 	// foldsMaxBytes holds the snapshots of 750 long chats, or of 10,000 teams with some hundred messages each; the bucket drops
 	// the oldest first.
 	foldsMaxBytes = 128 << 20
@@ -45,17 +44,18 @@ const (
 	// providers with their schemas. A full bucket refuses new entries: participants beyond it are known while they are
 	// connected.
 	registryMaxBytes = 64 << 20
-	// quotaMaxBytes holds some 200,000 holdings, of 200 bytes each with their key: twice the sessions that an
-	// installation of this size is made for. At the bound the bucket refuses further holdings, so services refuse work
-	// that has a quota.
-	quotaMaxBytes = 64 << 20
+	// quotaMinBytes holds some 400,000 holdings, of 150 bytes each. At the bound the bucket refuses further holdings, so services refuse
+	// work that has a quota.
+	quotaMinBytes = 64 << 20
+	// timerMinBytes holds some 200,000 schedules, of 300 bytes each; the session service has twice as many. At the bound the stream drops
+	// the oldest, due or not: NATS does not let a stream with schedules refuse new messages.
+	timerMinBytes = 64 << 20
 	// quotaMarkers is the time for which the bucket keeps the marker of a returned holding. A process that misses it
 	// has been away for longer than a lease, and reads the whole bucket again.
 	quotaMarkers = time.Hour
 	// directoryMaxBytes holds more than 100,000 members.
 	directoryMaxBytes = 64 << 20
-	// indexMinBytes holds the summaries of some 350,000 sessions, of 370 bytes each. Where events have a bound, the index has an eighth
-	// of that of a shard, at least this: it drops the summaries that changed first. Without one it has a summary for each log.
+	// indexMinBytes holds the summaries of some 350,000 sessions, of 370 bytes each; the index drops those that changed first.
 	indexMinBytes = 128 << 20
 	// indexMaxMsg is far above the largest summary.
 	indexMaxMsg = 16 << 10
@@ -63,6 +63,21 @@ const (
 	auditMaxMsg = 16 << 10
 	// deadMaxAge gives people a month to look at dead letters.
 	deadMaxAge = 30 * 24 * time.Hour
+)
+
+// beside bounds a stream that has something for each log: where events have a bound, to one part in so many of that of a shard, at least
+// to a size that small installations need. Without the one it has no other, because it cannot fill a volume that events do not fill first.
+func (t Topology) beside(part, least int64) int64 {
+	if t.EventMaxBytes == 0 {
+		return 0
+	}
+	return max(t.EventMaxBytes/part, least)
+}
+
+// A session is in lists as long as it has events, for a month by default, and has a timer and a quota while it is open, for a day.
+const (
+	indexPart = 8
+	openPart  = 32
 )
 
 // DefaultAuditMaxAge keeps the audit log for a year and a month, so that a question about the last year still finds
@@ -84,9 +99,6 @@ func DefaultTopology() Topology {
 		// A session lives as long after its last event. An accepted command should survive a night without workers; a
 		// day later the answer comes too late to be useful.
 		CommandMaxAge: 24 * time.Hour,
-		// A schedule takes about 300 bytes, so this holds 400,000 timers of each service. NATS does not let a stream
-		// with schedules refuse new messages, so the bound must be out of reach.
-		TimerMaxBytes: 128 << 20,
 		LeaseTTL:      30 * time.Second, // three heartbeats of 10 s
 		AuditMaxAge:   DefaultAuditMaxAge,
 		AuditMaxBytes: DefaultAuditMaxBytes,

@@ -4,12 +4,25 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 )
 
-// Where events have a bound, the index has one, too: it must not fill the volume that they cannot fill.
-func TestTheIndexIsBoundedWithTheEvents(t *testing.T) {
+// Where events have a bound, streams that have something for each log have one, too: they must not fill the volume that events
+// cannot fill.
+func TestStreamsForEachLogAreBoundedWithTheEvents(t *testing.T) {
 	t.Parallel()
-	for events, want := range map[int64]int64{0: 0, 1 << 20: 128 << 20, 2 << 30: 256 << 20, 16 << 30: 2 << 30} {
-		require.Equal(t, want, Topology{EventMaxBytes: events}.index().MaxBytes)
+	type bounds struct{ index, acks, quota, session, team int64 } // in MiB
+	for events, want := range map[int64]bounds{
+		0:        {},
+		1 << 20:  {128, 64, 64, 128, 64},
+		2 << 30:  {256, 64, 64, 128, 64},
+		16 << 30: {2048, 512, 512, 1024, 512},
+	} {
+		top := Topology{EventMaxBytes: events}
+		require.Equal(t, want, bounds{
+			top.index().MaxBytes >> 20, top.acks().MaxBytes >> 20, top.quota("quota_sessions").MaxBytes >> 20,
+			top.timers(command.Session).MaxBytes >> 20, top.timers(command.Team).MaxBytes >> 20,
+		})
 	}
 }

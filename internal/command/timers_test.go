@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -102,4 +103,18 @@ func TestTimersOutliveARestart(t *testing.T) {
 	in.Start()
 	got := timers(t, bustest.Dial(t, in.URL), nil)
 	require.Equal(t, "one", (<-got).name)
+}
+
+// TestATimerFiresBesideManyOthers: 140 MiB of later ones displace none.
+func TestATimerFiresBesideManyOthers(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("first"), time.Now().Add(time.Minute)))
+	bustest.Fill(t, c, 140<<20, func(i int) string { return timer(fmt.Sprint("other-", i)).Set() })
+	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("last"), time.Now()))
+	require.Equal(t, "last", (<-timers(t, c, nil)).name)
+	s, err := c.JS().Stream(patience(t), subject.TimerStream(cmd.Session))
+	require.NoError(t, err)
+	_, err = s.GetLastMsgForSubject(patience(t), timer("first").Set())
+	require.NoError(t, err)
 }

@@ -361,6 +361,21 @@ func TestPlacesOfEntities(t *testing.T) {
 	require.Eventually(t, func() bool { return hold("ann", "s6") == nil }, patience, time.Millisecond)
 }
 
+// TestPlacesBesideManyOthers: 70 MiB of other holdings leave room for one more.
+func TestPlacesBesideManyOthers(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	of := tenant(t, "acme")
+	var e quota.Entities
+	require.NoError(t, e.Open(t.Context(), audit.Sessions, quota.Config{Conn: c, Policy: quota.Policy{Tenant: quota.Limits{Sessions: 2}}}))
+	defer e.Close()
+	bustest.Fill(t, c, 70<<20, func(i int) string {
+		q := subject.Quota{Tenant: tenant(t, "other"), Resource: audit.Sessions, Principal: entity("eve"), Holder: entity(fmt.Sprint(i))}
+		return subject.BucketSubject(subject.QuotaBucket(audit.Sessions), q.Key())
+	})
+	require.NoError(t, e.Hold(t.Context(), of, "ann", entity("s1")))
+}
+
 func TestWhoHasNoLimitIsNotCounted(t *testing.T) {
 	var e quota.Entities
 	require.NoError(t, e.Open(t.Context(), audit.Teams, quota.Config{Policy: quota.Policy{Tenant: quota.Limits{Tokens: 1}}}))

@@ -132,8 +132,10 @@ func TestStreamsFit(t *testing.T) {
 		require.LessOrEqual(t, quantity(t, limit), quantity(t, volume)/10*9, set)
 		for _, w := range workloads(t, render(t, set)) {
 			shard := quantity(t, w.env("WAGGLE_NATS_EVENT_MAX_BYTES"))
-			need := shard*quantity(t, w.env("WAGGLE_NATS_PARTITIONS")) + shard/8 + quantity(t, w.env("WAGGLE_NATS_OBJECT_MAX_BYTES"))
-			need += quantity(t, "1728Mi") // the bounds of the other streams, which no setting changes
+			need := shard*quantity(t, w.env("WAGGLE_NATS_PARTITIONS")) + quantity(t, w.env("WAGGLE_NATS_OBJECT_MAX_BYTES"))
+			need += max(shard/8, quantity(t, "128Mi"))      // the index
+			need += 12 * max(shard/32, quantity(t, "64Mi")) // timers, quotas and positions
+			need += quantity(t, "896Mi")                    // the bounds of the other streams, which no setting changes
 			require.LessOrEqual(t, need, quantity(t, limit), "%s: %s", set, w.name)
 		}
 	}

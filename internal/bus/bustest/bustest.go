@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -106,6 +107,29 @@ func DialPartitions(t testing.TB, url string, n subject.Partitions) *bus.Conn {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
+}
+
+// Fill publishes messages of 15 KiB to the subjects, until these have so many bytes in all. Streams take all of them.
+func Fill(t testing.TB, c *bus.Conn, bytes int, subject func(i int) string) {
+	t.Helper()
+	const size, unanswered = 15 << 10, 100
+	var sent []jetstream.PubAckFuture
+	for i := range bytes / size {
+		f, err := c.JS().PublishAsync(subject(i), make([]byte, size))
+		require.NoError(t, err)
+		sent = append(sent, f)
+		if len(sent) < unanswered && i < bytes/size-1 {
+			continue
+		}
+		for _, f := range sent {
+			select {
+			case <-f.Ok():
+			case err := <-f.Err():
+				require.NoError(t, err)
+			}
+		}
+		sent = sent[:0]
+	}
 }
 
 // Bootstrap creates the streams of the topology.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -158,15 +159,7 @@ func TestListsHaveEverySession(t *testing.T) {
 	l := sessionOf(red, "first")
 	r.append(l, opened("ann"))
 	require.NoError(t, r.Update(r.ctx, l))
-	const size = 15 << 10
-	for i := range 130 << 20 / size {
-		_, err := r.conn.JS().PublishAsync(sessionOf(blue, fmt.Sprint(i)).Index(), make([]byte, size))
-		require.NoError(t, err)
-		if i%100 == 99 {
-			<-r.conn.JS().PublishAsyncComplete()
-		}
-	}
-	<-r.conn.JS().PublishAsyncComplete()
+	bustest.Fill(t, r.conn, 130<<20, func(i int) string { return sessionOf(blue, fmt.Sprint(i)).Index() })
 	require.Len(t, r.all(red, 10), 1)
 }
 

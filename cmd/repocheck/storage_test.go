@@ -1,0 +1,67 @@
+package repocheck
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// TestTheStreamsOfTheChartFitIntoAServer: a server that may store as much as those of the Helm chart takes all streams with the
+// bounds of the chart, which it reserves.
+func TestTheStreamsOfTheChartFitIntoAServer(t *testing.T) {
+	t.Parallel()
+	var chart struct {
+		Streams struct {
+			Partitions subject.Partitions `yaml:"partitions"`
+			Events     int64              `yaml:"eventMaxBytes"`
+			Objects    int64              `yaml:"objectMaxBytes"`
+		} `yaml:"streams"`
+	}
+	var servers struct {
+		Config struct {
+			JetStream struct {
+				FileStore struct {
+					MaxSize string `yaml:"maxSize"`
+				} `yaml:"fileStore"`
+			} `yaml:"jetstream"`
+		} `yaml:"config"`
+	}
+	readYAML(t, "deploy/helm/waggle/values.yaml", &chart)
+	readYAML(t, "deploy/helm/nats.yaml", &servers)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "nats.conf")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "port: -1\njetstream {store_dir: %q, max_file_store: %s}\n", dir, servers.Config.JetStream.FileStore.MaxSize), 0o600))
+	o, err := server.ProcessConfigFile(file)
+	require.NoError(t, err)
+	require.Positive(t, o.JetStreamMaxStore)
+	o.NoSigs = true
+	s, err := server.NewServer(o)
+	require.NoError(t, err)
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	require.True(t, s.ReadyForConnections(bustest.Patience))
+	topology := bus.DefaultTopology()
+	topology.EventMaxBytes, topology.ObjectMaxBytes = chart.Streams.Events, chart.Streams.Objects
+	require.Positive(t, topology.EventMaxBytes)
+	require.NoError(t, bus.Bootstrap(t.Context(), bustest.DialPartitions(t, s.ClientURL(), chart.Streams.Partitions), topology))
+}
+
+// readYAML decodes a file of the repository.
+func readYAML(t *testing.T, path string, v any) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(top(t), path))
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(raw, v))
+}
