@@ -50,7 +50,7 @@ func (t Topology) registry() jetstream.StreamConfig {
 // folds keeps snapshots of long logs as long as the logs. A full bucket drops the oldest snapshots; services then read
 // these logs from their beginning.
 func (t Topology) folds() jetstream.StreamConfig {
-	s := t.bucket(subject.BucketFolds, "snapshots of long logs", t.EventMaxAge, foldsMaxBytes)
+	s := t.bucket(subject.BucketFolds, "snapshots of long logs", t.EventMaxAge, t.beside(foldsPart, foldsMinBytes))
 	s.Discard = jetstream.DiscardOld
 	return s
 }

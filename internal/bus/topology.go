@@ -35,9 +35,9 @@ const (
 	eventsPerLog = 1 << 40
 	// acksMinBytes holds about half a million positions; the bucket drops the oldest first.
 	acksMinBytes = 64 << 20
-	// foldsMaxBytes holds the snapshots of 750 long chats, or of 10,000 teams with some hundred messages each; the bucket drops
+	// foldsMinBytes holds the snapshots of 750 long chats, or of 10,000 teams with some hundred messages each; the bucket drops
 	// the oldest first.
-	foldsMaxBytes = 128 << 20
+	foldsMinBytes = 128 << 20
 	// registryMaxAge is the time for which the registry keeps an absent agent or provider: as long as its events.
 	registryMaxAge = 30 * 24 * time.Hour
 	// registryMaxBytes holds 100,000 agents with a description of 200 bytes, which take 44 MiB, or some ten thousand
@@ -77,6 +77,7 @@ func (t Topology) beside(part, least int64) int64 {
 // A session is in lists as long as it has events, for a month by default, and has a timer and a quota while it is open, for a day.
 const (
 	indexPart = 8
+	foldsPart = 16
 	openPart  = 32
 )
 

@@ -134,8 +134,9 @@ func TestStreamsFit(t *testing.T) {
 			shard := quantity(t, w.env("WAGGLE_NATS_EVENT_MAX_BYTES"))
 			need := shard*quantity(t, w.env("WAGGLE_NATS_PARTITIONS")) + quantity(t, w.env("WAGGLE_NATS_OBJECT_MAX_BYTES"))
 			need += max(shard/8, quantity(t, "128Mi"))      // the index
+			need += max(shard/16, quantity(t, "128Mi"))     // snapshots
 			need += 12 * max(shard/32, quantity(t, "64Mi")) // timers, quotas and positions
-			need += quantity(t, "896Mi")                    // the bounds of the other streams, which no setting changes
+			need += quantity(t, "768Mi")                    // the bounds of the other streams, which no setting changes
 			require.LessOrEqual(t, need, quantity(t, limit), "%s: %s", set, w.name)
 		}
 	}
