@@ -36,11 +36,17 @@ type composeFile struct {
 
 func readCompose(t *testing.T) composeFile {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(top(t), "docker-compose.yml"))
-	require.NoError(t, err)
 	var c composeFile
-	require.NoError(t, yaml.Unmarshal(raw, &c))
+	readYAML(t, "docker-compose.yml", &c)
 	return c
+}
+
+// readYAML decodes a file of the repository.
+func readYAML(t *testing.T, path string, v any) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(top(t), path))
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(raw, v))
 }
 
 // Every container has minimal rights, and only the host itself reaches it.

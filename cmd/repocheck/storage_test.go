@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
@@ -56,12 +55,4 @@ func TestTheStreamsOfTheChartFitIntoAServer(t *testing.T) {
 	topology.EventMaxBytes, topology.ObjectMaxBytes = chart.Streams.Events, chart.Streams.Objects
 	require.Positive(t, topology.EventMaxBytes)
 	require.NoError(t, bus.Bootstrap(t.Context(), bustest.DialPartitions(t, s.ClientURL(), chart.Streams.Partitions), topology))
-}
-
-// readYAML decodes a file of the repository.
-func readYAML(t *testing.T, path string, v any) {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(top(t), path))
-	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(raw, v))
 }

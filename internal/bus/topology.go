@@ -66,7 +66,7 @@ const (
 )
 
 // beside bounds a stream that has something for each log: where events have a bound, to one part in so many of that of a shard, at least
-// to a size that small installations need. Without the one it has no other, because it cannot fill a volume that events do not fill first.
+// to a size that small installations need. Where events have none, neither has it: it cannot fill a volume that events do not fill first.
 func (t Topology) beside(part, least int64) int64 {
 	if t.EventMaxBytes == 0 {
 		return 0

@@ -152,7 +152,7 @@ func (s *Stream) step() (more bool, err error) {
 	return true, nil
 }
 
-// framesKey is that of an entry for all viewers whose threads are alike.
+// framesKey names what viewers share of an entry: those whose threads are alike.
 type framesKey struct {
 	variant agui.Variant
 	first   uint64
