@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/services/conversation/marks"
 	"github.com/waggle-dev/waggle/services/conversation/usage"
 )
@@ -21,6 +24,9 @@ const FoldVersion = 1
 
 // errStored is wrapped by the errors of Load: the log has to be folded from its beginning.
 var errStored = errors.New("no stored state of this fold")
+
+// storedForm is that of encoding/json without what is zero, which is more than half of a long chat.
+var storedForm = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv2.OmitZeroStructFields(true), jsonv2.MatchCaseInsensitiveNames(false), jsontext.EscapeForHTML(false))
 
 // stored is a State as JSON. Members that refer to another part hold its id.
 type stored struct {
@@ -124,7 +130,7 @@ func (s *State) Store() ([]byte, error) {
 	if s.timed != nil {
 		out.Timed = s.timed.ID
 	}
-	raw, err := plainjson.Marshal(out)
+	raw, err := jsonv2.Marshal(out, storedForm)
 	if err != nil {
 		return nil, fmt.Errorf("store the state of a conversation: %w", err)
 	}
@@ -199,7 +205,7 @@ func (in storedInput) load() *Input {
 // Load returns the state that Store was called with, or an error if the log has to be folded from its beginning.
 func Load(raw []byte) (*State, error) {
 	var in stored
-	if err := json.Unmarshal(raw, &in); err != nil {
+	if err := jsonv2.Unmarshal(raw, &in, storedForm); err != nil {
 		return nil, fmt.Errorf("%w: %w", errStored, err)
 	}
 	if in.Version != FoldVersion {

@@ -118,6 +118,18 @@ func (w *world) chat(n int, text, result string) {
 	say("completed", event.RunCompletedData{RunID: run, ExecutionID: exec, Attempt: 1, MessageID: fmt.Sprint("b", n), Content: text})
 }
 
+// Arguments of tools are stored as the model wrote them.
+func TestAStoredStateHoldsWhatModelsWrote(t *testing.T) {
+	w := newWorld(t)
+	w.append("created", event.SessionCreatedData{Dialect: "orbit"})
+	w.chat(0, "<\u2028>", "y")
+	w.append("called", event.ToolCalledData{RunID: conversation.RunID("m0"), CallID: "c", Tool: "search", Arguments: json.RawMessage("{\"q\":1,\"q\":\"\x7f\"}"), Attempt: 1})
+	s, err := conversation.Load(storedOf(t, &w.state))
+	require.NoError(t, err)
+	require.Equal(t, &w.state, s)
+	require.Equal(t, "{\"q\":1,\"q\":\"\x7f\"}", string(s.Call("c").Arguments))
+}
+
 // However long a chat is, its state and what it takes to store it are bounded, and the model gets the newest part of it.
 func TestTheStateOfALongChatIsBounded(t *testing.T) {
 	w := newWorld(t)

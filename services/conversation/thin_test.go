@@ -13,8 +13,15 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// checkThin: a thin state says the same of each job of an unfinished run as the whole one.
+// checkThin: a thin state says the same of each job of an unfinished run as the whole one, also one that begins with it.
 func (c *chaos) checkThin(t *rapid.T) {
+	if rapid.IntRange(0, 9).Draw(t, "begins") == 0 {
+		whole := storedOf(t, &c.state)
+		thin, err := c.state.Thinned()
+		require.NoError(t, err)
+		require.Equal(t, string(whole), string(storedOf(t, &c.state)), "it is only read")
+		c.thin, c.thinned = *thin, len(c.log)
+	}
 	for _, e := range c.log[c.thinned:] {
 		require.NoError(t, c.thin.Apply(e))
 		var d struct {
@@ -46,6 +53,22 @@ func TestAThinStateKeepsLittle(t *testing.T) {
 	}
 }
 
+// TestAStateThatIsThinnedKeepsLittle, and shares nothing with the state that it is from.
+func TestAStateThatIsThinnedKeepsLittle(t *testing.T) {
+	w := newWorld(t)
+	w.do(command.Open, "open", command.OpenSession{})
+	for n := range 20 {
+		w.chat(n, "x", "y")
+	}
+	thin, err := w.state.Thinned()
+	require.NoError(t, err)
+	require.Len(t, thin.Runs(), 1)
+	require.Len(t, w.state.Runs(), 20)
+	before := storedOf(t, thin)
+	w.chat(20, "x", "y")
+	require.Equal(t, string(before), string(storedOf(t, thin)))
+}
+
 // TestAThinStateKnowsWhatIsRestarted: people may restart a step of a plan, however large it is and however much was said after it.
 func TestAThinStateKnowsWhatIsRestarted(t *testing.T) {
 	w := newWorld(t)
@@ -68,4 +91,8 @@ func TestAThinStateKnowsWhatIsRestarted(t *testing.T) {
 	}
 	require.Len(t, thin.Runs(), 3, "the plan, the newest chat, and the restarted step")
 	require.Equal(t, job, thin.Work(job.ID))
+	later, err := w.state.Thinned()
+	require.NoError(t, err)
+	require.Len(t, later.Runs(), 2, "the newest chat, and the restarted step with its plan")
+	require.Equal(t, job, later.Work(job.ID))
 }

@@ -57,6 +57,25 @@ func TestAFoldOfAnotherKindHasAnotherVersion(t *testing.T) {
 	}
 }
 
+// Earlier processes stored what is zero, too. Their states of this version are read on.
+func TestAStateInItsFormerFormIsRead(t *testing.T) {
+	for name, events := range map[string]int{"plans": 81, "member": 61, "asking": 44} {
+		raw, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("%s-after-%d.json", name, events)))
+		require.NoError(t, err)
+		got, err := conversation.Load(raw)
+		require.NoError(t, err)
+		log, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+		require.NoError(t, err)
+		want := &conversation.State{}
+		for _, line := range bytes.SplitN(log, []byte("\n"), events+1)[:events] {
+			var e event.Event
+			require.NoError(t, json.Unmarshal(line, &e))
+			require.NoError(t, want.Apply(e))
+		}
+		require.Equal(t, want, got, "%s", name)
+	}
+}
+
 // sums returns those of a version, by the log.
 func sums(t *testing.T, file string) map[string]string {
 	t.Helper()

@@ -32,6 +32,26 @@ func (s *State) Keep(bytes int) { s.keep = bytes }
 // is for a fold that is asked about jobs that go on.
 func (s *State) Thin() { s.thin = true }
 
+// Thinned returns a state of its own that knows what this one knows of jobs that go on, and is thin. It costs little, however
+// long the log is.
+func (s *State) Thinned() (*State, error) {
+	c := *s
+	c.order, c.runs, c.works, c.calls = slices.Clone(s.order), maps.Clone(s.runs), maps.Clone(s.works), maps.Clone(s.calls)
+	c.inputs, c.asked, c.must = maps.Clone(s.inputs), maps.Clone(s.asked), maps.Clone(s.must)
+	c.Thin()
+	c.shrink()
+	raw, err := c.Store() // the two go on apart: nothing is shared
+	if err != nil {
+		return nil, err
+	}
+	thin, err := Load(raw)
+	if err != nil {
+		return nil, err
+	}
+	thin.Thin()
+	return thin, nil
+}
+
 // Forgot reports whether the state does not know all calls of the log.
 func (s *State) Forgot() bool { return s.lost.Any }
 

@@ -24,7 +24,7 @@ type Config[S any] struct {
 	Now       func() time.Time            // time of the appended events; nil = time.Now
 	Fold      func(*S, event.Event) error // folds the next event; its first error breaks the log
 	Snapshots *Snapshots[S]               // nil: every log is read from its beginning
-	Begun     func(state []byte)          // called when a fold begins, with the encoded state of its snapshot, nil at the log's beginning; nil: not called
+	Begun     func(*S)                    // called when a fold begins, with the state of its snapshot, which it must not keep, nil at the log's beginning; nil: not called
 	Cached    int                         // folds that Logs keeps besides the pinned ones and those at rest; default 64 with snapshots, 512 without
 	Events    uint64                      // events of all these folds; one fold may have more; default 100,000
 }
@@ -375,7 +375,7 @@ func (l *Log[S]) recall(ctx context.Context, end eventlog.Cursor) *snapshot {
 	}
 	l.start, l.state, l.stored = s, *state, s.Seq
 	if l.cfg.Begun != nil {
-		l.cfg.Begun(s.State)
+		l.cfg.Begun(&l.state)
 	}
 	return s
 }

@@ -83,7 +83,7 @@ func (l *Log[S]) Wake(r *Rest) {
 	l.writer = l.cfg.Store.WriterAfter(l.Ref, r.at, l.fold)
 	r.outbox.move(&l.Outbox)
 	if l.cfg.Begun != nil {
-		l.cfg.Begun(raw)
+		l.cfg.Begun(&l.state)
 	}
 }
 

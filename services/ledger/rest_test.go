@@ -51,7 +51,7 @@ func TestALogAtRestGoesOn(t *testing.T) {
 	require.Equal(t, has(6), again.State().ids)
 	require.Equal(t, []string{"n5"}, k.folded)
 	require.Len(t, k.begun, 2, "at the beginning, and with the state")
-	require.Contains(t, k.begun[1], `"n4"`)
+	require.Contains(t, k.begun[1], "n4")
 	require.True(t, again.Outbox.Has("sent"))
 	require.False(t, first.Outbox.Has("sent"))
 	_, err = again.Update(r.Ctx, want("n6"))

@@ -44,15 +44,18 @@ func (s *Service) newFold(ref subject.Log) *fold {
 }
 
 // begin begins the shadow with the state, when the log begins with it or, without one, at its beginning.
-func (f *fold) begin(state []byte) {
+func (f *fold) begin(state *conversation.State) {
 	f.shadow, f.broken = &conversation.State{}, f.broken || f.lent
-	if state != nil {
-		s, err := conversation.Load(state)
-		if f.broken = f.broken || err != nil; err == nil {
-			f.shadow = s
-		}
-	}
 	f.shadow.Thin()
+	if state == nil {
+		return
+	}
+	thin, err := state.Thinned()
+	if err != nil {
+		f.broken = true
+		return
+	}
+	f.shadow = thin
 }
 
 func (f *fold) apply(s *conversation.State, e event.Event) error {

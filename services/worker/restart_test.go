@@ -215,8 +215,8 @@ func (f *fleet) stored() uint64 {
 	from := uint64(0)
 	l := ledger.Open(ledger.Config[conversation.State]{
 		Store: f.Store(), Source: "test", Snapshots: x, Fold: (*conversation.State).Apply,
-		Begun: func(raw []byte) {
-			if s, err := conversation.Load(raw); err == nil {
+		Begun: func(s *conversation.State) {
+			if s != nil {
 				from = s.Seq
 			}
 		},
