@@ -71,12 +71,19 @@ func (s *State) work(at time.Time, clock string) {
 // clockOf names the clock by which the event's time was taken: that of the service that
 // wrote it, and of a worker's that of the worker.
 func (s *State) clockOf(e event.Event) string {
+	if s.timed == nil || e.Source != workerSource {
+		return e.Source
+	}
+	return s.clockOfWorker(e)
+}
+
+func (s *State) clockOfWorker(e event.Event) string {
 	var d struct {
 		RunID  string `json:"run_id"`
 		Worker string `json:"worker"`
 		event.Part
 	}
-	if s.timed == nil || e.Source != workerSource || eventdata.Into(e, &d) != nil {
+	if eventdata.Into(e, &d) != nil {
 		return e.Source
 	}
 	if d.Worker != "" {
