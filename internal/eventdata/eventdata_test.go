@@ -95,3 +95,59 @@ func TestJSONIsPlain(t *testing.T) {
 		require.NotContains(t, string(got), "\n")
 	})
 }
+
+// shape has fields of the kinds that states have.
+type shape struct {
+	Text  string
+	N     int
+	Far   time.Duration
+	At    time.Time
+	List  []string
+	Bytes []byte
+	Raw   json.RawMessage
+	Map   map[string]time.Duration
+	Ref   *shape
+	Tag   string `json:"tag,omitempty"`
+}
+
+func anyShape(t *rapid.T, depth int) shape {
+	s := shape{
+		Text: rapid.String().Draw(t, "text"), N: rapid.IntRange(-1, 1).Draw(t, "n"), Far: time.Duration(rapid.IntRange(0, 2).Draw(t, "far")),
+		Tag: rapid.SampledFrom([]string{"", "<&>"}).Draw(t, "tag"),
+	}
+	if rapid.Bool().Draw(t, "at") {
+		s.At = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	}
+	s.List = rapid.SampledFrom([][]string{nil, {}, {""}, {"a", "b"}}).Draw(t, "list")
+	s.Bytes = rapid.SampledFrom([][]byte{nil, {}, {0, 255}}).Draw(t, "bytes")
+	s.Raw = rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`{"a":1,"a":2}`), json.RawMessage(`null`)}).Draw(t, "raw")
+	s.Map = rapid.SampledFrom([]map[string]time.Duration{nil, {}, {"b": 0, "a": 1}}).Draw(t, "map")
+	if depth > 0 && rapid.Bool().Draw(t, "ref") {
+		ref := anyShape(t, depth-1)
+		s.Ref = &ref
+	}
+	return s
+}
+
+// TestSparseKeepsEverything: FromSparse reads what Sparse and encoding/json have encoded, and encoding/json what Sparse has, with the
+// same result. The same value has the same bytes.
+func TestSparseKeepsEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := anyShape(t, 2)
+		raw, err := eventdata.Sparse(s)
+		require.NoError(t, err)
+		again, err := eventdata.Sparse(s)
+		require.NoError(t, err)
+		require.Equal(t, string(raw), string(again))
+		whole, err := json.Marshal(s)
+		require.NoError(t, err)
+		var sparse, late, former, wanted shape
+		require.NoError(t, eventdata.FromSparse(raw, &sparse))
+		require.Equal(t, s, sparse)
+		require.NoError(t, json.Unmarshal(raw, &late))
+		require.Equal(t, s, late)
+		require.NoError(t, eventdata.FromSparse(whole, &former))
+		require.NoError(t, json.Unmarshal(whole, &wanted)) // which has null in place of no document
+		require.Equal(t, wanted, former)
+	})
+}

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
-
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/conversation/marks"
 	"github.com/waggle-dev/waggle/services/conversation/usage"
@@ -25,10 +22,7 @@ const FoldVersion = 1
 // errStored is wrapped by the errors of Load: the log has to be folded from its beginning.
 var errStored = errors.New("no stored state of this fold")
 
-// storedForm is that of encoding/json without what is zero, which is more than half of a long chat.
-var storedForm = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv2.OmitZeroStructFields(true), jsonv2.MatchCaseInsensitiveNames(false), jsontext.EscapeForHTML(false))
-
-// stored is a State as JSON. Members that refer to another part hold its id.
+// stored is a State as JSON without what is zero, which is more than half of a long chat. Members that refer to another part hold its id.
 type stored struct {
 	Version int
 	State
@@ -130,7 +124,7 @@ func (s *State) Store() ([]byte, error) {
 	if s.timed != nil {
 		out.Timed = s.timed.ID
 	}
-	raw, err := jsonv2.Marshal(out, storedForm)
+	raw, err := eventdata.Sparse(out)
 	if err != nil {
 		return nil, fmt.Errorf("store the state of a conversation: %w", err)
 	}
@@ -205,7 +199,7 @@ func (in storedInput) load() *Input {
 // Load returns the state that Store was called with, or an error if the log has to be folded from its beginning.
 func Load(raw []byte) (*State, error) {
 	var in stored
-	if err := jsonv2.Unmarshal(raw, &in, storedForm); err != nil {
+	if err := eventdata.FromSparse(raw, &in); err != nil {
 		return nil, fmt.Errorf("%w: %w", errStored, err)
 	}
 	if in.Version != FoldVersion {
