@@ -111,7 +111,7 @@ QUIET    ?= 30s
 USERS    ?= 4,8,16
 growth: build ## write docs/GROWTH.md: what sessions, long logs, agents, teams and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=, AGENTS=, TEAMS=, CHATS=7m, PACES=200,1000, REMARK=text; about 30 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v -run 'TestAgents|TestChats|TestPartitions|TestSessions|TestLongSessions|TestTeams' ./growth -sessions $(SESSIONS) -events $(EVENTS) -agents $(AGENTS) -teams $(TEAMS) \
-		-length $(CHATS) -paces $(PACES) -quiet $(QUIET) -page $(CURDIR)/docs/GROWTH.md -remark '$(REMARK)' \
+		-length $(CHATS) -paces $(PACES) -quiet $(QUIET) -repeat 25 -page $(CURDIR)/docs/GROWTH.md -remark '$(REMARK)' \
 		-command 'make growth SESSIONS=$(SESSIONS) EVENTS=$(EVENTS) AGENTS=$(AGENTS) TEAMS=$(TEAMS) CHATS=$(CHATS) PACES=$(PACES) QUIET=$(QUIET)'
 
 ROUNDS   ?= 5
