@@ -36,7 +36,7 @@ func Decode(raw []byte, v any) error { return json.Unmarshal(raw, v, as) }
 // stored leaves out members as encoding/json does, and accepts data unchecked: it was checked when it was stored.
 var stored = json.JoinOptions(v1.OmitEmptyWithLegacySemantics(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
-// sparse is the behaviour of encoding/json but for fields that are zero, and names match in their exact case.
+// sparse is the behaviour of encoding/json but for fields that are zero and the characters of HTML, and names match in their exact case.
 var sparse = json.JoinOptions(as, json.OmitZeroStructFields(true), json.MatchCaseInsensitiveNames(false), jsontext.EscapeForHTML(false))
 
 // Sparse encodes v as encoding/json does, without the fields that are zero. FromSparse decodes it. The same value gives the same bytes.

@@ -22,7 +22,7 @@ const FoldVersion = 1
 // errStored is wrapped by the errors of Load: the log has to be folded from its beginning.
 var errStored = errors.New("no stored state of this fold")
 
-// stored is a State as JSON without what is zero, which is more than half of a long chat. Members that refer to another part hold its id.
+// stored is a State as JSON without what is zero, which is a quarter of a long chat. Members that refer to another part hold its id.
 type stored struct {
 	Version int
 	State
