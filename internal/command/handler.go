@@ -22,7 +22,7 @@ type Delivery struct {
 	Attempt int  // 1 for the first; attempts whose process died count
 	Final   bool // an error gives the command up: this is the last attempt
 
-	Accepted time.Time // when the bus stored the command
+	Accepted time.Time // when the bus stored the command, by the clock of the server that led its stream then
 }
 
 // Handler handles one command. nil means done. An error marked Permanent gives the command up; any other error, and a

@@ -24,6 +24,6 @@ func (s *Signer) Import(in *command.ImportRequest) error {
 
 // Import returns a fault unless a gateway has signed the request just before now.
 func (v *Verifier) Import(in command.ImportRequest, now time.Time) error {
-	_, err := v.Check(in.Command(), now)
+	_, err := v.Check(in.Command(), now, now)
 	return err
 }

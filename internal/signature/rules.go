@@ -10,8 +10,8 @@ import (
 )
 
 // maxAge bounds the time between the signing of a command and its arrival on the bus, in either direction: far more than
-// a gateway spends on sending it again, and than the clocks of two machines differ. An older signature, taken from a log,
-// is worthless even where the log no longer shows that the command was handled.
+// a gateway spends on sending it again. An older signature, taken from a log, is worthless even where the log no longer
+// shows that the command was handled.
 const maxAge = 5 * time.Minute
 
 // Reasons why a command is refused.
@@ -114,16 +114,16 @@ func deletion(_ string, c command.Command) bool {
 		c.Service == command.Session && c.Verb == command.Delete && ofAssistant(c.Key)
 }
 
-// Check returns a fault for a command that speaks for a person without that person's signed command. accepted is the time
-// at which the bus stored it. own is true for a command that a service sent in its own name: it may change nothing
-// that belongs to a person.
-func (v *Verifier) Check(c command.Command, accepted time.Time) (own bool, err error) {
+// Check returns a fault for a command that speaks for a person without that person's signed command. now is the bus'
+// clock, and accepted the time at which the bus stored the command, by the clock of one server. own is true for a
+// command that a service sent in its own name: it may change nothing that belongs to a person.
+func (v *Verifier) Check(c command.Command, accepted, now time.Time) (own bool, err error) {
 	rule, sent := people[address{c.Service, c.Verb}]
 	switch {
 	case v != nil && v.unchecked, !sent:
 		return false, nil
 	case c.Signature != "":
-		return false, v.fresh(c, accepted)
+		return false, v.fresh(c, accepted, now)
 	case c.Origin != nil:
 		if !v.follows(c) {
 			return false, errUnsigned
@@ -138,12 +138,13 @@ func (v *Verifier) Check(c command.Command, accepted time.Time) (own bool, err e
 // Foreign returns the fault of a command that a service sent in its own name about something of a person.
 func Foreign() error { return errForeign }
 
-// fresh checks the command's own signature.
-func (v *Verifier) fresh(c command.Command, accepted time.Time) error {
+// fresh checks the command's own signature. One that is fresh now was fresh when the command arrived, whatever the clock
+// of the server that stored it shows. That clock counts only for a command that had to wait.
+func (v *Verifier) fresh(c command.Command, accepted, now time.Time) error {
 	switch {
 	case !v.Signed(c):
 		return errUnsigned
-	case accepted.Sub(c.Time).Abs() > maxAge:
+	case now.Sub(c.Time).Abs() > maxAge && accepted.Sub(c.Time).Abs() > maxAge:
 		return errStale
 	}
 	return nil

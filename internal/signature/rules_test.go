@@ -52,11 +52,11 @@ func TestServicesSpeakForNoPerson(t *testing.T) {
 		{command.Task, command.FinishTask, "k1", true},
 	} {
 		c := command.Command{ID: "c1", Service: x.service, Verb: x.verb, Tenant: id.DefaultTenant, Key: id.EntityFromExternal(x.key), Time: now}
-		own, err := v.Check(c, now)
+		own, err := v.Check(c, now, now)
 		require.Equal(t, x.own, own, "%s.%s %s", x.service, x.verb, x.key)
 		require.Equal(t, x.own, err == nil, "%s.%s %s", x.service, x.verb, x.key)
 		c.Principal = "alice"
-		_, err = v.Check(c, now)
+		_, err = v.Check(c, now, now)
 		require.Error(t, err, "%s.%s %s", x.service, x.verb, x.key)
 	}
 }
@@ -82,7 +82,7 @@ func TestServicesHandCommandsOfPeopleOn(t *testing.T) {
 		change(&c)
 		return c
 	}
-	_, err = v.Check(derived(func(*command.Command) {}), now)
+	_, err = v.Check(derived(func(*command.Command) {}), now, now)
 	require.NoError(t, err)
 	for name, change := range map[string]func(*command.Command){
 		"another principal": func(c *command.Command) { c.Principal = "bob" },
@@ -94,7 +94,7 @@ func TestServicesHandCommandsOfPeopleOn(t *testing.T) {
 		"a changed origin":  func(c *command.Command) { c.Origin.CommandID = "m2" },
 		"no origin":         func(c *command.Command) { c.Origin = nil },
 	} {
-		_, err := v.Check(derived(change), now)
+		_, err := v.Check(derived(change), now, now)
 		require.Error(t, err, name)
 	}
 }
@@ -114,7 +114,7 @@ func TestAnswersAreHandedOnToAgents(t *testing.T) {
 				Origin: origin(command.Answer),
 			}
 			change(&c)
-			own, err := v.Check(c, now)
+			own, err := v.Check(c, now, now)
 			require.False(t, own)
 			return err
 		}

@@ -62,7 +62,7 @@ func TestASignedCommandIsAccepted(t *testing.T) {
 	s, v := keys(t)
 	c := signed(t, s, message())
 	require.True(t, v.Signed(c))
-	own, err := v.Check(c, now.Add(time.Second))
+	own, err := v.Check(c, now.Add(time.Second), now.Add(2*time.Second))
 	require.NoError(t, err)
 	require.False(t, own)
 	require.True(t, v.Proves(c.Tenant, c.Proof()))
@@ -116,7 +116,7 @@ func TestAnyChangeBreaksTheSignature(t *testing.T) {
 				if v.Signed(c) {
 					r.Fatalf("the command %+v passes", c)
 				}
-				_, err := v.Check(c, now)
+				_, err := v.Check(c, now, now)
 				require.ErrorIs(r, err, fault.New(fault.Forbidden))
 				if p := c.Proof(); p != nil && (v.Proves(c.Tenant, p) || v.Proves(c.Tenant, p.Short())) {
 					r.Fatalf("the proof %+v passes", p)
@@ -129,9 +129,13 @@ func TestAnyChangeBreaksTheSignature(t *testing.T) {
 func TestAnOldSignatureIsWorthless(t *testing.T) {
 	s, v := keys(t)
 	c := signed(t, s, message())
-	for _, accepted := range []time.Time{now.Add(6 * time.Minute), now.Add(-6 * time.Minute), {}} {
-		_, err := v.Check(c, accepted)
+	for _, at := range []time.Time{now.Add(6 * time.Minute), now.Add(-6 * time.Minute), {}} {
+		_, err := v.Check(c, at, at)
 		require.ErrorIs(t, err, fault.New(fault.Forbidden))
+		_, err = v.Check(c, now, at)
+		require.NoError(t, err, "the command had to wait")
+		_, err = v.Check(c, at, now)
+		require.NoError(t, err, "the clock of a server is wrong")
 	}
 }
 

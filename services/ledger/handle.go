@@ -20,7 +20,7 @@ import (
 // sends the commands that follow, with ids that a repeat derives again. A command that
 // fails discards the fold, so that its next delivery begins with the log.
 func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, d command.Delivery) error {
-	own, err := s.deps.Signatures.Check(c, d.Accepted)
+	own, err := s.deps.Signatures.Check(c, d.Accepted, s.cfg.Now())
 	if err != nil {
 		s.refuse(c, err)
 		return permanent(err)

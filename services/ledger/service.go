@@ -29,7 +29,7 @@ type ServiceConfig[S, E any] struct {
 	Fired   id.Name          // verb of the command that a due timer becomes
 	Cached  int              // folds kept in memory besides those at rest; default 64 with snapshots, 512 without
 	AckWait time.Duration    // how long one command may be silent; 0 = default of command.OrderedConfig
-	Now     func() time.Time // nil = time.Now
+	Now     func() time.Time // the bus' clock; nil = time.Now
 
 	// Snapshots are used, and stored after commands if they are Lazy. The service opens them. nil: logs are read from their beginning.
 	Snapshots *Snapshots[S]

@@ -7,9 +7,12 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -28,8 +31,13 @@ type counted struct{ Env, State int }
 // countingService decides each note once, with the number of events that its environment and its state have. looked is told what is
 // true when a command that appends nothing is over.
 func countingService(r *rig, looked func(commandID string, n int)) {
+	countingAt(r, nil, r.Deps("counter"), looked)
+}
+
+// countingAt is countingService with another clock and other dependencies.
+func countingAt(r *rig, now func() time.Time, deps ledger.Deps, looked func(commandID string, n int)) {
 	r.Run(ledger.NewService(ledger.ServiceConfig[notes, int]{
-		Service: cmd.Task, Kind: ref.Kind, Timer: id.MustName("due"), Fired: id.MustName("fired"), Fold: fold(nothing),
+		Now: now, Service: cmd.Task, Kind: ref.Kind, Timer: id.MustName("due"), Fired: id.MustName("fired"), Fold: fold(nothing),
 		Env: func(_ context.Context, l *ledger.Log[notes], _ cmd.Command) (int, error) {
 			return len(l.State().ids), nil
 		},
@@ -46,7 +54,7 @@ func countingService(r *rig, looked func(commandID string, n int)) {
 			}
 			return nil
 		},
-	}, r.Deps("counter")))
+	}, deps))
 }
 
 // TestDecisionsKnowTheWholeLog: whichever events of other services, in this process and in others, a log gets between commands, each
@@ -109,4 +117,33 @@ func TestDecisionsKnowTheWholeLog(t *testing.T) {
 		require.GreaterOrEqual(t, c.Env, least, e.ID)
 	}
 	require.Greater(t, len(before), 20)
+}
+
+// TestAServerWithAWrongClockLosesNoCommand: the server that stores the commands is 10 minutes ahead of the bus' clock, or behind it.
+// Commands of people count all the same.
+func TestAServerWithAWrongClockLosesNoCommand(t *testing.T) {
+	for name, off := range map[string]time.Duration{"ahead": -10 * time.Minute, "behind": 10 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			clock := func() time.Time { return time.Now().Add(off) }
+			pair, err := nkeys.CreatePair(signature.Prefix)
+			require.NoError(t, err)
+			seed, err := pair.Seed()
+			require.NoError(t, err)
+			gateway, err := signature.NewSigner(seed, clock)
+			require.NoError(t, err)
+			public, err := gateway.Public()
+			require.NoError(t, err)
+			deps := r.Deps("counter")
+			deps.Signatures, err = signature.NewVerifier(public)
+			require.NoError(t, err)
+			countingAt(r, clock, deps, func(string, int) {})
+			for i := range 3 {
+				c := cmd.Command{ID: fmt.Sprint("c", i), Service: cmd.Task, Verb: cmd.CancelTask, Tenant: ref.Tenant, Key: ref.Entity, Principal: "alice"}
+				require.NoError(t, gateway.Sign(&c))
+				r.Command(c, nil)
+			}
+			require.Len(t, r.Until(ref, event.Notice, 3), 3)
+		})
+	}
 }

@@ -34,6 +34,7 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 	}, service.Deps{
 		Conn: p.conn, Directory: p.directory,
 		Logger: p.Logger.With().Str("role", "tools").Logger(), Registry: p.registry,
+		Now:        p.clock.Now,
 		Signatures: p.signing.Verifier,
 	})
 }

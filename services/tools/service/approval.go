@@ -2,7 +2,6 @@ package service
 
 import (
 	"errors"
-	"time"
 
 	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -40,7 +39,7 @@ func (s *Service) proven(call tools.Call) error {
 		return errNoApproval
 	case a.Kind == "":
 		digest := signature.DirectDigest(call.Kind, call.Server, call.Tool, call.Arguments)
-		return signature.Called(s.deps.Signatures, a.Proof, call.Tenant, call.ID, digest, time.Now())
+		return signature.Called(s.deps.Signatures, a.Proof, call.Tenant, call.ID, digest, s.deps.Now())
 	case call.Kind != "" || call.Server != "": // people are asked about offered names only
 		return errNoApproval
 	}

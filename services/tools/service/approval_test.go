@@ -3,6 +3,7 @@ package service_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
@@ -49,10 +50,17 @@ func approve(t testing.TB, s *signature.Signer, c tools.Call, yes bool) *tools.A
 // ruled starts a service whose one server has the rules.
 func ruled(t *testing.T, rules tools.Rules) (*rig, *signature.Signer) {
 	t.Helper()
-	s, v := signer(t)
+	return ruledAt(t, rules, nil)
+}
+
+// ruledAt is ruled with the bus' clock.
+func ruledAt(t *testing.T, rules tools.Rules, now func() time.Time) (*rig, *signature.Signer) {
+	t.Helper()
+	s, err := signature.NewSigner(seedOf(t), now)
+	require.NoError(t, err)
 	child := program("child", "good")
 	child.Rules = rules
-	r := launch(t, service.Config{Builtin: true, Servers: []mcpservers.Config{child}}, service.Deps{Signatures: v})
+	r := launch(t, service.Config{Builtin: true, Servers: []mcpservers.Config{child}}, service.Deps{Signatures: verifies(t, s), Now: now})
 	r.await(t, "child_effect")
 	return r, s
 }
@@ -157,16 +165,6 @@ func TestAServersWordIsNoApproval(t *testing.T) {
 // TestWhoCallsDirectly: a person who names the tool and its arguments has decided; an agent cannot, and calls what the
 // operator has opened to agents.
 func TestWhoCallsDirectly(t *testing.T) {
-	direct := func(t *testing.T, r *rig) tools.Call {
-		c := newCall(t, "effect", args{"file": r.file("ran")})
-		c.Kind, c.Server = tools.KindMCP, "child"
-		return c
-	}
-	prove := func(t *testing.T, s *signature.Signer, c tools.Call) *tools.Approval {
-		p, err := s.Call(c.Tenant, "ann", command.ToolRequest{CallID: c.ID, Kind: c.Kind, Server: c.Server, Tool: c.Tool, Arguments: c.Arguments})
-		require.NoError(t, err)
-		return &tools.Approval{Proof: p}
-	}
 	r, s := ruled(t, tools.Rules{})
 	c := direct(t, r)
 	r.fails(t, c, fault.ToolDenied)
@@ -186,6 +184,31 @@ func TestWhoCallsDirectly(t *testing.T) {
 	c.Agent = true
 	_, err = r.Call(t.Context(), c)
 	require.NoError(t, err)
+}
+
+// TestADirectCallIsDatedByTheBusClock: the clock of the tool service's machine is wrong by an hour.
+func TestADirectCallIsDatedByTheBusClock(t *testing.T) {
+	r, s := ruledAt(t, tools.Rules{}, func() time.Time { return time.Now().Add(time.Hour) })
+	c := direct(t, r)
+	c.Approval = prove(t, s, c)
+	_, err := r.Call(t.Context(), c)
+	require.NoError(t, err)
+}
+
+// direct is a call of one tool of the server, which it names.
+func direct(t *testing.T, r *rig) tools.Call {
+	t.Helper()
+	c := newCall(t, "effect", args{"file": r.file("ran")})
+	c.Kind, c.Server = tools.KindMCP, "child"
+	return c
+}
+
+// prove is a person's signed request for the direct call.
+func prove(t *testing.T, s *signature.Signer, c tools.Call) *tools.Approval {
+	t.Helper()
+	p, err := s.Call(c.Tenant, "ann", command.ToolRequest{CallID: c.ID, Kind: c.Kind, Server: c.Server, Tool: c.Tool, Arguments: c.Arguments})
+	require.NoError(t, err)
+	return &tools.Approval{Proof: p}
 }
 
 func seedOf(t testing.TB) []byte {

@@ -41,6 +41,12 @@ type field struct {
 // newField starts a tool service that is called within this process, or over the bus.
 func newField(t testing.TB, cfg service.Config, overBus bool) *field {
 	t.Helper()
+	return newFieldAt(t, cfg, overBus, nil)
+}
+
+// newFieldAt is newField with the bus' clock.
+func newFieldAt(t testing.TB, cfg service.Config, overBus bool, now func() time.Time) *field {
+	t.Helper()
 	if cfg.Services == nil {
 		cfg.Services = []string{"*"}
 	}
@@ -58,7 +64,7 @@ func newField(t testing.TB, cfg service.Config, overBus bool) *field {
 	f := &field{bus: server, conn: bustest.Dial(t, url), gw: id.MustName("gw")}
 	f.dir = open(f.conn)
 	cfg.Waits = cmp.Or(cfg.Waits, swarm.Waits{Confirm: patience, Lost: patience / 200, Return: patience / 100})
-	f.rig = launch(t, cfg, service.Deps{Conn: conn, Directory: open(conn)})
+	f.rig = launch(t, cfg, service.Deps{Conn: conn, Directory: open(conn), Now: now})
 	if overBus {
 		f.Caller = remote.NewClient(bustest.Dial(t, url))
 	}

@@ -29,6 +29,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
 	s := &Service{
 		cfg: cfg, deps: deps, log: deps.Logger, metrics: m,
 		states: map[string]string{}, calls: calls.New(cfg.MaxCalls, time.Now), started: make(chan struct{}),
@@ -40,7 +43,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 			reserved = append(reserved, c.Name)
 		}
 		s.swarm = swarm.New(swarm.Config{
-			Conn: deps.Conn, Directory: deps.Directory, Logger: deps.Logger, MaxCalls: cfg.MaxCalls,
+			Conn: deps.Conn, Directory: deps.Directory, Logger: deps.Logger, Now: deps.Now, MaxCalls: cfg.MaxCalls,
 			Reserved: reserved, Services: cfg.Services, Missed: m.missed.Inc, Waits: cfg.Waits, Rules: cfg.rulesOf,
 		})
 	}

@@ -31,6 +31,7 @@ type Deps struct {
 	Directory *directory.Directory // nil: the service has no entry and knows no services of the swarm
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer // nil: metrics stay hidden
+	Now       func() time.Time      // the bus' clock; nil = time.Now
 
 	Signatures *signature.Verifier // of people's decisions; nil: no call that needs one runs
 }

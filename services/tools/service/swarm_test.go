@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
@@ -390,6 +391,21 @@ func serviceTimeout(t *testing.T, f *field) {
 	f.fails(t, c, fault.ToolTimeout)
 	require.Len(t, p.calls, 1, "a call without effect known is not repeated")
 	answers(`"too late"`)(p, p.given())
+}
+
+// TestDeadlinesOfServicesFollowTheBusClock: the clock of the machine is wrong. A gateway drops calls whose deadline is over by the bus' clock.
+func TestDeadlinesOfServicesFollowTheBusClock(t *testing.T) {
+	t.Parallel()
+	clock := func() time.Time { return time.Now().Add(time.Hour) }
+	f := newFieldAt(t, service.Config{}, false, clock)
+	p := f.connect(t, serviceOf("calc"), echoes)
+	c := ask(t, "calc", "plain", args{"x": "y"})
+	c.Timeout = patience
+	before := clock()
+	_, err := f.Call(t.Context(), c)
+	require.NoError(t, err)
+	got := p.given()
+	require.WithinRange(t, got.Deadline, before, clock().Add(c.Timeout))
 }
 
 func serviceCancelled(t *testing.T, f *field) {

@@ -131,12 +131,15 @@ func (h *handover) request(ctx context.Context) ([]byte, error) {
 	if absent(data.Arguments) {
 		data.Arguments = json.RawMessage("{}")
 	}
-	data.Deadline, _ = ctx.Deadline()
+	now := h.w.now()
+	if end, ok := ctx.Deadline(); ok {
+		data.Deadline = now.Add(time.Until(end))
+	}
 	log := subject.Log{Tenant: c.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(c.TaskID)}
 	if c.TaskID == "" {
 		log.Entity = id.EntityFromExternal(h.callID)
 	}
-	e, err := event.New(log, h.callID+".aside", "waggle/tools/"+h.w.conn.Instance(), time.Now(), data)
+	e, err := event.New(log, h.callID+".aside", "waggle/tools/"+h.w.conn.Instance(), now, data)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ type Registry struct {
 	conn     *bus.Conn
 	dir      *directory.Directory
 	log      zerolog.Logger
+	now      func() time.Time
 	missed   func()   // receives each dropped notification
 	reserved []string // names of MCP servers
 	services []string // whose tools models are offered
@@ -67,10 +68,11 @@ type Config struct {
 	Conn      *bus.Conn
 	Directory *directory.Directory
 	Logger    zerolog.Logger
-	MaxCalls  int      // of the tool service; one service may have a fourth of them open
-	Reserved  []string // names of MCP servers, which services' tools may not use
-	Services  []string // ids or names of the services whose tools models are offered; "*" = all
-	Missed    func()   // receives each dropped notification; must not block
+	Now       func() time.Time // the bus' clock; nil = time.Now
+	MaxCalls  int              // of the tool service; one service may have a fourth of them open
+	Reserved  []string         // names of MCP servers, which services' tools may not use
+	Services  []string         // ids or names of the services whose tools models are offered; "*" = all
+	Missed    func()           // receives each dropped notification; must not block
 	// Rules returns the operator's rules for the service of that id and name; nil: the strict ones for all.
 	Rules func(id, name string) tools.Rules
 	Waits Waits
@@ -90,9 +92,12 @@ func (w Waits) withDefaults() Waits {
 // New returns a registry that does not follow the directory yet.
 func New(cfg Config) *Registry {
 	w := &Registry{
-		conn: cfg.Conn, dir: cfg.Directory, log: cfg.Logger, missed: cfg.Missed, services: cfg.Services, rules: cfg.Rules, max: max(1, cfg.MaxCalls/shareOfCalls),
+		conn: cfg.Conn, dir: cfg.Directory, log: cfg.Logger, now: cfg.Now, missed: cfg.Missed, services: cfg.Services, rules: cfg.Rules, max: max(1, cfg.MaxCalls/shareOfCalls),
 		waits: cfg.Waits.withDefaults(), stale: true, news: make(chan struct{}),
 		open: make(map[string]int), idle: make(map[string]time.Time), others: make(map[string]int), calls: make(map[serviceKey]int),
+	}
+	if w.now == nil {
+		w.now = time.Now
 	}
 	if w.rules == nil {
 		w.rules = func(string, string) tools.Rules { return tools.Rules{Untrusted: true, Agents: true} }
