@@ -29,7 +29,7 @@ func TestReplacedSigningKeysAreUsed(t *testing.T) {
 	accepts := func(s *signature.Signer) bool {
 		c := command.Command{ID: "c", Service: command.Session, Verb: command.Delete, Tenant: id.DefaultTenant, Key: id.EntityFromExternal("s"), Principal: "ann"}
 		require.NoError(t, s.Sign(&c))
-		_, err := k.Verifier.Check(c, time.Now())
+		_, err := k.Verifier.Check(c, time.Now(), time.Now())
 		return err == nil
 	}
 	require.True(t, accepts(old))
