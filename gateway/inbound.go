@@ -127,7 +127,7 @@ func (b *backlog) await(condition func() bool, late <-chan time.Time) {
 // take queues a message to be handled after those before it.
 func (c *conn) take(r received) {
 	if c.backlog.add(r, c.s.cfg.ReadLimit) {
-		go c.work()
+		c.s.short.Go(c.work)
 	}
 }
 

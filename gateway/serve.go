@@ -26,7 +26,7 @@ func (s *Server) accept(route Route) http.HandlerFunc {
 		}
 		c := newConn(s, route, r)
 		if s.upgrade(c, w, r) {
-			go c.serve() //nolint:contextcheck // the socket outlives its request: the handler returns, which frees its request and stack
+			s.short.Go(c.serve) // the socket outlives its request: the handler returns, which frees its request and stack
 		}
 	}
 }

@@ -55,6 +55,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/internal/reuse"
 	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -110,7 +111,8 @@ type Server struct {
 	sent          sse.Stats // by streams of events
 	pageReports   http.Handler
 
-	ctx    context.Context //nolint:containedctx // lives as long as the sockets; Stop ends it
+	short  *reuse.Goroutines // handle messages and open connections
+	ctx    context.Context   //nolint:containedctx // lives as long as the sockets; Stop ends it
 	cancel context.CancelFunc
 
 	drainPatience time.Duration

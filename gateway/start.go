@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/cspreport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/reuse"
 	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -55,6 +56,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.short = reuse.New(s.ctx)
 	s.refusals = audit.NewGatherer(s.dep.Audit)
 	if s.gate, err = s.newGate(); err != nil {
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/waggle-dev/waggle/internal/reuse"
 )
 
 var errOver = errors.New("it has been stopped")
@@ -18,13 +20,15 @@ type life struct {
 
 	mu     sync.Mutex
 	wg     sync.WaitGroup
-	intake sync.WaitGroup // goroutines that bring new work
+	intake sync.WaitGroup    // goroutines that bring new work
+	short  *reuse.Goroutines // for jobs that wg counts
 }
 
 func newLife() *life {
 	l := &life{fail: make(chan error, 1)}
 	l.kill, l.stop = context.WithCancel(context.Background())
 	l.quit, l.end = context.WithCancel(l.kill)
+	l.short = reuse.New(l.quit)
 	return l
 }
 

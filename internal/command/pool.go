@@ -89,7 +89,9 @@ func (p *pool) pull(cons jetstream.Consumer) error {
 			}
 			<-p.slots
 		default:
-			p.wg.Go(func() {
+			p.wg.Add(1)
+			p.short.Go(func() {
+				defer p.wg.Done()
 				defer func() { <-p.slots }()
 				p.handle(msg)
 			})

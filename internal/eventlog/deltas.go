@@ -49,7 +49,7 @@ func (w *Writer) Deltas(ctx context.Context, pause time.Duration, build func(n i
 	d := &Deltas{w: w, build: build, check: check, pause: pause, done: make(chan struct{}), over: make(chan struct{})}
 	d.end = sync.OnceFunc(func() { close(d.over) })
 	d.changed = sync.NewCond(&d.mu)
-	go d.run(ctx)
+	w.s.short.Go(func() { d.run(ctx) })
 	return d
 }
 

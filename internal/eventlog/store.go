@@ -16,6 +16,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/request"
+	"github.com/waggle-dev/waggle/internal/reuse"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -92,7 +93,8 @@ type Store struct {
 	work   sync.WaitGroup // dispatcher and checker
 
 	inbound    chan *nats.Msg
-	wake       chan struct{} // wakes the checker
+	wake       chan struct{}     // wakes the checker
+	short      *reuse.Goroutines // for jobs that are over soon
 	advisory   *nats.Subscription
 	unwatch    []func()
 	slowSoon   atomic.Bool   // the checker will be woken because of lost announcements
@@ -117,15 +119,17 @@ func New(conn *bus.Conn, opt Options) (*Store, error) {
 		opt: opt, log: opt.Logger, conn: conn, nc: conn.NATS(),
 		inbound: make(chan *nats.Msg, opt.Inbound), wake: make(chan struct{}, 1),
 		partitions: conn.Partitions(), streams: make([]*request.Pool, conn.Partitions()),
-		memory: &request.Pool{Limit: memoryReaders}, heals: &request.Pool{Limit: healers},
 		tails: make(map[string]*tail),
 	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.short = reuse.New(s.ctx)
+	s.memory, s.heals = s.newPool(memoryReaders), s.newPool(healers)
 	var err error
 	if s.met, err = newMetrics(opt.Registry, s.lag); err != nil {
 		return nil, err
 	}
 	for i := range s.streams {
-		s.streams[i] = &request.Pool{Limit: readersPerStream}
+		s.streams[i] = s.newPool(readersPerStream)
 	}
 	if s.replies, err = request.New(s.nc); err != nil {
 		return nil, err
@@ -134,12 +138,13 @@ func New(conn *bus.Conn, opt Options) (*Store, error) {
 		s.replies.Close()
 		return nil, fmt.Errorf("subscribe to leader advisories: %w", err)
 	}
-	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.unwatch = []func(){conn.Watch(s.connection), conn.OnSlow(s.slow)}
 	s.work.Go(s.dispatch)
 	s.work.Go(s.check)
 	return s, nil
 }
+
+func (s *Store) newPool(limit int) *request.Pool { return &request.Pool{Limit: limit, Go: s.short.Go} }
 
 // Close ends all viewers with Failed(ErrClosed) and waits for the Store's work to end. Writers must not be used
 // afterwards. Close is idempotent.

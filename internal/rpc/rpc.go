@@ -23,6 +23,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/reuse"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -60,6 +61,8 @@ type Server struct {
 	broken    error // the error of its construction, returned by Start
 	endpoints []*endpoint
 	others    []broadcast // for all replicas, not one of them
+
+	requests *reuse.Goroutines
 
 	kill context.Context //nolint:containedctx // ends at Stop: cancels handlers
 	stop context.CancelCauseFunc
@@ -101,6 +104,7 @@ func NewServer(c *bus.Conn, cfg Config) *Server {
 	s.metrics, s.broken = newMetrics(cfg.Registry, cfg.Service)
 	s.kill, s.stop = context.WithCancelCause(context.Background())
 	s.quit, s.end = context.WithCancel(s.kill)
+	s.requests = reuse.New(s.quit)
 	return s
 }
 

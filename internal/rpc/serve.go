@@ -69,11 +69,11 @@ func (e *endpoint) Handle(r micro.Request) {
 		return
 	}
 	arrived := time.Now()
-	go func() {
+	e.s.requests.Go(func() {
 		defer e.s.handled.Done()
 		defer e.waiting.Add(-1)
 		e.serve(r, arrived)
-	}()
+	})
 }
 
 // serve waits for a slot and answers the request.

@@ -2,10 +2,10 @@ package request
 
 import "sync"
 
-// Pool runs jobs in the order of submission, a bounded number at a time. Its goroutines exist only while jobs wait or
-// run.
+// Pool runs jobs in the order of submission, a bounded number at a time. It has goroutines only while jobs wait or run.
 type Pool struct {
 	Limit int
+	Go    func(func()) // runs a function on a goroutine
 
 	mu      sync.Mutex
 	queue   []func()
@@ -24,11 +24,13 @@ func (p *Pool) Submit(job func()) {
 	p.queue = append(p.queue, job)
 	if p.running < p.Limit {
 		p.running++
-		p.idle.Go(p.work)
+		p.idle.Add(1)
+		p.Go(p.work)
 	}
 }
 
 func (p *Pool) work() {
+	defer p.idle.Done()
 	for {
 		job := p.take()
 		if job == nil {
