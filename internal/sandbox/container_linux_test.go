@@ -5,6 +5,7 @@ package sandbox
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -49,6 +50,8 @@ func forbidNamespaces(t *testing.T) {
 		allThreads = 1 // SECCOMP_FILTER_FLAG_TSYNC
 	)
 	f := seccomp.New(seccomp.Rules{Namespaces: true, Closed: true, Network: true})
+	runtime.LockOSThread() // privileges are a thread's; without root the filter asks for them
+	defer runtime.UnlockOSThread()
 	require.NoError(t, noNewPrivileges())
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, filterMode, allThreads, uintptr(unsafe.Pointer(&prog)))
