@@ -1,5 +1,5 @@
-// Package reuse runs short jobs on goroutines that wait for the next one. A new goroutine has a small stack, and a job that
-// encodes JSON or sends a request copies it to a larger one three or four times.
+// Package reuse runs short jobs on goroutines that wait for the next one. A new goroutine has a small stack, which a job that
+// encodes JSON or sends a request has copied to larger ones.
 package reuse
 
 import (
@@ -12,11 +12,11 @@ import (
 const (
 	// patience is the time for which a goroutine waits for its next job.
 	patience = 10 * time.Second
-	// most bounds the goroutines that wait, some 16 KB each. After a burst the others end at once.
+	// most bounds the goroutines that wait. After a burst the others end at once.
 	most = 64
 )
 
-// Goroutines runs jobs, each at once on a goroutine of its own. It is safe for concurrent use.
+// Goroutines runs each job at once, however many others run. It is safe for concurrent use.
 type Goroutines struct {
 	mu    sync.Mutex
 	ended bool

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -52,7 +51,7 @@ func newRig(t *testing.T, more func(*installation.Config)) *rig {
 	t.Helper()
 	conn := bustest.Single(t)
 	r := &rig{Rig: servicetest.New(t, conn, patience), handled: make(chan cmd.Command, 100), dead: make(chan cmd.Command, 100)}
-	r.sign()
+	r.signer, r.verifier = servicetest.Keys(r.T, r.clock.Now)
 	cfg := installation.Config{Conn: conn, Log: r.Log, Logger: zerolog.Nop()}
 	if more != nil {
 		more(&cfg)
@@ -80,19 +79,6 @@ func (r *rig) queue(service id.Name) *command.Workers {
 		Service: service, Concurrency: 1, Logger: zerolog.Nop(),
 		OnDead: func(_ context.Context, c cmd.Command, _ string) { r.dead <- c },
 	}, r.handle)
-}
-
-func (r *rig) sign() {
-	pair, err := nkeys.CreatePair(signature.Prefix)
-	require.NoError(r.T, err)
-	seed, err := pair.Seed()
-	require.NoError(r.T, err)
-	r.signer, err = signature.NewSigner(seed, r.clock.Now)
-	require.NoError(r.T, err)
-	public, err := r.signer.Public()
-	require.NoError(r.T, err)
-	r.verifier, err = signature.NewVerifier(public)
-	require.NoError(r.T, err)
 }
 
 // handle accepts the commands of people as services do.

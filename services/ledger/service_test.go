@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/internal/signature"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
@@ -126,17 +125,9 @@ func TestAServerWithAWrongClockLosesNoCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			clock := func() time.Time { return time.Now().Add(off) }
-			pair, err := nkeys.CreatePair(signature.Prefix)
-			require.NoError(t, err)
-			seed, err := pair.Seed()
-			require.NoError(t, err)
-			gateway, err := signature.NewSigner(seed, clock)
-			require.NoError(t, err)
-			public, err := gateway.Public()
-			require.NoError(t, err)
+			gateway, verifier := servicetest.Keys(t, clock)
 			deps := r.Deps("counter")
-			deps.Signatures, err = signature.NewVerifier(public)
-			require.NoError(t, err)
+			deps.Signatures = verifier
 			countingAt(r, clock, deps, func(string, int) {})
 			for i := range 3 {
 				c := cmd.Command{ID: fmt.Sprint("c", i), Service: cmd.Task, Verb: cmd.CancelTask, Tenant: ref.Tenant, Key: ref.Entity, Principal: "alice"}

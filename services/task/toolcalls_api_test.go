@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -28,22 +27,6 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/remote"
 	toolservice "github.com/waggle-dev/waggle/services/tools/service"
 )
-
-// keys returns a gateway's signer, and the verifier that accepts it.
-func keys(t *testing.T) (*signature.Signer, *signature.Verifier) {
-	t.Helper()
-	pair, err := nkeys.CreateAccount()
-	require.NoError(t, err)
-	seed, err := pair.Seed()
-	require.NoError(t, err)
-	s, err := signature.NewSigner(seed, nil)
-	require.NoError(t, err)
-	public, err := s.Public()
-	require.NoError(t, err)
-	v, err := signature.NewVerifier(public)
-	require.NoError(t, err)
-	return s, v
-}
 
 // signed is serveAPI of a gateway with a signer.
 func (r *rig) signed(s *signature.Signer) *servicetest.Web {
@@ -96,7 +79,7 @@ func problem(w *servicetest.Web, who, method, path, body string, status int) wir
 func TestAPersonCallsATool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s, v := keys(t)
+	s, v := servicetest.Keys(t, nil)
 	r.withTools(v, task.Config{})
 	w := r.signed(s)
 
@@ -131,7 +114,7 @@ func TestAPersonCallsATool(t *testing.T) {
 func TestTheAPIOfTools(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s, v := keys(t)
+	s, v := servicetest.Keys(t, nil)
 	r.withTools(v, task.Config{})
 	w := r.signed(s)
 
@@ -166,7 +149,7 @@ func TestTheAPIOfTools(t *testing.T) {
 func TestCallsOfPeopleCountForTheDay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s, v := keys(t)
+	s, v := servicetest.Keys(t, nil)
 	daily, err := quota.OpenDaily(r.Ctx, quota.Config{Conn: r.Conn, Policy: quota.Policy{Principal: quota.Limits{ToolCalls: 2}}})
 	require.NoError(t, err)
 	t.Cleanup(daily.Close)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -22,14 +21,7 @@ import (
 // TestAForgedApprovalRunsNothing: the key of a role that may write to logs is stolen, and the thief appends the answer to a
 // question. Only the proof that a gateway has signed for exactly this call lets it run.
 func TestAForgedApprovalRunsNothing(t *testing.T) {
-	pair, err := nkeys.CreatePair(signature.Prefix)
-	require.NoError(t, err)
-	seed, err := pair.Seed()
-	require.NoError(t, err)
-	gateway, err := signature.NewSigner(seed, nil)
-	require.NoError(t, err)
-	public, err := gateway.Public()
-	require.NoError(t, err)
+	gateway, verifier := servicetest.Keys(t, nil)
 	// signed returns the proof of an answer of alice.
 	signed := func(r *rig, key string, d cmd.AnswerQuestion) *event.Proof {
 		data, err := json.Marshal(d)
@@ -69,9 +61,7 @@ func TestAForgedApprovalRunsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newMember(t, scripted.Sequence(
 				scripted.Stream(scripted.Calls(9, pay("call_0", 5))), scripted.Stream(scripted.Text("done"))), nil)
-			v, err := signature.NewVerifier(public)
-			require.NoError(t, err)
-			r.signatures = v
+			r.signatures = verifier
 			r.worker("w1", nil)
 			run := r.ask("pay")
 			r.until(run, event.JobSuspended)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/signature"
@@ -13,27 +12,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/tools"
 	mcpservers "github.com/waggle-dev/waggle/services/tools/mcp"
 	"github.com/waggle-dev/waggle/services/tools/service"
 )
-
-// signer returns a gateway's signer, and the verifier that accepts it.
-func signer(t testing.TB) (*signature.Signer, *signature.Verifier) {
-	t.Helper()
-	s, err := signature.NewSigner(seedOf(t), nil)
-	require.NoError(t, err)
-	return s, verifies(t, s)
-}
-
-func verifies(t testing.TB, s *signature.Signer) *signature.Verifier {
-	t.Helper()
-	public, err := s.Public()
-	require.NoError(t, err)
-	v, err := signature.NewVerifier(public)
-	require.NoError(t, err)
-	return v
-}
 
 var session = id.EntityFromExternal("s1")
 
@@ -56,11 +39,10 @@ func ruled(t *testing.T, rules tools.Rules) (*rig, *signature.Signer) {
 // ruledAt is ruled with the bus' clock.
 func ruledAt(t *testing.T, rules tools.Rules, now func() time.Time) (*rig, *signature.Signer) {
 	t.Helper()
-	s, err := signature.NewSigner(seedOf(t), now)
-	require.NoError(t, err)
+	s, v := servicetest.Keys(t, now)
 	child := program("child", "good")
 	child.Rules = rules
-	r := launch(t, service.Config{Builtin: true, Servers: []mcpservers.Config{child}}, service.Deps{Signatures: verifies(t, s), Now: now})
+	r := launch(t, service.Config{Builtin: true, Servers: []mcpservers.Config{child}}, service.Deps{Signatures: v, Now: now})
 	r.await(t, "child_effect")
 	return r, s
 }
@@ -69,7 +51,7 @@ func ruledAt(t *testing.T, rules tools.Rules, now func() time.Time) (*rig, *sign
 // else. None runs; the approved call does.
 func TestACallNeedsTheApprovalOfAPerson(t *testing.T) {
 	r, s := ruled(t, tools.Rules{})
-	forger, _ := signer(t)
+	forger, _ := servicetest.Keys(t, nil)
 	forgery := func(c tools.Call) tools.Call { c.Approval = approve(t, forger, c, true); return c }
 	other, err := id.ParseTenant("other")
 	require.NoError(t, err)
@@ -209,15 +191,6 @@ func prove(t *testing.T, s *signature.Signer, c tools.Call) *tools.Approval {
 	p, err := s.Call(c.Tenant, "ann", command.ToolRequest{CallID: c.ID, Kind: c.Kind, Server: c.Server, Tool: c.Tool, Arguments: c.Arguments})
 	require.NoError(t, err)
 	return &tools.Approval{Proof: p}
-}
-
-func seedOf(t testing.TB) []byte {
-	t.Helper()
-	pair, err := nkeys.CreatePair(signature.Prefix)
-	require.NoError(t, err)
-	seed, err := pair.Seed()
-	require.NoError(t, err)
-	return seed
 }
 
 // TestTheBuiltInToolsRunUnasked, until the caller has read untrusted output.

@@ -68,7 +68,7 @@ type Config struct {
 	Conn      *bus.Conn
 	Directory *directory.Directory
 	Logger    zerolog.Logger
-	Now       func() time.Time // the bus' clock; nil = time.Now
+	Now       func() time.Time // the bus' clock
 	MaxCalls  int              // of the tool service; one service may have a fourth of them open
 	Reserved  []string         // names of MCP servers, which services' tools may not use
 	Services  []string         // ids or names of the services whose tools models are offered; "*" = all
@@ -95,9 +95,6 @@ func New(cfg Config) *Registry {
 		conn: cfg.Conn, dir: cfg.Directory, log: cfg.Logger, now: cfg.Now, missed: cfg.Missed, services: cfg.Services, rules: cfg.Rules, max: max(1, cfg.MaxCalls/shareOfCalls),
 		waits: cfg.Waits.withDefaults(), stale: true, news: make(chan struct{}),
 		open: make(map[string]int), idle: make(map[string]time.Time), others: make(map[string]int), calls: make(map[serviceKey]int),
-	}
-	if w.now == nil {
-		w.now = time.Now
 	}
 	if w.rules == nil {
 		w.rules = func(string, string) tools.Rules { return tools.Rules{Untrusted: true, Agents: true} }
