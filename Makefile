@@ -12,6 +12,9 @@ COMMIT   ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 # gRPC's tracing has pages of its own: their templates call methods by name, so that the linker would keep every method.
 TAGS     := grpcnotrace
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# For all go commands: without the paths of this folder its clones share the build cache, and with the same tags so do programs
+# and tests.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath -tags=$(TAGS))
 
 # The race detector needs cgo, which Go switches off without a C compiler.
 RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
@@ -29,8 +32,9 @@ TIMEOUT  ?= 20m
 # tested in one go, so that none waits for the slowest package of the one before, and the
 # slowest packages begin: the last of them would keep one processor busy and the other not.
 PKG      ?=
-SLOW     := gateway internal/eventlog cmd/waggle services/worker services/team services/task internal/command services/tools/service
-TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(if $(RUN),-run '$(RUN)')
+SLOW     := gateway internal/eventlog cmd/waggle deploy/supply services/worker services/tools/service gateway/dialect/agui services/conversation \
+	services/task cmd/repocheck services/teamwork services/team gateway/snapshot services/session internal/command
+TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(if $(CI),-count=1) $(if $(RUN),-run '$(RUN)')
 
 LINT_VERSION := v2.15.0
 LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
@@ -57,7 +61,7 @@ help: ## show this list
 
 build: ## build bin/waggle
 	@mkdir -p bin
-	@cd cmd && GO='$(GO)' ../scripts/build.sh ../bin/waggle -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' ./waggle
+	@cd cmd && GO='$(GO)' ../scripts/build.sh ../bin/waggle -ldflags '$(LDFLAGS)' ./waggle
 
 run: build ## build and run everything in one process (chat with it: bin/waggle chat)
 	./bin/waggle up
@@ -65,7 +69,7 @@ run: build ## build and run everything in one process (chat with it: bin/waggle 
 test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
 	@status=0; $(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json $(RACE) $(TESTFLAGS) $(or $(PKG),$(SLOW:%=$(CURDIR)/%) $(UNIT:%=%/...)) || status=1; \
-	GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json ./... || status=1; exit $$status # the second is a module of its own: see its doc.go
+	GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json $(if $(CI),-count=1) ./... || status=1; exit $$status # the second is a module of its own: see its doc.go
 
 check: $(CHECK) $(TESTSUM) $(LINT) ## test what changed: vet, lint and unit tests of its packages and of those that need them (SINCE=commit)
 	@$(CHECK) -lint $(LINT) -testsum $(TESTSUM) -results $(RESULTS) -cache $(CACHE)/check $(if $(SINCE),-base '$(SINCE)') -- $(RACE) $(TESTFLAGS)
