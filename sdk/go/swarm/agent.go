@@ -220,13 +220,8 @@ func (a *Agent) begin(m Message) error {
 		})
 		return nil
 	}
-	ctx, cancel := context.WithCancelCause(a.link.ctx)
+	ctx, cancel := limited(a.link.ctx, d.Metadata.Timestamp, d.Metadata.Deadline)
 	t.cancel = cancel
-	if at, err := time.Parse(time.RFC3339, d.Metadata.Deadline); err == nil {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadline(ctx, at)
-		t.cancel = func(cause error) { cancel(cause); stop() }
-	}
 	a.tasks[t.ID] = t
 	a.wg.Go(func() { a.do(ctx, t) })
 	return nil

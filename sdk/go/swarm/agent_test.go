@@ -47,8 +47,11 @@ func (p *peer) registered(has ...string) {
 	p.say("agent.registered", f.ID, `{"id":"base-1","agentId":"base-1"}`)
 }
 
-func (p *peer) execute(task string) {
-	p.send(`{"id":"` + task + `","type":"task.execute","content":{"taskId":"` + task + `","type":"up","data":{"n":1},"input":{"n":1},"metadata":{"attempt":1,"timestamp":""}}}`)
+func (p *peer) execute(task string) { p.executeBy(task, `"timestamp":""`) }
+
+// executeBy hands over a task with members of the metadata.
+func (p *peer) executeBy(task, times string) {
+	p.send(`{"id":"` + task + `","type":"task.execute","content":{"taskId":"` + task + `","type":"up","data":{"n":1},"input":{"n":1},"metadata":{"attempt":1,` + times + `}}}`)
 }
 
 // confirm lets the SDK know that the server has what came before.

@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,4 +71,20 @@ func millis(d time.Duration) int64 {
 		return 0
 	}
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// limited returns a context that ends when the time from sent to the deadline has passed. Both are by the server's clock,
+// which need not be this machine's. Without one of them only its parent or a cancellation ends it.
+func limited(parent context.Context, sent, deadline string) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	from, err := time.Parse(time.RFC3339, sent)
+	if err != nil {
+		return ctx, cancel
+	}
+	until, err := time.Parse(time.RFC3339, deadline)
+	if err != nil {
+		return ctx, cancel
+	}
+	ctx, stop := context.WithTimeout(ctx, until.Sub(from))
+	return ctx, func(cause error) { cancel(cause); stop() }
 }

@@ -227,13 +227,8 @@ func (s *Service) begin(m Message) error {
 	case s.stopping, s.calls[c.ID] != nil:
 		return nil
 	}
-	ctx, cancel := context.WithCancelCause(s.link.ctx)
+	ctx, cancel := limited(s.link.ctx, d.Metadata.Timestamp, d.Metadata.Deadline)
 	c.cancel = cancel
-	if at, err := time.Parse(time.RFC3339, d.Metadata.Deadline); err == nil {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadline(ctx, at)
-		c.cancel = func(cause error) { cancel(cause); stop() }
-	}
 	crowded := len(s.calls) >= maxHeld
 	s.calls[c.ID] = c
 	s.wg.Go(func() { s.do(ctx, c, crowded) })

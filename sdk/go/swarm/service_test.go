@@ -20,8 +20,13 @@ func (p *peer) serviceRegistered() {
 }
 
 func (p *peer) call(id, tool, params string) {
+	p.callBy(id, tool, params, `"timestamp":"","deadline":"2999-01-01T00:00:00.000Z"`)
+}
+
+// callBy makes a call with members of the metadata.
+func (p *peer) callBy(id, tool, params, times string) {
 	p.send(`{"id":"` + id + `","type":"service.task.execute","content":{"toolId":"` + tool + `","functionName":"` + tool + `","params":` + params +
-		`,"metadata":{"taskId":"t","priority":"normal","timestamp":"","deadline":"2999-01-01T00:00:00.000Z"}}}`)
+		`,"metadata":{"taskId":"t","priority":"normal",` + times + `}}}`)
 }
 
 func TestAServiceRunsItsTools(t *testing.T) {

@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 import { type BackoffOptions, defaultBackoff } from "./backoff.js";
+import { timeLimit } from "./deadline.js";
 import { WaggleError } from "./errors.js";
 import { baseOf, Http, type Token } from "./http.js";
 import { type Frame, Link } from "./link.js";
@@ -240,13 +241,15 @@ abstract class Peer {
     });
   }
 
-  /** Runs f when there is room for it, and no longer than until the deadline. */
-  protected async limited(id: string, deadline: unknown, f: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  /** Runs f when there is room for it, and no longer than until the deadline of the metadata. */
+  protected async limited(id: string, metadata: Frame | undefined, f: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const abort = new AbortController();
     this.work.set(id, abort);
-    const left = typeof deadline === "string" ? Date.parse(deadline) - Date.now() : Number.NaN;
+    const limit = timeLimit(metadata);
     const timer =
-      left > 0 && left < 2 ** 31 ? setTimeout(() => abort.abort(new WaggleError("TASK_TIMEOUT", "the time is over")), left) : undefined;
+      limit !== undefined && limit < 2 ** 31
+        ? setTimeout(() => abort.abort(new WaggleError("TASK_TIMEOUT", "the time is over")), limit)
+        : undefined;
     try {
       while (this.running >= this.concurrency) await new Promise<void>((go) => this.waiting.push(go));
       this.running++;
@@ -280,7 +283,7 @@ class AgentPeer extends Peer {
     if (f.type === "task.execute") {
       const id = String(f.content.taskId);
       if (this.stopping || this.work.has(id)) return;
-      void this.limited(id, f.content.metadata?.deadline, (signal) => this.execute(id, f.content, signal));
+      void this.limited(id, f.content.metadata, (signal) => this.execute(id, f.content, signal));
     } else if (f.type === "task.cancel") {
       this.work.get(String(f.content.taskId))?.abort(new WaggleError("CANCELLED", "the server has cancelled the task"));
     }
@@ -353,7 +356,7 @@ class ServicePeer extends Peer {
 
   protected override take(f: Frame): void {
     if (f.type !== "service.task.execute" || this.stopping || this.work.has(f.id)) return;
-    void this.limited(f.id, f.content.metadata?.deadline, (signal) => this.execute(f.id, f.content, signal));
+    void this.limited(f.id, f.content.metadata, (signal) => this.execute(f.id, f.content, signal));
   }
 
   private async execute(id: string, content: Frame, signal: AbortSignal): Promise<void> {

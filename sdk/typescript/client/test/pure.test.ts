@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Backoff, retryAfter } from "../src/backoff.js";
+import { timeLimit } from "../src/deadline.js";
 import { GapError, WaggleError } from "../src/errors.js";
 import { finalClose } from "../src/link.js";
 import { Position } from "../src/log.js";
@@ -117,4 +118,13 @@ test("codes say whether to come back", () => {
       expect(base64url(t)).toBe(Buffer.from(t).toString("base64url"));
     }),
   );
+});
+
+test("the time of a task is by the server's clock", () => {
+  expect(timeLimit({ timestamp: "1999-01-01T00:00:00.000Z", deadline: "1999-01-01T00:01:00.000Z" })).toBe(60_000);
+  expect(timeLimit({ timestamp: "2999-01-01T00:00:00.000Z", deadline: "2999-01-01T00:00:00.050Z" })).toBe(50);
+  expect(timeLimit({ timestamp: "2026-01-01T00:00:01.000Z", deadline: "2026-01-01T00:00:00.000Z" })).toBe(0);
+  for (const none of [undefined, {}, { timestamp: "2026-01-01T00:00:01.000Z" }, { timestamp: "x", deadline: "2026-01-01T00:00:00.000Z" }]) {
+    expect(timeLimit(none)).toBeUndefined();
+  }
 });
