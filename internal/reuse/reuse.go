@@ -11,7 +11,7 @@ import (
 
 const (
 	// patience is the time for which a goroutine waits for its next job.
-	patience = 10 * time.Second
+	patience = time.Second
 	// most bounds the goroutines that wait. After a burst the others end at once.
 	most = 64
 )

@@ -23,7 +23,7 @@ func there() int {
 	return bytes.Count(stacks, []byte("reuse.(*Goroutines).work("))
 }
 
-// TestJobsShareAGoroutine: one job after the other runs on one goroutine, which ends when none comes for 10 s.
+// TestJobsShareAGoroutine: one job after the other runs on one goroutine, which ends when none comes for a second.
 func TestJobsShareAGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -34,10 +34,10 @@ func TestJobsShareAGoroutine(t *testing.T) {
 			ran.Add(1)
 			g.Go(ran.Done)
 			ran.Wait()
+			<-time.After(900 * time.Millisecond)
 			require.Equal(t, 1, there())
-			<-time.After(9 * time.Second)
 		}
-		<-time.After(2 * time.Second)
+		<-time.After(200 * time.Millisecond)
 		require.Zero(t, there())
 	})
 }
@@ -81,7 +81,7 @@ func TestNoJobIsLost(t *testing.T) {
 			if round == 150 {
 				go cancel()
 			}
-			<-time.After(10 * time.Second)
+			<-time.After(time.Second)
 		}
 		synctest.Wait()
 		require.EqualValues(t, 800, ran.Load())
