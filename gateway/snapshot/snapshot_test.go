@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/gateway/snapshot"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -81,14 +82,16 @@ func TestACutHidesNothing(t *testing.T) {
 		}
 		for end := 1; end <= len(events); end++ {
 			var cut snapshot.Cut
+			var whole api.Snapshot
 			for _, e := range slices.Backward(events[:end]) {
 				before := cut.Found
 				if cut.Take(e); cut.Found == before || cut.Found == 1 {
 					continue
 				}
-				found++
+				if found++; whole.Conversation == nil {
+					whole = fold(t, events[:end]).Snapshot(entity)
+				}
 				part := fold(t, events[cut.Found-1:end]).Snapshot(entity)
-				whole := fold(t, events[:end]).Snapshot(entity)
 				items := whole.Conversation.Items
 				require.Equal(t, items[len(items)-len(part.Conversation.Items):], part.Conversation.Items, "%s from %d to %d", name, cut.Found, end)
 				require.Equal(t, whole.Conversation.Questions, part.Conversation.Questions)
