@@ -178,6 +178,9 @@ func (p *parts) ask(question string, times int) cost {
 	rest, before := time.Since(began), p.now()
 	idle := before.minus(first, 1)
 	idle.stored = 0
+	share := func(busy float64) float64 { return 100 * busy / rest.Seconds() }
+	p.t.Logf("at rest for %.0f s, of a core: gateway %.2f %%, services %.2f %%, worker %.2f %%, each NATS server %.2f %%",
+		rest.Seconds(), share(idle.gateway), share(idle.services), share(idle.worker), share(idle.nats)/float64(*copies))
 	var all sync.WaitGroup
 	sent, errs := make([]int, *talkers), make([]error, *talkers)
 	began = time.Now()
