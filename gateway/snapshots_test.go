@@ -116,7 +116,7 @@ func TestSnapshotsOfLongLogs(t *testing.T) {
 	run("last", 5)
 	events := r.eventsOf(l)
 	require.Greater(t, len(events), 1000)
-	for i := range 16 {
+	for i := range 40 {
 		at := 1 + rand.IntN(len(events))
 		s := r.snapshotOf(l, events, at)
 		base := events[s.Base-1]

@@ -142,10 +142,10 @@ func TestTheStateOfALongChatIsBounded(t *testing.T) {
 		}
 		return b.String()
 	}
-	const runs = 1820
+	const runs = 3640
 	for n := range runs {
 		w.chat(n, words(), words())
-		if n == 909 || n == runs-1 { // 10,000 and 20,000 events
+		if n == 909 || n == runs-1 { // 10,000 and 40,000 events
 			raw := storedOf(t, &w.state)
 			var packed bytes.Buffer
 			z := gzip.NewWriter(&packed)

@@ -70,7 +70,7 @@ func TestAViewerWithoutAPositionIsShownAWindow(t *testing.T) {
 		s.talk(fmt.Sprint("m", n), 100, "word")
 	}
 	require.Zero(t, s.state.Recent(), "a short log is shown as a whole")
-	for n := range 110 {
+	for n := range 200 {
 		s.talk(fmt.Sprint("n", n), 98, "word")
 		require.Zero(t, (s.state.Recent()-min(s.state.Recent(), 1+20*102))%100, "no text is cut in two")
 		require.LessOrEqual(t, s.state.Seq()-s.state.Recent(), uint64(10_000))
@@ -78,15 +78,15 @@ func TestAViewerWithoutAPositionIsShownAWindow(t *testing.T) {
 	require.Greater(t, s.state.Seq()-s.state.Recent(), uint64(10_000-200), "and as much as fits")
 	asked := s.state.Seq()
 	s.says(event.InputRequestedData{InputID: "q", CallID: "c", RunID: "r", Scope: event.ScopeTool})
-	for n := range 105 {
+	for n := range 150 {
 		s.talk(fmt.Sprint("o", n), 98, "word")
 	}
 	require.LessOrEqual(t, s.state.Recent(), asked, "a question that waits is shown")
 	require.GreaterOrEqual(t, s.state.Recent()+200, asked, "and what is long before it is not")
 	s.says(event.RunCancelledData{RunID: "r"})
 	s.talk("p", 1, "word")
-	require.LessOrEqual(t, s.state.Seq()-s.state.Recent(), uint64(10_700))
-	for n := range 25 {
+	require.LessOrEqual(t, s.state.Seq()-s.state.Recent(), uint64(15_200))
+	for n := range 100 {
 		s.talk(fmt.Sprint("q", n), 1, strings.Repeat("x", 200<<10))
 	}
 	require.Less(t, s.state.Seq()-s.state.Recent(), uint64(200), "texts are counted too")

@@ -225,19 +225,19 @@ func (f *fleet) stored() uint64 {
 	return from
 }
 
-// After a restart of all services the next run of a session with 5,000 events reads as little of its log as one that is new: the
-// snapshot's event and the events since. Its model gets the conversation as before.
+// After a restart of all services, the next run of a session with 10,000 events reads as little of its log as the run of a new
+// session does: the snapshot's event and the events since. Its model gets the conversation as before.
 func TestARestartReadsALongLogFromItsSnapshot(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	f.grow(5_000)
+	f.grow(10_000)
 	f.restart()
 	f.ask()
 	f.counted()
-	require.Greater(t, f.read.Load(), int64(5_000), "without a snapshot the whole log is read")
+	require.Greater(t, f.read.Load(), int64(10_000), "without a snapshot the whole log is read")
 	before := f.llm.Exchanges()
-	require.Eventually(t, func() bool { return f.stored() > 5_000 }, patience, 20*time.Millisecond)
-	f.listed(5_000)
+	require.Eventually(t, func() bool { return f.stored() > 10_000 }, patience, 20*time.Millisecond)
+	f.listed(10_000)
 
 	f.restart()
 	f.recount()
