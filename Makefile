@@ -34,7 +34,9 @@ TIMEOUT  ?= 20m
 PKG      ?=
 SLOW     := gateway internal/eventlog cmd/waggle deploy/supply services/worker services/tools/service gateway/dialect/agui services/conversation \
 	services/task cmd/repocheck services/teamwork services/team gateway/snapshot services/session internal/command
-TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(if $(CI),-count=1) $(if $(RUN),-run '$(RUN)')
+# CI takes no result from the cache of test results, which does not see all that a test reads.
+FRESH    := $(if $(CI),-count=1)
+TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(FRESH) $(if $(RUN),-run '$(RUN)')
 
 LINT_VERSION := v2.15.0
 LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
@@ -69,7 +71,7 @@ run: build ## build and run everything in one process (chat with it: bin/waggle 
 test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
 	@status=0; $(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json $(RACE) $(TESTFLAGS) $(or $(PKG),$(SLOW:%=$(CURDIR)/%) $(UNIT:%=%/...)) || status=1; \
-	GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json $(if $(CI),-count=1) ./... || status=1; exit $$status # the second is a module of its own: see its doc.go
+	GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json $(FRESH) ./... || status=1; exit $$status # the second is a module of its own: see its doc.go
 
 check: $(CHECK) $(TESTSUM) $(LINT) ## test what changed: vet, lint and unit tests of its packages and of those that need them (SINCE=commit)
 	@$(CHECK) -lint $(LINT) -testsum $(TESTSUM) -results $(RESULTS) -cache $(CACHE)/check $(if $(SINCE),-base '$(SINCE)') -- $(RACE) $(TESTFLAGS)
