@@ -137,12 +137,12 @@ streams: ## count what streams cost: 10,000 idle ones, 1,000 viewers beside a st
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 	@scripts/bench.sh '$(or $(BENCH),.)' $(MODULES)
 
+# One run for the workspace: a run for each module would read the packages that it shares with others anew.
 lint: $(LINT) ## run golangci-lint on every module
-	@status=0; for dir in $(MODULES); do \
-		echo "lint $${dir##*/}"; (cd $$dir && $(LINT) run --config $(CURDIR)/.golangci.yml --concurrency $(PARALLEL) ./...) || status=1; \
-	done; for dir in $(OUTSIDE); do \
+	@status=0; $(LINT) run --config .golangci.yml --concurrency $(PARALLEL) $(MODULES:$(CURDIR)/%=./%/...) || status=1; \
+	for dir in $(OUTSIDE); do \
 		echo "lint $${dir##*/}"; (cd $$dir && GOWORK=off $(LINT) run --config $(CURDIR)/.golangci.yml --concurrency $(PARALLEL) ./...) || status=1; \
-	done; $(LINT) run --config $(CURDIR)/.golangci.yml ./scripts/testsum/main.go || status=1; exit $$status
+	done; $(LINT) run --config .golangci.yml ./scripts/testsum/main.go || status=1; exit $$status
 
 fmt: $(LINT) ## format all Go code with gofumpt
 	@for dir in $(MODULES) $(OUTSIDE); do (cd $$dir && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
@@ -183,9 +183,10 @@ up: images secrets ## start the fleet and wait until it is ready: NATS cluster, 
 down: ## stop the fleet; its data stays (docker volume ls)
 	$(COMPOSE) --profile observability --profile grafana down --remove-orphans
 
+# It names services: "up" without names would take replicas away that --scale has added.
 observe: ## start Prometheus and the collector of traces beside the fleet, and Grafana (LOCAL=1: without it)
 	@$(if $(LOCAL),BASE=$(BASE) scripts/images.sh prometheus otel && scripts/local.sh)
-	$(COMPOSE) --profile observability up -d
+	$(COMPOSE) --profile observability up -d prometheus otel $$(grep -qs '^WAGGLE_GRAFANA_PROFILE=grafana$$' .env || echo grafana)
 
 backup: ## back the running fleet up (TO=folder; default: a new one in ./backups)
 	@COMPOSE='$(COMPOSE)' scripts/backup.sh save $(TO)

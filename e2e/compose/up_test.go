@@ -39,6 +39,8 @@ func TestOneCommandStartsTheFleetWithoutARegistry(t *testing.T) {
 	require.NotEmpty(t, f.containers("prometheus"))
 	require.NotEmpty(t, f.containers("otel"))
 	require.Empty(t, f.containers("grafana"), "its image cannot be built here")
+	require.Len(t, f.containers("gateway"), 4, "who watches the fleet does not shrink it")
+	require.NotContains(t, f.compose("run", "--rm", "-T", "operator", "doctor"), "WARN", "a new fleet has nothing to mend")
 	d.Once()
 
 	before, err := os.ReadFile(filepath.Join(f.dir, ".env"))

@@ -63,7 +63,8 @@ func TestConfiguration(t *testing.T) {
 func TestSecretsOfContainersAreNotExposed(t *testing.T) {
 	require.True(t, exposed("/etc/waggle.yaml", 0o644))
 	require.False(t, exposed("/etc/waggle.yaml", 0o640))
-	require.False(t, exposed("/run/secrets/gateway.yaml", 0o644))
+	require.False(t, exposed("/run/secrets/worker.yaml", 0o644))
+	require.False(t, exposed("/run/clients/gateway.yaml", 0o644))
 }
 
 func TestEnvironment(t *testing.T) {

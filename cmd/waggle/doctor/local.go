@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -30,9 +31,9 @@ func configuration(_ context.Context, p Patient) []Finding {
 	return one(OK, what, p.Config.File, "")
 }
 
-// mounted is the folder in which container engines mount secrets, readable for the container's one user; the folder on the
+// mounted are the folders in which containers of a fleet see secrets, readable for the container's one user; the folder on the
 // host decides who else may read them.
-const mounted = "/run/secrets/"
+var mounted = []string{"/run/secrets/", "/run/clients/"}
 
 func readable(file string) bool {
 	info, err := os.Stat(file)
@@ -40,7 +41,8 @@ func readable(file string) bool {
 }
 
 func exposed(file string, mode os.FileMode) bool {
-	return mode.Perm()&0o004 != 0 && !strings.HasPrefix(file, mounted)
+	inside := func(folder string) bool { return strings.HasPrefix(file, folder) }
+	return mode.Perm()&0o004 != 0 && !slices.ContainsFunc(mounted, inside)
 }
 
 // own are variables of the command line tools, which are not settings.
