@@ -35,6 +35,10 @@ func (s *Store) check() {
 }
 
 func (s *Store) sweep(now time.Time) {
+	if n, err := s.advisory.Dropped(); err == nil && n != s.unheard {
+		s.unheard = n
+		s.checkWhere(checkSlow, func(*tail) bool { return true })
+	}
 	up := s.conn.Up()
 	byStream := make(map[string][]due)
 	var unwatched []*nats.Subscription
@@ -45,7 +49,7 @@ func (s *Store) sweep(now time.Time) {
 		case len(t.viewers) == 0 && t.ready && now.Sub(t.idle) > s.opt.Linger:
 			s.forget(t)
 			unwatched = append(unwatched, t.sub)
-		case up && t.ready && !t.healing && !now.Before(t.checkAt): // a heal reads up to the end that is known
+		case up && t.ready && !t.healing && t.due(now): // a heal reads up to the end that is known
 			byStream[s.partitions.Stream(t.log)] = append(byStream[s.partitions.Stream(t.log)], due{t, t.splice.Last})
 			t.reschedule(now)
 		}
@@ -62,6 +66,16 @@ func (s *Store) sweep(now time.Time) {
 			s.pool(chunk[0].t.log).Submit(func() { s.compare(stream, chunk) })
 		}
 	}
+}
+
+// due reports whether it is time to compare the tail with its stream: at the set time, or since announcements were lost after
+// it was compared last. The client library reports only the first loss in a row, its count has them all. mu is held.
+func (t *tail) due(now time.Time) bool {
+	if lost, err := t.sub.Dropped(); err == nil && lost != t.lost {
+		t.lost, t.trigger = lost, checkSlow
+		return true
+	}
+	return !now.Before(t.checkAt)
 }
 
 // reschedule sets the time of the next check. mu is held.
@@ -182,10 +196,11 @@ func (s *Store) connection(up bool) {
 // pause costs one check.
 const slowPause = 250 * time.Millisecond
 
-// slow handles messages that the client library dropped from a subscription.
+// slow handles the first of the messages in a row that the client library dropped from a subscription. The sweep finds further
+// ones.
 func (s *Store) slow(sub *nats.Subscription) {
 	if sub == s.advisory {
-		s.checkWhere(checkSlow, func(*tail) bool { return true })
+		s.wakeUp()
 		return
 	}
 	t := s.tail(keyOf(sub.Subject))

@@ -3,7 +3,9 @@ package eventlog
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -34,6 +36,49 @@ func TestLostAnnouncementsCostOneCheck(t *testing.T) {
 	require.Equal(t, first, tails[0].checkAt)
 	require.Equal(t, checkSlow, tails[0].trigger)
 	require.True(t, tails[1].checkAt.IsZero())
+}
+
+// While one log keeps all announcements from the viewers, each loss of another log is noticed, not only the first in a row,
+// which is all that the client library reports.
+func TestEveryLossOfAnnouncementsIsNoticed(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, single(t), Options{Inbound: 1, Check: time.Hour})
+	stuck, log := testLog("stuck"), testLog("lossy")
+	busy := &stalled{recorder: newRecorder(-1), begun: make(chan struct{}), end: make(chan struct{})}
+	defer s.Watch(stuck, Cursor{}, busy).Close()
+	defer close(busy.end)
+	r := newRecorder(-1)
+	defer watch(s, log, Cursor{}, r).Close()
+	r.wait(t, "caught up", func() bool { return len(r.caught) == 1 })
+	busy.wait(t, "caught up", func() bool { return len(busy.caught) == 1 })
+	fill(t, s, stuck, 0, 1)
+	<-busy.begun
+	fill(t, s, stuck, 1, 1) // waits for the dispatcher: now it is full
+
+	fill(t, s, log, 0, 1)
+	r.reach(t, 1)
+	tail := s.tail(tailKey(log))
+	require.Eventually(t, func() bool { // the checks after the first loss are over
+		tail.mu.Lock()
+		defer tail.mu.Unlock()
+		return tail.trigger == checkPeriod
+	}, time.Minute, 5*time.Millisecond)
+	fill(t, s, log, 1, 1)
+	r.reach(t, 2)
+	r.exact(t, 0)
+}
+
+// stalled is a sink that takes nothing until end is closed.
+type stalled struct {
+	*recorder
+	begun, end chan struct{}
+	once       sync.Once
+}
+
+func (s *stalled) Deliver(batch []*Entry) int {
+	s.once.Do(func() { close(s.begun) })
+	<-s.end
+	return s.recorder.Deliver(batch)
 }
 
 // quietly stores n events without an announcement.

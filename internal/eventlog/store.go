@@ -96,6 +96,7 @@ type Store struct {
 	wake       chan struct{}     // wakes the checker
 	short      *reuse.Goroutines // for jobs that are over soon
 	advisory   *nats.Subscription
+	unheard    int // advisories that had been dropped before the last sweep; the checker's own
 	unwatch    []func()
 	slowSoon   atomic.Bool   // the checker will be woken because of lost announcements
 	memory     *request.Pool // feeds viewers from rings

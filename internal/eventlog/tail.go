@@ -42,6 +42,7 @@ type tail struct {
 	idle      time.Time // time at which its last viewer left
 	checkAt   time.Time // next comparison with the stream
 	trigger   string    // reason of the next comparison
+	lost      int       // announcements that had been dropped before the last comparison
 }
 
 func newTail(s *Store, log subject.Log) *tail {

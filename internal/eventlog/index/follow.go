@@ -135,14 +135,15 @@ func (f *Follower) follow(ctx context.Context) error {
 	clear(f.dirty)
 	f.covered = coverage{}
 	news := make(chan *nats.Msg, announced)
+	var subs subscriptions
 	for _, typ := range kinds[f.kind] {
 		sub, err := f.conn.NATS().ChanSubscribe(subject.LiveType(f.kind, string(typ)), news)
 		if err != nil {
 			return fmt.Errorf("subscribe to announcements: %w", err)
 		}
+		subs = append(subs, sub)
 		defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
 	}
-	defer f.conn.OnSlow(func(*nats.Subscription) { poke(f.behind) })()
 	defer f.conn.Watch(func(up bool) {
 		if up {
 			poke(f.behind)
@@ -152,18 +153,33 @@ func (f *Follower) follow(ctx context.Context) error {
 		return err
 	}
 	for f.cfg.Owner() {
+		before := subs.dropped()
 		if err := f.CatchUp(ctx); err != nil {
 			return err
 		}
-		if err := f.attend(ctx, news); err != nil {
+		if err := f.attend(ctx, news, func() bool { return subs.dropped() > before }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// attend follows announcements until a catch-up is due, or this process may not be the owner any more.
-func (f *Follower) attend(ctx context.Context, news <-chan *nats.Msg) error {
+// subscriptions share a channel.
+type subscriptions []*nats.Subscription
+
+// dropped counts the messages that the channel had no room for. The client library tells only the first of each subscription's
+// losses in a row.
+func (s subscriptions) dropped() (n int) {
+	for _, sub := range s {
+		lost, _ := sub.Dropped() // an error if the connection is closed
+		n += max(0, lost)
+	}
+	return n
+}
+
+// attend follows announcements until a catch-up is due, also because some were lost, or this process may not be the owner any
+// more.
+func (f *Follower) attend(ctx context.Context, news <-chan *nats.Msg, lost func() bool) error {
 	due := f.cfg.After(f.cfg.CatchUp)
 	for {
 		var later <-chan time.Time
@@ -190,6 +206,9 @@ func (f *Follower) attend(ctx context.Context, news <-chan *nats.Msg) error {
 		}
 		if err := f.flush(ctx); err != nil {
 			return err
+		}
+		if lost() {
+			return nil
 		}
 	}
 }

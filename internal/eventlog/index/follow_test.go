@@ -103,6 +103,54 @@ func TestALostAnnouncementIsFound(t *testing.T) {
 	r.until(l, "found", func(s index.Stored) bool { return s.LastSeq == 1 && s.Owner == "ann" })
 }
 
+// TestEveryLossOfAnnouncementsIsNoticed, and not only the first in a row of a subscription, which is all that the client library
+// reports.
+func TestEveryLossOfAnnouncementsIsNoticed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	busy, first, second := sessionOf(red, "busy"), sessionOf(red, "first"), sessionOf(red, "second")
+	r.append(busy, opened("ann"))
+	begun, release, open := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r.follow(index.Config{
+		After: func(time.Duration) <-chan time.Time { return nil }, // announcements and losses alone
+		Now: func() time.Time { // is asked for each time after announcements were taken
+			select {
+			case begun <- struct{}{}:
+				select {
+				case <-release:
+				case <-open:
+				}
+			case <-open:
+			}
+			return time.Now()
+		},
+	})
+	run := sync.OnceFunc(func() { close(open) })
+	t.Cleanup(run)
+	r.until(busy, "opened", func(index.Stored) bool { return true })
+	announce := func(n int) {
+		for range n {
+			require.NoError(t, r.conn.NATS().Publish(busy.Live(string(event.RunStarted)), nil))
+		}
+		require.NoError(t, r.conn.Flush(r.ctx))
+	}
+	for _, l := range []subject.Log{first, second} {
+		announce(1)
+		<-begun // the follower has taken it
+		announce(index.Announced)
+		r.append(l, opened("ann"))
+		require.NoError(t, r.conn.Flush(r.ctx))
+		release <- struct{}{}
+		if l == first {
+			<-begun // it has taken them
+			release <- struct{}{}
+		} else {
+			run()
+		}
+		r.until(l, "found", func(s index.Stored) bool { return s.LastSeq == 1 })
+	}
+}
+
 // TestACatchUpReadsNothingAgain of what announcements have brought, and the rest.
 func TestACatchUpReadsNothingAgain(t *testing.T) {
 	t.Parallel()
