@@ -9,7 +9,7 @@ type path struct {
 
 var paths = []path{
 	{"As fast as the sockets take them", "Events of one log to each of 1,000 sockets (`BenchmarkFanOut`).", "BenchmarkFanOut/gateway", "3000x", "ns/delivery"},
-	{"Many logs", "An append to each of 300 logs, and its frame to a viewer (`BenchmarkLogs`).", "BenchmarkLogs$", "5s", "cpu-µs/event"},
+	{"Many logs", "An append to each of 1,000 logs, and its frame to a viewer (`BenchmarkLogs`).", "BenchmarkLogs$/gateway$", "5s", "cpu-µs/event"},
 	{"Missed events from the log", "1,000 missed events from the log (`BenchmarkReplay`).", "BenchmarkReplay/1000_in_the_log", "5s", "cpu-ms/replay"},
 	{"Missed events from memory", "500 missed events from memory (`BenchmarkReplay`).", "BenchmarkReplay/500_in_memory", "5s", "cpu-ms/replay"},
 	{"Answers", "Answers of one line, to eight chats.", "", "", ""},
