@@ -47,6 +47,18 @@ type tenant struct {
 	stop    context.CancelFunc // ends the work of announce
 	ended   sync.WaitGroup     // subscriptions that may call announce
 	viewers map[*Live]struct{}
+	dropped map[*nats.Subscription]int // announcements that this process was too slow for, as far as viewers know
+}
+
+// unheard counts the announcements that the client library has dropped since the last call. mu is held.
+func (t *tenant) unheard(sub *nats.Subscription) int {
+	n, err := sub.Dropped()
+	if err != nil { // it has ended
+		return 0
+	}
+	before := t.dropped[sub]
+	t.dropped[sub] = n
+	return n - before
 }
 
 // NewAnnouncements returns the announcements on the bus.
@@ -86,7 +98,7 @@ func (a *Announcements) Show(ctx context.Context, who auth.Principal, types []ev
 	of := a.tenants[t]
 	fresh := of == nil
 	if fresh {
-		of = &tenant{viewers: map[*Live]struct{}{}}
+		of = &tenant{viewers: map[*Live]struct{}{}, dropped: map[*nats.Subscription]int{}}
 		a.tenants[t] = of
 	}
 	of.viewers[l] = struct{}{}
@@ -157,7 +169,9 @@ func (a *Announcements) announce(ctx context.Context, of *tenant, m *nats.Msg) {
 	visible := a.visible(ctx, of, log)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	lost := of.unheard(m.Sub)
 	for l := range of.viewers {
+		l.miss(lost)
 		if (l.types == nil || l.types[event.Type(kind)]) && (log.Kind != id.KindSession || visible[l.who.Subject] || a.sight.SeesAll(l.who)) {
 			l.show(one)
 		}
@@ -200,6 +214,17 @@ func (l *Live) show(m *transport.Message) {
 	if !l.recover() || l.to.Send(m) == 0 {
 		l.lost++
 	}
+}
+
+// miss counts announcements that this process has lost: of all types, and of any session.
+func (l *Live) miss(n int) {
+	if n == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost += n
+	l.recover()
 }
 
 // recover tells the client what it has lost, and reports whether nothing is untold. The

@@ -212,6 +212,58 @@ func TestASlowViewerLearnsHowMuchItHasLost(t *testing.T) {
 	require.Equal(t, []string{`run.completed {"n":10}`}, texts(slow.read(t, one, 1)))
 }
 
+// stalled is a client that takes nothing until it goes on.
+type stalled struct {
+	*client
+	begun chan struct{} // holds one signal: a message waits
+	goOn  chan struct{}
+}
+
+func (s *stalled) Send(ms ...*transport.Message) int {
+	select {
+	case s.begun <- struct{}{}:
+	default:
+	}
+	<-s.goOn
+	return s.client.Send(ms...)
+}
+
+// TestASlowGatewayTellsItsViewers what it has lost itself, although they would have had room.
+func TestASlowGatewayTellsItsViewers(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Single(t)
+	a := watch.NewAnnouncements(conn, nil, zerolog.Nop())
+	c := &stalled{client: newClient(100), begun: make(chan struct{}, 1), goOn: make(chan struct{})}
+	l, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, c)
+	require.NoError(t, err)
+	defer l.Close()
+	goOn := sync.OnceFunc(func() { close(c.goOn) })
+	defer goOn()
+	const sent = 10
+	a.Bound(t, id.DefaultTenant, 2)
+	announce(t, conn, log, event.RunStarted, 0)
+	<-c.begun
+	for n := range sent - 1 {
+		announce(t, conn, log, event.RunStarted, n+1)
+	}
+	require.NoError(t, conn.Flush(patience(t)))
+	goOn()
+	shown, told := 0, 0
+	for shown+told < sent {
+		for _, m := range c.read(t, nil, 1) {
+			if m.Event != canonical.EventGap {
+				shown++
+				continue
+			}
+			var g canonical.Gap
+			require.NoError(t, json.Unmarshal(m.Data, &g))
+			told += g.Dropped
+		}
+	}
+	require.Positive(t, told)
+	require.Equal(t, sent, shown+told)
+}
+
 func TestLiveWithoutABus(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Dial(t, bustest.Single(t).NATS().ConnectedUrl())

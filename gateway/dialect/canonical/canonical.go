@@ -70,7 +70,7 @@ func ProblemOf(f *fault.Fault, first uint64) Problem {
 	}
 }
 
-// Gap says how many announcements a reader has lost, because it was slow.
+// Gap says how many announcements a reader has lost, because it or the gateway was slow.
 type Gap struct {
 	Dropped int `json:"dropped"`
 }

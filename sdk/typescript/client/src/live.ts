@@ -8,7 +8,7 @@ import type { SseMessage } from "./sse.js";
 export interface LiveOptions extends Pick<FollowOptions, "signal" | "onConnection" | "silence"> {
   /** Only these types. */
   types?: readonly EventType[];
-  /** Is told how many announcements were lost, because the reader was too slow. */
+  /** Is told how many announcements were lost, because the reader or the gateway was too slow. */
   onGap?: (dropped: number) => void;
 }
 
