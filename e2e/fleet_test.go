@@ -19,8 +19,8 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
-	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/bus/embedded"
 	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
@@ -74,7 +74,7 @@ tools:
 func (f *fleet) startBus(port int) {
 	f.t.Helper()
 	var err error
-	f.bus, err = bus.StartEmbedded(bus.EmbeddedConfig{Name: "e2e", Port: port, StoreDir: f.store, Sync: bustest.SyncEvery})
+	f.bus, err = embedded.Start(embedded.Config{Name: "e2e", Port: port, StoreDir: f.store, Sync: bustest.SyncEvery})
 	require.NoError(f.t, err)
 }
 

@@ -98,20 +98,13 @@ func sharedBus(t testing.TB) *bus.Conn {
 	return bustest.Dial(t, s.url)
 }
 
-// startServer starts a server that runs until all tests have ended. The caller has locked.
+// startServer makes an account that lasts until all tests have ended. The caller has locked.
 func startServer(t testing.TB) (url string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gateway-test")
-	require.NoError(t, err)
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "shared", Port: -1, StoreDir: dir, Sync: bustest.SyncEvery})
-	require.NoError(t, err)
-	servers.stop = append(servers.stop, func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-		_ = os.RemoveAll(dir)
-	})
-	bustest.Bootstrap(t, bustest.Dial(t, srv.ClientURL()), bus.DefaultTopology())
-	return srv.ClientURL()
+	url, drop := bustest.Account(t)
+	servers.stop = append(servers.stop, drop)
+	bustest.Bootstrap(t, bustest.Dial(t, url), bus.DefaultTopology())
+	return url
 }
 
 // rig is a gateway with a real bus behind it and, in the place of the services, the

@@ -25,6 +25,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/bus/embedded"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -99,7 +100,7 @@ func busy(t *testing.T, i *installation) (stop func(), rounds *atomic.Int64) {
 // bare starts a NATS server without streams.
 func bare(t *testing.T) (string, *bus.Conn) {
 	t.Helper()
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "fresh", Port: -1, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
+	srv, err := embedded.Start(embedded.Config{Name: "fresh", Port: -1, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
 	require.NoError(t, err)
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	conn, err := bus.Connect(t.Context(), bus.Config{URL: srv.ClientURL(), Name: t.Name()})

@@ -1,5 +1,4 @@
-// Package bus connects to NATS, defines Waggle's streams and buckets, and runs a NATS server inside
-// the process for installations without a separate one. It gives their messages no meaning.
+// Package bus connects to NATS and defines the streams and buckets of Waggle. It gives their messages no meaning.
 package bus
 
 import (
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -33,16 +31,16 @@ const (
 
 // Config describes the connection to NATS. The zero value means nats://127.0.0.1:4222.
 type Config struct {
-	URL          string             // one or several, separated by commas
-	Name         string             // connection name, shown by NATS monitoring
-	InboxPrefix  string             // of subjects for answers; default _INBOX
-	Creds        string             // credentials file (JWT)
-	NKeySeedFile string             // nkey seed file
-	TLSCA        string             // CA bundle that signs the server's certificate
-	TLSCert      string             // client certificate, with TLSKey
-	TLSKey       string             //
-	Partitions   subject.Partitions // of the installation; 0 = subject.DefaultPartitions
-	InProcess    *server.Server     // connect without a socket to a server in this process
+	URL          string                     // one or several, separated by commas
+	Name         string                     // connection name, shown by NATS monitoring
+	InboxPrefix  string                     // of subjects for answers; default _INBOX
+	Creds        string                     // credentials file (JWT)
+	NKeySeedFile string                     // nkey seed file
+	TLSCA        string                     // CA bundle that signs the server's certificate
+	TLSCert      string                     // client certificate, with TLSKey
+	TLSKey       string                     //
+	Partitions   subject.Partitions         // of the installation; 0 = subject.DefaultPartitions
+	InProcess    nats.InProcessConnProvider // connect without a socket to a server in this process
 	Logger       zerolog.Logger
 }
 

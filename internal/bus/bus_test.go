@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/bus/embedded"
 	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
@@ -105,7 +104,7 @@ func TestConnectWaitsForTheServerWithinItsContext(t *testing.T) {
 		c, err := bus.Connect(patience(t), bus.Config{URL: url, Name: "waggle/test"})
 		got <- result{c, err}
 	}()
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: port, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
+	srv, err := embedded.Start(embedded.Config{Port: port, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
 	require.NoError(t, err)
 	t.Cleanup(func() { end(srv) })
 	r := <-got
@@ -136,56 +135,6 @@ func TestCloseEndsEverything(t *testing.T) {
 	in.Stop()
 	require.False(t, <-s.ch)
 	cut.Close() // does not wait for an absent server
-}
-
-func TestAnEmbeddedServerNeedsNoPort(t *testing.T) {
-	t.Parallel()
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: t.TempDir(), Sync: "always"})
-	require.NoError(t, err)
-	t.Cleanup(func() { end(srv) })
-	require.Nil(t, srv.Addr())
-	c, err := bus.Connect(patience(t), bus.Config{InProcess: srv})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
-	_, err = c.JS().Publish(patience(t), "cmd.a.00.b.c.d", nil)
-	require.NoError(t, err)
-}
-
-// lines collects log lines.
-type lines struct {
-	mu sync.Mutex
-	by map[zerolog.Level]int
-}
-
-func (l *lines) Run(_ *zerolog.Event, level zerolog.Level, _ string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.by[level]++
-}
-
-func TestAServerThatCannotStartSaysWhy(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	require.True(t, ok)
-	for _, c := range []struct {
-		says string
-		cfg  bus.EmbeddedConfig
-	}{
-		{"address already in use", bus.EmbeddedConfig{Port: addr.Port, StoreDir: t.TempDir()}},
-		{"needs a folder", bus.EmbeddedConfig{Port: -1}},
-		{"sync must be", bus.EmbeddedConfig{Port: -1, StoreDir: t.TempDir(), Sync: "sometimes"}},
-		{"sync must be", bus.EmbeddedConfig{Port: -1, StoreDir: t.TempDir(), Sync: "-1s"}},
-		{"/dev/null", bus.EmbeddedConfig{Port: -1, StoreDir: "/dev/null/x"}},
-	} {
-		heard := &lines{by: map[zerolog.Level]int{}}
-		c.cfg.Logger = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel).Hook(heard)
-		_, err := bus.StartEmbedded(c.cfg)
-		require.ErrorContains(t, err, c.says)
-	}
 }
 
 func TestBadCredentialsFilesAreNamed(t *testing.T) {

@@ -8,12 +8,14 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus/embedded"
 )
 
 // A feed waits for a reader that is slower than the server.
 func TestAFeedWaitsForItsReader(t *testing.T) {
 	t.Parallel()
-	srv, err := StartEmbedded(EmbeddedConfig{StoreDir: t.TempDir(), Port: -1})
+	srv, err := embedded.Start(embedded.Config{StoreDir: t.TempDir(), Port: -1})
 	require.NoError(t, err)
 	defer srv.Shutdown()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -40,11 +40,11 @@ func Conformance(t *testing.T, r *rig) {
 	t.Run("slow readers", func(t *testing.T) {
 		underLoad(t, r, script{name: "slow readers", pause: time.Millisecond, step: 2 * loadStep})
 	})
-	if r.replicas > 1 {
+	if r.Replicas() > 1 {
 		t.Run("step-downs", func(t *testing.T) {
 			underLoad(t, r, script{name: "step-downs", blows: 2, strike: func(l *load) {
 				for _, log := range l.logs[:4] {
-					r.stepDown(t, l.conn, subject.DefaultPartitions.Stream(log))
+					r.stepDown(l.conn, subject.DefaultPartitions.Stream(log))
 				}
 			}})
 		})
@@ -277,7 +277,7 @@ func (l *load) store(t *testing.T, sc script, o Options) *Store {
 	if !sc.proxied {
 		return l.r.store(t, o)
 	}
-	p := newProxy(t, l.r.procs[len(l.proxies)%len(l.r.procs)].cfg.Port)
+	p := newProxy(t, l.r.Port(len(l.proxies)%l.r.Replicas()))
 	l.proxies = append(l.proxies, p)
 	return newStore(t, connect(t, p.url()), o)
 }
@@ -382,9 +382,9 @@ func (l *load) await(t *testing.T, n int64) {
 // killLeader kills the server that leads the first log's stream with SIGKILL, waits
 // until the log takes events again and starts the server anew.
 func (l *load) killLeader(t *testing.T) {
-	victim := l.r.leader(t, l.conn, subject.DefaultPartitions.Stream(l.logs[0]))
-	victim.kill()
-	if l.r.replicas > 1 {
+	victim := l.r.LeaderOf(subject.DefaultPartitions.Stream(l.logs[0]))
+	l.r.Crash(victim)
+	if l.r.Replicas() > 1 {
 		count := func() int {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -393,8 +393,8 @@ func (l *load) killLeader(t *testing.T) {
 		before := count()
 		require.Eventually(t, func() bool { return count() > before+10 }, time.Minute, 20*time.Millisecond)
 	}
-	victim.start(t)
-	l.r.leader(t, l.conn, subject.DefaultPartitions.Stream(l.logs[0]))
+	l.r.Restart(victim)
+	l.r.LeaderOf(subject.DefaultPartitions.Stream(l.logs[0]))
 }
 
 // tally holds the counts of a test.

@@ -1,17 +1,10 @@
 package eventlog
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,126 +16,28 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry/entrytest"
-	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// serverConfig holds the settings of natsd.
-type serverConfig struct {
-	Name    string
-	Port    int
-	Cluster int // port, 0 = alone
-	Routes  []string
-	Dir     string
-}
-
 func TestMain(m *testing.M) {
 	bustest.Waiting()
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(natsd.dir)
-		os.Exit(code)
-	}))
-}
-
-// natsd is the server for SIGKILL, built once and without the race detector: races in the server's own code do not
-// concern these tests.
-var natsd struct {
-	once sync.Once
-	dir  string
-	err  error
-}
-
-// built returns the path of natsd.
-func built(t testing.TB) string {
-	natsd.once.Do(func() {
-		if natsd.dir, natsd.err = os.MkdirTemp("", "natsd"); natsd.err == nil {
-			var said []byte
-			if said, natsd.err = exec.Command("go", "build", "-o", natsd.dir, "./internal/natsd").CombinedOutput(); natsd.err != nil {
-				natsd.err = fmt.Errorf("%w: %s", natsd.err, said)
-			}
-		}
-	})
-	require.NoError(t, natsd.err)
-	return filepath.Join(natsd.dir, "natsd")
-}
-
-// process is a nats-server in a separate process.
-type process struct {
-	cfg   serverConfig
-	cmd   *exec.Cmd
-	stdin io.Closer
-}
-
-func (p *process) start(t testing.TB) {
-	text, err := json.Marshal(p.cfg)
-	require.NoError(t, err)
-	p.cmd = exec.Command(built(t), string(text))
-	p.cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
-	p.cmd.Stderr = os.Stderr
-	p.stdin, err = p.cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := p.cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, p.cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err, "server %s did not start", p.cfg.Name)
-	require.Equal(t, "ready\n", line)
-}
-
-// kill ends the process with SIGKILL.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
-	_ = p.stdin.Close()
+	goleak.VerifyTestMain(m)
 }
 
 // rig is an installation of NATS that the conformance suite runs on.
 type rig struct {
-	name     string
-	replicas int
-	procs    []*process
+	*bustest.ClusterHandle
+	name string
 }
 
-// newRig starts n servers, each in its own process, with all streams.
+// newRig starts n servers with all streams.
 func newRig(t testing.TB, n int) *rig {
-	r := &rig{name: fmt.Sprintf("R%d", n), replicas: n}
-	ports, dir := freeport.Ports(t, 2*n), bustest.Store(t)
-	for i := range n {
-		c := serverConfig{Name: fmt.Sprintf("n%d", i), Port: ports[i], Dir: fmt.Sprintf("%s/n%d", dir, i)}
-		if n > 1 {
-			c.Cluster = ports[n+i]
-			for _, p := range ports[n:] {
-				c.Routes = append(c.Routes, fmt.Sprintf("nats://127.0.0.1:%d", p))
-			}
-		}
-		r.procs = append(r.procs, &process{cfg: c})
-	}
-	for _, p := range r.procs {
-		p.start(t)
-		t.Cleanup(p.kill)
-	}
-	r.bootstrap(t)
-	return r
+	return &rig{ClusterHandle: bustest.Cluster(t, n), name: fmt.Sprintf("R%d", n)}
 }
 
-func (r *rig) bootstrap(t testing.TB) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	conn := r.connect(t)
-	top := bus.DefaultTopology()
-	top.Replicas = r.replicas
-	require.Eventually(t, func() bool { return bus.Bootstrap(ctx, conn, top) == nil }, time.Minute, 100*time.Millisecond)
-}
-
-func (r *rig) connect(t testing.TB) *bus.Conn {
-	urls := make([]string, 0, len(r.procs))
-	for _, p := range r.procs {
-		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", p.cfg.Port))
-	}
-	return connect(t, strings.Join(urls, ","))
-}
+func (r *rig) connect(t testing.TB) *bus.Conn { return connect(t, r.URL()) }
 
 func connect(t testing.TB, urls string) *bus.Conn {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -163,37 +58,13 @@ func newStore(t testing.TB, conn *bus.Conn, o Options) *Store {
 	return s
 }
 
-// leader returns the process that leads the stream.
-func (r *rig) leader(t testing.TB, conn *bus.Conn, stream string) *process {
-	var found *process
-	require.Eventually(t, func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		st, err := conn.JS().Stream(ctx, stream)
-		if err != nil {
-			return false
-		}
-		c := st.CachedInfo().Cluster
-		for _, p := range r.procs {
-			if len(r.procs) == 1 || c != nil && c.Leader == p.cfg.Name {
-				found = p
-			}
-		}
-		return found != nil
-	}, time.Minute, 50*time.Millisecond)
-	return found
-}
-
 // stepDown makes the stream's leader give up, and waits for another.
-func (r *rig) stepDown(t testing.TB, conn *bus.Conn, stream string) {
-	require.Eventually(t, func() bool {
-		m, err := conn.NATS().Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil, 2*time.Second)
-		return err == nil && !strings.Contains(string(m.Data), `"error"`)
-	}, time.Minute, 50*time.Millisecond)
-	r.leader(t, conn, stream)
+func (r *rig) stepDown(conn *bus.Conn, stream string) {
+	r.StepDown(conn, stream)
+	r.LeaderOf(stream)
 }
 
-// single returns a connection to a server within the test's process.
+// single returns a connection to a fresh account with all streams.
 func single(t testing.TB) *bus.Conn { return bustest.Single(t) }
 
 func testLog(name string) subject.Log {

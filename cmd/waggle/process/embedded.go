@@ -13,7 +13,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/process/memory"
 	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
-	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/embedded"
 )
 
 // syncIntervals are the durability profiles. The server opens and syncs a file of every stream at every interval, written or
@@ -35,7 +35,7 @@ func (p *process) embed() (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{
+	srv, err := embedded.Start(embedded.Config{
 		Host: host, Port: port, StoreDir: filepath.Join(p.Config.Data, "nats"),
 		Sync: syncIntervals[p.Config.Profile], Name: "waggle", Logger: p.Logger, Users: all,
 	})

@@ -3,10 +3,9 @@ package bustest
 
 import (
 	"context"
+	"fmt"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -15,39 +14,31 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Patience bounds every wait for a server: long, because machines may be busy.
-const Patience = 60 * time.Second
-
-// SyncEvery is the interval at which a server within a test's process syncs its files. It is long, because
-// nats-server 2.15 arms its sync timer before it has stored it, which the race detector reports if a short interval
-// ends first. The page cache keeps the writes of a server that ends within this process anyway.
-const SyncEvery = "1h"
-
-// Single returns a connection to a fresh server with all streams. Both end with the test.
+// Single returns a connection to a fresh account with all streams, on the server that all tests share. Both end with the test.
 func Single(t testing.TB) *bus.Conn {
 	t.Helper()
 	return SinglePartitions(t, subject.DefaultPartitions)
 }
 
-// SinglePartitions returns a connection to a fresh server with all streams of an installation with n partitions. Both end with
-// the test.
+// SinglePartitions returns a connection to a fresh account with all streams of an installation with n partitions. Both end
+// with the test.
 func SinglePartitions(t testing.TB, n subject.Partitions) *bus.Conn {
 	t.Helper()
 	url := Bare(t)
 	Bootstrap(t, DialPartitions(t, url, n), bus.DefaultTopology())
-	return DialPartitions(t, url, n) // as fresh as the server
+	return DialPartitions(t, url, n) // as fresh as the account
 }
 
-// Bare starts a fresh server without streams, which ends with the test, and returns its URL.
+// Bare returns the URL of an account without streams, which ends with the test.
 func Bare(t testing.TB) string {
 	t.Helper()
-	srv := start(t, bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: Store(t), Sync: SyncEvery})
-	t.Cleanup(func() { stop(srv) })
-	return srv.ClientURL()
+	url, drop := Account(t)
+	t.Cleanup(drop)
+	return url
 }
 
-// Server starts a fresh server with all streams and returns its URL. restart ends it and starts it again on the same
-// port and files.
+// Server starts a server with all streams for this test alone and returns its URL. restart ends it and starts it again on
+// the same port and files.
 func Server(t testing.TB) (url string, restart func()) {
 	t.Helper()
 	i := Start(t, bus.DefaultTopology())
@@ -62,18 +53,19 @@ func Server(t testing.TB) (url string, restart func()) {
 type Instance struct {
 	URL string
 
-	t   testing.TB
-	cfg bus.EmbeddedConfig
-	srv *server.Server
+	t    testing.TB
+	proc *process
 }
 
-// Start starts a fresh server with the streams of the topology. It ends with the test.
+// Start starts a server with the streams of the topology, for tests that stop it, fill it or change it. It ends with the test.
 func Start(t testing.TB, top bus.Topology) *Instance {
 	t.Helper()
-	i := &Instance{t: t, cfg: bus.EmbeddedConfig{Name: "test", Port: freeport.Port(t), StoreDir: Store(t), Sync: SyncEvery}}
+	port := freeport.Port(t)
+	i := &Instance{t: t, URL: fmt.Sprintf("nats://127.0.0.1:%d", port), proc: &process{args: []string{
+		"-port", fmt.Sprint(port), "-dir", Store(t),
+	}}}
 	i.Start()
 	t.Cleanup(i.Stop)
-	i.URL = i.srv.ClientURL()
 	Bootstrap(t, Dial(t, i.URL), top)
 	return i
 }
@@ -81,16 +73,14 @@ func Start(t testing.TB, top bus.Topology) *Instance {
 // Start starts the server again, on the same port and files.
 func (i *Instance) Start() {
 	i.t.Helper()
-	i.srv = start(i.t, i.cfg)
+	i.proc.mustStart(i.t)
 }
 
-// Stop ends the server, if it runs.
-func (i *Instance) Stop() {
-	if i.srv != nil {
-		stop(i.srv)
-		i.srv = nil
-	}
-}
+// Stop ends the server, if it runs. Its clients lose their connections, and it syncs its files.
+func (i *Instance) Stop() { i.proc.stop() }
+
+// Crash ends the server with SIGKILL.
+func (i *Instance) Crash() { i.proc.crash() }
 
 // Dial returns a connection that ends with the test.
 func Dial(t testing.TB, url string) *bus.Conn {
@@ -138,16 +128,4 @@ func Bootstrap(t testing.TB, c *bus.Conn, top bus.Topology) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	require.NoError(t, bus.Bootstrap(ctx, c, top))
-}
-
-func start(t testing.TB, cfg bus.EmbeddedConfig) *server.Server {
-	t.Helper()
-	s, err := bus.StartEmbedded(cfg)
-	require.NoError(t, err)
-	return s
-}
-
-func stop(s *server.Server) {
-	s.Shutdown()
-	s.WaitForShutdown()
 }

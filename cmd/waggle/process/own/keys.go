@@ -17,7 +17,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
-	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/embedded"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -32,12 +32,12 @@ const EveryRole permission.Role = "all"
 
 // Users returns the users of the embedded server, whose keys are in the data folder: one for each role, and one that has all
 // permissions.
-func Users(c config.Config) ([]bus.User, error) {
+func Users(c config.Config) ([]embedded.User, error) {
 	dir := KeyFolder(c)
-	var all []bus.User
+	var all []embedded.User
 	add := func(role permission.Role, list *permission.List) error {
 		key, err := keys.EnsureSeed(dir, role)
-		all = append(all, bus.User{Key: key, List: list})
+		all = append(all, embedded.User{Key: key, List: list})
 		return err
 	}
 	for _, list := range permission.All(c.Partitions()) {

@@ -1,4 +1,5 @@
-package bus
+// Package embedded runs a NATS server inside the process, for installations without a separate one.
+package embedded
 
 import (
 	"errors"
@@ -22,8 +23,8 @@ const startLook = 250 * time.Millisecond
 // maxPayload is NATS' default, stated because the sizes of frames depend on it.
 const maxPayload = 1 << 20
 
-// EmbeddedConfig configures the server inside this process.
-type EmbeddedConfig struct {
+// Config configures the server inside this process.
+type Config struct {
 	Name     string
 	Host     string // default 127.0.0.1
 	Port     int    // -1 = any free port, 0 = in-process connections only
@@ -65,9 +66,9 @@ func only(subjects []string) *server.SubjectPermission {
 	return &server.SubjectPermission{Allow: subjects}
 }
 
-// StartEmbedded starts a server with JetStream and returns when it accepts connections. The caller ends it with
+// Start starts a server with JetStream and returns when it accepts connections. The caller ends it with
 // Shutdown and WaitForShutdown.
-func StartEmbedded(cfg EmbeddedConfig) (*server.Server, error) {
+func Start(cfg Config) (*server.Server, error) {
 	opts, err := serverOptions(cfg)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func awaitReady(s *server.Server, fatal <-chan string) error {
 	return fmt.Errorf("it is not ready after %v", startPatience)
 }
 
-func serverOptions(cfg EmbeddedConfig) (*server.Options, error) {
+func serverOptions(cfg Config) (*server.Options, error) {
 	opts := &server.Options{
 		ServerName: cfg.Name, Host: cfg.Host, Port: cfg.Port, DontListen: cfg.Port == 0,
 		JetStream: true, StoreDir: cfg.StoreDir, MaxPayload: maxPayload,

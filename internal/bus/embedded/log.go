@@ -1,4 +1,4 @@
-package bus
+package embedded
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func (l *serverLog) Warnf(format string, v ...any) { l.say(zerolog.WarnLevel, fo
 // Errorf implements server.Logger.
 func (l *serverLog) Errorf(format string, v ...any) { l.say(zerolog.ErrorLevel, format, v...) }
 
-// Fatalf implements server.Logger. It does not end the process: the caller of StartEmbedded decides.
+// Fatalf implements server.Logger. It does not end the process: the caller of Start decides.
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.say(zerolog.ErrorLevel, format, v...)
 	select {
