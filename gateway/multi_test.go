@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -347,27 +346,6 @@ func TestMessagesThatAreTooLong(t *testing.T) {
 	require.Equal(t, "INVALID_FIELD", c.expectFrame("refused").Code)
 	c.ask(multiRequest{Ask: string(dialect.Act), Session: l.Entity.String(), Text: "short"})
 	require.JSONEq(t, `{"content":"short"}`, string(r.nextCommand(l.Entity.String()).Data))
-}
-
-// A socket is one goroutine, its reader, however many sessions it holds.
-func TestGateGoroutinesPerSessionSocket(t *testing.T) {
-	const idle, each = 50, 3
-	r, _ := startMulti(t)
-	var logs []subject.Log
-	for range idle * each {
-		logs = append(logs, r.session("default"))
-	}
-	before := runtime.NumGoroutine()
-	for i := range idle {
-		c, _ := r.dialMulti()
-		for _, l := range logs[i*each : (i+1)*each] {
-			c.resume(l, 1)
-			c.expectFrame("replayed")
-		}
-	}
-	require.EqualValues(t, idle*each, r.metric("waggle_gateway_sessions"))
-	eventually(t, "one goroutine a socket", func() bool { return runtime.NumGoroutine() <= before+idle+3 })
-	t.Logf("%d goroutines for %d sockets with %d sessions each", runtime.NumGoroutine()-before, idle, each)
 }
 
 // TestARepeatedFrameReachesItsService: the bus drops a command whose id comes again. A frame with the id of an earlier one is

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -160,7 +159,6 @@ func TestTopicsHaveSignsOfLife(t *testing.T) {
 	t.Parallel()
 	r := start(t) // which pings very rarely
 	s := r.reads(topics("events"))
-	began := time.Now()
 	for {
 		line, err := s.in.ReadString('\n')
 		require.NoError(t, err)
@@ -168,7 +166,6 @@ func TestTopicsHaveSignsOfLife(t *testing.T) {
 			break
 		}
 	}
-	require.Less(t, time.Since(began), 25*time.Second)
 }
 
 // TestALogMayHaveAnyID: clients choose ids, and only the last @ begins a seq.

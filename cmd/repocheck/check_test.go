@@ -100,8 +100,15 @@ func TestCheckChoosesWhatChangedAndWhatNeedsIt(t *testing.T) {
 	require.NotContains(t, said, "aside")
 	require.NotContains(t, said, "behind", "what only a test imports is no part of its package")
 
+	said = w.do(w.bin, "-plan", "-near")
+	require.Regexp(t, `one/near +needs x.org/one/leaf\n`, said)
+	require.NotContains(t, said, "two/far", "it imports the change through another package")
+
 	w.commit()
 	require.Contains(t, w.plan(), "HEAD~", "on main, the last commit is the change")
+	t.Setenv("CI", "true")
+	require.Contains(t, w.plan(), "4 hours before the last commit", "a clone cannot tell what was pushed")
+	t.Setenv("CI", "")
 	w.do("git", "checkout", "-q", "-b", "topic")
 	w.write("two/slow/slow_test.go", "package slow\n")
 	w.commit()
@@ -125,6 +132,11 @@ func TestCheckFailsWithItsTests(t *testing.T) {
 	require.Contains(t, said, "4 passed, 0 failed\n")
 	require.Contains(t, said, "longest: ")
 	require.Contains(t, said, "test ok")
+
+	said, err = w.try(w.bin, "-steps", "vet")
+	require.NoError(t, err, said)
+	require.Contains(t, said, "vet ok")
+	require.NotContains(t, said, "test ok")
 
 	w.write("two/far/far_test.go", "package far\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) { t.Fatal(\"no\") }\n")
 	said, err = run()

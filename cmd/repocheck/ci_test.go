@@ -19,7 +19,7 @@ func ci(t *testing.T, makefile string) (string, bool) {
 	}
 	write(".ci/run", read(t, ".ci/run"))
 	write("scripts/nettools.sh", "#!/bin/sh\n")
-	write("Makefile", ".PHONY: test lint verify helm e2e packages typescript\npackages:\n\t@true\n"+makefile+"typescript:\n\tcp good.json .cache/test/typescript.json\n")
+	write("Makefile", ".PHONY: changes test race lint-changed verify helm e2e packages typescript\nchanges:\n\t@echo deploy/x; echo console/y\npackages race:\n\t@true\n"+makefile+"typescript:\n\tcp good.json .cache/test/typescript.json\n")
 	for _, tool := range []string{"npm", "chromium"} { // nothing is to be installed
 		write("bin/"+tool, "#!/bin/sh\n")
 	}
@@ -40,7 +40,7 @@ func ci(t *testing.T, makefile string) (string, bool) {
 
 const (
 	passing = "test:\n\tcp good.json .cache/test/unit.json\ne2e:\n\tcp good.json .cache/test/e2e.json\n"
-	clean   = "lint:\n\t@true\nverify:\n\t@true\nhelm:\n\tcp good.json .cache/test/helm.json\n"
+	clean   = "lint-changed:\n\t@true\nverify:\n\t@true\nhelm:\n\tcp good.json .cache/test/helm.json\n"
 )
 
 func TestTheCheckEndsWithOnePlainLine(t *testing.T) {
@@ -50,7 +50,7 @@ func TestTheCheckEndsWithOnePlainLine(t *testing.T) {
 }
 
 func TestTheCheckFailsWithAnyOfItsSteps(t *testing.T) {
-	out, ok := ci(t, passing+"lint:\n\t@echo 'a finding'; false\nverify:\n\t@true\nhelm:\n\t@true\n")
+	out, ok := ci(t, passing+"lint-changed:\n\t@echo 'a finding'; false\nverify:\n\t@true\nhelm:\n\t@true\n")
 	require.False(t, ok)
 	require.Contains(t, out, "a finding")
 	require.Contains(t, out, "failed: lint\n")

@@ -46,6 +46,7 @@ func TestTheCounterCounts(t *testing.T) {
 	require.False(t, ok)
 	require.Contains(t, out, "why it failed")
 	require.Equal(t, "1 passed, 1 failed, 1 skipped", lastLine(out))
+	require.Regexp(t, `slowest packages:\n +1.5 s  a\n +0.0 s  b\n`, out)
 
 	crashed := results(t, `{"Action":"run","Package":"c","Test":"T"}`, `{"Action":"fail","Package":"c"}`)
 	out, ok = run(crashed)

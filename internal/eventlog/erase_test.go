@@ -205,7 +205,7 @@ func TestARepeatedAppendOfARemovedEventEnds(t *testing.T) {
 		t.Run(fmt.Sprintf("R%d", n), func(t *testing.T) {
 			r := newRig(t, n)
 			conn := r.connect(t)
-			s, log := newStore(t, conn, Options{Retry: time.Minute}), testLog("gone")
+			s, log := newStore(t, conn, Options{Retry: 24 * time.Hour}), testLog("gone")
 			var f fold
 			w := s.Writer(log, f.observe)
 			require.NoError(t, w.Append(t.Context(), missing(f.has, notice(log, "a"))))
@@ -213,9 +213,7 @@ func TestARepeatedAppendOfARemovedEventEnds(t *testing.T) {
 			inject(t, conn, log, tombstone(log, "deleted"), 3, at)
 			_, err := newStore(t, conn, Options{}).Erase(t.Context(), log)
 			require.NoError(t, err)
-			began := time.Now()
 			isDeleted(t, w.Append(t.Context(), missing(f.has, notice(log, "lost"))))
-			require.Less(t, time.Since(began), 30*time.Second, "it went on until its patience ended")
 			require.Equal(t, []string{"a", "deleted"}, f.ids)
 		})
 	}

@@ -4,23 +4,28 @@
 //	testsum -out FILE -dirs 'DIR DIR ...' -- go test -json ...   run, save raw results in FILE
 //	testsum FILE ...                                             sum saved results
 //
-// The second form ends with one line "N passed, N failed" (and ", N skipped" if
-// any were). Both exit with 1 if a test, a package or the command itself failed.
+// On a terminal, the first form shows one line of progress in place of the packages that pass. Both forms end with the
+// slowest packages and one line "N passed, N failed" (and ", N skipped" if any were). Both exit with 1 if a test, a package
+// or the command itself failed.
 // A failed package in which no test failed (it did not build, or its TestMain
 // failed) counts as one failure.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -37,6 +42,7 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testsum:", err)
 	}
+	s.slowest()
 	fmt.Println(s.line())
 	if err != nil || s.failed > 0 {
 		os.Exit(1)
@@ -55,10 +61,56 @@ type sum struct {
 	output                  map[string]*strings.Builder // of each test, package and build
 	open                    map[string]bool             // tests that have begun and not ended
 	broken                  map[string]bool             // packages with a failed test
+	took                    map[string]float64          // seconds of each package that has ended
+	progress                *progress                   // nil: without a terminal
 }
 
-func newSum(w io.Writer) *sum {
-	return &sum{w: w, output: map[string]*strings.Builder{}, open: map[string]bool{}, broken: map[string]bool{}}
+func newSum(w *os.File) *sum {
+	s := &sum{output: map[string]*strings.Builder{}, open: map[string]bool{}, broken: map[string]bool{}, took: map[string]float64{}, w: w}
+	if info, err := w.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		s.progress = &progress{w: w, began: time.Now()}
+		s.w = s.progress
+	}
+	return s
+}
+
+// progress is one line of a terminal that other output pushes down.
+type progress struct {
+	w           io.Writer
+	began, last time.Time
+	shown       bool
+}
+
+// Write implements io.Writer for the other output.
+func (p *progress) Write(b []byte) (int, error) {
+	if p.shown {
+		_, _ = io.WriteString(p.w, "\r\x1b[K")
+		p.shown = false
+	}
+	return p.w.Write(b)
+}
+
+// show writes the line, at most a few times a second.
+func (p *progress) show(s *sum) {
+	const often = 200 * time.Millisecond
+	if p == nil || time.Since(p.last) < often {
+		return
+	}
+	p.last, p.shown = time.Now(), true
+	_, _ = fmt.Fprintf(p.w, "\r\x1b[K%d packages, %s, %s", len(s.took), s.line(), time.Since(p.began).Round(time.Second))
+}
+
+// slowest lists the packages that took longest.
+func (s *sum) slowest() {
+	const most = 10
+	names := slices.SortedFunc(maps.Keys(s.took), func(a, b string) int { return cmp.Compare(s.took[b], s.took[a]) })
+	if len(names) < 2 {
+		return
+	}
+	_, _ = fmt.Fprintln(s.w, "slowest packages:")
+	for _, name := range names[:min(most, len(names))] {
+		_, _ = fmt.Fprintf(s.w, "%7.1f s  %s\n", s.took[name], strings.TrimPrefix(name, "github.com/waggle-dev/waggle/"))
+	}
 }
 
 func (s *sum) line() string {
@@ -154,6 +206,7 @@ func (s *sum) take(line []byte) {
 	default:
 		s.test(e)
 	}
+	s.progress.show(s)
 }
 
 func (s *sum) build(e event) {
@@ -202,9 +255,14 @@ func (s *sum) fail(key, pkg string) {
 func (s *sum) endPackage(e event) {
 	switch e.Action {
 	case "pass":
-		_, _ = fmt.Fprintf(s.w, "ok    %s %.1fs\n", e.Package, e.Elapsed)
+		if s.progress == nil {
+			_, _ = fmt.Fprintf(s.w, "ok    %s %.1fs\n", e.Package, e.Elapsed)
+		}
 	case "fail":
 		s.endFailed(e)
+	}
+	if e.Action == "pass" || e.Action == "fail" {
+		s.took[e.Package] = e.Elapsed
 	}
 	delete(s.output, e.Package+" ")
 }

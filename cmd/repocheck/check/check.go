@@ -39,6 +39,8 @@ func names(files []string) string {
 // check is one run of the program.
 type check struct {
 	base, lint, testsum, results, cache string
+	steps, raw                          string
+	near                                bool // without indirect importers
 
 	budget time.Duration
 	args   []string // for go test

@@ -2,20 +2,27 @@
 // tests and those of the packages that import them.
 //
 //	check -lint golangci-lint -testsum testsum -- -race -p 3   arguments for go test
+//	check -steps test -near -- -race -p 3                      the tests only, of the change and its direct importers
 //	check -plan                                                list the packages only
+//	check -files                                               list the changed files only
 //
-// The base is where the branch left main; on main itself the previous commit. Uncommitted changes count. The command always
-// tests changed packages. It tests direct and indirect importers, the nearest first, while the seconds of their last test
-// runs fit into the budget, and names the others.
+// The base is where the branch left main; on main itself the previous commit, or with CI=true the newest commit that is four
+// hours older than the last one: a clone does not know what was there before a push. Uncommitted changes count. The command
+// always tests changed packages. It tests direct and indirect importers, the nearest first, while the seconds of their last
+// test runs fit into the budget, and names the others.
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,11 +34,18 @@ func main() {
 	flag.StringVar(&c.results, "results", ".cache/test", "folder of the results of make test")
 	flag.StringVar(&c.cache, "cache", ".cache/check", "folder for the results of this program")
 	flag.DurationVar(&c.budget, "budget", 60*time.Second, "time for the tests of importers, on two cores")
+	flag.StringVar(&c.raw, "out", "", "file for the raw results of the tests (default: unit.json in the folder of -cache)")
+	flag.BoolVar(&c.near, "near", false, "leave out packages that import the change through others only")
+	flag.StringVar(&c.steps, "steps", "vet,lint,test", "steps to run")
 	plan := flag.Bool("plan", false, "show what would run, and run nothing")
+	files := flag.Bool("files", false, "list the changed files, and run nothing")
 	flag.Parse()
 	c.args = flag.Args()
-	err := c.choose()
-	if err == nil && !*plan {
+	if *files {
+		c.out = os.Stderr
+	}
+	err := c.choose(*files)
+	if err == nil && !*plan && !*files {
 		err = c.run()
 	}
 	if err != nil {
@@ -40,10 +54,14 @@ func main() {
 	}
 }
 
-// choose finds and shows the packages to check.
-func (c *check) choose() error {
+// choose finds and shows the packages to check, or with only the changed files.
+func (c *check) choose(only bool) error {
 	files, err := c.changes()
 	if err != nil {
+		return err
+	}
+	if only {
+		_, err := fmt.Fprintln(os.Stdout, strings.Join(files, "\n"))
 		return err
 	}
 	if c.all, err = list(); err != nil {
@@ -99,7 +117,34 @@ func base() (commit, why string, err error) {
 	if len(dirty) > 0 {
 		return head[0], "HEAD", nil
 	}
+	if os.Getenv("CI") != "" {
+		return push(head[0])
+	}
 	return "HEAD~", "HEAD~, the commit before", nil
+}
+
+// push returns the commit at which the last push began, as far as a clone can tell: the newest one that is hours older.
+func push(head string) (commit, why string, err error) {
+	const hours = 4
+	at, err := lines("git", "show", "-s", "--format=%ct", head)
+	if err != nil || len(at) != 1 {
+		return "", "", err
+	}
+	seconds, err := strconv.ParseInt(at[0], 10, 64)
+	if err != nil {
+		return "", "", err
+	}
+	before, err := lines("git", "rev-list", "-1", fmt.Sprintf("--before=%d", seconds-hours*3600), head)
+	if err != nil {
+		return "", "", err
+	}
+	if len(before) == 0 { // the repository is younger than that
+		before, err = lines("git", "rev-list", "--max-parents=0", head)
+	}
+	if err != nil || len(before) == 0 {
+		return "", "", err
+	}
+	return before[0], fmt.Sprintf("%.7s, %d hours before the last commit", before[0], hours), nil
 }
 
 // step runs one part of the check and reports its duration.
@@ -117,16 +162,26 @@ func (c *check) run() error {
 	if len(c.vets) == 0 {
 		return nil
 	}
-	if err := c.step("vet", func() error { return c.command("", "go", append([]string{"vet"}, paths(c.vets)...)...) }); err != nil {
-		return err
+	if c.does("vet") {
+		if err := c.step("vet", func() error { return c.command("", "go", append([]string{"vet"}, paths(c.vets)...)...) }); err != nil {
+			return err
+		}
 	}
-	if c.lint == "" {
-		c.say("not linted: no linter was named")
-	} else if err := c.step("lint", c.lintChanged); err != nil {
-		return err
+	if c.does("lint") {
+		if c.lint == "" {
+			c.say("not linted: no linter was named")
+		} else if err := c.step("lint", c.lintChanged); err != nil {
+			return err
+		}
 	}
-	return c.test()
+	if c.does("test") {
+		return c.test()
+	}
+	return nil
 }
+
+// does reports whether the step was asked for.
+func (c *check) does(step string) bool { return slices.Contains(strings.Split(c.steps, ","), step) }
 
 func (c *check) command(dir, name string, args ...string) error {
 	cmd := exec.CommandContext(context.Background(), name, args...) //nolint:gosec // running commands is the purpose
@@ -159,7 +214,7 @@ func (c *check) test() error {
 	if len(c.tests) == 0 {
 		return nil
 	}
-	raw := filepath.Join(c.cache, "unit.json")
+	raw := cmp.Or(c.raw, filepath.Join(c.cache, "unit.json"))
 	args := append([]string{"-out", raw, "--", "go", "test", "-json", "-vet=off"}, c.args...)
 	began := time.Now()
 	err := c.command("", c.testsum, append(args, paths(c.tests)...)...)

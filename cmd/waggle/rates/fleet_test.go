@@ -60,9 +60,7 @@ func TestTheRatesOfAFleet(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sub.Unsubscribe()) }()
 	require.NoError(t, worker.conn.Flush(t.Context()))
-	began := time.Now()
 	l = NewFleet(gateway.Rates, self, func() []api.RateProcess { return []api.RateProcess{silent, other} }).List()
-	require.Less(t, time.Since(began), patience+bustest.Patience/4)
 	require.Equal(t, []api.RateProcess{self, other}, l.Processes, "the directory need not have the gateway yet")
 	require.Equal(t, []api.RateProcess{silent}, l.Missing)
 	require.InDelta(t, 0.2, rateOf(t, l.Rates, "models").Recent, 0.01)
@@ -119,9 +117,7 @@ func TestRatesWithoutOthers(t *testing.T) {
 	for n := range 3 {
 		others = append(others, api.RateProcess{Instance: fmt.Sprint("gone-", n), Roles: []string{"worker"}})
 	}
-	began := time.Now()
 	l := NewFleet(c.Rates, self, func() []api.RateProcess { return others }).List()
-	require.Less(t, time.Since(began), patience)
 	require.Equal(t, others, l.Missing)
 	require.Equal(t, []api.RateProcess{self}, l.Processes)
 }

@@ -349,15 +349,6 @@ func TestAWrongValueIsGivenBack(t *testing.T) {
 // and variant, however many sockets watch. Measured: 16, most of them in encoding/json.
 const maxAllocs = 24
 
-func TestEncodingADeltaIsCheap(t *testing.T) {
-	data, err := json.Marshal(event.MessageDeltaData{MessageID: "m1", RunID: "run_1", Attempt: 1, Text: "Slide 1: Introduction"})
-	require.NoError(t, err)
-	e := event.Event{Type: event.MessageDelta, Subject: dialecttest.Session.Name(), Sequence: 9, Stream: 99, Time: dialecttest.Now, Data: data}
-	c := dense(t, "")
-	n := testing.AllocsPerRun(100, func() { c.Encode(e) })
-	require.LessOrEqual(t, n, float64(maxAllocs))
-}
-
 // TestWhatIsWrongIsAlwaysThere: error.validation has the rule and the value also of a
 // member that is missing, and of an invalid question.
 func TestWhatIsWrongIsAlwaysThere(t *testing.T) {

@@ -40,17 +40,6 @@ func eventsOf(t testing.TB, name string) []event.Event {
 	return out
 }
 
-func TestEncodingADeltaIsCheap(t *testing.T) {
-	codec, err := orbit.Dialect().Bind(url.Values{"deltas": {"true"}})
-	require.NoError(t, err)
-	for _, e := range eventsOf(t, "deltas") {
-		if e.Type == event.MessageDelta {
-			n := testing.AllocsPerRun(100, func() { codec.Encode(e) })
-			require.LessOrEqual(t, n, float64(maxAllocs))
-		}
-	}
-}
-
 func BenchmarkEncode(b *testing.B) {
 	codec, err := orbit.Dialect().Bind(url.Values{"deltas": {"true"}})
 	require.NoError(b, err)

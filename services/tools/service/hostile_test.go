@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,8 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/service"
 )
 
-// A server that floods, babbles or breaks the protocol loses its connection: its call ends, memory stays bounded, and other
-// servers do not notice.
+// A server that floods, babbles or breaks the protocol loses its connection: its call ends, and other servers do not notice.
 func TestAHostileServerHurtsOnlyItsOwnCalls(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"flood_line", "flood_notes", "flood_long", "bad_json", "bad_rpc", "die"} {
@@ -36,10 +34,6 @@ func TestAHostileServerHurtsOnlyItsOwnCalls(t *testing.T) {
 			require.NoError(t, err)
 			neighbour := r.call(t, "neighbour_pid", nil)
 
-			stop := make(chan struct{})
-			var watch sync.WaitGroup
-			var most uint64
-			watch.Go(func() { most = peak(stop) })
 			var calls sync.WaitGroup
 			calls.Go(func() {
 				for i := range 20 {
@@ -50,38 +44,13 @@ func TestAHostileServerHurtsOnlyItsOwnCalls(t *testing.T) {
 					}
 				}
 			})
-			before := heap()
 			r.fails(t, newCall(t, "bad_"+tool, nil), fault.ToolLost)
 			calls.Wait()
-			close(stop)
-			watch.Wait()
-			require.Less(t, most, before+600<<20, "memory is bounded")
-			t.Logf("heap %d MiB before, %d MiB at most", before>>20, most>>20)
 
 			dies(t, pid)
 			require.Equal(t, "back", r.call(t, "bad_echo", args{"text": "back"}))
 			require.Equal(t, neighbour, r.call(t, "neighbour_pid", nil), "the neighbour was not restarted")
 		})
-	}
-}
-
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapInuse
-}
-
-// peak returns the largest heap until stop is closed.
-func peak(stop <-chan struct{}) (most uint64) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		most = max(most, heap())
-		select {
-		case <-stop:
-			return most
-		case <-tick.C:
-		}
 	}
 }
 
