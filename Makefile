@@ -126,7 +126,7 @@ chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v $(if $(RUN),-run '$(RUN)') ./chaos -matrix $(if $(FAULTS),-faults '$(FAULTS)') -sockets 10000 -herd 5000
 
 attack: build ## 10,000 sockets without credentials, 5,000 bad logins a second and 100 slow readers beside users who chat (about 3 minutes)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 20m -v ./attack -sockets 10000 -logins 5000 -readers 100 -length 60s -bounds
+	cd e2e/lab && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 20m -v ./attack -sockets 10000 -logins 5000 -readers 100 -length 60s -bounds
 
 # $(or) would take the commas for its own.
 SESSIONS ?= 1000,10000,100000
@@ -138,20 +138,20 @@ PACES    ?= 200,1000
 QUIET    ?= 30s
 USERS    ?= 4,8,16
 growth: build ## write docs/GROWTH.md: what sessions, long logs, agents, teams and busy chats cost (SESSIONS=1000,10000,100000, EVENTS=, AGENTS=, TEAMS=, CHATS=7m, PACES=200,1000, REMARK=text; about 30 minutes)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v -run 'TestAgents|TestChats|TestPartitions|TestSessions|TestLongSessions|TestTeams' ./growth -sessions $(SESSIONS) -events $(EVENTS) -agents $(AGENTS) -teams $(TEAMS) \
+	cd e2e/lab && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 3h -v -run 'TestAgents|TestChats|TestPartitions|TestSessions|TestLongSessions|TestTeams' ./growth -sessions $(SESSIONS) -events $(EVENTS) -agents $(AGENTS) -teams $(TEAMS) \
 		-length $(CHATS) -paces $(PACES) -quiet $(QUIET) -repeat 25 -page $(CURDIR)/docs/GROWTH.md -remark '$(REMARK)' \
 		-command 'make growth SESSIONS=$(SESSIONS) EVENTS=$(EVENTS) AGENTS=$(AGENTS) TEAMS=$(TEAMS) CHATS=$(CHATS) PACES=$(PACES) QUIET=$(QUIET)'
 
 ROUNDS   ?= 5
 speed: ## write docs/SPEED.md: what Waggle costs beside bare peers (ROUNDS=5; 10 minutes on a machine that does nothing else)
-	cd e2e && $(GO) run ./speed -root $(CURDIR) -rounds $(ROUNDS) -page $(CURDIR)/docs/SPEED.md
+	cd e2e/lab && $(GO) run ./speed -root $(CURDIR) -rounds $(ROUNDS) -page $(CURDIR)/docs/SPEED.md
 
 profiles: ## write docs/PROFILES.md: which parts the processor time of the busiest paths goes to (BEFORE=folder of an earlier checkout, to compare with; 5 minutes on a machine that does nothing else)
-	cd e2e && $(GO) run ./profiles -root $(CURDIR) -before '$(abspath $(BEFORE))' -page $(CURDIR)/docs/PROFILES.md
+	cd e2e/lab && $(GO) run ./profiles -root $(CURDIR) -before '$(abspath $(BEFORE))' -page $(CURDIR)/docs/PROFILES.md
 
 simulate: build ## measure what an answer costs each part, and compare what the simulation predicts with a real run (USERS=4,8,16; 5 minutes on a machine that does nothing else)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run 'TestParts|TestPrediction' ./growth -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s -length 8s -users $(USERS) -bounds
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run TestParts ./growth -copies 3 -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s
+	cd e2e/lab && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run 'TestParts|TestPrediction' ./growth -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s -length 8s -users $(USERS) -bounds
+	cd e2e/lab && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 30m -v -run TestParts ./growth -copies 3 -talkers 16 -shorts 60 -longs 3 -pieces 200 -quiet 3s
 
 streams: ## count what streams cost: 10,000 idle ones, 1,000 viewers beside a stalled one, frames beside those of sockets (1 minute on a machine that does nothing else)
 	cd gateway && $(GO) test $(NIGHTLY) -count=1 -v -run 'TestIdleStreamsTakeLittleMemory|TestAStalledViewerHarmsNoOther' -bench FramesOfStreams -benchtime 3x . -idle 10000 -viewers 1000 -sinks 100 -frames 1000
@@ -170,7 +170,7 @@ fmt: $(LINT) ## format all Go code with gofumpt
 	@for dir in $(MODULES) $(OUTSIDE); do (cd $$dir && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 # The documents of others hold the schemas: these come first. e2e comes last, it adds its tests to pages of others.
-GENERATE := $(sort $(filter %/proto-schemas,$(UNIT))) $(filter-out %/proto-schemas,$(UNIT)) $(filter %/e2e,$(MODULES))
+GENERATE := $(filter %/proto-schemas,$(UNIT)) $(filter-out %/proto-schemas,$(UNIT)) $(filter %/deploy/supply %/e2e %/e2e/lab,$(MODULES))
 
 generate: ## regenerate everything that is generated
 	@for dir in $(GENERATE); do (cd $$dir && $(GO) generate ./...) || exit 1; done

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 out=.cache/all
 mkdir -p "$out"
-parts=${ONLY:-unit observability e2e typescript lint verify helm supply chaos soak bench}
+parts=${ONLY:-unit observability e2e lab typescript lint verify helm supply chaos soak bench}
 failed=()
 part() { # part NAME COMMAND...: run it, keep its log, show the log's end on failure
 	local name=$1 began=$SECONDS verdict=ok
@@ -39,6 +39,7 @@ unit() {
 part unit unit
 part observability env GOWORK=off .cache/bin/testsum -out "$out/observability.json" -dirs "$PWD/deploy/observability" -- go test -json -race -count=3 ./...
 part e2e sum e2e -dirs "$PWD/e2e" -- go test -json "$nightly" -shuffle=on -count=3 -p 1 -timeout 120m ./...
+part lab sum lab -dirs "$PWD/e2e/lab" -- go test -json -count=1 -p 1 -timeout 60m ./...
 part typescript make typescript PART=all
 part lint make lint
 part verify make verify

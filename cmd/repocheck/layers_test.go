@@ -77,7 +77,7 @@ var layers = []layer{
 	{path: "services/tools/swarm", forbidden: []string{"services"}, allowed: toolsContract("swarm"), why: "providers of tools know the contract, and not each other"},
 	{path: "services/tools/workspace", forbidden: []string{"services"}, allowed: toolsContract("workspace"), why: "providers of tools know the contract, and not each other"},
 	{path: "services/tools/remote", forbidden: []string{"services"}, allowed: toolsContract("remote"), why: "callers on the bus need no provider"},
-	{path: "e2e/growth/simulation", only: []string{"e2e/growth/simulation"}, why: "a simulation depends on its arguments only"},
+	{path: "e2e/lab/growth/simulation", only: []string{"e2e/lab/growth/simulation"}, why: "a simulation depends on its arguments only"},
 	{path: "services/plan", only: []string{"proto-schemas"}, why: "lists of tasks are the reducer's, and as pure"},
 }
 

@@ -256,7 +256,7 @@ func TestCellsFillEvenly(t *testing.T) {
 
 // The page has the tables of these figures.
 func TestThePageIsCurrent(t *testing.T) {
-	const page = "../../../docs/SCALE.md"
+	const page = "../../../../docs/SCALE.md"
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	filled, err := Current().Fill(string(text))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/power"
+	"github.com/waggle-dev/waggle/e2e/lab/power"
 )
 
 const insideVar = "WAGGLE_POWER_INSIDE"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waggle-dev/waggle/e2e/growth"
+	"github.com/waggle-dev/waggle/e2e/lab/growth"
 )
 
 const intro = `# Profiles

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/waggle-dev/waggle/e2e/growth"
+	"github.com/waggle-dev/waggle/e2e/lab/growth"
 )
 
 // page returns the page as Markdown.

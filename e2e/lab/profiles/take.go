@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/waggle-dev/waggle/e2e/benchmarks"
+	"github.com/waggle-dev/waggle/e2e/lab/benchmarks"
 )
 
 // taken is what one side has measured.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/waggle-dev/waggle/e2e/growth/simulation"
+	"github.com/waggle-dev/waggle/e2e/lab/growth/simulation"
 )
 
-//go:generate go run . -page ../../../docs/SCALE.md
+//go:generate go run . -page ../../../../docs/SCALE.md
 
 func main() {
 	page := flag.String("page", "", "the page")

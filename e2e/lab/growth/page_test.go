@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/growth"
+	"github.com/waggle-dev/waggle/e2e/lab/growth"
 )
 
 // TestThePageHasTheTables: the page has each table with its slopes, and says when, where and how they were measured.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/growth"
-	"github.com/waggle-dev/waggle/e2e/growth/simulation"
+	"github.com/waggle-dev/waggle/e2e/lab/growth"
+	"github.com/waggle-dev/waggle/e2e/lab/growth/simulation"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 )
 

@@ -22,8 +22,8 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/attack"
-	"github.com/waggle-dev/waggle/e2e/attack/strangers"
+	"github.com/waggle-dev/waggle/e2e/lab/attack"
+	"github.com/waggle-dev/waggle/e2e/lab/attack/strangers"
 	"github.com/waggle-dev/waggle/e2e/chaos/load"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/auth"

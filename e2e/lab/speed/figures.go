@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 
-	"github.com/waggle-dev/waggle/e2e/benchmarks"
+	"github.com/waggle-dev/waggle/e2e/lab/benchmarks"
 )
 
 // key names a figure.
