@@ -93,7 +93,7 @@ func owner(byDir map[string]*pkg, file string) *pkg {
 
 // follow chooses the importers of chosen packages. It stops where only tests changed, or only tests import the change.
 func (c *check) follow() {
-	for far, more := 1, true; more && !(c.near && far > 1); far++ {
+	for far, more := 1, true; more && (far == 1 || !c.near); far++ {
 		more = false
 		for _, p := range c.all {
 			if p.far != 0 {

@@ -189,24 +189,19 @@ func (c *check) command(dir, name string, args ...string) error {
 	return cmd.Run()
 }
 
-// lintChanged runs the linter on the packages that changed, module by module.
+// lintChanged runs the linter once on all packages that changed: runs for single modules would read what they share anew.
 func (c *check) lintChanged() error {
-	modules := map[string][]string{}
-	for _, p := range c.vets {
-		if rel, err := filepath.Rel(p.Module.Dir, p.Dir); len(p.files) > 0 && err == nil {
-			modules[p.Module.Dir] = append(modules[p.Module.Dir], "./"+filepath.ToSlash(rel))
-		}
-	}
-	config, err := filepath.Abs(".golangci.yml")
+	root, err := filepath.Abs(".")
 	if err != nil {
 		return err
 	}
-	for dir, packages := range modules {
-		if err := c.command(dir, c.lint, append([]string{"run", "--config", config}, packages...)...); err != nil {
-			return err
+	args := []string{"run", "--config", ".golangci.yml"}
+	for _, p := range c.vets {
+		if rel, err := filepath.Rel(root, p.Dir); len(p.files) > 0 && err == nil {
+			args = append(args, "./"+filepath.ToSlash(rel))
 		}
 	}
-	return nil
+	return c.command("", c.lint, args...)
 }
 
 // test runs the tests; run has called vet before.
