@@ -1,18 +1,14 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -140,98 +136,4 @@ func TestAGUIFiles(t *testing.T) {
 		in["forwardedProps"] = map[string]any{"waggle": map[string]any{"mode": "chat"}}
 	})
 	require.Equal(t, "I see 1", speech(planned))
-}
-
-// TestAGUIFilesThatAModelRefuses are left out; the model and people are told so.
-func TestAGUIFilesThatAModelRefuses(t *testing.T) {
-	_, addrs, _ := aguiFleet(t, lookers, 1, "")
-	c := aguiClient{t: t, addr: addrs[0]}
-	frames := c.run(newRun(), newRun(), "refuse", showing(picture()))
-	require.Equal(t, "I see 0", speech(frames))
-	told := false
-	for _, f := range frames {
-		told = told || f.Name == wire.CustomNotice && strings.Contains(string(f.Value), "does not take the images of this conversation (1)")
-	}
-	require.True(t, told)
-	for parts, field := range map[string]string{
-		`{"type":"image","source":{"type":"data","mimeType":"image/png","value":"?"}}`:                                                                "messages[0].content[0].source.value",
-		`{"type":"image","source":{"type":"data","mimeType":"image/png","value":"` + base64.StdEncoding.EncodeToString(make([]byte, 129<<10)) + `"}}`: "messages[0].content[0].source.value",
-	} {
-		body := `{"threadId":"t","runId":"` + newRun() + `","protocolVersion":"1.0","messages":[{"id":"1","role":"user","content":[` + parts + `]}]}`
-		status, text := c.text(http.MethodPost, "", []byte(body))
-		require.Equal(t, http.StatusUnprocessableEntity, status, text)
-		require.Contains(t, text, field)
-	}
-}
-
-// TestAGUIToolsOfTheClientReturnImages: the model sees them, and so does everyone who joins.
-func TestAGUIToolsOfTheClientReturnImages(t *testing.T) {
-	_, addrs, _ := aguiFleet(t, lookers, 1, "")
-	c := aguiClient{t: t, addr: addrs[0]}
-	thread := newRun()
-	shoots := func(in map[string]any) {
-		in["tools"] = []any{map[string]any{"name": "shoot", "description": "a photo"}}
-	}
-	first := c.run(thread, newRun(), "shoot", shoots)
-	require.Equal(t, []string{"shot_1"}, first[len(first)-1].Outcome.PendingToolCallIDs)
-	second := c.run(thread, newRun(), "", func(in map[string]any) {
-		shoots(in)
-		in["messages"] = []any{map[string]any{"id": "t1", "role": "tool", "toolCallId": "shot_1", "content": []any{map[string]any{"type": "text", "text": "here"}, picture()}}}
-	})
-	require.Equal(t, "I see 1", speech(second))
-	for _, frames := range [][]aguiFrame{second, c.get("/threads/" + thread)} {
-		list := snapshots(frames)
-		require.Len(t, sources(t, list), 1, "%v", list)
-		for _, m := range list {
-			if m.Role == wire.RoleTool {
-				require.Contains(t, string(m.Content), `{"type":"text","text":"here"},{"type":"image"`)
-			}
-		}
-	}
-	require.Equal(t, "I see 1", speech(c.run(thread, newRun(), "and now", nil)))
-}
-
-// camera adds an MCP server that returns an image to the configuration.
-func (f *fleet) camera() {
-	f.t.Helper()
-	srv := mcp.NewServer(&mcp.Implementation{Name: "camera", Version: "1"}, nil)
-	png, err := base64.StdEncoding.DecodeString(dot)
-	require.NoError(f.t, err)
-	mcp.AddTool(srv, &mcp.Tool{Name: "snap", Description: "a photo"},
-		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "click"}, &mcp.ImageContent{MIMEType: "image/png", Data: png}}}, nil, nil
-		})
-	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, nil))
-	f.t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
-	yaml, err := os.ReadFile(f.config)
-	require.NoError(f.t, err)
-	more := fmt.Sprintf("  servers:\n    - {name: camera, url: %q, approval: never, untrusted: false}\n", web.URL)
-	require.NoError(f.t, os.WriteFile(f.config, []byte(strings.Replace(string(yaml), "  servers:\n", more, 1)), 0o600))
-}
-
-// TestAGUIToolsOfServersReturnImages: the model sees them, in later turns, too, and so does everyone who watches.
-func TestAGUIToolsOfServersReturnImages(t *testing.T) {
-	f := newFleet(t, lookers)
-	f.camera()
-	f.serve("session,pipeline,worker,tools")
-	_, addr := f.gateway()
-	c := aguiClient{t: t, addr: addr}
-	thread := newRun()
-	first := c.run(thread, newRun(), "snap", nil)
-	require.Equal(t, "I see 1", speech(first))
-	parts := `"content":[{"type":"text","text":"click\n[An image, image/png, `
-	require.Equal(t, 1, strings.Count(strings.Join(datas(first), "\n"), parts), "the result has parts")
-	joined := c.get("/threads/" + thread)
-	urls := sources(t, snapshots(joined))
-	require.Len(t, urls, 1)
-	got := fetch(t, http.MethodGet, addr, urls[0], "")
-	require.Equal(t, "image/png", got.header.Get("Content-Type"))
-	require.Equal(t, dot, base64.StdEncoding.EncodeToString([]byte(got.body)))
-	require.Equal(t, "I see 1", speech(c.run(thread, newRun(), "and now", nil)))
-	older := c.run(newRun(), newRun(), "snap", func(in map[string]any) { delete(in, "protocolVersion") })
-	require.Equal(t, "I see 1", speech(older))
-	require.NotContains(t, strings.Join(datas(older), "\n"), parts, "clients before 1.0 take texts")
 }

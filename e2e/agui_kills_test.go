@@ -1,3 +1,5 @@
+//go:build nightly
+
 package e2e_test
 
 import (

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,9 +23,7 @@ var site = object{
 // TestAGUIClientsOfOthersInTeams drives the clients that are published, unmodified, through what teams do: one member asks another, also
 // in a team in the team; a board, questions of several members, a failure, and work that is stopped.
 func TestAGUIClientsOfOthersInTeams(t *testing.T) {
-	dir, err := packages("agui")
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, err, "this test needs Node.js and npm (Debian: apt-get install npm)")
+	dir := packages(t, "agui")
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	cast := paperCast(never)
@@ -47,7 +44,7 @@ func TestAGUIClientsOfOthersInTeams(t *testing.T) {
 		cast[cue] = replies
 	}
 	c := newTeamFleet(t, cast.Script())
-	for _, client := range []string{"@ag-ui/client", "client-0.0.59", "client-0.0.57"} {
+	for _, client := range published() {
 		t.Run(client, func(t *testing.T) {
 			bases := map[string]string{}
 			for _, flow := range []string{"team", "nested", "asked", "member", "cancelled", "failed", "paper"} {

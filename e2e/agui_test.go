@@ -1,24 +1,19 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -73,141 +68,6 @@ func TestAGUIResumesBehindEveryFrame(t *testing.T) {
 	joined := other.get("/threads/" + url.PathEscape(thread))
 	require.Equal(t, said(whole), said(joined))
 	t.Logf("%d cuts", cuts)
-}
-
-// TestAGUIRunsOnceHoweverOftenItIsAsked: a request that is repeated at once runs nothing twice.
-func TestAGUIRunsOnceHoweverOftenItIsAsked(t *testing.T) {
-	f, addrs, _ := aguiFleet(t, scripted.Always(say("once")), 2, "")
-	thread, run := newRun(), newRun()
-	var all [10][]aguiFrame
-	var g errgroup.Group
-	for i := range all {
-		c := aguiClient{t: t, addr: addrs[i%2]}
-		g.Go(func() error { all[i] = c.run(thread, run, "hello", nil); return nil })
-	}
-	require.NoError(t, g.Wait())
-	for _, frames := range all {
-		require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type)
-		require.Equal(t, said(all[0]), said(frames))
-		require.Len(t, said(frames), 1)
-	}
-	require.Len(t, f.llm.Exchanges(), 1, "the model was asked once")
-}
-
-// TestAGUIDecisionsAreTakenOnce: a hundred answers race; one counts, and the others are told whose.
-func TestAGUIDecisionsAreTakenOnce(t *testing.T) {
-	_, addrs, _ := aguiFleet(t, threeTasks(), 2, "pipeline: {retry_backoff: 20ms}\n")
-	c := aguiClient{t: t, addr: addrs[0]}
-	thread := newRun()
-	open := interrupts(t, c.run(thread, newRun(), "do three things", planned))
-	var mu sync.Mutex
-	var won, lost int
-	var g errgroup.Group
-	g.SetLimit(20)
-	for i := range 100 {
-		g.Go(func() error {
-			c := aguiClient{t: t, addr: addrs[i%2]}
-			run := newRun()
-			frames := c.run(thread, run, "", answered(open, true))
-			refused := slices.ContainsFunc(frames, func(f aguiFrame) bool { return f.Name == wire.CustomAnswerRefused })
-			mu.Lock()
-			defer mu.Unlock()
-			if !refused {
-				won++
-			} else {
-				lost++
-			}
-			return nil
-		})
-	}
-	require.NoError(t, g.Wait())
-	require.Equal(t, 1, won)
-	require.Equal(t, 99, lost)
-	require.Len(t, inLog[event.InputAnsweredData](t, addrs[0], thread), 1)
-}
-
-// TestAGUIHasToBeAnswered: a run that waits for people takes no message before.
-func TestAGUIHasToBeAnswered(t *testing.T) {
-	_, addrs, _ := aguiFleet(t, threeTasks(), 1, "")
-	c := aguiClient{t: t, addr: addrs[0]}
-	thread := newRun()
-	open := interrupts(t, c.run(thread, newRun(), "do three things", planned))
-	require.Len(t, open, 1)
-	status, text := c.text(http.MethodPost, "", aguiInput(thread, newRun(), "and more", nil))
-	require.Equal(t, http.StatusConflict, status)
-	var problem struct {
-		Title      string
-		Interrupts []wire.Interrupt
-	}
-	require.NoError(t, json.Unmarshal([]byte(text), &problem))
-	require.Equal(t, "INPUT_REQUIRED", problem.Title)
-	require.Equal(t, open[0].ID, problem.Interrupts[0].ID)
-	again := c.get("/threads/" + thread)
-	require.Equal(t, open[0].ID, interrupts(t, again)[0].ID, "who joins is asked, too")
-	end := c.run(thread, newRun(), "", answered(open, false))
-	require.Equal(t, wire.RunFinished, end[len(end)-1].Type)
-	require.Equal(t, wire.OutcomeSuccess, end[len(end)-1].Outcome.Type)
-	next := c.run(thread, newRun(), "hello", nil)
-	require.Equal(t, wire.RunFinished, next[len(next)-1].Type)
-}
-
-// TestAGUIIsStopped: a cancel ends the stream, and the model is stopped.
-func TestAGUIIsStopped(t *testing.T) {
-	f, addrs, _ := aguiFleet(t, scripted.Always(scripted.Stream(scripted.Text("I begin. "), scripted.Hang())), 1, "")
-	c := aguiClient{t: t, addr: addrs[0]}
-	thread, run := newRun(), newRun()
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
-	defer cancel()
-	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil))
-	defer func() { _ = resp.Body.Close() }()
-	frames := c.stream(resp, func(f aguiFrame) bool {
-		if f.Type == wire.TextMessageContent {
-			status, text := c.text(http.MethodPost, "/threads/"+thread+"/cancel", fmt.Appendf(nil, `{"runId":%q}`, run))
-			require.Equal(t, http.StatusAccepted, status, text)
-		}
-		return true
-	})
-	last := frames[len(frames)-1]
-	require.Equal(t, wire.OutcomeCancelled, last.Outcome.Type)
-	<-f.llm.Exchanges()[0].Gone()
-	status, _ := c.text(http.MethodPost, "/threads/"+thread+"/cancel", fmt.Appendf(nil, `{"runId":%q}`, run))
-	require.Equal(t, http.StatusConflict, status, "it is over")
-	status, _ = c.text(http.MethodPost, "/threads/"+thread+"/cancel", []byte(`{"runId":"another"}`))
-	require.Equal(t, http.StatusNotFound, status)
-}
-
-// TestAGUISurvivesGateways: a run goes on while the gateway of its viewer is killed, and the viewer misses nothing.
-func TestAGUISurvivesGateways(t *testing.T) {
-	const seen = 10
-	script, next := wordByWord(60, seen, 20*time.Millisecond)
-	f, addrs, procs := aguiFleet(t, script, 2, "")
-	c := aguiClient{t: t, addr: addrs[0]}
-	thread, run := newRun(), newRun()
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
-	defer cancel()
-	n := 0
-	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, run, "speak", nil))
-	defer func() { _ = resp.Body.Close() }()
-	frames := c.stream(resp, func(f aguiFrame) bool {
-		if f.Type != wire.TextMessageContent {
-			return true
-		}
-		if n++; n == seen {
-			procs[0].Kill()
-		}
-		next()
-		return true
-	})
-	require.NotEqual(t, wire.RunFinished, frames[len(frames)-1].Type)
-	other := aguiClient{t: t, addr: addrs[1]}
-	frames = append(frames, other.get("/threads/"+thread+"/runs/"+run, "Last-Event-ID", frames[len(frames)-1].id)...)
-	require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type)
-	text := ""
-	for _, s := range said(frames) {
-		text += s
-	}
-	require.Equal(t, strings.Join(words(60), ""), text)
-	require.Len(t, f.llm.Exchanges(), 1)
 }
 
 // TestAGUITenantsMeetNowhere: each endpoint answers the same for a thread of another tenant as for one that does not exist.

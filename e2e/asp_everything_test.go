@@ -23,7 +23,8 @@ func decodeMember(f client.SwarmFrame, name string, into any) error {
 // of an MCP server of another author; asks the client; gives a part to another agent; and
 // has the result. testdata/asp holds the frames of each party.
 func TestATaskWithEverything(t *testing.T) {
-	program, err := json.Marshal([]string{filepath.Join(npm(t), "mcp-server-everything")})
+	installed := packages(t, "mcp")
+	program, err := json.Marshal([]string{filepath.Join(installed, "node_modules", ".bin", "mcp-server-everything")})
 	require.NoError(t, err)
 	config := filepath.Join(t.TempDir(), "waggle.yaml")
 	require.NoError(t, os.WriteFile(config, []byte("tools: {servers: [{name: everything, command: "+string(program)+", approval: never, paths: {read: ["+installed+"]}}]}\n"), 0o600))

@@ -13,7 +13,6 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
 	"github.com/waggle-dev/waggle/e2e/harness/verify"
-	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // longText is a text of so many bytes, with what programs escape at its end.
@@ -73,27 +72,6 @@ func TestLargeData(t *testing.T) {
 	cli := process.Start(t, process.Options{Name: "tasks", Dir: dir, Args: []string{"tasks", "show", play.task, "--json", "--url", "ws://" + addr + "/ws"}})
 	require.NoError(t, cli.Wait())
 	require.Contains(t, cli.Output(), strings.Repeat("r", 250<<10))
-}
-
-// TestAnAgentIsKilledWithALargeTask: another one gets the whole of it, and the client the
-// whole result.
-func TestAnAgentIsKilledWithALargeTask(t *testing.T) {
-	f := newFleet(t, scripted.Smart())
-	f.configure("gateway:\n  peers:\n    grace: 1s\n")
-	f.serve("session,pipeline,task,tools")
-	_, addr := f.gateway()
-	h := swarmRig{t: t, addr: addr}
-	c := h.client() // it is welcomed when the task service is there
-	first := h.agent("first", "One", nil, "math")
-	play := largeTask{t: t, client: c, agent: first, ask: object{"capabilities": []string{"math"}}}
-	play.begin("", 900<<10)
-	second := h.agent("second", "Two", nil, "math")
-	first.Drop()
-	again := second.Until("task.execute")
-	require.Equal(t, play.task, again.Text("taskId"))
-	require.Equal(t, longText("d", 900<<10), textOf(t, again, "data.text"))
-	play.agent = second
-	play.end(900 << 10)
 }
 
 // largeTask is a task with much data, and those who take part in it.

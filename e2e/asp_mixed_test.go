@@ -91,7 +91,7 @@ func TestAllClientsShareOneSwarm(t *testing.T) {
 	})
 	t.Run("a chat", func(t *testing.T) {
 		cities := make(chan string, 9)
-		sdkService(t, "ws://"+addr, "weather", swarm.Tool{
+		sdkService(t, swarm.Options{URL: "ws://" + addr}, "weather", swarm.Tool{
 			ID: "forecast", Description: "tells the weather",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
 			Run: func(ctx context.Context, c *swarm.ToolRun) (any, error) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
@@ -78,4 +80,12 @@ var adder = object{
 		"properties": object{"a": object{"type": "number"}, "b": object{"type": "number"}},
 	},
 	"outputSchema": object{"type": "object", "required": []string{"sum"}, "properties": object{"sum": object{"type": "number"}}},
+}
+
+// give creates a task and returns its id, as the client learns it.
+func give(t *testing.T, c *client.Swarm, content map[string]any) string {
+	t.Helper()
+	f := c.Get("client.agent.task.create.response", "client.agent.task.create.request", content)
+	require.NotEmpty(t, f.Text("taskId"))
+	return f.Text("taskId")
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
-	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
@@ -42,9 +41,9 @@ func keep(t *testing.T, run func(context.Context) error, connected func(context.
 	require.NoError(t, connected(sdkContext(t)))
 }
 
-func sdkAgent(t *testing.T, url, name string, h swarm.TaskHandler) *swarm.Agent {
+func sdkAgent(t *testing.T, o swarm.Options, name string, h swarm.TaskHandler) *swarm.Agent {
 	t.Helper()
-	a, err := swarm.NewAgent(swarm.AgentOptions{Options: swarm.Options{URL: url}, ID: strings.ToLower(name) + "-1", Name: name, Capabilities: []string{"sdk"}}, h)
+	a, err := swarm.NewAgent(swarm.AgentOptions{Options: o, ID: strings.ToLower(name) + "-1", Name: name, Capabilities: []string{"sdk"}}, h)
 	require.NoError(t, err)
 	keep(t, a.Run, a.Connected)
 	return a
@@ -69,12 +68,12 @@ func TestTheSDKWorksASwarm(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	keep(t, sums.Run, sums.Connected)
-	sdkAgent(t, url, "Doubler", func(_ context.Context, task *swarm.Task) (any, error) {
+	sdkAgent(t, swarm.Options{URL: url}, "Doubler", func(_ context.Context, task *swarm.Task) (any, error) {
 		var n int
 		err := task.Decode(&n)
 		return 2 * n, err
 	})
-	lead := sdkAgent(t, url, "Lead", func(ctx context.Context, task *swarm.Task) (any, error) {
+	lead := sdkAgent(t, swarm.Options{URL: url}, "Lead", func(ctx context.Context, task *swarm.Task) (any, error) {
 		if err := task.Progress(ctx, 0.1, "begun"); err != nil {
 			return nil, err
 		}
@@ -134,50 +133,10 @@ func TestTheSDKWorksASwarm(t *testing.T) {
 	require.Zero(t, names[swarm.EventTaskError])
 }
 
-// TestTheSDKOutlivesItsServer: the whole server is killed while a task runs. Client and
-// agent come back to it, and the task ends once.
-func TestTheSDKOutlivesItsServer(t *testing.T) {
-	dir, addr, nats := t.TempDir(), freeport.Addr(t), freeport.Addr(t)
-	begin := func() *process.Process {
-		p := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", nats, "--data", filepath.Join(dir, "data")}})
-		p.Ready(addr)
-		return p
-	}
-	p := begin()
-	ctx, running, goOn := sdkContext(t), make(chan struct{}, 10), make(chan struct{})
-	sdkAgent(t, "ws://"+addr, "Slow", func(ctx context.Context, task *swarm.Task) (any, error) {
-		running <- struct{}{}
-		select {
-		case <-goOn:
-			return task.Metadata.Attempt, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	})
-	client, err := swarm.Dial(ctx, swarm.ClientOptions{Options: swarm.Options{URL: "ws://" + addr}})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, client.Close()) }()
-	id := client.ID()
-	task, err := client.CreateTask(ctx, swarm.NewTask{AgentName: "Slow", Data: 1, QueueTimeout: time.Minute})
-	require.NoError(t, err)
-	<-running
-	p.Kill()
-	_ = p.Wait() // it was killed
-	begin()
-	status, err := client.TaskStatus(ctx, task.ID())
-	require.NoError(t, err)
-	require.NotEqual(t, swarm.TaskStatusFailed, status.Status)
-	close(goOn)
-	r, err := task.Wait(ctx)
-	require.NoError(t, err)
-	require.Equal(t, swarm.TaskStatusCompleted, r.Status)
-	require.Equal(t, id, client.ID())
-}
-
 // TestTasksAtTheTerminal: the commands give a task, show it and find its result.
 func TestTasksAtTheTerminal(t *testing.T) {
 	_, addr := up(t, nil)
-	sdkAgent(t, "ws://"+addr, "Echo", func(ctx context.Context, task *swarm.Task) (any, error) {
+	sdkAgent(t, swarm.Options{URL: "ws://" + addr}, "Echo", func(ctx context.Context, task *swarm.Task) (any, error) {
 		if string(task.Data) == `"wait"` {
 			<-ctx.Done()
 			return nil, ctx.Err()

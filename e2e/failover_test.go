@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/client"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// TestAGatewayIsKilledInTheMiddleOfAnAnswer: the viewer goes on at another gateway
-// and has seen, in the end, exactly what an undisturbed viewer saw.
+// TestAGatewayIsKilledInTheMiddleOfAnAnswer: a chat and a stream of AG-UI go on at another
+// gateway, and have seen, in the end, exactly what an undisturbed viewer saw.
 func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	const seen = 10
 	script, next := wordByWord(120, seen, 20*time.Millisecond)
@@ -26,11 +30,13 @@ func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	viewer.Until("agent_ready")
 	calm := client.DialOrbit(t, "ws://"+second+"/ws?deltas=true&after=0&session="+viewer.Session)
 	viewer.Ask("speak slowly")
-	for range seen - 1 {
-		viewer.Until("agent_delta")
-		next()
-	}
 	viewer.Until("agent_delta")
+	stream := aguiClient{t: t, addr: first}.follow(t.Context(), "/threads/"+viewer.Session)
+	begun := <-stream
+	for range seen - 1 {
+		next()
+		viewer.Until("agent_delta")
+	}
 	doomed.Kill()
 	next()
 	for { // frames that the dead gateway had sent come first
@@ -45,6 +51,22 @@ func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	require.Equal(t, transcript(calm.Frames), transcript(append(viewer.Frames, again.Frames...)))
 	t.Logf("frames: %d before the kill, %d after it, %d undisturbed; 0 lost, 0 doubled, 0 reordered",
 		len(transcript(viewer.Frames)), len(transcript(again.Frames)), len(transcript(calm.Frames)))
+	streamResumes(t, second, viewer.Session, begun, stream)
+}
+
+// streamResumes requires that a stream of AG-UI, whose gateway has died, goes on at another one and shows the whole answer.
+func streamResumes(t *testing.T, addr, thread string, begun aguiFrame, stream <-chan aguiFrame) {
+	t.Helper()
+	require.Equal(t, wire.RunStarted, begun.Type)
+	frames := []aguiFrame{begun}
+	for f := range stream {
+		frames = append(frames, f)
+	}
+	last := frames[len(frames)-1]
+	require.NotEqual(t, wire.RunFinished, last.Type)
+	frames = append(frames, aguiClient{t: t, addr: addr}.get("/threads/"+thread+"/runs/"+begun.RunID, "Last-Event-ID", last.id)...)
+	require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type)
+	require.Contains(t, slices.Collect(maps.Values(said(frames))), strings.Join(words(120), ""))
 }
 
 // transcript is what the log has shown: every frame that carries a seq.
@@ -58,29 +80,25 @@ func transcript(frames []client.OrbitFrame) []string {
 	return out
 }
 
-// TestAWorkerIsKilledInTheMiddleOfAnAnswer: another finishes the run, and the viewer
-// gets one answer.
+// TestAWorkerIsKilledInTheMiddleOfAnAnswer: another finishes the run of a chat and a step of
+// another session, and the viewers get one answer.
 func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
-	f := newFleet(t, func(x *scripted.Exchange) scripted.Reply {
-		if x.N == 1 {
-			return scripted.Stream(scripted.Text("half an "), scripted.Hang())
-		}
-		return scripted.Stream(scripted.Text("a whole ", "answer"))
-	})
+	half := scripted.Stream(scripted.Text("half an "), scripted.Hang())
+	f := newFleet(t, scripted.Stages{Chat: scripted.InTurn(half, say("a whole answer")), Solve: scripted.InTurn(half, say("a whole result"))}.Script())
 	f.serve("session,pipeline,tools")
 	doomed := f.serve("worker")
 	_, addr := f.gateway()
 	viewer := client.DialOrbit(t, "ws://"+addr+"/ws?deltas=true")
 	viewer.Until("agent_ready")
 	viewer.Ask("speak")
+	m := client.DialMyAgent(t, addr)
+	m.Create("en_US", nil)
+	m.Send(myagent.UserSolveTasks, map[string]any{"content": map[string]any{"tasks": tasks("a")}})
 	viewer.Until("agent_delta")
+	m.Until(myagent.AgentPartialAnswer)
 	f.serve("worker")
-	began := time.Now()
 	doomed.Kill()
-	answer := viewer.Until("agent_response", "error")
-	require.Equal(t, "a whole answer", answer.Data.Message)
-	t.Logf("taken over and answered %.1f s after the kill", time.Since(began).Seconds())
-
+	require.Equal(t, "a whole answer", viewer.Until("agent_response", "error").Data.Message)
 	viewer.Ask("and once more")
 	viewer.Until("agent_response")
 	counts := map[string]int{}
@@ -92,6 +110,11 @@ func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	require.Equal(t, 2, counts["user_input"])
 	require.Equal(t, 1, counts["agent_delta_discarded"])
 	require.Zero(t, counts["error"])
+
+	require.Contains(t, m.Until(myagent.AgentFinalAnswer).Text(), "a whole result")
+	require.Equal(t, 1, count(m.Frames, myagent.SolverRetry))
+	require.Equal(t, 1, count(m.Frames, myagent.SolverCompleted))
+	require.NotContains(t, m.Names(), myagent.SolverRestarted, "that is for attempts that failed")
 }
 
 // TestAWorkerIsKilledWhileAToolRuns: a tool that may not be repeated is not run

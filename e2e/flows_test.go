@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/flows"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -22,6 +23,9 @@ const sameKey = process.Canary + "-0123456789-0123456789-0123456789"
 // processes, with the demo model and with the scripted one behind the OpenAI
 // protocol, and compares what was said with the transcripts in testdata/flows.
 func TestFlows(t *testing.T) {
+	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") { // all of them are played
+		proof.MyAgentShows(t)
+	}
 	stage, script := flows.NewStage()
 	llm, err := scripted.Start("127.0.0.1:0", script)
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
-	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -35,22 +33,6 @@ func TestABusOverTLS(t *testing.T) {
 		Name: "stranger", Dir: g.dir, Env: g.as(permission.Bootstrap), Args: []string{"bootstrap", "--timeout", "2s"},
 	})
 	require.Error(t, stranger.Wait())
-}
-
-// TestServicesWaitForTheStreams: processes that may not create streams wait for the
-// bootstrap, and are ready then.
-func TestServicesWaitForTheStreams(t *testing.T) {
-	g := startGuarded(t, "server.conf")
-	first := process.Start(t, process.Options{
-		Name: "session", Dir: g.dir, Env: append(g.as(permission.Session), "WAGGLE_ADDR="+freeport.Addr(t)),
-		Args: []string{"serve", "--role", "session"},
-	})
-	process.Eventually(t, "it says what it waits for", func() bool {
-		return strings.Contains(first.Output(), "wait for streams")
-	})
-	g.run(permission.Bootstrap, "bootstrap")
-	askAndCheck(t, g.serve())
-	require.Empty(t, g.log.all())
 }
 
 // TestEveryServerConfigurationLoads: also those of clusters, beside the secrets that

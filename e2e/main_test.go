@@ -12,7 +12,7 @@ import (
 // for, and fails if one was found.
 func TestMain(m *testing.M) {
 	code := process.Audit(m.Run())
-	if err := os.RemoveAll(installed); err != nil {
+	if err := uninstall(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

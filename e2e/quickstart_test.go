@@ -1,16 +1,18 @@
 package e2e_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/freeport"
-	"github.com/waggle-dev/waggle/services/model/scripted"
+	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
 const question = "which files are in the workspace, and what does notes.md say?"
@@ -27,6 +29,9 @@ func up(t *testing.T, env []string, args ...string) (dir, addr string) {
 	return dir, addr
 }
 
+// TestTheFirstQuestion: a newcomer starts everything in one process and asks a question at
+// the terminal. A bare client sees the answer frame by frame as the protocol describes it,
+// with real calls of real tools.
 func TestTheFirstQuestion(t *testing.T) {
 	dir, addr := up(t, nil)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "todo.txt"), []byte("sing"), 0o600))
@@ -35,25 +40,7 @@ func TestTheFirstQuestion(t *testing.T) {
 	for _, want := range []string{"notes.md", "todo.txt", "Welcome to your workspace"} {
 		require.Contains(t, chat.Output(), want)
 	}
-}
-
-// TestABareClientSeesTheProtocol: frame by frame as the protocol describes it, with
-// real calls of real tools.
-func TestABareClientSeesTheProtocol(t *testing.T) {
-	_, addr := up(t, nil)
 	askAndCheck(t, addr)
-}
-
-// TestAnotherModel: the same conversation with a model behind an OpenAI-compatible
-// server.
-func TestAnotherModel(t *testing.T) {
-	llm, err := scripted.Start("127.0.0.1:0", scripted.Smart())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = llm.Close() })
-	_, addr := up(t, []string{"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary}, "--model", "openai:x")
-	askAndCheck(t, addr)
-	require.Len(t, llm.Exchanges(), 2, "one step with both calls, one with the answer")
-	require.Equal(t, "Bearer "+process.Canary, llm.Exchanges()[0].Header.Get("Authorization"))
 }
 
 func askAndCheck(t *testing.T, addr string) {
@@ -86,7 +73,8 @@ func askAndCheck(t *testing.T, addr string) {
 }
 
 // TestTheLogOutlivesEverything: the whole installation is killed and started again
-// on its files; the session goes on with its history.
+// on its files; the session goes on with its history, and a client and an agent of the
+// swarm come back to a task, which ends once.
 func TestTheLogOutlivesEverything(t *testing.T) {
 	dir, addr, bus := t.TempDir(), freeport.Addr(t), freeport.Addr(t)
 	start := func() *process.Process {
@@ -99,6 +87,7 @@ func TestTheLogOutlivesEverything(t *testing.T) {
 	c.Until("agent_ready")
 	c.Ask("what does notes.md say?")
 	c.Until("agent_response")
+	outlived := taskOutlives(t, addr)
 	p.Kill()
 
 	start()
@@ -107,4 +96,39 @@ func TestTheLogOutlivesEverything(t *testing.T) {
 	require.Equal(t, transcript(c.Frames), transcript(again.Frames))
 	again.Ask("and how many words does it have?")
 	require.Contains(t, again.Until("agent_response", "error").Data.Message, "words")
+	outlived()
+}
+
+// taskOutlives has an agent begin a task. What it returns requires of another server at the same address that client and agent
+// come back and the task ends well.
+func taskOutlives(t *testing.T, addr string) (outlived func()) {
+	t.Helper()
+	ctx, running, goOn := sdkContext(t), make(chan struct{}, 10), make(chan struct{})
+	sdkAgent(t, swarm.Options{URL: "ws://" + addr}, "Slow", func(ctx context.Context, task *swarm.Task) (any, error) {
+		running <- struct{}{}
+		select {
+		case <-goOn:
+			return task.Metadata.Attempt, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	})
+	c, err := swarm.Dial(ctx, swarm.ClientOptions{Options: swarm.Options{URL: "ws://" + addr}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	id := c.ID()
+	task, err := c.CreateTask(ctx, swarm.NewTask{AgentName: "Slow", Data: 1, QueueTimeout: time.Minute})
+	require.NoError(t, err)
+	receive(t, running, "the task")
+	return func() {
+		t.Helper()
+		status, err := c.TaskStatus(ctx, task.ID())
+		require.NoError(t, err)
+		require.NotEqual(t, swarm.TaskStatusFailed, status.Status)
+		close(goOn)
+		r, err := task.Wait(ctx)
+		require.NoError(t, err)
+		require.Equal(t, swarm.TaskStatusCompleted, r.Status)
+		require.Equal(t, id, c.ID())
+	}
 }

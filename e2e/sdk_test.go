@@ -13,9 +13,17 @@ import (
 )
 
 // TestTheSDKHoldsSessions: a program chats, has a question planned, answers what is asked
-// about the plan, and looks after its sessions.
+// about the plan, looks after its sessions, and has a team do something. So does the planner
+// of the examples.
 func TestTheSDKHoldsSessions(t *testing.T) {
 	_, addr := up(t, nil)
+	t.Run("sessions", func(t *testing.T) { sdkSessions(t, addr) })
+	t.Run("a team", func(t *testing.T) { sdkTeam(t, addr) })
+	t.Run("the planner of the examples", func(t *testing.T) { examplePlanner(t, addr) })
+}
+
+func sdkSessions(t *testing.T, addr string) {
+	t.Helper()
 	ctx := sdkContext(t)
 	w, err := waggle.Open(ctx, "ws://"+addr+"/ws", waggle.Options{Language: "en_US"})
 	require.NoError(t, err)
@@ -65,10 +73,9 @@ func TestTheSDKHoldsSessions(t *testing.T) {
 	require.True(t, waggle.IsCode(err, fault.SessionNotFound), "%v", err)
 }
 
-// TestTheSDKWatchesATeam: a program makes a team, gives it something to do and sees that it
-// is done.
-func TestTheSDKWatchesATeam(t *testing.T) {
-	_, addr := up(t, nil)
+// sdkTeam makes a team, gives it something to do and sees that it is done.
+func sdkTeam(t *testing.T, addr string) {
+	t.Helper()
 	ctx := sdkContext(t)
 	w, err := waggle.Open(ctx, "ws://"+addr, waggle.Options{})
 	require.NoError(t, err)
@@ -92,8 +99,8 @@ func TestTheSDKWatchesATeam(t *testing.T) {
 	require.NoError(t, w.CloseTeam(ctx, v.TeamID))
 }
 
-func TestThePlannerOfTheExamples(t *testing.T) {
-	_, addr := up(t, nil)
+func examplePlanner(t *testing.T, addr string) {
+	t.Helper()
 	program := exec.CommandContext(sdkContext(t), "go", "run", "./examples/planner", question)
 	program.Dir = "../sdk/go"
 	program.Env = append(program.Environ(), "WAGGLE_URL=ws://"+addr+"/ws")

@@ -2,11 +2,9 @@ package e2e_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,14 +16,11 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// TestACancelStopsEverything: at random points of a run, while it plans, solves with
-// tools and puts together. The model's request is closed, no tool starts any more,
-// and the session goes on with the next message.
+// TestACancelStopsEverything: while a run plans, solves with tools and puts together. The
+// model's request is closed, no tool starts any more, and the session goes on with the
+// next message.
 func TestACancelStopsEverything(t *testing.T) {
-	const cancels = 50
-	seed := uint64(time.Now().UnixNano())
-	random := rand.New(rand.NewPCG(seed, 0))
-	t.Logf("seed %d", seed)
+	cancels := many(3, 50)
 	f := newFleet(t, endless())
 	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n") // the test cancels faster than people do
 	f.serve(everyone)
@@ -39,22 +34,12 @@ func TestACancelStopsEverything(t *testing.T) {
 			}
 		}
 	})
-	took := make([]time.Duration, 0, cancels)
-	stages := map[string]int{}
 	for i := range cancels {
-		stage := []string{"plan", "solve", "aggregate"}[random.IntN(3)]
-		stages[stage]++
+		stage := []string{"plan", "solve", "aggregate"}[i%3]
 		m.Message(fmt.Sprintf("hang in %s, run %d", stage, i), nil)
 		x := waitingIn(t, f.llm, stage, i)
-		pause(time.Duration(random.IntN(40)) * time.Millisecond)
-		sent := time.Now()
 		m.Send(myagent.UserCancel, map[string]any{"content": "enough", "metadata": map[string]any{"reason": "takes_too_long"}})
-		select {
-		case <-x.Gone():
-			took = append(took, time.Since(sent))
-		case <-time.After(process.Patience):
-			require.Fail(t, "the model's request stays open", "%s, run %d", stage, i)
-		}
+		receive(t, x.Gone(), "the end of the request of run "+strconv.Itoa(i))
 		m.Until(myagent.AgentInterrupted)
 		end := sdk.As[myagent.SessionEndMeta](m.Until(myagent.AgentSessionEnd).Metadata)
 		require.Equal(t, "user_request", end.Reason)
@@ -69,10 +54,7 @@ func TestACancelStopsEverything(t *testing.T) {
 	for run, n := range terminals(t, events) {
 		require.Equal(t, 1, n, "terminal events of %s", run)
 	}
-	slices.Sort(took)
-	t.Logf("%d cancels (%v): the model's request was closed after p50 %s, p99 %s, at most %s; %d tools were started, none after its run had ended",
-		cancels, stages, took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), tools)
-	require.Less(t, took[len(took)-1], stopLimit)
+	t.Logf("%d cancels; %d tools were started, none after its run had ended", cancels, tools)
 }
 
 // endless hangs in the stage that the question names. Its tasks call tools first.
@@ -133,9 +115,6 @@ func waitingIn(t *testing.T, llm *scripted.Server, stage string, run int) *scrip
 	require.NoError(t, err, "run %d hangs in %s", run, stage)
 	return x
 }
-
-// pause lets a run get on for a while.
-func pause(d time.Duration) { <-time.After(d) }
 
 // noToolAfterTheEnd requires that no tool starts after the terminal event of its run
 // and returns how many were started.

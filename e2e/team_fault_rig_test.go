@@ -261,13 +261,3 @@ func (f *splitFleet) seen(name string, tape *client.TeamRecorder, end uint64) []
 	}
 	return shots
 }
-
-// quantiles are of durations, in milliseconds.
-func quantiles(all []time.Duration) string {
-	if len(all) == 0 {
-		return "none"
-	}
-	slices.Sort(all)
-	ms := time.Millisecond
-	return fmt.Sprintf("p50 %s, p99 %s, at most %s", all[len(all)/2].Round(ms), all[len(all)*99/100].Round(ms), all[len(all)-1].Round(ms))
-}

@@ -1,9 +1,12 @@
+//go:build nightly
+
 package e2e_test
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,4 +163,17 @@ func (f *splitFleet) atRest(teamClient *client.Team, team string, members []stri
 	var v command.TeamView
 	f.ask(http.MethodGet, "/api/v1/teams/"+team, nil, http.StatusOK, &v)
 	require.Equal(f.t, event.TeamIdle, v.Status)
+}
+
+// pause lets a run get on for a while.
+func pause(d time.Duration) { <-time.After(d) }
+
+// quantiles are of durations, in milliseconds.
+func quantiles(all []time.Duration) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	slices.Sort(all)
+	ms := time.Millisecond
+	return fmt.Sprintf("p50 %s, p99 %s, at most %s", all[len(all)/2].Round(ms), all[len(all)*99/100].Round(ms), all[len(all)-1].Round(ms))
 }

@@ -1,3 +1,5 @@
+//go:build nightly
+
 package chaos_test
 
 import (
@@ -82,4 +84,28 @@ func nameOf(f fault.Fault) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(f.Name)) // never fails
 	return h.Sum64()
+}
+
+// TestACutThatDropsNothingIsNone: counters are the evidence of a broken network, and a
+// network without packets was not broken.
+func TestACutThatDropsNothingIsNone(t *testing.T) {
+	net := site.NewNetwork(t)
+	if own, why := net.Isolated(); !own {
+		t.Logf("not possible here: %s", why)
+		return
+	}
+	place := net.Place("a")
+	require.NoError(t, place.Cut(site.BothWays, net.Hub()))
+	packets, err := place.Heal()
+	require.NoError(t, err)
+	require.Zero(t, packets)
+	require.True(t, place.Reached(t.Context()))
+	for _, way := range []string{site.BothWays, site.Inbound} {
+		require.NoError(t, place.Cut(way, net.Hub()))
+		require.False(t, place.Reached(t.Context()), way)
+		packets, err = place.Heal()
+		require.NoError(t, err)
+		require.Positive(t, packets)
+		require.True(t, place.Reached(t.Context()))
+	}
 }

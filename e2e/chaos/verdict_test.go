@@ -11,7 +11,6 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/chaos/fault"
 	"github.com/waggle-dev/waggle/e2e/chaos/report"
-	"github.com/waggle-dev/waggle/e2e/chaos/site"
 	"github.com/waggle-dev/waggle/e2e/chaos/verify"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -201,28 +200,4 @@ func TestADeadlineThatPassesEarly(t *testing.T) {
 		{Event: event.Event{Type: event.InputExpiredData{}.EventType(), Data: []byte(`{}`)}},
 	}})
 	require.Equal(t, 2, v[verify.PromiseWork].Broken)
-}
-
-// TestACutThatDropsNothingIsNone: counters are the evidence of a broken network, and a
-// network without packets was not broken.
-func TestACutThatDropsNothingIsNone(t *testing.T) {
-	net := site.NewNetwork(t)
-	if own, why := net.Isolated(); !own {
-		t.Logf("not possible here: %s", why)
-		return
-	}
-	place := net.Place("a")
-	require.NoError(t, place.Cut(site.BothWays, net.Hub()))
-	packets, err := place.Heal()
-	require.NoError(t, err)
-	require.Zero(t, packets)
-	require.True(t, place.Reached(t.Context()))
-	for _, way := range []string{site.BothWays, site.Inbound} {
-		require.NoError(t, place.Cut(way, net.Hub()))
-		require.False(t, place.Reached(t.Context()), way)
-		packets, err = place.Heal()
-		require.NoError(t, err)
-		require.Positive(t, packets)
-		require.True(t, place.Reached(t.Context()))
-	}
 }

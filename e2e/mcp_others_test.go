@@ -1,14 +1,13 @@
+//go:build nightly
+
 package e2e_test
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +26,8 @@ import (
 // TestToolServersOfOthers runs two published MCP servers, unmodified, as operators
 // would: programs under Node.js that speak over their standard input and output.
 func TestToolServersOfOthers(t *testing.T) {
-	bin := npm(t)
+	installed := packages(t, "mcp")
+	bin := filepath.Join(installed, "node_modules", ".bin")
 	dir := t.TempDir()
 	accessible(t, dir)
 	box := sandbox.Settings{Read: []string{installed}}
@@ -144,44 +144,3 @@ func (c caller) fault(err error, code fault.Code, field string) {
 	require.Equal(c.t, code, f.Code, err)
 	require.Equal(c.t, field, f.Field, err)
 }
-
-// installed is the folder of the servers of testdata/mcp, once a test has asked for them. TestMain removes it.
-var installed string
-
-// install installs the servers of testdata/mcp once for all tests.
-var install = sync.OnceValue(func() (err error) {
-	installed, err = packages("mcp")
-	return err
-})
-
-// packages installs the packages of a folder of testdata in a folder of their own, exactly the locked versions and without
-// running any of their scripts.
-func packages(name string) (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "waggle-"+name+"-"); err != nil {
-		return dir, err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // programs of a root process run as another user
-		return dir, err
-	}
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
-		return dir, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), npmPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("%w: %s", err, out)
-	}
-	return dir, nil
-}
-
-// npm returns the folder of the programs of testdata/mcp.
-func npm(t *testing.T) string {
-	t.Helper()
-	require.NoError(t, install(), "these tests need Node.js and npm (Debian: apt-get install npm)")
-	return filepath.Join(installed, "node_modules", ".bin")
-}
-
-// npmPatience is for a registry on a bad day; a minute is usual for the first time.
-const npmPatience = 5 * time.Minute
