@@ -21,24 +21,10 @@ import (
 // askingBase is the base of the agent that asks.
 const askingBase = "/agents/Painter"
 
-// askers starts a fleet with an agent that asks the question, and gateways.
-func askers(t *testing.T, gateways int, q swarm.Question) (addrs []string) {
-	t.Helper()
-	f := newFleet(t, scripted.Always(say("the model speaks")))
-	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n")
-	f.serve("session,pipeline,worker,tools,task")
-	for range gateways {
-		_, addr := f.gateway()
-		addrs = append(addrs, addr)
-	}
-	painter(t, addrs[0], q)
-	return addrs
-}
-
 // painter connects an agent that asks before it does anything. Its answer is what it was told.
-func painter(t *testing.T, addr string, q swarm.Question) {
+func painter(t *testing.T, p place, q swarm.Question) {
 	t.Helper()
-	sdkAgent(t, swarm.Options{URL: "ws://" + addr}, "Painter", func(ctx context.Context, task *swarm.Task) (any, error) {
+	sdkAgent(t, p.sdk(), "Painter", func(ctx context.Context, task *swarm.Task) (any, error) {
 		answer, err := task.Ask(ctx, q)
 		if err != nil {
 			return fmt.Sprint("nothing: ", strings.Contains(err.Error(), "INPUT_EXPIRED")), nil
@@ -46,7 +32,7 @@ func painter(t *testing.T, addr string, q swarm.Question) {
 		return "painted " + string(answer), nil
 	})
 	process.Eventually(t, "the agent is known", func() bool {
-		return strings.Contains(process.Get(t, "http://"+addr+"/api/v1/agents").Body, "painter-1")
+		return strings.Contains(over(t, http.MethodGet, p.url("/api/v1/agents"), p.key), "painter-1")
 	})
 }
 
@@ -58,11 +44,12 @@ func resumes(id string, payload any) func(map[string]any) {
 }
 
 // inList returns the open questions of a list.
-func inList(t testing.TB, addr, query string, want int) (out []api.Question) {
+func inList(t *testing.T, p place, query string, want int) (out []api.Question) {
 	t.Helper()
 	process.Eventually(t, "the questions are listed", func() bool {
 		var list api.QuestionList
-		require.NoError(t, json.Unmarshal([]byte(process.Get(t, "http://"+addr+"/api/v1/questions?"+query).Body), &list))
+		text := over(t, http.MethodGet, p.url("/api/v1/questions?"+query), p.key)
+		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(text, "200 ")), &list), text)
 		out = list.Questions
 		return len(out) == want
 	})
@@ -72,8 +59,10 @@ func inList(t testing.TB, addr, query string, want int) (out []api.Question) {
 // TestAGUIAsksForAnAgent: the question of an agent of the swarm ends the stretch, and the answer to it goes to the agent, whose
 // result is that of the run.
 func TestAGUIAsksForAnAgent(t *testing.T) {
-	addrs := askers(t, 2, swarm.Question{Message: "Which colour?", Options: []string{"red", "green"}, Timeout: time.Hour})
-	c, other := aguiClient{t: t, addr: addrs[0]}, aguiClient{t: t, addr: addrs[1]}
+	t.Parallel()
+	p, _ := apart.forTenant(t, scripted.Always(say("the model speaks")))
+	painter(t, p, swarm.Question{Message: "Which colour?", Options: []string{"red", "green"}, Timeout: time.Hour})
+	c, other := p.agui(), p.at(p.other).agui()
 	thread := newRun()
 	open := interrupts(t, c.runAt(askingBase, thread, newRun(), "paint it", nil))
 	require.Len(t, open, 1)
@@ -87,9 +76,9 @@ func TestAGUIAsksForAnAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(time.Hour), ends, time.Minute)
 
-	one := inList(t, addrs[1], "", 1)[0]
+	one := inList(t, p.at(p.other), "", 1)[0]
 	require.Equal(t, []string{"session", "agent", "Painter", `"Which colour?"`, q.ID}, []string{one.Kind, one.Scope, one.Asker, string(one.Message), one.InputID})
-	require.Len(t, inList(t, addrs[1], "kind=task", 1), 1, "the log of the task has it, too")
+	require.Len(t, inList(t, p.at(p.other), "kind=task", 1), 1, "the log of the task has it, too")
 
 	status, text := c.text(http.MethodPost, askingBase, aguiInput(thread, newRun(), "and more", nil))
 	require.Equal(t, http.StatusConflict, status, text)
@@ -112,6 +101,6 @@ func TestAGUIAsksForAnAgent(t *testing.T) {
 	again := other.runAt(askingBase, thread, next, "", resumes(q.ID, object{"answer": "red"}))
 	require.Equal(t, said(frames), said(again), "a repeat shows the run")
 	require.NotContains(t, strings.Join(datas(again), ""), "answer_refused")
-	inList(t, addrs[0], "", 0)
-	inList(t, addrs[0], "kind=task", 0)
+	inList(t, p, "", 0)
+	inList(t, p, "kind=task", 0)
 }

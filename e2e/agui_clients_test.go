@@ -103,6 +103,7 @@ func aguiFlows() scripted.Script {
 // TestAGUIClientsOfOthers drives the clients that are published, unmodified, through every flow: the current one without one
 // warning and with each frame valid, and at night two older ones, which most front ends still bring, without an error.
 func TestAGUIClientsOfOthers(t *testing.T) {
+	t.Parallel()
 	dir := packages(t, "agui")
 	f := newFleet(t, aguiFlows())
 	f.env = []string{"WAGGLE_TOOLS_BUILTIN_APPROVAL=writes"}

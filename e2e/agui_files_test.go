@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -83,14 +82,15 @@ func snapshots(frames []aguiFrame) (last []wire.Message) {
 // TestAGUIFiles: the model sees the images of a message and those of later turns, at any gateway; others get addresses, which
 // only those who see the thread can open.
 func TestAGUIFiles(t *testing.T) {
-	f, addrs, _ := aguiFleet(t, lookers, 2, "")
-	c, other := aguiClient{t: t, addr: addrs[0]}, aguiClient{t: t, addr: addrs[1]}
+	t.Parallel()
+	at, cast := apart.forTenant(t, lookers)
+	c, other := at.agui(), at.at(at.other).agui()
 	thread, run := newRun(), newRun()
 	pdf := map[string]any{"type": "document", "source": map[string]any{"type": "data", "mimeType": "application/pdf", "value": "JVBERi0="}, "metadata": map[string]any{"filename": "a.pdf"}}
 	notes := map[string]any{"type": "document", "source": map[string]any{"type": "data", "mimeType": "text/plain", "value": base64.StdEncoding.EncodeToString([]byte("plain words"))}}
-	first := c.run(thread, run, "look", showing(picture(), pdf, notes))
+	first := c.run(thread, run, "look "+cast.cue, showing(picture(), pdf, notes))
 	require.Equal(t, "I see 1", speech(first))
-	asked := f.llm.Exchanges()[0].Prompt.Messages[0]
+	asked := cast.asked()[0].Prompt.Messages[0]
 	require.Equal(t, []model.Image{{MediaType: "image/png", Data: dot}}, asked.Images)
 	require.Contains(t, asked.Content, "plain words")
 	require.Contains(t, asked.Content, "File: a.pdf (application/pdf, 5 bytes)\n(This file of the type application/pdf is not shown to you")
@@ -112,26 +112,19 @@ func TestAGUIFiles(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, page, urls[0])
 	for i, want := range []struct{ media, body string }{{"image/png", dot}, {"application/octet-stream", "JVBERi0="}, {"application/octet-stream", "cGxhaW4gd29yZHM="}} {
-		res, err := http.Get("http://" + addrs[1] + urls[i])
-		require.NoError(t, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		require.NoError(t, res.Body.Close())
-		require.Equal(t, http.StatusOK, res.StatusCode, "%s", body)
-		require.Equal(t, want.media, res.Header.Get("Content-Type"))
-		require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"))
-		require.Contains(t, res.Header.Get("Content-Security-Policy"), "sandbox")
-		require.Equal(t, want.body, base64.StdEncoding.EncodeToString(body))
+		got := fetch(t, http.MethodGet, at.other, urls[i], at.key)
+		require.Equal(t, http.StatusOK, got.status, "%s", got.body)
+		require.Equal(t, want.media, got.header.Get("Content-Type"))
+		require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
+		require.Contains(t, got.header.Get("Content-Security-Policy"), "sandbox")
+		require.Equal(t, want.body, base64.StdEncoding.EncodeToString([]byte(got.body)))
 	}
 	for _, path := range []string{strings.Replace(urls[0], "/files/", "/files/0", 1), urls[0][:len(urls[0])-2] + "zz"} {
-		res, err := http.Get("http://" + addrs[0] + path)
-		require.NoError(t, err)
-		require.NoError(t, res.Body.Close())
-		require.Equal(t, http.StatusNotFound, res.StatusCode)
+		require.Equal(t, http.StatusNotFound, fetch(t, http.MethodGet, at.addr, path, at.key).status)
 	}
 
 	require.Equal(t, "I see 2", speech(other.run(thread, newRun(), "and now", showing(picture()))), "the earlier one is part of the conversation")
-	planned := c.run(newRun(), newRun(), "look", func(in map[string]any) {
+	planned := c.run(newRun(), newRun(), "look "+cast.cue, func(in map[string]any) {
 		showing(picture())(in)
 		in["forwardedProps"] = map[string]any{"waggle": map[string]any{"mode": "chat"}}
 	})

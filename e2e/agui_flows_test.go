@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // follow reads a stream of a thread in the background. The channel has its frames, and is closed at its end.
@@ -47,19 +47,21 @@ func runEnds(run string) func(aguiFrame) bool {
 // TestOneThreadInThreeProtocols: a thread of AG-UI is open in ORBIT and MyAgent, too. Each sees all of it, and its plan is
 // confirmed from each in turn.
 func TestOneThreadInThreeProtocols(t *testing.T) {
-	_, addrs, _ := aguiFleet(t, threeTasks(), 2, "pipeline: {retry_backoff: 20ms}\n")
-	c := aguiClient{t: t, addr: addrs[0]}
+	t.Parallel()
+	p, cast := apart.forTenant(t, scripted.Stages{
+		Plan: scripted.Always(scripted.Plan(tasks("a", "b", "c")...)), Solve: scripted.Always(say("this is done")), Aggregate: scripted.Always(say("all is done")),
+	}.Script())
 	for _, from := range []string{"agui", "orbit", "myagent"} {
 		t.Run(from, func(t *testing.T) {
-			c.t = t
-			thread := newRun()
-			open := interrupts(t, c.run(thread, newRun(), "do three things", planned))
+			p := p.in(t)
+			c, thread := p.agui(), newRun()
+			open := interrupts(t, c.run(thread, newRun(), "do three things "+cast.cue, planned))
 			ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
 			defer cancel()
 			viewer := c.follow(ctx, "/threads/"+thread+"?follow=1")
 			until(t, viewer, runEnds(""))
-			orbit := client.DialOrbit(t, "ws://"+addrs[1]+"/ws?after=0&session="+thread)
-			mine := client.DialMyAgent(t, addrs[1])
+			orbit := p.at(p.other).orbit("?after=0&session=" + thread)
+			mine := p.at(p.other).myagent()
 			mine.Attach(thread, 0)
 			switch from {
 			case "agui":
@@ -73,7 +75,7 @@ func TestOneThreadInThreeProtocols(t *testing.T) {
 			require.Contains(t, speech(frames), "all is done")
 			require.Contains(t, orbit.Until("agent_response").Raw, "all is done")
 			require.Contains(t, string(mine.Until(myagent.AgentFinalAnswer).Raw), "all is done")
-			require.Len(t, inLog[event.InputAnsweredData](t, addrs[0], thread), 1)
+			require.Len(t, inLog[event.InputAnsweredData](t, p, thread), 1)
 		})
 	}
 }

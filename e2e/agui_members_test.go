@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/models"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/auth"
 )
 
@@ -115,3 +116,5 @@ func (f fetched) without(ids ...string) string {
 	}
 	return fmt.Sprint(f.status, " ", passing.ReplaceAllString(text, "MOVES"))
 }
+
+const redKey, blueKey = process.Canary + "-key-of-red", process.Canary + "-key-of-blue"

@@ -332,3 +332,16 @@ func unquoted(raw json.RawMessage) string {
 	}
 	return s
 }
+
+// aguiFleet starts services and gateways, and returns the addresses of the latter.
+func aguiFleet(t *testing.T, script scripted.Script, gateways int, config string) (f *fleet, addrs []string, procs []*process.Process) {
+	t.Helper()
+	f = newFleet(t, script)
+	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n" + config)
+	f.serve("session,pipeline,worker,tools")
+	for range gateways {
+		p, addr := f.gateway()
+		addrs, procs = append(addrs, addr), append(procs, p)
+	}
+	return f, addrs, procs
+}

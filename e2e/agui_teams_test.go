@@ -23,6 +23,7 @@ var site = object{
 // TestAGUIClientsOfOthersInTeams drives the clients that are published, unmodified, through what teams do: one member asks another, also
 // in a team in the team; a board, questions of several members, a failure, and work that is stopped.
 func TestAGUIClientsOfOthersInTeams(t *testing.T) {
+	t.Parallel()
 	dir := packages(t, "agui")
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,24 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness/process"
-	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
-
-// aguiFleet starts services and gateways, and returns the addresses of the latter.
-func aguiFleet(t *testing.T, script scripted.Script, gateways int, config string) (f *fleet, addrs []string, procs []*process.Process) {
-	t.Helper()
-	f = newFleet(t, script)
-	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n" + config)
-	f.serve("session,pipeline,worker,tools")
-	for range gateways {
-		p, addr := f.gateway()
-		addrs, procs = append(addrs, addr), append(procs, p)
-	}
-	return f, addrs, procs
-}
 
 // threeTasks is a plan of three tasks, one of which needs another try.
 func threeTasks() scripted.Script {
@@ -44,10 +28,11 @@ func threeTasks() scripted.Script {
 // TestAGUIResumesBehindEveryFrame: a stream that breaks after any frame, and is resumed at another gateway, gives the
 // whole, byte for byte.
 func TestAGUIResumesBehindEveryFrame(t *testing.T) {
-	_, addrs, _ := aguiFleet(t, threeTasks(), 2, "pipeline: {retry_backoff: 20ms}\n")
-	c, other := aguiClient{t: t, addr: addrs[0]}, aguiClient{t: t, addr: addrs[1]}
+	t.Parallel()
+	p, cast := apart.forTenant(t, threeTasks())
+	c, other := p.agui(), p.at(p.other).agui()
 	thread, ask, answer := "thread with spaces/ü", newRun(), newRun()
-	first := c.run(thread, ask, "do three things", planned)
+	first := c.run(thread, ask, "do three things "+cast.cue, planned)
 	second := c.run(thread, answer, "", answered(interrupts(t, first), true))
 	require.Equal(t, wire.RunFinished, second[len(second)-1].Type)
 	cuts := 0
@@ -72,12 +57,12 @@ func TestAGUIResumesBehindEveryFrame(t *testing.T) {
 
 // TestAGUITenantsMeetNowhere: each endpoint answers the same for a thread of another tenant as for one that does not exist.
 func TestAGUITenantsMeetNowhere(t *testing.T) {
-	_, addrs, _ := aguiFleet(t, scripted.Always(say("crimson")), 1, fmt.Sprintf(
-		"auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user]}\n    - {id: eye, sha256: %s, tenant: red, roles: [viewer]}\n",
-		auth.HashKey(redKey), auth.HashKey(blueKey), auth.HashKey(redKey+"-viewer")))
-	red, blue, eye := aguiClient{t, addrs[0], redKey}, aguiClient{t, addrs[0], blueKey}, aguiClient{t, addrs[0], redKey + "-viewer"}
+	t.Parallel()
+	reds, cast := apart.forTenant(t, scripted.Always(say("crimson")))
+	blues, other := apart.forTenant(t, scripted.Always(say("azure")))
+	red, blue, eye := reds.agui(), blues.agui(), aguiClient{t, reds.addr, reds.key + "-viewer"}
 	thread, run := newRun(), newRun()
-	red.run(thread, run, "hello", nil)
+	red.run(thread, run, "hello "+cast.cue, nil)
 	checked := 0
 	for _, q := range []struct{ method, path, body string }{
 		{"GET", "/threads/THREAD", ""},
@@ -101,7 +86,7 @@ func TestAGUITenantsMeetNowhere(t *testing.T) {
 		require.Equal(t, wantStatus, status)
 		checked++
 	}
-	frames := blue.run(thread, run, "mine", nil)
+	frames := blue.run(thread, run, "mine "+other.cue, nil)
 	require.Equal(t, wire.RunFinished, frames[len(frames)-1].Type, "the same id is another thread in another tenant")
 	require.Equal(t, said(red.get("/threads/"+thread)), said(eye.get("/threads/"+thread)), "a viewer sees")
 	for _, path := range []string{"", "/threads/" + thread + "/cancel", "/threads/" + thread + "/answers"} {
@@ -113,8 +98,9 @@ func TestAGUITenantsMeetNowhere(t *testing.T) {
 
 // TestAGUIRefusesBadInput: nothing that a client sends is the server's fault.
 func TestAGUIRefusesBadInput(t *testing.T) {
-	_, addrs, _ := aguiFleet(t, scripted.Always(say("hello")), 1, "")
-	c := aguiClient{t: t, addr: addrs[0]}
+	t.Parallel()
+	p, cast := apart.forTenant(t, scripted.Always(say("hello")))
+	c := p.agui()
 	for body, want := range map[string]int{
 		``: 400, `{`: 400, `[]`: 422, `null`: 422, `{"threadId":1}`: 422, `{"threadId":"a","threadId":"b"}`: 400, "\xff": 400,
 		`{"threadId":"a","runId":"b","messages":null}`:                                                                  422,
@@ -136,7 +122,7 @@ func TestAGUIRefusesBadInput(t *testing.T) {
 	}
 	for _, after := range []string{"x", "-1", "1.x", "99999", "1.0", "01", "18446744073709551616"} {
 		thread := newRun()
-		c.run(thread, newRun(), "hello", nil)
+		c.run(thread, newRun(), "hello "+cast.cue, nil)
 		status, text := c.text(http.MethodGet, "/threads/"+thread, nil, "Last-Event-ID", after)
 		require.Equal(t, 400, status, "%s: %s", after, text)
 	}
@@ -145,14 +131,15 @@ func TestAGUIRefusesBadInput(t *testing.T) {
 // TestAGUIClientsCarryOutTheirTools: a call of a client's tool ends the run until the client has its result, and the model
 // gets the context, the conversation before, and the results.
 func TestAGUIClientsCarryOutTheirTools(t *testing.T) {
-	f, addrs, _ := aguiFleet(t, scripted.Sequence(
+	t.Parallel()
+	p, cast := apart.forTenant(t, scripted.InTurn(
 		scripted.Stream(scripted.Text("Let me look. "), scripted.Calls(0,
 			scripted.Call{ID: "c1", Name: "where_am_i", Arguments: `{"exact":true}`}, scripted.Call{ID: "c2", Name: "paint", Arguments: `{}`})),
 		say("You are in Bern."),
 		scripted.Stream(scripted.Calls(0, scripted.Call{ID: "c3", Name: "paint", Arguments: `{}`})),
-		say("I could not paint."), say("Good night."),
-	), 2, "")
-	c, other := aguiClient{t: t, addr: addrs[0]}, aguiClient{t: t, addr: addrs[1]}
+		say("Good night."),
+	))
+	c, other := p.agui(), p.at(p.other).agui()
 	thread := newRun()
 	with := func(messages ...any) func(map[string]any) {
 		return func(in map[string]any) {
@@ -168,19 +155,19 @@ func TestAGUIClientsCarryOutTheirTools(t *testing.T) {
 	result := func(id, call, text string) any {
 		return map[string]any{"id": id, "role": "tool", "toolCallId": call, "content": text}
 	}
-	first := c.run(thread, newRun(), "where am I?", with(map[string]any{"id": "h1", "role": "assistant", "content": "an earlier answer"}))
+	first := c.run(thread, newRun(), "where am I? "+cast.cue, with(map[string]any{"id": "h1", "role": "assistant", "content": "an earlier answer"}))
 	last := first[len(first)-1]
 	require.Equal(t, wire.RunFinished, last.Type)
 	require.Equal(t, wire.OutcomeSuccess, last.Outcome.Type)
 	require.Equal(t, []string{"c1", "c2"}, last.Outcome.PendingToolCallIDs)
-	asked := f.llm.Exchanges()[0].Prompt
+	asked := cast.asked()[0].Prompt
 	require.Contains(t, asked.Messages[0].Content, "an earlier answer")
 	require.Contains(t, asked.Messages[1].Content, "For your information: the time\nnoon")
 	require.Contains(t, asked.Messages[1].Content, "where am I?")
 
 	second := other.run(thread, newRun(), "", with(result("t1", "c1", "Bern"), result("t2", "c2", "painted"))) // at another gateway
 	require.Equal(t, "You are in Bern.", speech(second))
-	told := f.llm.Exchanges()[1].Prompt.Messages
+	told := cast.asked()[1].Prompt.Messages
 	require.Equal(t, "Bern", told[len(told)-2].Content)
 	require.Equal(t, "painted", told[len(told)-1].Content)
 
@@ -188,7 +175,7 @@ func TestAGUIClientsCarryOutTheirTools(t *testing.T) {
 	require.Equal(t, []string{"c3"}, third[len(third)-1].Outcome.PendingToolCallIDs)
 	fourth := c.run(thread, newRun(), "never mind", with()) // the call is given up, and the message is answered
 	require.Equal(t, "Good night.", speech(fourth))
-	given := f.llm.Exchanges()[3].Prompt.Messages
+	given := cast.asked()[3].Prompt.Messages
 	require.Equal(t, "Error: not answered", given[len(given)-1].Content)
 
 	status, text := c.text(http.MethodGet, "/threads/"+thread+"/messages?limit=4", nil)

@@ -27,6 +27,7 @@ var approvals = map[string]struct {
 // TestEveryProtocolAsksForApprovals: where the operator has people asked, the user of each protocol sees the question about
 // the tool call and answers it on its own socket. An approved call runs once, a rejected one never does.
 func TestEveryProtocolAsksForApprovals(t *testing.T) {
+	t.Parallel()
 	dir, addr := up(t, []string{"WAGGLE_TOOLS_BUILTIN_APPROVAL=writes"})
 	for protocol, asks := range map[string]func(t *testing.T, addr, request string, approved bool){
 		"orbit": orbitApproval, "myagent": myagentApproval, "asp": aspApproval, "team": teamApproval, "agui": aguiApproval,

@@ -23,6 +23,7 @@ func decodeMember(f client.SwarmFrame, name string, into any) error {
 // of an MCP server of another author; asks the client; gives a part to another agent; and
 // has the result. testdata/asp holds the frames of each party.
 func TestATaskWithEverything(t *testing.T) {
+	t.Parallel()
 	installed := packages(t, "mcp")
 	program, err := json.Marshal([]string{filepath.Join(installed, "node_modules", ".bin", "mcp-server-everything")})
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 // TestAnAgentOfASwarmDies: its task goes to another, and what it says too late is
 // refused.
 func TestAnAgentOfASwarmDies(t *testing.T) {
-	_, addr := up(t, []string{"WAGGLE_GATEWAY_PEERS_GRACE=1s"})
-	h := swarmRig{t: t, addr: addr}
+	t.Parallel()
+	h := one.forTenant(t).swarm()
 	agents := map[string]*client.Swarm{"twin-1": h.agent("twin-1", "Twin", nil)}
 	c := h.client()
 	c.Say("client.agent.task.create.request", object{"agentName": "Twin", "taskData": object{}})

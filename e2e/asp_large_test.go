@@ -39,8 +39,9 @@ func textOf(t *testing.T, f client.SwarmFrame, name string) (text string) {
 // whole, also one that comes back, any reader of the task, and the command line. testdata/asp
 // holds the frames of each party.
 func TestLargeData(t *testing.T) {
-	dir, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := swarmRig{t: t, addr: addr}
+	t.Parallel()
+	p := one.forTenant(t)
+	h := p.swarm()
 	c := h.client()
 	play := largeTask{t: t, client: c, agent: h.agent("agent-001", "Reader", nil)}
 	play.begin("agent-001", 300<<10)
@@ -53,7 +54,7 @@ func TestLargeData(t *testing.T) {
 
 	hello := c.Find("the welcome", func(f client.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" })
 	back := client.DialSwarm(t, client.SwarmOptions{
-		Role: proof.RoleClient, Addr: addr, Query: "after=1&clientId=" + hello.Text("clientId") + "&resumeToken=" + hello.Text("resumeToken"),
+		Role: proof.RoleClient, Addr: p.addr, Key: p.key, Query: "after=1&clientId=" + hello.Text("clientId") + "&resumeToken=" + hello.Text("resumeToken"),
 	})
 	require.Equal(t, longText("r", 300<<10), textOf(t, back.Until("client.agent.task.result"), "result"))
 
@@ -66,12 +67,10 @@ func TestLargeData(t *testing.T) {
 			} `json:"data"`
 		} `json:"task"`
 	}
-	_, body, _ := strings.Cut(over(t, http.MethodGet, "http://"+addr+"/api/v1/tasks/"+play.task, ""), " ")
+	_, body, _ := strings.Cut(over(t, http.MethodGet, p.url("/api/v1/tasks/"+play.task), p.key), " ")
 	require.NoError(t, json.Unmarshal([]byte(body), &task))
 	require.Equal(t, []bool{true, true, true}, []bool{longText("r", 300<<10) == task.Result, longText("d", 300<<10) == task.Task.Data.Text, task.Ref == nil})
-	cli := process.Start(t, process.Options{Name: "tasks", Dir: dir, Args: []string{"tasks", "show", play.task, "--json", "--url", "ws://" + addr + "/ws"}})
-	require.NoError(t, cli.Wait())
-	require.Contains(t, cli.Output(), strings.Repeat("r", 250<<10))
+	require.Contains(t, p.waggle("tasks", "show", play.task, "--json"), strings.Repeat("r", 250<<10))
 }
 
 // largeTask is a task with much data, and those who take part in it.

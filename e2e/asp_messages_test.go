@@ -18,6 +18,7 @@ import (
 // tests that exist, and equals the page of the documentation. Each test checks that it
 // shows its messages.
 func TestEveryMessageOfASwarmHasItsTest(t *testing.T) {
+	t.Parallel()
 	tests := map[string]bool{}
 	files, err := filepath.Glob("asp_*_test.go")
 	require.NoError(t, err)
@@ -40,9 +41,10 @@ func TestEveryMessageOfASwarmHasItsTest(t *testing.T) {
 
 // TestClientsOfASwarm: what clients ask the swarm for, and each other.
 func TestClientsOfASwarm(t *testing.T) {
-	dir, addr := up(t, nil)
-	h := swarmRig{t: t, addr: addr}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "a.txt"), []byte("hi"), 0o600))
+	t.Parallel()
+	p := one.forTenant(t)
+	h := p.swarm()
+	p.file("a.txt", "hi")
 	c, d := h.client(), h.client()
 	mine := c.Get("client.register.response", "client.register", object{"clientName": "Web Dashboard", "clientType": "web"})
 	clientsTalk(t, c, d, mine.Text("clientId"))
@@ -112,8 +114,8 @@ func clientsCancel(t *testing.T, h swarmRig, c *client.Swarm) {
 
 // TestAgentsOfASwarm: what agents ask the swarm for, by all names of it.
 func TestAgentsOfASwarm(t *testing.T) {
-	_, addr := up(t, swiftPings)
-	h := swarmRig{t: t, addr: addr}
+	t.Parallel()
+	h := one.forTenant(t).swarm()
 	a, b, c := h.agent("agent-1", "Asker", nil), h.agent("agent-2", "Helper", nil), h.client()
 	h.service("math", "Math", addsUp, adder)
 	agentsLook(t, a)
@@ -218,8 +220,8 @@ func addsUp(s *client.Swarm, f client.SwarmFrame) {
 
 // TestServicesOfASwarm: what services say.
 func TestServicesOfASwarm(t *testing.T) {
-	_, addr := up(t, swiftPings)
-	h := swarmRig{t: t, addr: addr}
+	t.Parallel()
+	h := one.forTenant(t).swarm()
 	s := h.service("math", "Math", nil, adder)
 	a, c := h.agent("agent-1", "Asker", nil), h.client()
 	mine := c.Get("client.register.response", "client.register", object{"clientName": "Listener"}).Text("clientId")

@@ -3,13 +3,13 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -21,8 +21,9 @@ import (
 // TestAllClientsShareOneSwarm: sessions have tasks solved by an agent of the swarm, and a
 // chat calls the tool of a service of the swarm.
 func TestAllClientsShareOneSwarm(t *testing.T) {
+	t.Parallel()
 	var chats atomic.Int64
-	f := newFleet(t, scripted.Stages{
+	p, cast := apart.forTenant(t, scripted.Stages{
 		Plan: func(x *scripted.Exchange) scripted.Reply {
 			return scripted.Plan(event.Step{ID: "weld", Title: x.Data.Question, Capability: "welding"}, event.Step{ID: "paint", Title: "Paint", Dependencies: []string{"weld"}})
 		},
@@ -47,11 +48,9 @@ func TestAllClientsShareOneSwarm(t *testing.T) {
 			return say("There is no such tool.")
 		},
 	}.Script())
-	f.serve("session,pipeline,task,tools,worker")
-	_, addr := f.gateway()
-	process.Eventually(t, "the services are there", func() bool { return process.Get(t, "http://"+addr+"/api/v1/agents").Status == 200 })
-	welder := swarmRig{t: t, addr: addr}.agent("welder-1", "Welder", nil, "welding")
-	m := client.DialMyAgent(t, addr)
+	cue := " " + cast.cue
+	welder := p.swarm().agent("welder-1", "Welder", nil, "welding")
+	m := p.myagent()
 	m.Create("en_US", nil)
 	solved := func(question, title, says string) {
 		t.Helper()
@@ -66,32 +65,32 @@ func TestAllClientsShareOneSwarm(t *testing.T) {
 	}
 
 	t.Run("tasks of the client", func(t *testing.T) {
-		list := []event.Step{{ID: "weld", Title: "Weld", Capability: "welding"}, {ID: "paint", Title: "Paint", Dependencies: []string{"weld"}}}
+		list := []event.Step{{ID: "weld", Title: "Weld" + cue, Capability: "welding"}, {ID: "paint", Title: "Paint", Dependencies: []string{"weld"}}}
 		m.Send(myagent.UserSolveTasks, object{"content": object{"tasks": list}})
-		solved("Weld; Paint", "Weld", "a gate")
+		solved("Weld"+cue+"; Paint", "Weld"+cue, "a gate")
 		require.Contains(t, m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Text(), "painted a gate")
 		inOrder(t, m.Frames, myagent.SolverStart, myagent.SolverCompleted, myagent.SolverStart, myagent.SolverCompleted, myagent.AgentFinalAnswer)
 	})
 	t.Run("tasks of a plan", func(t *testing.T) {
-		m.Message("make a fence", nil)
-		solved("make a fence", "make a fence", "a fence")
+		m.Message("make a fence"+cue, nil)
+		solved("make a fence"+cue, "make a fence"+cue, "a fence")
 		require.Contains(t, m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Text(), "painted a fence")
 	})
 	t.Run("a session that is cancelled", func(t *testing.T) {
-		m.Message("make a ship", nil)
+		m.Message("make a ship"+cue, nil)
 		task := welder.Until("task.execute").Text("taskId")
 		m.Send(myagent.UserCancel, object{"content": "enough"})
 		m.Until(myagent.AgentInterrupted)
 		require.Equal(t, task, welder.Until("task.cancel").Text("taskId"))
 		welder.Say("agent.task.result", object{"taskId": task, "result": "a ship"})
-		swarmRig{t: t, addr: addr}.refused(task, "TASK_FINISHED", 1)
-		m.Message("make a raft", nil)
-		solved("make a raft", "make a raft", "a raft")
+		p.swarm().refused(task, "TASK_FINISHED", 1)
+		m.Message("make a raft"+cue, nil)
+		solved("make a raft"+cue, "make a raft"+cue, "a raft")
 		require.Contains(t, m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Text(), "painted a raft")
 	})
 	t.Run("a chat", func(t *testing.T) {
 		cities := make(chan string, 9)
-		sdkService(t, swarm.Options{URL: "ws://" + addr}, "weather", swarm.Tool{
+		sdkService(t, p.sdk(), "weather", swarm.Tool{
 			ID: "forecast", Description: "tells the weather",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
 			Run: func(ctx context.Context, c *swarm.ToolRun) (any, error) {
@@ -104,11 +103,11 @@ func TestAllClientsShareOneSwarm(t *testing.T) {
 			},
 		})
 		process.Eventually(t, "the service is known", func() bool {
-			return strings.Contains(process.Get(t, "http://"+addr+"/api/v1/services").Body, `"weather"`)
+			return strings.Contains(over(t, http.MethodGet, p.url("/api/v1/services"), p.key), `"weather"`)
 		})
-		c := client.DialOrbit(t, "ws://"+addr+"/ws")
+		c := p.orbit("")
 		c.Until("agent_ready")
-		c.Ask("how is the weather in Oslo?")
+		c.Ask("how is the weather in Oslo?" + cue)
 		answer := c.Until("agent_response", "error")
 		require.Contains(t, answer.Data.Message, "The service says: snow in Oslo")
 		require.Equal(t, "Oslo", <-cities)

@@ -19,8 +19,9 @@ import (
 // agent and the service are written as those of the SDKs. testdata/asp holds the
 // frames of each party.
 func TestATaskBeyondTheBound(t *testing.T) {
-	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := swarmRig{t: t, addr: addr}
+	t.Parallel()
+	p := one.forTenant(t)
+	h := p.swarm()
 	large := strings.Repeat("0123456789", 130_000)
 	service := h.service("archive", "Archive", func(b *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "service.task.execute" {
@@ -54,7 +55,7 @@ func TestATaskBeyondTheBound(t *testing.T) {
 	refused := client.Ask("client.agent.task.create.request", object{"agentId": "writer", "agentName": "Writer", "taskData": object{"text": large}})
 	require.Equal(t, []string{"error", "MESSAGE_TOO_BIG"}, []string{refused.Type, refused.Text("code")})
 
-	log := over(t, http.MethodGet, "http://"+addr+"/api/v1/tasks/"+task, "")
+	log := over(t, http.MethodGet, p.url("/api/v1/tasks/"+task), p.key)
 	require.Equal(t, 1, strings.Count(log, `"type":"task.assigned"`), "the task is not handed out again")
 	require.Empty(t, append(agent.Errors(), service.Errors()...))
 	process.Eventually(t, "the result comes once more", func() bool { return len(client.Again()) == 1 })

@@ -33,12 +33,12 @@ func (c counted) Read(b []byte) (int, error) {
 // sendTask does what sendTask() of the client SDK does in its default mode: its call settles
 // on a result with the requestId, and then on another one of the same task. It looks for
 // the second only when all frames of the read that brought the first have been handled.
-func sendTask(t *testing.T, addr string, content object) (first, second client.SwarmFrame, between []string) {
+func sendTask(t *testing.T, p place, content object) (first, second client.SwarmFrame, between []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
 	defer cancel()
 	var reads atomic.Int64
-	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/ws/asp/client", &websocket.DialOptions{HTTPClient: &http.Client{ //nolint:bodyclose // closed by the library
+	conn, _, err := websocket.Dial(ctx, "ws://"+p.addr+"/ws/asp/client", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + p.key}}, HTTPClient: &http.Client{ //nolint:bodyclose // closed by the library
 		Transport: &http.Transport{DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
 			c, err := new(net.Dialer).DialContext(ctx, network, to)
 			return counted{c, &reads}, err
@@ -70,8 +70,9 @@ func sendTask(t *testing.T, addr string, content object) (first, second client.S
 // TestTheSDKsCallForATaskSettles in its default mode, with an agent of the SDK, which ends
 // its task by a result and a status.
 func TestTheSDKsCallForATaskSettles(t *testing.T) {
-	_, addr := up(t, nil)
-	h := swarmRig{t: t, addr: addr}
+	t.Parallel()
+	p := one.forTenant(t)
+	h := p.swarm()
 	h.agent("base-1", "Base", func(a *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "task.execute" {
 			a.Say("task.status", object{"agentId": "base-1", "taskId": f.Text("taskId"), "status": "started"})
@@ -79,7 +80,7 @@ func TestTheSDKsCallForATaskSettles(t *testing.T) {
 			a.Say("task.status", object{"agentId": "base-1", "taskId": f.Text("taskId"), "status": "completed", "result": object{"ok": true}})
 		}
 	})
-	first, second, _ := sendTask(t, addr, object{"agentId": "base-1", "agentName": "Base", "taskData": object{"x": 1}})
+	first, second, _ := sendTask(t, p, object{"agentId": "base-1", "agentName": "Base", "taskData": object{"x": 1}})
 	require.Equal(t, first.ID, second.ID, "a client that compares ids sees one")
 	require.JSONEq(t, string(first.Content), string(second.Content))
 	require.Positive(t, first.Seq)
@@ -91,8 +92,9 @@ func TestTheSDKsCallForATaskSettles(t *testing.T) {
 // and a call for a task in the SDK's default mode, which takes the result twice.
 // testdata/asp holds the frames of each party.
 func TestAsTheSDKDoesIt(t *testing.T) {
-	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := swarmRig{t: t, addr: addr}
+	t.Parallel()
+	p := one.forTenant(t)
+	h := p.swarm()
 	c, watcher := h.client(), h.client()
 	list := func(c *client.Swarm, status string) string {
 		return string(c.Get("client.agent.list.response", "client.agent.list.request", object{"filters": object{"status": status}}).Member("agents"))
@@ -101,7 +103,7 @@ func TestAsTheSDKDoesIt(t *testing.T) {
 		process.Eventually(t, "the agent is "+status, func() bool { return list(watcher, status) != "[]" })
 		require.Contains(t, list(c, status), `"status":"`+status+`"`)
 	}
-	a := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleAgent, Addr: addr})
+	a := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleAgent, Addr: p.addr, Key: p.key})
 	a.Until("orchestrator.welcome")
 	a.Get("agent.registered", "agent.register", object{"id": "base-1", "name": "Base", "capabilities": []string{"x"}})
 	shows("online")

@@ -63,6 +63,7 @@ type repeats struct {
 // TestRequestsOfASwarmThatComeAgain: each has one effect and the same answer, also at
 // another gateway.
 func TestRequestsOfASwarmThatComeAgain(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, scripted.Smart())
 	f.serve("session,pipeline,task,tools")
 	doomed, one := f.gateway()
@@ -197,6 +198,7 @@ func (r *repeats) ends() {
 // TestEveryRequestOfASwarmSaysWhatARepeatGets: the table of the documentation names each
 // message of each role, and tests that exist.
 func TestEveryRequestOfASwarmSaysWhatARepeatGets(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/PROTOCOL-ASP.md")
 	require.NoError(t, err)
 	section := regexp.MustCompile(`(?s)### Requests that come again\n(.*?)\n###? `).FindSubmatch(append(page, "\n## "...))

@@ -13,9 +13,6 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
 )
 
-// swiftPings is the environment of a gateway that pings its participants every second.
-var swiftPings = []string{"WAGGLE_GATEWAY_PEERS_PING=1s"}
-
 // swarmRig is where the participants of one test meet.
 type swarmRig struct {
 	t    *testing.T

@@ -52,10 +52,10 @@ func sdkAgent(t *testing.T, o swarm.Options, name string, h swarm.TaskHandler) *
 // TestTheSDKWorksASwarm: a client, two agents and a service, all of them written with
 // the SDK, and one task that needs all of them.
 func TestTheSDKWorksASwarm(t *testing.T) {
-	_, addr := up(t, nil)
-	url, ctx := "ws://"+addr, sdkContext(t)
+	t.Parallel()
+	at, ctx := one.forTenant(t).sdk(), sdkContext(t)
 
-	sums, err := swarm.NewService(swarm.ServiceOptions{Options: swarm.Options{URL: url}, ID: "sums", Name: "Sums", Tools: []swarm.Tool{{
+	sums, err := swarm.NewService(swarm.ServiceOptions{Options: at, ID: "sums", Name: "Sums", Tools: []swarm.Tool{{
 		ID: "add", Description: "adds two numbers", Idempotent: true,
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}`),
 		Run: func(ctx context.Context, c *swarm.ToolRun) (any, error) {
@@ -68,12 +68,12 @@ func TestTheSDKWorksASwarm(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	keep(t, sums.Run, sums.Connected)
-	sdkAgent(t, swarm.Options{URL: url}, "Doubler", func(_ context.Context, task *swarm.Task) (any, error) {
+	sdkAgent(t, at, "Doubler", func(_ context.Context, task *swarm.Task) (any, error) {
 		var n int
 		err := task.Decode(&n)
 		return 2 * n, err
 	})
-	lead := sdkAgent(t, swarm.Options{URL: url}, "Lead", func(ctx context.Context, task *swarm.Task) (any, error) {
+	lead := sdkAgent(t, at, "Lead", func(ctx context.Context, task *swarm.Task) (any, error) {
 		if err := task.Progress(ctx, 0.1, "begun"); err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func TestTheSDKWorksASwarm(t *testing.T) {
 	})
 
 	events := make(chan swarm.Event, 200)
-	client, err := swarm.Dial(ctx, swarm.ClientOptions{Options: swarm.Options{URL: url}, Name: "test", OnEvent: func(e swarm.Event) {
+	client, err := swarm.Dial(ctx, swarm.ClientOptions{Options: at, Name: "test", OnEvent: func(e swarm.Event) {
 		if e.Name != swarm.EventRawMessage {
 			events <- e
 		}
@@ -135,8 +135,9 @@ func TestTheSDKWorksASwarm(t *testing.T) {
 
 // TestTasksAtTheTerminal: the commands give a task, show it and find its result.
 func TestTasksAtTheTerminal(t *testing.T) {
-	_, addr := up(t, nil)
-	sdkAgent(t, swarm.Options{URL: "ws://" + addr}, "Echo", func(ctx context.Context, task *swarm.Task) (any, error) {
+	t.Parallel()
+	p := one.forTenant(t)
+	sdkAgent(t, p.sdk(), "Echo", func(ctx context.Context, task *swarm.Task) (any, error) {
 		if string(task.Data) == `"wait"` {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -146,7 +147,7 @@ func TestTasksAtTheTerminal(t *testing.T) {
 	identity := filepath.Join(t.TempDir(), "who.json")
 	waggle := func(args ...string) (string, error) {
 		c := exec.CommandContext(sdkContext(t), process.Binary(t), args...)
-		c.Env = append(c.Environ(), "WAGGLE_URL=ws://"+addr+"/ws", "WAGGLE_IDENTITY="+identity)
+		c.Env = append(append(c.Environ(), p.env()...), "WAGGLE_IDENTITY="+identity)
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}

@@ -65,8 +65,9 @@ func refusal(t *testing.T, err error) *swarm.Error {
 // TestAServiceHurtsOnlyItsOwnCall: one hangs, one floods, one dies and one panics, while
 // another one answers at all times.
 func TestAServiceHurtsOnlyItsOwnCall(t *testing.T) {
-	_, addr := up(t, nil)
-	url, ctx := swarm.Options{URL: "ws://" + addr}, sdkContext(t)
+	t.Parallel()
+	p := one.forTenant(t)
+	url, ctx := p.sdk(), sdkContext(t)
 	sdkService(t, url, "well", swarm.Tool{ID: "run", Run: func(context.Context, *swarm.ToolRun) (any, error) { return "well", nil }})
 	hangs := make(chan struct{}, 1)
 	over := make(chan struct{})
@@ -77,7 +78,7 @@ func TestAServiceHurtsOnlyItsOwnCall(t *testing.T) {
 	}})
 	t.Cleanup(func() { close(over) })
 	sdkService(t, url, "panics", swarm.Tool{ID: "run", Run: func(context.Context, *swarm.ToolRun) (any, error) { panic("at the service") }})
-	h := swarmRig{t: t, addr: addr}
+	h := p.swarm()
 	floods, dies := h.service("floods", "Floods", nil, object{"id": "run"}), h.service("dies", "Dies", nil, object{"id": "run"})
 	task := hold(t, url, 5)
 	call := func(service string, timeout time.Duration) error {
@@ -86,7 +87,7 @@ func TestAServiceHurtsOnlyItsOwnCall(t *testing.T) {
 	}
 
 	ends := map[string]chan error{}
-	for service, timeout := range map[string]time.Duration{"hangs": 5 * time.Second, "floods": 5 * time.Second, "dies": time.Minute, "panics": time.Minute} {
+	for service, timeout := range map[string]time.Duration{"hangs": 3 * time.Second, "floods": 3 * time.Second, "dies": time.Minute, "panics": time.Minute} {
 		end := make(chan error, 1)
 		ends[service] = end
 		go func() { end <- call(service, timeout) }()

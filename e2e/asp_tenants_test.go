@@ -15,11 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
-	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/services/model/scripted"
 )
-
-const redKey, blueKey = process.Canary + "-key-of-red", process.Canary + "-key-of-blue"
 
 // names are ids of another tenant, or ids that do not exist.
 type names struct{ task, agent, agentName, capability, service, serviceName, client, token, call string }
@@ -33,13 +29,10 @@ type probe struct {
 // TestWhatAnotherTenantHasDoesNotExist: every request of every role that names something
 // has the same answer for an id of another tenant as for an id that does not exist.
 func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
-	f := newFleet(t, scripted.Smart())
-	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent, service]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent, service]}\n",
-		auth.HashKey(redKey), auth.HashKey(blueKey)))
-	f.serve("session,pipeline,task,tools")
-	_, addr := f.gateway()
-	available(t, addr, redKey, "agents", "services")
-	red, blue := swarmRig{t, addr, redKey}, swarmRig{t, addr, blueKey}
+	t.Parallel()
+	reds, blues := one.forTenant(t), one.forTenant(t)
+	addr, blueKey := reds.addr, blues.key
+	red, blue := reds.swarm(), blues.swarm()
 
 	// Red has one of everything, and a task and a call that are open.
 	agent := red.agent("red-agent", "Red Agent", nil, "red-work")

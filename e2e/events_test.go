@@ -15,6 +15,7 @@ import (
 // tests that exist, and equals the page of the documentation. Each test checks that it
 // shows its events.
 func TestEveryEventHasItsTest(t *testing.T) {
+	t.Parallel()
 	tests := map[string]bool{}
 	files, err := filepath.Glob("*_test.go")
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 // TestAGatewayIsKilledInTheMiddleOfAnAnswer: a chat and a stream of AG-UI go on at another
 // gateway, and have seen, in the end, exactly what an undisturbed viewer saw.
 func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
+	t.Parallel()
 	const seen = 10
 	script, next := wordByWord(120, seen, 20*time.Millisecond)
 	f := newFleet(t, script)
@@ -83,6 +84,7 @@ func transcript(frames []client.OrbitFrame) []string {
 // TestAWorkerIsKilledInTheMiddleOfAnAnswer: another finishes the run of a chat and a step of
 // another session, and the viewers get one answer.
 func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
+	t.Parallel()
 	half := scripted.Stream(scripted.Text("half an "), scripted.Hang())
 	f := newFleet(t, scripted.Stages{Chat: scripted.InTurn(half, say("a whole answer")), Solve: scripted.InTurn(half, say("a whole result"))}.Script())
 	f.serve("session,pipeline,tools")
@@ -120,6 +122,7 @@ func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 // TestAWorkerIsKilledWhileAToolRuns: a tool that may not be repeated is not run
 // again, and all viewers are told that its outcome is unknown.
 func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, func(x *scripted.Exchange) scripted.Reply {
 		if !strings.Contains(string(x.Body), "Outcome unknown") {
 			return scripted.Stream(scripted.Calls(0, scripted.Call{ID: "call_0", Name: "bank_pay", Arguments: `{"amount":5}`}))
@@ -148,6 +151,7 @@ func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
 // TestAGatewayDrains: on SIGTERM its clients are told to come back, and do, without
 // losing anything.
 func TestAGatewayDrains(t *testing.T) {
+	t.Parallel()
 	script, next := wordByWord(60, 1, 20*time.Millisecond)
 	f := newFleet(t, script)
 	f.serve("session,pipeline,worker,tools")

@@ -13,34 +13,27 @@ import (
 	"github.com/waggle-dev/waggle/e2e/flows"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
-	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // sameKey signs the states of all installations of TestFlows.
 const sameKey = process.Canary + "-0123456789-0123456789-0123456789"
 
 // TestFlows plays every flow of the session protocol on real sockets of real
-// processes, with the demo model and with the scripted one behind the OpenAI
-// protocol, and compares what was said with the transcripts in testdata/flows.
+// processes, with the demo model in one process and with the scripted one behind the
+// OpenAI protocol in an installation as deployed, and compares what was said with the transcripts in testdata/flows.
 func TestFlows(t *testing.T) {
+	t.Parallel()
 	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") { // all of them are played
 		proof.MyAgentShows(t)
 	}
-	stage, script := flows.NewStage()
-	llm, err := scripted.Start("127.0.0.1:0", script)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = llm.Close() })
-	env := []string{
-		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary,
-		"WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_WORKER_MODEL_TRIES=1", "WAGGLE_SESSION_STATE_KEYS=" + sameKey,
-	}
-	hasty := append([]string{"WAGGLE_PIPELINE_CONFIRM_TIMEOUT=1s"}, env...)
-	_, demo := up(t, env)
+	here := one.forTenant(t)
+	there, _ := apart.forTenant(t, nil)
+	hasty := []string{"WAGGLE_PIPELINE_CONFIRM_TIMEOUT=1s", "OPENAI_BASE_URL=" + apart.llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary}
 	_, hastyDemo := up(t, hasty)
-	_, openai := up(t, env, "--model", "openai:x")
 	_, hastyOpenAI := up(t, hasty, "--model", "openai:x")
+	stage := apart.stage
 	stage.Places = map[string]flows.Place{
-		flows.Demo: {Addr: demo, Other: openai}, flows.Scripted: {Addr: openai, Other: demo},
+		flows.Demo: {Addr: here.addr, Other: there.addr, Key: here.key}, flows.Scripted: {Addr: there.addr, Other: here.addr, Key: here.key},
 	}
 	stage.Hasty = map[string]flows.Place{flows.Demo: {Addr: hastyDemo}, flows.Scripted: {Addr: hastyOpenAI}}
 	want := map[string]bool{}

@@ -1,3 +1,5 @@
+//go:build nightly
+
 package e2e_test
 
 import (
@@ -24,9 +26,12 @@ import (
 // snapshotEvery is the number of events between two snapshots of a session.
 const snapshotEvery = 2000
 
-// guardedLong lets a long session get a snapshot from the roles that may store one, and deletes it. The tool service cannot
-// forge it.
-func guardedLong(t *testing.T, g *guarded, addr string) {
+// TestASnapshotCannotBeForged: with a process for each role, a long session gets a snapshot from the roles that may store one,
+// and loses it when it is deleted. The tool service cannot forge it.
+func TestASnapshotCannotBeForged(t *testing.T) {
+	g := startGuarded(t, "server.conf")
+	g.run(permission.Bootstrap, "bootstrap")
+	addr := g.serve()
 	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	for n := range 2 {

@@ -3,8 +3,12 @@ package e2e_test
 import (
 	"bufio"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +28,7 @@ import (
 // guarded is an installation as it is deployed: a NATS server with the configuration of
 // deploy/nats, where each role is a user of its own, and a process for each role.
 type guarded struct {
-	t    *testing.T
+	t    testing.TB
 	url  string
 	keys string // folder
 	dir  string // workspace and configuration
@@ -36,43 +40,58 @@ type guarded struct {
 
 // startGuarded starts the server of a configuration file of deploy/nats, with new keys,
 // and makes the streams.
-func startGuarded(t *testing.T, file string, env ...string) *guarded {
+func startGuarded(t testing.TB, file string, env ...string) *guarded {
 	t.Helper()
 	return startGuardedWith(t, filepath.Join("..", "deploy", "nats", file), env...)
 }
 
 // startGuardedWith starts the server of a configuration file.
-func startGuardedWith(t *testing.T, file string, env ...string) *guarded {
+func startGuardedWith(t testing.TB, file string, env ...string) *guarded {
 	t.Helper()
 	g := &guarded{t: t, keys: filepath.Join(t.TempDir(), "keys"), dir: t.TempDir(), env: env, log: &refusals{}}
-	_, err := keys.Ensure(g.keys)
-	require.NoError(t, err)
-	for _, role := range keys.Roles() {
-		seed, err := os.ReadFile(keys.SeedFile(g.keys, role))
-		require.NoError(t, err)
-		process.Secret("the key of "+string(role), strings.TrimSpace(string(seed)))
-	}
-	publicKeys(t, g.keys)
+	g.makeKeys()
 	t.Setenv("WAGGLE_NATS_NAME", "e2e")
 	opts, err := server.ProcessConfigFile(file)
 	require.NoError(t, err)
-	opts.Host, opts.Port, opts.HTTPPort, opts.StoreDir = "127.0.0.1", -1, 0, t.TempDir()
-	opts.NoSigs, opts.NoLog, opts.SyncInterval = true, true, time.Hour // see bustest.SyncEvery
-	s, err := server.NewServer(opts)
-	require.NoError(t, err)
-	s.SetLoggerV2(g.log, false, false, false)
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	require.True(t, s.ReadyForConnections(process.Patience))
-	g.url = s.ClientURL()
+	g.url = g.startServer(opts).ClientURL()
 	return g
 }
 
+// makeKeys makes the keys of all roles, and puts the public ones into the environment.
+func (g *guarded) makeKeys() {
+	g.t.Helper()
+	_, err := keys.Ensure(g.keys)
+	require.NoError(g.t, err)
+	for _, role := range keys.Roles() {
+		seed, err := os.ReadFile(keys.SeedFile(g.keys, role))
+		require.NoError(g.t, err)
+		process.Secret("the key of "+string(role), strings.TrimSpace(string(seed)))
+	}
+	publicKeys(g.t, g.keys)
+}
+
+// startServer starts a server with the options, but on a loopback address and without the files of the deployment.
+func (g *guarded) startServer(opts *server.Options) *server.Server {
+	g.t.Helper()
+	opts.Host, opts.HTTPPort = "127.0.0.1", 0
+	if opts.StoreDir == "/data" {
+		opts.Port, opts.StoreDir = -1, g.t.TempDir()
+	}
+	opts.NoSigs, opts.NoLog, opts.SyncInterval = true, true, time.Hour // see bustest.SyncEvery
+	s, err := server.NewServer(opts)
+	require.NoError(g.t, err)
+	s.SetLoggerV2(g.log, false, false, false)
+	s.Start()
+	g.t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	require.True(g.t, s.ReadyForConnections(process.Patience))
+	return s
+}
+
 // publicKeys puts the public keys into the environment, from which the server has them.
-func publicKeys(t *testing.T, dir string) {
+func publicKeys(t testing.TB, dir string) {
 	t.Helper()
 	f, err := os.Open(keys.PublicFile(dir))
 	require.NoError(t, err)
@@ -122,6 +141,48 @@ func (g *guarded) serve() (addr string) {
 		process.Eventually(g.t, role+" runs", func() bool { return strings.Contains(p.Output(), "run components") })
 	}
 	return addr
+}
+
+// cluster is the NATS servers of an installation as deploy/nats has them for several.
+type cluster struct {
+	servers []*server.Server
+	options []*server.Options
+}
+
+// startCluster starts three servers, with new keys.
+func startCluster(t testing.TB, env ...string) (*guarded, *cluster) {
+	t.Helper()
+	root := t.TempDir()
+	g := &guarded{t: t, keys: filepath.Join(root, "run", "secrets"), dir: t.TempDir(), env: env, log: &refusals{}}
+	g.makeKeys()
+	etc := filepath.Join(root, "etc", "nats")
+	require.NoError(t, os.CopyFS(etc, os.DirFS(filepath.Join("..", "deploy", "nats"))))
+	require.NoError(t, keys.EnsureRoutes(g.keys, []string{"nats-1", "nats-2", "nats-3"}))
+	c := &cluster{}
+	var routes []*url.URL
+	for i := range 3 {
+		t.Setenv("WAGGLE_NATS_NAME", fmt.Sprint("nats-", i+1))
+		opts, err := server.ProcessConfigFile(filepath.Join(etc, "cluster.conf"))
+		require.NoError(t, err)
+		opts.Cluster.Host, opts.Cluster.Port = "127.0.0.1", freeport.Port(t)
+		routes = append(routes, &url.URL{
+			Scheme: "nats-route", User: url.UserPassword(opts.Cluster.Username, opts.Cluster.Password),
+			Host: net.JoinHostPort(opts.Cluster.Host, strconv.Itoa(opts.Cluster.Port)),
+		})
+		opts.Port, opts.StoreDir = freeport.Port(t), t.TempDir()
+		c.options = append(c.options, opts)
+	}
+	var urls []string
+	for _, opts := range c.options {
+		opts.Routes = routes
+		s := g.startServer(opts)
+		c.servers, urls = append(c.servers, s), append(urls, s.ClientURL())
+	}
+	g.url = strings.Join(urls, ",")
+	process.Eventually(t, "the cluster has a leader", func() bool {
+		return slices.ContainsFunc(c.servers, (*server.Server).JetStreamIsLeader)
+	})
+	return g, c
 }
 
 // dial connects as the role's user. The channel gets the refusals of the server.

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,26 +9,27 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
-	"github.com/waggle-dev/waggle/e2e/flows"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
-	"github.com/waggle-dev/waggle/services/model/scripted"
+	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
 // TestEveryRoleUnderItsOwnUser: everything that clients can do, with a process for each
 // role, each with no more rights on the bus than the role's list. The server refuses
 // nothing.
 func TestEveryRoleUnderItsOwnUser(t *testing.T) {
-	g := startGuarded(t, "server.conf", "WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS="+sameKey,
+	g := startGuarded(t, "server.conf",
 		// High enough for all clients: the counting of quotas is under the list, too.
 		"WAGGLE_QUOTA_TENANT_CONNECTIONS=1000", "WAGGLE_QUOTA_TENANT_SESSIONS=1000", "WAGGLE_QUOTA_TENANT_TASKS=1000",
 		"WAGGLE_QUOTA_TENANT_TEAMS=1000", "WAGGLE_QUOTA_TENANT_TOKENS=1000000000")
@@ -38,7 +38,6 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 	heard, err := monitor.SubscribeSync(subject.LiveEverything)
 	require.NoError(t, err)
 	addr := g.serve()
-	t.Run("flows", func(t *testing.T) { guardedFlows(t, addr) })
 	g.t = t
 	t.Run("chat", func(t *testing.T) { askAndCheck(t, addr) })
 	t.Run("swarm", func(t *testing.T) { guardedSwarm(t, g.dir, addr) })
@@ -54,9 +53,9 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 			}
 		}
 	})
+	t.Run("questions of agents", func(t *testing.T) { guardedQuestions(t, addr) })
 	t.Run("team", func(t *testing.T) { guardedTeam(t, g, addr) })
 	t.Run("delete", func(t *testing.T) { guardedDelete(t, g, addr) })
-	t.Run("long", func(t *testing.T) { guardedLong(t, g, addr) })
 	t.Run("letters", func(t *testing.T) { guardedLetters(t, g, addr) })
 	t.Run("checkup", func(t *testing.T) { guardedCheckup(t, addr) })
 	t.Run("rates", func(t *testing.T) { guardedRates(t, g, addr) })
@@ -69,34 +68,22 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 	t.Logf("%d announcements, nothing refused", n)
 }
 
-// guardedFlows plays all flows of the session protocol that are not about impatience,
-// and has states move there from another installation.
-func guardedFlows(t *testing.T, addr string) {
-	stage, script := flows.NewStage()
-	llm, err := scripted.Start("127.0.0.1:0", script)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = llm.Close() })
-	_, other := up(t, []string{
-		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary,
-		"WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS=" + sameKey,
-	}, "--model", "openai:x")
-	stage.Places[flows.Demo] = flows.Place{Addr: addr, Other: other}
-	stage.Places[flows.Scripted] = flows.Place{Addr: other, Other: addr}
-	for _, f := range flows.All() {
-		var models []string
-		if f.Demo && !f.Hasty {
-			models = append(models, flows.Demo)
-		}
-		if strings.HasPrefix(f.Name, "state_import") {
-			models = append(models, flows.Scripted)
-		}
-		for _, model := range models {
-			name := fmt.Sprintf("%s.%s", f.Name, model)
-			t.Run(name, func(t *testing.T) {
-				transcribed(t, filepath.Join("testdata", "flows", name+".txtar"), stage.Perform(t, f, model))
-			})
-		}
+// guardedQuestions has an agent of the swarm ask in a session, and as a member of a team.
+func guardedQuestions(t *testing.T, addr string) {
+	p := place{t: t, addr: addr}
+	painter(t, p, swarm.Question{Message: "Which colour?", Timeout: time.Hour})
+	answer := func(base string, change func(map[string]any)) {
+		t.Helper()
+		thread := newRun()
+		open := interrupts(t, p.agui().runAt(base, thread, newRun(), "paint", change))
+		frames := p.agui().runAt(base, thread, newRun(), "", resumes(open[0].ID, "red"))
+		require.Contains(t, strings.Join(datas(frames), "\n"), `painted \"red\"`)
 	}
+	answer(askingBase, nil)
+	text := post(t, p.url("/api/v1/teams"), "", `{"name":"office","coordinator":"Boss","members":[{"name":"Boss"},{"name":"Artist","agent":"Painter"}]}`)
+	var v command.TeamView
+	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(text, "201 ")), &v), text)
+	answer("/teams/"+v.TeamID, func(in map[string]any) { in["forwardedProps"] = object{"waggle": object{"targetMember": "Artist"}} })
 }
 
 // guardedSwarm lets all participants of a swarm talk to each other.

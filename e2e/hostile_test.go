@@ -189,7 +189,7 @@ func (i *invaded) attack(server string, attacks []string) (succeeded []string) {
 		thread = newRun()
 		return speech(c.run(thread, newRun(), "attack", nil)) != notYet
 	})
-	events := history(i.t, i.addr, thread)
+	events := history(i.t, place{t: i.t, addr: i.addr}, thread)
 	completed, failed := all[event.ToolCompletedData](i.t, events), all[event.ToolFailedData](i.t, events)
 	require.Len(i.t, calls, len(completed)+len(failed), "each attack was tried")
 	for _, d := range failed {

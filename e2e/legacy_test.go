@@ -15,6 +15,7 @@ import (
 // address of the original server of their protocol are served. The ports are others
 // here, because those of the originals may be taken.
 func TestTheAddressesOfTheOriginals(t *testing.T) {
+	t.Parallel()
 	env, at := []string{}, map[string]string{}
 	for _, name := range []string{"CLIENT", "AGENT", "SERVICE", "MYAGENT", "ORBIT", "TEAM"} {
 		at[name] = freeport.Addr(t)

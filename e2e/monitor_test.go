@@ -8,27 +8,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/monitor"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestAMonitorRebuildsTheSession: a program that knows only NATS, and joins late,
 // has the same conversation as the chat.
 func TestAMonitorRebuildsTheSession(t *testing.T) {
-	f := newFleet(t, scripted.Smart())
-	f.serve("session,pipeline,worker,tools")
-	_, addr := f.gateway()
-	chat := client.DialOrbit(t, "ws://"+addr+"/ws")
+	t.Parallel()
+	p, cast := apart.forTenant(t, scripted.Smart())
+	p.file("notes.md", "buy milk")
+	chat := p.orbit("")
 	chat.Until("agent_ready")
-	chat.Ask("list the files")
+	chat.Ask("list the files " + cast.cue)
 	chat.Until("agent_response")
 
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	nc := f.listen()
-	m, err := monitor.Follow(nc, "default.session."+chat.Session)
+	nc, _ := apart.dial(permission.Operator)
+	m, err := monitor.Follow(nc, p.tenant.String()+".session."+chat.Session)
 	require.NoError(t, err)
 	require.NoError(t, m.History(ctx, nc))
 	require.Len(t, m.Text(), 2, "the first exchange comes from the one direct read")
@@ -50,6 +50,7 @@ func TestAMonitorRebuildsTheSession(t *testing.T) {
 }
 
 func TestTheMonitorImportsOnlyNATS(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "github.com/waggle-dev/waggle/e2e/monitor").Output()
 	require.NoError(t, err)
 	for _, imp := range strings.Fields(string(out)) {

@@ -16,6 +16,7 @@ import (
 // TestAChatUsesAnAgentOfOnesOwn: the README's agent, started as the README says, does a step
 // of a chat; then it does a task of a client.
 func TestAChatUsesAnAgentOfOnesOwn(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	run := regexp.MustCompile(`(?m)^go run \./(\S+)\nbin/waggle chat --plan --yes "(.*)"$`).FindStringSubmatch(string(page))
@@ -24,17 +25,10 @@ func TestAChatUsesAnAgentOfOnesOwn(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../"+run[1]).CombinedOutput()
 	require.NoError(t, err, string(out))
 
-	dir, addr := up(t, nil)
-	process.Start(t, process.Options{Name: "agent", Program: program, Dir: dir, Env: []string{"WAGGLE_URL=ws://" + addr}})
-	waggle := func(args ...string) string {
-		args = append(args, "--url", "ws://"+addr+"/ws")
-		p := process.Start(t, process.Options{Name: "waggle", Dir: dir, Args: args})
-		require.NoError(t, p.Wait(), p.Output())
-		return p.Output()
-	}
-	for !strings.Contains(waggle("agents"), "shouter") { // ends with the test's patience
-		require.NoError(t, t.Context().Err())
-	}
-	require.Contains(t, waggle("chat", "--plan", "--yes", run[2]), "GREET THE BEES!")
-	require.Contains(t, waggle("tasks", "create", "--agent", "shouter", "hello"), "HELLO!")
+	_, addr := up(t, nil)
+	p := place{t: t, addr: addr}
+	process.Start(t, process.Options{Name: "agent", Program: program, Env: []string{"WAGGLE_URL=ws://" + addr}})
+	process.Eventually(t, "the agent is listed", func() bool { return strings.Contains(p.waggle("agents"), "shouter") })
+	require.Contains(t, p.waggle("chat", "--plan", "--yes", run[2]), "GREET THE BEES!")
+	require.Contains(t, p.waggle("tasks", "create", "--agent", "shouter", "hello"), "HELLO!")
 }

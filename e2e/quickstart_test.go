@@ -33,6 +33,7 @@ func up(t *testing.T, env []string, args ...string) (dir, addr string) {
 // the terminal. A bare client sees the answer frame by frame as the protocol describes it,
 // with real calls of real tools.
 func TestTheFirstQuestion(t *testing.T) {
+	t.Parallel()
 	dir, addr := up(t, nil)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "todo.txt"), []byte("sing"), 0o600))
 	chat := process.Start(t, process.Options{Name: "chat", Dir: dir, Args: []string{"chat", "--url", "ws://" + addr + "/ws", question}})
@@ -76,6 +77,7 @@ func askAndCheck(t *testing.T, addr string) {
 // on its files; the session goes on with its history, and a client and an agent of the
 // swarm come back to a task, which ends once.
 func TestTheLogOutlivesEverything(t *testing.T) {
+	t.Parallel()
 	dir, addr, bus := t.TempDir(), freeport.Addr(t), freeport.Addr(t)
 	start := func() *process.Process {
 		p := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", bus}})

@@ -266,6 +266,20 @@ func missing(t *testing.T, l permission.List, before, after map[string]uint64) (
 	return lost
 }
 
+// some are all at night, and by day one for each of the first words that the names begin with, so many of them.
+func some(names []string, words int) (out []string) {
+	seen := map[string]bool{}
+	for _, name := range names {
+		parts := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '_' })
+		kind := strings.Join(parts[:min(words, len(parts))], ".")
+		if many(0, 1) == 1 || !seen[kind] {
+			out = append(out, name)
+		}
+		seen[kind] = true
+	}
+	return out
+}
+
 // attackEachOther lets every role try to remove what other roles have stored. Nothing of theirs may be lost.
 func attackEachOther(t *testing.T, g *guarded) {
 	watch, _ := g.dial(permission.Operator)
@@ -293,8 +307,8 @@ func attackEachOther(t *testing.T, g *guarded) {
 		a := attackers[l.Role]
 		a.sent, a.refused = 0, 0
 		before, consumers := contents(t, watch)
-		a.overwrite(all)
-		kept += a.command(streamNames(t), []string{"session-00"})
+		a.overwrite(some(all, 4))
+		kept += a.command(some(streamNames(t), 1), []string{"session-00"})
 		require.NoError(t, a.nc.Flush())
 		after, left := contents(t, watch)
 		lost += missing(t, l, before, after)

@@ -16,16 +16,17 @@ import (
 // about the plan, looks after its sessions, and has a team do something. So does the planner
 // of the examples.
 func TestTheSDKHoldsSessions(t *testing.T) {
-	_, addr := up(t, nil)
-	t.Run("sessions", func(t *testing.T) { sdkSessions(t, addr) })
-	t.Run("a team", func(t *testing.T) { sdkTeam(t, addr) })
-	t.Run("the planner of the examples", func(t *testing.T) { examplePlanner(t, addr) })
+	t.Parallel()
+	p := one.forTenant(t)
+	t.Run("sessions", func(t *testing.T) { sdkSessions(t, p) })
+	t.Run("a team", func(t *testing.T) { sdkTeam(t, p) })
+	t.Run("the planner of the examples", func(t *testing.T) { examplePlanner(t, p) })
 }
 
-func sdkSessions(t *testing.T, addr string) {
+func sdkSessions(t *testing.T, p place) {
 	t.Helper()
 	ctx := sdkContext(t)
-	w, err := waggle.Open(ctx, "ws://"+addr+"/ws", waggle.Options{Language: "en_US"})
+	w, err := waggle.Open(ctx, "ws://"+p.addr+"/ws", waggle.Options{Token: p.key, Language: "en_US"})
 	require.NoError(t, err)
 
 	chat := w.Chat(waggle.SessionOptions{})
@@ -74,10 +75,10 @@ func sdkSessions(t *testing.T, addr string) {
 }
 
 // sdkTeam makes a team, gives it something to do and sees that it is done.
-func sdkTeam(t *testing.T, addr string) {
+func sdkTeam(t *testing.T, p place) {
 	t.Helper()
 	ctx := sdkContext(t)
-	w, err := waggle.Open(ctx, "ws://"+addr, waggle.Options{})
+	w, err := waggle.Open(ctx, "ws://"+p.addr, waggle.Options{Token: p.key})
 	require.NoError(t, err)
 	var d waggle.TeamDefinition
 	require.NoError(t, json.Unmarshal([]byte(`{"name":"pair","coordinator":"Lead","members":[{"name":"Lead","role":"leads"}]}`), &d))
@@ -99,11 +100,11 @@ func sdkTeam(t *testing.T, addr string) {
 	require.NoError(t, w.CloseTeam(ctx, v.TeamID))
 }
 
-func examplePlanner(t *testing.T, addr string) {
+func examplePlanner(t *testing.T, p place) {
 	t.Helper()
 	program := exec.CommandContext(sdkContext(t), "go", "run", "./examples/planner", question)
 	program.Dir = "../sdk/go"
-	program.Env = append(program.Environ(), "WAGGLE_URL=ws://"+addr+"/ws")
+	program.Env = append(program.Environ(), p.env()...)
 	out, err := program.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "notes.md")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -20,24 +19,23 @@ import (
 // model's request is closed, no tool starts any more, and the session goes on with the
 // next message.
 func TestACancelStopsEverything(t *testing.T) {
+	t.Parallel()
 	cancels := many(3, 50)
-	f := newFleet(t, endless())
-	f.configure("gateway: {message_rate: 1000, message_burst: 1000}\n") // the test cancels faster than people do
-	f.serve(everyone)
-	_, addr := f.gateway()
-	m := client.DialMyAgent(t, addr)
+	p, cast := apart.forTenant(t, endless())
+	m := p.myagent()
 	m.Create("en_US", nil)
 	t.Cleanup(func() {
 		if t.Failed() {
-			for _, e := range history(t, addr, m.Session) {
+			for _, e := range history(t, p, m.Session) {
 				t.Log(e.Sequence, e.Type, e.Source, string(e.Data[:min(len(e.Data), 300)]))
 			}
 		}
 	})
 	for i := range cancels {
 		stage := []string{"plan", "solve", "aggregate"}[i%3]
-		m.Message(fmt.Sprintf("hang in %s, run %d", stage, i), nil)
-		x := waitingIn(t, f.llm, stage, i)
+		question := fmt.Sprintf("hang in %s, %s run %d", stage, cast.cue, i)
+		m.Message(question, nil)
+		x := waitingIn(t, apart.llm, stage, question)
 		m.Send(myagent.UserCancel, map[string]any{"content": "enough", "metadata": map[string]any{"reason": "takes_too_long"}})
 		receive(t, x.Gone(), "the end of the request of run "+strconv.Itoa(i))
 		m.Until(myagent.AgentInterrupted)
@@ -46,10 +44,10 @@ func TestACancelStopsEverything(t *testing.T) {
 		require.True(t, end.Open)
 		require.NotNil(t, end.Stats)
 	}
-	m.Message("an ordinary question", nil)
+	m.Message("an ordinary question "+cast.cue, nil)
 	require.Equal(t, myagent.AgentFinalAnswer, m.Until(myagent.AgentFinalAnswer, myagent.AgentError, myagent.AgentInterrupted).Event)
 
-	events := history(t, addr, m.Session)
+	events := history(t, p, m.Session)
 	tools := noToolAfterTheEnd(t, events)
 	for run, n := range terminals(t, events) {
 		require.Equal(t, 1, n, "terminal events of %s", run)
@@ -101,18 +99,18 @@ func asked(x *scripted.Exchange) string {
 	return x.Data.Question
 }
 
-// waitingIn waits until the model is asked something in the stage of the run that
-// it does not answer.
-func waitingIn(t *testing.T, llm *scripted.Server, stage string, run int) *scripted.Exchange {
+// waitingIn waits until the model is asked something in the stage of the run that answers
+// the question, which it does not answer.
+func waitingIn(t *testing.T, llm *scripted.Server, stage, question string) *scripted.Exchange {
 	t.Helper()
 	name := map[string]string{"plan": event.StagePlanning, "solve": event.StageSolving, "aggregate": event.StageAggregation}[stage]
 	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
 	x, err := llm.Find(ctx, func(x *scripted.Exchange) bool {
 		toolDone := stage != "solve" || x.Prompt.Messages[len(x.Prompt.Messages)-1].Role == "tool"
-		return x.Stage == name && toolDone && strings.HasSuffix(asked(x), fmt.Sprintf(" run %d", run))
+		return x.Stage == name && toolDone && asked(x) == question
 	})
-	require.NoError(t, err, "run %d hangs in %s", run, stage)
+	require.NoError(t, err, "%q hangs in %s", question, stage)
 	return x
 }
 

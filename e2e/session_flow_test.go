@@ -48,11 +48,11 @@ func streamed(frames []sdk.Frame, stage string) string {
 // TestAPlanInTheTerminal: "waggle chat --plan" shows the plan, takes a decision that
 // is piped in, shows how the tasks get on, and the answer.
 func TestAPlanInTheTerminal(t *testing.T) {
-	dir, addr := up(t, nil)
-	url := "ws://" + addr + "/ws"
+	t.Parallel()
+	at, dir := one.forTenant(t), t.TempDir()
 	talk := func(input string, args ...string) (string, error) {
 		p := process.Start(t, process.Options{
-			Name: "chat", Dir: dir, Stdin: input, Args: append([]string{"chat", "--url", url, "--plan"}, args...),
+			Name: "chat", Stdin: input, Env: at.env(), Args: append([]string{"chat", "--plan"}, args...),
 		})
 		err := p.Wait()
 		return p.Output(), err
@@ -70,11 +70,7 @@ func TestAPlanInTheTerminal(t *testing.T) {
 	require.NotContains(t, out, "Carry it out?")
 	require.Contains(t, out, "Welcome to your workspace")
 
-	waggle := func(args ...string) string {
-		p := process.Start(t, process.Options{Name: "sessions", Dir: dir, Env: []string{"WAGGLE_URL=" + url}, Args: append([]string{"sessions"}, args...)})
-		require.NoError(t, p.Wait(), p.Output())
-		return p.Output()
-	}
+	waggle := func(args ...string) string { return at.waggle(append([]string{"sessions"}, args...)...) }
 	var list []string
 	process.Eventually(t, "the list has all three, which follows the logs", func() bool {
 		list = strings.Split(strings.TrimSpace(waggle("list")), "\n")
@@ -117,6 +113,7 @@ func count(frames []sdk.Frame, name string) int {
 // TestWhatIsWrongIsSaid: a client that sends too fast is told so, and one whose session no
 // service answers for. All other mistakes are among the flows.
 func TestWhatIsWrongIsSaid(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, quick())
 	sessions := f.serve("session")
 	f.serve("pipeline,worker,tools")
@@ -140,6 +137,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 // TestAClientComesBack: in every way of the protocol, after acknowledgements, with
 // nothing lost and nothing shown twice.
 func TestAClientComesBack(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, scripted.Stages{
 		Plan:  scripted.Always(scripted.Plan(tasks("a", "b")...)),
 		Solve: scripted.Always(scripted.Stream(scripted.Every(2*time.Millisecond, words(150)...))),

@@ -3,29 +3,31 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
 // history returns the events of a session as its log holds them, and requires that
 // they are dense.
-func history(t *testing.T, addr, session string) []event.Event {
+func history(t *testing.T, p place, session string) []event.Event {
 	t.Helper()
 	var out []event.Event
 	next, more := "0", true
 	for more {
-		a := process.Get(t, fmt.Sprintf("http://%s/api/v1/sessions/%s/events?limit=1000&after=%s", addr, session, next))
-		require.Equal(t, 200, a.Status, a.Body)
+		text := over(t, http.MethodGet, p.url(fmt.Sprintf("/api/v1/sessions/%s/events?limit=1000&after=%s", session, next)), p.key)
+		body, ok := strings.CutPrefix(text, "200 ")
+		require.True(t, ok, text)
 		var page struct {
 			Events []event.Event
 			Next   string
 			More   bool
 		}
-		require.NoError(t, json.Unmarshal([]byte(a.Body), &page))
+		require.NoError(t, json.Unmarshal([]byte(body), &page))
 		out = append(out, page.Events...)
 		next, more = page.Next, page.More
 	}

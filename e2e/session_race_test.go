@@ -23,24 +23,22 @@ func quick() scripted.Script {
 	}.Script()
 }
 
-// TestAHundredDecideAtOnce: over two gateways. One decision counts, and the other
-// ninety-nine are told whose.
+// TestAHundredDecideAtOnce, or fewer by day, over two gateways. One decision counts, and all
+// others are told whose.
 func TestAHundredDecideAtOnce(t *testing.T) {
-	const deciders = 100
-	f := newFleet(t, quick())
-	f.serve(everyone)
-	_, first := f.gateway()
-	_, second := f.gateway()
+	t.Parallel()
+	deciders := many(24, 100)
+	p, cast := apart.forTenant(t, quick())
 	yes := true
-	owner := client.OpenMyAgent(t, sdk.Options{URL: "ws://" + first + "/ws/session", ConfirmPlan: &yes})
-	owner.Message("go", nil)
+	owner := client.OpenMyAgent(t, sdk.Options{URL: "ws://" + p.addr + "/ws/session", Token: p.key, ConfirmPlan: &yes})
+	owner.Message("go "+cast.cue, nil)
 	question := owner.Until("the question", func(f sdk.Frame) bool { return f.Event == myagent.AgentUserConfirm })
 
 	all := make([]*client.MyAgent, deciders)
 	for i := range all {
-		addr := []string{first, second}[i%2]
+		addr := []string{p.addr, p.other}[i%2]
 		all[i] = client.OpenMyAgent(t, sdk.Options{
-			URL: "ws://" + addr + "/ws/session", Session: owner.Session(), ClientID: fmt.Sprintf("device_%d", i),
+			URL: "ws://" + addr + "/ws/session", Token: p.key, Session: owner.Session(), ClientID: fmt.Sprintf("device_%d", i),
 		})
 	}
 	for _, d := range all {
@@ -77,39 +75,38 @@ func TestAHundredDecideAtOnce(t *testing.T) {
 		}
 	}
 	owner.Until("the answer", func(f sdk.Frame) bool { return f.Event == myagent.AgentFinalAnswer })
-	require.Len(t, inLog[event.InputAnsweredData](t, first, owner.Session()), 1)
+	require.Len(t, inLog[event.InputAnsweredData](t, p, owner.Session()), 1)
 	require.Equal(t, deciders-1, told)
 	t.Logf("%d decisions at once over two gateways: %s by %s counted, %d were told so", deciders, counted.Decision, counted.ClientID, told)
 }
 
 // inLog returns the data of a session's events of a type.
-func inLog[T event.Data](t *testing.T, addr, session string) []T {
+func inLog[T event.Data](t *testing.T, p place, session string) []T {
 	t.Helper()
-	return all[T](t, history(t, addr, session))
+	return all[T](t, history(t, p, session))
 }
 
 // TestTwoBrowsersAndAPhone: on two gateways, one of them on a bad line, and one that
 // comes when all is over: all have seen the same, byte for byte.
 func TestTwoBrowsersAndAPhone(t *testing.T) {
-	f := newFleet(t, scripted.Stages{
+	t.Parallel()
+	p, cast := apart.forTenant(t, scripted.Stages{
 		Plan: scripted.Always(scripted.Plan(tasks("a", "b", "c")...)),
 		Solve: func(*scripted.Exchange) scripted.Reply {
 			return scripted.Stream(scripted.Every(3*time.Millisecond, words(40)...))
 		},
 		Aggregate: scripted.Always(scripted.Stream(scripted.Every(3*time.Millisecond, words(80)...))),
 	}.Script())
-	f.serve(everyone)
-	_, first := f.gateway()
-	_, second := f.gateway()
+	first, second := p.addr, p.other
 	url := func(addr string) string { return "ws://" + addr + "/ws/session" }
 	yes := true
-	browser := client.OpenMyAgent(t, sdk.Options{URL: url(first), ClientID: "browser_1", ConfirmPlan: &yes})
+	browser := client.OpenMyAgent(t, sdk.Options{URL: url(first), Token: p.key, ClientID: "browser_1", ConfirmPlan: &yes})
 	browser.Until("the session", func(f sdk.Frame) bool { return f.Event == myagent.AgentSessionCreated })
 	join := func(addr, name string) *client.MyAgent {
-		return client.OpenMyAgent(t, sdk.Options{URL: url(addr), Session: browser.Session(), ClientID: name})
+		return client.OpenMyAgent(t, sdk.Options{URL: url(addr), Token: p.key, Session: browser.Session(), ClientID: name})
 	}
 	other, phone := join(second, "browser_2"), join(second, "phone")
-	browser.Message("go", nil)
+	browser.Message("go "+cast.cue, nil)
 	question := phone.Until("the question", func(f sdk.Frame) bool { return f.Event == myagent.AgentUserConfirm })
 	phone.Respond(question.StepID, map[string]any{"approved": true})
 	broken := 0

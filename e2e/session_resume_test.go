@@ -188,7 +188,7 @@ func (c *chaos) judge(t *testing.T, devices []*client.MyAgent, sent [][]string, 
 	events, messages, losses := 0, 0, 0
 	outcomes := map[event.Type]int{}
 	for i, d := range devices {
-		log := history(t, addr, d.Session())
+		log := history(t, place{t: t, addr: addr}, d.Session())
 		d.UntilSeq(uint64(len(log)))
 		late := client.OpenMyAgent(t, sdk.Options{URL: "ws://" + addr + "/ws/session", Session: d.Session()})
 		late.UntilSeq(uint64(len(log)))

@@ -17,6 +17,7 @@ import (
 // gateway holds no more for it. No other viewer notices, and in the end it has seen the same
 // as the others.
 func TestAViewerThatStopsReading(t *testing.T) {
+	t.Parallel()
 	const most = 200 // answers of 120 KB each, beyond any buffer of a socket
 	pieces := repeat(strings.Repeat("text ", 4000), 6)
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Every(5*time.Millisecond, pieces...))))

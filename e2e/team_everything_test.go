@@ -109,6 +109,7 @@ func paperCast(never <-chan struct{}) models.Team {
 // paused and closed, and told things that are wrong. testdata/team holds the frames of
 // its viewers; they and the statuses follow from the logs of the members.
 func TestATeamWithEverything(t *testing.T) {
+	t.Parallel()
 	c := newTeamFleet(t, paperCast(nil).Script())
 	p := newTeamScenario(c)
 	p.work()

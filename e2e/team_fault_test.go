@@ -70,6 +70,7 @@ func (s *faultRun) during(what, route string, befalls func()) {
 // members write and while people are asked. Every run ends once, what was allowed runs
 // once, and viewers are shown everything once and in order.
 func TestFaultsWhileATeamWorks(t *testing.T) {
+	t.Parallel()
 	s := newFaultRun(t)
 	s.during("a gateway is killed", "cellar/Clerk", func() { s.killGateway(0) })
 	s.during("the NATS server is restarted", "Lead", s.restartBus)

@@ -19,6 +19,7 @@ import (
 // names tests that exist, and equals the page of the documentation. Each test checks that it
 // shows its messages. The page names the messages that no part makes.
 func TestEveryMessageOfATeamHasItsTest(t *testing.T) {
+	t.Parallel()
 	tests := map[string]bool{}
 	files, err := filepath.Glob("team_*_test.go")
 	require.NoError(t, err)

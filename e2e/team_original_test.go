@@ -205,6 +205,7 @@ func (l *teamHistory) shown(codec dialect.Teams, head int) (frames [][]byte, at 
 // was there all the time: the same texts, statuses, tools and board. So does one that comes
 // when all is over. Every segment has ended, and has a text.
 func TestTheOriginalsClientMissesNothing(t *testing.T) {
+	t.Parallel()
 	bound, err := teamdialect.Teams().Bind(url.Values{})
 	require.NoError(t, err)
 	codec, ok := bound.(dialect.Teams)

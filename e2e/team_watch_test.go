@@ -203,6 +203,7 @@ func sameMany(t *testing.T, a, b *client.Viewer) {
 // viewers see what the documentation says, early and late ones the same, and what is asked
 // in one is answered in another.
 func TestOneRunInEveryDialect(t *testing.T) {
+	t.Parallel()
 	c := newTeamFleet(t, kitchenCast())
 	t.Run("a team", func(t *testing.T) { t.Parallel(); c.watchTeam(t) })
 	t.Run("a session with a plan", func(t *testing.T) { t.Parallel(); c.watchSession(t) })

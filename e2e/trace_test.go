@@ -22,6 +22,7 @@ type span struct {
 // TestOneTraceFromTheSocketToTheTool: one message is one trace, through WebSocket,
 // NATS, worker, model and tools.
 func TestOneTraceFromTheSocketToTheTool(t *testing.T) {
+	t.Parallel()
 	addr := freeport.Addr(t)
 	p := process.Start(t, process.Options{
 		Name: "up", Env: []string{"OTEL_TRACES_EXPORTER=console"},

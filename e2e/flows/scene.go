@@ -52,13 +52,13 @@ func (s *Scene) DialElsewhere(name string) *Socket { return s.dial(name, s.place
 
 func (s *Scene) dial(name, addr string) *Socket {
 	s.t.Helper()
-	return s.greeted(&Socket{s: s, name: name, talk: client.DialMyAgent(s.t, addr), last: map[string]uint64{}})
+	return s.greeted(&Socket{s: s, name: name, talk: client.DialMyAgentAs(s.t, addr, s.place.Key), last: map[string]uint64{}})
 }
 
 // Console connects as the original's console does, which asks for nothing.
 func (s *Scene) Console(name string) *Socket {
 	s.t.Helper()
-	return s.greeted(&Socket{s: s, name: name, talk: client.DialMyAgentWith(s.t, s.place.Addr, "language=en_US"), last: map[string]uint64{}, some: true})
+	return s.greeted(&Socket{s: s, name: name, talk: client.DialMyAgentWith(s.t, s.place.Addr, s.place.Key, "language=en_US"), last: map[string]uint64{}, some: true})
 }
 
 func (s *Scene) greeted(m *Socket) *Socket {

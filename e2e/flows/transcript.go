@@ -35,8 +35,9 @@ type Flow struct {
 }
 
 // Place is where a flow is played: the address of a gateway and that of another
-// installation with the same key.
-type Place struct{ Addr, Other string }
+// installation with the same key for states. Key is that of a user of both, empty =
+// nobody asks for one.
+type Place struct{ Addr, Other, Key string }
 
 // Stage is what the scenes of all flows have in common.
 type Stage struct {

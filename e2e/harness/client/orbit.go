@@ -50,12 +50,25 @@ func DialOrbit(t testing.TB, url string) *Orbit {
 	return c
 }
 
+// DialOrbitAs is DialOrbit with an API key.
+func DialOrbitAs(t testing.TB, url, key string) *Orbit {
+	t.Helper()
+	c, err := tryOrbit(t, url, key)
+	require.NoError(t, err)
+	return c
+}
+
 // TryOrbit connects to a WebSocket URL of a server that may be down.
 func TryOrbit(t testing.TB, url string) (*Orbit, error) {
 	t.Helper()
+	return tryOrbit(t, url, "")
+}
+
+func tryOrbit(t testing.TB, url, key string) (*Orbit, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	conn, err := dial(ctx, url, "")
+	conn, err := dial(ctx, url, key)
 	if err != nil {
 		return nil, err
 	}

@@ -30,16 +30,22 @@ type RawMyAgent struct {
 // DialMyAgent connects to the session socket of the gateway at addr.
 func DialMyAgent(t testing.TB, addr string) *RawMyAgent {
 	t.Helper()
-	return DialMyAgentWith(t, addr, "deltas=all&echo=true")
+	return DialMyAgentAs(t, addr, "")
 }
 
-// DialMyAgentWith is DialMyAgent with another query. Peek reads the frames of a socket that
+// DialMyAgentAs is DialMyAgent with an API key.
+func DialMyAgentAs(t testing.TB, addr, key string) *RawMyAgent {
+	t.Helper()
+	return DialMyAgentWith(t, addr, key, "deltas=all&echo=true")
+}
+
+// DialMyAgentWith is DialMyAgentAs with another query. Peek reads the frames of a socket that
 // asks for fewer events, without the check of positions.
-func DialMyAgentWith(t testing.TB, addr, query string) *RawMyAgent {
+func DialMyAgentWith(t testing.TB, addr, key, query string) *RawMyAgent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	conn, err := dial(ctx, "ws://"+addr+"/ws/session?"+query, "")
+	conn, err := dial(ctx, "ws://"+addr+"/ws/session?"+query, key)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	m := &RawMyAgent{t: t, conn: conn, seqs: map[string]uint64{}}
