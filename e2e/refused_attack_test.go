@@ -94,7 +94,7 @@ func (a *attacker) overwrite(others []string) {
 		{"Nats-TTL": "1s", "Nats-Rollup": "sub"},
 		{"Nats-Msg-Id": "x"},
 	}
-	for _, s := range stored(a.list) {
+	for _, s := range some(stored(a.list), 2) {
 		for _, h := range headers {
 			a.send(s, nil, h)
 		}
@@ -307,7 +307,7 @@ func attackEachOther(t *testing.T, g *guarded) {
 		a := attackers[l.Role]
 		a.sent, a.refused = 0, 0
 		before, consumers := contents(t, watch)
-		a.overwrite(some(all, 4))
+		a.overwrite(some(all, 2))
 		kept += a.command(some(streamNames(t), 1), []string{"session-00"})
 		require.NoError(t, a.nc.Flush())
 		after, left := contents(t, watch)
