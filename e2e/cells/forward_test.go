@@ -19,9 +19,8 @@ func dialOptions(key string) *websocket.DialOptions {
 // TestAnyGatewayServesAnyTenant: sockets, requests and streams of events of both tenants work through both gateways, and each
 // cell holds the sessions of its own tenant only.
 func TestAnyGatewayServesAnyTenant(t *testing.T) {
-	s := newSite(t)
-	require.Contains(t, s.command("a", "cells", "assign", "blue", "b"), "b serves blue")
-	s.settled()
+	t.Parallel()
+	s := sharedSite(t)
 	for _, key := range []string{redKey, blueKey} {
 		for _, at := range []string{"a", "b"} {
 			process.Eventually(t, "the directory", func() bool { return s.ask(at, key, http.MethodGet, "/api/v1/sessions").status == http.StatusOK })
@@ -42,9 +41,8 @@ func TestAnyGatewayServesAnyTenant(t *testing.T) {
 
 // TestCredentialsMayComeWithTheFirstMessage: also those of tenants that another cell serves.
 func TestCredentialsMayComeWithTheFirstMessage(t *testing.T) {
-	s := newSite(t)
-	s.command("a", "cells", "assign", "blue", "b")
-	s.settled()
+	t.Parallel()
+	s := sharedSite(t)
 	for _, key := range []string{redKey, blueKey} {
 		for _, at := range []string{"a", "b"} {
 			c := client.DialOrbit(t, "ws://"+s.cells[at].addr+"/ws?language=en_US")
@@ -56,15 +54,6 @@ func TestCredentialsMayComeWithTheFirstMessage(t *testing.T) {
 			c.Close()
 		}
 	}
-	c := client.DialOrbit(t, "ws://"+s.cells["a"].addr+"/ws")
-	c.Send(`{"type":"auth","token":"` + blueKey + `"}`)
-	c.Until("agent_ready")
-	s.cells["b"].Kill()
-	_, err := c.Next()
-	for err == nil {
-		_, err = c.Next()
-	}
-	require.Equal(t, 1013, client.CloseCode(err))
 }
 
 // streams requires that the stream of events of a session begins with its first event.
@@ -90,10 +79,8 @@ func (s *site) streams(cell, key, session string) {
 // TestAStrangersHopHeaderGrantsNothing: a request that claims to have been forwarded is not forwarded, and gets no more than
 // one without credentials.
 func TestAStrangersHopHeaderGrantsNothing(t *testing.T) {
-	s := newSite(t)
-	s.command("a", "cells", "assign", "blue", "b")
-	process.Eventually(t, "the directory", func() bool { return s.ask("a", blueKey, http.MethodGet, "/api/v1/sessions").status == http.StatusOK })
-	process.Eventually(t, "the claim", func() bool { return s.claim("a", blueKey).status == http.StatusServiceUnavailable })
+	t.Parallel()
+	s := sharedSite(t)
 	for _, c := range []struct {
 		key    string
 		status int

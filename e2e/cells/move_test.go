@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/cell"
@@ -63,10 +64,13 @@ func further(talking context.Context, t *testing.T, all []*talker, n int64) {
 }
 
 // TestATenantMovesWhileItsUsersTalk: one tenant moves to the other cell and back while users of two tenants talk through both
-// gateways. Every viewer has each frame once and in order, no question is lost or answered twice, and the other tenant's users
-// do not notice.
+// gateways. Every viewer has each frame once and in order, no question is lost or answered twice, its team works on, and the
+// other tenant's users do not notice.
 func TestATenantMovesWhileItsUsersTalk(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
+	team := s.pair(t, "b", redKey)
+	team.ask("What is 1 + 1?")
 	var stop atomic.Bool
 	g, talking := errgroup.WithContext(t.Context())
 	all := s.talkers(g, &stop)
@@ -75,7 +79,9 @@ func TestATenantMovesWhileItsUsersTalk(t *testing.T) {
 		t.Log(s.command(way[0], "cells", "move", "red", "--to", s.cells[way[1]].file))
 		require.Contains(t, s.command("a", "cells", "list"), "tenant red "+way[1]+"\n")
 		further(talking, t, all, 2)
+		team.ask("What is 2 + 2?")
 	}
+	team.close()
 	stop.Store(true)
 	require.NoError(t, g.Wait())
 	frames, returns := 0, 0
@@ -110,6 +116,7 @@ func TestATenantMovesWhileItsUsersTalk(t *testing.T) {
 
 // TestAMoveIsGivenUpWhileWorkGoesOn, and the old cell goes on with the tenant.
 func TestAMoveIsGivenUpWhileWorkGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.talk("a", redKey)
 	require.NoError(t, c.ask("What is 1 + 1?"))
@@ -127,6 +134,7 @@ func TestAMoveIsGivenUpWhileWorkGoesOn(t *testing.T) {
 
 // TestAMoverIsKilled: the tenant waits until an operator abandons the move, and its users go on where they were.
 func TestAMoverIsKilled(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c, other := s.talk("a", redKey), s.talk("b", blueKey)
 	require.NoError(t, c.ask("What is 1 + 1?"))
@@ -162,13 +170,22 @@ func tenant(t *testing.T, name string) id.Tenant {
 // TestAKilledCellTakesOnlyItsTenants: users of its tenants learn that their cell is gone, and when to try again; users of other
 // tenants do not notice, not even when the control cluster goes as well.
 func TestAKilledCellTakesOnlyItsTenants(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.command("a", "cells", "assign", "blue", "b")
 	s.settled()
 	red, blue := s.talk("a", redKey), s.talk("a", blueKey)
 	require.NoError(t, red.ask("What is 1 + 1?"))
 	require.NoError(t, blue.ask("What is 1 + 1?"))
+	late := client.DialOrbit(t, "ws://"+s.cells["a"].addr+"/ws")
+	late.Send(`{"type":"auth","token":"` + blueKey + `"}`)
+	late.Until("agent_ready")
 	s.cells["b"].Kill()
+	_, err := late.Next()
+	for err == nil {
+		_, err = late.Next()
+	}
+	require.Equal(t, 1013, client.CloseCode(err), "try again later")
 	got := s.ask("a", blueKey, http.MethodGet, "/api/v1/sessions")
 	require.Equal(t, answer{status: http.StatusServiceUnavailable, after: "5", title: "CELL_UNAVAILABLE", body: got.body}, got)
 	require.NoError(t, red.ask("What is 2 + 2?"))

@@ -23,8 +23,14 @@ import (
 	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
-// TestMain looks for secrets in what the processes have printed.
-func TestMain(m *testing.M) { os.Exit(process.Audit(m.Run())) }
+// TestMain ends the installation that tests share, and looks for secrets in what the processes have printed.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if !shared.End() && code == 0 {
+		code = 1
+	}
+	os.Exit(process.Audit(code))
+}
 
 // Keys of the users: each tenant has one.
 const (
@@ -34,7 +40,7 @@ const (
 
 // site is an installation of two cells, "a" and "b", each with its gateway and its services in one process.
 type site struct {
-	t       *testing.T
+	t       testing.TB
 	control *bustest.Instance
 	cells   map[string]*cellProcess
 }
@@ -44,8 +50,26 @@ type cellProcess struct {
 	addr, file, dir string
 }
 
+// shared is the installation of the tests that break nothing: a serves red, b serves blue.
+var shared struct {
+	process.Shared
+	site *site
+}
+
+// sharedSite returns the installation for a test.
+func sharedSite(t *testing.T) *site {
+	t.Helper()
+	shared.Begin(t, func() {
+		s := newSite(&shared.Shared)
+		require.Contains(t, s.command("a", "cells", "assign", "blue", "b"), "b serves blue")
+		s.settled()
+		shared.site = s
+	})
+	return &site{t: t, control: shared.site.control, cells: shared.site.cells}
+}
+
 // newSite starts an installation. Its control cluster is a NATS server of the test.
-func newSite(t *testing.T) *site {
+func newSite(t testing.TB) *site {
 	t.Helper()
 	control := bustest.Start(t, bus.DefaultTopology())
 	signing := t.TempDir()
@@ -82,7 +106,7 @@ auth:
 }
 
 // freeAddr returns an address of this machine that no other test uses.
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	port, release, err := freeport.Reserve()
 	require.NoError(t, err)

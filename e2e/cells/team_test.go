@@ -3,7 +3,6 @@ package cells_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,44 +11,55 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
 
-// TestATeamMovesWithItsTenant: a viewer of the team stays, the team works on in the new cell and back in the old one, and each
-// position of the team's log comes once.
-func TestATeamMovesWithItsTenant(t *testing.T) {
-	s := newSite(t)
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
-	defer cancel()
-	w, err := waggle.Open(ctx, "ws://"+s.cells["b"].addr, waggle.Options{Token: redKey})
+// pair is a team that someone watches through the gateway of a cell.
+type pair struct {
+	t    *testing.T
+	ctx  context.Context
+	sdk  *waggle.Client
+	id   string
+	team *waggle.Team
+}
+
+// pair makes a team of the tenant whose user has the key.
+func (s *site) pair(t *testing.T, cell, key string) *pair {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 4*process.Patience)
+	t.Cleanup(cancel)
+	w, err := waggle.Open(ctx, "ws://"+s.cells[cell].addr, waggle.Options{Token: key})
 	require.NoError(t, err)
 	var d waggle.TeamDefinition
 	require.NoError(t, json.Unmarshal([]byte(`{"name":"pair","coordinator":"Lead","members":[{"name":"Lead","role":"leads"}]}`), &d))
 	v, err := w.CreateTeam(ctx, d)
 	require.NoError(t, err)
-	team := w.Team(v.TeamID, waggle.TeamOptions{All: true})
-	defer team.Close()
-	ask := func(text string) {
-		message, err := team.Send(text, "")
-		require.NoError(t, err)
-		accepted := 0
-		for ran, idle := false, false; accepted == 0 || !idle; { // the answer has no place among the events
-			f, err := team.Next(ctx)
-			require.NoError(t, err)
-			if f.Type == "MESSAGE_ACCEPTED" && f.Payload.MessageID == message {
-				accepted++
-			}
-			require.LessOrEqual(t, accepted, 1)
-			if f.Type == "TEAM_STATUS" {
-				ran = ran || f.Payload.NewStatus == "RUNNING"
-				idle = ran && f.Payload.NewStatus == "IDLE"
-			}
+	p := &pair{t: t, ctx: ctx, sdk: w, id: v.TeamID, team: w.Team(v.TeamID, waggle.TeamOptions{All: true})}
+	t.Cleanup(func() { p.team.Close() })
+	return p
+}
+
+// ask gives the team something to do. It is accepted once, and done.
+func (p *pair) ask(text string) {
+	p.t.Helper()
+	message, err := p.team.Send(text, "")
+	require.NoError(p.t, err)
+	accepted := 0
+	for ran, idle := false, false; accepted == 0 || !idle; { // the answer has no place among the events
+		f, err := p.team.Next(p.ctx)
+		require.NoError(p.t, err)
+		if f.Type == "MESSAGE_ACCEPTED" && f.Payload.MessageID == message {
+			accepted++
+		}
+		require.LessOrEqual(p.t, accepted, 1)
+		if f.Type == "TEAM_STATUS" {
+			ran = ran || f.Payload.NewStatus == "RUNNING"
+			idle = ran && f.Payload.NewStatus == "IDLE"
 		}
 	}
-	ask("What is 1 + 1?")
-	for i, way := range [][2]string{{"a", "b"}, {"b", "a"}} {
-		t.Log(s.command(way[0], "cells", "move", "red", "--to", s.cells[way[1]].file))
-		ask(fmt.Sprintf("What is %d + 2?", i))
-	}
-	shown, err := w.ShowTeam(ctx, v.TeamID)
-	require.NoError(t, err)
-	require.Equal(t, v.TeamID, shown.TeamID)
-	require.NoError(t, w.CloseTeam(ctx, v.TeamID))
+}
+
+func (p *pair) close() {
+	p.t.Helper()
+	shown, err := p.sdk.ShowTeam(p.ctx, p.id)
+	require.NoError(p.t, err)
+	require.Equal(p.t, p.id, shown.TeamID)
+	require.NoError(p.t, p.sdk.CloseTeam(p.ctx, p.id))
 }
