@@ -130,3 +130,26 @@ func TestAGUIFiles(t *testing.T) {
 	})
 	require.Equal(t, "I see 1", speech(planned))
 }
+
+// TestAGUIFilesThatAModelRefuses are left out; the model and people are told so.
+func TestAGUIFilesThatAModelRefuses(t *testing.T) {
+	t.Parallel()
+	p, cast := apart.forTenant(t, lookers)
+	c := p.agui()
+	frames := c.run(newRun(), newRun(), "refuse "+cast.cue, showing(picture()))
+	require.Equal(t, "I see 0", speech(frames))
+	told := false
+	for _, f := range frames {
+		told = told || f.Name == wire.CustomNotice && strings.Contains(string(f.Value), "does not take the images of this conversation (1)")
+	}
+	require.True(t, told)
+	for parts, field := range map[string]string{
+		`{"type":"image","source":{"type":"data","mimeType":"image/png","value":"?"}}`:                                                                "messages[0].content[0].source.value",
+		`{"type":"image","source":{"type":"data","mimeType":"image/png","value":"` + base64.StdEncoding.EncodeToString(make([]byte, 129<<10)) + `"}}`: "messages[0].content[0].source.value",
+	} {
+		body := `{"threadId":"t","runId":"` + newRun() + `","protocolVersion":"1.0","messages":[{"id":"1","role":"user","content":[` + parts + `]}]}`
+		status, text := c.text(http.MethodPost, "", []byte(body))
+		require.Equal(t, http.StatusUnprocessableEntity, status, text)
+		require.Contains(t, text, field)
+	}
+}
