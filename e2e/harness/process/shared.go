@@ -102,7 +102,9 @@ func (s *Shared) Failed() bool {
 }
 
 // Logf implements testing.TB.
-func (s *Shared) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, "shared: "+format+"\n", args...) }
+func (s *Shared) Logf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "shared: "+format+"\n", args...)
+}
 
 // Errorf implements testing.TB.
 func (s *Shared) Errorf(format string, args ...any) {
