@@ -86,41 +86,38 @@ func TestAServiceHurtsOnlyItsOwnCall(t *testing.T) {
 		return err
 	}
 
-	ends := map[string]chan error{}
-	for service, timeout := range map[string]time.Duration{"hangs": 3 * time.Second, "floods": 3 * time.Second, "dies": time.Minute, "panics": time.Minute} {
-		end := make(chan error, 1)
-		ends[service] = end
-		go func() { end <- call(service, timeout) }()
+	type end struct {
+		service string
+		err     error
 	}
-	<-hangs
+	ends := make(chan end, 4)
+	for service, timeout := range map[string]time.Duration{"hangs": 10 * time.Second, "floods": 10 * time.Second, "dies": time.Minute, "panics": time.Minute} {
+		go func() { ends <- end{service, call(service, timeout)} }()
+	}
+	receive(t, hangs, "the call that hangs")
 	flooded := make(chan int, 1)
 	f := floods.Until("service.task.execute")
 	go func() { flooded <- flood(floods, f.ID) }()
 	dies.Until("service.task.execute")
 	dies.Drop()
 
-	meanwhile := 0
-	for open := len(ends); open > 0; meanwhile++ {
-		require.NoError(t, call("well", time.Minute), "while others are in trouble")
-		for service, end := range ends {
-			select {
-			case err := <-end:
-				open--
-				if delete(ends, service); service == "floods" {
-					floods.Drop() // the server takes it up more slowly than it comes
-				}
-				e := refusal(t, err)
-				t.Logf("%s: %s, after %d calls of another service", service, e.Code, meanwhile)
-				require.Contains(t, map[string][]fault.Code{
-					"hangs": {fault.ToolTimeout}, "dies": {fault.ServiceLost}, "panics": {fault.ToolFailed},
-					"floods": {fault.ToolTimeout, fault.ServiceLost}, // whether its socket is closed first
-				}[service], fault.Code(e.Code))
-				require.NotContains(t, strings.ToLower(e.Message), "panic")
-			default:
-			}
+	for open := cap(ends); open > 0; open-- {
+		for range 20 {
+			require.NoError(t, call("well", time.Minute), "while others are in trouble")
 		}
+		over := receive(t, ends, "the end of a call")
+		if over.service == "floods" {
+			floods.Drop() // the server takes it up more slowly than it comes
+		}
+		e := refusal(t, over.err)
+		t.Logf("%s: %s", over.service, e.Code)
+		require.Contains(t, map[string][]fault.Code{
+			"hangs": {fault.ToolTimeout}, "dies": {fault.ServiceLost}, "panics": {fault.ToolFailed},
+			"floods": {fault.ToolTimeout, fault.ServiceLost}, // whether its socket is closed first
+		}[over.service], fault.Code(e.Code))
+		require.NotContains(t, strings.ToLower(e.Message), "panic")
 	}
-	t.Logf("%d calls meanwhile; the flood ended after %d frames", meanwhile, <-flooded)
+	t.Logf("the flood ended after %d frames", receive(t, flooded, "the end of the flood"))
 	require.NoError(t, call("well", time.Minute))
 	require.Equal(t, string(fault.ServiceLost), lostOrGone(t, call("dies", time.Minute)))
 }
