@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // together is how many tests run at once: they wait for processes more than they compute.
 const together = 4
 
-// patient has more tests run at once than there are processors, unless -parallel says how many.
+// patient has more tests run at once than the machine has processors, unless -parallel says how many.
 func patient() error {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

@@ -101,8 +101,8 @@ func TestTheLogOutlivesEverything(t *testing.T) {
 	outlived()
 }
 
-// taskOutlives has an agent begin a task. What it returns requires of another server at the same address that client and agent
-// come back and the task ends well.
+// taskOutlives has an agent begin a task. The function that it returns requires that client and agent come back to another server
+// at the same address, and that the task ends well.
 func taskOutlives(t *testing.T, addr string) (outlived func()) {
 	t.Helper()
 	ctx, running, goOn := sdkContext(t), make(chan struct{}, 10), make(chan struct{})

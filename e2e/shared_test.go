@@ -38,8 +38,8 @@ const tenants = 64
 type place struct {
 	t      *testing.T
 	addr   string
-	other  string // another gateway; empty = there is none
-	key    string // empty = nobody asks for one
+	other  string // another gateway; may be empty
+	key    string // empty without authentication
 	tenant id.Tenant
 	folder string // the tenant's files
 }

@@ -35,8 +35,8 @@ type Flow struct {
 }
 
 // Place is where a flow is played: the address of a gateway and that of another
-// installation with the same key for states. Key is that of a user of both, empty =
-// nobody asks for one.
+// installation with the same key for states. Key is that of a user of both; empty
+// without authentication.
 type Place struct{ Addr, Other, Key string }
 
 // Stage is what the scenes of all flows have in common.

@@ -32,7 +32,7 @@ func (s *Shared) Begin(t testing.TB, start func()) {
 		s.up = true
 	})
 	if !s.up {
-		t.Fatal("what tests share could not be started: see the first test that failed")
+		t.Fatal("the shared processes did not start: see the first test that failed")
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -124,7 +124,7 @@ func (s *Shared) Fatal(args ...any) {
 // FailNow implements testing.TB. After the start nothing calls it.
 func (s *Shared) FailNow() {
 	if s.first == nil {
-		panic("what tests share has failed after its start")
+		panic("a shared process failed after its start")
 	}
 	s.first.FailNow()
 }
