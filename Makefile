@@ -119,11 +119,11 @@ console: packages ## build the console's files, which the binary embeds and git 
 
 KILLS    ?= 1000
 soak: build ## ten thousand broken lines while processes are killed, a thousand gateways killed below streams of AG-UI (about 25 minutes; KILLS=1000, RUN narrows)
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 90m -v -run '$(or $(RUN),TestEveryReconnectIsExact|TestAGUIStreamsSurviveKills)' . -reconnects 10000 -gateway-kills $(KILLS)
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test $(NIGHTLY) -count=1 -timeout 90m -v -run '$(or $(RUN),TestEveryReconnectIsExact|TestAGUIStreamsSurviveKills)' . -reconnects 10000 -gateway-kills $(KILLS)
 
 chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a herd (root for networks; about 25 minutes; FAULTS=regexp narrows)
 	@scripts/nettools.sh
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v $(if $(RUN),-run '$(RUN)') ./chaos -matrix $(if $(FAULTS),-faults '$(FAULTS)') -sockets 10000 -herd 5000
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test $(NIGHTLY) -count=1 -timeout 60m -v $(if $(RUN),-run '$(RUN)') ./chaos -matrix $(if $(FAULTS),-faults '$(FAULTS)') -sockets 10000 -herd 5000
 
 attack: build ## 10,000 sockets without credentials, 5,000 bad logins a second and 100 slow readers beside users who chat (about 3 minutes)
 	cd e2e/lab && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 20m -v ./attack -sockets 10000 -logins 5000 -readers 100 -length 60s -bounds
