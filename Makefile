@@ -47,6 +47,7 @@ VULN_VERSION := v1.9.0
 VULN     := $(CACHE)/bin/govulncheck-$(VULN_VERSION)
 TESTSUM  := $(CACHE)/bin/testsum
 CHECK    := $(CACHE)/bin/check
+MUTANTS  := $(CACHE)/bin/mutants
 
 .DEFAULT_GOAL := help
 # The fleet of docker-compose.yml. LOCAL=1 needs no image registry: base scratch, and a
@@ -59,7 +60,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test race changes supply test-all steady natsd lint lint-changed fmt generate verify e2e packages typescript console soak chaos attack growth speed profiles streams simulate bench clean
+.PHONY: help build run check test race changes supply test-all steady natsd mutants lint lint-changed fmt generate verify e2e packages typescript console soak chaos attack growth speed profiles streams simulate bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -97,6 +98,15 @@ test-all: build natsd packages $(TESTSUM) ## run everything, with the race detec
 STEADY   ?= 10
 steady: natsd $(TESTSUM) ## run make test N times beside two programs that keep two processors busy, and list each test that failed (N=10)
 	@scripts/steady.sh $(or $(N),$(STEADY))
+
+# Most of what Waggle promises is decided in these packages.
+CENTRAL  := internal/eventlog internal/command services/ledger services/conversation services/teamwork services/assignment services/worker \
+	gateway/stream gateway/dialect/agui internal/quota internal/auth services/tools/service
+SAMPLE   ?= 40
+SEED     ?= 1
+BUDGET   ?= 60m
+mutants: $(MUTANTS) ## count the small faults in central packages that their own tests notice (PKG=folders, SAMPLE=40, SEED=1, TO=folder; BEFORE=folder of earlier results fails if one is lost; BUDGET=60m stops, and a second run goes on)
+	@$(MUTANTS) -out '$(or $(TO),$(CACHE)/mutants)' -sample $(SAMPLE) -seed $(SEED) -parallel $(TESTS) -budget $(BUDGET) $(if $(BEFORE),-compare '$(BEFORE)') $(or $(PKG),$(CENTRAL))
 
 e2e: build natsd $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@scripts/nettools.sh
@@ -256,6 +266,10 @@ natsd:
 $(CHECK): $(wildcard cmd/repocheck/check/*.go)
 	@mkdir -p $(@D)
 	@cd cmd && $(GO) build -o $@ ./repocheck/check
+
+$(MUTANTS): $(wildcard cmd/repocheck/mutants/*.go)
+	@mkdir -p $(@D)
+	@cd cmd && $(GO) build -o $@ ./repocheck/mutants
 
 $(LINT):
 	@mkdir -p $(@D)
