@@ -1,11 +1,9 @@
-import { defineAgent } from "@waggle-dev/client/swarm";
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
-import { patience } from "../../sdk/typescript/testing/server.ts";
 import { stage, visit } from "./page.ts";
 
 // A log that is opened at a moment of its past shows it at once, as the server has folded it, while its events are still on
-// their way. The events say the same, or the page reports it and shows what they say.
+// their way. What the page shows where the two differ is in reading.test.ts.
 
 const on = stage();
 
@@ -85,38 +83,6 @@ test("a session at a moment of its past is there before its events, and its even
   await page.close();
 });
 
-test("a snapshot that says something else than the events is reported, and the page shows the events", async () => {
-  const { id, at } = await talked();
-  const { page, errors } = await visit(on.browser, "about:blank");
-  const release = await held(page);
-  await page.route(/\/snapshot\?at=/, async (r) => {
-    const answer = await r.fetch();
-    await r.fulfill({ response: answer, body: (await answer.text()).replace("Which files", "Which lies") });
-  });
-  await page.goto(`${on.waggle.url}/sessions/${id}?at=${at}`);
-  await page.waitForSelector(".session.past .item.answer");
-  expect((await items(page)).join()).toContain("Which lies");
-  await release();
-  await page.waitForFunction(() => document.querySelector(".item")?.textContent?.includes("Which files"));
-  expect((await items(page)).join()).not.toContain("Which lies");
-  expect(errors).toHaveLength(1);
-  expect(errors[0]).toContain(`as of event ${at} says something else`);
-  await page.close();
-});
-
-test("where the server has no snapshot, the page shows the same from events", async () => {
-  const { id, at } = await talked();
-  for (const refuse of [{ status: 404 }, { status: 413 }]) {
-    const { page, errors } = await visit(on.browser, "about:blank");
-    await page.route(/\/snapshot\?at=/, (r) => r.fulfill({ ...refuse, contentType: "application/problem+json", body: "{}" }));
-    await page.goto(`${on.waggle.url}/sessions/${id}?at=${at}`);
-    await page.waitForSelector(".session.past .item.answer");
-    expect((await items(page)).join()).toContain("Which files");
-    expect(errors).toEqual([]);
-    await page.close();
-  }
-});
-
 test("a team and each of its members at a moment of the past are there before their events", async () => {
   const { team_id: id } = await api<{ team_id: string }>("POST", "/teams", {
     name: "pair",
@@ -138,45 +104,4 @@ test("a team and each of its members at a moment of the past are there before th
   await same(page, at, before, release);
   expect(errors).toEqual([]);
   await page.close();
-});
-
-test("a task at a moment of its past is there before its events: who had it then, without its result", async () => {
-  const agent = await defineAgent({ name: "digger", run: () => ({ dug: "a deep hole" }) }).serve({ url: on.waggle.url });
-  const { task_id: id } = await api<{ task_id: string }>("POST", "/tasks", { agent_name: "digger", task_type: "dig", data: { deep: 3 } });
-  let events: { sequence: number; type: string }[] = [];
-  await expect
-    .poll(
-      async () => {
-        events = (await api<{ events: typeof events }>("GET", `/logs/task/${id}/events?limit=1000`)).events;
-        return events.map((e) => e.type);
-      },
-      { timeout: patience },
-    )
-    .toContain("task.finished");
-  const at = events.find((e) => e.type === "task.assigned")?.sequence ?? 0;
-  const { page, errors } = await visit(on.browser, "about:blank");
-  const release = await held(page);
-  await page.goto(`${on.waggle.url}/swarm/tasks/${id}?at=${at}`);
-  await page.waitForSelector(".task.past .attempts li");
-  const shown = async () => [await page.textContent(".task .head .chip"), await page.textContent(".task-work")];
-  const before = await shown();
-  expect(before.join()).toContain("digger");
-  expect(before.join()).not.toContain("a deep hole");
-  expect(await page.locator('button[aria-label="Cancel"]').count()).toBe(0);
-  const read = page.waitForResponse(/\/events\?/);
-  await release();
-  await read;
-  // One back is made of events only: then all of them are here, and say the same.
-  await page.focus(".scrubber input");
-  await page.keyboard.press("ArrowLeft");
-  await page.waitForFunction(() => !document.querySelector(".attempts li"));
-  await page.keyboard.press("ArrowRight");
-  await page.waitForSelector(".attempts li");
-  expect(await shown()).toEqual(before);
-  await page.click(".frame button");
-  await page.waitForFunction(() => document.querySelector(".task-work")?.textContent?.includes("a deep hole"));
-  expect(new URL(page.url()).search).toBe("");
-  expect(errors).toEqual([]);
-  await page.close();
-  await agent.stop();
 });
