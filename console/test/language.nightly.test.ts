@@ -5,11 +5,6 @@ import { ask, faults, stage, visit } from "./page.ts";
 
 const on = stage();
 
-test("a text has the same arguments in every language", () => {
-  const places = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
-  for (const [key, text] of Object.entries(en)) expect(places(zh[key as keyof typeof zh]), key).toEqual(places(text));
-});
-
 test("the page speaks Chinese, in every room, and stays with it", async () => {
   const { page, errors } = await visit(on.browser, on.waggle.url);
   await ask(page, "what does notes.md say?");
