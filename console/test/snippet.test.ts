@@ -2,9 +2,10 @@ import { execFile, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type Question, WaggleClient } from "@waggle-dev/client";
 import { defineAgent } from "@waggle-dev/client/swarm";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
 import { type Language, languages, languagesOf, type Sample, snippet } from "../src/fold/snippet.ts";
 
 // Every program that the console shows is run against the real binary.
@@ -89,17 +90,12 @@ async function api<T>(path: string, body?: unknown): Promise<T> {
 }
 
 /** Approves the plan of a session, as soon as it is asked for. */
-async function approve(session: string): Promise<void> {
-  for (const end = Date.now() + patience; Date.now() < end; ) {
-    const { questions } = await api<{ questions: { id: string; session_id?: string }[] }>("questions");
-    const q = questions.find((q) => q.session_id === session || q.id.includes(session));
-    if (q) {
-      await api(`questions/${encodeURIComponent(q.id)}/answer`, { id: crypto.randomUUID(), decision: "approve" });
-      return;
-    }
-    await new Promise((go) => setTimeout(go, 50));
-  }
-  throw new Error("nothing was asked");
+async function approve(id: string): Promise<void> {
+  const client = new WaggleClient({ url: waggle.url });
+  const session = client.sessions.open(id);
+  const asked = new Promise<Question>((go) => session.onQuestions((open) => open[0] && go(open[0])));
+  await session.answer(await within(asked, "the question"), true);
+  client.close();
 }
 
 test.each(languages)("a question in %s is answered", async (language) => {

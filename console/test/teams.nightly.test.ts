@@ -91,66 +91,6 @@ test("a team: its members, a tool that asks, and what came of it", async () => {
   await page.close();
 });
 
-test("a nested team: who waits for whom, its messages, its board and each member's conversation, at any moment", async () => {
-  const id = await start(definition);
-  const { page, errors } = await visit(browser, `${waggle.url}/teams/${id}`);
-  const requests: string[] = [];
-  await says(page, ".member", "Reader");
-  expect(await page.locator('[role="treeitem"]').count()).toBe(6);
-  expect(await page.getAttribute('[role="treeitem"]:has-text("Reader")', "aria-level")).toBe("3");
-  await page.fill(".composer textarea", "publish hello");
-  await page.keyboard.press("Enter");
-
-  // Writer waits for people; the desk has a task that comes after Writer's.
-  await says(page, '[role="treeitem"]:has-text("Writer")', "Waits for people: workspace_write_file");
-  await says(page, '[role="treeitem"]:has-text("desk")', "Waits for Writer (task_0001)");
-  page.on("request", (q) => requests.push(q.url()));
-  await page.click('[role="treeitem"]:has-text("desk") .waits a');
-  await page.waitForFunction(() => location.search === "?member=Writer");
-  await page.waitForSelector(".team .question");
-  expect(await page.textContent(".item.user.of-member")).toContain("Task board");
-  expect(await page.inputValue(".composer select")).toBe("Writer");
-
-  // The diagram has the messages in the order of the log, those of the nested team handed on.
-  await page.click("#tab-messages");
-  await says(page, ".sequence .row .only-read", "Lead to desk: get ready to check hello.md");
-  const texts = await page.locator(".sequence .row .only-read").allTextContents();
-  expect(texts[0]).toBe("People to Lead: publish hello");
-  expect(texts.some((x) => x.startsWith("Task board to Writer: "))).toBe(true);
-  expect(texts.some((x) => x.startsWith("desk to Editor: get ready"))).toBe(true);
-  expect(await faults(page)).toEqual([]);
-  await page.focus(".sequence .rows");
-  await page.keyboard.press("Home");
-  await page.keyboard.press("Enter");
-  await says(page, ".detail pre", '"content": "publish hello"');
-  expect(await faults(page)).toEqual([]);
-  await page.click(".detail header button:last-child");
-
-  // The board: a task that is on, and one that comes after it.
-  await page.click("#tab-board");
-  await says(page, ".board .column:nth-child(1) .card", "check");
-  expect(await page.textContent(".board .column:nth-child(1) .needs")).toContain("task_0001");
-  expect(await faults(page)).toEqual([]);
-  await page.click(".board .needs button");
-  await page.waitForFunction(() => document.activeElement?.id === "task-/task_0001");
-  expect(requests.filter((u) => u.includes(`/logs/team/${id}/`) && !u.includes("/events?"))).toEqual([]); // one reading for all views
-  expect(requests.filter((u) => u.includes("/logs/member/"))).toEqual([]);
-
-  // After the answer the desk waits no more; the slider shows the moment before once more.
-  await page.click("#tab-tree");
-  const waits = await page.evaluate(() => document.querySelector<HTMLInputElement>(".scrubber input")?.value);
-  await page.click('.team [data-answer="approve"]');
-  await page.waitForFunction(() => ![...document.querySelectorAll('[role="treeitem"]')].some((e) => e.textContent?.includes("people:")));
-  await page.goto(`${waggle.url}/teams/${id}?at=${waits}`);
-  await page.waitForSelector(".session.past .member");
-  await says(page, '[role="treeitem"]:has-text("Writer")', "Waits for people: workspace_write_file");
-  expect(await page.locator(".composer, .team .question").count()).toBe(0);
-  await page.goto(`${waggle.url}/teams/${id}?view=messages&at=2`);
-  await says(page, ".session.past .face", "No messages yet");
-  expect(errors).toEqual([]);
-  await page.close();
-});
-
 test("the tree is a tree for keys: its teams open and shut, Enter shows a conversation", async () => {
   const id = await start(definition);
   const { page, errors } = await visit(browser, `${waggle.url}/teams/${id}`);

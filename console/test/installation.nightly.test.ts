@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 import { commandSubject, publish } from "./bus.ts";
@@ -12,74 +11,15 @@ const key = (name: string) => `    - {id: ${name}, sha256: ${createHash("sha256"
 
 const on = stage("session:\n  ttl: 2h\nquota:\n  principal: {sessions: 1}\n");
 
-/** Has the worker give up orders that it cannot read: a command with each id, and without an id a text that is none. */
+/** Has the worker give up orders that it cannot read: a command with each id. */
 async function give(up: Waggle, tenant: string, ids: readonly string[]): Promise<void> {
   const messages = ids.map((id) => {
-    const of = { service: "worker", verb: "do_job", tenant, key: `key-${id || "none"}` };
-    const body = id ? JSON.stringify({ id, ...of, time: new Date().toISOString(), data: "no order" }) : "no command";
+    const of = { service: "worker", verb: "do_job", tenant, key: `key-${id}` };
+    const body = JSON.stringify({ id, ...of, time: new Date().toISOString(), data: "no order" });
     return { subject: commandSubject(of.service, tenant, of.key, of.verb), body };
   });
   await publish(join(up.dir, "data"), messages);
 }
-
-const letter = (page: Page, id: string) => page.locator(`.letters > li:has(.id[title="key-${id || "none"}"])`);
-
-test("dead letters are sent again and discarded, and that is in the audit log", async () => {
-  const { page, errors } = await visit(on.browser, `${on.waggle.url}/installation/dead`);
-  await page.waitForSelector(".face");
-  expect(await page.textContent(".face")).toContain("No dead letters");
-  await give(on.waggle, "default", ["one", "two", ""]);
-  await page.waitForFunction(async () => {
-    dispatchEvent(new Event("focus")); // the reader returns
-    return document.querySelectorAll(".letters > li").length === 3;
-  });
-  expect(await page.textContent("#tab-dead .badge")).toBe("3");
-  const one = letter(page, "one");
-  expect(await one.textContent()).toContain("cannot unmarshal string");
-  await one.locator("summary").click();
-  await one.locator("pre").waitFor();
-  expect(await one.locator("pre").textContent()).toContain('"no order"');
-
-  // The cause is not mended: the command is given up once more, as another dead letter.
-  const before = await one.locator("time").getAttribute("datetime");
-  await one.locator('button:text-is("Send again")').click();
-  await page.waitForFunction(
-    (time) => {
-      const again = document.querySelector('.letters > li:has(.id[title="key-one"]) time');
-      return again !== null && again.getAttribute("datetime") !== time;
-    },
-    before,
-    { polling: 100 },
-  );
-  expect(await page.locator(".letters > li").count()).toBe(3);
-
-  const none = letter(page, "");
-  expect(await none.locator('button:text-is("Send again")').isDisabled()).toBe(true);
-  await none.locator('button:text-is("Discard")').click();
-  await page.waitForSelector("dialog.confirm[open]");
-  expect(await faults(page)).toEqual([]);
-  await page.keyboard.type("do_jo");
-  expect(await page.isDisabled("dialog button.danger")).toBe(true);
-  await page.keyboard.press("Enter");
-  expect(await page.locator("dialog.confirm[open]").count()).toBe(1);
-  await page.keyboard.press("Escape");
-  await page.waitForSelector("dialog", { state: "detached" });
-  expect(await page.locator(".letters > li").count()).toBe(3);
-  await none.locator('button:text-is("Discard")').click();
-  await page.waitForSelector("dialog.confirm[open]");
-  await page.keyboard.type("do_job");
-  await page.keyboard.press("Enter");
-  await none.waitFor({ state: "detached" });
-  await page.waitForFunction(() => document.querySelector("#tab-dead .badge")?.textContent === "2");
-
-  await page.goto(`${on.waggle.url}/installation/audit?action=api-call`);
-  await page.waitForSelector("table.audit tbody tr");
-  const rows = (await page.locator("table.audit td.value").allTextContents()).join("\n");
-  expect(rows).toMatch(/POST \/api\/v1\/dead-letters\/\d+\/resend/);
-  expect(rows).toMatch(/DELETE \/api\/v1\/dead-letters\/\d+/);
-  expect(errors).toEqual([]);
-  await page.close();
-});
 
 test("tabs have addresses, and keys turn them", async () => {
   const { page, errors } = await visit(on.browser, `${on.waggle.url}/installation`);

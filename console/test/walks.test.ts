@@ -1,0 +1,389 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type CanonicalEvent, type TeamView, WaggleClient } from "@waggle-dev/client";
+import { defineAgent } from "@waggle-dev/client/swarm";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch } from "../../sdk/typescript/testing/browser.ts";
+import { Model, patience, type Reply, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { commandSubject, publish } from "./bus.ts";
+import { faults, removals, violations, visit } from "./page.ts";
+import { client as oidcClient, Provider } from "./provider.ts";
+
+// What a user would miss first, in Debian's Chromium with the page of the real binary: one browser, one server, one model that
+// answers as its script says. Everything else about the page is in tests without a browser, or in those of the night.
+
+const words = Array.from({ length: 80 }, (_, i) => `word${i}`).join(" ");
+
+/** What others may have written into a file, or have a model say. */
+const hostile = [
+  "# Written\n\n<img src=x onerror=alert(1)><script>alert(2)</script>",
+  "[click](javascript:alert(3)) [bank](https://evil.example/) ![p](https://evil.example/p.png)",
+  `${">".repeat(200)} deep ${"*a_".repeat(500)}`,
+  "\u202egnp.exe \u001b[31mred\u001b[0m \u200bzero",
+  `| a | b |\n|---|---|\n| ${"x".repeat(1000)} | \`<b>\` |`,
+].join("\n\n");
+
+/** Lead puts two tasks on the board, of which the second needs the first, and writes to the nested team. */
+const publication: Reply = {
+  calls: [
+    {
+      name: "create_tasks",
+      args: {
+        tasks: [
+          { task_name: "write", assignee_name: "Writer", description: "write hello.md" },
+          { task_name: "check", assignee_name: "desk", description: "check hello.md", dependencies: ["write"] },
+        ],
+      },
+    },
+    { name: "send_message_to", args: { recipient_name: "desk", content: "get ready to check hello.md" } },
+  ],
+};
+
+function script(messages: { role: string; content: unknown }[], planning: boolean): Reply {
+  if (planning) {
+    const tasks = ["Which files are there", "How many words are there", "What is 128 * 46"].map((title, i) => ({
+      id: `task_${i + 1}`,
+      title,
+      description: title,
+      dependencies: [],
+      priority: 0,
+      capability: "",
+    }));
+    return { text: JSON.stringify({ reasoning: "Three parts.", summary: "The request has 3 parts.", tasks }) };
+  }
+  const asked = String(messages.findLast((m) => m.role === "user")?.content ?? "");
+  if (messages.at(-1)?.role === "tool") {
+    if (asked.includes("hostile.md")) return { text: hostile };
+    return { text: asked.includes("publish") ? "Everybody has their work." : "The file is written." };
+  }
+  if (asked.includes("publish hello")) return publication;
+  const [path] = /hello\.md|hostile\.md/.exec(/^(?=[\s\S]*write)[\s\S]*/.exec(asked)?.[0] ?? "") ?? [];
+  if (path && !asked.includes("check")) return { calls: [{ name: "workspace_write_file", args: { path, content: "hello\n" } }] };
+  if (asked.includes("slowly")) return { text: words, pauseMs: 40 };
+  return { text: `I have read it: ${asked.slice(-40)}` };
+}
+
+const on = {} as { browser: Browser; provider: Provider; model: Model; waggle: Waggle };
+const key = "key-of-ann";
+
+beforeAll(async () => {
+  [on.browser, on.provider, on.model] = await Promise.all([launch(), Provider.start(), Model.start(script)]);
+  const sha256 = createHash("sha256").update(key).digest("hex");
+  on.waggle = await up(
+    `auth:
+  api_keys:
+    - {id: ann, sha256: ${sha256}, subject: ann, tenant: default, roles: [user, operator, agent]}
+  jwt: {issuer: "${on.provider.url}", audience: waggle, jwks_url: "${on.provider.url}/keys"}
+  oidc: {client_id: ${oidcClient}, scopes: [openid, offline_access]}
+`,
+    { ...on.model.env, WAGGLE_TOOLS_BUILTIN_APPROVAL: "writes" },
+  );
+});
+afterAll(async () => {
+  await on.browser?.close();
+  if (on.waggle) expect(await violations(on.waggle)).toEqual({}); // no page has broken the policy
+  await on.waggle?.end();
+  on.provider?.end();
+  on.model?.end();
+});
+
+/** Opens a page as ann. */
+async function enter(path: string): Promise<{ page: Page; errors: string[] }> {
+  const { page, errors } = await visit(on.browser, "about:blank");
+  await page.addInitScript((token) => sessionStorage.setItem("waggle.token", token), key);
+  await page.goto(on.waggle.url + path);
+  return { page, errors };
+}
+
+async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await fetch(`${on.waggle.url}/api/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+/** Writes a message into the composer and sends it. */
+async function send(page: Page, text: string): Promise<void> {
+  await page.fill(".composer textarea", text);
+  await page.keyboard.press("Enter");
+}
+
+const idle = (page: Page) => page.locator(".session .head .chip", { hasText: "Idle" }).waitFor();
+
+/** Waits until a text is in a part of the page. */
+const says = (page: Page, selector: string, text: string) =>
+  page.locator(selector).filter({ hasText: text }).first().waitFor({ state: "attached" });
+
+const sessionOf = (page: Page) => new URL(page.url()).pathname.split("/")[2] as string;
+
+async function eventsOf(session: string): Promise<CanonicalEvent[]> {
+  return (await api<{ events: CanonicalEvent[] }>("GET", `/logs/session/${session}/events?limit=1000`)).events;
+}
+
+test("people sign in at their provider or with a key, come back to what they looked at, and sign out", async () => {
+  const { page, errors } = await visit(on.browser, `${on.waggle.url}/sessions?q=hello`);
+  const provider = page.locator('dialog.login button:has-text("Sign in at")');
+  await provider.waitFor();
+  expect(await faults(page)).toEqual([]);
+  await page.check('dialog input[type="checkbox"]');
+  await provider.click();
+  await page.waitForFunction(() => location.pathname === "/sessions" && !document.querySelector("dialog.login"));
+  expect(new URL(page.url()).search).toBe("?q=hello");
+  expect(await page.evaluate(() => [sessionStorage["waggle.oidc"], sessionStorage["waggle.token"]?.slice(0, 2)])).toEqual([
+    undefined,
+    "ey",
+  ]);
+  await page.reload(); // the tab keeps the token
+  await page.waitForSelector("main .sessions, main .face");
+  expect(await page.locator("dialog.login").count()).toBe(0);
+  expect(errors).toEqual([]);
+  await page.click("nav .foot button:last-child");
+  await page.waitForSelector("dialog.login[open]");
+
+  await page.fill('dialog input[type="password"]', "wrong");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("dialog .fault");
+  await page.fill('dialog input[type="password"]', key);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("dialog.login", { state: "detached" });
+  await page.waitForSelector(".composer textarea:enabled");
+  const kept = await page.evaluate(() => [sessionStorage, localStorage, document.cookie].map((s) => JSON.stringify(s)).join(" "));
+  expect(kept).not.toContain(key); // in memory only
+  await page.goto(`${on.waggle.url}/login/callback?code=stolen&state=x`);
+  await says(page, "dialog.login .fault", "this tab has not begun it");
+  expect(page.url()).toBe(`${on.waggle.url}/`);
+  expect(await faults(page)).toEqual([]);
+  await page.close();
+});
+
+test("a chat asks before it writes, does what was approved, and what others wrote stays text", async () => {
+  const { page, errors } = await enter("/");
+  const asked: string[] = [];
+  page.on("request", (q) => asked.push(q.url()));
+  page.on("dialog", (d) => {
+    errors.push(`dialog ${d.message()}`);
+    void d.dismiss();
+  });
+  await send(page, "write hostile.md <b>bold</b> \u202eabc");
+  const question = page.locator(".question");
+  await question.waitFor();
+  const card = (await question.textContent()) ?? "";
+  for (const part of ["workspace_write_file", "hostile.md", "hello"]) expect(card).toContain(part);
+  const session = sessionOf(page);
+  const requested = (await eventsOf(session)).find((e) => e.type === "input.requested");
+  const { digest = "none" } = (requested?.data ?? {}) as { digest?: string };
+  expect(await page.textContent(".question .digest")).toContain(digest.slice(0, 12));
+  expect(await faults(page)).toEqual([]);
+  const sent = page.waitForRequest((q) => q.method() === "POST" && q.url().endsWith("/answer"));
+  await page.click('[data-answer="approve"]');
+  expect((await sent).postDataJSON()).toMatchObject({ decision: "approve", digest }); // of the call that was shown
+  await question.waitFor({ state: "detached" });
+  await page.waitForSelector(".item.answer .markdown a");
+  await idle(page);
+  expect(await readFile(join(on.waggle.option("--workspace"), "hostile.md"), "utf8")).toBe("hello\n");
+  expect(await page.locator(".item.answer :is(img, script, b, iframe, object, svg)").count()).toBe(0);
+  expect(await page.locator(".item.user b").count()).toBe(0);
+  expect(await page.textContent(".item.user .said")).toContain("⟨U+202E⟩");
+  expect(await page.locator('.markdown a[href^="javascript"]').count()).toBe(0);
+  expect(await page.textContent(".markdown")).toContain("bank (evil.example)");
+  expect(await page.textContent(".markdown")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+  expect(asked.filter((u) => !u.startsWith(on.waggle.url))).toEqual([]);
+  expect(await faults(page)).toEqual([]);
+  expect(errors).toEqual([]);
+  expect(await violations(on.waggle)).toEqual({});
+  await page.close();
+});
+
+test("a plan is changed and approved, its log shows any moment, and a reload shows the same", async () => {
+  const { page, errors } = await enter("/");
+  await page.click(".ideas li:nth-child(2) button");
+  await page.waitForSelector(".question .editor li:nth-child(3)");
+  expect(new URL(page.url()).pathname).toMatch(/^\/sessions\/.+/);
+  await page.click('.editor li:nth-child(2) button[aria-label="Drop step 2"]');
+  await page.fill(".editor li:nth-child(3) input", "What is 6 * 7");
+  expect(await page.textContent('[data-answer="approve"]')).toContain("Approve changed plan");
+  await page.click('[data-answer="approve"]');
+  await says(page, ".talk", "2 of 2 steps done");
+  await idle(page);
+  const plan = await page.textContent(".item.plan");
+  expect(plan).toContain("What is 6 * 7");
+  expect(plan).not.toContain("How many words are there");
+  const before = await page.textContent(".talk");
+  await page.reload();
+  await says(page, ".talk", "2 of 2 steps done");
+  expect(await page.textContent(".talk")).toBe(before);
+  await page.click("#tab-waterfall");
+  await page.waitForSelector(".waterfall .bar");
+  expect(await page.locator(".waterfall .kind-people").count()).toBe(1);
+
+  // As of the question the plan still has its three steps, and nobody acts there.
+  const requested = (await eventsOf(sessionOf(page))).find((e) => e.type === "input.requested");
+  await page.goto(`${on.waggle.url}${new URL(page.url()).pathname}?at=${requested?.sequence}`);
+  await page.waitForSelector(".session.past .item.plan");
+  expect(await page.textContent(".item.plan")).toContain("How many words are there");
+  expect(await page.locator(".composer, .question").count()).toBe(0);
+  await page.focus('.scrubber input[type="range"]');
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction((at) => location.search === `?at=${at}`, Number(requested?.sequence) - 1);
+  await page.click(".frame button"); // back to live
+  await says(page, ".talk", "2 of 2 steps done");
+  expect(await faults(page)).toEqual([]);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+const newsroom = {
+  name: "newsroom",
+  coordinator: "Lead",
+  members: [
+    { name: "Lead", role: "gives the work to others" },
+    { name: "Writer", role: "writes files", tools: ["workspace/*"] },
+    {
+      name: "desk",
+      role: "checks what was written",
+      team: { name: "desk", coordinator: "Editor", members: [{ name: "Editor", role: "leads the desk" }, { name: "Reader" }] },
+    },
+  ],
+};
+
+test("a nested team: who waits for whom, its messages, its board, its question, and the moment before the answer", async () => {
+  const { team_id: id } = await api<TeamView>("POST", "/teams", newsroom);
+  const { page, errors } = await enter(`/teams/${id}`);
+  await says(page, ".member", "Reader");
+  expect(await page.locator('[role="treeitem"]').count()).toBe(6);
+  const requests: string[] = [];
+  page.on("request", (q) => requests.push(q.url()));
+  await send(page, "publish hello");
+
+  // Writer waits for people; the desk has a task that comes after Writer's.
+  await says(page, '[role="treeitem"]:has-text("Writer")', "Waits for people: workspace_write_file");
+  await says(page, '[role="treeitem"]:has-text("desk")', "Waits for Writer (task_0001)");
+  await page.click('[role="treeitem"]:has-text("desk") .waits a');
+  await page.waitForFunction(() => location.search === "?member=Writer");
+  await page.waitForSelector(".team .question");
+  await page.click("#tab-messages");
+  await says(page, ".sequence .row .only-read", "Lead to desk: get ready to check hello.md");
+  expect((await page.locator(".sequence .row .only-read").allTextContents())[0]).toBe("People to Lead: publish hello");
+  expect(await faults(page)).toEqual([]);
+  await page.click("#tab-board");
+  await says(page, ".board .column:nth-child(1) .card", "check");
+  expect(await page.textContent(".board .column:nth-child(1) .needs")).toContain("task_0001");
+  expect(requests.filter((u) => u.includes(`/logs/team/${id}/`) || u.includes("/logs/member/"))).toEqual([]); // one reading for all views
+  await page.click("#tab-tree");
+  const waits = await page.evaluate(() => document.querySelector<HTMLInputElement>(".scrubber input")?.value);
+  await page.click('.team [data-answer="approve"]');
+  await says(page, ".team .item.answer", "The file is written.");
+  await page.waitForFunction(() => ![...document.querySelectorAll('[role="treeitem"]')].some((e) => e.textContent?.includes("people:")));
+  await page.goto(`${on.waggle.url}/teams/${id}?at=${waits}`);
+  await page.waitForSelector(".session.past .member");
+  await says(page, '[role="treeitem"]:has-text("Writer")', "Waits for people: workspace_write_file");
+  expect(await page.locator(".composer, .team .question").count()).toBe(0);
+  expect(await faults(page)).toEqual([]);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("the inbox answers an agent that asks; a dead letter is sent again and discarded, and that is in the audit log", async () => {
+  const painter = await defineAgent({
+    name: "Painter",
+    run: async (task) => `painted ${await task.ask("Which colour?", { options: ["red", "green"], timeoutMs: 600_000 })}`,
+  }).serve({ url: on.waggle.url, token: key });
+  const client = new WaggleClient({ url: on.waggle.url, token: key });
+  const { page, errors } = await enter("/questions");
+  await page.waitForSelector(".connection.up");
+  const { session_id } = await api<{ session_id: string }>("POST", "/sessions", {});
+  await api("POST", `/sessions/${session_id}/messages`, { content: "Paint my house, please.", agent: "Painter" });
+  await says(page, ".cards .question", "Which colour?");
+  expect(await page.locator(".cards .question").count()).toBe(1);
+  await page.waitForFunction(() => document.title === "(1) Questions · Waggle");
+  const options = await page.$$eval(".question datalist option", (all) => all.map((o) => (o as HTMLOptionElement).value));
+  expect(options).toEqual(["red", "green"]);
+  expect(await faults(page)).toEqual([]);
+  await page.fill(".question input", "green");
+  await page.click('.question [data-answer="approve"]');
+  await says(page, "main", "Nothing waits for you");
+  for await (const e of client.sessions.open(session_id).events())
+    if (e.type === "run.completed") {
+      expect(e.data.content).toBe("painted green");
+      break;
+    }
+  client.close();
+  await painter.stop();
+
+  const messages = ["one", "two", "none"].map((id) => {
+    const of = { service: "worker", verb: "do_job", tenant: "default", key: `key-${id}` };
+    const body = id === "none" ? "no command" : JSON.stringify({ id, ...of, time: new Date().toISOString(), data: "no order" });
+    return { subject: commandSubject(of.service, of.tenant, of.key, of.verb), body };
+  });
+  await publish(join(on.waggle.dir, "data"), messages);
+  await expect
+    .poll(async () => (await api<{ dead_letters: [] }>("GET", "/dead-letters")).dead_letters.length, { timeout: patience })
+    .toBe(3);
+  await page.goto(`${on.waggle.url}/installation/dead`);
+  const letter = (id: string) => page.locator(`.letters > li:has(.id[title="key-${id}"])`);
+  await letter("two").waitFor();
+  expect(await page.textContent("#tab-dead .badge")).toBe("3");
+  expect(await letter("none").locator('button:text-is("Send again")').isDisabled()).toBe(true);
+  await letter("one").locator("summary").click();
+  await letter("one").locator("pre", { hasText: "no order" }).waitFor();
+  expect(await faults(page)).toEqual([]);
+
+  // The cause is not mended: the command is given up once more, as another dead letter.
+  const before = await letter("one").locator("time").getAttribute("datetime");
+  await letter("one").locator('button:text-is("Send again")').click();
+  await page.waitForFunction((time) => {
+    const again = document.querySelector('.letters > li:has(.id[title="key-one"]) time');
+    return again !== null && again.getAttribute("datetime") !== time;
+  }, before);
+  await letter("two").locator('button:text-is("Discard")').click();
+  await page.waitForSelector("dialog.confirm[open]");
+  await page.keyboard.type("do_jo");
+  expect(await page.isDisabled("dialog button.danger")).toBe(true);
+  await page.keyboard.type("b");
+  await page.keyboard.press("Enter");
+  await letter("two").waitFor({ state: "detached" });
+  await page.goto(`${on.waggle.url}/installation/audit?action=api-call`);
+  await page.waitForSelector("table.audit tbody tr");
+  const rows = (await page.locator("table.audit td.value").allTextContents()).join("\n");
+  expect(rows).toMatch(/POST \/api\/v1\/dead-letters\/\d+\/resend/);
+  expect(rows).toMatch(/DELETE \/api\/v1\/dead-letters\/\d+/);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+// The last one: the index of questions follows the logs later than usual after a kill.
+test("a server that is killed while an answer is written costs nothing that is shown or sent", async () => {
+  const { page, errors } = await enter("/");
+  await send(page, "say one");
+  await page.waitForSelector(".item.answer");
+  await idle(page);
+  const first = await page.evaluateHandle(() => document.querySelector(".item.answer"));
+  const removed = await removals(page, ".talk", ".item.user");
+  expect(await violations(on.waggle)).toEqual({}); // before its counters are gone
+  await send(page, "say it slowly");
+  await says(page, ".item.answer", "word3 ");
+  await on.waggle.kill();
+  await send(page, "say two");
+  await says(page, ".composer", "Sends when the connection is back");
+  await on.waggle.restart();
+  await page.waitForFunction(() => document.querySelectorAll(".item.answer").length === 3);
+  await says(page, ".item.answer", "say two");
+  await idle(page);
+  const texts = (await page.locator(".item.answer .markdown").allTextContents()).map((x) => x.trim());
+  expect(texts).toEqual([expect.stringContaining("say one"), words, expect.stringContaining("say two")]);
+  expect(await page.locator(".item.user .said").allTextContents()).toEqual(["say one", "say it slowly", "say two"]);
+  expect(await first.evaluate((e) => e?.isConnected)).toBe(true);
+  expect(await removed()).toBe(0);
+  const log = await eventsOf(sessionOf(page));
+  expect(log.map((e) => e.sequence)).toEqual(log.map((_, i) => i + 1));
+  const count = (type: string) => log.filter((e) => e.type === type).length;
+  expect([count("message.received"), count("run.completed")]).toEqual([3, 3]);
+  expect(errors).toEqual([]);
+  await page.close();
+});
