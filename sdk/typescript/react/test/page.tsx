@@ -5,6 +5,7 @@ import { createRoot } from "react-dom/client";
 
 const query = new URLSearchParams(location.search);
 const client = new WaggleClient({ url: query.get("url") ?? "", backoff: { min: 5, max: 50 } });
+Object.assign(window, { client }); // tests look at what it gets
 
 function Questions({ of }: { of: { session: string } | { team: string } }) {
   const { questions, answer } = useQuestions(of);

@@ -1,14 +1,11 @@
-import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { WaggleClient } from "@waggle-dev/client";
-import type { Browser, Page } from "playwright-core";
-import { build } from "vite";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
-import { freePort, Model, patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.js";
+import type { Page } from "playwright-core";
+import { expect } from "vitest";
+import { patience } from "../../sdk/typescript/testing/server.js";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
+// What the front ends of others are put through: the same plan, the same model, the same page of questions.
+
 const pictures = process.env["WAGGLE_TS_PICTURES"];
 
 const plan = {
@@ -22,7 +19,7 @@ const plan = {
 const words = (name: string) => Array.from({ length: 30 }, (_, i) => `${name}${i} `).join("");
 
 /** Plans, reads a file in the first task, and speaks slowly. */
-function script(messages: { role: string; content: unknown }[], planning: boolean) {
+export function script(messages: { role: string; content: unknown }[], planning: boolean) {
   if (planning) return { text: JSON.stringify(plan) };
   const said = JSON.stringify(messages.filter((m) => m.role === "user").at(-1)?.content ?? "");
   if (said.includes("next29")) return { text: words("sum"), pauseMs: 40 };
@@ -31,47 +28,7 @@ function script(messages: { role: string; content: unknown }[], planning: boolea
   return { calls: [{ name: "workspace_read_file", args: { path: "notes.md" } }] };
 }
 
-let waggle: Waggle;
-let model: Model;
-let site: Site;
-let browser: Browser;
-let runtime: { url: string; end(): Promise<void> };
-
-beforeAll(async () => {
-  await build({ root: join(root, "examples/assistant-ui"), logLevel: "error" });
-  site = await Site.start({ "/assistant-ui/": join(root, "examples/assistant-ui/dist") }, {}, await freePort());
-  model = await Model.start(script);
-  waggle = await up(`  allowed_origins: ["${site.origin}"]\n`, { ...model.env, WAGGLE_TOOLS_BUILTIN_APPROVAL: "always" });
-  runtime = await copilotkit();
-  browser = await launch();
-}, 4 * patience); // CopilotKit's chat has 30 MB of sources
-afterAll(async () => {
-  await browser?.close();
-  await runtime?.end();
-  site?.end();
-  await waggle?.end();
-  model?.end();
-});
-
-/** CopilotKit's runtime and page, as the example starts them. */
-async function copilotkit() {
-  const port = await freePort();
-  const server = spawn("node", [join(root, "examples/copilotkit/server.js")], {
-    env: { ...process.env, WAGGLE_URL: waggle.url, PORT: String(port) },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = new Promise((go) => server.once("exit", go));
-  await within(new Promise<void>((go) => server.stdout.on("data", (b) => String(b).includes("open ") && go())), "CopilotKit's runtime");
-  return {
-    url: `http://127.0.0.1:${port}`,
-    end: async () => {
-      server.kill("SIGTERM");
-      await ended;
-    },
-  };
-}
-
-async function picture(page: Page, name: string): Promise<void> {
+export async function picture(page: Page, name: string): Promise<void> {
   if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
 }
 
@@ -86,7 +43,7 @@ async function sees(page: Page, text: string): Promise<void> {
 }
 
 /** Shows what is wrong when a test fails. */
-async function showing(page: Page, name: string, work: () => Promise<void>): Promise<void> {
+export async function showing(page: Page, name: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -96,8 +53,8 @@ async function showing(page: Page, name: string, work: () => Promise<void>): Pro
   }
 }
 
-/** A planned run with an approval, reloads in the middle, and a killed server. */
-async function carriedOut(page: Page, name: string, input: string, send: string): Promise<void> {
+/** A planned run with an approval, reloads in the middle, and a server that is killed then. */
+export async function carriedOut(page: Page, name: string, input: string, send: string, killed: () => Promise<void>): Promise<void> {
   await page.fill(input, "what do the notes say, and what follows?");
   await page.click(send);
   await sees(page, "2. Say what follows");
@@ -114,7 +71,7 @@ async function carriedOut(page: Page, name: string, input: string, send: string)
   await sees(page, "next9 ");
   await picture(page, `${name}-running`);
   await sees(page, "sum3 ");
-  await waggle.restart();
+  await killed();
   await sees(page, words("sum").trim());
   await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
     timeout: patience,
@@ -123,7 +80,7 @@ async function carriedOut(page: Page, name: string, input: string, send: string)
 }
 
 /** Nothing is lost or doubled: on the page, on a page that is opened anew, and in the log. */
-async function complete(page: Page): Promise<void> {
+export async function complete(page: Page, url: string): Promise<void> {
   const thread = new URL(page.url()).searchParams.get("thread") as string;
   for (const again of [false, true]) {
     if (again) await page.reload();
@@ -136,7 +93,7 @@ async function complete(page: Page): Promise<void> {
     expect(times(text, "workspace_read_file")).toBe(1);
     expect(await page.locator(".question").count()).toBe(0);
   }
-  const client = new WaggleClient({ url: waggle.url });
+  const client = new WaggleClient({ url });
   const types: string[] = [];
   for await (const e of client.sessions.open(thread).events()) {
     types.push(e.type);
@@ -146,33 +103,3 @@ async function complete(page: Page): Promise<void> {
   const of = (type: string) => types.filter((t) => t === type).length;
   expect([of("message.received"), of("tool.called"), of("tool.completed"), of("run.completed")]).toEqual([1, 1, 1, 1]);
 }
-
-test(
-  "CopilotKit: a plan with an approval, over reloads and a killed server",
-  async () => {
-    const { page, errors } = await open(browser, runtime.url);
-    await showing(page, "copilotkit", () => carriedOut(page, "copilotkit", "textarea", "[data-testid=copilot-send-button]"));
-    await complete(page);
-    await page.setViewportSize({ width: 390, height: 780 });
-    await picture(page, "copilotkit-narrow");
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    expect(errors).toEqual([]);
-    await page.close();
-  },
-  4 * patience,
-);
-
-test(
-  "assistant-ui: a plan with an approval, over reloads and a killed server",
-  async () => {
-    const { page, errors } = await open(browser, `${site.origin}/assistant-ui/?url=${encodeURIComponent(waggle.url)}`);
-    await showing(page, "assistant-ui", () => carriedOut(page, "assistant-ui", "textarea", "text=Send"));
-    await complete(page);
-    await page.setViewportSize({ width: 390, height: 780 });
-    await picture(page, "assistant-ui-narrow");
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    expect(errors).toEqual([]);
-    await page.close();
-  },
-  4 * patience,
-);

@@ -1,0 +1,63 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, open } from "../../sdk/typescript/testing/browser.js";
+import { freePort, Model, patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.js";
+import { carriedOut, complete, picture, script, showing } from "./frontend.js";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+let waggle: Waggle;
+let model: Model;
+let browser: Browser;
+let runtime: { url: string; end(): Promise<void> };
+
+beforeAll(async () => {
+  model = await Model.start(script);
+  waggle = await up("", { ...model.env, WAGGLE_TOOLS_BUILTIN_APPROVAL: "always" });
+  runtime = await copilotkit();
+  browser = await launch();
+}, 4 * patience); // CopilotKit's chat has 30 MB of sources
+afterAll(async () => {
+  await browser?.close();
+  await runtime?.end();
+  await waggle?.end();
+  model?.end();
+});
+
+/** CopilotKit's runtime and page, as the example starts them. */
+async function copilotkit() {
+  const port = await freePort();
+  const server = spawn("node", [join(root, "examples/copilotkit/server.js")], {
+    env: { ...process.env, WAGGLE_URL: waggle.url, PORT: String(port) },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = new Promise((go) => server.once("exit", go));
+  await within(new Promise<void>((go) => server.stdout.on("data", (b) => String(b).includes("open ") && go())), "CopilotKit's runtime");
+  return {
+    url: `http://127.0.0.1:${port}`,
+    end: async () => {
+      server.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+test(
+  "CopilotKit: a plan with an approval, over reloads and a killed server",
+  async () => {
+    const { page, errors } = await open(browser, runtime.url);
+    await showing(page, "copilotkit", () =>
+      carriedOut(page, "copilotkit", "textarea", "[data-testid=copilot-send-button]", () => waggle.restart()),
+    );
+    await complete(page, waggle.url);
+    await page.setViewportSize({ width: 390, height: 780 });
+    await picture(page, "copilotkit-narrow");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    expect(errors).toEqual([]);
+    await page.close();
+  },
+  4 * patience,
+);

@@ -1,0 +1,134 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build as bundle } from "esbuild";
+import type { Browser, Page } from "playwright-core";
+import { build } from "vite";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
+import { freePort, Line, Model, patience, up, type Waggle } from "../../sdk/typescript/testing/server.js";
+import { sources } from "../../sdk/typescript/testing/sources.js";
+import { carriedOut, complete, script, showing } from "./frontend.js";
+
+// The SDK and a front end of others in Debian's Chromium: one browser, one server, one model that answers as its script says.
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+let waggle: Waggle;
+let model: Model;
+let line: Line;
+let site: Site;
+let browser: Browser;
+
+/** The page that the hooks of React are tested with, with the sources of the SDK. */
+async function hooks(): Promise<string> {
+  const { outputFiles } = await bundle({
+    entryPoints: [join(root, "sdk/typescript/react/test/page.tsx")],
+    bundle: true,
+    format: "esm",
+    platform: "browser",
+    jsx: "automatic",
+    define: { "process.env.NODE_ENV": '"development"' },
+    alias: sources,
+    write: false,
+  });
+  return outputFiles[0]?.text ?? "";
+}
+
+beforeAll(async () => {
+  const page = join(root, "examples/assistant-ui");
+  const [code] = await Promise.all([
+    hooks(),
+    build({ root: page, logLevel: "error", resolve: { alias: sources }, build: { minify: false, reportCompressedSize: false } }),
+  ]);
+  const texts = {
+    "/hooks/": '<!doctype html><title>hooks</title><div id="root"></div><script type="module" src="/hooks/page.js"></script>',
+    "/hooks/page.js": code,
+  };
+  site = await Site.start({ "/assistant-ui/": join(page, "dist") }, texts, await freePort());
+  model = await Model.start(script);
+  waggle = await up(`  allowed_origins: ["${site.origin}"]\n`, { ...model.env, WAGGLE_TOOLS_BUILTIN_APPROVAL: "always" });
+  line = await Line.to(waggle.url);
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  site?.end();
+  line?.end();
+  await waggle?.end();
+  model?.end();
+});
+
+interface Watched extends Window {
+  client: import("@waggle-dev/client").WaggleClient;
+  seen: { types: string[]; seqs: number[] };
+  cut(): void;
+}
+
+/** Notes each event of a session in the page, and cuts all lines after every fourth one. */
+async function watch(page: Page, id: string): Promise<void> {
+  await page.evaluate((id) => {
+    const w = window as unknown as Watched;
+    w.seen = { types: [], seqs: [] };
+    w.client.sessions.open(id).on((e) => {
+      w.seen.types.push(e.type);
+      for (let n = e.from ?? e.sequence; n <= e.sequence; n++) w.seen.seqs.push(n);
+      if (e.sequence % 4 === 0) w.cut();
+    });
+  }, id);
+}
+
+/** Says yes to the one question that is open, which names something. */
+async function yes(page: Page, what: string): Promise<void> {
+  const question = page.locator(".question", { hasText: what });
+  await question.waitFor();
+  expect(await question.count()).toBe(1);
+  await question.locator("button").click();
+  await question.waitFor({ state: "detached" });
+}
+
+test("the SDK and its hooks in a browser: a chat, a plan with approvals, a restarted step, over cut lines and a reload, exactly", async () => {
+  const { page, errors } = await open(browser, "about:blank");
+  page.setDefaultTimeout(patience);
+  await page.exposeFunction("cut", () => line.cut());
+  await page.goto(`${site.origin}/hooks/?url=${encodeURIComponent(line.url)}&session=walk`);
+  await page.waitForSelector("#text");
+  await watch(page, "walk");
+  await page.fill("#text", "what do the notes say?");
+  await page.click("#chat");
+  await yes(page, "read_file");
+  await page.waitForSelector("#run[data-status=completed]");
+  expect(await page.textContent("#run")).toContain("buy milk");
+  await page.fill("#text", "what do the notes say, and what follows?");
+  await page.click("#plan");
+  await page.waitForSelector(".question");
+  await page.reload();
+  await page.waitForSelector(".question");
+  await watch(page, "walk");
+  await page.click(".question button"); // the plan
+  await yes(page, "read_file");
+  await page.waitForSelector(".plan[data-status=done]");
+  expect(await page.locator(".step[data-status=completed]").count()).toBe(2);
+  expect(await page.locator(".user").count()).toBe(2);
+  await page.waitForFunction(() => document.querySelectorAll(".answer").length >= 2 && !document.querySelector(".question"));
+  const ends = () => page.evaluate(() => (window as unknown as Watched).seen.types.filter((t) => t === "run.completed").length);
+  await expect.poll(ends, { timeout: patience }).toBe(2);
+  await page.evaluate(() => (window as unknown as Watched).client.sessions.open("walk").restartStep("next"));
+  await expect.poll(ends, { timeout: patience }).toBe(3);
+  const { types, seqs } = await page.evaluate(() => (window as unknown as Watched).seen);
+  expect(types).toContain("step.restarted");
+  expect(seqs).toEqual(seqs.map((_, i) => i + 1));
+  expect(line.cuts).toBeGreaterThan(5);
+  expect(errors).toEqual([]);
+  console.log(`Chromium: ${seqs.length} events in order, ${line.cuts} lines cut`);
+  await page.close();
+});
+
+test("assistant-ui over AG-UI: a plan with an approval, over reloads and a killed server", async () => {
+  const { page, errors } = await open(browser, `${site.origin}/assistant-ui/?url=${encodeURIComponent(waggle.url)}`);
+  await showing(page, "assistant-ui", () => carriedOut(page, "assistant-ui", "textarea", "text=Send", () => waggle.restart()));
+  await complete(page, waggle.url);
+  await page.setViewportSize({ width: 390, height: 780 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  expect(errors).toEqual([]);
+  await page.close();
+});
