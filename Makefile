@@ -105,7 +105,7 @@ CENTRAL  := internal/eventlog internal/command services/ledger services/conversa
 SAMPLE   ?= 40
 SEED     ?= 1
 BUDGET   ?= 60m
-mutants: $(MUTANTS) ## count the small faults in central packages that their own tests notice (PKG=folders, SAMPLE=40, SEED=1, TO=folder; BEFORE=folder of earlier results fails if one is lost; BUDGET=60m stops, and a second run goes on)
+mutants: natsd $(MUTANTS) ## count the small faults in central packages that their own tests notice (PKG=folders, SAMPLE=40, SEED=1, TO=folder; BEFORE=folder of earlier results fails if one is lost; BUDGET=60m stops, and a second run goes on)
 	@$(MUTANTS) -out '$(or $(TO),$(CACHE)/mutants)' -sample $(SAMPLE) -seed $(SEED) -parallel $(TESTS) -budget $(BUDGET) $(if $(BEFORE),-compare '$(BEFORE)') $(or $(PKG),$(CENTRAL))
 
 e2e: build natsd $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
@@ -119,9 +119,9 @@ node_modules/.package-lock.json: package-lock.json
 
 packages: node_modules/.package-lock.json ## install what the TypeScript code needs, if it is not there yet
 
-typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and in Chromium (PART=static or test: one of both; all: the nightly tests, too)
+typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and eight walks in Chromium (PART=static or test: one of both; PART=all: every test, with those of the night)
 	@status=0; for dir in sdk/typescript console; do \
-		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent $(if $(filter all,$(PART)),test:all,$(or $(PART),check))) || status=1; \
+		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent $(or $(PART:all=test:all),check)) || status=1; \
 	done; exit $$status
 
 console: packages ## build the console's files, which the binary embeds and git keeps: console/dist
