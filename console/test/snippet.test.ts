@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Question, WaggleClient } from "@waggle-dev/client";
@@ -10,19 +10,20 @@ import { type Language, languages, languagesOf, type Sample, snippet } from "../
 
 // Every program that the console shows is run against the real binary.
 
+const here = fileURLToPath(new URL("../../", import.meta.url));
+
 let waggle: Waggle;
 let dir: string;
 
 beforeAll(async () => {
-  dir = await mkdtemp(fileURLToPath(new URL("sample-", import.meta.url))); // where imports of packages are found
+  await mkdir(join(here, ".cache"), { recursive: true });
+  dir = await mkdtemp(join(here, ".cache/sample-")); // where imports of packages are found, and git sees nothing
   waggle = await up();
 });
 afterAll(async () => {
   await waggle?.end();
   if (dir) await rm(dir, { recursive: true });
 });
-
-const here = fileURLToPath(new URL("../../", import.meta.url));
 
 const programs: Record<Language, (file: string) => Promise<string>> = {
   curl: (file) => untilAnswer("bash", [file]),
