@@ -13,8 +13,8 @@ export default defineConfig({
   },
   test: {
     include: ["console/test/**/*.test.ts"],
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 360_000, // bounds a failure: what a test waits for has shorter bounds of its own
+    hookTimeout: 360_000,
     maxWorkers: 2,
     pool: "forks",
   },

@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
@@ -93,4 +94,9 @@ test("react-chat: a plan is changed, carried out and shown, also after a reload 
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   expect(errors).toEqual([]);
   await page.close();
+});
+
+test("assistant-ui: Vite builds its page", async () => {
+  await build({ root: join(root, "examples/assistant-ui"), logLevel: "error" });
+  expect(await readdir(join(root, "examples/assistant-ui/dist"))).toContain("index.html");
 });

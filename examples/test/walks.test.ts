@@ -1,8 +1,8 @@
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build as bundle } from "esbuild";
+import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
-import { build } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
 import { freePort, Line, Model, patience, up, type Waggle } from "../../sdk/typescript/testing/server.js";
@@ -19,32 +19,32 @@ let line: Line;
 let site: Site;
 let browser: Browser;
 
-/** The page that the hooks of React are tested with, with the sources of the SDK. */
-async function hooks(): Promise<string> {
-  const { outputFiles } = await bundle({
-    entryPoints: [join(root, "sdk/typescript/react/test/page.tsx")],
+/** A page with the sources of the SDK, under a path of the site. */
+async function page(path: string, main: string, html: string): Promise<Record<string, string>> {
+  const { outputFiles } = await build({
+    entryPoints: [join(root, main)],
     bundle: true,
     format: "esm",
-    platform: "browser",
     jsx: "automatic",
     define: { "process.env.NODE_ENV": '"development"' },
-    alias: sources,
+    alias: { ...sources, "@ag-ui/client": join(root, "examples/node_modules/@ag-ui/client") }, // the release that assistant-ui speaks
     write: false,
+    outdir: "out",
   });
-  return outputFiles[0]?.text ?? "";
+  const texts = outputFiles.map((f) => [path + basename(f.path), f.text] as const);
+  const links = texts.map(([at]) =>
+    at.endsWith(".js") ? `<script type="module" src="${at}"></script>` : `<link rel="stylesheet" href="${at}">`,
+  );
+  return { [path]: html.replace(/<script.*<\/script>/, "") + links.join(""), ...Object.fromEntries(texts) };
 }
 
 beforeAll(async () => {
-  const page = join(root, "examples/assistant-ui");
-  const [code] = await Promise.all([
-    hooks(),
-    build({ root: page, logLevel: "error", resolve: { alias: sources }, build: { minify: false, reportCompressedSize: false } }),
+  const hooks = '<!doctype html><title>hooks</title><div id="root"></div>';
+  const pages = await Promise.all([
+    page("/hooks/", "sdk/typescript/react/test/page.tsx", hooks),
+    page("/assistant-ui/", "examples/assistant-ui/src/main.tsx", await readFile(join(root, "examples/assistant-ui/index.html"), "utf8")),
   ]);
-  const texts = {
-    "/hooks/": '<!doctype html><title>hooks</title><div id="root"></div><script type="module" src="/hooks/page.js"></script>',
-    "/hooks/page.js": code,
-  };
-  site = await Site.start({ "/assistant-ui/": join(page, "dist") }, texts, await freePort());
+  site = await Site.start({}, Object.assign({}, ...pages), await freePort());
   model = await Model.start(script);
   waggle = await up(`  allowed_origins: ["${site.origin}"]\n`, { ...model.env, WAGGLE_TOOLS_BUILTIN_APPROVAL: "always" });
   line = await Line.to(waggle.url);

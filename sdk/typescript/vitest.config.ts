@@ -16,8 +16,8 @@ export default defineConfig({
   },
   test: {
     include: ["sdk/typescript/*/test/**/*.test.ts", "examples/test/**/*.test.ts"],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 360_000, // bounds a failure: what a test waits for has shorter bounds of its own
+    hookTimeout: 360_000,
     maxWorkers: 2,
     pool: "forks",
   },
