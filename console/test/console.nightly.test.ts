@@ -261,15 +261,6 @@ test("an installation with keys asks for one, shows what its role may see, and f
   await server.end();
 });
 
-test("an installation without the console has no page", async () => {
-  const server = await up("console: {enabled: false}\n");
-  for (const path of ["/", "/sessions/s1", "/icon.svg"]) {
-    const answer = await fetch(server.url + path, { headers: { Accept: "text/html" } });
-    expect([answer.status, answer.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
-  }
-  await server.end();
-});
-
 test("what is being written is shown as a program in four languages", async () => {
   const { page, errors } = await visit(on.browser, on.waggle.url);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
