@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,65 +17,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
-
-// TestStreamsOfEventsResumeExactly: a client that loses its connection again and again, and
-// comes back to either of two gateways while events are appended, has each event once and in
-// order.
-func TestStreamsOfEventsResumeExactly(t *testing.T) {
-	t.Parallel()
-	const n = 600
-	gateways := []*rig{start(t), start(t)}
-	l := gateways[0].session("default")
-	appended := make(chan struct{})
-	go func() {
-		defer close(appended)
-		for range n {
-			if err := gateways[0].append(l, unique(), event.RunCompletedData{RunID: "r", MessageID: "m", Content: ordinary}); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	}()
-	rnd := rand.New(rand.NewPCG(7, 7))
-	var header []string
-	seen := uint64(0)
-	for connections := 0; seen < n+1; connections++ {
-		s := gateways[rnd.IntN(2)].reads(streamOf(l)+"?after=0", header...) // Last-Event-ID comes first
-		for range min(1+rnd.Uint64N(60), n+1-seen) {
-			m := s.must()
-			seen++
-			require.Equal(t, strconv.FormatUint(seen, 10), m.id, "connection %d", connections)
-			require.Equal(t, seen, m.of(t).Sequence)
-			header = []string{"Last-Event-ID", m.id}
-		}
-		s.leave()
-	}
-	<-appended
-}
-
-// TestAStreamReplaysTenThousandEvents, as they are stored, and goes on with live ones.
-func TestAStreamReplaysTenThousandEvents(t *testing.T) {
-	t.Parallel()
-	const n = 10_000
-	r := start(t)
-	l := r.session("default")
-	r.many(l, n-1)
-	s := r.reads(streamOf(l))
-	for seq := uint64(1); seq <= n; seq++ {
-		require.Equal(t, seq, s.must().of(t).Sequence)
-	}
-	r.answers(l, "<b>live & well</b>")
-	m := s.must()
-	require.Equal(t, strconv.Itoa(n+1), m.id)
-	require.Equal(t, "run.completed", m.event)
-	var d event.RunCompletedData
-	require.NoError(t, m.of(t).Decode(&d))
-	require.Equal(t, "<b>live & well</b>", d.Content)
-	require.Contains(t, m.data, "<b>live & well</b>", "characters stay as they are")
-	require.InDelta(t, 1, r.metric("waggle_gateway_connections", "events"), 0)
-	s.leave()
-	eventually(t, "the stream is not counted any more", func() bool { return r.metric("waggle_gateway_connections", "events") == 0 })
-}
 
 // TestStreamsOfTasksAndTeams: each kind has its path, and its own word for what does not
 // exist.
@@ -141,7 +80,7 @@ func TestInvalidPositions(t *testing.T) {
 		require.Equal(t, http.StatusUnprocessableEntity, status, bad)
 		require.Contains(t, body, `"title":"CURSOR_INVALID"`, bad)
 	}
-	s := r.reads(streamOf(l), "Last-Event-ID", "2")
+	s := r.reads(streamOf(l)+"?after=0", "Last-Event-ID", "2") // a client that reconnects repeats its address
 	r.answers(l, "two")
 	require.Equal(t, "3", s.must().id)
 }
@@ -175,33 +114,6 @@ func TestStreamsReportMissingHistory(t *testing.T) {
 	require.Contains(t, body, "SESSION_DELETED")
 }
 
-// TestAStreamThatIsNotRead leaves live mode, holds up no other viewer, and has each event
-// once when it reads again. One that is not read for too long ends.
-func TestAStreamThatIsNotRead(t *testing.T) {
-	t.Parallel()
-	const n = 300
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 256 << 10 })
-	l := r.session("default")
-	slow, quick := r.reads(streamOf(l)), r.reads(streamOf(l))
-	text := strings.Repeat("s", 100<<10) // n of them are more than the kernel holds
-	for i := range n {
-		r.answers(l, text)
-		if i == 0 {
-			require.Equal(t, "1", quick.must().id)
-		}
-		require.Equal(t, strconv.Itoa(i+2), quick.must().id)
-	}
-	require.Positive(t, r.metric("waggle_gateway_lag_entries_total"))
-	require.LessOrEqual(t, r.metric("waggle_gateway_queue_bytes"), float64(256<<10+64<<10+200<<10), "what waits is bounded")
-	for i := range n + 1 {
-		require.Equal(t, strconv.Itoa(i+1), slow.must().id)
-	}
-
-	stuck := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes, c.WriteStall = 256<<10, time.Second })
-	stuck.reads(streamOf(l))
-	eventually(t, "a stream that is not read ends", func() bool { return stuck.metric("waggle_gateway_connections", "events") == 0 })
-}
-
 // TestDrainSendsStreamsElsewhere: a stream ends with a word, after the events that were
 // appended before, and its client resumes at another gateway.
 func TestDrainSendsStreamsElsewhere(t *testing.T) {
@@ -233,6 +145,7 @@ func TestStreamsAreCounted(t *testing.T) {
 	})
 	l := r.session("acme", "one")
 	s := r.reads(streamOf(l), bearer("alice")...)
+	require.EqualValues(t, 1, r.metric("waggle_gateway_connections", "events"))
 	status, body, _ := r.get(streamOf(l), bearer("alice")...)
 	require.Equal(t, http.StatusTooManyRequests, status)
 	require.Contains(t, body, "TOO_MANY_CONNECTIONS")
@@ -293,35 +206,6 @@ func TestLiveEvents(t *testing.T) {
 	status, body, _ := r.get("/api/v1/live?types=run.completed,no.such", bearer("alice")...)
 	require.Equal(t, http.StatusUnprocessableEntity, status)
 	require.Contains(t, body, `"field":"types"`)
-}
-
-// TestLiveEventsThatAreNotRead: the client learns how many it has lost, and goes on.
-func TestLiveEventsThatAreNotRead(t *testing.T) {
-	t.Parallel()
-	const n = 300
-	r := start(t, authenticated(key("alice", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 256 << 10 })
-	l := r.session("acme")
-	slow, quick := r.reads("/api/v1/live", bearer("alice")...), r.reads("/api/v1/live", bearer("alice")...)
-	text := strings.Repeat("s", 100<<10)
-	for range n {
-		r.answers(l, text)
-		quick.must()
-	}
-	shown, lost := 0, 0
-	for shown+lost < n {
-		m := slow.must()
-		if m.event != "gap" {
-			shown++
-			continue
-		}
-		var gap struct{ Dropped int }
-		require.NoError(t, json.Unmarshal([]byte(m.data), &gap))
-		lost += gap.Dropped
-	}
-	require.Equal(t, n, shown+lost)
-	require.Positive(t, lost)
-	r.answers(l, "once more")
-	require.Equal(t, "run.completed", slow.must().event)
 }
 
 // TestAStreamOfASessionWithoutEvents waits for them, if the session may still be opened, as sockets do. The stream of a

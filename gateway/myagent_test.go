@@ -10,9 +10,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
-	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // framed is a frame of the MyAgent protocol, as far as the gateway has a part in it.
@@ -61,64 +59,6 @@ func withMyAgent(t *testing.T, opts ...option) (*rig, *sessionService) {
 	o := startSessionService(r)
 	r.serve()
 	return r, o
-}
-
-// A client of the MyAgent protocol opens a session, sends a message, sees the events, leaves,
-// and resumes in each of the ways that the protocol has.
-func TestMyAgent(t *testing.T) {
-	r, _ := withMyAgent(t)
-	c := r.dial("deltas=all")
-	link := c.framed("system.connected").Metadata.ConnectionID
-	require.NotEmpty(t, link)
-	c.write(text(`{"event":"user.create_session","timestamp":"2025-01-01T00:00:00Z","content":{"client_id":"phone"}}`))
-	created := c.framed("agent.session_created")
-	require.EqualValues(t, 1, created.Seq)
-	require.NotEmpty(t, created.EventID)
-	session := created.SessionID
-	require.Empty(t, r.inbox(session), "nothing is stored of a session without a message")
-	c.asks("user.message", session, `,"content":"hello"`)
-	l := subject.Log{Tenant: mustTenant(t, "default"), Kind: "session", Entity: r.nextCommand(session).Key}
-	said := r.nextCommand(session)
-	require.Equal(t, wirecmd.Pipeline, said.Service)
-	require.Contains(t, said.ReplyTo, "."+link)
-	r.deltas(l, "m", 10)
-	for seq := uint64(2); seq <= 11; seq++ {
-		require.Equal(t, seq, c.framed("agent.partial_answer").Seq)
-	}
-	c.asks("user.ack", session, `,"metadata":{"last_seq":4}`)
-	c.leave()
-	var ack wirecmd.AckEvents
-	require.NoError(t, r.nextCommand(session).Decode(&ack))
-	require.Equal(t, wirecmd.AckEvents{ClientID: "phone", Seq: 4}, ack)
-
-	c = r.dial("deltas=all")
-	c.framed("system.connected")
-	for _, rest := range []string{`,"content":{"last_seq":9}`, `,"content":{"last_event_id":"9"}`, `,"content":{"last_event_id":"` + session + `-9"}`} {
-		c.asks("user.reconnect_with_state", session, rest)
-		var last framed
-		for seq := uint64(10); seq <= 11; seq++ {
-			last = c.framed("agent.partial_answer")
-			require.Equal(t, seq, last.Seq)
-		}
-		done := c.framed("system.notice").Metadata
-		require.Equal(t, "replay", done.Action)
-		require.Equal(t, 2, done.Replayed)
-		require.EqualValues(t, 11, done.LastSeq)
-		require.Equal(t, last.EventID, done.LastEventID, "the notice has the event_id of the newest event")
-	}
-	c.asks("user.reconnect_with_state", session, `,"content":{"last_seq":1,"batch":true}`)
-	var batch struct {
-		EventList []framed `json:"event_list"`
-	}
-	require.NoError(t, json.Unmarshal(c.framed("system.notice").Content, &batch))
-	require.Len(t, batch.EventList, 10)
-	require.EqualValues(t, 11, batch.EventList[9].Seq)
-	require.Equal(t, 10, c.framed("system.notice").Metadata.Replayed)
-	c.asks("user.reconnect_with_state", session, `,"content":{"last_seq":1,"merge":true}`)
-	merged := c.framed("agent.partial_answer")
-	require.EqualValues(t, 11, merged.Seq)
-	require.EqualValues(t, 2, merged.Metadata.MergedFrom)
-	require.Equal(t, 10, c.framed("system.notice").Metadata.Replayed)
 }
 
 // Impossible requests and expired sessions have faults in the protocol's own words.

@@ -2,14 +2,12 @@ package gateway_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -27,33 +25,6 @@ func (r *rig) lines(path string, header ...string) (events []event.Event) {
 		events = append(events, e)
 	}
 	return events
-}
-
-// Pages that follow each other hold each event once and in order, and end with an empty one.
-func TestPagesHoldALog(t *testing.T) {
-	t.Parallel()
-	const n = 60
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
-	l := r.session("default")
-	for range n {
-		r.answers(l, strings.Repeat("<>", 1000))
-	}
-	after, pages := uint64(0), 0
-	for {
-		page := r.lines(fmt.Sprintf("%s?after=%d", streamOf(l), after))
-		if len(page) == 0 {
-			break
-		}
-		for _, e := range page {
-			require.Equal(t, after+1, e.Sequence)
-			after++
-		}
-		pages++
-	}
-	require.EqualValues(t, n+1, after)
-	require.Greater(t, pages, 5, "a page is bounded")
-	r.answers(l, strings.Repeat("x", 40<<10))
-	require.Len(t, r.lines(streamOf(l), "Last-Event-ID", fmt.Sprint(after)), 1, "an event of any size fits into an empty page")
 }
 
 // Pages have the rights and faults of streams.

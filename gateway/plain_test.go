@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,25 +57,4 @@ func TestAnAddedDialect(t *testing.T) {
 	other := r.open("/ws", "session="+hello.Session+"&after=2")
 	other.ready()
 	require.Equal(t, "A frog jumps into it", other.must("agent_response").Data.Message)
-}
-
-// TestAnAddedDialectWatchesAnyRun: the dialect's intents reach the service of each kind of
-// log, which the dialect does not know.
-func TestAnAddedDialectWatchesAnyRun(t *testing.T) {
-	r, _ := startTeams(t, plainly)
-	for kind, want := range map[id.Kind]string{
-		id.KindSession: "pipeline.send_message", id.KindTeam: "team.send_message", id.KindMember: "team.send_message", id.KindTask: "task.message_task",
-	} {
-		t.Run(string(kind), func(t *testing.T) {
-			l := r.runLog(kind, "default")
-			c := r.open(pathPlain, fmt.Sprintf("watch=%s/%s", kind, l.Entity))
-			c.write(frame(fin|opText, []byte(`{"type":"say","text":"hi"}`)))
-			key := l.Entity
-			if team, ok := id.TeamOf(l.Entity); ok {
-				key = team
-			}
-			cmd := r.nextCommand(key.String())
-			require.Equal(t, want, cmd.Service.String()+"."+cmd.Verb.String())
-		})
-	}
 }

@@ -78,23 +78,6 @@ func TestResumeOfASession(t *testing.T) {
 	c.expectEvents(l, 7, 7) // a refused resume changes nothing
 }
 
-// A session that is resumed again on the same socket is shown from there, once.
-func TestResumeTwiceOnOneSocket(t *testing.T) {
-	r, _ := startMulti(t)
-	l := r.session("default", "two", "three", "four")
-	c, _ := r.dialMulti()
-	for _, after := range []uint64{0, 2, 4, 1} {
-		c.resume(l, after)
-		c.expectEvents(l, after+1, 4)
-		c.replayed(l, 4-int(after), 4)
-	}
-	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: "x"})
-	r.nextCommand(l.Entity.String())
-	r.answers(l, "five", "six")
-	c.expectEvents(l, 5, 6)
-	require.EqualValues(t, 1, r.metric("waggle_gateway_sessions"))
-}
-
 // Resumes while events come: after each of them everything from its position on is
 // shown, once, and its notice comes right behind the event that it names.
 func TestResumesWhileEventsCome(t *testing.T) {
@@ -370,45 +353,6 @@ func TestSessionsShareAQueue(t *testing.T) {
 	}
 	require.Len(t, window, len(logs), "a session got nothing while others did")
 	t.Logf("while all wait for room, the sessions get %v frames", slices.Collect(maps.Values(window)))
-}
-
-// A thousand missed events, on a socket of its own each time.
-func TestReplayOfAThousand(t *testing.T) {
-	t.Parallel()
-	const missed, runs = 1000, 10
-	r, _ := startMulti(t)
-	l := r.session("default")
-	r.many(l, missed)
-	for name, more := range map[string][]func(*multiRequest){"one by one": nil, "in batches": {inBatches}} {
-		took := make([]time.Duration, runs)
-		for i := range took {
-			c, _ := r.dialMulti()
-			began := time.Now()
-			c.resume(l, 1, more...)
-			n := uint64(0)
-			for {
-				b, err := c.text()
-				require.NoError(t, err)
-				var s multiFrame
-				require.NoError(t, json.Unmarshal(b, &s))
-				if s.Kind == "replayed" {
-					require.Equal(t, missed, s.Count)
-					break
-				}
-				for _, e := range append(s.Events, s) {
-					if e.Kind == "event" {
-						n++
-						require.Equal(t, n+1, e.Seq)
-					}
-				}
-			}
-			took[i] = time.Since(began)
-			require.EqualValues(t, missed, n)
-			c.leave()
-		}
-		slices.Sort(took)
-		t.Logf("%d missed events %s, asked for and read, %d times: p50 %v, p99 %v", missed, name, runs, took[runs/2], took[runs*99/100])
-	}
 }
 
 // The gateway sends on the highest acknowledgement of each client, at intervals and when the

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,47 +28,6 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, wirecmd.SendMessage, second.Verb)
 	require.Contains(t, second.Source, "waggle/gateway/")
 	c.leave()
-}
-
-func TestOrderOfMessagesIsKept(t *testing.T) {
-	r := start(t)
-	c := r.dial("")
-	session := c.ready()
-	for i := range 40 {
-		c.write(message(string(rune('a' + i%26))))
-	}
-	require.Equal(t, wirecmd.Open, r.nextCommand(session).Verb)
-	for i := range 40 {
-		var m wirecmd.UserMessage
-		require.NoError(t, json.Unmarshal(r.nextCommand(session).Data, &m))
-		require.Equal(t, string(rune('a'+i%26)), m.Content, "message %d", i)
-	}
-}
-
-func TestResume(t *testing.T) {
-	r := start(t)
-	l := r.session("default", "one", "two", "three") // seq 2, 3, 4
-	query := "session=" + l.Entity.String()
-
-	all := r.dial(query + "&after=0")
-	all.ready()
-	for i, want := range []string{"one", "two", "three"} {
-		got := all.must("agent_response")
-		require.Equal(t, want, got.Data.Message)
-		require.EqualValues(t, i+2, got.Seq)
-	}
-	some := r.dial(query + "&after=3")
-	some.ready()
-	require.Equal(t, "three", some.must("agent_response").Data.Message)
-
-	live := r.dial(query)
-	live.must("agent_start")
-	require.EqualValues(t, 4, live.must("agent_ready").Data.LastSeq)
-	r.answers(l, "four")
-	for _, c := range []*client{all, some, live} {
-		require.Equal(t, "four", c.must("agent_response").Data.Message)
-		c.leave()
-	}
 }
 
 func TestSessionsThatCannotBeShown(t *testing.T) {
