@@ -11,25 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 var bulk = strings.Repeat("x", 20<<10)
 
-// fill appends more to a log than the kernel takes for its viewer, which does not read and is
-// not given up: a socket has a small buffer for what it sends.
-func (r *rig) fill(l subject.Log) {
-	r.t.Helper()
-	for range 80 {
-		r.answers(l, bulk)
-	}
-}
-
 // One of a hundred viewers stops reading. The gateway keeps no more for it than the
 // queue's bound, the others see everything as it comes, and when it reads again it
 // gets everything, too, in order.
-func TestViewerThatStopsReading(t *testing.T) {
+func TestAViewerThatStopsReading(t *testing.T) {
 	const viewers, bound, events = 100, 64 << 10, 100
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = bound })
 	check := r.bystander()
@@ -85,98 +75,34 @@ func TestViewerThatStopsReading(t *testing.T) {
 		events*8, int(most)>>10, int(waiting)>>10)
 }
 
-// While a viewer is behind, deltas of one message are merged for it: it gets the
-// same text in fewer frames.
-func TestDeltasAreMergedForThoseBehind(t *testing.T) {
-	t.Parallel()
-	const deltas = 1000
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
-	l := r.session("default")
-	c := r.dial("session=" + l.Entity.String() + "&after=0&deltas=true")
-	c.ready()
-	r.fill(l)
-	var want strings.Builder
-	for i := range deltas {
-		piece := fmt.Sprintf("%d ", i)
-		want.WriteString(piece)
-		require.NoError(t, r.append(l, unique(), event.MessageDeltaData{MessageID: "m", RunID: "r", ExecutionID: "exec_x", Attempt: 1, Text: piece}))
-	}
-	r.answers(l, "end")
-	var got strings.Builder
-	frames := 0
-	for seq := uint64(0); ; {
-		s, err := c.next()
-		require.NoError(t, err)
-		require.Greater(t, s.Seq, seq, "frames in order")
-		seq = s.Seq
-		if s.Data.Message == "end" {
-			break
-		}
-		if s.Type == "agent_delta" {
-			frames++
-			got.WriteString(s.Data.Text)
-		}
-	}
-	require.Equal(t, want.String(), got.String())
-	require.Less(t, frames, deltas/10, "frames for %d deltas", deltas)
-	t.Logf("%d deltas arrived in %d frames", deltas, frames)
-}
-
-// A peer that takes nothing at all is given up, and is told to come back.
-func TestViewerThatIsStuck(t *testing.T) {
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
-		c.QueueBytes, c.WriteStall = 16<<10, 200*time.Millisecond
-	})
-	check := r.bystander()
-	settled := r.settled()
-	l := r.session("default")
-	c := r.dial("session=" + l.Entity.String())
-	c.ready()
-	givenUp := func() float64 { return r.metric("waggle_gateway_closes_total", "code", "4001") }
-	for end := time.Now().Add(patience); givenUp() == 0 && time.Now().Before(end); {
-		r.answers(l, bulk)
-	}
-	require.EqualValues(t, 1, givenUp())
-	check()
-	_ = c.Conn.Close()
-	settled()
-}
-
-// A client that is silent is cut off; one that answers pings, or sends anything at all, is not.
-func TestSilentClients(t *testing.T) {
-	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
-		c.PingInterval, c.PongTimeout = 50*time.Millisecond, 4*time.Second // a pong may be late on a busy machine
-	})
-	settled := r.settled()
-	query := "session=" + r.session("default").Entity.String()
-	silent, polite := r.dial(query), r.dial(query)
-	silent.ready()
-	polite.ready()
-	ends := make(chan error, 1)
-	go func() { // it reads, and answers nothing
-		for {
-			if _, _, err := silent.read(); err != nil {
-				ends <- err
-				return
+// A client that is silent, stuck or slow is cut off after the configured time, with a code of its own.
+func TestClientsThatAreCutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit func(*gateway.Config)
+		code  int
+		drive func(*rig, subject.Log, *client)
+	}{
+		"silent": {func(c *gateway.Config) { c.PingInterval, c.PongTimeout = 50*time.Millisecond, 200*time.Millisecond }, 4000, nil},
+		"slow": {func(c *gateway.Config) { c.MessageTimeout = 200 * time.Millisecond }, 1008, func(_ *rig, _ subject.Log, c *client) {
+			c.write(frame(opText, []byte("{")))
+		}},
+		"stuck": {func(c *gateway.Config) { c.QueueBytes, c.WriteStall = 16<<10, 200*time.Millisecond }, 4001, func(r *rig, l subject.Log, _ *client) {
+			for r.metric("waggle_gateway_closes_total", "code", "4001") == 0 {
+				r.answers(l, bulk)
 			}
-		}
-	}()
-	var end error
-	for end == nil {
-		op, payload, err := polite.read()
-		require.NoError(t, err)
-		if op == opPing {
-			polite.write(frame(fin|opPong, payload))
-		}
-		select {
-		case end = <-ends:
-		default:
-		}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, func(g *gateway.Config, _ *gateway.Deps) { c.limit(g) })
+			l := r.session("default")
+			client := r.dial("session=" + l.Entity.String())
+			client.ready()
+			if c.drive != nil {
+				c.drive(r, l, client)
+			}
+			if name != "stuck" { // it takes nothing, not even the close frame
+				client.closes(c.code)
+			}
+		})
 	}
-	var closed closedError
-	require.ErrorAs(t, end, &closed)
-	require.Equal(t, 4000, closed.code)
-	_ = silent.Conn.Close()
-	polite.leave()
-	settled()
 }

@@ -235,18 +235,25 @@ func TestPeerThatDoesNotAnswerTheCloseIsCut(t *testing.T) {
 	require.ErrorIs(t, e.readerDone(t), ErrClosed)
 }
 
+// TestSlowMessages: the clock of a message runs from its first byte on, whatever comes of it meanwhile.
 func TestSlowMessages(t *testing.T) {
-	for name, parts := range map[string][][]byte{
-		"header":   {{0x81}},
-		"payload":  {masked(opText, []byte("abcdef"))[:8]},
-		"fragment": {masked(0x01, []byte("abc")), masked(opPing, nil), masked(0x00, []byte("d")), masked(opPing, nil)},
+	begun := masked(0x01, []byte("{"))
+	for name, c := range map[string]struct{ begin, then []byte }{
+		"within a header":         {[]byte{0x81}, nil},
+		"within a long header":    {[]byte{0x81, 0x80 | 127, 0, 0, 0}, nil},
+		"within a payload":        {masked(opText, []byte("abcdef"))[:8], nil},
+		"byte by byte":            {nil, masked(opText, bytes.Repeat([]byte(" "), 4000))},
+		"between fragments":       {begun, nil},
+		"many fragments":          {begun, bytes.Repeat(masked(0x00, []byte(" ")), 500)},
+		"pings between fragments": {begun, bytes.Repeat(masked(opPing, nil), 500)},
+		"within a ping":           {[]byte{opPing, 0x80 | 5}, nil},
+		"within a close":          {[]byte{opClose}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Options{MessageTimeout: 60 * time.Millisecond}, false)
 			p, e := r.pair()
-			for _, b := range parts {
-				p.send(b)
-			}
+			p.send(c.begin)
+			r.wg.Go(func() { p.drip(c.then) })
 			require.Equal(t, fault.MessageSlow, e.fault(t).Code)
 			got, _ := p.closed(true)
 			require.Equal(t, 1008, got)
@@ -254,6 +261,18 @@ func TestSlowMessages(t *testing.T) {
 			e.over(t)
 			require.Equal(t, 1008, e.CloseCode())
 		})
+	}
+}
+
+// drip sends byte by byte until the connection ends.
+func (p *peer) drip(bytes []byte) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for i := range bytes {
+		if _, err := p.Write(bytes[i : i+1]); err != nil {
+			return
+		}
+		<-tick.C
 	}
 }
 
