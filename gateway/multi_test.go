@@ -11,10 +11,8 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/internal/strictjson/hostile"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -41,6 +39,8 @@ func TestSessionsOfASocket(t *testing.T) {
 	require.Equal(t, link, connection.String())
 	second, _ := c.openSession(r, multiRequest{})
 	require.NotEqual(t, first, second)
+	c.write(text(`{"ask":"act","ask":"open"}`))
+	require.Equal(t, "BAD_JSON", c.expectFrame("refused").Code)
 	for i := range 10 {
 		for _, l := range []subject.Log{first, second} {
 			c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: fmt.Sprint(i)})
@@ -289,52 +289,6 @@ func TestHeartbeats(t *testing.T) {
 	clock.advance(29 * time.Second)
 	r.answers(a, "two")
 	c.expectEvents(a, 2, 2) // and no heartbeat before it
-}
-
-// Session sockets take credentials like any socket: in a header, a subprotocol or the first
-// message. A token in the address does not count, because addresses are logged.
-func TestCredentialsOfSessionSockets(t *testing.T) {
-	a := authenticated(key("alice", "acme"))
-	r, _ := startMulti(t, a)
-	c := r.dial("token=alice")
-	c.write(text(`{"ask":"open"}`))
-	c.closes(4401)
-	c = r.dial("")
-	c.write(text(`{"type":"auth","token":"alice"}`))
-	c.expectFrame("connected")
-	l, _ := c.openSession(r, multiRequest{})
-	require.Equal(t, "acme", l.Tenant.String())
-	c.leave()
-}
-
-// Documents that must not be understood give one refusal each and nothing else.
-func TestHostileDocumentsOnSessionSockets(t *testing.T) {
-	r, o := startMulti(t, unlimited)
-	settled := r.settled()
-	c, _ := r.dialMulti()
-	documents := hostile.Documents()
-	for i, d := range documents {
-		c.write(frame(fin|opText, d.Body))
-		if d.Code == fault.BadUTF8 {
-			c.closes(1007)
-			c, _ = r.dialMulti()
-			continue
-		}
-		marker := fmt.Sprintf("after-%d", i)
-		c.ask(multiRequest{Ask: "export", Session: marker})
-		s, refused := c.expectFrame("refused"), 0
-		for ; s.Session != marker; s = c.expectFrame("refused") {
-			refused++
-			if !d.Legal {
-				require.EqualValues(t, fault.BadJSON, s.Code, d.Name)
-			}
-		}
-		require.Equal(t, 1, refused, d.Name)
-	}
-	require.Empty(t, o.attaches())
-	_ = c.Conn.Close()
-	settled()
-	t.Logf("%d documents", len(documents))
 }
 
 // A message that is too long for an event is refused before it is sent.
