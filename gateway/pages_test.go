@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 )
 
 // TestPagesOfSessions hold as many as were asked for, and all together each session once, also when one changes
@@ -63,7 +64,9 @@ func TestPagesOfSessions(t *testing.T) {
 // TestPagesOfAgents take as many answers of the task service as they need.
 func TestPagesOfAgents(t *testing.T) {
 	r := startSwarm(t)
-	r.tasks.many = 20
+	for i := range 20 {
+		r.tasks.agents = append(r.tasks.agents, wirecmd.Participant{Name: fmt.Sprintf("%05d", i)})
+	}
 	var got []string
 	before := ""
 	for {

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net"
 	"strings"
@@ -92,9 +91,7 @@ type taskService struct {
 	acked  map[string]uint64
 	asked  []wirecmd.ParticipantRequest
 	task   wirecmd.TaskView
-	many   int                   // participants in a list; 0: one
-	agents []wirecmd.Participant // of a list instead, in the order of Place
-	full   bool                  // its messages are as large as the bus takes
+	agents []wirecmd.Participant // of a list, in the order of Place; nil = one
 	tools  chan struct{}         // a run of a tool waits for it; nil = it does not
 	began  chan struct{}
 }
@@ -161,52 +158,33 @@ func (d *taskService) list(ctx context.Context, in wirecmd.ParticipantRequest) (
 	if err := json.Unmarshal(in.Data, &f); err != nil {
 		return out, err
 	}
-	size, room := 3, 0
-	if d.full {
-		size, room = d.many, int(d.r.conn.NATS().MaxPayload())-8<<10
+	all := d.agents
+	if all == nil {
+		all = []wirecmd.Participant{{ID: "listed", Tenant: in.Tenant}}
 	}
-	if d.agents != nil {
-		return pageOf(d.agents, f), nil
-	}
-	for i := range max(d.many, 1) { // in messages of 3
-		p := wirecmd.Participant{ID: "listed", Tenant: in.Tenant}
-		if d.many > 0 {
-			p.Name = fmt.Sprintf("%05d", i)
-		}
-		if d.full {
-			p.Description = strings.Repeat("x", 200)
-		}
-		switch ok, err := p.Follows(f.After); {
-		case err != nil:
-			return out, err
-		case !ok:
-		case d.full && room < 400:
-			out.More = true
-			return out, nil
-		case len(out.Participants) == size || len(out.Participants) == f.Limit && f.Limit > 0:
-			out.More = true
-			return out, nil
-		default:
-			b, _ := json.Marshal(p)
-			room -= len(b) + 1
-			out.Participants = append(out.Participants, p)
-		}
-	}
-	return out, nil
+	return pageOf(all, f)
 }
 
-// pageOf returns a page of 3 of the participants that pass the filter by name.
-func pageOf(all []wirecmd.Participant, f wirecmd.ParticipantFilter) (out wirecmd.ParticipantList) {
+// pageOf returns a page of at most 3 of the participants that pass the filter by name.
+func pageOf(all []wirecmd.Participant, f wirecmd.ParticipantFilter) (out wirecmd.ParticipantList, err error) {
+	size := 3
+	if f.Limit > 0 {
+		size = min(size, f.Limit)
+	}
 	for _, p := range all {
-		if ok, _ := p.Follows(f.After); !ok || !strings.HasPrefix(p.Name, f.Prefix) {
+		ok, err := p.Follows(f.After)
+		switch {
+		case err != nil:
+			return out, err
+		case !ok || !strings.HasPrefix(p.Name, f.Prefix):
 			continue
 		}
-		if out.More = len(out.Participants) == 3; out.More {
-			return out
+		if out.More = len(out.Participants) == size; out.More {
+			return out, nil
 		}
 		out.Participants = append(out.Participants, p)
 	}
-	return out
+	return out, nil
 }
 
 // view answers with the task that the test has set.
