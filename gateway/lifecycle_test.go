@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 func TestLifecycle(t *testing.T) {
@@ -197,7 +195,7 @@ func TestServicesThatStartLater(t *testing.T) {
 	r.join("session")
 	r.join("pipeline")
 	r.join("worker")
-	quiet(t, c, 100*time.Millisecond)
+	c.expectSilence()
 	require.Empty(t, r.inbox(l.Entity.String()))
 	leave := r.join("tools")
 	require.EqualValues(t, 2, c.must("agent_ready").Data.LastSeq)
@@ -212,7 +210,7 @@ func TestServicesThatStartLater(t *testing.T) {
 	r.nextCommand(l.Entity.String())
 	other := r.dial("")
 	other.must("agent_start")
-	quiet(t, other, 50*time.Millisecond)
+	other.expectSilence()
 	r.join("tools")
 	other.must("agent_ready")
 }
@@ -231,26 +229,6 @@ func TestServicesThatNeverStart(t *testing.T) {
 	require.Equal(t, "OVERLOADED", c.must("error").Data.Code)
 	c.closes(1013)
 	settled()
-}
-
-// A viewer whose history has expired in part is told so, and gets what is left.
-func TestHistoryThatHasExpired(t *testing.T) {
-	r := start(t)
-	l := r.session("default", "one", "two", "three")
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	s, err := r.conn.JS().Stream(ctx, subject.DefaultPartitions.Stream(l))
-	require.NoError(t, err)
-	last, err := s.GetLastMsgForSubject(ctx, subject.DefaultPartitions.Event(l))
-	require.NoError(t, err)
-	require.NoError(t, s.Purge(ctx, jetstream.WithPurgeSubject(subject.DefaultPartitions.Event(l)), jetstream.WithPurgeSequence(last.Sequence)))
-	c := r.dial("session=" + l.Entity.String() + "&after=1")
-	c.ready()
-	gone := c.refused("HISTORY_EXPIRED")
-	require.EqualValues(t, 4, gone.Data.FirstSeq)
-	require.Equal(t, "three", c.must("agent_response").Data.Message)
-	r.answers(l, "four")
-	require.Equal(t, "four", c.must("agent_response").Data.Message)
 }
 
 // Without a bus every message is refused with a fault; sockets stay open and go on when the bus

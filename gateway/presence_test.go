@@ -31,24 +31,6 @@ func count(n int) func([]wirecmd.Participant) bool {
 	return func(all []wirecmd.Participant) bool { return len(all) == n }
 }
 
-// A participant that is cut off stays in the directory for the time of grace, away.
-func TestPresenceOutlivesItsSocket(t *testing.T) {
-	t.Parallel()
-	s := startSwarm(t, grace(4*time.Second))
-	agentID := unique()
-	c := s.agent(agentID, "A")
-	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
-	require.EqualValues(t, 1, s.metric("waggle_gateway_peers"))
-	var away bool
-	c.cut()
-	s.until(wirecmd.ParticipantAgent, agentID, "gone", func(all []wirecmd.Participant) bool {
-		away = away || len(all) == 1 && !all[0].Online && all[0].Since.Equal(p.Since)
-		return len(all) == 0
-	})
-	require.True(t, away)
-	require.Zero(t, s.metric("waggle_gateway_peers"))
-}
-
 // A participant that comes back within the time of grace, to this gateway or another, has one
 // entry again at once.
 func TestAParticipantReconnects(t *testing.T) {

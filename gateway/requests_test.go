@@ -7,10 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // expectPong sends a ping of WebSocket and reads up to its pong.
@@ -25,6 +22,15 @@ func (c *client) expectPong() {
 	require.Equal(c.t, []any{byte(opPong), "there?"}, []any{op, string(payload)})
 }
 
+// expectSilence pings, and expects nothing before the pong.
+func (c *client) expectSilence() {
+	c.t.Helper()
+	c.write(frame(fin|opPing, nil))
+	op, _, err := c.read()
+	require.NoError(c.t, err)
+	require.EqualValues(c.t, opPong, op)
+}
+
 // holdLock holds the lock of a service, so that it does not answer, until the returned function
 // or the end of the test releases it.
 func holdLock(t *testing.T, mu *sync.Mutex) (free func()) {
@@ -32,37 +38,6 @@ func holdLock(t *testing.T, mu *sync.Mutex) (free func()) {
 	free = sync.OnceFunc(mu.Unlock)
 	t.Cleanup(free) // before the gateway stops
 	return free
-}
-
-// A socket whose messages wait for services answers pings, and handles the messages once the
-// services run.
-func TestPingsDoNotWaitForServices(t *testing.T) {
-	t.Parallel()
-	r := prepare(t, bustest.Single(t))
-	r.openDirectory()
-	r.srv = r.server(withTestDialects, func(c *gateway.Config, d *gateway.Deps) {
-		c.ReadyTimeout = patience
-		d.Routes["/ws"] = r.deps().Routes["/ws"]
-	})
-	r.serve()
-	r.startTeamService()
-	l, team := r.session("default"), r.runLog(id.KindTeam, "default")
-	chat := r.open("/ws", "session="+l.Entity.String())
-	chat.must("agent_start")
-	teamClient := r.open("/ws/agent-team/"+team.Entity.String(), "")
-	teamClient.expectWelcome(team.Entity.String())
-	chat.write(message("one"))
-	teamClient.sendTeam("say", "", "two")
-	for range 3 {
-		chat.expectPong()
-		teamClient.expectPong()
-	}
-	for _, name := range []string{"session", "pipeline", "worker", "tools", "team", "task"} {
-		r.join(name)
-	}
-	chat.must("agent_ready")
-	r.nextCommand(l.Entity.String())
-	r.nextCommand(team.Entity.String())
 }
 
 // An unanswered request delays pings neither of WebSocket nor of the protocol. The order of all
