@@ -8,9 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
 // framed is a frame of the MyAgent protocol, as far as the gateway has a part in it.
@@ -59,51 +57,4 @@ func withMyAgent(t *testing.T, opts ...option) (*rig, *sessionService) {
 	o := startSessionService(r)
 	r.serve()
 	return r, o
-}
-
-// Impossible requests and expired sessions have faults in the protocol's own words.
-func TestMyAgentRefusals(t *testing.T) {
-	t.Parallel()
-	clock := &handClock{now: time.Now()}
-	r, o := withMyAgent(t, func(c *gateway.Config, d *gateway.Deps) {
-		c.PingInterval, c.Heartbeat, d.Clock = 40*time.Millisecond, 30*time.Second, clock.Now
-	})
-	l := r.session("default", "two", "three", "four")
-	session := l.Entity.String()
-	c := r.dial("language=en_US")
-	link := c.framed("system.connected").Metadata.ConnectionID
-	c.write(text(`{"event":`))
-	require.Equal(t, link, c.framed("error.validation").Metadata.ConnectionID)
-	c.asks("user.message", "nobody", `,"content":"hello"`)
-	require.Equal(t, "SESSION_EXPIRED", c.framed("error.recovery_failed").Metadata.ErrorCode)
-	c.asks("user.reconnect_with_state", session, `,"content":{"last_seq":99}`)
-	c.framed("error.validation")
-	r.expire(l, 2)
-	c.asks("user.reconnect_with_state", session, `,"content":{"last_seq":1}`)
-	require.EqualValues(t, 3, c.framed("system.notice").Metadata.First)
-	c.framed("agent.state_exported")
-	require.EqualValues(t, 3, c.framed("agent.final_answer").Seq)
-	require.EqualValues(t, 4, c.framed("agent.final_answer").Seq)
-	require.Equal(t, "replay", c.framed("system.notice").Metadata.Action)
-	clock.advance(30 * time.Second)
-	beat := c.framed("system.heartbeat")
-	require.EqualValues(t, 4, beat.Metadata.Seq)
-	require.Equal(t, session, beat.SessionID)
-	require.Zero(t, beat.Seq)
-
-	c.asks("user.message", session, `,"content":"hello"`)
-	to := directSubject(t, r.nextCommand(session).ReplyTo)
-	e, err := event.New(l, unique(), "test", time.Now(), event.CommandRefusedData{Code: "INPUT_ANSWERED", Message: "answered", AnsweredBy: "bob"})
-	require.NoError(t, err)
-	b, err := json.Marshal(e)
-	require.NoError(t, err)
-	require.NoError(t, r.conn.NATS().Publish(to, b))
-	told := c.framed("agent.error")
-	require.Zero(t, told.Seq)
-	require.Empty(t, told.EventID)
-	o.srv.Stop()
-	c.asks("user.request_state", session, "")
-	c.framed("system.error")
-	c.asks("user.message", session, `,"content":"still here"`)
-	r.nextCommand(session)
 }

@@ -142,51 +142,35 @@ func TestResumesWhileEventsCome(t *testing.T) {
 	}
 }
 
-// With batches the same events come in few frames, of at most 200 each.
+// With batches the same events come in few frames, bounded in events and in bytes.
 func TestReplayInBatches(t *testing.T) {
 	t.Parallel()
-	const missed = 501
-	r, _ := startMulti(t)
-	l := r.session("default")
-	r.many(l, missed)
-	c, _ := r.dialMulti()
-	c.resume(l, 1, inBatches)
-	next, frames := uint64(2), 0
-	for next < missed+2 {
-		s := c.expectFrame("batch")
-		require.LessOrEqual(t, len(s.Events), dialect.MaxBatch)
-		for _, e := range s.Events {
-			require.Equal(t, next, e.Seq)
-			next++
-		}
-		frames++
+	for name, c := range map[string]struct {
+		text                 string
+		missed, frames, most int // most: events in a frame
+	}{
+		"small events": {ordinary, 501, 5, dialect.MaxBatch}, "large events": {strings.Repeat("x", 100<<10), 10, 10, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := startMulti(t)
+			l := r.session("default", slices.Repeat([]string{c.text}, c.missed)...)
+			client, _ := r.dialMulti()
+			client.resume(l, 1, inBatches)
+			frames := 0
+			for next := 2; next < c.missed+2; frames++ {
+				s := client.expectFrame("batch")
+				require.LessOrEqual(t, len(s.Events), c.most)
+				for _, e := range s.Events {
+					require.EqualValues(t, next, e.Seq)
+					next++
+				}
+			}
+			client.replayed(l, c.missed, uint64(c.missed+1))
+			r.answers(l, "live")
+			client.expectEvents(l, uint64(c.missed+2), uint64(c.missed+2))
+			require.LessOrEqual(t, frames, c.frames)
+		})
 	}
-	c.replayed(l, missed, missed+1)
-	r.answers(l, "live")
-	c.expectEvents(l, missed+2, missed+2)
-	require.LessOrEqual(t, frames, missed/100, "frames for %d events", missed)
-	t.Logf("%d events in %d frames", missed, frames)
-}
-
-// Batches are bounded in bytes, too.
-func TestReplayInBatchesOfLargeEvents(t *testing.T) {
-	t.Parallel()
-	r, _ := startMulti(t)
-	l := r.session("default")
-	for range 10 {
-		r.answers(l, strings.Repeat("x", 100<<10))
-	}
-	c, _ := r.dialMulti()
-	c.resume(l, 1, inBatches)
-	for next := uint64(2); next <= 11; {
-		s := c.expectFrame("batch")
-		require.LessOrEqual(t, len(s.Events), 2)
-		for _, e := range s.Events {
-			require.Equal(t, next, e.Seq)
-			next++
-		}
-	}
-	c.replayed(l, 10, 11)
 }
 
 // deltas appends the pieces of a message.
@@ -280,37 +264,6 @@ func TestReplayOfExpiredHistory(t *testing.T) {
 			l = r.session("default", "two", "three", "four", "five")
 			r.expire(l, 2)
 		}
-	}
-}
-
-// Two sockets on one session see the same bytes, a late one as well.
-func TestViewersOfASessionSeeTheSameBytes(t *testing.T) {
-	t.Parallel()
-	const events = 300
-	r, _ := startMulti(t)
-	l := r.session("default")
-	watch := func() *client {
-		c, _ := r.dialMulti()
-		c.resume(l, 0)
-		return c
-	}
-	early := []*client{watch(), watch()}
-	r.many(l, events)
-	late := watch()
-	var all []string
-	for i, c := range append(early, late) {
-		var got []string
-		for len(got) <= events {
-			b, err := c.text()
-			require.NoError(t, err)
-			if strings.Contains(string(b), `"kind":"event"`) {
-				got = append(got, string(b))
-			}
-		}
-		if i == 0 {
-			all = got
-		}
-		require.Equal(t, all, got, "viewer %d", i)
 	}
 }
 
