@@ -62,6 +62,9 @@ func TestProblems(t *testing.T) {
 		{"GET", "/ws", nil, 426, "INVALID_FIELD"},
 		{"GET", "/api/v1/schemas", []string{"Host", "evil.net"}, 421, "HOST_REFUSED"},
 		{"GET", "/api/v1/schemas", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
+		{"GET", "/api/v1/schemas/orbit", []string{"Host", "evil.net"}, 421, "HOST_REFUSED"},
+		{"GET", "/api/v1/schemas/orbit", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
+		{"POST", "/api/v1/schemas", nil, 404, "NOT_FOUND"},
 		{"OPTIONS", "/api/v1/schemas", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
 	} {
 		status, body, header := r.request(c.method, c.path, c.header...)
