@@ -16,7 +16,6 @@ import (
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -290,26 +289,6 @@ func TestAClientThatDoesNotReadLargeResults(t *testing.T) {
 		require.Equal(t, seq, h.Seq)
 		require.Equal(t, big(900<<10), unquote(t, h.Content.Result))
 		seq++
-	}
-}
-
-// A run with large data is shown whole on sockets of every binding, and so are the events after
-// it.
-func TestLargeDataOnAnySocket(t *testing.T) {
-	t.Parallel()
-	s := startAll(t)
-	l := s.runLog(id.KindTask, "default")
-	const end = "and that was all"
-	ref := s.put(l, strings.Repeat("x", 300<<10)+end)
-	require.NoError(t, s.append(l, unique(), event.TaskFinishedData{
-		TaskHead: event.TaskHead{TaskID: l.Entity.String()}, Status: event.TaskEndCompleted, ResultRef: ref, CreatedAt: time.Now(),
-	}))
-	s.answers(l, "after it")
-	for name, w := range watchers(t) {
-		c := s.open(w.path, "watch="+string(id.KindTask)+"/"+l.Entity.String())
-		require.Contains(t, c.until(end), strings.Repeat("x", 300<<10), name)
-		c.until("after it")
-		c.leave()
 	}
 }
 

@@ -2,11 +2,9 @@ package ws
 
 import (
 	"net"
-	"net/http"
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/transport"
@@ -201,24 +199,6 @@ func TestWritesPerFrame(t *testing.T) {
 	s.Abort()
 }
 
-// TestReplayOverARealConnection: the figure for a thousand messages holds where the
-// kernel decides what it accepts.
-func TestReplayOverARealConnection(t *testing.T) {
-	r := newRig(t, Options{}, false)
-	p, e := r.pair()
-	all := make([]*transport.Message, 1000)
-	for i := range all {
-		all[i] = numbered(i, 300)
-	}
-	require.Equal(t, 1000, e.Send(all...))
-	for range all {
-		_, _, err := p.next()
-		require.NoError(t, err)
-	}
-	require.Eventually(t, func() bool { return r.hub.Stats().BytesWritten == 304*1000 }, patience, time.Millisecond)
-	require.LessOrEqual(t, r.hub.Stats().Writes, int64(20))
-}
-
 func BenchmarkWrite(b *testing.B) {
 	h := newHand(Options{})
 	near, far := net.Pipe()
@@ -236,90 +216,4 @@ func BenchmarkWrite(b *testing.B) {
 		spare = work[:0]
 	}
 	s.Abort()
-}
-
-// BenchmarkFanOut sends to a thousand sockets, and in the same run to a thousand of
-// a hub that calls coder's Write for each; ratio is the second's time over ours,
-// the clients' included.
-func BenchmarkFanOut(b *testing.B) {
-	const n = 1000
-	r := newRig(b, Options{}, false)
-	var ours []*side
-	read := make(chan int, 4*n)
-	drain := func(p *peer) {
-		buf := make([]byte, 64<<10)
-		for {
-			k, err := p.in.Read(buf)
-			if err != nil {
-				return
-			}
-			read <- k
-		}
-	}
-	for range n {
-		p, e := r.pair()
-		ours = append(ours, e)
-		r.wg.Go(func() { drain(p) })
-	}
-	naive := newNaive(b, r, n, drain)
-	f := numbered(0, 300)
-	const batch = 20 // messages to each
-	settle := func() {
-		for left := batch * n * len(text(f)); left > 0; {
-			left -= <-read
-		}
-	}
-	var took [2]time.Duration
-	for b.Loop() {
-		start := time.Now()
-		for range batch {
-			for _, e := range ours {
-				e.Send(f)
-			}
-		}
-		settle()
-		took[0] += time.Since(start)
-		start = time.Now()
-		for range batch {
-			for _, c := range naive {
-				c <- f.Data
-			}
-		}
-		settle()
-		took[1] += time.Since(start)
-	}
-	for i, name := range []string{"ours-ns/frame", "naive-ns/frame"} {
-		b.ReportMetric(float64(took[i].Nanoseconds())/float64(b.N*batch*n), name)
-	}
-	b.ReportMetric(float64(took[1])/float64(took[0]), "ratio")
-}
-
-// newNaive returns the queues of n sockets with a writing goroutine each.
-func newNaive(b *testing.B, r *rig, n int, drain func(*peer)) (queues []chan []byte) {
-	accepted := make(chan chan []byte, n)
-	r.srv.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		c, err := websocket.Accept(w, q, nil)
-		if err != nil {
-			return
-		}
-		ch := make(chan []byte, 256)
-		accepted <- ch
-		ctx := c.CloseRead(b.Context())
-		for {
-			select {
-			case m := <-ch:
-				if err := c.Write(b.Context(), websocket.MessageText, m); err != nil {
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	for range n {
-		p := r.dial()
-		r.wg.Go(func() { drain(p) })
-		queues = append(queues, <-accepted)
-	}
-	return queues
 }
