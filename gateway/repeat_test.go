@@ -132,7 +132,7 @@ func TestAServiceThatRepeatsItself(t *testing.T) {
 	require.True(t, by.nextNews().Final)
 	c.expectASP("notification.received")
 	c.unanswered()
-	eventually(t, "the second result is dropped", func() bool { return s.metric("waggle_gateway_peer_frames_dropped_total") > 0 })
+	require.Positive(t, s.metric("waggle_gateway_peer_frames_dropped_total"), "the second result")
 }
 
 // A goodbye that is said again is answered again.

@@ -148,12 +148,9 @@ func TestThousandsOfSilentSockets(t *testing.T) {
 	})
 	silent(t, r.addr, strangers/2, "")
 	silent(t, r.addr, strangers/2, handshakeOf(r))
-	began := time.Now()
 	for range clients {
 		r.dial("", bearer("alice")...).ready()
 	}
-	t.Logf("%d clients have signed in within %s, beside %v strangers; %v were evicted", clients, time.Since(began).Round(time.Millisecond),
-		r.metric("waggle_gateway_unauthenticated"), r.metric("waggle_gateway_evicted_total"))
 	require.LessOrEqual(t, r.metric("waggle_gateway_unauthenticated"), 50.0)
 	status, body, _ := r.get("/readyz")
 	require.Equal(t, http.StatusOK, status, body)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/internal/directory"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -227,9 +226,7 @@ func TestClientsThatCannotBeWelcomed(t *testing.T) {
 		c.closes(fault.Lookup(fault.CursorInvalid).Close)
 	}
 	require.NoError(t, s.tasks.lease.Leave(t.Context()))
-	require.NoError(t, s.dir.Wait(t.Context(), func(d *directory.Directory) bool {
-		return len(d.Members(directory.WhatService, wirecmd.Task)) == 0
-	}))
+	s.lists(wirecmd.Task.String(), 0)
 	c := s.dial("")
 	c.closes(1013)
 }

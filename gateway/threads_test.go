@@ -212,16 +212,15 @@ func TestAnExpiredPositionSaysWhereTheRestBegins(t *testing.T) {
 func TestWhoAsksForNothingSeesTheActiveRun(t *testing.T) {
 	r := start(t)
 	name, l := r.thread(running("one")...)
-	end := make(chan struct{})
-	go func() {
-		defer close(end)
-		eventually(t, "the stream is open", func() bool { return r.metric("waggle_gateway_connections") > 0 })
-		_ = r.append(l, unique(), event.RunCompletedData{RunID: "w-one", Content: "done"})
-	}()
-	status, text, _ := r.demands("/agui", fmt.Sprintf(`{"threadId":%q,"runId":"mine","messages":[],"protocolVersion":"1.0"}`, name))
-	<-end
-	require.Equal(t, http.StatusOK, status)
-	got := framesIn(text)
+	body := fmt.Sprintf(`{"threadId":%q,"runId":"mine","messages":[],"protocolVersion":"1.0"}`, name)
+	res, err := http.Post("http://"+r.addr+"/agui", "application/json", strings.NewReader(body))
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	r.happens(l, event.RunCompletedData{RunID: "w-one", Content: "done"})
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	got := framesIn(string(text))
 	require.Equal(t, "RUN_STARTED mine", got[0])
 	require.Equal(t, "RUN_FINISHED mine", got[len(got)-1])
 }
