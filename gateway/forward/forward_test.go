@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,11 +62,12 @@ type gateway struct {
 
 	mu      sync.Mutex
 	retired []id.Tenant
+	told    chan struct{} // holds one signal: retired has more
 }
 
 func start(t testing.TB, d *cell.Directory, own id.Name, instance string) *gateway {
 	t.Helper()
-	g := &gateway{}
+	g := &gateway{told: make(chan struct{}, 1)}
 	red := tenant(t, "red")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.hits.Add(1)
@@ -93,9 +93,19 @@ func start(t testing.TB, d *cell.Directory, own id.Name, instance string) *gatew
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.retired = append(g.retired, all...)
+		select {
+		case g.told <- struct{}{}:
+		default:
+		}
 	}))
 	t.Cleanup(g.Stop)
 	return g
+}
+
+// await waits until a cell has n gateways.
+func await(t testing.TB, d *cell.Directory, of id.Name, n int) {
+	t.Helper()
+	require.NoError(t, d.WaitGateways(within(t), of, func(all []cell.Gateway) bool { return len(all) == n }))
 }
 
 // get sends a request to a gateway.
@@ -116,8 +126,9 @@ func (g *gateway) get(t testing.TB, head http.Header) (status int, body string) 
 // TestARequestTravelsWithItsClient: its host, its address and its credentials; the words of a stranger about addresses do not.
 func TestARequestTravelsWithItsClient(t *testing.T) {
 	url := bustest.Start(t, bus.DefaultTopology()).URL
-	near, far := start(t, open(t, url, b), a, "g1"), start(t, open(t, url, b), b, "g2")
-	require.Eventually(t, func() bool { status, _ := near.get(t, nil); return status == http.StatusOK }, patience, time.Millisecond)
+	d := open(t, url, b)
+	near, far := start(t, d, a, "g1"), start(t, open(t, url, b), b, "g2")
+	await(t, d, b, 1)
 	status, body := near.get(t, http.Header{
 		"Authorization": {"Bearer x"}, "X-Forwarded-For": {"203.0.113.9"}, "Forwarded": {"for=203.0.113.9"},
 	})
@@ -135,13 +146,13 @@ func TestARequestTravelsWithItsClient(t *testing.T) {
 // TestNoRequestGoesInACircle: each of two gateways believes that the other's cell serves the tenant.
 func TestNoRequestGoesInACircle(t *testing.T) {
 	url := bustest.Start(t, bus.DefaultTopology()).URL
-	near, far := start(t, open(t, url, b), a, "g1"), start(t, open(t, url, a), b, "g2")
-	require.Eventually(t, func() bool { near.get(t, nil); return far.hits.Load() > 0 }, patience, time.Millisecond)
-	before := near.hits.Load() + far.hits.Load()
+	d := open(t, url, b)
+	near, far := start(t, d, a, "g1"), start(t, open(t, url, a), b, "g2")
+	await(t, d, b, 1)
 	status, body := near.get(t, nil)
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, body, "TENANT_MOVING")
-	require.EqualValues(t, 2, near.hits.Load()+far.hits.Load()-before)
+	require.EqualValues(t, 2, near.hits.Load()+far.hits.Load())
 }
 
 // TestAGatewayThatIsGoneIsPassedOver, and without any other the client learns when to try again.
@@ -155,7 +166,7 @@ func TestAGatewayThatIsGoneIsPassedOver(t *testing.T) {
 	_, err := open(t, url, b).Join(within(t), b, id.MustName("dead"), "http://127.0.0.1:1")
 	require.NoError(t, err)
 	start(t, open(t, url, b), b, "g2")
-	require.NoError(t, d.WaitGateways(within(t), b, func(all []cell.Gateway) bool { return len(all) == 2 }))
+	await(t, d, b, 2)
 	for range 4 {
 		status, body = near.get(t, nil)
 		require.Equal(t, http.StatusOK, status, body)
@@ -177,11 +188,11 @@ func TestAMoveIsReportedWhenTheGuestsHaveLeft(t *testing.T) {
 	require.NoError(t, err)
 	p, err := d.Begin(within(t), red, b)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return slices.Contains(g.retired, red)
-	}, patience, time.Millisecond)
+	select {
+	case <-g.told:
+	case <-within(t).Done():
+		require.FailNow(t, "no tenant is retired")
+	}
 	_, err = g.Enter(red)
 	var f *fault.Fault
 	require.ErrorAs(t, err, &f)
@@ -203,7 +214,10 @@ func TestAMoveIsReportedWhenTheGuestsHaveLeft(t *testing.T) {
 	require.Equal(t, fault.TenantMoving, f.Code)
 	require.NoError(t, d.WaitGateways(within(t), a, func(all []cell.Gateway) bool { return len(all) == 1 && all[0].Seen >= p.Revision }))
 	leaveBlue()
+	g.mu.Lock()
+	require.Contains(t, g.retired, red)
 	require.NotContains(t, g.retired, blue)
+	g.mu.Unlock()
 	_, here, err := g.Aim(red, false)
 	require.False(t, here)
 	require.ErrorAs(t, err, &f)

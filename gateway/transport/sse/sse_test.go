@@ -160,28 +160,30 @@ func TestWireForm(t *testing.T) {
 func TestAClientThatTakesNothing(t *testing.T) {
 	o := sse.Options{QueueBytes: 1 << 20, WriteStall: time.Second}
 	t.Run("response", func(t *testing.T) {
-		out, _, _, _ := open(t, o) //nolint:bodyclose // open has it closed
-		takesNothing(t, out)
+		out, _, h, _ := open(t, o) //nolint:bodyclose // open has it closed
+		takesNothing(t, out, h.room)
 	})
 	t.Run("socket", func(t *testing.T) {
-		out, _, _, _ := openSocket(t, o)
-		takesNothing(t, out)
+		out, _, h, _ := openSocket(t, o)
+		takesNothing(t, out, h.room)
 	})
 }
 
-func takesNothing(t *testing.T, out *sse.Response) {
+func takesNothing(t *testing.T, out *sse.Response, room <-chan struct{}) {
 	m := transport.Text([]byte(strings.Repeat("x", 512<<10)))
 	limit := time.After(patience)
 	for {
-		out.Send(m)
+		if out.Send(m) > 0 {
+			continue
+		}
 		select {
 		case <-out.Done():
 			require.Equal(t, fault.PeerStuck, out.Code())
 			require.Zero(t, out.Queued())
 			return
+		case <-room: // of a kernel that has taken some
 		case <-limit:
 			require.FailNow(t, "a client that takes nothing is not ended")
-		case <-time.After(time.Millisecond):
 		}
 	}
 }
