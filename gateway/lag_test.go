@@ -75,7 +75,7 @@ func TestAViewerThatStopsReading(t *testing.T) {
 		events*8, int(most)>>10, int(waiting)>>10)
 }
 
-// A client that is silent, stuck or slow is cut off after the configured time, with a code of its own.
+// A client that is silent, stuck or slow is cut off, with a code of its own.
 func TestClientsThatAreCutOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit func(*gateway.Config)
