@@ -328,6 +328,7 @@ func TestALogGoesOnBehindThePosition(t *testing.T) {
 	r := newRig(t)
 	c := newClient(2) // less than what is stored: the rest comes as the client reads
 	b := watch.NewLog(t.Context(), r.src, log, eventlog.Cursor{Seq: 1}, c)
+	c.until(t, "a full queue", func() bool { return c.refused > 0 })
 	require.Equal(t, []string{"2", "3", "4"}, seqs(c.read(t, b, 3)))
 	r.append(event.NoticeData{Message: "live"})
 	require.Equal(t, []string{"5"}, seqs(c.read(t, b, 1)))
