@@ -61,7 +61,7 @@ func TestPagesOfSessions(t *testing.T) {
 	}
 }
 
-// TestPagesOfAgents take as many answers of the task service as they need.
+// TestPagesOfAgents take as many answers of the task service as they need; a list over a socket has a frame for each.
 func TestPagesOfAgents(t *testing.T) {
 	r := startSwarm(t)
 	for i := range 20 {
@@ -85,6 +85,20 @@ func TestPagesOfAgents(t *testing.T) {
 	}
 	require.Len(t, got, 20)
 	require.IsIncreasing(t, got)
+
+	c, _ := r.join(pathClient, "")
+	var shown []string
+	after, frames := "", 0
+	for ; frames == 0 || after != ""; frames++ {
+		c.sendASP("client.agent.list.request", "list", map[string]any{"after": after, "limit": 2})
+		page := c.expectASP("client.agent.list.response").Content
+		for _, a := range page.Agents {
+			shown = append(shown, a.Name)
+		}
+		after = page.Next
+	}
+	require.Equal(t, got, shown)
+	require.Equal(t, 10, frames)
 	for _, bad := range []string{"before=%21", "limit=0", "limit=1001"} {
 		status, body, _ := r.get("/api/v1/agents?" + bad)
 		require.Equal(t, http.StatusUnprocessableEntity, status, "%s: %s", bad, body)

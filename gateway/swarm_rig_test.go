@@ -286,7 +286,11 @@ type aspFrame struct {
 		Data        json.RawMessage `json:"data"`
 		Params      json.RawMessage `json:"params"`
 		Result      json.RawMessage `json:"result"`
-		Clients     []struct {
+		Next        string          `json:"next"`
+		Agents      []struct {
+			Name string `json:"name"`
+		} `json:"agents"`
+		Clients []struct {
 			ID   string `json:"id"`
 			Name string `json:"name"`
 		} `json:"clients"`

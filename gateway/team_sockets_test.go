@@ -20,7 +20,7 @@ import (
 // client's commands to the team, in the sender's name.
 func TestASocketOfATeam(t *testing.T) {
 	r, d := startTeams(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 2000 })
-	d.members = 2000 // the welcome is larger than the queue
+	d.members = 8000 // the welcome is larger than the queue
 	settled := r.settled()
 	l := r.runLog(id.KindTeam, "default")
 	name := l.Entity.String()
