@@ -156,6 +156,17 @@ func TestTheAPIOfParticipantsFilters(t *testing.T) {
 		}
 		require.Equal(t, want, names, query)
 	}
+	for before, want := range map[string]string{"": "Adder", "next": "Boss"} {
+		var first, page wire.AgentList
+		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/agents?limit=1", "", &first).Status)
+		require.NotEmpty(t, first.Next)
+		if before != "" {
+			before = first.Next
+		}
+		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/agents?limit=1&before="+before, "", &page).Status)
+		require.Len(t, page.Agents, 1)
+		require.Equal(t, want, page.Agents[0].Name)
+	}
 	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "before=x", "before=_"} {
 		require.Equal(t, 422, w.Ask("alice", "GET", "/api/v1/tasks?"+bad, "", nil).Status, bad)
 	}

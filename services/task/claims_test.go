@@ -117,7 +117,7 @@ func TestTheOwnerOfACallDies(t *testing.T) {
 			all[0].Stop()
 			h.start("b", task.Config{})
 			out := hears[event.CallFinishedData](h.agent)
-			require.Equal(t, want.status, out.Status)
+			require.Equal(t, []string{want.status, want.code, "f1"}, []string{out.Status, out.Code, out.CallRequest})
 			require.Equal(t, want.runs, h.box.made())
 		})
 	}
@@ -125,9 +125,9 @@ func TestTheOwnerOfACallDies(t *testing.T) {
 
 // outcomesOfLost are what becomes of a call whose worker died: by the tool.
 var outcomesOfLost = map[string]struct {
-	status string
-	runs   int
-}{"price": {"success", 2}, "buy": {"unknown", 1}}
+	status, code string
+	runs         int
+}{"price": {"success", "", 2}, "buy": {"unknown", string(fault.ServiceLost), 1}}
 
 // TestACallOutlivesItsCommand: a backup may hold the claim of a call without the command that
 // made it. The look at the task after the restore brings the call to its end.

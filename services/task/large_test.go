@@ -162,7 +162,10 @@ func TestALargeResultOfASession(t *testing.T) {
 			TaskID: taskID, AgentName: "W", Data: json.RawMessage("1"), Session: "s1", RunID: "r1", JobID: taskID,
 		}, "")
 		hears[event.TaskAssignedData](a)
-		require.Equal(t, cmd.AssignJob, next(t, got).Verb)
+		c, taken := next(t, got), cmd.AssignedJob{}
+		require.NoError(t, c.Decode(&taken))
+		require.Equal(t, cmd.AssignJob, c.Verb)
+		require.Equal(t, cmd.AssignedJob{JobRef: cmd.JobRef{RunID: "r1", JobID: taskID}, TaskID: taskID, Agent: "W", Attempt: 1}, taken)
 		a.says(taskID, cmd.FinishTask, cmd.TaskResult{TaskID: taskID, AgentID: "w1", ResultRef: ref})
 		hears[event.TaskFinishedData](a)
 		var done cmd.FinishedJob

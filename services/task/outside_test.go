@@ -65,6 +65,10 @@ func TestAToolOutsideOfTasksIsRunOnce(t *testing.T) {
 	require.NoError(t, r.ask(cmd.RunTool, "c", toolCall("", "buy"), &later))
 	require.NoError(t, r.ask(cmd.RunTool, "c", toolCall("", "buy"), &later))
 	require.Equal(t, 3, r.box.made(), "without an id each is another one")
+	require.Equal(t, "c", r.box.calls[0].ClientID)
+	var list cmd.ToolList
+	require.NoError(t, r.ask(cmd.ListTools, "c", cmd.ToolsOf{Kind: tools.KindService, Server: "shop"}, &list))
+	require.Equal(t, []any{"The shop", "price", true, false}, []any{list.Name, list.Tools[0].ID, list.Tools[0].Idempotent, list.Tools[1].Idempotent})
 }
 
 // TestACallThatWasNotBegunIsTriedAgain: who repeats it need not take another id.
@@ -86,7 +90,7 @@ func TestACallThatWasNotBegunIsTriedAgain(t *testing.T) {
 	for range 2 {
 		var out cmd.ToolOutcome
 		require.NoError(t, r.ask(cmd.RunTool, "c", toolCall("same", "buy"), &out))
-		require.Equal(t, []string{"error", string(fault.ToolFailed)}, []string{out.Status, out.Code})
+		require.Equal(t, []string{"error", string(fault.ToolFailed), `"sold"`}, []string{out.Status, out.Code, string(out.Result)})
 	}
 	require.Equal(t, 3, r.box.made())
 }
@@ -95,10 +99,7 @@ func TestACallThatWasNotBegunIsTriedAgain(t *testing.T) {
 // and who repeats the request learns the same.
 func TestAWorkerDiesDuringACallOutsideOfTasks(t *testing.T) {
 	t.Parallel()
-	for tool, want := range map[string]struct {
-		status string
-		runs   int
-	}{"price": {"success", 2}, "buy": {"unknown", 1}} {
+	for tool, want := range outcomesOfLost {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
@@ -121,7 +122,7 @@ func TestAWorkerDiesDuringACallOutsideOfTasks(t *testing.T) {
 			isFault(t, <-first, fault.BusUnavailable) // which says: try again
 			require.NoError(t, r.ask(cmd.RunTool, "c", toolCall("same", tool), &one))
 			require.NoError(t, r.ask(cmd.RunTool, "c", toolCall("same", tool), &two))
-			require.Equal(t, want.status, one.Status)
+			require.Equal(t, []string{want.status, want.code}, []string{one.Status, one.Code})
 			require.Equal(t, one, two)
 			require.Equal(t, want.runs, r.box.made())
 		})

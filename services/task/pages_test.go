@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -80,43 +79,4 @@ func (r *rig) seed(n int) {
 		}
 	}
 	<-r.Conn.JS().PublishAsyncComplete()
-}
-
-// TestTenThousandAgentsOverTheAPI: each page has its limit, all together have each agent once while others register, and no
-// answer of the service is too large for the bus.
-func TestTenThousandAgentsOverTheAPI(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	const n = 10_000
-	r.seed(n)
-	r.start("a", task.Config{})
-	w := r.serveAPI()
-	late := 0
-	for query, pages := range map[string]int{"limit=1000": 11, "limit=1000&capability=c1": 5, "limit=1000&prefix=Agent+97": 1} {
-		seen, before, count := map[string]bool{}, "", 0
-		for {
-			late++ // between two pages agents come and go whose names are between the others
-			other := r.join(cmd.Participant{ID: fmt.Sprint("late-", late), Name: fmt.Sprintf("Agent %d late", 100*late)})
-			if late%2 == 0 {
-				other.leave()
-			}
-			var page wire.AgentList
-			a := w.Ask("alice", "GET", "/api/v1/agents?"+query+"&before="+before, "", &page)
-			require.Equal(t, 200, a.Status, a.Body)
-			require.NotEmpty(t, page.Agents)
-			for _, one := range page.Agents {
-				require.False(t, seen[one.ID], one.ID)
-				seen[one.ID] = true
-				if strings.HasPrefix(one.ID, "late-") {
-					delete(seen, one.ID)
-				}
-			}
-			count++
-			if before = page.Next; before == "" {
-				break
-			}
-		}
-		require.LessOrEqual(t, count, pages, query)
-		require.Contains(t, []int{n, n / 2, 81}, len(seen), query)
-	}
 }

@@ -1,7 +1,6 @@
 package task_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/task"
-	"github.com/waggle-dev/waggle/services/tools"
 )
 
 func (r *rig) open(in cmd.OpenClientRequest) (out cmd.OpenClientReply, err error) {
@@ -184,41 +182,4 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 	} {
 		require.Equal(t, answer(c.verb, c.absent), answer(c.verb, c.theirs), "%s %+v", c.verb, c.theirs)
 	}
-}
-
-func TestToolsOutsideOfTasks(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.start("a", task.Config{})
-	r.box.play = func(_ context.Context, c tools.Call, _ func(tools.Notification)) (tools.Result, error) {
-		switch c.Tool {
-		case "price":
-			return tools.Result{Data: c.Arguments}, nil
-		case "buy":
-			return tools.Result{Text: "sold out", IsError: true}, nil
-		}
-		return tools.Result{}, fault.New(fault.ToolNotFound)
-	}
-	run := func(tool string) (out cmd.ToolOutcome, err error) {
-		return out, r.ask(cmd.RunTool, "c", cmd.ToolRequest{Kind: tools.KindService, Server: "shop", Tool: tool, Arguments: json.RawMessage(`{"a":1}`)}, &out)
-	}
-	out, err := run("price")
-	require.NoError(t, err)
-	require.Equal(t, "success", out.Status)
-	require.Equal(t, "The shop", out.ServerName)
-	require.JSONEq(t, `{"a":1}`, string(out.Result))
-	out, err = run("buy")
-	require.NoError(t, err)
-	require.Equal(t, "error", out.Status)
-	require.Equal(t, string(fault.ToolFailed), out.Code)
-	require.JSONEq(t, `"sold out"`, string(out.Result))
-	_, err = run("other")
-	isFault(t, err, fault.ToolNotFound)
-	require.Equal(t, "c", r.box.calls[0].ClientID)
-	var list cmd.ToolList
-	require.NoError(t, r.ask(cmd.ListTools, "c", cmd.ToolsOf{Kind: tools.KindService, Server: "shop"}, &list))
-	require.Equal(t, "The shop", list.Name)
-	require.Equal(t, "price", list.Tools[0].ID)
-	require.True(t, list.Tools[0].Idempotent)
-	require.False(t, list.Tools[1].Idempotent)
 }

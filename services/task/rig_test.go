@@ -202,14 +202,6 @@ func (a *agent) done(taskID, result string) {
 	a.says(taskID, cmd.FinishTask, cmd.TaskResult{TaskID: taskID, AgentID: a.participant.ID, Result: servicetest.JSON(a.T, result)})
 }
 
-// finish is done for goroutines.
-func (a *agent) finish(taskID string, attempt int) error {
-	return a.Send.Send(a.Ctx, cmd.Command{
-		ID: fmt.Sprint(a.participant.ID, ".finish.", attempt), Service: cmd.Task, Verb: cmd.FinishTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
-		Data: json.RawMessage(fmt.Sprintf(`{"task_id":%q,"agent_id":%q,"result":"done"}`, taskID, a.participant.ID)),
-	})
-}
-
 func (r *rig) command(taskID string, verb id.Name, commandID string, data any, replyTo string) {
 	r.T.Helper()
 	r.Command(cmd.Command{

@@ -173,26 +173,6 @@ func TestATaskThatIsNotDeliveredGoesToAnother(t *testing.T) {
 	require.Equal(t, "task.created task.assigned task.released task.assigned task.finished", types(events))
 }
 
-// TestATaskWaitsForItsAgent: a task waits for an agent that is known but away, and is refused for
-// an unknown one.
-func TestATaskWaitsForItsAgent(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.start("a", task.Config{})
-	a := r.join(cmd.Participant{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
-	r.departs(a)
-	err := r.ask(cmd.Submit, "c", cmd.NewTask{AgentName: "nobody", Data: json.RawMessage("1")}, nil)
-	isFault(t, err, fault.AgentNotFound)
-	isFault(t, r.ask(cmd.Submit, "c", cmd.NewTask{}, nil), fault.InvalidField)
-	taskID := r.submit("", cmd.NewTask{Capabilities: []string{"weld"}})
-	r.Until(logOf(id.KindTask, taskID), event.TaskQueued, 1)
-	short := r.submit("", cmd.NewTask{AgentID: "w1", QueueMS: 1})
-	end := r.Until(logOf(id.KindTask, short), event.TaskFinished, 1)
-	require.Contains(t, string(end[len(end)-1].Data), fault.AgentOffline)
-	b := r.join(cmd.Participant{ID: "w9", Name: "Other", Capabilities: []string{"weld", "cut"}})
-	require.Equal(t, taskID, hears[event.TaskAssignedData](b).TaskID)
-}
-
 // departs has the agent leave, and waits until the service knows it as one that is away.
 func (r *rig) departs(a *agent) {
 	r.T.Helper()
@@ -243,55 +223,6 @@ func TestACancelReachesAgentsAndChildren(t *testing.T) {
 	require.Equal(t, "cancelled", hears[event.TaskFinishedData](boss).Status)
 	require.Equal(t, "cancelled", hears[event.TaskFinishedData](helper).Status)
 	r.Until(logOf(id.KindTask, taskID), event.ChildFinished, 1)
-}
-
-func TestWorkOfASessionIsReported(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	got := r.Taken(cmd.Pipeline)
-	r.start("a", task.Config{})
-	a := r.join(cmd.Participant{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
-	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
-		TaskID: "t1", Capabilities: []string{"weld"}, Data: json.RawMessage("1"), Session: "s1", RunID: "r1", JobID: "u",
-	}, "")
-	hears[event.TaskAssignedData](a)
-	var taken cmd.AssignedJob
-	c := next(t, got)
-	require.NoError(t, c.Decode(&taken))
-	require.Equal(t, cmd.AssignJob, c.Verb)
-	require.Equal(t, cmd.AssignedJob{JobRef: cmd.JobRef{RunID: "r1", JobID: "u"}, TaskID: "t1", Agent: "W", Attempt: 1}, taken)
-	a.done("t1", "welded")
-	var done cmd.FinishedJob
-	c = next(t, got)
-	require.NoError(t, c.Decode(&done))
-	require.Equal(t, cmd.FinishJob, c.Verb)
-	require.Equal(t, "welded", done.Output)
-	require.False(t, done.Failed)
-}
-
-func TestWorkOfAMemberIsReported(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	got := r.Taken(cmd.Member)
-	r.start("a", task.Config{})
-	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
-	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
-		TaskID: "t1", AgentName: "W", Data: json.RawMessage("1"), Session: "h_agent1", Kind: id.KindMember, RunID: "r1",
-	}, "")
-	hears[event.TaskAssignedData](a)
-	var taken cmd.AssignedJob
-	c := next(t, got)
-	require.NoError(t, c.Decode(&taken))
-	require.Equal(t, cmd.AssignJob, c.Verb)
-	require.Equal(t, "h_agent1", c.Key.String(), "the entity is that of the log as it is")
-	require.Equal(t, cmd.JobRef{Kind: id.KindMember, RunID: "r1"}, taken.JobRef)
-	a.says("t1", cmd.FinishTask, cmd.TaskResult{TaskID: "t1", AgentID: "w1", Failed: true, Code: "OUT_OF_GAS", Error: "no gas"})
-	var done cmd.FinishedJob
-	c = next(t, got)
-	require.NoError(t, c.Decode(&done))
-	require.Equal(t, cmd.FinishJob, c.Verb)
-	require.True(t, done.Failed)
-	require.Equal(t, taken.JobRef, done.JobRef)
 }
 
 func next(t *testing.T, c <-chan cmd.Command) cmd.Command {

@@ -185,29 +185,6 @@ func TestALongCallIsFollowedInItsLog(t *testing.T) {
 	require.Equal(t, 1, r.box.made())
 }
 
-// TestTheWorkerOfACallDies: whether the tool had its effect is not known, and the call shows it. It does not run again.
-func TestTheWorkerOfACallDies(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	begun := make(chan struct{}, 10)
-	r.box.play = func(ctx context.Context, _ tools.Call, _ func(tools.Notification)) (tools.Result, error) {
-		begun <- struct{}{}
-		<-ctx.Done()
-		return tools.Result{}, fault.New(fault.ServiceLost)
-	}
-	s := r.start("a", task.Config{})
-	w := r.serveAPI()
-	buy := `{"id":"one","kind":"service","arguments":{"n":1}}`
-	call := calls(w, "alice", "shop/buy", buy, 202)
-	<-begun
-	s.Stop()
-	r.start("b", task.Config{})
-	r.Until(logOf(id.KindCall, call.CallID), event.CallFinished, 1)
-	over := calls(w, "alice", "shop/buy", buy, 200)
-	require.Equal(t, []string{"unknown", string(fault.ServiceLost)}, []string{over.Status, over.Code})
-	require.Equal(t, 1, r.box.made())
-}
-
 // TestTheProviderOfACallDies: so does a provider that goes away in the middle of a call.
 func TestTheProviderOfACallDies(t *testing.T) {
 	t.Parallel()
