@@ -137,21 +137,6 @@ func TestDeadlinesComeByThemselves(t *testing.T) {
 	require.GreaterOrEqual(t, events[n-3].Time.Sub(events[n-4].Time), time.Second)
 }
 
-func TestAFailedTaskIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.start("a", pipeline.Config{Backoff: 50 * time.Millisecond})
-	items := r.items()
-	r.open(log)
-	r.command(log, cmd.SendMessage, "m1", cmd.UserMessage{RunSpec: event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A"}}}})
-	r.work(log, items, "")
-	r.work(log, items, "")
-	ref := r.work(log, items, "did A")
-	events := r.Until(log, event.RunCompleted, 1)
-	require.Contains(t, servicetest.Types(events), event.RetryScheduled)
-	require.Equal(t, 3, r.fold(log).Work(ref.Job()).Try)
-}
-
 func TestAMissingCapabilityFailsTheJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -185,42 +170,6 @@ func TestCommandsForUnknownSessionsAreGivenUp(t *testing.T) {
 	last, err := r.Log.Last(r.Ctx, other)
 	require.NoError(t, err)
 	require.Zero(t, last.Seq, "no log is begun for a session that does not exist")
-}
-
-// TestTwoReplicasShareTheSessions: many sessions over two replicas, one of which
-// stops in the middle; each message is taken once and in order.
-func TestTwoReplicasShareTheSessions(t *testing.T) {
-	t.Parallel()
-	const sessions, messages = 12, 8
-	r := newRig(t)
-	leaving := r.start("a", pipeline.Config{})
-	r.start("b", pipeline.Config{})
-	logs := make([]subject.Log, sessions)
-	for i := range logs {
-		logs[i] = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(fmt.Sprint("s", i))}
-		r.open(logs[i])
-	}
-	for n := range messages {
-		for _, l := range logs {
-			r.command(l, cmd.SendMessage, fmt.Sprint("m", n), cmd.UserMessage{Content: fmt.Sprint(n)})
-		}
-		if n == messages/2 {
-			leaving.Stop()
-		}
-	}
-	for _, l := range logs {
-		next := 0
-		for _, e := range r.Until(l, event.MessageReceived, messages) {
-			if e.Type != event.MessageReceived {
-				continue
-			}
-			d, err := event.As[event.MessageReceivedData](e)
-			require.NoError(t, err)
-			require.Equal(t, fmt.Sprint(next), d.Content, "in order, once")
-			next++
-		}
-		require.Equal(t, messages, next)
-	}
 }
 
 func TestServiceIsAComponent(t *testing.T) {

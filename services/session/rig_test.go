@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -153,22 +152,4 @@ func isFault(t testing.TB, err error, code fault.Code) *fault.Fault {
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, code, f.Code, "%v", err)
 	return f
-}
-
-// received returns the first n messages that were received.
-func (r *rig) received(l subject.Log, n int) []event.Event {
-	r.T.Helper()
-	ctx, cancel := context.WithTimeout(r.Ctx, patience)
-	defer cancel()
-	var out []event.Event
-	for e, err := range r.Log.Tail(ctx, l, eventlog.Cursor{}) {
-		require.NoError(r.T, err)
-		if e.Type == event.MessageReceived {
-			out = append(out, e.Event)
-		}
-		if len(out) == n {
-			break
-		}
-	}
-	return out
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/session"
 )
 
@@ -49,63 +48,6 @@ func TestAnIdleSessionExpires(t *testing.T) {
 	require.GreaterOrEqual(t, events[1].Time.Sub(events[0].Time), time.Second)
 	r.command(log, cmd.Pipeline, cmd.SendMessage, "late", cmd.UserMessage{Content: "hello?"})
 	require.Len(t, r.Until(log, event.MessageRefused, 1), 3)
-}
-
-func TestCommandsForUnknownSessionsAreGivenUp(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.startPipeline("p")
-	other := sessionLog("nobody")
-	r.command(other, cmd.Pipeline, cmd.SendMessage, "m1", cmd.UserMessage{Content: "hello?"})
-	require.Eventually(t, func() bool {
-		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamDead)
-		return err == nil && s.CachedInfo().State.Msgs == 1
-	}, patience, 20*time.Millisecond)
-	last, err := r.Log.Last(r.Ctx, other)
-	require.NoError(t, err)
-	require.Zero(t, last.Seq, "no log is begun for a session that does not exist")
-}
-
-// TestTwoReplicasShareTheSessions: many sessions over two replicas of both services,
-// one of which stops in the middle; each command is taken once and in order.
-func TestTwoReplicasShareTheSessions(t *testing.T) {
-	t.Parallel()
-	const sessions, messages = 12, 8
-	r := newRig(t)
-	leaving, going := r.start("a", session.Config{}), r.startPipeline("a")
-	r.start("b", session.Config{})
-	r.startPipeline("b")
-	logs := make([]subject.Log, sessions)
-	for i := range logs {
-		logs[i] = sessionLog(fmt.Sprint("s", i))
-		r.command(logs[i], cmd.Session, cmd.Open, "open", cmd.OpenSession{
-			Dialect: "orbit", Preferences: event.Preferences{OnBusy: event.OnBusyEnqueue},
-		})
-	}
-	for _, l := range logs {
-		r.Until(l, event.SessionCreated, 1)
-	}
-	for n := range messages {
-		for _, l := range logs {
-			r.command(l, cmd.Pipeline, cmd.SendMessage, fmt.Sprint("m", n), cmd.UserMessage{Content: fmt.Sprint(n)})
-		}
-		if n == messages/2 {
-			leaving.Stop()
-			going.Stop()
-		}
-	}
-	for _, l := range logs {
-		r.command(l, cmd.Pipeline, cmd.SendMessage, "last", cmd.UserMessage{Content: fmt.Sprint(messages)})
-		next := 0
-		for _, e := range r.received(l, messages+1) {
-			d, err := event.As[event.MessageReceivedData](e)
-			require.NoError(t, err)
-			require.Equal(t, fmt.Sprint(next), d.Content, "in order, once")
-			next++
-		}
-		r.command(l, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
-		r.Until(l, event.SessionClosed, 1)
-	}
 }
 
 func TestServiceIsAComponent(t *testing.T) {

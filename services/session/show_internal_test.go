@@ -58,17 +58,3 @@ func TestASessionOfAnySizeIsShownInParts(t *testing.T) {
 		}
 	})
 }
-
-// TestARunLargerThanAMessageIsShown: twelve results of 120 KiB do not fit into one message of the bus.
-func TestARunLargerThanAMessageIsShown(t *testing.T) {
-	t.Parallel()
-	const room = 1<<20 - showEnvelope
-	large := api.RunDetail{RunID: "run"}
-	for range 12 {
-		large.Tasks = append(large.Tasks, api.StepDetail{Output: strings.Repeat("x", 120<<10)})
-	}
-	got, parts := whole(t, []api.RunDetail{{RunID: "before"}, large, {RunID: "after"}}, room)
-	require.Equal(t, 2, parts)
-	require.Len(t, got, 3)
-	require.Equal(t, large.Tasks, got[1].Tasks)
-}
