@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -109,6 +110,13 @@ func TestTheAPIOfTeams(t *testing.T) {
 	require.Equal(t, 200, w.Ask("alice", "DELETE", path, ``, nil).Status)
 	r.untilInner(l, event.TeamClosed, 3)
 	w.refused("alice", "POST", path+"/messages", `{"content":"x"}`, 410, "TEAM_CLOSED", "")
+	require.Equal(t, 200, w.Ask("alice", "GET", path, "", &v).Status)
+	require.True(t, v.Closed)
+	require.Eventually(t, func() bool { // the team leaves the list after the last event
+		var list cmd.TeamList
+		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/teams", "", &list).Status)
+		return len(list.Teams) == 0
+	}, patience, 10*time.Millisecond)
 	r.exact(l)
 }
 

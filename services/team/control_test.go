@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,31 +19,6 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/team"
 )
-
-func TestAPausedTeamHandsNothingOn(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.start("one", team.Config{})
-	l := r.found(deep())
-	r.message(l, "m1", "", "first")
-	r.settled(l, 1)
-	r.command(l, cmd.PauseTeam, "p1", "", nil, "")
-	r.status(l, event.TeamPaused, 1)
-	r.message(l, "m2", "Writer", "later")
-	r.message(l, "m3", "backend/Tester", "later, too")
-	r.untilInner(l, event.TeamMessage, 3)
-	r.command(l, cmd.ResumeTeam, "p2", "", nil, "")
-	entries := r.settled(l, 3)
-	r.exact(l)
-	resumed := false
-	for _, e := range entries {
-		in := event.Unwrap(e.Event)
-		resumed = resumed || in.Type == event.TeamResumed
-		if d, err := event.As[event.MessageReceivedData](in); err == nil && in.Type == event.MessageReceived && d.MessageID != "m1" {
-			require.True(t, resumed, servicetest.Told(entries))
-		}
-	}
-}
 
 func TestStoppingReachesWhoIsMeant(t *testing.T) {
 	t.Parallel()
@@ -71,32 +45,6 @@ func TestStoppingReachesWhoIsMeant(t *testing.T) {
 	direct := r.directTo("c1")
 	r.command(l, cmd.Cancel, "s4", "nobody", cmd.CancelRun{}, "c1")
 	require.Equal(t, string(fault.MemberNotFound), hears[event.CommandRefusedData](t, direct).Code)
-}
-
-func TestATeamThatIsShutDownEndsAllItsMembers(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cast.plays(leave)
-	r.start("one", team.Config{})
-	l := r.found(deep())
-	r.message(l, "m1", "backend/deep/Digger", "work")
-	r.untilInner(l, event.RunStarted, 1)
-	r.command(l, cmd.CloseTeam, "x", "", cmd.CloseSession{}, "")
-	entries := r.untilInner(l, event.TeamClosed, 3)
-	require.Equal(t, event.TeamClosed, entries[len(entries)-1].Type, servicetest.Told(entries))
-	r.exact(l)
-
-	direct := r.directTo("c1")
-	r.command(l, cmd.SendMessage, "m2", "", cmd.UserMessage{Content: "too late"}, "c1")
-	require.Equal(t, string(fault.TeamClosed), hears[event.CommandRefusedData](t, direct).Code)
-	require.Eventually(t, func() bool { // the team leaves the list after the last event
-		var list cmd.TeamList
-		require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: tenant}, &list))
-		return len(list.Teams) == 0
-	}, patience, 10*time.Millisecond)
-	var v cmd.TeamView
-	require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, TeamID: l.Entity.String()}, &v))
-	require.True(t, v.Closed)
 }
 
 // act calls a tool of a team as a member's worker does.

@@ -104,31 +104,6 @@ func TestATakeoverReadsOnFromASnapshot(t *testing.T) {
 	require.Equal(t, event.TeamRunning, r.view(l).Status, "what came after the snapshot counts")
 }
 
-// TestASnapshotOfAnotherLogIsNone: one that does not fit the log, is of another version of
-// the fold or cannot be read is passed over, and the log read from its beginning.
-func TestASnapshotOfAnotherLogIsNone(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	l, other := r.longLog("long", 2100), r.longLog("other", 2050)
-	one := r.start("one", team.Config{})
-	whole := r.view(l)
-	r.view(other)
-	one.Stop()
-	kv, err := r.Conn.JS().KeyValue(r.Ctx, subject.BucketFolds)
-	require.NoError(t, err)
-	foreign, err := kv.Get(r.Ctx, subject.FoldKey(other))
-	require.NoError(t, err)
-	_, err = kv.Get(r.Ctx, subject.FoldKey(l))
-	require.NoError(t, err)
-	for i, raw := range [][]byte{foreign.Value(), []byte("{}"), nil} {
-		_, err := kv.Put(r.Ctx, subject.FoldKey(l), raw)
-		require.NoError(t, err)
-		next := r.start(fmt.Sprint("next", i), team.Config{})
-		require.Equal(t, whole, r.view(l))
-		next.Stop()
-	}
-}
-
 // head is the sequence of the newest event of a log.
 func (r *rig) head(l subject.Log) uint64 {
 	r.T.Helper()
