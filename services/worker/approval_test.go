@@ -52,20 +52,6 @@ func TestACallWaitsUntilItIsAllowed(t *testing.T) {
 	r.idle()
 }
 
-func TestACallThatIsDeniedNeverRuns(t *testing.T) {
-	r := newMember(t, scripted.Sequence(
-		scripted.Stream(scripted.Calls(9, pay("call_0", 5))), scripted.Stream(scripted.Text("then not"))), nil)
-	r.worker("w1", nil)
-	run := r.ask("pay")
-	r.answer(r.questions(1)[0].CallID, false, "too expensive")
-	events := r.until(run, event.RunCompleted)
-	require.Zero(t, r.pays.Load())
-	require.Zero(t, servicetest.Count(events, event.ToolCalled)+servicetest.Count(events, event.ToolFailed))
-	x, err := r.llm.Exchange(r.Ctx, 2)
-	require.NoError(t, err)
-	require.Contains(t, string(x.Body), "denied: too expensive", "the model is told")
-}
-
 // TestOneMessageManyCalls: calls that need no approval run at once, calls of tools that are not
 // offered are not asked about, and each other call has its own decision.
 func TestOneMessageManyCalls(t *testing.T) {
@@ -167,26 +153,6 @@ func TestAWorkerDiesWhilePeopleThink(t *testing.T) {
 	require.Equal(t, 1, servicetest.Count(events, event.InputRequested), "nobody is asked twice")
 	claims := all[event.JobStartedData](t, events)
 	require.Equal(t, "w2", claims[len(claims)-1].Worker)
-}
-
-// TestAnAllowedCallIsNotRepeated: a worker dies while an approved call runs. The next worker
-// neither repeats the call nor asks again.
-func TestAnAllowedCallIsNotRepeated(t *testing.T) {
-	r := newMember(t, scripted.Sequence(
-		scripted.Stream(scripted.Calls(9, pay("a", 1))), scripted.Stream(scripted.Text("please check"))), nil)
-	_, cut := r.worker("w1", hasty)
-	run := r.ask("pay")
-	r.until(run, event.JobSuspended)
-	r.answer(r.questions(1)[0].CallID, true, "")
-	<-r.paying
-	cut.NATS().Close()
-	r.worker("w2", hasty)
-	events := r.until(run, event.RunCompleted)
-	r.release <- struct{}{}
-	require.EqualValues(t, 1, r.pays.Load())
-	require.Equal(t, 1, servicetest.Count(events, event.ToolUnknown))
-	require.Equal(t, 1, servicetest.Count(events, event.InputRequested))
-	require.Equal(t, "please check", last[event.RunCompletedData](t, events).Content)
 }
 
 // TestWhoWaitsForPeopleUsesUpNoAttempts: more questions than attempts.

@@ -151,22 +151,6 @@ func TestAPipelineRunStopsAsAWhole(t *testing.T) {
 	require.Equal(t, 2, servicetest.Count(events, event.StepCompleted))
 }
 
-func TestTheTokensOfTheDayAreUsedUp(t *testing.T) {
-	r := newRig(t, looks())
-	keeper, err := quota.OpenDaily(r.Ctx, quota.Config{
-		Conn: bustest.Dial(t, r.Conn.NATS().ConnectedUrl()), Policy: quota.Policy{Tenant: quota.Limits{Tokens: 40}},
-	})
-	require.NoError(t, err)
-	t.Cleanup(keeper.Close)
-	r.daily = keeper
-	r.worker("w1", func(*worker.Config) {})
-	events := r.until(r.ask("look"), event.RunFailed)
-	d := last[event.RunFailedData](t, events)
-	require.Equal(t, string(fault.QuotaExceeded), d.Code)
-	require.Contains(t, d.Message, "50 of 40 tokens of today")
-	require.Equal(t, 2, servicetest.Count(events, event.UsageRecorded))
-}
-
 // handClock is a clock that is moved by hand.
 type handClock struct {
 	mu     sync.Mutex

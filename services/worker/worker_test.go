@@ -105,23 +105,6 @@ func TestMessagesWaitForTheirTurn(t *testing.T) {
 	}, order)
 }
 
-func TestCancelClosesTheModelsRequest(t *testing.T) {
-	r := newRig(t, scripted.Sequence(scripted.Stream(scripted.Text("well, "), scripted.Hang())))
-	r.worker("w1", nil)
-	run := r.ask("think for ever")
-	r.until(run, event.MessageDelta)
-	r.command(cmd.Cancel, "stop", cmd.CancelRun{})
-	events := r.until(run, event.RunCancelled)
-	require.Zero(t, servicetest.Count(events, event.RunCompleted)+servicetest.Count(events, event.RunFailed))
-	x, err := r.llm.Exchange(r.Ctx, 1)
-	require.NoError(t, err)
-	select {
-	case <-x.Gone():
-	case <-time.After(patience):
-		require.Fail(t, "the model's request stays open")
-	}
-}
-
 func TestAFailingModelEndsTheRun(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Fail(http.StatusUnauthorized, "invalid_api_key", "secret-detail")))
 	r.worker("w1", nil)
