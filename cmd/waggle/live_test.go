@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
-	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
 // patience bounds every wait; a busy machine with two cores needs it.
@@ -195,77 +193,4 @@ func converse(t *testing.T, url string, lines []string) (session string) {
 	}
 	require.NotEmpty(t, session)
 	return session
-}
-
-func TestAnInstallationSurvivesItsEnd(t *testing.T) {
-	t.Parallel()
-	i := start(t)
-	out, err := i.run(t, `printf '2+3\n/session\n' | waggle chat`)
-	require.NoError(t, err, out)
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	require.Contains(t, lines[0], "5")
-	session := lines[len(lines)-1]
-
-	// The data folder has one owner, and the port too.
-	out, err = i.run(t, "waggle up --addr 127.0.0.1:0 --nats-addr 127.0.0.1:0")
-	require.Error(t, err)
-	require.Contains(t, out, "in use by another waggle process")
-	out, err = i.run(t, "waggle up --data other --nats-addr "+strings.TrimPrefix(i.nats, "nats://"))
-	require.Error(t, err)
-	require.Contains(t, out, "--nats-addr")
-	out, err = i.run(t, "waggle serve --role gateway")
-	require.Error(t, err)
-	require.Contains(t, out, "--addr")
-
-	require.Error(t, i.end(t, syscall.SIGKILL))
-	again := start(t, "--data", filepath.Join(i.dir, "data"))
-	out, err = again.run(t, "waggle chat --session "+session+" '4*5'")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "20")
-	out, err = again.run(t, "waggle tail --data "+filepath.Join(i.dir, "data")+" --no-follow session/"+session)
-	require.NoError(t, err, out)
-	require.Equal(t, 2, strings.Count(out, "run.completed"), out)
-}
-
-func TestRolesApart(t *testing.T) {
-	t.Parallel()
-	i := start(t)
-	addr := freeport.Addr(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	c := exec.CommandContext(ctx, "waggle", "serve", "--role", "gateway,worker", "--addr", addr, "--log-format", "json")
-	c.Env, c.Dir = i.env(), i.dir
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
-	require.NoError(t, c.Start())
-	require.Eventually(t, func() bool { return probe(t.Context(), addr, "/readyz") == nil }, patience, 50*time.Millisecond)
-	out, err := i.run(t, "waggle chat --url ws://"+addr+"/ws '6*7'")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "42")
-	out, err = i.run(t, "waggle doctor")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "gateway 2")
-	cancel()
-	_ = c.Wait() // ended by the signal, which the context reports as an error
-}
-
-func TestAPIKeysAreAskedFor(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "waggle.yaml")
-	// The hash is that of "correct horse battery staple".
-	require.NoError(t, os.WriteFile(file, []byte(`
-auth:
-  api_keys:
-    - {id: k, sha256: c4bbcb1fbec99d65bf59d85c8cb62ee2db963f0fe106f483d9afa73bd4e39a8a, subject: alice, tenant: acme, roles: [user]}
-`), 0o600))
-	i := start(t, "--config", file)
-	out, err := i.run(t, "waggle chat hello")
-	require.Error(t, err)
-	require.Contains(t, out, "waggle:")
-	out, err = i.run(t, "WAGGLE_TOKEN='correct horse battery staple' waggle chat '1+1'")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "2")
-	resp, err := http.Get("http://" + i.addr + "/api/v1/sessions")
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 }

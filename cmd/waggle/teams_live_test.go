@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
-	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
@@ -162,78 +158,4 @@ teams:
 		require.Error(t, err, line)
 		require.Contains(t, out, want, line)
 	}
-}
-
-// TestAGatewayThatDies: the question of a member outlives the gateway that showed it, and
-// nothing is shown twice.
-func TestAGatewayThatDies(t *testing.T) {
-	t.Parallel()
-	i := start(t)
-	bring(t, i.dir)
-	addr := freeport.Addr(t)
-	first := i.gateway(t, addr)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	c := exec.CommandContext(ctx, "waggle", "teams", "run", "--url", "ws://"+addr+"/ws", "-f", example, "ask library to ask Reader to read notes.md")
-	c.Dir, c.Env = i.dir, i.env()
-	in, err := c.StdinPipe()
-	require.NoError(t, err)
-	out, err := c.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, c.Start())
-	var text strings.Builder
-	lines := bufio.NewReader(out)
-	for !strings.Contains(text.String(), `{"path":"notes.md"}`) {
-		l, err := lines.ReadString('\n')
-		require.NoError(t, err, text.String())
-		text.WriteString(l)
-	}
-	require.NoError(t, first.Process.Kill())
-	_ = first.Wait()
-	_, err = io.WriteString(in, "y\n")
-	require.NoError(t, err)
-	i.gateway(t, addr)
-	_, err = io.Copy(&text, lines)
-	require.NoError(t, err)
-	require.NoError(t, c.Wait())
-	for _, once := range []string{
-		"library/Reader asks to run", "library/Reader may run", "library/Reader → workspace_read_file", "library/Reader: notes.md says:",
-		"Lead: library answers", "Lead: I have asked library.", "research is RUNNING",
-	} {
-		require.Equal(t, 1, strings.Count(text.String(), once), "%s in\n%s", once, text.String())
-	}
-}
-
-// gateway runs a gateway of its own until the test ends.
-func (i *installation) gateway(t *testing.T, addr string) *exec.Cmd {
-	t.Helper()
-	c := exec.Command("waggle", "serve", "--role", "gateway", "--addr", addr, "--log-format", "json")
-	c.Env, c.Dir = i.env(), i.dir
-	require.NoError(t, c.Start())
-	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	require.Eventually(t, func() bool { return probe(t.Context(), addr, "/readyz") == nil }, patience, 50*time.Millisecond)
-	return c
-}
-
-// TestAQuestionOutlivesTheInstallation: all processes are killed while a member waits for a
-// decision; after the restart the question is open still.
-func TestAQuestionOutlivesTheInstallation(t *testing.T) {
-	t.Parallel()
-	i := start(t)
-	bring(t, i.dir)
-	out, err := i.run(t, "waggle teams run -f "+example+" 'ask library to ask Reader how many words notes.md has' </dev/null")
-	require.Error(t, err)
-	require.Contains(t, out, "tools need a decision")
-	team := regexp.MustCompile(`team_[0-9a-f]{16}`).FindString(out)
-	require.Error(t, i.end(t, syscall.SIGKILL))
-
-	again := start(t, "--data", filepath.Join(i.dir, "data"), "--workspace", filepath.Join(i.dir, "workspace"))
-	out, err = again.run(t, "waggle teams show "+team)
-	require.NoError(t, err, out)
-	require.Regexp(t, `Reader +awaiting_tool_approval`, out)
-	out, err = again.run(t, "waggle teams run --yes "+team+" 'what is 1+1?'")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "1+1 = 2")
-	require.Contains(t, out, "Lead: library answers: Reader answers: notes.md has 45 words.")
-	require.Equal(t, 1, strings.Count(out, "library/Reader may run"))
 }
