@@ -157,6 +157,10 @@ func childServer() *mcp.Server {
 		record(i.File, "stopped")
 		return "", ctx.Err()
 	})
+	add("gate", plain, func(_ context.Context, i in) (string, error) {
+		b, err := os.ReadFile(i.Text) // a pipe, which the test opens at the other end
+		return string(b), err
+	})
 	add("sleep", plain, func(_ context.Context, i in) (string, error) {
 		t := time.NewTimer(time.Duration(i.N) * time.Millisecond)
 		<-t.C
