@@ -44,10 +44,34 @@ func within(t testing.TB) context.Context {
 
 func open(t testing.TB, url string) *cell.Directory {
 	t.Helper()
-	d, err := cell.Open(within(t), bustest.Dial(t, url), a)
+	return openOn(t, bustest.Dial(t, url))
+}
+
+func openOn(t testing.TB, c *bus.Conn) *cell.Directory {
+	t.Helper()
+	d, err := cell.Open(within(t), c, a)
 	require.NoError(t, err)
 	t.Cleanup(d.Close)
 	return d
+}
+
+// until waits until a copy is as it should be: it looks after each change.
+func until(t testing.TB, d *cell.Directory, is func() bool) {
+	t.Helper()
+	changed := make(chan struct{}, 1)
+	defer d.Watch(func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	for ctx := within(t); !is(); {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			require.FailNow(t, "the copy never says so")
+		}
+	}
 }
 
 // TestOneOfManyMoversWins: all others learn why they may not move the tenant.
@@ -95,7 +119,7 @@ func TestAMoveEndsOnce(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.Abandon(ctx, red, p)
 	require.ErrorIs(t, err, cell.ErrChanged)
-	require.Eventually(t, func() bool { return d.Place(red).Cell == b && !d.Place(red).Moving() }, patience, time.Millisecond)
+	until(t, d, func() bool { return d.Place(red).Cell == b && !d.Place(red).Moving() })
 	require.ErrorIs(t, d.Assign(ctx, red, a), cell.ErrAssigned)
 	_, err = d.Begin(ctx, red, b)
 	require.ErrorContains(t, err, "serves it already")
@@ -104,13 +128,21 @@ func TestAMoveEndsOnce(t *testing.T) {
 // TestTheLastCopyServesOn without a control cluster.
 func TestTheLastCopyServesOn(t *testing.T) {
 	control := bustest.Start(t, bus.DefaultTopology())
-	d := open(t, control.URL)
+	conn := bustest.Dial(t, control.URL)
+	d := openOn(t, conn)
 	ctx := within(t)
 	require.NoError(t, d.Assign(ctx, red, b))
 	_, err := d.Join(ctx, b, id.MustName("g1"), "http://127.0.0.1:1")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.Place(red).Cell == b }, patience, time.Millisecond)
+	until(t, d, func() bool { return d.Place(red).Cell == b })
+	down := make(chan struct{})
+	defer conn.Watch(func(up bool) {
+		if !up {
+			close(down)
+		}
+	})()
 	control.Stop()
+	<-down // a request that is on its way would wait for its answer
 	require.Equal(t, b, d.Place(red).Cell)
 	require.Equal(t, []string{"http://127.0.0.1:1"}, d.Next(b))
 	require.Equal(t, a, d.Place(tenant("other")).Cell)
@@ -155,7 +187,7 @@ func FuzzEntries(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		revision, err := kv.Put(within(t), red.String(), value)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return d.Revision() >= revision }, patience, time.Millisecond)
+		until(t, d, func() bool { return d.Revision() >= revision })
 		if d.Place(red).Cell.IsZero() {
 			t.Fatalf("%q places the tenant nowhere", value)
 		}
