@@ -61,7 +61,7 @@ func TestTheDaysTokensAndMoney(t *testing.T) {
 	require.NoError(t, a.Spend(t.Context(), ann, 60, 0.7))
 	require.NoError(t, a.Check(ann))
 	require.NoError(t, b.Spend(t.Context(), bob, 39, 0.8))
-	require.Eventually(t, func() bool { return a.Check(ann) != nil }, patience, time.Millisecond)
+	a.Until(t, audit.CostUSD, func() bool { return a.Check(ann) != nil })
 	err := b.Check(bob)
 	require.ErrorIs(t, err, errExceeded)
 	require.Contains(t, err.Error(), "Your tenant has used $1.5000 of $1.5000 of today. More is available from 2026-03-02T00:00:00Z")
@@ -88,7 +88,7 @@ func TestTheDaysToolCalls(t *testing.T) {
 	cfg := func(d *quota.Daily, who quota.Payer, n int) {
 		t.Helper()
 		for range n {
-			require.Eventually(t, func() bool { return d.Call(t.Context(), who) == nil }, patience, time.Millisecond)
+			d.Until(t, audit.ToolCalls, func() bool { return d.Call(t.Context(), who) == nil })
 		}
 	}
 	doomed, b := open(), open()
@@ -147,12 +147,12 @@ func TestARaceForTheLastToolCalls(t *testing.T) {
 	}
 	wg.Wait()
 	require.LessOrEqual(t, begun.Load(), int64(30))
-	require.Eventually(t, func() bool {
+	a.Until(t, audit.ToolCalls, func() bool { // those that were refused take nothing away
 		if a.Call(t.Context(), quota.Payer{Tenant: tenant(t, "race"), Principal: "late"}) == nil {
 			begun.Add(1)
 		}
 		return begun.Load() == 30
-	}, patience, time.Millisecond, "those that were refused take nothing away")
+	})
 	require.Error(t, b.Call(t.Context(), quota.Payer{Tenant: tenant(t, "race"), Principal: "one-more"}))
 }
 
@@ -174,14 +174,14 @@ func TestTheDaysTime(t *testing.T) {
 	require.NoError(t, err)
 	two, err := doomed.Start(t.Context(), ann, never)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return used("acme") >= 400 }, patience, time.Millisecond)
+	a.Until(t, audit.Time, func() bool { return used("acme") >= 400 })
 	doomed.Kill()
 	two.Stop() // its process has gone: that changes nothing
 	lost := a.Used(audit.Time, ann.Tenant, "ann", "20260301")
 	one.Stop()
 	one.Stop()
 	most := 2*time.Since(began).Milliseconds() + 50 // both, and the time of the dead one
-	require.Eventually(t, func() bool { return used("acme") <= most }, patience, time.Millisecond)
+	a.Until(t, audit.Time, func() bool { return used("acme") <= most })
 	require.GreaterOrEqual(t, lost.Tenant, int64(400))
 
 	// At the limit running work is told, and new work does not begin.
@@ -250,10 +250,10 @@ func TestDaysOfWorkersWhoseClocksDiffer(t *testing.T) {
 		for _, w := range fleet {
 			for _, day := range []string{"20260301", "20260302"} {
 				require.LessOrEqual(rt, calls[day], int64(limit))
-				require.Eventually(rt, func() bool {
-					return w.Used(audit.Tokens, of.Tenant, "ann", day) == quota.Sums{Tenant: tokens[day], Principal: tokens[day]} &&
-						w.Used(audit.ToolCalls, of.Tenant, "ann", day).Tenant == calls[day]
-				}, patience, time.Millisecond, day)
+				w.Until(t, audit.Tokens, func() bool {
+					return w.Used(audit.Tokens, of.Tenant, "ann", day) == quota.Sums{Tenant: tokens[day], Principal: tokens[day]}
+				})
+				w.Until(t, audit.ToolCalls, func() bool { return w.Used(audit.ToolCalls, of.Tenant, "ann", day).Tenant == calls[day] })
 			}
 		}
 		today.skip(4 * 24 * time.Hour)

@@ -3,8 +3,25 @@ package quota
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/internal/testsignal"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
+
+// until waits until it is so: it looks after each change of the copy.
+func (l *Ledger) until(t testsignal.TB, is func() bool) {
+	w := l.changed.Arm(t)
+	defer w.Disarm()
+	w.Until(is)
+}
+
+// Until waits for a change of the open connections after which it is so.
+func (c *Connections) Until(t testsignal.TB, is func() bool) { c.ledger.until(t, is) }
+
+// Until waits for a change of the places after which it is so.
+func (e *Entities) Until(t testsignal.TB, is func() bool) { e.open.ledger.until(t, is) }
+
+// Until waits for a change of the days' holdings of a resource after which it is so.
+func (d *Daily) Until(t testsignal.TB, r id.Name, is func() bool) { d.books[r].ledger.until(t, is) }
 
 // Share is the part of a tenant's messages that this gateway allows.
 func (c *Connections) Share(t id.Tenant) float64 { return c.share(owner{tenant: t}) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bucket"
+	"github.com/waggle-dev/waggle/internal/testsignal"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -100,6 +101,8 @@ type Ledger struct {
 	version uint64 // changes with the copy
 	cursor  string // the key at which the next sweep continues
 	echo    func(subject.Quota, int64)
+
+	changed testsignal.Signal[uint64] // tells tests of each change of the copy, with the version
 }
 
 // OpenLedger starts to follow the holdings of a resource and returns once the copy is complete.
@@ -294,6 +297,7 @@ func (l *Ledger) put(q subject.Quota, e entry) {
 		l.holders[holding{q.Tenant, q.Holder}] = q
 	}
 	l.version++
+	l.changed.Send(l.version)
 }
 
 // replace replaces the whole copy.
@@ -311,6 +315,7 @@ func (l *Ledger) replace(entries map[subject.Quota]entry) {
 		}
 	}
 	l.version++
+	l.changed.Send(l.version)
 	if l.echo == nil {
 		return
 	}

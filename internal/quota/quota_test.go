@@ -182,7 +182,7 @@ func TestConnectionsAreCountedOverAllGateways(t *testing.T) {
 		defer f.stop(last)
 		want := min(limit, own)
 		for n := int64(0); n < want; n++ {
-			require.Eventually(rt, func() bool { return last.enter(t, of, "ann") }, patience, time.Millisecond, "%d of %d", n, want)
+			last.Until(t, func() bool { return last.enter(t, of, "ann") })
 		}
 		require.False(rt, last.enter(t, of, "ann"))
 	})
@@ -215,13 +215,13 @@ func TestARaceForTheLastConnections(t *testing.T) {
 	wg.Wait()
 	require.LessOrEqual(t, in.Load(), int64(40))
 	require.Equal(t, int64(100), in.Load()+refusals.Load())
-	require.Eventually(t, func() bool { // requests that were refused because of others' claims, which were refused too
+	a.Until(t, func() bool { // requests that were refused because of others' claims, which were refused too
 		leave, err := a.Enter(t.Context(), of, "late")
 		if err == nil && in.Add(1) > 40 {
 			leave()
 		}
 		return in.Load() >= 40
-	}, patience, time.Millisecond)
+	})
 	_, err := b.Enter(t.Context(), of, "one-more")
 	require.ErrorIs(t, err, errExceeded)
 	require.Contains(t, err.Error(), "Your tenant has used up the quota of 40 connections at once")
@@ -322,7 +322,8 @@ func TestMessagesAreSharedByConnections(t *testing.T) {
 		require.True(t, a.enter(t, of, "ann"))
 	}
 	require.True(t, b.enter(t, of, "bob"))
-	require.Eventually(t, func() bool { return a.Share(of) == 0.75 && b.Share(of) == 0.25 }, patience, time.Millisecond)
+	a.Until(t, func() bool { return a.Share(of) == 0.75 })
+	b.Until(t, func() bool { return b.Share(of) == 0.25 })
 	require.Equal(t, 6, count(a), "three of four connections are here")
 	require.Equal(t, 2, count(b))
 }
@@ -354,11 +355,11 @@ func TestPlacesOfEntities(t *testing.T) {
 
 	require.NoError(t, e.Free(t.Context(), of, entity("s3")))
 	require.NoError(t, e.Free(t.Context(), of, entity("s3")), "again, when its end is handled again")
-	require.Eventually(t, func() bool { return hold("eve", "s5") == nil }, patience, time.Millisecond)
+	e.Until(t, func() bool { return hold("eve", "s5") == nil })
 
 	// A process died between the end of a session and the return of its holding.
 	ended.Store("s1", true)
-	require.Eventually(t, func() bool { return hold("ann", "s6") == nil }, patience, time.Millisecond)
+	e.Until(t, func() bool { return hold("ann", "s6") == nil })
 }
 
 // TestPlacesBesideManyOthers: 70 MiB of other holdings leave room for one more.
