@@ -78,7 +78,7 @@ func TestWhatFindsNoRoomIsCountedAndSaid(t *testing.T) {
 		w.Record(audit.Command, id.DefaultTenant, audit.Record{Entity: fmt.Sprint(k)})
 	}
 	i.Start()
-	require.Eventually(t, func() bool { return c.Up() }, bustest.Patience, time.Millisecond)
+	bustest.Up(t, c)
 	w.Record(audit.Closed, id.DefaultTenant, audit.Record{})
 	lost := 0.0
 	require.Eventually(t, func() bool {

@@ -31,7 +31,7 @@ func TestAFloodOfFailuresLosesNoOtherRecord(t *testing.T) {
 		}
 	}
 	i.Stop()
-	require.Eventually(t, func() bool { return !c.Up() }, bustest.Patience, time.Millisecond)
+	bustest.Down(t, c)
 	flood()
 	const others = 100
 	for n := range others {

@@ -66,7 +66,7 @@ func TestChainsOutliveAnOutage(t *testing.T) {
 		w.Record(audit.Command, id.DefaultTenant, audit.Record{Entity: fmt.Sprint(n)})
 	}
 	i.Start()
-	require.Eventually(t, func() bool { return c.Up() }, bustest.Patience, time.Millisecond)
+	bustest.Up(t, c)
 	w.Record(audit.Command, id.DefaultTenant, audit.Record{Entity: "last"})
 	w.Close()
 	r := verify(t, c)

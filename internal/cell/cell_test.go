@@ -135,14 +135,8 @@ func TestTheLastCopyServesOn(t *testing.T) {
 	_, err := d.Join(ctx, b, id.MustName("g1"), "http://127.0.0.1:1")
 	require.NoError(t, err)
 	until(t, d, func() bool { return d.Place(red).Cell == b })
-	down := make(chan struct{})
-	defer conn.Watch(func(up bool) {
-		if !up {
-			close(down)
-		}
-	})()
 	control.Stop()
-	<-down // a request that is on its way would wait for its answer
+	bustest.Down(t, conn) // a request that is on its way would wait for its answer
 	require.Equal(t, b, d.Place(red).Cell)
 	require.Equal(t, []string{"http://127.0.0.1:1"}, d.Next(b))
 	require.Equal(t, a, d.Place(tenant("other")).Cell)

@@ -124,7 +124,7 @@ func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
 	go func() { accepted <- s.Send(context.Background(), number(t, cmd.Worker, "k", 3)) }()
 	in.Start()
 	err := <-accepted
-	require.Eventually(t, c.Up, bustest.Patience, 20*time.Millisecond)
+	bustest.Up(t, c)
 	n := size(t, c, subject.StreamCommands)
 	if err == nil {
 		require.EqualValues(t, 1, n)

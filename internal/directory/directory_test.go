@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -174,9 +173,7 @@ func TestAMemberJoinsOnceTheBusIsBack(t *testing.T) {
 	d := open(t, c)
 	for range 5 { // a restart may take longer than Join waits
 		s.Stop()
-		for c.Up() {
-			runtime.Gosched()
-		}
+		bustest.Down(t, c)
 		joined := make(chan error, 1)
 		go func() {
 			_, err := d.Join(patience(t), replica(session, "a"))

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,14 +180,8 @@ func TestAMissingServiceIsNamed(t *testing.T) {
 	require.Contains(t, f.Message, "No desk service is running")
 	require.True(t, f.Retryable())
 
-	down := make(chan struct{})
-	defer c.Watch(func(up bool) {
-		if !up {
-			close(down)
-		}
-	})()
 	i.Stop()
-	<-down
+	bustest.Down(t, c)
 	f = isFault(t, rpc.Call(patience(t), c, service, verb, numbers{}, nil), fault.BusUnavailable)
 	require.NotContains(t, f.Message, "No desk service is running")
 	c.NATS().Close()
@@ -306,16 +299,12 @@ func TestARepeatedRequestWaitsForALostConnection(t *testing.T) {
 	c := bustest.Dial(t, in.URL)
 	serve(t, c, rpc.Config{}, add)
 	in.Stop()
-	for c.Up() {
-		runtime.Gosched()
-	}
+	bustest.Down(t, c)
 	isFault(t, rpc.Call(patience(t), c, service, verb, numbers{1, 2}, nil), fault.BusUnavailable)
 	isFault(t, rpc.Repeat(patience(t), c, service, verb, numbers{1, 2}, nil), fault.BusUnavailable) // it stays lost
 	for range 5 {                                                                                   // a restart may take longer than Repeat waits
 		in.Stop()
-		for c.Up() {
-			runtime.Gosched()
-		}
+		bustest.Down(t, c)
 		answered := make(chan error, 1)
 		var out sum
 		go func() { answered <- rpc.Repeat(patience(t), c, service, verb, numbers{1, 2}, &out) }()

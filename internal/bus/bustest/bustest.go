@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -97,6 +98,38 @@ func DialPartitions(t testing.TB, url string, n subject.Partitions) *bus.Conn {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
+}
+
+// Down waits until the connection is lost.
+func Down(t testing.TB, c *bus.Conn) {
+	t.Helper()
+	await(t, c, false)
+}
+
+// Up waits until the connection is there.
+func Up(t testing.TB, c *bus.Conn) {
+	t.Helper()
+	await(t, c, true)
+}
+
+func await(t testing.TB, c *bus.Conn, up bool) {
+	t.Helper()
+	changed := make(chan struct{}, 1)
+	defer c.Watch(func(bool) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	late := time.NewTimer(Patience)
+	defer late.Stop()
+	for c.Up() != up {
+		select {
+		case <-changed:
+		case <-late.C:
+			require.FailNow(t, "the connection does not change", "up: %v", c.Up())
+		}
+	}
 }
 
 // Fill publishes messages of 15 KiB to the subjects, until these have so many bytes in all. Streams take all of them.
