@@ -259,7 +259,7 @@ $(TESTSUM): scripts/testsum/main.go
 	@mkdir -p $(@D)
 	@$(GO) build -o $@ $<
 
-natsd:
+natsd: ## build the NATS server of the tests
 	@mkdir -p $(CACHE)/bin
 	@$(GO) build -o $(CACHE)/bin/natsd ./internal/bus/bustest/natsd
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,6 +85,9 @@ var goFiles = sync.OnceValues(func() (all []goFile, err error) {
 	}
 	for _, dir := range dirs {
 		err = errors.Join(err, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() && path != dir && slices.Contains(dirs, path) {
+				return filepath.SkipDir // a module within this one
+			}
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
 				return err
 			}

@@ -21,7 +21,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Signal tells of a moment, with a value. The zero value tells nobody. It is safe for concurrent use and must not be copied.
+// Signal tells of a moment, with a value. The zero value does nothing. It is safe for concurrent use and must not be copied.
 type Signal[T any] struct{ to atomic.Pointer[Waiter[T]] }
 
 // Send tells the test that has armed the signal. It never blocks, so that it may be called with a lock held.
@@ -52,7 +52,7 @@ type Waiter[T any] struct {
 	values []T
 }
 
-// Disarm ends the waiter: the signal tells nobody again, and can be armed again.
+// Disarm ends the waiter: the signal does nothing again, and can be armed again.
 func (w *Waiter[T]) Disarm() { w.from.to.CompareAndSwap(w, nil) }
 
 func (w *Waiter[T]) add(v T) {
