@@ -163,35 +163,3 @@ func TestBootstrapWaitsForAServerAndNotForEver(t *testing.T) {
 	top.Replicas = 3
 	require.ErrorContains(t, bus.Bootstrap(patience(t), c, top), "replicas > 1 not supported")
 }
-
-// Each server dies and returns in turn; the cluster works all the time, and acknowledged messages are not lost.
-func TestAClusterOutlivesEachOfItsServers(t *testing.T) {
-	t.Parallel()
-	h := bustest.Cluster(t, 3)
-	c := h.Conn()
-	top := bus.DefaultTopology()
-	top.Replicas = 3
-	got, err := bus.Verify(patience(t), c, top)
-	require.NoError(t, err)
-	require.Empty(t, got)
-	publish := func() {
-		require.Eventually(t, func() bool {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			defer cancel()
-			_, err := c.JS().Publish(ctx, "evt.03.default.session.x", nil)
-			return err == nil
-		}, bustest.Patience, 50*time.Millisecond)
-	}
-	publish()
-	h.StepDown(c, "EVT_03")
-	publish()
-	for range 2 {
-		victim := h.LeaderOf("EVT_03")
-		h.Kill(victim)
-		publish()
-		require.NotEqual(t, victim, h.LeaderOf("EVT_03"))
-		h.Restart(victim)
-	}
-	require.GreaterOrEqual(t, stream(t, c, "EVT_03").State.Msgs, uint64(4))
-	require.NoError(t, bus.Bootstrap(patience(t), c, top))
-}

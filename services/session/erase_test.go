@@ -21,8 +21,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/session"
 	"github.com/waggle-dev/waggle/services/snapshots"
 )
@@ -277,7 +275,7 @@ func TestADeletionIsAcceptedWithoutService(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, status)
 }
 
-// A long session leaves no snapshot either, and a process that does not know of the deletion cannot store one.
+// A long session leaves no snapshot either.
 func TestADeletedSessionLeavesNoSnapshot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -296,25 +294,10 @@ func TestADeletedSessionLeavesNoSnapshot(t *testing.T) {
 		notices = nil
 		return all, nil
 	}))
-	late := ledger.Open(ledger.Config[conversation.State]{Store: r.Store(), Source: "test", Fold: (*conversation.State).Apply, Snapshots: r.opened()}, log)
-	require.NoError(t, late.Sync(r.Ctx))
 	r.command(log, cmd.Pipeline, cmd.SendMessage, "m1", cmd.UserMessage{Content: "what is the secret?"})
 	require.Eventually(t, func() bool { return r.remains(log)["snapshot"] == 1 }, patience, 5*time.Millisecond)
 
 	r.command(log, cmd.Session, cmd.Delete, "delete", nil)
 	require.Eventually(t, func() bool { return r.remains(log)["events"] == 1 }, patience, 5*time.Millisecond)
 	require.NotContains(t, r.remains(log), "snapshot")
-	late.Keep(r.Ctx) // it has folded far enough for its first snapshot
-	require.NotContains(t, r.remains(log), "snapshot")
-	again := ledger.Open(ledger.Config[conversation.State]{Store: r.Store(), Source: "test", Fold: (*conversation.State).Apply, Snapshots: r.opened()}, log)
-	require.NoError(t, again.Sync(r.Ctx))
-	require.True(t, again.State().Deleted)
-}
-
-// opened returns the snapshots as another process has them.
-func (r *rig) opened() *ledger.Snapshots[conversation.State] {
-	r.T.Helper()
-	x := snapshots.New(zerolog.Nop())
-	require.NoError(r.T, x.Open(r.Ctx, r.Conn))
-	return x
 }

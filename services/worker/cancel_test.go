@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,8 +17,7 @@ import (
 
 var hanging = scripted.Always(scripted.Stream(scripted.Text("well, "), scripted.Hang()))
 
-// TestCancelClosesEveryRequest cancels runs in each stage, and shows how long after
-// the cancellation's place in the log the provider saw its request closed.
+// TestCancelClosesEveryRequest cancels runs in each stage.
 func TestCancelClosesEveryRequest(t *testing.T) {
 	stages := map[string]scripted.Stages{
 		event.StagePlanning:    {Plan: hanging},
@@ -28,23 +26,18 @@ func TestCancelClosesEveryRequest(t *testing.T) {
 	}
 	for stage, script := range stages {
 		t.Run(stage, func(t *testing.T) {
-			const rounds = 5
+			const rounds = 2
 			r := newRigWith(t, script.Script(), pipeline.Config{Backoff: time.Millisecond})
 			r.worker("w1", nil)
-			var took []time.Duration
 			for i := range rounds {
 				run := r.plan("hello; hi; list the files")
 				open := r.openRequests(stage)
 				r.command(cmd.Cancel, fmt.Sprint("stop-", i), cmd.CancelRun{})
-				events := r.until(run, event.RunCancelled)
-				at := events[len(events)-1].Time
+				r.until(run, event.RunCancelled)
 				for _, x := range open {
 					r.gone(x)
-					took = append(took, x.Ended().Sub(at))
 				}
 			}
-			slices.Sort(took)
-			t.Logf("%s: %d requests closed; median %v, slowest %v after run.cancelled", stage, len(took), took[len(took)/2], took[len(took)-1])
 		})
 	}
 }

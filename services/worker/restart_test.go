@@ -225,19 +225,20 @@ func (f *fleet) stored() uint64 {
 	return from
 }
 
-// After a restart of all services, the next run of a session with 10,000 events reads as little of its log as the run of a new
+// After a restart of all services, the next run of a session with a long log reads as little of its log as the run of a new
 // session does: the snapshot's event and the events since. Its model gets the conversation as before.
 func TestARestartReadsALongLogFromItsSnapshot(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	f.grow(10_000)
+	const long = 2 * snapshots.Every
+	f.grow(long)
 	f.restart()
 	f.ask()
 	f.counted()
-	require.Greater(t, f.read.Load(), int64(10_000), "without a snapshot the whole log is read")
+	require.Greater(t, f.read.Load(), int64(long), "without a snapshot the whole log is read")
 	before := f.llm.Exchanges()
-	require.Eventually(t, func() bool { return f.stored() > 10_000 }, patience, 20*time.Millisecond)
-	f.listed(10_000)
+	require.Eventually(t, func() bool { return f.stored() > long }, patience, 20*time.Millisecond)
+	f.listed(long)
 
 	f.restart()
 	f.recount()

@@ -96,31 +96,6 @@ func TestAskComesBackAfterALostConnection(t *testing.T) {
 	require.Equal(t, "one two three\n", out)
 }
 
-func TestAMessageIsSentAgainUntilItIsKnownToHaveArrived(t *testing.T) {
-	ids := make(chan any, 3)
-	url := serve(t,
-		func(p *peer) {
-			p.greet("s1", 0)
-			ids <- p.read()["id"]
-			p.leave(4000)
-		},
-		func(p *peer) {
-			p.greet("s1", 0)
-			ids <- p.read()["id"]
-			p.echo(3, "e1", "q?")
-			p.leave(4001)
-		},
-		func(p *peer) {
-			p.greet("s1", 4)
-			p.answer(5, "e1", "done")
-			require.EqualValues(p.t, 1000, p.until(), "nothing is sent a third time")
-		})
-	out, err := ask(t, Options{URL: url}, false)
-	require.NoError(t, err)
-	require.Equal(t, "done\n", out)
-	require.Equal(t, <-ids, <-ids)
-}
-
 func TestAskFailsWithTheServersWords(t *testing.T) {
 	for name, script := range map[string]func(p *peer){
 		"error of the run": func(p *peer) {

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
 
 func report(t *testing.T, text string) (r serverReport) {
@@ -40,4 +43,14 @@ func TestWhatServersSay(t *testing.T) {
 	headless := good("a")
 	headless.Data.Meta.Leader = ""
 	require.Contains(t, judge([]serverReport{headless})[0].Is, "no meta leader")
+}
+
+// No user may examine a server without accounts.
+func TestAServerWithoutASystemUser(t *testing.T) {
+	url, _ := bustest.Server(t)
+	conn, err := bus.Connect(t.Context(), bus.Config{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	_, err = rollCall(t.Context(), conn)
+	require.ErrorIs(t, err, errNotSystem)
 }

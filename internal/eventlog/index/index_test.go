@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/internal/bus"
-	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -150,17 +149,6 @@ func TestTenantsHaveSeparatePages(t *testing.T) {
 	for _, s := range r.all(blue, 4) {
 		require.Equal(t, blue, s.Log.Tenant)
 	}
-}
-
-// TestListsHaveEverySession: 128 MiB of newer summaries displace none.
-func TestListsHaveEverySession(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	l := sessionOf(red, "first")
-	r.append(l, opened("ann"))
-	require.NoError(t, r.Update(r.ctx, l))
-	bustest.Fill(t, r.conn, 130<<20, func(i int) string { return sessionOf(blue, fmt.Sprint(i)).Index() })
-	require.Len(t, r.all(red, 10), 1)
 }
 
 // TestANewStreamIsCountedAnew: what was counted in a stream that was deleted since hides nothing of the one in its place.

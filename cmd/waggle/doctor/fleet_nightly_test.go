@@ -1,3 +1,5 @@
+//go:build nightly
+
 package doctor
 
 import (
@@ -204,14 +206,4 @@ func TestTheServersOfAFleet(t *testing.T) {
 	require.Contains(t, alone["NATS"].Do, "more than half of the servers")
 	require.Contains(t, alone["NATS servers"].Is, "1 of 3 servers answer")
 	require.Contains(t, alone["NATS servers"].Is, "no meta leader")
-}
-
-// No user may examine a server without accounts.
-func TestAServerWithoutASystemUser(t *testing.T) {
-	url, _ := bustest.Server(t)
-	conn, err := bus.Connect(t.Context(), bus.Config{URL: url})
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	_, err = rollCall(t.Context(), conn)
-	require.ErrorIs(t, err, errNotSystem)
 }
