@@ -57,6 +57,24 @@ func TestASessionRejectsACall(t *testing.T) {
 	require.Contains(t, string(x.Body), "denied: too expensive")
 }
 
+// TestEveryCallHasAQuestionOfItsOwn: the model's ids repeat from run to run; each call has a
+// question of its own.
+func TestEveryCallHasAQuestionOfItsOwn(t *testing.T) {
+	r := newRuled(t, func(x *scripted.Exchange) scripted.Reply {
+		if x.N%2 == 1 {
+			return scripted.Stream(scripted.Calls(9, pay("call_0", x.N)))
+		}
+		return scripted.Stream(scripted.Text("done"))
+	}, tools.Rules{Approval: event.ApprovalAlways})
+	r.worker("w1", nil)
+	for i := range 3 {
+		run := r.ask("pay")
+		r.answer(r.questions(i + 1)[i].CallID, false, "")
+		r.until(run, event.RunCompleted)
+	}
+	require.Zero(t, r.pays.Load())
+}
+
 // TestUntrustedOutputMakesWritersAsk: the output of the bank is not trusted. From then on the model
 // may not write unasked, also in the next run, and reading stays free.
 func TestUntrustedOutputMakesWritersAsk(t *testing.T) {
