@@ -137,6 +137,27 @@ func TestAVanishedKeyIsPutAgain(t *testing.T) {
 	sees(t, d, session, "a")
 }
 
+// While the server is away one member dies, one leaves unseen and one stays.
+func TestTheCopyIsReadAgainAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c, other, doomed := bustest.Dial(t, s.URL), bustest.Dial(t, s.URL), bustest.Dial(t, s.URL)
+	d := open(t, c)
+	join(t, open(t, other), replica(session, "living"))
+	join(t, open(t, doomed), replica(session, "doomed"))
+	sees(t, d, session, "doomed", "living")
+	s.Stop()
+	bustest.Down(t, c)
+	require.Equal(t, []string{"doomed", "living"}, instances(d, session), "what was known is kept")
+	doomed.NATS().Close()
+	<-time.After(lease + time.Second) // all leases expire while the server is away
+	s.Start()
+	bustest.Up(t, c)
+	sees(t, d, session, "living")
+	join(t, d, replica(session, "later"))
+	sees(t, d, session, "later", "living")
+}
+
 func TestAMemberJoinsOnceTheBusIsBack(t *testing.T) {
 	t.Parallel()
 	s := start(t)
