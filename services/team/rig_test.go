@@ -166,20 +166,6 @@ func (r *rig) untilInner(l subject.Log, typ event.Type, n int) []*eventlog.Entry
 	})
 }
 
-// status waits until the team's status is the n-th time the one.
-func (r *rig) status(l subject.Log, status string, n int) []*eventlog.Entry {
-	r.T.Helper()
-	left, seen := n, 0
-	return r.Wait(l, fmt.Sprintf("the team to be %s %d times", status, n), func(all []*eventlog.Entry) bool {
-		for ; seen < len(all); seen++ {
-			if d, err := event.As[event.TeamStatusData](all[seen].Event); err == nil && all[seen].Type == event.TeamStatus && d.NewStatus == status {
-				left--
-			}
-		}
-		return left <= 0
-	})
-}
-
 func isFault(t testing.TB, err error, code fault.Code) {
 	t.Helper()
 	require.ErrorIs(t, err, fault.New(code))
