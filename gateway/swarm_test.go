@@ -256,7 +256,7 @@ func TestPings(t *testing.T) {
 func TestFastFramesWait(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		rate             float64
+		rate            float64
 		burst, answered int
 	}{
 		"and are answered in order": {200, 1, 41}, "as long as they have to": {0.001, 3, 2}, // beside the registration
