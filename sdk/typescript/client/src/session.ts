@@ -80,6 +80,8 @@ export class Session extends Watched {
   private readonly byRun = new Map<string, Run>();
   private queue: Promise<unknown> = Promise.resolve();
   private waiting = 0;
+  /** The decisions in the log on the questions that are being answered here. */
+  private readonly answering = new Map<string, string>();
 
   /** For `WaggleClient`. */
   constructor(
@@ -160,16 +162,20 @@ export class Session extends Watched {
     const told = r.approved && r.answer !== undefined;
     const payload = told ? { answer: r.answer } : { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified };
     const body = { resume: [{ interruptId: id, status: "resolved", payload }] };
-    await this.http.persist(async (sent) => {
+    this.answering.set(id, "");
+    const attempt = async (sent: number) => {
       try {
         await this.http.request(`/agui/threads/${encodeURIComponent(this.id)}/answers`, { method: "POST", body, signal: this.signal });
       } catch (error) {
+        // The run may be over, and the session closed, before the server has said so.
+        if (this.signal.aborted && this.answering.get(id) === decision(r)) return;
         // The request has no id: an answer that was sent before and is refused now may be the one that counts.
         const code = error instanceof WaggleError ? error.code : "";
         if (sent > 0 && code === "INPUT_ANSWERED" && (await this.decided(id)) === decision(r)) return;
         throw error;
       }
-    }, this.signal);
+    };
+    await this.http.persist(attempt, this.signal).finally(() => this.answering.delete(id));
   }
 
   /** The decision of the answer that counts. */
@@ -263,6 +269,7 @@ export class Session extends Watched {
   }
 
   protected override take(e: CanonicalEvent): void {
+    if (e.type === "input.answered" && this.answering.has(e.data.input_id)) this.answering.set(e.data.input_id, e.data.decision);
     const d = e.data as { message_id?: string; run_id?: string };
     let run = d.run_id === undefined ? undefined : this.byRun.get(d.run_id);
     if (e.type === "message.received") {

@@ -156,6 +156,26 @@ test("a command whose answer is lost with its line is done once, and the log say
   forgetful.close();
 });
 
+test("an answer counts that the log has when its client is closed, though the server has not said so", async () => {
+  const silent: typeof fetch = async (input, init) => {
+    const answer = fetch(input, { ...init, ...(String(input).endsWith("/answers") ? { signal: null } : {}) });
+    if (!String(input).endsWith("/answers")) return answer;
+    await answer;
+    init?.signal?.throwIfAborted();
+    return new Promise((_, no) => init?.signal?.addEventListener("abort", () => no(init.signal?.reason)));
+  };
+  const own = new WaggleClient({ url: waggle.url, WebSocket, fetch: silent });
+  const session = own.sessions.open();
+  const run = session.send(question, { mode: "plan", confirmPlan: true });
+  const asked = await within(new Promise<string>((go) => session.onQuestions((open) => open[0] && go(open[0].id))), "a question");
+  const answered = session.answer(asked, true);
+  expect((await within(run.result(), "the answer")).text).toContain("buy milk");
+  const other = session.answer("nosuch", true);
+  own.close();
+  await expect(within(answered, "the end of the answer")).resolves.toBeUndefined();
+  await expect(within(other, "the end of an answer that did not count")).rejects.toThrow();
+});
+
 test("a message brings files along, which the session keeps", async () => {
   const session = client.sessions.open();
   const png = Uint8Array.from(
