@@ -17,6 +17,7 @@ type workspace struct {
 
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
+	t.Setenv("CI", "") // which has another base
 	w := &workspace{t: t, dir: t.TempDir(), bin: programOf(t, checkProgram), sum: programOf(t, sumProgram)}
 	w.write("go.work", "go 1.26.0\n\nuse (\n\t./one\n\t./two\n\t./e2e\n)\n")
 	w.write(".gitignore", ".cache\n")
