@@ -14,8 +14,9 @@ import (
 
 func (p *pkg) tested() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
-// ofE2E reports whether make e2e runs the tests of the package.
-func (p *pkg) ofE2E() bool { return filepath.Base(p.Module.Dir) == "e2e" }
+// ofE2E reports whether the package is of the end-to-end tests or of the performance laboratory, whose tests have targets of
+// their own.
+func (p *pkg) ofE2E() bool { return strings.Contains(p.ImportPath+"/", "/e2e/") }
 
 // list returns the packages of all modules of the workspace.
 func list() (map[string]*pkg, error) {
