@@ -15,7 +15,7 @@ func outcomeOf(text string) *outcome {
 
 func TestOutputNamesTheKillers(t *testing.T) {
 	const runs = "\x16=== RUN   TestA\nlog\x16--- PASS: TestA (0.00s)\n\x16=== RUN   TestB\n\x16=== RUN   TestB/one\n--- FAIL: TestPrinted (0.00s)\n" +
-		"\x16=== NAME  TestB\nlog of B\n"
+		"\x16=== NAME  TestB\nlog of B\n\x16=== RUN   TestC\n\x16=== PAUSE TestC\n\x16=== NAME  TestB\n"
 	o := outcomeOf(runs + "\x16--- FAIL: TestB/one (0.00s)\n\x16--- FAIL: TestB (0.00s)\nFAIL\n")
 	require.Equal(t, []string{"TestB/one", "TestB"}, o.killers())
 	require.Equal(t, []string{"TestB"}, o.tests())

@@ -14,7 +14,7 @@ type outcome struct {
 	passed   bool
 	timedOut bool
 	failed   []string // tests, in the order in which they failed
-	open     []string // tests that had begun and not ended
+	open     []string // tests that were running at the end
 	seconds  float64
 
 	lines []string            // the last of the output
@@ -26,7 +26,7 @@ type outcome struct {
 const sign = "\x16"
 
 var (
-	goes  = regexp.MustCompile(`^=== (RUN|NAME|CONT) +(\S*)$`)
+	goes  = regexp.MustCompile(`^=== (RUN|NAME|PAUSE|CONT) +(\S*)$`)
 	ended = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+) `)
 )
 
@@ -39,8 +39,11 @@ func (o *outcome) take(line string) (failed bool) {
 	}
 	if m := goes.FindStringSubmatch(marked); m != nil {
 		o.test = m[2]
-		if m[1] == "RUN" {
+		switch m[1] {
+		case "RUN", "CONT":
 			o.open = append(o.open, o.test)
+		case "PAUSE":
+			o.close(o.test)
 		}
 	}
 	m := ended.FindStringSubmatch(marked)
@@ -48,13 +51,18 @@ func (o *outcome) take(line string) (failed bool) {
 		return false
 	}
 	o.test = m[2] // the end of its output follows
-	o.open = slices.DeleteFunc(o.open, func(name string) bool { return name == o.test })
+	o.close(o.test)
 	if m[1] != "FAIL" || o.timedOut {
 		delete(o.logs, o.test)
 		return false
 	}
 	o.failed = append(o.failed, o.test)
 	return true
+}
+
+// close notes that a test no longer runs: it has ended, or waits for its turn.
+func (o *outcome) close(test string) {
+	o.open = slices.DeleteFunc(o.open, func(name string) bool { return name == test })
 }
 
 // keep holds a line of the output, and forgets the first ones.
