@@ -41,7 +41,11 @@ func (c *check) fit() {
 		c.tests = append(c.tests, p)
 	}
 	if len(late) > 0 {
-		c.say("not tested, for the budget of %v is used up; make test does it: %s", c.budget, strings.Join(late, ", "))
+		target := "make test"
+		if c.near {
+			target = "make test-all"
+		}
+		c.say("not tested, for the budget of %v is used up; %s does it: %s", c.budget, target, strings.Join(late, ", "))
 	}
 }
 
