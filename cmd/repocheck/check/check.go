@@ -52,6 +52,9 @@ type check struct {
 	vets  []*pkg // changed packages and all that import them
 }
 
+// does reports whether the step was asked for.
+func (c *check) does(step string) bool { return slices.Contains(strings.Split(c.steps, ","), step) }
+
 func (c *check) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
 
 // lines runs a command and returns its output by lines.

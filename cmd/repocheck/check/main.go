@@ -180,9 +180,6 @@ func (c *check) run() error {
 	return nil
 }
 
-// does reports whether the step was asked for.
-func (c *check) does(step string) bool { return slices.Contains(strings.Split(c.steps, ","), step) }
-
 func (c *check) command(dir, name string, args ...string) error {
 	cmd := exec.CommandContext(context.Background(), name, args...) //nolint:gosec // running commands is the purpose
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, c.out, os.Stderr

@@ -22,10 +22,10 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/lab/attack"
-	"github.com/waggle-dev/waggle/e2e/lab/attack/strangers"
 	"github.com/waggle-dev/waggle/e2e/chaos/load"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/lab/attack"
+	"github.com/waggle-dev/waggle/e2e/lab/attack/strangers"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"

@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/lab/growth"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
+	"github.com/waggle-dev/waggle/e2e/lab/growth"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 )
 

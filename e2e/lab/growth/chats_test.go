@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 
-	"github.com/waggle-dev/waggle/e2e/lab/growth"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/lab/growth"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 

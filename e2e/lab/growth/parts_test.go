@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
-	"github.com/waggle-dev/waggle/e2e/lab/growth"
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/lab/growth"
 	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )

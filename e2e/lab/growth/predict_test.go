@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/lab/growth"
 	"github.com/waggle-dev/waggle/e2e/lab/growth/simulation"
-	"github.com/waggle-dev/waggle/e2e/harness/client"
 )
 
 var (

@@ -43,7 +43,7 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	defer unlock()
 	path := filepath.Join(dir, "natsd")
-	if said, err := exec.Command("go", "build", "-o", path, natsdPackage).CombinedOutput(); err != nil { //nolint:noctx // a build has no deadline
+	if said, err := exec.Command("go", "build", "-o", path, natsdPackage).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build natsd: %w: %s", err, said)
 	}
 	return path, nil
@@ -69,7 +69,7 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(path, p.args...) //nolint:gosec,noctx // natsd, until its test ends
+	cmd := exec.Command(path, p.args...)
 	cmd.Stderr = os.Stderr
 	if p.stdin, err = cmd.StdinPipe(); err != nil {
 		return err

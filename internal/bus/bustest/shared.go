@@ -108,7 +108,7 @@ func startShared(path, dir string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(path, "-shared", dir, "-dir", store) //nolint:gosec,noctx // natsd outlives its parent
+	cmd := exec.Command(path, "-shared", dir, "-dir", store)
 	cmd.Stderr, cmd.SysProcAttr = log, &syscall.SysProcAttr{Setsid: true}
 	at, err := launch(cmd)
 	if err != nil {
