@@ -71,7 +71,7 @@ var server = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := folder(fmt.Sprintf("%x", sha256.Sum256(text))[:12]) // another program has another server
+	dir, err := folder(digest(text)) // another program has another server
 	if err != nil {
 		return "", err
 	}
@@ -97,8 +97,8 @@ var server = sync.OnceValues(func() (string, error) {
 // startShared starts the shared server in a session of its own, so that it outlives this process and its terminal.
 func startShared(path, dir string) (string, error) {
 	store := filepath.Join(dir, "store")
-	if root := inMemory(); root != "" {
-		store = filepath.Join(root, "waggle-natsd-"+filepath.Base(dir))
+	if root := inMemory(); root != "" { // where a server of another folder has another store
+		store = filepath.Join(root, "waggle-natsd-"+digest([]byte(dir)))
 	}
 	if err := os.RemoveAll(store); err != nil { // of a server that was killed
 		return "", err
@@ -116,6 +116,9 @@ func startShared(path, dir string) (string, error) {
 	}
 	return at, cmd.Process.Release()
 }
+
+// digest returns a name for what has these bytes.
+func digest(of []byte) string { return fmt.Sprintf("%x", sha256.Sum256(of))[:12] }
 
 // listens reports whether something accepts connections at the URL.
 func listens(at string) bool {
