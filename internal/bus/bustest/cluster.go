@@ -22,7 +22,7 @@ func Leftovers() []goleak.Option {
 	}
 }
 
-// ClusterHandle is a cluster of real servers, each in a process of its own.
+// ClusterHandle is a cluster of real servers, each in a separate process.
 type ClusterHandle struct {
 	t     testing.TB
 	ports []int

@@ -55,7 +55,7 @@ func folder(name string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// process is a NATS server in a process of its own. It ends with the test's process at the latest.
+// process is a NATS server in a separate process. It ends with the test's process at the latest.
 type process struct {
 	args  []string
 	cmd   *exec.Cmd

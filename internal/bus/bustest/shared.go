@@ -21,7 +21,7 @@ import (
 )
 
 // Account returns the URL of an empty account of the server that all tests share, and the function that deletes the account
-// with its streams. The account has a JetStream with limits of its own and sees nothing of others.
+// with its streams. The account has its own JetStream limits and sees nothing of other accounts.
 //
 // The first test process that needs the server starts it, from whichever package; it ends itself when no test process has
 // used it for a while.
@@ -94,7 +94,7 @@ var server = sync.OnceValues(func() (string, error) {
 	return at, os.WriteFile(known, []byte(at), 0o600)
 })
 
-// startShared starts the shared server in a session of its own, so that it outlives this process and its terminal.
+// startShared starts the shared server in a new session, so that it outlives this process and its terminal.
 func startShared(path, dir string) (string, error) {
 	store := filepath.Join(dir, "store")
 	if root := inMemory(); root != "" { // where a server of another folder has another store

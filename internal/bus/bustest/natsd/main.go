@@ -1,4 +1,4 @@
-// Command natsd is the NATS server of the tests: a process of its own, so that test binaries do not link a server, a test may
+// Command natsd is the NATS server of the tests. It is a separate process, so that test binaries do not link a server, a test may
 // kill one with SIGKILL, and the race detector of a test does not slow it down. It prints "ready URL" and ends with its
 // standard input.
 //

@@ -27,7 +27,7 @@ const (
 	serverStore = 1 << 50
 )
 
-// serveShared serves tests of many processes. Each client has the account of its user name, with a JetStream of its own;
+// serveShared serves tests of many processes. Each client has the account of its user name, with its own JetStream;
 // the first client of an account creates it. The server ends when no process has held the lock "users" of the folder for a
 // while.
 func serveShared(dir, store string) error {
