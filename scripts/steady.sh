@@ -20,7 +20,7 @@ for run in $(seq "$runs"); do
 	verdict=ok
 	CI=true make --no-print-directory test >".cache/steady/$run.log" 2>&1 || { verdict=FAIL; failed=$((failed + 1)); }
 	cp .cache/test/unit.json ".cache/steady/$run.json"
-	printf '%-4s run %d of %d: %s, %d s\n' "$verdict" "$run" "$runs" "$(tail -n 1 ".cache/steady/$run.log")" $((SECONDS - began))
+	printf '%-4s run %d of %d: %s, %d s\n' "$verdict" "$run" "$runs" "$(grep -E '^[0-9]+ passed' ".cache/steady/$run.log" | paste -sd+ | sed 's/+/; /g')" $((SECONDS - began))
 done
 
 grep -h '^--- FAILED' .cache/steady/*.log | sort | uniq -c | sort -rn || true
