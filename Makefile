@@ -18,7 +18,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath -tags=$(TAGS))
 
 # The race detector needs cgo, which Go switches off without a C compiler.
-RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race,$(warning no C compiler found: there is no race detector))
+RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # A process of the race detector sleeps for a second before it ends; each package is one.
 export GORACE ?= atexit_sleep_ms=50
 # repocheck reads the whole tree, which the cache of test results does not see: it forgets them when this value changes.
@@ -77,9 +77,11 @@ test: natsd $(TESTSUM) ## run all unit and integration tests
 	GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json $(FRESH) ./... || status=1; exit $$status # the second is a module of its own: see its doc.go
 
 check: natsd $(CHECK) $(TESTSUM) $(LINT) ## test what changed: vet, lint and unit tests of its packages and of those that need them (SINCE=commit)
+	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
 	@$(CHECK) -lint $(LINT) -testsum $(TESTSUM) -results $(RESULTS) -cache $(CACHE)/check $(if $(SINCE),-base '$(SINCE)') -- $(RACE) $(TESTFLAGS)
 
 race: natsd $(CHECK) $(TESTSUM) ## test what changed, and what imports it, with the race detector (SINCE=commit)
+	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
 	@$(CHECK) -steps test -near -budget 4m -testsum $(TESTSUM) -results $(RESULTS) -cache $(CACHE)/race -out $(RESULTS)/race.json $(if $(SINCE),-base '$(SINCE)') -- $(RACE) $(TESTFLAGS)
 
 changes: $(CHECK) ## list the files of the change (SINCE=commit)
@@ -95,9 +97,9 @@ test-all: build natsd packages $(TESTSUM) ## run everything, with the race detec
 	@scripts/nettools.sh
 	@scripts/test-all.sh
 
-STEADY   ?= 10
+N        ?= 10
 steady: natsd $(TESTSUM) ## run make test N times beside two programs that keep two processors busy, and list each test that failed (N=10)
-	@scripts/steady.sh $(or $(N),$(STEADY))
+	@scripts/steady.sh $(N)
 
 # Most of what Waggle promises is decided in these packages.
 CENTRAL  := internal/eventlog internal/command services/ledger services/conversation services/teamwork services/assignment services/worker \

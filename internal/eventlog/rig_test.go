@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,14 +38,7 @@ func newRig(t testing.TB, n int) *rig {
 
 func (r *rig) connect(t testing.TB) *bus.Conn { return connect(t, r.URL()) }
 
-func connect(t testing.TB, urls string) *bus.Conn {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	conn, err := bus.Connect(ctx, bus.Config{URL: urls, Name: "waggle/test"})
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	return conn
-}
+func connect(t testing.TB, urls string) *bus.Conn { return bustest.Dial(t, urls) }
 
 // store returns a Store over a separate connection.
 func (r *rig) store(t testing.TB, o Options) *Store { return newStore(t, r.connect(t), o) }
