@@ -24,6 +24,12 @@ func (MessageStartedData) EventType() Type { return MessageStarted }
 func (MessageDeltaData) EventType() Type { return MessageDelta }
 
 // EventType implements Data.
+func (ReasoningDeltaData) EventType() Type { return ReasoningDelta }
+
+// EventType implements Data.
+func (ReasoningCompletedData) EventType() Type { return ReasoningCompleted }
+
+// EventType implements Data.
 func (MessageCompletedData) EventType() Type { return MessageCompleted }
 
 // EventType implements Data.
@@ -287,6 +293,8 @@ var Catalogue = []Info{
 	{MessageRefused, MessageRefusedData{}, "a user's message was not accepted"},
 	{MessageStarted, MessageStartedData{}, "the model began a message"},
 	{MessageDelta, MessageDeltaData{}, "the next piece of a message's text"},
+	{ReasoningDelta, ReasoningDeltaData{}, "the next piece of what the model thinks"},
+	{ReasoningCompleted, ReasoningCompletedData{}, "the reasoning of a message is whole"},
 	{MessageCompleted, MessageCompletedData{}, "a message is whole"},
 	{MessageDiscarded, MessageDiscardedData{}, "a message that had begun does not count"},
 	{RunStarted, RunStartedData{}, "the run that answers a message began"},

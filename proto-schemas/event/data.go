@@ -79,8 +79,9 @@ type RunCompletedData struct {
 	MessageID   string `json:"message_id"` // the assistant message that holds the answer
 	Content     string `json:"content"`    // the answer
 	DurationMS  int64  `json:"duration_ms"`
-	Outcome     string `json:"outcome,omitempty"` // pipeline runs: success, partial_success, rejected, cancelled, timeout
-	Usage       *Usage `json:"usage,omitempty"`   // of the whole run
+	Outcome     string `json:"outcome,omitempty"`     // pipeline runs: success, partial_success, rejected, cancelled, timeout
+	StopReason  string `json:"stop_reason,omitempty"` // of an answer that is not complete: length, filtered, refused, other
+	Usage       *Usage `json:"usage,omitempty"`       // of the whole run
 }
 
 // RunFailedData is the terminal event of a run that ended in an error.
@@ -168,10 +169,44 @@ type MessageCompletedData struct {
 	Attempt     int        `json:"attempt"`
 	Role        string     `json:"role"`
 	Content     string     `json:"content"`
-	ToolCalls   []ToolCall `json:"tool_calls,omitempty"` // calls that the model asks for, in order
-	StopReason  string     `json:"stop_reason"`          // end, tool_calls, length, filtered
-	Silent      bool       `json:"silent,omitempty"`     // no delta showed its text before
+	ToolCalls   []ToolCall `json:"tool_calls,omitempty"`  // calls that the model asks for, in order
+	StopReason  string     `json:"stop_reason"`           // end, tool_calls, length, filtered, refused, other
+	StopDetail  string     `json:"stop_detail,omitempty"` // other: the provider's word for it
+	Silent      bool       `json:"silent,omitempty"`      // no delta showed its text before
 	Part
+}
+
+// Values of MessageCompletedData.StopReason.
+const (
+	StopEnd       = "end"        // the text is complete
+	StopToolCalls = "tool_calls" // the model waits for the results of its calls
+	StopLength    = "length"     // the text was cut at the limit of tokens
+	StopFiltered  = "filtered"   // a filter of the provider withheld the rest
+	StopRefused   = "refused"    // the model refused to say more
+	StopOther     = "other"      // for a reason that this version does not know
+)
+
+// Codes of the notices that tell people that an answer is not what it seems. Each is about one message of a run.
+const (
+	AnswerCut      = "ANSWER_CUT"
+	AnswerWithheld = "ANSWER_WITHHELD"
+	AnswerRefused  = "ANSWER_REFUSED"
+	AnswerUnsure   = "ANSWER_UNSURE"
+)
+
+// AnswerNotice returns the notice about a message that ended for the reason, in English; ok is false if its text is complete.
+func AnswerNotice(reason, detail string) (code, text string, ok bool) {
+	switch reason {
+	case StopLength:
+		return AnswerCut, "The answer is cut: it reached the limit of tokens.", true
+	case StopFiltered:
+		return AnswerWithheld, "The answer is incomplete: a content filter of the model's service withheld the rest.", true
+	case StopRefused:
+		return AnswerRefused, "The model refused to answer further.", true
+	case StopOther:
+		return AnswerUnsure, "The answer may be incomplete: the model's service ended it for an unknown reason (" + detail + ").", true
+	}
+	return "", "", false
 }
 
 // ToolCall is one call that a model asked for.
@@ -179,7 +214,8 @@ type ToolCall struct {
 	ID        string          `json:"id"`   // unique in the session
 	Name      string          `json:"name"` // as offered to the model
 	Arguments json.RawMessage `json:"arguments"`
-	Policy    *ToolPolicy     `json:"policy,omitempty"` // of the tool; absent: it was not on offer
+	Policy    *ToolPolicy     `json:"policy,omitempty"`  // of the tool; absent: it was not on offer
+	Invalid   string          `json:"invalid,omitempty"` // why the call cannot be made, for the model: people are not asked about it
 }
 
 // MessageDiscardedData records that a started message will never be completed (its attempt ended); its deltas do not
@@ -270,11 +306,19 @@ type UsageRecordedData struct {
 	ExecutionID  string   `json:"execution_id"`
 	Attempt      int      `json:"attempt"`
 	MessageID    string   `json:"message_id"`
-	Model        string   `json:"model"`
-	InputTokens  int64    `json:"input_tokens"`
+	Model        string   `json:"model"`        // as the provider names it
+	InputTokens  int64    `json:"input_tokens"` // all of them, cached ones included
 	OutputTokens int64    `json:"output_tokens"`
 	CostUSD      *float64 `json:"cost_usd,omitempty"` // by the price table; absent = the model has no price there
+	TokenDetails
 	Part
+}
+
+// TokenDetails splits the tokens of a model. Absent members are zero or unknown.
+type TokenDetails struct {
+	CachedTokens     int64 `json:"cached_tokens,omitempty"`      // of the input: read from the provider's cache
+	CacheWriteTokens int64 `json:"cache_write_tokens,omitempty"` // of the input: written to the provider's cache
+	ReasoningTokens  int64 `json:"reasoning_tokens,omitempty"`   // of the output: reasoning
 }
 
 // Codes of the notices in which a gateway informs one connection about workers. They are not in any log.

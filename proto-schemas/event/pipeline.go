@@ -120,6 +120,7 @@ type Usage struct {
 	InputTokens  *int64   `json:"input_tokens,omitempty"`  // absent = unknown from some provider
 	OutputTokens *int64   `json:"output_tokens,omitempty"` // absent = unknown from some provider
 	CostUSD      *float64 `json:"cost_usd,omitempty"`      // absent = some model has no price
+	TokenDetails
 }
 
 // Stats summarises a session.
@@ -380,9 +381,10 @@ type RequestFailedData struct {
 	Try          int            `json:"try"`        // 1, 2, ...: requests since the model's last answer
 	MaxTries     int            `json:"max_tries"`
 	RetryAfterMS int64          `json:"retry_after_ms"`
-	Code         string         `json:"code"`               // from the error catalogue
-	Message      string         `json:"message"`            // the problem
-	Provider     *ProviderError `json:"provider,omitempty"` // the provider's error
+	Code         string         `json:"code"`                 // from the error catalogue
+	Message      string         `json:"message"`              // the problem
+	Provider     *ProviderError `json:"provider,omitempty"`   // the provider's error
+	NextModel    string         `json:"next_model,omitempty"` // the model that is asked next, if it is another one
 	Part
 }
 

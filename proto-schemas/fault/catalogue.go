@@ -43,6 +43,7 @@ const (
 	ModelOutOfQuota     Code = "MODEL_OUT_OF_QUOTA"
 	ModelCutOff         Code = "MODEL_CUT_OFF"
 	ModelBadReply       Code = "MODEL_BAD_REPLY"
+	ModelNoAnswer       Code = "MODEL_NO_ANSWER"
 	ModelTimeout        Code = "MODEL_TIMEOUT"
 	ToolNotFound        Code = "TOOL_NOT_FOUND"
 	ToolBadInput        Code = "INVALID_INPUT"
@@ -144,6 +145,7 @@ var Catalogue = []Entry{
 	{ModelOutOfQuota, 502, 0, false, Server, "The account of this installation at the model's service is used up. Tell the operator, who has to pay in or raise its limit."},
 	{ModelCutOff, 502, 0, true, Provider, "The answer of the model's service broke off before its end. Send the message again."},
 	{ModelBadReply, 502, 0, true, Provider, "The model's service sent an answer that cannot be understood. Try again."},
+	{ModelNoAnswer, 502, 0, true, Provider, "The model gave no answer. Say it differently, or choose another model."},
 	{ModelTimeout, 504, 0, true, Provider, "The model's service did not answer in time. Try again later."},
 	{ToolNotFound, 404, 0, false, Client, "This tool does not exist. Use one of the offered tools."},
 	{ToolBadInput, 422, 0, false, Client, "The tool's arguments do not fit its schema. Correct them and call it again."},
