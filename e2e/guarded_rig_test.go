@@ -21,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
@@ -191,7 +192,7 @@ func (g *guarded) dial(role permission.Role) (*nats.Conn, <-chan error) {
 	key, err := nats.NkeyOptionFromSeed(keys.SeedFile(g.keys, role))
 	require.NoError(g.t, err)
 	refused := make(chan error, 1024)
-	nc, err := nats.Connect(g.url, key, nats.CustomInboxPrefix(permission.Inbox(role)),
+	nc, err := nats.Connect(g.url, key, nats.Timeout(bustest.Patience), nats.CustomInboxPrefix(permission.Inbox(role)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 	require.NoError(g.t, err)
 	g.t.Cleanup(nc.Close)

@@ -72,7 +72,7 @@ func (h held) Write(p []byte) (int, error) {
 func TestASlowCheckServesLaterProbes(t *testing.T) {
 	t.Parallel()
 	url, _ := bustest.Server(t)
-	observer, err := nats.Connect(url)
+	observer, err := nats.Connect(url, nats.Timeout(bustest.Patience))
 	require.NoError(t, err)
 	t.Cleanup(observer.Close)
 	looks, err := observer.SubscribeSync("$JS.API.STREAM.INFO.EVT_00")

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -78,7 +79,7 @@ func (i *installation) spy(t *testing.T) func() map[string]int {
 	t.Helper()
 	key, err := nats.NkeyOptionFromSeed(i.seed(permission.Role("all")))
 	require.NoError(t, err)
-	nc, err := nats.Connect(i.nats, key)
+	nc, err := nats.Connect(i.nats, key, nats.Timeout(bustest.Patience))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	sub, err := nc.SubscribeSync(">")

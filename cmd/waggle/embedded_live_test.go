@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
@@ -25,7 +26,7 @@ func (i *installation) join(t *testing.T, role permission.Role) (*nats.Conn, <-c
 	key, err := nats.NkeyOptionFromSeed(i.seed(role))
 	require.NoError(t, err)
 	refused := make(chan error, 16)
-	nc, err := nats.Connect(i.nats, key, nats.CustomInboxPrefix(permission.Inbox(role)),
+	nc, err := nats.Connect(i.nats, key, nats.Timeout(bustest.Patience), nats.CustomInboxPrefix(permission.Inbox(role)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)

@@ -27,12 +27,14 @@ const (
 	RoleTool      = "tool"
 )
 
-// Reasons why a model stopped.
+// Reasons why a model stopped: those of event.MessageCompletedData.
 const (
-	StopEnd       = "end"        // the answer is complete
-	StopToolCalls = "tool_calls" // the model waits for the results of Reply.ToolCalls
-	StopLength    = "length"     // the answer reached the output limit
-	StopFiltered  = "filtered"   // the provider's policy stopped it
+	StopEnd       = event.StopEnd
+	StopToolCalls = event.StopToolCalls
+	StopLength    = event.StopLength
+	StopFiltered  = event.StopFiltered
+	StopRefused   = event.StopRefused
+	StopOther     = event.StopOther
 )
 
 // Message is one entry of the conversation that a model continues.
@@ -43,6 +45,9 @@ type Message struct {
 	ToolCallID string           // tool only: the call of this result
 	IsError    bool             // tool only: the call failed and Content describes the failure
 	Images     []Image          // user and tool only
+
+	Reasoning string          // assistant only: what the model thought before it
+	PassBack  *event.PassBack // assistant only: goes to the provider that sent it, and to no other
 }
 
 // Image is a picture that a message shows.
@@ -76,30 +81,44 @@ type Request struct {
 	Now       time.Time     // the model's current time
 }
 
-// Usage is the consumption of a call, in the provider's tokens.
+// Usage is the consumption of a call, in the provider's tokens. No figure is negative.
 type Usage struct {
-	InputTokens  int64
+	InputTokens  int64 // all of them, cached ones included
 	OutputTokens int64
-	Known        bool // false: the provider reported no usage, and the figures mean nothing
+	event.TokenDetails
+	Known bool // false: the provider reported no usable usage, and the figures mean nothing
 }
 
 // Reply is a whole answer.
 //
 // The arguments of every tool call are valid JSON. Invalid arguments of the model become one JSON string with the original
 // text: no tool accepts a string, so the schema check tells the model, which can correct them.
+//
+// A call that was cut, or whose arguments are not JSON, says so in its Invalid. A reply has text that is not blank, or calls.
 type Reply struct {
 	Text       string
+	Reasoning  string           // what the model has shown of its thoughts; no part of the text
+	PassBack   *event.PassBack  // nil: the provider wants nothing back
 	ToolCalls  []event.ToolCall // ids are unique within the conversation
 	StopReason string           // one of the Stop constants
+	StopDetail string           // the provider's word for a reason that this version does not know, bounded
 	Usage      Usage
 	Model      string // the model as the provider names it; may be more exact than the requested name
 	Unseen     int    // images of the request that the model was not given, because it takes none or has refused them
+	LeftOut    []LeftOut
+}
+
+// LeftOut is a tool that the model was not offered.
+type LeftOut struct {
+	Tool   string // its name; empty: all tools
+	Reason string // for operators
 }
 
 // Failure is the reason why a provider gave no answer.
 type Failure struct {
 	Fault *fault.Fault  // with a MODEL_* code; its cause holds the provider's words, fit for logs
 	Retry bool          // the caller may soon repeat the request
+	Once  bool          // the caller may repeat the request, but only once
 	After time.Duration // the wait that the provider requests; 0 = not given
 
 	Said event.ProviderError // the message of the provider or the network: without keys, bounded, for operators
@@ -111,21 +130,46 @@ func (f *Failure) Error() string { return f.Fault.Error() }
 // Unwrap returns the fault.
 func (f *Failure) Unwrap() error { return f.Fault }
 
+// Listener takes an answer piece by piece. A nil function takes nothing.
+type Listener struct {
+	Text      func(piece string) error
+	Reasoning func(piece string) error
+}
+
+// Text returns a listener that takes the text only.
+func Text(f func(piece string) error) Listener { return Listener{Text: f} }
+
+// Say passes a piece of text on.
+func (l Listener) Say(piece string) error { return pass(l.Text, piece) }
+
+// Think passes a piece of reasoning on.
+func (l Listener) Think(piece string) error { return pass(l.Reasoning, piece) }
+
+func pass(f func(string) error, piece string) error {
+	if f == nil || piece == "" {
+		return nil
+	}
+	return f(piece)
+}
+
 // Model answers requests. All methods are safe for concurrent use.
 type Model interface {
 	// Name returns the specification of the opened model, such as "openai:gpt-x".
 	Name() string
 
-	// Generate answers req. It passes text to onText piece by piece, in order and from the calling goroutine; the pieces
-	// concatenate to Reply.Text. An error of onText stops the call, and Generate returns it unchanged.
+	// Generate answers req. It passes text and reasoning on piece by piece, in order and from the calling goroutine; the
+	// pieces concatenate to Reply.Text and Reply.Reasoning. An error of the listener stops the call, and Generate returns it
+	// unchanged.
 	//
 	// When ctx ends, Generate closes the request to the provider at once and the error matches ctx.Err(); after a deadline
 	// it is a MODEL_TIMEOUT fault, too. Every other error is a *Failure, or a *fault.Fault if req itself is wrong (INTERNAL:
 	// a tool whose schema is not JSON), and never holds a key.
 	//
 	// Generate asks the provider once and does not repeat failed requests: the caller knows the text so far, and how long
-	// people have waited. A stream that ends early is an error, never an answer.
-	Generate(ctx context.Context, req Request, onText func(string) error) (Reply, error)
+	// people have waited. (If a server refuses a member of the request that it could do without, Generate asks again without
+	// it: nothing was said by then.) A stream that ends early is an error, never an answer, and so is an answer without text
+	// and calls.
+	Generate(ctx context.Context, req Request, to Listener) (Reply, error)
 
 	// Close releases idle connections. Active calls continue.
 	Close() error

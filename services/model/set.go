@@ -48,15 +48,15 @@ func Providers(m Model) []string {
 }
 
 // Generate implements Model: the provider that the request names answers, otherwise the standard model.
-func (s *Set) Generate(ctx context.Context, req Request, onText func(string) error) (Reply, error) {
+func (s *Set) Generate(ctx context.Context, req Request, to Listener) (Reply, error) {
 	provider, named := Provided(req.Model)
 	switch {
 	case !Serves(s.Name(), Providers(s), req.Model):
 		return Reply{}, Unserved(req.Model)
 	case !named, provider == prefixOf(s.Model):
-		return s.Model.Generate(ctx, req, onText)
+		return s.Model.Generate(ctx, req, to)
 	}
-	return s.others[provider].Generate(ctx, req, onText)
+	return s.others[provider].Generate(ctx, req, to)
 }
 
 // Unserved returns the fault of a request for a model that no process here can ask.

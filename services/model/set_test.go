@@ -55,7 +55,7 @@ func TestASetAsksTheProviderThatIsNamed(t *testing.T) {
 		defer cancel()
 		return set.Generate(ctx, model.Request{
 			Model: name, Messages: []model.Message{{Role: model.RoleUser, Content: "What is 2 + 2?"}}, NewID: func() string { return "c" }, Now: time.Now(),
-		}, func(string) error { return nil })
+		}, model.Text(func(string) error { return nil }))
 	}
 	for name, asked := range map[string]string{"openai:gpt-y": "gpt-y", "openai:org/m:latest": "org/m:latest"} {
 		r, err := ask(name)

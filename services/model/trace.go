@@ -16,7 +16,7 @@ type traced struct {
 
 // Generate implements Model inside one client span a call, attempts included. The span holds the attributes of the
 // conventions for models, and none of the conversation.
-func (m *traced) Generate(ctx context.Context, req Request, onText func(string) error) (r Reply, err error) {
+func (m *traced) Generate(ctx context.Context, req Request, to Listener) (r Reply, err error) {
 	name := req.Pick(m.provider, m.name)
 	ctx, span := telemetry.Start(ctx, "chat "+name, trace.SpanKindClient,
 		telemetry.OperationChat, telemetry.KeyProvider.String(m.provider), telemetry.KeyRequestModel.String(name))
@@ -24,7 +24,7 @@ func (m *traced) Generate(ctx context.Context, req Request, onText func(string) 
 	if req.MaxTokens > 0 {
 		span.SetAttributes(telemetry.KeyMaxTokens.Int(req.MaxTokens))
 	}
-	r, err = m.Model.Generate(ctx, req, onText)
+	r, err = m.Model.Generate(ctx, req, to)
 	if err != nil {
 		return r, err
 	}

@@ -214,7 +214,7 @@ func (j *job) speak(ctx, talk context.Context, msg string, req model.Request) (m
 	var said strings.Builder
 	room := maxText
 	heard, ended := j.s.metrics.request(j.model())
-	reply, err := j.s.deps.Model.Generate(talk, req, func(text string) error {
+	reply, err := j.s.deps.Model.Generate(talk, req, model.Text(func(text string) error {
 		heard()
 		part, cut := jsontext.Fit(text, room)
 		room -= jsontext.Len(part)
@@ -226,7 +226,7 @@ func (j *job) speak(ctx, talk context.Context, msg string, req model.Request) (m
 			return errFull
 		}
 		return nil
-	})
+	}))
 	ended(err)
 	if flushed := deltas.Close(); flushed != nil {
 		return reply, flushed // the fence or the bus: it comes before whatever the model made of it

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
@@ -48,7 +47,7 @@ func withUser(at, name string) string {
 }
 
 func dropAccount(at, name string) error {
-	nc, err := nats.Connect(withUser(at, "natsd"))
+	nc, err := nats.Connect(withUser(at, "natsd"), nats.Timeout(Patience))
 	if err != nil {
 		return err
 	}
@@ -122,7 +121,7 @@ func digest(of []byte) string { return fmt.Sprintf("%x", sha256.Sum256(of))[:12]
 
 // listens reports whether something accepts connections at the URL.
 func listens(at string) bool {
-	c, err := net.DialTimeout("tcp", strings.TrimPrefix(at, "nats://"), time.Second)
+	c, err := net.DialTimeout("tcp", strings.TrimPrefix(at, "nats://"), Patience)
 	if err == nil {
 		_ = c.Close()
 	}

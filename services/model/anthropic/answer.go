@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
@@ -17,36 +18,46 @@ const (
 
 // answer holds the received part of one streamed answer.
 type answer struct {
-	sink     *upstream.Sink
-	forced   bool // the text consists of the arguments of the one tool call
-	model    string
-	stop     string
-	events   int
-	usage    model.Usage
-	calls    []*call
-	argBytes int
+	sink   *upstream.Sink
+	forced bool // the text consists of the arguments of the one tool call
+	model  string
+	word   string // the provider's word for the end
+	events int
+	usage  model.Usage
+	blocks []*received
+	bytes  int // of arguments and blocks that are kept as they are
+	finish upstream.Finish
 }
 
-// call is a tool call whose arguments are still arriving.
-type call struct {
-	index    int64
-	id, name string
-	start    string // arguments in the start of the block
-	pieces   []byte // later arguments; they replace start
+// received is a content block that is still arriving, or has arrived.
+type received struct {
+	index     int64
+	kind      string // typeText, typeToolUse, typeThinking, or another one
+	id, name  string
+	start     string // arguments in the start of the block
+	pieces    []byte // later arguments; they replace start
+	text      int    // bytes of a text
+	thought   []byte
+	signature string
+	raw       json.RawMessage // a block of another kind
 }
 
 // event adds one event of the stream. It reports whether it was the last.
-func (a *answer) event(data []byte) (done bool, err error) {
+func (a *answer) event(in upstream.Event) (done bool, err error) {
 	a.events++
+	if in.Name != "error" && in.Data[0] != '{' && in.Data[0] != '[' {
+		return false, nil // a word that keeps the connection alive
+	}
+	if trouble := upstream.Trouble(in.Name, in.Data); trouble != nil {
+		trouble.Late = a.sink.Said()
+		return false, trouble
+	}
 	var e streamEvent
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(in.Data, &e); err != nil {
 		return false, upstream.BadReply("event %d: %w", a.events, err)
 	}
-	switch e.Type {
-	case "error":
-		return false, e.Error.Event()
-	case "message_stop":
-		return true, nil
+	if e.Type == "message_stop" {
+		return true, a.complete()
 	}
 	return false, a.apply(&e)
 }
@@ -54,66 +65,137 @@ func (a *answer) event(data []byte) (done bool, err error) {
 // apply adds an event. Pings, block ends and future events change nothing.
 func (a *answer) apply(e *streamEvent) error {
 	switch e.Type {
+	case "message":
+		return a.whole(e)
 	case "message_start":
 		if e.Message != nil {
 			a.model = e.Message.Model
 			a.count(e.Message.Usage)
 		}
 	case "message_delta":
-		a.stop = e.Delta.StopReason
+		if d := e.delta(); d.StopReason != "" {
+			a.word = string(d.StopReason)
+		}
 		a.count(e.Usage)
 	case "content_block_start":
-		return a.begin(e)
+		return a.begin(e.Index, e.ContentBlock)
 	case "content_block_delta":
-		return a.delta(e)
+		return a.delta(e.Index, e.delta())
+	}
+	return nil
+}
+
+// whole takes an answer of a server that does not stream.
+func (a *answer) whole(e *streamEvent) error {
+	a.model, a.word = e.Model, string(e.StopReason)
+	a.count(e.Usage)
+	for i, raw := range e.Content {
+		if err := a.begin(int64(i), raw); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // count records usage. All figures are totals of the whole message; input counts in three ways.
-func (a *answer) count(u *usage) {
-	if u == nil {
+func (a *answer) count(raw json.RawMessage) {
+	var u usage
+	if len(raw) == 0 || raw[0] != '{' {
 		return
 	}
-	in := a.usage.InputTokens
-	if u.InputTokens != nil {
-		in = *u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens
+	_ = json.Unmarshal(raw, &u) // a member of another type is skipped, and all others are read
+	if !u.OutputTokens.Known {
+		return
 	}
-	a.usage = model.Usage{InputTokens: in, OutputTokens: u.OutputTokens, Known: true}
+	out := model.Usage{InputTokens: a.usage.InputTokens, OutputTokens: u.OutputTokens.N, Known: a.usage.Known, TokenDetails: a.usage.TokenDetails}
+	if u.InputTokens.Known {
+		out.InputTokens = u.InputTokens.N + u.CacheRead.N + u.CacheCreation.N
+		out.TokenDetails = event.TokenDetails{CachedTokens: u.CacheRead.N, CacheWriteTokens: u.CacheCreation.N}
+		out.Known = true
+	}
+	a.usage = out
 }
 
-func (a *answer) begin(e *streamEvent) error {
-	switch e.ContentBlock.Type {
+func (a *answer) begin(index int64, raw json.RawMessage) error {
+	var b contentBlock
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return upstream.BadReply("block %d: %w", index, err)
+	}
+	r := &received{index: index, kind: b.Type}
+	if len(a.blocks) >= maxBlocks {
+		return upstream.BadReply("%d content blocks", len(a.blocks)+1)
+	}
+	a.blocks = append(a.blocks, r)
+	switch b.Type {
 	case typeText:
-		return a.sink.Text(e.ContentBlock.Text)
+		return a.say(r, b.Text)
+	case typeThinking:
+		r.thought, r.signature = append(b.Thinking.Text, b.Thinking.Thought...), b.Signature
+		return a.sink.Think(r.thought)
 	case typeToolUse:
-		b := &call{index: e.Index, id: e.ContentBlock.ID, name: e.ContentBlock.Name, start: string(e.ContentBlock.Input)}
+		r.id, r.name, r.start = string(b.ID), string(b.Name), string(b.Input)
 		if a.forced { // an empty object stands for later arguments
-			return a.sink.Text(strings.TrimPrefix(b.start, "{}"))
+			return a.sink.Text(strings.TrimPrefix(r.start, "{}"))
 		}
-		if b.name == "" || len(a.calls) >= maxBlocks {
-			return upstream.BadReply("tool call %d has no name or is one too many", e.Index)
+		if r.name == "" {
+			return upstream.BadReply("tool call %d has no name", index)
 		}
-		a.calls = append(a.calls, b)
+	default:
+		r.raw = raw
+		return a.grow(len(raw))
 	}
 	return nil
 }
 
-func (a *answer) delta(e *streamEvent) error {
-	switch e.Delta.Type {
+func (a *answer) delta(index int64, d delta) error {
+	r := a.block(index)
+	switch d.Type {
 	case "text_delta":
-		return a.sink.Text(e.Delta.Text)
+		return a.say(r, d.Text)
+	case "thinking_delta":
+		thought := append(d.Thinking.Text, d.Thinking.Thought...)
+		if r != nil {
+			r.thought = append(r.thought, thought...)
+		}
+		return a.sink.Think(thought)
+	case "signature_delta":
+		if r != nil {
+			r.signature += d.Signature
+		}
+		return a.grow(len(d.Signature))
 	case "input_json_delta":
-		if a.forced {
-			return a.sink.Text(e.Delta.PartialJSON)
+		if a.forced && (r == nil || r.kind == typeToolUse) {
+			return a.sink.Piece(upstream.Piece{Text: d.PartialJSON})
 		}
-		for _, b := range a.calls {
-			if b.index == e.Index {
-				b.pieces = append(b.pieces, e.Delta.PartialJSON...)
-			}
+		if r != nil {
+			r.pieces = append(r.pieces, d.PartialJSON...)
 		}
-		if a.argBytes += len(e.Delta.PartialJSON); a.argBytes > maxArguments {
-			return upstream.BadReply("%d bytes of arguments", a.argBytes)
+		return a.grow(len(d.PartialJSON))
+	}
+	return nil
+}
+
+// say passes a piece of a block's text on.
+func (a *answer) say(r *received, piece upstream.Piece) error {
+	before := len(a.sink.SoFar())
+	err := a.sink.Piece(piece)
+	if r != nil {
+		r.text += len(a.sink.SoFar()) - before
+	}
+	return err
+}
+
+func (a *answer) grow(n int) error {
+	if a.bytes += n; a.bytes > maxArguments {
+		return upstream.BadReply("%d bytes of arguments and other blocks", a.bytes)
+	}
+	return nil
+}
+
+func (a *answer) block(index int64) *received {
+	for i := len(a.blocks) - 1; i >= 0; i-- {
+		if a.blocks[i].index == index {
+			return a.blocks[i]
 		}
 	}
 	return nil
@@ -121,34 +203,73 @@ func (a *answer) delta(e *streamEvent) error {
 
 // end judges a stream that ended without message_stop; a stop reason completes it, too.
 func (a *answer) end(contentType string) error {
-	return upstream.Ended(a.stop != "", a.events, contentType)
+	if err := upstream.Ended(a.word != "", a.events, contentType); err != nil {
+		return err
+	}
+	return a.complete()
 }
 
-func (a *answer) reply(text, asked string, req model.Request) model.Reply {
-	all := upstream.NewCalls(req)
-	for _, b := range a.calls {
-		arguments := b.start
-		if len(b.pieces) > 0 {
-			arguments = string(b.pieces)
-		}
-		all.Add(b.id, b.name, arguments)
+func (a *answer) complete() (err error) {
+	a.finish, err = upstream.End(a.word, len(a.calls()))
+	if s, ok := err.(*upstream.StatusError); ok { //nolint:errorlint // as End returns it
+		s.Late = a.sink.Said()
 	}
-	r := model.Reply{Text: text, ToolCalls: all.All(), StopReason: a.reason(), Usage: a.usage, Model: a.model}
+	return err
+}
+
+// paused reports whether the model goes on when it is asked again with what it said.
+func (a *answer) paused() bool { return upstream.Paused(a.word) }
+
+func (a *answer) calls() (out []*received) {
+	if a.forced {
+		return nil
+	}
+	for _, b := range a.blocks {
+		if b.kind == typeToolUse {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// arguments of a call.
+func (b *received) arguments() string {
+	if len(b.pieces) > 0 {
+		return upstream.Join(b.pieces)
+	}
+	return b.start
+}
+
+// adopt takes the blocks and the tokens of an answer that this one continues.
+func (a *answer) adopt(before *answer) {
+	if before == nil {
+		return
+	}
+	a.blocks = append(before.blocks, a.blocks...)
+	a.usage.InputTokens += before.usage.InputTokens
+	a.usage.OutputTokens += before.usage.OutputTokens
+	a.usage.CachedTokens += before.usage.CachedTokens
+	a.usage.CacheWriteTokens += before.usage.CacheWriteTokens
+	a.usage.Known = a.usage.Known && before.usage.Known
+}
+
+func (a *answer) reply(asked, provider string, req model.Request) (model.Reply, error) {
+	all := upstream.NewCalls(req)
+	calls := a.calls()
+	for i, b := range calls {
+		last := i == len(calls)-1
+		all.Add(b.id, b.name, b.arguments(), last && a.finish.Stop != model.StopToolCalls && (len(b.pieces) == 0 || !upstream.Whole(b.pieces)))
+	}
+	r := model.Reply{
+		ToolCalls: all.All(), StopReason: a.finish.Stop, StopDetail: a.finish.Detail, Usage: a.usage, Model: a.model,
+	}
+	if !r.Usage.Known {
+		r.Usage = model.Usage{}
+	}
 	if r.Model == "" {
 		r.Model = asked
 	}
-	return r
-}
-
-func (a *answer) reason() string {
-	switch a.stop {
-	case stopMaxTokens, stopContextWindow:
-		return model.StopLength
-	case stopRefusal:
-		return model.StopFiltered
-	}
-	if len(a.calls) > 0 {
-		return model.StopToolCalls
-	}
-	return model.StopEnd
+	var err error
+	r.PassBack, err = a.passBack(provider)
+	return r, err
 }

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
@@ -17,10 +17,12 @@ var errNoKey = errors.New("ANTHROPIC_API_KEY is not set")
 
 // Model is one model of one server.
 type Model struct {
-	name   string
-	url    string
-	header http.Header
-	client *upstream.Client
+	name     string
+	provider string // the server, for what it wants back
+	url      string
+	header   http.Header
+	habits   upstream.Habits
+	client   *upstream.Client
 }
 
 var _ model.Model = (*Model)(nil)
@@ -46,7 +48,7 @@ func New(name string, env model.Env) (*Model, error) {
 		return nil, errors.New("ANTHROPIC_BASE_URL is not an http or https address")
 	}
 	return &Model{
-		name: name, url: u.JoinPath("v1/messages").String(),
+		name: name, provider: upstream.Provider(prefix, u), url: u.JoinPath("v1/messages").String(),
 		header: http.Header{"X-Api-Key": {env.AnthropicKey}, "Anthropic-Version": {version}},
 		client: upstream.New(env.AnthropicKey, env),
 	}, nil
@@ -58,50 +60,56 @@ func (m *Model) Name() string { return prefix + ":" + m.name }
 // Close implements model.Model.
 func (m *Model) Close() error { m.client.Close(); return nil }
 
+// maxPauses bounds how often a model is asked to go on within one answer.
+const maxPauses = 8
+
 // Generate implements model.Model.
-func (m *Model) Generate(ctx context.Context, req model.Request, onText func(string) error) (model.Reply, error) {
-	asked, err := requestOf(req.Pick(prefix, m.name), req)
-	if err != nil {
+func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listener) (model.Reply, error) {
+	if _, err := m.request(req, nil, nil); err != nil {
 		return model.Reply{}, err
 	}
 	var a *answer
-	unseen := 0
-	text, err := m.client.Do(ctx, onText, func(ctx context.Context, s *upstream.Sink) error {
-		a = &answer{sink: s, forced: forced(req)}
-		err := m.attempt(ctx, asked, a)
-		blind, images := req.Blind()
-		if images == 0 || !refuses(err) {
-			return err
+	var omitted []string
+	asked := req.Pick(prefix, m.name)
+	sink, err := m.client.Do(ctx, to, func(ctx context.Context, s *upstream.Sink) (err error) {
+		for range maxPauses {
+			before := a
+			omitted, err = m.habits.Ask(asked, func(refusal string) []upstream.Option { return options(req, refusal) }, func(without upstream.Without) error {
+				wire, err := m.request(req, without, before)
+				if err != nil {
+					return err
+				}
+				a = &answer{sink: s, forced: forced(req)}
+				return m.attempt(ctx, wire, a)
+			})
+			if err != nil {
+				return err
+			}
+			if a.adopt(before); !a.paused() {
+				break
+			}
 		}
-		without, err := requestOf(asked.Model, blind)
-		if err != nil {
-			return err
-		}
-		a = &answer{sink: s, forced: forced(req)}
-		if err = m.attempt(ctx, without, a); err == nil {
-			unseen = images
-		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return model.Reply{}, err
 	}
-	reply := a.reply(text, asked.Model, req)
-	reply.Unseen = unseen
-	return reply, nil
-}
-
-// refuses reports whether an error may mean that the model does not take an image. It is then asked again without, and told so.
-func refuses(err error) bool {
-	s, ok := errors.AsType[*upstream.StatusError](err)
-	return ok && s.Class() == fault.ModelRefused && s.Status == http.StatusBadRequest
+	reply, err := a.reply(asked, m.provider, req)
+	if err != nil {
+		return model.Reply{}, m.client.Failure(err)
+	}
+	if slices.Contains(omitted, optImages) {
+		_, reply.Unseen = req.Blind()
+	}
+	reply.LeftOut = upstream.LeftOut(req, omitted)
+	return m.client.Answer(sink, reply)
 }
 
 // attempt makes one request and reads its stream to the end.
 func (m *Model) attempt(ctx context.Context, asked request, a *answer) error {
 	over := false
-	contentType, err := m.client.Stream(ctx, m.url, m.header, asked, func(data []byte) (done bool, err error) {
-		over, err = a.event(data)
+	contentType, err := m.client.Stream(ctx, m.url, m.header, asked, func(e upstream.Event) (done bool, err error) {
+		over, err = a.event(e)
 		return over, err
 	})
 	if err != nil || over {

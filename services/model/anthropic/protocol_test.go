@@ -36,7 +36,7 @@ func end(reason string) string {
 }
 
 func TestReplies(t *testing.T) {
-	usage := model.Usage{InputTokens: 10, OutputTokens: 9, Known: true}
+	usage := model.Usage{InputTokens: 10, OutputTokens: 9, Known: true, TokenDetails: event.TokenDetails{CachedTokens: 2, CacheWriteTokens: 3}}
 	call := func(arguments string) []event.ToolCall {
 		return []event.ToolCall{{ID: "a", Name: "f", Arguments: json.RawMessage(arguments)}}
 	}
@@ -47,12 +47,12 @@ func TestReplies(t *testing.T) {
 		"cached input counts":    {[]string{begin, block, hi, end("end_turn"), stop}, model.Reply{Text: "Hi", StopReason: model.StopEnd, Usage: usage, Model: "x-2026"}},
 		"without message_stop":   {[]string{begin, block, hi, end("end_turn")}, model.Reply{Text: "Hi", StopReason: model.StopEnd, Usage: usage, Model: "x-2026"}},
 		"without a start":        {[]string{block, hi, stop}, model.Reply{Text: "Hi", StopReason: model.StopEnd, Model: "x"}},
-		"refusal":                {[]string{begin, block, hi, end("refusal"), stop}, model.Reply{Text: "Hi", StopReason: model.StopFiltered, Usage: usage, Model: "x-2026"}},
+		"refusal":                {[]string{begin, block, hi, end("refusal"), stop}, model.Reply{Text: "Hi", StopReason: model.StopRefused, Usage: usage, Model: "x-2026"}},
 		"window is full":         {[]string{begin, block, hi, end("model_context_window_exceeded"), stop}, model.Reply{Text: "Hi", StopReason: model.StopLength, Usage: usage, Model: "x-2026"}},
-		"what is not known here": {[]string{`{"type":"ping"}`, `{"type":"new_thing","x":[1]}`, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}`, hi, stop}, model.Reply{Text: "Hi", StopReason: model.StopEnd, Model: "x"}},
+		"what is not known here": {[]string{`{"type":"ping"}`, `{"type":"new_thing","x":[1]}`, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}`, hi, stop}, model.Reply{Text: "Hi", Reasoning: "hm", StopReason: model.StopEnd, Model: "x"}},
 		"arguments with the start": {
 			[]string{`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{"n":12345678901234567890}}}`, end("tool_use"), stop},
-			model.Reply{ToolCalls: call(`{"n":12345678901234567890}`), StopReason: model.StopToolCalls, Usage: model.Usage{OutputTokens: 9, Known: true}, Model: "x"},
+			model.Reply{ToolCalls: call(`{"n":12345678901234567890}`), StopReason: model.StopToolCalls, Model: "x"},
 		},
 		"interleaved blocks": {
 			[]string{
@@ -79,7 +79,7 @@ func TestNoReplies(t *testing.T) {
 	}{
 		"cut":                   {[]string{begin, block, hi}, fault.ModelCutOff},
 		"a call without a name": {[]string{`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","input":{}}}`, stop}, fault.ModelBadReply},
-		"no object":             {[]string{`7`}, fault.ModelBadReply},
+		"no object":             {[]string{`7`}, fault.ModelCutOff},
 		"error":                 {[]string{begin, `{"type":"error","error":{"type":"overloaded_error","message":"later"}}`}, fault.ModelBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,16 +118,16 @@ func TestRequest(t *testing.T) {
 	require.Contains(t, string(x.Body), "12345678901234567890")
 	require.JSONEq(t, strings.ReplaceAll(`{
 		"model": "x", "max_tokens": 4096, "stream": true,
-		"system": [{"type": "text", "text": "You are a test."}, {"type": "text", "text": "Be brief."}],
-		"tools": [{"name": "f", "description": "F.", "input_schema": SCHEMA}],
+		"system": [{"type": "text", "text": "You are a test."}, {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+		"tools": [{"name": "f", "description": "F.", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}}],
 		"messages": [
-			{"role": "user", "content": [{"type": "text", "text": "two things"}]},
+			{"role": "user", "content": [{"type": "text", "text": "two things", "cache_control": {"type": "ephemeral"}}]},
 			{"role": "assistant", "content": [
 				{"type": "tool_use", "id": "a", "name": "f", "input": {"n": 1}},
 				{"type": "tool_use", "id": "b", "name": "f", "input": {"invalid_arguments": "{\"n\":"}}]},
 			{"role": "user", "content": [
 				{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "one"}]},
-				{"type": "tool_result", "tool_use_id": "b", "is_error": true},
-				{"type": "text", "text": "(empty message)"}]}
+				{"type": "tool_result", "tool_use_id": "b", "is_error": true, "content": [{"type": "text", "text": "(no output)"}]},
+				{"type": "text", "text": "(empty message)", "cache_control": {"type": "ephemeral"}}]}
 		]}`, "SCHEMA", string(req.Tools[0].InputSchema)), string(x.Body))
 }

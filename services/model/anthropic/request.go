@@ -3,45 +3,131 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
 
-// emptyText stands for a user's message without text, which the protocol refuses.
-const emptyText = "(empty message)"
+const (
+	prefix  = "anthropic"
+	baseURL = "https://api.anthropic.com"
+	version = "2023-06-01" // of the protocol
+	// defaultMaxTokens is the largest limit that every Claude model accepts; the protocol requires a limit.
+	defaultMaxTokens = 4096
+)
 
-func requestOf(name string, req model.Request) (request, error) {
-	p := request{Model: name, MaxTokens: defaultMaxTokens, Stream: true}
+// Names of the options of a request.
+const (
+	optCache    = "cache_control"
+	optPassBack = "thinking of earlier messages"
+	optImages   = "images"
+)
+
+// options are the parts that a request could do without.
+func options(req model.Request, refusal string) []upstream.Option {
+	all := []upstream.Option{
+		{Name: optCache, Words: []string{"cache_control"}, Named: true},
+		{Name: optPassBack, Words: []string{"thinking", "signature"}, Named: true},
+	}
+	for _, t := range req.Tools {
+		if upstream.Names(refusal, t.Name) {
+			all = append(all, upstream.Option{Name: upstream.ToolOption(t), Words: []string{strings.ToLower(t.Name)}})
+		}
+	}
+	if _, images := req.Blind(); images > 0 {
+		all = append(all, upstream.Option{Name: optImages, Words: []string{"image"}, Once: true})
+	}
+	return all
+}
+
+// request returns the request without some options, after what the model said before it paused.
+func (m *Model) request(req model.Request, without upstream.Without, before *answer) (request, error) {
+	p := request{Model: req.Pick(prefix, m.name), MaxTokens: defaultMaxTokens, Stream: true}
 	if req.MaxTokens > 0 {
 		p.MaxTokens = req.MaxTokens
 	}
-	if req.System != "" {
+	if without[optImages] {
+		req, _ = req.Blind()
+	}
+	provider := m.provider
+	if without[optPassBack] {
+		provider = ""
+	}
+	if !upstream.Blank(req.System) {
 		p.System = append(p.System, text(req.System))
 	}
-	for _, m := range req.Messages {
-		if m.Role == model.RoleSystem {
-			p.System = append(p.System, text(m.Content))
+	for _, msg := range req.Messages {
+		if msg.Role == model.RoleSystem {
+			if !upstream.Blank(msg.Content) {
+				p.System = append(p.System, text(msg.Content))
+			}
 			continue
 		}
-		role, blocks := content(m)
+		role, blocks := content(msg, provider)
 		p.Messages = appendMessage(p.Messages, role, blocks)
 	}
-	for _, t := range req.Tools {
-		u, err := toolOf(t)
+	if len(p.Messages) == 0 || p.Messages[0].Role != roleUser { // the protocol wants a user to begin
+		p.Messages = slices.Insert(p.Messages, 0, message{Role: roleUser, Content: []block{text(emptyBeginning)}})
+	}
+	if before != nil {
+		blocks, err := before.said()
 		if err != nil {
 			return p, err
 		}
-		p.Tools = append(p.Tools, u)
+		p.Messages = appendMessage(p.Messages, roleAssistant, blocks)
+	}
+	if err := p.offer(req, without); err != nil {
+		return p, err
+	}
+	if !without[optCache] {
+		p.cache()
+	}
+	return p, nil
+}
+
+// emptyBeginning stands for the message of a user before a conversation that an assistant begins.
+const emptyBeginning = "(The conversation begins with a message of the assistant.)"
+
+// offer adds the tools.
+func (p *request) offer(req model.Request, without upstream.Without) error {
+	for _, t := range req.Tools {
+		u, err := toolOf(t)
+		if err != nil {
+			return err
+		}
+		if !without[upstream.ToolOption(t)] {
+			p.Tools = append(p.Tools, u)
+		}
 	}
 	if !forced(req) {
-		return p, nil
+		return nil
 	}
 	u, err := toolOf(model.ToolSpec{Name: req.Schema.Name, Description: "Gives the answer.", InputSchema: req.Schema.JSON})
 	p.Tools = append(p.Tools, u)
 	p.ToolChoice = &toolChoice{Type: "tool", Name: req.Schema.Name}
-	return p, err
+	return err
+}
+
+// cache marks the ends of the prefixes that the next request will begin with: the tools, the instructions, and the
+// conversation up to its last two messages. Source: Anthropic's documentation, "Prompt caching", which allows four marks.
+func (p *request) cache() {
+	if n := len(p.Tools); n > 0 {
+		p.Tools[n-1].CacheControl = ephemeral
+	}
+	if n := len(p.System); n > 0 {
+		p.System[n-1].CacheControl = ephemeral
+	}
+	for i, marks := len(p.Messages)-1, 0; i >= 0 && marks < 2; i-- {
+		if p.Messages[i].Role != roleUser {
+			continue
+		}
+		last := &p.Messages[i].Content[len(p.Messages[i].Content)-1]
+		last.CacheControl = ephemeral
+		marks++
+	}
 }
 
 // forced reports whether the request enforces the form of the answer: the model has to call a tool with it, and the
@@ -71,32 +157,26 @@ func images(all []model.Image) (out []block) {
 	return out
 }
 
-func content(m model.Message) (role string, blocks []block) {
+func content(m model.Message, provider string) (role string, blocks []block) {
 	switch m.Role {
 	case model.RoleAssistant:
-		if m.Content != "" {
-			blocks = append(blocks, text(m.Content))
-		}
-		for _, c := range m.ToolCalls {
-			blocks = append(blocks, block{Type: typeToolUse, ID: c.ID, Name: c.Name, Input: upstream.History(c.Arguments)})
-		}
-		return roleAssistant, blocks
+		return roleAssistant, blocksOf(m, provider)
 	case model.RoleTool:
 		b := block{Type: typeToolResult, ToolUseID: m.ToolCallID, IsError: m.IsError}
-		if m.Content != "" {
-			b.Content = []block{text(m.Content)}
+		if !upstream.Blank(m.Content) || m.IsError {
+			b.Content = []block{text(upstream.OrNothing(m.Content))}
 		}
 		b.Content = append(b.Content, images(m.Images)...)
 		return roleUser, []block{b}
 	case model.RoleUser:
-		if blocks = images(m.Images); m.Content != "" {
+		if blocks = images(m.Images); !upstream.Blank(m.Content) {
 			blocks = append(blocks, text(m.Content))
 		}
 		if len(blocks) > 0 {
 			return roleUser, blocks
 		}
 	}
-	return roleUser, []block{text(emptyText)}
+	return roleUser, []block{text(upstream.OrEmpty(""))}
 }
 
 func toolOf(t model.ToolSpec) (tool, error) {
@@ -105,11 +185,3 @@ func toolOf(t model.ToolSpec) (tool, error) {
 	}
 	return tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}, nil
 }
-
-const (
-	prefix  = "anthropic"
-	baseURL = "https://api.anthropic.com"
-	version = "2023-06-01" // of the protocol
-	// defaultMaxTokens is the largest limit that every Claude model accepts; the protocol requires a limit.
-	defaultMaxTokens = 4096
-)

@@ -24,7 +24,7 @@ type (
 		Content []block `json:"content"`
 	}
 
-	// block is a part of a message: text, image, tool_use or tool_result.
+	// block is a part of a message: text, image, tool_use, tool_result, or a block that the provider wants back as it is.
 	block struct {
 		Type      string          `json:"type"`
 		Text      string          `json:"text,omitempty"`
@@ -35,6 +35,20 @@ type (
 		ToolUseID string          `json:"tool_use_id,omitempty"` // of a tool_result
 		Content   []block         `json:"content,omitempty"`     // of a tool_result
 		IsError   bool            `json:"is_error,omitempty"`    // of a tool_result
+
+		CacheControl *cacheControl `json:"cache_control,omitempty"`
+
+		raw json.RawMessage // the whole block
+	}
+
+	cacheControl struct {
+		Type string `json:"type"` // ephemeral
+	}
+
+	thinking struct {
+		Type      string `json:"type"` // thinking
+		Thinking  string `json:"thinking"`
+		Signature string `json:"signature"`
 	}
 
 	source struct {
@@ -47,6 +61,8 @@ type (
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
 		InputSchema json.RawMessage `json:"input_schema"`
+
+		CacheControl *cacheControl `json:"cache_control,omitempty"`
 	}
 
 	toolChoice struct {
@@ -55,45 +71,61 @@ type (
 	}
 )
 
-// The events of a streamed answer, all in one type.
+// MarshalJSON implements json.Marshaler.
+func (b block) MarshalJSON() ([]byte, error) {
+	if b.raw != nil {
+		return b.raw, nil
+	}
+	type plain block
+	return json.Marshal(plain(b))
+}
+
+// The events of a streamed answer, all in one type, and a whole answer.
 type (
 	streamEvent struct {
-		Type         string             `json:"type"`
-		Error        upstream.ErrorBody `json:"error"`
-		Message      *started           `json:"message"`       // of message_start
-		Index        int64              `json:"index"`         // of content_block_start and content_block_delta
-		ContentBlock contentBlock       `json:"content_block"` // of content_block_start
-		Delta        delta              `json:"delta"`         // of content_block_delta and message_delta
-		Usage        *usage             `json:"usage"`         // of message_delta
+		Type         string          `json:"type"`
+		Message      *started        `json:"message"`       // of message_start
+		Index        int64           `json:"index"`         // of content_block_start and content_block_delta
+		ContentBlock json.RawMessage `json:"content_block"` // of content_block_start
+		Delta        json.RawMessage `json:"delta"`         // of content_block_delta and message_delta
+		Usage        json.RawMessage `json:"usage"`         // of message_delta
+
+		Model      string            `json:"model"`       // of a whole answer
+		Content    []json.RawMessage `json:"content"`     // of a whole answer
+		StopReason upstream.Word     `json:"stop_reason"` // of a whole answer
 	}
 
 	started struct {
-		Model string `json:"model"`
-		Usage *usage `json:"usage"`
+		Model string          `json:"model"`
+		Usage json.RawMessage `json:"usage"`
 	}
 
-	// contentBlock begins a block. Blocks of other types than text and tool_use may have any further members.
+	// contentBlock begins a block. Blocks of other types than text, thinking and tool_use may have any further members.
 	contentBlock struct {
-		Type  string          `json:"type"`
-		Text  string          `json:"text"`
-		ID    string          `json:"id"`
-		Name  string          `json:"name"`
-		Input json.RawMessage `json:"input"`
+		Type      string          `json:"type"`
+		Text      upstream.Piece  `json:"text"`
+		ID        upstream.Word   `json:"id"`
+		Name      upstream.Word   `json:"name"`
+		Input     json.RawMessage `json:"input"`
+		Thinking  upstream.Piece  `json:"thinking"`
+		Signature string          `json:"signature"`
 	}
 
 	delta struct {
-		Type        string `json:"type"` // text_delta, input_json_delta
-		Text        string `json:"text"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"` // of message_delta
+		Type        string             `json:"type"` // text_delta, input_json_delta, thinking_delta, signature_delta
+		Text        upstream.Piece     `json:"text"`
+		PartialJSON upstream.Arguments `json:"partial_json"`
+		Thinking    upstream.Piece     `json:"thinking"`
+		Signature   string             `json:"signature"`
+		StopReason  upstream.Word      `json:"stop_reason"` // of message_delta
 	}
 
 	// usage counts tokens of the whole message so far.
 	usage struct {
-		InputTokens              *int64 `json:"input_tokens"` // message_delta may lack it
-		CacheReadInputTokens     int64  `json:"cache_read_input_tokens"`
-		CacheCreationInputTokens int64  `json:"cache_creation_input_tokens"`
-		OutputTokens             int64  `json:"output_tokens"`
+		InputTokens   upstream.Count `json:"input_tokens"` // message_delta may lack it
+		CacheRead     upstream.Count `json:"cache_read_input_tokens"`
+		CacheCreation upstream.Count `json:"cache_creation_input_tokens"`
+		OutputTokens  upstream.Count `json:"output_tokens"`
 	}
 )
 
@@ -107,8 +139,16 @@ const (
 	sourceBase64   = "base64"
 	typeToolUse    = "tool_use"
 	typeToolResult = "tool_result"
-
-	stopMaxTokens     = "max_tokens"
-	stopContextWindow = "model_context_window_exceeded"
-	stopRefusal       = "refusal"
+	typeThinking   = "thinking"
+	typeRedacted   = "redacted_thinking"
 )
+
+var ephemeral = &cacheControl{Type: "ephemeral"}
+
+// delta returns the event's delta; one that cannot be read is empty.
+func (e *streamEvent) delta() (d delta) {
+	if len(e.Delta) > 0 {
+		_ = json.Unmarshal(e.Delta, &d) // a member of another type is skipped, and all others are read
+	}
+	return d
+}

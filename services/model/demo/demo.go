@@ -45,7 +45,7 @@ func (m *Model) Close() error { return nil }
 
 // Generate implements model.Model. The same request always gets the same reply, except for the ids of req.NewID. The text
 // streams a word at a time, and MaxTokens counts these words. The model has no tokens, so it reports no usage.
-func (m *Model) Generate(ctx context.Context, req model.Request, onText func(string) error) (model.Reply, error) {
+func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listener) (model.Reply, error) {
 	if ctx.Err() != nil {
 		return model.Reply{}, model.Ended(ctx)
 	}
@@ -65,7 +65,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 		if ctx.Err() != nil {
 			return model.Reply{}, model.Ended(ctx)
 		}
-		if err := onText(w); err != nil {
+		if err := to.Say(w); err != nil {
 			return model.Reply{}, err
 		}
 		said.WriteString(w)

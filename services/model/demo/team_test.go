@@ -35,7 +35,7 @@ func user(text string) model.Message { return model.Message{Role: model.RoleUser
 func play(t *testing.T, req model.Request) (calls []string, said string, history []model.Message) {
 	t.Helper()
 	for range 10 {
-		reply, err := demo.New().Generate(t.Context(), req, func(string) error { return nil })
+		reply, err := demo.New().Generate(t.Context(), req, model.Text(func(string) error { return nil }))
 		require.NoError(t, err)
 		if len(reply.ToolCalls) == 0 {
 			return calls, reply.Text, append(req.Messages, model.Message{Role: model.RoleAssistant, Content: reply.Text})

@@ -26,7 +26,7 @@ func (h HTTP) everyCut(t *testing.T) {
 	serve := func(n int, broken bool) (model.Reply, string, error) {
 		piece = streamed(raw[:n], broken)
 		var seen strings.Builder
-		r, err := s.m.Generate(t.Context(), Ask("hello"), func(p string) error { seen.WriteString(p); return nil })
+		r, err := s.m.Generate(t.Context(), Ask("hello"), model.Text(func(p string) error { seen.WriteString(p); return nil }))
 		return r, seen.String(), err
 	}
 	whole, text, err := serve(len(raw), false)

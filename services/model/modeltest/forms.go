@@ -149,7 +149,7 @@ var forms = []form{
 	{
 		"a list", 400, "", `[{"error":{"code":400,"message":"x is not a valid model ID","status":"INVALID_ARGUMENT"}}]`,
 		fault.ModelNotFound,
-		event.ProviderError{Status: 400, Message: "x is not a valid model ID"},
+		event.ProviderError{Status: 400, Code: "INVALID_ARGUMENT", Message: "x is not a valid model ID"},
 	},
 }
 
@@ -163,7 +163,7 @@ func (h HTTP) errorForms(t *testing.T) {
 		if f.header != "" {
 			reply.Header.Set(f.header, "req_1")
 		}
-		_, err := s.m.Generate(t.Context(), Ask("hello"), func(string) error { return nil })
+		_, err := s.m.Generate(t.Context(), Ask("hello"), model.Text(func(string) error { return nil }))
 		failed, ok := errors.AsType[*model.Failure](err)
 		require.True(t, ok, "%s: %v", f.name, err)
 		require.Equal(t, f.class, failed.Fault.Code, f.name)

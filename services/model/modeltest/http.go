@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,13 +146,22 @@ var failures = []failure{
 // fails checks a failure: one request, the text so far, and the advice for the caller. The same model answers the next
 // request.
 func (h HTTP) fails(t *testing.T, f failure) {
-	s := h.start(t, scripted.Sequence(f.reply, hello), f.env)
+	var over atomic.Bool
+	s := h.start(t, func(*scripted.Exchange) scripted.Reply {
+		if over.Load() {
+			return hello
+		}
+		return f.reply
+	}, f.env)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*bound)
 	defer cancel()
 	var seen string
-	r, err := s.m.Generate(ctx, Ask("hello"), func(p string) error { seen += p; return nil })
+	r, err := s.m.Generate(ctx, Ask("hello"), model.Text(func(p string) error { seen += p; return nil }))
 	require.Equal(t, f.text, seen)
-	require.Len(t, s.srv.Exchanges(), 1, "the caller repeats requests, not the model")
+	over.Store(true)
+	if f.reply.Status != http.StatusBadRequest && f.reply.Status != http.StatusUnprocessableEntity { // then it may be a part of the request that is refused
+		require.Len(t, s.srv.Exchanges(), 1, "the caller repeats requests, not the model")
+	}
 	failed, ok := errors.AsType[*model.Failure](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, f.code, failed.Fault.Code, "%v", err)
@@ -193,7 +203,7 @@ func (h HTTP) cancel(t *testing.T) {
 	text := make(chan string, 1)
 	failed := make(chan error, 1)
 	go func() {
-		_, err := s.m.Generate(ctx, Ask("hello"), func(p string) error { text <- p; return nil })
+		_, err := s.m.Generate(ctx, Ask("hello"), model.Text(func(p string) error { text <- p; return nil }))
 		failed <- err
 	}()
 	require.Equal(t, "Hel", <-text)
@@ -212,7 +222,7 @@ func (h HTTP) deadline(t *testing.T) {
 	s := h.held(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err := s.m.Generate(ctx, Ask("hello"), func(string) error { return nil })
+	_, err := s.m.Generate(ctx, Ask("hello"), model.Text(func(string) error { return nil }))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, fault.New(fault.ModelTimeout))
 	for n := range s.srv.Exchanges() { // without a request if the machine was too busy to connect in time
@@ -222,7 +232,7 @@ func (h HTTP) deadline(t *testing.T) {
 
 func (h HTTP) reader(t *testing.T) {
 	s := h.held(t)
-	_, err := s.m.Generate(t.Context(), Ask("hello"), func(string) error { return context.DeadlineExceeded })
+	_, err := s.m.Generate(t.Context(), Ask("hello"), model.Text(func(string) error { return context.DeadlineExceeded }))
 	require.Equal(t, context.DeadlineExceeded, err)
 	s.gone(t, 1)
 }
@@ -230,24 +240,27 @@ func (h HTTP) reader(t *testing.T) {
 func (h HTTP) noServer(t *testing.T) {
 	s := h.start(t, scripted.Smart(), model.Env{})
 	require.NoError(t, s.srv.Close())
-	_, err := s.m.Generate(t.Context(), Ask("hello"), func(string) error { return nil })
+	_, err := s.m.Generate(t.Context(), Ask("hello"), model.Text(func(string) error { return nil }))
 	require.ErrorIs(t, err, fault.New(fault.ModelFailed))
 	require.Contains(t, err.Error(), "refused", "the log says why")
 }
 
 func (h HTTP) empty(t *testing.T) {
-	s := h.start(t, scripted.Always(scripted.Stream()), model.Env{})
-	r := generate(t, s.m, Ask("hello"))
-	require.Empty(t, r.Text)
-	require.Empty(t, r.ToolCalls)
-	require.Equal(t, model.StopEnd, r.StopReason)
+	for _, said := range [][]string{nil, {"\n\n"}, {" ", "\t"}} {
+		s := h.start(t, scripted.Always(scripted.Stream(scripted.Text(said...))), model.Env{})
+		_, err := s.m.Generate(t.Context(), Ask("hello"), model.Listener{})
+		failed, ok := errors.AsType[*model.Failure](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, fault.ModelNoAnswer, failed.Fault.Code)
+		require.True(t, failed.Retry && failed.Once, "a second request is worth a try, a third is not")
+	}
 }
 
 func (h HTTP) slow(t *testing.T) {
 	words := scripted.Words("one token at a time")
 	s := h.start(t, scripted.Always(scripted.Stream(scripted.Every(20*time.Millisecond, words...))), model.Env{})
 	var got []string
-	_, err := s.m.Generate(t.Context(), Ask("hello"), func(p string) error { got = append(got, p); return nil })
+	_, err := s.m.Generate(t.Context(), Ask("hello"), model.Text(func(p string) error { got = append(got, p); return nil }))
 	require.NoError(t, err)
 	require.Equal(t, words, got, "each token is passed on by itself")
 }
@@ -258,6 +271,7 @@ func (h HTTP) invalidArguments(t *testing.T) {
 	req := Ask("hello")
 	r := generate(t, s.m, req)
 	require.Equal(t, `"{\"path\": \"notes.md"`, string(r.ToolCalls[0].Arguments))
+	require.Contains(t, r.ToolCalls[0].Invalid, "not valid JSON")
 	generate(t, s.m, Answer(req, r, func(event.ToolCall) (string, bool) { return "no object", true }))
 	sent := s.srv.Exchanges()[1].Prompt.Messages[1].ToolCalls
 	require.JSONEq(t, `{"invalid_arguments":"{\"path\": \"notes.md"}`, string(sent[0].Arguments))
@@ -271,8 +285,8 @@ func (h HTTP) noArguments(t *testing.T) {
 
 func (h HTTP) ids(t *testing.T) {
 	s := h.start(t, scripted.Always(scripted.Stream(scripted.Calls(0,
-		scripted.Call{Name: "t", Arguments: "{}"}, scripted.Call{ID: "same", Name: "t", Arguments: "{}"},
-		scripted.Call{ID: "same", Name: "t", Arguments: "{}"}))), model.Env{})
+		scripted.Call{Name: "t", Arguments: "{}"}, scripted.Call{ID: "same", Name: "t", Arguments: `{"n":1}`},
+		scripted.Call{ID: "same", Name: "t", Arguments: `{"n":2}`}))), model.Env{})
 	req := Ask("hello")
 	r := generate(t, s.m, req)
 	require.Equal(t, []string{"new-1", "same", "new-2"}, []string{r.ToolCalls[0].ID, r.ToolCalls[1].ID, r.ToolCalls[2].ID})
@@ -317,7 +331,7 @@ func (h HTTP) dates(t *testing.T) {
 	ahead := scripted.TooMany(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
 	s := h.start(t, scripted.Sequence(past, ahead), model.Env{})
 	for _, want := range []bool{false, true} {
-		_, err := s.m.Generate(t.Context(), Ask("hello"), func(string) error { return nil })
+		_, err := s.m.Generate(t.Context(), Ask("hello"), model.Text(func(string) error { return nil }))
 		failed, ok := errors.AsType[*model.Failure](err)
 		require.True(t, ok, "%v", err)
 		require.True(t, failed.Retry)

@@ -55,10 +55,10 @@ func ExerciseImages(t *testing.T, open func(model.Env) (model.Model, error)) {
 		require.Len(t, shown(srv.Exchanges()[2]), 2, "the reason may have been one of the images")
 	})
 	t.Run("a refusal for another reason", func(t *testing.T) {
-		m, srv := Serve(t, open, model.Env{AnthropicKey: "test-key"}, scripted.Sequence(refusal, refusal))
+		m, srv := Serve(t, open, model.Env{AnthropicKey: "test-key"}, scripted.Always(refusal))
 		_, err := Generate(t.Context(), t, m, req)
 		require.ErrorIs(t, err, fault.New(fault.ModelRefused))
-		require.Len(t, srv.Exchanges(), 2)
+		require.Greater(t, len(srv.Exchanges()), 1)
 	})
 }
 

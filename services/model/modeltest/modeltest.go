@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,19 +96,25 @@ func Ask(text string) model.Request {
 // Generate runs m and checks the properties of every answer.
 func Generate(ctx context.Context, t *testing.T, m model.Model, req model.Request) (model.Reply, error) {
 	t.Helper()
-	var got strings.Builder
-	r, err := m.Generate(ctx, req, func(s string) error {
-		require.NotEmpty(t, s, "an empty piece")
-		got.WriteString(s)
-		return nil
-	})
+	var got, thought strings.Builder
+	take := func(to *strings.Builder) func(string) error {
+		return func(s string) error {
+			require.NotEmpty(t, s, "an empty piece")
+			to.WriteString(s)
+			return nil
+		}
+	}
+	r, err := m.Generate(ctx, req, model.Listener{Text: take(&got), Reasoning: take(&thought)})
 	if err != nil {
 		require.Empty(t, r)
 		return r, err
 	}
 	require.Equal(t, got.String(), r.Text, "the pieces concatenate to the text")
+	require.Equal(t, thought.String(), r.Reasoning, "the pieces concatenate to the reasoning")
+	require.True(t, utf8.ValidString(r.Text) && utf8.ValidString(r.Reasoning))
+	require.False(t, strings.TrimSpace(r.Text) == "" && len(r.ToolCalls) == 0, "an empty answer is a failure")
 	require.NotEmpty(t, r.Model)
-	require.Contains(t, []string{model.StopEnd, model.StopToolCalls, model.StopLength, model.StopFiltered}, r.StopReason)
+	require.Contains(t, []string{model.StopEnd, model.StopToolCalls, model.StopLength, model.StopFiltered, model.StopRefused, model.StopOther}, r.StopReason)
 	ids := map[string]bool{}
 	for _, msg := range req.Messages {
 		for _, c := range msg.ToolCalls {
@@ -136,7 +143,7 @@ func generate(t *testing.T, m model.Model, req model.Request) model.Reply {
 // Answer returns req continued by the reply and a result for each of its calls.
 func Answer(req model.Request, r model.Reply, result func(event.ToolCall) (text string, failed bool)) model.Request {
 	req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)],
-		model.Message{Role: model.RoleAssistant, Content: r.Text, ToolCalls: r.ToolCalls})
+		model.Message{Role: model.RoleAssistant, Content: r.Text, ToolCalls: r.ToolCalls, Reasoning: r.Reasoning, PassBack: r.PassBack})
 	for _, c := range r.ToolCalls {
 		text, failed := result(c)
 		req.Messages = append(req.Messages, model.Message{Role: model.RoleTool, ToolCallID: c.ID, Content: text, IsError: failed})
@@ -227,11 +234,11 @@ func cancelled(t *testing.T, _ Suite, m model.Model) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	pieces := 0
-	r, err := m.Generate(ctx, Ask("hello"), func(string) error {
+	r, err := m.Generate(ctx, Ask("hello"), model.Text(func(string) error {
 		pieces++
 		cancel()
 		return ctx.Err()
-	})
+	}))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, r)
 	require.Equal(t, 1, pieces)
@@ -248,7 +255,7 @@ func deadline(t *testing.T, _ Suite, m model.Model) {
 func readerFails(t *testing.T, _ Suite, m model.Model) {
 	fence := errors.New("another attempt has the run")
 	pieces := 0
-	_, err := m.Generate(t.Context(), Ask("hello"), func(string) error { pieces++; return fence })
+	_, err := m.Generate(t.Context(), Ask("hello"), model.Text(func(string) error { pieces++; return fence }))
 	require.Same(t, fence, err) //nolint:testifylint // unchanged is the promise.
 	require.Equal(t, 1, pieces)
 }
@@ -259,7 +266,7 @@ func concurrent(t *testing.T, _ Suite, m model.Model) {
 	for range n {
 		go func() {
 			var b strings.Builder
-			_, err := m.Generate(t.Context(), Ask("hello"), func(s string) error { b.WriteString(s); return nil })
+			_, err := m.Generate(t.Context(), Ask("hello"), model.Text(func(s string) error { b.WriteString(s); return nil }))
 			if err != nil {
 				b.WriteString(err.Error())
 			}

@@ -63,7 +63,7 @@ func TestTolerance(t *testing.T) {
 		},
 		"reasoning is not text": {
 			[]string{`data: {"choices":[{"delta":{"reasoning_content":"hm","reasoning":"hm"}}]}` + "\n", text("Hi"), done},
-			model.Reply{Text: "Hi", StopReason: model.StopEnd},
+			model.Reply{Text: "Hi", Reasoning: "hm", StopReason: model.StopEnd},
 		},
 		"other choices": {
 			[]string{`data: {"choices":[{"index":1,"delta":{"content":"no"}}]}` + "\n", text("Hi"), done},
@@ -71,7 +71,7 @@ func TestTolerance(t *testing.T) {
 		},
 		"refusal": {
 			[]string{`data: {"choices":[{"delta":{"refusal":"No."}}]}` + "\n", done},
-			model.Reply{Text: "No.", StopReason: model.StopFiltered},
+			model.Reply{Text: "No.", StopReason: model.StopRefused},
 		},
 		"filter": {
 			[]string{text("Hi"), `data: {"choices":[{"delta":{},"finish_reason":"content_filter"}]}` + "\n", done},
@@ -125,7 +125,7 @@ func TestIntolerance(t *testing.T) {
 		"nothing":                          {nil, fault.ModelCutOff},
 		"nothing but [DONE] cut":           {[]string{"data: [DO"}, fault.ModelCutOff},
 		"a call without a name":            {[]string{call(`"index":0,"id":"a","function":{"arguments":"{}"}`), done}, fault.ModelBadReply},
-		"a number as text":                 {[]string{`data: 7` + "\n", done}, fault.ModelBadReply},
+		"a number as text":                 {[]string{`data: 7` + "\n", done}, fault.ModelNoAnswer},
 		"too many calls":                   {append(manyCalls(), done), fault.ModelBadReply},
 		"an error with a status":           {[]string{`data: {"error":{"message":"m","code":429}}` + "\n"}, fault.ModelBusy},
 		"an error as a string":             {[]string{`data: {"error":"boom"}` + "\n"}, fault.ModelFailed},

@@ -1,9 +1,13 @@
 package openai
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/waggle-dev/waggle/services/model/internal/upstream"
+)
 
 // The members of the chat completions protocol that Waggle uses. Source: OpenAI's API reference, "Create chat completion"
-// and "Streaming".
+// and "Streaming". Those of other servers are marked: such a member goes to a server that has sent it, and to no other.
 type (
 	request struct {
 		Model               string          `json:"model"`
@@ -13,7 +17,7 @@ type (
 		MaxTokens           int             `json:"max_tokens,omitempty"`
 		MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 		Stream              bool            `json:"stream"`
-		StreamOptions       streamOptions   `json:"stream_options"`
+		StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
 	}
 
 	streamOptions struct {
@@ -25,6 +29,11 @@ type (
 		Content    any        `json:"content,omitempty"` // *string, or []contentPart with images
 		ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 		ToolCallID string     `json:"tool_call_id,omitempty"` // the call that a message of a tool is the result of
+
+		ReasoningContent string            `json:"reasoning_content,omitempty"` // DeepSeek, Moonshot, Qwen, SGLang, llama.cpp
+		Reasoning        string            `json:"reasoning,omitempty"`         // OpenRouter, vLLM, Groq, Together, Ollama
+		ReasoningDetails []json.RawMessage `json:"reasoning_details,omitempty"` // OpenRouter
+		ExtraContent     json.RawMessage   `json:"extra_content,omitempty"`     // Gemini
 	}
 
 	contentPart struct {
@@ -49,9 +58,10 @@ type (
 	}
 
 	toolCall struct {
-		ID       string       `json:"id"`
-		Type     string       `json:"type"` // function
-		Function functionCall `json:"function"`
+		ID           string          `json:"id"`
+		Type         string          `json:"type"` // function
+		Function     functionCall    `json:"function"`
+		ExtraContent json.RawMessage `json:"extra_content,omitempty"` // Gemini
 	}
 
 	functionCall struct {
@@ -74,31 +84,60 @@ type (
 // The events of a streamed answer.
 type (
 	chunk struct {
-		Model   string   `json:"model"`
-		Choices []choice `json:"choices"`
-		Usage   *usage   `json:"usage"`
+		Model   upstream.Word   `json:"model"`
+		Choices []choice        `json:"choices"`
+		Usage   json.RawMessage `json:"usage"`
+		Groq    struct {
+			Usage json.RawMessage `json:"usage"`
+		} `json:"x_groq"`
 	}
 
 	choice struct {
-		Index        int64  `json:"index"`
-		Delta        delta  `json:"delta"`
-		FinishReason string `json:"finish_reason"`
+		Index        upstream.Count  `json:"index"`
+		Delta        delta           `json:"delta"`
+		Message      *delta          `json:"message"` // of servers that do not stream: the whole answer
+		FinishReason upstream.Word   `json:"finish_reason"`
+		Error        json.RawMessage `json:"error"` // OpenRouter
+		Usage        json.RawMessage `json:"usage"` // Moonshot
 	}
 
 	delta struct {
-		Content   string          `json:"content"`
-		Refusal   string          `json:"refusal"`
+		Content   upstream.Piece  `json:"content"`
+		Refusal   upstream.Piece  `json:"refusal"`
 		ToolCalls []toolCallDelta `json:"tool_calls"`
+		Function  *functionDelta  `json:"function_call"` // before there were tools
+
+		ReasoningContent upstream.Piece    `json:"reasoning_content"`
+		Reasoning        upstream.Piece    `json:"reasoning"`
+		ReasoningDetails []json.RawMessage `json:"reasoning_details"`
+		ExtraContent     json.RawMessage   `json:"extra_content"`
 	}
 
 	toolCallDelta struct {
-		Index    int64        `json:"index"`
-		ID       string       `json:"id"`
-		Function functionCall `json:"function"`
+		Index        upstream.Count  `json:"index"`
+		ID           upstream.Word   `json:"id"`
+		Function     functionDelta   `json:"function"`
+		ExtraContent json.RawMessage `json:"extra_content"`
 	}
 
+	functionDelta struct {
+		Name      upstream.Word      `json:"name"`
+		Arguments upstream.Arguments `json:"arguments"`
+	}
+
+	// usage counts tokens. Members beside the first three are details, and missing on many servers.
 	usage struct {
-		PromptTokens     int64 `json:"prompt_tokens"`
-		CompletionTokens int64 `json:"completion_tokens"`
+		Prompt     upstream.Count `json:"prompt_tokens"`
+		Completion upstream.Count `json:"completion_tokens"`
+		Total      upstream.Count `json:"total_tokens"`
+		PromptMore struct {
+			Cached     upstream.Count `json:"cached_tokens"`
+			CacheWrite upstream.Count `json:"cache_write_tokens"` // OpenRouter
+		} `json:"prompt_tokens_details"`
+		CompletionMore struct {
+			Reasoning upstream.Count `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+		CacheHit upstream.Count `json:"prompt_cache_hit_tokens"` // DeepSeek
+		Cached   upstream.Count `json:"cached_tokens"`           // Moonshot
 	}
 )

@@ -41,7 +41,7 @@ func serveShared(dir, store string) error {
 	if a.srv, err = start(o); err != nil {
 		return err
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(a.srv), nats.UserInfo(control, control))
+	nc, err := nats.Connect("", nats.InProcessServer(a.srv), nats.Timeout(startPatience), nats.UserInfo(control, control))
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,7 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/model"
@@ -33,13 +31,33 @@ func NewCalls(req model.Request) *Calls {
 	return c
 }
 
-// Add appends a call as the provider sent it. It replaces a missing or duplicate id.
-func (c *Calls) Add(id, name, arguments string) {
+// Add appends a call as the provider sent it. It replaces a missing or duplicate id. A call that was cut, or whose arguments
+// are not JSON, says so.
+func (c *Calls) Add(id, name, arguments string, cut bool) {
 	for id == "" || c.taken[id] {
 		id = c.newID()
 	}
 	c.taken[id] = true
-	c.all = append(c.all, event.ToolCall{ID: id, Name: name, Arguments: parseArguments(arguments)})
+	call := event.ToolCall{ID: id, Name: name, Arguments: parseArguments(arguments)}
+	switch {
+	case cut:
+		call.Invalid = callCut
+	case call.Arguments[0] == '"':
+		call.Invalid = notJSON
+	}
+	c.all = append(c.all, call)
+}
+
+// What a model is told about a call that it cannot have meant as it is.
+const (
+	callCut = "This call was not made: your answer reached its limit of tokens within the call, so that its arguments are cut. Send less at once, for example in several calls."
+	notJSON = "This call was not made: its arguments are not valid JSON."
+)
+
+// Whole reports whether the arguments of a call are a whole JSON object.
+func Whole(arguments []byte) bool {
+	a := bytes.TrimSpace(arguments)
+	return len(a) > 0 && a[0] == '{' && json.Valid(a)
 }
 
 // All returns the calls in the order in which they were added.
@@ -79,12 +97,4 @@ func History(arguments json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return b
-}
-
-// Client makes the calls of one model. It is safe for concurrent use.
-type Client struct {
-	http *http.Client // follows no redirects: they would send the key elsewhere
-
-	scrub       func(string) string
-	first, idle time.Duration
 }

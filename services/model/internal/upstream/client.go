@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -26,6 +27,14 @@ const (
 	// idleConn is below the timeout, a minute or more, after which providers' load balancers drop a connection.
 	idleConn = 50 * time.Second
 )
+
+// Client makes the calls of one model. It is safe for concurrent use.
+type Client struct {
+	http *http.Client // follows no redirects: they would send the key elsewhere
+
+	scrub       func(string) string
+	first, idle time.Duration
+}
 
 // New returns a client. It keeps the key out of errors and logs.
 func New(key string, env model.Env) *Client {
@@ -47,19 +56,35 @@ func New(key string, env model.Env) *Client {
 // Close releases idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Do makes one attempt and returns the text of its sink. Its errors are those that model.Model promises.
-func (c *Client) Do(ctx context.Context, onText func(string) error, attempt func(context.Context, *Sink) error) (string, error) {
-	s := &Sink{onText: onText}
+// Do makes one attempt and returns its sink with the whole answer. Its errors are those that model.Model promises.
+func (c *Client) Do(ctx context.Context, to model.Listener, attempt func(context.Context, *Sink) error) (*Sink, error) {
+	s := &Sink{to: to}
 	err := attempt(ctx, s)
+	if err == nil {
+		err = s.end()
+	}
 	switch {
 	case err == nil:
-		return s.text.String(), nil
+		return s, nil
 	case s.err != nil:
-		return "", s.err
+		return nil, s.err
 	case ctx.Err() != nil:
-		return "", model.Ended(ctx)
+		return nil, model.Ended(ctx)
 	}
-	return "", c.classify(err)
+	return nil, c.classify(err)
+}
+
+// Failure returns the failure for an error of an answer that was read to its end.
+func (c *Client) Failure(err error) error { return c.classify(err) }
+
+// Answer completes a reply with the text and the reasoning. A reply that says nothing is a failure.
+func (c *Client) Answer(s *Sink, r model.Reply) (model.Reply, error) {
+	r.Text, r.Reasoning = s.text.String(), s.reasoning.String()
+	if strings.TrimSpace(r.Text) == "" && len(r.ToolCalls) == 0 {
+		e := &emptyError{stop: r.StopReason, reasoning: len(r.Reasoning)}
+		return model.Reply{}, e.failure(c)
+	}
+	return r, nil
 }
 
 func or(d, fallback time.Duration) time.Duration {
@@ -80,6 +105,11 @@ func (c *Client) classify(err error) *model.Failure {
 	}
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		return c.failure(f.Code, errors.Unwrap(f))
+	}
+	if _, ok := errors.AsType[*malformedError](err); ok {
+		f := c.failure(fault.ModelBadReply, err)
+		f.Retry = true
+		return f
 	}
 	switch {
 	case errors.Is(err, errSilent):

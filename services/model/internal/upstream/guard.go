@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -20,36 +19,12 @@ const (
 	// maxBody bounds a whole stream. An event of some 200 bytes a token times 128k
 	// tokens, the longest output on offer, is 26 MB.
 	maxBody = 128 << 20
-	// maxText bounds the text of one answer: 128k tokens of 4 bytes, sixteen times over.
-	maxText = 8 << 20
 )
 
 var (
 	errSilent  = errors.New("no data from the model's service")
 	errTooLong = errors.New("the answer of the model's service is too long")
 )
-
-// Sink receives the text of one answer.
-type Sink struct {
-	onText  func(string) error
-	text    strings.Builder
-	started bool
-	err     error // an error of onText
-}
-
-// Text passes a piece on. After an error the attempt has to end with it.
-func (s *Sink) Text(piece string) error {
-	if piece == "" {
-		return nil
-	}
-	if s.text.Len()+len(piece) > maxText {
-		return errTooLong
-	}
-	s.started = true
-	s.text.WriteString(piece)
-	s.err = s.onText(piece)
-	return s.err
-}
 
 // guard makes a request. It turns every unsuccessful response into a *StatusError, and ends the request if the provider is
 // silent for too long.
@@ -126,16 +101,18 @@ func Ended(complete bool, events int, contentType string) error {
 	switch {
 	case complete:
 		return nil
-	case events == 0 && !isEventStream(contentType):
+	case events == 0 && !is(contentType, "text/event-stream"), isJSON(contentType):
 		return BadReply("the answer is %q and no event stream", contentType)
 	}
 	return fmt.Errorf("the stream ended after %d events: %w", events, io.ErrUnexpectedEOF)
 }
 
-func isEventStream(contentType string) bool {
+func is(contentType, want string) bool {
 	t, _, err := mime.ParseMediaType(contentType)
-	return err == nil && t == "text/event-stream"
+	return err == nil && t == want
 }
+
+func isJSON(contentType string) bool { return is(contentType, "application/json") }
 
 // BadReply returns the fault of an unintelligible answer; the text is for the log.
 func BadReply(format string, args ...any) error {

@@ -1,9 +1,7 @@
 package upstream
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -26,109 +24,18 @@ const (
 	minKey = 6
 )
 
-// StatusError is an unsuccessful response, or an error event inside a stream.
-type StatusError struct {
-	Status    int           // of the response, or the status that the error event stands for
-	Kind      string        // the provider's machine-readable name of the error, or empty
-	Type      string        // the error's kind, if the provider sends it in another member than the name
-	Inner     string        // the name of the underlying error
-	Detail    string        // the provider's message
-	RequestID string        // the request's id for the provider's support
-	After     time.Duration // the provider's requested wait; 0 = not given
-}
-
-// Error returns the status and the provider's message. Only [Client.Do] makes it fit for logs.
-func (e *StatusError) Error() string {
-	return strings.TrimRight(fmt.Sprintf("status %d %s: %s", e.Status, e.Kind, e.Detail), ": ")
-}
-
-// ErrorBody is the error object of the providers' responses and streams.
-type ErrorBody struct {
-	Message string          `json:"message"`
-	Type    string          `json:"type"`
-	Code    json.RawMessage `json:"code"` // a string or a number
-	Inner   struct {
-		Code string `json:"code"`
-	} `json:"innererror"` // of Azure
-	Metadata struct {
-		Reasons []string `json:"reasons"`
-	} `json:"metadata"` // of OpenRouter: the reason of its moderation
-}
-
-// Event returns the error that an error event inside a stream stands for.
-func (b ErrorBody) Event() *StatusError {
-	e := &StatusError{}
-	b.into(e)
-	if status, err := strconv.Atoi(string(b.Code)); err == nil && status >= 400 && status < 600 {
-		e.Status = status
-	} else {
-		e.Status = kindStatus(e.Kind, b.Type)
-	}
-	return e
-}
-
-func (b ErrorBody) into(e *StatusError) {
-	e.Kind, e.Type, e.Inner, e.Detail = b.Type, b.Type, b.Inner.Code, b.Message
-	var code string
-	if json.Unmarshal(b.Code, &code) == nil && code != "" {
-		e.Kind = code
-	}
-	if len(b.Metadata.Reasons) > 0 {
-		e.Inner = "moderation_error"
-	}
-}
-
-// kindStatus returns the HTTP status of an error's name. An unknown name counts as a fault of the provider.
-func kindStatus(kinds ...string) int {
-	for _, k := range kinds {
-		switch {
-		case strings.Contains(k, "rate_limit"), k == "insufficient_quota":
-			return http.StatusTooManyRequests
-		case strings.Contains(k, "overloaded"):
-			return statusOverloaded
-		case strings.Contains(k, "authentication"), k == "invalid_api_key":
-			return http.StatusUnauthorized
-		case strings.Contains(k, "permission"):
-			return http.StatusForbidden
-		case strings.Contains(k, "not_found"):
-			return http.StatusNotFound
-		case strings.Contains(k, "invalid_request"), k == "context_length_exceeded":
-			return http.StatusBadRequest
-		case strings.Contains(k, "too_large"):
-			return http.StatusRequestEntityTooLarge
-		case strings.Contains(k, "timeout"):
-			return http.StatusGatewayTimeout
-		}
-	}
-	return http.StatusInternalServerError
-}
-
 // requestIDs are the headers in which providers send a request's id.
 var requestIDs = []string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Ms-Request-Id", "Cf-Ray"}
 
-// statusError reads an unsuccessful response. Its body is {"error": {...}}, {"error": "text"}, the object without a name
-// (vLLM), a list of these, or a proxy's page.
+// statusError reads an unsuccessful response.
 func statusError(res *http.Response, raw []byte, now time.Time) *StatusError {
 	e := &StatusError{Status: res.StatusCode, After: retryAfter(res.Header, now)}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
-		raw = list[0]
-	}
-	var b struct {
-		Error     json.RawMessage `json:"error"`
-		RequestID string          `json:"request_id"`
-		Message   string          `json:"message"`
-	}
-	var body ErrorBody
-	switch {
-	case json.Unmarshal(raw, &b) != nil:
-		e.Detail = string(raw)
-	case b.Error == nil && b.Message != "" && json.Unmarshal(raw, &body) == nil, json.Unmarshal(b.Error, &body) == nil:
-		body.into(e)
-	case json.Unmarshal(b.Error, &e.Detail) != nil:
+	if b, ok := readError(raw); ok {
+		b.into(e)
+		e.RequestID = b.RequestID
+	} else {
 		e.Detail = string(raw)
 	}
-	e.RequestID = b.RequestID
 	for _, name := range requestIDs {
 		if v := res.Header.Get(name); v != "" {
 			e.RequestID = v

@@ -14,10 +14,17 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Stream posts a request as JSON and passes the data of each event of the answer to event, until that reports the end or
-// fails. It returns the type of the answer's content, for [Ended]. It does not judge an answer that ends early.
+// Event is one event of a streamed answer.
+type Event struct {
+	Name string // usually empty with chat completions
+	Data []byte // without white space around it, never empty
+}
+
+// Stream posts a request as JSON and passes each event of the answer to event, until that reports the end or fails. An answer
+// that is JSON and no stream counts as one event. Stream returns the type of the answer's content, for [Ended]. It does not
+// judge an answer that ends early.
 func (c *Client) Stream(
-	ctx context.Context, url string, header http.Header, body any, event func([]byte) (done bool, err error),
+	ctx context.Context, url string, header http.Header, body any, event func(Event) (done bool, err error),
 ) (contentType string, err error) {
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -36,13 +43,31 @@ func (c *Client) Stream(
 		return "", err
 	}
 	defer func() { _ = res.Body.Close() }() // its error tells nothing new
-	return res.Header.Get("Content-Type"), events(res.Body, event)
+	contentType = res.Header.Get("Content-Type")
+	if isJSON(contentType) {
+		return contentType, document(res.Body, event)
+	}
+	return contentType, events(res.Body, event)
 }
 
-// events passes on the data of each whole event of a stream. The end of the stream may cut an event off, which then does not count.
-func events(stream io.Reader, event func([]byte) (done bool, err error)) error {
-	r := &ending{Reader: stream}
-	var held []string
+// document passes on an answer that is one JSON document.
+func document(body io.Reader, event func(Event) (done bool, err error)) error {
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+		return nil
+	}
+	_, err = event(Event{Data: raw})
+	return err
+}
+
+// events passes on each whole event of a stream. The end of the stream may cut an event off, which then does not count. Events
+// without data, and those whose data is a comment, are keep-alives.
+func events(stream io.Reader, event func(Event) (done bool, err error)) error {
+	r := &ending{Reader: &errorLines{r: stream}}
+	var held []sse.Event
 	for e, err := range sse.Read(r, &sse.ReadConfig{MaxEventSize: maxBody}) {
 		switch {
 		case errors.Is(err, sse.ErrUnexpectedEOF):
@@ -50,13 +75,17 @@ func events(stream io.Reader, event func([]byte) (done bool, err error)) error {
 		case err != nil:
 			return err
 		}
-		held = append(held, e.Data)
+		held = append(held, e)
 		whole := len(held)
 		if r.cut() { // then the library takes the rest for an event
 			whole--
 		}
-		for _, data := range held[:whole] {
-			if done, err := event([]byte(data)); err != nil || done {
+		for _, e := range held[:whole] {
+			data := bytes.TrimSpace([]byte(e.Data))
+			if len(data) == 0 || data[0] == ':' {
+				continue
+			}
+			if done, err := event(Event{Name: e.Type, Data: data}); err != nil || done {
 				return err
 			}
 		}
@@ -95,4 +124,74 @@ func (e *ending) cut() bool {
 		}
 	}
 	return true
+}
+
+// errorLines is a stream whose lines of the form "error: {...}", which are no part of the format of event streams, become
+// events with the name "error". llama.cpp sends them.
+type errorLines struct {
+	r       io.Reader
+	out     []byte // for the caller
+	in      []byte
+	at      int  // matched bytes of the line's beginning; -1 = this line is another one
+	errored bool // within such a line
+	err     error
+}
+
+const (
+	errorField = "error:"
+	errorEvent = "event: error\ndata:"
+)
+
+// Read implements io.Reader.
+func (l *errorLines) Read(p []byte) (int, error) {
+	for len(l.out) == 0 && l.err == nil {
+		if l.in == nil {
+			l.in = make([]byte, len(p))
+		}
+		n, err := l.r.Read(l.in)
+		for _, c := range l.in[:n] {
+			l.take(c)
+		}
+		if l.err = err; err != nil {
+			l.end()
+		}
+	}
+	if len(l.out) == 0 {
+		return 0, l.err
+	}
+	n := copy(p, l.out)
+	l.out = l.out[:copy(l.out, l.out[n:])]
+	return n, nil
+}
+
+func (l *errorLines) take(c byte) {
+	newline := c == '\n' || c == '\r'
+	switch {
+	case l.at >= 0 && c == errorField[l.at]:
+		if l.at++; l.at == len(errorField) {
+			l.out, l.at, l.errored = append(l.out, errorEvent...), -1, true
+		}
+		return
+	case l.at > 0:
+		l.out = append(l.out, errorField[:l.at]...)
+	}
+	l.out = append(l.out, c)
+	switch {
+	case newline && l.errored:
+		l.out, l.at, l.errored = append(l.out, '\n'), 0, false
+	case newline:
+		l.at = 0
+	default:
+		l.at = -1
+	}
+}
+
+// end completes the last line.
+func (l *errorLines) end() {
+	if l.at > 0 {
+		l.out = append(l.out, errorField[:l.at]...)
+	}
+	if l.errored {
+		l.out = append(l.out, "\n\n"...)
+	}
 }

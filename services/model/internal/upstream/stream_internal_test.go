@@ -28,8 +28,8 @@ func TestEventsAreWhole(t *testing.T) {
 		}
 		r := strings.NewReader(stream.String()[:cut])
 		var got []string
-		read := events(r, func(data []byte) (bool, error) {
-			got = append(got, string(data))
+		read := events(r, func(e Event) (bool, error) {
+			got = append(got, string(e.Data))
 			return false, nil
 		})
 		require.NoError(t, read)
@@ -37,8 +37,8 @@ func TestEventsAreWhole(t *testing.T) {
 
 		got = nil
 		slow := iotest.OneByteReader(strings.NewReader(stream.String()[:cut]))
-		require.NoError(t, events(slow, func(data []byte) (bool, error) {
-			got = append(got, string(data))
+		require.NoError(t, events(slow, func(e Event) (bool, error) {
+			got = append(got, string(e.Data))
 			return false, nil
 		}))
 		require.Equal(t, append([]string(nil), want[:whole]...), got)
@@ -48,8 +48,8 @@ func TestEventsAreWhole(t *testing.T) {
 func TestEventsEndWithTheirReader(t *testing.T) {
 	t.Parallel()
 	n := 0
-	require.NoError(t, events(strings.NewReader("data: 1\n\ndata: 2\n\n"), func([]byte) (bool, error) { n++; return true, nil }))
+	require.NoError(t, events(strings.NewReader("data: 1\n\ndata: 2\n\n"), func(Event) (bool, error) { n++; return true, nil }))
 	require.Equal(t, 1, n)
 	require.ErrorIs(t, events(iotest.ErrReader(errSilent), nil), errSilent)
-	require.ErrorIs(t, events(strings.NewReader("data: 1\n\n"), func([]byte) (bool, error) { return false, errTooLong }), errTooLong)
+	require.ErrorIs(t, events(strings.NewReader("data: 1\n\n"), func(Event) (bool, error) { return false, errTooLong }), errTooLong)
 }

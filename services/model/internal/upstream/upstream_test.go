@@ -50,16 +50,16 @@ func TestClassify(t *testing.T) {
 		{&StatusError{Status: 500, Detail: "context length"}, fault.ModelFailed, true},
 		{&StatusError{Status: 529}, fault.ModelBusy, true},
 		{fmt.Errorf("wrapped: %w", &StatusError{Status: 503}), fault.ModelFailed, true},
-		{ErrorBody{Type: "overloaded_error"}.Event(), fault.ModelBusy, true},
-		{ErrorBody{Type: "server_error", Code: json.RawMessage(`429`)}.Event(), fault.ModelBusy, true},
-		{ErrorBody{Code: json.RawMessage(`"rate_limit_exceeded"`)}.Event(), fault.ModelBusy, true},
-		{ErrorBody{Type: "invalid_request_error"}.Event(), fault.ModelRefused, false},
-		{ErrorBody{Type: "authentication_error"}.Event(), fault.ModelKeyRefused, false},
-		{ErrorBody{Type: "permission_error"}.Event(), fault.ModelKeyRefused, false},
-		{ErrorBody{Type: "not_found_error"}.Event(), fault.ModelNotFound, false},
-		{ErrorBody{Type: "request_too_large"}.Event(), fault.ModelInputTooLong, false},
-		{ErrorBody{Type: "timeout_error"}.Event(), fault.ModelFailed, true},
-		{ErrorBody{Message: "?"}.Event(), fault.ModelFailed, true},
+		{errorBody{Type: "overloaded_error"}.event(), fault.ModelBusy, true},
+		{errorBody{Type: "server_error", Code: "429"}.event(), fault.ModelBusy, true},
+		{errorBody{Code: "rate_limit_exceeded"}.event(), fault.ModelBusy, true},
+		{errorBody{Type: "invalid_request_error"}.event(), fault.ModelRefused, false},
+		{errorBody{Type: "authentication_error"}.event(), fault.ModelKeyRefused, false},
+		{errorBody{Type: "permission_error"}.event(), fault.ModelKeyRefused, false},
+		{errorBody{Type: "not_found_error"}.event(), fault.ModelNotFound, false},
+		{errorBody{Type: "request_too_large"}.event(), fault.ModelInputTooLong, false},
+		{errorBody{Type: "timeout_error"}.event(), fault.ModelFailed, true},
+		{errorBody{Message: "?"}.event(), fault.ModelFailed, true},
 		{errSilent, fault.ModelTimeout, false},
 		{errTooLong, fault.ModelBadReply, false},
 		{BadReply("odd"), fault.ModelBadReply, false},
@@ -96,12 +96,15 @@ func TestStatusError(t *testing.T) {
 		`{"error":{"message":"m","type":"t","code":null}}`:    {Status: 418, Kind: "t", Type: "t", Detail: "m"},
 		`{"error":{"message":"m","type":"t","code":7}}`:       {Status: 418, Kind: "t", Type: "t", Detail: "m"},
 		`{"type":"error","error":{"type":"t","message":"m"}}`: {Status: 418, Kind: "t", Type: "t", Detail: "m"},
-		`{"error":"plain"}`:       {Status: 418, Detail: "plain"},
-		`{"detail":"other"}`:      {Status: 418, Detail: `{"detail":"other"}`},
+		`{"error":"plain"}`:  {Status: 418, Detail: "plain"},
+		`{"detail":"other"}`: {Status: 418, Detail: "other"},
+		`{"detail":[{"type":"extra_forbidden","loc":["body","x"],"msg":"Not permitted"}]}`: {Status: 418, Param: "body.x", Detail: "body.x: Not permitted"},
+		`[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`:               {Status: 418, Kind: "INVALID_ARGUMENT", Detail: "m"},
+		`{"errors":[{"code":3040,"message":"m"}],"success":false}`:                         {Status: 418, Detail: "m"},
 		`<html>`:                  {Status: 418, Detail: `<html>`},
 		``:                        {Status: 418},
 		`[]`:                      {Status: 418, Detail: `[]`},
-		`{"error":{"message":7}}`: {Status: 418, Detail: `{"error":{"message":7}}`},
+		`{"error":{"message":7}}`: {Status: 418, Detail: "7"},
 	} {
 		require.Equal(t, want, *statusError(&http.Response{StatusCode: http.StatusTeapot, Header: http.Header{}}, []byte(body), time.Now()), body)
 	}
@@ -129,7 +132,7 @@ func TestCallIDsAreUnique(t *testing.T) {
 		NewID:    func() string { id := next[0]; next = next[1:]; return id },
 	})
 	for _, id := range []string{"a", "", "a", "b"} {
-		c.Add(id, "t", "")
+		c.Add(id, "t", "", false)
 	}
 	var got []string
 	for _, call := range c.All() {
