@@ -194,6 +194,9 @@ const (
 	AnswerUnsure   = "ANSWER_UNSURE"
 )
 
+// ToolLeftOut is the code of the notice that the model's service does not take a tool, so that the model is not offered it.
+const ToolLeftOut = "TOOL_LEFT_OUT"
+
 // AnswerNotice returns the notice about a message that ended for the reason, in English; ok is false if its text is complete.
 func AnswerNotice(reason, detail string) (code, text string, ok bool) {
 	switch reason {
@@ -319,6 +322,13 @@ type TokenDetails struct {
 	CachedTokens     int64 `json:"cached_tokens,omitempty"`      // of the input: read from the provider's cache
 	CacheWriteTokens int64 `json:"cache_write_tokens,omitempty"` // of the input: written to the provider's cache
 	ReasoningTokens  int64 `json:"reasoning_tokens,omitempty"`   // of the output: reasoning
+}
+
+// Plus returns the sums.
+func (d TokenDetails) Plus(o TokenDetails) TokenDetails {
+	return TokenDetails{
+		CachedTokens: d.CachedTokens + o.CachedTokens, CacheWriteTokens: d.CacheWriteTokens + o.CacheWriteTokens, ReasoningTokens: d.ReasoningTokens + o.ReasoningTokens,
+	}
 }
 
 // Codes of the notices in which a gateway informs one connection about workers. They are not in any log.

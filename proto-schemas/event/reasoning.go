@@ -38,5 +38,13 @@ type PassBack struct {
 	Data     json.RawMessage `json:"data"`     // an object, whose members only that provider's client knows; bounded as a text
 }
 
+// Size returns the bytes that go back with a message that has this reasoning.
+func (p *PassBack) Size(reasoning string) int {
+	if p == nil {
+		return 0
+	}
+	return len(p.Data) + len(reasoning)
+}
+
 // MaxPassBack bounds the data of a PassBack, in bytes.
 const MaxPassBack = 64 << 10

@@ -52,6 +52,7 @@ func (s *State) Asks(callID string) bool { return s.must[callID] }
 func (s *State) ask(r *Run, calls []event.ToolCall) {
 	for _, tc := range calls {
 		switch {
+		case tc.Invalid != "": // it is not made
 		case tc.Policy == nil && r.Spec.ClientTool(tc.Name) != nil:
 			s.must[tc.ID] = true
 		case s.Agent != nil && teamTools[tc.Name]:

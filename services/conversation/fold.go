@@ -37,8 +37,11 @@ var folds = map[event.Type]func(*State, event.Event) error{
 	event.ToolUnknown:      with((*State).toolUnknown),
 	event.UsageRecorded:    with((*State).usageRecorded),
 	event.MessageDelta:     with((*State).messageDelta),
-	event.JobFailed:        with((*State).turnFailed),
-	event.RequestFailed:    with((*State).requestFailed),
+
+	event.ReasoningCompleted: with((*State).reasoningCompleted),
+
+	event.JobFailed:     with((*State).turnFailed),
+	event.RequestFailed: with((*State).requestFailed),
 
 	event.MemberCreated: with((*State).agentCreated),
 	event.MemberClosed:  with((*State).agentClosed),

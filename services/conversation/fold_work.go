@@ -44,12 +44,35 @@ func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 	})
 }
 
+// thought is what a model wants back with a message that is not complete yet.
+type thought struct {
+	Message   string          `json:",omitempty"`
+	Reasoning string          `json:",omitempty"`
+	PassBack  *event.PassBack `json:",omitempty"`
+}
+
+// reasoningCompleted keeps the reasoning for the message that follows from it, if the model wants it back.
+func (s *State) reasoningCompleted(_ event.Event, d event.ReasoningCompletedData) error {
+	return s.onWork(d.RunID, d.Part, func(w *Work) {
+		if d.PassBack != nil {
+			w.thought = thought{Message: d.MessageID, Reasoning: d.Content, PassBack: d.PassBack}
+		}
+	})
+}
+
 func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		s.recovered(w)
 		s.ask(s.runs[d.RunID], d.ToolCalls)
+		m := Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls}
+		if d.StopReason != event.StopEnd && d.StopReason != event.StopToolCalls {
+			m.Stop = d.StopReason
+		}
+		if w.thought.Message == d.MessageID {
+			m.Reasoning, m.PassBack = w.thought.Reasoning, w.thought.PassBack
+		}
 		w.closeMessage(d.MessageID)
-		w.Messages = append(w.Messages, Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls})
+		w.Messages = append(w.Messages, m)
 		w.tally.Calls++
 		s.totals.Calls++
 	})
@@ -64,7 +87,7 @@ func (w *Work) Silent() bool { return w == nil || !w.begun }
 
 func (w *Work) closeMessage(id string) {
 	w.Open = slices.DeleteFunc(w.Open, func(m string) bool { return m == id })
-	w.partial = nil
+	w.partial, w.thought = nil, thought{}
 }
 
 func (s *State) turnFailed(e event.Event, d event.JobFailedData) error {
@@ -83,6 +106,9 @@ func (s *State) requestFailed(e event.Event, d event.RequestFailedData) error {
 		s.outage(w, e.Time)
 		w.Outage.Since = earliest(w.Outage.Since, earliest(w.asked, e.Time))
 		w.Outage.Tries, w.Outage.Next = d.Try, e.Time.Add(time.Duration(d.RetryAfterMS)*time.Millisecond)
+		if w.Outage.Code = d.Code; d.NextModel != "" {
+			w.Instead = d.NextModel
+		}
 	})
 }
 

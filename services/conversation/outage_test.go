@@ -50,7 +50,7 @@ func TestAnyOutageEnds(t *testing.T) {
 			require.LessOrEqual(t, l.now.Add(pause).Sub(since), min(p.Job, p.Run))
 			l.append(t, event.MessageDiscardedData{RunID: "r", MessageID: "a"})
 			l.append(t, event.RequestFailedData{RunID: "r", MessageID: "a", Try: tries, RetryAfterMS: pause.Milliseconds(), Code: "MODEL_FAILED"})
-			require.Equal(t, retry.Outage{Since: since, Tries: tries, Next: l.now.Add(pause)}, l.Work("r").Outage)
+			require.Equal(t, retry.Outage{Since: since, Tries: tries, Next: l.now.Add(pause), Code: "MODEL_FAILED"}, l.Work("r").Outage)
 			l.now = l.now.Add(pause)
 		}
 	})

@@ -142,7 +142,8 @@ type Work struct {
 	MaxTries    int
 	Paused      bool // it is suspended: all remaining calls waited for people at that time
 
-	Outage retry.Outage // consecutive failed requests to the model
+	Outage  retry.Outage // consecutive failed requests to the model
+	Instead string       `json:",omitempty"` // the model that is asked in place of the run's, which has failed
 
 	worker  string    // the instance behind the newest claim
 	pause   string    // id of the newest job.suspended event
@@ -151,6 +152,7 @@ type Work struct {
 	said    int       // bytes of the newest message so far
 	begun   bool      // viewers have got its first event
 	partial []byte    // text of the open messages
+	thought thought   // of the open message
 	tally   usage.Tally
 }
 
@@ -159,6 +161,9 @@ type Message struct {
 	ID        string
 	Content   string
 	ToolCalls []event.ToolCall
+	Stop      string          `json:",omitempty"` // why it is not complete: event.StopLength and others; empty = it is
+	Reasoning string          `json:",omitempty"` // kept for the model that wants it back with its calls
+	PassBack  *event.PassBack `json:",omitempty"`
 }
 
 // Call is one tool call.

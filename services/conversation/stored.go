@@ -17,7 +17,7 @@ import (
 
 // FoldVersion is the version of the fold. It changes whenever the fold of a log changes (a test checks it); stored states of other
 // versions are ignored.
-const FoldVersion = 1
+const FoldVersion = 2
 
 // errStored is wrapped by the errors of Load: the log has to be folded from its beginning.
 var errStored = errors.New("no stored state of this fold")
@@ -65,6 +65,7 @@ type storedWork struct {
 	Said    int
 	Begun   bool
 	Partial []byte
+	Thought thought
 	Tally   usage.Tally
 }
 
@@ -137,7 +138,7 @@ func (s *State) storeRun(r *Run, inputs []*Input) storedRun {
 	}
 	for _, w := range r.works {
 		out.Works = append(out.Works, storedWork{
-			Work: *w, Worker: w.worker, Pause: w.pause, Rested: w.rested, Asked: w.asked, Said: w.said, Begun: w.begun, Partial: w.partial, Tally: w.tally,
+			Work: *w, Worker: w.worker, Pause: w.pause, Rested: w.rested, Asked: w.asked, Said: w.said, Begun: w.begun, Partial: w.partial, Thought: w.thought, Tally: w.tally,
 		})
 	}
 	slices.SortFunc(inputs, func(a, b *Input) int { return strings.Compare(a.ID, b.ID) })
@@ -256,6 +257,7 @@ func (s *State) loadRun(in *storedRun) (*Run, error) {
 		one := &in.Works[i]
 		w := one.Work
 		w.worker, w.pause, w.rested, w.asked, w.said, w.begun = one.Worker, one.Pause, one.Rested, one.Asked, one.Said, one.Begun
+		w.thought = one.Thought
 		w.partial, w.tally = one.Partial, one.Tally
 		s.begin(&w, &r)
 	}

@@ -30,6 +30,7 @@ var histories = map[string]func() []event.Event{
 	"member": aMember,
 	"chat":   aChat,
 	"asking": anAgentAsks,
+	"thinks": aModelThinks,
 }
 
 // Processes with the same FoldVersion share snapshots, so the same log must become the same
@@ -54,25 +55,6 @@ func TestAFoldOfAnotherKindHasAnotherVersion(t *testing.T) {
 		require.NotEmpty(t, want[name], "no sum of %s for this version: run the test with -update", name)
 		require.Equal(t, want[name], got, "%s has another state than in other processes of version %d. Raise FoldVersion, and run the test with -update.",
 			name, conversation.FoldVersion)
-	}
-}
-
-// Earlier processes stored what is zero, too. Their states of this version are read on.
-func TestAStateInItsFormerFormIsRead(t *testing.T) {
-	for name, events := range map[string]int{"plans": 81, "member": 61, "asking": 44} {
-		raw, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("%s-after-%d.json", name, events)))
-		require.NoError(t, err)
-		got, err := conversation.Load(raw)
-		require.NoError(t, err)
-		log, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
-		require.NoError(t, err)
-		want := &conversation.State{}
-		for _, line := range bytes.SplitN(log, []byte("\n"), events+1)[:events] {
-			var e event.Event
-			require.NoError(t, json.Unmarshal(line, &e))
-			require.NoError(t, want.Apply(e))
-		}
-		require.Equal(t, want, got, "%s", name)
 	}
 }
 
@@ -197,6 +179,39 @@ func anAgentAsks() []event.Event {
 	w.do(command.CloseQuestion, "expired", command.ClosedQuestion{JobRef: ref, InputID: "ask_3"})
 	w.agentAsks(ref, "ask_4", 1)
 	return w.log
+}
+
+// aModelThinks is a chat whose model wants its reasoning back, and another one answers in its place; one run is cancelled
+// while its calls are under way.
+func aModelThinks() []event.Event {
+	w := newWorld(require.TestingT(panics{}))
+	w.append("created", event.SessionCreatedData{Dialect: "agui", Principal: "alice"})
+	for _, message := range []string{"one", "two", "three"} {
+		w.thinks(message)
+		w.append(message+".run", event.ToolStartedData{RunID: conversation.RunID(message), CallID: message + "a", Attempt: 1, Tool: "add"})
+		w.do(command.Cancel, message+".stop", command.CancelRun{})
+	}
+	return w.log
+}
+
+// thinks is a run whose model reasons, fails once, and calls two tools, of which one has begun.
+func (w *world) thinks(message string) {
+	run := conversation.RunID(message)
+	w.do(command.SendMessage, message, command.UserMessage{Content: message, RunSpec: event.RunSpec{Mode: event.ModeChat}})
+	w.append(message+".claim", event.JobStartedData{RunID: run, Attempt: 1, Worker: "w1"})
+	w.append(message+".m", event.MessageStartedData{RunID: run, Attempt: 1, MessageID: message + "0", Waits: true})
+	w.append(message+".lost", event.ReasoningCompletedData{RunID: run, MessageID: message + "0", Content: "no", PassBack: &event.PassBack{Provider: "p", Data: json.RawMessage(`{}`)}})
+	w.append(message+".discard", event.MessageDiscardedData{RunID: run, MessageID: message + "0"})
+	w.append(message+".failed", event.RequestFailedData{RunID: run, Attempt: 1, Try: 1, Code: "MODEL_BUSY", NextModel: "openai:y"})
+	w.append(message+".m1", event.MessageStartedData{RunID: run, Attempt: 1, MessageID: message + "1", Waits: true})
+	w.append(message+".thought", event.ReasoningDeltaData{RunID: run, MessageID: message + "1", Text: "hm"})
+	w.append(message+".thoughts", event.ReasoningCompletedData{RunID: run, MessageID: message + "1", Content: "hm", PassBack: &event.PassBack{Provider: "p", Data: json.RawMessage(`{"k":1}`)}})
+	w.append(message+".said", event.MessageCompletedData{RunID: run, MessageID: message + "1", Attempt: 1, StopReason: event.StopLength, ToolCalls: []event.ToolCall{
+		{ID: message + "a", Name: "add", Arguments: json.RawMessage(`{}`)}, {ID: message + "b", Name: "wait", Arguments: json.RawMessage(`{}`)},
+		{ID: message + "c", Name: "cut", Arguments: json.RawMessage(`""`), Invalid: "cut", Policy: &event.ToolPolicy{Approval: event.ApprovalAlways}},
+	}})
+	w.append(message+".used", event.UsageRecordedData{RunID: run, MessageID: message + "1", InputTokens: 9, OutputTokens: 3, TokenDetails: event.TokenDetails{CachedTokens: 4, CacheWriteTokens: 2, ReasoningTokens: 1}})
+	w.append(message+".call", event.ToolCalledData{RunID: run, CallID: message + "a", Attempt: 1, Tool: "add"})
 }
 
 // panics reports failures of a history that is made outside of a test.

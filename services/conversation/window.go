@@ -134,7 +134,7 @@ func (s *State) weigh(r *Run) int {
 	for _, w := range r.works {
 		n += messageWeight + len(w.partial)
 		for _, m := range w.Messages {
-			n += messageWeight + len(m.Content)
+			n += messageWeight + len(m.Content) + m.PassBack.Size(m.Reasoning)
 			for _, tc := range m.ToolCalls {
 				n += messageWeight + 2*len(tc.Arguments)
 				if c := s.calls[tc.ID]; c != nil {

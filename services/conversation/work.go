@@ -84,6 +84,9 @@ type Line struct {
 	ToolCallID string           `json:"tool_call_id,omitempty"`
 	IsError    bool             `json:"is_error,omitempty"`
 	Files      []event.File     `json:"files,omitempty"` // of a user's message, or of the result of a tool
+
+	Reasoning string          `json:"-"` // of an assistant's message, with what its provider wants back: not exported
+	PassBack  *event.PassBack `json:"-"`
 }
 
 // Result is the outcome of a task.
@@ -110,7 +113,7 @@ type Brief struct {
 }
 
 // Brief returns the input of a worker for the job. It holds the conversation and the calls of
-// earlier runs, without messages whose tool calls have no outcome, because no model accepts those.
+// earlier runs. Each call has exactly one result, because no model accepts other histories.
 // Whole earlier runs are dropped, oldest first, until the text fits into limit bytes; the job
 // itself is always complete.
 func (s *State) Brief(workID string, limit int) Brief {
@@ -212,20 +215,47 @@ func told(out []Line, r *Run) []Line {
 	return out
 }
 
-// said appends the messages and tool results of a job, up to a call without an outcome.
+// said appends the messages and tool results of a job, up to a call that still gets its outcome.
 func (s *State) said(out []Line, w *Work) []Line {
+	over := s.runs[w.RunID] == nil || s.runs[w.RunID].Status.Terminal()
 	for _, m := range w.Messages {
-		if len(s.unsettled(m)) > 0 {
+		if !over && len(s.unsettled(m)) > 0 {
 			break
 		}
-		out = append(out, Line{Role: event.RoleAssistant, Content: m.Content, ToolCalls: m.ToolCalls})
+		out = append(out, Line{
+			Role: event.RoleAssistant, Content: m.Content, ToolCalls: m.ToolCalls, Reasoning: m.Reasoning, PassBack: m.PassBack,
+		})
 		for _, tc := range m.ToolCalls {
-			c := s.calls[tc.ID]
-			out = append(out, Line{Role: "tool", ToolCallID: c.ID, Content: c.Result + listed(c.Files), IsError: c.Status != CallCompleted, Files: c.Files})
+			out = append(out, s.resultOf(tc))
 		}
 	}
 	return out
 }
+
+// resultOf is the result of a call for the model. A call that its run has left without one, because it was cancelled or
+// failed, says so: a model that does not know of a call makes it again.
+func (s *State) resultOf(tc event.ToolCall) Line {
+	out := Line{Role: "tool", ToolCallID: tc.ID, IsError: true}
+	c := s.calls[tc.ID]
+	switch {
+	case c == nil, c.Status == CallIntended:
+		out.Content = callDropped
+	case !c.Status.Final() && c.Idempotent:
+		out.Content = callInterrupted
+	case !c.Status.Final():
+		out.Content = callUnknown
+	default:
+		out.Content, out.Files, out.IsError = c.Result+listed(c.Files), c.Files, c.Status != CallCompleted
+	}
+	return out
+}
+
+// Results of calls whose run ended before them.
+const (
+	callDropped     = "Not done: the run was ended before this call was made."
+	callInterrupted = "Cancelled: the run was ended while this call was under way. It may be repeated."
+	callUnknown     = "Cancelled, effect unknown: the run was ended while this call was under way. It may or may not have had its effect. Check before you repeat it."
+)
 
 // fileBytes is what a file counts in a conversation: about 1,500 tokens, which models take for an image.
 const fileBytes = 6 << 10
@@ -233,7 +263,7 @@ const fileBytes = 6 << 10
 func bytesOf(lines []Line) int {
 	n := 0
 	for _, l := range lines {
-		n += len(l.Content) + fileBytes*len(l.Files)
+		n += len(l.Content) + fileBytes*len(l.Files) + l.PassBack.Size(l.Reasoning)
 		for _, tc := range l.ToolCalls {
 			n += len(tc.Arguments)
 		}

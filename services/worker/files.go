@@ -28,7 +28,7 @@ func (j *job) messages(ctx context.Context, lines []conversation.Line) ([]model.
 	}
 	out := make([]model.Message, 0, len(lines))
 	for _, l := range lines {
-		m := model.Message{Role: l.Role, Content: l.Content, ToolCalls: l.ToolCalls, ToolCallID: l.ToolCallID, IsError: l.IsError}
+		m := model.Message{Role: l.Role, Content: l.Content, ToolCalls: l.ToolCalls, ToolCallID: l.ToolCallID, IsError: l.IsError, Reasoning: l.Reasoning, PassBack: l.PassBack}
 		for _, f := range l.Files {
 			if f.Picture() {
 				pictures--
@@ -86,6 +86,27 @@ func (j *job) image(ctx context.Context, f event.File) (string, error) {
 	}
 	j.images[f.Object.Digest] = data
 	return data, nil
+}
+
+// leftOut tells operators, and people once, which tools the model was not offered.
+func (j *job) leftOut(all []model.LeftOut) (out []event.Data) {
+	for _, l := range all {
+		if j.told[l.Tool] {
+			continue
+		}
+		if j.told == nil {
+			j.told = map[string]bool{}
+		}
+		j.told[l.Tool] = true
+		text := fmt.Sprintf("The model %s cannot be offered the tool %s: %s. It answers without it.", j.model(), l.Tool, l.Reason)
+		if l.Tool == "" {
+			text = fmt.Sprintf("The model %s answers without tools: %s.", j.model(), l.Reason)
+		}
+		j.s.deps.Logger.Warn().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("tool", l.Tool).Str("reason", l.Reason).
+			Msg("tool left out of the model's offer")
+		out = append(out, event.NoticeData{Level: "warning", Code: event.ToolLeftOut, RunID: j.runID, Message: text})
+	}
+	return out
 }
 
 // unseen tells people once that the model was not given images of the conversation.

@@ -60,6 +60,7 @@ type job struct {
 
 	images map[string]string // of the conversation, in base64, by their digests
 	blind  bool              // people know that the model is not given images
+	told   map[string]bool   // tools of which people know that the model is not offered them
 }
 
 func (s *Service) newJob(c cmd.Command, ref cmd.JobRef) *job {

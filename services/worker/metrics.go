@@ -31,7 +31,7 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		used: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waggle_worker_tokens_total", Help: "Tokens as counted by the model's provider.",
+			Name: "waggle_worker_tokens_total", Help: "Tokens as counted by the model's provider: input, input_cached (read from its cache), input_cache_write (written to it), output.",
 		}, []string{"model", "direction"}),
 		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waggle_worker_cost_dollars_total", Help: "Cost of the tokens, by models.prices; models without a price cost nothing.",
@@ -51,12 +51,18 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, telemetry.Register(r, "workers", m.used, m.cost, m.runs, m.asked, m.first)
 }
 
-func (m *metrics) tokens(r model.Reply, usd *float64) {
+// tokens counts a reply of a model, under the name by which it was asked: what a provider calls itself has no bound.
+func (m *metrics) tokens(name string, u model.Usage, usd *float64) {
 	if usd != nil {
-		m.cost.WithLabelValues(r.Model).Add(*usd)
+		m.cost.WithLabelValues(name).Add(*usd)
 	}
-	m.used.WithLabelValues(r.Model, "input").Add(float64(r.Usage.InputTokens))
-	m.used.WithLabelValues(r.Model, "output").Add(float64(r.Usage.OutputTokens))
+	for direction, n := range map[string]int64{
+		"input": u.InputTokens - u.CachedTokens - u.CacheWriteTokens, "input_cached": u.CachedTokens, "input_cache_write": u.CacheWriteTokens, "output": u.OutputTokens,
+	} {
+		if n > 0 {
+			m.used.WithLabelValues(name, direction).Add(float64(n))
+		}
+	}
 }
 
 // request begins to time a request to the model; said is to be called at every text and

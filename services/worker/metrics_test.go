@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
 )
@@ -19,7 +20,7 @@ func TestMetricsAreClean(t *testing.T) {
 	m, err := newMetrics(r)
 	require.NoError(t, err)
 	usd := 0.5
-	m.tokens(model.Reply{Model: "demo", Usage: model.Usage{InputTokens: 1, OutputTokens: 2, Known: true}}, &usd)
+	m.tokens("demo", model.Usage{InputTokens: 9, OutputTokens: 2, Known: true, TokenDetails: event.TokenDetails{CachedTokens: 4, CacheWriteTokens: 3}}, &usd)
 	said, ended := m.request("demo")
 	said()
 	said()
@@ -35,6 +36,9 @@ func TestMetricsAreClean(t *testing.T) {
 	families, err := r.Gather()
 	require.NoError(t, err)
 	require.Len(t, families, 5)
+	for direction, want := range map[string]float64{"input": 2, "input_cached": 4, "input_cache_write": 3, "output": 2} {
+		require.InDelta(t, want, testutil.ToFloat64(m.used.WithLabelValues("demo", direction)), 0, direction)
+	}
 	require.InDelta(t, 0.5, testutil.ToFloat64(m.cost.WithLabelValues("demo")), 0)
 	require.Equal(t, 3, testutil.CollectAndCount(m.asked), "ok, model_busy, stopped")
 	require.Equal(t, 1, testutil.CollectAndCount(m.first))

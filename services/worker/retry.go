@@ -31,6 +31,9 @@ func (j *job) retry(ctx context.Context, msg string, err error) error {
 		return err
 	}
 	p := j.s.cfg.patience()
+	if f.Once && j.current().Outage.Code == string(f.Fault.Code) {
+		return err
+	}
 	pause, ok := j.state.Retry(j.id, j.s.cfg.Now(), f.After, p)
 	if !ok {
 		return err

@@ -3,8 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -79,7 +78,7 @@ func (j *job) finish(ctx context.Context, answer conversation.Message) error {
 	}
 	err := j.append(ctx, event.RunCompletedData{
 		RunID: j.runID, ExecutionID: r.ExecutionID, Attempt: j.attempt, MessageID: answer.ID,
-		Content: answer.Content, DurationMS: j.s.cfg.Now().Sub(r.Started).Milliseconds(),
+		Content: answer.Content, StopReason: answer.Stop, DurationMS: j.s.cfg.Now().Sub(r.Started).Milliseconds(),
 	})
 	if err != nil {
 		return err
@@ -102,9 +101,9 @@ func (j *job) generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	exec, msg := j.begun.ExecutionID, j.s.cfg.NewID()
+	msg := j.s.cfg.NewID()
 	err = j.append(ctx, event.MessageStartedData{
-		MessageID: msg, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt,
+		MessageID: msg, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt,
 		Role: event.RoleAssistant, Model: j.model(), Waits: true, Part: j.begun.Part,
 	})
 	if err != nil {
@@ -122,22 +121,55 @@ func (j *job) generate(ctx context.Context) error {
 	if len(reply.ToolCalls) > 0 && !hasTools(j.begun.Part.Stage) {
 		return fault.New(fault.ModelBadReply).Wrap(errors.New("the model calls tools where it was offered none"))
 	}
-	said := event.MessageCompletedData{
-		MessageID: msg, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Role: event.RoleAssistant,
-		Content: reply.Text, ToolCalls: j.uniqueCalls(reply.ToolCalls), StopReason: reply.StopReason,
-		Silent: j.current().Silent(), Part: j.begun.Part,
-	}
+	return j.completed(ctx, msg, reply)
+}
+
+// completed appends a whole message with what belongs to it.
+func (j *job) completed(ctx context.Context, msg string, reply model.Reply) error {
 	used, known := j.usage(msg, reply)
 	if err := j.s.deps.Quota.Spend(ctx, j.payer(), used.InputTokens+used.OutputTokens, dollars(used)); err != nil {
 		return err
 	}
-	switch {
-	case !known:
-		return j.append(ctx, append(j.unseen(reply.Unseen), said)...)
-	case j.begun.Part.JobID == "":
-		return j.append(ctx, append(j.unseen(reply.Unseen), said, used)...)
+	before := append(j.unseen(reply.Unseen), j.leftOut(reply.LeftOut)...)
+	before = append(before, j.reasoning(msg, reply)...)
+	said := []event.Data{event.MessageCompletedData{
+		MessageID: msg, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, Role: event.RoleAssistant,
+		Content: reply.Text, ToolCalls: j.checkedCalls(reply.ToolCalls), StopReason: reply.StopReason, StopDetail: reply.StopDetail,
+		Silent: j.current().Silent(), Part: j.begun.Part,
+	}}
+	var about []event.Data
+	if known {
+		about = append(about, used)
 	}
-	return j.append(ctx, append(j.unseen(reply.Unseen), used, said)...) // the pipeline may end the job as soon as the log has its last message
+	about = append(about, j.ending(reply)...)
+	if j.begun.Part.JobID != "" { // the pipeline may end the job as soon as the log has its last message
+		return j.append(ctx, slices.Concat(before, about, said)...)
+	}
+	return j.append(ctx, slices.Concat(before, said, about)...)
+}
+
+// reasoning is what the model thought before the message, and wants back with it.
+func (j *job) reasoning(msg string, r model.Reply) []event.Data {
+	if r.Reasoning == "" && r.PassBack == nil {
+		return nil
+	}
+	text, _ := jsontext.Fit(r.Reasoning, maxText)
+	return []event.Data{event.ReasoningCompletedData{
+		MessageID: msg, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, Content: text, PassBack: r.PassBack, Part: j.begun.Part,
+	}}
+}
+
+// ending tells people that a message is not what it seems, and operators if its end is unknown here.
+func (j *job) ending(r model.Reply) []event.Data {
+	if r.StopDetail != "" {
+		j.s.deps.Logger.Warn().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("reason", r.StopDetail).
+			Msg("answer ended for an unknown reason")
+	}
+	code, text, ok := event.AnswerNotice(r.StopReason, r.StopDetail)
+	if !ok || len(r.ToolCalls) > 0 { // it goes on
+		return nil
+	}
+	return []event.Data{event.NoticeData{Level: "warning", Code: code, Message: text, RunID: j.runID}}
 }
 
 // interrupted closes a message whose request was cut off. Its usage is unknown, because the
@@ -166,96 +198,10 @@ func (j *job) usage(msg string, r model.Reply) (u event.UsageRecordedData, known
 		return u, false
 	}
 	usd := j.s.cfg.Prices.cost(r, j.model())
-	j.s.metrics.tokens(r, usd)
+	j.s.metrics.tokens(j.model(), r.Usage, usd)
 	return event.UsageRecordedData{
 		RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, MessageID: msg, Model: r.Model,
 		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens,
-		CostUSD: usd, Part: j.begun.Part,
+		CostUSD: usd, TokenDetails: r.Usage.TokenDetails, Part: j.begun.Part,
 	}, true
-}
-
-// errFull ends an answer that would not fit into an event.
-var errFull = errors.New("the answer is too long")
-
-// stream takes a text piece by piece.
-type stream interface {
-	Write(text string) error
-	Close() error
-}
-
-// mute is the stream of texts that are nothing to show while they are written: plans
-// are JSON.
-type mute struct{}
-
-func (mute) Write(string) error { return nil }
-func (mute) Close() error       { return nil }
-
-// deltas streams a message into the log.
-func (j *job) deltas(ctx context.Context, msg string) stream {
-	w := &j.begun
-	if w.Part.Stage == event.StagePlanning {
-		return mute{}
-	}
-	j.what = event.MessageDelta
-	exec, part := w.ExecutionID, w.Part
-	return j.log.Deltas(ctx, j.s.cfg.DeltaPause, func(n int, text string) (event.Event, error) {
-		return event.New(j.log.Ref, fmt.Sprintf("%s.%d", msg, n), source, j.s.cfg.Now(), event.MessageDeltaData{
-			MessageID: msg, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Text: text, Begins: n == 1, Part: part,
-		})
-	}, func(*conversation.State) error { return j.saying(msg) })
-}
-
-// speak streams the model's text into the log as deltas. Both ends stop each other:
-// a lost fence ends the model's request, a failing model ends the stream. A text that
-// would not fit into an event is cut there, like one that has used up its tokens.
-// The request has a context of its own, which may end before that of the attempt.
-func (j *job) speak(ctx, talk context.Context, msg string, req model.Request) (model.Reply, error) {
-	deltas := j.deltas(ctx, msg)
-	var said strings.Builder
-	room := maxText
-	heard, ended := j.s.metrics.request(j.model())
-	reply, err := j.s.deps.Model.Generate(talk, req, model.Text(func(text string) error {
-		heard()
-		part, cut := jsontext.Fit(text, room)
-		room -= jsontext.Len(part)
-		said.WriteString(part)
-		if err := deltas.Write(part); err != nil {
-			return err
-		}
-		if cut {
-			return errFull
-		}
-		return nil
-	}))
-	ended(err)
-	if flushed := deltas.Close(); flushed != nil {
-		return reply, flushed // the fence or the bus: it comes before whatever the model made of it
-	}
-	if errors.Is(err, errFull) {
-		return model.Reply{Text: said.String(), StopReason: "length", Model: j.model()}, nil
-	}
-	return reply, err
-}
-
-// uniqueCalls gives calls whose id was or may have been used before in the session a new one: some
-// servers number the calls of every answer from zero. Jobs of a pipeline run, which
-// cannot see what others are about to use, get new ones anyway, and so do members of
-// teams: people answer for calls by their ids, in the whole team. Each call gets the policy
-// of its tool, as it was offered.
-func (j *job) uniqueCalls(calls []event.ToolCall) []event.ToolCall {
-	out := make([]event.ToolCall, 0, len(calls))
-	seen := map[string]bool{}
-	for _, c := range calls {
-		_, asked := j.state.Approval(c.ID)
-		if c.ID == "" || seen[c.ID] || j.state.Forgot() || asked || j.state.Call(c.ID) != nil || j.begun.Part.JobID != "" || j.state.Agent != nil {
-			c.ID = "call_" + j.s.cfg.NewID()
-		}
-		seen[c.ID] = true
-		c.Policy = nil
-		if o, ok := j.offered[c.Name]; ok && !o.Client {
-			c.Policy = &o.Policy
-		}
-		out = append(out, c)
-	}
-	return out
 }

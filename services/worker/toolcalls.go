@@ -157,6 +157,9 @@ func (j *job) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool)
 			CallID: c.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: c.Name, Message: unknownOutcome, Part: j.begun.Part,
 		})
 	}
+	if c.Invalid != "" {
+		return false, j.refuse(ctx, c, fault.Newf(fault.ToolBadInput, "%s", c.Invalid))
+	}
 	if why := j.forbidden(c); why != nil {
 		return false, j.refuse(ctx, c, why)
 	}

@@ -43,7 +43,7 @@ func (w *sentinel) Deliver(batch []*eventlog.Entry) int {
 }
 
 func (w *sentinel) look(e event.Event) {
-	if e.Type == event.MessageDelta { // most of the log, and it ends no job
+	if e.Type == event.MessageDelta || e.Type == event.ReasoningDelta { // most of the log, and they end no job
 		return
 	}
 	if err := w.state.Apply(e); err != nil {

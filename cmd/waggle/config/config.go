@@ -273,7 +273,10 @@ type Models struct {
 type Price struct {
 	Model  string  `yaml:"model" doc:"The model, as in the setting \"model\" (\"openai:gpt-4.1-mini\") or as the provider calls it in its answers; unique."`
 	Input  float64 `yaml:"input" doc:"US dollars for a million input tokens."`
-	Output float64 `yaml:"output" doc:"US dollars for a million output tokens."`
+	Output float64 `yaml:"output" doc:"US dollars for a million output tokens, reasoning included."`
+
+	Cached     *float64 `yaml:"cached" doc:"US dollars for a million input tokens that the provider reads from its cache; absent = as input."`
+	CacheWrite *float64 `yaml:"cache_write" doc:"US dollars for a million input tokens that the provider writes to its cache; absent = as input."`
 }
 
 // Worker limits the workers. Zero means the worker's default.

@@ -55,6 +55,11 @@ func (p *problems) prices(m *Models) {
 		seen[v.Model] = true
 		p.amount(at+".input", v.Input)
 		p.amount(at+".output", v.Output)
+		for name, v := range map[string]*float64{".cached": v.Cached, ".cache_write": v.CacheWrite} {
+			if v != nil {
+				p.amount(at+name, *v)
+			}
+		}
 	}
 }
 

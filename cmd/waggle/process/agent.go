@@ -42,7 +42,7 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 func prices(m config.Models) worker.Prices {
 	out := worker.Prices{}
 	for _, p := range m.Prices {
-		out[p.Model] = worker.Price{InputPerMillion: p.Input, OutputPerMillion: p.Output}
+		out[p.Model] = worker.Price{InputPerMillion: p.Input, OutputPerMillion: p.Output, CachedPerMillion: p.Cached, CacheWritePerMillion: p.CacheWrite}
 	}
 	return out
 }

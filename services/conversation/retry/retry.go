@@ -30,6 +30,7 @@ type Outage struct {
 	Since time.Time // when the first of them was made; zero: the last one was answered
 	Tries int       // number of failed requests
 	Next  time.Time // when the next one is due
+	Code  string    // of the newest failure
 }
 
 // Before returns the pause before another request, after so many requests that failed. The provider's wish, after, is never

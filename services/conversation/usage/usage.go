@@ -10,6 +10,7 @@ type Tally struct {
 	Priced        int // messages whose cost is known
 	Input, Output int64
 	Cost          float64 // US dollars
+	Details       event.TokenDetails
 	ByTool        []event.ToolUse
 }
 
@@ -18,6 +19,7 @@ func (t *Tally) Record(d event.UsageRecordedData) {
 	t.Recorded++
 	t.Input += d.InputTokens
 	t.Output += d.OutputTokens
+	t.Details = t.Details.Plus(d.TokenDetails)
 	if d.CostUSD != nil {
 		t.Priced++
 		t.Cost += *d.CostUSD
@@ -40,14 +42,14 @@ func (t *Tally) Use(tool string) {
 func (t *Tally) Add(o Tally) {
 	t.Calls, t.Tools = t.Calls+o.Calls, t.Tools+o.Tools
 	t.Recorded, t.Priced = t.Recorded+o.Recorded, t.Priced+o.Priced
-	t.Input, t.Output, t.Cost = t.Input+o.Input, t.Output+o.Output, t.Cost+o.Cost
+	t.Input, t.Output, t.Cost, t.Details = t.Input+o.Input, t.Output+o.Output, t.Cost+o.Cost, t.Details.Plus(o.Details)
 }
 
 // Usage omits values that are unknown for some message.
 func (t *Tally) Usage() event.Usage {
 	u := event.Usage{LLMCalls: t.Calls, ToolCalls: t.Tools}
 	if t.Calls > 0 && t.Recorded >= t.Calls {
-		u.InputTokens, u.OutputTokens = &t.Input, &t.Output
+		u.InputTokens, u.OutputTokens, u.TokenDetails = &t.Input, &t.Output, t.Details
 	}
 	if t.Calls > 0 && t.Priced >= t.Calls {
 		u.CostUSD = &t.Cost
@@ -67,7 +69,7 @@ func TotalsOf(messages, tasks int, u event.Usage) Totals {
 	t := Totals{Messages: messages, Tasks: tasks, Begun: u.LLMCalls}
 	t.Calls, t.Tools = u.LLMCalls, u.ToolCalls
 	if u.InputTokens != nil && u.OutputTokens != nil {
-		t.Recorded, t.Input, t.Output = u.LLMCalls, *u.InputTokens, *u.OutputTokens
+		t.Recorded, t.Input, t.Output, t.Details = u.LLMCalls, *u.InputTokens, *u.OutputTokens, u.TokenDetails
 	}
 	if u.CostUSD != nil {
 		t.Priced, t.Cost = u.LLMCalls, *u.CostUSD
