@@ -108,9 +108,12 @@ func Read(req model.Request) (stage string, d Data, ok bool) {
 		if m.Role != model.RoleUser {
 			continue
 		}
-		body, found := strings.CutPrefix(m.Content, fenceOpen)
-		body, closed := strings.CutSuffix(body, fenceClose)
-		if !found || !closed || json.Unmarshal([]byte(body), &d) != nil {
+		at := strings.LastIndex(m.Content, fenceOpen) // after an earlier message of the user, which some servers want joined with it
+		if at < 0 {
+			return "", Data{}, false
+		}
+		body, closed := strings.CutSuffix(m.Content[at+len(fenceOpen):], fenceClose)
+		if !closed || json.Unmarshal([]byte(body), &d) != nil {
 			return "", Data{}, false
 		}
 		return stage, d, true
