@@ -62,11 +62,8 @@ func describe(l *config.Loaded, name string) string {
 	if l.Source("model") != config.FromDefault {
 		return text
 	}
-	switch {
-	case l.Providers.OpenAI.APIKey != "":
-		text += "\n             OPENAI_API_KEY is set: use it with --model openai:NAME"
-	case l.Providers.Anthropic.APIKey != "":
-		text += "\n             ANTHROPIC_API_KEY is set: use it with --model anthropic:NAME"
+	if name := l.Providers.Keyed(); name != "" {
+		text += "\n             the key of " + name + " is set: use it with --model " + name + ":NAME"
 	}
 	return text
 }

@@ -239,7 +239,7 @@ const bare = "demo"
 
 // known are all providers. The text before the colon of any other specification is a part of a model's own name, such as
 // "llama3:8b".
-var known = []string{bare, "openai", "anthropic"}
+var known = []string{bare, "openai", "anthropic", "azure", "gemini", "mistral", "deepseek", "openrouter", "ollama", "vllm"}
 
 // Provided returns the provider that a specification of a model names; ok is false for a bare model name.
 func Provided(spec string) (provider string, ok bool) {

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,22 +14,21 @@ var ErrSpec = errors.New("invalid model")
 
 // Env is the part of the configuration that Open needs.
 type Env struct {
-	OpenAIKey        string // may be empty with a custom base URL: local servers need no key
-	OpenAIBaseURL    string // including the version path, e.g. http://127.0.0.1:8000/v1; empty = OpenAI
-	AnthropicKey     string
-	AnthropicBaseURL string // without the version path; empty = Anthropic
+	Access map[string]Access // by the providers' prefixes
 
 	FirstTimeout time.Duration // longest wait for the first byte of an answer; 0 = 5 minutes
 	IdleTimeout  time.Duration // longest silence inside an answer; 0 = 2 minutes
 }
 
-// String hides the keys, so that programs may print an Env.
-func (e Env) String() string {
-	return fmt.Sprintf("model.Env{OpenAIBaseURL:%q AnthropicBaseURL:%q}", e.OpenAIBaseURL, e.AnthropicBaseURL)
+// With returns the Env with the access to a provider.
+func (e Env) With(provider string, a Access) Env {
+	e.Access = maps.Clone(e.Access)
+	if e.Access == nil {
+		e.Access = map[string]Access{}
+	}
+	e.Access[provider] = a
+	return e
 }
-
-// GoString hides the keys.
-func (e Env) GoString() string { return e.String() }
 
 // Provider creates the models of one prefix.
 type Provider struct {
@@ -38,9 +38,9 @@ type Provider struct {
 	Open func(name string, env Env) (Model, error)
 }
 
-// Open returns the model that spec names: "demo", "openai:NAME" or "anthropic:NAME". The caller chooses the providers:
+// Open returns the model that spec names, such as "demo" or "openai:NAME". The caller chooses the providers:
 //
-//	model.Open(spec, env, demo.Provider(), openai.Provider(), anthropic.Provider())
+//	model.Open(spec, env, demo.Provider(), openai.Provider(openai.Standard), anthropic.Provider())
 //
 // Each call of the model is traced as one client span. Open makes no connection. The error wraps ErrSpec if spec names none
 // of the providers, and otherwise names the missing setting.

@@ -23,11 +23,11 @@ import (
 )
 
 func open(spec string, env model.Env) (model.Model, error) {
-	return model.Open(spec, env, demo.Provider(), openai.Provider(), anthropic.Provider())
+	return model.Open(spec, env, demo.Provider(), openai.Provider(openai.Standard), anthropic.Provider())
 }
 
 func TestOpen(t *testing.T) {
-	env := model.Env{OpenAIKey: "sk-openai-key", AnthropicKey: "sk-anthropic-key"}
+	env := model.Env{}.With("openai", model.Access{Key: "sk-openai-key"}).With("anthropic", model.Access{Key: "sk-anthropic-key"})
 	for _, spec := range []string{"demo", "openai:gpt-x", "openai:org/model:latest", "anthropic:claude-x"} {
 		m, err := open(spec, env)
 		require.NoError(t, err, spec)
@@ -46,11 +46,10 @@ func TestOpen(t *testing.T) {
 }
 
 func TestEnvHidesKeys(t *testing.T) {
-	env := model.Env{OpenAIKey: "sk-openai-key", AnthropicKey: "sk-anthropic-key", OpenAIBaseURL: "http://host"}
+	env := model.Env{}.With("openai", model.Access{Key: "sk-openai-key", Headers: []string{"X-Key: sk-header"}, BaseURL: "http://me:sk-pass@host"})
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 		s := fmt.Sprintf(verb, env)
 		require.NotContains(t, s, "sk-", verb)
-		require.Contains(t, s, "http://host")
 	}
 }
 
@@ -75,7 +74,7 @@ func TestTracing(t *testing.T) {
 		scripted.Stream(scripted.Text("Hi"), scripted.Usage(7, 9)), scripted.Fail(403, "permission_error", "no")))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
-	env := model.Env{OpenAIKey: "k", AnthropicKey: "k", OpenAIBaseURL: srv.OpenAIBaseURL(), AnthropicBaseURL: srv.AnthropicBaseURL()}
+	env := model.Env{}.With("openai", model.Access{Key: "k", BaseURL: srv.OpenAIBaseURL()}).With("anthropic", model.Access{Key: "k", BaseURL: srv.AnthropicBaseURL()})
 	for i, provider := range []string{"openai", "anthropic"} {
 		m, err := open(provider+":x", env)
 		require.NoError(t, err)

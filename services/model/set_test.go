@@ -17,7 +17,7 @@ import (
 
 // TestWhoServesWhat: a specification names a provider, or a model of any provider.
 func TestWhoServesWhat(t *testing.T) {
-	for _, p := range []model.Provider{demo.Provider(), openai.Provider(), anthropic.Provider()} {
+	for _, p := range []model.Provider{demo.Provider(), openai.Provider(openai.Standard), anthropic.Provider()} {
 		provider, ok := model.Provided(p.Prefix)
 		require.True(t, ok)
 		require.Equal(t, p.Prefix, provider)
@@ -40,7 +40,7 @@ func TestASetAsksTheProviderThatIsNamed(t *testing.T) {
 	))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, llm.Close()) })
-	other, err := model.Any(openai.Provider(), model.Env{OpenAIBaseURL: llm.OpenAIBaseURL()})
+	other, err := model.Any(openai.Provider(openai.Standard), model.Env{}.With("openai", model.Access{BaseURL: llm.OpenAIBaseURL()}))
 	require.NoError(t, err)
 	_, err = model.Any(anthropic.Provider(), model.Env{})
 	require.ErrorContains(t, err, "ANTHROPIC_API_KEY is not set")

@@ -85,13 +85,13 @@ data: {"type":"message_stop"}
 
 func (f family) model(t *testing.T, r *rig) model.Model {
 	t.Helper()
-	env := model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL(), AnthropicBaseURL: r.llm.AnthropicBaseURL(), AnthropicKey: "k"}
+	env := model.Env{}.With("openai", model.Access{BaseURL: r.llm.OpenAIBaseURL()}).With("anthropic", model.Access{Key: "k", BaseURL: r.llm.AnthropicBaseURL()})
 	if f.anthropic {
 		m, err := anthropic.New("x", env)
 		require.NoError(t, err)
 		return m
 	}
-	m, err := openai.New("x", env)
+	m, err := openai.New(openai.Standard, "x", env)
 	require.NoError(t, err)
 	return m
 }

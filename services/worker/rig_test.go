@@ -144,7 +144,7 @@ func (r *rig) worker(name string, mod func(*worker.Config)) (*worker.Service, *b
 // openai is the model behind HTTP.
 func (r *rig) openai() model.Model {
 	r.T.Helper()
-	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL()})
+	m, err := openai.New(openai.Standard, "x", model.Env{}.With("openai", model.Access{BaseURL: r.llm.OpenAIBaseURL()}))
 	require.NoError(r.T, err)
 	return m
 }

@@ -103,18 +103,6 @@ type NATS struct {
 	EventMaxBytes  int64         `yaml:"event_max_bytes" doc:"Size limit of each event stream (nats.partitions) in bytes, the oldest events go first; 0 = no limit but the age."`
 }
 
-// Providers holds the access to model providers.
-type Providers struct {
-	OpenAI    Provider `yaml:"openai" env:"OPENAI"`
-	Anthropic Provider `yaml:"anthropic" env:"ANTHROPIC"`
-}
-
-// Provider is the access to one model provider.
-type Provider struct {
-	APIKey  Secret `yaml:"api_key" doc:"Key of the provider."`
-	BaseURL string `yaml:"base_url" doc:"Another server that speaks the provider's protocol (vLLM, llama.cpp, Ollama, a proxy)."`
-}
-
 // Auth lists the credentials of clients. Empty means no authentication, which Validate refuses unless the gateway listens on
 // a loopback address.
 type Auth struct {
@@ -266,7 +254,8 @@ type Assistant struct {
 
 // Models holds facts about models beside their names.
 type Models struct {
-	Prices []Price `yaml:"prices"`
+	Fallbacks []string `yaml:"fallbacks" doc:"Models to ask in this order when the service of the model is overloaded, out of order, or its account is used up, such as \"anthropic:claude-sonnet-4-5\". The log and the user are told. A member of a team whose definition names a model has no fallbacks."`
+	Prices    []Price  `yaml:"prices"`
 }
 
 // Price is the price of one model. Waggle shows no cost for a model without a price.

@@ -164,7 +164,7 @@ func TestValidateNamesTheOption(t *testing.T) {
 		"profile: fast":                                "profile:",
 		"model: gpt":                                   "model:",
 		"model: 'openai:'":                             "model:",
-		"model: openai:x":                              "providers.openai.api_key:",
+		"model: openai:x":                              "providers.openai:",
 		"model: anthropic:x":                           "ANTHROPIC_API_KEY",
 		"log: {level: loud}":                           "log.level:",
 		"log: {format: xml}":                           "log.format:",

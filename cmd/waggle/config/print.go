@@ -79,8 +79,7 @@ func (l *Loaded) redacted() Config {
 	c := l.Config
 	c.NATS.URL = RedactURLs(c.NATS.URL)
 	c.Cells.Control = RedactURLs(c.Cells.Control)
-	c.Providers.OpenAI.BaseURL = RedactURLs(c.Providers.OpenAI.BaseURL)
-	c.Providers.Anthropic.BaseURL = RedactURLs(c.Providers.Anthropic.BaseURL)
+	c.Providers.redact()
 	c.Auth.JWT.JWKSURL = RedactURLs(c.Auth.JWT.JWKSURL)
 	c.Tools.Servers = slices.Clone(c.Tools.Servers)
 	for i := range c.Tools.Servers {

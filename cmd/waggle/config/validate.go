@@ -230,27 +230,6 @@ func loopback(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-func (p *problems) model(c *Config) {
-	kind, name, _ := strings.Cut(c.Model, ":")
-	switch {
-	case c.Model == "demo":
-	case kind != "openai" && kind != "anthropic" || name == "":
-		p.add("model", "%q is not a model; write demo, openai:NAME or anthropic:NAME", c.Model)
-	case kind == "openai":
-		p.provider("openai", "OPENAI", c.Providers.OpenAI)
-	default:
-		p.provider("anthropic", "ANTHROPIC", c.Providers.Anthropic)
-	}
-}
-
-// provider accepts a custom base URL without a key: many local servers need no key.
-func (p *problems) provider(name, env string, v Provider) {
-	if v.APIKey == "" && v.BaseURL == "" {
-		p.add("providers."+name+".api_key", "no key; set %s_API_KEY, or %s_BASE_URL for a server that needs none", env, env)
-	}
-	p.httpURL("providers."+name+".base_url", v.BaseURL)
-}
-
 func (p *problems) httpURL(path, s string) {
 	if s == "" {
 		return

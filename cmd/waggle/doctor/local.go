@@ -102,8 +102,8 @@ func model(ctx context.Context, p Patient) []Finding {
 	const what = "model"
 	from := provider.Of(p.Config.Config)
 	if from == nil {
-		if p.Config.Providers.OpenAI.APIKey != "" || p.Config.Providers.Anthropic.APIKey != "" {
-			return one(Warn, what, "demo, although a provider's key is set", "choose a model with --model openai:NAME or anthropic:NAME")
+		if name := p.Config.Providers.Keyed(); name != "" {
+			return one(Warn, what, "demo, although the key of "+name+" is set", "choose a model with --model "+name+":NAME")
 		}
 		return one(OK, what, "demo: offline, no language model; needs no key", "")
 	}

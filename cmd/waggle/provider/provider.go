@@ -2,13 +2,13 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/providers"
 )
 
 // Trouble is a fault of a model provider, with the remedy.
@@ -30,22 +30,16 @@ type Provider struct {
 
 // Of returns the provider of the configuration's model, nil for a model without one.
 func Of(c config.Config) *Provider {
-	kind, _, _ := strings.Cut(c.Model, ":")
-	switch kind {
-	case "openai":
-		v := c.Providers.OpenAI
-		return from(kind, v.BaseURL, "https://api.openai.com/v1", "/models", http.Header{"Authorization": {"Bearer " + v.APIKey.Reveal()}})
-	case "anthropic":
-		v := c.Providers.Anthropic
-		return from(kind, v.BaseURL, "https://api.anthropic.com", "/v1/models",
-			http.Header{"X-Api-Key": {v.APIKey.Reveal()}, "Anthropic-Version": {"2023-06-01"}})
+	l, ok, err := providers.ListingOf(c.Model, c.Providers.Env())
+	if !ok {
+		return nil
 	}
-	return nil
-}
-
-func from(name, base, standard, path string, head http.Header) *Provider {
-	url := strings.TrimSuffix(cmp.Or(base, standard), "/") + path
-	return &Provider{Name: name, URL: config.RedactURLs(url), env: strings.ToUpper(name), url: url, head: head}
+	kind, _ := model.Provided(c.Model)
+	p := &Provider{Name: kind, env: l.Env, url: l.URL, head: l.Header, URL: config.RedactURLs(l.URL)}
+	if err != nil {
+		p.url, p.URL = "", err.Error()
+	}
+	return p
 }
 
 // stays follows no redirect: the key is for the provider alone.

@@ -48,7 +48,7 @@ func (a *answer) event(in upstream.Event) (done bool, err error) {
 	if in.Name != "error" && in.Data[0] != '{' && in.Data[0] != '[' {
 		return false, nil // a word that keeps the connection alive
 	}
-	if trouble := upstream.Trouble(in.Name, in.Data); trouble != nil {
+	if trouble := upstream.Trouble(in.Name, in.Data, `"content_block`); trouble != nil {
 		trouble.Late = a.sink.Said()
 		return false, trouble
 	}

@@ -3,10 +3,11 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/waggle-dev/waggle/services/model"
@@ -36,22 +37,47 @@ func Provider() model.Provider {
 
 // New returns the model that the server knows by name. It reads env only, never the process' environment.
 func New(name string, env model.Env) (*Model, error) {
-	if env.AnthropicKey == "" {
+	access := env.Access[prefix]
+	if access.Key == "" && len(access.Headers) == 0 {
 		return nil, errNoKey
 	}
-	base := env.AnthropicBaseURL
-	if base == "" {
-		base = baseURL
+	u, err := access.URL(baseURL, "v1/messages")
+	if err != nil {
+		return nil, fmt.Errorf("providers.anthropic: %w", err)
 	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("ANTHROPIC_BASE_URL is not an http or https address")
+	header, err := headers(access)
+	if err != nil {
+		return nil, fmt.Errorf("providers.anthropic: %w", err)
 	}
-	return &Model{
-		name: name, provider: upstream.Provider(prefix, u), url: u.JoinPath("v1/messages").String(),
-		header: http.Header{"X-Api-Key": {env.AnthropicKey}, "Anthropic-Version": {version}},
-		client: upstream.New(env.AnthropicKey, env),
-	}, nil
+	client, err := upstream.New(access, env)
+	if err != nil {
+		return nil, fmt.Errorf("providers.anthropic: %w", err)
+	}
+	return &Model{name: name, provider: upstream.Provider(prefix, u), url: u.String(), header: header, client: client}, nil
+}
+
+func headers(a model.Access) (http.Header, error) {
+	h, err := a.Header()
+	if err != nil {
+		return nil, err
+	}
+	if h.Get("Anthropic-Version") == "" {
+		h.Set("Anthropic-Version", version)
+	}
+	if a.Key != "" {
+		h.Set(cmp.Or(a.KeyHeader, "X-Api-Key"), a.Key)
+	}
+	return h, nil
+}
+
+// ModelsURL returns where the server lists its models, with the headers of a request.
+func ModelsURL(a model.Access) (string, http.Header, error) {
+	u, err := a.URL(baseURL, "v1/models")
+	if err != nil {
+		return "", nil, err
+	}
+	h, err := headers(a)
+	return u.String(), h, err
 }
 
 // Name implements model.Model.
@@ -107,8 +133,16 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 
 // attempt makes one request and reads its stream to the end.
 func (m *Model) attempt(ctx context.Context, asked request, a *answer) error {
+	var except []string
+	if asked.ToolChoice != nil { // Anthropic refuses thinking beside a forced tool
+		except = append(except, "thinking")
+	}
+	body, err := m.client.Encode(asked, except...)
+	if err != nil {
+		return err
+	}
 	over := false
-	contentType, err := m.client.Stream(ctx, m.url, m.header, asked, func(e upstream.Event) (done bool, err error) {
+	contentType, err := m.client.Stream(ctx, m.url, m.header, body, func(e upstream.Event) (done bool, err error) {
 		over, err = a.event(e)
 		return over, err
 	})

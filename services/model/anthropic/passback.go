@@ -130,7 +130,7 @@ func (b *passBack) fill(m model.Message) (out []block, ok bool) {
 
 func callOf(m model.Message, i int) block {
 	c := m.ToolCalls[i]
-	return block{Type: typeToolUse, ID: c.ID, Name: c.Name, Input: upstream.History(c.Arguments)}
+	return block{Type: typeToolUse, ID: upstream.LongID(c.ID), Name: c.Name, Input: upstream.History(c.Arguments)}
 }
 
 // said returns what the model said before it paused, as it wants it back.

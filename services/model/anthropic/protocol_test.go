@@ -21,7 +21,7 @@ func start(t *testing.T, events ...string) (model.Model, *scripted.Server) {
 	for _, e := range events {
 		body += "data: " + e + "\n\n"
 	}
-	return modeltest.Serve(t, open, model.Env{AnthropicKey: "test-key"}, modeltest.Stream(body))
+	return modeltest.Serve(t, open, model.Env{}.With("anthropic", model.Access{Key: "test-key"}), modeltest.Stream(body))
 }
 
 const (

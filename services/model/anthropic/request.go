@@ -162,7 +162,7 @@ func content(m model.Message, provider string) (role string, blocks []block) {
 	case model.RoleAssistant:
 		return roleAssistant, blocksOf(m, provider)
 	case model.RoleTool:
-		b := block{Type: typeToolResult, ToolUseID: m.ToolCallID, IsError: m.IsError}
+		b := block{Type: typeToolResult, ToolUseID: upstream.LongID(m.ToolCallID), IsError: m.IsError}
 		if !upstream.Blank(m.Content) || m.IsError {
 			b.Content = []block{text(upstream.OrNothing(m.Content))}
 		}

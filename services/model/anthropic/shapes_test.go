@@ -87,7 +87,7 @@ func TestAPause(t *testing.T) {
 	query := `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"query\":\"bees\"}"}}`
 	first := stream(begin, block, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Searching for "}}`, searches, query, end("pause_turn"), stop)
 	second := stream(begin, block, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"bees."}}`, end("end_turn"), stop)
-	m, srv := modeltest.Serve(t, open, model.Env{AnthropicKey: "test-key"}, scripted.Sequence(first, second))
+	m, srv := modeltest.Serve(t, open, model.Env{}.With("anthropic", model.Access{Key: "test-key"}), scripted.Sequence(first, second))
 	r, err := modeltest.Generate(t.Context(), t, m, modeltest.Ask("search"))
 	require.NoError(t, err)
 	require.Equal(t, "Searching for bees.", r.Text)
@@ -203,7 +203,7 @@ func TestBlankTexts(t *testing.T) {
 
 // A compatible server that does not know cache_control is asked again without, and that is remembered.
 func TestAServerWithoutACache(t *testing.T) {
-	m, srv := modeltest.Serve(t, open, model.Env{AnthropicKey: "test-key"}, func(x *scripted.Exchange) scripted.Reply {
+	m, srv := modeltest.Serve(t, open, model.Env{}.With("anthropic", model.Access{Key: "test-key"}), func(x *scripted.Exchange) scripted.Reply {
 		if json.Valid(x.Body) && containsCache(x.Body) {
 			return scripted.Fail(400, "invalid_request_error", "messages.0.content.0.cache_control: Extra inputs are not permitted")
 		}

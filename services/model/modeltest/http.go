@@ -36,7 +36,7 @@ type subject struct {
 
 func (h HTTP) start(t *testing.T, script scripted.Script, env model.Env) subject {
 	t.Helper()
-	env.OpenAIKey, env.AnthropicKey = key, key
+	env = env.With("openai", model.Access{Key: key}).With("anthropic", model.Access{Key: key})
 	m, srv := Serve(t, h.Open, env, script)
 	return subject{m, srv}
 }
@@ -47,7 +47,11 @@ func Serve(t *testing.T, open func(model.Env) (model.Model, error), env model.En
 	t.Helper()
 	srv, err := scripted.Start("127.0.0.1:0", script)
 	require.NoError(t, err)
-	env.OpenAIBaseURL, env.AnthropicBaseURL = srv.OpenAIBaseURL(), srv.AnthropicBaseURL()
+	for provider, at := range map[string]string{"openai": srv.OpenAIBaseURL(), "anthropic": srv.AnthropicBaseURL()} {
+		a := env.Access[provider]
+		a.BaseURL = at
+		env = env.With(provider, a)
+	}
 	m, err := open(env)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -341,7 +345,7 @@ func (h HTTP) dates(t *testing.T) {
 
 func (h HTTP) addresses(t *testing.T) {
 	for _, bad := range []string{"localhost:8000", "ftp://x/v1", "/v1", "http://", "%zz"} {
-		_, err := h.Open(model.Env{OpenAIKey: key, AnthropicKey: key, OpenAIBaseURL: bad, AnthropicBaseURL: bad})
+		_, err := h.Open(model.Env{}.With("openai", model.Access{Key: key, BaseURL: bad}).With("anthropic", model.Access{Key: key, BaseURL: bad}))
 		require.Error(t, err, bad)
 	}
 	_, err := h.Open(model.Env{})

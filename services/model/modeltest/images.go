@@ -28,7 +28,7 @@ func ExerciseImages(t *testing.T, open func(model.Env) (model.Model, error)) {
 	refusal := scripted.Fail(http.StatusBadRequest, "invalid_request_error", "no images, please")
 
 	t.Run("images are shown", func(t *testing.T) {
-		m, srv := Serve(t, open, model.Env{AnthropicKey: "test-key"}, scripted.Sequence(hello))
+		m, srv := Serve(t, open, model.Env{}.With("anthropic", model.Access{Key: "test-key"}), scripted.Sequence(hello))
 		r, err := Generate(t.Context(), t, m, req)
 		require.NoError(t, err)
 		require.Zero(t, r.Unseen)
@@ -43,7 +43,7 @@ func ExerciseImages(t *testing.T, open func(model.Env) (model.Model, error)) {
 		}
 	})
 	t.Run("a model that takes none is told of them", func(t *testing.T) {
-		m, srv := Serve(t, open, model.Env{AnthropicKey: "test-key"}, scripted.Sequence(refusal, hello, hello))
+		m, srv := Serve(t, open, model.Env{}.With("anthropic", model.Access{Key: "test-key"}), scripted.Sequence(refusal, hello, hello))
 		r, err := Generate(t.Context(), t, m, req)
 		require.NoError(t, err)
 		require.Equal(t, "Hello", r.Text)
@@ -55,7 +55,7 @@ func ExerciseImages(t *testing.T, open func(model.Env) (model.Model, error)) {
 		require.Len(t, shown(srv.Exchanges()[2]), 2, "the reason may have been one of the images")
 	})
 	t.Run("a refusal for another reason", func(t *testing.T) {
-		m, srv := Serve(t, open, model.Env{AnthropicKey: "test-key"}, scripted.Always(refusal))
+		m, srv := Serve(t, open, model.Env{}.With("anthropic", model.Access{Key: "test-key"}), scripted.Always(refusal))
 		_, err := Generate(t.Context(), t, m, req)
 		require.ErrorIs(t, err, fault.New(fault.ModelRefused))
 		require.Greater(t, len(srv.Exchanges()), 1)

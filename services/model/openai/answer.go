@@ -36,7 +36,7 @@ func (a *answer) event(e upstream.Event) (done bool, err error) {
 	default:
 		return false, nil // a word that keeps the connection alive
 	}
-	if trouble := upstream.Trouble(e.Name, e.Data); trouble != nil {
+	if trouble := upstream.Trouble(e.Name, e.Data, `"choices"`); trouble != nil {
 		return false, a.fail(trouble)
 	}
 	var c chunk
@@ -92,7 +92,10 @@ func (a *answer) chunk(c chunk) error {
 		if ch.FinishReason != "" {
 			a.word = string(ch.FinishReason)
 		}
-		if trouble := upstream.Trouble("", choiceError(ch.Error)); trouble != nil {
+		if len(ch.Error) == 0 {
+			continue
+		}
+		if trouble := upstream.Trouble("", choiceError(ch.Error), `"choices"`); trouble != nil {
 			return a.fail(trouble)
 		}
 	}

@@ -8,67 +8,65 @@ package openai
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
 
-const (
-	prefix  = "openai"
-	baseURL = "https://api.openai.com/v1"
-)
-
-var errNoKey = errors.New("OPENAI_API_KEY is not set; without it OPENAI_BASE_URL must name a server that wants none")
-
 // Model is one model of one server.
 type Model struct {
-	prefix, name string
-	provider     string // the server, for what it wants back
-	url          string
-	header       http.Header
-	vendor       bool // the server is OpenAI's own
-	habits       upstream.Habits
-	client       *upstream.Client
+	preset   Preset
+	name     string
+	provider string // the server, for what it wants back
+	url      string
+	header   http.Header
+	vendor   bool // the server takes max_completion_tokens, and no max_tokens with its newer models
+	habits   upstream.Habits
+	client   *upstream.Client
 }
 
 var _ model.Model = (*Model)(nil)
 
-// Provider opens models for specifications of the form "openai:NAME".
-func Provider() model.Provider {
-	return model.Provider{Prefix: prefix, Named: true, Open: func(name string, env model.Env) (model.Model, error) {
-		return New(name, env)
+// Provider opens the models of a preset, for specifications of the form "PREFIX:NAME".
+func Provider(p Preset) model.Provider {
+	return model.Provider{Prefix: p.Prefix, Named: true, Open: func(name string, env model.Env) (model.Model, error) {
+		return New(p, name, env)
 	}}
 }
 
-// New returns the model that the server knows by name. It reads env only, never the process' environment.
-func New(name string, env model.Env) (*Model, error) {
-	base := env.OpenAIBaseURL
-	if base == "" {
-		if env.OpenAIKey == "" {
-			return nil, errNoKey
-		}
-		base = baseURL
+// New returns the model that the server knows by name. It reads env only, never the process' environment. An error names the
+// setting that is missing or wrong.
+func New(p Preset, name string, env model.Env) (*Model, error) {
+	access := env.Access[p.Prefix]
+	if err := p.check(access); err != nil {
+		return nil, err
 	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("OPENAI_BASE_URL is not an http or https address")
+	u, err := access.URL(p.BaseURL, p.path(access, "chat/completions"))
+	if err != nil {
+		return nil, fmt.Errorf("providers.%s: %w", p.Prefix, err)
 	}
+	header, err := access.Header()
+	if err != nil {
+		return nil, fmt.Errorf("providers.%s: %w", p.Prefix, err)
+	}
+	client, err := upstream.New(access, env)
+	if err != nil {
+		return nil, fmt.Errorf("providers.%s: %w", p.Prefix, err)
+	}
+	p.authorize(header, access)
 	m := &Model{
-		prefix: prefix, name: name, provider: upstream.Provider(prefix, u), url: u.JoinPath("chat/completions").String(), header: http.Header{},
-		vendor: u.Hostname() == "api.openai.com", client: upstream.New(env.OpenAIKey, env),
+		preset: p, name: name, provider: upstream.Provider("openai", u), url: u.String(), header: header,
+		vendor: p.Completion || u.Hostname() == "api.openai.com", client: client,
 	}
-	if env.OpenAIKey != "" {
-		m.header.Set("Authorization", "Bearer "+env.OpenAIKey)
-	}
+	m.habits.Expect(p.Refuses...)
 	return m, nil
 }
 
 // Name implements model.Model.
-func (m *Model) Name() string { return m.prefix + ":" + m.name }
+func (m *Model) Name() string { return m.preset.Prefix + ":" + m.name }
 
 // Close implements model.Model.
 func (m *Model) Close() error { m.client.Close(); return nil }
@@ -80,7 +78,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 	}
 	var a *answer
 	var omitted []string
-	asked := req.Pick(m.prefix, m.name)
+	asked := req.Pick(m.preset.Prefix, m.name)
 	sink, err := m.client.Do(ctx, to, func(ctx context.Context, s *upstream.Sink) (err error) {
 		omitted, err = m.habits.Ask(asked, func(refusal string) []upstream.Option { return m.options(req, refusal) }, func(without upstream.Without) error {
 			wire, err := m.request(req, without)
@@ -111,8 +109,12 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 
 // attempt makes one request and reads its stream to the end.
 func (m *Model) attempt(ctx context.Context, asked request, a *answer) error {
+	body, err := m.client.Encode(asked)
+	if err != nil {
+		return err
+	}
 	over := false
-	contentType, err := m.client.Stream(ctx, m.url, m.header, asked, func(e upstream.Event) (done bool, err error) {
+	contentType, err := m.client.Stream(ctx, m.url, m.header, body, func(e upstream.Event) (done bool, err error) {
 		over, err = a.event(e)
 		return over, err
 	})

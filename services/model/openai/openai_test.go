@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(env model.Env) (model.Model, error) { return openai.New("x", env) }
+func open(env model.Env) (model.Model, error) { return openai.New(openai.Standard, "x", env) }
 
 func TestConformance(t *testing.T) {
 	modeltest.ExerciseHTTP(t, modeltest.HTTP{Protocol: scripted.OpenAI, Open: open})

@@ -14,14 +14,16 @@ import (
 
 // Names of the options of a request.
 const (
-	optUsage    = "stream_options"
-	optForm     = "response_format"
-	optSystem   = "the system role"
-	optPassBack = "reasoning of earlier messages"
-	optBare     = "calls without reasoning" // omitted: each message with calls has reasoning
-	optOldLimit = "max_tokens"              // omitted: max_completion_tokens takes its place
-	optTools    = "tools"
-	optImages   = "images"
+	optUsage     = "stream_options"
+	optForm      = "response_format"
+	optSystem    = "the system role"
+	optPassBack  = "reasoning of earlier messages"
+	optBare      = "calls without reasoning" // omitted: each message with calls has reasoning
+	optOldLimit  = "max_tokens"              // omitted: max_completion_tokens takes its place
+	optTools     = "tools"
+	optImages    = "images"
+	optAnyID     = "ids of calls in any form" // omitted: nine letters and digits, as Mistral wants them
+	optAfterTool = "a user after a tool"      // omitted: an assistant's message comes between
 )
 
 // options are the parts that a request could do without, in the order in which they are tried after a refusal that names
@@ -36,6 +38,10 @@ func (m *Model) options(req model.Request, refusal string) []upstream.Option {
 	}
 	if hasCalls(req) {
 		words := []string{"reasoning", "thought_signature", "thinking", "extra_content"}
+		all = append(all,
+			upstream.Option{Name: optAnyID, Words: []string{"tool call id", "tool_call_id", "tool_calls[0].id"}, Named: true},
+			upstream.Option{Name: optAfterTool, Words: []string{"after role 'tool'", "after role tool", "role 'user' after", "after tool"}, Named: true},
+		)
 		all = append(all, upstream.Option{Name: optBare, Words: words, Named: true}, upstream.Option{Name: optPassBack, Words: append(words, "extra"), Named: true})
 	}
 	if req.MaxTokens > 0 && !m.vendor {
@@ -67,7 +73,7 @@ func hasCalls(req model.Request) bool {
 
 // request returns the request without some options.
 func (m *Model) request(req model.Request, without upstream.Without) (request, error) {
-	r := request{Model: req.Pick(m.prefix, m.name), Stream: true}
+	r := request{Model: req.Pick(m.preset.Prefix, m.name), Stream: true}
 	if !without[optUsage] {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
@@ -126,10 +132,43 @@ func (m *Model) messages(req model.Request, without upstream.Without) []message 
 	if len(returned) > 0 {
 		t.add(message{Role: "user", Content: returned})
 	}
-	if without[optSystem] {
-		return systemToUser(t.all)
+	all := t.all
+	if without[optAfterTool] {
+		all = answered(all)
 	}
-	return t.all
+	for i := range all {
+		all[i].callIDs(without[optAnyID])
+	}
+	if without[optSystem] {
+		return systemToUser(all)
+	}
+	return all
+}
+
+// answered puts an assistant's message between results of tools and the next message of a user.
+func answered(all []message) (out []message) {
+	stopped := "(interrupted)"
+	for i, m := range all {
+		if i > 0 && m.Role == "user" && all[i-1].Role == "tool" {
+			out = append(out, message{Role: "assistant", Content: &stopped})
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// callIDs gives calls ids that the server takes, the same each time. OpenAI wants at most 40 characters.
+func (m *message) callIDs(short bool) {
+	id := upstream.LongID
+	if short {
+		id = upstream.ShortID
+	}
+	if m.ToolCallID != "" {
+		m.ToolCallID = id(m.ToolCallID)
+	}
+	for i := range m.ToolCalls {
+		m.ToolCalls[i].ID = id(m.ToolCalls[i].ID)
+	}
 }
 
 // orBlank stands for the reasoning of a message that has none, where a server wants some.

@@ -64,7 +64,7 @@ func (r *rig) services() {
 	r.Run(p, err)
 	k, err := task.New(task.Config{Confirm: patience}, deps, remote.NewClient(r.Conn))
 	r.Run(k, err)
-	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL()})
+	m, err := openai.New(openai.Standard, "x", model.Env{}.With("openai", model.Access{BaseURL: r.llm.OpenAIBaseURL()}))
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() { _ = m.Close() })
 	w, err := worker.New(worker.Config{}, worker.Deps{

@@ -4,10 +4,13 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,24 +36,60 @@ type Client struct {
 	http *http.Client // follows no redirects: they would send the key elsewhere
 
 	scrub       func(string) string
+	members     map[string]json.RawMessage // of each request
 	first, idle time.Duration
 }
 
-// New returns a client. It keeps the key out of errors and logs.
-func New(key string, env model.Env) *Client {
+// New returns a client. It keeps the secrets of the access out of errors and logs. An error says which setting is wrong.
+func New(access model.Access, env model.Env) (*Client, error) {
+	proxy, err := access.ProxyURL()
+	if err != nil {
+		return nil, err
+	}
 	t := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 		DialContext:         (&net.Dialer{Timeout: maxConnect}).DialContext,
 		TLSHandshakeTimeout: maxConnect, IdleConnTimeout: idleConn, MaxIdleConnsPerHost: maxIdleConns,
+	}
+	if proxy != nil {
+		t.Proxy = http.ProxyURL(proxy)
+	}
+	members, err := access.Members()
+	if err != nil {
+		return nil, err
 	}
 	return &Client{
 		http: &http.Client{
 			Transport:     t,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		scrub: scrubber(key),
+		scrub: scrubber(access.Secrets()), members: members,
 		first: or(env.FirstTimeout, defaultFirst), idle: or(env.IdleTimeout, defaultIdle),
+	}, nil
+}
+
+// Encode returns a request as JSON with the members of the access, except for some.
+func (c *Client) Encode(request any, except ...string) ([]byte, error) {
+	raw, err := json.Marshal(request)
+	if err != nil {
+		return nil, fault.New(fault.Internal).Wrap(fmt.Errorf("encode the request: %w", err))
 	}
+	if len(c.members) == 0 {
+		return raw, nil
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fault.New(fault.Internal).Wrap(fmt.Errorf("encode the request: %w", err))
+	}
+	for name, value := range c.members {
+		if !slices.Contains(except, name) {
+			all[name] = value
+		}
+	}
+	if raw, err = json.Marshal(all); err != nil {
+		return nil, fault.New(fault.Internal).Wrap(fmt.Errorf("encode the request: %w", err))
+	}
+	return raw, nil
 }
 
 // Close releases idle connections.

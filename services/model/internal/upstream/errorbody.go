@@ -128,8 +128,8 @@ func joinWords(all []Word) string {
 }
 
 // Trouble returns the error that an event of a stream stands for; nil if the event is no error. An event with the name
-// "error" always is one.
-func Trouble(name string, data []byte) *StatusError {
+// "error" always is one. Usual is a text that ordinary events of the protocol have, and errors do not.
+func Trouble(name string, data []byte, usual string) *StatusError {
 	var o struct {
 		Object  Word            `json:"object"`
 		Type    Word            `json:"type"`
@@ -142,6 +142,9 @@ func Trouble(name string, data []byte) *StatusError {
 	}
 	data = bytes.TrimSpace(data)
 	named := name == "error"
+	if !named && bytes.Contains(data, []byte(usual)) && !bytes.Contains(data, []byte(`"error`)) {
+		return nil
+	}
 	if !named {
 		if json.Unmarshal(data, &o) != nil {
 			return nil

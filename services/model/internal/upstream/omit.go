@@ -36,7 +36,11 @@ type Without map[string]bool
 type Habits struct {
 	mu      sync.Mutex
 	refused map[string][]string
+	always  []string // by every model of the server
 }
+
+// Expect names options that all models of the server refuse. Call it before the first request.
+func (h *Habits) Expect(names ...string) { h.always = names }
 
 // maxHabits bounds the remembered models, whose names come from requests, and the options of each.
 const maxHabits = 256
@@ -46,6 +50,9 @@ func (h *Habits) known(name string) Without {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := Without{}
+	for _, o := range h.always {
+		out[o] = true
+	}
 	for _, o := range h.refused[name] {
 		out[o] = true
 	}

@@ -107,10 +107,12 @@ func (c *Client) text(s string, limit int) string {
 // keyLike matches the forms of providers' keys, whole or masked, and the text after "Bearer".
 var keyLike = regexp.MustCompile(`\b(?:(?:sk|gsk|xai|hf|pplx|key)[-_]|AIza)[A-Za-z0-9_*.-]{6,}|(?i:\bbearer\s+)[A-Za-z0-9_*.~+/=-]{6,}`)
 
-func scrubber(key string) func(string) string {
+func scrubber(secrets []string) func(string) string {
 	return func(s string) string {
-		if len(key) >= minKey {
-			s = strings.ReplaceAll(s, key, "[key]")
+		for _, secret := range secrets {
+			if len(secret) >= minKey {
+				s = strings.ReplaceAll(s, secret, "[key]")
+			}
 		}
 		return keyLike.ReplaceAllString(s, "[key]")
 	}

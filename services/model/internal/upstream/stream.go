@@ -3,15 +3,11 @@ package upstream
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/tmaxmax/go-sse"
-
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // Event is one event of a streamed answer.
@@ -20,17 +16,13 @@ type Event struct {
 	Data []byte // without white space around it, never empty
 }
 
-// Stream posts a request as JSON and passes each event of the answer to event, until that reports the end or fails. An answer
+// Stream posts a request, which is JSON, and passes each event of the answer to event, until that reports the end or fails. An answer
 // that is JSON and no stream counts as one event. Stream returns the type of the answer's content, for [Ended]. It does not
 // judge an answer that ends early.
 func (c *Client) Stream(
-	ctx context.Context, url string, header http.Header, body any, event func(Event) (done bool, err error),
+	ctx context.Context, url string, header http.Header, body []byte, event func(Event) (done bool, err error),
 ) (contentType string, err error) {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return "", fault.New(fault.Internal).Wrap(fmt.Errorf("encode the request: %w", err))
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return "", plain(err)
 	}
@@ -137,6 +129,9 @@ type errorLines struct {
 	err     error
 }
 
+// maxChunk bounds what is read at once.
+const maxChunk = 1 << 20
+
 const (
 	errorField = "error:"
 	errorEvent = "event: error\ndata:"
@@ -145,8 +140,8 @@ const (
 // Read implements io.Reader.
 func (l *errorLines) Read(p []byte) (int, error) {
 	for len(l.out) == 0 && l.err == nil {
-		if l.in == nil {
-			l.in = make([]byte, len(p))
+		if len(l.in) < len(p) && len(l.in) < maxChunk { // a reader that asks for more at once scans what it has anew
+			l.in = make([]byte, min(len(p), maxChunk))
 		}
 		n, err := l.r.Read(l.in)
 		for _, c := range l.in[:n] {

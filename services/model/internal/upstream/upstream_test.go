@@ -34,7 +34,7 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	c := New("secret-key", model.Env{})
+	c := mustNew(model.Access{Key: "secret-key"})
 	for _, tc := range []struct {
 		err   error
 		code  fault.Code
@@ -73,7 +73,7 @@ func TestClassify(t *testing.T) {
 }
 
 func TestNoKeyGetsOut(t *testing.T) {
-	c := New("topsecret42", model.Env{})
+	c := mustNew(model.Access{Key: "topsecret42"})
 	for _, s := range []string{
 		"key topsecret42 is wrong", "sk-abcdefgh is wrong", "sk-ant-api03-abc_def-123 x", "sk-proj****************abcd x", strings.Repeat("topsecret42 ", 500),
 	} {
@@ -139,4 +139,12 @@ func TestCallIDsAreUnique(t *testing.T) {
 		got = append(got, call.ID)
 	}
 	require.Equal(t, []string{"a", "new1", "new2", "b"}, got)
+}
+
+func mustNew(a model.Access) *Client {
+	c, err := New(a, model.Env{})
+	if err != nil {
+		panic(err)
+	}
+	return c
 }
