@@ -7,14 +7,16 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/doctor"
+	"github.com/waggle-dev/waggle/cmd/waggle/process"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
 type doctorCmd struct {
-	serverFlags
+	processFlags
 	natsFlags
-	SystemNKey string `name:"system-nkey" help:"Seed file of the NATS system user (system.nk): asks every NATS server, too." placeholder:"FILE"`
-	JSON       bool   `name:"json" help:"One line of JSON for each finding."`
+	Model      *string `name:"model" optional:"configured" help:"Only ask the configured model, or another one (--model=PROVIDER:NAME): a streamed answer, a call of a tool, two calls at once, an answer in JSON. Costs a few hundred tokens." placeholder:"MODEL"`
+	SystemNKey string  `name:"system-nkey" help:"Seed file of the NATS system user (system.nk): asks every NATS server, too." placeholder:"FILE"`
+	JSON       bool    `name:"json" help:"One line of JSON for each finding."`
 }
 
 // Run implements the command.
@@ -29,11 +31,38 @@ func (c *doctorCmd) Run(std streams) error {
 	if l.Addr == "" {
 		l.Addr = config.DefaultAddr
 	}
+	if c.Model != nil {
+		return c.tryModel(std, l)
+	}
+	p := doctor.Patient{Config: l, Environ: os.Environ(), Probe: probe, SystemNKey: c.SystemNKey}
+	return c.report(std, func(each func(doctor.Finding)) { doctor.Examine(context.Background(), p, each) })
+}
+
+// tryModel asks the model what it can do.
+func (c *doctorCmd) tryModel(std streams, l *config.Loaded) error {
+	if *c.Model != configured {
+		l.Model = *c.Model
+	}
+	if l.Model == "demo" {
+		return usageError{errors.New("the demo model answers by rules and needs no trial: name another one with --model=PROVIDER:NAME or the setting \"model\"")}
+	}
+	m, err := process.OpenModel(l.Config)
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() { _ = m.Close() }()
+	return c.report(std, func(each func(doctor.Finding)) { doctor.TryModel(context.Background(), l.Config, m, each) })
+}
+
+// configured stands for the configured model.
+const configured = "configured"
+
+// report writes the findings as they come.
+func (c *doctorCmd) report(std streams, examine func(func(doctor.Finding))) error {
 	failed := false
 	var broken error
 	color := terminal.Color(std.out)
-	p := doctor.Patient{Config: l, Environ: os.Environ(), Probe: probe, SystemNKey: c.SystemNKey}
-	doctor.Examine(context.Background(), p, func(f doctor.Finding) {
+	examine(func(f doctor.Finding) {
 		if c.JSON {
 			broken = errors.Join(broken, doctor.WriteJSON(std.out, f))
 		} else {

@@ -197,6 +197,9 @@ const (
 // ToolLeftOut is the code of the notice that the model's service does not take a tool, so that the model is not offered it.
 const ToolLeftOut = "TOOL_LEFT_OUT"
 
+// ModelInstead is the code of the notice that another model answers, because the usual one has failed.
+const ModelInstead = "MODEL_INSTEAD"
+
 // AnswerNotice returns the notice about a message that ended for the reason, in English; ok is false if its text is complete.
 func AnswerNotice(reason, detail string) (code, text string, ok bool) {
 	switch reason {

@@ -58,9 +58,11 @@ type job struct {
 	denied   *quota.Over   // a tool call was not begun
 	answered chan struct{} // holds one when people have answered a question
 
-	images map[string]string // of the conversation, in base64, by their digests
-	blind  bool              // people know that the model is not given images
-	told   map[string]bool   // tools of which people know that the model is not offered them
+	images  map[string]string // of the conversation, in base64, by their digests
+	standIn string            // the model that is asked from the beginning, in place of one that has failed
+
+	blind bool            // people know that the model is not given images
+	told  map[string]bool // tools of which people know that the model is not offered them
 }
 
 func (s *Service) newJob(c cmd.Command, ref cmd.JobRef) *job {

@@ -36,12 +36,15 @@ func (j *job) agentID() string {
 	return j.state.Agent.MemberID
 }
 
-// otherModel is the model of a member's definition that replaces the worker's model.
+// otherModel is the model that replaces the worker's: that of a member's definition, or the one that stands in for it.
 func (j *job) otherModel() string {
-	if j.state.Agent == nil {
-		return ""
+	if j.state.Agent != nil && j.state.Agent.Model != "" {
+		return j.state.Agent.Model
 	}
-	return j.state.Agent.Model
+	if w := j.current(); w != nil && w.Instead != "" {
+		return w.Instead
+	}
+	return j.standIn
 }
 
 // model is the specification of the model that is asked.

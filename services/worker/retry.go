@@ -23,31 +23,35 @@ const (
 	modelTries = 8
 )
 
-// retry decides about a failed request to the model. To repeat it, retry discards the partial
-// reply, announces the time, and returns nil: the next step repeats the request.
+// retry decides about a failed request to the model. To repeat it, or to ask another model instead, retry discards the
+// partial reply, announces the time, and returns nil: the next step makes the request.
 func (j *job) retry(ctx context.Context, msg string, err error) error {
 	f, ok := errors.AsType[*model.Failure](err)
-	if !ok || !f.Retry {
-		return err
-	}
-	p := j.s.cfg.patience()
-	if f.Once && j.current().Outage.Code == string(f.Fault.Code) {
-		return err
-	}
-	pause, ok := j.state.Retry(j.id, j.s.cfg.Now(), f.After, p)
 	if !ok {
 		return err
 	}
+	next, other := j.next(f)
+	pause, again := time.Duration(0), other
+	if !other {
+		if !f.Retry || f.Once && j.current().Outage.Code == string(f.Fault.Code) {
+			return err
+		}
+		pause, again = j.state.Retry(j.id, j.s.cfg.Now(), f.After, j.s.cfg.patience())
+	}
+	if !again {
+		return err
+	}
 	try := j.current().Outage.Tries + 1
-	j.logged(j.s.deps.Logger.Warn(), f).Int("try", try).Dur("pause", pause).Msg("retry model request")
+	j.logged(j.s.deps.Logger.Warn(), f).Int("try", try).Dur("pause", pause).Str("next_model", next).Msg("retry model request")
 	return j.append(ctx,
 		event.MessageDiscardedData{
 			MessageID: msg, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt,
 			Reason: "the request to the model failed", Silent: j.current().Silent(), Part: j.begun.Part,
 		},
 		event.RequestFailedData{
-			RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, MessageID: msg, Try: try, MaxTries: p.Tries,
-			RetryAfterMS: pause.Milliseconds(), Code: string(f.Fault.Code), Message: fault.Lookup(f.Fault.Code).Problem(), Provider: &f.Said, Part: j.begun.Part,
+			RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, MessageID: msg, Try: try, MaxTries: j.s.cfg.patience().Tries,
+			RetryAfterMS: pause.Milliseconds(), Code: string(f.Fault.Code), Message: fault.Lookup(f.Fault.Code).Problem(), Provider: &f.Said,
+			NextModel: next, Part: j.begun.Part,
 		})
 }
 

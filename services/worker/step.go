@@ -97,6 +97,11 @@ func (j *job) generate(ctx context.Context) error {
 	if due, err := j.awaitRetry(ctx); !due || err != nil {
 		return err
 	}
+	if told := j.choose(); len(told) > 0 {
+		if err := j.append(ctx, told...); err != nil {
+			return err
+		}
+	}
 	req, err := j.request(ctx)
 	if err != nil {
 		return err

@@ -65,6 +65,7 @@ type Config struct {
 	System       string                          // system prompt, of all stages; default defaultSystem, where tools are offered
 	Capabilities []string                        // offered capabilities of tasks; default card.General
 	Check        func(ctx context.Context) error // asks the provider of the model for a sign of life; nil: it is not asked
+	Fallbacks    []string                        // models that are asked in this order when the worker's is overloaded or out of order
 	Prices       Prices                          // prices of models; a model without one has no known cost
 	Access       access.Policy                   // to models
 	TeamPatience time.Duration                   // before a member's request to its team is repeated; default 5 s
@@ -152,6 +153,7 @@ type Service struct {
 	teams   *teamtools.Client
 	pings   *nats.Subscription
 
+	avoid     avoided        // the model, which has failed
 	checks    sync.WaitGroup // watches the provider
 	endChecks context.CancelFunc
 }

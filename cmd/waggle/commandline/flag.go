@@ -29,6 +29,9 @@ func (n *node) flag(f reflect.StructField, v reflect.Value) {
 		if v.Type().Elem().Kind() == reflect.Bool {
 			n.flags.Lookup(name).NoOptDefVal = "true"
 		}
+		if alone := f.Tag.Get("optional"); alone != "" { // the value of the flag alone
+			n.flags.Lookup(name).NoOptDefVal = alone
+		}
 	default:
 		panic(fmt.Sprintf("commandline: a flag of type %s", f.Type))
 	}

@@ -30,7 +30,7 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 	return worker.New(worker.Config{
 		Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, MaxRounds: c.MaxRounds, MaxTokens: c.MaxTokens,
 		ModelTries: c.ModelTries, RetryTime: c.RetryTime, RunRetryTime: c.RunRetryTime, ToolTimeout: c.ToolTimeout, TurnTimeout: c.JobTimeout, System: c.System, DeltaPause: c.DeltaPause,
-		Check: check, Capabilities: c.Capabilities, Prices: prices(p.Config.Models), Access: p.Config.Access.Policy(), Now: p.clock.Now,
+		Check: check, Capabilities: c.Capabilities, Prices: prices(p.Config.Models), Fallbacks: p.Config.Models.Fallbacks, Access: p.Config.Access.Policy(), Now: p.clock.Now,
 	}, worker.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Tools: remote.NewClient(p.conn), Model: m, Quota: daily,
