@@ -102,8 +102,8 @@ func offers(t *testing.T, r *rig) {
 	require.False(t, put.Repeatable([]byte(`[`)))
 	require.True(t, byName["child_die_once"].Idempotent)
 	require.Contains(t, string(byName["child_echo"].InputSchema), `"text"`)
-	require.Contains(t, names, "child_dotted_name_10c733ab")
-	for _, name := range []string{"child_remote", "child_local_file", "child_invalid", "child_bomb", "other_echo"} {
+	require.Subset(t, names, []string{"child_dotted_name_10c733ab", "child_remote", "child_local_file", "child_invalid", "child_bomb"})
+	for _, name := range []string{"child_endless", "child_exponential", "other_echo"} {
 		require.NotContains(t, names, name)
 	}
 }
@@ -165,7 +165,7 @@ func wrongArguments(t *testing.T, r *rig) {
 }
 
 func notThere(t *testing.T, r *rig) {
-	for _, name := range []string{"child_nothing", "nobody_echo", "child", "", "other_echo", "child_remote", strings.Repeat("x", 1000)} {
+	for _, name := range []string{"child_nothing", "nobody_echo", "child", "", "other_echo", "child_exponential", strings.Repeat("x", 1000)} {
 		r.fails(t, newCall(t, name, nil), fault.ToolNotFound)
 	}
 }

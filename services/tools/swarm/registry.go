@@ -164,6 +164,11 @@ func (w *Registry) read() *view {
 			for _, err := range r.wrong {
 				w.log.Warn().Err(err).Str("service", bound.Shorten(r.participant.ID, bound.Title)).Msg("drop tool")
 			}
+			for _, k := range r.tools {
+				if u := k.Unchecked(); len(u) > 0 {
+					w.log.Warn().Str("service", bound.Shorten(r.participant.ID, bound.Title)).Str("tool", k.Name).Strs("unchecked", u).Msg("skip parts of schema")
+				}
+			}
 			r.rule(w.rules)
 			r.others = max(0, r.participant.Load-w.open[r.id])
 		} else {

@@ -81,7 +81,7 @@ func (r *replica) rule(rules func(id, name string) tools.Rules) {
 
 // learnParticipantTool checks one tool of a service.
 func learnParticipantTool(prefix, service string, t command.ParticipantTool, compile compiler) (*offer.Tool, error) {
-	if absent(t.InputSchema) {
+	if absent(t.InputSchema) || string(bytes.TrimSpace(t.InputSchema)) == "true" {
 		t.InputSchema = anyObject
 	}
 	if b := bytes.TrimSpace(t.InputSchema); b[0] != '{' {

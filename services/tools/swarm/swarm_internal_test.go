@@ -201,7 +201,7 @@ func TestSchemasAreCompiledOnce(t *testing.T) {
 	raw := json.RawMessage(`{"type":"object"}`)
 	first, err := w.compile(raw, nil)
 	require.NoError(t, err)
-	_, err = w.compile(json.RawMessage(`{"type":7}`), nil)
+	_, err = w.compile(json.RawMessage(`{"$ref":"#"}`), nil)
 	require.Error(t, err)
 	before := w.schemas
 	w.schemas = map[[32]byte]compiled{}
