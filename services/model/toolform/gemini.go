@@ -153,11 +153,6 @@ func cross(a, b []variant) (list []variant) {
 	return list
 }
 
-// union returns the elements of two lists, each once.
-func union[E comparable](a, b []E) []E {
-	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(e E) bool { return slices.Contains(a, e) })...)
-}
-
 // meet returns what fits two schemas, as far as one can say it. The first describes it.
 func meet(a, b node) node {
 	out := maps.Clone(b)

@@ -1,9 +1,8 @@
 // Package toolform puts the schemas of tools into the form that a model provider takes. A provider refuses a whole request
 // for one schema with a keyword that it does not know, so that a single tool of a single server would stop every run.
 //
-// The form tells a model what it may send. It never refuses what the true schema accepts for a reason of its own alone: it
-// may be looser, and in what a dialect cannot say also narrower. The true schema checks the arguments elsewhere. The
-// package is pure.
+// The form tells a model what it may send. It is looser than the true schema, and narrower only where a dialect has no
+// words for more; the true schema checks the arguments elsewhere. The package is pure.
 package toolform
 
 import (
@@ -16,35 +15,6 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/services/model"
-)
-
-// Dialect is the form of schemas that a provider takes.
-type Dialect int
-
-// The dialects. All of them have an object at the top, without alternatives beside it, and no keyword that breaks the rules
-// of JSON Schema 2020-12.
-const (
-	// Plain is the form for servers of which nothing else is known.
-	Plain Dialect = iota
-	// OpenAI has items in every array, too.
-	OpenAI
-	// Anthropic has arguments named [a-zA-Z0-9_.-]{1,64}, too.
-	Anthropic
-	// Gemini is the part of OpenAPI 3.0 that Google's models read, on their own API and on the one like OpenAI's: one type
-	// each, no references, and only known keywords. Their own API wants no parameters at all where Bare says so.
-	Gemini
-)
-
-const (
-	// room bounds a form in bytes, about: parts that references would repeat beyond it are left open. The largest schemas of
-	// widely used servers are below 20 KiB.
-	room = 128 << 10
-	// steps bounds the schemas that are put together: a small document can ask for any number.
-	steps = 10_000
-	// deepest bounds the depth of the input; the registries of tools have lower limits.
-	deepest = 200
-	// largest bounds the input.
-	largest = 256 << 10
 )
 
 var (
@@ -137,35 +107,6 @@ func decode(raw json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("its schema is nested more than %d levels deep", deepest)
 	}
 	return doc, nil
-}
-
-func depth(v any) (n int) {
-	switch v := v.(type) {
-	case node:
-		for _, e := range v {
-			n = max(n, depth(e))
-		}
-	case []any:
-		for _, e := range v {
-			n = max(n, depth(e))
-		}
-	}
-	return n + 1
-}
-
-// node is a schema that is an object.
-type node = map[string]any
-
-// members returns a JSON object, or none.
-func members(v any) node {
-	n, _ := v.(node)
-	return n
-}
-
-// items returns a JSON array, or none.
-func items(v any) []any {
-	l, _ := v.([]any)
-	return l
 }
 
 // cut shortens a name in an error.

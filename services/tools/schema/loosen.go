@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"reflect"
 	"slices"
 )
 
@@ -42,8 +41,6 @@ func (m *mender) loosen() {
 		m.soften(p, soft)
 	}
 }
-
-func (m *mender) isTouched(p *place) bool { return m.touched[reflect.ValueOf(p.object).Pointer()] }
 
 // leadsElsewhere reports whether a place refers to one that the survey does not follow: a name.
 func (p *place) leadsElsewhere() bool {

@@ -1,6 +1,8 @@
 package schema
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
 
 const (
 	// maxWork bounds one check, in visits of a schema to a value: at most a third of a second of one processor and 100 MiB
@@ -9,8 +11,6 @@ const (
 	// step is the number of steps of a regular expression that take as long as a visit, and lookups that of names or
 	// values that do.
 	step, lookups = 64, 8
-	// formatSize stands for the size of the expression that a format is.
-	formatSize = 16
 	// fewItems is the number of items up to which the check for equal ones compares each with each.
 	fewItems = 20
 )

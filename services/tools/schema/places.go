@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -22,6 +23,19 @@ func words(s string) map[string]bool {
 	}
 	return set
 }
+
+const (
+	// maxSchema bounds the schema of one tool. The largest schemas of widely used servers are below 20 KiB.
+	maxSchema = 64 << 10
+	// maxSchemas bounds the schemas in it: the compiler's work grows with their square.
+	maxSchemas = 4096
+	// maxNames bounds the schemas with an address of their own, and maxStrays the product of schemas and of references
+	// beside the usual places: the compiler copies its tables for each. A whole OpenAPI document with a hundred components
+	// has 100,000.
+	maxNames, maxStrays = 30, 250_000
+)
+
+var errTooMany = fmt.Errorf("the schema has more than %d schemas in it, or too many references", maxSchemas)
 
 // place is a schema within a document that is a JSON object.
 type place struct {
@@ -141,6 +155,20 @@ func (s *survey) resolve(ref string) (path string, target any, ok bool) {
 		return "", nil, false
 	}
 	return pointer(tokens), target, true
+}
+
+// bounded returns an error for a document that takes too long to compile.
+func (s *survey) bounded() error {
+	named := 0
+	for _, p := range s.places {
+		if p.object["$id"] != nil || p.object["id"] != nil {
+			named++
+		}
+	}
+	if s.schemas > maxSchemas || named > maxNames || s.schemas*s.strays > maxStrays {
+		return errTooMany
+	}
+	return nil
 }
 
 func isObject(v any) bool {

@@ -21,6 +21,9 @@ var (
 	errChain   = fmt.Errorf("the schema has more than %d references and combinations within each other at one place", maxChain)
 )
 
+// formatSize stands for the instructions of the expression that a format is.
+const formatSize = 16
+
 // kinds is a set of JSON types.
 type kinds uint8
 

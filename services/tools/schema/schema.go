@@ -14,19 +14,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-const (
-	// maxSchema bounds the schema of one tool. The largest schemas of widely used servers are below 20 KiB.
-	maxSchema = 64 << 10
-	// maxSchemas bounds the schemas in it: the compiler's work grows with their square.
-	maxSchemas = 4096
-	// maxNames bounds the schemas with an address of their own, and maxStrays the product of schemas and of references
-	// beside the usual places: the compiler copies its tables for each. A whole OpenAPI document with a hundred components
-	// has 100,000.
-	maxNames, maxStrays = 30, 250_000
-)
-
-var errTooMany = fmt.Errorf("the schema has more than %d schemas in it, or too many references", maxSchemas)
-
 // Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	compiled  *jsonschema.Schema
@@ -36,7 +23,7 @@ type Schema struct {
 
 // Compile compiles a JSON Schema of at most 64 KiB. A missing one, null and true accept every object. Keywords that break
 // the rules of the schema's draft, patterns that Go cannot compile and references to other documents are not checked; see
-// Unchecked. The error says why a document is no schema, or why its checks would have no bound.
+// Unchecked. The error says why a document is not a schema, or why its checks would have no bound.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	doc, err := document(raw)
 	if err != nil {
@@ -76,20 +63,6 @@ func document(raw json.RawMessage) (any, error) {
 		return nil, errors.New("the schema is not a JSON object")
 	}
 	return doc, nil
-}
-
-// bounded returns an error for a document that takes too long to compile.
-func (s *survey) bounded() error {
-	named := 0
-	for _, p := range s.places {
-		if p.object["$id"] != nil || p.object["id"] != nil {
-			named++
-		}
-	}
-	if s.schemas > maxSchemas || named > maxNames || s.schemas*s.strays > maxStrays {
-		return errTooMany
-	}
-	return nil
 }
 
 // Unchecked returns what is not checked: JSON pointers of keywords with the reasons, of which each is one line.

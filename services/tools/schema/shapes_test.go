@@ -10,10 +10,10 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
-// shape is a schema as tool servers really send it, with what has to become of it.
+// shape is a schema as tool servers really send it, and the verdicts that it has to give.
 type shape struct {
 	schema    string
-	unchecked string // what is not checked, one line each
+	unchecked string // the keywords that are not checked, one line each
 	takes     string // arguments, one object each line
 	refuses   string
 }
