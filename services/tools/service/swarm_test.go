@@ -115,7 +115,9 @@ func servicesListed(t *testing.T, f *field) {
 	d.Tools = append(d.Tools,
 		command.ParticipantTool{ID: "plain"}, command.ParticipantTool{ID: "broken", InputSchema: json.RawMessage(`{"$ref":"#"}`)},
 		command.ParticipantTool{ID: "broken out", OutputSchema: json.RawMessage(`{"anyOf":[{"$ref":"#"}]}`)},
-		command.ParticipantTool{ID: "no object", InputSchema: json.RawMessage(`7`)})
+		command.ParticipantTool{ID: "no object", InputSchema: json.RawMessage(`7`)},
+		command.ParticipantTool{ID: "exponential", InputSchema: json.RawMessage(exponential(60))},
+		command.ParticipantTool{ID: "exponential out", OutputSchema: json.RawMessage(exponential(60))})
 	f.connect(t, d, silent)
 	all, err := f.box().List(t.Context(), id.DefaultTenant)
 	require.NoError(t, err)
