@@ -5,7 +5,7 @@ import (
 )
 
 const (
-	// maxWork bounds one check, in visits of a schema to a value: at most a third of a second of one processor and 100 MiB
+	// maxWork bounds one check, in visits of a schema to a value: at most half a second of one processor and 120 MiB
 	// for the reasons of misfits (BenchmarkWorstChecks). The largest table that a result may be takes half of it.
 	maxWork = 300_000
 	// step is the number of steps of a regular expression that take as long as a visit, and lookups that of names or
