@@ -340,7 +340,7 @@ func toolRoutes() []Route {
 				{Status: http.StatusAccepted, About: "The call takes longer. The log of kind call with the id call_id gets its outcome.", Type: wire.CallView{}},
 			},
 			Faults: append([]fault.Code{
-				fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.ToolDenied, fault.ServiceBusy, fault.Overloaded, fault.QuotaExceeded,
+				fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.ToolDenied, fault.ServiceBusy, fault.ToolsBusy, fault.Overloaded, fault.QuotaExceeded,
 			}, known...),
 			Handler: authenticated((*API).callTool),
 		},

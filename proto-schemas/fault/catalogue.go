@@ -52,6 +52,7 @@ const (
 	ToolLost            Code = "TOOL_LOST"
 	ToolCancelled       Code = "TOOL_CANCELLED"
 	ToolsDown           Code = "TOOLS_UNAVAILABLE"
+	ToolsBusy           Code = "TOOLS_BUSY"
 	SessionBusy         Code = "SESSION_BUSY"
 	SessionExpired      Code = "SESSION_EXPIRED"
 	StateTampered       Code = "STATE_TAMPERED"
@@ -154,6 +155,7 @@ var Catalogue = []Entry{
 	{ToolLost, 502, 0, false, Provider, "The tool's server went away while the tool was running. Whether it had its effect is not known: check before you repeat it."},
 	{ToolCancelled, 499, 0, false, Client, "The tool call was cancelled. Call it again if it is still wanted."},
 	{ToolsDown, 503, 0, true, Server, "No tool service is running. Start one with the role tools."},
+	{ToolsBusy, 429, 0, true, Client, "Your tenant has as many tool calls running as it may have at once, and nothing was run. Wait until one has ended, or ask the operator for more."},
 	{SessionBusy, 409, 0, true, Client, "This session has an active run. Wait for its end, cancel it, or set on_busy to enqueue or interrupt."},
 	{SessionExpired, 410, 0, false, Client, "This session does not exist or has expired. Create a new session."},
 	{StateTampered, 422, 0, false, Client, "The signed state was changed, or signed with another key. Use one that this installation exported."},

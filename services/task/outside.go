@@ -88,8 +88,8 @@ func (o *outside) mayEnd(commandID string, seen uint64) bool {
 // notBegun reports whether a call that failed with the code has not started.
 func notBegun(code fault.Code) bool {
 	switch code {
-	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolDenied, fault.ToolsDown, fault.Overloaded,
-		fault.ServiceBusy, fault.QuotaExceeded:
+	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolDenied, fault.ToolsDown, fault.ToolsBusy,
+		fault.Overloaded, fault.ServiceBusy, fault.QuotaExceeded:
 		return true
 	}
 	return false

@@ -166,10 +166,10 @@ type Notification struct {
 // Caller lists and calls tools. It is safe for concurrent use.
 //
 // Errors are *fault.Fault. Nothing ran: TOOL_NOT_FOUND, MCP_SERVER_NOT_FOUND, SERVICE_NOT_FOUND, INVALID_INPUT (with the
-// JSON pointer of the wrong value), TOOLS_UNAVAILABLE, SERVICE_UNAVAILABLE (no replica takes calls), OVERLOADED. The tool
-// was started: TOOL_FAILED (its server refused or broke the protocol in answering), INVALID_OUTPUT (the answer does not fit
-// the tool's schema, with the JSON pointer of the misfit, or may not be cut and is too long), TOOL_TIMEOUT, TOOL_CANCELLED,
-// and TOOL_LOST or, of services, SERVICE_LOST, after which only a human can tell whether a tool that is not repeatable had
+// JSON pointer of the wrong value), TOOLS_UNAVAILABLE, SERVICE_UNAVAILABLE (no replica takes calls), TOOLS_BUSY (the
+// tenant's own calls take all its places), OVERLOADED. The tool was started: TOOL_FAILED (its server refused or broke the
+// protocol in answering), INVALID_OUTPUT (the answer does not fit the tool's schema, with the JSON pointer of the misfit, or
+// may not be cut and is too long), TOOL_TIMEOUT, TOOL_CANCELLED, and TOOL_LOST or, of services, SERVICE_LOST, after which only a human can tell whether a tool that is not repeatable had
 // its effect. The caller runs repeatable tools a second time, of services on another replica, before it reports a loss.
 //
 // When ctx ends, Call stops the tool: it returns TOOL_CANCELLED once that is confirmed, the result if the tool was faster,

@@ -286,11 +286,12 @@ type Worker struct {
 
 // Tools selects the tools that the model is offered.
 type Tools struct {
-	Builtin  bool     `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
-	MaxCalls int      `yaml:"max_calls" doc:"Calls that may run at once; 0 = 64."`
-	Sandbox  string   `yaml:"sandbox" doc:"How programs of servers are confined: \"prefer\" uses every layer that the kernel has, \"require\" refuses to start a program if a layer that matters is missing, \"off\" starts programs with all that the user of waggle may do. \"waggle doctor\" names what is missing."`
-	Services []string `yaml:"services" doc:"Services of the swarm whose tools models are offered, by id or name; \"*\" = all. Empty = none. Agents call the tools of all services of their tenant."`
-	Taint    bool     `yaml:"taint" doc:"After a run has read untrusted output, its calls that may change something are asked about, also those of tools with approval never. A team's members pass it on with their messages."`
+	Builtin        bool     `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
+	MaxCalls       int      `yaml:"max_calls" doc:"Calls that may run at once; 0 = 96."`
+	MaxTenantCalls int      `yaml:"max_tenant_calls" doc:"Calls of one tenant that may run at once, below max_calls so that calls that hang leave others their places; 0 = two thirds of max_calls."`
+	Sandbox        string   `yaml:"sandbox" doc:"How programs of servers are confined: \"prefer\" uses every layer that the kernel has, \"require\" refuses to start a program if a layer that matters is missing, \"off\" starts programs with all that the user of waggle may do. \"waggle doctor\" names what is missing."`
+	Services       []string `yaml:"services" doc:"Services of the swarm whose tools models are offered, by id or name; \"*\" = all. Empty = none. Agents call the tools of all services of their tenant."`
+	Taint          bool     `yaml:"taint" doc:"After a run has read untrusted output, its calls that may change something are asked about, also those of tools with approval never. A team's members pass it on with their messages."`
 
 	BuiltinApproval string        `yaml:"builtin_approval" doc:"Approval of the built-in file tools: always, writes or never. They reach the tenant's own folder only."`
 	ServiceRules    []ServiceRule `yaml:"service_rules"`

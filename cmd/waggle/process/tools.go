@@ -29,7 +29,8 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 		}
 	}
 	return service.New(service.Config{
-		Workspace: p.Config.Workspace, Builtin: c.Builtin, Servers: servers, Services: c.Services, MaxCalls: c.MaxCalls,
+		Workspace: p.Config.Workspace, Builtin: c.Builtin, Servers: servers, Services: c.Services,
+		MaxCalls: c.MaxCalls, MaxTenantCalls: c.MaxTenantCalls,
 		BuiltinRules: tools.Rules{Approval: c.BuiltinApproval}, ServiceRules: c.RulesOfServices(), Quota: p.quotas(),
 	}, service.Deps{
 		Conn: p.conn, Directory: p.directory,

@@ -104,6 +104,7 @@ var verdicts = map[fault.Code]verdict{
 	fault.ToolLost:            {wire.AgentError, "AGENT_TOOL_004", escalate},
 	fault.ToolCancelled:       {wire.AgentError, "AGENT_TOOL_005", retry},
 	fault.ToolsDown:           {wire.AgentError, "AGENT_TOOL_006", retry},
+	fault.ToolsBusy:           {wire.AgentError, "AGENT_TOOL_013", retry},
 	fault.ServiceNotFound:     {wire.AgentError, "AGENT_TOOL_007", skip},
 	fault.ServiceBusy:         {wire.AgentError, "AGENT_TOOL_008", retry},
 	fault.ServiceLost:         {wire.AgentError, "AGENT_TOOL_009", escalate},

@@ -24,6 +24,9 @@ const (
 	outcomeCost = 512
 	// maxWaiting bounds the arguments of concurrent calls.
 	maxWaiting = 32 << 20
+	// FollowersPerCall bounds the callers that wait for the outcomes of a tenant's calls, by its places: a caller repeats
+	// a call whose answer is lost.
+	FollowersPerCall = 4
 )
 
 // Key identifies a call.
@@ -78,14 +81,16 @@ func (r *Run) Outcome() (tools.Result, error) {
 // Table keeps every running call, and each finished one for a limited time, so that no id runs twice. It is safe for
 // concurrent use.
 type Table struct {
-	now func() time.Time
-	max int // maximum of concurrent runs
+	now   func() time.Time
+	max   int // maximum of concurrent runs
+	share int // maximum of those of one tenant
 
 	maxWaiting, maxKept int // bytes
 
 	mu      sync.Mutex
 	open    bool // accepts new calls
 	all     map[Key]*Run
+	tenants map[id.Tenant]*usage // of the tenants with running calls
 	running int
 	waiting int           // bytes of arguments of running calls
 	kept    []*Run        // outcomes, oldest first
@@ -93,11 +98,18 @@ type Table struct {
 	idle    chan struct{} // closed while no call runs
 }
 
-// New returns an empty table with a limit of concurrent calls.
-func New(limit int, now func() time.Time) *Table {
+// usage is what one tenant's running calls take.
+type usage struct {
+	running int
+	waiting int // bytes of their arguments
+	callers int // that wait for their outcomes
+}
+
+// New returns an empty table with a limit of concurrent calls, and of those of one tenant.
+func New(limit, share int, now func() time.Time) *Table {
 	c := &Table{
-		now: now, max: limit, maxWaiting: maxWaiting, maxKept: rememberBytes,
-		open: true, all: make(map[Key]*Run), idle: make(chan struct{}),
+		now: now, max: limit, share: share, maxWaiting: maxWaiting, maxKept: rememberBytes,
+		open: true, all: make(map[Key]*Run), tenants: make(map[id.Tenant]*usage), idle: make(chan struct{}),
 	}
 	close(c.idle)
 	return c
@@ -117,14 +129,13 @@ func (c *Table) Begin(ctx context.Context, call tools.Call) (r *Run, fresh bool,
 		if r.digest != digest {
 			return nil, false, fault.Newf(fault.ToolBadInput, "The id of this call belongs to another one, with another tool or other arguments.").At("id")
 		}
-		r.waiters++
+		if err := c.join(r); err != nil {
+			return nil, false, err
+		}
 		return r, false, nil
 	}
-	switch {
-	case !c.open:
-		return nil, false, fault.New(fault.ToolsDown)
-	case c.running >= c.max || c.waiting+len(call.Arguments) > c.maxWaiting:
-		return nil, false, fault.Newf(fault.Overloaded, "Too many tool calls are running. Try again later.")
+	if err := c.refusal(call); err != nil {
+		return nil, false, err
 	}
 	r = &Run{key: keyOf(call), digest: digest, bytes: len(call.Arguments), done: make(chan struct{}), waiters: 1}
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -132,9 +143,66 @@ func (c *Table) Begin(ctx context.Context, call tools.Call) (r *Run, fresh bool,
 		c.idle = make(chan struct{})
 	}
 	c.all[r.key] = r
+	c.take(r)
+	return r, true, nil
+}
+
+// join counts one more caller of a run.
+func (c *Table) join(r *Run) error {
+	u := c.tenants[r.key.Tenant]
+	if r.ended.IsZero() {
+		if u.callers >= FollowersPerCall*c.share {
+			return fault.Newf(fault.ToolsBusy, "Too many callers wait for running tool calls of your tenant. Wait until one has ended.")
+		}
+		u.callers++
+	}
+	r.waiters++
+	return nil
+}
+
+// refusal returns why a fresh call gets no place, or nil. A tenant that has used up its own places leaves the others theirs.
+func (c *Table) refusal(call tools.Call) error {
+	u := c.tenants[call.Tenant]
+	if u == nil {
+		u = &usage{}
+	}
+	bytes := len(call.Arguments)
+	switch {
+	case !c.open:
+		return fault.New(fault.ToolsDown)
+	case u.running >= c.share || u.waiting+bytes > c.maxWaiting*c.share/c.max:
+		return fault.New(fault.ToolsBusy)
+	case c.running >= c.max || c.waiting+bytes > c.maxWaiting:
+		return fault.Newf(fault.Overloaded, "Too many tool calls are running. Try again later.")
+	}
+	return nil
+}
+
+// take counts a fresh run with its first caller.
+func (c *Table) take(r *Run) {
+	u := c.tenants[r.key.Tenant]
+	if u == nil {
+		u = &usage{}
+		c.tenants[r.key.Tenant] = u
+	}
+	u.running++
+	u.waiting += r.bytes
+	u.callers++
 	c.running++
 	c.waiting += r.bytes
-	return r, true, nil
+}
+
+// release is the reverse of take, for a run whose remaining callers get the outcome.
+func (c *Table) release(r *Run) {
+	u := c.tenants[r.key.Tenant]
+	u.running--
+	u.waiting -= r.bytes
+	u.callers -= r.waiters
+	if u.running == 0 {
+		delete(c.tenants, r.key.Tenant)
+	}
+	c.running--
+	c.waiting -= r.bytes
 }
 
 // maxCallID bounds the ids of calls and scopes: longer than any id of a provider.
@@ -146,8 +214,7 @@ func (c *Table) End(r *Run, res tools.Result, err *fault.Fault, keep bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.result, r.err, r.ended = res, err, c.now()
-	c.running--
-	c.waiting -= r.bytes
+	c.release(r)
 	if keep {
 		c.kept = append(c.kept, r)
 		c.size += r.cost()
@@ -186,6 +253,9 @@ func (c *Table) forget() {
 func (c *Table) Leave(r *Run) bool {
 	c.mu.Lock()
 	r.waiters--
+	if r.ended.IsZero() {
+		c.tenants[r.key.Tenant].callers--
+	}
 	last := r.waiters == 0
 	c.mu.Unlock()
 	if last {

@@ -99,14 +99,14 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 	if tool == nil {
 		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s does not exist any more.", call.Tool)
 	}
-	args, err := tool.Arguments.Arguments(call.Arguments)
+	args, err := s.arguments(ctx, tool, call)
 	if err != nil {
 		return tools.Result{}, false, err
 	}
 	a := newAttempt()
 	got, err := sess.call(ctx, a, &mcp.CallToolParams{Name: tool.Own, Arguments: args, Meta: s.meta(ctx, call.Tenant)})
 	if err == nil {
-		res, err := answered(got, tool, call.Raw, s.cfg.OutputCap)
+		res, err := s.answered(ctx, got, tool, call)
 		if err == nil && s.cfg.TellTenant {
 			res.File, err = fileOf(got)
 		}

@@ -37,6 +37,9 @@ func catalogue(ctx context.Context, cs *mcp.ClientSession, cfg *Config, log zero
 			log.Warn().Err(err).Str("tool", bound.Shorten(t.Name, bound.Title)).Msg("drop tool")
 			continue
 		}
+		if u := k.Unchecked(); len(u) > 0 {
+			log.Warn().Str("tool", k.Name).Strs("unchecked", u).Msg("skip parts of schema")
+		}
 		if other, taken := all[k.Name]; taken {
 			log.Warn().Str("tool", k.Name).Str("first", other.Own).Msg("drop second tool of same name")
 			continue

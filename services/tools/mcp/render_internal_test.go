@@ -71,7 +71,7 @@ func TestStructuredContentIsChecked(t *testing.T) {
 		_, err := answered(res, k, false, 1000)
 		require.NoError(t, err)
 	}
-	bad, err := learn(cfg, &mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}, OutputSchema: json.RawMessage(`{"type":7}`)}, zerolog.Nop())
+	bad, err := learn(cfg, &mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}, OutputSchema: json.RawMessage(`{"$ref":"#"}`)}, zerolog.Nop())
 	require.NoError(t, err)
 	require.Nil(t, bad.Result)
 	require.Empty(t, bad.OutputSchema)

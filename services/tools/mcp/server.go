@@ -25,6 +25,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
+	"github.com/waggle-dev/waggle/services/tools/internal/turn"
 )
 
 const (
@@ -62,6 +63,7 @@ var States = []string{StateConnecting, StateConnected, StateStopped}
 // tools. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
+	turns   *turn.Turns // for the checks of arguments and results
 	dial    Dialer
 	log     zerolog.Logger
 	state   func(string) // receives every change of state
@@ -83,6 +85,12 @@ func New(cfg Config, dial Dialer, log zerolog.Logger, state func(string)) *Serve
 		cfg: cfg, dial: dial, log: log.With().Str("server", cfg.Name).Logger(), state: state,
 		refresh: make(chan struct{}, 1), news: make(chan struct{}),
 	}
+}
+
+// Take makes the server check arguments and results in turns, and returns it. It precedes Run.
+func (s *Server) Take(turns *turn.Turns) *Server {
+	s.turns = turns
+	return s
 }
 
 // Run keeps the server connected until ctx ends, and then ends the connection.

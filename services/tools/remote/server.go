@@ -14,9 +14,6 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/calls"
 )
 
-// followersPerCall bounds the repeats of calls that the server answers concurrently.
-const followersPerCall = 4
-
 // Host is a tool service from the view of its requests. It is safe for concurrent use.
 type Host interface {
 	tools.Toolbox
@@ -58,7 +55,7 @@ func NewServer(host Host, cfg Config) *rpc.Server {
 		return out, err
 	})
 	rpc.HandleOperations(s, rpc.Operations[tools.Call, callRef, tools.Notification, tools.Result]{
-		Verbs: verbsOfCalls, Fit: fit, Followers: followersPerCall * cfg.MaxCalls, Beat: cfg.Beat,
+		Verbs: verbsOfCalls, Fit: fit, Followers: calls.FollowersPerCall * cfg.MaxCalls, Beat: cfg.Beat,
 		Begin: func(ctx context.Context, in tools.Call, listen bool) (callRef, running, error) {
 			r, heard, err := host.Begin(ctx, in, listen)
 			if err != nil {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -19,11 +20,10 @@ import (
 
 func TestSchemasThatAreRefused(t *testing.T) {
 	for _, raw := range []string{
-		``, `{`, `7`, `{"type":"object"} {}`, `{"type":"wrong"}`, `{"$ref":"http://example.com/x"}`,
-		`{"$ref":"https://example.com/x"}`, `{"$ref":"file:///etc/passwd"}`, `{"$ref":"other.json"}`,
-		`{"$schema":"http://example.com/meta","type":"object"}`, `{"$ref":"#/missing"}`,
-		`{"properties":{"a":{"pattern":"("}}}`, `{"minimum":1e-99999}`, `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+		`{`, `7`, `false`, `"object"`, `[{"type":"object"}]`, `{"type":"object"} {}`, `{"minimum":1e-99999}`,
+		`{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
 		`{"description":"` + strings.Repeat("x", maxSchema) + `"}`,
+		`{"anyOf":[{}` + strings.Repeat(",{}", maxSchemas) + `]}`,
 	} {
 		_, err := Compile(json.RawMessage(raw))
 		require.Error(t, err, bound.Shorten(raw, 100))
@@ -39,9 +39,17 @@ func TestReferencesAreNotFetched(t *testing.T) {
 		_, _ = w.Write([]byte(`{"type":"string"}`))
 	}))
 	defer srv.Close()
-	for _, ref := range []string{"file://" + file, srv.URL + "/schema.json"} {
-		_, err := Compile(json.RawMessage(`{"properties":{"a":{"$ref":"` + ref + `"}}}`))
-		require.ErrorContains(t, err, "is not fetched")
+	for _, ref := range []string{"file://" + file, srv.URL + "/schema.json", "other.json", "file:///etc/passwd"} {
+		for _, doc := range []string{
+			`{"properties":{"a":{"$ref":"` + ref + `"}}}`, `{"$id":"http://example.com/x","properties":{"a":{"$ref":"` + ref + `"}}}`,
+			`{"$schema":"` + ref + `","properties":{"a":{"$ref":"` + ref + `"}}}`,
+		} {
+			s, err := Compile(json.RawMessage(doc))
+			require.NoError(t, err)
+			require.Contains(t, strings.Join(s.Unchecked(), "\n"), "/properties/a/$ref: the reference leads to another document, which is not fetched")
+			_, err = s.Arguments(json.RawMessage(`{"a":7}`))
+			require.NoError(t, err)
+		}
 	}
 	require.Zero(t, hits.Load())
 }
@@ -74,21 +82,30 @@ func TestArgumentsAreChecked(t *testing.T) {
 	require.Equal(t, json.Number("1e3"), got["n"])
 }
 
+// FuzzSchema: no document breaks the compiler, and one that follows its draft is checked as by the compiler alone.
 func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#"}}}`), []byte(`{"a":{"a":{}}}`))
 	f.Add([]byte(`{"multipleOf":1e-300}`), []byte(`{"a":1e300}`))
 	f.Add([]byte(`{"$dynamicRef":"#x","$dynamicAnchor":"x"}`), []byte(`{}`))
 	f.Add([]byte(`{"uniqueItems":true,"items":{"enum":[1,{}]}}`), []byte(`[1,1.0]`))
+	f.Add([]byte(`{"properties":{"a":{"type":"int","required":true,"pattern":"(?!","not":{"minimum":"x"}},"b":7},"oneOf":[{},7]}`), []byte(`{"a":1}`))
+	f.Add([]byte(`{"$schema":"tool:///input","$id":"tool:///input","$ref":"#/$defs/~1","$defs":{"/":{"items":[{"$anchor":"x"}]}}}`), []byte(`{"a":1}`))
+	f.Add([]byte(`{"allOf":[{"$ref":"https://json-schema.org/draft/2020-12/schema"}],"$dynamicAnchor":"meta"}`), []byte(`{"properties":{}}`))
 	f.Fuzz(func(t *testing.T, schema, in []byte) {
 		s, err := Compile(schema)
 		if err != nil {
 			return
 		}
-		if _, err := s.Arguments(in); err != nil {
+		_, err = s.Arguments(in)
+		if err != nil {
 			var f *fault.Fault
 			require.ErrorAs(t, err, &f)
 			require.True(t, utf8.ValidString(f.Message))
 			require.Less(t, len(f.Message), 8<<10)
+		}
+		before := compiledAsBefore(schema)
+		if v, _ := decode(in, ofArguments); before != nil && isObject(v) && len(s.Unchecked()) == 0 && !bytes.Contains(schema, []byte("nullable")) {
+			require.Equal(t, before.Validate(v) == nil, err == nil, "%v", err)
 		}
 	})
 }

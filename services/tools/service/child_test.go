@@ -202,6 +202,8 @@ func odd(s *mcp.Server) {
 		"local_file":             `{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`,
 		"invalid":                `{"type":"object","properties":{"a":{"type":"nonsense"}}}`,
 		"bomb":                   `{"type":"object","properties":{"a":{"multipleOf":1e-999999999}}}`,
+		"endless":                `{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`,
+		"exponential":            exponential(60),
 		strings.Repeat("n", 100): `{"type":"object","properties":{"a":{"type":"integer","minimum":1}},"required":["a"]}`,
 	} {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, ok)
@@ -215,6 +217,15 @@ func odd(s *mcp.Server) {
 				&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "mem:y", Text: "inner"}},
 			}}, nil
 		})
+}
+
+// exponential returns a small schema whose check would apply 2 to the power of n schemas to one value.
+func exponential(n int) string {
+	var defs strings.Builder
+	for i := range n {
+		fmt.Fprintf(&defs, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]},`, i, i+1, i+1)
+	}
+	return fmt.Sprintf(`{"type":"object","properties":{"x":{"$ref":"#/$defs/a0"}},"$defs":{%s"a%d":{"type":"string"}}}`, defs.String(), n)
 }
 
 // dieOnce dies unless it has run before.

@@ -17,8 +17,8 @@ const (
 	defaultWorkspace = "workspace"
 	// everyService stands for all services without rules of their own.
 	everyService = "*"
-	// defaultMaxCalls allows for eight agents with eight parallel calls each.
-	defaultMaxCalls = 64
+	// defaultMaxCalls allows one tenant eight agents with eight parallel calls each, and others half as many.
+	defaultMaxCalls = 96
 )
 
 // Config selects the tools.
@@ -36,8 +36,10 @@ type Config struct {
 	ServiceRules map[string]tools.Rules
 	// Quota limits the bytes of the tenants' folders; without a policy unlimited.
 	Quota    quota.Config
-	MaxCalls int         // maximum of concurrent calls; further ones are OVERLOADED. 0 = 64
-	Waits    swarm.Waits // for services of the swarm
+	MaxCalls int // maximum of concurrent calls; further ones are OVERLOADED. 0 = 96
+	// MaxTenantCalls is the maximum of concurrent calls of one tenant; further ones are TOOLS_BUSY. 0 = two thirds of MaxCalls.
+	MaxTenantCalls int
+	Waits          swarm.Waits // for services of the swarm
 }
 
 // withDefaults checks the configuration and fills in defaults. Errors name the option.
@@ -59,8 +61,14 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("tools.service_rules of %q: %w", name, err)
 		}
 	}
-	if c.MaxCalls < 0 {
+	if c.MaxTenantCalls == 0 {
+		c.MaxTenantCalls = max(1, c.MaxCalls*2/3)
+	}
+	switch {
+	case c.MaxCalls < 0:
 		return c, fmt.Errorf("tools.max_calls: must not be negative")
+	case c.MaxTenantCalls < 0 || c.MaxTenantCalls > c.MaxCalls:
+		return c, fmt.Errorf("tools.max_tenant_calls: must be 1 to %d, the value of tools.max_calls", c.MaxCalls)
 	}
 	c.Servers = slices.Clone(c.Servers)
 	var names []string

@@ -279,6 +279,7 @@ func TestHints(t *testing.T) {
 func TestConfiguration(t *testing.T) {
 	for want, cfg := range map[string]service.Config{
 		"tools.max_calls":             {MaxCalls: -1},
+		"tools.max_tenant_calls":      {MaxCalls: 4, MaxTenantCalls: 5},
 		"tools.servers[0].command":    {Servers: []mcpservers.Config{{Name: "a"}}},
 		"tools.servers[0].url":        {Servers: []mcpservers.Config{{Name: "a", Command: []string{"x"}, URL: "http://x"}}},
 		"tools.servers[1].url":        {Servers: []mcpservers.Config{program("a", ""), {Name: "b", URL: "ftp://x"}}},

@@ -13,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/calls"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+	"github.com/waggle-dev/waggle/services/tools/internal/turn"
 	"github.com/waggle-dev/waggle/services/tools/mcp"
 	"github.com/waggle-dev/waggle/services/tools/remote"
 	"github.com/waggle-dev/waggle/services/tools/swarm"
@@ -34,27 +35,28 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, deps: deps, log: deps.Logger, metrics: m,
-		states: map[string]string{}, calls: calls.New(cfg.MaxCalls, time.Now), started: make(chan struct{}),
+		states: map[string]string{}, calls: calls.New(cfg.MaxCalls, cfg.MaxTenantCalls, time.Now), started: make(chan struct{}),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	turns := turn.New(turn.Share())
 	if deps.Conn != nil && deps.Directory != nil {
 		reserved := make([]string, 0, len(cfg.Servers))
 		for _, c := range cfg.Servers {
 			reserved = append(reserved, c.Name)
 		}
 		s.swarm = swarm.New(swarm.Config{
-			Conn: deps.Conn, Directory: deps.Directory, Logger: deps.Logger, Now: deps.Now, MaxCalls: cfg.MaxCalls,
+			Conn: deps.Conn, Directory: deps.Directory, Logger: deps.Logger, Now: deps.Now, MaxCalls: cfg.MaxTenantCalls, Turns: turns,
 			Reserved: reserved, Services: cfg.Services, Missed: m.missed.Inc, Waits: cfg.Waits, Rules: cfg.rulesOf,
 		})
 	}
 	for _, c := range cfg.Servers {
-		s.servers = append(s.servers, mcp.New(c, mcp.Dial(c, s.log), s.log, s.told(c.Name)))
+		s.servers = append(s.servers, mcp.New(c, mcp.Dial(c, s.log), s.log, s.told(c.Name)).Take(turns))
 	}
 	if cfg.Builtin {
 		rules := cfg.BuiltinRules
 		rules.Hints = true // they are Waggle's own
 		c := mcp.Config{Name: tools.BuiltinServer, Timeout: bound.Timeout, OutputCap: bound.Output, TellTenant: true, Rules: rules}
-		s.builtin = mcp.New(c, mcp.InProcess(func() *mcpsdk.Server { return s.files }), s.log, s.told(c.Name))
+		s.builtin = mcp.New(c, mcp.InProcess(func() *mcpsdk.Server { return s.files }), s.log, s.told(c.Name)).Take(turns)
 		s.servers = append(s.servers, s.builtin)
 	}
 	return s, nil

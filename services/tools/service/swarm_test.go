@@ -113,9 +113,11 @@ func servicesListed(t *testing.T, f *field) {
 	d := serviceOf("lister")
 	d.Description, d.Extra = "lists", json.RawMessage(`{"version":"7"}`)
 	d.Tools = append(d.Tools,
-		command.ParticipantTool{ID: "plain"}, command.ParticipantTool{ID: "broken", InputSchema: json.RawMessage(`{"type":"nonsense"}`)},
-		command.ParticipantTool{ID: "broken out", OutputSchema: json.RawMessage(`{"$ref":"http://127.0.0.1:1/x"}`)},
-		command.ParticipantTool{ID: "no object", InputSchema: json.RawMessage(`true`)})
+		command.ParticipantTool{ID: "plain"}, command.ParticipantTool{ID: "broken", InputSchema: json.RawMessage(`{"$ref":"#"}`)},
+		command.ParticipantTool{ID: "broken out", OutputSchema: json.RawMessage(`{"anyOf":[{"$ref":"#"}]}`)},
+		command.ParticipantTool{ID: "no object", InputSchema: json.RawMessage(`7`)},
+		command.ParticipantTool{ID: "exponential", InputSchema: json.RawMessage(exponential(60))},
+		command.ParticipantTool{ID: "exponential out", OutputSchema: json.RawMessage(exponential(60))})
 	f.connect(t, d, silent)
 	all, err := f.box().List(t.Context(), id.DefaultTenant)
 	require.NoError(t, err)

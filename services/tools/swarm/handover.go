@@ -156,7 +156,7 @@ func (h *handover) wait(ctx context.Context) ending {
 		if n, err := h.sub.Dropped(); err == nil && n > 0 {
 			return failed(fateOver, fault.Newf(fault.ToolFailed, "The service sends far more than it was asked for. Whether the tool had its effect is not known."))
 		}
-		v, news := h.w.look()
+		v, news := h.w.look(h.key.tenant)
 		switch {
 		case v.online[h.r.id]:
 			gone = nil

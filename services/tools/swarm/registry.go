@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
+	"github.com/waggle-dev/waggle/services/tools/internal/turn"
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
@@ -47,20 +49,18 @@ type Registry struct {
 	stale  bool          // the directory has changed since view was made
 	news   chan struct{} // closed and replaced when the directory changes
 
-	mu      sync.Mutex
-	view    *view
-	known   map[string]*replica
-	schemas map[[sha256.Size]byte]compiled
-	open    map[string]int       // calls by replica
-	idle    map[string]time.Time // start of each idle replica's wait, for replicas that have had calls
-	others  map[string]int       // calls of other processes, by replica, in the gateway's last message about it
-	calls   map[serviceKey]int   // by service
-	unwatch func()
-}
+	turns *turn.Turns // for the checks of arguments and results
 
-type compiled struct {
-	schema *schema.Schema
-	err    error
+	mu       sync.Mutex
+	members  map[string]*member    // entries of the directory, by key
+	listed   map[id.Tenant]listing // of them, by tenant
+	shelves  map[id.Tenant]*shelf  // their tools
+	versions uint64                // of listings, so far
+	open     map[string]int        // calls by replica
+	idle     map[string]time.Time  // start of each idle replica's wait, for replicas that have had calls
+	others   map[string]int        // calls of other processes, by replica, in the gateway's last message about it
+	calls    map[serviceKey]int    // by service
+	unwatch  func()
 }
 
 // Config holds the dependencies and limits of a registry.
@@ -69,7 +69,8 @@ type Config struct {
 	Directory *directory.Directory
 	Logger    zerolog.Logger
 	Now       func() time.Time // the bus' clock
-	MaxCalls  int              // of the tool service; one service may have a fourth of them open
+	MaxCalls  int              // of one tenant; one service may have a fourth of them open
+	Turns     *turn.Turns      // for the checks of arguments and results; nil = no limit
 	Reserved  []string         // names of MCP servers, which services' tools may not use
 	Services  []string         // ids or names of the services whose tools models are offered; "*" = all
 	Missed    func()           // receives each dropped notification; must not block
@@ -93,7 +94,8 @@ func (w Waits) withDefaults() Waits {
 func New(cfg Config) *Registry {
 	w := &Registry{
 		conn: cfg.Conn, dir: cfg.Directory, log: cfg.Logger, now: cfg.Now, missed: cfg.Missed, services: cfg.Services, rules: cfg.Rules, max: max(1, cfg.MaxCalls/shareOfCalls),
-		waits: cfg.Waits.withDefaults(), stale: true, news: make(chan struct{}),
+		waits: cfg.Waits.withDefaults(), turns: cfg.Turns, stale: true, news: make(chan struct{}),
+		listed: make(map[id.Tenant]listing), shelves: make(map[id.Tenant]*shelf),
 		open: make(map[string]int), idle: make(map[string]time.Time), others: make(map[string]int), calls: make(map[serviceKey]int),
 	}
 	if w.rules == nil {
@@ -130,87 +132,115 @@ func (w *Registry) changed() {
 	w.news = make(chan struct{})
 }
 
-// look returns the current services, and a channel that is closed when they change.
-func (w *Registry) look() (*view, <-chan struct{}) {
+// look returns the current services of the tenant, and a channel that is closed when services change.
+func (w *Registry) look(tenant id.Tenant) (*view, <-chan struct{}) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.newsMu.Lock()
 	stale, news := w.stale, w.news
 	w.stale = false
 	w.newsMu.Unlock()
 	if stale {
-		w.view = w.read()
+		w.sort()
 	}
-	return w.view, news
+	list, s := w.listed[tenant], w.shelves[tenant]
+	if s == nil && len(list.members) > 0 {
+		s = &shelf{view: newView(nil, nil)}
+		w.shelves[tenant] = s
+	}
+	w.mu.Unlock()
+	if s == nil {
+		return newView(nil, nil), news
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if list.version > s.version {
+		s.view, s.version = w.read(s, list.members), list.version
+	}
+	return s.view, news
 }
 
-// read makes a view of the directory. It decodes changed entries only.
-func (w *Registry) read() *view {
-	old, schemas := w.known, w.schemas
-	w.known, w.schemas = make(map[string]*replica), make(map[[sha256.Size]byte]compiled)
-	compile := func(raw json.RawMessage) (*schema.Schema, error) {
-		return w.compile(raw, schemas)
-	}
-	var all []*replica
+// sort reads the directory and lists its members by tenant. It decodes changed entries only. The caller holds the lock.
+func (w *Registry) sort() {
+	old := w.members
+	w.members = make(map[string]*member)
+	listed, online := make(map[id.Tenant]listing), make(map[string]bool)
 	for _, m := range w.dir.All(command.WhatService) {
 		key := subject.DirectoryKey(m.What, m.Name, m.Instance)
-		r := old[key]
-		if r == nil || !bytes.Equal(r.entry, m.Data) {
+		n := old[key]
+		if n == nil || !bytes.Equal(n.entry, m.Data) {
 			var err error
-			if r, err = newReplica(key, m, w.reserved, compile); err != nil {
+			if n, err = newMember(key, m); err != nil {
 				w.log.Warn().Err(err).Str("member", key).Msg("ignore directory entry of other kind")
 				continue
 			}
-			for _, err := range r.wrong {
-				w.log.Warn().Err(err).Str("service", bound.Shorten(r.participant.ID, bound.Title)).Msg("drop tool")
-			}
-			r.rule(w.rules)
-			r.others = max(0, r.participant.Load-w.open[r.id])
-		} else {
-			w.keep(r, schemas)
 		}
-		w.known[key] = r
-		all = append(all, r)
+		w.members[key] = n
+		of := listed[n.participant.Tenant]
+		of.members = append(of.members, n)
+		listed[n.participant.Tenant] = of
+		online[n.id] = n.participant.Online
 	}
-	v := newView(all, w.services)
+	for tenant, now := range listed {
+		before := w.listed[tenant]
+		now.version = before.version
+		if !slices.Equal(now.members, before.members) {
+			w.versions++
+			now.version = w.versions
+		}
+		listed[tenant] = now
+	}
+	for tenant := range w.shelves {
+		if len(listed[tenant].members) == 0 {
+			delete(w.shelves, tenant)
+		}
+	}
+	w.listed = listed
 	for id := range w.idle {
-		if !v.online[id] && w.open[id] == 0 {
+		if !online[id] && w.open[id] == 0 {
 			delete(w.idle, id)
 			delete(w.others, id)
 		}
 	}
-	return v
 }
 
-// compile compiles a schema unless before holds it.
-func (w *Registry) compile(raw json.RawMessage, before map[[sha256.Size]byte]compiled) (*schema.Schema, error) {
-	sum := sha256.Sum256(raw)
-	c, ok := w.schemas[sum]
-	if !ok {
-		c, ok = before[sum]
+// read makes a view of a tenant's members. It compiles schemas of changed ones only. The caller holds the shelf's lock.
+func (w *Registry) read(s *shelf, members []*member) *view {
+	old, before := s.known, s.schemas
+	s.known, s.schemas = make(map[string]*replica), make(map[[sha256.Size]byte]compiled)
+	compile := func(raw json.RawMessage) (*schema.Schema, error) { return s.compile(raw, before) }
+	var all []*replica
+	for _, m := range members {
+		r := old[m.key]
+		if r == nil || r.member != m {
+			r = newReplica(m, w.reserved, compile)
+			w.report(r)
+			r.rule(w.rules)
+			r.others = max(0, r.participant.Load-w.opened(r))
+		} else {
+			s.keep(r, before)
+		}
+		s.known[m.key] = r
+		all = append(all, r)
 	}
-	if !ok {
-		c.schema, c.err = schema.Compile(raw)
-	}
-	w.schemas[sum] = c
-	return c.schema, c.err
+	return newView(all, w.services)
 }
 
-// keep takes over the schemas of an unchanged replica.
-func (w *Registry) keep(r *replica, before map[[sha256.Size]byte]compiled) {
-	for _, t := range r.participant.Tools {
-		for _, raw := range []json.RawMessage{t.InputSchema, t.OutputSchema} {
-			sum := sha256.Sum256(raw)
-			if c, ok := before[sum]; ok {
-				w.schemas[sum] = c
-			}
+// report logs the tools that a new replica cannot offer, and the parts of schemas that are not checked.
+func (w *Registry) report(r *replica) {
+	service := bound.Shorten(r.participant.ID, bound.Title)
+	for _, err := range r.wrong {
+		w.log.Warn().Err(err).Str("service", service).Msg("drop tool")
+	}
+	for _, k := range r.tools {
+		if u := k.Unchecked(); len(u) > 0 {
+			w.log.Warn().Str("service", service).Str("tool", k.Name).Strs("unchecked", u).Msg("skip parts of schema")
 		}
 	}
 }
 
 // take reserves the replica that will run a call of the tool. It skips the replicas in not.
 func (w *Registry) take(key serviceKey, own string, not map[string]bool) (*replica, error) {
-	v, _ := w.look()
+	v, _ := w.look(key.tenant)
 	svc := v.services[key]
 	if svc == nil {
 		return nil, fault.New(fault.ServiceNotFound)
@@ -290,7 +320,7 @@ func (w *Registry) await(ctx context.Context, key serviceKey, own string, not ma
 	wait := time.NewTimer(w.waits.Return)
 	defer wait.Stop()
 	for {
-		v, news := w.look()
+		v, news := w.look(key.tenant)
 		if svc := v.services[key]; svc != nil {
 			for _, r := range svc.replicas {
 				if !not[r.id] && r.takesCalls(own) {
@@ -310,7 +340,7 @@ func (w *Registry) await(ctx context.Context, key serviceKey, own string, not ma
 
 // Tools returns the tools of the tenant's services, unordered.
 func (w *Registry) Tools(tenant id.Tenant) (list []tools.Tool) {
-	v, _ := w.look()
+	v, _ := w.look(tenant)
 	for at, k := range v.offered {
 		if at.tenant == tenant {
 			list = append(list, k.Tool)
@@ -321,7 +351,7 @@ func (w *Registry) Tools(tenant id.Tenant) (list []tools.Tool) {
 
 // Servers returns the tenant's services, sorted by id.
 func (w *Registry) Servers(tenant id.Tenant) (list []tools.Server) {
-	v, _ := w.look()
+	v, _ := w.look(tenant)
 	for _, svc := range v.of(tenant) {
 		list = append(list, svc.describe())
 	}
@@ -331,7 +361,7 @@ func (w *Registry) Servers(tenant id.Tenant) (list []tools.Server) {
 // ToolsOf returns the tenant's service of that id, or else the only one of that name, and its tools, sorted by name; false
 // if the tenant has none.
 func (w *Registry) ToolsOf(tenant id.Tenant, server string) (tools.Server, []tools.Tool, bool) {
-	v, _ := w.look()
+	v, _ := w.look(tenant)
 	svc := v.find(tenant, server)
 	if svc == nil {
 		return tools.Server{}, nil, false

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/calls"
@@ -25,12 +24,10 @@ import (
 // anyObject is the input schema of tools without a schema.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-// replica is one connection of a service, from its directory entry. It is immutable.
+// replica is one connection of a service with its tools. It is immutable.
 type replica struct {
-	id          string // of this connection: a reconnected service has another
-	entry       []byte // the entry's text
-	participant command.Participant
-	tools       map[string]*offer.Tool // by their own ids
+	*member
+	tools map[string]*offer.Tool // by their own ids
 	// others is the number of calls of other processes when the directory reported it: this process knows its own number
 	// better.
 	others int
@@ -40,17 +37,10 @@ type replica struct {
 // compiler compiles a schema, or returns a cached one.
 type compiler func(json.RawMessage) (*schema.Schema, error)
 
-// newReplica reads an entry of the directory.
-func newReplica(key string, m directory.Member, reserved []string, compile compiler) (*replica, error) {
-	r := &replica{entry: m.Data, tools: make(map[string]*offer.Tool)}
-	if err := json.Unmarshal(m.Data, &r.participant); err != nil {
-		return nil, err
-	}
-	p := &r.participant
-	if p.Kind != command.ParticipantService || p.ID == "" || p.Tenant.IsZero() {
-		return nil, errors.New("entry is not a service of a tenant")
-	}
-	r.id = strings.Join([]string{key, p.Gateway, p.Connection}, "|")
+// newReplica learns the tools of a member.
+func newReplica(m *member, reserved []string, compile compiler) *replica {
+	r := &replica{member: m, tools: make(map[string]*offer.Tool)}
+	p := &m.participant
 	prefix := servicePrefix(p.ID, reserved)
 	for _, t := range p.Tools {
 		if len(r.tools) >= bound.MaxTools {
@@ -68,7 +58,7 @@ func newReplica(key string, m directory.Member, reserved []string, compile compi
 		}
 		r.tools[t.ID] = k
 	}
-	return r, nil
+	return r
 }
 
 // rule gives the tools of a replica that is not shared yet their policies. Services give no hints.
@@ -81,7 +71,7 @@ func (r *replica) rule(rules func(id, name string) tools.Rules) {
 
 // learnParticipantTool checks one tool of a service.
 func learnParticipantTool(prefix, service string, t command.ParticipantTool, compile compiler) (*offer.Tool, error) {
-	if absent(t.InputSchema) {
+	if absent(t.InputSchema) || string(bytes.TrimSpace(t.InputSchema)) == "true" {
 		t.InputSchema = anyObject
 	}
 	if b := bytes.TrimSpace(t.InputSchema); b[0] != '{' {

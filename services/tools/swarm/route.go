@@ -23,7 +23,7 @@ type Route struct {
 
 // Offered returns the route to a tool of the tenant's services by its offered name.
 func (w *Registry) Offered(tenant id.Tenant, name string) (Route, bool) {
-	v, _ := w.look()
+	v, _ := w.look(tenant)
 	k := v.offered[offeredKey{tenant, name}]
 	if k == nil {
 		return Route{}, false
@@ -33,7 +33,7 @@ func (w *Registry) Offered(tenant id.Tenant, name string) (Route, bool) {
 
 // Named returns the route to a tool of a service. Errors are *fault.Fault.
 func (w *Registry) Named(tenant id.Tenant, server, tool string) (Route, error) {
-	v, _ := w.look()
+	v, _ := w.look(tenant)
 	svc := v.find(tenant, server)
 	if svc == nil {
 		return Route{}, fault.New(fault.ServiceNotFound)
@@ -102,15 +102,25 @@ func (sr Route) once(ctx context.Context, call tools.Call, told func(tools.Notif
 func (sr Route) give(ctx context.Context, r *replica, call tools.Call, told func(tools.Notification)) ending {
 	defer sr.w.release(sr.key, r)
 	k := r.tools[call.Tool]
-	if _, err := k.Arguments.Arguments(call.Arguments); err != nil {
+	if err := sr.check(ctx, false, func() error { _, err := k.Arguments.Arguments(call.Arguments); return err }); err != nil {
 		return ending{err: err}
 	}
 	h := &handover{w: sr.w, r: r, key: sr.key, call: call, told: told}
 	end := h.run(ctx)
 	if end.err == nil && k.Result != nil {
-		end.err = k.Result.CheckResult(end.data)
+		end.err = sr.check(ctx, true, func() error { return k.Result.CheckResult(end.data) })
 	}
 	return end
+}
+
+// check runs a check of arguments or results in a turn of the tenant. ran reports whether the tool has run.
+func (sr Route) check(ctx context.Context, ran bool, check func() error) error {
+	done, err := sr.w.turns.Take(ctx, sr.key.tenant)
+	if err != nil {
+		return calls.Interrupted(err, ran)
+	}
+	defer done()
+	return check()
 }
 
 // serviceResult turns a service's answer into a result. Models get the text of a string and the JSON of any other value, cut

@@ -1,12 +1,15 @@
 package swarm
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -145,7 +148,7 @@ func TestCallsOfOthers(t *testing.T) {
 
 // stage returns a swarm with one service, with replicas in all conditions.
 func stage(t *rapid.T, n int) (*Registry, serviceKey, []*replica) {
-	w := &Registry{max: 20, open: map[string]int{}, idle: map[string]time.Time{}, others: map[string]int{}, calls: map[serviceKey]int{}}
+	w := &Registry{max: 20, open: map[string]int{}, idle: map[string]time.Time{}, others: map[string]int{}, calls: map[serviceKey]int{}, shelves: map[id.Tenant]*shelf{}}
 	var all []*replica
 	for i := range n {
 		p := command.Participant{
@@ -156,13 +159,48 @@ func stage(t *rapid.T, n int) (*Registry, serviceKey, []*replica) {
 		}
 		data, err := json.Marshal(p)
 		require.NoError(t, err)
-		r, err := newReplica("k", directory.Member{Data: data}, nil, schema.Compile)
+		m, err := newMember("k", directory.Member{Data: data})
 		require.NoError(t, err)
+		r := newReplica(m, nil, schema.Compile)
 		r.others = p.Load // as the swarm reads it: this process has no calls yet
 		all = append(all, r)
 	}
-	w.view = newView(slices.Clone(all), []string{everyService})
+	w.shelves[id.DefaultTenant] = &shelf{view: newView(slices.Clone(all), []string{everyService})}
 	return w, serviceKey{id.DefaultTenant, "s"}, all
+}
+
+// TestSchemasOfOneTenantDelayNoOther: the registry compiles them under a lock of the tenant's own, and refuses those whose
+// checks would have no bound, with the reason.
+func TestSchemasOfOneTenantDelayNoOther(t *testing.T) {
+	other, err := id.ParseTenant("other")
+	require.NoError(t, err)
+	var defs strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&defs, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]},`, i, i+1, i+1)
+	}
+	bomb := json.RawMessage(`{"$ref":"#/$defs/a0","$defs":{` + defs.String() + `"a60":{}}}`)
+	var logged bytes.Buffer
+	w := New(Config{Logger: zerolog.New(&logged), Services: []string{everyService}})
+	w.stale = false
+	for _, tenant := range []id.Tenant{id.DefaultTenant, other} {
+		p := command.Participant{Kind: command.ParticipantService, Tenant: tenant, ID: "s", Tools: []command.ParticipantTool{
+			{ID: "good"}, {ID: "in", InputSchema: bomb}, {ID: "out", OutputSchema: bomb},
+		}}
+		data, err := json.Marshal(p)
+		require.NoError(t, err)
+		m, err := newMember(tenant.String(), directory.Member{Data: data})
+		require.NoError(t, err)
+		w.listed[tenant] = listing{version: 1, members: []*member{m}}
+	}
+	w.look(id.DefaultTenant)
+	w.shelves[id.DefaultTenant].mu.Lock() // its schemas are being compiled
+	defer w.shelves[id.DefaultTenant].mu.Unlock()
+	list := w.Tools(other)
+	require.Len(t, list, 1)
+	require.Equal(t, "s_good", list[0].Name)
+	for _, tool := range []string{"tool in: its input schema: ", "tool out: its output schema: "} {
+		require.Contains(t, logged.String(), tool+"the schema applies more than 10000 schemas to one value")
+	}
 }
 
 func TestServicePrefixes(t *testing.T) {
@@ -197,15 +235,15 @@ func TestServicePrefixProperty(t *testing.T) {
 
 // The registry keeps compiled schemas exactly as long as an entry uses them.
 func TestSchemasAreCompiledOnce(t *testing.T) {
-	w := &Registry{schemas: map[[32]byte]compiled{}}
+	w := &shelf{schemas: map[[32]byte]compiled{}}
 	raw := json.RawMessage(`{"type":"object"}`)
 	first, err := w.compile(raw, nil)
 	require.NoError(t, err)
-	_, err = w.compile(json.RawMessage(`{"type":7}`), nil)
+	_, err = w.compile(json.RawMessage(`{"$ref":"#"}`), nil)
 	require.Error(t, err)
 	before := w.schemas
 	w.schemas = map[[32]byte]compiled{}
-	w.keep(&replica{participant: command.Participant{Tools: []command.ParticipantTool{{InputSchema: raw}}}}, before)
+	w.keep(&replica{member: &member{participant: command.Participant{Tools: []command.ParticipantTool{{InputSchema: raw}}}}}, before)
 	require.Len(t, w.schemas, 1)
 	again, err := w.compile(raw, before)
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
 )
 
-// view holds the services at one moment. It is immutable.
+// view holds a tenant's services at one moment. It is immutable.
 type view struct {
 	services map[serviceKey]*service
 	offered  map[offeredKey]*offer.Tool
