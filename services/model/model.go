@@ -162,8 +162,9 @@ type Model interface {
 	// unchanged.
 	//
 	// When ctx ends, Generate closes the request to the provider at once and the error matches ctx.Err(); after a deadline
-	// it is a MODEL_TIMEOUT fault, too. Every other error is a *Failure, or a *fault.Fault if req itself is wrong (INTERNAL:
-	// a tool whose schema is not JSON), and never holds a key.
+	// it is a MODEL_TIMEOUT fault, too. Every other error is a *Failure, and never holds a key.
+	//
+	// Tools are offered in the form that the provider takes. One that has none is left out: see Reply.LeftOut.
 	//
 	// Generate asks the provider once and does not repeat failed requests: the caller knows the text so far, and how long
 	// people have waited. (If a server refuses a member of the request that it could do without, Generate asks again without

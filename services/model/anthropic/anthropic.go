@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
+	"github.com/waggle-dev/waggle/services/model/toolform"
 )
 
 var errNoKey = errors.New("ANTHROPIC_API_KEY is not set")
@@ -23,6 +24,7 @@ type Model struct {
 	url      string
 	header   http.Header
 	habits   upstream.Habits
+	forms    toolform.Forms
 	client   *upstream.Client
 }
 
@@ -91,11 +93,10 @@ const maxPauses = 8
 
 // Generate implements model.Model.
 func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listener) (model.Reply, error) {
-	if _, err := m.request(req, nil, nil); err != nil {
-		return model.Reply{}, err
-	}
 	var a *answer
 	var omitted []string
+	tools, out := m.forms.Fit(req.Tools, toolform.Anthropic)
+	req.Tools = tools
 	asked := req.Pick(prefix, m.name)
 	sink, err := m.client.Do(ctx, to, func(ctx context.Context, s *upstream.Sink) (err error) {
 		for range maxPauses {
@@ -127,7 +128,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 	if slices.Contains(omitted, optImages) {
 		_, reply.Unseen = req.Blind()
 	}
-	reply.LeftOut = upstream.LeftOut(req, omitted)
+	reply.LeftOut = append(out, upstream.LeftOut(req, omitted)...)
 	return m.client.Answer(sink, reply)
 }
 

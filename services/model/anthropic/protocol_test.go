@@ -100,7 +100,7 @@ func TestRequest(t *testing.T) {
 	t.Setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Odd: yes")
 	m, srv := start(t, begin, block, hi, end("end_turn"), stop)
 	req := modeltest.Ask("two things")
-	req.Tools = []model.ToolSpec{{Name: "f", Description: "F.", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":12345678901234567890}},"$defs":{}}`)}}
+	req.Tools = []model.ToolSpec{{Name: "f", Description: "F.", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":12345678901234567890}}}`)}}
 	req.Messages = append(req.Messages,
 		model.Message{Role: model.RoleAssistant, ToolCalls: []event.ToolCall{
 			{ID: "a", Name: "f", Arguments: json.RawMessage(`{"n":1}`)}, {ID: "b", Name: "f", Arguments: json.RawMessage(`"{\"n\":"`)},

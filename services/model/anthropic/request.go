@@ -1,12 +1,9 @@
 package anthropic
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
@@ -79,9 +76,7 @@ func (m *Model) request(req model.Request, without upstream.Without, before *ans
 		}
 		p.Messages = appendMessage(p.Messages, roleAssistant, blocks)
 	}
-	if err := p.offer(req, without); err != nil {
-		return p, err
-	}
+	p.offer(req, without)
 	if !without[optCache] {
 		p.cache()
 	}
@@ -92,23 +87,17 @@ func (m *Model) request(req model.Request, without upstream.Without, before *ans
 const emptyBeginning = "(The conversation begins with a message of the assistant.)"
 
 // offer adds the tools.
-func (p *request) offer(req model.Request, without upstream.Without) error {
+func (p *request) offer(req model.Request, without upstream.Without) {
 	for _, t := range req.Tools {
-		u, err := toolOf(t)
-		if err != nil {
-			return err
-		}
 		if !without[upstream.ToolOption(t)] {
-			p.Tools = append(p.Tools, u)
+			p.Tools = append(p.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
 		}
 	}
 	if !forced(req) {
-		return nil
+		return
 	}
-	u, err := toolOf(model.ToolSpec{Name: req.Schema.Name, Description: "Gives the answer.", InputSchema: req.Schema.JSON})
-	p.Tools = append(p.Tools, u)
+	p.Tools = append(p.Tools, tool{Name: req.Schema.Name, Description: "Gives the answer.", InputSchema: req.Schema.JSON})
 	p.ToolChoice = &toolChoice{Type: "tool", Name: req.Schema.Name}
-	return err
 }
 
 // cache marks the ends of the prefixes that the next request will begin with: the tools, the instructions, and the
@@ -177,11 +166,4 @@ func content(m model.Message, provider string) (role string, blocks []block) {
 		}
 	}
 	return roleUser, []block{text(upstream.OrEmpty(""))}
-}
-
-func toolOf(t model.ToolSpec) (tool, error) {
-	if !json.Valid(t.InputSchema) {
-		return tool{}, fault.New(fault.Internal).Wrap(fmt.Errorf("input schema of tool %s is not valid JSON", t.Name))
-	}
-	return tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}, nil
 }

@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
+	"github.com/waggle-dev/waggle/services/model/toolform"
 )
 
 // Model is one model of one server.
@@ -25,6 +27,7 @@ type Model struct {
 	header   http.Header
 	vendor   bool // the server takes max_completion_tokens, and no max_tokens with its newer models
 	habits   upstream.Habits
+	forms    toolform.Forms
 	client   *upstream.Client
 }
 
@@ -73,20 +76,15 @@ func (m *Model) Close() error { m.client.Close(); return nil }
 
 // Generate implements model.Model.
 func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listener) (model.Reply, error) {
-	if _, err := m.request(req, nil); err != nil {
-		return model.Reply{}, err
-	}
 	var a *answer
 	var omitted []string
 	asked := req.Pick(m.preset.Prefix, m.name)
+	tools, out := m.forms.Fit(req.Tools, m.form(asked))
+	req.Tools = tools
 	sink, err := m.client.Do(ctx, to, func(ctx context.Context, s *upstream.Sink) (err error) {
 		omitted, err = m.habits.Ask(asked, func(refusal string) []upstream.Option { return m.options(req, refusal) }, func(without upstream.Without) error {
-			wire, err := m.request(req, without)
-			if err != nil {
-				return err
-			}
 			a = &answer{sink: s}
-			return m.attempt(ctx, wire, a)
+			return m.attempt(ctx, m.request(req, without), a)
 		})
 		return err
 	})
@@ -100,11 +98,19 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 	if slices.Contains(omitted, optImages) {
 		_, reply.Unseen = req.Blind()
 	}
-	reply.LeftOut = upstream.LeftOut(req, omitted)
+	reply.LeftOut = append(out, upstream.LeftOut(req, omitted)...)
 	if slices.Contains(omitted, optTools) && len(req.Tools) > 0 {
 		reply.LeftOut = append(reply.LeftOut, model.LeftOut{Reason: "the model's service takes no tools for this model"})
 	}
 	return m.client.Answer(sink, reply)
+}
+
+// form returns the form of tools that the server takes for a model. Gateways pass tools on to Gemini as they are.
+func (m *Model) form(name string) toolform.Dialect {
+	if m.preset.Prefix == Gemini.Prefix || strings.Contains(strings.ToLower(name), "gemini") {
+		return toolform.Gemini
+	}
+	return toolform.OpenAI
 }
 
 // attempt makes one request and reads its stream to the end.

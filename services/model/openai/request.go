@@ -1,13 +1,10 @@
 package openai
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
@@ -72,7 +69,7 @@ func hasCalls(req model.Request) bool {
 }
 
 // request returns the request without some options.
-func (m *Model) request(req model.Request, without upstream.Without) (request, error) {
+func (m *Model) request(req model.Request, without upstream.Without) request {
 	r := request{Model: req.Pick(m.preset.Prefix, m.name), Stream: true}
 	if !without[optUsage] {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
@@ -82,9 +79,6 @@ func (m *Model) request(req model.Request, without upstream.Without) (request, e
 	}
 	r.Messages = m.messages(req, without)
 	for _, t := range req.Tools {
-		if !json.Valid(t.InputSchema) {
-			return r, fault.New(fault.Internal).Wrap(fmt.Errorf("input schema of tool %s is not valid JSON", t.Name))
-		}
 		if !without[optTools] && !without[upstream.ToolOption(t)] {
 			r.Tools = append(r.Tools, tool{Type: "function", Function: function{Name: t.Name, Description: t.Description, Parameters: t.InputSchema}})
 		}
@@ -101,7 +95,7 @@ func (m *Model) request(req model.Request, without upstream.Without) (request, e
 	default:
 		r.MaxTokens = req.MaxTokens
 	}
-	return r, nil
+	return r
 }
 
 // messages returns the conversation. Many servers want users and assistants to take turns, and refuse blank messages of an

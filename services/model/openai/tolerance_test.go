@@ -164,9 +164,14 @@ func TestNothingComesFromTheEnvironment(t *testing.T) {
 }
 
 func TestToolsWithoutASchema(t *testing.T) {
-	m, _ := start(t, text("Hi"), done)
+	m, srv := start(t, text("Hi"), done)
 	req := modeltest.Ask("hello")
-	req.Tools = []model.ToolSpec{{Name: "t", InputSchema: []byte("{")}}
-	_, err := modeltest.Generate(t.Context(), t, m, req)
-	require.ErrorIs(t, err, fault.New(fault.Internal))
+	req.Tools = append(req.Tools, model.ToolSpec{Name: "t", InputSchema: []byte("{")}, model.ToolSpec{Name: "free", InputSchema: []byte("true")})
+	r, err := modeltest.Generate(t.Context(), t, m, req)
+	require.NoError(t, err)
+	require.Len(t, r.LeftOut, 1)
+	require.Equal(t, "t", r.LeftOut[0].Tool)
+	offered := srv.Exchanges()[0].Prompt.Tools
+	require.Len(t, offered, 3)
+	require.JSONEq(t, `{"type":"object","properties":{}}`, string(offered[2].InputSchema))
 }
