@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +26,26 @@ type metrics struct {
 	runs  *prometheus.CounterVec
 	asked *prometheus.HistogramVec
 	first *prometheus.HistogramVec
+
+	mu    sync.Mutex
+	names map[string]bool // of models, as labels
+}
+
+// maxNames bounds the models that have series of their own: definitions of members may name any.
+const maxNames = 64
+
+// label returns the name of a model as a label; "other" beyond the bound.
+func (m *metrics) label(name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names == nil {
+		m.names = map[string]bool{}
+	}
+	if !m.names[name] && len(m.names) >= maxNames {
+		return "other"
+	}
+	m.names[name] = true
+	return name
 }
 
 // newMetrics registers the worker's metrics, unless the registry is nil.
@@ -53,6 +74,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 
 // tokens counts a reply of a model, under the name by which it was asked: what a provider calls itself has no bound.
 func (m *metrics) tokens(name string, u model.Usage, usd *float64) {
+	name = m.label(name)
 	if usd != nil {
 		m.cost.WithLabelValues(name).Add(*usd)
 	}
@@ -68,6 +90,7 @@ func (m *metrics) tokens(name string, u model.Usage, usd *float64) {
 // request begins to time a request to the model; said is to be called at every text and
 // ended at the end.
 func (m *metrics) request(name string) (said func(), ended func(error)) {
+	name = m.label(name)
 	began, silent := time.Now(), true
 	said = func() {
 		if silent {

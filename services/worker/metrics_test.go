@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +30,10 @@ func TestMetricsAreClean(t *testing.T) {
 		_, ended := m.request("demo")
 		ended(err)
 	}
+	for i := range 2 * maxNames {
+		m.tokens(fmt.Sprint("m", i), model.Usage{InputTokens: 1, Known: true}, nil)
+	}
+	require.LessOrEqual(t, testutil.CollectAndCount(m.used), maxNames+4, "names of models have a bound")
 	m.attempt(true, nil)
 	m.attempt(false, nil)
 	m.attempt(false, errors.New("interrupted"))
