@@ -97,7 +97,7 @@ type Usage struct {
 // A call that was cut, or whose arguments are not JSON, says so in its Invalid. A reply has text that is not blank, or calls.
 type Reply struct {
 	Text       string
-	Reasoning  string           // what the model has shown of its thoughts; no part of the text
+	Reasoning  string           // as far as the model has shown it; never in the text
 	PassBack   *event.PassBack  // nil: the provider wants nothing back
 	ToolCalls  []event.ToolCall // ids are unique within the conversation
 	StopReason string           // one of the Stop constants

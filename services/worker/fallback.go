@@ -35,7 +35,7 @@ func (j *job) fallbacks() []string {
 	})
 }
 
-// next returns the model to ask after a failure of the present one, if there is another one to ask.
+// next returns the model to ask after a failure of the present one, if another one is left.
 func (j *job) next(f *model.Failure) (spec string, ok bool) {
 	if !slices.Contains(outages, f.Fault.Code) {
 		return "", false

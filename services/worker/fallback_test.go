@@ -91,7 +91,7 @@ func TestAModelThatFailedIsAvoided(t *testing.T) {
 	require.Equal(t, "from "+scripted.OpenAI, text)
 }
 
-// A refusal is no outage: the other model is not asked.
+// After a refusal, which is not an outage, the other model is not asked.
 func TestARefusalIsNoOutage(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Fail(http.StatusUnauthorized, "invalid_api_key", "no")))
 	r.workerOf("w1", both(t, r), withFallback)

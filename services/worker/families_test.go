@@ -29,7 +29,7 @@ type family struct {
 	name      string
 	anthropic bool
 	body      string
-	back      string // what the second request has to hold
+	back      string // in the second request
 	reasoning string // that people see
 	usage     model.Usage
 }
@@ -199,7 +199,7 @@ func TestHowAnAnswerEnded(t *testing.T) {
 	}
 }
 
-// A model that says nothing is asked once more, and then the person learns that there is no answer. The next message is
+// A model that says nothing is asked once more, and then the person is told. The next message is
 // answered.
 func TestAnEmptyAnswer(t *testing.T) {
 	blank := scripted.Stream(scripted.Text("\n\n"))

@@ -23,7 +23,7 @@ type Config struct {
 	Legacy    bool          `yaml:"legacy" doc:"Also listen where the original servers of the protocols do, on the host of addr: fills in every address of gateway.legacy that is empty. \"off\" there leaves one out."`
 	Data      string        `yaml:"data" doc:"Folder of the embedded NATS server's files (\"waggle up\")."`
 	Workspace string        `yaml:"workspace" doc:"Folder that the built-in file tools may read and write. Made, with a first file in it, if it does not exist."`
-	Model     string        `yaml:"model" doc:"Which model answers: \"demo\" (offline, deterministic), \"openai:NAME\" or \"anthropic:NAME\"."`
+	Model     string        `yaml:"model" doc:"Which model answers: \"demo\" (offline, deterministic), or PROVIDER:NAME, such as \"openai:gpt-4.1-mini\" (docs/MODELS.md)."`
 	Profile   string        `yaml:"profile" doc:"Durability of the embedded NATS server: \"standard\" writes through to the disk every 10 seconds, which a power failure may cost, \"strict\" before every acknowledgement. A process that is killed costs nothing."`
 	Shutdown  time.Duration `yaml:"shutdown" doc:"How long work that is on may take to finish after SIGTERM. A second signal stops at once."`
 	Log       Log           `yaml:"log"`

@@ -29,19 +29,6 @@ type answer struct {
 	finish upstream.Finish
 }
 
-// received is a content block that is still arriving, or has arrived.
-type received struct {
-	index     int64
-	kind      string // typeText, typeToolUse, typeThinking, or another one
-	id, name  string
-	start     string // arguments in the start of the block
-	pieces    []byte // later arguments; they replace start
-	text      int    // bytes of a text
-	thought   []byte
-	signature string
-	raw       json.RawMessage // a block of another kind
-}
-
 // event adds one event of the stream. It reports whether it was the last.
 func (a *answer) event(in upstream.Event) (done bool, err error) {
 	a.events++
@@ -232,14 +219,6 @@ func (a *answer) calls() (out []*received) {
 	return out
 }
 
-// arguments of a call.
-func (b *received) arguments() string {
-	if len(b.pieces) > 0 {
-		return upstream.Join(b.pieces)
-	}
-	return b.start
-}
-
 // adopt takes the blocks and the tokens of an answer that this one continues.
 func (a *answer) adopt(before *answer) {
 	if before == nil {
@@ -270,6 +249,35 @@ func (a *answer) reply(asked, provider string, req model.Request) (model.Reply, 
 		r.Model = asked
 	}
 	var err error
-	r.PassBack, err = a.passBack(provider)
+	if !a.forced {
+		r.PassBack, err = pack(a.blocks, provider)
+	}
 	return r, err
+}
+
+// said returns what the model said before it paused, as it wants it back.
+func (a *answer) said() (out []block, err error) {
+	texts := a.sink.SoFar()
+	for _, r := range a.blocks {
+		switch r.kind {
+		case typeText:
+			n := min(r.text, len(texts))
+			if piece := texts[:n]; !upstream.Blank(piece) {
+				out = append(out, text(piece))
+			}
+			texts = texts[n:]
+		case typeToolUse:
+			out = append(out, block{Type: typeToolUse, ID: r.id, Name: r.name, Input: upstream.History(json.RawMessage(r.arguments()))})
+		default:
+			raw, err := r.whole()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, block{raw: raw})
+		}
+	}
+	if n := len(out); n > 0 && out[n-1].Type == typeText { // the protocol refuses white space at the end
+		out[n-1].Text = strings.TrimRight(out[n-1].Text, " \t\r\n")
+	}
+	return out, nil
 }

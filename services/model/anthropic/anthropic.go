@@ -102,7 +102,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 		for range maxPauses {
 			before := a
 			omitted, err = m.habits.Ask(asked, func(refusal string) []upstream.Option { return options(req, refusal) }, func(without upstream.Without) error {
-				wire, err := m.request(req, without, before)
+				wire, err := requestOf(asked, m.provider, req, without, before)
 				if err != nil {
 					return err
 				}

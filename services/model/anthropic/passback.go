@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/model"
@@ -23,11 +22,11 @@ type kept struct {
 	Raw  json.RawMessage `json:"raw,omitempty"`  // the block as it came
 }
 
-// passBack returns what goes into the log; nil if the message has nothing but text and calls.
-func (a *answer) passBack(provider string) (*event.PassBack, error) {
+// pack returns what goes into the log; nil if the message has nothing but text and calls.
+func pack(blocks []*received, provider string) (*event.PassBack, error) {
 	var b passBack
 	calls, thoughts, more := 0, false, false
-	for _, r := range a.blocks {
+	for _, r := range blocks {
 		switch r.kind {
 		case typeText:
 			b.Blocks = append(b.Blocks, kept{Text: r.text})
@@ -44,7 +43,7 @@ func (a *answer) passBack(provider string) (*event.PassBack, error) {
 			b.Blocks = append(b.Blocks, kept{Raw: raw})
 		}
 	}
-	if !more && (!thoughts || calls == 0) || a.forced { // thinking matters for the calls that follow from it
+	if !more && (!thoughts || calls == 0) { // thinking matters for the calls that follow from it
 		return nil, nil
 	}
 	raw, err := json.Marshal(b)
@@ -52,30 +51,6 @@ func (a *answer) passBack(provider string) (*event.PassBack, error) {
 		return nil, upstream.BadReply("blocks that the provider wants back: %w", err)
 	}
 	return upstream.PassBack(provider, raw)
-}
-
-// whole returns a block that is neither text nor a call as the provider wants it back.
-func (r *received) whole() (json.RawMessage, error) {
-	if r.kind == typeThinking {
-		return encode(thinking{Type: typeThinking, Thinking: string(r.thought), Signature: r.signature})
-	}
-	if len(r.pieces) == 0 {
-		return r.raw, nil
-	}
-	var members map[string]json.RawMessage
-	if !upstream.Whole(r.pieces) || json.Unmarshal(r.raw, &members) != nil {
-		return r.raw, nil
-	}
-	members["input"] = r.pieces
-	return encode(members)
-}
-
-func encode(v any) (json.RawMessage, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, upstream.BadReply("encode block: %w", err)
-	}
-	return raw, nil
 }
 
 // blocksOf returns the blocks of an assistant's message: those that the provider sent, if it is this one, or its text and
@@ -131,31 +106,4 @@ func (b *passBack) fill(m model.Message) (out []block, ok bool) {
 func callOf(m model.Message, i int) block {
 	c := m.ToolCalls[i]
 	return block{Type: typeToolUse, ID: upstream.LongID(c.ID), Name: c.Name, Input: upstream.History(c.Arguments)}
-}
-
-// said returns what the model said before it paused, as it wants it back.
-func (a *answer) said() (out []block, err error) {
-	texts := a.sink.SoFar()
-	for _, r := range a.blocks {
-		switch r.kind {
-		case typeText:
-			n := min(r.text, len(texts))
-			if piece := texts[:n]; !upstream.Blank(piece) {
-				out = append(out, text(piece))
-			}
-			texts = texts[n:]
-		case typeToolUse:
-			out = append(out, block{Type: typeToolUse, ID: r.id, Name: r.name, Input: upstream.History(json.RawMessage(r.arguments()))})
-		default:
-			raw, err := r.whole()
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, block{raw: raw})
-		}
-	}
-	if n := len(out); n > 0 && out[n-1].Type == typeText { // the protocol refuses white space at the end
-		out[n-1].Text = strings.TrimRight(out[n-1].Text, " \t\r\n")
-	}
-	return out, nil
 }

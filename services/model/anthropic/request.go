@@ -40,16 +40,15 @@ func options(req model.Request, refusal string) []upstream.Option {
 	return all
 }
 
-// request returns the request without some options, after what the model said before it paused.
-func (m *Model) request(req model.Request, without upstream.Without, before *answer) (request, error) {
-	p := request{Model: req.Pick(prefix, m.name), MaxTokens: defaultMaxTokens, Stream: true}
+// requestOf returns the request without some options, after what the model said before it paused.
+func requestOf(name, provider string, req model.Request, without upstream.Without, before *answer) (request, error) {
+	p := request{Model: name, MaxTokens: defaultMaxTokens, Stream: true}
 	if req.MaxTokens > 0 {
 		p.MaxTokens = req.MaxTokens
 	}
 	if without[optImages] {
 		req, _ = req.Blind()
 	}
-	provider := m.provider
 	if without[optPassBack] {
 		provider = ""
 	}
@@ -136,8 +135,6 @@ func appendMessage(all []message, role string, blocks []block) []message {
 	}
 	return append(all, message{Role: role, Content: blocks})
 }
-
-func text(s string) block { return block{Type: typeText, Text: s} }
 
 func images(all []model.Image) (out []block) {
 	for _, i := range all {

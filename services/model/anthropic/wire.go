@@ -152,3 +152,5 @@ func (e *streamEvent) delta() (d delta) {
 	}
 	return d
 }
+
+func text(s string) block { return block{Type: typeText, Text: s} }

@@ -20,15 +20,14 @@ import (
 
 // Model is one model of one server.
 type Model struct {
-	preset   Preset
-	name     string
-	provider string // the server, for what it wants back
-	url      string
-	header   http.Header
-	vendor   bool // the server takes max_completion_tokens, and no max_tokens with its newer models
-	habits   upstream.Habits
-	forms    toolform.Forms
-	client   *upstream.Client
+	preset Preset
+	name   string
+	url    string
+	header http.Header
+	server server
+	habits upstream.Habits
+	forms  toolform.Forms
+	client *upstream.Client
 }
 
 var _ model.Model = (*Model)(nil)
@@ -61,8 +60,8 @@ func New(p Preset, name string, env model.Env) (*Model, error) {
 	}
 	p.authorize(header, access)
 	m := &Model{
-		preset: p, name: name, provider: upstream.Provider("openai", u), url: u.String(), header: header,
-		vendor: p.Completion || u.Hostname() == "api.openai.com", client: client,
+		preset: p, name: name, url: u.String(), header: header, client: client,
+		server: server{provider: upstream.Provider("openai", u), vendor: p.Completion || u.Hostname() == "api.openai.com"},
 	}
 	m.habits.Expect(p.Refuses...)
 	return m, nil
@@ -82,16 +81,16 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 	tools, out := m.forms.Fit(req.Tools, m.form(asked))
 	req.Tools = tools
 	sink, err := m.client.Do(ctx, to, func(ctx context.Context, s *upstream.Sink) (err error) {
-		omitted, err = m.habits.Ask(asked, func(refusal string) []upstream.Option { return m.options(req, refusal) }, func(without upstream.Without) error {
+		omitted, err = m.habits.Ask(asked, func(refusal string) []upstream.Option { return m.server.options(req, refusal) }, func(without upstream.Without) error {
 			a = &answer{sink: s}
-			return m.attempt(ctx, m.request(req, without), a)
+			return m.attempt(ctx, m.server.request(asked, req, without), a)
 		})
 		return err
 	})
 	if err != nil {
 		return model.Reply{}, err
 	}
-	reply, err := a.reply(asked, m.provider, req)
+	reply, err := a.reply(asked, m.server.provider, req)
 	if err != nil {
 		return model.Reply{}, m.client.Failure(err)
 	}

@@ -27,7 +27,7 @@ func sent(t *testing.T, x *scripted.Exchange) (out []map[string]json.RawMessage)
 
 func done1(event.ToolCall) (string, bool) { return "ok", false }
 
-// What a server sends beside text and calls comes back to it with the results, unchanged, and to no other server.
+// Members that a server sends beside text and calls come back to it with the results, unchanged, and to no other server.
 func TestWhatServersWantBack(t *testing.T) {
 	const call = `"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`
 	for name, tc := range map[string]struct {
@@ -103,7 +103,7 @@ func TestReasoningWithoutCallsStays(t *testing.T) {
 	require.NotContains(t, string(srv.Exchanges()[1].Body), "reasoning")
 }
 
-// What the server wants back is bounded.
+// There is a bound to them.
 func TestTooMuchToGiveBack(t *testing.T) {
 	long := make([]byte, event.MaxPassBack)
 	for i := range long {

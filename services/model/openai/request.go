@@ -23,9 +23,15 @@ const (
 	optAfterTool = "a user after a tool"      // omitted: an assistant's message comes between
 )
 
+// server is what requests depend on.
+type server struct {
+	provider string // for what the server wants back
+	vendor   bool   // it takes max_completion_tokens, and no max_tokens with its newer models
+}
+
 // options are the parts that a request could do without, in the order in which they are tried after a refusal that names
 // none of them.
-func (m *Model) options(req model.Request, refusal string) []upstream.Option {
+func (s server) options(req model.Request, refusal string) []upstream.Option {
 	all := []upstream.Option{{Name: optUsage, Words: []string{"stream_options", "include_usage"}}}
 	if req.Schema != nil {
 		all = append(all, upstream.Option{Name: optForm, Words: []string{"response_format", "json_schema", "response format", "structured"}})
@@ -41,7 +47,7 @@ func (m *Model) options(req model.Request, refusal string) []upstream.Option {
 		)
 		all = append(all, upstream.Option{Name: optBare, Words: words, Named: true}, upstream.Option{Name: optPassBack, Words: append(words, "extra"), Named: true})
 	}
-	if req.MaxTokens > 0 && !m.vendor {
+	if req.MaxTokens > 0 && !s.vendor {
 		all = append(all, upstream.Option{Name: optOldLimit, Words: []string{"max_tokens", "max_completion_tokens"}, Named: true})
 	}
 	for _, t := range req.Tools {
@@ -69,15 +75,15 @@ func hasCalls(req model.Request) bool {
 }
 
 // request returns the request without some options.
-func (m *Model) request(req model.Request, without upstream.Without) request {
-	r := request{Model: req.Pick(m.preset.Prefix, m.name), Stream: true}
+func (s server) request(name string, req model.Request, without upstream.Without) request {
+	r := request{Model: name, Stream: true}
 	if !without[optUsage] {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	if without[optImages] {
 		req, _ = req.Blind()
 	}
-	r.Messages = m.messages(req, without)
+	r.Messages = s.messages(req, without)
 	for _, t := range req.Tools {
 		if !without[optTools] && !without[upstream.ToolOption(t)] {
 			r.Tools = append(r.Tools, tool{Type: "function", Function: function{Name: t.Name, Description: t.Description, Parameters: t.InputSchema}})
@@ -90,7 +96,7 @@ func (m *Model) request(req model.Request, without upstream.Without) request {
 	}
 	switch {
 	case req.MaxTokens <= 0:
-	case m.vendor, without[optOldLimit]: // OpenAI's newer models refuse max_tokens, other servers may not know the new name
+	case s.vendor, without[optOldLimit]: // OpenAI's newer models refuse max_tokens, other servers may not know the new name
 		r.MaxCompletionTokens = req.MaxTokens
 	default:
 		r.MaxTokens = req.MaxTokens
@@ -100,7 +106,7 @@ func (m *Model) request(req model.Request, without upstream.Without) request {
 
 // messages returns the conversation. Many servers want users and assistants to take turns, and refuse blank messages of an
 // assistant: neighbours of one role are joined, and blank texts left out.
-func (m *Model) messages(req model.Request, without upstream.Without) []message {
+func (s server) messages(req model.Request, without upstream.Without) []message {
 	var t turns
 	if req.System != "" {
 		t.add(message{Role: "system", Content: &req.System})
@@ -113,7 +119,7 @@ func (m *Model) messages(req model.Request, without upstream.Without) []message 
 		}
 		out := messageOf(msg)
 		if !without[optPassBack] {
-			give(&out, msg, m.provider)
+			give(&out, msg, s.provider)
 		}
 		if without[optBare] && len(out.ToolCalls) > 0 && out.ReasoningContent == "" {
 			out.ReasoningContent = orBlank(msg.Reasoning)

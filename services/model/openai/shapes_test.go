@@ -84,6 +84,10 @@ func TestShapesOfAnswers(t *testing.T) {
 			[]string{delta(hello, "stop"), `data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"completion_tokens_details":{"reasoning_tokens":100},"prompt_tokens_details":{"cached_tokens":6}}}` + "\n", done},
 			model.Reply{Text: "Hello", Usage: model.Usage{InputTokens: 10, OutputTokens: 102, Known: true, TokenDetails: event.TokenDetails{CachedTokens: 6, ReasoningTokens: 100}}},
 		},
+		"tokens in x_groq": {
+			[]string{`data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":9,"completion_tokens":2}}}` + "\n", done},
+			model.Reply{Text: "Hello", Usage: usage(9, 2)},
+		},
 		"a message in place of a delta": {
 			[]string{`data: {"choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]}` + "\n", done}, model.Reply{Text: "Hello"},
 		},
@@ -213,7 +217,7 @@ func TestCallsThatAreCut(t *testing.T) {
 	}
 }
 
-// What providers say about the end of an answer.
+// The words of providers for the end of an answer.
 func TestEnds(t *testing.T) {
 	for words, want := range map[string]model.Reply{
 		"stop eos end_turn STOP completed":                                     {StopReason: model.StopEnd},

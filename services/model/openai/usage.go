@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
 
-// usageOf reads usage; ok is false if raw is none. Usage that is no usage never costs the answer.
+// usageOf reads usage; ok is false for anything else, which never costs the answer.
 func usageOf(raw json.RawMessage) (u model.Usage, ok bool) {
 	raw = bytes.TrimSpace(raw)
 	var in usage

@@ -105,7 +105,7 @@ type (
 		Content   upstream.Piece  `json:"content"`
 		Refusal   upstream.Piece  `json:"refusal"`
 		ToolCalls []toolCallDelta `json:"tool_calls"`
-		Function  *functionDelta  `json:"function_call"` // before there were tools
+		Function  *functionDelta  `json:"function_call"` // older than tools
 
 		ReasoningContent upstream.Piece    `json:"reasoning_content"`
 		Reasoning        upstream.Piece    `json:"reasoning"`

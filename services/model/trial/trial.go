@@ -27,9 +27,9 @@ const (
 
 // Result is the outcome of one trial.
 type Result struct {
-	Name    string        // what was tried: "answer", "tool call"
+	Name    string        // of the trial: "answer", "tool call"
 	Grade   Grade         //
-	Is      string        // what was seen
+	Is      string        // the observation
 	Do      string        // the setting to change; empty if it works
 	Took    time.Duration // to the end of the answer
 	Usage   model.Usage   // of all requests of the trial

@@ -3,13 +3,11 @@
 package upstream
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -95,37 +93,6 @@ func (c *Client) Encode(request any, except ...string) ([]byte, error) {
 // Close releases idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Do makes one attempt and returns its sink with the whole answer. Its errors are those that model.Model promises.
-func (c *Client) Do(ctx context.Context, to model.Listener, attempt func(context.Context, *Sink) error) (*Sink, error) {
-	s := &Sink{to: to}
-	err := attempt(ctx, s)
-	if err == nil {
-		err = s.end()
-	}
-	switch {
-	case err == nil:
-		return s, nil
-	case s.err != nil:
-		return nil, s.err
-	case ctx.Err() != nil:
-		return nil, model.Ended(ctx)
-	}
-	return nil, c.classify(err)
-}
-
-// Failure returns the failure for an error of an answer that was read to its end.
-func (c *Client) Failure(err error) error { return c.classify(err) }
-
-// Answer completes a reply with the text and the reasoning. A reply that says nothing is a failure.
-func (c *Client) Answer(s *Sink, r model.Reply) (model.Reply, error) {
-	r.Text, r.Reasoning = s.text.String(), s.reasoning.String()
-	if strings.TrimSpace(r.Text) == "" && len(r.ToolCalls) == 0 {
-		e := &emptyError{stop: r.StopReason, reasoning: len(r.Reasoning)}
-		return model.Reply{}, e.failure(c)
-	}
-	return r, nil
-}
-
 func or(d, fallback time.Duration) time.Duration {
 	if d > 0 {
 		return d
@@ -133,30 +100,19 @@ func or(d, fallback time.Duration) time.Duration {
 	return fallback
 }
 
-// classify maps any error of an attempt to the fault catalogue.
-func (c *Client) classify(err error) *model.Failure {
-	if s, ok := errors.AsType[*StatusError](err); ok {
-		code := s.Class()
-		f := c.failure(code, err)
-		f.Said.Status, f.Said.Code, f.Said.RequestID = s.Status, c.text(s.Kind, maxName), c.text(s.RequestID, maxName)
-		f.Said.Message, f.After = c.text(s.Detail, maxDetail), s.After
-		return f
+// minKey is the shortest key that text removes: shorter keys would blot out words.
+const minKey = 6
+
+// keyLike matches the forms of providers' keys, whole or masked, and the text after "Bearer".
+var keyLike = regexp.MustCompile(`\b(?:(?:sk|gsk|xai|hf|pplx|key)[-_]|AIza)[A-Za-z0-9_*.-]{6,}|(?i:\bbearer\s+)[A-Za-z0-9_*.~+/=-]{6,}`)
+
+func scrubber(secrets []string) func(string) string {
+	return func(s string) string {
+		for _, secret := range secrets {
+			if len(secret) >= minKey {
+				s = strings.ReplaceAll(s, secret, "[key]")
+			}
+		}
+		return keyLike.ReplaceAllString(s, "[key]")
 	}
-	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		return c.failure(f.Code, errors.Unwrap(f))
-	}
-	if _, ok := errors.AsType[*malformedError](err); ok {
-		f := c.failure(fault.ModelBadReply, err)
-		f.Retry = true
-		return f
-	}
-	switch {
-	case errors.Is(err, errSilent):
-		return c.failure(fault.ModelTimeout, err)
-	case errors.Is(err, errTooLong):
-		return c.failure(fault.ModelBadReply, err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return c.failure(fault.ModelCutOff, err)
-	}
-	return c.failure(fault.ModelFailed, err)
 }

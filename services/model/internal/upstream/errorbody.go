@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// statusOverloaded is Anthropic's "overloaded"; net/http has no name for it.
+const statusOverloaded = 529
+
 // StatusError is an unsuccessful response, or an error inside a stream.
 type StatusError struct {
 	Status    int           // of the response, or the status that the error inside the stream stands for
@@ -59,7 +62,7 @@ type errorBody struct {
 // maxErrorDepth bounds the nesting of error objects in each other.
 const maxErrorDepth = 4
 
-// readError reads an error object. It reports false if raw is none.
+// readError reads an error object. It reports false for anything else.
 func readError(raw []byte) (errorBody, bool) { return readErrorIn(raw, maxErrorDepth) }
 
 func readErrorIn(raw []byte, depth int) (b errorBody, ok bool) {
@@ -127,7 +130,7 @@ func joinWords(all []Word) string {
 	return strings.Join(out, ".")
 }
 
-// Trouble returns the error that an event of a stream stands for; nil if the event is no error. An event with the name
+// Trouble returns the error that an event of a stream stands for; nil for other events. An event with the name
 // "error" always is one. Usual is a text that ordinary events of the protocol have, and errors do not.
 func Trouble(name string, data []byte, usual string) *StatusError {
 	var o struct {

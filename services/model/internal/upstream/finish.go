@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
 )
 
@@ -15,7 +14,7 @@ type Finish struct {
 	Detail string // the provider's word, if Stop is model.StopOther
 }
 
-// Ends that are no stop: the model has to be asked again.
+// Ends after which the model has to be asked again.
 const (
 	failed    = "failed"    // the provider's failure: what was said so far does not count
 	malformed = "malformed" // the model's call of a tool could not be read
@@ -100,22 +99,3 @@ type emptyError struct {
 func (e *emptyError) Error() string {
 	return fmt.Sprintf("the answer has neither text nor calls, and %d bytes of reasoning; it ended with %q", e.reasoning, e.stop)
 }
-
-// failure returns what the caller learns: a model that says nothing is worth a second try, one that has spoken its limit
-// of tokens or refuses is not.
-func (e *emptyError) failure(c *Client) *model.Failure {
-	switch e.stop {
-	case model.StopFiltered, model.StopRefused:
-		return c.failure(fault.ModelContentRefused, e)
-	case model.StopLength:
-		f := c.failure(fault.ModelNoAnswer, e)
-		f.Fault = fault.Newf(fault.ModelNoAnswer, "%s", limitSpent).Wrap(f.Fault.Unwrap())
-		return f
-	}
-	f := c.failure(fault.ModelNoAnswer, e)
-	f.Retry, f.Once = true, true
-	return f
-}
-
-// limitSpent is the problem of a reasoning model whose limit is too low.
-const limitSpent = "The model reached the limit of tokens before it gave an answer. Ask for less, or tell the operator to raise the limit."

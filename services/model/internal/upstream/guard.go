@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 const (
@@ -19,11 +17,6 @@ const (
 	// maxBody bounds a whole stream. An event of some 200 bytes a token times 128k
 	// tokens, the longest output on offer, is 26 MB.
 	maxBody = 128 << 20
-)
-
-var (
-	errSilent  = errors.New("no data from the model's service")
-	errTooLong = errors.New("the answer of the model's service is too long")
 )
 
 // guard makes a request. It turns every unsuccessful response into a *StatusError, and ends the request if the provider is
@@ -113,8 +106,3 @@ func is(contentType, want string) bool {
 }
 
 func isJSON(contentType string) bool { return is(contentType, "application/json") }
-
-// BadReply returns the fault of an unintelligible answer; the text is for the log.
-func BadReply(format string, args ...any) error {
-	return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf(format, args...))
-}

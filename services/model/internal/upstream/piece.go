@@ -117,7 +117,7 @@ type Count struct {
 // maxCount is above any count that a provider could bill.
 const maxCount = 1e12
 
-// UnmarshalJSON implements json.Unmarshaler. It takes any JSON value: one that is no count is unknown.
+// UnmarshalJSON implements json.Unmarshaler. It takes any JSON value: any other than a count is unknown.
 func (c *Count) UnmarshalJSON(raw []byte) error {
 	*c = Count{}
 	f, err := strconv.ParseFloat(string(raw), 64)
@@ -172,7 +172,7 @@ func isLow(r rune) bool  { return r >= 0xDC00 && r < 0xE000 }
 
 func joined(high, low rune) rune { return (high-0xD800)<<10 | (low - 0xDC00) + 0x10000 }
 
-// appendRune appends the rune as UTF-8, and half of a surrogate pair in the same manner, as three bytes, which is not valid.
+// appendRune appends the rune as UTF-8, and half of a surrogate pair likewise, as three bytes, which are not valid.
 func appendRune(out []byte, r rune) []byte {
 	if isHigh(r) || isLow(r) {
 		return append(out, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
@@ -202,7 +202,7 @@ func (j *joiner) rest() string {
 }
 
 // unfinished returns the length of the end of b that needs further bytes: a cut UTF-8 sequence, or the first half of a
-// surrogate pair with as much as there is of the second.
+// surrogate pair with the part of the second that has come.
 func unfinished(b []byte) int {
 	n := cut(b)
 	if before := b[:len(b)-n]; endsHigh(before) && (n == 0 || b[len(b)-n] == 0xED) {

@@ -85,7 +85,7 @@ func FuzzPiece(f *testing.F) {
 	})
 }
 
-// Reasoning between tags is no text, wherever the pieces are cut; nothing is lost.
+// Reasoning between tags does not become text, wherever the pieces are cut; nothing is lost.
 func TestTagsSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,27 +1,9 @@
 package upstream
 
 import (
-	"errors"
 	"net/http"
-	"regexp"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/services/model"
-)
-
-const (
-	// maxDetail bounds a provider's message in the log.
-	maxDetail = 500
-	// maxName bounds an error's name and a request's id in the log.
-	maxName = 100
-	// statusOverloaded is Anthropic's "overloaded"; net/http has no name for it.
-	statusOverloaded = 529
-	// minKey is the shortest key that text removes: shorter keys would blot out words.
-	minKey = 6
 )
 
 // requestIDs are the headers in which providers send a request's id.
@@ -71,49 +53,4 @@ func bounded(n float64, unit time.Duration) time.Duration {
 		return time.Duration(n * float64(unit))
 	}
 	return 0
-}
-
-func (c *Client) failure(code fault.Code, cause error) *model.Failure {
-	f := &model.Failure{Fault: fault.New(code)}
-	if cause != nil {
-		f.Said.Message = c.text(cause.Error(), maxDetail)
-		f.Fault = f.Fault.Wrap(errors.New(f.Said.Message))
-	}
-	switch code {
-	case fault.ModelBusy, fault.ModelFailed, fault.ModelCutOff:
-		f.Retry = true
-	}
-	return f
-}
-
-// text returns a provider's text without keys and control characters, in one line of bounded length.
-func (c *Client) text(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(c.scrub(s), "?"))
-	s = strings.Join(strings.Fields(c.scrub(s)), " ")
-	if r := []rune(s); len(r) > limit {
-		s = string(r[:limit]) + "..."
-	}
-	return s
-}
-
-// keyLike matches the forms of providers' keys, whole or masked, and the text after "Bearer".
-var keyLike = regexp.MustCompile(`\b(?:(?:sk|gsk|xai|hf|pplx|key)[-_]|AIza)[A-Za-z0-9_*.-]{6,}|(?i:\bbearer\s+)[A-Za-z0-9_*.~+/=-]{6,}`)
-
-func scrubber(secrets []string) func(string) string {
-	return func(s string) string {
-		for _, secret := range secrets {
-			if len(secret) >= minKey {
-				s = strings.ReplaceAll(s, secret, "[key]")
-			}
-		}
-		return keyLike.ReplaceAllString(s, "[key]")
-	}
 }

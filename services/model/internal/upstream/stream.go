@@ -42,7 +42,7 @@ func (c *Client) Stream(
 	return contentType, events(res.Body, event)
 }
 
-// document passes on an answer that is one JSON document.
+// document passes on an answer in one JSON document.
 func document(body io.Reader, event func(Event) (done bool, err error)) error {
 	raw, err := io.ReadAll(body)
 	if err != nil {
@@ -118,7 +118,7 @@ func (e *ending) cut() bool {
 	return true
 }
 
-// errorLines is a stream whose lines of the form "error: {...}", which are no part of the format of event streams, become
+// errorLines is a stream whose lines of the form "error: {...}", which do not belong to the format of event streams, become
 // events with the name "error". llama.cpp sends them.
 type errorLines struct {
 	r       io.Reader
