@@ -103,7 +103,7 @@ func TestReasoningWithoutCallsStays(t *testing.T) {
 	require.NotContains(t, string(srv.Exchanges()[1].Body), "reasoning")
 }
 
-// There is a bound to them.
+// They are bounded.
 func TestTooMuchToGiveBack(t *testing.T) {
 	long := make([]byte, event.MaxPassBack)
 	for i := range long {
