@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -168,6 +169,9 @@ type logPage struct {
 	first, last uint64
 }
 
+// shown returns the stored form of an event as people may read it.
+func shown(e *eventlog.Entry) json.RawMessage { return eventdata.RawForPeople(e.Type, e.Raw) }
+
 // newer returns the events behind a position.
 func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) {
 	out, room, scanned := wire.LogPage{Events: []json.RawMessage{}}, answer.MaxPage, 0
@@ -181,7 +185,8 @@ func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) 
 		}
 		scanned, after = scanned+1, e.Sequence
 		if p.filter.passes(e.Event) {
-			out.Events, room = append(out.Events, e.Raw), room-len(e.Raw)-1
+			raw := shown(e)
+			out.Events, room = append(out.Events, raw), room-len(raw)-1
 		}
 		return nil
 	})
@@ -206,7 +211,7 @@ func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error)
 			}
 			scanned++
 			if p.filter.passes(e.Event) {
-				part, seqs = append(part, e.Raw), append(seqs, e.Sequence)
+				part, seqs = append(part, shown(e)), append(seqs, e.Sequence)
 			}
 			return nil
 		})

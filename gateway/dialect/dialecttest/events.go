@@ -16,7 +16,7 @@ import (
 )
 
 // faults checks that every fault of the catalogue can be told, and that nothing of
-// its cause is, and nothing of what a model's provider said.
+// its cause is, and nothing of what a model's provider said or wants back.
 func (c *checker) faults(t *testing.T) {
 	const secret = "nats: 10.0.0.7 refused"
 	for _, codec := range c.bound {
@@ -33,12 +33,13 @@ func (c *checker) faults(t *testing.T) {
 		said := &event.ProviderError{Status: 418, Code: secret, RequestID: secret, Message: secret}
 		for _, d := range []event.Data{
 			event.RequestFailedData{RunID: "r", Provider: said}, event.JobFailedData{RunID: "r", Provider: said}, event.RunFailedData{RunID: "r", Provider: said},
+			event.ReasoningCompletedData{RunID: "r", PassBack: &event.PassBack{Provider: "p", Data: json.RawMessage(jsonString(secret))}},
 		} {
 			e, err := event.New(c.Log, "e1", "test", Now, d)
 			require.NoError(t, err)
 			e.Sequence = 1
 			for _, frame := range codec.Encode(e) {
-				require.NotContains(t, string(frame), secret, "the provider's words are for operators")
+				require.NotContains(t, string(frame), secret, "the provider's words are for operators, or for the provider")
 			}
 		}
 	}
