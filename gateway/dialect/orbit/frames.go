@@ -29,8 +29,8 @@ var answers = frames{
 	event.RunCompleted:  with(agentResponse),
 
 	event.ReasoningCompleted: with(reasoningCompleted),
-	event.RunFailed:     with(runFailed),
-	event.RunCancelled:  with(runCancelled),
+	event.RunFailed:          with(runFailed),
+	event.RunCancelled:       with(runCancelled),
 }
 
 // deltas are the frames that a client asks for with deltas=true.

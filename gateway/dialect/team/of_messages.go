@@ -19,10 +19,10 @@ var ofMessages = map[event.Type]build{
 
 	event.ReasoningCompleted: with(reasoningCompleted),
 
-	event.RunCompleted:     with(runCompleted),
-	event.RunFailed:        with(runFailed),
-	event.Notice:           neutral, // also a detail
-	event.CommandRefused:   with(commandRefused),
+	event.RunCompleted:   with(runCompleted),
+	event.RunFailed:      with(runFailed),
+	event.Notice:         neutral, // also a detail
+	event.CommandRefused: with(commandRefused),
 }
 
 // messageReceived shows what others than users say; users know what they said. The
