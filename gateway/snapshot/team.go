@@ -32,8 +32,8 @@ type board struct {
 
 type said struct {
 	wire.SnapshotSaid
-	key  [2]string
-	text []byte
+	key           [2]string
+	text, thought []byte
 }
 
 func newTeam() *team {
@@ -48,7 +48,7 @@ func (t *team) fork() *team {
 	out.members, out.boards, out.said = slices.Clone(t.members), slices.Clone(t.boards), slices.Clone(t.said)
 	for _, list := range [][]said{t.said, out.said} {
 		for i := range list {
-			list[i].text = slices.Clip(list[i].text)
+			list[i].text, list[i].thought = slices.Clip(list[i].text), slices.Clip(list[i].thought)
 		}
 	}
 	out.at, out.suspended, out.saidAt = maps.Clone(t.at), maps.Clone(t.suspended), maps.Clone(t.saidAt)
@@ -79,7 +79,7 @@ func (t *team) snapshot() wire.SnapshotTeam {
 		out.Tasks = append(out.Tasks, b.tasks...)
 	}
 	for _, s := range t.said {
-		s.Text = string(s.text)
+		s.Text, s.Reasoning = string(s.text), string(s.thought)
 		out.Messages = append(out.Messages, s.SnapshotSaid)
 	}
 	return out
@@ -104,7 +104,7 @@ func (t *team) say(in inside) {
 		Sender *event.Sender `json:"sender"`
 	}
 	switch in.Type {
-	case event.TeamMessage, event.MessageDelta, event.MessageCompleted, event.MessageDiscarded:
+	case event.TeamMessage, event.MessageDelta, event.MessageCompleted, event.MessageDiscarded, event.ReasoningDelta, event.ReasoningCompleted:
 		if json.Unmarshal(in.Data, &d) != nil {
 			return
 		}
@@ -114,6 +114,9 @@ func (t *team) say(in inside) {
 	key := [2]string{in.route, d.MessageID}
 	one := said{SnapshotSaid: wire.SnapshotSaid{ID: d.MessageID, From: in.route, Done: true}, key: key, text: []byte(d.Content)}
 	n, is := t.saidAt[key]
+	if is {
+		one.thought = t.said[n].thought
+	}
 	switch in.Type {
 	case event.TeamMessage:
 		if one.From, one.To = "", join(in.route, d.Member); d.Sender != nil {
@@ -123,8 +126,14 @@ func (t *team) say(in inside) {
 		if one.Done, one.text = false, []byte(d.Text); is {
 			one.text = append(t.said[n].text, d.Text...)
 		}
+	case event.ReasoningDelta:
+		one.Done, one.text, one.thought = false, nil, append(one.thought, d.Text...)
+	case event.ReasoningCompleted:
+		if one.Done, one.text, one.thought = false, nil, []byte(d.Content); d.Content == "" {
+			return
+		}
 	case event.MessageCompleted:
-		if d.Content == "" {
+		if one.Stop = d.stop(); d.Content == "" && !is {
 			return
 		}
 	case event.MessageDiscarded:
@@ -132,6 +141,9 @@ func (t *team) say(in inside) {
 		return
 	}
 	if is {
+		if !one.Done && one.text == nil {
+			one.text = t.said[n].text
+		}
 		t.said[n] = one
 		return
 	}

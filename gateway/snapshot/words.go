@@ -8,6 +8,7 @@ const (
 	itemAnswer = "answer"
 	itemTool   = "tool"
 	itemPlan   = "plan"
+	itemRetry  = "retry"
 	itemEnd    = "end"
 )
 
