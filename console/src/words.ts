@@ -232,6 +232,7 @@ export const en = {
   "compare.swap": "Swap sides",
   "compare.state": "State",
   "compare.tokens": "Tokens, in and out",
+  "compare.cached": "{n} cached",
   "compare.cost": "Cost",
   "compare.noPrice": "no price",
   "compare.time": "Time",

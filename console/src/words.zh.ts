@@ -413,6 +413,7 @@ export const zh: Words = {
   "compare.swap": "交换两侧",
   "compare.state": "状态",
   "compare.tokens": "令牌数，输入和输出",
+  "compare.cached": "其中缓存 {n}",
   "compare.cost": "费用",
   "compare.noPrice": "没有价格",
   "compare.time": "时间",
