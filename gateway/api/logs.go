@@ -12,7 +12,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -168,9 +167,6 @@ type logPage struct {
 	limit       int
 	first, last uint64
 }
-
-// shown returns the stored form of an event as people may read it.
-func shown(e *eventlog.Entry) json.RawMessage { return eventdata.RawForPeople(e.Type, e.Raw) }
 
 // newer returns the events behind a position.
 func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) {

@@ -62,7 +62,7 @@ func reasoningCompleted(t *talk, e event.Event, d fields) {
 	}
 }
 
-// thinks changes the reasoning of a message, which begins with it if there is none.
+// thinks changes the reasoning of a message, which begins with it if it has none.
 func (t *talk) thinks(e event.Event, d fields, f func(*item)) {
 	change := func(a *item) {
 		at := e.Time.UnixMilli()

@@ -75,7 +75,7 @@ func relay(raw []byte, depth int) []byte {
 }
 
 // edit returns a JSON object with another value of the member, or without the member if that is nil. found says whether
-// the object differs. Of what is no object it returns the empty one: nothing is shown of data that cannot be read.
+// the object differs. Data that cannot be read as an object gives the empty one: nothing of it is shown.
 func edit(object []byte, member string, value func(old []byte) []byte) (out []byte, found bool) {
 	in := jsontext.NewDecoder(bytes.NewReader(object), stored)
 	if t, err := in.ReadToken(); err != nil || t.Kind() != '{' {

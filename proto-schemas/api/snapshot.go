@@ -44,7 +44,7 @@ type SnapshotItem struct {
 	Steps     []SnapshotStep  `json:"steps,omitzero"`      // of a plan
 	Code      *string         `json:"code,omitempty"`      // of an end or a retry
 
-	Reasoning string           `json:"reasoning,omitempty"` // of an answer: what the model thought before and between its text
+	Reasoning string           `json:"reasoning,omitempty"` // of an answer: the thoughts of the model before and between its text
 	Thought   *SnapshotThought `json:"thought,omitempty"`   // of an answer with reasoning: when
 	Stop      *SnapshotStop    `json:"stop,omitempty"`      // of an answer that is not complete: why
 
@@ -139,7 +139,7 @@ type SnapshotSaid struct {
 	Text string `json:"text"`
 	Done bool   `json:"done"`
 
-	Reasoning string        `json:"reasoning,omitempty"` // what a model thought before and between its text
+	Reasoning string        `json:"reasoning,omitempty"` // the thoughts of a model before and between its text
 	Stop      *SnapshotStop `json:"stop,omitempty"`      // of a text that is not complete: why
 }
 

@@ -314,13 +314,6 @@ type UsageRecordedData struct {
 	Part
 }
 
-// TokenDetails splits the tokens of a model. Absent members are zero or unknown.
-type TokenDetails struct {
-	CachedTokens     int64 `json:"cached_tokens,omitempty"`      // of the input: read from the provider's cache
-	CacheWriteTokens int64 `json:"cache_write_tokens,omitempty"` // of the input: written to the provider's cache
-	ReasoningTokens  int64 `json:"reasoning_tokens,omitempty"`   // of the output: reasoning
-}
-
 // Codes of the notices in which a gateway informs one connection about workers. They are not in any log.
 const (
 	NoWorker   = "NO_WORKER"   // a run waits, and no worker is available

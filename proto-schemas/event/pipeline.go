@@ -123,6 +123,13 @@ type Usage struct {
 	TokenDetails
 }
 
+// TokenDetails splits the tokens of a model. Absent members are zero or unknown.
+type TokenDetails struct {
+	CachedTokens     int64 `json:"cached_tokens,omitempty"`      // of the input: read from the provider's cache
+	CacheWriteTokens int64 `json:"cache_write_tokens,omitempty"` // of the input: written to the provider's cache
+	ReasoningTokens  int64 `json:"reasoning_tokens,omitempty"`   // of the output: reasoning
+}
+
 // Stats summarises a session.
 type Stats struct {
 	DurationSeconds  int64  `json:"duration_seconds"`

@@ -7,7 +7,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// Thoughts show the reasoning of a model, which is no part of its answer: while it thinks in the status, then folded into one
+// lineWidth keeps a remark on one line of a usual terminal.
+const lineWidth = 100
+
+// Thoughts show the reasoning of a model, which never belongs to its answer: while it thinks in the status, then folded into one
 // dim line.
 type Thoughts struct {
 	message string // whose reasoning it is

@@ -10,9 +10,6 @@ import (
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/orbit"
 )
 
-// lineWidth keeps a tool's arguments and result on one line of a usual terminal.
-const lineWidth = 100
-
 // View renders frames for a person. It first strips terminal control sequences from everything
 // that the server sends.
 type View struct {

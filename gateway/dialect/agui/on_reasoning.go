@@ -7,12 +7,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// thought is how much of the reasoning of a message was shown. It is shown in parts: one ends where the message's text goes on.
-type thought struct {
-	parts int // that have begun
-	shown int // bytes of the whole
-}
-
 // partID is the id of a part of the reasoning of a message: 1, 2, ...
 func partID(messageID string, part int) string {
 	if part == 1 {

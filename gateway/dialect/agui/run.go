@@ -75,6 +75,12 @@ type text struct {
 	body      []byte
 }
 
+// thought is how much of the reasoning of a message was shown. It is shown in parts: one ends where the message's text goes on.
+type thought struct {
+	parts int // that have begun
+	shown int // bytes of the whole
+}
+
 // noText stands for a message that is not open.
 var noText = &text{}
 

@@ -120,7 +120,7 @@ func turnFailed(c *codec, _ event.Event, d event.JobFailedData) wire.Frame {
 		}}
 	}
 	return wire.Frame{
-		Event: wire.ErrorExecution, Content: text, ShowContent: fmt.Sprintf(c.words.executionError, c.people(d.Code, text)),
+		Event: wire.ErrorExecution, Content: text, ShowContent: fmt.Sprintf(c.words.executionError, c.words.people(d.Code, text)),
 		Metadata: wire.ExecutionErrorMeta{
 			Work: where, ErrorCode: v.code, ErrorType: kind, Recoverable: again, Attempt: d.Try, MaxAttempts: d.MaxTries, ExecutionMS: d.ElapsedMS,
 		},
@@ -153,7 +153,7 @@ func requestFailed(c *codec, _ event.Event, d event.RequestFailedData) wire.Fram
 func (c *codec) retries(m wire.RetryMeta, code, message string) wire.Frame {
 	v, kind, _ := judged(code)
 	m.ErrorCode, m.ErrorType, m.ErrorMessage = v.code, kind, said(code, message)
-	problem, pause := c.problem(code, m.ErrorMessage), event.RequestFailedData{RetryAfterMS: m.RetryAfterMS}.Seconds()
+	problem, pause := c.words.problem(code, m.ErrorMessage), event.RequestFailedData{RetryAfterMS: m.RetryAfterMS}.Seconds()
 	text := fmt.Sprintf(c.words.retryIn, problem, pause, m.Attempt+1, m.MaxAttempts)
 	if m.NextModel != "" {
 		text = fmt.Sprintf(c.words.retryWith, problem, pause, m.NextModel, m.Attempt+1, m.MaxAttempts)

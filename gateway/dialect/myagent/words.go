@@ -1,6 +1,8 @@
 package myagent
 
 import (
+	"strings"
+
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -30,6 +32,35 @@ type words struct {
 	faults  map[fault.Code]string // the catalogue of errors, empty = its own texts
 
 	watched
+}
+
+// people returns the text of an error for people, in their language if it is that of the catalogue. A text of its own stays
+// as it is.
+func (w *words) people(code, text string) string {
+	entry := fault.Lookup(fault.Code(code))
+	translated := w.faults[entry.Code]
+	switch {
+	case translated == "":
+		return text
+	case text == entry.Message, text == "":
+		return translated
+	case text == entry.Problem():
+		problem, _, _ := strings.Cut(translated, "。")
+		return problem + "。"
+	}
+	return text
+}
+
+// problem returns the text of an error that more follows, for people: without the remedy of the catalogue.
+func (w *words) problem(code, text string) string {
+	if entry := fault.Lookup(fault.Code(code)); text == entry.Message {
+		text = entry.Problem()
+	}
+	text = w.people(code, text)
+	if len(w.faults) > 0 && !strings.HasSuffix(text, "。") {
+		text += " "
+	}
+	return text
 }
 
 // watched are the texts about what only watched logs hold: tasks of the swarm and teams.

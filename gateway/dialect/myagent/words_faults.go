@@ -1,39 +1,6 @@
 package myagent
 
-import (
-	"strings"
-
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
-)
-
-// people returns the text of an error for people, in their language if it is that of the catalogue. A text of its own stays
-// as it is.
-func (c *codec) people(code, text string) string {
-	entry := fault.Lookup(fault.Code(code))
-	translated := c.words.faults[entry.Code]
-	switch {
-	case translated == "":
-		return text
-	case text == entry.Message, text == "":
-		return translated
-	case text == entry.Problem():
-		problem, _, _ := strings.Cut(translated, "。")
-		return problem + "。"
-	}
-	return text
-}
-
-// problem returns the text of an error that more follows, for people: without the remedy of the catalogue.
-func (c *codec) problem(code, text string) string {
-	if entry := fault.Lookup(fault.Code(code)); text == entry.Message {
-		text = entry.Problem()
-	}
-	text = c.people(code, text)
-	if len(c.words.faults) > 0 && !strings.HasSuffix(text, "。") {
-		text += " "
-	}
-	return text
-}
+import "github.com/waggle-dev/waggle/proto-schemas/fault"
 
 // faultsInChinese has the catalogue's messages: the problem is the first sentence, as there.
 var faultsInChinese = map[fault.Code]string{

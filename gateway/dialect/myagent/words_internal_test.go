@@ -12,7 +12,7 @@ import (
 
 // TestEveryErrorHasATextInChinese, whose first sentence is the problem, and every notice about an answer.
 func TestEveryErrorHasATextInChinese(t *testing.T) {
-	zh, en := &codec{words: &inChinese}, &codec{words: &inEnglish}
+	zh, en := &inChinese, &inEnglish
 	for _, entry := range fault.Catalogue {
 		code, text := string(entry.Code), zh.people(string(entry.Code), entry.Message)
 		require.True(t, strings.HasSuffix(text, "。"), "%s: %s", code, text)

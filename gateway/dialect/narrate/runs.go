@@ -25,7 +25,7 @@ func messageCompleted(d event.MessageCompletedData) Narration {
 	return Narration{Kind: Note, Text: d.Content, Detail: true}.of(d.RunID, d.ExecutionID)
 }
 
-// reasoningCompleted is silent for a reasoning that the provider does not show. It is no part of the message's text.
+// reasoningCompleted is silent for a reasoning that the provider does not show. The message's text does not have it.
 func reasoningCompleted(d event.ReasoningCompletedData) Narration {
 	if d.Content == "" {
 		return Narration{}

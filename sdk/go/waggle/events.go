@@ -29,8 +29,8 @@ type (
 	}
 	// Thinking says that a model is at work.
 	Thinking struct{ Text string }
-	// Reasoning is a piece of what a model thinks before and between the texts of a message, or all of it. It is no part of an
-	// answer.
+	// Reasoning is a piece of what a model thinks before and between the texts of a message, or all of it. It never
+	// belongs to an answer.
 	Reasoning struct {
 		MessageID string
 		Text      string

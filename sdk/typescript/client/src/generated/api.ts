@@ -2076,7 +2076,7 @@ export interface SnapshotItem {
    */
   pause?: number;
   /**
-   * of an answer: what the model thought before and between its text
+   * of an answer: the thoughts of the model before and between its text
    */
   reasoning?: string;
   run: string;
@@ -2404,7 +2404,7 @@ export interface SnapshotSaid {
   from: string;
   id: string;
   /**
-   * what a model thought before and between its text
+   * the thoughts of a model before and between its text
    */
   reasoning?: string;
   stop?: SnapshotStop1;
