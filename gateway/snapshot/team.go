@@ -96,58 +96,62 @@ func (t *team) take(e event.Event) {
 	t.ofTeam(in, e)
 }
 
+// saying are the events that say something.
+var saying = map[event.Type]bool{
+	event.TeamMessage: true, event.MessageDelta: true, event.MessageCompleted: true, event.MessageDiscarded: true,
+	event.ReasoningDelta: true, event.ReasoningCompleted: true,
+}
+
+// words are the members of events that say something.
+type words struct {
+	fields
+	Member string        `json:"member"`
+	Sender *event.Sender `json:"sender"`
+}
+
 // say keeps what is said.
 func (t *team) say(in inside) {
-	var d struct {
-		fields
-		Member string        `json:"member"`
-		Sender *event.Sender `json:"sender"`
-	}
-	switch in.Type {
-	case event.TeamMessage, event.MessageDelta, event.MessageCompleted, event.MessageDiscarded, event.ReasoningDelta, event.ReasoningCompleted:
-		if json.Unmarshal(in.Data, &d) != nil {
-			return
-		}
-	default:
+	var d words
+	if !saying[in.Type] || json.Unmarshal(in.Data, &d) != nil {
 		return
 	}
 	key := [2]string{in.route, d.MessageID}
-	one := said{SnapshotSaid: wire.SnapshotSaid{ID: d.MessageID, From: in.route, Done: true}, key: key, text: []byte(d.Content)}
 	n, is := t.saidAt[key]
-	if is {
-		one.thought = t.said[n].thought
-	}
-	switch in.Type {
-	case event.TeamMessage:
-		if one.From, one.To = "", join(in.route, d.Member); d.Sender != nil {
-			one.From = d.Sender.Name
-		}
-	case event.MessageDelta:
-		if one.Done, one.text = false, []byte(d.Text); is {
-			one.text = append(t.said[n].text, d.Text...)
-		}
-	case event.ReasoningDelta:
-		one.Done, one.text, one.thought = false, nil, append(one.thought, d.Text...)
-	case event.ReasoningCompleted:
-		if one.Done, one.text, one.thought = false, nil, []byte(d.Content); d.Content == "" {
-			return
-		}
-	case event.MessageCompleted:
-		if one.Stop = d.stop(); d.Content == "" && !is {
-			return
-		}
-	case event.MessageDiscarded:
+	if in.Type == event.MessageDiscarded {
 		t.unsay(n, is)
 		return
 	}
+	one := said{SnapshotSaid: wire.SnapshotSaid{ID: d.MessageID, From: in.route}, key: key}
 	if is {
-		if !one.Done && one.text == nil {
-			one.text = t.said[n].text
-		}
+		one.text, one.thought = t.said[n].text, t.said[n].thought
+	}
+	if d.Content == "" && (in.Type == event.ReasoningCompleted || in.Type == event.MessageCompleted && !is) {
+		return
+	}
+	if one.hear(in, d); is {
 		t.said[n] = one
 		return
 	}
 	t.saidAt[key], t.said = len(t.said), append(t.said, one)
+}
+
+// hear adds what an event says.
+func (s *said) hear(in inside, d words) {
+	switch in.Type {
+	case event.TeamMessage:
+		s.Done, s.text, s.thought = true, []byte(d.Content), nil
+		if s.From, s.To = "", join(in.route, d.Member); d.Sender != nil {
+			s.From = d.Sender.Name
+		}
+	case event.MessageDelta:
+		s.text = append(s.text, d.Text...)
+	case event.ReasoningDelta:
+		s.thought = append(s.thought, d.Text...)
+	case event.ReasoningCompleted:
+		s.thought = []byte(d.Content)
+	case event.MessageCompleted:
+		s.Done, s.text, s.Stop = true, []byte(d.Content), d.stop()
+	}
 }
 
 func (t *team) unsay(n int, is bool) {

@@ -44,8 +44,8 @@ func TestPeopleAreNotShownWhatAProviderWantsBack(t *testing.T) {
 		e, raw := made(t, d)
 		want, wantRaw := made(t, shown)
 		for range depth {
-			e, raw = made(t, event.TeamSubTeamEventData{SubTeamNodeName: "n", SubTeamID: "i", Seq: 3, SubTeamEvent: raw})
-			want, wantRaw = made(t, event.TeamSubTeamEventData{SubTeamNodeName: "n", SubTeamID: "i", Seq: 3, SubTeamEvent: wantRaw})
+			_, raw = made(t, event.TeamSubTeamEventData{SubTeamNodeName: "n", SubTeamID: "i", Seq: 3, SubTeamEvent: raw})
+			_, wantRaw = made(t, event.TeamSubTeamEventData{SubTeamNodeName: "n", SubTeamID: "i", Seq: 3, SubTeamEvent: wantRaw})
 			e, raw = made(t, event.TeamMemberEventData{MemberName: "m", MemberID: "i", Seq: 3, Event: raw})
 			want, wantRaw = made(t, event.TeamMemberEventData{MemberName: "m", MemberID: "i", Seq: 3, Event: wantRaw})
 		}

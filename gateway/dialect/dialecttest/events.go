@@ -32,7 +32,9 @@ func (c *checker) faults(t *testing.T) {
 		c.frame(t, codec.Truncated(18, Now))
 		said := &event.ProviderError{Status: 418, Code: secret, RequestID: secret, Message: secret}
 		for _, d := range []event.Data{
-			event.RequestFailedData{RunID: "r", Provider: said}, event.JobFailedData{RunID: "r", Provider: said}, event.RunFailedData{RunID: "r", Provider: said},
+			event.RequestFailedData{RunID: "r", Provider: said},
+			event.JobFailedData{RunID: "r", Provider: said},
+			event.RunFailedData{RunID: "r", Provider: said},
 			event.ReasoningCompletedData{RunID: "r", PassBack: &event.PassBack{Provider: "p", Data: json.RawMessage(jsonString(secret))}},
 		} {
 			e, err := event.New(c.Log, "e1", "test", Now, d)
