@@ -38,6 +38,7 @@ type fields struct {
 	Timeout   float64         `json:"timeout_seconds"`
 	Inputs    []string        `json:"inputs"`
 
+	Level        string `json:"level"`
 	StopReason   string `json:"stop_reason"`
 	StopDetail   string `json:"stop_detail"`
 	Try          int    `json:"try"`

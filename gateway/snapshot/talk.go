@@ -253,6 +253,7 @@ var talkTakers = map[event.Type]func(*talk, event.Event, fields){
 	event.ReasoningDelta:     reasoningDelta,
 	event.ReasoningCompleted: reasoningCompleted,
 	event.RequestFailed:      requestFailed,
+	event.Notice:             noticed,
 	event.ToolCalled: func(t *talk, _ event.Event, d fields) {
 		t.add(item{SnapshotItem: wire.SnapshotItem{
 			Kind: itemTool, ID: d.CallID, Run: d.RunID, Name: ptr(d.Tool), Arguments: canonical(d.Arguments), Step: d.StepID, Status: "called",

@@ -86,3 +86,13 @@ func requestFailed(t *talk, e event.Event, d fields) {
 
 // goesOn forgets that the model was asked again.
 func (t *talk) goesOn(d fields) { t.remove(itemRetry, d.RunID, cmp.Or(d.StepID, "model")) }
+
+// aboutAnswers are the codes of notices that the answers have themselves.
+var aboutAnswers = map[string]bool{event.AnswerCut: true, event.AnswerWithheld: true, event.AnswerRefused: true, event.AnswerUnsure: true}
+
+// noticed keeps the warnings to people.
+func noticed(t *talk, e event.Event, d fields) {
+	if d.Level == "warning" && !aboutAnswers[d.Code] {
+		t.add(item{SnapshotItem: wire.SnapshotItem{Kind: itemNotice, ID: e.ID, Run: d.RunID, Code: ptr(d.Code)}, text: []byte(message(d))})
+	}
+}

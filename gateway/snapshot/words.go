@@ -9,6 +9,7 @@ const (
 	itemTool   = "tool"
 	itemPlan   = "plan"
 	itemRetry  = "retry"
+	itemNotice = "notice"
 	itemEnd    = "end"
 )
 

@@ -31,7 +31,7 @@ type SnapshotTalk struct {
 
 // SnapshotItem is one thing in a conversation. Its kind says which members it has.
 type SnapshotItem struct {
-	Kind      string          `json:"kind"` // user, answer, tool, plan, retry, end
+	Kind      string          `json:"kind"` // user, answer, tool, plan, retry, notice, end
 	ID        string          `json:"id"`
 	Run       string          `json:"run"`
 	Text      *string         `json:"text,omitempty"`      // of all but a plan: what was said or returned
@@ -42,7 +42,7 @@ type SnapshotItem struct {
 	Status    string          `json:"status,omitempty"`    // of a tool: called, running, completed, failed, unknown; of a plan: waiting, running, done, cancelled
 	Summary   *string         `json:"summary,omitempty"`   // of a plan
 	Steps     []SnapshotStep  `json:"steps,omitzero"`      // of a plan
-	Code      *string         `json:"code,omitempty"`      // of an end or a retry
+	Code      *string         `json:"code,omitempty"`      // of an end, a retry or a notice
 
 	Reasoning string           `json:"reasoning,omitempty"` // of an answer: the thoughts of the model before and between its text
 	Thought   *SnapshotThought `json:"thought,omitempty"`   // of an answer with reasoning: when

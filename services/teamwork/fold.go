@@ -203,7 +203,7 @@ func (s *State) agentEvent(e event.Event, d event.TeamMemberEventData) error {
 		m.status = d.Status
 	}
 	inner := event.Unwrap(e)
-	if inner.Type == event.MessageDelta { // most of the log, and nothing follows from it
+	if inner.Type == event.MessageDelta || inner.Type == event.ReasoningDelta { // most of the log, and nothing follows from it
 		return nil
 	}
 	s.window.note(inner)
@@ -265,7 +265,7 @@ func (s *State) subTeamEvent(e event.Event, d event.TeamSubTeamEventData) error 
 	}
 	m.seq = d.Seq
 	inner := event.Unwrap(e)
-	if inner.Type == event.MessageDelta {
+	if inner.Type == event.MessageDelta || inner.Type == event.ReasoningDelta {
 		return nil
 	}
 	s.window.note(inner)

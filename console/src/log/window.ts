@@ -32,6 +32,7 @@ function estimate(item: Shown): number {
     case "plan":
       return 14 + item.steps.reduce((sum, s) => sum + 6 + s.dependencies.length, 0);
     case "retry":
+    case "notice":
     case "end":
       return 10;
   }

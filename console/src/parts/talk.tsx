@@ -127,6 +127,15 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
           <Retrying of={item} live={live} />
         </article>
       );
+    case "notice":
+      return (
+        <article class="item">
+          <p class="stopped">
+            <Icon name="unknown" />
+            <Text most={600}>{item.text || item.code}</Text>
+          </p>
+        </article>
+      );
     case "end":
       return (
         <article class={`item end ${item.code === "RUN_CANCELLED" ? "cancelled" : "failed"}`}>

@@ -37,6 +37,7 @@ function Plan({ plan, onRestart }: { plan: Of<"plan">; onRestart: (step: string)
 function Item({ item, onRestart }: { item: ViewItem; onRestart: (step: string) => void }) {
   if (item.kind === "plan") return <Plan plan={item} onRestart={onRestart} />;
   if (item.kind === "user") return <p className="user">{item.text}</p>;
+  if (item.kind === "notice") return <p className="tool">{item.text}</p>;
   if (item.kind === "end") return <p className="end">{item.text}</p>;
   if (item.step !== undefined) return null; // the plan shows what steps have made
   if (item.kind === "retry") return <p className="tool">{item.text} Asking again.</p>;

@@ -30,6 +30,7 @@ export type ViewItem = { id: string; run: string } & (
     }
   | { kind: "plan"; summary: string; steps: readonly ViewStep[]; status: "waiting" | "running" | "done" | "cancelled" }
   | ({ kind: "retry" } & Retry)
+  | { kind: "notice"; code: string; text: string }
   | { kind: "end"; code: string; text: string }
 );
 
@@ -298,6 +299,10 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
       ...(d.next_model ? { model: d.next_model } : {}),
     }),
   "message.discarded": (v, { data: d }) => v.remove("answer", d.run_id, d.message_id),
+  notice: (v, { data: d, id }) => {
+    if (d.level === "warning" && !aboutAnswers.has(d.code))
+      v.add({ kind: "notice", id, run: d.run_id ?? "", code: d.code, text: d.message });
+  },
   "tool.called": (v, { data: d }) =>
     v.add({
       kind: "tool",
@@ -341,6 +346,9 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
     v.end(d.run_id, true);
   },
 };
+
+/** The codes of notices that the answers have themselves. */
+const aboutAnswers: ReadonlySet<string> = new Set(["ANSWER_CUT", "ANSWER_WITHHELD", "ANSWER_REFUSED", "ANSWER_UNSURE"]);
 
 /** Why a message is not complete. */
 function stopOf(d: { stop_reason: string; stop_detail?: string }): Pick<Text, "stop"> {

@@ -2051,7 +2051,7 @@ export interface SnapshotItem {
    */
   at?: number;
   /**
-   * of an end or a retry
+   * of an end, a retry or a notice
    */
   code?: string;
   /**
@@ -2060,7 +2060,7 @@ export interface SnapshotItem {
   done?: boolean;
   id: string;
   /**
-   * user, answer, tool, plan, retry, end
+   * user, answer, tool, plan, retry, notice, end
    */
   kind: string;
   /**
