@@ -49,7 +49,7 @@ export function Retrying({ of, live }: { of: Retry; live: boolean }): JSX.Elemen
   const left = live ? Math.max(0, Math.ceil((of.at + of.pause - now.value) / 1000)) : Math.ceil(of.pause / 1000);
   const word = of.model ? (left > 0 ? "talk.next" : "talk.next.now") : left > 0 ? "talk.retry" : "talk.retry.now";
   return (
-    <p class="retry" role="status">
+    <p class="retry">
       <span class="breath" />
       <Text most={300}>{of.text}</Text> <span>{t(word, { n: of.try + 1, all: of.tries, time: left, model: of.model ?? "" })}</span>
     </p>
