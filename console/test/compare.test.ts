@@ -99,11 +99,20 @@ test("the sheet of a run has its steps, calls and tokens; no price is none, not 
     e("step.started", { step: { id: "s1", title: "Count" } }),
     e("tool.called", { call_id: "c", tool: "words", arguments: { path: "a" }, step_id: "s1" }),
     e("tool.failed", { call_id: "c", code: "E", message: "no" }),
-    e("usage.recorded", { input_tokens: 5, output_tokens: 2 }),
+    e("usage.recorded", { input_tokens: 5, output_tokens: 2, cached_tokens: 4 }),
     e("step.completed", { step_id: "s1", output: "2" }),
     e("run.completed", { content: "2 words" }),
   ]);
-  expect(sheet).toMatchObject({ question: "count", mode: "plan", state: "completed", ms: 6000, input: 5, output: 2, cost: undefined });
+  expect(sheet).toMatchObject({
+    question: "count",
+    mode: "plan",
+    state: "completed",
+    ms: 6000,
+    input: 5,
+    cached: 4,
+    output: 2,
+    cost: undefined,
+  });
   expect(sheet.deeds.map((d) => [d.kind, d.step, d.name, d.state, d.ms])).toEqual([
     ["step", "Count", "Count", "completed", 4000],
     ["tool", "Count", "words", "failed", 1000],

@@ -65,7 +65,13 @@ export class Session {
         break;
       case "piece":
         if (n === 0 && this.message) {
-          this.put(n % 2 ? "message.discarded" : "message.completed", { ...of, message_id: this.message, content: "all of it" });
+          this.put("reasoning.completed", { ...of, message_id: this.message, content: id.length % 2 ? "all that it thought" : "" });
+          this.put(n % 2 ? "message.discarded" : "message.completed", {
+            ...of,
+            message_id: this.message,
+            content: id.length % 2 ? "all of it" : "",
+            stop_reason: id.length % 2 ? "length" : "tool_calls",
+          });
           this.message = undefined;
           break;
         }
@@ -73,7 +79,21 @@ export class Session {
           this.message = `a${id}`;
           this.put("message.started", { ...of, message_id: this.message, model: "demo" });
         }
-        this.put("message.delta", { ...of, message_id: this.message, text: `piece ${id} ` });
+        if (n === 5) {
+          this.put("message.discarded", { ...of, message_id: this.message, reason: "the request to the model failed" });
+          this.put("request.failed", {
+            ...of,
+            message_id: this.message,
+            code: "E",
+            message: "no",
+            try: 1,
+            max_tries: 3,
+            retry_after_ms: 10,
+          });
+          this.message = undefined;
+          break;
+        }
+        this.put(n % 4 === 1 ? "reasoning.delta" : "message.delta", { ...of, message_id: this.message, text: `piece ${id} ` });
         break;
       case "tool":
         this.put("tool.called", { run_id, call_id: `c${n % 3}`, tool: "read", arguments: { n } });

@@ -91,6 +91,7 @@ func (t server) ofTeam(r *http.Request, c thread.Client, team string) (wire.Capa
 	out.Identity.Description = v.Definition.Description
 	out.Tools = wire.ToolCaps{Supported: true, ParallelCalls: true}
 	out.MultiAgent = wire.MultiAgentCaps{Supported: true, Delegation: true, Subagents: membersOf("", v.Definition)}
+	out.Reasoning = wire.ReasoningCaps{Supported: true, Streaming: true}
 	out.HumanInTheLoop = wire.HumanCaps{Supported: true, Approvals: true, Interventions: true, Feedback: true, Interrupts: true}
 	return out, nil
 }

@@ -52,6 +52,7 @@ func (a *API) exportLog(r *http.Request, p auth.Principal) (any, error) {
 
 // writeLine writes an event and the end of its line at once.
 func writeLine(w io.Writer, e *eventlog.Entry) error {
-	_, err := w.Write(append(append(make([]byte, 0, len(e.Raw)+1), e.Raw...), '\n'))
+	raw := shown(e)
+	_, err := w.Write(append(append(make([]byte, 0, len(raw)+1), raw...), '\n'))
 	return err
 }

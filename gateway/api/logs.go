@@ -181,7 +181,8 @@ func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) 
 		}
 		scanned, after = scanned+1, e.Sequence
 		if p.filter.passes(e.Event) {
-			out.Events, room = append(out.Events, e.Raw), room-len(e.Raw)-1
+			raw := shown(e)
+			out.Events, room = append(out.Events, raw), room-len(raw)-1
 		}
 		return nil
 	})
@@ -206,7 +207,7 @@ func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error)
 			}
 			scanned++
 			if p.filter.passes(e.Event) {
-				part, seqs = append(part, e.Raw), append(seqs, e.Sequence)
+				part, seqs = append(part, shown(e)), append(seqs, e.Sequence)
 			}
 			return nil
 		})

@@ -82,11 +82,12 @@ func (a *API) sessionEvents(r *http.Request, p auth.Principal) (any, error) {
 	}
 	page, next, room := wire.EventPage{Events: []json.RawMessage{}}, after, answer.MaxPage
 	err = a.cfg.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
-		if room -= len(e.Raw) + 1; len(page.Events) == limit || room < 0 && len(page.Events) > 0 {
+		raw := shown(e)
+		if room -= len(raw) + 1; len(page.Events) == limit || room < 0 && len(page.Events) > 0 {
 			page.More = true
 			return errPageFull
 		}
-		page.Events, next = append(page.Events, e.Raw), e.Cursor()
+		page.Events, next = append(page.Events, raw), e.Cursor()
 		return nil
 	})
 	if err = a.pageError(r, log, after, err); err != nil {

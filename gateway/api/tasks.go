@@ -159,8 +159,9 @@ func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
 		if e.Sequence > d.LastSeq {
 			return errPageFull // younger than the record
 		}
-		d.Events = append(d.Events, e.Raw)
-		for size += len(e.Raw); len(d.Events) > maxTaskEvents || size > answer.MaxPage && len(d.Events) > 1; {
+		raw := shown(e)
+		d.Events = append(d.Events, raw)
+		for size += len(raw); len(d.Events) > maxTaskEvents || size > answer.MaxPage && len(d.Events) > 1; {
 			size -= len(d.Events[0])
 			d.Events = d.Events[1:]
 		}

@@ -82,6 +82,21 @@ func stepOver(b *bars, e event.Event, d fields) {
 
 func toolOver(b *bars, e event.Event, d fields) { b.ends(e, barTool, d.CallID, last(e)) }
 
+// requestOver: the call of the model has failed, although its message was discarded, and the next one waits.
+func requestOver(b *bars, e event.Event, d fields) {
+	b.ends(e, barModel, d.MessageID, stateFailed)
+	for i, one := range slices.Backward(b.all) {
+		if one.ID == barModel+" "+d.MessageID {
+			b.all[i].State = stateFailed
+			break
+		}
+	}
+	b.opens(e, d, barPause, modelOf(d), d.Code, stateWaiting)
+}
+
+// modelOf names the pauses between the calls of a model for a piece of work.
+func modelOf(d fields) string { return "model " + d.RunID + "/" + d.JobID }
+
 // barTakers hold the effect of each type of event on the bars of a conversation.
 var barTakers = map[event.Type]func(*bars, event.Event, fields){
 	event.MessageReceived: func(b *bars, e event.Event, d fields) { b.opens(e, d, barQueue, d.RunID, "", stateWaiting) },
@@ -101,13 +116,17 @@ var barTakers = map[event.Type]func(*bars, event.Event, fields){
 	event.JobFailed:          jobOver,
 	event.JobSuspended:       func(b *bars, e event.Event, d fields) { b.ends(e, barJob, d.JobID, stateCompleted) },
 	event.RetryScheduled:     func(b *bars, e event.Event, d fields) { b.opens(e, d, barPause, d.JobID, "", stateWaiting) },
-	event.MessageStarted:     func(b *bars, e event.Event, d fields) { b.opens(e, d, barModel, d.MessageID, d.Model, stateRunning) },
-	event.MessageCompleted:   func(b *bars, e event.Event, d fields) { b.ends(e, barModel, d.MessageID, stateCompleted) },
-	event.MessageDiscarded:   func(b *bars, e event.Event, d fields) { b.ends(e, barModel, d.MessageID, stateCancelled) },
-	event.ToolCalled:         func(b *bars, e event.Event, d fields) { b.opens(e, d, barTool, d.CallID, d.Tool, stateRunning) },
-	event.ToolCompleted:      toolOver,
-	event.ToolFailed:         toolOver,
-	event.ToolUnknown:        toolOver,
+	event.MessageStarted: func(b *bars, e event.Event, d fields) {
+		b.ends(e, barPause, modelOf(d), stateCompleted)
+		b.opens(e, d, barModel, d.MessageID, d.Model, stateRunning)
+	},
+	event.MessageCompleted: func(b *bars, e event.Event, d fields) { b.ends(e, barModel, d.MessageID, stateCompleted) },
+	event.MessageDiscarded: func(b *bars, e event.Event, d fields) { b.ends(e, barModel, d.MessageID, stateCancelled) },
+	event.RequestFailed:    requestOver,
+	event.ToolCalled:       func(b *bars, e event.Event, d fields) { b.opens(e, d, barTool, d.CallID, d.Tool, stateRunning) },
+	event.ToolCompleted:    toolOver,
+	event.ToolFailed:       toolOver,
+	event.ToolUnknown:      toolOver,
 	event.InputRequested: func(b *bars, e event.Event, d fields) {
 		b.opens(e, d, barPeople, d.InputID, cmp.Or(d.Tool, d.Scope), stateWaiting)
 	},

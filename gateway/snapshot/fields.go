@@ -37,6 +37,14 @@ type fields struct {
 	Step      event.Step      `json:"step"`
 	Timeout   float64         `json:"timeout_seconds"`
 	Inputs    []string        `json:"inputs"`
+
+	Level        string `json:"level"`
+	StopReason   string `json:"stop_reason"`
+	StopDetail   string `json:"stop_detail"`
+	Try          int    `json:"try"`
+	MaxTries     int    `json:"max_tries"`
+	RetryAfterMS int64  `json:"retry_after_ms"`
+	NextModel    string `json:"next_model"`
 }
 
 // read returns the fields of an event. Data in another form has none of them.

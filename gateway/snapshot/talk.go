@@ -12,7 +12,7 @@ import (
 // item is an item with a text that grows. Ids count within a run: some models number their calls anew for each answer.
 type item struct {
 	wire.SnapshotItem
-	text []byte
+	text, thought []byte
 }
 
 type itemKey struct{ kind, run, id string }
@@ -44,7 +44,7 @@ func (t *talk) fork() *talk {
 	out.items = slices.Clone(t.items)
 	for _, list := range [][]item{t.items, out.items} {
 		for i := range list {
-			list[i].text = slices.Clip(list[i].text) // each appends for itself
+			list[i].text, list[i].thought = slices.Clip(list[i].text), slices.Clip(list[i].thought) // each appends for itself
 		}
 	}
 	out.at, out.ends, out.runs = maps.Clone(t.at), maps.Clone(t.ends), make(map[string][]int, len(t.runs))
@@ -60,7 +60,7 @@ func (t *talk) snapshot() wire.SnapshotTalk {
 	for _, i := range t.items {
 		if i.Kind != itemPlan {
 			text := string(i.text)
-			i.Text = &text
+			i.Text, i.Reasoning = &text, string(i.thought)
 		}
 		out.Items = append(out.Items, i.SnapshotItem)
 	}
@@ -150,6 +150,11 @@ func (t *talk) end(run string, cancelled bool) {
 		}
 	})
 	t.of(run, itemAnswer, func(a *item) { a.Done = ptr(true) })
+	var retries []string
+	t.of(run, itemRetry, func(r *item) { retries = append(retries, r.ID) })
+	for _, id := range retries {
+		t.remove(itemRetry, run, id)
+	}
 }
 
 // drop has a plan not be carried out any more.
@@ -242,20 +247,13 @@ var talkTakers = map[event.Type]func(*talk, event.Event, fields){
 			t.active = append(t.active, d.RunID)
 		}
 	},
-	event.MessageDelta: func(t *talk, _ event.Event, d fields) {
-		if d.Stage == planning {
-			return
-		}
-		if !t.change(itemAnswer, d.RunID, d.MessageID, func(a *item) { a.text = append(a.text, d.Text...) }) {
-			t.add(answer(d, d.MessageID, d.Text, false))
-		}
-	},
-	event.MessageCompleted: func(t *talk, _ event.Event, d fields) {
-		if d.Stage != planning && d.Content != "" {
-			t.add(answer(d, d.MessageID, d.Content, true))
-		}
-	},
-	event.MessageDiscarded: func(t *talk, _ event.Event, d fields) { t.remove(itemAnswer, d.RunID, d.MessageID) },
+	event.MessageDelta:       messageDelta,
+	event.MessageCompleted:   messageCompleted,
+	event.MessageDiscarded:   func(t *talk, _ event.Event, d fields) { t.remove(itemAnswer, d.RunID, d.MessageID) },
+	event.ReasoningDelta:     reasoningDelta,
+	event.ReasoningCompleted: reasoningCompleted,
+	event.RequestFailed:      requestFailed,
+	event.Notice:             noticed,
 	event.ToolCalled: func(t *talk, _ event.Event, d fields) {
 		t.add(item{SnapshotItem: wire.SnapshotItem{
 			Kind: itemTool, ID: d.CallID, Run: d.RunID, Name: ptr(d.Tool), Arguments: canonical(d.Arguments), Step: d.StepID, Status: "called",

@@ -32,8 +32,8 @@ type board struct {
 
 type said struct {
 	wire.SnapshotSaid
-	key  [2]string
-	text []byte
+	key           [2]string
+	text, thought []byte
 }
 
 func newTeam() *team {
@@ -48,7 +48,7 @@ func (t *team) fork() *team {
 	out.members, out.boards, out.said = slices.Clone(t.members), slices.Clone(t.boards), slices.Clone(t.said)
 	for _, list := range [][]said{t.said, out.said} {
 		for i := range list {
-			list[i].text = slices.Clip(list[i].text)
+			list[i].text, list[i].thought = slices.Clip(list[i].text), slices.Clip(list[i].thought)
 		}
 	}
 	out.at, out.suspended, out.saidAt = maps.Clone(t.at), maps.Clone(t.suspended), maps.Clone(t.saidAt)
@@ -79,7 +79,7 @@ func (t *team) snapshot() wire.SnapshotTeam {
 		out.Tasks = append(out.Tasks, b.tasks...)
 	}
 	for _, s := range t.said {
-		s.Text = string(s.text)
+		s.Text, s.Reasoning = string(s.text), string(s.thought)
 		out.Messages = append(out.Messages, s.SnapshotSaid)
 	}
 	return out
@@ -96,46 +96,62 @@ func (t *team) take(e event.Event) {
 	t.ofTeam(in, e)
 }
 
+// saying are the events that say something.
+var saying = map[event.Type]bool{
+	event.TeamMessage: true, event.MessageDelta: true, event.MessageCompleted: true, event.MessageDiscarded: true,
+	event.ReasoningDelta: true, event.ReasoningCompleted: true,
+}
+
+// words are the members of events that say something.
+type words struct {
+	fields
+	Member string        `json:"member"`
+	Sender *event.Sender `json:"sender"`
+}
+
 // say keeps what is said.
 func (t *team) say(in inside) {
-	var d struct {
-		fields
-		Member string        `json:"member"`
-		Sender *event.Sender `json:"sender"`
-	}
-	switch in.Type {
-	case event.TeamMessage, event.MessageDelta, event.MessageCompleted, event.MessageDiscarded:
-		if json.Unmarshal(in.Data, &d) != nil {
-			return
-		}
-	default:
+	var d words
+	if !saying[in.Type] || json.Unmarshal(in.Data, &d) != nil {
 		return
 	}
 	key := [2]string{in.route, d.MessageID}
-	one := said{SnapshotSaid: wire.SnapshotSaid{ID: d.MessageID, From: in.route, Done: true}, key: key, text: []byte(d.Content)}
 	n, is := t.saidAt[key]
-	switch in.Type {
-	case event.TeamMessage:
-		if one.From, one.To = "", join(in.route, d.Member); d.Sender != nil {
-			one.From = d.Sender.Name
-		}
-	case event.MessageDelta:
-		if one.Done, one.text = false, []byte(d.Text); is {
-			one.text = append(t.said[n].text, d.Text...)
-		}
-	case event.MessageCompleted:
-		if d.Content == "" {
-			return
-		}
-	case event.MessageDiscarded:
+	if in.Type == event.MessageDiscarded {
 		t.unsay(n, is)
 		return
 	}
+	one := said{SnapshotSaid: wire.SnapshotSaid{ID: d.MessageID, From: in.route}, key: key}
 	if is {
+		one.text, one.thought = t.said[n].text, t.said[n].thought
+	}
+	if d.Content == "" && (in.Type == event.ReasoningCompleted || in.Type == event.MessageCompleted && !is) {
+		return
+	}
+	if one.hear(in, d); is {
 		t.said[n] = one
 		return
 	}
 	t.saidAt[key], t.said = len(t.said), append(t.said, one)
+}
+
+// hear adds what an event says.
+func (s *said) hear(in inside, d words) {
+	switch in.Type {
+	case event.TeamMessage:
+		s.Done, s.text, s.thought = true, []byte(d.Content), nil
+		if s.From, s.To = "", join(in.route, d.Member); d.Sender != nil {
+			s.From = d.Sender.Name
+		}
+	case event.MessageDelta:
+		s.text = append(s.text, d.Text...)
+	case event.ReasoningDelta:
+		s.thought = append(s.thought, d.Text...)
+	case event.ReasoningCompleted:
+		s.thought = []byte(d.Content)
+	case event.MessageCompleted:
+		s.Done, s.text, s.Stop = true, []byte(d.Content), d.stop()
+	}
 }
 
 func (t *team) unsay(n int, is bool) {

@@ -8,6 +8,8 @@ const (
 	itemAnswer = "answer"
 	itemTool   = "tool"
 	itemPlan   = "plan"
+	itemRetry  = "retry"
+	itemNotice = "notice"
 	itemEnd    = "end"
 )
 

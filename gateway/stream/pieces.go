@@ -31,15 +31,15 @@ func endsSentence(text string) bool {
 
 // delta returns the part of a text that the entry is, zero if it is to be shown as it is.
 func (p *pieces) delta(e *eventlog.Entry, codec string) delta {
-	if p.gathers == nil || e.Type != event.MessageDelta {
+	if p.gathers == nil || e.Type != event.MessageDelta && e.Type != event.ReasoningDelta {
 		return delta{}
 	}
 	d, _ := e.Memo(deltaKey(codec), func() any {
-		data, err := event.As[event.MessageDeltaData](e.Event)
+		data, err := event.As[event.MessageDeltaData](e.Event) // reasoning has the same members, but for Begins
 		if err != nil || !p.gathers(data) {
 			return delta{}
 		}
-		d := delta{gathers: true, bytes: len(data.Text), ends: endsSentence(data.Text)}
+		d := delta{gathers: true, of: e.Type, bytes: len(data.Text), ends: endsSentence(data.Text)}
 		data.Text = ""
 		d.head = data
 		return d
@@ -72,7 +72,7 @@ func (p *pieces) next(e *eventlog.Entry, d delta, visible bool) (ready []*eventl
 }
 
 func (p *pieces) joins(e *eventlog.Entry, d delta) bool {
-	return len(p.open) > 0 && d.head == p.of.head && p.bytes+d.bytes <= maxPiece && e.Time.Sub(p.open[0].Time) < pieceWait
+	return len(p.open) > 0 && d.of == p.of.of && d.head == p.of.head && p.bytes+d.bytes <= maxPiece && e.Time.Sub(p.open[0].Time) < pieceWait
 }
 
 // gather shows entries with deltas put together and returns how many it has taken. It

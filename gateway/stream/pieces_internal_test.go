@@ -32,19 +32,30 @@ func shown(t require.TestingT, entries []*eventlog.Entry) (out []string, all []*
 	p := pieces{gathers: func(d event.MessageDeltaData) bool { return d.Stage != event.StageSolving }}
 	for _, e := range entries {
 		d := p.delta(e, "test")
-		visible := e.Type != event.MessageDelta || d.gathers
+		visible := !isDelta(e) || d.gathers
 		all = append(all, p.next(e, d, visible)...)
 		require.Equal(t, e.Cursor(), p.upTo)
 	}
 	all = append(all, p.flush()...)
 	for _, e := range all {
 		text := string(e.Type)
-		if d, err := event.As[event.MessageDeltaData](e.Event); err == nil && e.Type == event.MessageDelta {
-			text = d.Text
+		if d, err := event.As[event.MessageDeltaData](e.Event); err == nil && isDelta(e) {
+			if text = d.Text; e.Type == event.ReasoningDelta {
+				text = "(" + text + ")"
+			}
 		}
 		out = append(out, fmt.Sprintf("%d-%d %s", e.From, e.Sequence, text))
 	}
 	return out, all
+}
+
+func isDelta(e *eventlog.Entry) bool {
+	return e.Type == event.MessageDelta || e.Type == event.ReasoningDelta
+}
+
+// thought is the delta as a part of the reasoning.
+func thought(d event.MessageDeltaData) event.ReasoningDeltaData {
+	return event.ReasoningDeltaData{MessageID: d.MessageID, RunID: d.RunID, ExecutionID: d.ExecutionID, Attempt: d.Attempt, Text: d.Text, Part: d.Part}
 }
 
 func TestWherePiecesEnd(t *testing.T) {
@@ -63,13 +74,16 @@ func TestWherePiecesEnd(t *testing.T) {
 		{262, delta("n", "other")},                // by the message
 		{263, hidden}, {264, delta("n", " text")}, // not by what is not shown
 		{265, event.RunStartedData{RunID: "r"}},                      // by what is
-		{266, delta("n", "\u597d\u3002")}, {267, delta("n", "last")}, // by a sentence of Chinese, and the end
+		{266, delta("n", "\u597d\u3002")}, {267, delta("n", "next")}, // by a sentence of Chinese
+		{268, thought(delta("n", "Let me"))}, {269, thought(delta("n", " see"))}, // by reasoning, which gathers likewise
+		{270, thought(hidden)}, {271, delta("n", "last")}, // by its end, and the end
 	} {
 		entries = append(entries, entry(t, uint64(i+1), time.Duration(e.ms)*time.Millisecond, e.data))
 	}
 	got, _ := shown(t, entries)
 	require.Equal(t, []string{
-		"1-2 One two", "3-4  three four. ", "5-5 Five", "6-8 other text", "9-9 run.started", "10-10 好。", "11-11 last",
+		"1-2 One two", "3-4  three four. ", "5-5 Five", "6-8 other text", "9-9 run.started", "10-10 好。", "11-11 next",
+		"12-13 (Let me see)", "15-15 last",
 	}, got)
 }
 
@@ -89,7 +103,9 @@ func TestAnyPieces(t *testing.T) {
 				if kind == 5 {
 					m.Stage = event.StageSolving
 				}
-				d = m
+				if d = m; rapid.IntRange(0, 3).Draw(r, "thought") == 0 {
+					d = thought(m)
+				}
 			}
 			entries = append(entries, entry(r, uint64(i+1), at, d))
 		}
@@ -112,14 +128,14 @@ func TestAnyPieces(t *testing.T) {
 func said(t require.TestingT, entries []*eventlog.Entry) map[string]string {
 	out := map[string]string{}
 	for _, e := range entries {
-		if e.Type != event.MessageDelta {
+		if !isDelta(e) {
 			out["others"] += fmt.Sprint(e.Sequence, " ")
 			continue
 		}
 		d, err := event.As[event.MessageDeltaData](e.Event)
 		require.NoError(t, err)
 		if d.Stage != event.StageSolving {
-			out[d.MessageID] += d.Text
+			out[fmt.Sprint(d.MessageID, e.Type)] += d.Text
 		}
 	}
 	return out

@@ -383,7 +383,8 @@ type pieces struct {
 
 // delta is a part of a text.
 type delta struct {
-	gathers bool // it is to be put together with others
+	gathers bool       // it is to be put together with others
+	of      event.Type // of a message's text or of reasoning
 	bytes   int
 	ends    bool                   // with a sentence
 	head    event.MessageDeltaData // all but the text

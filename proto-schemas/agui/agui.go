@@ -140,6 +140,8 @@ type Boundary struct {
 type Result struct {
 	Outcome   string `json:"outcome"`             // success, partial_success, rejected, timeout
 	MessageID string `json:"messageId,omitempty"` // the message that holds the answer
+
+	StopReason string `json:"stopReason,omitempty"` // of an answer that is not complete: length, filtered, refused, other
 }
 
 // Outcome is how a run ended.
@@ -167,6 +169,10 @@ type TokenUsage struct {
 	InputTokens  int64  `json:"inputTokens,omitempty"` // absent: the provider does not count
 	OutputTokens int64  `json:"outputTokens,omitempty"`
 	TotalTokens  int64  `json:"totalTokens,omitempty"`
+
+	ReasoningTokens       int64 `json:"reasoningTokens,omitempty"`       // of the output
+	CachedInputTokens     int64 `json:"cachedInputTokens,omitempty"`     // of the input: read from the provider's cache
+	CacheWriteInputTokens int64 `json:"cacheWriteInputTokens,omitempty"` // of the input: written to the provider's cache
 }
 
 // Failure ends a run with an error.

@@ -31,7 +31,7 @@ type SnapshotTalk struct {
 
 // SnapshotItem is one thing in a conversation. Its kind says which members it has.
 type SnapshotItem struct {
-	Kind      string          `json:"kind"` // user, answer, tool, plan, end
+	Kind      string          `json:"kind"` // user, answer, tool, plan, retry, notice, end
 	ID        string          `json:"id"`
 	Run       string          `json:"run"`
 	Text      *string         `json:"text,omitempty"`      // of all but a plan: what was said or returned
@@ -42,7 +42,29 @@ type SnapshotItem struct {
 	Status    string          `json:"status,omitempty"`    // of a tool: called, running, completed, failed, unknown; of a plan: waiting, running, done, cancelled
 	Summary   *string         `json:"summary,omitempty"`   // of a plan
 	Steps     []SnapshotStep  `json:"steps,omitzero"`      // of a plan
-	Code      *string         `json:"code,omitempty"`      // of an end
+	Code      *string         `json:"code,omitempty"`      // of an end, a retry or a notice
+
+	Reasoning string           `json:"reasoning,omitempty"` // of an answer: the thoughts of the model before and between its text
+	Thought   *SnapshotThought `json:"thought,omitempty"`   // of an answer with reasoning: when
+	Stop      *SnapshotStop    `json:"stop,omitempty"`      // of an answer that is not complete: why
+
+	Try   int    `json:"try,omitempty"`   // of a retry: the one that failed
+	Tries int    `json:"tries,omitempty"` // of a retry: all of them
+	Pause int64  `json:"pause,omitempty"` // of a retry: milliseconds before the next try
+	At    int64  `json:"at,omitempty"`    // of a retry: when the last try failed, in milliseconds since 1970
+	Model string `json:"model,omitempty"` // of a retry: the model that is asked next, if it is another one
+}
+
+// SnapshotThought is the time in which a model thought, in milliseconds since 1970.
+type SnapshotThought struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+// SnapshotStop is why an answer is not complete.
+type SnapshotStop struct {
+	Reason string `json:"reason"`           // length, filtered, refused, other
+	Detail string `json:"detail,omitempty"` // other: the provider's word for it
 }
 
 // SnapshotStep is a step of a plan.
@@ -116,6 +138,9 @@ type SnapshotSaid struct {
 	To   string `json:"to,omitempty"` // route of the receiver of a message
 	Text string `json:"text"`
 	Done bool   `json:"done"`
+
+	Reasoning string        `json:"reasoning,omitempty"` // the thoughts of a model before and between its text
+	Stop      *SnapshotStop `json:"stop,omitempty"`      // of a text that is not complete: why
 }
 
 // SnapshotArrow is a message on its way between two sides.

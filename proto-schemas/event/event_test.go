@@ -151,7 +151,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 		}
 	}
 	listDirectMessages(t, listed)
-	for _, value := range constants(t, "types.go", "Type") {
+	for _, value := range append(constants(t, "types.go", "Type"), constants(t, "reasoning.go", "Type")...) {
 		if !listed[event.Type(value)] {
 			t.Errorf("%s is not in the catalogue", value)
 		}

@@ -388,10 +388,18 @@ type RequestFailedData struct {
 	Part
 }
 
-// Text tells waiting people the problem and the time of the next request.
+// Text tells waiting people the problem, and when which model is asked next.
 func (d RequestFailedData) Text() string {
-	seconds := strconv.FormatFloat(math.Ceil(float64(d.RetryAfterMS)/100)/10, 'f', -1, 64)
-	return fmt.Sprintf("%s Trying again in %s s (%d of %d).", d.Message, seconds, d.Try+1, d.MaxTries)
+	next := "Trying again"
+	if d.NextModel != "" {
+		next = "Asking the model " + d.NextModel
+	}
+	return fmt.Sprintf("%s %s in %s s (%d of %d).", d.Message, next, d.Seconds(), d.Try+1, d.MaxTries)
+}
+
+// Seconds returns the pause before the next request in seconds, with one digit after the point unless that is 0.
+func (d RequestFailedData) Seconds() string {
+	return strconv.FormatFloat(math.Ceil(float64(d.RetryAfterMS)/100)/10, 'f', -1, 64)
 }
 
 // RunProgressedData is the progress of a run's tasks.

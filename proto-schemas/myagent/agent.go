@@ -10,8 +10,11 @@ type ThinkingMeta struct {
 	MessageID  string `json:"message_id,omitempty"`  // the text that the model writes. Addition
 	Attempt    int    `json:"attempt,omitempty"`     // of workers at this piece of work. Addition
 	Resumed    bool   `json:"resumed,omitempty"`     // another worker had begun. Addition
-	StopReason string `json:"stop_reason,omitempty"` // end, tool_calls, length, filtered: the text is whole. Addition
+	StopReason string `json:"stop_reason,omitempty"` // end, tool_calls, length, filtered, refused, other: the text is whole. Addition
 	MergedFrom uint64 `json:"merged_from,omitempty"` // the frame stands for the events from this seq on. Addition
+
+	Reasoning   bool `json:"reasoning,omitempty"`    // content is what the model thinks before it writes the message. Addition
+	TotalLength *int `json:"total_length,omitempty"` // of a reasoning that is whole: its characters. Addition
 }
 
 // ToolCallMeta is the metadata of agent.tool_call. ToolArgs is a JSON object.
@@ -54,7 +57,7 @@ type PartialAnswerMeta struct {
 	Streaming   bool   `json:"is_streaming"`           // always true
 	Final       bool   `json:"is_final"`               // the text is whole
 	TotalLength *int   `json:"total_length,omitempty"` // final: its characters
-	StopReason  string `json:"stop_reason,omitempty"`  // final: end, tool_calls, length, filtered. Addition
+	StopReason  string `json:"stop_reason,omitempty"`  // final: end, tool_calls, length, filtered, refused, other. Addition
 	Attempt     int    `json:"attempt,omitempty"`      // Addition
 	MergedFrom  uint64 `json:"merged_from,omitempty"`  // the frame stands for the events from this seq on. Addition
 }
@@ -72,8 +75,9 @@ type FinalAnswerMeta struct {
 	LLMCalls     *int     `json:"llm_calls,omitempty"`  // Addition
 	ToolCalls    *int     `json:"tool_calls,omitempty"` // Addition
 	GenerationMS *int64   `json:"generation_time_ms,omitempty"`
-	ErrorCode    string   `json:"error_code,omitempty"` // failed: why. Addition
-	ErrorType    string   `json:"error_type,omitempty"` // Addition
+	StopReason   string   `json:"stop_reason,omitempty"` // of an answer that is not complete: length, filtered, refused, other. Addition
+	ErrorCode    string   `json:"error_code,omitempty"`  // failed: why. Addition
+	ErrorType    string   `json:"error_type,omitempty"`  // Addition
 }
 
 // Option is an answer that a question offers.

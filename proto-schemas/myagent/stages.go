@@ -62,6 +62,10 @@ type Work struct {
 type Tokens struct {
 	Input  *int64 `json:"input,omitempty"`
 	Output *int64 `json:"output,omitempty"`
+
+	Cached     int64 `json:"cached,omitempty"`      // of the input: read from the provider's cache. Addition
+	CacheWrite int64 `json:"cache_write,omitempty"` // of the input: written to the provider's cache. Addition
+	Reasoning  int64 `json:"reasoning,omitempty"`   // of the output. Addition
 }
 
 // Spent is what a piece of work consumed.

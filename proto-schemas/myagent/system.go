@@ -166,6 +166,7 @@ type RetryMeta struct {
 	ErrorMessage string `json:"error_message"`
 	ErrorCode    string `json:"error_code"`           // Addition
 	MessageID    string `json:"message_id,omitempty"` // Addition: the request to the model for this message is made again
+	NextModel    string `json:"next_model,omitempty"` // Addition: to another model
 }
 
 // ExecutionErrorMeta is the metadata of error.execution.

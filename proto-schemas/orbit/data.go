@@ -55,11 +55,12 @@ func (d MessageData) AppendJSON(b []byte) []byte {
 	return append(plainjson.AppendString(append(b, `{"message":`...), d.Message), '}')
 }
 
-// ThoughtData is the payload of agent_thinking.
+// ThoughtData is the payload of agent_thinking. All but Message are not in the original protocol.
 type ThoughtData struct {
-	Message  string    `json:"message"`
-	Question *Question `json:"question,omitempty"` // not in the original protocol: people are asked
-	Code     string    `json:"code,omitempty"`     // not in the original protocol: of a notice about workers
+	Message   string    `json:"message"`
+	Question  *Question `json:"question,omitempty"`   // people are asked
+	Code      string    `json:"code,omitempty"`       // of a notice, or of the problem for which the model is asked again
+	MessageID string    `json:"message_id,omitempty"` // Message is the whole reasoning that this message follows from
 }
 
 // Question is what an answer refers to. Scopes: plan, tool, task.
@@ -108,12 +109,17 @@ const PreviewLimit = 200
 type ResponseData struct {
 	Message            string `json:"message"`
 	ExecutionCompleted bool   `json:"execution_completed"`
+	StopReason         string `json:"stop_reason,omitempty"` // not in the original protocol: of an answer that is not complete
 }
 
 // AppendJSON implements plainjson.Appender.
 func (d ResponseData) AppendJSON(b []byte) []byte {
 	b = plainjson.AppendString(append(b, `{"message":`...), d.Message)
-	return append(strconv.AppendBool(append(b, `,"execution_completed":`...), d.ExecutionCompleted), '}')
+	b = strconv.AppendBool(append(b, `,"execution_completed":`...), d.ExecutionCompleted)
+	if d.StopReason != "" {
+		b = plainjson.AppendString(append(b, `,"stop_reason":`...), d.StopReason)
+	}
+	return append(b, '}')
 }
 
 // ErrorData is the payload of error. All but Message are not in the original protocol.
@@ -124,8 +130,8 @@ type ErrorData struct {
 	FirstSeq uint64 `json:"first_seq,omitempty"` // history before it has expired
 }
 
-// DeltaData is the payload of agent_delta. The texts of one message_id, joined in
-// order, are what the model has written so far.
+// DeltaData is the payload of agent_delta and agent_thinking_delta. The texts of one message_id and type, joined in
+// order, are what the model has written so far, and what it has thought.
 type DeltaData struct {
 	MessageID string `json:"message_id"`
 	Text      string `json:"text"`
@@ -137,7 +143,7 @@ func (d DeltaData) AppendJSON(b []byte) []byte {
 	return append(plainjson.AppendString(append(b, `,"text":`...), d.Text), '}')
 }
 
-// DiscardedData is the payload of agent_delta_discarded: forget the text of this message.
+// DiscardedData is the payload of agent_delta_discarded: forget the text of this message, and its reasoning.
 type DiscardedData struct {
 	MessageID string `json:"message_id"`
 	Reason    string `json:"reason"`

@@ -34,6 +34,7 @@ const (
 	AgentResponse  = "agent_response"
 	Error          = "error"
 	AgentDelta     = "agent_delta"           // not in the original protocol; only on request
+	ThinkingDelta  = "agent_thinking_delta"  // not in the original protocol; only on request
 	DeltaDiscarded = "agent_delta_discarded" // not in the original protocol; only on request
 )
 
@@ -43,7 +44,7 @@ var Inbound = []string{UserMessage, Cancel, Answer}
 // Outbound lists the types of messages to the client.
 var Outbound = []string{
 	AgentStart, AgentReady, UserInput, AgentThinking, ToolCalled, ToolExecuting,
-	ToolResult, AgentResponse, Error, AgentDelta, DeltaDiscarded,
+	ToolResult, AgentResponse, Error, AgentDelta, ThinkingDelta, DeltaDiscarded,
 }
 
 // Frame is a message to the client. Use Frame[json.RawMessage] to read one before

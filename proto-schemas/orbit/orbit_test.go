@@ -25,6 +25,7 @@ var outbound = map[string]any{
 	orbit.AgentResponse:  orbit.Frame[orbit.ResponseData]{},
 	orbit.Error:          orbit.Frame[orbit.ErrorData]{},
 	orbit.AgentDelta:     orbit.Frame[orbit.DeltaData]{},
+	orbit.ThinkingDelta:  orbit.Frame[orbit.DeltaData]{},
 	orbit.DeltaDiscarded: orbit.Frame[orbit.DiscardedData]{},
 }
 
@@ -99,7 +100,7 @@ func TestTypesAndSchemasAgree(t *testing.T) {
 // TestExamples checks that every example of the original protocol has a known type, and that every type of it has an
 // example.
 func TestExamples(t *testing.T) {
-	additions := []string{orbit.Cancel, orbit.Answer, orbit.AgentDelta, orbit.DeltaDiscarded}
+	additions := []string{orbit.Cancel, orbit.Answer, orbit.AgentDelta, orbit.ThinkingDelta, orbit.DeltaDiscarded}
 	for _, kind := range append(append([]string{"health", "envelope"}, orbit.Inbound...), orbit.Outbound...) {
 		raw, err := orbit.Examples.ReadFile("examples/" + kind + ".json")
 		if slices.Contains(additions, kind) {

@@ -170,12 +170,13 @@ type ToolLogPayload struct {
 
 // AssistantCompletePayload is a whole message of an agent.
 type AssistantCompletePayload struct {
-	Content   string   `json:"content"`
-	Reasoning string   `json:"reasoning,omitempty"`
-	MessageID string   `json:"message_id,omitempty"` // its segment's id
-	ImageURLs []string `json:"image_urls"`
-	AudioURLs []string `json:"audio_urls"`
-	VideoURLs []string `json:"video_urls"`
+	Content    string   `json:"content"`
+	Reasoning  string   `json:"reasoning,omitempty"`   // never sent: it has a segment
+	MessageID  string   `json:"message_id,omitempty"`  // its segment's id
+	StopReason string   `json:"stop_reason,omitempty"` // not in the original protocol: of a message that is not complete
+	ImageURLs  []string `json:"image_urls"`
+	AudioURLs  []string `json:"audio_urls"`
+	VideoURLs  []string `json:"video_urls"`
 	Where
 }
 

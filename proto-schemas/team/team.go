@@ -73,8 +73,8 @@ const (
 	SegmentWriteFile = "write_file"
 	SegmentEditFile  = "edit_file"
 	SegmentRunBash   = "run_bash"
-	SegmentReasoning = "reasoning" // never sent
-	SegmentMedia     = "media"     // never sent
+	SegmentReasoning = "reasoning"
+	SegmentMedia     = "media" // never sent
 )
 
 // Scopes of a message.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -134,7 +135,8 @@ func (d *responder) history(ctx context.Context, log subject.Log, seq uint64, n 
 		if e.Sequence > seq {
 			return errEnough
 		}
-		out, size = append(out, e.Raw), size+len(e.Raw)
+		raw := eventdata.RawForPeople(e.Type, e.Raw)
+		out, size = append(out, raw), size+len(raw)
 		for size > maxHistoryBytes && len(out) > 1 {
 			size -= len(out[0])
 			out = out[1:]

@@ -367,6 +367,24 @@ func TestTheHistoryOfAnExportIsBounded(t *testing.T) {
 	isFault(t, second(r.export(cmd.ExportRequest{})), fault.SessionExpired)
 }
 
+// TestAnExportKeepsWhatAProviderWantsBackToItself: a state goes through the hands of people.
+func TestAnExportKeepsWhatAProviderWantsBackToItself(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{StateKeys: keys})
+	r.open(log, event.Preferences{})
+	r.append(log, event.ReasoningCompletedData{
+		MessageID: "a1", RunID: "r1", Attempt: 1, Content: "Let me see.",
+		PassBack: &event.PassBack{Provider: "anthropic@api.anthropic.com", Data: json.RawMessage(`{"signature":"s3cret"}`)},
+	})
+	exported, err := r.export(cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, History: true})
+	require.NoError(t, err)
+	all, err := json.Marshal(exported)
+	require.NoError(t, err)
+	require.Contains(t, string(all), "Let me see.")
+	require.NotContains(t, string(all), "s3cret")
+}
+
 // TestAStateOutlivesTheBeginningOfItsLog: when the head has expired, the state is what
 // the rest tells.
 func TestAStateOutlivesTheBeginningOfItsLog(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/console"
 	"github.com/waggle-dev/waggle/cmd/waggle/console/consoletest"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
@@ -111,6 +112,32 @@ func TestAPersonAnswers(t *testing.T) {
 	asked(6)
 	x.Submit("too much", "too much")
 	x.Wait("done")
+	x.Ready()
+	x.Type(consoletest.CtrlC)
+	require.NoError(t, <-ended)
+}
+
+// TestAPersonSeesWhatTheModelThinks folded into a line before the text, that another model is asked, and that the answer is cut.
+func TestAPersonSeesWhatTheModelThinks(t *testing.T) {
+	url := serve(t, func(p *peer) {
+		p.greet("s-1", 0)
+		p.read()
+		p.echo(1, "e1", "count")
+		p.send(orbit.ThinkingDelta, 2, "e1", orbit.DeltaData{MessageID: "m1", Text: "Hm, "})
+		p.send(orbit.DeltaDiscarded, 3, "e1", orbit.DiscardedData{MessageID: "m1", Reason: "the request to the model failed"})
+		p.send(orbit.AgentThinking, 4, "e1", orbit.ThoughtData{Message: "The model is overloaded. Asking the model b in 0 s (2 of 7).", Code: "MODEL_BUSY"})
+		p.send(orbit.ThinkingDelta, 5, "e1", orbit.DeltaData{MessageID: "m2", Text: "Ten\nand "})
+		p.send(orbit.ThinkingDelta, 6, "e1", orbit.DeltaData{MessageID: "m2", Text: "two."})
+		p.delta(7, "e1", "m2", "Twelve")
+		p.send(orbit.AgentThinking, 8, "e1", orbit.ThoughtData{Message: "Ten\nand two.", MessageID: "m2"})
+		p.send(orbit.AgentThinking, 9, "e1", orbit.ThoughtData{Message: "The answer is cut.", Code: event.AnswerCut})
+		p.send(orbit.AgentResponse, 10, "e1", orbit.ResponseData{Message: "Twelve", ExecutionCompleted: true, StopReason: event.StopLength})
+		p.until()
+	})
+	x, ended := sit(t, Options{URL: url})
+	x.Wait("session s-1")
+	x.Submit("count", "count")
+	x.Wait("Asking the model b in 0 s (2 of 7).\n✻ Ten and two.\nTwelve\nThe answer is cut: it reached the limit of tokens.")
 	x.Ready()
 	x.Type(consoletest.CtrlC)
 	require.NoError(t, <-ended)

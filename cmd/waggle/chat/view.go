@@ -10,9 +10,6 @@ import (
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/orbit"
 )
 
-// lineWidth keeps a tool's arguments and result on one line of a usual terminal.
-const lineWidth = 100
-
 // View renders frames for a person. It first strips terminal control sequences from everything
 // that the server sends.
 type View struct {
@@ -22,6 +19,7 @@ type View struct {
 	message  string // the message that is being written
 	written  strings.Builder
 	stripper terminal.Stripper
+	thoughts Thoughts
 }
 
 // NewView returns a view on the screen. With stream it shows text as it comes.
@@ -44,8 +42,11 @@ func (v *View) Show(f sdk.Frame) {
 		v.toolResult(f)
 	case orbit.AgentDelta:
 		v.delta(f)
+	case orbit.ThinkingDelta:
+		d := sdk.As[orbit.DeltaData](f)
+		v.thoughts.Piece(v.screen, d.MessageID, d.Text)
 	case orbit.DeltaDiscarded:
-		v.discarded()
+		v.discarded(sdk.As[orbit.DiscardedData](f).Reason)
 	case orbit.AgentResponse:
 		v.response(f)
 	case orbit.Error:
@@ -53,23 +54,29 @@ func (v *View) Show(f sdk.Frame) {
 	}
 }
 
-// thinking also says whether a worker is available.
+// thinking also says whether a worker is available, and why the model is asked again.
 func (v *View) thinking(f sdk.Frame) {
 	switch d := sdk.As[orbit.ThoughtData](f); {
 	case d.Question != nil:
 		v.question(d)
+	case d.MessageID != "":
+		v.thoughts.Whole(v.screen, d.MessageID, d.Message)
 	case d.Code == "":
 		v.screen.Status("thinking")
 	case d.Code == event.NoWorker:
 		v.endText()
 		v.screen.Warn(terminal.Line(d.Message, lineWidth))
 		v.screen.Status("waiting for a worker")
+	case answerCodes[d.Code]: // the answer says it itself
 	default:
 		v.endText()
 		v.screen.Remark(terminal.Dim, terminal.Line(d.Message, lineWidth))
 		v.screen.Status("thinking")
 	}
 }
+
+// answerCodes are those of notices about an answer that is not complete.
+var answerCodes = map[string]bool{event.AnswerCut: true, event.AnswerWithheld: true, event.AnswerRefused: true, event.AnswerUnsure: true}
 
 // question shows what the run waits for. The arguments are shown whole: the person decides about them.
 func (v *View) question(d orbit.ThoughtData) {
@@ -104,6 +111,7 @@ func (v *View) delta(f sdk.Frame) {
 		v.endText()
 		v.message = d.MessageID
 	}
+	v.thoughts.Fold(v.screen)
 	v.written.WriteString(d.Text)
 	_, _ = io.WriteString(v.screen, v.stripper.Strip(d.Text))
 }
@@ -116,11 +124,12 @@ func (v *View) endText() {
 	v.stripper = terminal.Stripper{}
 }
 
-func (v *View) discarded() {
+func (v *View) discarded(reason string) {
 	shown := v.written.Len() > 0
+	v.thoughts.Drop()
 	v.endText()
 	if shown {
-		v.screen.Remark(terminal.Yellow, "the worker was lost; another one begins this text again")
+		v.screen.Remark(terminal.Yellow, Discarded(reason))
 	}
 	v.screen.Status("thinking")
 }
@@ -132,6 +141,8 @@ func (v *View) response(f sdk.Frame) {
 		v.screen.FreshLine()
 		_, _ = io.WriteString(v.screen, terminal.Strip(d.Message))
 	}
+	v.endText()
+	Incomplete(v.screen, d.StopReason)
 	v.end()
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/chat"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
@@ -25,11 +26,20 @@ type view struct {
 	message  string // the message whose text is being written
 	written  strings.Builder
 	stripper terminal.Stripper
+	thoughts chat.Thoughts
 }
 
 // show shows a frame of the run.
 func (v *view) show(f sdk.Frame) {
+	if f.Event != myagent.AgentThinking {
+		v.thoughts.Fold(v.screen)
+	}
 	switch f.Event {
+	case myagent.AgentThinking:
+		v.thinks(f)
+	case myagent.ErrorRetryAttempt:
+		v.endText()
+		v.remark(terminal.Yellow, orElse(f.Show, "trying again"))
 	case myagent.PlanStart:
 		v.screen.Status("planning")
 	case myagent.PlanCompleted:
@@ -123,7 +133,7 @@ func (v *view) task(f sdk.Frame) {
 func (v *view) notice(f sdk.Frame) {
 	switch m := f.Meta(); {
 	case m.Action == myagent.ActionTextDiscarded && m.Stage == stageAggregation:
-		v.discarded()
+		v.discarded(sdk.As[myagent.NoticeMeta](f.Metadata).Reason)
 	case aboutWorkers(m):
 		v.endText()
 		v.screen.Warn(terminal.Line(f.Show, lineWidth))
@@ -176,10 +186,18 @@ func (v *view) endText() {
 	v.stripper = terminal.Stripper{}
 }
 
-func (v *view) discarded() {
+func (v *view) discarded(reason string) {
+	v.thoughts.Drop()
 	if v.written.Len() > 0 {
 		v.endText()
-		v.screen.Remark(terminal.Yellow, "the worker was lost; another one begins this text again")
+		v.screen.Remark(terminal.Yellow, chat.Discarded(reason))
+	}
+}
+
+// thinks shows a piece of what the model thinks, or all of it.
+func (v *view) thinks(f sdk.Frame) {
+	if d := sdk.As[myagent.ThinkingMeta](f.Metadata); d.Reasoning && d.TotalLength == nil {
+		v.thoughts.Piece(v.screen, d.MessageID, f.Text())
 	}
 }
 
@@ -190,7 +208,9 @@ func (v *view) answer(f sdk.Frame) {
 		_, _ = io.WriteString(v.screen, terminal.Strip(text))
 	}
 	v.endText()
-	v.remark(terminal.Dim, bill(sdk.As[myagent.FinalAnswerMeta](f.Metadata)))
+	d := sdk.As[myagent.FinalAnswerMeta](f.Metadata)
+	chat.Incomplete(v.screen, d.StopReason)
+	v.remark(terminal.Dim, bill(d))
 }
 
 // bill returns the known usage of an answer.
@@ -200,12 +220,20 @@ func bill(d myagent.FinalAnswerMeta) string {
 		parts = append(parts, duration(*d.GenerationMS))
 	}
 	if d.TotalTokens != nil {
-		parts = append(parts, fmt.Sprintf("%d tokens", *d.TotalTokens))
+		parts = append(parts, fmt.Sprintf("%d tokens", *d.TotalTokens)+cached(d.TokensUsed))
 	}
 	if d.CostUSD != nil {
 		parts = append(parts, fmt.Sprintf("$%.4f", *d.CostUSD))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// cached says how many of the tokens came from the provider's cache.
+func cached(t *myagent.Tokens) string {
+	if t == nil || t.Cached == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d cached)", t.Cached)
 }
 
 // errorText returns the text of a frame that reports an error, on one line.

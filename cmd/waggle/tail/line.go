@@ -54,6 +54,8 @@ func style(t event.Type) terminal.Style {
 		return terminal.Green
 	case kind == "tool":
 		return terminal.Cyan
+	case kind == "reasoning":
+		return terminal.Dim
 	case kind == "notice" || what == "discarded" || what == "cancelled":
 		return terminal.Yellow
 	}
@@ -63,7 +65,8 @@ func style(t event.Type) terminal.Style {
 // shown lists the most telling members of an event's data, in this order. --json shows the others.
 var shown = []string{
 	"content", "text", "tool", "arguments", "result", "code", "message", "reason",
-	"attempt", "worker", "model", "stop_reason", "input_tokens", "output_tokens", "dialect", "duration_ms",
+	"attempt", "worker", "model", "next_model", "stop_reason", "stop_detail", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens",
+	"dialect", "duration_ms",
 }
 
 // bare members are shown without their name.

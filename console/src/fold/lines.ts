@@ -27,6 +27,9 @@ const members: Partial<Record<CanonicalEvent["type"], readonly string[]>> = {
   "job.started": ["stage", "attempt", "model", "worker"],
   "message.started": ["role", "model"],
   "message.delta": ["text"],
+  "reasoning.delta": ["text"],
+  "reasoning.completed": ["content"],
+  "request.failed": ["code", "message", "try", "max_tries", "next_model"],
   "message.completed": ["content"],
   "tool.called": ["tool", "arguments"],
   "tool.started": ["tool"],
@@ -63,6 +66,7 @@ export function family(type: string): "run" | "message" | "tool" | "people" | "p
     case "task":
       return "run";
     case "message":
+    case "reasoning":
       return "message";
     case "tool":
     case "call":

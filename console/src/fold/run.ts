@@ -23,6 +23,8 @@ export interface Sheet {
   state: Deed["state"];
   ms: number | undefined;
   input: number;
+  /** Of the input: what the provider had in its cache. */
+  cached: number;
   output: number;
   /** Undefined: no price is known. */
   cost: number | undefined;
@@ -48,6 +50,7 @@ class RunFold {
     state: "running",
     ms: undefined,
     input: 0,
+    cached: 0,
     output: 0,
     cost: undefined,
   };
@@ -70,6 +73,7 @@ class RunFold {
   /** @internal */
   uses(d: Data): void {
     this.whole.input += Number(d["input_tokens"] ?? 0);
+    this.whole.cached += Number(d["cached_tokens"] ?? 0);
     this.whole.output += Number(d["output_tokens"] ?? 0);
     if (typeof d["cost_usd"] === "number") this.whole.cost = (this.whole.cost ?? 0) + d["cost_usd"];
   }

@@ -72,6 +72,15 @@ export class WaterfallBuilder {
     this.end(`${kind} ${key}`, Date.parse(e.time), state);
   }
 
+  /** @internal A call has failed, although its message was discarded before. */
+  fails(e: CanonicalEvent, kind: BarKind, key: string): void {
+    const id = `${kind} ${key}`;
+    this.ends(e, kind, key, "failed");
+    const at = this.all.findLastIndex((b) => b.id === id);
+    const bar = this.all[at];
+    if (bar) this.all[at] = { ...bar, state: "failed" };
+  }
+
   /** @internal The end of a run ends all that still belongs to it. */
   over(e: CanonicalEvent, run: string, state: BarState): void {
     for (const [id, at] of this.open) if (this.all[at]?.run === run) this.end(id, Date.parse(e.time), state);
@@ -87,6 +96,9 @@ export class WaterfallBuilder {
 }
 
 const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+
+/** The name of the pauses between the calls of a model for a piece of work. */
+const modelOf = (d: Data) => `model ${text(d["run_id"])}/${text(d["job_id"])}`;
 
 type Taker = (w: WaterfallBuilder, e: CanonicalEvent, d: Data) => void;
 
@@ -116,9 +128,16 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker } = {
   "job.failed": jobOver,
   "job.suspended": (w, e, d) => w.ends(e, "job", text(d["job_id"]), "completed"),
   "retry.scheduled": (w, e, d) => w.opens(e, "pause", text(d["job_id"]), "", "waiting"),
-  "message.started": (w, e, d) => w.opens(e, "model", text(d["message_id"]), text(d["model"])),
+  "message.started": (w, e, d) => {
+    w.ends(e, "pause", modelOf(d), "completed");
+    w.opens(e, "model", text(d["message_id"]), text(d["model"]));
+  },
   "message.completed": (w, e, d) => w.ends(e, "model", text(d["message_id"]), "completed"),
   "message.discarded": (w, e, d) => w.ends(e, "model", text(d["message_id"]), "cancelled"),
+  "request.failed": (w, e, d) => {
+    w.fails(e, "model", text(d["message_id"]));
+    w.opens(e, "pause", modelOf(d), text(d["code"]), "waiting");
+  },
   "tool.called": (w, e, d) => w.opens(e, "tool", text(d["call_id"]), text(d["tool"])),
   "tool.completed": toolOver,
   "tool.failed": toolOver,

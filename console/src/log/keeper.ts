@@ -302,7 +302,7 @@ export class Keeper {
     for (let seq = from; seq <= to; seq++) {
       const e = this.store.get(seq);
       if (e?.type === "message.started") begun.add(e.data.message_id);
-      if (e && (e.type !== "message.delta" || begun.has(e.data.message_id))) f.state.take(e);
+      if (e && ((e.type !== "message.delta" && e.type !== "reasoning.delta") || begun.has(e.data.message_id))) f.state.take(e);
     }
     this.dirty();
     return f;

@@ -1,5 +1,5 @@
 import type { CanonicalEvent, Question } from "@waggle-dev/client";
-import type { TeamView, ViewItem } from "@waggle-dev/client/view";
+import type { TeamView, Thought, ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
 import type { TaskState } from "../fold/task.ts";
 import type { Member, Task, Wait } from "../fold/team.ts";
@@ -74,11 +74,13 @@ export interface Asked {
 /** What is shown one below the other: of a session its items, of a team its messages. */
 export type Shown = ViewItem | TeamView["messages"][number];
 
-/** A text that has grown at its end. */
+/** A text that has grown at its end, or its reasoning. */
 export interface Growth {
   key: string;
   text: string;
   done: boolean;
+  reasoning?: string;
+  thought?: Thought;
 }
 
 /** What has changed in the window over the conversation. */

@@ -1,5 +1,5 @@
 import type { CanonicalEvent, Snapshot } from "@waggle-dev/client";
-import { TeamViewBuilder, ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
+import { type TeamView, TeamViewBuilder, ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
 import { TaskBuilder, type TaskState } from "../fold/task.ts";
 import { type Definition, TeamFold } from "../fold/team.ts";
@@ -146,7 +146,7 @@ class TeamState implements State {
     const { name = "", status = "", closed = false, tasks = [], messages = [], arrows = [], sides = [] } = s.team ?? {};
     const parts = { name, status, closed, tasks, arrows: arrows as Arrow[], sides: sides as Side[] };
     f.team = TeamFold.from({ ...parts, until: s.until, members: membersOf(s) });
-    const said = messages.map(({ to, ...m }) => ({ ...m, to }));
+    const said = messages.map(({ to, ...m }) => ({ ...m, to })) as TeamView["messages"];
     f.said = TeamViewBuilder.from({ status, members: [], messages: said, questions: [], seq: s.seq });
     return f;
   }

@@ -76,12 +76,18 @@ function unique(key: string, taken: ReadonlyMap<string, unknown>): string {
   return `${key} ${n}`;
 }
 
-/** What has been added to a text, if nothing else of the item has changed but that it is complete. */
+/** What has been added to a text and its reasoning, if nothing else of the item has changed but that it is complete. */
 function growth(key: string, old: Shown, item: Shown): Growth | undefined {
   if (!("done" in old) || !("done" in item) || !item.text.startsWith(old.text)) return undefined;
-  const same = { ...item, text: old.text, done: old.done };
-  for (const [name, value] of Object.entries(old)) if ((same as Record<string, unknown>)[name] !== value) return undefined;
-  return { key, text: item.text.slice(old.text.length), done: item.done };
+  const [before, after] = [old.reasoning ?? "", item.reasoning ?? ""];
+  if (!after.startsWith(before)) return undefined;
+  const rest = (s: Shown) => ({ ...s, text: "", done: false, reasoning: "", thought: undefined }) as Record<string, unknown>;
+  const [was, is] = [rest(old), rest(item)];
+  for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) if (was[name] !== is[name]) return undefined;
+  const grown: Growth = { key, text: item.text.slice(old.text.length), done: item.done };
+  if (after.length > before.length) grown.reasoning = after.slice(before.length);
+  if ("thought" in item && item.thought) grown.thought = item.thought;
+  return grown;
 }
 
 /** Who sent the messages in the window, where that was another member or the board. */

@@ -26,11 +26,13 @@ function estimate(item: Shown): number {
     case "user":
       return 5;
     case "answer":
-      return 5 + ofText(item.text);
+      return 5 + ofText(item.text) + (item.reasoning ? 4 : 0);
     case "tool":
       return 16;
     case "plan":
       return 14 + item.steps.reduce((sum, s) => sum + 6 + s.dependencies.length, 0);
+    case "retry":
+    case "notice":
     case "end":
       return 10;
   }

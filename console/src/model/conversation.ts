@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import type { Shown, TalkPatch } from "../log/protocol.ts";
+import type { Growth, Shown, TalkPatch } from "../log/protocol.ts";
 
 /** What a page shows of a conversation besides what is said in it. */
 export type TalkState = Pick<TalkPatch, "of" | "earlier" | "later" | "partial" | "questions" | "active" | "titles" | "senders">;
@@ -33,7 +33,7 @@ export class Conversation {
     }
     for (const g of p.grow) {
       const known = this.items.get(g.key);
-      if (known && "done" in known.value) known.value = { ...known.value, text: known.value.text + g.text, done: g.done };
+      if (known && "done" in known.value) known.value = grown(known.value, g);
     }
     const { keys, set: _, grow: __, ...state } = p;
     this.state.value = state;
@@ -43,4 +43,10 @@ export class Conversation {
       for (const key of this.items.keys()) if (!there.has(key)) this.items.delete(key);
     } else this.keys.value ??= [];
   }
+}
+
+/** A text with what has been added to it. */
+function grown<T extends Extract<Shown, { done: boolean }>>(old: T, g: Growth): T {
+  const more = g.reasoning ? { reasoning: (old.reasoning ?? "") + g.reasoning } : {};
+  return { ...old, text: old.text + g.text, done: g.done, ...more, ...(g.thought ? { thought: g.thought } : {}) };
 }

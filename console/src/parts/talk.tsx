@@ -16,6 +16,7 @@ import { Icon } from "./icons.tsx";
 import { Markdown } from "./markdown.tsx";
 import { type Ask, QuestionCard } from "./question.tsx";
 import { Scroll } from "./scroll.tsx";
+import { Reasoning, Retrying, Stopped } from "./thought.tsx";
 
 /** The conversation of a session, or of a member of a team: what was said, called, planned and asked. */
 export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[] }): JSX.Element {
@@ -36,11 +37,11 @@ export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[]
         </button>
       )}
       {shown.map((key) => (
-        <Item key={key} item={talk.item<ViewItem>(key)} talk={talk} />
+        <Item key={key} item={talk.item<ViewItem>(key)} talk={talk} live={live} />
       ))}
       {later && <Later move={(to) => model.move(to)} />}
       {live && !later && asked.map((ask) => <QuestionCard key={ask.id} ask={ask} />)}
-      {active > 0 && asked.length === 0 && !later && !last?.startsWith("answer ") && (
+      {active > 0 && asked.length === 0 && !later && !last?.startsWith("answer ") && !last?.startsWith("retry ") && (
         <p class="works">
           <span class="breath" />
           {t("state.running")}
@@ -81,7 +82,7 @@ function askOf(q: Question, session: string, ends: string | undefined): Ask {
   };
 }
 
-function Item({ item: s, talk }: { item: Signal<ViewItem>; talk: Conversation }): JSX.Element {
+function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversation; live: boolean }): JSX.Element {
   const item = s.value;
   switch (item.kind) {
     case "user": {
@@ -99,8 +100,10 @@ function Item({ item: s, talk }: { item: Signal<ViewItem>; talk: Conversation })
       return (
         <article class={item.step === undefined ? "item answer" : "item answer of-step"}>
           {item.step !== undefined && <h3>{t("talk.step", { title: stepTitle(item.step, item.run, talk) })}</h3>}
-          <Markdown text={item.text} done={item.done} />
-          {!item.done && <span class="caret" aria-hidden="true" />}
+          <Reasoning of={item} />
+          {(item.text !== "" || !item.reasoning) && <Markdown text={item.text} done={item.done} />}
+          {!item.done && (item.text !== "" || !item.reasoning) && <span class="caret" aria-hidden="true" />}
+          {item.stop && <Stopped stop={item.stop} />}
         </article>
       );
     case "tool":
@@ -116,6 +119,21 @@ function Item({ item: s, talk }: { item: Signal<ViewItem>; talk: Conversation })
             </span>
           </header>
           <PlanGraph steps={item.steps} />
+        </article>
+      );
+    case "retry":
+      return (
+        <article class="item">
+          <Retrying of={item} live={live} />
+        </article>
+      );
+    case "notice":
+      return (
+        <article class="item">
+          <p class="stopped">
+            <Icon name="unknown" />
+            <Text most={600}>{item.text || item.code}</Text>
+          </p>
         </article>
       );
     case "end":

@@ -9,7 +9,7 @@ import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { go, type Route, type RunRef, room } from "../route.ts";
-import { t } from "../words.ts";
+import { language, t } from "../words.ts";
 
 type CompareRoute = Extract<Route, { room: "compare" }>;
 
@@ -153,8 +153,8 @@ function Head(p: { side: Side; name: string; other: Sheet; change: (run: string)
         </dd>
         <dt>{t("compare.tokens")}</dt>
         <dd>
-          {sheet.input} / {sheet.output}{" "}
-          <Delta by={minus(sheet.input + sheet.output, other.input + other.output)} text={(n) => String(n)} />
+          {count(sheet.input)} {sheet.cached > 0 && `(${t("compare.cached", { n: count(sheet.cached) })}) `}/ {count(sheet.output)}{" "}
+          <Delta by={minus(sheet.input + sheet.output, other.input + other.output)} text={count} />
         </dd>
         <dt>{t("compare.cost")}</dt>
         <dd>
@@ -167,6 +167,7 @@ function Head(p: { side: Side; name: string; other: Sheet; change: (run: string)
 }
 
 const minus = (a: number | undefined, b: number | undefined) => (a === undefined || b === undefined ? 0 : a - b);
+const count = (n: number) => n.toLocaleString(language());
 const dollars = (n: number) => `$${n.toFixed(4)}`;
 
 /** By how much this side has more or less than the other one. */

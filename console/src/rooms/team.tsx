@@ -24,6 +24,7 @@ import { QuestionCard } from "../parts/question.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { Sequence } from "../parts/sequence.tsx";
 import { Later, sideName, Talk } from "../parts/talk.tsx";
+import { Reasoning, Stopped } from "../parts/thought.tsx";
 import { Writing } from "../parts/writing.tsx";
 import { after, go, type Route, room, route, teamViews } from "../route.ts";
 import { t } from "../words.ts";
@@ -272,7 +273,9 @@ function MessageCard({ of }: { of: Signal<Message> }): JSX.Element {
           </>
         )}
       </h3>
-      <Markdown text={m.text} done={m.done} />
+      <Reasoning of={m} />
+      {(m.text !== "" || !m.reasoning) && <Markdown text={m.text} done={m.done} />}
+      {m.stop && <Stopped stop={m.stop} />}
     </article>
   );
 }

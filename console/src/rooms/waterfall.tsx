@@ -67,7 +67,7 @@ export function Waterfall({ model, open }: { model: LogModel; open: (seq: number
                 </td>
                 <td class="long">{span((b.to ?? end) - b.from)}</td>
                 <td class="how">
-                  <StateChip state={b.state} small />
+                  <StateChip state={b.state === "waiting" && b.kind !== "people" ? "queued" : b.state} small />
                 </td>
               </tr>
             );
@@ -92,6 +92,6 @@ function nameOf(b: Bar): string {
     case "run":
     case "queue":
     case "pause":
-      return t(`waterfall.${b.kind}`);
+      return b.name ? `${t(`waterfall.${b.kind}`)}: ${b.name}` : t(`waterfall.${b.kind}`);
   }
 }

@@ -37,9 +37,23 @@ function Plan({ plan, onRestart }: { plan: Of<"plan">; onRestart: (step: string)
 function Item({ item, onRestart }: { item: ViewItem; onRestart: (step: string) => void }) {
   if (item.kind === "plan") return <Plan plan={item} onRestart={onRestart} />;
   if (item.kind === "user") return <p className="user">{item.text}</p>;
+  if (item.kind === "notice") return <p className="tool">{item.text}</p>;
   if (item.kind === "end") return <p className="end">{item.text}</p>;
   if (item.step !== undefined) return null; // the plan shows what steps have made
-  if (item.kind === "answer") return <p className="answer">{item.text}</p>;
+  if (item.kind === "retry") return <p className="tool">{item.text} Asking again.</p>;
+  if (item.kind === "answer")
+    return (
+      <>
+        {item.reasoning && (
+          <details className="tool">
+            <summary>{item.text || item.done ? "Reasoning" : "Thinking…"}</summary>
+            {item.reasoning}
+          </details>
+        )}
+        {item.text && <p className="answer">{item.text}</p>}
+        {item.stop && <p className="tool">Incomplete: {item.stop.reason}</p>}
+      </>
+    );
   return (
     <p className="tool">
       used <code>{item.name}</code> {item.status !== "completed" && item.status}

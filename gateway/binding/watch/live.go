@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -165,7 +166,7 @@ func (a *Announcements) announce(ctx context.Context, of *tenant, m *nats.Msg) {
 		a.logger.Warn().Err(err).Str("subject", m.Subject).Msg("drop announcement")
 		return
 	}
-	one := transport.New(m.Data, kind, transport.Position{})
+	one := transport.New(eventdata.RawForPeople(event.Type(kind), m.Data), kind, transport.Position{})
 	visible := a.visible(ctx, of, log)
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,6 +1,8 @@
 package agui
 
 import (
+	"slices"
+
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -31,7 +33,7 @@ func retryScheduled(t *Thread, d event.RetryScheduledData) {
 func requestFailed(t *Thread, d event.RequestFailedData) {
 	t.ensure()
 	t.custom(wire.CustomRetry, members(
-		"code", d.Code, "message", d.Text(), "retryAfterMs", d.RetryAfterMS, "attempt", d.Try, "maxAttempts", d.MaxTries, "taskId", d.StepID,
+		"code", d.Code, "message", d.Text(), "retryAfterMs", d.RetryAfterMS, "attempt", d.Try, "maxAttempts", d.MaxTries, "taskId", d.StepID, "nextModel", d.NextModel,
 	))
 }
 
@@ -39,6 +41,12 @@ func noticed(t *Thread, d event.NoticeData) {
 	if t.Open() != "" && (d.RunID == "" || d.RunID == t.run.id) {
 		t.custom(wire.CustomNotice, members("level", d.Level, "code", d.Code, "message", d.Message))
 	}
+}
+
+// memberNoticed is noticed for a notice of a member's log.
+func memberNoticed(t *Thread, d event.NoticeData) {
+	t.ensure()
+	t.custom(wire.CustomNotice, members("level", d.Level, "code", d.Code, "message", d.Message))
 }
 
 func errorReported(t *Thread, d event.ErrorData) {
@@ -50,11 +58,15 @@ func errorReported(t *Thread, d event.ErrorData) {
 // usageRecorded adds to the sums of the stretch.
 func usageRecorded(t *Thread, d event.UsageRecordedData) {
 	r := t.run
-	for i := range r.usage {
-		if u := &r.usage[i]; u.Model == d.Model {
-			u.InputTokens, u.OutputTokens, u.TotalTokens = u.InputTokens+d.InputTokens, u.OutputTokens+d.OutputTokens, u.TotalTokens+d.InputTokens+d.OutputTokens
-			return
-		}
+	i := slices.IndexFunc(r.usage, func(u wire.TokenUsage) bool { return u.Model == d.Model })
+	if i < 0 {
+		i, r.usage = len(r.usage), append(r.usage, wire.TokenUsage{Model: d.Model})
 	}
-	r.usage = append(r.usage, wire.TokenUsage{Model: d.Model, InputTokens: d.InputTokens, OutputTokens: d.OutputTokens, TotalTokens: d.InputTokens + d.OutputTokens})
+	u := &r.usage[i]
+	u.InputTokens += d.InputTokens
+	u.OutputTokens += d.OutputTokens
+	u.TotalTokens += d.InputTokens + d.OutputTokens
+	u.ReasoningTokens += d.ReasoningTokens
+	u.CachedInputTokens += d.CachedTokens
+	u.CacheWriteInputTokens += d.CacheWriteTokens
 }

@@ -69,7 +69,7 @@ func runCompleted(t *Thread, d event.RunCompletedData) {
 		t.answer(messageID, d.Content)
 	}
 	t.conclude(&ending{boundary: &wire.Boundary{
-		Base: t.stamped(wire.RunFinished, wire.Origin{}), Result: &wire.Result{Outcome: first(d.Outcome, wire.OutcomeSuccess), MessageID: messageID},
+		Base: t.stamped(wire.RunFinished, wire.Origin{}), Result: &wire.Result{Outcome: first(d.Outcome, wire.OutcomeSuccess), MessageID: messageID, StopReason: d.StopReason},
 		Outcome: &wire.Outcome{Type: wire.OutcomeSuccess}, Usage: t.run.usage,
 	}})
 }

@@ -16,12 +16,15 @@ func messageStarted(t *Thread, d event.MessageStartedData) {
 		return
 	}
 	t.ensure()
-	t.openText(d.MessageID, d.Part)
+	if !d.Waits { // the text of one that waits begins with its first delta: reasoning may come before
+		t.openText(d.MessageID, d.Part)
+	}
 }
 
 func messageDelta(t *Thread, d event.MessageDeltaData) {
 	t.ensure()
 	x := t.run.text(d.MessageID)
+	t.thought(d.MessageID)
 	if x == noText {
 		x = t.openText(d.MessageID, d.Part)
 	}
@@ -30,6 +33,8 @@ func messageDelta(t *Thread, d event.MessageDeltaData) {
 
 func messageCompleted(t *Thread, d event.MessageCompletedData) {
 	t.ensure()
+	t.thought(d.MessageID)
+	delete(t.run.thoughts, d.MessageID)
 	x := t.run.text(d.MessageID)
 	if x == noText {
 		x = t.openText(d.MessageID, d.Part)
@@ -47,14 +52,17 @@ func messageCompleted(t *Thread, d event.MessageCompletedData) {
 	}
 }
 
+// messageDiscarded takes the text away, and the reasoning before it.
 func messageDiscarded(t *Thread, d event.MessageDiscardedData) {
-	x := t.run.text(d.MessageID)
-	if x == noText {
+	x, thought := t.run.text(d.MessageID), t.unthink(d.MessageID)
+	if x == noText && !thought {
 		return
 	}
 	t.ensure()
-	t.closeText(x)
-	t.history.remove(x.id)
+	if x != noText {
+		t.closeText(x)
+		t.history.remove(x.id)
+	}
 	t.snapshot()
 }
 

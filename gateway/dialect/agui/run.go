@@ -32,8 +32,9 @@ type run struct {
 	limit     int  // tasks at once
 	questions []Question
 	acts      []*activity
-	usage     []wire.TokenUsage // of the stretch
-	said      map[string]bool   // messages without an owner that have text
+	usage     []wire.TokenUsage  // of the stretch
+	said      map[string]bool    // messages without an owner that have text
+	thoughts  map[string]thought // by open message
 }
 
 // Question is one that the run has asked.
@@ -74,6 +75,12 @@ type text struct {
 	body      []byte
 }
 
+// thought is how much of the reasoning of a message was shown. It is shown in parts: one ends where the message's text goes on.
+type thought struct {
+	parts int // that have begun
+	shown int // bytes of the whole
+}
+
 // noText stands for a message that is not open.
 var noText = &text{}
 
@@ -108,7 +115,7 @@ const defaultLimit = 10
 
 func newRun(d event.RunStartedData) *run {
 	r := &run{
-		id: d.RunID, first: d.MessageID, calls: map[string]call{}, used: map[string]int{}, jobs: map[string]job{}, said: map[string]bool{},
+		id: d.RunID, first: d.MessageID, calls: map[string]call{}, used: map[string]int{}, jobs: map[string]job{}, said: map[string]bool{}, thoughts: map[string]thought{},
 		limit: defaultLimit, solving: d.Mode == event.ModeSteps,
 	}
 	if d.Mode == event.ModeChat {
@@ -125,6 +132,7 @@ func (r *run) clone() *run {
 	c.ids = slices.Clone(r.ids)
 	c.deferred, c.steps, c.questions, c.usage = slices.Clone(r.deferred), slices.Clone(r.steps), slices.Clone(r.questions), slices.Clone(r.usage)
 	c.calls, c.used, c.jobs, c.said = maps.Clone(r.calls), maps.Clone(r.used), maps.Clone(r.jobs), maps.Clone(r.said)
+	c.thoughts = maps.Clone(r.thoughts)
 	c.subs, c.texts, c.acts, c.plan = each(r.subs), each(r.texts), each(r.acts), r.plan.clone()
 	for _, x := range c.texts {
 		x.body = slices.Clone(x.body)

@@ -31,9 +31,10 @@ type shown struct {
 // Name returns the name of the codec.
 func (Codec) Name() string { return "events" }
 
-// Encode returns the event's JSON. Members that this version does not know are kept.
+// Encode returns the event's JSON, without what only a model's provider may know. Members that this version does not know
+// are kept.
 func (Codec) Encode(e event.Event) [][]byte {
-	s := shown{Event: e}
+	s := shown{Event: eventdata.ForPeople(e)}
 	if e.From != e.Sequence {
 		s.From = e.From
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // faults checks that every fault of the catalogue can be told, and that nothing of
-// its cause is, and nothing of what a model's provider said.
+// its cause is, and nothing of what a model's provider said or wants back.
 func (c *checker) faults(t *testing.T) {
 	const secret = "nats: 10.0.0.7 refused"
 	for _, codec := range c.bound {
@@ -32,13 +32,16 @@ func (c *checker) faults(t *testing.T) {
 		c.frame(t, codec.Truncated(18, Now))
 		said := &event.ProviderError{Status: 418, Code: secret, RequestID: secret, Message: secret}
 		for _, d := range []event.Data{
-			event.RequestFailedData{RunID: "r", Provider: said}, event.JobFailedData{RunID: "r", Provider: said}, event.RunFailedData{RunID: "r", Provider: said},
+			event.RequestFailedData{RunID: "r", Provider: said},
+			event.JobFailedData{RunID: "r", Provider: said},
+			event.RunFailedData{RunID: "r", Provider: said},
+			event.ReasoningCompletedData{RunID: "r", PassBack: &event.PassBack{Provider: "p", Data: json.RawMessage(jsonString(secret))}},
 		} {
 			e, err := event.New(c.Log, "e1", "test", Now, d)
 			require.NoError(t, err)
 			e.Sequence = 1
 			for _, frame := range codec.Encode(e) {
-				require.NotContains(t, string(frame), secret, "the provider's words are for operators")
+				require.NotContains(t, string(frame), secret, "the provider's words are for operators, or for the provider")
 			}
 		}
 	}
@@ -149,7 +152,7 @@ func (*checker) oneAtMost(t require.TestingT, e event.Event, said []reading) {
 // unsaid are the types that may have no frame: parts of texts that are shown later, and
 // details of the work that some protocols have no word for.
 var unsaid = map[event.Type]bool{
-	event.MessageStarted: true, event.MessageDelta: true, event.MessageCompleted: true,
+	event.MessageStarted: true, event.MessageDelta: true, event.MessageCompleted: true, event.ReasoningDelta: true, event.ReasoningCompleted: true,
 	event.RunStarted: true, event.ToolStarted: true, event.UsageRecorded: true,
 }
 

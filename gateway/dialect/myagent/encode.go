@@ -174,7 +174,13 @@ func tokens(u event.Usage) *wire.Tokens {
 	if u.InputTokens == nil && u.OutputTokens == nil {
 		return nil
 	}
-	return &wire.Tokens{Input: u.InputTokens, Output: u.OutputTokens}
+	return split(&wire.Tokens{Input: u.InputTokens, Output: u.OutputTokens}, u.TokenDetails)
+}
+
+// split adds what is known of the tokens.
+func split(t *wire.Tokens, d event.TokenDetails) *wire.Tokens {
+	t.Cached, t.CacheWrite, t.Reasoning = d.CachedTokens, d.CacheWriteTokens, d.ReasoningTokens
+	return t
 }
 
 // tasks are the tasks of a plan on the wire; never nil, so that a list is a list.

@@ -98,6 +98,7 @@ var verdicts = map[fault.Code]verdict{
 	fault.ModelContentRefused: {wire.AgentError, "AGENT_MODEL_008", askUser},
 	fault.ModelOutOfQuota:     {wire.AgentError, "AGENT_MODEL_009", escalate},
 	fault.ModelCutOff:         {wire.AgentError, "AGENT_MODEL_010", retry},
+	fault.ModelNoAnswer:       {wire.AgentError, "AGENT_MODEL_011", askUser},
 	fault.ToolNotFound:        {wire.AgentError, "AGENT_TOOL_001", skip},
 	fault.ToolBadInput:        {wire.AgentError, "AGENT_TOOL_002", skip},
 	fault.ToolFailed:          {wire.AgentError, "AGENT_TOOL_003", skip},

@@ -24,11 +24,18 @@ func runStarted(c *codec, _ event.Event, d event.RunStartedData) wire.Frame {
 	})
 }
 
-func runCompleted(_ *codec, _ event.Event, d event.RunCompletedData) wire.Frame {
+func runCompleted(c *codec, _ event.Event, d event.RunCompletedData) wire.Frame {
 	m := wire.FinalAnswerMeta{
 		Context: run(d.RunID, d.ExecutionID), MessageID: d.MessageID, Status: first(d.Outcome, "success"), GenerationMS: &d.DurationMS,
 	}
-	return finalAnswer(d.Content, m, d.Usage)
+	code, text, short := event.AnswerNotice(d.StopReason, "")
+	if !short {
+		return finalAnswer(d.Content, m, d.Usage)
+	}
+	m.StopReason = d.StopReason
+	f := finalAnswer(d.Content, m, d.Usage)
+	f.ShowContent = fmt.Sprintf(c.words.incomplete, d.Content, first(c.words.notices[code], text)) // people may not see the notice
+	return f
 }
 
 // runFailed is a final answer where the user is owed one, and an error otherwise.
@@ -60,13 +67,13 @@ func turnStarted(c *codec, _ event.Event, d event.JobStartedData) wire.Frame {
 			Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, Model: d.Model,
 		})
 	}
-	return c.thinking(thoughts(d.Stage), wire.ThinkingMeta{
+	return c.thinking(begun(d.Stage), wire.ThinkingMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Model: d.Model, MaxTokens: d.MaxTokens, Attempt: d.Attempt, Resumed: d.Resumed,
 	})
 }
 
-// thoughts are what an agent that begins a stage thinks about.
-func thoughts(stage string) string {
+// begun says what an agent that begins a stage thinks about.
+func begun(stage string) string {
 	switch stage {
 	case event.StagePlanning:
 		return "Analyzing the task and planning approach..."
@@ -113,7 +120,7 @@ func turnFailed(c *codec, _ event.Event, d event.JobFailedData) wire.Frame {
 		}}
 	}
 	return wire.Frame{
-		Event: wire.ErrorExecution, Content: text, ShowContent: fmt.Sprintf(c.words.executionError, text),
+		Event: wire.ErrorExecution, Content: text, ShowContent: fmt.Sprintf(c.words.executionError, c.words.people(d.Code, text)),
 		Metadata: wire.ExecutionErrorMeta{
 			Work: where, ErrorCode: v.code, ErrorType: kind, Recoverable: again, Attempt: d.Try, MaxAttempts: d.MaxTries, ExecutionMS: d.ElapsedMS,
 		},
@@ -128,21 +135,30 @@ func (c *codec) timeout(text string, m wire.TimeoutErrorMeta) wire.Frame {
 	return wire.Frame{Event: wire.ErrorTimeout, Content: text, Metadata: m, ShowContent: fmt.Sprintf(c.words.tooLong, limit)}
 }
 
-func retryScheduled(_ *codec, _ event.Event, d event.RetryScheduledData) wire.Frame {
-	v, kind, _ := judged(d.Code)
-	return wire.Frame{Event: wire.ErrorRetryAttempt, Metadata: wire.RetryMeta{
+func retryScheduled(c *codec, _ event.Event, d event.RetryScheduledData) wire.Frame {
+	return c.retries(wire.RetryMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, RetryAfterMS: d.RetryAfterMS,
-		ErrorType: kind, ErrorMessage: said(d.Code, d.Message), ErrorCode: v.code,
-	}}
+	}, d.Code, d.Message)
 }
 
 // requestFailed counts requests to the model, not attempts at the task.
-func requestFailed(_ *codec, _ event.Event, d event.RequestFailedData) wire.Frame {
-	v, kind, _ := judged(d.Code)
-	return wire.Frame{Event: wire.ErrorRetryAttempt, Metadata: wire.RetryMeta{
+func requestFailed(c *codec, _ event.Event, d event.RequestFailedData) wire.Frame {
+	return c.retries(wire.RetryMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Try, MaxAttempts: d.MaxTries, RetryAfterMS: d.RetryAfterMS,
-		ErrorType: kind, ErrorMessage: said(d.Code, d.Message), ErrorCode: v.code, MessageID: d.MessageID,
-	}}
+		MessageID: d.MessageID, NextModel: d.NextModel,
+	}, d.Code, d.Message)
+}
+
+// retries says what has failed, and when it is tried again.
+func (c *codec) retries(m wire.RetryMeta, code, message string) wire.Frame {
+	v, kind, _ := judged(code)
+	m.ErrorCode, m.ErrorType, m.ErrorMessage = v.code, kind, said(code, message)
+	problem, pause := c.words.problem(code, m.ErrorMessage), event.RequestFailedData{RetryAfterMS: m.RetryAfterMS}.Seconds()
+	text := fmt.Sprintf(c.words.retryIn, problem, pause, m.Attempt+1, m.MaxAttempts)
+	if m.NextModel != "" {
+		text = fmt.Sprintf(c.words.retryWith, problem, pause, m.NextModel, m.Attempt+1, m.MaxAttempts)
+	}
+	return wire.Frame{Event: wire.ErrorRetryAttempt, Metadata: m, ShowContent: text}
 }
 
 func attemptRefused(c *codec, _ event.Event, d event.AttemptRefusedData) wire.Frame {
@@ -167,7 +183,7 @@ func messageStarted(c *codec, _ event.Event, d event.MessageStartedData) wire.Fr
 	if c.texts != every {
 		return wire.Frame{}
 	}
-	return c.thinking(thoughts(d.Stage), wire.ThinkingMeta{
+	return c.thinking(begun(d.Stage), wire.ThinkingMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Model: d.Model, MessageID: d.MessageID, Attempt: d.Attempt,
 	})
 }
@@ -176,6 +192,46 @@ func messageStarted(c *codec, _ event.Event, d event.MessageStartedData) wire.Fr
 // work of its tasks is shown by what comes of it, as the original does.
 func (c *codec) shows(stage string) bool {
 	return c.texts == every || c.texts == merged && stage != event.StagePlanning && stage != event.StageSolving
+}
+
+// reasoningDelta is a piece of what the model thinks, where its text is shown as it comes.
+func reasoningDelta(c *codec, e event.Event, d event.ReasoningDeltaData) wire.Frame {
+	if !c.shows(d.Stage) {
+		return wire.Frame{}
+	}
+	return c.thoughts(d.Text, wire.ThinkingMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), MessageID: d.MessageID, Attempt: d.Attempt, MergedFrom: mergedFrom(e),
+	})
+}
+
+// reasoningCompleted is the whole reasoning where no piece of it has been shown.
+func reasoningCompleted(c *codec, _ event.Event, d event.ReasoningCompletedData) wire.Frame {
+	m := wire.ThinkingMeta{Work: work(d.RunID, d.ExecutionID, d.Part), MessageID: d.MessageID, Attempt: d.Attempt}
+	switch {
+	case c.texts == every:
+		length := utf8.RuneCountInString(d.Content)
+		m.Reasoning, m.TotalLength = true, &length
+		f := c.thinking("The model has finished thinking.", m)
+		f.ShowContent = c.words.thought
+		return f
+	case d.Content == "", c.shows(d.Stage):
+		return wire.Frame{}
+	}
+	return c.thoughts(d.Content, m)
+}
+
+// thoughts are what a model thinks.
+func (c *codec) thoughts(text string, m wire.ThinkingMeta) wire.Frame {
+	m.Reasoning = true
+	return wire.Frame{Event: wire.AgentThinking, Content: text, Metadata: m, ShowContent: strict.Cut(text, longText)}
+}
+
+// mergedFrom is the first event of those that a frame stands for, 0 if it stands for one.
+func mergedFrom(e event.Event) uint64 {
+	if e.From < e.Sequence {
+		return e.From
+	}
+	return 0
 }
 
 // Gathers implements dialect.Sessions.
@@ -191,10 +247,7 @@ func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame 
 	if !c.shows(d.Stage) {
 		return wire.Frame{}
 	}
-	var merged uint64
-	if e.From > 0 && e.From < e.Sequence {
-		merged = e.From
-	}
+	merged := mergedFrom(e)
 	where := work(d.RunID, d.ExecutionID, d.Part)
 	if d.Stage == event.StagePlanning {
 		return c.thinking(d.Text, wire.ThinkingMeta{Work: where, MessageID: d.MessageID, Attempt: d.Attempt, MergedFrom: merged})
@@ -281,6 +334,6 @@ func (c *codec) toolResult(text string, m wire.ToolResultMeta) wire.Frame {
 func usageRecorded(c *codec, _ event.Event, d event.UsageRecordedData) wire.Frame {
 	return c.detail(fmt.Sprintf(c.words.usage, d.Model), wire.NoticeMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Action: wire.ActionUsage, MessageID: d.MessageID, Model: d.Model, Attempt: d.Attempt,
-		TokensUsed: &wire.Tokens{Input: &d.InputTokens, Output: &d.OutputTokens}, CostUSD: d.CostUSD,
+		TokensUsed: split(&wire.Tokens{Input: &d.InputTokens, Output: &d.OutputTokens}, d.TokenDetails), CostUSD: d.CostUSD,
 	})
 }

@@ -137,6 +137,9 @@ func notice(c *codec, _ event.Event, d event.NoticeData) wire.Frame {
 	case event.WorkerBack:
 		m.Action, d.Message = wire.ActionWorkerBack, c.words.workerBack
 	}
+	if text := c.words.notices[d.Code]; text != "" {
+		d.Message = text
+	}
 	return c.notice(first(d.Message, c.words.other), m)
 }
 

@@ -67,7 +67,7 @@ func taskQueued(c *codec, _ event.Event, d event.TaskQueuedData) wire.Frame {
 }
 
 func taskAssigned(c *codec, _ event.Event, d event.TaskAssignedData) wire.Frame {
-	return c.thinking(thoughts(event.StageSolving), wire.ThinkingMeta{Work: taskWork(d.TaskHead), Attempt: d.Attempt})
+	return c.thinking(begun(event.StageSolving), wire.ThinkingMeta{Work: taskWork(d.TaskHead), Attempt: d.Attempt})
 }
 
 func taskReported(c *codec, _ event.Event, d event.TaskReportedData) wire.Frame {

@@ -142,7 +142,7 @@ func (c *codec) tell(t trouble) wire.Frame {
 		if t.Constraint != "" && len(provided) == 0 {
 			provided = json.RawMessage("null") // a member that is missing
 		}
-		f.ShowContent = fmt.Sprintf(c.words.invalid, text)
+		f.ShowContent = fmt.Sprintf(c.words.invalid, c.words.people(kind, text))
 		f.Metadata = wire.ValidationMeta{
 			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery,
 			Field: t.Field, Constraint: t.Constraint, Provided: provided, Operation: t.operation, Details: t.details,
@@ -152,18 +152,18 @@ func (c *codec) tell(t trouble) wire.Frame {
 			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery, Operation: t.operation,
 		}
 	case wire.ErrorRecoveryFailed:
-		f.ShowContent = fmt.Sprintf(c.words.recoveryFailed, text)
+		f.ShowContent = fmt.Sprintf(c.words.recoveryFailed, c.words.people(kind, text))
 		f.Metadata = wire.RecoveryFailedMeta{
 			Context: t.where, ErrorCode: v.code, ErrorType: kind, Strategy: v.recovery, Operation: t.operation,
 		}
 	case wire.AgentError:
-		f.ShowContent = fmt.Sprintf(c.words.agentError, text)
+		f.ShowContent = fmt.Sprintf(c.words.agentError, c.words.people(kind, text))
 		f.Metadata = wire.ErrorMeta{
 			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recovery: v.recovery, Recoverable: retryable,
 			Operation: t.operation, Field: t.Field, Details: t.details,
 		}
 	default:
-		f.ShowContent = fmt.Sprintf(c.words.systemError, text)
+		f.ShowContent = fmt.Sprintf(c.words.systemError, c.words.people(kind, text))
 		f.Metadata = wire.SystemErrorMeta{
 			Context: t.where, ErrorCode: v.code, ErrorType: kind, Severity: severity(t.Code), Recovery: v.recovery, Operation: t.operation,
 		}
@@ -214,7 +214,7 @@ func (c *codec) agentError(message string, m wire.ErrorMeta) wire.Frame {
 	if m.Recovery == "" {
 		m.Recovery = recoveryAction(v.recovery)
 	}
-	return wire.Frame{Event: wire.AgentError, Content: text, Metadata: m, ShowContent: fmt.Sprintf(c.words.agentError, text)}
+	return wire.Frame{Event: wire.AgentError, Content: text, Metadata: m, ShowContent: fmt.Sprintf(c.words.agentError, c.words.people(kind, text))}
 }
 
 // link names the connection in a frame that is made for it alone.

@@ -21,6 +21,8 @@ func allFrames() frames {
 		event.MessageDelta:       with(messageDelta),
 		event.MessageCompleted:   with(messageCompleted),
 		event.MessageDiscarded:   with(messageDiscarded),
+		event.ReasoningDelta:     with(reasoningDelta),
+		event.ReasoningCompleted: with(reasoningCompleted),
 		event.RunStarted:         with(runStarted),
 		event.RunCompleted:       with(runCompleted),
 		event.RunFailed:          with(runFailed),

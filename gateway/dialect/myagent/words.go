@@ -1,5 +1,12 @@
 package myagent
 
+import (
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
 // Lengths to which texts for people are cut, in characters. They are the original's.
 const (
 	longText  = 200 // a partial answer, the beginning of a tool's result
@@ -19,8 +26,41 @@ type words struct {
 	runStarted, discarded, toolStarted, usage, refused, answered string
 	replayed, batch, historyExpired, other                       string
 	noWorker, workerBack                                         string
+	retryIn, retryWith, incomplete, thought                      string
+
+	notices map[string]string     // by code: texts of the log's notices, empty = those of the log
+	faults  map[fault.Code]string // the catalogue of errors, empty = its own texts
 
 	watched
+}
+
+// people returns the text of an error for people, in their language if it is that of the catalogue. A text of its own stays
+// as it is.
+func (w *words) people(code, text string) string {
+	entry := fault.Lookup(fault.Code(code))
+	translated := w.faults[entry.Code]
+	switch {
+	case translated == "":
+		return text
+	case text == entry.Message, text == "":
+		return translated
+	case text == entry.Problem():
+		problem, _, _ := strings.Cut(translated, "。")
+		return problem + "。"
+	}
+	return text
+}
+
+// problem returns the text of an error that more follows, for people: without the remedy of the catalogue.
+func (w *words) problem(code, text string) string {
+	if entry := fault.Lookup(fault.Code(code)); text == entry.Message {
+		text = entry.Problem()
+	}
+	text = w.people(code, text)
+	if len(w.faults) > 0 && !strings.HasSuffix(text, "。") {
+		text += " "
+	}
+	return text
 }
 
 // watched are the texts about what only watched logs hold: tasks of the swarm and teams.
@@ -49,6 +89,15 @@ var inChinese = words{
 	refused: "已拒绝过期的执行者", answered: "规划已答复：%s", replayed: "重放完成", batch: "错过的事件",
 	historyExpired: "部分历史已过期，可用的历史从 %d 开始", other: "通知",
 	noWorker: "目前没有可用的工作进程，恢复后会继续回答，无需重新发送", workerBack: "工作进程已恢复，继续处理",
+	thought: "思考完成", retryIn: "%s%s 秒后重试（第 %d/%d 次）", retryWith: "%s%s 秒后改用模型 %s（第 %d/%d 次）", incomplete: "%s\n\n（%s）",
+
+	notices: map[string]string{
+		event.AnswerCut:      "回答不完整：已达到 token 上限",
+		event.AnswerWithheld: "回答不完整：模型服务的内容过滤器拦截了其余部分",
+		event.AnswerRefused:  "模型拒绝继续回答",
+		event.AnswerUnsure:   "回答可能不完整：模型服务因未知原因结束了回答",
+	},
+	faults: faultsInChinese,
 
 	watched: watched{
 		mayCall: "是否允许调用工具 %s？", toolWith: "工具：%s；参数：%s", clientTool: "等待提供该工具的客户端执行。工具：%s；参数：%s", allow: "允许", deny: "拒绝", agentAsks: "智能体提问", answer: "回答", callAnswered: "工具调用已答复：%s", options: "（可选：%s）",
@@ -79,6 +128,7 @@ var inEnglish = words{
 	batch: "Missed events", historyExpired: "Part of the history has expired. The rest begins at %d", other: "Notice",
 	noWorker:   "No worker is available to answer. The answer comes when a worker is back; you need not send anything again.",
 	workerBack: "A worker is available again, and work goes on.",
+	thought:    "The model has finished thinking", retryIn: "%s Trying again in %s s (%d of %d).", retryWith: "%[1]s Asking the model %[3]s in %[2]s s (%[4]d of %[5]d).", incomplete: "%s\n\n(%s)",
 
 	watched: watched{
 		mayCall: "May the tool %s be called?", toolWith: "Tool: %s. Arguments: %s", clientTool: "The run waits for the client that offers the tool to carry it out. Tool: %s. Arguments: %s", allow: "Allow", deny: "Deny", agentAsks: "The agent asks", answer: "Answer",

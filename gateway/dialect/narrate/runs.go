@@ -25,6 +25,14 @@ func messageCompleted(d event.MessageCompletedData) Narration {
 	return Narration{Kind: Note, Text: d.Content, Detail: true}.of(d.RunID, d.ExecutionID)
 }
 
+// reasoningCompleted is silent for a reasoning that the provider does not show. The message's text does not have it.
+func reasoningCompleted(d event.ReasoningCompletedData) Narration {
+	if d.Content == "" {
+		return Narration{}
+	}
+	return Narration{Kind: Note, Lead: "The model has thought: ", Text: d.Content, Detail: true}.of(d.RunID, d.ExecutionID)
+}
+
 func runStarted(d event.RunStartedData) Narration {
 	return Narration{Kind: Note, Text: "The run has started", Detail: true}.of(d.RunID, d.ExecutionID)
 }
@@ -63,13 +71,16 @@ func requestFailed(d event.RequestFailedData) Narration {
 	return Narration{Kind: Note, Text: d.Text()}.of(d.RunID, d.ExecutionID)
 }
 
-// notice is a detail unless it explains why no answer comes.
+// notice is a detail unless it warns, such as of an answer that is not complete, or explains why no answer comes.
 func notice(d event.NoticeData) Narration {
 	return Narration{
 		Kind: Note, Text: First(d.Message, d.Action, d.Code), Run: d.RunID,
-		Detail: d.Code != event.NoWorker && d.Code != event.WorkerBack,
+		Detail: d.Level != levelWarning && d.Code != event.NoWorker && d.Code != event.WorkerBack,
 	}
 }
+
+// levelWarning is the level of notices that people need to see.
+const levelWarning = "warning"
 
 func reportedError(d event.ErrorData) Narration {
 	n := failed("", d.Code, d.Message)

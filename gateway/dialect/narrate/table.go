@@ -17,6 +17,9 @@ var table = map[event.Type]entry{
 	event.MessageCompleted: with(messageCompleted),
 	event.MessageDiscarded: silent("the text that counts follows, or the failure"),
 
+	event.ReasoningDelta:     silent("the whole reasoning follows"),
+	event.ReasoningCompleted: with(reasoningCompleted),
+
 	event.RunStarted:     with(runStarted),
 	event.RunCompleted:   with(runCompleted),
 	event.RunFailed:      with(runFailed),

@@ -27,13 +27,16 @@ var answers = frames{
 	event.ToolFailed:    with(toolFailed),
 	event.ToolUnknown:   with(toolUnknown),
 	event.RunCompleted:  with(agentResponse),
-	event.RunFailed:     with(runFailed),
-	event.RunCancelled:  with(runCancelled),
+
+	event.ReasoningCompleted: with(reasoningCompleted),
+	event.RunFailed:          with(runFailed),
+	event.RunCancelled:       with(runCancelled),
 }
 
 // deltas are the frames that a client asks for with deltas=true.
 var deltas = frames{
 	event.MessageDelta:     with(agentDelta),
+	event.ReasoningDelta:   with(thinkingDelta),
 	event.MessageDiscarded: with(deltaDiscarded),
 }
 
@@ -126,7 +129,7 @@ func toolResult(e event.Event, exec, tool, text string) ([]byte, error) {
 
 func agentResponse(e event.Event, d event.RunCompletedData) ([]byte, error) {
 	return frame(wire.AgentResponse, d.ExecutionID, e, wire.ResponseData{
-		Message: d.Content, ExecutionCompleted: true,
+		Message: d.Content, ExecutionCompleted: true, StopReason: d.StopReason,
 	})
 }
 
@@ -149,6 +152,18 @@ func errorFrame(e event.Event, exec, code, message string) ([]byte, error) {
 
 func agentDelta(e event.Event, d event.MessageDeltaData) ([]byte, error) {
 	return frame(wire.AgentDelta, d.ExecutionID, e, wire.DeltaData{MessageID: d.MessageID, Text: d.Text})
+}
+
+func thinkingDelta(e event.Event, d event.ReasoningDeltaData) ([]byte, error) {
+	return frame(wire.ThinkingDelta, d.ExecutionID, e, wire.DeltaData{MessageID: d.MessageID, Text: d.Text})
+}
+
+// reasoningCompleted says the whole reasoning at once, as the text of a message is said.
+func reasoningCompleted(e event.Event, d event.ReasoningCompletedData) ([]byte, error) {
+	if d.Content == "" {
+		return nil, nil
+	}
+	return frame(wire.AgentThinking, d.ExecutionID, e, wire.ThoughtData{Message: d.Content, MessageID: d.MessageID})
 }
 
 func deltaDiscarded(e event.Event, d event.MessageDiscardedData) ([]byte, error) {

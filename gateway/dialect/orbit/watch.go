@@ -14,7 +14,8 @@ import (
 // form here is not the neutral one. The original protocol has no form for them.
 var watched = frames{
 	event.InputRequested: with(inputRequested),
-	event.Notice:         with(workerNotice),
+	event.Notice:         with(notice),
+	event.RequestFailed:  with(requestFailed),
 	event.TaskAssigned:   with(taskAssigned),
 	event.CallStarted:    with(callStarted),
 	event.CallFinished:   with(callFinished),
@@ -48,13 +49,19 @@ func neutral(e event.Event) ([]byte, error) {
 	return nil, nil
 }
 
-// workerNotice goes to one connection and tells whether a worker is available. Notices of
-// the log change nothing in a chat.
-func workerNotice(e event.Event, d event.NoticeData) ([]byte, error) {
-	if d.Code != event.NoWorker && d.Code != event.WorkerBack {
-		return nil, nil
+// notice shows a notice that people need to see: about workers, to one connection, or a warning, such as that an answer is
+// not complete. All others change nothing in a chat.
+func notice(e event.Event, d event.NoticeData) ([]byte, error) {
+	n, err := narrate.Of(e)
+	if err != nil || n.Detail {
+		return nil, err
 	}
-	return frame(wire.AgentThinking, "", e, wire.ThoughtData{Message: d.Message, Code: d.Code})
+	return frame(wire.AgentThinking, "", e, wire.ThoughtData{Message: n.Text, Code: d.Code})
+}
+
+// requestFailed says why the model is asked again, and when which one.
+func requestFailed(e event.Event, d event.RequestFailedData) ([]byte, error) {
+	return frame(wire.AgentThinking, d.ExecutionID, e, wire.ThoughtData{Message: d.Text(), Code: d.Code})
 }
 
 // ask asks a question and explains how to answer it.

@@ -50,7 +50,7 @@ func neutral(at *scene) ([]message, error) {
 	}
 	switch n.Kind {
 	case narrate.Answer:
-		return complete(n.Whole(), ""), nil
+		return complete(n.Whole(), "", ""), nil
 	case narrate.Failure:
 		return failure(n.Code, n.Text), nil
 	case narrate.Question:
@@ -108,10 +108,13 @@ func (at *scene) status(tool string) []message {
 	return []message{m}
 }
 
-// complete is a whole text.
-func complete(content, messageID string) []message {
+// complete is a whole text. stop says why it ended, empty if that is not known.
+func complete(content, messageID, stop string) []message {
+	if _, _, short := event.AnswerNotice(stop, ""); !short {
+		stop = ""
+	}
 	return one(wire.AssistantComplete, &wire.AssistantCompletePayload{
-		Content: content, MessageID: messageID, ImageURLs: []string{}, AudioURLs: []string{}, VideoURLs: []string{},
+		Content: content, MessageID: messageID, StopReason: stop, ImageURLs: []string{}, AudioURLs: []string{}, VideoURLs: []string{},
 	})
 }
 

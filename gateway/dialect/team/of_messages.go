@@ -16,10 +16,13 @@ var ofMessages = map[event.Type]build{
 	event.MessageDelta:     with(messageDelta),
 	event.MessageCompleted: with(messageCompleted),
 	event.MessageDiscarded: with(messageDiscarded),
-	event.RunCompleted:     with(runCompleted),
-	event.RunFailed:        with(runFailed),
-	event.Notice:           neutral, // also a detail
-	event.CommandRefused:   with(commandRefused),
+
+	event.ReasoningCompleted: with(reasoningCompleted),
+
+	event.RunCompleted:   with(runCompleted),
+	event.RunFailed:      with(runFailed),
+	event.Notice:         neutral, // also a detail
+	event.CommandRefused: with(commandRefused),
 }
 
 // messageReceived shows what others than users say; users know what they said. The
@@ -70,6 +73,23 @@ func segmentEnd(id string) []message {
 	return one(wire.SegmentEnd, &wire.SegmentEndPayload{ID: id, SegmentType: wire.SegmentText})
 }
 
+// reasoningCompleted is a whole segment: no delta says that a reasoning begins with it, and a segment without its beginning
+// is lost to clients.
+func reasoningCompleted(_ *scene, d event.ReasoningCompletedData) []message {
+	if d.Content == "" {
+		return nil
+	}
+	segment := d.MessageID + reasoningOf
+	return joined(
+		one(wire.SegmentStart, &wire.SegmentStartPayload{ID: segment, SegmentType: wire.SegmentReasoning}),
+		one(wire.SegmentContent, &wire.SegmentContentPayload{ID: segment, SegmentType: wire.SegmentReasoning, Delta: d.Content}),
+		one(wire.SegmentEnd, &wire.SegmentEndPayload{ID: segment, SegmentType: wire.SegmentReasoning}),
+	)
+}
+
+// reasoningOf follows the id of a message in that of the segment of its reasoning.
+const reasoningOf = "-reasoning"
+
 // lastSegment returns what is left to say of the segment of a message that is whole: its
 // end, or all of it if no part of the text was shown before. A plan is JSON, which is
 // nothing to read.
@@ -89,7 +109,7 @@ func messageCompleted(at *scene, d event.MessageCompletedData) []message {
 	if d.JobID != "" {
 		return list
 	}
-	return append(list, complete(d.Content, d.MessageID)...)
+	return append(list, complete(d.Content, d.MessageID, d.StopReason)...)
 }
 
 func messageDiscarded(_ *scene, d event.MessageDiscardedData) []message {
@@ -107,13 +127,13 @@ func runCompleted(at *scene, d event.RunCompletedData) []message {
 	if d.Outcome == "" && d.MessageID != "" {
 		return at.status("")
 	}
-	return joined(complete(d.Content, d.MessageID), at.status(""))
+	return joined(complete(d.Content, d.MessageID, d.StopReason), at.status(""))
 }
 
 func runFailed(at *scene, d event.RunFailedData) []message {
 	list := failure(d.Code, d.Message)
 	if d.Answer != "" {
-		list = append(list, complete(d.Answer, "")...)
+		list = append(list, complete(d.Answer, "", "")...)
 	}
 	status := at.status("")
 	for _, m := range status {

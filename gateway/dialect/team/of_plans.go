@@ -74,5 +74,5 @@ func taskRestarted(at *scene, d event.StepRestartedData) []message {
 
 // aggregateCompleted is the answer. The run's end says it again, under the same id.
 func aggregateCompleted(_ *scene, d event.AggregateCompletedData) []message {
-	return complete(d.Result, d.MessageID)
+	return complete(d.Result, d.MessageID, "")
 }

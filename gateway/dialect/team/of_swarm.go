@@ -89,7 +89,7 @@ func swarmAskExpired(_ *scene, d event.TaskAskExpiredData) []message {
 func swarmFinished(at *scene, d event.TaskFinishedData) []message {
 	who := narrate.First(d.AgentName, assistant)
 	if d.Status == event.TaskEndCompleted {
-		return by(d.TaskHead, joined(complete(narrate.Plain(d.Result), ""), at.taskUpdated(d.TaskID, event.BoardCompleted, who)))
+		return by(d.TaskHead, joined(complete(narrate.Plain(d.Result), "", ""), at.taskUpdated(d.TaskID, event.BoardCompleted, who)))
 	}
 	return by(d.TaskHead, joined(failure(d.Code, d.Error), at.taskUpdated(d.TaskID, event.BoardFailed, who)))
 }

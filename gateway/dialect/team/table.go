@@ -22,7 +22,7 @@ func Table() []Row {
 		{wire.Resume, true, "waiting messages are delivered (addition)"},
 
 		{wire.Connected, false, "the first frame of a socket"},
-		{wire.SegmentStart, false, "a piece of an answer begins: a text, or a tool call"},
+		{wire.SegmentStart, false, "a piece of an answer begins: a text, reasoning, or a tool call"},
 		{wire.SegmentContent, false, "the next part of it"},
 		{wire.SegmentEnd, false, "it is whole, or does not count: metadata.discarded"},
 		{wire.AgentStatus, false, "the new status of an agent"},

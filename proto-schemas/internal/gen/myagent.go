@@ -74,8 +74,8 @@ var myagentUnsent = map[string]string{
 }
 
 // myagentShown are the events on which the original's server has a show_content and its
-// description has none.
-var myagentShown = map[string]bool{myagent.ErrorValidation: true, myagent.ErrorTimeout: true}
+// description has none, and that of a retry, which has no other text.
+var myagentShown = map[string]bool{myagent.ErrorValidation: true, myagent.ErrorTimeout: true, myagent.ErrorRetryAttempt: true}
 
 // myagentBundle returns the bundle of the MyAgent session protocol. An event that goes both
 // ways has a second definition, <event>.echo, for what the server sends.

@@ -29,9 +29,9 @@ var orbitFrames = []orbitFrame{
 	{orbit.AgentReady, ofSocket, "once per socket: someone is there to answer.", orbit.ReadyData{}, nil},
 	{orbit.UserInput, ofAny, "the run that answers this text has begun. The first frame of a run.", orbit.MessageData{}, seqNeeded},
 	{
-		orbit.AgentThinking, ofAny, "a worker has taken up the run, or something that the protocol has no word for, like a question.",
+		orbit.AgentThinking, ofAny, "a worker has taken up the run, the model has thought, or something that the protocol has no word for, like a question.",
 		orbit.ThoughtData{},
-		node{"oneOf": []node{
+		node{"anyOf": []node{
 			{"required": []string{"seq"}}, {"properties": node{"data": node{"required": []string{"code"}}}},
 		}},
 	},
@@ -51,6 +51,11 @@ var orbitFrames = []orbitFrame{
 		nil,
 	},
 	{
+		orbit.ThinkingDelta, ofRun, "only with ?deltas=true: the next piece of what the model thinks before the message. Addition.",
+		orbit.DeltaData{},
+		nil,
+	},
+	{
 		orbit.DeltaDiscarded, ofRun, "only with ?deltas=true: the text so far does not count, because the attempt that wrote it ended. Addition.",
 		orbit.DiscardedData{},
 		nil,
@@ -61,7 +66,7 @@ var seqNeeded = node{"required": []string{"seq"}}
 
 // orbitRules hold what the Go types cannot say, by Type.member.
 var orbitRules = map[string]node{
-	"ThoughtData.code":                 {"enum": []string{"NO_WORKER", "WORKER_BACK"}},
+	"ThoughtData.code":                 {"pattern": "^[A-Z][A-Z0-9_]*$"},
 	"Question.arguments":               {"type": "object"},
 	"ReadyData.session_id":             {"pattern": "^[A-Za-z0-9_-]{1,128}$"},
 	"ReadyData.last_seq":               {"minimum": 0},

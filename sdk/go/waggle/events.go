@@ -29,13 +29,20 @@ type (
 	}
 	// Thinking says that a model is at work.
 	Thinking struct{ Text string }
+	// Reasoning is a piece of what a model thinks before and between the texts of a message, or all of it. It never
+	// belongs to an answer.
+	Reasoning struct {
+		MessageID string
+		Text      string
+		Whole     bool // it replaces the pieces
+	}
 	// Delta is a piece of a text: the pieces of one message, joined, are the text so far.
 	Delta struct {
 		MessageID string
 		Text      string
 		Answer    bool // of the answer, and not of the work on a task
 	}
-	// Discarded says that the text so far does not count: another worker begins it again.
+	// Discarded says that the text and the reasoning so far do not count: the model is asked again.
 	Discarded struct{ MessageID string }
 	// ToolCall says that a tool is called.
 	ToolCall struct {
@@ -93,6 +100,8 @@ type (
 		Status  string // success, partial_success, failed, rejected, cancelled, timeout
 		Tokens  int64  // 0 = not known
 		CostUSD float64
+
+		StopReason string // of an answer that is not complete: length, filtered, refused, other
 	}
 	// Failure is an error.
 	Failure struct {

@@ -22,9 +22,12 @@ func ofMyAgent(f myagent.Frame) Event {
 
 // frames read what frames of the session protocol say.
 var frames = map[string]func(myagent.Frame, myagent.Meta) any{
-	wire.UserMessage:        accepted,
-	wire.UserSolveTasks:     accepted,
-	wire.AgentThinking:      func(f myagent.Frame, _ myagent.Meta) any { return Thinking{Text: f.Text()} },
+	wire.UserMessage:    accepted,
+	wire.UserSolveTasks: accepted,
+	wire.AgentThinking:  thinking,
+	wire.ErrorRetryAttempt: func(f myagent.Frame, _ myagent.Meta) any {
+		return Notice{Code: myagent.As[wire.RetryMeta](f.Metadata).ErrorType, Text: f.Show}
+	},
 	wire.AgentPartialAnswer: delta,
 	wire.AgentToolCall: func(f myagent.Frame, _ myagent.Meta) any {
 		d := myagent.As[wire.ToolCallMeta](f.Metadata)
@@ -76,6 +79,16 @@ func accepted(f myagent.Frame, m myagent.Meta) any {
 	return Accepted{MessageID: m.MessageID, Text: f.Text()}
 }
 
+func thinking(f myagent.Frame, _ myagent.Meta) any {
+	if d := myagent.As[wire.ThinkingMeta](f.Metadata); d.Reasoning {
+		if d.TotalLength != nil { // its pieces have come
+			return nil
+		}
+		return Reasoning{MessageID: d.MessageID, Text: f.Text()}
+	}
+	return Thinking{Text: f.Text()}
+}
+
 func delta(f myagent.Frame, m myagent.Meta) any {
 	if d := myagent.As[wire.PartialAnswerMeta](f.Metadata); !d.Final {
 		return Delta{MessageID: m.MessageID, Text: f.Text(), Answer: m.Stage == "aggregation"}
@@ -112,7 +125,7 @@ func notice(f myagent.Frame, m myagent.Meta) any {
 
 func answer(f myagent.Frame, _ myagent.Meta) any {
 	d := myagent.As[wire.FinalAnswerMeta](f.Metadata)
-	a := Answer{Text: f.Text(), Status: d.Status}
+	a := Answer{Text: f.Text(), Status: d.Status, StopReason: d.StopReason}
 	if d.TotalTokens != nil {
 		a.Tokens = *d.TotalTokens
 	}

@@ -16,6 +16,9 @@ func ofOrbit(f orbit.Frame) Event {
 	case wire.AgentDelta:
 		d := orbit.As[wire.DeltaData](f)
 		e.Data = Delta{MessageID: d.MessageID, Text: d.Text, Answer: true}
+	case wire.ThinkingDelta:
+		d := orbit.As[wire.DeltaData](f)
+		e.Data = Reasoning{MessageID: d.MessageID, Text: d.Text}
 	case wire.DeltaDiscarded:
 		e.Data = Discarded{MessageID: orbit.As[wire.DiscardedData](f).MessageID}
 	case wire.ToolCalled:
@@ -25,7 +28,8 @@ func ofOrbit(f orbit.Frame) Event {
 		d := orbit.As[wire.ToolResultData](f)
 		e.Data = ToolResult{Name: d.ToolName, Output: d.Result}
 	case wire.AgentResponse:
-		e.Data = Answer{Text: orbit.As[wire.ResponseData](f).Message, Status: "success"}
+		d := orbit.As[wire.ResponseData](f)
+		e.Data = Answer{Text: d.Message, Status: "success", StopReason: d.StopReason}
 	case wire.Error:
 		d := orbit.As[wire.ErrorData](f)
 		if d.FirstSeq > 0 {
@@ -44,6 +48,8 @@ func thought(d wire.ThoughtData) any {
 			ID: d.Question.ID, Scope: d.Question.Scope, Text: d.Message, Tool: d.Question.Tool, Args: d.Question.Arguments,
 			Timeout: seconds(d.Question.TimeoutSeconds),
 		}
+	case d.MessageID != "":
+		return Reasoning{MessageID: d.MessageID, Text: d.Message, Whole: true}
 	case d.Code != "":
 		return Notice{Code: d.Code, Text: d.Message}
 	}

@@ -122,7 +122,9 @@ func drawLog(t *rapid.T, most int) []*Entry {
 		}
 		d := delta(rapid.SampledFrom([]string{"m1", "m1", "m1", "m2"}).Draw(t, "message"), rapid.String().Draw(t, "text"))
 		d.Attempt = rapid.IntRange(1, 2).Draw(t, "attempt")
-		out[i] = stored(t, seq, d)
+		if out[i] = stored(t, seq, d); rapid.IntRange(0, 2).Draw(t, "reasoning") == 0 {
+			out[i] = stored(t, seq, entrytest.Thought(d))
+		}
 	}
 	return out
 }
@@ -152,7 +154,7 @@ func mergePreservesTheFold(t *rapid.T) {
 	for i := 1; i < len(merged); i++ { // nothing that could be merged is left
 		a, okA := deltaData(merged[i-1])
 		b, okB := deltaData(merged[i])
-		require.False(t, okA && okB && sameMessage(a, b) && len(a.Text)+len(b.Text) <= maxMergedText)
+		require.False(t, okA && okB && merged[i-1].Type == merged[i].Type && sameMessage(a, b) && len(a.Text)+len(b.Text) <= maxMergedText)
 	}
 	require.Equal(t, texts(t, merged), texts(t, Merge(merged)), "merging again changes nothing")
 }
@@ -174,6 +176,18 @@ func TestMergeLeavesUnknownMembersAlone(t *testing.T) {
 	a, b := stored(t, 1, delta("m", "a")), stored(t, 2, delta("m", "b"))
 	b.Data = json.RawMessage(`{"message_id":"m","run_id":"r","execution_id":"x","attempt":1,"text":"b","new":1}`)
 	require.Equal(t, []*Entry{a, b}, Merge([]*Entry{a, b}))
+}
+
+// TestMergeKeepsReasoningApart: the text of a message and its reasoning are two texts.
+func TestMergeKeepsReasoningApart(t *testing.T) {
+	a, b := entrytest.Thought(delta("m", "Let me")), entrytest.Thought(delta("m", " see."))
+	log := []*Entry{stored(t, 1, a), stored(t, 2, b), stored(t, 3, delta("m", "Yes")), stored(t, 4, delta("m", "."))}
+	merged := Merge(log)
+	require.Len(t, merged, 2)
+	require.Equal(t, event.ReasoningDelta, merged[0].Type)
+	require.JSONEq(t, `{"message_id":"m","run_id":"r","execution_id":"x","attempt":1,"text":"Let me see."}`, string(merged[0].Data))
+	require.Equal(t, event.MessageDelta, merged[1].Type)
+	require.Equal(t, texts(t, log), texts(t, merged))
 }
 
 func TestMergeIsBounded(t *testing.T) {

@@ -2,6 +2,7 @@ package entry
 
 import (
 	"github.com/go-json-experiment/json"
+	v1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -10,9 +11,9 @@ import (
 // longer text would only make a frame that is harder to queue.
 const maxMergedText = 32 << 10
 
-// Merge merges each run of consecutive deltas of one message into one entry. The entries must follow each other in a
-// log; the slice is not modified. From is the first sequence of the run; Sequence, Stream, ID and Time are those of the
-// last entry; the text is the concatenation. Single entries are returned unchanged. Deltas with members that
+// Merge merges each run of consecutive deltas of one text, of a message or of its reasoning, into one entry. The entries must
+// follow each other in a log; the slice is not modified. From is the first sequence of the run; Sequence, Stream, ID and Time
+// are those of the last entry; the text is the concatenation. Single entries are returned unchanged. Deltas with members that
 // event.MessageDeltaData does not know are never merged, nor is the one that begins a text.
 func Merge(in []*Entry) []*Entry {
 	out := make([]*Entry, 0, len(in))
@@ -39,7 +40,7 @@ func deltaRun(in []*Entry) (n int, text []byte, first event.MessageDeltaData) {
 		if !ok || len(text)+len(d.Text) > maxMergedText {
 			break
 		}
-		if n > 0 && !sameMessage(first, d) {
+		if n > 0 && (e.Type != in[0].Type || !sameMessage(first, d)) {
 			break
 		}
 		if n == 0 {
@@ -51,9 +52,11 @@ func deltaRun(in []*Entry) (n int, text []byte, first event.MessageDeltaData) {
 	return n, text, first
 }
 
+// deltaData returns the data of a delta, false for all other events. The data of a delta of reasoning have the members of a
+// message's delta, but for Begins.
 func deltaData(e *Entry) (event.MessageDeltaData, bool) {
 	var d event.MessageDeltaData
-	if e.Type != event.MessageDelta {
+	if e.Type != event.MessageDelta && e.Type != event.ReasoningDelta {
 		return d, false
 	}
 	err := json.Unmarshal(e.Data, &d, json.RejectUnknownMembers(true))
@@ -72,7 +75,7 @@ func sameMessage(a, b event.MessageDeltaData) bool {
 func mergedEntry(run []*Entry, d event.MessageDeltaData, text []byte) *Entry {
 	last := run[len(run)-1]
 	d.Text = string(text)
-	data, err := json.Marshal(d)
+	data, err := json.Marshal(d, v1.OmitEmptyWithLegacySemantics(true))
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,8 @@ export interface Answer {
   outcome: string;
   usage: Usage | undefined;
   durationMs: number;
+  /** Why the answer is not complete: `length`, `filtered`, `refused`, `other`. */
+  stopReason?: string;
 }
 
 /** A list that grows and whose readers wait for the rest. */
@@ -122,7 +124,13 @@ export class Run implements AsyncIterable<CanonicalEvent> {
     this.feed.push(e);
     switch (e.type) {
       case "run.completed":
-        this.settle({ text: e.data.content, outcome: e.data.outcome || "success", usage: e.data.usage, durationMs: e.data.duration_ms });
+        this.settle({
+          text: e.data.content,
+          outcome: e.data.outcome || "success",
+          usage: e.data.usage,
+          durationMs: e.data.duration_ms,
+          ...(e.data.stop_reason ? { stopReason: e.data.stop_reason } : {}),
+        });
         break;
       case "run.failed":
         this.fail(new WaggleError(e.data.code, e.data.message, { retryable: e.data.retryable, detail: e.data }));

@@ -19,7 +19,7 @@ export interface ViewStep {
 /** One thing that a page shows, in the order in which they began. */
 export type ViewItem = { id: string; run: string } & (
   | { kind: "user"; text: string }
-  | { kind: "answer"; text: string; done: boolean; step: string | undefined }
+  | ({ kind: "answer"; done: boolean; step: string | undefined; thought?: Thought } & Text)
   | {
       kind: "tool";
       name: string;
@@ -29,8 +29,42 @@ export type ViewItem = { id: string; run: string } & (
       text: string;
     }
   | { kind: "plan"; summary: string; steps: readonly ViewStep[]; status: "waiting" | "running" | "done" | "cancelled" }
+  | ({ kind: "retry" } & Retry)
+  | { kind: "notice"; code: string; text: string }
   | { kind: "end"; code: string; text: string }
 );
+
+/** A text of a model. It may be empty while the model thinks, or where it only calls tools after it. */
+export interface Text {
+  text: string;
+  /** What the model thought before and between its text: no part of it. */
+  reasoning?: string;
+  /** Why the text is not complete. `detail` is the provider's word for `other`. */
+  stop?: { reason: "length" | "filtered" | "refused" | "other"; detail?: string };
+}
+
+/** When a model thought: milliseconds since 1970. */
+export interface Thought {
+  from: number;
+  to: number;
+}
+
+/** A model is asked again. It is there until it answers. */
+export interface Retry {
+  step: string | undefined;
+  /** The problem. */
+  code: string;
+  text: string;
+  /** The try that failed, and how many there are. */
+  try: number;
+  tries: number;
+  /** Milliseconds between the failure and the next try. */
+  pause: number;
+  /** When the try failed: milliseconds since 1970. */
+  at: number;
+  /** The model that is asked next, if it is another one. */
+  model?: string;
+}
 
 type Item<K extends ViewItem["kind"]> = Extract<ViewItem, { kind: K }>;
 
@@ -142,7 +176,28 @@ export class ViewBuilder {
       if (p.kind === "plan")
         this.change("plan", run, p.id, () => (cancelled ? { status: "cancelled", steps: dropped(p.steps) } : { status: "done" }));
       if (p.kind === "answer" && !p.done) this.change("answer", run, p.id, () => ({ done: true }));
+      if (p.kind === "retry") this.remove("retry", run, p.id);
     }
+  }
+
+  /** @internal Changes the reasoning of a message, which begins with it if there is none. */
+  think(
+    d: { run_id: string; message_id: string; step_id?: string },
+    time: string,
+    f: (reasoning: string, t: Thought) => [string, Thought],
+  ): void {
+    const { run_id: run, message_id: id } = d;
+    const at = Date.parse(time);
+    if (this.at("answer", run, id) < 0) this.add({ kind: "answer", id, run, text: "", done: false, step: d.step_id });
+    this.change("answer", run, id, (m) => {
+      const [reasoning, thought] = f(m.reasoning ?? "", m.thought ?? { from: at, to: at });
+      return { reasoning, thought };
+    });
+  }
+
+  /** @internal Forgets that the model was asked again. */
+  goesOn(d: { run_id: string; step_id?: string }): void {
+    this.remove("retry", d.run_id, d.step_id || "model");
   }
 
   /** @internal */
@@ -201,20 +256,53 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   "run.started": (v, { data: d }) => {
     if (d.repairs) v.begin(d.run_id); // it has no message of its own
   },
-  "message.delta": (v, { data: d }) => {
+  "message.delta": (v, { data: d, time }) => {
+    v.goesOn(d);
     if (d.stage === "planning") return;
     let known = false;
     v.change("answer", d.run_id, d.message_id, (m) => {
       known = true;
-      return { text: m.text + d.text };
+      const begins = m.text === "" && m.thought;
+      return { text: m.text + d.text, ...(begins ? { thought: { from: begins.from, to: Date.parse(time) } } : {}) };
     });
     if (!known) v.add({ kind: "answer", id: d.message_id, run: d.run_id, text: d.text, done: false, step: d.step_id });
   },
   "message.completed": (v, { data: d }) => {
-    if (d.stage === "planning") return;
-    if (d.content) v.add({ kind: "answer", id: d.message_id, run: d.run_id, text: d.content, done: true, step: d.step_id });
+    v.goesOn(d);
+    const text = d.stage === "planning" ? "" : d.content;
+    let known = false;
+    v.change("answer", d.run_id, d.message_id, () => {
+      known = true;
+      return { text, done: true, ...stopOf(d) };
+    });
+    if (!known && text) v.add({ kind: "answer", id: d.message_id, run: d.run_id, text, done: true, step: d.step_id, ...stopOf(d) });
   },
+  "reasoning.delta": (v, { data: d, time }) => {
+    v.goesOn(d);
+    v.think(d, time, (reasoning, t) => [reasoning + d.text, { from: t.from, to: Date.parse(time) }]);
+  },
+  "reasoning.completed": (v, { data: d, time }) => {
+    if (d.content) v.think(d, time, (_, t) => [d.content, t]);
+  },
+  "request.failed": (v, { data: d, time }) =>
+    v.add({
+      kind: "retry",
+      id: d.step_id || "model",
+      run: d.run_id,
+      step: d.step_id,
+      code: d.code,
+      text: d.message,
+      try: d.try,
+      tries: d.max_tries,
+      pause: d.retry_after_ms,
+      at: Date.parse(time),
+      ...(d.next_model ? { model: d.next_model } : {}),
+    }),
   "message.discarded": (v, { data: d }) => v.remove("answer", d.run_id, d.message_id),
+  notice: (v, { data: d, id }) => {
+    if (d.level === "warning" && !aboutAnswers.has(d.code))
+      v.add({ kind: "notice", id, run: d.run_id ?? "", code: d.code, text: d.message });
+  },
   "tool.called": (v, { data: d }) =>
     v.add({
       kind: "tool",
@@ -259,6 +347,16 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   },
 };
 
+/** The codes of notices that the answers have themselves. */
+const aboutAnswers: ReadonlySet<string> = new Set(["ANSWER_CUT", "ANSWER_WITHHELD", "ANSWER_REFUSED", "ANSWER_UNSURE"]);
+
+/** Why a message is not complete. */
+function stopOf(d: { stop_reason: string; stop_detail?: string }): Pick<Text, "stop"> {
+  const { stop_reason: reason, stop_detail: detail } = d;
+  if (reason !== "length" && reason !== "filtered" && reason !== "refused" && reason !== "other") return {};
+  return { stop: { reason, ...(detail ? { detail } : {}) } };
+}
+
 /** The steps of a plan that is not carried out any more. */
 function dropped(steps: readonly ViewStep[]): ViewStep[] {
   return steps.map((s) => (s.status === "waiting" || s.status === "running" ? { ...s, status: "cancelled" } : s));
@@ -280,7 +378,7 @@ export interface TeamView {
   status: string;
   members: readonly TeamMember[];
   /** What people and members have said, in the order in which it began. `to` is there on messages that were sent. */
-  messages: readonly { id: string; from: string; to: string | undefined; text: string; done: boolean }[];
+  messages: readonly ({ id: string; from: string; to: string | undefined; done: boolean } & Text)[];
   questions: readonly Question[];
   seq: number;
 }
@@ -346,13 +444,29 @@ export class TeamViewBuilder {
       const { message_id: id, content: text, member, sender } = event.data;
       this.messages.set(`${from} ${id}`, { id, from: sender?.name ?? "", to: [...route, member].join("/"), text, done: true });
     }
-    if (event.type === "message.delta" || (event.type === "message.completed" && event.data.content)) {
-      const { message_id: id } = event.data;
-      const key = `${from} ${id}`;
-      const done = event.type === "message.completed";
-      const text = event.type === "message.completed" ? event.data.content : (this.messages.get(key)?.text ?? "") + event.data.text;
-      this.messages.set(key, { id, from, to: undefined, text, done });
-    }
+    const said = this.text(from, event);
+    if (said) this.messages.set(`${from} ${said.id}`, { from, to: undefined, ...said });
     if (event.type === "message.discarded") this.messages.delete(`${from} ${event.data.message_id}`);
+  }
+  /** What a member says now. */
+  private text(from: string, e: CanonicalEvent): ({ id: string; done: boolean } & Text) | undefined {
+    switch (e.type) {
+      case "message.delta":
+      case "message.completed":
+      case "reasoning.delta":
+      case "reasoning.completed":
+        break;
+      default:
+        return undefined;
+    }
+    const { message_id: id } = e.data;
+    const old = this.messages.get(`${from} ${id}`);
+    const { text = "", reasoning = "" } = old ?? {};
+    const now = (text: string, reasoning: string) => ({ id, done: false, text, ...(reasoning ? { reasoning } : {}) });
+    if (e.type === "message.delta") return now(text + e.data.text, reasoning);
+    if (e.type === "reasoning.delta") return now(text, reasoning + e.data.text);
+    if (e.type === "reasoning.completed") return e.data.content ? now(text, e.data.content) : undefined;
+    if (!e.data.content && !old) return undefined;
+    return { ...now(e.data.content, reasoning), done: true, ...stopOf(e.data) };
   }
 }

@@ -87,10 +87,12 @@ export type ApiDocument =
   | SnapshotQuestion
   | SnapshotSaid
   | SnapshotStep
+  | SnapshotStop2
   | SnapshotTalk1
   | SnapshotTask
   | SnapshotTaskCall
   | SnapshotTeam
+  | SnapshotThought1
   | StateExportedData
   | Stats
   | Status
@@ -111,6 +113,7 @@ export type ApiDocument =
   | TeamMessage
   | TeamParent
   | TeamView
+  | TokenDetails
   | ToolDetail
   | ToolPage
   | ToolServerStatus
@@ -169,6 +172,25 @@ export type NewTeam = TeamDefinition & {
    * instead of a definition
    */
   named?: string;
+};
+/**
+ * Usage is the consumption of a piece of work, as the providers counted it.
+ */
+export type Usage = TokenDetails & {
+  /**
+   * absent = some model has no price
+   */
+  cost_usd?: number;
+  /**
+   * absent = unknown from some provider
+   */
+  input_tokens?: number;
+  llm_calls: number;
+  /**
+   * absent = unknown from some provider
+   */
+  output_tokens?: number;
+  tool_calls: number;
 };
 /**
  * TaskCreatedData records that a task was accepted.
@@ -1830,23 +1852,21 @@ export interface Stats {
   usage: Usage;
 }
 /**
- * Usage is the consumption of a piece of work, as the providers counted it.
+ * TokenDetails splits the tokens of a model. Absent members are zero or unknown.
  */
-export interface Usage {
+export interface TokenDetails {
   /**
-   * absent = some model has no price
+   * of the input: written to the provider's cache
    */
-  cost_usd?: number;
+  cache_write_tokens?: number;
   /**
-   * absent = unknown from some provider
+   * of the input: read from the provider's cache
    */
-  input_tokens?: number;
-  llm_calls: number;
+  cached_tokens?: number;
   /**
-   * absent = unknown from some provider
+   * of the output: reasoning
    */
-  output_tokens?: number;
-  tool_calls: number;
+  reasoning_tokens?: number;
 }
 /**
  * SessionList lists sessions, the newest change first.
@@ -2027,7 +2047,11 @@ export interface SnapshotItem {
    */
   arguments?: unknown;
   /**
-   * of an end
+   * of a retry: when the last try failed, in milliseconds since 1970
+   */
+  at?: number;
+  /**
+   * of an end, a retry or a notice
    */
   code?: string;
   /**
@@ -2036,13 +2060,25 @@ export interface SnapshotItem {
   done?: boolean;
   id: string;
   /**
-   * user, answer, tool, plan, end
+   * user, answer, tool, plan, retry, notice, end
    */
   kind: string;
+  /**
+   * of a retry: the model that is asked next, if it is another one
+   */
+  model?: string;
   /**
    * of a tool
    */
   name?: string;
+  /**
+   * of a retry: milliseconds before the next try
+   */
+  pause?: number;
+  /**
+   * of an answer: the thoughts of the model before and between its text
+   */
+  reasoning?: string;
   run: string;
   /**
    * of a tool: called, running, completed, failed, unknown; of a plan: waiting, running, done, cancelled
@@ -2056,6 +2092,7 @@ export interface SnapshotItem {
    * of a plan
    */
   steps?: SnapshotStep[];
+  stop?: SnapshotStop;
   /**
    * of a plan
    */
@@ -2064,6 +2101,15 @@ export interface SnapshotItem {
    * of all but a plan: what was said or returned
    */
   text?: string;
+  thought?: SnapshotThought;
+  /**
+   * of a retry: all of them
+   */
+  tries?: number;
+  /**
+   * of a retry: the one that failed
+   */
+  try?: number;
 }
 /**
  * SnapshotStep is a step of a plan.
@@ -2080,6 +2126,26 @@ export interface SnapshotStep {
    */
   text: string;
   title: string;
+}
+/**
+ * of an answer that is not complete: why
+ */
+export interface SnapshotStop {
+  /**
+   * other: the provider's word for it
+   */
+  detail?: string;
+  /**
+   * length, filtered, refused, other
+   */
+  reason: string;
+}
+/**
+ * of an answer with reasoning: when
+ */
+export interface SnapshotThought {
+  from: number;
+  to: number;
 }
 /**
  * SnapshotQuestion is an open question.
@@ -2337,11 +2403,29 @@ export interface SnapshotSaid {
    */
   from: string;
   id: string;
+  /**
+   * the thoughts of a model before and between its text
+   */
+  reasoning?: string;
+  stop?: SnapshotStop1;
   text: string;
   /**
    * route of the receiver of a message
    */
   to?: string;
+}
+/**
+ * of a text that is not complete: why
+ */
+export interface SnapshotStop1 {
+  /**
+   * other: the provider's word for it
+   */
+  detail?: string;
+  /**
+   * length, filtered, refused, other
+   */
+  reason: string;
 }
 /**
  * SnapshotBoardTask is a task on the board of a team.
@@ -2367,6 +2451,26 @@ export interface SnapshotBoardTask {
    * route of the team that has the board; empty: the team itself
    */
   team: string;
+}
+/**
+ * SnapshotStop is why an answer is not complete.
+ */
+export interface SnapshotStop2 {
+  /**
+   * other: the provider's word for it
+   */
+  detail?: string;
+  /**
+   * length, filtered, refused, other
+   */
+  reason: string;
+}
+/**
+ * SnapshotThought is the time in which a model thought, in milliseconds since 1970.
+ */
+export interface SnapshotThought1 {
+  from: number;
+  to: number;
 }
 /**
  * StateExportedData is a direct message: the state of a session, readable and signed.

@@ -11,6 +11,8 @@ export type CanonicalEvent =
   | MessageRefused
   | MessageStarted
   | MessageDelta
+  | ReasoningDelta
+  | ReasoningCompleted
   | MessageCompleted
   | MessageDiscarded
   | RunStarted
@@ -102,6 +104,25 @@ export type SessionCreatedData = Preferences & {
   principal?: string;
 };
 /**
+ * Usage is the consumption of a piece of work, as the providers counted it.
+ */
+export type Usage = TokenDetails & {
+  llm_calls: number;
+  tool_calls: number;
+  /**
+   * absent = unknown from some provider
+   */
+  input_tokens?: number;
+  /**
+   * absent = unknown from some provider
+   */
+  output_tokens?: number;
+  /**
+   * absent = some model has no price
+   */
+  cost_usd?: number;
+};
+/**
  * MessageReceivedData records that a user's message was accepted. RunID is the run that will answer it; it starts when its turn comes (first in, first out).
  */
 export type MessageReceivedData = Attachments &
@@ -153,6 +174,33 @@ export type MessageDeltaData = Part & {
   begins?: boolean;
 };
 /**
+ * ReasoningDeltaData carries the next piece of what a model thinks before or between the texts of a message. It is never a part of the answer. Consecutive deltas of a message may be merged by concatenation.
+ */
+export type ReasoningDeltaData = Part & {
+  /**
+   * the message that follows from it
+   */
+  message_id: string;
+  run_id: string;
+  execution_id: string;
+  attempt: number;
+  text: string;
+};
+/**
+ * ReasoningCompletedData holds the whole reasoning of a message. It comes before the message's message.completed, and only if the model has shown its reasoning or wants something back. A discarded message discards it, too.
+ */
+export type ReasoningCompletedData = Part & {
+  message_id: string;
+  run_id: string;
+  execution_id: string;
+  attempt: number;
+  /**
+   * the concatenation of the deltas; empty if the provider shows none of it
+   */
+  content: string;
+  pass_back?: PassBack;
+};
+/**
  * MessageCompletedData holds a whole message: its text equals the concatenation of the message's deltas.
  */
 export type MessageCompletedData = Part & {
@@ -167,9 +215,13 @@ export type MessageCompletedData = Part & {
    */
   tool_calls?: ToolCall[];
   /**
-   * end, tool_calls, length, filtered
+   * end, tool_calls, length, filtered, refused, other
    */
   stop_reason: "end" | "tool_calls" | "length" | "filtered";
+  /**
+   * other: the provider's word for it
+   */
+  stop_detail?: string;
   /**
    * no delta showed its text before
    */
@@ -191,6 +243,44 @@ export type MessageDiscardedData = Part & {
    * no delta showed its text
    */
   silent?: boolean;
+};
+/**
+ * Usage is the consumption of a piece of work, as the providers counted it.
+ */
+export type Usage1 = TokenDetails & {
+  llm_calls: number;
+  tool_calls: number;
+  /**
+   * absent = unknown from some provider
+   */
+  input_tokens?: number;
+  /**
+   * absent = unknown from some provider
+   */
+  output_tokens?: number;
+  /**
+   * absent = some model has no price
+   */
+  cost_usd?: number;
+};
+/**
+ * Usage is the consumption of a piece of work, as the providers counted it.
+ */
+export type Usage2 = TokenDetails & {
+  llm_calls: number;
+  tool_calls: number;
+  /**
+   * absent = unknown from some provider
+   */
+  input_tokens?: number;
+  /**
+   * absent = unknown from some provider
+   */
+  output_tokens?: number;
+  /**
+   * absent = some model has no price
+   */
+  cost_usd?: number;
 };
 /**
  * JobStartedData claims a run for one worker. Attempt is the fence: events of a lower attempt are refused from here on.
@@ -345,19 +435,26 @@ export type ToolUnknownData = Part & {
 /**
  * UsageRecordedData records the usage of one model call, as the provider counted it.
  */
-export type UsageRecordedData = Part & {
-  run_id: string;
-  execution_id: string;
-  attempt: number;
-  message_id: string;
-  model: string;
-  input_tokens: number;
-  output_tokens: number;
-  /**
-   * by the price table; absent = the model has no price there
-   */
-  cost_usd?: number;
-};
+export type UsageRecordedData = TokenDetails &
+  Part & {
+    run_id: string;
+    execution_id: string;
+    attempt: number;
+    message_id: string;
+    /**
+     * as the provider names it
+     */
+    model: string;
+    /**
+     * all of them, cached ones included
+     */
+    input_tokens: number;
+    output_tokens: number;
+    /**
+     * by the price table; absent = the model has no price there
+     */
+    cost_usd?: number;
+  };
 /**
  * PlanStartedData begins a try at a plan.
  */
@@ -619,6 +716,10 @@ export type RequestFailedData = Part & {
    */
   message: string;
   provider?: ProviderError2;
+  /**
+   * the model that is asked next, if it is another one
+   */
+  next_model?: string;
 };
 /**
  * AggregateStartedData begins the aggregation of the tasks' results.
@@ -983,23 +1084,21 @@ export interface Stats {
   usage: Usage;
 }
 /**
- * Usage is the consumption of a piece of work, as the providers counted it.
+ * TokenDetails splits the tokens of a model. Absent members are zero or unknown.
  */
-export interface Usage {
-  llm_calls: number;
-  tool_calls: number;
+export interface TokenDetails {
   /**
-   * absent = unknown from some provider
+   * of the input: read from the provider's cache
    */
-  input_tokens?: number;
+  cached_tokens?: number;
   /**
-   * absent = unknown from some provider
+   * of the input: written to the provider's cache
    */
-  output_tokens?: number;
+  cache_write_tokens?: number;
   /**
-   * absent = some model has no price
+   * of the output: reasoning
    */
-  cost_usd?: number;
+  reasoning_tokens?: number;
 }
 /**
  * A session was deleted: the events before it are gone, and none follows.
@@ -1329,6 +1428,51 @@ export interface MessageDelta {
   from?: number;
 }
 /**
+ * The next piece of what the model thinks.
+ */
+export interface ReasoningDelta {
+  specversion: string;
+  id: string;
+  source: string;
+  type: "reasoning.delta";
+  subject: string;
+  time: string;
+  sequence: number;
+  data: ReasoningDeltaData;
+  traceparent?: string;
+  request?: string;
+  from?: number;
+}
+/**
+ * The reasoning of a message is whole.
+ */
+export interface ReasoningCompleted {
+  specversion: string;
+  id: string;
+  source: string;
+  type: "reasoning.completed";
+  subject: string;
+  time: string;
+  sequence: number;
+  data: ReasoningCompletedData;
+  traceparent?: string;
+  request?: string;
+  from?: number;
+}
+/**
+ * PassBack is what a provider wants back, unchanged, with the message that it has sent: signatures, encrypted reasoning. It goes to the same provider only. Gateways remove it from events that they show people.
+ */
+export interface PassBack {
+  /**
+   * provider and host, such as "anthropic@api.anthropic.com"
+   */
+  provider: string;
+  /**
+   * an object, whose members only that provider's client knows; bounded as a text
+   */
+  data: unknown;
+}
+/**
  * A message is whole.
  */
 export interface MessageCompleted {
@@ -1358,6 +1502,10 @@ export interface ToolCall {
   name: string;
   arguments: unknown;
   policy?: ToolPolicy;
+  /**
+   * why the call cannot be made, for the model: people are not asked about it
+   */
+  invalid?: string;
 }
 /**
  * of the tool; absent: it was not on offer
@@ -1502,26 +1650,11 @@ export interface RunCompletedData {
    * pipeline runs: success, partial_success, rejected, cancelled, timeout
    */
   outcome?: string;
+  /**
+   * of an answer that is not complete: length, filtered, refused, other
+   */
+  stop_reason?: "end" | "tool_calls" | "length" | "filtered";
   usage?: Usage1;
-}
-/**
- * Usage is the consumption of a piece of work, as the providers counted it.
- */
-export interface Usage1 {
-  llm_calls: number;
-  tool_calls: number;
-  /**
-   * absent = unknown from some provider
-   */
-  input_tokens?: number;
-  /**
-   * absent = unknown from some provider
-   */
-  output_tokens?: number;
-  /**
-   * absent = some model has no price
-   */
-  cost_usd?: number;
 }
 /**
  * The run ended in an error (terminal).
@@ -1560,25 +1693,6 @@ export interface RunFailedData {
   duration_ms?: number;
   budget?: BudgetUse;
   provider?: ProviderError;
-}
-/**
- * Usage is the consumption of a piece of work, as the providers counted it.
- */
-export interface Usage2 {
-  llm_calls: number;
-  tool_calls: number;
-  /**
-   * absent = unknown from some provider
-   */
-  input_tokens?: number;
-  /**
-   * absent = unknown from some provider
-   */
-  output_tokens?: number;
-  /**
-   * absent = some model has no price
-   */
-  cost_usd?: number;
 }
 /**
  * BUDGET_EXCEEDED: the use of the budget
@@ -4053,6 +4167,8 @@ export const eventTypes = [
   "message.refused",
   "message.started",
   "message.delta",
+  "reasoning.delta",
+  "reasoning.completed",
   "message.completed",
   "message.discarded",
   "run.started",
