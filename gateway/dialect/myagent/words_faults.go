@@ -58,6 +58,7 @@ var faultsInChinese = map[fault.Code]string{
 	fault.ToolLost:            "工具运行时其服务器断开。是否已生效未知：重复之前请先检查。",
 	fault.ToolCancelled:       "工具调用已取消。如仍需要，请重新调用。",
 	fault.ToolsDown:           "没有运行中的工具服务。请启动一个带 tools 角色的进程。",
+	fault.ToolsBusy:           "您的租户同时运行的工具调用已达上限，未执行任何操作。请等待其中一个结束，或请运维人员提高上限。",
 	fault.SessionBusy:         "会话中有正在进行的运行。请等待其结束、取消它，或把 on_busy 设为 enqueue 或 interrupt。",
 	fault.SessionExpired:      "会话不存在或已过期。请创建新会话。",
 	fault.StateTampered:       "签名状态被更改，或由其他密钥签名。请使用本系统导出的状态。",
