@@ -373,8 +373,9 @@ func TestAnExportKeepsWhatAProviderWantsBackToItself(t *testing.T) {
 	r := newRig(t)
 	r.start("a", session.Config{StateKeys: keys})
 	r.open(log, event.Preferences{})
+	r.append(log, run(1, "hello", "hi")[:4]...)
 	r.append(log, event.ReasoningCompletedData{
-		MessageID: "a1", RunID: "r1", Attempt: 1, Content: "Let me see.",
+		MessageID: "am1", RunID: "run_1", Attempt: 1, Content: "Let me see.",
 		PassBack: &event.PassBack{Provider: "anthropic@api.anthropic.com", Data: json.RawMessage(`{"signature":"s3cret"}`)},
 	})
 	exported, err := r.export(cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, History: true})
