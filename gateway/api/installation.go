@@ -2,9 +2,12 @@ package api
 
 import (
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/rpc"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -73,8 +76,27 @@ func (a *API) examine() http.HandlerFunc {
 	return operating(func(a *API, r *http.Request, _ auth.Principal) (any, error) { return a.cfg.Examine(r.Context()) })(a)
 }
 
+// trialPatience bounds one trial of a model: a local one may read its weights first.
+const trialPatience = 3 * time.Minute
+
+// tryModel has a worker try what its model can do.
+func (a *API) tryModel(r *http.Request, _ auth.Principal) (any, error) {
+	n, err := strconv.Atoi(r.PathValue("trial"))
+	if err != nil {
+		return nil, fault.New(fault.NotFound)
+	}
+	var out wire.ModelTrial
+	err = rpc.CallWithin(r.Context(), a.cfg.Conn, trialPatience, cmd.Worker, cmd.TryModel, cmd.ModelTrial{Trial: n}, &out)
+	return out, err
+}
+
 func installationRoutes() []Route {
 	return []Route{
+		{
+			Method: "POST", Path: "/model/trials/{trial}", ID: "tryModel", Tag: "installation",
+			Summary: "Try one ability of the model, by the number of the trial from 0: a streamed answer, a call of a tool, two calls at once, an answer in JSON. It costs some hundred tokens. For operators.",
+			Answers: json200("The result.", wire.ModelTrial{}), Faults: []fault.Code{fault.NotFound}, Handler: operating((*API).tryModel),
+		},
 		{
 			Method: "GET", Path: "/installation", ID: "showInstallation", Tag: "installation",
 			Summary: "Check the installation as \"waggle doctor\" does, without the machines, and show the versions of all processes. For operators.",

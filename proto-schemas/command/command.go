@@ -59,6 +59,14 @@ var (
 // responder that none does.
 var PingWorker = id.MustName("ping")
 
+// TryModel asks a worker to try one ability of its model: ModelTrial -> api.ModelTrial.
+var TryModel = id.MustName("try_model")
+
+// ModelTrial names a trial of a model by its number, from 0.
+type ModelTrial struct {
+	Trial int `json:"trial"`
+}
+
 // Verbs of the session service for request and reply.
 var (
 	Attach = id.MustName("attach") // AttachRequest -> AttachReply

@@ -8,6 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/provider"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/worker"
 )
 
@@ -16,12 +17,10 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := OpenModel(p.Config)
+	m, err := p.model()
 	if err != nil {
 		return nil, err
 	}
-	p.closers = append(p.closers, func() { _ = m.Close() })
-	p.running.Model = m.Name()
 	c := p.Config.Worker
 	var check func(context.Context) error
 	if from := provider.Of(p.Config); from != nil {
@@ -37,6 +36,31 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 		Instance: p.instance, Logger: p.Logger.With().Str("role", "worker").Logger(), Registry: p.registry,
 		Signatures: p.signing.Verifier,
 	})
+}
+
+// model returns the model of the process.
+func (p *process) model() (model.Model, error) {
+	if p.opened != nil {
+		return p.opened, nil
+	}
+	m, err := OpenModel(p.Config)
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, func() { _ = m.Close() })
+	p.opened, p.running.Model = m, m.Name()
+	return m, nil
+}
+
+// trials returns the component that tries the model for operators.
+func (p *process) trials(context.Context) (lifecycle.Component, error) {
+	m, err := p.model()
+	if err != nil {
+		return nil, err
+	}
+	return worker.Trials(worker.Config{Now: p.clock.Now}, worker.Deps{
+		Conn: p.conn, Model: m, Logger: p.Logger.With().Str("role", "worker").Logger(), Registry: p.registry,
+	}), nil
 }
 
 func prices(m config.Models) worker.Prices {

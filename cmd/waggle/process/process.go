@@ -35,6 +35,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
+	"github.com/waggle-dev/waggle/services/model"
 )
 
 // Options select the configuration and the roles to run. Config has been validated for Use.
@@ -78,6 +79,7 @@ type process struct {
 	registry  *prometheus.Registry
 	rates     *rates.Rates
 	bus       busMetrics
+	opened    model.Model  // of the role worker; nil: not opened
 	daily     *quota.Daily // of all roles; nil: not opened, or unlimited
 	running   Running
 	addr      func() net.Addr // the listening component's address
@@ -347,7 +349,7 @@ type builder func(context.Context) (lifecycle.Component, error)
 // builders returns the builders of each role but the gateway, in the order of starting.
 func (p *process) builders() map[string][]builder {
 	return map[string][]builder{
-		config.RoleTools: {p.tools}, config.RoleWorker: {p.agent, p.letters(config.RoleWorker)},
+		config.RoleTools: {p.tools}, config.RoleWorker: {p.agent, p.trials, p.letters(config.RoleWorker)},
 		config.RolePipeline: {p.pipeline, p.letters(config.RolePipeline)},
 		config.RoleSession:  {p.session, p.survey, p.installation, p.letters(config.RoleSession)},
 		config.RoleTask:     {p.task, p.letters(config.RoleTask)},

@@ -59,6 +59,7 @@ var apiBodies = []any{
 	api.SettingList{},
 	api.Installation{},
 	api.RateList{},
+	api.ModelTrial{},
 	api.ConsoleInfo{},
 }
 

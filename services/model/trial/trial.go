@@ -33,32 +33,43 @@ type Result struct {
 	Do      string        // the setting to change; empty if it works
 	Took    time.Duration // to the end of the answer
 	Usage   model.Usage   // of all requests of the trial
-	Stopped bool          // the others were not tried
+	Stopped bool          // the others need not be tried
 }
 
 // Clock is when something happened.
 type Clock func() time.Time
 
+// all are the trials, in their order.
+var all = []struct {
+	name string
+	run  func(*trials) Result
+}{
+	{"answer", (*trials).answer}, {"tool call", (*trials).call}, {"parallel calls", (*trials).calls}, {"JSON answer", (*trials).json},
+}
+
+// Count is the number of trials.
+func Count() int { return len(all) }
+
 // Run makes the trials one after the other, and passes each result on. It stops after the first if that shows that the model
 // does not answer at all. The model is asked five or six short questions.
 func Run(ctx context.Context, m model.Model, now Clock, each func(Result)) {
-	t := &trials{ctx: ctx, m: m, now: now}
-	for i, one := range []struct {
-		name string
-		run  func() Result
-	}{
-		{"answer", t.answer}, {"tool call", t.call}, {"parallel calls", t.calls}, {"JSON answer", t.json},
-	} {
-		began := now()
-		t.used = model.Usage{Known: true}
-		r := one.run()
-		r.Name, r.Took, r.Usage = one.name, now().Sub(began), t.used
-		r.Stopped = i == 0 && r.Grade == Missing
+	for i := range all {
+		r := One(ctx, m, now, i)
 		each(r)
 		if r.Stopped || ctx.Err() != nil {
 			return
 		}
 	}
+}
+
+// One makes the n-th trial, from 0.
+func One(ctx context.Context, m model.Model, now Clock, n int) Result {
+	t := &trials{ctx: ctx, m: m, now: now, used: model.Usage{Known: true}}
+	began := now()
+	r := all[n].run(t)
+	r.Name, r.Took, r.Usage = all[n].name, now().Sub(began), t.used
+	r.Stopped = n == 0 && r.Grade == Missing
+	return r
 }
 
 // maxTokens bounds each answer. It leaves room for the reasoning of models that always think.
