@@ -289,7 +289,7 @@ func TestSlowViewerCatchesUpMerged(t *testing.T) {
 		slow.exact(t, 0)
 		require.Less(t, len(slow.entries), 12)
 		require.Equal(t, texts(t, fast.entries), texts(t, slow.entries))
-		require.Equal(t, want, texts(t, slow.entries)["m#1"])
+		require.Equal(t, want, texts(t, slow.entries)["message.delta m#1"])
 		fill(t, s, log, 1000, 3)
 		slow.reach(t, 403)
 		require.Len(t, slow.caught, 1)

@@ -67,7 +67,7 @@ func Complete(t testing.TB, s *client.Viewer, log []Stored) int {
 		inner := event.Unwrap(e.Event)
 		row, known := table[inner.Type]
 		require.True(t, known, "%s says nothing of %s", s.Page, inner.Type)
-		if inner.Type != event.MessageDelta {
+		if inner.Type != event.MessageDelta && inner.Type != event.ReasoningDelta {
 			require.True(t, row.None || len(by[e.Sequence]) > 0, "%s does not show %d %s of %q: %s", s.Name, e.Sequence, inner.Type, inner.Via.Route, e.Data)
 		}
 		for _, kind := range by[e.Sequence] {

@@ -137,9 +137,7 @@ func notice(c *codec, _ event.Event, d event.NoticeData) wire.Frame {
 	case event.WorkerBack:
 		m.Action, d.Message = wire.ActionWorkerBack, c.words.workerBack
 	}
-	if text := c.words.notices[d.Code]; text != "" {
-		d.Message = text
-	}
+	d.Message = first(c.words.notices[d.Code], c.words.notices[d.Message], d.Message)
 	return c.notice(first(d.Message, c.words.other), m)
 }
 

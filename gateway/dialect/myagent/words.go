@@ -28,7 +28,7 @@ type words struct {
 	noWorker, workerBack                                         string
 	retryIn, retryWith, incomplete, thought                      string
 
-	notices map[string]string     // by code: texts of the log's notices, empty = those of the log
+	notices map[string]string     // by code, or by the text of the log: texts of notices, empty = those of the log
 	faults  map[fault.Code]string // the catalogue of errors, empty = its own texts
 
 	watched
@@ -98,6 +98,17 @@ var inChinese = words{
 		event.AnswerUnsure:   "回答可能不完整：模型服务因未知原因结束了回答",
 		event.ToolLeftOut:    "模型服务不接受某些工具，已在没有这些工具的情况下回答",
 		event.ModelInstead:   "原模型目前不可用，由备用模型回答",
+
+		"Done.":                                   "已完成",
+		"No such task is being solved.":           "没有正在求解的此任务",
+		"The task has its outcome already.":       "任务已有结果",
+		"This task does not exist. Check its id.": "任务不存在，请检查其 id",
+		"The run that is on has no such task, or cannot go back any more.": "正在进行的运行没有此任务，或已无法返回",
+		"No plan is being made.":                 "没有正在制定的规划",
+		"The plan is being carried out already.": "规划已在执行",
+		"A plan needs a question. Send one.":     "规划需要一个问题，请发送",
+		"Another plan is being made.":            "正在重新规划",
+		"A new run was started.":                 "已开始新的运行",
 	},
 	faults: faultsInChinese,
 
