@@ -147,12 +147,23 @@ type Server struct {
 	// Status is a status of command.Participant. A service has the best of its replicas;
 	// an MCP server is active while it is connected and inactive while it is not.
 	Status string `json:"status"`
+	// Trouble is why an MCP server has no connection, in words for its operator, without secrets. It has several lines if the
+	// program said something. Empty while it is connected, and before the first attempt has failed.
+	Trouble string `json:"trouble,omitempty"`
+	// LeftOut are the tools of an MCP server that are not on offer.
+	LeftOut []LeftOut `json:"left_out,omitempty"`
 	// Capabilities are those that a service declared, or an MCP server's tools by their own names.
 	Capabilities []string        `json:"capabilities"`
 	Description  string          `json:"description,omitempty"`
 	Extra        json.RawMessage `json:"extra,omitempty"` // a service's other declarations, an object
 	Replicas     int             `json:"replicas,omitempty"`
 	Since        time.Time       `json:"since,omitzero"` // when the first replica registered
+}
+
+// LeftOut is a tool that is not on offer, and why.
+type LeftOut struct {
+	Tool string `json:"tool"` // the server's own name; empty if it has none
+	Why  string `json:"why"`
 }
 
 // Notification is a service's message during a call.

@@ -112,11 +112,11 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 		}
 		return res, false, err
 	}
-	return s.failed(ctx, sess, tool, call, a, err)
+	return s.lost(ctx, sess, tool, call, a, err)
 }
 
-// failed turns the error of an attempt into a fault.
-func (s *Server) failed(ctx context.Context, sess *session, tool *offer.Tool, call tools.Call, a *attempt, err error) (tools.Result, bool, error) {
+// lost turns the error of an attempt into a fault.
+func (s *Server) lost(ctx context.Context, sess *session, tool *offer.Tool, call tools.Call, a *attempt, err error) (tools.Result, bool, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, false, calls.Interrupted(context.Cause(ctx), a.ran())
 	}

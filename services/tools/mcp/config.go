@@ -2,13 +2,17 @@ package mcp
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+	"github.com/waggle-dev/waggle/services/tools/internal/scrub"
 )
 
 // Config describes one MCP server: a program with the protocol over its standard input and output (Command), or a streamable
@@ -97,4 +101,18 @@ func (c *Config) checkServer() error {
 func isHTTP(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// scrubber removes the secrets of the configuration from the server's words.
+func (c *Config) scrubber() scrub.Scrubber {
+	secrets := slices.Concat(slices.Collect(maps.Values(c.Env)), slices.Collect(maps.Values(c.Headers)))
+	for _, v := range c.Headers {
+		_, credentials, _ := strings.Cut(v, " ") // after the scheme of Authorization
+		secrets = append(secrets, credentials)
+	}
+	if u, err := url.Parse(c.URL); err == nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, password, u.RawQuery)
+	}
+	return scrub.New(secrets...)
 }
