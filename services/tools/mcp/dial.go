@@ -101,7 +101,7 @@ func describe(l *sandbox.Launch, log zerolog.Logger) {
 	for _, g := range l.Gaps {
 		log.Warn().Str("missing", g.Missing).Str("allows", g.Allows).Msg("start tool server in sandbox with gap")
 	}
-	log.Debug().Stringer("sandbox", l.Features).Msg("start tool server")
+	log.Debug().Stringer("sandbox", l.Features).Strs("reads", l.Named).Msg("start tool server")
 }
 
 // InProcess opens the protocol with a server within this process, which each connection asks for.
