@@ -23,6 +23,20 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// chargedBody fails once the server has sent more than its budget.
+type chargedBody struct {
+	io.ReadCloser
+	budget *budget
+}
+
+func (b *chargedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if over := b.budget.charge(n); over != nil {
+		return 0, over
+	}
+	return n, err
+}
+
 // mendBody lets the messages in the body of a response be mended while they are read.
 func mendBody(res *http.Response) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))

@@ -80,7 +80,7 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 			return nil, unusable(ctx, err, alone, p.ending())
 		}
 		s := newSession(cs)
-		s.proc, s.guard, s.seen, s.keep = p, g, true, cfg.KeepOnCancel
+		s.proc, s.budget, s.seen, s.keep = p, g.budget, true, cfg.KeepOnCancel
 		return s, nil
 	}
 }

@@ -37,18 +37,11 @@ type guard struct {
 	inLine  bool // within a message
 	length  int  // bytes of the message so far
 	dropped func(line []byte)
-
-	mu     sync.Mutex
-	now    func() time.Time
-	tokens float64
-	filled time.Time
+	*budget
 }
 
 func newGuard(src io.ReadCloser, now func() time.Time, dropped func(line []byte)) *guard {
-	return &guard{
-		src: src, in: bufio.NewReaderSize(src, guardBlock), dropped: dropped,
-		now: now, tokens: floodBurst, filled: now(),
-	}
+	return &guard{src: src, in: bufio.NewReaderSize(src, guardBlock), dropped: dropped, budget: newBudget(now)}
 }
 
 // Read returns bytes of the next message.
@@ -121,20 +114,32 @@ func (g *guard) drop() error {
 	}
 }
 
-// credit allows for the answer to one more call.
-func (g *guard) credit() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.tokens = min(floodBurst, g.tokens+maxLine)
+// budget is what a server may send. It is safe for concurrent use.
+type budget struct {
+	mu     sync.Mutex
+	now    func() time.Time
+	tokens float64
+	filled time.Time
 }
 
-func (g *guard) charge(n int) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.now()
-	g.tokens = min(floodBurst, g.tokens+now.Sub(g.filled).Seconds()*floodRate) - float64(n)
-	g.filled = now
-	if g.tokens < 0 {
+func newBudget(now func() time.Time) *budget {
+	return &budget{now: now, tokens: floodBurst, filled: now()}
+}
+
+// credit allows for the answer to one more call.
+func (b *budget) credit() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens = min(floodBurst, b.tokens+maxLine)
+}
+
+func (b *budget) charge(n int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	b.tokens = min(floodBurst, b.tokens+now.Sub(b.filled).Seconds()*floodRate) - float64(n)
+	b.filled = now
+	if b.tokens < 0 {
 		return errFlood
 	}
 	return nil

@@ -1,46 +1,93 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 )
 
-// dialHTTP opens the protocol at a streamable HTTP endpoint.
+// dialHTTP opens the protocol at an HTTP endpoint: a streamable one, or one of the older transport.
 func dialHTTP(cfg *Config) Dialer {
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
 		ctx, cancel := context.WithTimeout(ctx, httpConnectTimeout)
 		defer cancel()
-		u, err := url.Parse(cfg.URL)
+		g, err := newGate(cfg)
 		if err != nil {
 			return nil, err
 		}
-		base := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: idleConn}
-		g := &gate{base: base, headers: cfg.Headers, user: u.User, query: u.RawQuery}
-		// The gate adds the secret parts of the address: the address that the client knows appears in errors and logs.
-		u.User, u.RawQuery = nil, ""
-		client := &http.Client{Transport: g, CheckRedirect: sameHost}
-		t := &mcp.StreamableClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: maxLine}
+		t := &mcp.StreamableClientTransport{Endpoint: g.address.String(), HTTPClient: g.client(), MaxEventSize: maxLine}
 		cs, err := handshake(ctx, t, legacy, changed)
 		if err != nil {
-			base.CloseIdleConnections()
+			g.base.CloseIdleConnections()
+			if g.mayBeOld() {
+				return dialOld(ctx, cfg, changed, g.explain(err))
+			}
 			return nil, g.explain(err)
 		}
 		s := newSession(cs)
-		s.end = base.CloseIdleConnections
+		s.end = g.base.CloseIdleConnections
 		return s, nil
 	}
 }
+
+// mayBeOld reports whether the server's refusal is that of one that knows the older transport only.
+func (g *gate) mayBeOld() bool {
+	r := g.refused.Load()
+	return r != nil && (r.status == http.StatusBadRequest || r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed)
+}
+
+// dialOld opens the protocol over the transport of 2024-11-05: one stream of events with all that the server sends. why is
+// the reason why the newer one failed.
+func dialOld(ctx context.Context, cfg *Config, changed func(), why error) (*session, error) {
+	g, err := newGate(cfg)
+	if err != nil {
+		return nil, err
+	}
+	g.stream = newBudget(time.Now)
+	// The SDK ends the stream with the context in which it was opened.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	hangs := context.AfterFunc(ctx, end)
+	t := &mcp.SSEClientTransport{Endpoint: g.address.String(), HTTPClient: g.client(), MaxEventSize: maxLine}
+	cs, err := handshake(ctx, tapped{lasting{t, life}}, true, changed) // such a server may not even answer to newer handshakes
+	if !hangs() || err != nil {
+		end()
+		g.base.CloseIdleConnections()
+		if ctx.Err() != nil {
+			err = errors.New("it sends no endpoint for messages, or no answer")
+		}
+		return nil, fmt.Errorf("%w; nor can it be used over the older transport, HTTP with SSE: %w", why, g.explain(err))
+	}
+	s := newSession(cs)
+	s.seen, s.budget = true, g.stream
+	s.end = func() {
+		end()
+		g.base.CloseIdleConnections()
+	}
+	return s, nil
+}
+
+// lasting is a transport whose connections last for a life of their own.
+type lasting struct {
+	mcp.Transport
+	life context.Context //nolint:containedctx // of the one connection
+}
+
+// Connect opens the connection.
+func (l lasting) Connect(context.Context) (mcp.Connection, error) { return l.Transport.Connect(l.life) } //nolint:contextcheck // see lasting
 
 // sameHost refuses redirects to other hosts, which would receive the headers.
 func sameHost(req *http.Request, via []*http.Request) error {
@@ -51,34 +98,55 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+// portOf returns the port of an address.
+func portOf(u *url.URL) string {
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+}
 
 // gate is the HTTP side of a server: it adds the headers, mends and bounds the bodies and records the fate of a call's
 // request.
 type gate struct {
-	base    http.RoundTripper
+	base    *http.Transport
+	address *url.URL // without its secret parts
 	headers map[string]string
 	user    *url.Userinfo // the configured address' user; nil without one
 	query   string
+	stream  *budget                 // of the stream of the older transport; nil for the newer one
 	refused atomic.Pointer[refusal] // the last refusal of a message
 }
 
+func newGate(cfg *Config) (*gate, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	g := &gate{
+		base:    &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: idleConn},
+		headers: cfg.Headers, user: u.User, query: u.RawQuery,
+	}
+	// The gate adds the secret parts of the address: the address that the client knows appears in errors and logs.
+	u.User, u.RawQuery = nil, ""
+	g.address = u
+	return g, nil
+}
+
+func (g *gate) client() *http.Client { return &http.Client{Transport: g, CheckRedirect: sameHost} }
+
 // RoundTrip sends one request.
 func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.URL.RawQuery = g.query
-	if g.user != nil {
-		password, _ := g.user.Password()
-		req.SetBasicAuth(g.user.Username(), password)
-	}
-	for name, v := range g.headers {
-		req.Header.Set(name, v)
+	if !sameOrigin(req.URL, g.address) {
+		return nil, fmt.Errorf("it wants messages sent to another host, %s, which would receive the headers", req.URL.Host)
 	}
 	a := attemptOf(req.Context()) //nolint:contextcheck // A request carries its context.
 	if a == nil || req.Method != http.MethodPost {
 		a = newAttempt() // A resumed stream belongs to an earlier, accepted request.
 	}
 	a.sent.Store(true)
+	req = g.authorized(req)
 	res, err := g.base.RoundTrip(req)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
@@ -91,12 +159,37 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		a.accepted.Store(true)
 	}
-	if req.Method == http.MethodPost && res.StatusCode >= http.StatusBadRequest {
+	g.receive(req, res)
+	return res, nil
+}
+
+// authorized returns the request with the secret parts of the configuration.
+func (g *gate) authorized(req *http.Request) *http.Request {
+	req = req.Clone(req.Context())
+	if req.URL.RawQuery == "" { // the older transport has an address for messages with a query of its own
+		req.URL.RawQuery = g.query
+	}
+	if g.user != nil {
+		password, _ := g.user.Password()
+		req.SetBasicAuth(g.user.Username(), password)
+	}
+	for name, v := range g.headers {
+		req.Header.Set(name, v)
+	}
+	return req
+}
+
+// receive records a refusal, and mends and bounds the body of a response.
+func (g *gate) receive(req *http.Request, res *http.Response) {
+	if (req.Method == http.MethodPost || g.stream != nil) && res.StatusCode >= http.StatusBadRequest {
 		g.refused.Store(&refusal{res.StatusCode, res.Header.Values("WWW-Authenticate"), req.Header.Get("Authorization") != ""})
+	}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); g.stream != nil && req.Method == http.MethodGet && kind == "text/event-stream" {
+		res.Body = &mendedBody{body: &chargedBody{res.Body, g.stream}, next: nextOldEvent}
+		return
 	}
 	res.Body = &boundedBody{ReadCloser: res.Body, left: httpBodyLimit}
 	mendBody(res)
-	return res, nil
 }
 
 // turnedAway reports whether the status means that the server did not act on the request.
@@ -133,7 +226,10 @@ func (g *gate) explain(err error) error {
 	case r.status == http.StatusNotFound:
 		return fmt.Errorf("%s: look whether the path of url is that of its MCP endpoint", answer)
 	}
-	return fmt.Errorf("%s (%w)", answer, err)
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return fmt.Errorf("%s: %s", answer, bound.Shorten(said.Message, bound.Title))
+	}
+	return errors.New(answer)
 }
 
 // wants says what a refusal asks for.

@@ -21,7 +21,7 @@ const stopGrace = 2 * time.Second
 type session struct {
 	cs         *mcp.ClientSession
 	proc       *process     // nil for HTTP servers
-	guard      *guard       // nil for HTTP servers
+	budget     *budget      // of the one stream of all answers; nil without such
 	seen       bool         // a tap watches its messages
 	keep       bool         // Config.KeepOnCancel
 	end        func()       // closes a connection without a program
@@ -75,8 +75,8 @@ func (s *session) take() bool {
 		return false
 	}
 	s.running++
-	if s.guard != nil {
-		s.guard.credit()
+	if s.budget != nil {
+		s.budget.credit()
 	}
 	return true
 }
