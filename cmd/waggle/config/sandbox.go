@@ -119,6 +119,9 @@ func (c *Config) SecretPaths(file string) []string {
 	all := []string{
 		file, c.Data, c.NATS.Creds, c.NATS.NKey, c.NATS.TLSKey, c.Cells.Creds, c.Cells.NKey, c.Cells.TLSKey, c.Session.StateKeyFile, c.Signing.KeyFile,
 	}
+	for i := range c.Tools.Servers {
+		all = append(all, c.Tools.Servers[i].OAuth.ClientSecretFile)
+	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 

@@ -29,8 +29,8 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 		box := c.SandboxOf(&s)
 		box.Secret = secret
 		servers[i] = mcp.Config{
-			Name: s.Name, Command: s.Command, Env: reveal(s.Env), Dir: s.Dir,
-			URL: s.URL, Headers: reveal(s.Headers), Timeout: s.Timeout, OutputCap: s.OutputCap,
+			Name: s.Name, Command: s.Command, Env: config.Reveal(s.Env), Dir: s.Dir,
+			URL: s.URL, Headers: config.Reveal(s.Headers), OAuth: s.OAuth.Client(), Timeout: s.Timeout, OutputCap: s.OutputCap,
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, IgnoreHints: s.IgnoreHints,
 			KeepOnCancel: s.KeepOnCancel, Tenants: tenants, Sandbox: box, Rules: c.RulesOf(&s),
 		}
@@ -55,12 +55,4 @@ func tenants(names []string) ([]id.Tenant, error) {
 		}
 	}
 	return out, nil
-}
-
-func reveal(m map[string]config.Secret) map[string]string {
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		out[k] = v.Reveal()
-	}
-	return out
 }

@@ -120,7 +120,8 @@ func (s *Server) lost(ctx context.Context, sess *session, tool *offer.Tool, call
 	if ctx.Err() != nil {
 		return tools.Result{}, false, calls.Interrupted(context.Cause(ctx), a.ran())
 	}
-	je := answerOf(err)
+	je, closing := answerOf(err), errors.Is(err, mcp.ErrConnectionClosed)
+	err = errors.New(s.scrub.Text(err.Error(), bound.Message)) // it may hold an address with the key of a session
 	if !a.ran() || je != nil && je.Code == mcp.CodeUnsupportedProtocolVersion {
 		sess.retire() // Retire the session after a second failure: another server has taken the address.
 		return tools.Result{}, true, fault.Newf(fault.ToolsDown, "The tool server %s cannot be reached. Nothing was run.", s.cfg.Name).Wrap(err)
@@ -132,7 +133,7 @@ func (s *Server) lost(ctx context.Context, sess *session, tool *offer.Tool, call
 		}
 		return tools.Result{}, false, fault.Newf(fault.ToolFailed, "The tool failed: %s", bound.Shorten(je.Message, bound.Message)).Wrap(err)
 	}
-	if errors.Is(err, mcp.ErrConnectionClosed) {
+	if closing {
 		sess.retire()
 	}
 	return tools.Result{}, tool.Repeatable(call.Arguments), fault.New(fault.ToolLost).Wrap(err)

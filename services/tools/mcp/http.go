@@ -16,16 +16,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+	"github.com/waggle-dev/waggle/services/tools/internal/oauth"
 )
 
 // dialHTTP opens the protocol at an HTTP endpoint: a streamable one, or one of the older transport.
-func dialHTTP(cfg *Config) Dialer {
+func dialHTTP(cfg *Config, log zerolog.Logger) Dialer {
+	var tokens *oauth.Client // of all connections
+	if address, _, err := addressOf(cfg); err == nil && cfg.OAuth != nil {
+		tokens = oauth.New(*cfg.OAuth, address, log)
+	}
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
 		ctx, cancel := context.WithTimeout(ctx, httpConnectTimeout)
 		defer cancel()
-		g, err := newGate(cfg)
+		g, err := newGate(cfg, tokens)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +40,7 @@ func dialHTTP(cfg *Config) Dialer {
 		if err != nil {
 			g.base.CloseIdleConnections()
 			if g.mayBeOld() {
-				return dialOld(ctx, cfg, changed, g.explain(err))
+				return dialOld(ctx, cfg, tokens, changed, g.explain(err))
 			}
 			return nil, g.explain(err)
 		}
@@ -52,8 +58,8 @@ func (g *gate) mayBeOld() bool {
 
 // dialOld opens the protocol over the transport of 2024-11-05: one stream of events with all that the server sends. why is
 // the reason why the newer one failed.
-func dialOld(ctx context.Context, cfg *Config, changed func(), why error) (*session, error) {
-	g, err := newGate(cfg)
+func dialOld(ctx context.Context, cfg *Config, tokens *oauth.Client, changed func(), why error) (*session, error) {
+	g, err := newGate(cfg, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -115,23 +121,32 @@ type gate struct {
 	headers map[string]string
 	user    *url.Userinfo // the configured address' user; nil without one
 	query   string
+	tokens  *oauth.Client           // nil without OAuth
 	stream  *budget                 // of the stream of the older transport; nil for the newer one
 	refused atomic.Pointer[refusal] // the last refusal of a message
 }
 
-func newGate(cfg *Config) (*gate, error) {
-	u, err := url.Parse(cfg.URL)
+func newGate(cfg *Config, tokens *oauth.Client) (*gate, error) {
+	address, secret, err := addressOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{
+	return &gate{
 		base:    &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: idleConn},
-		headers: cfg.Headers, user: u.User, query: u.RawQuery,
+		address: address, headers: cfg.Headers, user: secret.User, query: secret.RawQuery, tokens: tokens,
+	}, nil
+}
+
+// addressOf returns the configured address without and with its secret parts. The gate adds these: the address that the
+// client knows appears in errors and logs.
+func addressOf(cfg *Config) (address, secret *url.URL, _ error) {
+	secret, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, nil, errors.New("its url is no address") // the error would hold it
 	}
-	// The gate adds the secret parts of the address: the address that the client knows appears in errors and logs.
-	u.User, u.RawQuery = nil, ""
-	g.address = u
-	return g, nil
+	known := *secret
+	known.User, known.RawQuery = nil, ""
+	return &known, secret, nil
 }
 
 func (g *gate) client() *http.Client { return &http.Client{Transport: g, CheckRedirect: sameHost} }
@@ -141,15 +156,14 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !sameOrigin(req.URL, g.address) {
 		return nil, fmt.Errorf("it wants messages sent to another host, %s, which would receive the headers", req.URL.Host)
 	}
-	a := attemptOf(req.Context()) //nolint:contextcheck // A request carries its context.
+	a := attemptOf(req.Context())
 	if a == nil || req.Method != http.MethodPost {
 		a = newAttempt() // A resumed stream belongs to an earlier, accepted request.
 	}
 	a.sent.Store(true)
-	req = g.authorized(req)
-	res, err := g.base.RoundTrip(req)
+	res, sent, err := g.send(req)
 	if err != nil {
-		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" || !sent {
 			a.refused.Store(true)
 		}
 		return nil, err
@@ -163,8 +177,42 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// send sends a request, and once more with another token if the server refuses the first. It reports whether the server may
+// act on it.
+func (g *gate) send(req *http.Request) (_ *http.Response, sent bool, _ error) {
+	if g.tokens == nil {
+		res, err := g.base.RoundTrip(g.authorized(req, ""))
+		return res, true, err
+	}
+	token, err := g.tokens.Token(req.Context())
+	if err != nil {
+		return nil, false, err
+	}
+	res, err := g.base.RoundTrip(g.authorized(req, token))
+	if err != nil || res.StatusCode != http.StatusUnauthorized || req.Body != nil && req.GetBody == nil {
+		return res, true, err
+	}
+	other, err := g.tokens.Renew(req.Context(), token, res.Header.Values("WWW-Authenticate"))
+	switch {
+	case err != nil:
+		_ = res.Body.Close()
+		return nil, false, err
+	case other == token:
+		return res, true, nil
+	}
+	_ = res.Body.Close()
+	req = g.authorized(req, other)
+	if req.GetBody != nil {
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, false, err
+		}
+	}
+	res, err = g.base.RoundTrip(req)
+	return res, true, err
+}
+
 // authorized returns the request with the secret parts of the configuration.
-func (g *gate) authorized(req *http.Request) *http.Request {
+func (g *gate) authorized(req *http.Request, token string) *http.Request {
 	req = req.Clone(req.Context())
 	if req.URL.RawQuery == "" { // the older transport has an address for messages with a query of its own
 		req.URL.RawQuery = g.query
@@ -176,13 +224,16 @@ func (g *gate) authorized(req *http.Request) *http.Request {
 	for name, v := range g.headers {
 		req.Header.Set(name, v)
 	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	return req
 }
 
 // receive records a refusal, and mends and bounds the body of a response.
 func (g *gate) receive(req *http.Request, res *http.Response) {
 	if (req.Method == http.MethodPost || g.stream != nil) && res.StatusCode >= http.StatusBadRequest {
-		g.refused.Store(&refusal{res.StatusCode, res.Header.Values("WWW-Authenticate"), req.Header.Get("Authorization") != ""})
+		g.refused.Store(&refusal{res.StatusCode, res.Header.Values("WWW-Authenticate")})
 	}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); g.stream != nil && req.Method == http.MethodGet && kind == "text/event-stream" {
 		res.Body = &mendedBody{body: &chargedBody{res.Body, g.stream}, next: nextOldEvent}
@@ -206,21 +257,25 @@ func turnedAway(status int) bool {
 type refusal struct {
 	status     int
 	challenges []string // of WWW-Authenticate
-	authorized bool     // the request had credentials
 }
 
 // explain returns the reason of a failed handshake in words that help the operator.
 func (g *gate) explain(err error) error {
+	if noToken, ok := errors.AsType[*oauth.Error](err); ok {
+		return noToken
+	}
 	r := g.refused.Load()
-	if r == nil {
+	if r == nil || err == nil {
 		return err
 	}
 	answer := fmt.Sprintf("it answers %d %s", r.status, http.StatusText(r.status))
 	switch {
-	case r.status == http.StatusUnauthorized && r.authorized:
+	case r.status == http.StatusUnauthorized && g.tokens != nil:
+		return fmt.Errorf("%s: it does not accept the token that oauth has fetched%s; look at oauth.scopes", answer, g.tokens.Clean(r.wants()))
+	case r.status == http.StatusUnauthorized && g.configured():
 		return fmt.Errorf("%s: it does not accept the Authorization that is sent%s; correct it in headers", answer, r.wants())
 	case r.status == http.StatusUnauthorized:
-		return fmt.Errorf("%s: it asks for credentials%s; set headers with the Authorization that it wants", answer, r.wants())
+		return fmt.Errorf("%s: it asks for credentials%s; set oauth, or headers with the Authorization that it wants", answer, r.wants())
 	case r.status == http.StatusForbidden:
 		return fmt.Errorf("%s: the credentials have no right to it%s", answer, r.wants())
 	case r.status == http.StatusNotFound:
@@ -230,6 +285,15 @@ func (g *gate) explain(err error) error {
 		return fmt.Errorf("%s: %s", answer, bound.Shorten(said.Message, bound.Title))
 	}
 	return errors.New(answer)
+}
+
+// configured reports whether the configuration has credentials for the server.
+func (g *gate) configured() bool {
+	header := http.Header{}
+	for name, v := range g.headers {
+		header.Set(name, v)
+	}
+	return g.user != nil || header.Get("Authorization") != ""
 }
 
 // wants says what a refusal asks for.
