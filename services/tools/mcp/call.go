@@ -99,6 +99,9 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 	if tool == nil {
 		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s does not exist any more.", call.Tool)
 	}
+	if err := call.Changed(tool.Tool); err != nil { // while the call waited for a connection
+		return tools.Result{}, false, err
+	}
 	args, err := tool.Arguments.Arguments(call.Arguments)
 	if err != nil {
 		return tools.Result{}, false, err
