@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A command names what its program needs: [python3, /srv/tools/server.py]. What it names is readable in the sandbox without
-// a setting. The rules:
+// A command names files that its program needs: [python3, /srv/tools/server.py]. They are readable in the sandbox without a
+// setting. The rules:
 //
 //   - A file or folder that a word names is readable, and so is a path behind the "=" of an option.
 //   - A script imports its neighbours: its folder is readable, unless that is a folder of many (a home, a hidden folder of a
@@ -123,7 +123,7 @@ func (n *naming) follow(path string, closed []string) (end string, hops []string
 		if len(rest) == 0 {
 			hops = append(hops, at)
 		}
-		if err != nil { // it is no link, or it is not there
+		if err != nil { // not a link, or missing
 			end = at
 			continue
 		}
@@ -214,7 +214,7 @@ func (n *naming) installations(programs []string) {
 	}
 }
 
-// installation opens an installation of Python or Node, if there is one at the prefix.
+// installation opens the installation of Python or Node at the prefix, if the prefix has one.
 func (n *naming) installation(prefix string) {
 	python, _ := filepath.Glob(filepath.Join(escaped(prefix), "lib", "python[0-9]*"))
 	environment := filepath.Join(prefix, "pyvenv.cfg")
@@ -245,7 +245,7 @@ func escaped(path string) string {
 // headMost bounds what is read of a file to see what it is.
 const headMost = 8 << 10
 
-// baseOf returns the folder of the Python of a virtual environment; empty if there is none.
+// baseOf returns the folder of the Python of a virtual environment; empty without one.
 func baseOf(environment string) string {
 	for line := range strings.Lines(head(environment)) {
 		name, value, _ := strings.Cut(line, "=")
@@ -257,7 +257,7 @@ func baseOf(environment string) string {
 	return ""
 }
 
-// interpreter returns the program that a script names in its first line; empty if the file is no script.
+// interpreter returns the program that a script names in its first line; empty for other files.
 func (n *naming) interpreter(file string) string {
 	line, _, _ := strings.Cut(head(file), "\n")
 	line, ok := strings.CutPrefix(line, "#!")

@@ -37,7 +37,7 @@ func tree(t testing.TB, entries ...string) string {
 	return root
 }
 
-// What real commands name, with what is opened; T is a folder with all of it, and T/home/u a home.
+// Commands of real servers, with the files and folders that they open; T is a folder with all of it, and T/home/u a home.
 func TestNamed(t *testing.T) {
 	root := tree(t,
 		"srv/tools/server.py", "srv/tools/lib/a.py", "srv/tools/.env", "srv/native", "srv/data/a.csv", "srv/conf.json", "srv/tools/link.py -> T/srv/releases/3/server.py",
@@ -151,7 +151,7 @@ func TestFollowProperty(t *testing.T) {
 		want, err := filepath.EvalSymlinks(path)
 		got, _, ok := n.follow(path, nil)
 		if err != nil {
-			return // the kernel refuses to go through what is no folder; here what is opened has to be there
+			return // the kernel refuses to go through files; follow only has to find what exists
 		}
 		require.True(t, ok, path)
 		require.Equal(t, want, got)

@@ -50,7 +50,7 @@ type Settings struct {
 	Read, Write []string
 	// Secret are files and folders that the program does not get by naming them in its command, nor a folder that holds one.
 	Secret []string
-	// Loose are folders in which others may replace files: what the command names there is not opened.
+	// Loose are folders in which others may replace files: naming a file there does not open it.
 	Loose []string
 
 	Limits Limits

@@ -56,10 +56,10 @@ func TestWhatRunsIsJudgedByWhatItSays(t *testing.T) {
 		Is: "search is down on 1 of 2 replicas: the program ended: exit status 2. Its last words:\nset API_KEY\n" +
 			"workspace offers without x: it has no schema\nworkspace offers without tools: 3 more",
 		Do: "see the log of the role tools; correct the server's command or url in tools.servers, or start it\n" +
-			"what is wrong with a tool is up to its server: tell who makes it, or update it",
+			"a fault of a tool is one of its server: update it, or tell its makers",
 	}, toolServers(s)[0])
 	s.ToolServers[0].Down, s.ToolServers[0].Trouble = 0, ""
-	require.Equal(t, "what is wrong with a tool is up to its server: tell who makes it, or update it", toolServers(s)[0].Do)
+	require.Equal(t, "a fault of a tool is one of its server: update it, or tell its makers", toolServers(s)[0].Do)
 	require.Empty(t, answering(api.Status{}))
 	require.Empty(t, toolServers(api.Status{}))
 }

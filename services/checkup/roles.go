@@ -85,7 +85,7 @@ func toolServers(s api.Status) []Finding {
 		}
 	}
 	if len(wrong) > down {
-		do = append(do, "what is wrong with a tool is up to its server: tell who makes it, or update it")
+		do = append(do, "a fault of a tool is one of its server: update it, or tell its makers")
 	}
 	switch {
 	case len(wrong) > 0:

@@ -37,7 +37,7 @@ const (
 	cardReports = 64 << 10
 )
 
-// Add adds a report to the card, as far as there is room.
+// Add adds a report to the card, as far as it has room.
 func (c *Card) Add(server string, r Report) {
 	if r.Trouble == "" && len(r.LeftOut) == 0 {
 		return

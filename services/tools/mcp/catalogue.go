@@ -15,19 +15,15 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
-const (
-	// maxPages bounds the pages of a list: a server may offer the same page for ever.
-	maxPages = 100
-	// maxLeft bounds the list of tools that are not on offer.
-	maxLeft = 32
-)
+// maxPages bounds the pages of a list: a server may offer the same page for ever.
+const maxPages = 100
 
 // listing is the list of a server's tools.
 type listing struct {
 	offered map[string]*offer.Tool // by their offered names
 	left    []tools.LeftOut
 	more    int      // tools that are not on offer beside those
-	passed  []string // what of the tools does not count
+	passed  []string // parts of the tools that do not count
 }
 
 // leave records a tool that is not on offer.

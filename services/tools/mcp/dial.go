@@ -47,15 +47,6 @@ func handshake(ctx context.Context, t mcp.Transport, legacy bool, changed func()
 	return c.Connect(ctx, t, opts)
 }
 
-// Dial returns the dialer of a program or an endpoint.
-func Dial(cfg Config, log zerolog.Logger) Dialer {
-	log = log.With().Str("server", cfg.Name).Logger()
-	if len(cfg.Command) > 0 {
-		return dialProgram(&cfg, log)
-	}
-	return dialHTTP(&cfg, log)
-}
-
 // dialProgram starts a program and opens the protocol over its standard input and output.
 func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 	var once sync.Once

@@ -22,6 +22,15 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/oauth"
 )
 
+// Dial returns the dialer of a program or an endpoint.
+func Dial(cfg Config, log zerolog.Logger) Dialer {
+	log = log.With().Str("server", cfg.Name).Logger()
+	if len(cfg.Command) > 0 {
+		return dialProgram(&cfg, log)
+	}
+	return dialHTTP(&cfg, log)
+}
+
 // dialHTTP opens the protocol at an HTTP endpoint: a streamable one, or one of the older transport.
 func dialHTTP(cfg *Config, log zerolog.Logger) Dialer {
 	var tokens *oauth.Client // of all connections
@@ -142,7 +151,7 @@ func newGate(cfg *Config, tokens *oauth.Client) (*gate, error) {
 func addressOf(cfg *Config) (address, secret *url.URL, _ error) {
 	secret, err := url.Parse(cfg.URL)
 	if err != nil {
-		return nil, nil, errors.New("its url is no address") // the error would hold it
+		return nil, nil, errors.New("its url is not an address") // the error would hold it
 	}
 	known := *secret
 	known.User, known.RawQuery = nil, ""

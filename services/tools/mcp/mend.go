@@ -21,15 +21,18 @@ import (
 // replaced.
 const metaMended = "waggle.dev/mended"
 
+// maxLeft bounds the list of tools that are not on offer.
+const maxLeft = 32
+
 // mended is what mendList did to one page of tools.
 type mended struct {
 	Names  []string        `json:"names"`            // of the tools of the page
-	Left   []tools.LeftOut `json:"left,omitempty"`   // entries that are no tools
+	Left   []tools.LeftOut `json:"left,omitempty"`   // entries that are not tools
 	More   int             `json:"more,omitempty"`   // such entries beside those
 	Passed []string        `json:"passed,omitempty"` // members that were taken out
 }
 
-// leave records an entry that is no tool.
+// leave records an entry that is not a tool.
 func (m *mended) leave(tool, why string) {
 	if len(m.Left) == maxLeft {
 		m.More++
@@ -38,10 +41,10 @@ func (m *mended) leave(tool, why string) {
 	m.Left = append(m.Left, tools.LeftOut{Tool: tool, Why: why})
 }
 
-// object is a JSON object whose members nobody has decoded.
+// object is a JSON object with members that are not decoded.
 type object map[string]json.RawMessage
 
-// objectOf returns the object; nil if it is none.
+// objectOf returns the object; nil for other values.
 func objectOf(raw json.RawMessage) object {
 	var o object
 	if json.Unmarshal(raw, &o) != nil {
@@ -64,7 +67,7 @@ func mend(result json.RawMessage) json.RawMessage {
 	return result
 }
 
-// mendMessage returns a message with its result mended. What is no message stays as it is.
+// mendMessage returns a message with its result mended. Other texts stay as they are.
 func mendMessage(message []byte) []byte {
 	o := objectOf(message)
 	if o["result"] == nil {
@@ -97,7 +100,7 @@ func mendList(o object) json.RawMessage {
 	good := []json.RawMessage{}
 	for i, entry := range entries {
 		if len(good) > bound.MaxTools {
-			break // catalogue says that there are too many
+			break // catalogue reports the excess
 		}
 		tool, name, passed, why := mendTool(entry)
 		if why != "" {
@@ -122,7 +125,7 @@ func mendList(o object) json.RawMessage {
 	return encode(o)
 }
 
-// mendTool returns a tool without the members that cannot be decoded, and their names; or why the entry is no tool.
+// mendTool returns a tool without the members that cannot be decoded, and their names; or why the entry is not a tool.
 func mendTool(entry json.RawMessage) (tool json.RawMessage, name string, passed []string, why string) {
 	o := objectOf(entry)
 	switch {
@@ -176,7 +179,7 @@ func mendResult(o object) json.RawMessage {
 		good = append(good, note(fmt.Sprintf("%d more content blocks", left-maxNotes)))
 	}
 	o["content"] = encode(good)
-	// What is said to be an error in other words is one.
+	// An error in other words is still an error.
 	if said := strings.Trim(strings.ToLower(string(o["isError"])), ` "`); said == "true" || said == "1" {
 		o["isError"] = json.RawMessage("true")
 	}
@@ -200,7 +203,7 @@ func blocksOf(content json.RawMessage) (blocks []json.RawMessage) {
 	return []json.RawMessage{content}
 }
 
-// maxNotes bounds the notes of one result: a server may send any number of blocks that nobody can read.
+// maxNotes bounds the notes of one result: a server may send any number of blocks that cannot be read.
 const maxNotes = 20
 
 // required are the members of a block without which it has no use, by its type.

@@ -75,9 +75,9 @@ type Server struct {
 	tools map[string]*offer.Tool
 	news  chan struct{} // closed and replaced at every change of the fields above
 
-	trouble string          // why there is no connection
+	trouble string          // why the server has no connection
 	left    []tools.LeftOut // of the last list of tools
-	passed  []string        // what of that list does not count
+	passed  []string        // parts of that list that do not count
 
 	scrub   scrub.Scrubber
 	refused atomic.Bool    // the sandbox did not start the program
@@ -149,7 +149,7 @@ func (s *Server) live(ctx context.Context, legacy bool) (connected bool, err err
 	return true, s.watch(ctx, sess)
 }
 
-// failed records why there is no connection.
+// failed records why the server has no connection.
 func (s *Server) failed(err error, wait time.Duration) {
 	if err == nil {
 		err = errors.New("the connection ended")
@@ -241,7 +241,7 @@ func (s *Server) report(list *listing) {
 	}
 	for _, p := range list.passed {
 		if !slices.Contains(s.passed, p) {
-			s.log.Warn().Str("what", p).Msg("ignore part of tool")
+			s.log.Warn().Str("part", p).Msg("ignore part of tool")
 		}
 	}
 }
@@ -336,7 +336,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 }
 
-// Report returns why there is no connection, and the tools that are not on offer.
+// Report returns why the server has no connection, and the tools that are not on offer.
 func (s *Server) Report() (trouble string, left []tools.LeftOut) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

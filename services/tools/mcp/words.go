@@ -37,9 +37,9 @@ type words struct {
 	heard int // bytes logged since then
 }
 
-// hear returns a function that takes a line from the program; what names its source in the log. It cuts a long line at its
-// last space: what is cut elsewhere could be the half of a secret.
-func (w *words) hear(what string) func(line []byte) {
+// hear returns a function that takes a line from the program; the log has it under the message. It cuts a long line at its
+// last space: elsewhere it could cut a secret in half.
+func (w *words) hear(message string) func(line []byte) {
 	return func(line []byte) {
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) >= stderrLine {
@@ -47,7 +47,7 @@ func (w *words) hear(what string) func(line []byte) {
 		}
 		if len(bytes.TrimSpace(line)) > 0 && w.keep(line) {
 			if e := w.log.Debug(); e.Enabled() {
-				e.Str("line", w.scrub.Text(string(line), stderrLine)).Msg(what)
+				e.Str("line", w.scrub.Text(string(line), stderrLine)).Msg(message)
 			}
 		}
 	}

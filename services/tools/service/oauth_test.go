@@ -216,7 +216,7 @@ func TestWhyThereIsNoToken(t *testing.T) {
 	}
 }
 
-// What lists say of a server holds no secret.
+// Lists of servers hold no secret.
 func TestTokensAreNotTold(t *testing.T) {
 	a := newAuthServer(t)
 	r, _ := protectedRig(t, a.config())

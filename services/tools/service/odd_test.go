@@ -102,5 +102,5 @@ func TestLeftOutToolsAreLoggedOnce(t *testing.T) {
 	require.Contains(t, log.String(), `"error":"the program ended: exit status 7"`)
 	require.Contains(t, log.String(), `"stderr":"panic: no result"`)
 	require.Equal(t, 1, occurrences(log.String(), `"why":"entry 2 of the list: it is not an object","message":"leave out tool"`), log.String())
-	require.Equal(t, 1, occurrences(log.String(), `"what":"annotations of a: it has a wrong type","message":"ignore part of tool"`), log.String())
+	require.Equal(t, 1, occurrences(log.String(), `"part":"annotations of a: it has a wrong type","message":"ignore part of tool"`), log.String())
 }

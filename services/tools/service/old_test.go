@@ -156,7 +156,7 @@ func TestTheOlderTransportOfTheSDK(t *testing.T) {
 	}, patience, tick)
 }
 
-// What is refused of such servers, and why.
+// Some such servers are refused, with a reason.
 func TestWhyTheOlderTransportIsRefused(t *testing.T) {
 	var stolen []string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { stolen = append(stolen, req.Header.Get("X-Key")) }))

@@ -205,7 +205,7 @@ func TestTheLifeOfAToken(t *testing.T) {
 	require.Contains(t, token(), "token ")
 }
 
-// Many requests at once fetch one token, and a token that helped nobody is not replaced at once.
+// Many requests at once fetch one token, and a token that was just fetched is not replaced at once.
 func TestRefusedTokens(t *testing.T) {
 	var n atomic.Int64
 	c := issuing(t, func(w http.ResponseWriter, _ *http.Request) { give(w, fmt.Sprint("token ", n.Add(1)), 0) })

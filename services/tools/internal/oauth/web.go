@@ -41,7 +41,7 @@ func (w *web) allowed(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil:
-		return nil, fmt.Errorf("the server's metadata names %q, which is no address", bound.Shorten(address, bound.Title))
+		return nil, fmt.Errorf("the server's metadata names %q, which is not an address", bound.Shorten(address, bound.Title))
 	case u.Scheme == "https" || onLoopback(u) && onLoopback(w.server):
 		return u, nil
 	}
@@ -57,7 +57,7 @@ func onLoopback(u *url.URL) bool {
 	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && ip.IsLoopback()
 }
 
-// read reads a document of metadata. It reports whether there is one: most servers have only some of the documents, and
+// read reads a document of metadata. It reports whether it has found one: most servers have only some of the documents, and
 // answer for the others with any error or page.
 func (w *web) read(ctx context.Context, address string, into any) (found bool, _ error) {
 	u, err := w.allowed(address)
@@ -131,7 +131,7 @@ func networkOf(ip netip.Addr) int {
 	case ip.IsLoopback():
 		return loopback
 	case ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip.IsUnspecified(), !ip.IsValid():
-		return nowhere // the metadata of clouds, and what is no host
+		return nowhere // the metadata of clouds, and addresses without a host
 	case ip.IsPrivate(), shared.Contains(ip):
 		return private
 	}
@@ -158,8 +158,8 @@ func (w *web) reachable(ctx context.Context, at string) error {
 	return nil
 }
 
-// network returns the network in which the server is: the widest, if its name stands for several addresses. Whoever owns the
-// name could add narrower ones.
+// network returns the network in which the server is: the widest, if its name stands for several addresses. The owner of
+// the name could add narrower ones.
 func (w *web) network(ctx context.Context) int {
 	var ips []netip.Addr
 	if ip, err := netip.ParseAddr(w.server.Hostname()); err == nil {
