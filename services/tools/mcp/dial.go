@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -65,8 +64,14 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 		stop := context.AfterFunc(ctx, func() { p.stop(true) })
 		cs, err := handshake(ctx, tapped{pipes}, legacy, changed)
 		if !stop() || err != nil {
-			ended := errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed)
-			alone := ended && p.gone(exitGrace)
+			// A program that has ended fails the handshake in many ways, all of which say less than its end.
+			alone := answerOf(err) == nil && p.gone(exitGrace)
+			if alone { // its output may say why
+				select {
+				case <-g.ended:
+				case <-time.After(lastWords):
+				}
+			}
 			p.stop(true)
 			_ = p.stdout.Close()
 			return nil, unusable(ctx, err, alone, p.ending())
