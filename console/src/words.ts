@@ -415,6 +415,8 @@ export const en = {
   "health.tools": "Tool servers",
   "health.start": "No replica runs. Start one: waggle serve --role {role}",
   "health.down": "{n} replicas have no connection to it",
+  "health.left": "Without {tool}: {why}",
+  "health.left.some": "some tools",
   "health.idle": "Nothing waits",
   "health.waits": "{n} commands, the oldest for {age}",
   "health.none": "No command was given up",

@@ -223,6 +223,8 @@ export const zh: Words = {
   "health.tools": "工具服务器",
   "health.start": "没有副本在运行。启动一个：waggle serve --role {role}",
   "health.down": "{n} 个副本没有连接到它",
+  "health.left": "缺少 {tool}：{why}",
+  "health.left.some": "部分工具",
   "health.idle": "没有等待的工作",
   "health.waits": "{n} 条命令，最早的已等 {age}",
   "health.none": "没有被放弃的命令",

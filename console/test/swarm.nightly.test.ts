@@ -12,7 +12,9 @@ const entry = (name: string, role: string) =>
   `    - {id: ${name}, sha256: ${createHash("sha256").update(key(name)).digest("hex")}, subject: ${name}, tenant: default, roles: [${role}]}`;
 const keys = [entry("ann", "user"), entry("vera", "viewer"), entry("bot", "agent"), entry("shop", "service")];
 
-const on = stage(`  peers: {grace: 1s}\ntask:\n  pause: 1s\nauth:\n  api_keys:\n${keys.join("\n")}\n`);
+const broken = `tools:\n  servers:\n    - {name: broken, command: [/bin/sh, -c, 'echo "fatal: set API_KEY" >&2; exit 2']}\n`;
+
+const on = stage(`  peers: {grace: 1s}\ntask:\n  pause: 1s\n${broken}auth:\n  api_keys:\n${keys.join("\n")}\n`);
 
 /** Opens a page as somebody. */
 async function visitAs(who: string, path: string, size?: { width: number; height: number }): Promise<{ page: Page; errors: string[] }> {
@@ -38,6 +40,17 @@ async function api<T>(method: string, path: string, body?: unknown): Promise<T> 
 const field = (page: Page, at: string) => page.locator(`.field[data-at="${at}"] > :is(input, select, textarea)`);
 const chip = (page: Page, where: string, text: string) =>
   page.waitForFunction(([w, x]) => document.querySelector(`${w} .chip`)?.textContent?.includes(x as string), [where, text]);
+
+test("the list of tools and the health say why a tool server is down", async () => {
+  for (const path of ["/swarm/tools", "/installation/health"]) {
+    const { page, errors } = await visitAs("ann", path);
+    await page.waitForFunction(() => document.body.textContent?.includes("fatal: set API_KEY"));
+    expect(await page.textContent("table.health:has-text('broken')")).toContain("the program ended: exit status 2. Its last words:");
+    expect(await faults(page)).toEqual([]);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }
+});
 
 test("a tool is called from a form of its schema, and the outcome stays in the address", async () => {
   const { page, errors } = await visitAs("ann", "/swarm/tools");

@@ -140,6 +140,11 @@ func (r *ruleset) fillFiles(o *order) error {
 			return err
 		}
 	}
+	for _, path := range o.Named {
+		if err := r.optional(path, rightsRead); err != nil {
+			return err
+		}
+	}
 	for _, path := range o.Write {
 		if err := r.path(path, rightsWrite); err != nil {
 			return err

@@ -19,6 +19,7 @@ type Launch struct {
 	Cmd      *exec.Cmd // its streams and attributes may be changed before Start
 	Features Features  // the layers in use
 	Gaps     []Gap
+	Named    []string // files and folders that the program may read because its command names them
 
 	private string   // a folder; empty without a sandbox
 	status  *os.File // the shim's report; nil without a shim

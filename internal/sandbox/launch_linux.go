@@ -56,8 +56,9 @@ func (l *Launch) prepare(c Command) (err error) {
 	s := c.Settings
 	o := order{
 		Features: l.Features, Ports: s.Reaches(), Network: s.Network, Limits: s.Limits, Program: program, Args: c.Args,
-		Read: append(slices.Clone(s.Read), program), Write: append(slices.Clone(s.Write), l.private),
+		Read: append(slices.Clone(s.Read), program), Write: append(slices.Clone(s.Write), l.private), Named: named(c, program),
 	}
+	l.Named = o.Named
 	o.Dir = l.private
 	if c.Dir != "" {
 		if o.Dir, err = filepath.Abs(c.Dir); err != nil {

@@ -28,6 +28,7 @@ type order struct {
 	Ports       []int    `json:",omitempty"`
 	Network     bool     `json:",omitempty"`
 	Read, Write []string `json:",omitempty"`
+	Named       []string `json:",omitempty"` // to be read, if they are still there
 	Limits      Limits
 	Dir         string   // the working folder
 	Program     string   // empty: report the features

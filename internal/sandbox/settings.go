@@ -45,8 +45,13 @@ type Settings struct {
 	// Network lets the program connect to TCP ports 80, 443 and Ports, and use UDP.
 	Network bool
 	Ports   []int
-	// Read and Write are further files and folders, read-only or not. The program may read and write its working folder.
+	// Read and Write are further files and folders, read-only or not. The program may read and write its working folder, and
+	// read what its command names (named_linux.go).
 	Read, Write []string
+	// Secret are files and folders that the program does not get by naming them in its command, nor a folder that holds one.
+	Secret []string
+	// Loose are folders in which others may replace files: naming a file there does not open it.
+	Loose []string
 
 	Limits Limits
 

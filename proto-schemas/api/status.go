@@ -26,4 +26,9 @@ type ToolServerStatus struct {
 	Name     string `json:"name"`
 	Replicas int    `json:"replicas"` // of the tool service that have it
 	Down     int    `json:"down"`     // of them without a connection to it
+	// Trouble is why a replica has no connection, without secrets; of a program it ends with its last words. Absent if all are
+	// connected, and if only some tenants may use the server.
+	Trouble string `json:"trouble,omitempty"`
+	// LeftOut are tools of the server that are not on offer; absent if only some tenants may use the server.
+	LeftOut []LeftOutTool `json:"left_out,omitempty"`
 }

@@ -20,9 +20,26 @@ type ToolSummary struct {
 	Agents       bool   `json:"agents"`     // agents of the swarm may call it without a person
 }
 
+// LeftOutTool is a tool of an MCP server that is not on offer.
+type LeftOutTool struct {
+	Tool string `json:"tool"` // the server's name of it; empty if it has none
+	Why  string `json:"why"`
+}
+
+// ToolServer is an MCP server that is down, or has tools that are not on offer.
+type ToolServer struct {
+	Kind     string        `json:"kind"`
+	Provider string        `json:"provider"`          // its id
+	Status   string        `json:"status"`            // active or inactive
+	Trouble  string        `json:"trouble,omitempty"` // why it has no connection, without secrets; of a program it ends with its last words
+	LeftOut  []LeftOutTool `json:"left_out,omitempty"`
+}
+
 // ToolPage is a page of the list of tools.
 type ToolPage struct {
 	Tools []ToolSummary `json:"tools"`
+	// Servers are the MCP servers of the list that are down or have tools that are not on offer. The first page has them.
+	Servers []ToolServer `json:"servers,omitempty"`
 	Next  string        `json:"next"` // the parameter before of the next page; empty = no further tools
 	More  bool          `json:"more"` // more tools follow
 }

@@ -49,6 +49,17 @@ func TestWhatRunsIsJudgedByWhatItSays(t *testing.T) {
 	f = toolServers(s)[0]
 	require.Equal(t, Warn, f.Level)
 	require.Equal(t, "search is down on 1 of 2 replicas", f.Is)
+	s.ToolServers[0].Trouble = "the program ended: exit status 2. Its last words:\nset API_KEY"
+	s.ToolServers[1].LeftOut = []api.LeftOutTool{{Tool: "x", Why: "it has no schema"}, {Why: "3 more"}}
+	require.Equal(t, Finding{
+		Level: Warn, What: "tool servers",
+		Is: "search is down on 1 of 2 replicas: the program ended: exit status 2. Its last words:\nset API_KEY\n" +
+			"workspace offers without x: it has no schema\nworkspace offers without tools: 3 more",
+		Do: "see the log of the role tools; correct the server's command or url in tools.servers, or start it\n" +
+			"a fault of a tool is one of its server: update it, or tell its makers",
+	}, toolServers(s)[0])
+	s.ToolServers[0].Down, s.ToolServers[0].Trouble = 0, ""
+	require.Equal(t, "a fault of a tool is one of its server: update it, or tell its makers", toolServers(s)[0].Do)
 	require.Empty(t, answering(api.Status{}))
 	require.Empty(t, toolServers(api.Status{}))
 }

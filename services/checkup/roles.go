@@ -59,20 +59,37 @@ func answering(s api.Status) []Finding {
 	return One(OK, what, strings.Join(lines, "\n"), "")
 }
 
-// toolServers checks the connections of the running tool services to their servers.
+// toolServers checks the connections of the running tool services to their servers, and the tools of these.
 func toolServers(s api.Status) []Finding {
 	const what = "tool servers"
-	var up, down []string
+	var up, wrong, do []string
 	for _, t := range s.ToolServers {
 		if t.Down > 0 {
-			down = append(down, fmt.Sprintf("%s is down on %d of %d replicas", t.Name, t.Down, t.Replicas))
+			line := fmt.Sprintf("%s is down on %d of %d replicas", t.Name, t.Down, t.Replicas)
+			if t.Trouble != "" {
+				line += ": " + t.Trouble
+			}
+			wrong = append(wrong, line)
+			do = []string{"see the log of the role tools; correct the server's command or url in tools.servers, or start it"}
 		} else {
 			up = append(up, t.Name)
 		}
 	}
+	down := len(wrong)
+	for _, t := range s.ToolServers {
+		for _, l := range t.LeftOut {
+			if l.Tool == "" {
+				l.Tool = "tools"
+			}
+			wrong = append(wrong, fmt.Sprintf("%s offers without %s: %s", t.Name, l.Tool, l.Why))
+		}
+	}
+	if len(wrong) > down {
+		do = append(do, "a fault of a tool is one of its server: update it, or tell its makers")
+	}
 	switch {
-	case len(down) > 0:
-		return One(Warn, what, strings.Join(down, "\n"), "see the log of the role tools; correct the server's command or url in tools.servers, or start it")
+	case len(wrong) > 0:
+		return One(Warn, what, strings.Join(wrong, "\n"), strings.Join(do, "\n"))
 	case len(up) > 0:
 		return One(OK, what, "connected: "+strings.Join(up, ", "), "")
 	}

@@ -25,6 +25,7 @@ func InputOf(callID string) string { return "approve_" + callID }
 type Approval struct {
 	InputID  string
 	Digest   string       // of the call that was asked about
+	Shown    string       // digest of the tool as it was shown; empty: not known
 	Decision string       // approve, reject; empty: no answer
 	Over     bool         // the question is closed
 	Proof    *event.Proof // of the decision
@@ -36,7 +37,7 @@ func (s *State) Approval(callID string) (a Approval, ok bool) {
 	if in == nil {
 		return Approval{}, false
 	}
-	a = Approval{InputID: in.ID, Digest: in.Digest, Over: in.Over}
+	a = Approval{InputID: in.ID, Digest: in.Digest, Shown: in.Shown, Over: in.Over}
 	if in.Answered != nil {
 		a.Decision, a.Proof = in.Answered.Decision, in.Answered.Proof
 	}

@@ -204,7 +204,7 @@ func (s *State) toolAsked(e event.Event, d event.InputRequestedData) error {
 		}
 		in := &Input{
 			ID: d.InputID, RunID: d.RunID, Asked: e.Time, Over: r.Status.Terminal(),
-			CallID: d.CallID, Tool: d.Tool, Digest: d.Digest, Attempt: d.Attempt, Client: d.Scope == event.ScopeClientTool,
+			CallID: d.CallID, Tool: d.Tool, Digest: d.Digest, Shown: d.Definition, Attempt: d.Attempt, Client: d.Scope == event.ScopeClientTool,
 		}
 		s.inputs[d.InputID], s.asked[d.CallID] = in, in
 		r.questions = append(r.questions, in)

@@ -91,6 +91,7 @@ type Input struct {
 	CallID  string // it is about this tool call; empty: about a plan
 	Tool    string
 	Digest  string // of the call
+	Shown   string `json:",omitempty"` // digest of the tool as it was shown; empty: not known
 	Attempt int    // the worker's claim that asked
 	Client  bool   // the client carries the call out
 	Budget  bool   // it is about the budget of the run, or a day's quota

@@ -17,15 +17,20 @@ import (
 // status is a status in the making.
 type status api.Status
 
-// Read returns the status of an installation that has the services.
-func Read(d *directory.Directory, services []id.Name) api.Status {
+// Read returns the status of an installation that has the services, for its operators.
+func Read(d *directory.Directory, services []id.Name) api.Status { return read(d, services, true) }
+
+// Public is Read for everyone: it does not tell what is wrong with tool servers that only some tenants may use.
+func Public(d *directory.Directory, services []id.Name) api.Status { return read(d, services, false) }
+
+func read(d *directory.Directory, services []id.Name, all bool) api.Status {
 	s := status{Services: []api.ServiceStatus{}, Models: []api.ModelStatus{}, ToolServers: []api.ToolServerStatus{}}
 	for _, name := range services {
 		members := d.Members(directory.WhatService, name)
 		s.Services = append(s.Services, api.ServiceStatus{Name: name.String(), Replicas: len(members)})
 		for _, m := range members {
 			s.addModel(m)
-			s.addTools(m)
+			s.addTools(m, all)
 		}
 	}
 	slices.SortFunc(s.Models, func(a, b api.ModelStatus) int { return cmp.Or(b.Workers-a.Workers, cmp.Compare(a.Name, b.Name)) })
@@ -47,7 +52,7 @@ func (s *status) addModel(m directory.Member) {
 	s.Models[i].Trouble = cmp.Or(s.Models[i].Trouble, c.Trouble)
 }
 
-func (s *status) addTools(m directory.Member) {
+func (s *status) addTools(m directory.Member, all bool) {
 	var c tools.Card
 	if m.Name != tools.ServiceName || json.Unmarshal(m.Data, &c) != nil {
 		return
@@ -61,6 +66,19 @@ func (s *status) addTools(m directory.Member) {
 		s.ToolServers[i].Replicas++
 		if slices.Contains(c.Down, name) {
 			s.ToolServers[i].Down++
+		}
+		if r := c.Reports[name]; all || !r.Tenants {
+			report(&s.ToolServers[i], r)
+		}
+	}
+}
+
+// report adds what a replica reports of a tool server.
+func report(s *api.ToolServerStatus, r tools.Report) {
+	s.Trouble = cmp.Or(s.Trouble, r.Trouble)
+	for _, l := range r.LeftOut {
+		if one := (api.LeftOutTool{Tool: l.Tool, Why: l.Why}); !slices.Contains(s.LeftOut, one) {
+			s.LeftOut = append(s.LeftOut, one)
 		}
 	}
 }

@@ -21,8 +21,9 @@ func TestTheStatusIsWhatProcessesSay(t *testing.T) {
 		{"worker", "a1", `{"model":"openai:x","capabilities":[]}`},
 		{"worker", "a2", `{"model":"openai:x","capabilities":[],"trouble":"openai refuses the key (401)"}`},
 		{"worker", "a3", `{"model":"demo","capabilities":[]}`},
-		{"tools", "t1", `{"servers":["search","workspace"]}`},
-		{"tools", "t2", `{"servers":["search","workspace"],"down":["search"]}`},
+		{"tools", "t1", `{"servers":["bank","search","workspace"],"reports":{"search":{"left_out":[{"tool":"a","why":"x"}]}}}`},
+		{"tools", "t2", `{"servers":["bank","search","workspace"],"down":["bank","search"],"reports":{
+			"search":{"trouble":"it answers 401","left_out":[{"tool":"a","why":"x"},{"tool":"b","why":"y"}]},"bank":{"trouble":"secret","tenants":true}}}`},
 	} {
 		_, err := d.Join(t.Context(), directory.Member{
 			What: directory.WhatService, Name: id.MustName(m.name), Instance: id.MustName(m.instance), Data: json.RawMessage(m.data),
@@ -38,7 +39,13 @@ func TestTheStatusIsWhatProcessesSay(t *testing.T) {
 		Models: []api.ModelStatus{
 			{Name: "openai:x", Workers: 2, Trouble: "openai refuses the key (401)"}, {Name: "demo", Workers: 1},
 		},
-		ToolServers: []api.ToolServerStatus{{Name: "search", Replicas: 2, Down: 1}, {Name: "workspace", Replicas: 2}},
+		ToolServers: []api.ToolServerStatus{
+			{Name: "bank", Replicas: 2, Down: 1, Trouble: "secret"},
+			{Name: "search", Replicas: 2, Down: 1, Trouble: "it answers 401", LeftOut: []api.LeftOutTool{{Tool: "a", Why: "x"}, {Tool: "b", Why: "y"}}},
+			{Name: "workspace", Replicas: 2},
+		},
 	}
 	require.Equal(t, want, status.Read(d, services))
+	want.ToolServers[0].Trouble = ""
+	require.Equal(t, want, status.Public(d, services), "what is of some tenants only is not told to all")
 }

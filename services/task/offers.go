@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/api"
@@ -30,8 +31,12 @@ func (s *Service) listOffers(ctx context.Context, in cmd.OfferListRequest) (api.
 		return api.ToolPage{}, err
 	}
 	p := offerPage{limit: max(in.Limit, 1), room: int(s.deps.Conn.NATS().MaxPayload()) - listEnvelope, out: api.ToolPage{Tools: []api.ToolSummary{}}}
+	servers = slices.DeleteFunc(servers, func(srv tools.Server) bool { return in.Server != "" && in.Server != srv.ID })
+	if before == (offerPlace{}) {
+		p.report(servers)
+	}
 	for _, srv := range servers {
-		if in.Server != "" && in.Server != srv.ID || srv.Order() < before.order {
+		if srv.Order() < before.order {
 			continue
 		}
 		srv, list, err := s.tools.ToolsOf(ctx, in.Tenant, srv.Kind, srv.ID)
@@ -58,6 +63,26 @@ type offerPage struct {
 	out         api.ToolPage
 	last        offerPlace
 	limit, room int
+}
+
+// report adds what is wrong with the servers, in at most half of the page.
+func (p *offerPage) report(servers []tools.Server) {
+	room := p.room / 2
+	for _, srv := range servers {
+		one := api.ToolServer{Kind: srv.Kind, Provider: srv.ID, Status: srv.Status, Trouble: srv.Trouble}
+		for _, l := range srv.LeftOut {
+			one.LeftOut = append(one.LeftOut, api.LeftOutTool{Tool: l.Tool, Why: l.Why})
+		}
+		if one.Trouble == "" && len(one.LeftOut) == 0 {
+			continue
+		}
+		n := len(encode(one)) + 1
+		if n > room {
+			return
+		}
+		room, p.room = room-n, p.room-n
+		p.out.Servers = append(p.out.Servers, one)
+	}
 }
 
 // add adds a tool, and reports whether the page was full before.

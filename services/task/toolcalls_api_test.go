@@ -24,6 +24,7 @@ import (
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/task"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/mcp"
 	"github.com/waggle-dev/waggle/services/tools/remote"
 	toolservice "github.com/waggle-dev/waggle/services/tools/service"
 )
@@ -42,6 +43,7 @@ func (r *rig) signed(s *signature.Signer) *servicetest.Web {
 func (r *rig) withTools(v *signature.Verifier, cfg task.Config) {
 	r.T.Helper()
 	svc, err := toolservice.New(toolservice.Config{
+		Servers: []mcp.Config{{Name: "broken", Command: []string{"/bin/sh", "-c", `echo "set API_KEY" >&2; exit 2`}}},
 		Builtin: true, Workspace: r.T.(*testing.T).TempDir() + "/workspace", BuiltinRules: tools.Rules{Approval: event.ApprovalAlways},
 	}, toolservice.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop(), Signatures: v})
 	require.NoError(r.T, err)
@@ -130,6 +132,15 @@ func TestTheAPIOfTools(t *testing.T) {
 		paged, before, more = append(paged, page.Tools...), page.Next, page.More
 	}
 	require.Equal(t, whole.Tools, paged)
+	require.Eventually(t, func() bool {
+		whole = wire.ToolPage{}
+		require.Equal(t, 200, w.Ask("vera", "GET", "/api/v1/tools?provider=broken", "", &whole).Status)
+		return len(whole.Servers) > 0
+	}, patience, 20*time.Millisecond)
+	require.Equal(t, []wire.ToolServer{{
+		Kind: "mcp", Provider: "broken", Status: "inactive", Trouble: "the program ended: exit status 2. Its last words:\nset API_KEY",
+	}}, whole.Servers)
+	require.Equal(t, 200, w.Ask("vera", "GET", "/api/v1/tools?provider=workspace", "", &whole).Status)
 	var none wire.ToolPage
 	require.Equal(t, 200, w.Ask("vera", "GET", "/api/v1/tools?provider=nothing", "", &none).Status)
 	require.Empty(t, none.Tools)

@@ -10,7 +10,10 @@ package tools
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -47,6 +50,19 @@ type Tool struct {
 	// Client means that no server has the tool: the client of the run carries it out.
 	Client bool `json:"-"`
 }
+
+// Definition returns the digest of what the server says of the tool: its texts, schemas and hints, and nothing of the
+// operator's policy.
+func (t Tool) Definition() string {
+	b, err := json.Marshal([]any{t.Title, t.Description, canonical(t.InputSchema), canonical(t.OutputSchema), t.ReadOnly, t.Idempotent, t.IdempotentUnless})
+	if err != nil {
+		panic(fmt.Sprintf("encode the definition of a tool: %v", err)) // it holds texts
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func canonical(schema json.RawMessage) string { return string(event.Canonical(schema)) }
 
 // Repeatable reports whether a call of the tool with these arguments may be repeated after an unknown outcome. It is the
 // finer form of ReadOnly || Idempotent.
@@ -106,6 +122,17 @@ type Approval struct {
 	Kind   id.Kind      `json:"kind,omitempty"`
 	Entity id.Entity    `json:"entity,omitzero"`
 	Proof  *event.Proof `json:"proof"`
+	// Definition is that of the tool that people were shown. Empty if they were shown none.
+	Definition string `json:"definition,omitempty"`
+}
+
+// Changed returns the fault of a call that people have approved for a tool that is another one now; nil if it is the same.
+func (c Call) Changed(now Tool) error {
+	if c.Approval == nil || c.Approval.Definition == "" || c.Approval.Definition == now.Definition() {
+		return nil
+	}
+	return fault.Newf(fault.ToolDenied, "The tool %s has changed since people were asked about this call, so it was not run. "+
+		"Read its description again; people are asked anew about another call.", now.Name)
 }
 
 // Result is a tool's answer.
@@ -147,12 +174,23 @@ type Server struct {
 	// Status is a status of command.Participant. A service has the best of its replicas;
 	// an MCP server is active while it is connected and inactive while it is not.
 	Status string `json:"status"`
+	// Trouble is why an MCP server has no connection, in words for its operator, without secrets. It has several lines if the
+	// program said something. Empty while it is connected, and before the first attempt has failed.
+	Trouble string `json:"trouble,omitempty"`
+	// LeftOut are the tools of an MCP server that are not on offer.
+	LeftOut []LeftOut `json:"left_out,omitempty"`
 	// Capabilities are those that a service declared, or an MCP server's tools by their own names.
 	Capabilities []string        `json:"capabilities"`
 	Description  string          `json:"description,omitempty"`
 	Extra        json.RawMessage `json:"extra,omitempty"` // a service's other declarations, an object
 	Replicas     int             `json:"replicas,omitempty"`
 	Since        time.Time       `json:"since,omitzero"` // when the first replica registered
+}
+
+// LeftOut is a tool that is not on offer, and why.
+type LeftOut struct {
+	Tool string `json:"tool"` // the server's own name; empty if it has none
+	Why  string `json:"why"`
 }
 
 // Notification is a service's message during a call.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 
 	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -22,13 +23,13 @@ func (j *job) ask(ctx context.Context, calls []event.ToolCall, offered map[strin
 			}
 			continue
 		}
-		scope := event.ScopeTool
+		scope, definition := event.ScopeTool, tool.Definition()
 		if tool.Client {
-			scope = event.ScopeClientTool
+			scope, definition = event.ScopeClientTool, ""
 		}
 		questions = append(questions, event.InputRequestedData{
 			InputID: conversation.InputOf(c.ID), RunID: j.runID, ExecutionID: j.begun.ExecutionID, Scope: scope,
-			Attempt: j.attempt, CallID: c.ID, Tool: c.Name, Description: tool.Description, Arguments: c.Arguments, Digest: digest(c),
+			Attempt: j.attempt, CallID: c.ID, Tool: c.Name, Description: tool.Description, Arguments: c.Arguments, Digest: digest(c), Definition: definition,
 		})
 	}
 	if len(questions) == 0 {
@@ -38,8 +39,8 @@ func (j *job) ask(ctx context.Context, calls []event.ToolCall, offered map[strin
 }
 
 // forbidden returns why a call may not run, nil if it may: where people are asked first,
-// they have to have allowed exactly this call.
-func (j *job) forbidden(c event.ToolCall) *fault.Fault {
+// they have to have allowed exactly this call of the tool as it is on offer.
+func (j *job) forbidden(c event.ToolCall, offered tools.Tool) *fault.Fault {
 	if !j.state.Asks(c.ID) {
 		return nil
 	}
@@ -54,6 +55,12 @@ func (j *job) forbidden(c event.ToolCall) *fault.Fault {
 	if err := signature.Approval(j.s.deps.Signatures, asked.Proof, log.Tenant, log.Kind, log.Entity, c.ID, digest(c)); err != nil {
 		j.s.deps.Logger.Error().Err(err).Stringer("log", log).Str("call_id", c.ID).Str("tool", c.Name).Msg("refuse call without proof of its approval")
 		return fault.Newf(fault.ToolDenied, "This call has no approval that a person has signed.").Wrap(err)
+	}
+	if offered.Name == "" {
+		return nil // the tool service says that it is not there
+	}
+	if f, ok := errors.AsType[*fault.Fault](j.callOf(c).Changed(offered)); ok {
+		return f
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -40,6 +41,35 @@ func TestASessionAsksBeforeAWritingTool(t *testing.T) {
 	events := r.until(run, event.RunCompleted)
 	require.EqualValues(t, 1, r.pays.Load())
 	require.Equal(t, q.InputID, all[event.ToolCalledData](t, events)[0].InputID)
+}
+
+// TestAnApprovalIsForTheToolThatWasShown: a tool that changes between the question and the answer does not run. The model
+// learns why and asks anew, and people see the new description.
+func TestAnApprovalIsForTheToolThatWasShown(t *testing.T) {
+	r := newRuled(t, scripted.Sequence(
+		scripted.Stream(scripted.Calls(9, pay("call_0", 5))), scripted.Stream(scripted.Calls(9, pay("call_1", 5))), scripted.Stream(scripted.Text("paid"))), tools.Rules{})
+	r.worker("w1", nil)
+	run := r.ask("pay")
+	q := r.questions(1)[0]
+	require.Equal(t, "pays once for every call", q.Description)
+	r.offerPay("pays ten times for every call")
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(r.offers(), func(o tools.Tool) bool { return o.Description == "pays ten times for every call" })
+	}, patience, 20*time.Millisecond)
+	r.answer(q.CallID, true, "")
+	again := r.questions(2)[1]
+	require.Equal(t, "pays ten times for every call", again.Description)
+	require.Zero(t, r.pays.Load())
+	x, err := r.llm.Exchange(r.Ctx, 2)
+	require.NoError(t, err)
+	require.Contains(t, string(x.Body), "has changed since people were asked about this call, so it was not run")
+	r.release <- struct{}{}
+	r.answer(again.CallID, true, "")
+	events := r.until(run, event.RunCompleted)
+	require.EqualValues(t, 1, r.pays.Load())
+	failed := all[event.ToolFailedData](t, events)
+	require.Len(t, failed, 1)
+	require.Equal(t, []string{q.CallID, string(fault.ToolDenied)}, []string{failed[0].CallID, failed[0].Code})
 }
 
 // TestASessionRejectsACall: the model learns that and why.

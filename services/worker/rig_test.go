@@ -66,6 +66,7 @@ type rig struct {
 	n       int
 
 	signatures *signature.Verifier // of workers; nil: none are checked
+	bank       *mcp.Server         // of the payment tool
 }
 
 func newRig(t *testing.T, script scripted.Script) *rig {
@@ -109,17 +110,9 @@ type payment struct {
 // startTools starts the tool service with the workspace and an MCP server whose
 // one tool may not be repeated.
 func (r *rig) startTools(rules tools.Rules) {
-	bank := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1"}, nil)
-	mcp.AddTool(bank, &mcp.Tool{Name: "pay", Description: "pays once for every call"},
-		func(ctx context.Context, _ *mcp.CallToolRequest, in payment) (*mcp.CallToolResult, any, error) {
-			r.pays.Add(1)
-			r.paying <- struct{}{}
-			select {
-			case <-r.release:
-			case <-ctx.Done():
-			}
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint("paid ", in.Amount)}}}, nil, nil
-		})
+	r.bank = mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1"}, nil)
+	r.offerPay("pays once for every call")
+	bank := r.bank
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return bank }, nil))
 	r.T.Cleanup(web.Close)
 	dir := r.T.TempDir()
@@ -129,10 +122,30 @@ func (r *rig) startTools(rules tools.Rules) {
 		Workspace: dir, Builtin: true, Servers: []mcpservers.Config{{Name: "bank", URL: web.URL, Rules: rules}},
 	}, service.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop(), Signatures: signature.Unchecked()})
 	r.Run(s, err)
-	require.Eventually(r.T, func() bool {
-		list, err := remote.NewClient(r.Conn).List(r.Ctx, id.DefaultTenant)
-		return err == nil && len(list) == 5
-	}, patience, 20*time.Millisecond, "the tools are offered")
+	require.Eventually(r.T, func() bool { return len(r.offers()) == 5 }, patience, 20*time.Millisecond, "the tools are offered")
+}
+
+// offers returns the tools that the tool service offers.
+func (r *rig) offers() []tools.Tool {
+	list, err := remote.NewClient(r.Conn).List(r.Ctx, id.DefaultTenant)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// offerPay has the bank offer the payment tool with the description, in place of the one before.
+func (r *rig) offerPay(description string) {
+	mcp.AddTool(r.bank, &mcp.Tool{Name: "pay", Description: description},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in payment) (*mcp.CallToolResult, any, error) {
+			r.pays.Add(1)
+			r.paying <- struct{}{}
+			select {
+			case <-r.release:
+			case <-ctx.Done():
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint("paid ", in.Amount)}}}, nil, nil
+		})
 }
 
 // worker starts a worker on a connection of its own, so that it can be cut off.

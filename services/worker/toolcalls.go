@@ -160,7 +160,7 @@ func (j *job) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool)
 	if c.Invalid != "" {
 		return false, j.refuse(ctx, c, fault.Newf(fault.ToolBadInput, "%s", c.Invalid))
 	}
-	if why := j.forbidden(c); why != nil {
+	if why := j.forbidden(c, offered); why != nil {
 		return false, j.refuse(ctx, c, why)
 	}
 	if ok, err := j.count(ctx, known); !ok {
@@ -220,7 +220,7 @@ func (j *job) callOf(c event.ToolCall) tools.Call {
 		call.Tainted = j.state.Tainted
 	}
 	if asked, ok := j.state.Approval(c.ID); ok {
-		call.Approval = &tools.Approval{Kind: j.log.Ref.Kind, Entity: j.log.Ref.Entity, Proof: asked.Proof}
+		call.Approval = &tools.Approval{Kind: j.log.Ref.Kind, Entity: j.log.Ref.Entity, Proof: asked.Proof, Definition: asked.Shown}
 	}
 	return call
 }

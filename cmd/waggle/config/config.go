@@ -303,14 +303,15 @@ type Tools struct {
 // HTTP endpoint.
 type ToolServer struct {
 	Name         string            `yaml:"name" doc:"Prefix of its tools' names: letters, digits, _ and -; unique."`
-	Command      []string          `yaml:"command,omitempty" doc:"Program and arguments of a stdio server. Keep secrets out of it: use env."`
+	Command      []string          `yaml:"command,omitempty" doc:"Program and arguments of a stdio server. In a sandbox the program may read the files and folders that it names, and the folder of a script. Keep secrets out of it: use env."`
 	Env          map[string]Secret `yaml:"env,omitempty" doc:"Environment of the program, in addition to PATH, HOME and the like."`
 	Dir          string            `yaml:"dir,omitempty" doc:"Working folder of the program, which it may read and write. Without it, a program in a sandbox has a private folder that ends with it, any other the folder of waggle. A program of a root process runs as the owner of dir, and as user 65534 if that is root."`
 	Sandbox      string            `yaml:"sandbox,omitempty" doc:"Another value of tools.sandbox for this program."`
 	Network      bool              `yaml:"network,omitempty" doc:"Let the program connect: TCP to ports 80, 443 and network_ports of any address, loopback included, and UDP to any port. It may never listen."`
 	NetworkPorts []int             `yaml:"network_ports,omitempty" doc:"Further TCP ports that the program may connect to."`
-	URL          string            `yaml:"url,omitempty" doc:"Endpoint of an HTTP server; instead of command."`
+	URL          string            `yaml:"url,omitempty" doc:"Endpoint of an HTTP server, streamable or of the older transport (HTTP with SSE); instead of command."`
 	Headers      map[string]Secret `yaml:"headers,omitempty" doc:"Headers sent to the HTTP server."`
+	OAuth        ToolOAuth         `yaml:"oauth,omitempty"`
 	Timeout      time.Duration     `yaml:"timeout,omitempty" doc:"Time limit of one call; 0 = 60 s."`
 	OutputCap    int               `yaml:"output_cap,omitempty" doc:"Bytes of output kept per call; 0 = 128 KiB."`
 	ReadOnly     []string          `yaml:"read_only,omitempty" doc:"Tools that change nothing, beside those that declare it themselves."`
@@ -339,6 +340,15 @@ type ServiceRule struct {
 	Untrusted   *bool             `yaml:"untrusted,omitempty" doc:"Whether its output may hold instructions of strangers; true without it."`
 	TaintExempt []string          `yaml:"taint_exempt,omitempty" doc:"Tools that approval never covers even after untrusted output."`
 	Agents      *bool             `yaml:"agents,omitempty" doc:"Let agents of the swarm call the tools that people would be asked about, which they cannot ask. Without it they may, unless approval is always."`
+}
+
+// ToolOAuth is a client of the authorization server of an HTTP server, for the grant client_credentials.
+type ToolOAuth struct {
+	ClientID         string   `yaml:"client_id,omitempty" doc:"Client that the server's authorization server knows. Setting it turns OAuth on: tokens are fetched with the grant client_credentials, kept in memory only, and replaced before they end and when the server refuses one."`
+	ClientSecret     Secret   `yaml:"client_secret,omitempty" doc:"The client's secret."`
+	ClientSecretFile string   `yaml:"client_secret_file,omitempty" doc:"File with the secret, read for each token; instead of client_secret."`
+	Scopes           []string `yaml:"scopes,omitempty" doc:"Scopes of a token; empty = those that the server asks for."`
+	TokenURL         string   `yaml:"token_url,omitempty" doc:"Where tokens come from. Empty = where the server's metadata says: the server then chooses who gets the secret."`
 }
 
 // ToolPaths are files and folders of the machine that a program may use, beside its own folder and the system's programs and

@@ -84,6 +84,7 @@ func (l *Loaded) redacted() Config {
 	c.Tools.Servers = slices.Clone(c.Tools.Servers)
 	for i := range c.Tools.Servers {
 		c.Tools.Servers[i].URL = RedactURLs(c.Tools.Servers[i].URL)
+		c.Tools.Servers[i].OAuth.TokenURL = RedactURLs(c.Tools.Servers[i].OAuth.TokenURL)
 	}
 	return c
 }

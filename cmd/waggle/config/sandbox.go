@@ -17,12 +17,25 @@ import (
 func (t *Tools) SandboxOf(s *ToolServer) sandbox.Settings {
 	return sandbox.Settings{
 		Mode:    sandbox.Mode(cmp.Or(s.Sandbox, t.Sandbox)),
-		Network: s.Network, Ports: s.NetworkPorts, Read: s.Paths.Read, Write: s.Paths.Write,
+		Network: s.Network, Ports: s.NetworkPorts, Read: s.Paths.Read, Write: s.Paths.Write, Loose: t.written(s),
 		Limits: sandbox.Limits{
 			Processes: s.Limits.Processes, OpenFiles: s.Limits.OpenFiles,
 			Memory: s.Limits.Memory, FileSize: s.Limits.FileSize, CPU: s.Limits.CPU,
 		},
 	}
+}
+
+// written returns the folders that programs of other servers may write.
+func (t *Tools) written(s *ToolServer) (out []string) {
+	for i := range t.Servers {
+		if other := &t.Servers[i]; other.Name != s.Name && len(other.Command) > 0 {
+			out = append(out, other.Paths.Write...)
+			if other.Dir != "" {
+				out = append(out, other.Dir)
+			}
+		}
+	}
+	return out
 }
 
 // sandboxes checks the sandboxes of all programs: their own settings, and that none opens what they are there to close.
@@ -68,7 +81,7 @@ func (p *problems) unreached(at string, l *Loaded, box sandbox.Settings) {
 func (p *problems) closed(at string, l *Loaded, s *ToolServer) {
 	for setting, paths := range s.paths() {
 		for _, path := range paths {
-			for _, secret := range l.secretPaths() {
+			for _, secret := range l.SecretPaths(l.File) {
 				if path != "" && (holds(path, secret) || holds(secret, path)) {
 					p.add(at+"."+setting, "%s would open %s to the program; name folders that hold nothing of waggle", path, secret)
 				}
@@ -101,9 +114,14 @@ func (p *problems) apart(at string, l *Loaded, i int) {
 	}
 }
 
-// secretPaths returns the files and folders that no program may see.
-func (l *Loaded) secretPaths() []string {
-	all := []string{l.File, l.Data, l.NATS.Creds, l.NATS.NKey, l.NATS.TLSKey, l.Session.StateKeyFile, l.Signing.KeyFile}
+// SecretPaths returns the files and folders that no program may see, that of the configuration among them.
+func (c *Config) SecretPaths(file string) []string {
+	all := []string{
+		file, c.Data, c.NATS.Creds, c.NATS.NKey, c.NATS.TLSKey, c.Cells.Creds, c.Cells.NKey, c.Cells.TLSKey, c.Session.StateKeyFile, c.Signing.KeyFile,
+	}
+	for i := range c.Tools.Servers {
+		all = append(all, c.Tools.Servers[i].OAuth.ClientSecretFile)
+	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 

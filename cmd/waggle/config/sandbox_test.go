@@ -26,7 +26,7 @@ tools:
 `)})
 	require.NoError(t, err)
 	require.NoError(t, l.Validate(everything))
-	require.Equal(t, sandbox.Settings{Mode: sandbox.Prefer}, l.Tools.SandboxOf(&l.Tools.Servers[0]), "the default confines")
+	require.Equal(t, sandbox.Settings{Mode: sandbox.Prefer, Loose: []string{"/srv/y"}}, l.Tools.SandboxOf(&l.Tools.Servers[0]), "the default confines")
 	require.Equal(t, sandbox.Settings{
 		Mode: sandbox.Require, Network: true, Ports: []int{5432}, Read: []string{"/opt/x"}, Write: []string{"/srv/y"},
 		Limits: sandbox.Limits{Processes: 1, OpenFiles: 2, Memory: 3, FileSize: 4, CPU: 5 * time.Second},

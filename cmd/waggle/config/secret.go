@@ -70,7 +70,7 @@ func redactQuery(query string) string {
 // FileHoldsSecrets reports whether the file holds secrets.
 func (l *Loaded) FileHoldsSecrets() bool {
 	for _, s := range l.Tools.Servers {
-		if len(s.Env) > 0 || len(s.Headers) > 0 {
+		if len(s.Env) > 0 || len(s.Headers) > 0 || s.OAuth.ClientSecret != "" {
 			return true
 		}
 	}

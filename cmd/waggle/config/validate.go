@@ -328,6 +328,7 @@ func (p *problems) tools(t *Tools) {
 			p.add(at, "give one of command and url")
 		}
 		p.httpURL(at+".url", s.URL)
+		p.oauth(at, &t.Servers[i])
 		for _, t := range s.Tenants {
 			if _, err := id.ParseTenant(t); err != nil {
 				p.add(at+".tenants", "%s", err)

@@ -63,7 +63,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		Examine: (&inspector{p: p}).look, Rates: p.fleet().List, Login: p.login(),
 		Settings: p.settings(),
 		Status: func() api.Status {
-			s := status.Read(p.directory, Services())
+			s := status.Public(p.directory, Services())
 			s.Version = p.Version
 			return s
 		},

@@ -15,17 +15,24 @@ import (
 
 func (p *process) tools(context.Context) (lifecycle.Component, error) {
 	c := p.Config.Tools
+	file := ""
+	if p.Source != nil {
+		file = p.Source.File
+	}
+	secret := p.Config.SecretPaths(file)
 	servers := make([]mcp.Config, len(c.Servers))
 	for i, s := range c.Servers {
 		tenants, err := tenants(s.Tenants)
 		if err != nil {
 			return nil, fmt.Errorf("tools.servers[%d].tenants: %w", i, err)
 		}
+		box := c.SandboxOf(&s)
+		box.Secret = secret
 		servers[i] = mcp.Config{
-			Name: s.Name, Command: s.Command, Env: reveal(s.Env), Dir: s.Dir,
-			URL: s.URL, Headers: reveal(s.Headers), Timeout: s.Timeout, OutputCap: s.OutputCap,
+			Name: s.Name, Command: s.Command, Env: config.Reveal(s.Env), Dir: s.Dir,
+			URL: s.URL, Headers: config.Reveal(s.Headers), OAuth: s.OAuth.Client(), Timeout: s.Timeout, OutputCap: s.OutputCap,
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, IgnoreHints: s.IgnoreHints,
-			KeepOnCancel: s.KeepOnCancel, Tenants: tenants, Sandbox: c.SandboxOf(&s), Rules: c.RulesOf(&s),
+			KeepOnCancel: s.KeepOnCancel, Tenants: tenants, Sandbox: box, Rules: c.RulesOf(&s),
 		}
 	}
 	return service.New(service.Config{
@@ -49,12 +56,4 @@ func tenants(names []string) ([]id.Tenant, error) {
 		}
 	}
 	return out, nil
-}
-
-func reveal(m map[string]config.Secret) map[string]string {
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		out[k] = v.Reveal()
-	}
-	return out
 }

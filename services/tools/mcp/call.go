@@ -99,6 +99,9 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 	if tool == nil {
 		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s does not exist any more.", call.Tool)
 	}
+	if err := call.Changed(tool.Tool); err != nil { // while the call waited for a connection
+		return tools.Result{}, false, err
+	}
 	args, err := s.arguments(ctx, tool, call)
 	if err != nil {
 		return tools.Result{}, false, err
@@ -112,15 +115,16 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 		}
 		return res, false, err
 	}
-	return s.failed(ctx, sess, tool, call, a, err)
+	return s.lost(ctx, sess, tool, call, a, err)
 }
 
-// failed turns the error of an attempt into a fault.
-func (s *Server) failed(ctx context.Context, sess *session, tool *offer.Tool, call tools.Call, a *attempt, err error) (tools.Result, bool, error) {
+// lost turns the error of an attempt into a fault.
+func (s *Server) lost(ctx context.Context, sess *session, tool *offer.Tool, call tools.Call, a *attempt, err error) (tools.Result, bool, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, false, calls.Interrupted(context.Cause(ctx), a.ran())
 	}
-	je := answerOf(err)
+	je, closing := answerOf(err), errors.Is(err, mcp.ErrConnectionClosed)
+	err = errors.New(s.scrub.Text(err.Error(), bound.Message)) // it may hold an address with the key of a session
 	if !a.ran() || je != nil && je.Code == mcp.CodeUnsupportedProtocolVersion {
 		sess.retire() // Retire the session after a second failure: another server has taken the address.
 		return tools.Result{}, true, fault.Newf(fault.ToolsDown, "The tool server %s cannot be reached. Nothing was run.", s.cfg.Name).Wrap(err)
@@ -132,7 +136,7 @@ func (s *Server) failed(ctx context.Context, sess *session, tool *offer.Tool, ca
 		}
 		return tools.Result{}, false, fault.Newf(fault.ToolFailed, "The tool failed: %s", bound.Shorten(je.Message, bound.Message)).Wrap(err)
 	}
-	if errors.Is(err, mcp.ErrConnectionClosed) {
+	if closing {
 		sess.retire()
 	}
 	return tools.Result{}, tool.Repeatable(call.Arguments), fault.New(fault.ToolLost).Wrap(err)

@@ -19,7 +19,7 @@ import (
 // TestChecksWaitForATurn: a tenant whose checks are running gets no further ones, and a call that ends meanwhile says so.
 func TestChecksWaitForATurn(t *testing.T) {
 	cfg := &Config{Name: "s"}
-	k, err := learn(cfg, &mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}}, zerolog.Nop())
+	k, err := new(listing).learn(cfg, &mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}})
 	require.NoError(t, err)
 	s := New(*cfg, nil, zerolog.Nop(), func(string) {}).Take(turn.New(1))
 	done, err := s.turns.Take(t.Context(), id.DefaultTenant)

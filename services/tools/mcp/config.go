@@ -2,14 +2,22 @@ package mcp
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+	"github.com/waggle-dev/waggle/services/tools/internal/oauth"
+	"github.com/waggle-dev/waggle/services/tools/internal/scrub"
 )
+
+// OAuth is a client of the authorization server of an MCP server, for the grant client_credentials.
+type OAuth = oauth.Config
 
 // Config describes one MCP server: a program with the protocol over its standard input and output (Command), or a streamable
 // HTTP endpoint (URL). The operator alone provides it; no part of it ever comes from a message.
@@ -29,6 +37,8 @@ type Config struct {
 	// URL is an http or https endpoint. The client sends Headers with every request and never to another host.
 	URL     string
 	Headers map[string]string
+	// OAuth is the client with which tokens for the endpoint are fetched; nil without one.
+	OAuth *OAuth
 
 	Timeout   time.Duration // upper bound of one call; 0 = 60 s
 	OutputCap int           // bytes of text kept of one result; 0 = 128 KiB, at most 512 KiB
@@ -90,11 +100,42 @@ func (c *Config) checkServer() error {
 		return fmt.Errorf("command: the program's name is empty")
 	case c.URL != "" && !isHTTP(c.URL):
 		return fmt.Errorf("url: must be an http or https address")
+	case c.OAuth != nil:
+		return c.CheckOAuth()
 	}
 	return nil
+}
+
+// CheckOAuth checks the client for tokens. Errors begin with the option.
+func (c *Config) CheckOAuth() error {
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil || c.URL == "":
+		return fmt.Errorf("oauth: is for servers with a url; give a program its key in env")
+	case u.User != nil, slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") }):
+		return fmt.Errorf("oauth: the server gets the token as its Authorization; leave that out of headers and url")
+	}
+	return c.OAuth.Check(c.URL)
 }
 
 func isHTTP(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// scrubber removes the secrets of the configuration from the server's words.
+func (c *Config) scrubber() scrub.Scrubber {
+	secrets := slices.Concat(slices.Collect(maps.Values(c.Env)), slices.Collect(maps.Values(c.Headers)))
+	for _, v := range c.Headers {
+		_, credentials, _ := strings.Cut(v, " ") // after the scheme of Authorization
+		secrets = append(secrets, credentials)
+	}
+	if u, err := url.Parse(c.URL); err == nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, password, u.RawQuery)
+	}
+	if c.OAuth != nil {
+		secrets = append(secrets, c.OAuth.Secret)
+	}
+	return scrub.New(secrets...)
 }

@@ -4,11 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/sandbox"
-	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 )
 
 const (
@@ -52,43 +46,51 @@ func handshake(ctx context.Context, t mcp.Transport, legacy bool, changed func()
 	return c.Connect(ctx, t, opts)
 }
 
-// Dial returns the dialer of a program or an endpoint.
-func Dial(cfg Config, log zerolog.Logger) Dialer {
-	if len(cfg.Command) > 0 {
-		return dialProgram(&cfg, log.With().Str("server", cfg.Name).Logger())
-	}
-	return dialHTTP(&cfg)
-}
-
 // dialProgram starts a program and opens the protocol over its standard input and output.
 func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 	var once sync.Once
+	clean := cfg.scrubber()
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
-		say := func(what string) func([]byte) {
-			return func(line []byte) {
-				log.Debug().Str("line", bound.Shorten(strings.TrimRight(string(line), "\r\n"), stderrLine)).Msg(what)
-			}
-		}
-		p, err := startProcess(cfg, say("log stderr of tool server"))
+		said := &words{log: log, scrub: clean}
+		p, err := startProcess(cfg, said)
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", cfg.Command[0], err)
 		}
 		once.Do(func() { describe(p.launch, log) })
-		g := newGuard(p.stdout, time.Now, say("drop line that is not a message"))
+		g := newGuard(p.stdout, time.Now, said.hear("drop line that is not a message"))
 		// The guard bounds a line, this limit a message that is spread over lines.
-		io := &mcp.IOTransport{Reader: g, Writer: p.stdin, MaxLineLength: maxLine + guardBlock}
+		pipes := &mcp.IOTransport{Reader: g, Writer: p.stdin, MaxLineLength: maxLine + guardBlock}
 		// The end of the program releases a connection that hangs in the handshake.
 		stop := context.AfterFunc(ctx, func() { p.stop(true) })
-		cs, err := handshake(ctx, tapped{io}, legacy, changed)
+		cs, err := handshake(ctx, tapped{pipes}, legacy, changed)
 		if !stop() || err != nil {
+			// A program that has ended fails the handshake in many ways, all of which say less than its end.
+			alone := answerOf(err) == nil && p.gone(exitGrace)
+			if alone { // its output may say why
+				select {
+				case <-g.ended:
+				case <-time.After(lastWords):
+				}
+			}
 			p.stop(true)
 			_ = p.stdout.Close()
-			return nil, errors.Join(err, context.Cause(ctx), p.ending())
+			return nil, unusable(ctx, err, alone, p.ending())
 		}
 		s := newSession(cs)
-		s.proc, s.guard, s.seen, s.keep = p, g, true, cfg.KeepOnCancel
+		s.proc, s.budget, s.seen, s.keep = p, g.budget, true, cfg.KeepOnCancel
 		return s, nil
 	}
+}
+
+// unusable returns why a program could not be used: how it ended, if it did so by itself.
+func unusable(ctx context.Context, handshake error, alone bool, end error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("it did not answer within %s; %w", connectTimeout, end)
+	case alone:
+		return end
+	}
+	return fmt.Errorf("%w; %w", handshake, end)
 }
 
 // describe logs the sandbox of a program, and what a hostile one could do for lack of a layer.
@@ -96,33 +98,7 @@ func describe(l *sandbox.Launch, log zerolog.Logger) {
 	for _, g := range l.Gaps {
 		log.Warn().Str("missing", g.Missing).Str("allows", g.Allows).Msg("start tool server in sandbox with gap")
 	}
-	log.Debug().Stringer("sandbox", l.Features).Msg("start tool server")
-}
-
-// dialHTTP opens the protocol at a streamable HTTP endpoint.
-func dialHTTP(cfg *Config) Dialer {
-	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
-		ctx, cancel := context.WithTimeout(ctx, httpConnectTimeout)
-		defer cancel()
-		u, err := url.Parse(cfg.URL)
-		if err != nil {
-			return nil, err
-		}
-		base := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: idleConn}
-		g := &gate{base: base, headers: cfg.Headers, user: u.User, query: u.RawQuery}
-		// The gate adds the secret parts of the address: the address that the client knows appears in errors and logs.
-		u.User, u.RawQuery = nil, ""
-		client := &http.Client{Transport: g, CheckRedirect: sameHost}
-		t := &mcp.StreamableClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: maxLine}
-		cs, err := handshake(ctx, t, legacy, changed)
-		if err != nil {
-			base.CloseIdleConnections()
-			return nil, err
-		}
-		s := newSession(cs)
-		s.end = base.CloseIdleConnections
-		return s, nil
-	}
+	log.Debug().Stringer("sandbox", l.Features).Strs("reads", l.Named).Msg("start tool server")
 }
 
 // InProcess opens the protocol with a server within this process, which each connection asks for.
@@ -142,79 +118,4 @@ func InProcess(server func() *mcp.Server) Dialer {
 		s.end = func() { _ = ss.Close() }
 		return s, nil
 	}
-}
-
-// sameHost refuses redirects to other hosts, which would receive the headers.
-func sameHost(req *http.Request, via []*http.Request) error {
-	const most = 5 // similar to browsers; MCP needs no redirects
-	if len(via) >= most || !sameOrigin(req.URL, via[0].URL) {
-		return fmt.Errorf("redirect to %s refused", req.URL.Host)
-	}
-	return nil
-}
-
-func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
-
-// gate is the HTTP side of a server: it adds the headers, bounds the bodies and records the fate of a call's request.
-type gate struct {
-	base    http.RoundTripper
-	headers map[string]string
-	user    *url.Userinfo // the configured address' user; nil without one
-	query   string
-}
-
-// RoundTrip sends one request.
-func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.URL.RawQuery = g.query
-	if g.user != nil {
-		password, _ := g.user.Password()
-		req.SetBasicAuth(g.user.Username(), password)
-	}
-	for name, v := range g.headers {
-		req.Header.Set(name, v)
-	}
-	a := attemptOf(req.Context()) //nolint:contextcheck // A request carries its context.
-	if a == nil || req.Method != http.MethodPost {
-		a = newAttempt() // A resumed stream belongs to an earlier, accepted request.
-	}
-	a.sent.Store(true)
-	res, err := g.base.RoundTrip(req)
-	if err != nil {
-		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-			a.refused.Store(true)
-		}
-		return nil, err
-	}
-	if turnedAway(res.StatusCode) {
-		a.refused.Store(true)
-	} else {
-		a.accepted.Store(true)
-	}
-	res.Body = &boundedBody{ReadCloser: res.Body, left: httpBodyLimit}
-	return res, nil
-}
-
-// turnedAway reports whether the status means that the server did not act on the request.
-func turnedAway(status int) bool {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-		http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return true
-	}
-	return false
-}
-
-// boundedBody fails once the reader has exceeded the limit of a response.
-type boundedBody struct {
-	io.ReadCloser
-	left int
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= n; b.left < 0 {
-		return 0, errFlood
-	}
-	return n, err
 }

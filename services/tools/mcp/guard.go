@@ -32,27 +32,29 @@ var (
 // guard filters a server's output. It passes lines that look like messages and drops the others (banners and debug output
 // are a common mistake). It ends the stream when a line is too long or the server floods. It holds no more than one block.
 type guard struct {
-	src     io.ReadCloser
 	in      *bufio.Reader
 	inLine  bool // within a message
 	length  int  // bytes of the message so far
 	dropped func(line []byte)
-
-	mu     sync.Mutex
-	now    func() time.Time
-	tokens float64
-	filled time.Time
+	ended   chan struct{} // closed at the first error
+	once    sync.Once
+	*budget
 }
 
-func newGuard(src io.ReadCloser, now func() time.Time, dropped func(line []byte)) *guard {
-	return &guard{
-		src: src, in: bufio.NewReaderSize(src, guardBlock), dropped: dropped,
-		now: now, tokens: floodBurst, filled: now(),
-	}
+func newGuard(src io.Reader, now func() time.Time, dropped func(line []byte)) *guard {
+	return &guard{in: bufio.NewReaderSize(src, guardBlock), dropped: dropped, ended: make(chan struct{}), budget: newBudget(now)}
 }
 
 // Read returns bytes of the next message.
 func (g *guard) Read(p []byte) (int, error) {
+	n, err := g.read(p)
+	if err != nil {
+		g.once.Do(func() { close(g.ended) })
+	}
+	return n, err
+}
+
+func (g *guard) read(p []byte) (int, error) {
 	for !g.inLine {
 		if err := g.lineStart(); err != nil {
 			return 0, err
@@ -73,8 +75,8 @@ func (g *guard) Read(p []byte) (int, error) {
 	return n, g.charge(n)
 }
 
-// Close closes the server's output.
-func (g *guard) Close() error { return g.src.Close() }
+// Close does nothing: the output of a program that has ended is read to its end, and its session closes it.
+func (g *guard) Close() error { return nil }
 
 // lineStart checks the beginning of the next line and skips the line unless it begins like a message: with an object, or an
 // array of objects.
@@ -121,20 +123,32 @@ func (g *guard) drop() error {
 	}
 }
 
-// credit allows for the answer to one more call.
-func (g *guard) credit() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.tokens = min(floodBurst, g.tokens+maxLine)
+// budget is what a server may send. It is safe for concurrent use.
+type budget struct {
+	mu     sync.Mutex
+	now    func() time.Time
+	tokens float64
+	filled time.Time
 }
 
-func (g *guard) charge(n int) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.now()
-	g.tokens = min(floodBurst, g.tokens+now.Sub(g.filled).Seconds()*floodRate) - float64(n)
-	g.filled = now
-	if g.tokens < 0 {
+func newBudget(now func() time.Time) *budget {
+	return &budget{now: now, tokens: floodBurst, filled: now()}
+}
+
+// credit allows for the answer to one more call.
+func (b *budget) credit() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens = min(floodBurst, b.tokens+maxLine)
+}
+
+func (b *budget) charge(n int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	b.tokens = min(floodBurst, b.tokens+now.Sub(b.filled).Seconds()*floodRate) - float64(n)
+	b.filled = now
+	if b.tokens < 0 {
 		return errFlood
 	}
 	return nil

@@ -22,7 +22,7 @@ func guardOf(r io.Reader, c *clock) (*guard, *[]string) {
 	if c == nil {
 		c = &clock{}
 	}
-	return newGuard(io.NopCloser(r), c.now, func(b []byte) { dropped = append(dropped, string(b)) }), &dropped
+	return newGuard(r, c.now, func(b []byte) { dropped = append(dropped, string(b)) }), &dropped
 }
 
 func TestGuardLetsMessagesThroughAndDropsTheRest(t *testing.T) {

@@ -3,10 +3,7 @@
 package mcp
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -44,19 +41,21 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
+	words  *words
 	exited chan struct{} // closed when the program has ended and its group was killed
+	silent chan struct{} // closed when all its words were heard, after exited
 	err    error         // the error of its end; valid after exited
 
 	kill sync.Once
 }
 
-// startProcess starts the program. It calls stderr with each line of the program's standard error, from one goroutine.
-func startProcess(c *Config, stderr func(line []byte)) (*process, error) {
+// startProcess starts the program, whose standard error it passes on to the words.
+func startProcess(c *Config, w *words) (*process, error) {
 	launch, err := sandbox.Prepare(launchOf(c))
 	if err != nil {
 		return nil, err
 	}
-	p := &process{launch: launch, cmd: launch.Cmd, exited: make(chan struct{})}
+	p := &process{launch: launch, cmd: launch.Cmd, words: w, exited: make(chan struct{}), silent: make(chan struct{})}
 	theirs, ours, err := openPipes()
 	if err != nil {
 		launch.Close()
@@ -76,7 +75,7 @@ func startProcess(c *Config, stderr func(line []byte)) (*process, error) {
 		launch.Close()
 		return nil, err
 	}
-	go p.wait(ours[2], stderr)
+	go p.wait(ours[2])
 	return p, nil
 }
 
@@ -115,11 +114,10 @@ func closeAll(files []*os.File) {
 }
 
 // wait reaps the program, kills the rest of its group and lets its pipes end.
-func (p *process) wait(stderr *os.File, line func([]byte)) {
-	said := make(chan struct{})
+func (p *process) wait(stderr *os.File) {
 	go func() {
-		defer close(said)
-		listen(stderr, line)
+		defer close(p.silent)
+		listen(stderr, p.words.hear("log stderr of tool server"))
 	}()
 	p.err = p.cmd.Wait()
 	// The group has the program's id. Another group can have that id only after the kernel has gone once through all its
@@ -130,7 +128,7 @@ func (p *process) wait(stderr *os.File, line func([]byte)) {
 	_ = p.stdout.SetReadDeadline(time.Now().Add(lastWords))
 	_ = stderr.SetReadDeadline(time.Now().Add(lastWords))
 	close(p.exited)
-	<-said
+	<-p.silent
 	_ = stderr.Close()
 }
 
@@ -162,40 +160,25 @@ func (p *process) gone(within time.Duration) bool {
 	}
 }
 
+// endError is the end of a program.
+type endError struct {
+	how  string
+	said string // the last lines of its words
+}
+
+// Error implements error. The words are not a part of it: logs have a field for them.
+func (e *endError) Error() string { return e.how }
+
 // ending describes the end of a stopped program.
 func (p *process) ending() error {
 	if !closed(p.exited) {
-		return errors.New("the program cannot be killed")
+		return &endError{"the program cannot be killed", p.words.said()}
 	}
+	<-p.silent // at most lastWords after the end
 	if p.err == nil {
-		return errors.New("the program ended")
+		return &endError{"the program ended", p.words.said()}
 	}
-	return fmt.Errorf("the program ended: %w", p.err)
-}
-
-const (
-	// stderrLine and stderrRate bound the logged part of a program's standard error: one line, and bytes a second. listen
-	// reads and drops the rest, so that a program never blocks on its standard error.
-	stderrLine = 4 << 10
-	stderrRate = 64 << 10
-)
-
-// listen passes on the lines of r until it ends.
-func listen(r io.Reader, line func([]byte)) {
-	in := bufio.NewReaderSize(r, stderrLine)
-	since, heard := time.Now(), 0
-	for {
-		part, err := in.ReadSlice('\n')
-		if now := time.Now(); now.Sub(since) > time.Second {
-			since, heard = now, 0
-		}
-		if heard += len(part); heard <= stderrRate && len(part) > 0 {
-			line(part)
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return
-		}
-	}
+	return &endError{fmt.Sprintf("the program ended: %s", p.err), p.words.said()}
 }
 
 // environment returns the few variables that programs need to run at all, and the configured ones.

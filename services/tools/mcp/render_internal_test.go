@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -52,10 +51,10 @@ func TestStructuredContentThatRepeats(t *testing.T) {
 
 func TestStructuredContentIsChecked(t *testing.T) {
 	cfg := &Config{Name: "s"}
-	k, err := learn(cfg, &mcp.Tool{
+	k, err := new(listing).learn(cfg, &mcp.Tool{
 		Name: "t", InputSchema: map[string]any{"type": "object"},
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}}}`),
-	}, zerolog.Nop())
+	})
 	require.NoError(t, err)
 	require.NotEmpty(t, k.OutputSchema)
 	_, err = answered(&mcp.CallToolResult{StructuredContent: map[string]any{"a": []any{1, "x"}}}, k, false, 1000)
@@ -71,7 +70,7 @@ func TestStructuredContentIsChecked(t *testing.T) {
 		_, err := answered(res, k, false, 1000)
 		require.NoError(t, err)
 	}
-	bad, err := learn(cfg, &mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}, OutputSchema: json.RawMessage(`{"$ref":"#"}`)}, zerolog.Nop())
+	bad, err := new(listing).learn(cfg, &mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}, OutputSchema: json.RawMessage(`{"$ref":"#"}`)})
 	require.NoError(t, err)
 	require.Nil(t, bad.Result)
 	require.Empty(t, bad.OutputSchema)

@@ -24,7 +24,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
+	"github.com/waggle-dev/waggle/services/tools/internal/scrub"
 	"github.com/waggle-dev/waggle/services/tools/internal/turn"
 )
 
@@ -75,15 +77,21 @@ type Server struct {
 	tools map[string]*offer.Tool
 	news  chan struct{} // closed and replaced at every change of the fields above
 
+	trouble string          // why the server has no connection
+	left    []tools.LeftOut // of the last list of tools
+	passed  []string        // parts of that list that do not count
+
+	scrub   scrub.Scrubber
 	refused atomic.Bool    // the sandbox did not start the program
 	closing sync.WaitGroup // closings of HTTP sessions in the background
 }
 
-// New returns a server without a connection. It calls state, which must not block, at every change of state.
+// New returns a server without a connection. It calls state, which must not block, at every change of state, and whenever
+// what Describe returns has changed.
 func New(cfg Config, dial Dialer, log zerolog.Logger, state func(string)) *Server {
 	return &Server{
 		cfg: cfg, dial: dial, log: log.With().Str("server", cfg.Name).Logger(), state: state,
-		refresh: make(chan struct{}, 1), news: make(chan struct{}),
+		refresh: make(chan struct{}, 1), news: make(chan struct{}), scrub: cfg.scrubber(),
 	}
 }
 
@@ -113,7 +121,7 @@ func (s *Server) Run(ctx context.Context) {
 			pause.Reset()
 		}
 		wait := pause.NextBackOff()
-		s.log.Warn().Err(err).Dur("retry_in", wait).Msg("reconnect tool server")
+		s.failed(err, wait)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -139,14 +147,32 @@ func (s *Server) live(ctx context.Context, legacy bool) (connected bool, err err
 			sess.close(false)
 		}
 	}()
-	offered, err := s.fetch(ctx, sess)
+	list, err := s.fetch(ctx, sess)
 	if err != nil {
-		return false, err
+		return false, sess.explain(err)
 	}
-	s.publish(sess, offered)
+	s.publish(sess, list)
 	s.state(StateConnected)
-	s.log.Info().Int("tools", len(offered)).Msg("connect tool server")
+	s.log.Info().Int("tools", len(list.offered)).Msg("connect tool server")
 	return true, s.watch(ctx, sess)
+}
+
+// failed records why the server has no connection.
+func (s *Server) failed(err error, wait time.Duration) {
+	if err == nil {
+		err = errors.New("the connection ended")
+	}
+	why := s.scrub.Text(err.Error(), bound.Message)
+	e := s.log.Warn().Str(zerolog.ErrorFieldName, why).Dur("retry_in", wait)
+	if end, ok := errors.AsType[*endError](err); ok && end.said != "" {
+		e = e.Str("stderr", end.said)
+		why += ". Its last words:\n" + end.said
+	}
+	e.Msg("reconnect tool server")
+	s.mu.Lock()
+	s.trouble = why
+	s.mu.Unlock()
+	s.state(StateConnecting)
 }
 
 // watch keeps the tools of a connection fresh. It returns the reason of the connection's end.
@@ -164,10 +190,11 @@ func (s *Server) watch(ctx context.Context, sess *session) error {
 		case <-s.refresh:
 		case <-tick.C:
 		}
-		offered, err := s.fetch(ctx, sess)
+		list, err := s.fetch(ctx, sess)
 		switch {
 		case err == nil:
-			s.publish(sess, offered)
+			s.publish(sess, list)
+			s.state(StateConnected)
 		case sess.idle():
 			return err
 		default:
@@ -182,10 +209,10 @@ func (s *Server) watch(ctx context.Context, sess *session) error {
 	}
 }
 
-func (s *Server) fetch(ctx context.Context, sess *session) (map[string]*offer.Tool, error) {
+func (s *Server) fetch(ctx context.Context, sess *session) (*listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	return catalogue(ctx, sess.cs, &s.cfg, s.log)
+	return catalogue(ctx, sess.cs, &s.cfg)
 }
 
 // changed requests a fetch of the tools. It never blocks.
@@ -196,20 +223,35 @@ func (s *Server) changed() {
 	}
 }
 
-// publish sets or clears the current connection. Without a connection the tools stay known: a new call waits for the
-// reconnection.
-func (s *Server) publish(sess *session, offered map[string]*offer.Tool) {
+// publish sets the current connection with its tools, or clears it. Without a connection the tools stay known: a new call
+// waits for the reconnection.
+func (s *Server) publish(sess *session, list *listing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sess == nil && s.cur != nil {
 		s.since = time.Now()
 	}
 	s.cur = sess
-	if offered != nil {
-		s.tools = offered
+	if list != nil {
+		s.report(list)
+		s.tools, s.left, s.passed, s.trouble = list.offered, list.left, list.passed, ""
 	}
 	close(s.news)
 	s.news = make(chan struct{})
+}
+
+// report logs what is new of the tools that are not on offer, and of what does not count. The caller holds the lock.
+func (s *Server) report(list *listing) {
+	for _, l := range list.left {
+		if !slices.Contains(s.left, l) {
+			s.log.Warn().Str("tool", l.Tool).Str("why", l.Why).Msg("leave out tool")
+		}
+	}
+	for _, p := range list.passed {
+		if !slices.Contains(s.passed, p) {
+			s.log.Warn().Str("part", p).Msg("ignore part of tool")
+		}
+	}
 }
 
 // Offered returns the server's tools, or none after a long loss of its connection.
@@ -302,6 +344,13 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 }
 
+// Report returns why the server has no connection, and the tools that are not on offer.
+func (s *Server) Report() (trouble string, left []tools.LeftOut) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trouble, s.left
+}
+
 // Name returns the server's name.
 func (s *Server) Name() string { return s.cfg.Name }
 
@@ -309,6 +358,9 @@ func (s *Server) Name() string { return s.cfg.Name }
 func (s *Server) Visible(t id.Tenant) bool {
 	return len(s.cfg.Tenants) == 0 || slices.Contains(s.cfg.Tenants, t)
 }
+
+// Shared reports whether all tenants may see the server.
+func (s *Server) Shared() bool { return len(s.cfg.Tenants) == 0 }
 
 // Wait waits for the HTTP connections that close in the background.
 func (s *Server) Wait() { s.closing.Wait() }
@@ -335,6 +387,7 @@ func (s *Server) Describe() tools.Server {
 	if s.connected() {
 		out.Status = command.StatusActive
 	}
+	out.Trouble, out.LeftOut = s.Report()
 	for _, t := range s.Offered() {
 		out.Capabilities = append(out.Capabilities, t.Own)
 		if verb, _, _ := strings.Cut(t.Own, "_"); out.Type == typeWorkspace {

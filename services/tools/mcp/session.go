@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +21,7 @@ const stopGrace = 2 * time.Second
 type session struct {
 	cs         *mcp.ClientSession
 	proc       *process     // nil for HTTP servers
-	guard      *guard       // nil for HTTP servers
+	budget     *budget      // of the one stream of all answers; nil without such
 	seen       bool         // a tap watches its messages
 	keep       bool         // Config.KeepOnCancel
 	end        func()       // closes a connection without a program
@@ -73,8 +75,8 @@ func (s *session) take() bool {
 		return false
 	}
 	s.running++
-	if s.guard != nil {
-		s.guard.credit()
+	if s.budget != nil {
+		s.budget.credit()
 	}
 	return true
 }
@@ -139,11 +141,25 @@ func (s *session) close(now bool) {
 // connection.
 func (s *session) ending() error {
 	err := s.cs.Wait()
-	if s.proc != nil {
-		s.proc.stop(false)
-		err = errors.Join(err, s.proc.ending())
+	if s.proc == nil {
+		return err
 	}
-	return err
+	s.proc.stop(false)
+	if err == nil || errors.Is(err, io.EOF) {
+		return s.proc.ending()
+	}
+	return fmt.Errorf("%w; %w", err, s.proc.ending())
+}
+
+// explain adds to an error of a program's session what the program said.
+func (s *session) explain(err error) error {
+	switch {
+	case s.proc == nil:
+		return err
+	case closed(s.proc.exited):
+		return s.proc.ending()
+	}
+	return &endError{err.Error(), s.proc.words.said()}
 }
 
 // call runs a tool. If ctx ends, call notifies the server; it retires a program that does not react. call returns when the
@@ -219,7 +235,7 @@ func (t *tap) add(id jsonrpc.ID, a *attempt) {
 	a.sent.Store(true)
 }
 
-// Read records the attempt of a response.
+// Read records the attempt of a response, and mends its result.
 func (t *tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := t.Connection.Read(ctx)
 	if res, ok := m.(*jsonrpc.Response); ok {
@@ -229,6 +245,9 @@ func (t *tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 		t.mu.Unlock()
 		if a != nil {
 			a.answer()
+		}
+		if err == nil && res.Error == nil {
+			res.Result = mend(res.Result)
 		}
 	}
 	return m, err

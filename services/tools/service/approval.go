@@ -20,7 +20,7 @@ func (s *Service) allowed(tool tools.Tool, call tools.Call) error {
 	}
 	err := s.proven(call)
 	if err == nil {
-		return nil
+		return call.Changed(tool)
 	}
 	s.log.Warn().Err(err).Str("tool", tool.Name).Str("call_id", call.ID).Stringer("tenant", call.Tenant).Msg("refuse call without approval")
 	text := "The tool %s runs only after a person has approved the call."

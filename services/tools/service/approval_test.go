@@ -1,7 +1,12 @@
 package service_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,6 +118,84 @@ func TestACallNeedsTheApprovalOfAPerson(t *testing.T) {
 	_, err = r.Call(t.Context(), c)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.ran(t, "ran"))
+}
+
+// TestAnApprovalIsForTheToolThatWasShown: a call for which people were shown another tool does not run, whatever changed of
+// it, and neither does one that waited while the server came back with another tool.
+func TestAnApprovalIsForTheToolThatWasShown(t *testing.T) {
+	r, s := ruled(t, tools.Rules{})
+	shown := r.await(t, "child_effect")
+	for name, change := range map[string]func(*tools.Tool){
+		"description": func(t *tools.Tool) { t.Description += "!" },
+		"title":       func(t *tools.Tool) { t.Title = "x" },
+		"arguments":   func(t *tools.Tool) { t.InputSchema = json.RawMessage(`{"type":"object"}`) },
+		"results":     func(t *tools.Tool) { t.OutputSchema = json.RawMessage(`{"type":"object"}`) },
+		"a hint":      func(t *tools.Tool) { t.ReadOnly = true },
+		"another":     func(t *tools.Tool) { t.Idempotent = true },
+	} {
+		other := shown
+		change(&other)
+		c := newCall(t, "child_effect", args{"file": r.file("ran")})
+		c.Approval = approve(t, s, c, true)
+		c.Approval.Definition = other.Definition()
+		require.Contains(t, r.fails(t, c, fault.ToolDenied).Public(), "has changed since people were asked", name)
+	}
+	require.NoFileExists(t, r.file("ran"))
+	c := newCall(t, "child_effect", args{"file": r.file("ran")})
+	c.Approval = approve(t, s, c, true)
+	c.Approval.Definition = shown.Definition()
+	_, err := r.Call(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.ran(t, "ran"))
+
+	respelled := shown
+	respelled.InputSchema = json.RawMessage(" " + string(shown.InputSchema) + " ")
+	respelled.Policy.Approval = event.ApprovalAlways
+	require.Equal(t, shown.Definition(), respelled.Definition(), "the form of a schema and the operator's policy are no change of the tool")
+}
+
+// A call that waits for its server to come back does not run a tool that has changed meanwhile.
+func TestAToolThatChangesWhileACallWaits(t *testing.T) {
+	var now atomic.Pointer[script]
+	now.Store(&script{Pages: []string{`{"tools":[{"name":"a","description":"old"}]}`}, Result: `{"content":"done"}`})
+	var away atomic.Bool
+	left := make(chan struct{}, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if away.Load() {
+			select {
+			case left <- struct{}{}:
+			default:
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		now.Load().ServeHTTP(w, req)
+	}))
+	t.Cleanup(srv.Close)
+	s, v := servicetest.Keys(t, nil)
+	r := launch(t, service.Config{Servers: []mcpservers.Config{{Name: "odd", URL: srv.URL}}}, service.Deps{Signatures: v})
+	shown := r.await(t, "odd_a")
+	approved := func() tools.Call {
+		c := newCall(t, "odd_a", nil)
+		c.Approval = approve(t, s, c, true)
+		c.Approval.Definition = shown.Definition()
+		return c
+	}
+	_, err := r.Call(t.Context(), approved())
+	require.NoError(t, err)
+	away.Store(true)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Call(context.WithoutCancel(t.Context()), approved())
+		ended <- err
+	}()
+	<-left
+	now.Store(&script{Pages: []string{`{"tools":[{"name":"a","description":"new"}]}`}, Result: `{"content":"done"}`})
+	away.Store(false)
+	if err := <-ended; !errors.Is(err, fault.New(fault.ToolsDown)) { // a call does not wait for ever
+		require.Contains(t, isFault(t, err, fault.ToolDenied).Public(), "has changed since people were asked")
+	}
+	r.fails(t, approved(), fault.ToolDenied)
 }
 
 // TestAServersWordIsNoApproval: the hint that a tool changes nothing counts only if the operator says so.

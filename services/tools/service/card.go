@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -16,35 +17,34 @@ func (s *Service) card() (json.RawMessage, error) {
 		if s.states[srv.Name()] != mcp.StateConnected {
 			c.Down = append(c.Down, srv.Name())
 		}
+		trouble, left := srv.Report()
+		c.Add(srv.Name(), tools.Report{Trouble: trouble, LeftOut: left, Tenants: !srv.Shared()})
 	}
 	slices.Sort(c.Down)
 	return json.Marshal(c)
 }
 
-// show writes the states of the servers to the directory. The caller holds the lock.
+// show writes the states of the servers to the directory, if they have changed. The caller holds the lock.
 func (s *Service) show() error {
 	if s.lease == nil {
 		return nil
 	}
 	data, err := s.card()
-	if err != nil {
+	if err != nil || bytes.Equal(data, s.shown) {
 		return err
 	}
+	s.shown = data
 	return s.lease.Set(data)
 }
 
-// told returns the function that receives a server's changes of state.
+// told returns the function that receives a server's changes.
 func (s *Service) told(name string) func(state string) {
 	measure := s.metrics.stateOf()
 	return func(state string) {
 		measure(state)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		before := s.states[name]
 		s.states[name] = state
-		if (before == mcp.StateConnected) == (state == mcp.StateConnected) {
-			return
-		}
 		if err := s.show(); err != nil {
 			s.log.Warn().Err(err).Msg("fail to update directory entry")
 		}

@@ -147,7 +147,7 @@ func (s *Service) join(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lease = lease
+	s.lease, s.shown = lease, data
 	return s.show() // with the changes since the start of join
 }
 

@@ -59,6 +59,7 @@ type Service struct {
 	states  map[string]string // of the servers, by their names
 	rpc     *rpc.Server       // answers the bus; nil without one
 	lease   *directory.Lease  // nil without a directory
+	shown   []byte            // the last entry in it
 	stopped sync.Once
 }
 

@@ -9,6 +9,7 @@ import { LevelChip } from "../../parts/level.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Shown } from "../../parts/reading.tsx";
 import { Table } from "../../parts/table.tsx";
+import { Wrong } from "../../parts/wrong.tsx";
 import { type Route, room } from "../../route.ts";
 import { t } from "../../words.ts";
 
@@ -69,8 +70,9 @@ export function Health(p: { queues: Reading<QueueList> | undefined; letters: Pag
                     <Text>{x.name}</Text>
                   </th>
                   <td>
-                    <LevelChip level={x.down === 0 ? "ok" : x.down < x.replicas ? "warn" : "fail"} />
+                    <LevelChip level={x.down === 0 ? (x.left_out ? "warn" : "ok") : x.down < x.replicas ? "warn" : "fail"} />
                     {x.down > 0 && <small>{t("health.down", { n: x.down })}</small>}
+                    <Wrong trouble={x.trouble} left={x.left_out} />
                   </td>
                   <td data-label={t("health.replicas")}>{x.replicas}</td>
                 </tr>

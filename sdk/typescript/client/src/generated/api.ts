@@ -28,6 +28,7 @@ export type ApiDocument =
   | FramePage
   | ImportReply
   | Installation
+  | LeftOutTool
   | LogHead
   | LogPage
   | Me
@@ -116,6 +117,7 @@ export type ApiDocument =
   | TokenDetails
   | ToolDetail
   | ToolPage
+  | ToolServer
   | ToolServerStatus
   | ToolSummary
   | Usage;
@@ -1032,6 +1034,16 @@ export interface ProcessInfo {
    * absent: the process is older than this member
    */
   version?: string;
+}
+/**
+ * LeftOutTool is a tool of an MCP server that is not on offer.
+ */
+export interface LeftOutTool {
+  /**
+   * the server's name of it; empty if it has none
+   */
+  tool: string;
+  why: string;
 }
 /**
  * LogHead is the extent of a log.
@@ -2516,11 +2528,13 @@ export interface ToolServerStatus {
    * of them without a connection to it
    */
   down: number;
+  left_out?: LeftOutTool[];
   name: string;
   /**
    * of the tool service that have it
    */
   replicas: number;
+  trouble?: string;
 }
 /**
  * StepAction is the optional body of a request about a step.
@@ -2752,5 +2766,25 @@ export interface ToolPage {
    * the parameter before of the next page; empty = no further tools
    */
   next: string;
+  servers?: ToolServer[];
   tools: ToolSummary[];
+}
+/**
+ * ToolServer is an MCP server that is down, or has tools that are not on offer.
+ */
+export interface ToolServer {
+  kind: string;
+  left_out?: LeftOutTool[];
+  /**
+   * its id
+   */
+  provider: string;
+  /**
+   * active or inactive
+   */
+  status: string;
+  /**
+   * why it has no connection, without secrets; of a program it ends with its last words
+   */
+  trouble?: string;
 }

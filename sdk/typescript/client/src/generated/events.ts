@@ -569,6 +569,7 @@ export type InputRequestedData = AgentQuestion &
      * as in tool.called: the answer holds for exactly this call
      */
     digest?: string;
+    definition?: string;
     budget?: BudgetUse1;
   };
 /**
