@@ -142,21 +142,6 @@ func (s *Server) lost(ctx context.Context, sess *session, tool *offer.Tool, call
 	return tools.Result{}, tool.Repeatable(call.Arguments), fault.New(fault.ToolLost).Wrap(err)
 }
 
-// answerOf returns the JSON-RPC error of the server's answer, or nil for an error of this side: the SDK marks those with
-// codes of its own.
-func answerOf(err error) *jsonrpc.Error {
-	const clientClosing, serverClosing, notSent = -32003, -32004, -32005
-	je, ok := errors.AsType[*jsonrpc.Error](err)
-	if !ok || errors.Is(err, mcp.ErrConnectionClosed) {
-		return nil
-	}
-	switch je.Code {
-	case clientClosing, serverClosing, notSent:
-		return nil
-	}
-	return je
-}
-
 // meta returns a request's metadata: the trace for all servers, the tenant for servers with TellTenant.
 func (s *Server) meta(ctx context.Context, tenant id.Tenant) mcp.Meta {
 	m := mcp.Meta{}

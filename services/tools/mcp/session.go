@@ -185,6 +185,21 @@ func (s *session) call(ctx context.Context, a *attempt, p *mcp.CallToolParams) (
 	return nil, context.Cause(ctx)
 }
 
+// answerOf returns the JSON-RPC error of the server's answer, or nil for an error of this side: the SDK marks those with
+// codes of its own.
+func answerOf(err error) *jsonrpc.Error {
+	const clientClosing, serverClosing, notSent = -32003, -32004, -32005
+	je, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || errors.Is(err, mcp.ErrConnectionClosed) {
+		return nil
+	}
+	switch je.Code {
+	case clientClosing, serverClosing, notSent:
+		return nil
+	}
+	return je
+}
+
 // settle waits for a sign that a cancelled call has ended in the server.
 func (s *session) settle(a *attempt) {
 	if !s.seen || !a.sent.Load() {
