@@ -18,6 +18,8 @@ const (
 	KeyResponseModel  = semconv.GenAIResponseModelKey // as the provider reports it
 	KeyFinishReasons  = semconv.GenAIResponseFinishReasonsKey
 	KeyInputTokens    = semconv.GenAIUsageInputTokensKey
+	KeyCachedTokens   = semconv.GenAIUsageCacheReadInputTokensKey
+	KeyCacheTokens    = semconv.GenAIUsageCacheCreationInputTokensKey
 	KeyOutputTokens   = semconv.GenAIUsageOutputTokensKey
 	KeyToolName       = semconv.GenAIToolNameKey
 	KeyToolCallID     = semconv.GenAIToolCallIDKey

@@ -31,6 +31,9 @@ func (m *traced) Generate(ctx context.Context, req Request, to Listener) (r Repl
 	span.SetAttributes(telemetry.KeyResponseModel.String(r.Model), telemetry.KeyFinishReasons.StringSlice([]string{r.StopReason}))
 	if r.Usage.Known {
 		span.SetAttributes(telemetry.KeyInputTokens.Int64(r.Usage.InputTokens), telemetry.KeyOutputTokens.Int64(r.Usage.OutputTokens))
+		if d := r.Usage.TokenDetails; d.CachedTokens+d.CacheWriteTokens > 0 {
+			span.SetAttributes(telemetry.KeyCachedTokens.Int64(d.CachedTokens), telemetry.KeyCacheTokens.Int64(d.CacheWriteTokens))
+		}
 	}
 	return r, nil
 }
