@@ -18,7 +18,7 @@ const (
 	AnswerUnsure   = "ANSWER_UNSURE"
 )
 
-// ToolLeftOut is the code of the notice that the model's service does not take a tool, so that the model is not offered it.
+// ToolLeftOut is the code of the notice that the model's service takes no tools, so that the model is offered none.
 const ToolLeftOut = "TOOL_LEFT_OUT"
 
 // ModelInstead is the code of the notice that another model answers, because the usual one has failed.

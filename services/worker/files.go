@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -88,23 +89,42 @@ func (j *job) image(ctx context.Context, f event.File) (string, error) {
 	return data, nil
 }
 
-// leftOut tells operators, and people once, which tools the model was not offered.
+// once remembers of what the log has told. It is safe for concurrent use.
+type once struct {
+	mu   sync.Mutex
+	told map[string]bool
+}
+
+// maxTold bounds the memory: when it is full, the log tells everything anew.
+const maxTold = 1000
+
+// first reports whether the text has not come before.
+func (o *once) first(text string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.told[text] {
+		return false
+	}
+	if o.told == nil || len(o.told) >= maxTold {
+		o.told = map[string]bool{}
+	}
+	o.told[text] = true
+	return true
+}
+
+// leftOut tells operators once which tools the model is not offered, and people in each run that has none at all.
 func (j *job) leftOut(all []model.LeftOut) (out []event.Data) {
 	for _, l := range all {
-		if j.told[l.Tool] {
-			continue
+		if j.s.leftOut.first(j.model() + " " + l.Tool + " " + l.Reason) {
+			j.s.deps.Logger.Warn().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("tool", l.Tool).Str("reason", l.Reason).
+				Msg("tool left out of the model's offer")
 		}
-		if j.told == nil {
-			j.told = map[string]bool{}
+		if l.Tool == "" && !j.toolless {
+			j.toolless = true
+			out = append(out, event.NoticeData{
+				Level: "warning", Code: event.ToolLeftOut, RunID: j.runID, Message: fmt.Sprintf("The model %s answers without tools: %s.", j.model(), l.Reason),
+			})
 		}
-		j.told[l.Tool] = true
-		text := fmt.Sprintf("The model %s cannot be offered the tool %s: %s. It answers without it.", j.model(), l.Tool, l.Reason)
-		if l.Tool == "" {
-			text = fmt.Sprintf("The model %s answers without tools: %s.", j.model(), l.Reason)
-		}
-		j.s.deps.Logger.Warn().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("tool", l.Tool).Str("reason", l.Reason).
-			Msg("tool left out of the model's offer")
-		out = append(out, event.NoticeData{Level: "warning", Code: event.ToolLeftOut, RunID: j.runID, Message: text})
 	}
 	return out
 }

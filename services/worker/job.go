@@ -61,8 +61,8 @@ type job struct {
 	images  map[string]string // of the conversation, in base64, by their digests
 	standIn string            // the model that is asked from the beginning, in place of one that has failed
 
-	blind bool            // people know that the model is not given images
-	told  map[string]bool // tools of which people know that the model is not offered them
+	blind    bool // people know that the model is not given images
+	toolless bool // people know that the model answers without tools
 }
 
 func (s *Service) newJob(c cmd.Command, ref cmd.JobRef) *job {

@@ -154,6 +154,7 @@ type Service struct {
 	pings   *nats.Subscription
 
 	avoid     avoided        // the model, which has failed
+	leftOut   once           // tools that the model is not offered
 	checks    sync.WaitGroup // watches the provider
 	endChecks context.CancelFunc
 }

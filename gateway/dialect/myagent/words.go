@@ -96,7 +96,7 @@ var inChinese = words{
 		event.AnswerWithheld: "回答不完整：模型服务的内容过滤器拦截了其余部分",
 		event.AnswerRefused:  "模型拒绝继续回答",
 		event.AnswerUnsure:   "回答可能不完整：模型服务因未知原因结束了回答",
-		event.ToolLeftOut:    "模型服务不接受某些工具，已在没有这些工具的情况下回答",
+		event.ToolLeftOut:    "模型服务不支持工具，已在没有工具的情况下回答",
 		event.ModelInstead:   "原模型目前不可用，由备用模型回答",
 
 		"Done.":                                   "已完成",
