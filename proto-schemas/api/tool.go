@@ -40,8 +40,8 @@ type ToolPage struct {
 	Tools []ToolSummary `json:"tools"`
 	// Servers are the MCP servers of the list that are down or have tools that are not on offer. The first page has them.
 	Servers []ToolServer `json:"servers,omitempty"`
-	Next  string        `json:"next"` // the parameter before of the next page; empty = no further tools
-	More  bool          `json:"more"` // more tools follow
+	Next    string       `json:"next"` // the parameter before of the next page; empty = no further tools
+	More    bool         `json:"more"` // more tools follow
 }
 
 // ToolDetail is one tool with its schemas.

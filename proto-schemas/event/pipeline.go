@@ -227,8 +227,8 @@ type InputRequestedData struct {
 	Arguments      json.RawMessage `json:"arguments,omitempty"`
 	Digest         string          `json:"digest,omitempty"` // as in tool.called: the answer holds for exactly this call
 	// Definition is the digest of the tool as it is shown: an approval holds as long as the tool is the same.
-	Definition string `json:"definition,omitempty"`
-	Budget         *BudgetUse      `json:"budget,omitempty"` // of scope budget: the use of the run's budget
+	Definition string     `json:"definition,omitempty"`
+	Budget     *BudgetUse `json:"budget,omitempty"` // of scope budget: the use of the run's budget
 	AgentQuestion
 	Part // of scope agent: the job
 }

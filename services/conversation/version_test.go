@@ -207,7 +207,8 @@ func (w *world) thinks(message string) {
 	w.append(message+".thought", event.ReasoningDeltaData{RunID: run, MessageID: message + "1", Text: "hm"})
 	w.append(message+".thoughts", event.ReasoningCompletedData{RunID: run, MessageID: message + "1", Content: "hm", PassBack: &event.PassBack{Provider: "p", Data: json.RawMessage(`{"k":1}`)}})
 	w.append(message+".said", event.MessageCompletedData{RunID: run, MessageID: message + "1", Attempt: 1, StopReason: event.StopLength, ToolCalls: []event.ToolCall{
-		{ID: message + "a", Name: "add", Arguments: json.RawMessage(`{}`)}, {ID: message + "b", Name: "wait", Arguments: json.RawMessage(`{}`)},
+		{ID: message + "a", Name: "add", Arguments: json.RawMessage(`{}`)},
+		{ID: message + "b", Name: "wait", Arguments: json.RawMessage(`{}`)},
 		{ID: message + "c", Name: "cut", Arguments: json.RawMessage(`""`), Invalid: "cut", Policy: &event.ToolPolicy{Approval: event.ApprovalAlways}},
 	}})
 	w.append(message+".used", event.UsageRecordedData{RunID: run, MessageID: message + "1", InputTokens: 9, OutputTokens: 3, TokenDetails: event.TokenDetails{CachedTokens: 4, CacheWriteTokens: 2, ReasoningTokens: 1}})

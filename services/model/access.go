@@ -106,7 +106,7 @@ func (a Access) Secrets() []string {
 			out = append(out, password)
 		}
 	}
-	query, _ := url.ParseQuery(a.Query) //nolint:errcheck // URL reports it
+	query, _ := url.ParseQuery(a.Query)
 	for name, values := range query {
 		if strings.Contains(strings.ToLower(name), "key") {
 			out = append(out, values...)

@@ -193,10 +193,14 @@ func (c *check) lintChanged() error {
 		return err
 	}
 	args := []string{"run", "--config", ".golangci.yml"}
+	none := len(args)
 	for _, p := range c.vets {
 		if rel, err := filepath.Rel(root, p.Dir); len(p.files) > 0 && err == nil {
 			args = append(args, "./"+filepath.ToSlash(rel))
 		}
+	}
+	if len(args) == none {
+		return nil // no package changed
 	}
 	return c.command("", c.lint, args...)
 }

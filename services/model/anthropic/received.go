@@ -28,18 +28,18 @@ func (b *received) arguments() string {
 }
 
 // whole returns a block that is neither text nor a call as the provider wants it back.
-func (r *received) whole() (json.RawMessage, error) {
-	if r.kind == typeThinking {
-		return encode(thinking{Type: typeThinking, Thinking: string(r.thought), Signature: r.signature})
+func (b *received) whole() (json.RawMessage, error) {
+	if b.kind == typeThinking {
+		return encode(thinking{Type: typeThinking, Thinking: string(b.thought), Signature: b.signature})
 	}
-	if len(r.pieces) == 0 {
-		return r.raw, nil
+	if !upstream.Whole(b.pieces) {
+		return b.raw, nil
 	}
 	var members map[string]json.RawMessage
-	if !upstream.Whole(r.pieces) || json.Unmarshal(r.raw, &members) != nil {
-		return r.raw, nil
+	if err := json.Unmarshal(b.raw, &members); err != nil {
+		return nil, upstream.BadReply("content block: %w", err)
 	}
-	members["input"] = r.pieces
+	members["input"] = b.pieces
 	return encode(members)
 }
 

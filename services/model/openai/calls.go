@@ -71,30 +71,37 @@ func (p *part) extend(args []byte, announced bool) {
 
 // find returns the call that a piece belongs to; nil if it begins one. Then again says that it may be the call before once more.
 func (c *parts) find(index int64, id, name string, args []byte) (p *part, again bool) {
-	if id != "" {
-		for _, p := range c.all { // one call may be announced at two indexes
-			if p.id == id && p.index != index && p.same(name, args) {
-				c.alias(index, p)
-				return p, false
-			}
-		}
+	if p := c.announced(index, id, name, args); p != nil {
+		return p, false
 	}
-	p = c.newest(index)
+	if p = c.newest(index); p == nil {
+		return nil, false
+	}
 	switch {
-	case p == nil:
-		return nil, false
-	case id != "" && p.id != "" && id != p.id:
-		if len(p.arguments) == 0 && (name == "" || name == p.name) {
-			return p, false // its id has changed before it had any arguments
+	case id != "" && p.id != "" && id != p.id: // unless its id has changed before it had any arguments
+		if len(p.arguments) > 0 || name != "" && name != p.name {
+			return nil, false
 		}
-		return nil, false
-	case id == "" && name != "" && json.Valid(p.arguments):
-		if bytes.Equal(args, p.arguments) && name == p.name && p.id != "" {
-			return p, false
+	case id == "" && name != "" && json.Valid(p.arguments): // unless it is that call once more
+		if p.id == "" || name != p.name || !bytes.Equal(args, p.arguments) {
+			return nil, len(args) == 0 && name == p.name
 		}
-		return nil, len(args) == 0 && name == p.name
 	}
 	return p, false
+}
+
+// announced returns the call with the id at another index, if the piece is about that call.
+func (c *parts) announced(index int64, id, name string, args []byte) *part {
+	if id == "" {
+		return nil
+	}
+	for _, p := range c.all {
+		if p.id == id && p.index != index && p.same(name, args) {
+			c.alias(index, p)
+			return p
+		}
+	}
+	return nil
 }
 
 // same reports whether a piece at another index, with the id of p, is about p: some servers give all calls one id.

@@ -2,6 +2,7 @@ package toolform
 
 import (
 	"crypto/sha256"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -36,7 +37,7 @@ func (f *Forms) Fit(list []model.ToolSpec, d Dialect) (fit []model.ToolSpec, out
 }
 
 func (f *Forms) one(t model.ToolSpec, d Dialect) made {
-	key := sha256.Sum256([]byte(strings.Join([]string{t.Name, t.Description, string(t.InputSchema), string(rune('0' + d))}, "\x00")))
+	key := sha256.Sum256([]byte(strings.Join([]string{t.Name, t.Description, string(t.InputSchema), strconv.Itoa(int(d))}, "\x00")))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if m, ok := f.made[key]; ok {

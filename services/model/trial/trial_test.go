@@ -56,7 +56,8 @@ func TestTrials(t *testing.T) {
 		"a good model": {able, good, "one call for each city"},
 		"no server's key": {
 			scripted.Always(scripted.Fail(http.StatusUnauthorized, "invalid_api_key", "Incorrect API key")),
-			want{"answer": trial.Missing}, "correct the provider's api_key",
+			want{"answer": trial.Missing},
+			"correct the provider's api_key",
 		},
 		"no tools": {func(x *scripted.Exchange) scripted.Reply {
 			if len(x.Prompt.Tools) > 0 {

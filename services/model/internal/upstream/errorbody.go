@@ -149,11 +149,9 @@ func Trouble(name string, data []byte, usual string) *StatusError {
 		return nil
 	}
 	if !named {
-		if json.Unmarshal(data, &o) != nil {
-			return nil
-		}
+		object := json.Unmarshal(data, &o) == nil
 		bare := !given(o.Choices) && (given(o.Detail) || given(o.Errors) || given(o.Code) && given(o.Message))
-		if !given(o.Error) && o.Object != "error" && o.Type != "error" && !bare {
+		if !object || !given(o.Error) && o.Object != "error" && o.Type != "error" && !bare {
 			return nil
 		}
 	}

@@ -53,6 +53,7 @@ func (c *Client) classify(err error) *model.Failure {
 	}
 	return c.failure(fault.ModelFailed, err)
 }
+
 func (c *Client) failure(code fault.Code, cause error) *model.Failure {
 	f := &model.Failure{Fault: fault.New(code)}
 	if cause != nil {

@@ -160,7 +160,7 @@ func unquote(raw []byte) []byte {
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func hex4(b []byte) rune {
-	n, err := strconv.ParseUint(string(b[:min(4, len(b))]), 16, 32)
+	n, err := strconv.ParseInt(string(b[:min(4, len(b))]), 16, 32)
 	if err != nil {
 		return utf8.RuneError // unreachable: the syntax is valid
 	}
@@ -175,7 +175,7 @@ func joined(high, low rune) rune { return (high-0xD800)<<10 | (low - 0xDC00) + 0
 // appendRune appends the rune as UTF-8, and half of a surrogate pair likewise, as three bytes, which are not valid.
 func appendRune(out []byte, r rune) []byte {
 	if isHigh(r) || isLow(r) {
-		return append(out, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
+		return append(out, 0xE0|byte(r>>12&0x0F), 0x80|byte(r>>6&0x3F), 0x80|byte(r&0x3F))
 	}
 	return utf8.AppendRune(out, r)
 }
