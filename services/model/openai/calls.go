@@ -78,16 +78,29 @@ func (c *parts) find(index int64, id, name string, args []byte) (p *part, again 
 		return nil, false
 	}
 	switch {
-	case id != "" && p.id != "" && id != p.id: // unless its id has changed before it had any arguments
-		if len(p.arguments) > 0 || name != "" && name != p.name {
-			return nil, false
-		}
-	case id == "" && name != "" && json.Valid(p.arguments): // unless it is that call once more
-		if p.id == "" || name != p.name || !bytes.Equal(args, p.arguments) {
-			return nil, len(args) == 0 && name == p.name
-		}
+	case id != "" && p.id != "" && id != p.id:
+		return p.renamed(name), false
+	case id == "" && name != "" && json.Valid(p.arguments):
+		return p.repeated(name, args)
 	}
 	return p, false
+}
+
+// renamed returns the call if another id for it means that its id has changed before it had any arguments.
+func (p *part) renamed(name string) *part {
+	if len(p.arguments) > 0 || name != "" && name != p.name {
+		return nil
+	}
+	return p
+}
+
+// repeated returns the whole call if a piece without an id says it once more. Then again says that the piece may do so with
+// what follows.
+func (p *part) repeated(name string, args []byte) (same *part, again bool) {
+	if p.id != "" && name == p.name && bytes.Equal(args, p.arguments) {
+		return p, false
+	}
+	return nil, len(args) == 0 && name == p.name
 }
 
 // announced returns the call with the id at another index, if the piece is about that call.
