@@ -112,6 +112,46 @@ test("checks, rates and versions are those of what runs, and change by themselve
   await page.close();
 });
 
+test("the model is tried when an operator asks for it, one trial after the other", async () => {
+  const { page, errors } = await visit(on.browser, `${on.waggle.url}/installation/health`);
+  const rows = (n: number) => page.waitForFunction((n) => document.querySelectorAll(".trials tbody tr").length === n, n);
+  let release = () => {};
+  const held = new Promise<void>((go) => {
+    release = go;
+  });
+  await page.route("**/api/v1/model/trials/1", async (r) => {
+    await held;
+    await r.continue().catch(() => {}); // the page has given it up
+  });
+  await page.focus(".trials button");
+  await page.keyboard.press("Enter");
+  await rows(1);
+  expect(await page.textContent(".trials [aria-live=polite] > p")).toBe("Trial 2 of 4 runs…");
+  expect(await page.isDisabled(".trials button")).toBe(true);
+  expect(await faults(page)).toEqual([]);
+  await page.keyboard.press("Enter"); // the button that stops it has the focus
+  await page.waitForFunction(() => document.activeElement?.textContent === "Try the model");
+  expect(await page.textContent(".trials [aria-live=polite] > p")).toMatch(/^Stopped/);
+  release();
+  await page.keyboard.press("Enter");
+  await rows(4);
+  expect(await page.locator(".trials th[scope=row]").allTextContents()).toEqual(["answer", "tool call", "parallel calls", "JSON answer"]);
+  expect(await page.locator(".trials .chip").allTextContents()).toEqual(["Look here", "Missing", "Look here", "Missing"]);
+  expect(await page.textContent(".trials tbody tr:nth-child(2) td.value")).toMatch(
+    /called no tool.*start the server with calls of tools.*demo · /,
+  );
+  expect(await faults(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollHeight - innerHeight)).toBe(0);
+
+  await page.unroute("**/api/v1/model/trials/1");
+  await page.route("**/api/v1/model/trials/2", (r) => r.abort(), { times: 1 });
+  await page.click(".trials button");
+  await page.click(".trials .face.error button"); // goes on where it was
+  await rows(4);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
 test("only operators see more than health and their own quotas, and no other tenant's", async () => {
   const server = await up(`auth:
   api_keys:
@@ -137,6 +177,7 @@ ${key("otto")} tenant: other, roles: [operator]}
       await page.waitForSelector("table.quotas");
       await page.click("#tab-health");
       await page.waitForSelector("table.health");
+      expect(await page.locator(".trials, table.checks").count()).toBe(0);
     }
     await page.close();
   }
@@ -177,6 +218,8 @@ test("every tab is accessible, in light and dark, wide and narrow", async () => 
       expect(await faults(page), `${tab} ${colorScheme}`).toEqual([]);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       expect(wide, `${tab} scrolls sideways`).toBeLessThanOrEqual(0);
+      const long = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+      expect(long, `${tab} scrolls its surroundings`).toBeLessThanOrEqual(0);
     }
     expect(errors).toEqual([]);
     await page.close();

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { t } from "../words.ts";
+import { t, type Word } from "../words.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
 export type Level = "ok" | "warn" | "fail";
@@ -11,11 +11,11 @@ const levels: Record<Level, { icon: IconName; look: string }> = {
 };
 
 /** How well something is: always sign, word and colour. */
-export function LevelChip({ level }: { level: Level }): JSX.Element {
+export function LevelChip({ level, word }: { level: Level; word?: Word }): JSX.Element {
   return (
     <span class={`chip state-${levels[level].look}`}>
       <Icon name={levels[level].icon} />
-      {t(`health.${level}`)}
+      {t(word ?? `health.${level}`)}
     </span>
   );
 }

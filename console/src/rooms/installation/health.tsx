@@ -17,6 +17,7 @@ import { t } from "../../words.ts";
 const waitsLong = 30_000;
 
 const Checks = later(() => import("./checks.tsx").then((m) => m.Checks));
+const ModelTrials = later(() => import("./trials.tsx").then((m) => m.ModelTrials));
 
 const to = (tab: "queues" | "dead"): Route => ({ ...room("installation"), tab }) as Route;
 
@@ -62,6 +63,7 @@ export function Health(p: { queues: Reading<QueueList> | undefined; letters: Pag
               </tr>
             ))}
           </Table>
+          {p.queues && <ModelTrials />}
           {(s.tool_servers ?? []).length > 0 && (
             <Table look="health" title={t("health.tools")} columns={["health.name", "health.state", "health.replicas"]}>
               {(s.tool_servers ?? []).map((x) => (

@@ -35,6 +35,7 @@ export type ApiDocument =
   | MemberDefinition
   | MemberView
   | ModelStatus
+  | ModelTrial
   | NATSServer1
   | NewMessage
   | NewPlan
@@ -1176,6 +1177,49 @@ export interface ModelStatus {
    */
   trouble?: string;
   workers: number;
+}
+/**
+ * ModelTrial is the result of trying one ability of the model of a worker.
+ */
+export interface ModelTrial {
+  /**
+   * the setting to change; absent if it works
+   */
+  do?: string;
+  duration_ms: number;
+  /**
+   * works, doubts, missing
+   */
+  grade: string;
+  /**
+   * absent: the provider reports none
+   */
+  input_tokens?: number;
+  /**
+   * the observation
+   */
+  is: string;
+  /**
+   * as the setting "model"
+   */
+  model: string;
+  /**
+   * answer, tool call, parallel calls, JSON answer
+   */
+  name: string;
+  /**
+   * number of trials
+   */
+  of: number;
+  output_tokens?: number;
+  /**
+   * the model does not answer: the other trials need not be made
+   */
+  stopped?: boolean;
+  /**
+   * number of the trial, from 0
+   */
+  trial: number;
 }
 /**
  * NATSServer is a server of NATS.

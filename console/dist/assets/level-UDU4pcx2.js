@@ -1,1 +1,0 @@
-import{B as e}from"./live-Mmanse9I.js";import{_ as t,y as n}from"./table-CrGlgV1z.js";var r={ok:{icon:`tick`,look:`completed`},warn:{icon:`clock`,look:`waiting`},fail:{icon:`cross`,look:`failed`}};function i({level:i}){return n(`span`,{class:`chip state-${r[i].look}`,children:[n(t,{name:r[i].icon}),e(`health.${i}`)]})}export{i as t};
