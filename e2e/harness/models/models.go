@@ -30,7 +30,7 @@ var (
 // Script is the models as one server.
 func (c Team) Script() scripted.Script {
 	return func(x *scripted.Exchange) scripted.Reply {
-		cue, n := cueOf(x)
+		cue, n := c.cueOf(x)
 		if n >= len(c[cue]) {
 			return scripted.Fail(http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("no answer is scripted for %q, time %d", cue, n+1))
 		}
@@ -39,7 +39,7 @@ func (c Team) Script() scripted.Script {
 }
 
 // cueOf returns the cue of a request, and how often the model has answered it already.
-func cueOf(x *scripted.Exchange) (cue string, answered int) {
+func (c Team) cueOf(x *scripted.Exchange) (cue string, answered int) {
 	who := asWhom.FindStringSubmatch(x.Prompt.System)
 	if who == nil {
 		return "unknown", 0
@@ -47,12 +47,23 @@ func cueOf(x *scripted.Exchange) (cue string, answered int) {
 	for _, m := range x.Prompt.Messages {
 		switch m.Role {
 		case model.RoleUser:
-			cue, answered = who[1]+": "+told(m.Content), 0
+			cue, answered = c.cue(who[1], m.Content), 0
 		case model.RoleAssistant:
 			answered++
 		}
 	}
 	return cue, answered
+}
+
+// cue returns the cue of a user's message, which begins with earlier messages that have no answer: they are joined.
+func (c Team) cue(who, said string) string {
+	parts := strings.Split(said, "\n\n")
+	for i := len(parts) - 1; i > 0; i-- {
+		if cue := who + ": " + told(strings.Join(parts[i:], "\n\n")); c[cue] != nil {
+			return cue
+		}
+	}
+	return who + ": " + told(said)
 }
 
 func told(said string) string {

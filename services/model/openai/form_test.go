@@ -41,14 +41,14 @@ func TestAServerThatRefusesTheForm(t *testing.T) {
 // TestARefusalForAnotherReason does not show that the server cannot enforce a form.
 func TestARefusalForAnotherReason(t *testing.T) {
 	bad := scripted.Fail(http.StatusBadRequest, "invalid_request_error", "too long")
-	m, srv := modeltest.Serve(t, open, model.Env{}, scripted.Sequence(bad, bad, bad, bad, scripted.Stream(scripted.Text("Hello"))))
+	m, srv := modeltest.Serve(t, open, model.Env{}, scripted.Sequence(bad, bad, scripted.Stream(scripted.Text("Hello"))))
 	_, err := modeltest.Generate(t.Context(), t, m, planned())
 	require.ErrorIs(t, err, fault.New(fault.ModelRefused))
 	_, err = modeltest.Generate(t.Context(), t, m, planned())
 	require.NoError(t, err)
 	all := srv.Exchanges()
-	require.Len(t, all, 5, "one without each part that it could do without")
-	require.NotNil(t, all[4].Prompt.Schema)
+	require.Len(t, all, 3)
+	require.NotNil(t, all[2].Prompt.Schema)
 }
 
 // TestARequestWithoutTheFormThatFails tells nothing about the form: the caller may ask again, and the next request includes
@@ -66,4 +66,20 @@ func TestARequestWithoutTheFormThatFails(t *testing.T) {
 	require.Len(t, all, 3)
 	require.Nil(t, all[1].Prompt.Schema)
 	require.NotNil(t, all[2].Prompt.Schema)
+}
+
+// TestARefusalByChance: a refusal that does not name the form counts only if it happens again; an answer to a request with the
+// form in between clears it.
+func TestARefusalByChance(t *testing.T) {
+	bad, hello := scripted.Fail(http.StatusBadRequest, "invalid_request_error", "no"), scripted.Stream(scripted.Text("Hello"))
+	m, srv := modeltest.Serve(t, open, model.Env{}, scripted.Sequence(bad, hello, hello, bad, hello, bad, hello, hello))
+	for range 5 {
+		_, err := modeltest.Generate(t.Context(), t, m, planned())
+		require.NoError(t, err)
+	}
+	var forms []bool
+	for _, x := range srv.Exchanges() {
+		forms = append(forms, x.Prompt.Schema != nil)
+	}
+	require.Equal(t, []bool{true, false, true, true, false, true, false, false}, forms)
 }

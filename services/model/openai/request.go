@@ -23,6 +23,12 @@ const (
 	optAfterTool = "a user after a tool"      // omitted: an assistant's message comes between
 )
 
+// unknownMember are the words of servers that refuse a member of a request, and perhaps do not name it.
+var unknownMember = []string{
+	"unknown field", "unknown parameter", "unknown argument", "unknown name", "unrecognized", "unrecognised", "unexpected", "unsupported parameter",
+	"extra inputs", "extra_forbidden", "extra fields", "additional propert", "not permitted", "bad request", "invalid request body",
+}
+
 // server is what requests depend on.
 type server struct {
 	provider string // for what the server wants back
@@ -32,12 +38,12 @@ type server struct {
 // options are the parts that a request could do without, in the order in which they are tried after a refusal that names
 // none of them.
 func (s server) options(req model.Request, refusal string) []upstream.Option {
-	all := []upstream.Option{{Name: optUsage, Words: []string{"stream_options", "include_usage"}}}
+	all := []upstream.Option{{Name: optUsage, Named: true, Words: append([]string{"stream_options", "include_usage", "stream options"}, unknownMember...)}}
 	if req.Schema != nil {
 		all = append(all, upstream.Option{Name: optForm, Words: []string{"response_format", "json_schema", "response format", "structured"}})
 	}
 	if hasSystem(req) {
-		all = append(all, upstream.Option{Name: optSystem, Words: []string{"system role", "system message", "role system", "'system'", `"system"`, "system prompt", "developer instruction"}})
+		all = append(all, upstream.Option{Name: optSystem, Named: true, Words: []string{"system", "role", "template", "developer instruction"}})
 	}
 	if hasCalls(req) {
 		words := []string{"reasoning", "thought_signature", "thinking", "extra_content"}

@@ -161,7 +161,7 @@ func (t *trials) calls() Result {
 	case len(r.LeftOut) > 0:
 		return Result{Grade: Missing, Is: r.LeftOut[0].Reason, Do: noTools}
 	case len(r.ToolCalls) < 2:
-		return Result{Grade: Doubts, Is: fmt.Sprintf("%d calls in one message: tools run one after the other", len(r.ToolCalls)), Do: "nothing, if that is fast enough; some servers have a switch for parallel calls"}
+		return Result{Grade: Doubts, Is: fmt.Sprintf("calls in one message: %d; tools run one after the other", len(r.ToolCalls)), Do: "nothing, if that is fast enough; some servers have a switch for parallel calls"}
 	case len(r.ToolCalls) > 2 || city(r.ToolCalls[0]) == city(r.ToolCalls[1]):
 		return Result{Grade: Doubts, Is: fmt.Sprintf("%d calls, not one for each city", len(r.ToolCalls)), Do: "update the server: its stream repeats calls"}
 	}

@@ -70,7 +70,7 @@ func TestTrials(t *testing.T) {
 				return scripted.Stream(scripted.Calls(0, scripted.Call{ID: "a", Name: "get_weather", Arguments: `{"city":"Oslo"}`}))
 			}
 			return able(x)
-		}, with("parallel calls", trial.Doubts), "1 calls in one message"},
+		}, with("parallel calls", trial.Doubts), "calls in one message: 1"},
 		"no JSON": {func(x *scripted.Exchange) scripted.Reply {
 			if x.Prompt.Schema != nil {
 				return scripted.Stream(scripted.Text("Paris, of course"))

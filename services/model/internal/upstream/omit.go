@@ -37,6 +37,8 @@ type Habits struct {
 	mu      sync.Mutex
 	refused map[string][]string
 	always  []string // by every model of the server
+
+	suspected map[string][]string // omitted once after a refusal that did not name it, and answered
 }
 
 // Expect names options that all models of the server refuse. Call it before the first request.
@@ -74,12 +76,14 @@ func (h *Habits) learn(name string, names []string) {
 
 // Ask makes a request with all options that the model is not known to refuse. If the server refuses it, Ask omits one option
 // after the other, those first that the refusal names: a refusal for another reason keeps the option out of the way, the same
-// refusal puts it back. An option counts as refused only if the request without it was answered. Ask returns what the
-// answered request omitted, also because of earlier refusals, or the first refusal.
+// refusal puts it back. An option counts as refused only if the request without it was answered, and after a refusal that did
+// not name it only if the same happens at the next request: it may have had another reason. Ask returns what the answered
+// request omitted, also because of earlier refusals, or the first refusal.
 func (h *Habits) Ask(name string, options func(refusal string) []Option, attempt func(Without) error) (omitted []string, err error) {
 	without := h.known(name)
 	first := attempt(without)
 	if err = first; err == nil {
+		h.clear(name)
 		return slices.Sorted(maps.Keys(without)), nil
 	}
 	tried := Without{}
@@ -92,7 +96,7 @@ func (h *Habits) Ask(name string, options func(refusal string) []Option, attempt
 		again := attempt(without)
 		switch {
 		case again == nil:
-			h.settle(name, options(said(err)), append(omitted, o.Name))
+			h.settle(name, options(said(err)), append(omitted, o.Name), said(first))
 			return slices.Sorted(maps.Keys(without)), nil
 		case !refuses(again):
 			return nil, again
@@ -106,14 +110,35 @@ func (h *Habits) Ask(name string, options func(refusal string) []Option, attempt
 }
 
 // settle remembers what was omitted, except for options that a refusal says nothing about.
-func (h *Habits) settle(name string, options []Option, omitted []string) {
+func (h *Habits) settle(name string, options []Option, omitted []string, refusal string) {
 	var lasting []string
-	for _, one := range omitted {
-		if !slices.ContainsFunc(options, func(o Option) bool { return o.Name == one && o.Once }) {
-			lasting = append(lasting, one)
+	for _, o := range options {
+		if slices.Contains(omitted, o.Name) && !o.Once && (o.Named || o.named(refusal) || h.suspects(name, o.Name)) {
+			lasting = append(lasting, o.Name)
 		}
 	}
 	h.learn(name, lasting)
+}
+
+// suspects reports whether the option was suspected before, and suspects it from now on.
+func (h *Habits) suspects(name, option string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.Contains(h.suspected[name], option) {
+		return true
+	}
+	if h.suspected == nil || len(h.suspected) >= maxHabits {
+		h.suspected = map[string][]string{}
+	}
+	h.suspected[name] = append(h.suspected[name], option)
+	return false
+}
+
+// clear forgets suspicions after an answer to a request with all options.
+func (h *Habits) clear(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.suspected, name)
 }
 
 // next returns the option to omit next.
