@@ -42,7 +42,8 @@ func toldBy(x *scripted.Exchange) (user string, results int) {
 	for _, m := range x.Prompt.Messages {
 		switch m.Role {
 		case model.RoleUser:
-			user, results = m.Content, 0
+			parts := strings.Split(m.Content, "\n\n") // earlier messages without an answer come first
+			user, results = parts[len(parts)-1], 0
 		case model.RoleTool:
 			results++
 		}
