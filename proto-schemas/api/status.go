@@ -19,6 +19,10 @@ type ModelStatus struct {
 	Name    string `json:"name"`
 	Workers int    `json:"workers"`
 	Trouble string `json:"trouble,omitempty"` // why a worker cannot use the provider of the model; absent if all can
+
+	// LeftOut are tools that the model was not offered lately, because its provider does not take them. Only operators' checks
+	// have it.
+	LeftOut []LeftOutTool `json:"left_out,omitempty"`
 }
 
 // ToolServerStatus is a tool server of the configuration.

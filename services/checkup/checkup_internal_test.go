@@ -42,8 +42,13 @@ func TestWhatRunsIsJudgedByWhatItSays(t *testing.T) {
 	require.Equal(t, One(OK, "models", "openai:x answers, with 2 workers", ""), answering(s))
 	require.Equal(t, One(OK, "tool servers", "connected: search, workspace", ""), toolServers(s))
 
-	s.Models[0].Trouble, s.ToolServers[0].Down = "openai refuses the key (401)", 1
+	s.Models[0].LeftOut = []api.LeftOutTool{{Tool: "odd_text", Why: "its arguments are of type string"}, {Why: "it takes no tools"}}
 	f := answering(s)[0]
+	require.Equal(t, Warn, f.Level)
+	require.Contains(t, f.Is, "openai:x is not offered odd_text: its arguments are of type string")
+	require.Contains(t, f.Is, "openai:x is not offered any tool: it takes no tools")
+	s.Models[0].Trouble, s.ToolServers[0].Down = "openai refuses the key (401)", 1
+	f = answering(s)[0]
 	require.Equal(t, Fail, f.Level)
 	require.Equal(t, "openai:x cannot answer: openai refuses the key (401)", f.Is)
 	f = toolServers(s)[0]

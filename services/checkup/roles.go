@@ -1,6 +1,7 @@
 package checkup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func answering(s api.Status) []Finding {
 	if len(s.Models) == 0 {
 		return nil // the finding about roles reports it
 	}
-	var lines, bad []string
+	var lines, bad, lacking []string
 	for _, m := range s.Models {
 		line := fmt.Sprintf("%s answers, with %d workers", m.Name, m.Workers)
 		if m.Workers == 1 {
@@ -51,10 +52,17 @@ func answering(s api.Status) []Finding {
 			bad = append(bad, m.Name)
 		}
 		lines = append(lines, line)
+		for _, l := range m.LeftOut {
+			lacking = append(lacking, m.Name)
+			lines = append(lines, fmt.Sprintf("%s is not offered %s: %s", m.Name, cmp.Or(l.Tool, "any tool"), l.Why))
+		}
 	}
 	if len(bad) > 0 {
 		return One(Fail, what, strings.Join(lines, "\n"), "mend what the workers of "+strings.Join(bad, ", ")+
 			" say: their network, the key or the base URL; they look again every minute")
+	}
+	if len(lacking) > 0 {
+		return One(Warn, what, strings.Join(lines, "\n"), "change the schemas of the tools, or choose a model whose service takes them")
 	}
 	return One(OK, what, strings.Join(lines, "\n"), "")
 }

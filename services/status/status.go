@@ -29,7 +29,7 @@ func read(d *directory.Directory, services []id.Name, all bool) api.Status {
 		members := d.Members(directory.WhatService, name)
 		s.Services = append(s.Services, api.ServiceStatus{Name: name.String(), Replicas: len(members)})
 		for _, m := range members {
-			s.addModel(m)
+			s.addModel(m, all)
 			s.addTools(m, all)
 		}
 	}
@@ -38,7 +38,7 @@ func read(d *directory.Directory, services []id.Name, all bool) api.Status {
 	return api.Status(s)
 }
 
-func (s *status) addModel(m directory.Member) {
+func (s *status) addModel(m directory.Member, all bool) {
 	c, ok := card.Read(m)
 	if !ok {
 		return
@@ -50,6 +50,11 @@ func (s *status) addModel(m directory.Member) {
 	}
 	s.Models[i].Workers++
 	s.Models[i].Trouble = cmp.Or(s.Models[i].Trouble, c.Trouble)
+	for _, l := range c.LeftOut {
+		if one := (api.LeftOutTool{Tool: l.Tool, Why: l.Why}); all && !slices.Contains(s.Models[i].LeftOut, one) {
+			s.Models[i].LeftOut = append(s.Models[i].LeftOut, one)
+		}
+	}
 }
 
 func (s *status) addTools(m directory.Member, all bool) {

@@ -11,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
 // maxImages bounds the images of one request, the newest ones: the least that a provider documents for one request is 20.
@@ -118,6 +119,9 @@ func (j *job) leftOut(all []model.LeftOut) (out []event.Data) {
 		if j.s.leftOut.first(j.model() + " " + l.Tool + " " + l.Reason) {
 			j.s.deps.Logger.Warn().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("tool", l.Tool).Str("reason", l.Reason).
 				Msg("tool left out of the model's offer")
+			if j.model() == j.s.deps.Model.Name() {
+				j.s.lacks(card.LeftOut{Tool: l.Tool, Why: l.Reason})
+			}
 		}
 		if l.Tool == "" && !j.toolless {
 			j.toolless = true

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/services/model"
@@ -15,10 +17,43 @@ const (
 	checkPatience = 10 * time.Second
 )
 
+// profile is the part of the worker's entry in the directory that changes. It is safe for concurrent use.
+type profile struct {
+	mu      sync.Mutex
+	trouble string
+	leftOut []card.LeftOut
+}
+
+// maxLeftOut bounds the tools in the entry.
+const maxLeftOut = 20
+
 // card is the worker's entry in the directory.
-func (s *Service) card(trouble string) card.Card {
+func (s *Service) card() card.Card {
 	return card.Card{
-		Model: s.deps.Model.Name(), Providers: model.Providers(s.deps.Model), Capabilities: s.cfg.Capabilities, Trouble: trouble,
+		Model: s.deps.Model.Name(), Providers: model.Providers(s.deps.Model), Capabilities: s.cfg.Capabilities,
+		Trouble: s.profile.trouble, LeftOut: s.profile.leftOut,
+	}
+}
+
+// lacks tells the directory of a tool that the worker's model is not offered.
+func (s *Service) lacks(l card.LeftOut) {
+	s.profile.mu.Lock()
+	defer s.profile.mu.Unlock()
+	s.profile.leftOut = append(s.profile.leftOut, l)
+	if n := len(s.profile.leftOut) - maxLeftOut; n > 0 {
+		s.profile.leftOut = slices.Clone(s.profile.leftOut[n:])
+	}
+	s.publish()
+}
+
+// publish updates the entry. The profile is locked.
+func (s *Service) publish() {
+	data, err := s.card().Data()
+	if err == nil {
+		err = s.seat.Set(data)
+	}
+	if err != nil {
+		s.deps.Logger.Warn().Err(err).Msg("fail to update directory entry")
 	}
 }
 
@@ -55,13 +90,10 @@ func (s *Service) announce(trouble string) {
 	} else {
 		log.Warn().Str("trouble", trouble).Msg("fail to reach provider")
 	}
-	data, err := s.card(trouble).Data()
-	if err == nil {
-		err = s.seat.Set(data)
-	}
-	if err != nil {
-		log.Warn().Err(err).Msg("fail to update directory entry")
-	}
+	s.profile.mu.Lock()
+	defer s.profile.mu.Unlock()
+	s.profile.trouble = trouble
+	s.publish()
 }
 
 // startChecks begins to watch the model provider, if Check is set.

@@ -28,7 +28,7 @@ func TestAWorkerTellsOfItsProvider(t *testing.T) {
 		cfg:  Config{Check: func(context.Context) error { return <-asked }},
 		deps: Deps{Model: demo.New(), Logger: zerolog.Nop()},
 	}
-	data, err := json.Marshal(s.card(""))
+	data, err := json.Marshal(s.card())
 	require.NoError(t, err)
 	require.NoError(t, s.seat.Take(t.Context(), d, directory.Member{
 		What: directory.WhatService, Name: cmd.Worker, Instance: id.MustName("a1"), Data: data,

@@ -3,11 +3,15 @@ package worker_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/directory"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/model/scripted"
+	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
 // A model whose service takes no tools answers without them, and people learn it in each run.
@@ -30,4 +34,12 @@ func TestAModelWithoutTools(t *testing.T) {
 		require.Contains(t, n.Message, "openai:x answers without tools")
 	}
 	require.Len(t, r.llm.Exchanges(), 4, "it is remembered")
+	require.Eventually(t, func() bool {
+		for _, m := range r.Dir.Members(directory.WhatService, cmd.Worker) {
+			if c, ok := card.Read(m); ok && len(c.LeftOut) == 1 {
+				return c.LeftOut[0].Tool == "" && c.LeftOut[0].Why != ""
+			}
+		}
+		return false
+	}, patience, 20*time.Millisecond, "operators' checks see it")
 }

@@ -153,8 +153,9 @@ type Service struct {
 	teams   *teamtools.Client
 	pings   *nats.Subscription
 
-	avoid     avoided        // the model, which has failed
-	leftOut   once           // tools that the model is not offered
+	avoid     avoided // the model, which has failed
+	leftOut   once    // tools that the model is not offered
+	profile   profile
 	checks    sync.WaitGroup // watches the provider
 	endChecks context.CancelFunc
 }
@@ -196,7 +197,7 @@ func (s *Service) Name() string { return "worker" }
 
 // Start joins the directory and begins to take runs.
 func (s *Service) Start(ctx context.Context) error {
-	data, err := s.card("").Data()
+	data, err := s.card().Data()
 	if err == nil {
 		err = s.snapshots.Open(ctx, s.deps.Conn)
 	}

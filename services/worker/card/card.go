@@ -21,6 +21,14 @@ type Card struct {
 	Providers    []string `json:"providers,omitempty"` // whose models it can ask when a member of a team has one of its own
 	Trouble      string   `json:"trouble,omitempty"`   // why the provider of the model cannot be used
 	Capabilities []string `json:"capabilities"`        // a task that names one may be given to this agent
+
+	LeftOut []LeftOut `json:"left_out,omitempty"` // tools that its model was not offered lately, at most 20
+}
+
+// LeftOut is a tool that the provider of a model does not take.
+type LeftOut struct {
+	Tool string `json:"tool"` // empty: all tools
+	Why  string `json:"why"`
 }
 
 // Data returns the card as an entry holds it.
