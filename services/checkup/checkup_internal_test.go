@@ -47,6 +47,7 @@ func TestWhatRunsIsJudgedByWhatItSays(t *testing.T) {
 	require.Equal(t, Warn, f.Level)
 	require.Contains(t, f.Is, "openai:x is not offered odd_text: its arguments are of type string")
 	require.Contains(t, f.Is, "openai:x is not offered any tool: it takes no tools")
+	s.Models[0].LeftOut = nil
 	s.Models[0].Trouble, s.ToolServers[0].Down = "openai refuses the key (401)", 1
 	f = answering(s)[0]
 	require.Equal(t, Fail, f.Level)
