@@ -42,8 +42,7 @@ func toldBy(x *scripted.Exchange) (user string, results int) {
 	for _, m := range x.Prompt.Messages {
 		switch m.Role {
 		case model.RoleUser:
-			parts := strings.Split(m.Content, "\n\n") // earlier messages without an answer come first
-			user, results = parts[len(parts)-1], 0
+			user, results = m.Content, 0
 		case model.RoleTool:
 			results++
 		}
@@ -82,6 +81,7 @@ func aguiFlows() scripted.Script {
 		Solve: scripted.Always(say("this is done")), Aggregate: scripted.Always(say("all is done")),
 		Chat: func(x *scripted.Exchange) scripted.Reply {
 			user, results := toldBy(x)
+			user = user[strings.LastIndex(user, "\n\n")+1:] // earlier messages without an answer come first
 			switch {
 			case strings.Contains(user, "write"):
 				return write(x)
