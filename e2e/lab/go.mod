@@ -62,6 +62,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
+	github.com/tmaxmax/go-sse v0.11.0 // indirect
 	github.com/waggle-dev/waggle/gateway v0.0.0 // indirect
 	github.com/waggle-dev/waggle/sdk/go v0.0.0 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
