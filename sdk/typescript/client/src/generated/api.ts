@@ -1171,6 +1171,7 @@ export interface MemberView {
  * ModelStatus is a model of the workers.
  */
 export interface ModelStatus {
+  left_out?: LeftOutTool[];
   name: string;
   /**
    * why a worker cannot use the provider of the model; absent if all can
