@@ -43,7 +43,7 @@ func (c *cache) count(t *testing.T, body []byte) (read, written, plain int) {
 	var prefix strings.Builder
 	marks := 0
 	last, hit := 0, 0
-	var written1 []string
+	var prefixes []string
 	for _, b := range blocks {
 		_, marked := b["cache_control"]
 		delete(b, "cache_control")
@@ -56,11 +56,11 @@ func (c *cache) count(t *testing.T, body []byte) (read, written, plain int) {
 		if marked {
 			marks++
 			last = prefix.Len()
-			written1 = append(written1, prefix.String())
+			prefixes = append(prefixes, prefix.String())
 		}
 	}
 	require.LessOrEqual(t, marks, 4, "the protocol allows four")
-	for _, p := range written1 {
+	for _, p := range prefixes {
 		c.known[p] = true
 	}
 	return hit / 4, max(0, last-hit) / 4, (prefix.Len() - max(last, hit)) / 4

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
@@ -29,11 +28,7 @@ func options(req model.Request, refusal string) []upstream.Option {
 		{Name: optCache, Words: []string{"cache_control"}, Named: true},
 		{Name: optPassBack, Words: []string{"thinking", "signature"}, Named: true},
 	}
-	for _, t := range req.Tools {
-		if upstream.Names(refusal, t.Name) {
-			all = append(all, upstream.Option{Name: upstream.ToolOption(t), Words: []string{strings.ToLower(t.Name)}})
-		}
-	}
+	all = append(all, upstream.ToolOptions(req, refusal)...)
 	if _, images := req.Blind(); images > 0 {
 		all = append(all, upstream.Option{Name: optImages, Words: []string{"image"}, Once: true})
 	}

@@ -56,11 +56,7 @@ func (s server) options(req model.Request, refusal string) []upstream.Option {
 	if req.MaxTokens > 0 && !s.vendor {
 		all = append(all, upstream.Option{Name: optOldLimit, Words: []string{"max_tokens", "max_completion_tokens"}, Named: true})
 	}
-	for _, t := range req.Tools {
-		if upstream.Names(refusal, t.Name) {
-			all = append(all, upstream.Option{Name: upstream.ToolOption(t), Words: []string{strings.ToLower(t.Name)}})
-		}
-	}
+	all = append(all, upstream.ToolOptions(req, refusal)...)
 	if len(req.Tools) > 0 {
 		all = append(all, upstream.Option{Name: optTools, Named: true, Words: []string{
 			"support tool", "support function", "tools is not supported", "tools are not supported", "tool use is not", "tool-call-parser", "tool calling is not", "tool choice",

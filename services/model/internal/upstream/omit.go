@@ -188,6 +188,16 @@ func ToolOption(t model.ToolSpec) string {
 	return "tool " + t.Name + " " + hex.EncodeToString(sum[:6])
 }
 
+// ToolOptions returns the options of the tools that a refusal names.
+func ToolOptions(req model.Request, refusal string) (out []Option) {
+	for _, t := range req.Tools {
+		if names(refusal, t.Name) {
+			out = append(out, Option{Name: ToolOption(t), Words: []string{strings.ToLower(t.Name)}})
+		}
+	}
+	return out
+}
+
 // LeftOut returns the tools of the request that were omitted.
 func LeftOut(req model.Request, omitted []string) (out []model.LeftOut) {
 	for _, t := range req.Tools {
@@ -198,8 +208,8 @@ func LeftOut(req model.Request, omitted []string) (out []model.LeftOut) {
 	return out
 }
 
-// Names reports whether a refusal, in lower case, holds the name as a word.
-func Names(refusal, name string) bool {
+// names reports whether a refusal, in lower case, holds the name as a word.
+func names(refusal, name string) bool {
 	name = strings.ToLower(name)
 	for at := 0; ; {
 		i := strings.Index(refusal[at:], name)
