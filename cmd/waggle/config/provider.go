@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/waggle-dev/waggle/services/model"
@@ -54,8 +55,8 @@ func (p Provider) Access() model.Access {
 // Env returns what models are opened with: the access to the providers for which something is set.
 func (p *Providers) Env() (env model.Env) {
 	for name, one := range p.All() {
-		if one.APIKey != "" || one.BaseURL != "" || len(one.Headers) > 0 {
-			env = env.With(name, one.Access())
+		if access := one.Access(); !reflect.ValueOf(access).IsZero() {
+			env = env.With(name, access)
 		}
 	}
 	return env
