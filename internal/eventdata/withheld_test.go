@@ -96,7 +96,7 @@ func TestNothingIsShownOfWhatCannotBeRead(t *testing.T) {
 	require.NotContains(t, string(got.Data), "s3cret")
 }
 
-// TestAnyTextOfAProviderIsWithheld: whatever a model and its provider write.
+// TestAnyTextOfAProviderIsWithheld holds for whatever a model and its provider write.
 func TestAnyTextOfAProviderIsWithheld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := signed("s3cret" + rapid.String().Draw(t, "secret"))

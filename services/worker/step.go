@@ -171,7 +171,7 @@ func (j *job) ending(r model.Reply) []event.Data {
 			Msg("answer ended for an unknown reason")
 	}
 	code, text, ok := event.AnswerNotice(r.StopReason, r.StopDetail)
-	if !ok || len(r.ToolCalls) > 0 { // it goes on
+	if !ok || len(r.ToolCalls) > 0 { // the turn continues
 		return nil
 	}
 	return []event.Data{event.NoticeData{Level: "warning", Code: code, Message: text, RunID: j.runID}}

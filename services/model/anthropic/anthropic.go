@@ -135,7 +135,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 // attempt makes one request and reads its stream to the end.
 func (m *Model) attempt(ctx context.Context, asked request, a *answer) error {
 	var except []string
-	if asked.ToolChoice != nil { // Anthropic refuses thinking beside a forced tool
+	if asked.ToolChoice != nil { // Anthropic refuses thinking together with a forced tool
 		except = append(except, "thinking")
 	}
 	body, err := m.client.Encode(asked, except...)

@@ -15,7 +15,7 @@ const (
 	memberReasoning        = "reasoning"
 )
 
-// passBack is what a server sent beside text and calls and wants back with them.
+// passBack is what a server sends along with text and calls, and expects back with them.
 type passBack struct {
 	Member  string                       `json:"reasoning,omitempty"` // the member that held the reasoning, whose text is in the message
 	Details []json.RawMessage            `json:"details,omitempty"`   // reasoning_details

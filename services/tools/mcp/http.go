@@ -223,7 +223,7 @@ func (g *gate) send(req *http.Request) (_ *http.Response, sent bool, _ error) {
 // authorized returns the request with the secret parts of the configuration.
 func (g *gate) authorized(req *http.Request, token string) *http.Request {
 	req = req.Clone(req.Context())
-	if req.URL.RawQuery == "" { // the older transport has an address for messages with a query of its own
+	if req.URL.RawQuery == "" { // the older transport sends messages to an address that already has a query
 		req.URL.RawQuery = g.query
 	}
 	if g.user != nil {

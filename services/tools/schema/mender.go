@@ -33,7 +33,7 @@ const (
 	draft67              // ignores all beside a reference, too
 )
 
-// note adds to the list of what is not checked.
+// note records that a part of the schema is not checked, and why.
 func (m *mender) note(path, why string) {
 	switch line := quoted(path) + ": " + bound.Shorten(why, maxReason); {
 	case len(m.unchecked) < maxUnchecked:

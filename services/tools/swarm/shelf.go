@@ -8,7 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
-// listing holds the members of one tenant, each version with a number of its own.
+// listing holds the members of one tenant, each version with its own number.
 type listing struct {
 	version uint64
 	members []*member
