@@ -68,7 +68,7 @@ func TestAGUIAsksForAnAgent(t *testing.T) {
 	require.Len(t, open, 1)
 	q := open[0]
 	require.Equal(t, []string{wire.ReasonInputRequired, "Which colour?"}, []string{q.Reason, q.Message})
-	require.JSONEq(t, `{"type":"object","properties":{"answer":{"enum":["red","green"]}},"required":["answer"]}`, string(q.ResponseSchema))
+	require.JSONEq(t, `{"type":"object","properties":{"answer":{"enum":["red","green"]}},"required":["answer"],"additionalProperties":false}`, string(q.ResponseSchema))
 	about, err := json.Marshal(q.Metadata.Waggle)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"options":["red","green"],"message_type":"input_request"}`, string(about))

@@ -171,7 +171,7 @@ func (a *API) answerQuestion(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	var b wire.QuestionAnswer
-	if err := request.Decode(r, maxAnswer, &b, true); err != nil {
+	if err := request.DecodeKnown(r, maxAnswer, &b); err != nil {
 		return nil, err
 	}
 	if err := checkAnswer(q.log.Kind, b); err != nil {

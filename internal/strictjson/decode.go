@@ -19,11 +19,17 @@ const maxField = 100
 //
 // The error is a *fault.Fault: that of Check, or fault.InvalidField with the path of the field (data.content) when a
 // value does not fit its Go type. v may then be partly filled.
-func Decode(b []byte, v any) error {
+func Decode(b []byte, v any) error { return decode(b, v) }
+
+// DecodeKnown is Decode for documents of which no member may go unheard, as approvals: it refuses unknown names, with
+// fault.InvalidField and the path.
+func DecodeKnown(b []byte, v any) error { return decode(b, v, json.RejectUnknownMembers(true)) }
+
+func decode(b []byte, v any, options ...json.Options) error {
 	if err := Check(b); err != nil {
 		return err
 	}
-	err := json.Unmarshal(b, v)
+	err := json.Unmarshal(b, v, options...)
 	if err == nil {
 		return nil
 	}
@@ -31,6 +37,9 @@ func Decode(b []byte, v any) error {
 		return f
 	}
 	f := fault.New(fault.InvalidField).Wrap(err)
+	if errors.Is(err, json.ErrUnknownName) {
+		f = fault.Newf(fault.InvalidField, "This request has no such field. Nothing was done. Leave the field out.").Wrap(err)
+	}
 	if bad, ok := errors.AsType[*json.SemanticError](err); ok {
 		return f.At(path(string(bad.JSONPointer)))
 	}

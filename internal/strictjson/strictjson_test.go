@@ -87,6 +87,12 @@ func TestDecode(t *testing.T) {
 	require.NoError(t, strictjson.Decode([]byte(`{"Type":"x","data":{"CONTENT":"c"}}`), &f))
 	require.Zero(t, f, "names match in their exact case only")
 
+	more, ok := errors.AsType[*fault.Fault](strictjson.DecodeKnown([]byte(`{"type":"x","data":{"content":"c","more":1}}`), &f))
+	require.True(t, ok)
+	require.Equal(t, fault.InvalidField, more.Code)
+	require.Equal(t, "data.more", more.Field)
+	require.NoError(t, strictjson.DecodeKnown([]byte(`{"type":"x","data":{"content":"c"}}`), &f))
+
 	err := strictjson.Decode([]byte(`{"type":"x","data":{"content":5}}`), &f)
 	bad, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)

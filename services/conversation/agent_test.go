@@ -121,6 +121,8 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{CallID: "m.call0", Digest: "of another call", Approved: true}).Code)
 	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{InputID: "approve_m.call0", CallID: "other", Approved: true}).Code)
 	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{CallID: "m.call0", Approved: true}).Code, "it names no call")
+	edited := command.AnswerQuestion{CallID: "m.call0", Digest: "d.m.call0", Approved: true, Modified: json.RawMessage(`[{"id":"a"}]`)}
+	require.Equal(t, string(fault.InvalidField), refusal(edited).Code, "a call has no tasks")
 	require.Equal(t, 1, w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0"}))
 	require.Nil(t, w.direct)
 	require.Zero(t, w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0"}), "a repeat changes nothing")

@@ -371,6 +371,9 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 	if len(d.Message) > 0 {
 		return s.refuse(c, fault.Newf(fault.InvalidField, "Only agents of the swarm take a message as the answer. Send a decision."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
+	if (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)) {
+		return s.refuse(c, fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. Nothing was answered."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	}
 	if in.CallID != "" {
 		return s.respondTool(c, d, in, now, rules)
 	}

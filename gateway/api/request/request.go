@@ -26,12 +26,21 @@ func Body(r *http.Request, limit int64) ([]byte, error) {
 
 // Decode reads the body strictly into a value. An empty body leaves it as it is, unless the body is required.
 func Decode(r *http.Request, limit int64, into any, required bool) error {
+	return decode(r, limit, into, required, strictjson.Decode)
+}
+
+// DecodeKnown is Decode that also refuses members which the value does not have. The body is required.
+func DecodeKnown(r *http.Request, limit int64, into any) error {
+	return decode(r, limit, into, true, strictjson.DecodeKnown)
+}
+
+func decode(r *http.Request, limit int64, into any, required bool, read func([]byte, any) error) error {
 	raw, err := Body(r, limit)
 	switch {
 	case err != nil:
 		return err
 	case len(raw) > 0:
-		return strictjson.Decode(raw, into)
+		return read(raw, into)
 	case required:
 		return fault.New(fault.BadJSON)
 	}

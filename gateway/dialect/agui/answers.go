@@ -54,7 +54,9 @@ func (t *Thread) Answers(runID string, list []wire.ResumeEntry, clientID string)
 		if !known {
 			continue
 		}
-		read := input.Answer
+		read := func(e wire.ResumeEntry, field string) (dialect.Answer, error) {
+			return input.Answer(e, q.Scope == event.ScopePlan, field)
+		}
 		if q.Scope == event.ScopeAgent {
 			read = func(e wire.ResumeEntry, field string) (dialect.Answer, error) {
 				return input.AnswerToAgent(e, q.options, field)

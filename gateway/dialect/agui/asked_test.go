@@ -45,7 +45,7 @@ func TestAnAgentsQuestionEndsTheStretch(t *testing.T) {
 	require.Len(t, open, 1)
 	q := open[0]
 	require.Equal(t, []string{wire.ReasonInputRequired, "Which colour?", "2026-01-02T03:04:05.000Z"}, []string{q.Reason, q.Message, q.ExpiresAt})
-	require.JSONEq(t, `{"type":"object","properties":{"answer":{"enum":["red","green"]}},"required":["answer"]}`, string(q.ResponseSchema))
+	require.JSONEq(t, `{"type":"object","properties":{"answer":{"enum":["red","green"]}},"required":["answer"],"additionalProperties":false}`, string(q.ResponseSchema))
 	all := strings.Join(framesOf(agui.V1, log), "\n")
 	require.Contains(t, all, `"metadata":{"waggle":{"message_type":"input_request","options":["red","green"]}}`)
 	require.Contains(t, all, `"outcome":{"type":"interrupt"`)

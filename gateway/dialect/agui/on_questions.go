@@ -13,8 +13,8 @@ import (
 
 // Schemas of the answers to questions.
 var (
-	approvalSchema = json.RawMessage(`{"type":"object","properties":{"approved":{"type":"boolean"},"feedback":{"type":"string"}},"required":["approved"]}`)
-	planSchema     = json.RawMessage(`{"type":"object","properties":{"approved":{"type":"boolean"},"feedback":{"type":"string"},"tasks":{"type":"array","items":{"type":"object"}},"modified":{"type":"object"}},"required":["approved"]}`)
+	approvalSchema = json.RawMessage(`{"type":"object","properties":{"approved":{"type":"boolean"},"feedback":{"type":"string"}},"required":["approved"],"additionalProperties":false}`)
+	planSchema     = json.RawMessage(`{"type":"object","properties":{"approved":{"type":"boolean"},"feedback":{"type":"string"},"tasks":{"type":"array","items":{"type":"object"}},"modified":{"type":"object"}},"required":["approved"],"additionalProperties":false}`)
 )
 
 // optionsOf returns the answers that an agent takes; none: any.
@@ -31,7 +31,7 @@ func answerSchema(options json.RawMessage) json.RawMessage {
 	if len(optionsOf(options)) > 0 {
 		one = `{"enum":` + string(options) + `}`
 	}
-	return json.RawMessage(`{"type":"object","properties":{"answer":` + one + `},"required":["answer"]}`)
+	return json.RawMessage(`{"type":"object","properties":{"answer":` + one + `},"required":["answer"],"additionalProperties":false}`)
 }
 
 func inputRequested(t *Thread, d event.InputRequestedData) {

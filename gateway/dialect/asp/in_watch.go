@@ -57,6 +57,11 @@ func (f *frame) messageWatched(task, name, input, member string) []dialect.Order
 	if !decided {
 		f.Wrong("content.message", "approve or reject, true or false, or an object with approved", message)
 	}
+	if m, isObject := strict.Members(message); isObject {
+		if bad := strict.OnlyAnswer("content.message", m, "approved", "decision", "text", "feedback"); f.Fault == nil {
+			f.Fault = bad
+		}
+	}
 	sent.InputID = first(input, name)
 	return f.order(member, dialect.Answer{InputID: sent.InputID, Approved: approved, Feedback: feedback}, wire.TaskMessageSent, sent)
 }

@@ -215,6 +215,9 @@ func (f *form) respond(top object) dialect.IntentData {
 	if approved == nil {
 		f.Wrong("content.approved", aBoolean, nil)
 	}
+	if bad := strict.OnlyAnswer(content.Path, content.Members, "approved", "confirmed", "feedback", "tasks", "modified_tasks"); f.Fault == nil {
+		f.Fault = bad
+	}
 	return dialect.Answer{
 		InputID: f.step(top), Approved: truth(approved),
 		Feedback: deref(f.text(content, "feedback", wire.MaxContent)),

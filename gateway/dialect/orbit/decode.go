@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -63,6 +64,9 @@ func userMessage(m members, in dialect.Inbound) ([]dialect.Intent, error) {
 
 // answer answers a question. Silence does not allow: approved has to be there.
 func answer(m members, in dialect.Inbound) ([]dialect.Intent, error) {
+	if f := strict.OnlyAnswer("", m, "type", "id", "question_id", "approved", "feedback"); f != nil {
+		return nil, f
+	}
 	question, ok := text(m["question_id"])
 	if n := utf8.RuneCountInString(question); !ok || n < 1 || n > maxQuestionID {
 		return nil, invalid("question_id", "An answer has the id of its question, a string of 1 to 128 characters.")

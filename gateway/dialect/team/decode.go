@@ -77,6 +77,9 @@ func (f *form) deny(p fields, in dialect.Inbound) dialect.Intent { return f.resp
 // else: the name of the member is not needed to find it, and may be that of one in a
 // nested team, so that only a path is passed on.
 func (f *form) respond(p fields, in dialect.Inbound, approved bool) dialect.Intent {
+	if bad := strict.OnlyAnswer("payload", p, answerMembers...); f.fault == nil {
+		f.fault = bad
+	}
 	call := f.needText(p, "invocation_id")
 	r := dialect.Answer{Approved: approved, Feedback: f.text(p, "reason")}
 	token := f.token(p, call)

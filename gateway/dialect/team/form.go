@@ -3,6 +3,7 @@ package team
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -32,6 +33,9 @@ var (
 	routes = []string{"target_member_route_key", "member_route_key"}
 	names  = []string{"target_member_name", "target_agent_name", "agent_name", "agent_id"}
 )
+
+// answerMembers are the members of an answer to a question.
+var answerMembers = slices.Concat([]string{"invocation_id", "message_id", "reason", "approval_token", "target_member_path"}, routes, names)
 
 // payload returns the payload, which may be absent.
 func (f *form) payload(top fields) fields {

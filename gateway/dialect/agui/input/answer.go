@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
@@ -49,9 +51,14 @@ type payload struct {
 	Modified map[string]map[string]json.RawMessage `json:"modified"`
 }
 
-// Answer reads an answer: true, false, or an object. field is where it stands in the request, for the error, which is a
-// *fault.Fault.
-func Answer(e wire.ResumeEntry, field string) (d dialect.Answer, err error) {
+// Answer reads an answer: true, false, or an object, which has the members of a plan's answer if the question is about one.
+// It refuses other members, as they might say what the client believes to be approved. field is where the answer stands in
+// the request, for the error, which is a *fault.Fault.
+func Answer(e wire.ResumeEntry, plan bool, field string) (d dialect.Answer, err error) {
+	known := []string{"approved", "feedback"}
+	if plan {
+		known = append(known, "tasks", "modified")
+	}
 	if e.Status == wire.ResumeCancelled {
 		return dialect.Answer{Feedback: "abandoned"}, nil
 	}
@@ -61,7 +68,11 @@ func Answer(e wire.ResumeEntry, field string) (d dialect.Answer, err error) {
 	case string(text) == "false":
 		return d, nil
 	case !bytes.HasPrefix(text, []byte("{")):
-		return d, Wrong(field, "true, false, or an object with approved, and perhaps feedback, tasks and modified")
+		return d, Wrong(field, "true, false, or an object with approved, and perhaps "+strings.Join(known[1:], ", "))
+	}
+	all, _ := strict.Members(e.Payload)
+	if f := strict.OnlyAnswer(field, all, known...); f != nil {
+		return d, f
 	}
 	var p payload
 	if err := json.Unmarshal(e.Payload, &p); err != nil {

@@ -5,7 +5,9 @@ package strict
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
@@ -108,6 +110,19 @@ func Members(raw []byte) (map[string]json.RawMessage, bool) {
 		return nil, false
 	}
 	return m, true
+}
+
+// OnlyAnswer returns a fault if the object at path, an answer to a question, has members besides the known ones. An answer
+// that says more than a protocol knows might approve something else than its sender believes.
+func OnlyAnswer(path string, m map[string]json.RawMessage, known ...string) *fault.Fault {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains(known, name) {
+			field := Object{Path: path}.At(Cut(name, sampleLimit))
+			return fault.Newf(fault.InvalidField, "The question takes no %s in its answer. Nothing was answered. Send only: %s.",
+				field, strings.Join(known, ", ")).At(field)
+		}
+	}
+	return nil
 }
 
 // Text returns the JSON string raw, and false if raw is anything else.
