@@ -46,6 +46,7 @@ func (c *conn) admit(r *http.Request) error {
 	s := c.s
 	c.remote, c.arrival = s.dep.Audit.Remote(r.RemoteAddr), arrival.Of(r)
 	if err := s.gate.Page(r); err != nil {
+		s.foreign.Refused(r)
 		return err
 	}
 	if err := s.reserve(c, c.pass); err != nil {

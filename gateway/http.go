@@ -67,6 +67,7 @@ func (s *Server) sameOrigin(w http.ResponseWriter, r *http.Request) bool {
 	err := s.gate.Page(r)
 	allowed := preflight && s.gate.Preflight(r) || api.IsDocumentation(r.URL.Path) && admission.Visit(r)
 	if err != nil && !allowed {
+		s.foreign.Refused(r)
 		s.problem(w, s.asFault(err))
 		return false
 	}

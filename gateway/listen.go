@@ -10,6 +10,7 @@ import (
 
 	"github.com/pires/go-proxyproto"
 
+	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -74,9 +75,14 @@ func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("gateway.legacy: %w", err), closeExtra(all))
 		}
-		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(through(s.extraRoutes(e.Paths), s.named))})
+		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(fromQuery(through(s.extraRoutes(e.Paths), s.named)))})
 	}
 	return all, nil
+}
+
+// fromQuery lets programs of the original servers send their token in the query.
+func fromQuery(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, admission.FromQuery(r)) })
 }
 
 // extraRoutes returns the handler of an extra listener.

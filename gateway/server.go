@@ -89,6 +89,7 @@ type Server struct {
 	met  *metrics
 
 	gate     *admission.Gate
+	foreign  admission.Foreign
 	refusals *audit.Gatherer // of clients, for the audit log
 	proxies  *admission.Proxies
 	requests *admission.Requests

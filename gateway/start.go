@@ -41,6 +41,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	s.arrivals = arrival.New(cfg.MaxConnections)
 	s.sight = &sight.Sight{Policy: dep.Access, Log: dep.Log}
 	s.announcements = watch.NewAnnouncements(dep.Conn, s.sight, dep.Logger)
+	s.foreign.Log = dep.Logger
 	var err error
 	if s.proxies, err = cfg.proxies(); err != nil {
 		return nil, err

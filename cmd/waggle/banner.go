@@ -35,6 +35,12 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	if r.StartToken != "" {
 		line("pages", "those of other addresses need the start token %s", r.StartToken)
 	}
+	if use.Has(config.RoleGateway) && l.Legacy {
+		line("originals", "their pages need their origin in gateway.allowed_origins, for example WAGGLE_GATEWAY_ALLOWED_ORIGINS=http://localhost:3001")
+		if !l.Auth.Empty() {
+			line("", "their programs log in with ws://me:KEY@HOST, their pages with ?token=KEY")
+		}
+	}
 	if r.NATSURL != "" {
 		line("NATS", "%s, files in %s", r.NATSURL, l.Data)
 	} else {

@@ -33,6 +33,8 @@ func TestBannerSaysWhereEverythingIs(t *testing.T) {
 	require.NotContains(t, text, "start token", "with authentication")
 	running.StartToken = "CANARY"
 	require.Contains(t, show(t, up, running, nil), "start token CANARY")
+	require.NotContains(t, text, "allowed_origins")
+	require.Contains(t, show(t, up, running, map[string]string{"legacy": "true"}), "gateway.allowed_origins")
 	require.NotContains(t, text, "--url", "the usual addresses need no flags")
 
 	running.Addr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9100}

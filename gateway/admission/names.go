@@ -19,6 +19,27 @@ type Names struct {
 	Token     string   // admits pages of any origin where clients show no credentials; empty = none does
 }
 
+// Origins of pages that browsers read from a disk, and of pages without an origin, as sandboxed frames of any site are.
+const (
+	originFile = "file://"
+	originNull = "null"
+)
+
+// checkOrigin returns why no configuration can list an origin.
+func checkOrigin(s string) error {
+	if strings.EqualFold(s, originFile) || strings.EqualFold(s, originNull) {
+		return nil
+	}
+	if len(s) > maxOrigin {
+		return errors.New("it is too long")
+	}
+	_, err := parseOrigin(s)
+	return err
+}
+
+// maxOrigin is longer than a scheme, a name of DNS and a port.
+const maxOrigin = 300
+
 // parseOrigin parses scheme://host[:port] and nothing else.
 func parseOrigin(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
@@ -26,7 +47,7 @@ func parseOrigin(s string) (*url.URL, error) {
 		return nil, err
 	}
 	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.String() != u.Scheme+"://"+u.Host {
-		return nil, errors.New("it has to be of the form https://app.example.com")
+		return nil, errors.New("it has to be of the form https://app.example.com, or null or file:// for pages that are opened from a disk")
 	}
 	return u, nil
 }
@@ -76,7 +97,7 @@ func bare(host string) string {
 // Check returns an error that names the option with a name which no request can have.
 func (n Names) Check() error {
 	for _, o := range n.Origins {
-		if _, err := parseOrigin(o); err != nil {
+		if err := checkOrigin(o); err != nil {
 			return fmt.Errorf("gateway.allowed_origins: %q: %w", o, err)
 		}
 	}

@@ -19,9 +19,12 @@ const (
 )
 
 // TokenFromRequest returns the token of a request: Authorization: Bearer, else X-API-Key, else a
-// Sec-WebSocket-Protocol of the form waggle.token.<base64url without padding>. ok is false if the request has none. A
-// credential that cannot be read (two of a kind, bad base64) is returned as the empty token with ok true: no
-// Authenticator of New accepts it.
+// Sec-WebSocket-Protocol of the form waggle.token.<base64url without padding>, else the password of Authorization: Basic.
+// ok is false if the request has none. A credential that cannot be read (two of a kind, bad base64) is returned as the
+// empty token with ok true: no Authenticator of New accepts it.
+//
+// Basic is how WebSocket libraries send the password of ws://user:key@host. It does not count in requests of web pages:
+// browsers add it by themselves, also for a page that does not know the password.
 //
 // subprotocol is "waggle" if the client offers it, and then the handshake must select it; the protocol with the token
 // must never be echoed.
@@ -46,7 +49,8 @@ func TokenFromRequest(r *http.Request) (token, subprotocol string, ok bool) {
 	}
 	t, ok := single(carried)
 	if !ok {
-		return "", subprotocol, false
+		t, ok = basic(r)
+		return t, subprotocol, ok
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(t)
 	if err != nil {
@@ -56,15 +60,34 @@ func TokenFromRequest(r *http.Request) (token, subprotocol string, ok bool) {
 }
 
 // bearer returns the bearer token. It ignores other schemes, which may belong to a proxy in front of the gateway.
-func bearer(h http.Header) (string, bool) {
-	var tokens []string
+func bearer(h http.Header) (string, bool) { return single(authorizations(h, "Bearer")) }
+
+// basic returns the password of basic authentication.
+func basic(r *http.Request) (string, bool) {
+	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		return "", false
+	}
+	encoded, ok := single(authorizations(r.Header, "Basic"))
+	if !ok {
+		return "", false
+	}
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return "", true
+	}
+	_, password, _ := strings.Cut(string(raw), ":")
+	return password, true
+}
+
+// authorizations returns the credentials of a scheme.
+func authorizations(h http.Header, want string) (found []string) {
 	for _, v := range h.Values("Authorization") {
 		scheme, rest, _ := strings.Cut(v, " ")
-		if strings.EqualFold(scheme, "Bearer") {
-			tokens = append(tokens, strings.TrimSpace(rest))
+		if strings.EqualFold(scheme, want) {
+			found = append(found, strings.TrimSpace(rest))
 		}
 	}
-	return single(tokens)
+	return found
 }
 
 // single returns the only value. It refuses several values.

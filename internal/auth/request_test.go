@@ -25,8 +25,18 @@ func TestTokenFromRequest(t *testing.T) {
 		"bearer":                     {http.Header{"Authorization": {"Bearer t"}}, "t", "", true},
 		"bearer in any case":         {http.Header{"Authorization": {"bEARER  t "}}, "t", "", true},
 		"bearer without a token":     {http.Header{"Authorization": {"Bearer"}}, "", "", true},
-		"basic is not ours":          {http.Header{"Authorization": {"Basic dTpw"}}, "", "", false},
-		"basic and ours":             {http.Header{"Authorization": {"Basic dTpw", "Bearer t"}}, "t", "", true},
+		"password":                   {http.Header{"Authorization": {"Basic dTpw"}}, "p", "", true},
+		"password with a colon":      {http.Header{"Authorization": {"basic dTpwOnE="}}, "p:q", "", true},
+		"empty password":             {http.Header{"Authorization": {"Basic dTo="}}, "", "", true},
+		"user only":                  {http.Header{"Authorization": {"Basic dQ=="}}, "", "", true},
+		"bad basic":                  {http.Header{"Authorization": {"Basic *"}}, "", "", true},
+		"two passwords":              {http.Header{"Authorization": {"Basic dTpw", "Basic dTpw"}}, "", "", true},
+		"bearer before basic":        {http.Header{"Authorization": {"Basic dTpw", "Bearer t"}}, "t", "", true},
+		"key before basic":           {http.Header{"Authorization": {"Basic dTpw"}, "X-Api-Key": {"k"}}, "k", "", true},
+		"subprotocol before basic":   {http.Header{"Authorization": {"Basic dTpw"}, "Sec-Websocket-Protocol": {sub("t")}}, "t", "", true},
+		"basic of a page":            {http.Header{"Authorization": {"Basic dTpw"}, "Origin": {"null"}}, "", "", false},
+		"basic of an image":          {http.Header{"Authorization": {"Basic dTpw"}, "Sec-Fetch-Site": {"same-origin"}}, "", "", false},
+		"another scheme":             {http.Header{"Authorization": {"Digest u"}}, "", "", false},
 		"two bearers":                {http.Header{"Authorization": {"Bearer t", "Bearer u"}}, "", "", true},
 		"key":                        {http.Header{"X-Api-Key": {"k"}}, "k", "", true},
 		"empty key":                  {http.Header{"X-Api-Key": {""}}, "", "", true},
@@ -61,6 +71,17 @@ func TestAnyTokenTravelsInASubprotocol(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, want, got)
 		require.Equal(t, "waggle", subprotocol)
+	})
+}
+
+func TestAnyTokenIsAPassword(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.String().Draw(t, "token")
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.SetBasicAuth(rapid.StringMatching(`[^:]*`).Draw(t, "user"), want)
+		got, _, ok := TokenFromRequest(r)
+		require.True(t, ok)
+		require.Equal(t, want, got)
 	})
 }
 

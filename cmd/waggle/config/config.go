@@ -148,7 +148,7 @@ type JWT struct {
 
 // Gateway limits clients. Zero means the gateway's own default.
 type Gateway struct {
-	AllowedOrigins   []string      `yaml:"allowed_origins" doc:"Web pages that may connect, as exact origins (https://app.example.com). On a loopback address with authentication, pages served from loopback may too; without authentication the gateway's own and those that send the start token."`
+	AllowedOrigins   []string      `yaml:"allowed_origins" doc:"Web pages that may connect, as exact origins (https://app.example.com). \"null\" and \"file://\" are pages that are opened from a disk; \"null\" is also the page of any site in a sandboxed frame. On a loopback address with authentication, pages served from loopback may too; without authentication the gateway's own and those that send the start token."`
 	AllowedHosts     []string      `yaml:"allowed_hosts" doc:"Names under which clients reach the gateway, with a port or for any port. Empty = loopback names, or every name if credentials are asked for."`
 	TrustedProxies   []string      `yaml:"trusted_proxies" doc:"Networks (10.0.0.0/8) of proxies that say for whom they connect, in forwarded_header: the last address there that is not a proxy's own is the client's. Limits per address and the audit log use it. Empty = no proxy is believed."`
 	ForwardedHeader  string        `yaml:"forwarded_header" doc:"Header in which trusted proxies name the client: X-Forwarded-For or Forwarded. The other one is ignored, because proxies pass it on as clients send it."`
