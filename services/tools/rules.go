@@ -10,13 +10,14 @@ import (
 // Rules are the operator's settings for the tools of one server. The zero value is safe: people are asked before every
 // call that may change something, and the server's word for what changes nothing does not count.
 type Rules struct {
-	Approval  string            // always, writes, never; empty = writes
-	Approvals map[string]string // the same of single tools, by the server's own names
-	ReadOnly  []string          // tools that change nothing, by the server's own names
-	Hints     bool              // the server's hints of what changes nothing count, too
-	Untrusted bool              // its output may hold instructions of strangers
-	Agents    bool              // agents of the swarm may call by themselves what people would be asked about
-	Exempt    []string          // tools to which approval never applies even after untrusted output
+	Approval   string            // always, writes, never; empty = writes
+	Approvals  map[string]string // the same of single tools, by the server's own names
+	ReadOnly   []string          // tools that change nothing, by the server's own names
+	Hints      bool              // the server's hints of what changes nothing count, too
+	Untrusted  bool              // its output may hold instructions of strangers
+	Agents     bool              // agents of the swarm may call by themselves what people would be asked about
+	AgentsRead bool              // they may call what the server says changes nothing, unless people are asked about it always
+	Exempt     []string          // tools to which approval never applies even after untrusted output
 }
 
 // Approvals are the settings of an approval.

@@ -327,7 +327,7 @@ type ToolServer struct {
 	TrustHints  bool              `yaml:"trust_hints,omitempty" doc:"Believe the server which of its tools change nothing, beside read_only. Otherwise every other tool counts as one that writes."`
 	Untrusted   *bool             `yaml:"untrusted,omitempty" doc:"Whether its output may hold instructions of strangers. Without it, that of servers with a url or with network is."`
 	TaintExempt []string          `yaml:"taint_exempt,omitempty" doc:"Tools that approval never covers even after untrusted output."`
-	Agents      bool              `yaml:"agents,omitempty" doc:"Let agents of the swarm call the tools that people would be asked about. Agents cannot ask; without it such a call of theirs is refused."`
+	Agents      *bool             `yaml:"agents,omitempty" doc:"Let agents of the swarm call the tools that people would be asked about. Agents cannot ask, so other calls of theirs are refused. Without it they may call those that the server says only read (readOnlyHint), unless approval is always; false = none."`
 }
 
 // ServiceRule says which calls of a service of the swarm people are asked about. A service without rules asks for every

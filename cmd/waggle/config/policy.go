@@ -10,7 +10,8 @@ import (
 // RulesOf returns the operator's rules for the tools of an MCP server.
 func (t *Tools) RulesOf(s *ToolServer) tools.Rules {
 	return tools.Rules{
-		Approval: s.Approval, Approvals: s.Approvals, Hints: s.TrustHints, Exempt: s.TaintExempt, Agents: s.Agents,
+		Approval: s.Approval, Approvals: s.Approvals, Hints: s.TrustHints, Exempt: s.TaintExempt,
+		Agents: given(s.Agents, false), AgentsRead: s.Agents == nil,
 		Untrusted: t.Taint && given(s.Untrusted, s.URL != "" || s.Network),
 	}
 }

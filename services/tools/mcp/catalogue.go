@@ -127,7 +127,8 @@ func (l *listing) learn(cfg *Config, t *mcp.Tool) (*offer.Tool, error) {
 		Description: bound.Shorten(t.Description, bound.Description), InputSchema: raw,
 		ReadOnly: slices.Contains(cfg.ReadOnly, t.Name), Idempotent: slices.Contains(cfg.Idempotent, t.Name),
 	}}
-	k.Policy, k.Agents = policy(cfg, t), cfg.Rules.Agents
+	k.Policy = policy(cfg, t)
+	k.Agents = cfg.Rules.Agents || cfg.Rules.AgentsRead && hinted(cfg, t) && k.Policy.Approval != event.ApprovalAlways
 	if t.OutputSchema != nil {
 		if err := promise(k, t.OutputSchema); err != nil {
 			l.passed = append(l.passed, fmt.Sprintf("outputSchema of %s: %s", bound.Shorten(t.Name, bound.Title), bound.Shorten(err.Error(), bound.Title)))
@@ -151,7 +152,12 @@ func (l *listing) learn(cfg *Config, t *mcp.Tool) (*offer.Tool, error) {
 func policy(cfg *Config, t *mcp.Tool) event.ToolPolicy {
 	rules := cfg.Rules
 	rules.ReadOnly = slices.Concat(rules.ReadOnly, cfg.ReadOnly)
-	return rules.Policy(t.Name, !cfg.IgnoreHints && t.Annotations != nil && t.Annotations.ReadOnlyHint)
+	return rules.Policy(t.Name, hinted(cfg, t))
+}
+
+// hinted reports whether the server says that a tool changes nothing.
+func hinted(cfg *Config, t *mcp.Tool) bool {
+	return !cfg.IgnoreHints && t.Annotations != nil && t.Annotations.ReadOnlyHint
 }
 
 // promise compiles the schema of the tool's structured results.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -99,4 +100,28 @@ func TestRawContentProperty(t *testing.T) {
 			require.Len(t, all, len(res.Content))
 		}
 	})
+}
+
+// TestWhatAgentsCallByThemselves: what a server says only reads, unless the operator decides.
+func TestWhatAgentsCallByThemselves(t *testing.T) {
+	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	for name, c := range map[string]struct {
+		cfg   Config
+		hints *mcp.ToolAnnotations
+		want  bool
+	}{
+		"reads":              {Config{Rules: tools.Rules{AgentsRead: true}}, reads, true},
+		"no hint":            {Config{Rules: tools.Rules{AgentsRead: true}}, nil, false},
+		"writes":             {Config{Rules: tools.Rules{AgentsRead: true}}, &mcp.ToolAnnotations{}, false},
+		"hints do not count": {Config{Rules: tools.Rules{AgentsRead: true}, IgnoreHints: true}, reads, false},
+		"people always":      {Config{Rules: tools.Rules{AgentsRead: true, Approval: event.ApprovalAlways}}, reads, false},
+		"people about it":    {Config{Rules: tools.Rules{AgentsRead: true, Approvals: map[string]string{"t": event.ApprovalAlways}}}, reads, false},
+		"opened":             {Config{Rules: tools.Rules{Agents: true}}, nil, true},
+		"closed":             {Config{}, reads, false},
+	} {
+		k, err := new(listing).learn(&c.cfg, &mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}, Annotations: c.hints})
+		require.NoError(t, err)
+		require.Equal(t, c.want, k.Agents, name)
+		require.Equal(t, c.cfg.Rules.Policy("t", false).Reads, k.Policy.Reads, "models are asked about it as before")
+	}
 }

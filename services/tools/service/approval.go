@@ -25,7 +25,7 @@ func (s *Service) allowed(tool tools.Tool, call tools.Call) error {
 	s.log.Warn().Err(err).Str("tool", tool.Name).Str("call_id", call.ID).Stringer("tenant", call.Tenant).Msg("refuse call without approval")
 	text := "The tool %s runs only after a person has approved the call."
 	if call.Agent {
-		text = "The tool %s runs only after a person has approved the call, and agents cannot ask one. Ask the operator to open it to agents."
+		text = "The tool %s runs only after a person has approved the call, and agents cannot ask one. The operator opens it to agents with tools.servers[].agents: true."
 	}
 	return fault.Newf(fault.ToolDenied, text, tool.Name).Wrap(err)
 }

@@ -234,7 +234,7 @@ func TestWhoCallsDirectly(t *testing.T) {
 	c := direct(t, r)
 	r.fails(t, c, fault.ToolDenied)
 	c.Agent = true
-	require.Contains(t, r.fails(t, c, fault.ToolDenied).Message, "agents cannot ask")
+	require.Contains(t, r.fails(t, c, fault.ToolDenied).Message, "tools.servers[].agents")
 	c = direct(t, r)
 	c.Approval = prove(t, s, c)
 	changed := c
