@@ -9,19 +9,29 @@ import (
 
 // until waits until it is so: it looks after each change of the copy.
 func (l *Ledger) until(t testsignal.TB, is func() bool) {
+	t.Helper()
 	w := l.changed.Arm(t)
 	defer w.Disarm()
 	w.Until(is)
 }
 
 // Until waits for a change of the open connections after which it is so.
-func (c *Connections) Until(t testsignal.TB, is func() bool) { c.ledger.until(t, is) }
+func (c *Connections) Until(t testsignal.TB, is func() bool) {
+	t.Helper()
+	c.ledger.until(t, is)
+}
 
 // Until waits for a change of the places after which it is so.
-func (e *Entities) Until(t testsignal.TB, is func() bool) { e.open.ledger.until(t, is) }
+func (e *Entities) Until(t testsignal.TB, is func() bool) {
+	t.Helper()
+	e.open.ledger.until(t, is)
+}
 
 // Until waits for a change of the days' holdings of a resource after which it is so.
-func (d *Daily) Until(t testsignal.TB, r id.Name, is func() bool) { d.books[r].ledger.until(t, is) }
+func (d *Daily) Until(t testsignal.TB, r id.Name, is func() bool) {
+	t.Helper()
+	d.books[r].ledger.until(t, is)
+}
 
 // Share is the part of a tenant's messages that this gateway allows.
 func (c *Connections) Share(t id.Tenant) float64 { return c.share(owner{tenant: t}) }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -145,10 +147,16 @@ func (s *session) ending() error {
 		return err
 	}
 	s.proc.stop(false)
-	if err == nil || errors.Is(err, io.EOF) {
+	if onlyEnd(err) {
 		return s.proc.ending()
 	}
 	return fmt.Errorf("%w; %w", err, s.proc.ending())
+}
+
+// onlyEnd reports whether an error of a program's session says no more than that its pipes are closed. Which one it is depends
+// on who notices the end of the program first: the reader, a writer, or the process' own wait, which closes the input.
+func onlyEnd(err error) bool {
+	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
 // explain adds to an error of a program's session what the program said.
