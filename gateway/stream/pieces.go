@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// pieceWait is for how long the first part of a piece waits for more: a text that
-	// comes four times a second reads as if it were being written.
+	// pieceWait is the length of the stretches of time whose deltas make one piece: a text
+	// that comes four times a second reads as if it were being written.
 	pieceWait = 250 * time.Millisecond
 	// maxPiece bounds the text of a piece in bytes, as eventlog.Merge does.
 	maxPiece = 32 << 10
@@ -72,7 +72,18 @@ func (p *pieces) next(e *eventlog.Entry, d delta, visible bool) (ready []*eventl
 }
 
 func (p *pieces) joins(e *eventlog.Entry, d delta) bool {
-	return len(p.open) > 0 && d.of == p.of.of && d.head == p.of.head && p.bytes+d.bytes <= maxPiece && e.Time.Sub(p.open[0].Time) < pieceWait
+	return len(p.open) > 0 && d.of == p.of.of && d.head == p.of.head && p.bytes+d.bytes <= maxPiece && stretch(e).Equal(stretch(p.open[0]))
+}
+
+// stretch returns the beginning of the stretch of time that a delta belongs to. Stretches do not depend on where a piece
+// begins: so a viewer who resumes in the middle of one, or was shown one in two parts, has the same pieces as all others after it.
+func stretch(e *eventlog.Entry) time.Time { return e.Time.Truncate(pieceWait) }
+
+// patience returns for how long the piece that has been begun waits for what may still belong to it: to the end of its stretch,
+// and as long again for deltas that were stored in time and are announced late.
+func (p *pieces) patience() time.Duration {
+	first := p.open[0]
+	return stretch(first).Add(2 * pieceWait).Sub(first.Time)
 }
 
 // gather shows entries with deltas put together and returns how many it has taken. It
@@ -120,7 +131,7 @@ func (s *Stream) lay(out []*transport.Message, e *eventlog.Entry) []*transport.M
 	}
 	if len(p.open) > 0 && p.round != round {
 		now := p.round
-		p.timer = time.AfterFunc(pieceWait, func() { s.overdue(now) })
+		p.timer = time.AfterFunc(p.patience(), func() { s.overdue(now) })
 	}
 	return out
 }

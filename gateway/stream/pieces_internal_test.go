@@ -124,6 +124,58 @@ func TestAnyPieces(t *testing.T) {
 	})
 }
 
+// TestPiecesAreTheSameWhoeverReads: deltas are appended at any times and announced late in any way, so that a live viewer's
+// patience may end in any piece. Its pieces, joined, are those of the log, and from any position on so are those of who resumes.
+func TestPiecesAreTheSameWhoeverReads(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		var entries []*eventlog.Entry
+		at := time.Duration(0)
+		for i := range rapid.IntRange(1, 40).Draw(r, "n") {
+			at += time.Duration(rapid.IntRange(0, 120).Draw(r, "ms")) * time.Millisecond
+			m := event.MessageDeltaData{MessageID: fmt.Sprint("m", rapid.IntRange(0, 9).Draw(r, "message")/9), RunID: "r", ExecutionID: "x", Attempt: 1}
+			m.Text = rapid.SampledFrom([]string{"a", " b", " and", " c."}).Draw(r, "text")
+			entries = append(entries, entry(r, uint64(i+1), at, m))
+		}
+		_, all := shown(r, entries)
+		cut := rapid.IntRange(0, len(entries)).Draw(r, "cut")
+		_, rest := shown(r, entries[cut:])
+		require.Equal(r, ends(all, uint64(cut)), ends(rest, uint64(cut)), "after a return to any position")
+
+		late := rapid.SliceOfN(rapid.Bool(), len(entries), len(entries)).Draw(r, "late")
+		p := pieces{gathers: func(event.MessageDeltaData) bool { return true }}
+		var live []*eventlog.Entry
+		for i, e := range entries {
+			if late[i] { // no more of the piece came for as long as it waits
+				live = append(live, p.flush()...)
+			}
+			live = append(live, p.next(e, p.delta(e, "test"), true)...)
+		}
+		live = append(live, p.flush()...)
+		require.Subset(r, ends(live, 0), ends(all, 0), "a piece is shown in parts, but parts of two pieces never together")
+		require.Equal(r, said(r, all), said(r, live))
+	})
+}
+
+// The timer of a piece leaves deltas that belong to it at least pieceWait to arrive.
+func TestAPieceWaitsForItsStretch(t *testing.T) {
+	t.Parallel()
+	for ms, wait := range map[int]int{0: 500, 1: 499, 249: 251, 250: 500, 499: 251} {
+		p := pieces{open: []*eventlog.Entry{entry(t, 1, time.Duration(ms)*time.Millisecond, event.RunStartedData{RunID: "r"})}}
+		require.Equal(t, time.Duration(wait)*time.Millisecond, p.patience(), ms)
+	}
+}
+
+// ends returns where the pieces end, after a position.
+func ends(pieces []*eventlog.Entry, after uint64) (out []uint64) {
+	for _, e := range pieces {
+		if e.Sequence > after {
+			out = append(out, e.Sequence)
+		}
+	}
+	return out
+}
+
 // said is what a viewer has read in the end: the text of each message, and the rest.
 func said(t require.TestingT, entries []*eventlog.Entry) map[string]string {
 	out := map[string]string{}

@@ -366,10 +366,11 @@ func (s *Stream) passOn() (release func()) {
 	return release
 }
 
-// pieces puts consecutive deltas of one text together. A piece ends with a sentence,
-// pieceWait after its first delta by the times of the events, and before anything else
-// that is shown. So the pieces of a log are the same whenever and however it is read,
-// but for those that a reader of the newest events could not wait for any longer.
+// pieces puts consecutive deltas of one text together. A piece ends with a sentence, with
+// the stretch of pieceWait that the time of its first delta lies in, and before anything
+// else that is shown. So the pieces of a log are the same whenever and however it is read,
+// but that a reader of the newest events is shown one in two parts if the rest of it is
+// announced later than patience allows. The pieces after it are the same again.
 type pieces struct {
 	gathers func(event.MessageDeltaData) bool // nil: none
 
