@@ -191,13 +191,61 @@ func (l *teamHistory) shown(codec dialect.Teams, head int) (frames [][]byte, at 
 			frames, at = append(frames, f), append(at, n)
 		}
 	}
-	add(codec.Welcome(dialect.Link{ConnectionID: "c", Now: time.Unix(0, 0)}, "team-1", &view), head)
+	welcome := codec.Welcome(dialect.Link{ConnectionID: "c", Now: time.Unix(0, 0)}, "team-1", &view)
+	add(welcome[:1], head)
+	if view.Recent >= view.Head {
+		add(welcome[1:], head)
+	}
 	for i, e := range l.events {
 		if e.Sequence > view.Recent {
 			add(codec.Encode(e), max(head, i+1))
 		}
+		if e.Sequence > view.Recent && e.Sequence == view.Head {
+			add(welcome[1:], head)
+		}
 	}
 	return frames, at
+}
+
+// TestAnAnswerComesOnceWhereverItIsCut: the run ends while the client is away, or goes on.
+func TestAnAnswerComesOnceWhereverItIsCut(t *testing.T) {
+	t.Parallel()
+	bound, err := teamdialect.Teams().Bind(url.Values{})
+	require.NoError(t, err)
+	codec, ok := bound.(dialect.Teams)
+	require.True(t, ok)
+	l := newTeamHistory(t, "team-1", event.TeamDefinition{Name: "paper", Coordinator: "Lead", Members: []event.MemberDefinition{{Name: "Lead"}, {Name: "Writer"}}})
+	for _, who := range []string{"Lead", "Writer"} {
+		l.says(who, event.MemberCreatedData{MemberID: who})
+		l.says(who, event.MessageReceivedData{MessageID: "q", RunID: who, Content: "go"})
+		l.says(who, event.RunStartedData{RunID: who})
+	}
+	for _, who := range []string{"Lead", "Writer"} { // the other one still works when the first has ended
+		for i, part := range []string{"one ", "two"} {
+			l.says(who, event.MessageDeltaData{MessageID: who + ".m", RunID: who, Text: part, Begins: i == 0})
+		}
+		l.says(who, event.MessageCompletedData{MessageID: who + ".m", RunID: who, Content: "one two"})
+		l.says(who, event.RunCompletedData{RunID: who, MessageID: who + ".m", Content: "one two"})
+	}
+	sees := func(parts ...[][]byte) string {
+		v := original.NewView("Lead", "Writer")
+		for _, part := range parts {
+			for _, f := range part {
+				require.NoError(t, v.Receive(f))
+			}
+		}
+		require.Empty(t, v.Dropped)
+		return v.Sees()
+	}
+	steady, at := l.shown(codec, 1)
+	for back := 1; back <= len(l.events); back++ {
+		again, _ := l.shown(codec, back)
+		for cut := range steady {
+			if at[cut] <= back {
+				require.Equal(t, sees(steady), sees(steady[:cut], again), "cut at frame %d, back at event %d", cut, back)
+			}
+		}
+	}
 }
 
 // TestTheOriginalsClientMissesNothing: whenever the client of the original is cut off and

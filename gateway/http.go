@@ -139,6 +139,12 @@ func (s *Server) admitRequest(r *http.Request, p auth.Principal) (leave func(), 
 	return leave, nil
 }
 
+// The paths of health: of ORBIT, and of the server of teams.
+const (
+	pathHealth     = "/health"
+	pathTeamHealth = "/rest/health"
+)
+
 // health answers as the ORBIT protocol describes it.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, orbit.Health{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -75,9 +76,18 @@ func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("gateway.legacy: %w", err), closeExtra(all))
 		}
-		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(fromQuery(through(s.extraRoutes(e.Paths), s.named)))})
+		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(fromQuery(through(s.extraRoutes(e.Paths), s.probed, s.named)))})
 	}
 	return all, nil
+}
+
+// probed answers questions after the gateway's health, which clients of the original servers ask at their addresses.
+func (s *Server) probed(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet || sse.Upgrades(r) || r.URL.Path != pathHealth && r.URL.Path != pathTeamHealth {
+		return true
+	}
+	s.health(w, r)
+	return false
 }
 
 // fromQuery lets programs of the original servers send their token in the query.

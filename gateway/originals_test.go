@@ -77,6 +77,23 @@ func TestOriginalsLogIn(t *testing.T) {
 	require.Empty(t, log.with("token=alice"))
 }
 
+// TestOriginalsAskForHealth where the original servers answer.
+func TestOriginalsAskForHealth(t *testing.T) {
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.Legacy = []gateway.Listener{{"127.0.0.1:0", []string{"/ws"}}}
+	})
+	for _, addr := range []string{r.addr, r.srv.LegacyAddrs()["/ws"].String()} {
+		r.addr = addr
+		for _, path := range []string{"/health", "/rest/health"} {
+			status, body, _ := r.get(path)
+			require.Equal(t, http.StatusOK, status)
+			require.Contains(t, body, `"healthy"`)
+		}
+	}
+	r.path = "/health"
+	r.dial("").ready() // a socket under any path
+}
+
 // TestAPageWithAPasswordStillWaits: browsers send the password that a person typed for an address also for pages of others.
 func TestAPageWithAPasswordStillWaits(t *testing.T) {
 	r := start(t, authenticated(key("alice", "red")))

@@ -135,7 +135,8 @@ func (s *Server) routes() http.Handler {
 	for path, route := range s.dep.Routes {
 		mux.Handle(path, through(s.homed(s.accept(route)), s.named))
 	}
-	mux.HandleFunc("GET /health", s.health)
+	mux.HandleFunc("GET "+pathHealth, s.health)
+	mux.HandleFunc("GET "+pathTeamHealth, s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	// Browsers send reports without the origin of their page, and strangers leave no audit records.

@@ -21,8 +21,8 @@ func TestFaultsOfATeamHaveItsCoordinator(t *testing.T) {
 	l := r.runLog(id.KindTeam, "default")
 	for _, c := range []*client{r.open(pathTeams+l.Entity.String(), ""), r.open(pathRuns, "watch=team/"+l.Entity.String())} {
 		c.expectWelcome(l.Entity.String())
-		c.expectTeamFrame("member")
 		c.expectTeamFrame("event")
+		c.expectTeamFrame("member")
 		c.sendTeam("jump", "", "")
 		f := c.expectTeamFrame("failed")
 		require.Equal(t, []string{string(fault.UnknownType), "m0"}, []string{f.Code, f.Who})
@@ -84,10 +84,10 @@ func TestATeamIsShownFromItsCurrentPosition(t *testing.T) {
 	for query, first := range map[string]uint64{"": 3, "after=current": 5, "after=0": 1} {
 		c := r.open(pathTeams+l.Entity.String(), query)
 		c.expectWelcome(l.Entity.String())
-		c.expectTeamFrame("member")
 		for seq := first; seq <= 5; seq++ {
 			require.Equal(t, seq, c.expectTeamFrame("event").At>>4, query)
 		}
+		c.expectTeamFrame("member")
 		c.leave()
 	}
 	session := r.runLog(id.KindSession, "default")
@@ -114,13 +114,13 @@ func TestExpiredHistoryOfATeam(t *testing.T) {
 	} {
 		s := r.open(c.path, c.query)
 		s.expectWelcome(name)
-		s.expectTeamFrame("member")
 		if c.told {
 			require.EqualValues(t, 4, s.expectTeamFrame("truncated").At, c.query)
 		}
 		for seq := uint64(4); seq <= 5; seq++ {
 			require.Equal(t, seq, s.expectTeamFrame("event").At>>4, c.query)
 		}
+		s.expectTeamFrame("member")
 		s.leave()
 	}
 }

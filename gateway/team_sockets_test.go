@@ -29,13 +29,13 @@ func TestASocketOfATeam(t *testing.T) {
 	d.begins(2)
 	c := r.open(pathTeams+name, "")
 	link := c.expectWelcome(name).Text
-	for range d.members {
-		require.Equal(t, "idle", c.expectTeamFrame("member").Text)
-	}
 	f := c.expectTeamFrame("event")
 	require.Equal(t, "Coder", f.Who)
 	require.EqualValues(t, 3*16+15, f.At)
 	require.Contains(t, string(f.Data), "now")
+	for range d.members {
+		require.Equal(t, "idle", c.expectTeamFrame("member").Text)
+	}
 	r.relay(l, "Coder", 3, runCompleted("done"))
 	for i := range 3 {
 		f = c.expectTeamFrame("event")
@@ -72,8 +72,8 @@ func TestALateAnswerIsRefused(t *testing.T) {
 	watcher := r.open(pathSingle, "watch=team/"+name)
 	for _, c := range []*client{late, other} {
 		c.expectWelcome(name)
-		c.expectTeamFrame("member")
 		c.expectTeamFrame("event")
+		c.expectTeamFrame("member")
 	}
 	watcher.expectTeamFrame("greeting")
 	watcher.expectTeamFrame("greeting")
@@ -116,8 +116,8 @@ func TestATeamIsResumedBehindAnyFrame(t *testing.T) {
 		whole := func(position uint64, n int) []string {
 			c := r.open(path, query+fmt.Sprint(position))
 			c.expectWelcome(l.Entity.String())
-			c.expectTeamFrame("member")
 			out := c.raw(n)
+			c.expectTeamFrame("member")
 			c.leave()
 			return out
 		}
@@ -149,11 +149,11 @@ func TestASocketOfAMember(t *testing.T) {
 	require.True(t, ok)
 	c := r.open(pathMembers+l.Entity.String(), "")
 	c.expectWelcome(l.Entity.String())
-	c.expectTeamFrame("member")
 	require.Equal(t, string(event.MemberCreated), c.expectTeamFrame("event").Type)
 	for range 3 {
 		require.Equal(t, string(event.RunCompleted), c.expectTeamFrame("event").Type)
 	}
+	c.expectTeamFrame("member")
 	require.Equal(t, id.KindMember, d.asked[0].Kind)
 	for ask, verb := range map[string]string{"say": "send_message", "approve": "answer", "stop": "cancel"} {
 		c.sendTeam(ask, "somebody else", "x")
@@ -186,8 +186,8 @@ func TestUnknownTeams(t *testing.T) {
 	d.srv.Stop()
 	r.open(pathTeams+team.Entity.String(), "", bearer("alice")...).expectRefusal(fault.BusUnavailable, 1013)
 	r.relay(team, "Coder", 1, messageDelta("goes on"))
-	c.expectTeamFrame("member")
 	c.expectTeamFrame("event")
+	c.expectTeamFrame("member")
 	require.Contains(t, string(c.expectTeamFrame("event").Data), "goes on", "who is there stays")
 }
 
@@ -198,8 +198,8 @@ func TestDrainOfSocketsOfTeams(t *testing.T) {
 	l := r.runLog(id.KindTeam, "default")
 	c := r.open(pathTeams+l.Entity.String(), "")
 	c.expectWelcome(l.Entity.String())
-	c.expectTeamFrame("member")
 	c.expectTeamFrame("event")
+	c.expectTeamFrame("member")
 	began := make(chan struct{})
 	d.mu.Lock()
 	d.began = began

@@ -16,8 +16,9 @@ import (
 type Teams interface {
 	Codec
 
-	// Welcome returns the first frames of a socket: that it is connected, and how the
-	// team and its members are. The view is nil for a run outside of teams.
+	// Welcome returns the first frame of a socket, that it is connected, and those that say
+	// how the team and its members are: they follow the events that the view knows of. The
+	// view is nil for a run outside of teams.
 	Welcome(at Link, id string, view *command.TeamAttachReply) [][]byte
 
 	// FailBy is Codec.Fail on a socket that shows a team for which the member speaks.

@@ -87,6 +87,7 @@ type Stream struct {
 	build func() any      // builds the messages of entry; made once
 	entry *eventlog.Entry // of build; callbacks come one at a time
 	begun partly          // the frames of the first event that the client has
+	aside aside           // texts that are in no log
 
 	mu     sync.Mutex // guards what follows: a sink may be called before Watch has returned
 	v      *eventlog.Viewer
@@ -110,6 +111,12 @@ type Stream struct {
 type partly struct {
 	seq    uint64
 	frames int
+}
+
+// aside are texts that follow the event with the sequence.
+type aside struct {
+	seq   uint64
+	texts []*transport.Message
 }
 
 // batches holds what several entries become, so that they leave in few writes.
@@ -153,6 +160,14 @@ func (s *Stream) WatchBehind(first [][]byte, after eventlog.Cursor, skip int) {
 	s.flush()
 	s.mu.Unlock()
 	s.Watch(after)
+}
+
+// SayBehind has texts follow the event with the sequence. It is called before the stream shows anything.
+func (s *Stream) SayBehind(seq uint64, texts [][]byte) {
+	s.aside = aside{seq: seq, texts: make([]*transport.Message, 0, len(texts))}
+	for _, p := range texts {
+		s.aside.texts = append(s.aside.texts, transport.Text(p))
+	}
 }
 
 // WatchAfter is Watch behind what first says. No room is missed after first, and nothing
@@ -280,6 +295,14 @@ func (s *Stream) take(e *eventlog.Entry) {
 }
 
 func (s *Stream) frames(e *eventlog.Entry) []*transport.Message {
+	frames := s.framesOf(e)
+	if e.Sequence == s.aside.seq && len(s.aside.texts) > 0 {
+		return slices.Concat(frames, s.aside.texts)
+	}
+	return frames
+}
+
+func (s *Stream) framesOf(e *eventlog.Entry) []*transport.Message {
 	s.entry = e
 	if late(e.Event, s.src.Clock) || s.Hides != nil && s.Hides(e.Event) {
 		return nil

@@ -25,6 +25,7 @@ type View struct {
 type member struct {
 	id, status string
 	segments   []*segment
+	open       bool // the last answer has not ended
 }
 
 // segment is a piece of what a member has said or done.
@@ -155,11 +156,18 @@ func (o *View) takeOfMember(at *member, m message) {
 	switch m.Type {
 	case team.AgentStatus:
 		at.status = p.Status
+		at.open = at.open && p.Status != "idle"
 	case team.SegmentStart:
+		at.open = true
 		at.segments = append(at.segments, &segment{id: p.ID, kind: p.SegmentType, status: "parsing"})
 	case team.Error, team.InterAgentMessage, team.TaskNotification:
 		at.segments = append(at.segments, &segment{kind: m.Type, text: p.Code + p.Message + p.Content, status: "whole"})
-	case team.AssistantComplete, team.TodoListUpdate, team.ArtifactPersisted, team.ArtifactUpdated:
+	case team.AssistantComplete:
+		if !at.open && p.Content != "" { // it takes the text for another answer
+			at.segments = append(at.segments, &segment{kind: m.Type, text: p.Content, status: "whole"})
+		}
+		at.open = false
+	case team.TodoListUpdate, team.ArtifactPersisted, team.ArtifactUpdated:
 	default:
 		s := at.segment(p.ID + p.Invocation + p.Logged)
 		if s == nil || !s.take(m) {

@@ -83,7 +83,13 @@ func (t *Team) Begin() error {
 	t.c.Greeted()
 	t.c.Settle()
 	s := t.show(t, t.codec)
-	s.WatchBehind(t.codec.Welcome(t.g.Link(t.id), t.target.Name, from.view), from.after, from.skip)
+	first := t.codec.Welcome(t.g.Link(t.id), t.target.Name, from.view)
+	if from.view != nil && from.after.Seq < from.view.Head {
+		// A status of now ends, for the original's client, the answers that are still to be shown.
+		s.SayBehind(from.view.Head, first[1:])
+		first = first[:1]
+	}
+	s.WatchBehind(first, from.after, from.skip)
 	t.shows(s)
 	return nil
 }
