@@ -145,8 +145,12 @@ const (
 	pathTeamHealth = "/rest/health"
 )
 
-// health answers as the ORBIT protocol describes it.
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+// health answers as the protocol of the path describes it.
+func (s *Server) health(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == pathTeamHealth {
+		s.answer(w, map[string]string{"status": "ok"})
+		return
+	}
 	s.answer(w, orbit.Health{
 		Status: orbit.HealthStatus, Service: orbit.HealthService,
 		ActiveConnections: s.connections(), Timestamp: orbit.Timestamp{Time: s.dep.Clock()},

@@ -83,11 +83,11 @@ type Stream struct {
 	src *Source
 	Options
 
-	key   any             // under which an entry remembers the codec's messages
-	build func() any      // builds the messages of entry; made once
-	entry *eventlog.Entry // of build; callbacks come one at a time
-	begun partly          // the frames of the first event that the client has
-	aside aside           // texts that are in no log
+	key        any             // under which an entry remembers the codec's messages
+	build      func() any      // builds the messages of entry; made once
+	entry      *eventlog.Entry // of build; callbacks come one at a time
+	begun      partly          // the frames of the first event that the client has
+	postscript postscript      // texts that are in no log
 
 	mu     sync.Mutex // guards what follows: a sink may be called before Watch has returned
 	v      *eventlog.Viewer
@@ -113,8 +113,8 @@ type partly struct {
 	frames int
 }
 
-// aside are texts that follow the event with the sequence.
-type aside struct {
+// postscript is texts that follow the event with the sequence.
+type postscript struct {
 	seq   uint64
 	texts []*transport.Message
 }
@@ -164,9 +164,9 @@ func (s *Stream) WatchBehind(first [][]byte, after eventlog.Cursor, skip int) {
 
 // SayBehind has texts follow the event with the sequence. It is called before the stream shows anything.
 func (s *Stream) SayBehind(seq uint64, texts [][]byte) {
-	s.aside = aside{seq: seq, texts: make([]*transport.Message, 0, len(texts))}
+	s.postscript = postscript{seq: seq, texts: make([]*transport.Message, 0, len(texts))}
 	for _, p := range texts {
-		s.aside.texts = append(s.aside.texts, transport.Text(p))
+		s.postscript.texts = append(s.postscript.texts, transport.Text(p))
 	}
 }
 
@@ -296,8 +296,8 @@ func (s *Stream) take(e *eventlog.Entry) {
 
 func (s *Stream) frames(e *eventlog.Entry) []*transport.Message {
 	frames := s.framesOf(e)
-	if e.Sequence == s.aside.seq && len(s.aside.texts) > 0 {
-		return slices.Concat(frames, s.aside.texts)
+	if e.Sequence == s.postscript.seq && len(s.postscript.texts) > 0 {
+		return slices.Concat(frames, s.postscript.texts)
 	}
 	return frames
 }
