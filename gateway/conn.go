@@ -297,8 +297,8 @@ func (c *conn) ended() {
 
 // sent records a command that was accepted.
 func (c *conn) sent(cmd command.Command) {
-	if action, r, ok := trail.Of(cmd); ok {
-		c.Record(action, r)
+	if r, ok := trail.Of(cmd); ok {
+		c.Record(audit.Command, r)
 	}
 }
 

@@ -10,11 +10,14 @@ import (
 	"github.com/waggle-dev/waggle/gateway/approval"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/trail"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // accept returns the handler that opens the sockets of a route.
@@ -142,7 +145,7 @@ func (c *conn) identify() error {
 
 // transmit sends commands.
 func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Command) error {
-	cmds, err := c.s.ready(ctx, c.Principal(), &c.questions, cmds)
+	cmds, err := c.s.ready(ctx, c.Principal(), &c.questions, cmds, c.Record)
 	if err != nil {
 		return err
 	}
@@ -156,17 +159,24 @@ func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Com
 	return nil
 }
 
-// ready returns the commands as the principal may send them: all of them, or none.
-func (s *Server) ready(ctx context.Context, p auth.Principal, shown *stream.Questions, cmds []command.Command) ([]command.Command, error) {
+// ready returns the commands as the principal may send them: all of them, or none. It records answers that it refuses.
+func (s *Server) ready(
+	ctx context.Context, p auth.Principal, shown *stream.Questions, cmds []command.Command, record func(id.Name, audit.Record),
+) ([]command.Command, error) {
 	cmds = slices.Clone(cmds)
 	questions := approval.Questions{Log: s.dep.Log, Streams: s.shared.Streams}
 	for i := range cmds {
-		if err := s.mayReach(ctx, p, cmds[i]); err != nil {
-			return nil, err
+		err := s.mayReach(ctx, p, cmds[i])
+		if err == nil {
+			err = questions.Exact(ctx, shown, &cmds[i])
 		}
-		if err := questions.Exact(ctx, shown, &cmds[i]); err != nil {
-			return nil, err
+		if err == nil {
+			continue
 		}
+		if r, ok := trail.Refused(cmds[i], err); ok {
+			record(audit.Decided, r)
+		}
+		return nil, err
 	}
 	return cmds, nil
 }

@@ -91,7 +91,7 @@ func (c requester) Command(ctx context.Context, replyTo string, cmds ...command.
 	if !c.who.MayAct() {
 		return fault.New(fault.Forbidden)
 	}
-	cmds, err := c.s.ready(ctx, c.who, nil, cmds)
+	cmds, err := c.s.ready(ctx, c.who, nil, cmds, c.record)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (c requester) Command(ctx context.Context, replyTo string, cmds ...command.
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err
 		}
-		if action, r, ok := trail.Of(cmd); ok {
-			c.record(action, r)
+		if r, ok := trail.Of(cmd); ok {
+			c.record(audit.Command, r)
 		}
 	}
 	return nil

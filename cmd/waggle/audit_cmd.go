@@ -27,7 +27,7 @@ type auditCmd struct {
 	Tenant    string `help:"Only records of this tenant." placeholder:"TENANT"`
 	Principal string `help:"Only what this principal did." placeholder:"SUBJECT"`
 	Entity    string `help:"Only what was done to this session, task, team or agent." placeholder:"ID"`
-	Action    string `help:"Only this action: connection-accepted, connection-refused, connection-closed, authentication-failed, command, decision, export, import, quota-refused, deletion, api-call, records-lost." placeholder:"ACTION"`
+	Action    string `help:"Only this action: connection-accepted, connection-refused, connection-closed, authentication-failed, command, decision, tool-call, export, import, quota-refused, deletion, api-call, records-lost." placeholder:"ACTION"`
 	Since     string `help:"Only from this time (RFC 3339) on, or for so long before now (24h)." placeholder:"TIME"`
 	Until     string `help:"Only up to this time (RFC 3339), or until so long before now." placeholder:"TIME"`
 	Follow    bool   `short:"f" help:"Go on with what happens."`

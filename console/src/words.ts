@@ -538,6 +538,7 @@ export const en = {
   "audit.authentication-failed": "Sign-in failed",
   "audit.command": "Command",
   "audit.decision": "Decision",
+  "audit.tool-call": "Tool call of a model",
   "audit.export": "Export",
   "audit.import": "Import",
   "audit.quota-refused": "Refused by a quota",

@@ -343,6 +343,7 @@ export const zh: Words = {
   "audit.authentication-failed": "登录失败",
   "audit.command": "命令",
   "audit.decision": "决定",
+  "audit.tool-call": "模型的工具调用",
   "audit.export": "导出",
   "audit.import": "导入",
   "audit.quota-refused": "因配额被拒绝",

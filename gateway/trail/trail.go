@@ -2,10 +2,12 @@
 package trail
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -18,32 +20,34 @@ var quiet = []id.Name{command.Ack, command.AckClient, command.ReportTask, comman
 
 func clipped(s string) string { return s[:min(len(s), maxAuditText)] }
 
-// Of returns the audit record of a command that was accepted, unless it is not recorded.
-func Of(cmd command.Command) (action id.Name, r audit.Record, ok bool) {
+// Of returns the audit record of a command that was sent, unless it is not recorded. The service that carries it out records what comes of it.
+func Of(cmd command.Command) (r audit.Record, ok bool) {
 	if slices.Contains(quiet, cmd.Verb) {
-		return action, r, false
+		return r, false
 	}
 	r = audit.Record{
-		Service: cmd.Service.String(), Verb: cmd.Verb.String(), Entity: cmd.Key.String(), Command: cmd.ID,
+		Outcome: audit.Sent, Service: cmd.Service.String(), Verb: cmd.Verb.String(), Entity: cmd.Key.String(), Command: cmd.ID,
 	}
-	if cmd.Verb == command.CallTool {
+	switch cmd.Verb {
+	case command.CallTool:
 		var call command.ToolRequest
 		if cmd.Decode(&call) == nil {
 			r.Server, r.Tool = clipped(call.Server), clipped(call.Tool)
 		}
-	}
-	if cmd.Verb != command.Answer {
-		return audit.Command, r, true
-	}
-	var d command.AnswerQuestion
-	if cmd.Decode(&d) == nil {
-		r.Input, r.Outcome = d.InputID, audit.Reject
-		if r.Input == "" {
-			r.Input = d.CallID
-		}
-		if d.Approved {
-			r.Outcome = audit.Approve
+	case command.Answer:
+		var d command.AnswerQuestion
+		if cmd.Decode(&d) == nil {
+			r.Input, r.Digest = clipped(cmp.Or(d.InputID, d.CallID)), clipped(d.Digest)
 		}
 	}
-	return audit.Decided, r, true
+	return r, true
+}
+
+// Refused returns the record of an answer that the gateway does not pass on, and false for other commands.
+func Refused(cmd command.Command, err error) (r audit.Record, ok bool) {
+	if r, ok = Of(cmd); !ok || cmd.Verb != command.Answer {
+		return r, false
+	}
+	r.Outcome, r.Code = audit.Denied, string(fault.From(err, "").Code)
+	return r, true
 }

@@ -88,7 +88,7 @@ type AuditRecord struct {
 	Seq        uint64    `json:"seq"` // its place in the log
 	Time       time.Time `json:"time"`
 	Action     string    `json:"action"`
-	Outcome    string    `json:"outcome"`              // done, denied; of a decision approve, reject
+	Outcome    string    `json:"outcome"`              // done, sent, denied; of a decision approve, reject, answer; of a call failed, unknown
 	Code       string    `json:"code,omitempty"`       // of the fault
 	Principal  string    `json:"principal,omitempty"`  // subject, within the tenant
 	Remote     string    `json:"remote,omitempty"`     // address, or its keyed hash, as configured
@@ -101,7 +101,9 @@ type AuditRecord struct {
 	Command    string    `json:"command,omitempty"`    // id of the command
 	Input      string    `json:"input,omitempty"`      // of a decision: id of the question
 	Server     string    `json:"server,omitempty"`     // of a call of a tool
-	Tool       string    `json:"tool,omitempty"`       // of a call of a tool
+	Tool       string    `json:"tool,omitempty"`       // of a call of a tool; in a decision with its server, as models call it
+	Call       string    `json:"call,omitempty"`       // id of a model's call of a tool
+	Digest     string    `json:"digest,omitempty"`     // of a call of a tool, or of an answer about one: its name and arguments
 	Resource   string    `json:"resource,omitempty"`   // of a quota
 	Scope      string    `json:"scope,omitempty"`      // of a quota: tenant, principal
 	Limit      float64   `json:"limit,omitempty"`      // of cost_usd in dollars, of time in seconds

@@ -14,8 +14,9 @@ var (
 	Refused      = id.MustName("connection-refused")
 	Closed       = id.MustName("connection-closed")
 	AuthFailed   = id.MustName("authentication-failed")
-	Command      = id.MustName("command") // that changes something
-	Decided      = id.MustName("decision")
+	Command      = id.MustName("command")   // that changes something: the attempt (sent), and its refusal
+	Decided      = id.MustName("decision")  // an answer to a question: the one that counts, and refused ones
+	ToolCalled   = id.MustName("tool-call") // of a model, at its end
 	Exported     = id.MustName("export")
 	Imported     = id.MustName("import")
 	QuotaRefused = id.MustName("quota-refused")
@@ -26,7 +27,7 @@ var (
 )
 
 // Actions lists all actions but Lost.
-var Actions = []id.Name{Connected, Refused, Closed, AuthFailed, Command, Decided, Exported, Imported, QuotaRefused, Deleted, API}
+var Actions = []id.Name{Connected, Refused, Closed, AuthFailed, Command, Decided, ToolCalled, Exported, Imported, QuotaRefused, Deleted, API}
 
 // The resources that quotas limit, as records and keys of the ledger name them.
 var (
@@ -49,10 +50,14 @@ var Held = []id.Name{Connections, Sessions, Tasks, Children, Teams, Tokens, Cost
 
 // Outcomes.
 const (
-	Done    = "done"
-	Denied  = "denied" // Code has the reason
-	Approve = "approve"
-	Reject  = "reject"
+	Done     = "done"
+	Sent     = "sent"   // to a service, which records it if the command has no effect
+	Denied   = "denied" // it had no effect; Code has the reason
+	Approve  = "approve"
+	Reject   = "reject"
+	Answered = "answer"  // to an agent that asked
+	Failed   = "failed"  // of a call of a tool
+	Unknown  = "unknown" // of a call of a tool: it may or may not have had its effect
 )
 
 // Record is one entry. Fields that do not concern the action are absent.
@@ -60,7 +65,7 @@ type Record struct {
 	ID         string    `json:"id"` // unique; the message's Nats-Msg-Id too
 	Time       time.Time `json:"time"`
 	Action     string    `json:"action"`
-	Outcome    string    `json:"outcome"`              // done, denied; of a decision approve, reject
+	Outcome    string    `json:"outcome"`              // done, sent, denied; of a decision approve, reject, answer; of a call failed, unknown
 	Code       string    `json:"code,omitempty"`       // of the fault
 	Tenant     string    `json:"tenant,omitempty"`     // absent: unknown
 	Principal  string    `json:"principal,omitempty"`  // subject, within the tenant
@@ -81,8 +86,10 @@ type Record struct {
 	Used       float64   `json:"used,omitempty"`
 	CloseCode  int       `json:"close_code,omitempty"`
 	DurationMS int64     `json:"duration_ms,omitempty"`
-	Server     string    `json:"server,omitempty"` // of a call of a tool
-	Tool       string    `json:"tool,omitempty"`
+	Server     string    `json:"server,omitempty"`  // of a call of a tool
+	Tool       string    `json:"tool,omitempty"`    // in a decision with its server, as models call it: server_tool
+	Call       string    `json:"call,omitempty"`    // id of a model's call of a tool
+	Digest     string    `json:"digest,omitempty"`  // of a call of a tool, or of an answer about one: its name and arguments
 	Count      int64     `json:"count,omitempty"`   // of records-lost: how many
 	Numbers    []int64   `json:"numbers,omitempty"` // of records-lost: those that have a place in the chain
 

@@ -122,7 +122,7 @@ func (c Config) records(ctx context.Context, in cmd.RecordsRequest) (api.AuditPa
 		out.Records = append(out.Records, api.AuditRecord{
 			Seq: r.Sequence, Time: r.Time, Action: r.Action, Outcome: r.Outcome, Code: r.Code, Principal: r.Principal, Remote: r.Remote,
 			Source: r.Source, Dialect: r.Dialect, Service: r.Service, Verb: r.Verb, Kind: r.Kind, Entity: r.Entity, Command: r.Command,
-			Input: r.Input, Server: r.Server, Tool: r.Tool, Resource: r.Resource, Scope: r.Scope, Limit: r.Limit, Used: r.Used,
+			Input: r.Input, Server: r.Server, Tool: r.Tool, Call: r.Call, Digest: r.Digest, Resource: r.Resource, Scope: r.Scope, Limit: r.Limit, Used: r.Used,
 			CloseCode: r.CloseCode, DurationMS: r.DurationMS, Count: r.Count,
 		})
 	}

@@ -23,6 +23,7 @@ func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, d command.Del
 	own, err := s.deps.Signatures.Check(c, d.Accepted, s.cfg.Now())
 	if err != nil {
 		s.refuse(c, err)
+		s.auditFault(subject.Log{Tenant: c.Tenant, Kind: s.cfg.Kind, Entity: c.Key}, c, err)
 		return permanent(err)
 	}
 	if s.cfg.Handle != nil {
@@ -48,6 +49,7 @@ func (s *Service[S, E]) handleOn(ctx context.Context, ref subject.Log, c cmd.Com
 		return false, nil
 	}
 	if err != nil {
+		s.auditFault(ref, c, err)
 		return false, permanent(err)
 	}
 	if c.Verb == s.cfg.Fired {
@@ -77,7 +79,11 @@ func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command, own
 		if err != nil {
 			return fmt.Errorf("%s %s: handle %s: %w", s.cfg.Kind, c.Key, c.Verb, err)
 		}
+		s.auditFacts(l.Ref, c, d)
 		if round == 0 {
+			if no, ok := d.Direct.(event.CommandRefusedData); ok {
+				s.auditRefusal(l.Ref, c, fault.Code(no.Code), no.InputID)
+			}
 			s.Direct(l.Ref, c, d.Direct)
 			if err := s.sayAgain(ctx, l, c, d.Again); err != nil {
 				return fmt.Errorf("%s %s: answer %s again: %w", s.cfg.Kind, c.Key, c.Verb, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -68,6 +69,8 @@ type Deps struct {
 	Instance  id.Name
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer // of the metrics about commands; nil: none
+
+	Audit *audit.Writer // of what came of commands of people; nil: it is not recorded
 
 	// Signatures verifies the commands of people; nil: all of these are refused.
 	Signatures *signature.Verifier

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/waggle-dev/waggle/internal/signature"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/conversation"
 )
@@ -34,7 +36,7 @@ func (j *job) append(ctx context.Context, data ...event.Data) error {
 	for i := range ids {
 		ids[i] = j.s.cfg.NewID()
 	}
-	return j.log.Put(ctx, ids, func(_ *conversation.State, left []string) ([]event.Event, error) {
+	err := j.log.Put(ctx, ids, func(_ *conversation.State, left []string) ([]event.Event, error) {
 		rest := data[len(data)-len(left):]
 		j.what = rest[0].EventType()
 		if err := j.held(); err != nil {
@@ -45,6 +47,38 @@ func (j *job) append(ctx context.Context, data ...event.Data) error {
 		}
 		return j.events(left, rest...)
 	})
+	if err == nil {
+		j.audit(data)
+	}
+	return err
+}
+
+// audit records the calls of tools that the events end.
+func (j *job) audit(list []event.Data) {
+	for _, data := range list {
+		r := audit.Record{Principal: j.principal(), Kind: string(j.log.Ref.Kind), Entity: j.log.Ref.Entity.String()}
+		var call, tool string
+		switch d := data.(type) {
+		case event.ToolCompletedData:
+			call, tool, r.Outcome, r.DurationMS = d.CallID, d.Tool, audit.Done, d.DurationMS
+		case event.ToolFailedData:
+			call, tool, r.Outcome, r.Code, r.DurationMS = d.CallID, d.Tool, audit.Failed, d.Code, d.DurationMS
+		case event.ToolUnknownData:
+			call, tool, r.Outcome = d.CallID, d.Tool, audit.Unknown
+		default:
+			continue
+		}
+		r.Call, r.Tool = call, tool
+		if t, ok := j.servers[tool]; ok && t.Own != "" {
+			r.Server, r.Tool = t.Server, t.Own
+		}
+		if known := j.state.Call(call); known != nil {
+			r.Digest = signature.Digest(known.Tool, known.Arguments)
+		}
+		asked, _ := j.state.Approval(call)
+		r.Input = asked.InputID
+		j.s.deps.Audit.Record(audit.ToolCalled, j.tenant, r)
+	}
 }
 
 // open reports whether the messages that the events close are still open. If one is not,

@@ -39,7 +39,8 @@ type job struct {
 	s       *Service
 	fold    *fold
 	log     *ledger.Log[conversation.State]
-	caller  tools.Caller // the tools of the one that is worked for
+	caller  tools.Caller          // the tools of the one that is worked for
+	servers map[string]tools.Tool // by name, those of the calls that run
 	runID   string
 	id      string // of the job: that of the run in a chat run
 	tenant  id.Tenant

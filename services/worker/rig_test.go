@@ -177,7 +177,7 @@ func (r *rig) workerOf(name string, m model.Model, mod func(*worker.Config)) (*w
 	s, err := worker.New(cfg, worker.Deps{
 		Conn: c, Log: r.StoreOn(c), Commands: command.NewSender(c), Directory: r.Dir,
 		Tools: remote.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.T)), Quota: r.daily,
-		Signatures: cmp.Or(r.signatures, signature.Unchecked()),
+		Signatures: cmp.Or(r.signatures, signature.Unchecked()), Audit: r.Audit,
 	})
 	r.Run(s, err)
 	return s, c

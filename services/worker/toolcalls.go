@@ -83,6 +83,7 @@ func (j *job) callTools(ctx context.Context, st conversation.Step) error {
 	for _, o := range offered {
 		byName[o.Name] = o
 	}
+	j.servers = byName
 	if err := j.ask(ctx, st.Ask, byName); err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/access"
+	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -131,6 +132,7 @@ type Deps struct {
 	Instance  id.Name
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer
+	Audit     *audit.Writer // of calls of tools; nil: they are not recorded
 
 	// Signatures verifies approvals of tool calls; nil: no call that needs one runs.
 	Signatures *signature.Verifier

@@ -34,7 +34,7 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Tools: remote.NewClient(p.conn), Model: m, Quota: daily,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", "worker").Logger(), Registry: p.registry,
-		Signatures: p.signing.Verifier,
+		Signatures: p.signing.Verifier, Audit: p.audit,
 	})
 }
 

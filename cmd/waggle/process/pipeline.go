@@ -29,6 +29,6 @@ func (p *process) manages(role string) ledger.Deps {
 	return ledger.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", role).Logger(),
-		Registry: p.registry, Signatures: p.signing.Verifier,
+		Registry: p.registry, Signatures: p.signing.Verifier, Audit: p.audit,
 	}
 }

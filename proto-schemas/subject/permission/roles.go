@@ -81,7 +81,7 @@ func session(g *grant) {
 	g.tells()
 	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindSession))
 	g.counts(audit.Sessions)
-	g.audits(audit.QuotaRefused, audit.Deleted)
+	g.audits(audit.QuotaRefused, audit.Deleted, audit.Command, audit.Decided)
 	g.sends(cmd.Session, cmd.Expire)
 	g.sends(cmd.Task, cmd.CancelTask, cmd.DeleteTask)
 	g.sends(cmd.Pipeline, cmd.Resume)
@@ -103,6 +103,7 @@ func pipeline(g *grant) {
 	g.resends(cmd.Pipeline, cmd.SettleJob, cmd.AbandonJob, cmd.AssignJob, cmd.FinishJob, cmd.AskPeople, cmd.CloseQuestion, cmd.CheckDeadlines, cmd.Resume)
 	g.joins(cmd.Pipeline)
 	g.tells()
+	g.audits(audit.Command, audit.Decided, audit.ToolCalled)
 	g.sends(cmd.Pipeline, cmd.CheckDeadlines)
 	g.sends(cmd.Worker, cmd.DoJob)
 	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask, cmd.MessageTask)
@@ -123,7 +124,7 @@ func worker(g *grant) {
 	g.answers(Task, Team)
 	g.asks(tools)
 	g.counts(audit.Tokens, audit.CostUSD, audit.ToolCalls, audit.Time)
-	g.audits(audit.QuotaRefused)
+	g.audits(audit.QuotaRefused, audit.ToolCalled)
 	g.sends(cmd.Pipeline, cmd.SettleJob, cmd.AbandonJob, cmd.SendMessage, cmd.Cancel)
 	g.sends(cmd.Member, cmd.SettleJob, cmd.AbandonJob)
 	g.sends(cmd.Worker, cmd.DoJob) // jobs for another worker
@@ -145,7 +146,7 @@ func task(g *grant) {
 	g.asks(tools)
 	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindTask), subject.AckKeys(id.KindInbox))
 	g.counts(audit.Tasks, audit.Children, audit.ToolCalls)
-	g.audits(audit.QuotaRefused)
+	g.audits(audit.QuotaRefused, audit.Command, audit.Decided)
 	g.watches(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(cmd.WhatAgent), subject.RegistryKeys(cmd.WhatService), subject.RegistryKeys(cmd.WhatClient))
 	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask, cmd.ReportTask, cmd.ReleaseTask, cmd.EndChild,
@@ -176,7 +177,7 @@ func team(g *grant) {
 	g.asks(tools, cmd.Team) // replicas ask each other whether they are alive
 	g.sends(cmd.Worker, cmd.DoJob)
 	g.counts(audit.Teams)
-	g.audits(audit.QuotaRefused)
+	g.audits(audit.QuotaRefused, audit.Command, audit.Decided, audit.ToolCalled)
 	g.watchesSome(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(teams), subject.RegistryKeys(active))
 	g.folds(id.KindTeam, id.KindMember)

@@ -14,11 +14,14 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/signature"
+	record "github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -34,6 +37,8 @@ type Rig struct {
 	Log  *eventlog.Store
 	Dir  *directory.Directory
 	Send *command.Sender
+
+	Audit *audit.Writer
 
 	patience time.Duration
 	running  []Component
@@ -57,6 +62,9 @@ func Within(t testing.TB, conn *bus.Conn, patience, whole time.Duration) *Rig {
 	r.Dir, err = directory.Open(ctx, conn)
 	require.NoError(t, err)
 	t.Cleanup(r.Dir.Close)
+	r.Audit, err = audit.New(conn, audit.Options{Logger: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(r.Audit.Close)
 	return r
 }
 
@@ -79,8 +87,27 @@ func (r *Rig) StoreOn(conn *bus.Conn) *eventlog.Store {
 func (r *Rig) Deps(name string) ledger.Deps {
 	return ledger.Deps{
 		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
-		Signatures: signature.Unchecked(),
+		Signatures: signature.Unchecked(), Audit: r.Audit,
 	}
+}
+
+// Audited reads the audit log until it has so many records of the actions, and returns them.
+func (r *Rig) Audited(n int, actions ...id.Name) (out []record.Record) {
+	r.T.Helper()
+	require.Eventually(r.T, func() bool {
+		out = nil
+		for _, action := range actions {
+			err := audit.Read(r.Ctx, r.Conn, audit.Query{Action: action.String()}, func(one record.Record) error {
+				out = append(out, one)
+				return nil
+			})
+			if err != nil {
+				return false
+			}
+		}
+		return len(out) >= n
+	}, bustest.Patience, 5*time.Millisecond)
+	return out
 }
 
 // Component is a part of a process.

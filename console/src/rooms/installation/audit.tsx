@@ -15,12 +15,16 @@ const actions = [
   "authentication-failed",
   "command",
   "decision",
+  "tool-call",
   "export",
   "import",
   "quota-refused",
   "deletion",
   "api-call",
 ] as const;
+
+/** Looks of outcomes that are no failures. */
+const states: Record<string, string> = { approve: "state-completed", answer: "state-completed", sent: "" };
 
 /** The audit records of the tenant, the newest first. */
 export function Audit({ at }: { at: AuditFilter }): JSX.Element {
@@ -120,7 +124,7 @@ function Row({ r }: { r: AuditRecord }): JSX.Element {
       </td>
       <td>
         {r.outcome !== "done" && (
-          <span class={`chip small state-${r.outcome === "approve" ? "completed" : "failed"}`}>
+          <span class={`chip small ${states[r.outcome] ?? "state-failed"}`}>
             <Text>{r.outcome}</Text>
           </span>
         )}
