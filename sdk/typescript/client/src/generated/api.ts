@@ -532,6 +532,10 @@ export interface AuditPage {
 export interface AuditRecord {
   action: string;
   /**
+   * id of a model's call of a tool
+   */
+  call?: string;
+  /**
    * of a connection
    */
   close_code?: number;
@@ -551,6 +555,10 @@ export interface AuditRecord {
    * of the connection
    */
   dialect?: string;
+  /**
+   * of a call of a tool, or of an answer about one: its name and arguments
+   */
+  digest?: string;
   duration_ms?: number;
   /**
    * session, task, team, agent; of an API call the path
@@ -569,7 +577,7 @@ export interface AuditRecord {
    */
   limit?: number;
   /**
-   * done, denied; of a decision approve, reject
+   * done, sent, denied; of a decision approve, reject, answer; of a call failed, unknown
    */
   outcome: string;
   /**
@@ -606,7 +614,7 @@ export interface AuditRecord {
   source: string;
   time: string;
   /**
-   * of a call of a tool
+   * of a call of a tool; in a decision with its server, as models call it
    */
   tool?: string;
   /**
