@@ -124,9 +124,9 @@ func TestAnyPieces(t *testing.T) {
 	})
 }
 
-// TestPiecesAreTheSameWhoeverReads: deltas are appended at any times and announced late in any way, so that a live viewer's
+// TestPiecesAreTheSameForEveryReader: deltas are appended at any times and announced late in any way, so that a live viewer's
 // patience may end in any piece. Its pieces, joined, are those of the log, and from any position on so are those of who resumes.
-func TestPiecesAreTheSameWhoeverReads(t *testing.T) {
+func TestPiecesAreTheSameForEveryReader(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		var entries []*eventlog.Entry
