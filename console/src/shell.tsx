@@ -23,6 +23,7 @@ import { choose, compareChosen } from "./model/compare.ts";
 import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
 import { Dialog, Face } from "./parts/basics.tsx";
+import { answerKey, Hold } from "./parts/hold.ts";
 import { Icon, type IconName, Logo } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
@@ -217,14 +218,22 @@ function onKeys(show: (d: "palette" | "keys" | undefined) => void): () => void {
     const at = e.target as HTMLElement;
     const field = at.isContentEditable || /^(TEXTAREA|SELECT)$/.test(at.tagName) || (at instanceof HTMLInputElement && at.type !== "range");
     if (field || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
+    if (e.repeat && (e.key === "y" || e.key === "n")) return; // held
+    hold.release();
     const to = Date.now() - going < 1500 ? rooms.find((x) => x.key === e.key) : undefined;
     going = e.key === "g" ? Date.now() : 0;
     if (to) go(room(to.name));
     else if (!act(e.key, show)) return;
     e.preventDefault();
   };
-  addEventListener("keydown", press);
-  return () => removeEventListener("keydown", press);
+  const release = () => hold.release();
+  const leave = new AbortController();
+  addEventListener("keydown", press, leave);
+  for (const end of ["keyup", "blur", "focusin", "pointerdown"]) addEventListener(end, release, leave);
+  return () => {
+    release();
+    leave.abort();
+  };
 }
 
 /** The session that is shown. */
@@ -271,15 +280,29 @@ function act(key: string, show: (d: "palette" | "keys") => void): boolean {
       turnTeam(1);
       return true;
     case "y":
-    case "n": {
-      const focused = document.activeElement?.closest("[data-question]");
-      const card = focused ?? document.querySelector("main [data-question]");
-      const button = card?.querySelector<HTMLButtonElement>(`[data-answer="${key === "y" ? "approve" : "reject"}"]`);
-      button?.click();
-      return button !== undefined;
-    }
+    case "n":
+      return answerWith(key);
   }
   return false;
+}
+
+const hold = new Hold();
+
+function answerWith(key: "y" | "n"): boolean {
+  const k = answerKey(key, document.activeElement, document);
+  if (!k) return false;
+  if (k.do === "focus") {
+    k.card.focus();
+    k.card.scrollIntoView({ block: "nearest" });
+  } else if (k.do === "press") k.button.click();
+  else {
+    k.button.classList.add("held");
+    hold.press(
+      () => k.button.isConnected && k.button.click(),
+      () => k.button.classList.remove("held"),
+    );
+  }
+  return true;
 }
 
 /** Tells of new questions while nobody looks: in the title, and with a notification where it is allowed. */

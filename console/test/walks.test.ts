@@ -43,7 +43,7 @@ const publication: Reply = {
 
 function script(messages: { role: string; content: unknown }[], planning: boolean): Reply {
   if (planning) {
-    const tasks = ["Which files are there", "How many words are there", "What is 128 * 46"].map((title, i) => ({
+    const tasks = ["Which files\u202e are there", "How many words are there", "What is 128 * 46"].map((title, i) => ({
       id: `task_${i + 1}`,
       title,
       description: title,
@@ -180,8 +180,14 @@ test("a chat asks before it writes, does what was approved, and what others wrot
   expect(await page.textContent(".question .digest")).toContain(digest.slice(0, 12));
   expect(await faults(page)).toEqual([]);
   const sent = page.waitForRequest((q) => q.method() === "POST" && q.url().endsWith("/answer"));
-  await page.click('[data-answer="approve"]');
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  await page.keyboard.press("y"); // by accident: it shows which question keys are for
+  expect(await question.evaluate((e) => e === document.activeElement)).toBe(true);
+  await page.keyboard.press("y"); // not held
+  expect(await page.locator(".question [data-answer]:disabled").count()).toBe(0); // nothing was sent
+  await page.keyboard.down("y");
   expect((await sent).postDataJSON()).toMatchObject({ decision: "approve", digest }); // of the call that was shown
+  await page.keyboard.up("y");
   await question.waitFor({ state: "detached" });
   await page.waitForSelector(".item.answer .markdown a");
   await idle(page);
@@ -205,6 +211,7 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   await page.click(".ideas li:nth-child(2) button");
   await page.waitForSelector(".question .editor li:nth-child(3)");
   expect(new URL(page.url()).pathname).toMatch(/^\/sessions\/.+/);
+  expect(await page.textContent(".editor li:nth-child(1) .title")).toContain("⟨U+202E⟩");
   await page.click('.editor li:nth-child(2) button[aria-label="Drop step 2"]');
   await page.fill(".editor li:nth-child(3) input", "What is 6 * 7");
   expect(await page.textContent('[data-answer="approve"]')).toContain("Approve changed plan");

@@ -2,6 +2,7 @@ import { type ListedQuestion, WaggleError } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayAct, reason } from "../app.ts";
+import { plain, prose } from "../fold/text.ts";
 import { answer } from "../model/act.ts";
 import { t, type Word } from "../words.ts";
 import { Left, Text } from "./basics.tsx";
@@ -53,7 +54,7 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
     }
   };
   return (
-    <section class="question" data-question={ask.id} aria-label={t(words[ask.scope] ?? "question.agent")}>
+    <section class="question" data-question={ask.id} tabIndex={-1} aria-label={t(words[ask.scope] ?? "question.agent")}>
       <header>
         <Icon name="hand" />
         <h3>
@@ -169,17 +170,12 @@ function PlanEditor({ steps, change }: { steps: readonly Editable[]; change: (st
       {steps.map(({ step, dropped }, i) => (
         <li key={step.id} class={dropped ? "dropped" : ""}>
           <span class="n">{i + 1}</span>
-          <input
-            type="text"
-            aria-label={t("question.titleOf", { n: i + 1 })}
-            value={step.title}
+          <StepTitle
+            n={i + 1}
+            title={step.title}
             disabled={dropped}
-            onInput={(e) => set(i, { dropped, step: { ...step, title: e.currentTarget.value } })}
-            onKeyDown={(e) => {
-              if (!e.altKey || (e.key !== "ArrowUp" && e.key !== "ArrowDown")) return;
-              e.preventDefault();
-              move(i, e.key === "ArrowUp" ? i - 1 : i + 1);
-            }}
+            change={(title) => set(i, { dropped, step: { ...step, title } })}
+            move={(by) => move(i, i + by)}
           />
           {(step.dependencies ?? []).length > 0 && (
             <span class="needs">← {(step.dependencies ?? []).map((d) => steps.findIndex((s) => s.step.id === d) + 1).join(", ")}</span>
@@ -207,5 +203,47 @@ function PlanEditor({ steps, change }: { steps: readonly Editable[]; change: (st
         </li>
       ))}
     </ol>
+  );
+}
+
+/**
+ * The title of a step, to be edited. A field would show a title with hidden characters as they want to be shown, reversed for
+ * instance. Such a title is shown as what it is, and editing begins without them.
+ */
+function StepTitle(p: {
+  n: number;
+  title: string;
+  disabled: boolean;
+  change: (title: string) => void;
+  move: (by: number) => void;
+}): JSX.Element {
+  const label = t("question.titleOf", { n: p.n });
+  if (plain(p.title) !== p.title)
+    return (
+      <button
+        type="button"
+        class="quiet title"
+        aria-label={label}
+        title={t("question.clean")}
+        disabled={p.disabled}
+        onClick={() => p.change(prose(p.title))}
+      >
+        <Text most={400}>{p.title}</Text>
+      </button>
+    );
+  return (
+    <input
+      type="text"
+      aria-label={label}
+      dir="auto"
+      value={p.title}
+      disabled={p.disabled}
+      onInput={(e) => p.change(e.currentTarget.value)}
+      onKeyDown={(e) => {
+        if (!e.altKey || (e.key !== "ArrowUp" && e.key !== "ArrowDown")) return;
+        e.preventDefault();
+        p.move(e.key === "ArrowUp" ? -1 : 1);
+      }}
+    />
   );
 }

@@ -1,1 +1,0 @@
-import{a as c,I as t}from"./table-J7Bjlf0L.js";import{t as a}from"./app-BKmzfM4H.js";const i={ok:{icon:"tick",look:"completed"},warn:{icon:"clock",look:"waiting"},fail:{icon:"cross",look:"failed"}};function s({level:o,word:n}){return c("span",{class:`chip state-${i[o].look}`,children:[c(t,{name:i[o].icon}),a(n??`health.${o}`)]})}export{s as L};
