@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -48,4 +49,45 @@ func TestAGUIStopsATask(t *testing.T) {
 	require.True(t, slices.ContainsFunc(frames, func(f aguiFrame) bool {
 		return f.Type == wire.SubagentError && strings.Contains(f.data, "CANCELLED")
 	}))
+}
+
+// TestAStoppedAnswerIsKept: the text that people have read before they stop it stays, in AG-UI, in ORBIT, in the log and for the model.
+func TestAStoppedAnswerIsKept(t *testing.T) {
+	t.Parallel()
+	p, cast := apart.forTenant(t, func(x *scripted.Exchange) scripted.Reply {
+		for _, m := range x.Prompt.Messages {
+			if strings.Contains(m.Content, "I begin. ") {
+				return say("I was at it")
+			}
+		}
+		return scripted.Stream(scripted.Text("I begin. "), scripted.Hang())
+	})
+	c, thread := p.agui(), newRun()
+	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	defer cancel()
+	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, newRun(), "do it "+cast.cue, nil))
+	defer func() { _ = resp.Body.Close() }()
+	frames := c.stream(resp, func(f aguiFrame) bool {
+		if f.Type == wire.TextMessageContent {
+			status, text := c.text(http.MethodPost, "/threads/"+thread+"/cancel", nil)
+			require.Equal(t, http.StatusAccepted, status, text)
+		}
+		return true
+	})
+	require.Equal(t, wire.OutcomeCancelled, frames[len(frames)-1].Outcome.Type)
+	require.False(t, slices.ContainsFunc(frames, func(f aguiFrame) bool { return f.Type == wire.MessagesSnapshot }), "nothing is taken away")
+	require.True(t, slices.ContainsFunc(frames, func(f aguiFrame) bool {
+		return f.Type == wire.TextMessageEnd && strings.Contains(f.data, `"stopReason":"stopped"`)
+	}))
+	status, text := c.text(http.MethodGet, "/threads/"+thread+"/messages", nil)
+	require.Equal(t, http.StatusOK, status, text)
+	require.Contains(t, text, "I begin. ")
+	said := inLog[event.MessageCompletedData](t, p, thread)
+	require.Len(t, said, 1)
+	require.Equal(t, event.StopStopped, said[0].StopReason)
+
+	orbit := p.at(p.other).orbit("?after=0&deltas=true&session=" + thread)
+	require.Contains(t, orbit.Until("agent_delta").Raw, "I begin. ")
+	require.Contains(t, orbit.Until("error", "agent_delta_discarded").Raw, "RUN_CANCELLED")
+	require.Contains(t, speech(c.run(thread, newRun(), "go on "+cast.cue, nil)), "I was at it")
 }

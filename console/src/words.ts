@@ -86,6 +86,7 @@ export const en = {
   "talk.stop.filtered": "Withheld by a filter of the model’s service",
   "talk.stop.refused": "The model refused to say more",
   "talk.stop.other": "May be incomplete: the model’s service ended it for an unknown reason",
+  "talk.stop.stopped": "Stopped here: the rest was not said",
   "talk.retry": "Try {n} of {all} in {time} s",
   "talk.retry.now": "Try {n} of {all}",
   "talk.next": "Try {n} of {all} in {time} s, with {model}",

@@ -82,6 +82,7 @@ export const zh: Words = {
   "talk.stop.filtered": "其余部分被模型服务的内容过滤器拦截",
   "talk.stop.refused": "模型拒绝继续回答",
   "talk.stop.other": "可能不完整：模型服务因未知原因结束了回答",
+  "talk.stop.stopped": "在此处停止：其余内容未给出",
   "talk.retry": "{time} 秒后第 {n} 次尝试，共 {all} 次",
   "talk.retry.now": "第 {n} 次尝试，共 {all} 次",
   "talk.next": "{time} 秒后改用 {model}，第 {n} 次尝试，共 {all} 次",

@@ -41,7 +41,7 @@ func messageCompleted(t *talk, _ event.Event, d fields) {
 
 // stop is why a message is not complete, nil if it is.
 func (d fields) stop() *wire.SnapshotStop {
-	if _, _, short := event.AnswerNotice(d.StopReason, ""); !short {
+	if _, _, short := event.AnswerNotice(d.StopReason, ""); !short && d.StopReason != event.StopStopped {
 		return nil
 	}
 	return &wire.SnapshotStop{Reason: d.StopReason, Detail: d.StopDetail}

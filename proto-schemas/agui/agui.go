@@ -121,6 +121,8 @@ type Origin struct {
 	Member  string `json:"member,omitempty"`  // of a team: its path of names
 	Failed  bool   `json:"failed,omitempty"`  // of the result of a tool: it is an error
 	Code    string `json:"code,omitempty"`    // with Failed: from the error catalogue
+
+	StopReason string `json:"stopReason,omitempty"` // of the end of a text that is not complete: length, filtered, refused, other, stopped
 }
 
 // Boundary begins or ends a run. Which of the optional members it has depends on its type.

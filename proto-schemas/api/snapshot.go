@@ -63,7 +63,7 @@ type SnapshotThought struct {
 
 // SnapshotStop is why an answer is not complete.
 type SnapshotStop struct {
-	Reason string `json:"reason"`           // length, filtered, refused, other
+	Reason string `json:"reason"`           // length, filtered, refused, other, stopped
 	Detail string `json:"detail,omitempty"` // other: the provider's word for it
 }
 

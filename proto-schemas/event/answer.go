@@ -8,6 +8,7 @@ const (
 	StopFiltered  = "filtered"   // a filter of the provider withheld the rest
 	StopRefused   = "refused"    // the model refused to say more
 	StopOther     = "other"      // for a reason that this version does not know
+	StopStopped   = "stopped"    // its run or step was stopped, or failed, before the text was complete
 )
 
 // Codes of the notices that tell people that an answer is not what it seems. Each is about one message of a run.

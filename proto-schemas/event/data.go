@@ -170,7 +170,7 @@ type MessageCompletedData struct {
 	Role        string     `json:"role"`
 	Content     string     `json:"content"`
 	ToolCalls   []ToolCall `json:"tool_calls,omitempty"`  // calls that the model asks for, in order
-	StopReason  string     `json:"stop_reason"`           // end, tool_calls, length, filtered, refused, other
+	StopReason  string     `json:"stop_reason"`           // end, tool_calls, length, filtered, refused, other, stopped
 	StopDetail  string     `json:"stop_detail,omitempty"` // other: the provider's word for it
 	Silent      bool       `json:"silent,omitempty"`      // no delta showed its text before
 	Part
@@ -185,8 +185,8 @@ type ToolCall struct {
 	Invalid   string          `json:"invalid,omitempty"` // why the call cannot be made, for the model: people are not asked about it
 }
 
-// MessageDiscardedData records that a started message will never be completed (its attempt ended); its deltas do not
-// count.
+// MessageDiscardedData records that a started message will never be completed, because it is begun anew or nothing was
+// said: its deltas do not count. A text that was stopped is completed with stop_reason stopped.
 type MessageDiscardedData struct {
 	MessageID   string `json:"message_id"`
 	RunID       string `json:"run_id"`

@@ -10,7 +10,7 @@ type ThinkingMeta struct {
 	MessageID  string `json:"message_id,omitempty"`  // the text that the model writes. Addition
 	Attempt    int    `json:"attempt,omitempty"`     // of workers at this piece of work. Addition
 	Resumed    bool   `json:"resumed,omitempty"`     // another worker had begun. Addition
-	StopReason string `json:"stop_reason,omitempty"` // end, tool_calls, length, filtered, refused, other: the text is whole. Addition
+	StopReason string `json:"stop_reason,omitempty"` // end, tool_calls, length, filtered, refused, other, stopped: no text follows. Addition
 	MergedFrom uint64 `json:"merged_from,omitempty"` // the frame stands for the events from this seq on. Addition
 
 	Reasoning   bool `json:"reasoning,omitempty"`    // content is what the model thinks before it writes the message. Addition
@@ -57,7 +57,7 @@ type PartialAnswerMeta struct {
 	Streaming   bool   `json:"is_streaming"`           // always true
 	Final       bool   `json:"is_final"`               // the text is whole
 	TotalLength *int   `json:"total_length,omitempty"` // final: its characters
-	StopReason  string `json:"stop_reason,omitempty"`  // final: end, tool_calls, length, filtered, refused, other. Addition
+	StopReason  string `json:"stop_reason,omitempty"`  // final: end, tool_calls, length, filtered, refused, other, stopped. Addition
 	Attempt     int    `json:"attempt,omitempty"`      // Addition
 	MergedFrom  uint64 `json:"merged_from,omitempty"`  // the frame stands for the events from this seq on. Addition
 }

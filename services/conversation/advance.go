@@ -119,7 +119,7 @@ func (w *Work) final() (Message, bool) {
 		return Message{}, false
 	}
 	last := w.Messages[len(w.Messages)-1]
-	return last, len(last.ToolCalls) == 0
+	return last, len(last.ToolCalls) == 0 && !last.stopped()
 }
 
 func (d director) startPlan(question string) decision.Fact {
@@ -263,6 +263,30 @@ func discards(w *Work) []decision.Fact {
 	}
 	return list
 }
+
+// stops closes the messages of a job that ends for good. The text that people have read stays.
+func stops(w *Work) []decision.Fact {
+	list := discards(w)
+	if n := len(list) - 1; n >= 0 && len(w.partial) > 0 {
+		said := w.Stopped(w.Open[n])
+		list[n] = decision.Fact{ID: said.MessageID + ".stopped", Data: said}
+	}
+	return list
+}
+
+// Stopped closes the newest open message with the text so far.
+func (w *Work) Stopped(message string) event.MessageCompletedData {
+	return event.MessageCompletedData{
+		MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Role: event.RoleAssistant,
+		Content: string(w.partial), StopReason: event.StopStopped, Silent: w.Silent(), Part: w.Part,
+	}
+}
+
+// Said reports whether people have read a part of the message that is open.
+func (w *Work) Said() bool { return w != nil && len(w.Open) > 0 && len(w.partial) > 0 }
+
+// stopped reports whether the job was ended in the middle of the message.
+func (m Message) stopped() bool { return m.Stop == event.StopStopped }
 
 func (s *State) confirms(r *Run, rules Rules) bool {
 	switch {

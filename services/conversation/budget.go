@@ -335,7 +335,7 @@ func (s *State) failBudget(r *Run, now time.Time) []decision.Fact {
 		list = d.stop(command.Command{ID: r.ID + ".budget"})
 	} else {
 		for _, w := range r.works {
-			list = append(list, discards(w)...)
+			list = append(list, stops(w)...)
 		}
 	}
 	if why := r.outOfQuota(); why != nil {

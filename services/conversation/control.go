@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// stop cancels a run with everything that is open in it, by the command c. It discards unfinished
+// stop cancels a run with everything that is open in it, by the command c. It closes unfinished
 // messages first.
 func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []decision.Fact {
 	var list []decision.Fact
@@ -24,7 +24,7 @@ func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []
 		list = d.stop(c)
 	}
 	if w := s.Work(r.ID); r.Pipeline == nil && w != nil {
-		list = discards(w)
+		list = stops(w)
 	}
 	return append(list, decision.Fact{ID: c.ID + ".cancelled." + r.ID, Data: event.RunCancelledData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: c.Principal, CommandID: c.ID,
@@ -37,7 +37,7 @@ func (d director) stop(c command.Command) []decision.Fact {
 	var list []decision.Fact
 	p := d.p
 	if p.Job != nil {
-		list = append(list, discards(p.Job)...)
+		list = append(list, stops(p.Job)...)
 	}
 	if p.Phase == Planning || p.Phase == Confirming {
 		if p.Dropped != "" {
@@ -47,17 +47,17 @@ func (d director) stop(c command.Command) []decision.Fact {
 	}
 	for _, t := range p.Tasks {
 		if !t.Final() {
-			list = append(list, d.endTask(t, c.ID+".cancelled."+t.ID, c.Principal)...)
+			list = append(list, d.endTask(t, c.ID+".cancelled."+t.ID, c.Principal, stops)...)
 		}
 	}
 	return list
 }
 
-// endTask cancels a task at a user's request and discards its unfinished messages.
-func (d director) endTask(t *Task, eventID, by string) []decision.Fact {
+// endTask cancels a task at a user's request after closing its unfinished messages.
+func (d director) endTask(t *Task, eventID, by string, closing func(*Work) []decision.Fact) []decision.Fact {
 	var list []decision.Fact
 	if t.State == plan.Running {
-		list = discards(t.Work)
+		list = closing(t.Work)
 	}
 	return append(list, d.taskCancelled(t, eventID, userRequest, by))
 }
@@ -111,7 +111,7 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (decis
 	if t.Final() {
 		return s.notDone(c, ref.StepID, "The task has its outcome already.", now, rules)
 	}
-	return decision.Decision{Facts: d.endTask(t, eventID, c.Principal), Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
+	return decision.Decision{Facts: d.endTask(t, eventID, c.Principal, stops), Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }
 
 // otherRun is the notice about a step of a run that is neither active nor the last one.
@@ -209,7 +209,7 @@ func (d director) restart(c command.Command, ref command.StepRef) []decision.Fac
 	}
 	again := func(t *Task, reason string) {
 		if t.State == plan.Running {
-			list = append(list, d.endTask(t, c.ID+".ended."+t.ID, c.Principal)...)
+			list = append(list, d.endTask(t, c.ID+".ended."+t.ID, c.Principal, discards)...)
 		}
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}

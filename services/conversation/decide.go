@@ -383,7 +383,7 @@ func (s *State) workDead(c command.Command, now time.Time, rules Rules) (decisio
 	if r.Pipeline != nil {
 		return decision.Of(s.failed(w, entry, now, 0)), nil
 	}
-	return decision.Of(append(discards(w), decision.Fact{ID: c.ID + ".failed", Data: event.RunFailedData{
+	return decision.Of(append(stops(w), decision.Fact{ID: c.ID + ".failed", Data: event.RunFailedData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: w.Attempt,
 		Code: string(entry.Code), Message: entry.Message, Retryable: entry.Retryable,
 	}})...), nil

@@ -8,8 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation/retry"
 )
 
-// maxPartial bounds the kept part of an unfinished text, in bytes: enough to show the work of a
-// cancelled task.
+// maxPartial bounds the part of an unfinished text that the event about a cancelled step has, in bytes.
 const maxPartial = 2000
 
 func (s *State) turnStarted(e event.Event, d event.JobStartedData) error {
@@ -38,9 +37,7 @@ func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		w.said += len(d.Text)
 		w.begun = w.begun || d.Begins
-		if d.JobID != "" && len(w.partial) < maxPartial {
-			w.partial = append(w.partial, d.Text...)
-		}
+		w.partial = append(w.partial, d.Text...)
 	})
 }
 
@@ -62,19 +59,23 @@ func (s *State) reasoningCompleted(_ event.Event, d event.ReasoningCompletedData
 
 func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
-		s.recovered(w)
 		s.ask(s.runs[d.RunID], d.ToolCalls)
 		m := Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls}
 		if d.StopReason != event.StopEnd && d.StopReason != event.StopToolCalls {
 			m.Stop = d.StopReason
+		}
+		if m.stopped() {
+			m.Attempt = d.Attempt
+		} else {
+			s.recovered(w)
+			w.tally.Calls++
+			s.totals.Calls++
 		}
 		if w.thought.Message == d.MessageID {
 			m.Reasoning, m.PassBack = w.thought.Reasoning, w.thought.PassBack
 		}
 		w.closeMessage(d.MessageID)
 		w.Messages = append(w.Messages, m)
-		w.tally.Calls++
-		s.totals.Calls++
 	})
 }
 

@@ -95,7 +95,7 @@ func (d director) taskJobFailed(t *Task, w *Work) []decision.Fact {
 		return append(discards(w), retry)
 	}
 	return append(
-		discards(w), decision.Fact{ID: w.ID + ".given-up", Data: event.StepFailedData{
+		stops(w), decision.Fact{ID: w.ID + ".given-up", Data: event.StepFailedData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
 			Code: w.Failure.Code, Message: w.Failure.Message, DurationMS: since(d.now, t.Started), Part: w.Part,
 		}},
@@ -151,7 +151,7 @@ func (d director) taskCancelled(t *Task, eventID, reason, by string) decision.Fa
 		DurationMS: since(d.now, t.Started), Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
 	}
 	if t.State == plan.Running {
-		data.Part, data.Partial = t.Work.Part, strings.ToValidUTF8(string(t.Work.partial), "")
+		data.Part, data.Partial = t.Work.Part, clip(string(t.Work.partial), maxPartial)
 	} else {
 		data.DurationMS = 0
 	}
@@ -284,7 +284,7 @@ func (d director) aggregate() []decision.Fact {
 			return append(discards(w), retry)
 		}
 		if p.Status == "" {
-			return append(discards(w), d.summed(failure, w.Failure.Message))
+			return append(stops(w), d.summed(failure, w.Failure.Message))
 		}
 		return []decision.Fact{d.runFailed(fault.Lookup(fault.Code(w.Failure.Code)), w.Failure.Message, "")}
 	}

@@ -151,7 +151,7 @@ type Work struct {
 	asked   time.Time // when the newest request to the model was made
 	said    int       // bytes of the newest message so far
 	begun   bool      // viewers have got its first event
-	partial []byte    // text of the open messages
+	partial []byte    // text of the newest message, while it is open
 	thought thought   // of the open message
 	tally   usage.Tally
 }
@@ -162,6 +162,7 @@ type Message struct {
 	Content   string
 	ToolCalls []event.ToolCall
 	Stop      string          `json:",omitempty"` // why it is not complete: event.StopLength and others; empty = it is
+	Attempt   int             `json:",omitempty"` // of one that was stopped: its worker's
 	Reasoning string          `json:",omitempty"` // kept for the model that wants it back with its calls
 	PassBack  *event.PassBack `json:",omitempty"`
 }

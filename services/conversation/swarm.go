@@ -89,7 +89,7 @@ func (s *State) InSwarm(r *Run) bool { return r.Pipeline == nil && (s.Swarm() ||
 func (s *State) answered(c command.Command, d command.FinishedJob, w *Work, now time.Time) []decision.Fact {
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
-		return append(discards(w), decision.Fact{ID: w.RunID + ".failed", Data: event.RunFailedData{
+		return append(stops(w), decision.Fact{ID: w.RunID + ".failed", Data: event.RunFailedData{
 			RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code),
 			Message: orElse(d.Message, entry.Message), Retryable: d.Retryable || entry.Retryable, DurationMS: since(now, w.Started),
 		}})

@@ -52,6 +52,13 @@ func (s *State) Next(workID string) Step {
 		return s.afford(w, st)
 	}
 	last := w.Messages[len(w.Messages)-1]
+	if last.stopped() && last.Attempt == w.Attempt { // the end of the job follows
+		return Step{Kind: StepNone}
+	}
+	if last.stopped() { // the process that stopped it died before that
+		st.Kind = StepGenerate
+		return s.afford(w, st)
+	}
 	if len(last.ToolCalls) == 0 {
 		st.Kind, st.Answer = StepFinish, last
 		return st
@@ -191,8 +198,8 @@ func (s *State) index(runID string) int {
 func (s *State) lines(out []Line, r *Run) []Line {
 	out = append(told(out, r), s.asks(r))
 	if r.Pipeline != nil {
-		if r.Answer != "" {
-			out = append(out, Line{Role: event.RoleAssistant, Content: r.Answer})
+		if text := orElse(r.Answer, r.cutOff()); text != "" {
+			out = append(out, Line{Role: event.RoleAssistant, Content: text})
 		}
 		return out
 	}
@@ -223,13 +230,34 @@ func (s *State) said(out []Line, w *Work) []Line {
 			break
 		}
 		out = append(out, Line{
-			Role: event.RoleAssistant, Content: m.Content, ToolCalls: m.ToolCalls, Reasoning: m.Reasoning, PassBack: m.PassBack,
+			Role: event.RoleAssistant, Content: m.shown(), ToolCalls: m.ToolCalls, Reasoning: m.Reasoning, PassBack: m.PassBack,
 		})
 		for _, tc := range m.ToolCalls {
 			out = append(out, s.resultOf(tc))
 		}
 	}
 	return out
+}
+
+// cutOff is what people have read of the answer of a plan that was stopped.
+func (r *Run) cutOff() string {
+	for _, w := range slices.Backward(r.works) {
+		if n := len(w.Messages) - 1; w.Part.Stage == event.StageAggregation && n >= 0 && w.Messages[n].stopped() {
+			return w.Messages[n].shown()
+		}
+	}
+	return ""
+}
+
+// cutMark tells a model that people have read no more than this of an earlier answer.
+const cutMark = "\n\n[Stopped here: people have not got the rest of this answer.]"
+
+// shown is the text for the model.
+func (m Message) shown() string {
+	if m.stopped() {
+		return m.Content + cutMark
+	}
+	return m.Content
 }
 
 // resultOf is the result of a call for the model. A call that its run has left without one, because it was cancelled or

@@ -190,14 +190,20 @@ func (j *job) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	return err == nil, err
 }
 
-// failed returns the events that end the job. It discards the unfinished message of a chat run
-// first; the pipeline does that for other jobs.
+// failed returns the events that end the job. It closes the unfinished message of a chat run first, with the text that
+// people have read; the pipeline does that for other jobs.
 func (j *job) failed(err error) []event.Data {
-	end := j.failure(err)
-	if w := j.current(); w != nil && j.begun.Part.JobID == "" {
+	end, w := j.failure(err), j.current()
+	if w == nil || j.begun.Part.JobID != "" || len(w.Open) == 0 {
+		return []event.Data{end}
+	}
+	before, newest := w.Open[:len(w.Open)-1], w.Open[len(w.Open)-1]
+	if !w.Said() {
 		return append(j.discards("the work failed", w.Open...), end)
 	}
-	return []event.Data{end}
+	stopped := w.Stopped(newest)
+	stopped.Attempt = j.attempt
+	return append(j.discards("the work failed", before...), stopped, end)
 }
 
 // failure is the event that ends the job: of a chat run the run's own end.

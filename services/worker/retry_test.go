@@ -61,6 +61,9 @@ func TestAProviderThatNeverAnswers(t *testing.T) {
 	require.Equal(t, "MODEL_CUT_OFF", last[event.RunFailedData](t, events).Code)
 	require.Len(t, r.llm.Exchanges(), 3)
 	require.Equal(t, 2, servicetest.Count(events, event.RequestFailed))
+	said := all[event.MessageCompletedData](t, events)[0]
+	require.Equal(t, "half an ", said.Content, "what people have read last stays")
+	require.Equal(t, event.StopStopped, said.StopReason)
 }
 
 // TestAnOutageIsBounded: a job gives up when its time is over before the next request,

@@ -24,28 +24,15 @@ func (t *Thread) Means(q input.Request) (Meaning, error) {
 	unknown := t.unknown(q.Resume)
 	if len(unknown) < len(q.Resume) {
 		m, err := t.replies(q)
-		m.Edited = m.Edited || t.edited(q)
+		m.Edited = m.Edited || t.differs(q)
 		return m, err
 	}
 	if open, only := t.Questions(); only && len(open) > 0 {
 		return Meaning{}, fault.New(fault.InputRequired)
 	}
 	m, err := t.says(q)
-	m.Unknown, m.Edited = unknown, m.Edited || t.edited(q)
+	m.Unknown, m.Edited = unknown, m.Edited || t.differs(q)
 	return m, err
-}
-
-// edited reports whether messages of the client say something else than those of the thread with their ids.
-func (t *Thread) edited(q input.Request) bool {
-	return slices.ContainsFunc(q.Messages, func(one wire.Message) bool {
-		i := t.history.index(one.ID)
-		if i < 0 || t.history.list[i].open || one.Role != wire.RoleUser && one.Role != wire.RoleAssistant {
-			return false
-		}
-		theirs, err := input.ContentOf(&one, "messages")
-		ours, _ := input.ContentOf(&t.history.list[i].Message, "messages")
-		return err != nil || theirs.Text != ours.Text
-	})
 }
 
 // says returns the meaning of the messages of a request.

@@ -352,15 +352,3 @@ func TestAMessageSaysSomething(t *testing.T) {
 		require.Equal(t, agui.Speak, m.Kind)
 	}
 }
-
-// TestEditedHistoryIsNoticed: messages that the thread has count as it has them.
-func TestEditedHistoryIsNoticed(t *testing.T) {
-	thread := folded(logOf(t, append(begun(), event.MessageCompletedData{MessageID: "a1", RunID: "r1", Content: "done"}, event.RunCompletedData{RunID: "r1", MessageID: "a1", Content: "done"})...))
-	const ask = `{"messages":[{"id":"m1","role":"user","content":"do it"},{"id":"a1","role":"assistant","content":"%s"},{"id":"x","role":"user","content":"more"}]}`
-	for said, edited := range map[string]bool{"done": false, "not done": true} {
-		m, err := thread.Means(request(t, fmt.Sprintf(ask, said)))
-		require.NoError(t, err)
-		require.Equal(t, edited, m.Edited, said)
-		require.Equal(t, agui.Speak, m.Kind)
-	}
-}

@@ -46,6 +46,9 @@ func messageCompleted(t *Thread, d event.MessageCompletedData) {
 	if x.sub == "" && d.Content != "" {
 		t.run.said[d.MessageID] = true
 	}
+	if d.StopReason != event.StopEnd && d.StopReason != event.StopToolCalls {
+		x.stop = d.StopReason
+	}
 	t.closeText(x)
 	for _, c := range d.ToolCalls {
 		t.callShown(c.ID, c.Name, string(c.Arguments), d.MessageID, x.sub)

@@ -73,6 +73,7 @@ type text struct {
 	id, sub   string
 	reasoning bool
 	body      []byte
+	stop      string // why it is not complete
 }
 
 // thought is how much of the reasoning of a message was shown. It is shown in parts: one ends where the message's text goes on.

@@ -123,7 +123,7 @@ func (t *Thread) closeText(x *text) {
 		t.history.add(m, false)
 	}
 	if !x.reasoning {
-		t.emit(wire.Text{Base: t.base(wire.TextMessageEnd), MessageID: x.id, SubagentRunID: t.owner(x.sub)})
+		t.emit(wire.Text{Base: t.baseOf(wire.TextMessageEnd, wire.Origin{StopReason: x.stop}), MessageID: x.id, SubagentRunID: t.owner(x.sub)})
 		return
 	}
 	t.emit(wire.Text{Base: t.base(wire.ReasoningMessageEnd), MessageID: x.id, SubagentRunID: t.owner(x.sub)})

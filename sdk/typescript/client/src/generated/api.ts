@@ -2201,7 +2201,7 @@ export interface SnapshotStop {
    */
   detail?: string;
   /**
-   * length, filtered, refused, other
+   * length, filtered, refused, other, stopped
    */
   reason: string;
 }
@@ -2488,7 +2488,7 @@ export interface SnapshotStop1 {
    */
   detail?: string;
   /**
-   * length, filtered, refused, other
+   * length, filtered, refused, other, stopped
    */
   reason: string;
 }
@@ -2526,7 +2526,7 @@ export interface SnapshotStop2 {
    */
   detail?: string;
   /**
-   * length, filtered, refused, other
+   * length, filtered, refused, other, stopped
    */
   reason: string;
 }

@@ -215,7 +215,7 @@ export type MessageCompletedData = Part & {
    */
   tool_calls?: ToolCall[];
   /**
-   * end, tool_calls, length, filtered, refused, other
+   * end, tool_calls, length, filtered, refused, other, stopped
    */
   stop_reason: "end" | "tool_calls" | "length" | "filtered";
   /**
@@ -228,7 +228,7 @@ export type MessageCompletedData = Part & {
   silent?: boolean;
 };
 /**
- * MessageDiscardedData records that a started message will never be completed (its attempt ended); its deltas do not count.
+ * MessageDiscardedData records that a started message will never be completed, because it is begun anew or nothing was said: its deltas do not count. A text that was stopped is completed with stop_reason stopped.
  */
 export type MessageDiscardedData = Part & {
   message_id: string;
