@@ -81,6 +81,12 @@ func WithKey(c config.Config, as permission.Role) (config.NATS, error) {
 	return n, nil
 }
 
+// Beside reports whether the process runs beside a "waggle up", whose key WithKey takes.
+func Beside(c config.Config) bool {
+	n, err := WithKey(c, "")
+	return err == nil && n.NKey != c.NATS.NKey
+}
+
 // sameServer reports whether both URLs name one server of this machine.
 func sameServer(a, b string) bool {
 	return a == b || local(a) != "" && local(a) == local(b)
@@ -103,7 +109,7 @@ func Signing(c config.Config, embedded bool) (config.Signing, error) {
 	s := c.Signing
 	switch {
 	case !embedded:
-		return withSigning(c)
+		return withSigning(c), nil
 	case s.KeyFile == "":
 		if _, err := keys.EnsureSigning(KeyFolder(c)); err != nil {
 			return s, err
@@ -118,14 +124,13 @@ func Signing(c config.Config, embedded bool) (config.Signing, error) {
 
 // withSigning adds the keys from the data folder where WithKey adds the credentials for the bus: to a process beside a
 // running "waggle up".
-func withSigning(c config.Config) (config.Signing, error) {
+func withSigning(c config.Config) config.Signing {
 	s := c.Signing
 	if s.KeyFile != "" || s.PublicKeyFile != "" || len(s.PublicKeys) > 0 {
-		return s, nil
+		return s
 	}
-	n, err := WithKey(c, "")
-	if err == nil && n.NKey != c.NATS.NKey {
+	if Beside(c) {
 		s.KeyFile, s.PublicKeyFile = keys.SigningFile(KeyFolder(c)), keys.SigningPublicFile(KeyFolder(c))
 	}
-	return s, err
+	return s
 }
