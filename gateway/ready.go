@@ -58,6 +58,9 @@ func (s *Server) unready(ctx context.Context) *fault.Fault {
 	case !s.dep.Conn.Up():
 		return fault.New(fault.BusUnavailable)
 	}
+	if err := s.dep.Conn.Trouble(); err != nil {
+		return fault.Newf(fault.BusUnavailable, "No message can be accepted: %v.", err)
+	}
 	return s.verify(ctx)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type Config struct {
 	TLSKey       string                     //
 	Partitions   subject.Partitions         // of the installation; 0 = subject.DefaultPartitions
 	InProcess    nats.InProcessConnProvider // connect without a socket to a server in this process
+	Trouble      func() error               // why the server takes no messages, where that is known; may be nil
 	Logger       zerolog.Logger
 }
 
@@ -52,6 +54,8 @@ type Conn struct {
 	partitions subject.Partitions
 	log        zerolog.Logger
 	closed     chan struct{}
+	trouble    func() error
+	writes     writes
 
 	mu    sync.Mutex
 	next  int
@@ -63,7 +67,7 @@ type Conn struct {
 // loss. A publish without a connection fails at once, because a hidden queue would deliver late.
 func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	c := &Conn{
-		instance: uuid.NewString(), partitions: cmp.Or(cfg.Partitions, subject.DefaultPartitions), log: cfg.Logger, closed: make(chan struct{}),
+		instance: uuid.NewString(), partitions: cmp.Or(cfg.Partitions, subject.DefaultPartitions), log: cfg.Logger, closed: make(chan struct{}), trouble: cfg.Trouble,
 		state: map[int]func(bool){}, slow: map[int]func(*nats.Subscription){},
 	}
 	url := cfg.URL
@@ -109,6 +113,7 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			log.Info().Str("server", nc.ConnectedUrlRedacted()).Msg("reconnect to NATS")
+			c.writes.forget()
 			c.changed(true)
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
@@ -169,6 +174,35 @@ func (c *Conn) Logger() *zerolog.Logger { return &c.log }
 
 // Up reports whether the connection is established.
 func (c *Conn) Up() bool { return c.nc.IsConnected() }
+
+// Wrote notes the end of all tries to write a message to a stream. A server whose disk was full does not answer writes to the
+// streams that it could not write, until it is restarted, and answers everything else.
+func (c *Conn) Wrote(stream string, err error) {
+	if err == nil {
+		c.writes.succeeded(stream)
+		return
+	}
+	unanswered := errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+	if unanswered && c.Up() {
+		c.writes.fail(stream, time.Now())
+	}
+}
+
+// Trouble returns why the server takes no messages, or nil: what the server in this process says, or the streams to which this
+// process could write nothing within the last minute, although it is connected.
+func (c *Conn) Trouble() error {
+	if c.trouble != nil {
+		if err := c.trouble(); err != nil {
+			return err
+		}
+	}
+	muted := c.writes.muted(time.Now())
+	if len(muted) == 0 {
+		return nil
+	}
+	return fmt.Errorf("NATS does not take messages for the streams %s; if its disk was full, make room, then restart the NATS server",
+		strings.Join(muted, ", "))
+}
 
 // Watch calls f at each loss (false) and return (true) of the connection, in order and one call at a time. f must not
 // block. cancel does not wait for a running call.

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // OnDead receives every command that was given up, at least once, before it leaves the queue. Its context ends at
@@ -61,7 +62,7 @@ func (u *deadRecorder) record(ctx context.Context, msg jetstream.Msg, c command.
 	record := nats.NewMsg(addr.Dead())
 	record.Data = raw
 	dedupe := fmt.Sprintf("%s:%d.%d", u.sender.conn.Partitions().Command(addr), meta.Sequence.Stream, meta.Timestamp.UnixNano())
-	if err := u.sender.publish(ctx, record, jetstream.WithMsgID(dedupe)); err != nil {
+	if err := u.sender.publish(ctx, subject.StreamDead, record, jetstream.WithMsgID(dedupe)); err != nil {
 		return fmt.Errorf("record dead letter: %w", err)
 	}
 	u.log.Error().Str("subject", msg.Subject()).Str("command", c.ID).Str("reason", reason).

@@ -96,7 +96,7 @@ func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
 	}
 	msg := nats.NewMsg(s.conn.Partitions().Command(c.Address()))
 	msg.Data = body
-	return s.publish(ctx, msg, jetstream.WithMsgID(c.DedupeID()))
+	return s.publish(ctx, subject.StreamCommands, msg, jetstream.WithMsgID(c.DedupeID()))
 }
 
 // check refuses commands that would make an invalid subject or header.
@@ -126,15 +126,18 @@ func label(c command.Command) string { return c.Service.String() + "." + c.Verb.
 func (s *Sender) SetTimer(ctx context.Context, t subject.Timer, at time.Time) error {
 	msg := nats.NewMsg(t.Set())
 	due := at.Add(timerSlack + time.Second - 1).Truncate(time.Second) // the header holds whole seconds
-	return s.publish(ctx, msg, jetstream.WithScheduleAt(due), jetstream.WithScheduleTarget(t.Fire()))
+	return s.publish(ctx, subject.TimerStream(t.Service), msg, jetstream.WithScheduleAt(due), jetstream.WithScheduleTarget(t.Fire()))
 }
 
-func (s *Sender) publish(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) error {
-	ctx, cancel := context.WithTimeout(ctx, sendBudget)
+func (s *Sender) publish(caller context.Context, stream string, msg *nats.Msg, opts ...jetstream.PublishOpt) error {
+	ctx, cancel := context.WithTimeout(caller, sendBudget)
 	defer cancel()
 	_, err := bus.Insist(ctx, s.conn, repeatable, func(ctx context.Context) (*jetstream.PubAck, error) {
 		return s.conn.JS().PublishMsg(ctx, msg, opts...)
 	})
+	if caller.Err() == nil { // it was tried for long enough
+		s.conn.Wrote(stream, err)
+	}
 	switch {
 	case err == nil:
 		return nil

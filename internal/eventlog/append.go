@@ -61,11 +61,13 @@ func (a *attempt) run(ctx context.Context) (seen, error) {
 		case permanent(err):
 			return got, err
 		case got.own != nil || got.foreign:
+			a.w.s.conn.Wrote(a.w.s.partitions.Stream(a.w.log), nil)
 			return got, nil // even if reading on failed: the position has moved
 		case err == nil:
 			err = errUnknown
 		}
 		if time.Now().After(a.deadline) {
+			a.w.s.conn.Wrote(a.w.s.partitions.Stream(a.w.log), err)
 			return got, unavailable(fmt.Errorf("append to %s: %w", a.w.log, err))
 		}
 		pause, limit := &outage, retryPauseMax

@@ -24,7 +24,7 @@ var ErrStoppedNow = errors.New("stopped by a second signal before everything was
 // Group runs components together: they start in order, and end in reverse order. A Group runs once.
 type Group struct {
 	log    zerolog.Logger
-	budget time.Duration
+	budget func() time.Duration
 	parts  []Component
 	grace  time.Duration
 	listen func(chan<- os.Signal) (cancel func())
@@ -33,8 +33,11 @@ type Group struct {
 // NewGroup returns an empty group. budget bounds the drain of all components together; make it a few seconds less
 // than the time the orchestrator grants.
 func NewGroup(log zerolog.Logger, budget time.Duration) *Group {
-	return &Group{log: log, budget: budget, grace: stopGrace, listen: listen}
+	return &Group{log: log, budget: func() time.Duration { return budget }, grace: stopGrace, listen: listen}
 }
+
+// Shorten lets budget say, when the end begins, how long the drain may take. It must not be called after Run.
+func (g *Group) Shorten(budget func() time.Duration) { g.budget = budget }
 
 func listen(ch chan<- os.Signal) func() {
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -160,7 +163,8 @@ func (f *failure) Unwrap() error { return f.err }
 
 // endAll drains and stops the running components, last started first, within the budget.
 func (r *run) endAll(hurried context.Context) {
-	ctx, cancel := context.WithTimeoutCause(hurried, r.budget, fmt.Errorf("the drain budget of %s is used up", r.budget))
+	budget := r.budget()
+	ctx, cancel := context.WithTimeoutCause(hurried, budget, fmt.Errorf("the drain budget of %s is used up", budget))
 	defer cancel()
 	for _, c := range slices.Backward(r.up) {
 		began := time.Now()

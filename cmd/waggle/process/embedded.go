@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/waggle-dev/waggle/cmd/waggle/process/memory"
 	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 	"github.com/waggle-dev/waggle/internal/bus/embedded"
@@ -21,7 +19,7 @@ import (
 var syncIntervals = map[string]string{"standard": "10s", "strict": "always"}
 
 // embed starts the NATS server of a process with its own bus.
-func (p *process) embed() (*server.Server, error) {
+func (p *process) embed() (*embedded.Server, error) {
 	unlock, err := lock(p.Config.Data)
 	if err != nil {
 		return nil, err
@@ -35,17 +33,14 @@ func (p *process) embed() (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	srv, err := embedded.Start(embedded.Config{
+	srv, err := embedded.Open(embedded.Config{
 		Host: host, Port: port, StoreDir: filepath.Join(p.Config.Data, "nats"),
 		Sync: syncIntervals[p.Config.Profile], Name: "waggle", Logger: p.Logger, Users: all,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded NATS server: %w", err)
 	}
-	p.closers = append(p.closers, memory.Thrifty(os.Getenv), func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
+	p.closers = append(p.closers, memory.Thrifty(os.Getenv), srv.Close)
 	p.running.NATSURL = srv.ClientURL()
 	forget, err := own.TellURL(p.Config, srv.ClientURL())
 	p.closers = append(p.closers, forget)

@@ -111,8 +111,20 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	g := lifecycle.NewGroup(o.Logger, o.Config.Shutdown)
+	g.Shorten(p.drainTime)
 	g.Add(parts...)
 	return hint(g.Run(ctx), o.Config)
+}
+
+// mutedDrain bounds the drain of a process that cannot write: its work cannot end, and another process will do it.
+const mutedDrain = 5 * time.Second
+
+// drainTime returns how long the drain may take.
+func (p *process) drainTime() time.Duration {
+	if p.conn.Trouble() != nil {
+		return min(mutedDrain, p.Config.Shutdown)
+	}
+	return p.Config.Shutdown
 }
 
 // hint adds the remedy to errors that are common at a first start.
@@ -197,7 +209,11 @@ func (p *process) connect(ctx context.Context) error {
 	if !p.Use.Embedded {
 		arrived := p.remind(config.RedactURLs(p.Config.NATS.URL))
 		defer arrived()
-		conn, err := dialAs(ctx, p.Config, "waggle/"+p.name(), p.role(), p.Logger)
+		as := p.role()
+		if p.beside() {
+			as = "" // the processes of "up" wait for answers where no single role may send them
+		}
+		conn, err := dialAs(ctx, p.Config, "waggle/"+p.name(), as, p.Logger)
 		p.conn = conn
 		return err
 	}
@@ -206,7 +222,7 @@ func (p *process) connect(ctx context.Context) error {
 		return err
 	}
 	p.conn, err = dial(ctx, bus.Config{
-		URL: srv.ClientURL(), Name: "waggle/" + p.name(), NKeySeedFile: keys.SeedFile(own.KeyFolder(p.Config), own.EveryRole), InProcess: srv, Partitions: p.Config.Partitions(), Logger: p.Logger,
+		URL: srv.ClientURL(), Name: "waggle/" + p.name(), NKeySeedFile: keys.SeedFile(own.KeyFolder(p.Config), own.EveryRole), InProcess: srv, Trouble: srv.Trouble, Partitions: p.Config.Partitions(), Logger: p.Logger,
 	})
 	return err
 }
@@ -219,11 +235,14 @@ func (p *process) prepare(ctx context.Context) error {
 		}
 		return bus.Replace(ctx, p.conn)
 	}
-	if p.Config.NATS.Bootstrap == config.BootstrapAuto {
+	if p.Config.NATS.Bootstrap == config.BootstrapAuto && !p.beside() {
 		return bus.Bootstrap(ctx, p.conn, Topology(p.Config))
 	}
 	return bus.Await(ctx, p.conn, Topology(p.Config), p.streams()...)
 }
+
+// beside reports whether the process helps a running "waggle up", which makes the streams and has a key for it.
+func (p *process) beside() bool { return !p.Use.Embedded && own.Beside(p.Config) }
 
 // role returns the user of the process on the bus: a process with several roles has no user.
 func (p *process) role() permission.Role {
@@ -410,7 +429,7 @@ func (p *process) ready() error {
 	if !p.conn.Up() {
 		return errors.New("not connected to NATS")
 	}
-	return nil
+	return p.conn.Trouble()
 }
 
 func (p *process) announce() {

@@ -68,7 +68,11 @@ func only(subjects []string) *server.SubjectPermission {
 
 // Start starts a server with JetStream and returns when it accepts connections. The caller ends it with
 // Shutdown and WaitForShutdown.
-func Start(cfg Config) (*server.Server, error) {
+func Start(cfg Config) (*server.Server, error) { return start(cfg, func(string) {}) }
+
+// start is Start, and calls failed with the name of each stream that takes no more messages after a failed write, and without
+// a name when none does.
+func start(cfg Config, failed func(stream string)) (*server.Server, error) {
 	opts, err := serverOptions(cfg)
 	if err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func Start(cfg Config) (*server.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the embedded NATS server: %w", err)
 	}
-	log := &serverLog{to: cfg.Logger, fatal: make(chan string, 1)}
+	log := &serverLog{to: cfg.Logger, fatal: make(chan string, 1), failed: failed}
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
 	err = awaitReady(s, log.fatal)
