@@ -54,7 +54,7 @@ func (u usageError) Unwrap() error { return u.error }
 func run(args []string, std streams) int {
 	err := newProgram(std).Run(args)
 	if wrong, ok := errors.AsType[commandline.UsageError](err); ok {
-		err = usageError{fmt.Errorf("%w (waggle --help lists the commands)", wrong)}
+		err = usageError{fmt.Errorf("%w (see %s --help)", wrong, wrong.Command)}
 	}
 	return report(std.err, err)
 }

@@ -34,7 +34,10 @@ type Program struct {
 }
 
 // UsageError is wrong arguments.
-type UsageError struct{ error }
+type UsageError struct {
+	error
+	Command string // the command whose help tells what is right, as "waggle up"
+}
 
 // Unwrap returns the reason.
 func (e UsageError) Unwrap() error { return e.error }
@@ -46,6 +49,7 @@ func New(root any, name, about string, out io.Writer, work func(any) error) *Pro
 	p := &Program{work: work}
 	p.Root = p.command(reflect.ValueOf(root).Elem(), name, about)
 	p.Root.SilenceErrors, p.Root.SilenceUsage = true, true
+	p.Root.SetFlagErrorFunc(unknownFlag)
 	p.Root.SetOut(out)
 	p.Root.SetErr(out)
 	p.Root.SetUsageFunc(usage)
@@ -66,8 +70,8 @@ func New(root any, name, about string, out io.Writer, work func(any) error) *Pro
 func (p *Program) Run(args []string) error {
 	p.Root.SetArgs(args)
 	p.err = nil
-	if err := p.Root.Execute(); err != nil && p.err == nil {
-		return UsageError{err}
+	if c, err := p.Root.ExecuteC(); err != nil && p.err == nil {
+		return UsageError{err, c.CommandPath()}
 	}
 	return p.err
 }

@@ -101,7 +101,11 @@ func TestWrongArgumentsAreUsageErrors(t *testing.T) {
 		{[]string{"only", "x"}, `unknown command "x"; choose from show`},
 		{[]string{"do", "--list=a"}, "tool do needs WORDS: What to do."},
 		{[]string{"do", "x"}, `required flag(s) "list" not set`},
-		{[]string{"do", "x", "--list=a", "--odd"}, "unknown flag: --odd"},
+		{[]string{"od"}, `unknown command "od": did you mean do?`},
+		{[]string{"only", "shwo"}, `unknown command "shwo": did you mean show?`},
+		{[]string{"do", "x", "--list=a", "--oddity"}, "unknown flag: --oddity"},
+		{[]string{"do", "x", "--list=a", "--wai=1s"}, "unknown flag: --wai: did you mean --wait?"},
+		{[]string{"do", "x", "--list=a", "-q"}, "unknown shorthand flag: 'q' in -q"},
 		{[]string{"do", "x", "--list=a", "--wait=soon"}, `invalid argument "soon"`},
 		{[]string{"do", "x", "--list=a", "--on=maybe"}, `invalid argument "maybe"`},
 		{[]string{"only", "show", "1", "2", "3"}, `unexpected argument "3"`},
@@ -110,6 +114,17 @@ func TestWrongArgumentsAreUsageErrors(t *testing.T) {
 		_, ok := errors.AsType[commandline.UsageError](err)
 		require.True(t, ok, "%q: %v", c.args, err)
 		require.ErrorContains(t, err, c.want)
+	}
+}
+
+func TestAUsageErrorNamesTheCommand(t *testing.T) {
+	for command, args := range map[string][]string{
+		"tool": {"nothing"}, "tool do": {"do", "x", "--list=a", "--wiat=1s"}, "tool only": {"only", "x"}, "tool only show": {"only", "show", "1", "2", "3"},
+	} {
+		_, err := given(t, args...)
+		wrong, ok := errors.AsType[commandline.UsageError](err)
+		require.True(t, ok, "%q: %v", args, err)
+		require.Equal(t, command, wrong.Command)
 	}
 }
 

@@ -25,16 +25,6 @@ func has(f reflect.StructField, tag string) bool {
 	return ok
 }
 
-// children returns the names of the commands below.
-func children(c *cobra.Command) (names []string) {
-	for _, below := range c.Commands() {
-		if below.IsAvailableCommand() {
-			names = append(names, below.Name())
-		}
-	}
-	return names
-}
-
 // nameOf returns the name of a flag, argument or command.
 func nameOf(f reflect.StructField) string {
 	if name := f.Tag.Get("name"); name != "" {
@@ -97,7 +87,7 @@ func (n *node) check(c *cobra.Command, args []string) error {
 		return nil
 	}
 	if c.HasSubCommands() {
-		return fmt.Errorf("unknown command %q; choose from %s", args[0], strings.Join(children(c), ", "))
+		return unknownCommand(c, args[0])
 	}
 	return fmt.Errorf("unexpected argument %q", args[len(n.arguments)])
 }
