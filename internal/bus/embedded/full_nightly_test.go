@@ -40,7 +40,7 @@ func TestAFullDiskIsNoEnd(t *testing.T) {
 	require.NoError(t, c.Trouble())
 
 	filler := filepath.Join(dir, "filler")
-	f, err := os.Create(filler) //nolint:gosec // of this test
+	f, err := os.Create(filler)
 	require.NoError(t, err)
 	for block := make([]byte, 4<<10); err == nil; {
 		_, err = f.Write(block)
@@ -64,5 +64,5 @@ func TestAFullDiskIsNoEnd(t *testing.T) {
 	require.Equal(t, at, srv.ClientURL())
 	s, err := c.JS().Stream(ctx, "S")
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, s.CachedInfo().State.Msgs, uint64(stored+1)) //nolint:gosec // a count
+	require.GreaterOrEqual(t, s.CachedInfo().State.Msgs, uint64(stored+1))
 }
