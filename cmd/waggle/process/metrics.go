@@ -37,7 +37,18 @@ func (p *process) measure() error {
 		}),
 	}
 	p.bus.build.Set(1)
-	return telemetry.Register(p.registry, "the process", p.bus.up, p.bus.lost, p.bus.slow, p.bus.build)
+	muted := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "waggle_bus_muted", Help: "1 while NATS takes no messages of the process for a stream, although it is connected.",
+	}, p.muted)
+	return telemetry.Register(p.registry, "the process", p.bus.up, p.bus.lost, p.bus.slow, p.bus.build, muted)
+}
+
+// muted is the value of the gauge for a bus that takes no messages.
+func (p *process) muted() float64 {
+	if p.conn != nil && p.conn.Trouble() != nil {
+		return 1
+	}
+	return 0
 }
 
 // watchBus counts events of the connection until stop is called.
