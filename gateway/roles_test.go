@@ -57,7 +57,11 @@ func TestViewersChangeNothing(t *testing.T) {
 			case pathSingle, pathRuns:
 				for _, ask := range []string{"say", "approve", "stop"} {
 					c.sendTeam(ask, "", "x")
-					require.Equal(t, string(fault.Forbidden), c.expectTeamFrame("failed").Code)
+					f := c.nextTeamFrame()
+					for f.Kind == "member" { // current statuses follow what was replayed
+						f = c.nextTeamFrame()
+					}
+					require.Equal(t, string(fault.Forbidden), f.Code, "%+v", f)
 				}
 			case pathSessions:
 				for _, ask := range []string{"act", "open", "import"} {
