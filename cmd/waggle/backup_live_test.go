@@ -112,7 +112,7 @@ func bare(t *testing.T) (string, *bus.Conn) {
 // again runs all roles against a server that is there.
 func again(t *testing.T, url string, args ...string) *installation {
 	t.Helper()
-	i := &installation{dir: bustest.Store(t), nats: url, ended: make(chan error, 1), errors: &strings.Builder{}}
+	i := &installation{dir: bustest.Store(t), nats: url, ended: make(chan error, 1), errors: &output{}}
 	i.cmd = exec.Command("waggle", append([]string{"serve", "--role", strings.Join(config.Roles, ","), "--nats", url, "--addr", "127.0.0.1:0"}, args...)...)
 	i.cmd.Dir, i.cmd.Stderr, i.cmd.Env = i.dir, i.errors, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "GORACE=" + race, "WAGGLE_SIGNING_KEY_FILE=" + keys.SigningFile(i.dir)}
 	_, err := keys.EnsureSigning(i.dir)

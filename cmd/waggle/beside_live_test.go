@@ -24,7 +24,7 @@ var healthLine = regexp.MustCompile(`http://([0-9.:]+)/readyz`)
 func (i *installation) beside(t *testing.T, role string) {
 	t.Helper()
 	c := exec.Command("waggle", "serve", "--role", role, "--addr", "127.0.0.1:0", "--telemetry-addr", "off", "--nats", i.nats, "--data", "data")
-	said := &strings.Builder{}
+	said := &output{}
 	c.Dir, c.Env, c.Stderr = i.dir, i.env(), said
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)

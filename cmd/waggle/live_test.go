@@ -30,7 +30,7 @@ type installation struct {
 	telemetry           string
 	cmd                 *exec.Cmd
 	ended               chan error
-	errors              *strings.Builder
+	errors              *output
 }
 
 var (
@@ -43,7 +43,7 @@ var (
 // start runs "waggle up" with the arguments and waits for its banner.
 func start(t testing.TB, args ...string) *installation {
 	t.Helper()
-	i := &installation{dir: bustest.Store(t), ended: make(chan error, 1), errors: &strings.Builder{}}
+	i := &installation{dir: bustest.Store(t), ended: make(chan error, 1), errors: &output{}}
 	i.cmd = exec.Command("waggle", append([]string{"up", "--addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0"}, args...)...)
 	i.cmd.Dir, i.cmd.Stderr, i.cmd.Env = i.dir, i.errors, i.env()
 	out, err := i.cmd.StdoutPipe()

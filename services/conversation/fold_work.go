@@ -61,7 +61,7 @@ func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) er
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		s.ask(s.runs[d.RunID], d.ToolCalls)
 		m := Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls}
-		if d.StopReason != event.StopEnd && d.StopReason != event.StopToolCalls {
+		if !d.Complete() {
 			m.Stop = d.StopReason
 		}
 		if m.stopped() {

@@ -46,7 +46,7 @@ func messageCompleted(t *Thread, d event.MessageCompletedData) {
 	if x.sub == "" && d.Content != "" {
 		t.run.said[d.MessageID] = true
 	}
-	if d.StopReason != event.StopEnd && d.StopReason != event.StopToolCalls {
+	if !d.Complete() {
 		x.stop = d.StopReason
 	}
 	t.closeText(x)

@@ -51,7 +51,7 @@ var rules = map[string]rule{
 	"duration_ms":  atLeast(0),
 	"bytes":        atLeast(0),
 	"digest":       matching(`^[0-9a-f]{64}$`),
-	"stop_reason":  oneOf("end", "tool_calls", "length", "filtered"),
+	"stop_reason":  oneOf(event.StopReasons...),
 	"level":        oneOf("info", "warning"),
 	"code":         matching(`^[A-Z][A-Z0-9_]*$`),
 

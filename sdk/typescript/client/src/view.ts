@@ -40,7 +40,7 @@ export interface Text {
   /** What the model thought before and between its text: no part of it. */
   reasoning?: string;
   /** Why the text is not complete. `detail` is the provider's word for `other`. */
-  stop?: { reason: "length" | "filtered" | "refused" | "other"; detail?: string };
+  stop?: { reason: "length" | "filtered" | "refused" | "other" | "stopped"; detail?: string };
 }
 
 /** When a model thought: milliseconds since 1970. */
@@ -353,8 +353,15 @@ const aboutAnswers: ReadonlySet<string> = new Set(["ANSWER_CUT", "ANSWER_WITHHEL
 /** Why a message is not complete. */
 function stopOf(d: { stop_reason: string; stop_detail?: string }): Pick<Text, "stop"> {
   const { stop_reason: reason, stop_detail: detail } = d;
-  if (reason !== "length" && reason !== "filtered" && reason !== "refused" && reason !== "other") return {};
-  return { stop: { reason, ...(detail ? { detail } : {}) } };
+  switch (reason) {
+    case "length":
+    case "filtered":
+    case "refused":
+    case "other":
+    case "stopped":
+      return { stop: { reason, ...(detail ? { detail } : {}) } };
+  }
+  return {};
 }
 
 /** The steps of a plan that is not carried out any more. */
