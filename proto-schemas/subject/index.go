@@ -51,6 +51,9 @@ func QuestionFilter(t id.Tenant, part string) string {
 // QuestionsOf returns the filter of all questions of logs of a kind.
 func QuestionsOf(k id.Kind) string { return "index.*." + string(k) + ".*.*.*" }
 
+// OpenQuestionsOf returns the filter of the open questions of all logs of a kind.
+func OpenQuestionsOf(k id.Kind) string { return "index.*." + string(k) + ".*." + QuestionsOpen + ".*" }
+
 // ParseQuestion parses a subject that Log.Question returns.
 func ParseQuestion(s string) (log Log, part string, input id.Entity, err error) {
 	tokens := strings.Split(s, ".")

@@ -234,11 +234,7 @@ func (w *writer) carryOut(ctx context.Context, changes []change) error {
 	for _, c := range changes {
 		switch {
 		case c.drop:
-			remove := w.index.Drop
-			if w.fades {
-				remove = w.index.fade
-			}
-			if err := remove(ctx, c.log); err != nil {
+			if err := w.remove(ctx, c.log); err != nil {
 				return err
 			}
 		case c.write:
@@ -263,6 +259,14 @@ func (w *writer) carryOut(ctx context.Context, changes []change) error {
 		}
 	}
 	return nil
+}
+
+// remove removes the entries of a log that is deleted or has expired, as the role of the process may.
+func (w *writer) remove(ctx context.Context, log subject.Log) error {
+	if w.fades {
+		return w.index.fade(ctx, log)
+	}
+	return w.index.Drop(ctx, log)
 }
 
 // again makes a change once more that another process has overtaken.

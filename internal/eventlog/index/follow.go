@@ -51,6 +51,8 @@ type Follower struct {
 	work   sync.WaitGroup
 	behind chan struct{} // announcements may have been lost
 	moved  chan struct{} // the owner may be another one
+	again  chan struct{} // the bus may have started again
+	doubt  chan struct{} // the index may have again what was removed from it
 
 	dirty   map[subject.Log]struct{}
 	written map[subject.Log]time.Time // summaries that were written within Every
@@ -78,7 +80,7 @@ func NewFollower(cfg Config) *Follower {
 	}
 	return &Follower{
 		writer: writer{index: cfg.Index, conn: cfg.Conn, kind: cfg.Kind, fades: cfg.Fades, logger: cfg.Logger},
-		cfg:    cfg, behind: make(chan struct{}, 1), moved: make(chan struct{}, 1),
+		cfg:    cfg, behind: make(chan struct{}, 1), moved: make(chan struct{}, 1), again: make(chan struct{}, 1), doubt: make(chan struct{}, 1),
 		dirty: map[subject.Log]struct{}{}, written: map[subject.Log]time.Time{},
 	}
 }
@@ -146,13 +148,21 @@ func (f *Follower) follow(ctx context.Context) error {
 	}
 	defer f.conn.Watch(func(up bool) {
 		if up {
+			poke(f.again)
 			poke(f.behind)
 		}
 	})()
 	if err := f.conn.Flush(ctx); err != nil {
 		return err
 	}
+	defer f.check(ctx)()
 	for f.cfg.Owner() {
+		select {
+		case <-f.again:
+			f.covered = coverage{} // of entries that the bus may have lost
+			poke(f.doubt)
+		default:
+		}
 		before := subs.dropped()
 		if err := f.CatchUp(ctx); err != nil {
 			return err
@@ -162,6 +172,36 @@ func (f *Follower) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// check looks for entries that a crash of the bus has brought back, now and after each new connection, until end is called.
+func (f *Follower) check(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	poke(f.doubt)
+	work.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-f.doubt:
+			}
+			err := f.Recheck(ctx)
+			if err == nil || ctx.Err() != nil {
+				continue
+			}
+			f.logger.Debug().Err(err).Msg("check the index again")
+			select {
+			case <-ctx.Done():
+			case <-f.cfg.After(failed):
+				poke(f.doubt)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		work.Wait()
+	}
 }
 
 // subscriptions share a channel.

@@ -6,6 +6,7 @@ package index
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -21,6 +22,9 @@ type Index struct {
 	conn   *bus.Conn
 	log    *eventlog.Store
 	newest newest.Reader
+	exact  newest.Reader // counts anew for each page
+
+	markerLife time.Duration
 }
 
 // New returns the index over the connection. The store must be open as long as the index is used.
@@ -34,7 +38,7 @@ func New(conn *bus.Conn, log *eventlog.Store) *Index {
 	}
 	return &Index{conn: conn, log: log, newest: newest.Reader{
 		Log: log, Stream: subject.StreamIndex, Large: &newest.Large{End: end, Counts: newest.NewCounts()},
-	}}
+	}, exact: newest.Reader{Log: log, Stream: subject.StreamIndex}, markerLife: markerLife}
 }
 
 // tries bounds the attempts at one summary that other processes write at the same time.

@@ -253,22 +253,15 @@ func QuestionID(log subject.Log, input string) string {
 	return string(log.Kind) + "." + log.Entity.String() + "." + id.EntityFromExternal(input).String()
 }
 
-// changed returns the questions that the turns change, as they are afterwards, and the number of those that are open then.
-// load says whether the index has open questions of the log.
-func (x *Index) changed(ctx context.Context, log subject.Log, load bool, all turns) (out []*Question, open int, err error) {
-	waiting := map[string]*Question{}
-	if load {
-		if waiting, err = x.waiting(ctx, log); err != nil {
-			return nil, 0, err
-		}
-	}
+// apply makes the turns of the questions that wait, which are those that are open afterwards, and returns those that change.
+func (t turns) apply(waiting map[string]*Question) (out []*Question) {
 	touched := map[string]bool{}
 	note := func(q *Question) {
 		if !touched[q.ID] {
 			touched[q.ID], out = true, append(out, q)
 		}
 	}
-	for _, t := range all {
+	for _, t := range t {
 		if t.asked != nil {
 			if waiting[t.asked.ID] == nil {
 				waiting[t.asked.ID] = t.asked
@@ -286,19 +279,30 @@ func (x *Index) changed(ctx context.Context, log subject.Log, load bool, all tur
 			note(q)
 		}
 	}
-	return out, len(waiting), nil
+	return out
 }
 
-// waiting returns the open questions of a log in the index, by their ids.
-func (x *Index) waiting(ctx context.Context, log subject.Log) (map[string]*Question, error) {
-	out := map[string]*Question{}
+// waiting returns the open questions of a log in the index, by their ids, and those among them that are over: because the work of a
+// writer was cut short, or a crash of the bus has brought them back.
+func (x *Index) waiting(ctx context.Context, log subject.Log) (open map[string]*Question, over []*Question, err error) {
+	open = map[string]*Question{}
 	p, err := x.newest.Read(ctx, log.Questions(subject.QuestionsOpen), 0, maxOpen)
 	for _, e := range p.Entries {
-		if one, broken := questionOf(e); broken == nil && !one.Gone {
-			out[one.ID] = &one.Question
+		one, broken := questionOf(e)
+		if broken != nil || one.Gone {
+			continue
+		}
+		end, _, err := x.stored(ctx, log.Question(subject.QuestionsOver, id.EntityFromExternal(one.InputID)))
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case end.LastSeq > one.LastSeq && !end.Gone:
+			over = append(over, &end)
+		default:
+			open[one.ID] = &one.Question
 		}
 	}
-	return out, err
+	return open, over, err
 }
 
 // put writes an entry unless a newer one is there. It returns errRaced if another process has changed it meanwhile.
@@ -307,28 +311,43 @@ func (x *Index) put(ctx context.Context, name string, q Question) error {
 	if err != nil || old.LastSeq >= q.LastSeq {
 		return err
 	}
+	raw, err := q.encode()
+	if err != nil {
+		return err
+	}
+	return x.replace(ctx, &nats.Msg{Subject: name, Data: raw}, revision, q.Gone)
+}
+
+// encode returns the entry of the question. One that is too large leaves its contents to the log.
+func (q Question) encode() ([]byte, error) {
 	limit := maxPast
 	if q.State == api.QuestionOpen {
 		limit = maxRow
 	}
-	var raw []byte
-	if raw, err = json.Marshal(q); err == nil && len(raw) > limit {
+	raw, err := json.Marshal(q)
+	if err == nil && len(raw) > limit {
 		q.Arguments, q.Steps, q.Summary, q.Description, q.Message, q.Options, q.Cut = nil, nil, "", "", nil, nil, true
 		raw, err = json.Marshal(q)
 	}
 	if err != nil {
-		return fmt.Errorf("encode a question: %w", err)
+		return nil, fmt.Errorf("encode a question: %w", err)
 	}
+	return raw, nil
+}
+
+// replace writes an entry, or a marker that stands for a while, in place of the revision, 0 for none. It returns errRaced if another
+// process has changed it meanwhile.
+func (x *Index) replace(ctx context.Context, m *nats.Msg, revision uint64, marker bool) error {
 	opts := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(revision)}
-	if q.Gone {
-		opts = append(opts, jetstream.WithMsgTTL(markerLife))
+	if marker {
+		opts = append(opts, jetstream.WithMsgTTL(x.markerLife))
 	}
-	_, err = x.conn.JS().PublishMsg(ctx, &nats.Msg{Subject: name, Data: raw}, opts...)
+	_, err := x.conn.JS().PublishMsg(ctx, m, opts...)
 	switch {
 	case wrongLast(err):
 		return errRaced
 	case err != nil:
-		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write %s: %w", name, err))
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write %s: %w", m.Subject, err))
 	}
 	return nil
 }
@@ -354,7 +373,7 @@ func (x *Index) fade(ctx context.Context, log subject.Log) error {
 func (x *Index) mark(ctx context.Context, name string, marker any) error {
 	raw, err := json.Marshal(marker)
 	if err == nil {
-		_, err = x.conn.JS().PublishMsg(ctx, &nats.Msg{Subject: name, Data: raw}, jetstream.WithMsgTTL(markerLife))
+		_, err = x.conn.JS().PublishMsg(ctx, &nats.Msg{Subject: name, Data: raw}, jetstream.WithMsgTTL(x.markerLife))
 	}
 	if err != nil {
 		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remove %s: %w", name, err))

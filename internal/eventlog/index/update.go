@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +28,7 @@ type change struct {
 	write    bool
 	drop     bool
 	read     []uint64 // sequences in the shard of the events that the summary lacked
+	first    uint64   // sequence in the log of the first of these; 0: there is none
 
 	questions []*Question // that have changed
 }
@@ -52,11 +54,11 @@ func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
 	if err != nil {
 		return c, err
 	}
-	known, open := c.summary.LastSeq, c.summary.Inputs > 0
+	known, open := c.summary.LastSeq, c.summary.Inputs
 	var all turns
 	err = x.fold(ctx, &c, &all)
 	if errors.Is(err, eventlog.ErrBeyondEnd) { // the log was restored from a backup, or has expired
-		c.summary, c.read, known, all = Summary{}, nil, 0, nil
+		c.summary, c.read, c.first, known, all = Summary{}, nil, 0, 0, nil
 		err = x.fold(ctx, &c, &all)
 	}
 	switch {
@@ -66,10 +68,33 @@ func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
 	case err != nil:
 		return c, err
 	}
-	if c.write = c.summary.LastSeq > known; c.write && len(all) > 0 {
-		c.questions, c.summary.Inputs, err = x.changed(ctx, log, open || known == 0, all)
+	if c.write = c.summary.LastSeq > known; !c.write || len(all) == 0 {
+		return c, nil
 	}
-	return c, err
+	waiting, over := map[string]*Question{}, []*Question(nil)
+	if open > 0 || known == 0 {
+		if waiting, over, err = x.waiting(ctx, log); err != nil {
+			return c, err
+		}
+	}
+	if known > 0 && len(waiting) != open {
+		if all, err = x.whole(ctx, c, all); err != nil {
+			return c, err
+		}
+	}
+	c.questions = append(over, all.apply(waiting)...)
+	c.summary.Inputs = len(waiting)
+	return c, nil
+}
+
+// whole returns the turns of all events of the change's log, because a crash has taken questions from the index: the given ones if the
+// log has lost its beginning.
+func (x *Index) whole(ctx context.Context, c change, known turns) (turns, error) {
+	again, all := change{log: c.log}, turns(nil)
+	if err := x.fold(ctx, &again, &all); err != nil || again.first > 1 {
+		return known, err
+	}
+	return slices.DeleteFunc(all, func(t turn) bool { return t.seq > c.summary.LastSeq }), nil
 }
 
 // load reads the summary of the change's log, and reports whether a marker stands for it.
@@ -96,6 +121,9 @@ func (x *Index) fold(ctx context.Context, c *change, all *turns) error {
 		s.add(e)
 		all.add(c.log, s, e)
 		c.read = append(c.read, e.Stream)
+		if c.first == 0 {
+			c.first = e.Sequence
+		}
 		return nil
 	}
 	for {
@@ -143,17 +171,25 @@ func (x *Index) Drop(ctx context.Context, log subject.Log) error {
 
 // begin sends the summary. The order of calls is the order in the stream.
 func (x *Index) begin(c change) (jetstream.PubAckFuture, error) {
-	c.summary.Format = format
-	raw, err := json.Marshal(c.summary)
+	m, err := c.summary.encode(c.log)
 	if err != nil {
-		return nil, fmt.Errorf("encode the summary of %s: %w", c.log, err)
+		return nil, err
 	}
-	done, err := x.conn.JS().PublishMsgAsync(&nats.Msg{Subject: c.log.Index(), Data: raw, Header: nats.Header{event.HeaderSeq: {strconv.FormatUint(c.summary.LastSeq, 10)}}},
-		jetstream.WithExpectLastSequencePerSubject(c.revision))
+	done, err := x.conn.JS().PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(c.revision))
 	if err != nil {
 		return nil, fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("write the summary of %s: %w", c.log, err))
 	}
 	return done, nil
+}
+
+// encode returns the entry of the log's summary.
+func (s Summary) encode(log subject.Log) (*nats.Msg, error) {
+	s.Format = format
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode the summary of %s: %w", log, err)
+	}
+	return &nats.Msg{Subject: log.Index(), Data: raw, Header: nats.Header{event.HeaderSeq: {strconv.FormatUint(s.LastSeq, 10)}}}, nil
 }
 
 // written waits until the bus has stored the summary.
