@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -50,10 +51,11 @@ func questionFilterOf(r *http.Request) (questionFilter, error) {
 	return f, nil
 }
 
-// passes reports whether the list has the question. One of an agent that does a job is that of the job's log, unless the list
-// asks for those of tasks.
-func (f questionFilter) passes(q *index.StoredQuestion) bool {
-	if q.Elsewhere && f.kind == "" && f.log == "" {
+// passes reports whether the list has the question at the time. One that takes no answer any more is not open, even before an event
+// says so. One of an agent that does a job is that of the job's log, unless the list asks for those of tasks.
+func (f questionFilter) passes(q *index.StoredQuestion, now time.Time) bool {
+	expired := q.State == wire.QuestionOpen && !q.ExpiresAt.IsZero() && now.After(q.ExpiresAt)
+	if expired || q.Elsewhere && f.kind == "" && f.log == "" {
 		return false
 	}
 	is := func(want, has string) bool { return want == "" || want == has }
@@ -84,7 +86,7 @@ func (a *API) listQuestions(r *http.Request, p auth.Principal) (any, error) {
 
 // questions collects a page of questions before the place in the index.
 func (a *API) questions(ctx context.Context, p auth.Principal, f questionFilter, before uint64, limit int) (wire.QuestionList, error) {
-	part := subject.QuestionsOver
+	part, now := subject.QuestionsOver, time.Now()
 	if f.state == wire.QuestionOpen {
 		part = subject.QuestionsOpen
 	}
@@ -101,7 +103,7 @@ func (a *API) questions(ctx context.Context, p auth.Principal, f questionFilter,
 				break
 			}
 			before = one.Sequence
-			if a.sees(p, one) && f.passes(one) {
+			if a.sees(p, one) && f.passes(one, now) {
 				out.Questions = append(out.Questions, one.Question.Question)
 			}
 		}

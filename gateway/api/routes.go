@@ -217,7 +217,7 @@ func questionRoutes() []Route {
 			Method: "GET", Path: "/questions", ID: "listQuestions", Tag: "questions", Summary: "List what sessions, teams and tasks ask people.",
 			Query: []openapi.Parameter{
 				{Name: "scope", About: "plan, tool, client_tool, budget or agent.", Type: "string"},
-				{Name: "state", About: "open (default), answered, expired or withdrawn.", Type: "string"},
+				{Name: "state", About: "open (default), answered, expired or withdrawn. One whose time is over is not open.", Type: "string"},
 				{Name: "kind", About: "Kind of the log that asks: session, member or task. A question of an agent that does a job is listed once, as that of the job's log; with task, as that of its task.", Type: "string"},
 				{Name: "log", About: "Id of the log that asks.", Type: "string"},
 				pageQuery[0],

@@ -27,7 +27,7 @@ import (
 // crashesEach is the number of crashes of one history.
 const crashesEach = 10
 
-// TestTheIndexOutlivesCrashes of the bus at any point: after each of them it is what it would be if it were made anew.
+// TestTheIndexOutlivesCrashes of the bus at any point: after each crash it equals an index that is made anew.
 func TestTheIndexOutlivesCrashes(t *testing.T) {
 	t.Parallel()
 	for seed := range crashSeeds {
@@ -39,7 +39,7 @@ func TestTheIndexOutlivesCrashes(t *testing.T) {
 					w.step()
 				}
 				w.crash()
-				for range w.rnd.IntN(3) { // what happens before anybody looks
+				for range w.rnd.IntN(3) { // before the recovery
 					w.event()
 				}
 				w.recover()
@@ -65,7 +65,7 @@ type world struct {
 	news   chan *nats.Msg
 	writes []write
 	safe   int               // number of writes before the last crash, which no other one loses
-	live   map[string][]byte // what the index has
+	live   map[string][]byte // the entries of the index
 
 	logs map[subject.Log]*life
 	made int
@@ -80,7 +80,7 @@ type life struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
-		rig: newRig(t), rnd: rand.New(rand.NewPCG(seed, 7)), news: make(chan *nats.Msg, 100_000), //nolint:gosec // a test
+		rig: newRig(t), rnd: rand.New(rand.NewPCG(seed, 7)), news: make(chan *nats.Msg, 100_000),
 		live: map[string][]byte{}, logs: map[subject.Log]*life{},
 	}
 	sub, err := w.conn.NATS().ChanSubscribe(subject.IndexAll, w.news)
@@ -189,7 +189,9 @@ func (w *world) step() {
 }
 
 func (w *world) known() []subject.Log {
-	return slices.SortedFunc(maps.Keys(w.logs), func(a, b subject.Log) int { return len(a.Entity.String()) - len(b.Entity.String()) + slices.Compare([]byte(a.Name()), []byte(b.Name())) })
+	return slices.SortedFunc(maps.Keys(w.logs), func(a, b subject.Log) int {
+		return len(a.Entity.String()) - len(b.Entity.String()) + slices.Compare([]byte(a.Name()), []byte(b.Name()))
+	})
 }
 
 // event appends to a log.
@@ -325,7 +327,7 @@ func (w *world) crash() {
 	w.safe = len(w.writes)
 }
 
-// TestACrashBringsBackWhatWasRemoved on a server that is killed, and whoever keeps the index removes it again.
+// TestACrashBringsBackWhatWasRemoved on a server that is killed, and the keeper of the index removes it again.
 func TestACrashBringsBackWhatWasRemoved(t *testing.T) {
 	t.Parallel()
 	in := bustest.Start(t, bus.DefaultTopology())

@@ -41,6 +41,9 @@ func New(conn *bus.Conn, log *eventlog.Store) *Index {
 	}, exact: newest.Reader{Log: log, Stream: subject.StreamIndex}, markerLife: markerLife}
 }
 
+// markerLife is how long a marker stands for a removed entry: longer than any writer works with what it has read.
+const markerLife = 2 * time.Minute
+
 // tries bounds the attempts at one summary that other processes write at the same time.
 const tries = 5
 

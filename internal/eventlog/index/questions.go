@@ -28,8 +28,6 @@ const (
 	maxPast = 2 << 10
 	// maxOpen bounds the open questions of one log that are read at once: more than any run asks.
 	maxOpen = 1000
-	// markerLife is how long a marker stands for a removed entry: longer than any writer works with what it has read.
-	markerLife = 2 * time.Minute
 )
 
 // Question is a question as the index stores it.

@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -104,27 +103,4 @@ func (w *writer) each(ctx context.Context, logs []subject.Log, visit func(contex
 func (w *writer) mend(ctx context.Context, log subject.Log) error {
 	_, err := w.repair(ctx, log)
 	return err
-}
-
-// entries returns what the index has of a log, by subject.
-func (x *Index) entries(ctx context.Context, log subject.Log) (map[string]newest.Entry, error) {
-	out := map[string]newest.Entry{}
-	for _, filter := range []string{log.Index(), log.Questions("*")} {
-		for before := uint64(0); ; {
-			p, err := x.exact.Read(ctx, filter, before, maxOpen)
-			if err != nil {
-				return nil, err
-			}
-			for _, e := range p.Entries {
-				before = e.Sequence
-				if _, newer := out[e.Subject]; !newer {
-					out[e.Subject] = e
-				}
-			}
-			if !p.More || len(p.Entries) == 0 {
-				break
-			}
-		}
-	}
-	return out, nil
 }

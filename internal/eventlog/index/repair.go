@@ -40,6 +40,29 @@ func (w *writer) repair(ctx context.Context, log subject.Log) (wrong int, err er
 	return wrong, fmt.Errorf("make the entries of %s again: %w", log, errRaced)
 }
 
+// entries returns what the index has of a log, by subject.
+func (x *Index) entries(ctx context.Context, log subject.Log) (map[string]newest.Entry, error) {
+	out := map[string]newest.Entry{}
+	for _, filter := range []string{log.Index(), log.Questions("*")} {
+		for before := uint64(0); ; {
+			p, err := x.exact.Read(ctx, filter, before, maxOpen)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range p.Entries {
+				before = e.Sequence
+				if _, newer := out[e.Subject]; !newer {
+					out[e.Subject] = e
+				}
+			}
+			if !p.More || len(p.Entries) == 0 {
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
 // removed removes the entries of a log without events, and returns their number.
 func (w *writer) removed(ctx context.Context, log subject.Log, has map[string]newest.Entry) (n int, err error) {
 	for _, e := range has {
@@ -100,8 +123,8 @@ func (x *Index) reconcile(ctx context.Context, log subject.Log, has map[string]n
 	return n, write(log.Index())
 }
 
-// made returns the entries of a log as all of its events say, by subject: none of a log without events. What the log has lost at its
-// beginning is taken from the entries that the index has.
+// made returns the entries of a log as all of its events say, by subject: none of a log without events. Events that the log has lost
+// at its beginning are known from the entries that the index has.
 func (x *Index) made(ctx context.Context, log subject.Log, has map[string]newest.Entry) (map[string]*nats.Msg, error) {
 	c, out := change{log: log}, map[string]*nats.Msg{}
 	var all turns

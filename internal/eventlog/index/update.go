@@ -28,7 +28,7 @@ type change struct {
 	write    bool
 	drop     bool
 	read     []uint64 // sequences in the shard of the events that the summary lacked
-	first    uint64   // sequence in the log of the first of these; 0: there is none
+	first    uint64   // sequence in the log of the first of these; 0: none
 
 	questions []*Question // that have changed
 }
@@ -71,25 +71,31 @@ func (x *Index) prepare(ctx context.Context, log subject.Log) (change, error) {
 	if c.write = c.summary.LastSeq > known; !c.write || len(all) == 0 {
 		return c, nil
 	}
+	err = x.ask(ctx, &c, known, open, all)
+	return c, err
+}
+
+// ask notes the questions that the turns change since the known event, when as many were open.
+func (x *Index) ask(ctx context.Context, c *change, known uint64, open int, all turns) (err error) {
 	waiting, over := map[string]*Question{}, []*Question(nil)
 	if open > 0 || known == 0 {
-		if waiting, over, err = x.waiting(ctx, log); err != nil {
-			return c, err
+		if waiting, over, err = x.waiting(ctx, c.log); err != nil {
+			return err
 		}
 	}
 	if known > 0 && len(waiting) != open {
 		if all, err = x.whole(ctx, c, all); err != nil {
-			return c, err
+			return err
 		}
 	}
 	c.questions = append(over, all.apply(waiting)...)
 	c.summary.Inputs = len(waiting)
-	return c, nil
+	return nil
 }
 
 // whole returns the turns of all events of the change's log, because a crash has taken questions from the index: the given ones if the
 // log has lost its beginning.
-func (x *Index) whole(ctx context.Context, c change, known turns) (turns, error) {
+func (x *Index) whole(ctx context.Context, c *change, known turns) (turns, error) {
 	again, all := change{log: c.log}, turns(nil)
 	if err := x.fold(ctx, &again, &all); err != nil || again.first > 1 {
 		return known, err
