@@ -15,6 +15,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway"
 	httpanswer "github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
 // TestEveryAnswerHasTheHeaders: browsers neither keep it nor guess its type.
@@ -115,6 +116,56 @@ func TestSlowReadersTakeNoMemory(t *testing.T) {
 	eventually(t, "the room is free", func() bool {
 		status, _, _ := r.get(page, bearer("alice")...)
 		return status == http.StatusOK
+	})
+}
+
+// TestSlowThreadsTakeNoMemory of others: a thread of AG-UI with all its messages is a large answer like a page, for a viewer that
+// joins and for one that comes back.
+func TestSlowThreadsTakeNoMemory(t *testing.T) {
+	const each, messages = 20, 9
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme"), key("carol", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = 4 * patience })
+	l := r.session("acme")
+	for i := range messages {
+		run := fmt.Sprint("r", i)
+		r.happens(l, append(running(run),
+			event.MessageCompletedData{RunID: "w-" + run, MessageID: "m-" + run, Attempt: 1, Content: strings.Repeat("x", 200<<10), StopReason: event.StopEnd},
+			event.RunCompletedData{RunID: "w-" + run, MessageID: "m-" + run, Attempt: 1})...)
+	}
+	r.happens(l, running("open")...)
+	path := "/agui/threads/" + l.Entity.String() + "?follow=1"
+	var readers []net.Conn
+	for range each {
+		for _, who := range []string{"alice", "bob"} {
+			readers = append(readers, r.asks(path, bearer(who)...))
+		}
+	}
+	held, refused := 0, 0
+	for _, nc := range readers {
+		res, err := http.ReadResponse(bufio.NewReaderSize(nc, 1<<10), nil)
+		require.NoError(t, err)
+		if res.StatusCode == http.StatusOK {
+			held++
+			continue // and never read
+		}
+		refused++
+		require.Contains(t, []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, res.StatusCode)
+		require.NotEmpty(t, res.Header.Get("Retry-After"))
+		require.NoError(t, res.Body.Close())
+	}
+	require.GreaterOrEqual(t, held, 2, "threads are shown")
+	require.Positive(t, refused)
+	require.LessOrEqual(t, held*messages*(200<<10), 2*httpanswer.DefaultRoom/3, "beyond a third of the room for each principal, none is")
+	status, _, _ := r.request(http.MethodHead, path, bearer("carol")...)
+	require.Equal(t, http.StatusOK, status, "others are answered")
+	for _, nc := range readers {
+		_ = nc.Close()
+	}
+	eventually(t, "the room is free", func() bool {
+		nc := r.asks(path, bearer("alice")...)
+		defer func() { _ = nc.Close() }()
+		res, err := http.ReadResponse(bufio.NewReader(nc), nil)
+		require.NoError(t, err)
+		return res.StatusCode == http.StatusOK
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/agui"
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/trail"
@@ -85,6 +86,18 @@ type requester struct {
 
 // Principal implements thread.Client.
 func (c requester) Principal() auth.Principal { return c.who }
+
+// Room implements thread.Client.
+func (c requester) Room(ctx context.Context, bytes int) (thread.Part, error) {
+	if bytes <= answer.Small {
+		return nil, nil //nolint:nilnil // a small answer needs none
+	}
+	part, err := c.s.room.Enter(ctx, c.who.Tenant.String()+"/"+c.who.Subject, bytes)
+	if part == nil {
+		return nil, err
+	}
+	return part, err
+}
 
 // Command implements thread.Client.
 func (c requester) Command(ctx context.Context, replyTo string, cmds ...command.Command) error {

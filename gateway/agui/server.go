@@ -31,7 +31,7 @@ const pathTeam = "team_id"
 const pathAgent = "agent"
 
 // place returns the thread with the name in the tenant of the client. All threads of a team show its log.
-func place(r *http.Request, c thread.Client, name string, v dialect.Variant, to transport.Transport) thread.Place {
+func place(r *http.Request, c thread.Client, name string, v dialect.Variant, to thread.Response) thread.Place {
 	at := thread.Place{Name: name, Variant: v, To: to}
 	at.Log = subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
 	if team := r.PathValue(pathTeam); team != "" {

@@ -14,11 +14,6 @@ const (
 // StopReasons lists the values of MessageCompletedData.StopReason.
 var StopReasons = []string{StopEnd, StopToolCalls, StopLength, StopFiltered, StopRefused, StopOther, StopStopped}
 
-// Complete reports whether the model has said all that it wanted to.
-func (d MessageCompletedData) Complete() bool {
-	return d.StopReason == StopEnd || d.StopReason == StopToolCalls
-}
-
 // Codes of the notices that tell people that an answer is not what it seems. Each is about one message of a run.
 const (
 	AnswerCut      = "ANSWER_CUT"

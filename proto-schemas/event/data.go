@@ -176,6 +176,11 @@ type MessageCompletedData struct {
 	Part
 }
 
+// Complete reports whether the model has said all that it wanted to.
+func (d MessageCompletedData) Complete() bool {
+	return d.StopReason == StopEnd || d.StopReason == StopToolCalls
+}
+
 // ToolCall is one call that a model asked for.
 type ToolCall struct {
 	ID        string          `json:"id"`   // unique in the session

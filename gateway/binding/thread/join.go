@@ -16,7 +16,7 @@ func (t *Threads) Join(ctx context.Context, c Client, at Place, after *transport
 	if err != nil {
 		return nil, err
 	}
-	s := newStream(ctx, t, at)
+	s := newStream(ctx, t, c, at)
 	if s.all = true; follow {
 		s.follows = true
 	}
@@ -25,6 +25,9 @@ func (t *Threads) Join(ctx context.Context, c Client, at Place, after *transport
 	}
 	t.g.Metrics.Resumes.WithLabelValues("cold").Inc()
 	if err := s.joins(ctx, last); err != nil {
+		return nil, err
+	}
+	if err := s.reserve(s.thread.Size()); err != nil {
 		return nil, err
 	}
 	s.show(s.thread.Prelude())
@@ -41,7 +44,7 @@ func (t *Threads) Again(ctx context.Context, c Client, at Place, runID string, a
 	if err != nil {
 		return nil, err
 	}
-	s := newStream(ctx, t, at)
+	s := newStream(ctx, t, c, at)
 	s.run = runID
 	if after != nil {
 		return s, s.resume(ctx, *after, last)
@@ -60,6 +63,9 @@ func (s *Stream) again(ctx context.Context, last eventlog.Cursor) error {
 		s.thread, s.after = base.Clone(s.at.Name), end
 		return nil
 	})
+	if err == nil {
+		err = s.reserve(s.thread.Size())
+	}
 	switch {
 	case err != nil:
 		return err
@@ -120,12 +126,16 @@ func (s *Stream) resume(ctx context.Context, after transport.Position, last even
 	if err := s.nothing(ctx, after, last); err != nil || s.over {
 		return err
 	}
+	if err := s.reserve(s.size); err != nil {
+		return err
+	}
 	return s.rewind(ctx, upTo)
 }
 
 // nothing notes whether nothing follows the position: the stream would have ended.
 func (s *Stream) nothing(ctx context.Context, after transport.Position, last eventlog.Cursor) error {
 	return s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *agui.Thread, _ eventlog.Cursor) error {
+		s.size = base.Size()
 		found, known := s.place(base)
 		run := s.run
 		if s.all {
@@ -156,6 +166,7 @@ func (s *Stream) rewind(ctx context.Context, seq uint64) error {
 		s.t.g.Metrics.Expired.Inc()
 		return Detailed{fault.New(fault.HeadExpired), map[string]any{"first": st.first}}
 	}
+	s.t.states.share(s.at.Log, s.at.Variant, st.thread)
 	s.thread, s.after = st.thread.Clone(s.at.Name), st.end
 	s.name()
 	return nil

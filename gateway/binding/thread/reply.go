@@ -89,7 +89,7 @@ func (t *Threads) Answer(ctx context.Context, c Client, at Place, list []wire.Re
 	if err != nil {
 		return err
 	}
-	s := newStream(ctx, t, at)
+	s := newStream(ctx, t, c, at)
 	defer s.Close()
 	var m agui.Meaning
 	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, end eventlog.Cursor) (err error) {

@@ -26,7 +26,7 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q input.Request) 
 	if err != nil {
 		return nil, err
 	}
-	s := newStream(ctx, t, at)
+	s := newStream(ctx, t, c, at)
 	s.run = q.RunID
 	var m agui.Meaning
 	var open []wire.Interrupt
@@ -42,8 +42,13 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q input.Request) 
 	if err != nil {
 		return nil, err
 	}
+	if m.Kind != agui.Speak || m.Edited || q.Team { // it may show all messages
+		if err := s.reserve(s.thread.Size()); err != nil {
+			return nil, err
+		}
+	}
 	s.remark(m)
-	s.cancels, s.client = q.OnDisconnect == input.OnDisconnectCancel, c
+	s.cancels = q.OnDisconnect == input.OnDisconnectCancel
 	switch m.Kind {
 	case agui.Repeat:
 		return s, s.again(ctx, last)

@@ -128,6 +128,14 @@ func (s *states) before(ctx context.Context, log subject.Log, v agui.Variant, se
 	return st, s.read(ctx, st, seq)
 }
 
+// share has the fold keep the messages that the kept fold of the log has, too, once for both.
+func (s *states) share(log subject.Log, v agui.Variant, thread *agui.Thread) {
+	st := s.get(log, v)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	thread.Adopt(st.thread)
+}
+
 // before returns a copy of the newest mark up to the event with the sequence.
 func (st *state) before(seq uint64) (m mark, ok bool) {
 	st.mu.Lock()

@@ -17,6 +17,7 @@ import (
 // Stream shows a thread, or one run of it, on a response. Begin starts its feed; Room and Close may be called concurrently.
 type Stream struct {
 	t  *Threads
+	by Client
 	at Place
 
 	run     string // the run that is shown, and the stretches that follow it by themselves; empty = the thread
@@ -32,9 +33,10 @@ type Stream struct {
 	counted bool             // among the viewers
 	edited  bool             // the client's history is not that of the thread
 	cancels bool             // the run is stopped when its last viewer has gone
-	client  Client           // with cancels
 	notices []map[string]any // about the request, behind the first frame
 
+	size   int             // of the thread at its end
+	part   Part            // the room of first; nil: it needs none, or the response has taken it over
 	ctx    context.Context //nolint:containedctx // the life of the stream
 	cancel context.CancelCauseFunc
 	log    *entries             // behind after; nil before the stream reads
@@ -43,9 +45,9 @@ type Stream struct {
 	feed   feed
 }
 
-// newStream returns a stream that ends with ctx, or with Close.
-func newStream(ctx context.Context, t *Threads, at Place) *Stream {
-	s := &Stream{t: t, at: at}
+// newStream returns a stream for a client that ends with ctx, or with Close.
+func newStream(ctx context.Context, t *Threads, c Client, at Place) *Stream {
+	s := &Stream{t: t, by: c, at: at}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s
 }
@@ -62,7 +64,37 @@ func (s *Stream) Begin() {
 	s.counted = true
 	s.t.viewers.enter(s.at.Log, s.run, stop)
 	s.rest, s.first = s.first, nil
+	if s.part != nil {
+		s.part.Shrink(bytesOf(s.rest))
+	}
 	s.wake()
+}
+
+func bytesOf(ms []*transport.Message) (n int) {
+	for _, m := range ms {
+		n += len(m.Data)
+	}
+	return n
+}
+
+// forms is how often a prelude is in memory while it is made: as JSON, as a message, and as the response writes it.
+const forms = 3
+
+// reserve takes room for the prelude of a thread of the size, or for folding it again. It is called before anything is done for the
+// client: one that is refused sends the same request again.
+func (s *Stream) reserve(size int) (err error) {
+	if s.part == nil {
+		s.part, err = s.by.Room(s.ctx, forms*size)
+	}
+	return err
+}
+
+// handOver gives the room to the response once it has all of the prelude.
+func (s *Stream) handOver() {
+	if s.part != nil {
+		s.at.To.Written(s.part.Leave)
+		s.part = nil
+	}
 }
 
 // Room implements watch.Binding.
@@ -79,6 +111,10 @@ func (s *Stream) Close() {
 		s.log.viewer.Close()
 	}
 	s.answers.close()
+	if s.part != nil {
+		s.part.Leave()
+		s.part = nil
+	}
 	if s.counted {
 		s.counted = false
 		s.t.viewers.leave(s.at.Log, s.run, s.over, s.left())
@@ -87,15 +123,15 @@ func (s *Stream) Close() {
 
 // left reports whether the stream has ended because its client has gone.
 func (s *Stream) left() bool {
-	to, ok := s.at.To.(interface{ Code() fault.Code })
-	return ok && (to.Code() == "" || to.Code() == fault.PeerStuck)
+	code := s.at.To.Code()
+	return code == "" || code == fault.PeerStuck
 }
 
 // abandon stops the run, which has no viewer any more.
 func (s *Stream) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.t.patience)
 	defer cancel()
-	if err := s.t.Cancel(ctx, s.client, s.at, wire.Cancel{RunID: s.run, Reason: "disconnected"}); err != nil {
+	if err := s.t.Cancel(ctx, s.by, s.at, wire.Cancel{RunID: s.run, Reason: "disconnected"}); err != nil {
 		s.t.g.Logger.Debug().Err(err).Msg("fail to stop abandoned run")
 	}
 }
@@ -123,6 +159,7 @@ func (s *Stream) drain() error {
 			return s.ctx.Err() // Room wakes the feed
 		}
 		s.rest = nil // it may be long, and the stream may be idle for long
+		s.handOver()
 		s.listen()
 		more, err := s.step()
 		if err != nil || !more {
@@ -176,15 +213,15 @@ func (s *Stream) messages(entry *eventlog.Entry) []*transport.Message {
 	e, frames := entry.Event, s.frames(entry)
 	s.answers.note(e)
 	var out []*transport.Message
+	ready := s.ready(entry, frames)
 	for i, f := range frames {
 		if i < s.skip || s.over || !s.shows(f) {
 			continue
 		}
-		at := transport.Position{Seq: e.Sequence}
-		if i < len(frames)-1 {
-			at.Part = i + 1
+		m := ready[i]
+		if m == nil {
+			m = transport.New(f.Data, "", placeOf(i, frames, e.Sequence))
 		}
-		m := transport.New(f.Data, "", at)
 		if f.Ends && s.last(f) {
 			s.over, m.Final = true, true
 		}
@@ -193,6 +230,32 @@ func (s *Stream) messages(entry *eventlog.Entry) []*transport.Message {
 	}
 	s.skip = 0
 	return out
+}
+
+// readyKey names the messages that viewers share of an entry.
+type readyKey struct{ framesKey }
+
+// ready returns the messages of those frames that all viewers have alike; the others are nil. Many slow readers keep them once.
+func (s *Stream) ready(e *eventlog.Entry, frames []agui.Frame) []*transport.Message {
+	ready, _ := e.Memo(readyKey{framesKey{s.at.Variant, s.thread.Beginning()}}, func() any {
+		list := make([]*transport.Message, len(frames))
+		for i, f := range frames {
+			if !f.Own && !f.Ends {
+				list[i] = transport.New(f.Data, "", placeOf(i, frames, e.Event.Sequence))
+			}
+		}
+		return list
+	}).([]*transport.Message)
+	return ready
+}
+
+// placeOf returns the position behind a frame of an event.
+func placeOf(i int, frames []agui.Frame, seq uint64) transport.Position {
+	at := transport.Position{Seq: seq}
+	if i < len(frames)-1 {
+		at.Part = i + 1
+	}
+	return at
 }
 
 // shows reports whether the stream has the frame.

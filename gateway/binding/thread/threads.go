@@ -49,6 +49,17 @@ type Client interface {
 	binding.Identified
 	// Command sends commands for the principal, if it may act.
 	Command(ctx context.Context, replyTo string, cmds ...command.Command) error
+	// Room takes room for so many bytes of answers that are larger than small ones, and waits for it a little. Its part is nil
+	// for a small one.
+	Room(ctx context.Context, bytes int) (Part, error)
+}
+
+// Part is the room of one answer. Only one goroutine may use it.
+type Part interface {
+	// Shrink gives up what the answer does not need any more.
+	Shrink(bytes int)
+	// Leave gives up all, once.
+	Leave()
 }
 
 // Place is the thread that a request is about.
@@ -56,7 +67,16 @@ type Place struct {
 	Log     subject.Log
 	Name    string // as the client writes it
 	Variant agui.Variant
-	To      transport.Transport // nil for requests without a stream
+	To      Response // nil for requests without a stream
+}
+
+// Response is what a stream is shown on.
+type Response interface {
+	transport.Transport
+	// Code returns the code of the fault that the response ends with, empty while it is open and after a client that has gone.
+	Code() fault.Code
+	// Written has f called once all that is queued has been written, or the response is over.
+	Written(f func())
 }
 
 // exists returns the end of the thread's log. A thread that the client does not see does not exist.

@@ -44,7 +44,8 @@ func (t *Thread) emitFor(frame any, stretch string, shown Shown, ends bool) {
 	if t.mute {
 		return
 	}
-	if _, own := frame.(wire.Boundary); !own && t.given() {
+	_, own := frame.(wire.Boundary)
+	if !own && t.given() {
 		t.out = append(t.out, Frame{Data: t.shared.Frames[len(t.out)].Data, Stretch: stretch, Shown: shown, Ends: ends})
 		return
 	}
@@ -52,7 +53,7 @@ func (t *Thread) emitFor(frame any, stretch string, shown Shown, ends bool) {
 	if err != nil {
 		return // The frames have no values that JSON lacks.
 	}
-	t.out = append(t.out, Frame{Data: data, Stretch: stretch, Shown: shown, Ends: ends})
+	t.out = append(t.out, Frame{Data: data, Stretch: stretch, Shown: shown, Ends: ends, Own: own})
 }
 
 // custom appends an event that the protocol has no form for.

@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"reflect"
 	"slices"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -71,6 +72,19 @@ func (h *history) remove(id string) {
 	if i := h.index(id); i >= 0 {
 		h.bytes -= h.list[i].size
 		h.list = slices.Delete(h.list, i, i+1)
+	}
+}
+
+// adopt replaces messages by the equal ones of another history.
+func (h *history) adopt(o history) {
+	same := make(map[string]*message, len(o.list))
+	for _, m := range o.list {
+		same[m.ID] = m
+	}
+	for i, m := range h.list {
+		if other := same[m.ID]; other != nil && reflect.DeepEqual(m, other) {
+			h.list[i] = other
+		}
 	}
 }
 

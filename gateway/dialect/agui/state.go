@@ -43,6 +43,7 @@ type Frame struct {
 	Stretch string // id of the AG-UI run that it belongs to
 	Shown   Shown
 	Ends    bool // it is the last of its stretch
+	Own     bool // it names the thread as the viewer does: others have it differently
 }
 
 // Shown says which streams have a frame.
@@ -128,10 +129,18 @@ func (t *Thread) Clone(id string) *Thread {
 // Call names the newest stretch in its boundaries as a client calls it.
 func (t *Thread) Call(runID string) { t.alias = runID }
 
+// Adopt replaces messages by those of the other projection that are equal, so that both keep them once.
+func (t *Thread) Adopt(o *Thread) { t.history.adopt(o.history) }
+
 // Size returns about how many bytes the projection takes.
 func (t *Thread) Size() int {
 	const base, entry = 4 << 10, 128
 	n := base + t.history.bytes + entry*len(t.history.list)
+	if t.run != nil {
+		for _, x := range t.run.texts {
+			n += len(x.body)
+		}
+	}
 	if t.past != nil {
 		n += entry * (len(t.past.messages) + len(t.past.stretches) + len(t.past.refused))
 	}

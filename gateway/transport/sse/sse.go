@@ -84,10 +84,12 @@ type Response struct {
 
 	mu      sync.Mutex
 	queue   [][]byte
-	seq     uint64 // of the last event that was queued
-	queued  int    // bytes of the queue and of the chunk that is being written
+	seq     uint64   // of the last event that was queued
+	queued  int      // bytes of the queue and of the chunk that is being written
+	written []func() // to be called once nothing of the queue is left
 	refused bool
 	ending  bool
+	closed  bool // nothing is written any more
 	code    fault.Code
 	closeBy time.Time
 }
@@ -177,6 +179,35 @@ func (r *Response) End(f *fault.Fault) {
 	r.queue = append(r.queue, fmt.Appendf(nil, ": waggle %s\n\n", f.Code))
 	r.finish()
 	r.wake()
+}
+
+// Written has f called once all that is queued has been written, or the response is over.
+func (r *Response) Written(f func()) {
+	r.mu.Lock()
+	over := r.closed
+	if !over {
+		r.written = append(r.written, f)
+		r.wake()
+	}
+	r.mu.Unlock()
+	if over {
+		f()
+	}
+}
+
+// allWritten calls what waits for an empty queue.
+func (r *Response) allWritten() {
+	r.mu.Lock()
+	waiting := r.written
+	if len(r.queue) > 0 && !r.closed {
+		waiting = nil
+	} else {
+		r.written = nil
+	}
+	r.mu.Unlock()
+	for _, f := range waiting {
+		f()
+	}
 }
 
 // Code returns the code of the fault that the response ends with, empty while it is open
@@ -269,6 +300,7 @@ func (r *Response) flush(h Handler) (wrote, more bool) {
 		ending := r.ending
 		r.mu.Unlock()
 		if n == 0 {
+			r.allWritten()
 			return wrote, !ending
 		}
 		if !r.write(p) {
@@ -344,8 +376,9 @@ func (r *Response) deadline() time.Time {
 // over drops what waits.
 func (r *Response) over() {
 	r.mu.Lock()
-	r.ending, r.queue, r.queued = true, nil, 0
+	r.ending, r.closed, r.queue, r.queued = true, true, nil, 0
 	r.mu.Unlock()
+	r.allWritten()
 	close(r.done)
 }
 

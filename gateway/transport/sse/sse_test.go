@@ -157,6 +157,32 @@ func TestWireForm(t *testing.T) {
 }
 
 // TestAClientThatTakesNothing ends its response, and holds up nothing else.
+// Written tells when a client has taken all, and when it never will.
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 8<<20) // more than the buffers of the kernel hold
+	to, res, _, leave := open(t, sse.Options{})
+	first, last := make(chan struct{}), make(chan struct{})
+	require.Equal(t, 1, to.Send(transport.Text([]byte(large))))
+	to.Written(func() { close(first) })
+	select {
+	case <-first:
+		require.Fail(t, "nothing is read")
+	default:
+	}
+	_, err := io.CopyN(io.Discard, res.Body, int64(len(large)))
+	require.NoError(t, err)
+	<-first
+	require.Equal(t, 1, to.Send(transport.Text([]byte(large))))
+	to.Written(func() { close(last) })
+	leave()
+	<-last
+	<-to.Done()
+	over := make(chan struct{})
+	to.Written(func() { close(over) })
+	<-over
+}
+
 func TestAClientThatTakesNothing(t *testing.T) {
 	o := sse.Options{QueueBytes: 1 << 20, WriteStall: time.Second}
 	t.Run("response", func(t *testing.T) {
