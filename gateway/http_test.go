@@ -64,7 +64,8 @@ func TestProblems(t *testing.T) {
 		{"GET", "/api/v1/schemas", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
 		{"GET", "/api/v1/schemas/orbit", []string{"Host", "evil.net"}, 421, "HOST_REFUSED"},
 		{"GET", "/api/v1/schemas/orbit", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
-		{"POST", "/api/v1/schemas", nil, 404, "NOT_FOUND"},
+		{"POST", "/api/v1/schemas", nil, 405, "METHOD_NOT_ALLOWED"},
+		{"PUT", "/api/v1/nothing", nil, 404, "NOT_FOUND"},
 		{"OPTIONS", "/api/v1/schemas", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
 	} {
 		status, body, header := r.request(c.method, c.path, c.header...)
@@ -84,6 +85,25 @@ func TestProblems(t *testing.T) {
 	status, _, header = r.request("OPTIONS", "/api/v1/schemas", "Origin", own)
 	require.Equal(t, http.StatusNoContent, status)
 	require.Contains(t, header.Get("Access-Control-Allow-Headers"), "Authorization")
+}
+
+// TestOtherMethodsAreToldWhichOnesThereAre, and change nothing.
+func TestOtherMethodsAreToldWhichOnesThereAre(t *testing.T) {
+	r := start(t)
+	for _, c := range [][3]string{
+		{"GET", "/agui", "POST"},
+		{"PUT", "/agui", "POST"},
+		{"DELETE", "/agui/agents/writer", "POST"},
+		{"POST", "/agui/teams/t/threads/x/messages", "GET"},
+		{"PATCH", "/agui/threads/x/cancel", "POST"},
+		{"PUT", "/api/v1/sessions", "GET, POST"},
+		{"PATCH", "/api/v1/sessions/x", "GET, DELETE"},
+		{"OPTIONS", "/agui/capabilities", "GET"},
+	} {
+		status, body, header := r.request(c[0], c[1])
+		require.Equal(t, []any{http.StatusMethodNotAllowed, c[2]}, []any{status, header.Get("Allow")}, "%s %s", c[0], c[1])
+		require.Contains(t, body, "METHOD_NOT_ALLOWED")
+	}
 }
 
 const (

@@ -50,7 +50,7 @@ func TestReportsOfPages(t *testing.T) {
 		status, _ = send(report)
 	}
 	status, _, _ = r.get(path)
-	require.Equal(t, http.StatusNotFound, status)
+	require.Equal(t, http.StatusMethodNotAllowed, status)
 	require.InDelta(t, 0, r.metric("waggle_gateway_page_reports_total", "directive", "other"), 0)
 
 	status, _, _ = r.get("/api/v1/me", bearer("a-wrong-secret")...) // the record of it comes behind those of the reports

@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"golang.org/x/text/language"
 
@@ -130,7 +131,7 @@ func (s *Server) routes() http.Handler {
 		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive), Translate: s.translator(), Reports: reports, Login: s.dep.Login,
 	}).Mount(paths)
 	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), threadDoor{s}, s.dep.Version)
-	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
+	paths.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.unserved(w, r, paths) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {
 		mux.Handle(path, through(s.homed(s.accept(route)), s.named))
@@ -144,4 +145,20 @@ func (s *Server) routes() http.Handler {
 	recorded := trail.Requests{Log: s.dep.Audit, Refusals: s.refusals, Auth: s.dep.Auth}
 	mux.Handle("/", through(s.homed(through(s.limited(recorded.Handler(paths)), s.sameOrigin, s.bounded)), s.named, s.paged()))
 	return mux
+}
+
+// unserved answers a request that no route takes. One whose address takes other methods is told which.
+func (s *Server) unserved(w http.ResponseWriter, r *http.Request, paths *http.ServeMux) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if _, pattern := paths.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "/" && pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		s.problem(w, fault.New(fault.NotFound))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	s.problem(w, fault.New(fault.MethodNotAllowed))
 }

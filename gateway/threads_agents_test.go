@@ -194,6 +194,8 @@ func TestARefusedAnswerShowsTheQuestionAsOver(t *testing.T) {
 			require.Contains(t, text, "bob was faster")
 			require.Contains(t, text, c.shows)
 			require.Equal(t, c.later == nil, strings.Contains(text, `"outcome":{"type":"interrupt"`))
+			frames := framesIn(text)
+			require.Equal(t, []string{"RUN_STARTED mine", "RUN_FINISHED mine"}, []string{frames[0], frames[len(frames)-1]}, "the run has the name that the client gave it")
 		})
 	}
 }

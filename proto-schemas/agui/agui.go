@@ -281,7 +281,8 @@ type Message struct {
 	ID            string          `json:"id"`
 	Role          string          `json:"role"`
 	Name          string          `json:"name,omitempty"`
-	Content       json.RawMessage `json:"content,omitempty"` // a string, or parts
+	ActivityType  string          `json:"activityType,omitempty"`
+	Content       json.RawMessage `json:"content,omitempty"` // a string, or parts; of an activity an object
 	ToolCalls     []ToolCall      `json:"toolCalls,omitempty"`
 	ToolCallID    string          `json:"toolCallId,omitempty"`
 	Error         string          `json:"error,omitempty"`

@@ -24,6 +24,7 @@ const (
 	UnknownType         Code = "UNKNOWN_MESSAGE_TYPE"
 	InvalidField        Code = "INVALID_FIELD"
 	NotFound            Code = "NOT_FOUND"
+	MethodNotAllowed    Code = "METHOD_NOT_ALLOWED"
 	SessionNotFound     Code = "SESSION_NOT_FOUND"
 	SessionClosed       Code = "SESSION_CLOSED"
 	SessionDeleted      Code = "SESSION_DELETED"
@@ -127,6 +128,7 @@ var Catalogue = []Entry{
 	{UnknownType, 400, 0, false, Client, "This message type is unknown. Send a type of the protocol."},
 	{InvalidField, 422, 0, false, Client, "A field is missing or has a value that is not allowed. Correct it and send the message again."},
 	{NotFound, 404, 0, false, Client, "This name does not exist. Check it."},
+	{MethodNotAllowed, 405, 0, false, Client, "This address does not take requests of this method. Use one that the header Allow names."},
 	{SessionNotFound, 404, 4404, false, Client, "This session does not exist. Connect without a session to start a new one."},
 	{SessionClosed, 410, 0, false, Client, "This session has ended. Connect without a session to start a new one."},
 	{SessionDeleted, 410, 4410, false, Client, "This session was deleted with all that was in it. Connect without a session to start a new one."},

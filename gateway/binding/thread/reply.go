@@ -56,8 +56,8 @@ func (s *Stream) replies(c Client, m agui.Meaning) error {
 				return fault.Newf(fault.PlanInvalid, "%s", d.Message).At("resume")
 			}
 		}
-		s.run = s.thread.Newest()
-		s.show(s.thread.Prelude())
+		s.called, s.run = s.run, s.thread.Newest() // as the client calls it
+		s.prelude()
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package agui_test
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -65,8 +67,50 @@ func (c *client) take(f agui.Frame) {
 			}
 		}
 	case wire.ToolCallResult:
-		c.add(wire.Message{ID: m.MessageID, Role: wire.RoleTool, ToolCallID: m.ToolCallID, Content: m.Content, SubagentRunID: m.SubagentRunID})
+		c.result(wire.Message{ID: m.MessageID, Role: wire.RoleTool, ToolCallID: m.ToolCallID, Content: m.Content, SubagentRunID: m.SubagentRunID})
+	case wire.ActivitySnapshot:
+		one := c.add(wire.Message{ID: m.MessageID, Role: wire.RoleActivity, ActivityType: m.ActivityType})
+		one.Content = m.Content
+	case wire.ActivityDelta:
+		one := c.at(m.MessageID)
+		one.Content = patched(one.Content, m.Patch)
 	}
+}
+
+// result adds the result of a call behind its call, and the results that are there.
+func (c *client) result(m wire.Message) {
+	i := slices.IndexFunc(c.messages, func(o wire.Message) bool {
+		return slices.ContainsFunc(o.ToolCalls, func(call wire.ToolCall) bool { return call.ID == m.ToolCallID })
+	})
+	if c.at(m.ID) != nil {
+		return
+	}
+	for i++; i > 0 && i < len(c.messages) && c.messages[i].Role == wire.RoleTool; i++ {
+	}
+	if i <= 0 {
+		i = len(c.messages)
+	}
+	c.messages = slices.Insert(c.messages, i, m)
+}
+
+// patched returns the content with a patch of members and elements that exist, or are new members.
+func patched(content json.RawMessage, patch []wire.Operation) json.RawMessage {
+	var doc any
+	_ = json.Unmarshal(content, &doc)
+	for _, op := range patch {
+		at, path := doc, strings.Split(op.Path, "/")[1:]
+		for _, name := range path[:len(path)-1] {
+			if list, is := at.([]any); is {
+				i, _ := strconv.Atoi(name)
+				at = list[i]
+				continue
+			}
+			at = at.(map[string]any)[name]
+		}
+		at.(map[string]any)[path[len(path)-1]] = op.Value
+	}
+	out, _ := json.Marshal(doc)
+	return out
 }
 
 // seen is what people see of the messages, but for the results of the client's own tools: their client has them, and others get
@@ -77,7 +121,11 @@ func (c *client) seen(own map[string]bool) (out []string) {
 			continue
 		}
 		m.Error, m.SubagentRunID = "", "" // clients keep no error of a result; a call's owner may have ended
-		m.Content, _ = json.Marshal(text(m.Content))
+		if m.Role == wire.RoleActivity {
+			m.Content = patched(m.Content, nil)
+		} else {
+			m.Content, _ = json.Marshal(text(m.Content))
+		}
 		raw, _ := json.Marshal(m)
 		out = append(out, string(raw))
 	}

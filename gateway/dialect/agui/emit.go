@@ -92,8 +92,17 @@ func (t *Thread) show(id, kind, sub string, content any) {
 		a = &activity{id: id, kind: kind, sub: sub}
 		t.run.acts = append(t.run.acts, a)
 	}
-	a.content, a.within = content, t.run.stretch
+	a.content, a.size, a.within = content, length(content), t.run.stretch
+	t.keep(a)
 	t.emit(t.whole(a))
+}
+
+// keep has the history have the newest content of an activity.
+func (t *Thread) keep(a *activity) {
+	t.history.show(a)
+	if t.past != nil {
+		t.past.messages[a.id] = true
+	}
 }
 
 func (t *Thread) whole(a *activity) wire.Activity {
@@ -112,6 +121,7 @@ func (t *Thread) change(id string, patch []wire.Operation, content any) {
 		t.show(a.id, a.kind, a.sub, content)
 		return
 	}
+	t.keep(a)
 	if t.mute {
 		return
 	}

@@ -26,8 +26,9 @@ type history struct {
 // message is one of the history. An open one has its text in the run.
 type message struct {
 	wire.Message
-	open bool
-	size int
+	open  bool
+	size  int
+	shows any // the content of an activity, which is not modified
 }
 
 func (h history) clone() history {
@@ -41,21 +42,50 @@ func (h *history) add(m wire.Message, open bool) {
 	for _, c := range m.ToolCalls {
 		one.size += len(c.ID) + len(c.Function.Name) + len(c.Function.Arguments)
 	}
-	if h.sealed && h.index(m.ID) < 0 {
-		return
-	}
-	h.sealed = h.sealed || m.ID == h.until && h.until != ""
-	h.bytes += one.size
-	if i := h.index(m.ID); i >= 0 {
-		h.bytes -= h.list[i].size
+	h.put(one)
+}
+
+// show is add for an activity with its newest content.
+func (h *history) show(a *activity) {
+	h.put(&message{
+		Message: wire.Message{ID: a.id, Role: wire.RoleActivity, ActivityType: a.kind, SubagentRunID: a.sub}, size: len(a.id) + a.size, shows: a.content,
+	})
+}
+
+func (h *history) put(one *message) {
+	i := h.index(one.ID)
+	if i >= 0 {
+		h.bytes += one.size - h.list[i].size
 		h.list[i] = one
 	} else {
-		h.list = append(h.list, one)
+		if i = h.place(one); h.sealed && i > h.index(h.until) {
+			return
+		}
+		h.bytes += one.size
+		h.list = slices.Insert(h.list, i, one)
 	}
+	h.sealed = h.sealed || one.ID == h.until && h.until != ""
 	for len(h.list) > maxMessages || h.bytes > maxMessageBytes && len(h.list) > 1 {
 		h.bytes -= h.list[0].size
 		h.cut, h.list = h.list[0].ID, h.list[1:]
 	}
+}
+
+// place returns where a new message stands: at the end, but for the result of a call, which stands behind its call and the results
+// there, where viewers have put it who saw it come.
+func (h *history) place(one *message) int {
+	if one.Role != wire.RoleTool {
+		return len(h.list)
+	}
+	for i, m := range slices.Backward(h.list) {
+		if !slices.ContainsFunc(m.ToolCalls, func(c wire.ToolCall) bool { return c.ID == one.ToolCallID }) {
+			continue
+		}
+		for i++; i < len(h.list) && h.list[i].Role == wire.RoleTool; i++ {
+		}
+		return i
+	}
+	return len(h.list)
 }
 
 // index returns the place of a message: most are looked for soon after they were added.

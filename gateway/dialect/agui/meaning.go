@@ -150,15 +150,16 @@ func conversation(q input.Request, m *wire.Message) (out []event.Said) {
 // speaks returns the meaning of a new message, which is the n-th of the input.
 func (t *Thread) speaks(q input.Request, n int) (Meaning, error) {
 	m := &q.Messages[n]
-	c, err := input.ContentOf(m, fmt.Sprintf("messages[%d]", n))
+	field := fmt.Sprintf("messages[%d]", n)
+	c, err := input.ContentOf(m, field)
 	if err != nil {
 		return Meaning{}, err
 	}
 	if c.Empty() {
-		return Meaning{}, input.Wrong("messages.content", "a text that is not only white space, or a list of parts that has one, or a file")
+		return Meaning{}, input.Wrong(field+".content", "a text that is not only white space, or a list of parts that has one, or a file")
 	}
 	if q.Team {
-		return tells(q, c)
+		return tells(q, c, field)
 	}
 	d := dialect.SendMessage{Content: c.Text, Attachments: event.Attachments{ImageURLs: c.Images, ContextFiles: c.Files}}
 	d.RunSpec = event.RunSpec{
@@ -191,9 +192,9 @@ func (t *Thread) speaks(q input.Request, n int) (Meaning, error) {
 const maxTold = 100 << 10
 
 // tells returns the meaning of a message to a team, or to one of its members.
-func tells(q input.Request, c input.Content) (Meaning, error) {
+func tells(q input.Request, c input.Content, field string) (Meaning, error) {
 	if len(c.Text) > maxTold {
-		return Meaning{}, fault.New(fault.MessageTooBig).At("messages.content")
+		return Meaning{}, fault.New(fault.MessageTooBig).At(field + ".content")
 	}
 	d := dialect.SendMessage{Content: c.Text, Attachments: event.Attachments{ImageURLs: c.Images, ContextFiles: c.Files}, RunSpec: event.RunSpec{Extra: q.Extra}}
 	out := Meaning{Kind: Speak, Skipped: c.Skipped, Intents: []dialect.Intent{{ID: CommandID(q.RunID), Member: q.TargetMember, Data: d}}}

@@ -274,7 +274,7 @@ func TestAMessageShowsItsFiles(t *testing.T) {
 
 // TestFramesSayWhichAttemptTheyAreOf.
 func TestFramesSayWhichAttemptTheyAreOf(t *testing.T) {
-	log := logOf(t, append(begun(), event.MessageStartedData{RunID: "r1", MessageID: "x", Attempt: 3})...)
+	log := logOf(t, append(begun(), event.MessageDeltaData{RunID: "r1", MessageID: "x", Attempt: 3, Text: "a"})...)
 	require.Contains(t, framesOf(agui.V1, log)[1], `"attempt":3`)
 }
 
@@ -336,12 +336,12 @@ func TestOlderMessagesAreKeptWhereTheyAreAskedFor(t *testing.T) {
 // TestAMessageSaysSomething: as at every other door, a message of white space only is refused. Parts that the model cannot take are
 // passed over, and the message counts.
 func TestAMessageSaysSomething(t *testing.T) {
-	for _, content := range []string{`""`, `" \t\n\u00a0"`, `null`, `[]`, `[{"type":"text","text":"  "},{"type":"text","text":""}]`} {
+	for _, content := range []string{`""`, `" \t\n\u00a0"`, `[]`, `[{"type":"text","text":"  "},{"type":"text","text":""}]`} {
 		_, err := agui.New(agui.V1).Means(request(t, `{"messages":[{"id":"1","role":"user","content":`+content+`}]}`))
 		var f *fault.Fault
 		require.ErrorAs(t, err, &f, content)
 		require.Equal(t, fault.InvalidField, f.Code, content)
-		require.Equal(t, "messages.content", f.Field, content)
+		require.Equal(t, "messages[0].content", f.Field, content)
 	}
 	for _, content := range []string{
 		`" x "`, `[{"type":"image","source":{"type":"url","value":"https://a.example/b.png"}}]`,

@@ -37,6 +37,7 @@ func (t *Thread) become(route, status string) {
 	} else if t.run != nil {
 		if a := t.run.activity(teamActivity); a != nil {
 			a.content, a.within = t.teamShown(), ""
+			t.keep(a)
 		}
 	}
 }

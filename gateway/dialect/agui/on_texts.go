@@ -11,34 +11,49 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-func messageStarted(t *Thread, d event.MessageStartedData) {
-	if t.run.text(d.MessageID) != noText {
-		return
-	}
-	t.ensure()
-	if !d.Waits { // the text of one that waits begins with its first delta: reasoning may come before
-		t.openText(d.MessageID, d.Part)
-	}
-}
+// messageStarted shows nothing of the message: its text begins with the first delta. Reasoning may come before, and a message that
+// only calls tools has none.
+func messageStarted(t *Thread, _ event.MessageStartedData) { t.ensure() }
 
 func messageDelta(t *Thread, d event.MessageDeltaData) {
 	t.ensure()
-	x := t.run.text(d.MessageID)
 	t.thought(d.MessageID)
-	if x == noText {
+	piece := d.Text
+	if d.Stage == event.StagePlanning {
+		of := t.run.thoughts[d.MessageID]
+		piece = of.plan.tell(piece)
+		t.run.thoughts[d.MessageID] = of
+	}
+	x := t.run.text(d.MessageID)
+	if x == noText && piece != "" {
 		x = t.openText(d.MessageID, d.Part)
 	}
-	t.say(x, d.Text)
+	t.say(x, piece)
 }
 
 func messageCompleted(t *Thread, d event.MessageCompletedData) {
 	t.ensure()
 	t.thought(d.MessageID)
 	delete(t.run.thoughts, d.MessageID)
+	if d.Stage == event.StagePlanning {
+		d.Content = planned(d.Content)
+	}
 	x := t.run.text(d.MessageID)
-	if x == noText {
+	if x == noText && d.Content != "" {
 		x = t.openText(d.MessageID, d.Part)
 	}
+	sub := t.live(t.by(d.Part))
+	if x != noText {
+		sub = x.sub
+		t.complete(x, d)
+	}
+	for _, c := range d.ToolCalls {
+		t.callShown(c.ID, c.Name, string(c.Arguments), d.MessageID, sub)
+	}
+}
+
+// complete ends an open text.
+func (t *Thread) complete(x *text, d event.MessageCompletedData) {
 	if rest, ok := strings.CutPrefix(d.Content, string(x.body)); ok {
 		t.say(x, rest)
 	}
@@ -50,9 +65,6 @@ func messageCompleted(t *Thread, d event.MessageCompletedData) {
 		x.stop = d.StopReason
 	}
 	t.closeText(x)
-	for _, c := range d.ToolCalls {
-		t.callShown(c.ID, c.Name, string(c.Arguments), d.MessageID, x.sub)
-	}
 }
 
 // messageDiscarded takes the text away, and the reasoning before it.

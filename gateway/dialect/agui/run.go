@@ -80,6 +80,8 @@ type text struct {
 type thought struct {
 	parts int // that have begun
 	shown int // bytes of the whole
+
+	plan planner // of a planner's message
 }
 
 // noText stands for a message that is not open.
@@ -108,6 +110,7 @@ type ending struct {
 type activity struct {
 	id, kind, sub string
 	content       any
+	size          int    // of the content, about
 	within        string // the newest stretch that has shown the whole of it
 }
 

@@ -13,8 +13,11 @@ func (t *Thread) messages() []wire.Message {
 	out := make([]wire.Message, 0, len(t.history.list))
 	for _, m := range t.history.list {
 		one := m.Message
-		if m.open {
+		switch {
+		case m.open:
 			one.Content = quote(string(t.run.text(m.ID).body))
+		case m.shows != nil:
+			one.Content = raw(m.shows)
 		}
 		if !t.variant.subagents {
 			one.SubagentRunID = ""

@@ -113,12 +113,13 @@ var verdicts = map[fault.Code]verdict{
 	fault.BadOutput:           {wire.AgentError, "AGENT_TOOL_011", skip},
 
 	// Of teams, and of what is watched.
-	fault.RunNotFound:    {wire.ErrorValidation, "ERR_VAL_011", askUser},
-	fault.TeamNotFound:   {wire.AgentError, "AGENT_TEAM_001", escalate},
-	fault.TeamInvalid:    {wire.AgentError, "AGENT_TEAM_002", escalate},
-	fault.TeamClosed:     {wire.AgentError, "AGENT_TEAM_003", escalate},
-	fault.MemberNotFound: {wire.AgentError, "AGENT_TEAM_004", skip},
-	fault.ToolDenied:     {wire.AgentError, "AGENT_TOOL_012", skip},
+	fault.RunNotFound:      {wire.ErrorValidation, "ERR_VAL_011", askUser},
+	fault.MethodNotAllowed: {wire.ErrorValidation, "ERR_VAL_012", askUser},
+	fault.TeamNotFound:     {wire.AgentError, "AGENT_TEAM_001", escalate},
+	fault.TeamInvalid:      {wire.AgentError, "AGENT_TEAM_002", escalate},
+	fault.TeamClosed:       {wire.AgentError, "AGENT_TEAM_003", escalate},
+	fault.MemberNotFound:   {wire.AgentError, "AGENT_TEAM_004", skip},
+	fault.ToolDenied:       {wire.AgentError, "AGENT_TOOL_012", skip},
 
 	// Of agents of the swarm that solve tasks of a session.
 	fault.AgentNotFound:  {wire.AgentError, "AGENT_SWARM_001", escalate},

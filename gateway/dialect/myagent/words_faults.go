@@ -30,6 +30,7 @@ var faultsInChinese = map[fault.Code]string{
 	fault.UnknownType:         "未知的消息类型。请发送协议规定的类型。",
 	fault.InvalidField:        "缺少字段或字段的值不允许。请更正后重新发送。",
 	fault.NotFound:            "该名称不存在。请检查。",
+	fault.MethodNotAllowed:    "该地址不接受此方法的请求。请使用响应头 Allow 中列出的方法。",
 	fault.SessionNotFound:     "会话不存在。请不带会话连接以开始新会话。",
 	fault.SessionClosed:       "会话已结束。请不带会话连接以开始新会话。",
 	fault.SessionDeleted:      "会话及其全部内容已删除。请不带会话连接以开始新会话。",

@@ -43,7 +43,7 @@ var aguiEvents = []aguiEvent{
 
 // aguiRules hold what the Go types cannot say, by Type.member.
 var aguiRules = map[string]node{
-	"Message.content":    {"type": []string{"string", "array"}},
+	"Message.content":    {"type": []string{"string", "array", "object"}},
 	"ResumeEntry.status": {"enum": []string{agui.ResumeResolved, agui.ResumeCancelled}},
 	"Operation.op":       {"enum": []string{"add", "replace", "remove"}},
 }

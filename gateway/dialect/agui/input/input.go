@@ -106,6 +106,9 @@ func Check(in wire.Input, to To) (Request, error) {
 	default:
 		return q, Wrong("protocolVersion", "1.0")
 	}
+	if err := checkMessages(in.Messages); err != nil {
+		return q, err
+	}
 	if err := q.bounds(); err != nil {
 		return q, err
 	}

@@ -1,6 +1,7 @@
 package input_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestATeamHasOptionsOfItsOwn(t *testing.T) {
 // TestWhatAClientSaysIsKept: what a request says about its thread and its message can be read from what the log keeps.
 func TestWhatAClientSaysIsKept(t *testing.T) {
 	q, err := input.Check(wire.Input{
-		ThreadID: "t", RunID: "r", ParentRunID: "p", Messages: []wire.Message{{ID: "m", Role: wire.RoleUser}},
+		ThreadID: "t", RunID: "r", ParentRunID: "p", Messages: []wire.Message{{ID: "m", Role: wire.RoleUser, Content: []byte(`"a"`)}},
 		State: []byte(`{"a":1}`), ForwardedProps: []byte(`{"x":"<y>","waggle":{"clientId":"c"}}`),
 	}, input.To{})
 	require.NoError(t, err)
@@ -65,4 +66,43 @@ func TestWhatAClientSaysIsKept(t *testing.T) {
 	require.Equal(t, input.Extra{RunID: "r", MessageID: "m", ParentRunID: "p", State: []byte(`{"a":1}`), Forwarded: []byte(`{"x":"<y>"}`)}, input.ExtraOf(q.Extra))
 	require.Zero(t, input.ExtraOf([]byte(`{"orbit":{}}`)))
 	require.Zero(t, input.ExtraOf(nil))
+}
+
+// TestMessagesThatAreNoneAreRefused, with their place: nothing that a person says is passed over without a word.
+func TestMessagesThatAreNoneAreRefused(t *testing.T) {
+	for message, field := range map[string]string{
+		`{"id":"m","role":"alien","content":"a"}`:                                    ".role",
+		`{"id":"m","role":"","content":"a"}`:                                         ".role",
+		`{"id":"m","content":"a"}`:                                                   ".role",
+		`{"role":"user","content":"a"}`:                                              ".id",
+		`{"id":"","role":"user","content":"a"}`:                                      ".id",
+		`{"id":"m","role":"user","content":7}`:                                       ".content",
+		`{"id":"m","role":"user"}`:                                                   ".content",
+		`{"id":"m","role":"user","content":{}}`:                                      ".content",
+		`{"id":"m","role":"user","content":["a"]}`:                                   ".content[0]",
+		`{"id":"m","role":"user","content":[{"type":"text","text":"a"},{"text":7}]}`: ".content[1]",
+		`{"id":"m","role":"assistant","content":true}`:                               ".content",
+		`{"id":"m","role":"system","content":[]}`:                                    ".content",
+		`{"id":"m","role":"reasoning"}`:                                              ".content",
+		`{"id":"m","role":"activity","content":"a"}`:                                 ".content",
+		`{"id":"m","role":"tool","content":"a"}`:                                     ".toolCallId",
+		`{"id":"m","role":"tool","toolCallId":"c","content":"a"}`:                    "",
+		`{"id":"m","role":"tool","toolCallId":"c","content":[{"type":"text"}]}`:      "",
+		`{"id":"m","role":"assistant"}`:                                              "",
+		`{"id":"m","role":"assistant","content":null}`:                               "",
+		`{"id":"m","role":"assistant","content":""}`:                                 "",
+		`{"id":"m","role":"activity","content":{"a":1}}`:                             "",
+		`{"id":"m","role":"developer","content":"a"}`:                                "",
+	} {
+		var m wire.Message
+		require.NoError(t, json.Unmarshal([]byte(message), &m))
+		_, err := input.Check(wire.Input{ThreadID: "t", RunID: "r", Messages: []wire.Message{{ID: "u", Role: wire.RoleUser, Content: []byte(`"a"`)}, m}}, input.To{})
+		if field == "" {
+			require.NoError(t, err, message)
+			continue
+		}
+		var f *fault.Fault
+		require.ErrorAs(t, err, &f, message)
+		require.Equal(t, []any{fault.InvalidField, "messages[1]" + field}, []any{f.Code, f.Field}, message)
+	}
 }
