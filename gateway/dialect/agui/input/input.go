@@ -15,7 +15,6 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
@@ -113,11 +112,6 @@ func Check(in wire.Input, to To) (Request, error) {
 		return q, err
 	}
 	return q, q.options()
-}
-
-// Wrong returns the fault of a member of a request that has to be something else.
-func Wrong(field, rule string) *fault.Fault {
-	return fault.Newf(fault.InvalidField, "%s has to be %s. Correct it and send the request again.", field, rule).At(field).Unlike(rule, nil)
 }
 
 // CheckRunID returns why a text is not the id of a run.

@@ -48,7 +48,7 @@ func checkMessage(m *wire.Message, field string) error {
 	return checkParts(content, field+".content")
 }
 
-// checkParts checks the kinds of the parts of a message. What they hold counts in new messages only: older ones are not read again.
+// checkParts checks that the parts of a message are some. Their contents count in new messages only: older ones are not read again.
 func checkParts(content []byte, field string) error {
 	if content[0] != '[' {
 		return nil
