@@ -312,8 +312,13 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
   const options = await page.$$eval(".question datalist option", (all) => all.map((o) => (o as HTMLOptionElement).value));
   expect(options).toEqual(["red", "green"]);
   expect(await faults(page)).toEqual([]);
-  await page.fill(".question input", "green");
+  await page.route("**/answer", async (sent) => {
+    await api("POST", new URL(sent.request().url()).pathname.replace("/api/v1", ""), { decision: "answer", message: "green" }); // the first one counts
+    await sent.continue();
+  });
+  await page.fill(".question input", "red");
   await page.click('.question [data-answer="approve"]');
+  await says(page, ".notices", "answered this first");
   await says(page, "main", "Nothing waits for you");
   for await (const e of client.sessions.open(session_id).events())
     if (e.type === "run.completed") {

@@ -1,7 +1,8 @@
 import { type QuestionAnswer, type QuestionOutcome, type TeamDefinition, type TeamView, WaggleError } from "@waggle-dev/client";
-import { client, refusedLogin } from "../app.ts";
+import { client, refusedLogin, say } from "../app.ts";
 import { type Message, messageBody } from "../fold/message.ts";
 import { patient } from "../log/patient.ts";
+import { ended, whyEnded } from "./ended.ts";
 
 /** A random id, for what may be sent twice and shall count once. Pages without TLS have no crypto.randomUUID. */
 export function newId(): string {
@@ -33,9 +34,18 @@ export function stopRun(session: string): Promise<unknown> {
   return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/cancel`);
 }
 
-/** Answers a question. Rejects with the error INPUT_ANSWERED if another answer counts. */
-export function answer(question: string, a: Omit<QuestionAnswer, "id">): Promise<QuestionOutcome> {
-  return persist("POST", `/api/v1/questions/${encodeURIComponent(question)}/answer`, { ...a, id: newId() });
+/** Answers a question. If it is over, for instance because another answer counts, it says so, and lists do not show it any more. */
+export async function answer(question: string, a: Omit<QuestionAnswer, "id">): Promise<QuestionOutcome> {
+  try {
+    return await persist("POST", `/api/v1/questions/${encodeURIComponent(question)}/answer`, { ...a, id: newId() });
+  } catch (error) {
+    const why = whyEnded(error);
+    if (why !== undefined) {
+      ended.value = new Set([...ended.value, question]);
+      say(why);
+    }
+    throw error;
+  }
 }
 
 /** Makes a team: of a definition, or of the name of one in the gateway's configuration. */

@@ -1,6 +1,7 @@
-import { signal } from "@preact/signals";
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { CanonicalEvent, ListedQuestion, SessionSummary, TeamView } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
+import { ended } from "./ended.ts";
 import { onChange, soon } from "./live.ts";
 
 /** Lists of the server follow logs with a second between two looks: after so long they have a change. */
@@ -8,9 +9,10 @@ const settled = 1600;
 
 /** A list of the server that is read again when something has changed. */
 export class List<T> {
-  readonly rows = signal<readonly T[] | undefined>(undefined);
+  readonly rows: ReadonlySignal<readonly T[] | undefined>;
   readonly error = signal<unknown>(undefined);
   readonly more = signal<string | undefined>(undefined);
+  private readonly all = signal<readonly T[] | undefined>(undefined);
   private ended = false;
   private deep = false;
   private late = 0;
@@ -24,10 +26,13 @@ export class List<T> {
     private readonly order: (a: T, b: T) => number,
     /** What an announcement changes at once, and which of two states of a row is the later one. */
     private readonly live?: { take: (rows: readonly T[], e: CanonicalEvent) => readonly T[]; age: (row: T) => number },
+    /** The keys of rows that are not shown, whatever the server says. */
+    hidden?: ReadonlySignal<ReadonlySet<string>>,
   ) {
+    this.rows = computed(() => (hidden?.value.size ? this.all.value?.filter((r) => !hidden.value.has(key(r))) : this.all.value));
     this.poke = soon(() => this.read());
     this.leave = onChange((e) => {
-      if (e && live && this.rows.value) this.rows.value = live.take(this.rows.value, e);
+      if (e && live && this.all.value) this.all.value = live.take(this.all.value, e);
       this.poke();
       clearTimeout(this.late);
       this.late = window.setTimeout(this.poke, settled);
@@ -54,14 +59,14 @@ export class List<T> {
       this.error.value = undefined;
       this.deep ||= before !== undefined;
       if (before !== undefined || !this.deep) this.more.value = answer["next"] as string | undefined;
-      this.rows.value = this.merge(page);
+      this.all.value = this.merge(page);
     } catch (error) {
       if (!this.ended && !refusedLogin(error)) this.error.value = error;
     }
   }
 
   private merge(page: T[]): T[] {
-    const old = new Map((this.rows.value ?? []).map((r) => [this.key(r), r]));
+    const old = new Map((this.all.value ?? []).map((r) => [this.key(r), r]));
     const newer = page.map((r) => {
       const known = old.get(this.key(r));
       return known !== undefined && this.live && this.live.age(known) > this.live.age(r) ? known : r;
@@ -114,7 +119,7 @@ export function announced(rows: readonly SessionSummary[], e: CanonicalEvent): r
 
 /** Open questions, the one that expires first on top. */
 export function questionList(): List<ListedQuestion> {
-  return new List("questions", "/api/v1/questions?limit=100", (q) => q.id, soonest);
+  return new List("questions", "/api/v1/questions?limit=100", (q) => q.id, soonest, undefined, ended);
 }
 
 /** Teams, the newest first. */

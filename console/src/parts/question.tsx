@@ -1,9 +1,10 @@
-import { type ListedQuestion, WaggleError } from "@waggle-dev/client";
+import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayAct, reason } from "../app.ts";
 import { plain, prose } from "../fold/text.ts";
 import { answer } from "../model/act.ts";
+import { whyEnded } from "../model/ended.ts";
 import { t, type Word } from "../words.ts";
 import { Left, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
@@ -49,8 +50,7 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
       });
     } catch (error) {
       setBusy(false);
-      const decided = error instanceof WaggleError ? (error.detail as { decision?: string } | undefined)?.decision : undefined;
-      setOutcome(decided ? t("question.other", { decision: decided }) : reason(error));
+      setOutcome(whyEnded(error) ?? reason(error));
     }
   };
   return (

@@ -6,6 +6,7 @@ import { useState } from "preact/hooks";
 import type { Side } from "../fold/arrows.ts";
 import { weight } from "../log/window.ts";
 import type { Conversation } from "../model/conversation.ts";
+import { ended } from "../model/ended.ts";
 import type { LogModel } from "../model/log.ts";
 import { t } from "../words.ts";
 import { Face, StateChip, Text } from "./basics.tsx";
@@ -24,7 +25,7 @@ export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[]
   const { talk } = model;
   const keys = talk.keys.value ?? [];
   const { earlier, later, partial, questions, active } = talk.state.value;
-  const asked = p.asked ?? questions.map((q) => askOf(q.question, model.id, q.ends));
+  const asked = (p.asked ?? questions.map((q) => askOf(q.question, model.id, q.ends))).filter((ask) => !ended.value.has(ask.id));
   const shown = useGradually(keys, (key) => weight(talk.item(key).peek()));
   const last = keys.at(-1);
   return (
