@@ -1,7 +1,8 @@
-// Package sight decides which sessions, and calls of tools outside of them, a principal of a gateway sees.
+// Package sight decides which sessions, teams, tasks and calls of tools outside of them a principal of a gateway sees.
 package sight
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -14,10 +15,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// maxOwners bounds the owners of sessions that a gateway remembers, at a few hundred bytes each.
+// maxOwners bounds the owners of logs that a gateway remembers, at a few hundred bytes each.
 const maxOwners = 1 << 16
 
-// Sight decides which sessions a principal sees. It is safe for concurrent use.
+// Sight decides which logs a principal sees. It is safe for concurrent use.
 type Sight struct {
 	Policy access.Policy
 	Log    *eventlog.Store
@@ -31,19 +32,21 @@ func PersonOf(p auth.Principal) access.Person {
 	return access.Person{Subject: p.Subject, Operator: p.Has(auth.RoleOperator), Viewer: p.Has(auth.RoleViewer)}
 }
 
-// SeesAll reports whether the principal sees every session of its tenant.
+// SeesAll reports whether the principal sees every session, team and task of its tenant.
 func (s *Sight) SeesAll(p auth.Principal) bool {
 	return s == nil || p.Has(auth.RoleOperator) || p.Has(auth.RoleViewer) || s.Policy.Of(p.Tenant).See == access.Tenant
 }
 
-// Sees reports whether the principal sees a log of its tenant. Calls of tools outside of sessions have owners, like sessions. A log
-// without events has no owner, and of a deleted session nothing is left to be seen. The owner of a session whose first event has
-// expired is unknown: then only those see it who see all.
+// owned are the kinds of logs that have an owner.
+var owned = map[id.Kind]bool{id.KindSession: true, id.KindTeam: true, id.KindMember: true, id.KindTask: true, id.KindCall: true}
+
+// Sees reports whether the principal sees a log of its tenant. A log without events has no owner, and of a deleted one nothing is
+// left to be seen. The owner of a log whose first event has expired is unknown: then only those see it who see all.
 func (s *Sight) Sees(ctx context.Context, p auth.Principal, log subject.Log) (bool, error) {
 	if !p.Owns(log) {
 		return false, nil
 	}
-	if log.Kind != id.KindSession && log.Kind != id.KindCall || s.SeesAll(p) {
+	if !owned[log.Kind] || s.SeesAll(p) {
 		return true, nil
 	}
 	s.mu.Lock()
@@ -65,12 +68,13 @@ func (s *Sight) Sees(ctx context.Context, p auth.Principal, log subject.Log) (bo
 	return s.Policy.MaySee(log.Tenant, owner, PersonOf(p)), nil
 }
 
-// SeesOwner reports whether the principal sees a session of its tenant whose owner is known.
+// SeesOwner reports whether the principal sees a log of its tenant whose owner is known.
 func (s *Sight) SeesOwner(p auth.Principal, owner string) bool {
 	return s.SeesAll(p) || s.Policy.MaySee(p.Tenant, owner, PersonOf(p))
 }
 
-// SeesCommand reports whether the principal sees the session that a command is for.
+// SeesCommand reports whether the principal sees the session that a command is for. The services of teams and tasks decide about
+// their commands themselves: agents report on tasks that they do not see.
 func (s *Sight) SeesCommand(ctx context.Context, p auth.Principal, c command.Command) (bool, error) {
 	if c.Service != command.Session && c.Service != command.Pipeline {
 		return true, nil
@@ -78,7 +82,7 @@ func (s *Sight) SeesCommand(ctx context.Context, p auth.Principal, c command.Com
 	return s.Sees(ctx, p, subject.Log{Tenant: c.Tenant, Kind: id.KindSession, Entity: c.Key})
 }
 
-// remember keeps the owner of a session, which does not change.
+// remember keeps the owner of a log, which does not change.
 func (s *Sight) remember(log subject.Log, owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,14 +92,23 @@ func (s *Sight) remember(log subject.Log, owner string) {
 	s.owners[log] = owner
 }
 
-// ownerOf returns the owner of the session, or of the call, that the event begins.
+// ownerOf returns the owner of the log that the event begins.
 func ownerOf(e event.Event) (owner string, known bool, err error) {
 	switch e.Type {
 	case event.SessionCreated:
 		d, err := event.As[event.SessionCreatedData](e)
-		return d.Principal, err == nil, err
+		return cmp.Or(d.Principal, d.Owner), err == nil, err
 	case event.SessionRestored:
 		d, err := event.As[event.SessionRestoredData](e)
+		return d.Principal, err == nil, err
+	case event.TeamCreated:
+		d, err := event.As[event.TeamCreatedData](e)
+		return d.Principal, err == nil, err
+	case event.MemberCreated:
+		d, err := event.As[event.MemberCreatedData](e)
+		return d.Principal, err == nil, err
+	case event.TaskCreated:
+		d, err := event.As[event.TaskCreatedData](e)
 		return d.Principal, err == nil, err
 	case event.CallStarted:
 		d, err := event.As[event.CallStartedData](e)

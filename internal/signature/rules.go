@@ -21,7 +21,7 @@ var (
 	errForeign  = fault.Newf(fault.Forbidden, "The command names no person, and what it concerns belongs to one.")
 )
 
-// AssistantSessions begins the id of each session in which the built-in agent does a task. No person owns them.
+// AssistantSessions begins the id of each session in which the built-in agent does a task. It writes there in its own name, for the owner of the task.
 const AssistantSessions = "task-"
 
 // own reports whether a service may send the unsigned command in its own name.

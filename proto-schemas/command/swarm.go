@@ -307,6 +307,7 @@ type NewTask struct {
 	Kind         id.Kind          `json:"kind,omitempty"`     // of that log; absent = session
 	RunID        string           `json:"run_id,omitempty"`
 	JobID        string           `json:"job_id,omitempty"`
+	Owner        string           `json:"owner,omitempty"`    // of that log
 	Seen         uint64           `json:"seen,omitempty"`     // revision of the directory that has the agent
 	RetryOf      string           `json:"retry_of,omitempty"` // the task that it repeats
 }

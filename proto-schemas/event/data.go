@@ -12,6 +12,7 @@ const (
 type SessionCreatedData struct {
 	Dialect   string `json:"dialect"`             // the dialect of the connection that created it
 	Principal string `json:"principal,omitempty"` // the creator
+	Owner     string `json:"owner,omitempty"`     // the principal for whom a service has created it
 	Preferences
 }
 

@@ -80,8 +80,8 @@ type TaskCreatedData struct {
 	Kind         string          `json:"kind,omitempty"`    // of that log; absent = session
 	JobID        string          `json:"job_id,omitempty"`  // and the job there
 	RunID        string          `json:"run_id,omitempty"`
-	Principal    string          `json:"principal,omitempty"`
-	RetryOf      string          `json:"retry_of,omitempty"` // the task that ended, and that this one repeats
+	Principal    string          `json:"principal,omitempty"` // its owner: the one that asked for it, or that of the log whose job it is
+	RetryOf      string          `json:"retry_of,omitempty"`  // the task that ended, and that this one repeats
 }
 
 // IsJob reports whether the task is a job of another log.
@@ -102,7 +102,8 @@ type TaskAssignedData struct {
 	Caller   json.RawMessage `json:"caller,omitempty"`   // id and name of the agent that asked for a child task
 	Deadline time.Time       `json:"deadline,omitzero"`
 
-	Registered bool `json:"registered,omitempty"` // by a principal; absent: the built-in agent
+	Registered bool   `json:"registered,omitempty"` // by a principal; absent: the built-in agent
+	Owner      string `json:"owner,omitempty"`      // of the task
 }
 
 // TaskReportedData is a status from the agent.

@@ -94,7 +94,7 @@ func (s *State) place(env Env) []decision.Fact {
 		head.AgentID, head.AgentName, head.Attempt = a.ID, a.Name, s.head.Attempt+1
 		return []decision.Fact{{ID: fmt.Sprintf("assigned.%d", head.Attempt), Data: event.TaskAssignedData{
 			TaskHead: head, TaskType: s.task.TaskType, Data: s.task.Data, DataRef: s.task.DataRef, Caller: s.task.Caller, Deadline: s.Deadline(),
-			Registered: a.Registered,
+			Registered: a.Registered, Owner: s.task.Principal,
 		}}}
 	}
 	reason, known := s.reason(env)

@@ -24,7 +24,7 @@ func TestATaskFromBeginningToEnd(t *testing.T) {
 	got := w.state.Undelivered()
 	require.Equal(t, event.TaskAssignedData{
 		TaskHead: event.TaskHead{TaskID: "t1", RequestID: "r1", ClientID: "c1", AgentID: "a1", AgentName: "A", Attempt: 1},
-		TaskType: "sum", Data: raw, Caller: d.Caller, Deadline: w.now.Add(time.Minute),
+		TaskType: "sum", Data: raw, Caller: d.Caller, Deadline: w.now.Add(time.Minute), Owner: "alice",
 	}, *got)
 
 	w.now = w.now.Add(time.Second)

@@ -15,11 +15,14 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// asked returns a session of ann with a question about a call in a run that ben asked for.
-func asked(t *testing.T) conversation.State {
+// sessionsOfAnn are the ways in which a session belongs to ann: she has opened it, or the built-in agent has for her task.
+var sessionsOfAnn = []event.SessionCreatedData{{Dialect: "orbit", Principal: "ann"}, {Dialect: "swarm", Owner: "ann"}}
+
+// asked returns a session with a question about a call in a run that ben asked for.
+func asked(t *testing.T, opened event.SessionCreatedData) conversation.State {
 	t.Helper()
 	w := newWorld(t)
-	w.append("1", event.SessionCreatedData{Dialect: "orbit", Principal: "ann"})
+	w.append("1", opened)
 	w.append("2", event.MessageReceivedData{MessageID: "m", RunID: "r", Content: "go", Principal: "ben"})
 	w.append("3", event.RunStartedData{RunID: "r", ExecutionID: "e", MessageID: "m", Content: "go"})
 	w.append("4", event.InputRequestedData{InputID: "q", RunID: "r", ExecutionID: "e", Scope: event.ScopeTool, CallID: "c", Tool: "pay", Digest: "d"})
@@ -41,30 +44,32 @@ func TestWhoMayAnswer(t *testing.T) {
 		{access.Asker, "ann", false, false},
 		{access.Tenant, "cleo", false, true},
 	} {
-		s := asked(t)
-		data, err := json.Marshal(command.AnswerQuestion{InputID: "q", CallID: "c", Digest: "d", Approved: true})
-		require.NoError(t, err)
-		rules := rules
-		rules.Access.Default = access.Settings{See: access.Tenant, Answer: c.answer}
-		d, err := s.Decide(command.Command{
-			ID: "a", Service: command.Pipeline, Verb: command.Answer, Tenant: log.Tenant, Key: log.Entity,
-			Principal: c.who, Operator: c.operator, Data: data,
-		}, time.Now(), rules)
-		require.NoError(t, err)
-		if c.allowed {
-			require.Len(t, d.Facts, 1, "%+v", c)
-			continue
+		for _, opened := range sessionsOfAnn {
+			s := asked(t, opened)
+			data, err := json.Marshal(command.AnswerQuestion{InputID: "q", CallID: "c", Digest: "d", Approved: true})
+			require.NoError(t, err)
+			rules := rules
+			rules.Access.Default = access.Settings{See: access.Tenant, Answer: c.answer}
+			d, err := s.Decide(command.Command{
+				ID: "a", Service: command.Pipeline, Verb: command.Answer, Tenant: log.Tenant, Key: log.Entity,
+				Principal: c.who, Operator: c.operator, Data: data,
+			}, time.Now(), rules)
+			require.NoError(t, err)
+			if c.allowed {
+				require.Len(t, d.Facts, 1, "%+v", c)
+				continue
+			}
+			require.Empty(t, d.Facts, "%+v", c)
+			require.Equal(t, string(fault.Forbidden), d.Direct.(event.CommandRefusedData).Code)
 		}
-		require.Empty(t, d.Facts, "%+v", c)
-		require.Equal(t, string(fault.Forbidden), d.Direct.(event.CommandRefusedData).Code)
 	}
 }
 
 // TestWhoMayNotSeeMayNotCommand: to others than the owner and operators the session does not exist.
 func TestWhoMayNotSeeMayNotCommand(t *testing.T) {
-	for _, verb := range []string{"send_message", "cancel", "answer", "cancel_plan", "replan", "close", "delete"} {
+	for i, verb := range []string{"send_message", "cancel", "answer", "cancel_plan", "replan", "close", "delete"} {
 		for who, seen := range map[access.Person]bool{{Subject: "ann"}: true, {Subject: "ben"}: false, {Subject: "eve", Operator: true}: true} {
-			s := asked(t)
+			s := asked(t, sessionsOfAnn[i%2])
 			d, err := s.Decide(command.Command{
 				ID: "x", Service: command.Pipeline, Verb: name(t, verb), Tenant: log.Tenant, Key: log.Entity,
 				Principal: who.Subject, Operator: who.Operator, Data: json.RawMessage(`{"content":"hi","input_id":"q","digest":"d"}`),

@@ -427,7 +427,7 @@ func (s *State) mayAnswer(c command.Command, in *Input, rules Rules) bool {
 	if r := s.runs[in.RunID]; r != nil {
 		asker = r.Principal
 	}
-	return rules.Access.MayAnswer(c.Tenant, s.Principal, asker, person(c))
+	return rules.Access.MayAnswer(c.Tenant, s.Owner(), asker, person(c))
 }
 
 func (d director) answer(c command.Command, a command.AnswerQuestion, in *Input) decision.Fact {

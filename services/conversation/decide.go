@@ -99,10 +99,10 @@ func person(c command.Command) access.Person {
 	return access.Person{Subject: c.Principal, Operator: c.Operator}
 }
 
-// sees reports whether the sender of a command to a session sees the session. Services send commands
-// without a principal, and teams have rules of their own.
+// sees reports whether the sender of a command to a session sees the session. Services send commands without a principal, or those
+// that follow from a command of a person elsewhere, and teams have rules of their own.
 func (s *State) sees(c command.Command, rules Rules) bool {
-	return c.Principal == "" || c.Service == command.Member || s.Created.IsZero() || rules.Access.MaySee(c.Tenant, s.Principal, person(c))
+	return c.Principal == "" || c.Origin != nil || c.Service == command.Member || s.Created.IsZero() || rules.Access.MaySee(c.Tenant, s.Owner(), person(c))
 }
 
 // gone refuses a command about a deleted session. A second deletion succeeds.
@@ -133,8 +133,11 @@ func (s *State) open(c command.Command, _ time.Time, _ Rules) (decision.Decision
 	if err := c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
+	if c.Principal != "" {
+		d.Owner = "" // it opens its own
+	}
 	return decision.Of(decision.Fact{ID: c.ID + ".created", Data: event.SessionCreatedData{
-		Dialect: d.Dialect, Principal: c.Principal, Preferences: d.Preferences,
+		Dialect: d.Dialect, Principal: c.Principal, Owner: d.Owner, Preferences: d.Preferences,
 	}}), nil
 }
 

@@ -83,7 +83,7 @@ func with[T event.Data](f func(*State, event.Event, T) error) func(*State, event
 }
 
 func (s *State) created(e event.Event, d event.SessionCreatedData) error {
-	s.Created, s.Dialect, s.Principal, s.Preferences = e.Time, d.Dialect, d.Principal, d.Preferences
+	s.Created, s.Dialect, s.Principal, s.OpenedFor, s.Preferences = e.Time, d.Dialect, d.Principal, d.Owner, d.Preferences
 	return nil
 }
 

@@ -7,6 +7,7 @@
 package conversation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -56,6 +57,7 @@ type State struct {
 	Updated     time.Time
 	Dialect     string
 	Principal   string
+	OpenedFor   string // the principal for whom a service has opened it
 	Preferences event.Preferences
 	Closed      bool
 	Deleted     bool                     // all else is discarded, and no event follows
@@ -83,6 +85,9 @@ type State struct {
 	planned  *Run   // the newest planned run, if it is forgotten: see Run.bare
 	asking   string // the newest question of the planned runs that are forgotten
 }
+
+// Owner returns the principal that the session or the agent belongs to; empty = none is known.
+func (s *State) Owner() string { return cmp.Or(s.Principal, s.OpenedFor) }
 
 // Run is one answer to one message.
 type Run struct {

@@ -42,7 +42,7 @@ func (s *Service) instruct(ctx context.Context, l *ledger.Log[conversation.State
 	if err != nil {
 		return fmt.Errorf("name a task for the swarm: %w", err)
 	}
-	t := cmd.NewTask{TaskID: task.String(), AgentName: r.Spec.Agent, TaskType: taskMessage, Session: l.Ref.Entity.String(), RunID: w.RunID}
+	t := cmd.NewTask{TaskID: task.String(), AgentName: r.Spec.Agent, TaskType: taskMessage, Session: l.Ref.Entity.String(), RunID: w.RunID, Owner: l.State().Owner()}
 	if a := l.State().Agent; a != nil {
 		t.AgentName, t.Capabilities, t.Kind = a.Agent, a.Capabilities, s.kind
 		t.Data, err = memberMessage(r, a, history)

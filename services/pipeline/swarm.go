@@ -63,7 +63,7 @@ func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State
 	}
 	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CreateTask, w.ID+".create", cmd.NewTask{
 		TaskID: task.String(), Capabilities: []string{b.Task.Capability}, TaskType: "solve", Data: data,
-		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: l.Ref.Entity.String(), RunID: w.RunID, JobID: w.Part.JobID,
+		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: l.Ref.Entity.String(), RunID: w.RunID, JobID: w.Part.JobID, Owner: l.State().Owner(),
 	})
 }
 

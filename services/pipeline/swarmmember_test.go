@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/directory"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -98,6 +99,7 @@ func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 
 	a, said := assigned(t, heard)
 	require.Equal(t, "message", a.TaskType)
+	require.Equal(t, "p-create", a.Owner, "the task belongs to the owner of the team")
 	require.Equal(t, "weld it", said["content"])
 	require.Equal(t, "Boss", said["sender"].(map[string]any)["name"])
 	require.Equal(t, []any{"plan.txt"}, said["context_files"])
@@ -182,11 +184,11 @@ func TestAnAgentOfTheSwarmAnswersInASession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.swarm()
-	r.start("a", pipeline.Config{})
+	r.start("a", pipeline.Config{Access: access.Policy{Default: access.Settings{See: access.Tenant}}})
 	items := r.items()
 	heard := r.welder()
 	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("welding")}
-	r.open(l)
+	r.append(l, event.SessionCreatedData{Dialect: "myagent", Principal: "ann"})
 	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: "weld it", RunSpec: event.RunSpec{
 		Agent: "Weld-o-mat", Facts: []event.Fact{{Description: "the metal", Value: "steel"}},
 		History: []event.Said{{Role: event.RoleUser, Content: "earlier"}, {Role: event.RoleAssistant, Content: "yes"}},
@@ -194,6 +196,7 @@ func TestAnAgentOfTheSwarmAnswersInASession(t *testing.T) {
 	}})
 	a, said := assigned(t, heard)
 	require.Equal(t, "message", a.TaskType)
+	require.Equal(t, "ann", a.Owner, "the task belongs to the owner of the session, whoever asks in it")
 	require.Equal(t, "weld it", said["content"])
 	require.Equal(t, l.Entity.String(), said["session_id"])
 	require.Equal(t, map[string]any{"state": map[string]any{"step": 1.0}}, said["agui"])

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -197,7 +198,7 @@ func (d *responder) sees(log subject.Log, first event.Event, principal string, a
 		if err != nil {
 			return err
 		}
-		owner = c.Principal
+		owner = cmp.Or(c.Principal, c.Owner)
 	case event.SessionRestored:
 		r, err := event.As[event.SessionRestoredData](first)
 		if err != nil {

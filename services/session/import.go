@@ -104,7 +104,7 @@ func (d *responder) restore(ctx context.Context, r restore) (*folded, error) {
 		switch {
 		case f.state.Deleted:
 			return decision.Decision{}, fault.New(fault.SessionDeleted)
-		case f.state.Seq > 0 && f.state.Principal != r.data.Principal && f.state.Principal != "" && !r.all:
+		case f.state.Seq > 0 && f.state.Owner() != r.data.Principal && f.state.Owner() != "" && !r.all:
 			return decision.Decision{}, notOurs("The session belongs to another principal.")
 		case f.events[r.eventID], f.upTo >= r.data.ExportedSeq:
 			return decision.Decision{}, nil

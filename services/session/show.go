@@ -30,7 +30,7 @@ func (d *responder) show(ctx context.Context, in cmd.SessionRequest) (api.Sessio
 	if st.Seq == 0 {
 		return api.SessionPart{}, fault.New(fault.SessionNotFound)
 	}
-	if !d.access.MaySee(in.Tenant, st.Principal, access.Person{Subject: in.Principal, Operator: in.All}) {
+	if !d.access.MaySee(in.Tenant, st.Owner(), access.Person{Subject: in.Principal, Operator: in.All}) {
 		return api.SessionPart{}, fault.New(fault.SessionNotFound)
 	}
 	out := api.SessionPart{SessionDetail: api.SessionDetail{

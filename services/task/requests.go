@@ -214,6 +214,7 @@ func (s *Service) submit(ctx context.Context, in cmd.ParticipantRequest) (cmd.Ta
 	if len(in.Data) > maxTask {
 		return cmd.TaskView{}, fault.New(fault.MessageTooBig)
 	}
+	d.Owner = "" // of jobs
 	switch in.Kind {
 	case cmd.ParticipantClient:
 		d.ClientID = in.ID
@@ -281,7 +282,7 @@ func (s *Service) retry(ctx context.Context, in cmd.ParticipantRequest) (cmd.Tas
 // before returns the task that an earlier delivery of the request has created.
 func (s *Service) before(ctx context.Context, in cmd.ParticipantRequest, d cmd.NewTask) (cmd.TaskView, bool, error) {
 	st, err := ledger.Fold(ctx, s.deps.Log, taskLog(in.Tenant, d.TaskID), (*assignment.State).Apply)
-	if err != nil || st.Created.IsZero() || st.Task().ClientID != d.ClientID || st.Task().AskerID != d.AskerID {
+	if err != nil || st.Created.IsZero() || st.Task().Principal != in.Principal || st.Task().ClientID != d.ClientID || st.Task().AskerID != d.AskerID {
 		return cmd.TaskView{}, false, err
 	}
 	v := st.View()

@@ -83,7 +83,7 @@ type Live struct {
 var _ Binding = (*Live)(nil)
 
 // Show shows a principal the announcements of the types, without types all of them, from its
-// return on: of its tenant, and of sessions only those that it sees.
+// return on: those of the logs of its tenant that it sees.
 func (a *Announcements) Show(ctx context.Context, who auth.Principal, types []event.Type, to transport.Transport) (*Live, error) {
 	t := who.Tenant
 	l := &Live{a: a, tenant: t, who: who, to: to}
@@ -173,20 +173,17 @@ func (a *Announcements) announce(ctx context.Context, of *tenant, m *nats.Msg) {
 	lost := of.unheard(m.Sub)
 	for l := range of.viewers {
 		l.miss(lost)
-		if (l.types == nil || l.types[event.Type(kind)]) && (log.Kind != id.KindSession || visible[l.who.Subject] || a.sight.SeesAll(l.who)) {
+		if (l.types == nil || l.types[event.Type(kind)]) && (visible[l.who.Subject] || a.sight.SeesAll(l.who)) {
 			l.show(one)
 		}
 	}
 }
 
-// sightPatience bounds the wait for the owner of a session that the gateway has not met yet.
+// sightPatience bounds the wait for the owner of a log that the gateway has not met yet.
 const sightPatience = 2 * time.Second
 
-// visible returns the subjects of the viewers that see the session although they do not see all.
+// visible returns the subjects of the viewers that see the log although they do not see all.
 func (a *Announcements) visible(ctx context.Context, of *tenant, log subject.Log) map[string]bool {
-	if log.Kind != id.KindSession {
-		return nil
-	}
 	a.mu.Lock()
 	narrow := map[string]auth.Principal{}
 	for l := range of.viewers {
@@ -201,7 +198,7 @@ func (a *Announcements) visible(ctx context.Context, of *tenant, log subject.Log
 	for name, who := range narrow {
 		seen, err := a.sight.Sees(ctx, who, log)
 		if err != nil && !errors.Is(err, context.Canceled) {
-			a.logger.Warn().Err(err).Stringer("log", log).Msg("hide announcement of session without known owner")
+			a.logger.Warn().Err(err).Stringer("log", log).Msg("hide announcement of log without known owner")
 		}
 		out[name] = seen && err == nil
 	}

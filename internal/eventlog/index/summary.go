@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -117,7 +118,7 @@ func (s *Summary) add(e *eventlog.Entry) {
 // begin notes the owner, which does not change: the first event says it.
 func (s *Summary) begin(e *eventlog.Entry) {
 	if d, err := eventdata.As[event.SessionCreatedData](e.Event); err == nil && e.Type == event.SessionCreated {
-		s.Dialect, s.Owner, s.Known = d.Dialect, d.Principal, e.Sequence == 1
+		s.Dialect, s.Owner, s.Known = d.Dialect, cmp.Or(d.Principal, d.Owner), e.Sequence == 1
 	}
 	d, err := eventdata.As[event.SessionRestoredData](e.Event)
 	if err != nil || e.Type != event.SessionRestored {

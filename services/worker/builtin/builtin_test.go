@@ -2,15 +2,18 @@ package builtin_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/worker/builtin"
@@ -40,6 +43,22 @@ func TestATaskIsAChatOfItsOwn(t *testing.T) {
 		require.Equal(t, 1, servicetest.Count(session, event.RunCompleted))
 	}
 	require.Contains(t, string(r.llm.Exchanges()[0].Body), "what is there?")
+}
+
+// TestASessionOfATaskBelongsToTheOwnerOfTheTask, although the agent writes in it in its own name.
+func TestASessionOfATaskBelongsToTheOwnerOfTheTask(t *testing.T) {
+	r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("done"))))
+	r.assistant(builtin.Config{})
+	var v cmd.TaskView
+	require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Task, cmd.Submit, cmd.ParticipantRequest{
+		Tenant: id.DefaultTenant, Principal: "ann", Data: servicetest.JSON(t, cmd.NewTask{AgentName: "assistant", Data: json.RawMessage(`{"text":"go"}`), Owner: "ben"}),
+	}, &v))
+	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal(v.TaskID)}
+	require.Equal(t, event.TaskEndCompleted, r.end(log).Status)
+	opened, err := event.As[event.SessionCreatedData](r.Until(builtin.SessionOf(log), event.SessionClosed, 1)[0])
+	require.NoError(t, err)
+	require.Equal(t, "ann", opened.Owner)
+	require.Empty(t, opened.Principal)
 }
 
 // TestAnotherInstanceGoesOn: the instance that has the task stops in the middle of the

@@ -83,7 +83,7 @@ func (j *job) run() {
 	if !j.tell("begun", cmd.ReportTask, cmd.TaskReport{TaskID: j.task.TaskID, AgentID: j.a.id, Attempt: j.task.Attempt, Status: "started"}) {
 		return
 	}
-	if !j.say(cmd.Session, cmd.Open, "task.open", cmd.OpenSession{Dialect: dialect}) {
+	if !j.say(cmd.Session, cmd.Open, "task.open", cmd.OpenSession{Dialect: dialect, Owner: j.task.Owner}) {
 		return
 	}
 	if err := j.load(&j.task); err != nil {
