@@ -132,7 +132,7 @@ func (c Command) Decode(v any) error {
 // OpenSession creates a session, or does nothing if it exists.
 type OpenSession struct {
 	Dialect string `json:"dialect"`
-	Owner   string `json:"owner,omitempty"` // of a session that a service opens for somebody
+	Owner   string `json:"owner,omitempty"` // of a session that a service opens for another principal
 	event.Preferences
 }
 
