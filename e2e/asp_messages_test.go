@@ -96,8 +96,13 @@ func clientsCancel(t *testing.T, h swarmRig, c *client.Swarm) {
 	}
 	stopped := c.Get("client.agent.task.cancel.response", "client.agent.task.cancel.request", object{"taskId": task, "reason": "enough"})
 	require.Equal(t, "cancelled", stopped.Text("status"))
+	require.Equal(t, task, stopped.Text("taskId"))
 	require.Equal(t, task, a.Until("task.cancel").Text("taskId"))
 	require.Equal(t, "cancelled", c.Until("client.agent.task.result").Text("status"))
+	over := c.Get("client.agent.task.status.response", "client.agent.task.status.request", object{"taskId": task})
+	require.Equal(t, "cancelled", over.Text("status"))
+	require.Empty(t, over.Member("error"), "the SDK's call rejects an answer that has one")
+	require.Contains(t, string(over.Member("result")), "RUN_CANCELLED")
 	again := c.Ask("client.agent.task.cancel.request", object{"taskId": task})
 	require.Equal(t, "TASK_FINISHED", again.Text("code"), "%s", again.Content)
 

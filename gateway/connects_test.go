@@ -220,6 +220,11 @@ func TestASessionThatIsAwaited(t *testing.T) {
 	require.Equal(t, "CURSOR_INVALID", ahead.must("error").Data.Code)
 	member := at(pathSessions, "")
 	member.framed("system.connected")
+	member.asks("user.reconnect_with_state", session, `,"content":{"last_seq":99999}`)
+	beyond, err := member.text()
+	require.NoError(t, err)
+	require.Contains(t, string(beyond), `"constraint":"the seq of a frame of this session"`)
+	require.NotContains(t, string(beyond), `"content":"after is`)
 	member.asks("user.reconnect_with_state", session, `,"content":{"last_seq":0}`)
 	member.framed("system.notice")
 

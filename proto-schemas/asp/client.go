@@ -66,7 +66,8 @@ type TaskResultContent struct {
 }
 
 // TaskStatusContent is the content of client.agent.task.status.response. Status:
-// created, queued, running, waiting_input, completed, failed, cancelled.
+// created, queued, running, waiting_input, completed, failed, cancelled. Result is that of a completed task, and a TaskFailure
+// of one that failed or was cancelled: the calls of the SDK reject an answer with a member error.
 type TaskStatusContent struct {
 	TaskID      string          `json:"taskId"`
 	Status      string          `json:"status"`
@@ -75,9 +76,14 @@ type TaskStatusContent struct {
 	CreatedAt   string          `json:"createdAt,omitempty"`
 	Progress    json.RawMessage `json:"progress,omitempty"`
 	Result      json.RawMessage `json:"result,omitempty"`
-	Error       string          `json:"error,omitempty"`
-	Code        string          `json:"code,omitempty"`
 	CompletedAt string          `json:"completedAt,omitempty"`
+}
+
+// TaskFailure is the result of a task that failed or was cancelled.
+type TaskFailure struct {
+	Error  string          `json:"error"`
+	Code   string          `json:"code,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"` // that the agent gave nevertheless
 }
 
 // TaskCancelContent is the content of client.agent.task.cancel.response. Status: cancelled.

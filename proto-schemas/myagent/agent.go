@@ -92,8 +92,8 @@ type ConfirmMeta struct {
 	Context
 	Scope          string   `json:"scope"`
 	PlanID         string   `json:"plan_id,omitempty"` // Addition
-	Tasks          []Task   `json:"tasks"`
-	TaskCount      int      `json:"task_count"`
+	Tasks          []Task   `json:"tasks,omitempty"`      // scope plan: a client offers to edit them
+	TaskCount      int      `json:"task_count,omitempty"` // scope plan
 	Summary        string   `json:"plan_summary,omitempty"`
 	Options        []Option `json:"options"`
 	TimeoutSeconds int      `json:"timeout_seconds"`

@@ -95,8 +95,12 @@ func (s *State) foldReported(e event.Event, d event.TaskReportedData) {
 	}
 }
 
+// foldNotified takes a notification about progress as the agent's newest word on it, as a report is.
 func (s *State) foldNotified(e event.Event, d event.TaskNotifiedData) {
 	s.sign(e, d.TaskHead, d.Connection)
+	if d.NotificationType == "progress" && len(d.Data) > 0 && !s.Done() {
+		s.progress = d.Data
+	}
 }
 
 func (s *State) foldMessaged(e event.Event, d event.TaskMessagedData) {

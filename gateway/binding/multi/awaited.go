@@ -53,13 +53,13 @@ func (m *Multi) await(u *binding.Unopened, req command.AttachRequest, reply *loc
 	if req.EventID != "" {
 		var err error
 		if at, err = eventlog.ParseCursor(req.EventID); err != nil {
-			return fault.New(fault.CursorInvalid).At("last_event_id").Wrap(err)
+			return fault.New(fault.CursorInvalid).Wrap(err)
 		}
 	} else if req.After != nil {
 		at.Seq = *req.After
 	}
 	if at.Seq > 1 {
-		return fault.New(fault.CursorInvalid).At("last_seq")
+		return fault.New(fault.CursorInvalid)
 	}
 	u.By(req.ClientID)
 	reply.Language, reply.told, reply.unopened = u.Preferences().Language, at.Seq == 1, u

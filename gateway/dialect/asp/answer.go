@@ -229,10 +229,17 @@ func toolOutcome(c *codec, _ dialect.Order, d command.ToolOutcome) wire.Frame {
 	})}
 }
 
+// taskView has no member error: the calls of the SDK reject an answer that has one, and it would tell of no failed task.
 func taskView(_ *codec, _ dialect.Order, v command.TaskView) wire.Frame {
+	if v.Error != "" || v.Code != "" {
+		failure, err := json.Marshal(wire.TaskFailure{Error: v.Error, Code: v.Code, Result: v.Result})
+		if err == nil { // the result was JSON when it was taken
+			v.Result = failure
+		}
+	}
 	return wire.Frame{Type: wire.TaskStatusResponse, Content: wire.TaskStatusContent{
 		TaskID: v.TaskID, Status: v.Status, AgentID: v.AgentID, AgentName: v.AgentName, CreatedAt: wire.Stamp(v.CreatedAt), Progress: v.Progress,
-		Result: v.Result, Error: v.Error, Code: v.Code, CompletedAt: wire.Stamp(v.EndedAt),
+		Result: v.Result, CompletedAt: wire.Stamp(v.EndedAt),
 	}}
 }
 

@@ -22,7 +22,7 @@ func done(e event.Event, d event.NoticeData) []wire.Frame {
 	if e.Sequence != 0 || d.Action != command.CancelTask.String() {
 		return nil
 	}
-	return frames(wire.TaskCancelResponse, requestOf(e.ID), wire.TaskCancelContent{TaskID: d.StepID, Status: statusCancelled, Message: "The task is cancelled"})
+	return frames(wire.TaskCancelResponse, requestOf(e.ID), wire.TaskCancelContent{TaskID: first(d.TaskID, d.StepID), Status: statusCancelled, Message: "The task is cancelled"})
 }
 
 func clientMessage(e event.Event, d event.InboxMessagedData) []wire.Frame {

@@ -152,7 +152,7 @@ func (*checker) oneAtMost(t require.TestingT, e event.Event, said []reading) {
 // unsaid are the types that may have no frame: parts of texts that are shown later, and
 // details of the work that some protocols have no word for.
 var unsaid = map[event.Type]bool{
-	event.MessageStarted: true, event.MessageDelta: true, event.MessageCompleted: true, event.ReasoningDelta: true, event.ReasoningCompleted: true,
+	event.MessageStarted: true, event.MessageDelta: true, event.MessageCompleted: true, event.MessageDiscarded: true, event.ReasoningDelta: true, event.ReasoningCompleted: true,
 	event.RunStarted: true, event.ToolStarted: true, event.UsageRecorded: true,
 }
 

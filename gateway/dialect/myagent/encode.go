@@ -131,7 +131,7 @@ func (c *codec) asked(n narrate.Narration) wire.Frame {
 	return wire.Frame{
 		Event: wire.AgentUserConfirm, StepID: &n.Ask.ID, Content: n.Whole(), ShowContent: n.Whole(),
 		Metadata: wire.ConfirmMeta{
-			Context: run(n.Run, n.Execution), Scope: n.Ask.Scope, Tasks: tasks(nil), Summary: n.Whole(),
+			Context: run(n.Run, n.Execution), Scope: n.Ask.Scope, Summary: n.Whole(),
 			TimeoutSeconds: n.Ask.TimeoutSeconds, Required: true,
 			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
 		},

@@ -258,9 +258,10 @@ func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame 
 	}
 }
 
-// messageCompleted closes a text. It holds none itself: the pieces have been shown.
+// messageCompleted closes a text where everything is shown. It holds none itself: the pieces have been shown, and elsewhere it would
+// be a blank card of the original's web client.
 func messageCompleted(c *codec, _ event.Event, d event.MessageCompletedData) wire.Frame {
-	if !c.shows(d.Stage) {
+	if c.texts != every {
 		return wire.Frame{}
 	}
 	where := work(d.RunID, d.ExecutionID, d.Part)
@@ -275,7 +276,11 @@ func messageCompleted(c *codec, _ event.Event, d event.MessageCompletedData) wir
 	}}
 }
 
+// messageDiscarded is news to those who were shown some of the text.
 func messageDiscarded(c *codec, _ event.Event, d event.MessageDiscardedData) wire.Frame {
+	if c.texts != every && (d.Silent || !c.shows(d.Stage)) {
+		return wire.Frame{}
+	}
 	return c.notice(c.words.discarded, wire.NoticeMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Action: wire.ActionTextDiscarded, MessageID: d.MessageID, Reason: d.Reason, Attempt: d.Attempt,
 	})

@@ -119,7 +119,7 @@ func (c *codec) agentAsked(of wire.Context, inputID, taskID string, seconds int,
 	return wire.Frame{
 		Event: wire.AgentUserConfirm, StepID: &inputID, Content: text, ShowContent: text,
 		Metadata: wire.ConfirmMeta{
-			Context: of, Scope: scopeTask, TaskID: taskID, Tasks: tasks(nil), Summary: text, Required: true, TimeoutSeconds: seconds,
+			Context: of, Scope: scopeTask, TaskID: taskID, Summary: text, Required: true, TimeoutSeconds: seconds,
 			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.answer}, {Value: event.DecisionReject, Label: c.words.deny}},
 		},
 	}

@@ -53,7 +53,7 @@ func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fra
 	return wire.Frame{
 		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: text, ShowContent: text,
 		Metadata: wire.ConfirmMeta{
-			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, Tasks: tasks(d.Steps), TaskCount: len(d.Steps), Summary: summary,
+			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, Summary: summary,
 			TimeoutSeconds: d.TimeoutSeconds, Required: true, ToolName: d.Tool, ToolArgs: args, CallID: d.CallID,
 			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
 		},

@@ -218,7 +218,7 @@ func TestWhatIsShownOfATextThatIsWritten(t *testing.T) {
 			e.Sequence = 1
 			answer := stage == "" || stage == event.StageAggregation
 			for deltas, want := range map[string]bool{
-				"all": true, "": e.Type == event.JobStarted || answer && e.Type != event.MessageStarted, "none": e.Type == event.JobStarted,
+				"all": true, "": e.Type == event.JobStarted || answer && e.Type == event.MessageDelta, "none": e.Type == event.JobStarted,
 			} {
 				c := bound(t, url.Values{"deltas": {deltas}})
 				require.Len(t, c.Encode(e), map[bool]int{true: 1}[want], "%s of %q with deltas=%s", e.Type, stage, deltas)
@@ -244,6 +244,27 @@ func TestDetailsAreForThoseWhoAsk(t *testing.T) {
 	e, err := event.New(dialecttest.Session, "e", "test", dialecttest.Now, event.ToolStartedData{Tool: "x", Retry: true, Part: event.Part{Stage: event.StageSolving}})
 	require.NoError(t, err)
 	require.Len(t, codec(t, "").Encode(e), 1, "a retry is said")
+}
+
+// A text that a client was not shown is not taken back, and no frame closes a text where the answer follows.
+func TestNothingOfATextThatWasNotShown(t *testing.T) {
+	for _, c := range []struct {
+		data              event.Data
+		all, merged, none int
+	}{
+		{event.MessageDiscardedData{}, 1, 1, 0},
+		{event.MessageDiscardedData{Silent: true}, 1, 0, 0},
+		{event.MessageDiscardedData{Part: event.Part{Stage: event.StageSolving}}, 1, 0, 0},
+		{event.MessageCompletedData{StopReason: event.StopEnd, Content: "x"}, 1, 0, 0},
+		{event.MessageCompletedData{StopReason: event.StopToolCalls}, 1, 0, 0},
+	} {
+		e, err := event.New(dialecttest.Session, "e", "test", dialecttest.Now, c.data)
+		require.NoError(t, err)
+		e.Sequence = 1
+		for deltas, want := range map[string]int{"all": c.all, "": c.merged, "none": c.none} {
+			require.Len(t, bound(t, url.Values{"deltas": {deltas}}).Encode(e), want, "%+v with deltas=%s", c.data, deltas)
+		}
+	}
 }
 
 // decoded returns the data of the one intent that a frame means.

@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
@@ -141,8 +142,15 @@ func (c *Client) Attach(ctx context.Context, task string) (*Handle, error) {
 	switch s.Status {
 	case TaskStatusCompleted, TaskStatusFailed, TaskStatusCancelled:
 		r := TaskResult{
-			TaskID: task, AgentID: s.AgentID, AgentName: s.AgentName, Status: s.Status, Result: s.Result, Error: s.Error, Code: s.Code,
+			TaskID: task, AgentID: s.AgentID, AgentName: s.AgentName, Status: s.Status, Result: s.Result,
 			CreatedAt: s.CreatedAt, CompletedAt: s.CompletedAt,
+		}
+		if s.Status != TaskStatusCompleted && len(s.Result) > 0 {
+			var f asp.TaskFailure
+			if err := json.Unmarshal(s.Result, &f); err != nil {
+				return nil, fmt.Errorf("read the failure of task %s: %w", task, err)
+			}
+			r.Result, r.Error, r.Code = f.Result, f.Error, f.Code
 		}
 		c.mu.Lock()
 		delete(c.tasks, task)

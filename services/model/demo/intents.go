@@ -58,7 +58,7 @@ var intents = []intent{
 	on(`count to (\d{1,5})`, func(_ *clause, m []string) *action { return countUp(m[0]) }),
 	on(`how many (word|line|character)s (?:are in |does |do )?`+file+`(?: has| have)?`, countIn),
 	on(`(write|save|append|add) (.+) to `+exact, write),
-	on(`what (?:day|date) is it|what is (?:the|today's) date`, func(c *clause, _ []string) *action {
+	on(`what (?:day|date) is it|what is (?:the|today's) date(?: today)?`, func(c *clause, _ []string) *action {
 		return say("Today is " + c.talk.now.Format("Monday, 2 January 2006") + " (UTC).")
 	}),
 	on(`what time is it`, func(c *clause, _ []string) *action {
@@ -69,7 +69,7 @@ var intents = []intent{
 	on(`(?:read|show|open) `+file, readFile),
 	on(`what does `+file+` say`, readFile),
 	on(exact, readFile),
-	on(`(?:search for|find) (.+?)(?: in the (?:files|workspace))?`, search),
+	on(`(?:search (?:(?:the|my) (?:files|workspace) )?for|find) (.+?)(?: in the (?:files|workspace))?`, search),
 	on(`(?:what is |compute |calculate )?(.+)`, calculate),
 }
 

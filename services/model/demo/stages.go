@@ -89,6 +89,7 @@ func (t *talk) plan() string {
 		}
 		steps = append(steps, map[string]any{
 			"id": stepID(i), "title": shorten(text), "description": text, "dependencies": dependencies, "capability": capability, "priority": 0,
+			"estimated_tokens": tokensOf(text), "estimated_time_seconds": 1,
 		})
 	}
 	if len(why) == 0 {
@@ -103,6 +104,9 @@ func (t *talk) plan() string {
 	}
 	return string(raw)
 }
+
+// tokensOf guesses what a step takes: its request and an answer of about the same length, at four characters a token.
+func tokensOf(text string) int { return max(1, len(text)/2) }
 
 // addressed returns the longest of the names that the text begins with, and the request after it: "shouting to greet the
 // bees". Both are empty if the text begins with no name.

@@ -89,6 +89,8 @@ var others = []utterance{
 	{`Write "Hello, and welcome. Really?" to a.txt`, `1 write_file {"content":"Hello, and welcome. Really?\n","path":"a.txt"}`, "Done."},
 	{"append run to todo.txt", `1 write_file {"append":true,"content":"run\n","path":"todo.txt"}`, "Done. Wrote todo.txt."},
 	{"write a letter to mum", "", puzzled},
+	{"search the files for milk", `1 search_files {"text":"milk"}`, "notes.md:2: Buy milk and eggs."},
+	{"what is the date today?", "", "Today is Saturday, 14 March 2026 (UTC)."},
 	{"what day is it?", "", "Today is Saturday, 14 March 2026 (UTC)."},
 	{"what time is it", "", "It is 15:09:26"},
 	{"how many days until 2026-12-24?", "", "There are 285 days until 2026-12-24."},
