@@ -72,7 +72,7 @@ func (r *rig) loseEvents(l subject.Log, n int) {
 	require.NoError(r.t, s.Purge(r.ctx, jetstream.WithPurgeSubject(subject.DefaultPartitions.Event(l)), jetstream.WithPurgeSequence(uint64(n)+1)))
 }
 
-// TestAnExpiredLogHasNoEntries: a question of a log without events is none.
+// TestAnExpiredLogHasNoEntries: the questions of a log whose events have expired are not listed.
 func TestAnExpiredLogHasNoEntries(t *testing.T) {
 	t.Parallel()
 	for _, fades := range []bool{true, false} {
