@@ -43,17 +43,38 @@ func TestListsAreFiltered(t *testing.T) {
 	tenant := unique()
 	r := startAll(t, authenticated(key("ann", tenant, auth.RoleUser), key("ben", tenant, auth.RoleUser), key("op", tenant, auth.RoleOperator)))
 	r.indexed = true
-	const n = 250
+	const n = 1200
+	called, started := event.ToolCalledData{RunID: "r", CallID: "c", Tool: "pay"}, event.ToolStartedData{RunID: "r", CallID: "c"}
+	ends := [][]event.Data{
+		{event.RunCompletedData{RunID: "r"}},
+		{event.RunCompletedData{RunID: "r", Outcome: "partial_success"}},
+		{event.RunCompletedData{RunID: "r", Outcome: "rejected"}},
+		{event.RunFailedData{RunID: "r"}},
+		{event.RunCancelledData{RunID: "r"}},
+		{called, event.RunCancelledData{RunID: "r"}},          // for which nobody was asked yet
+		{called, started, event.RunCancelledData{RunID: "r"}}, // while it ran
+		{called, started, event.ToolUnknownData{RunID: "r", CallID: "c"}, event.RunCompletedData{RunID: "r"}},
+		{called, started, event.ToolCompletedData{RunID: "r", CallID: "c"}, event.RunCompletedData{RunID: "r"}},
+		{event.ToolCalledData{RunID: "r", CallID: "c", Tool: "read", Idempotent: true}, started, event.RunFailedData{RunID: "r"}},
+	}
 	begun := time.Now()
 	for i := range n {
 		l := subject.Log{Tenant: mustTenant(t, tenant), Kind: id.KindSession, Entity: id.EntityFromExternal(fmt.Sprint("s", i))}
 		owner, dialect := "who-ben", "orbit"
-		if i%100 == 0 {
+		if i%100 == 0 && i < 300 {
 			owner, dialect = "who-ann", "myagent"
 		}
 		require.NoError(t, r.append(l, unique(), event.SessionCreatedData{Dialect: dialect, Principal: owner}))
 		if i == 100 {
 			require.NoError(t, r.append(l, unique(), event.MessageReceivedData{MessageID: "m", RunID: "r", Content: "Where IS it?"}))
+		}
+		for j, end := range ends {
+			if i == 150+j {
+				require.NoError(t, r.append(l, unique(), event.MessageReceivedData{MessageID: "m", RunID: "r", Content: "ends"}))
+				for _, d := range end {
+					require.NoError(t, r.append(l, unique(), d))
+				}
+			}
 		}
 		if i == 200 {
 			require.NoError(t, r.append(l, unique(), event.SessionClosedData{}))
@@ -72,6 +93,12 @@ func TestListsAreFiltered(t *testing.T) {
 		"status":    {"op", url.Values{"status": {"closed"}}, []string{"s200"}},
 		"state":     {"op", url.Values{"state": {"running"}, "limit": {"1"}}, []string{"s100"}},
 		"waiting":   {"op", url.Values{"state": {"waiting"}}, nil},
+		"completed": {"op", url.Values{"state": {"completed"}}, []string{"s158", "s150"}},
+		"partly":    {"op", url.Values{"state": {"partly"}}, []string{"s151"}},
+		"failed":    {"op", url.Values{"state": {"failed"}}, []string{"s159", "s153"}},
+		"cancelled": {"op", url.Values{"state": {"cancelled"}}, []string{"s155", "s154", "s152"}},
+		"unknown":   {"op", url.Values{"state": {"unknown_outcome"}}, []string{"s157", "s156"}},
+		"no run":    {"op", url.Values{"state": {"idle"}, "principal": {"who-ann"}}, []string{"s200", "s0"}},
 		"q":         {"op", url.Values{"q": {"where is"}}, []string{"s100"}},
 		"until":     {"op", url.Values{"until": {begun.Add(-time.Minute).Format(time.RFC3339)}}, nil},
 	} {
@@ -82,6 +109,15 @@ func TestListsAreFiltered(t *testing.T) {
 		} else {
 			require.Nil(t, total, name)
 		}
+	}
+	for who, seen := range map[string]int{"op": n, "ann": 3} { // one answer searches all, and says how many it could see
+		status, body, _ := r.get("/api/v1/sessions?q=where+is&state=running", bearer(who)...)
+		require.Equal(t, http.StatusOK, status, body)
+		var page wire.SessionList
+		require.NoError(t, json.Unmarshal([]byte(body), &page))
+		require.Len(t, page.Sessions, 1)
+		require.Equal(t, seen, page.Searched)
+		require.False(t, page.More)
 	}
 	got, _ := r.walked("op", url.Values{"since": {begun.Add(-time.Minute).Format(time.RFC3339)}, "limit": {"60"}})
 	require.Len(t, got, n)

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
 	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
 
@@ -106,17 +109,58 @@ func (a answerFlags) get(std streams, write func(io.Writer, json.RawMessage, tim
 	}, write)
 }
 
-// list prints all pages of a list of the API. Its member of the answer has the same name.
-func (a answerFlags) list(std streams, write func(io.Writer, json.RawMessage, time.Time) error, name string) error {
-	return a.ask(std, a.JSON, func(ctx context.Context, w *waggle.Client) (json.RawMessage, error) {
-		return w.List(ctx, name, name)
-	}, write)
+// listFlags are those of a command that prints a list.
+type listFlags struct {
+	answerFlags
+	Limit uint   `help:"Print no more than so many (all)." placeholder:"N"`
+	State string `help:"Print those in this state alone." placeholder:"STATE"`
 }
 
-type sessionsListCmd struct{ answerFlags }
+// list prints a list of the API. Its member of the answer has the same name. Without a query it reads the states itself.
+func (l listFlags) list(std streams, write func(io.Writer, json.RawMessage, time.Time) error, name string, query url.Values) error {
+	some := waggle.Some{Query: query, Most: int(min(l.Limit, math.MaxInt32))}
+	if query == nil && l.State != "" {
+		some.Fits = func(raw json.RawMessage) bool {
+			var one struct {
+				Status string `json:"status"`
+			}
+			return json.Unmarshal(raw, &one) == nil && strings.EqualFold(one.Status, l.State)
+		}
+	}
+	more := false
+	err := l.ask(std, l.JSON, func(ctx context.Context, w *waggle.Client) (json.RawMessage, error) {
+		raw, err := w.ListSome(ctx, some, name, name)
+		var page struct {
+			More bool `json:"more"`
+		}
+		more = err == nil && json.Unmarshal(raw, &page) == nil && page.More
+		return raw, err
+	}, write)
+	if err == nil && more && !l.JSON {
+		_, err = fmt.Fprintln(std.err, "there are more: give a larger --limit")
+	}
+	return err
+}
+
+type sessionsListCmd struct {
+	listFlags
+	Search string `help:"Print those whose first message has this text." placeholder:"TEXT"`
+}
 
 // Run implements the command.
-func (c *sessionsListCmd) Run(std streams) error { return c.list(std, sessions.WriteList, "sessions") }
+func (c *sessionsListCmd) Run(std streams) error {
+	q := url.Values{}
+	for name, v := range map[string]string{"state": c.State, "q": c.Search} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	if c.State == api.SessionClosed {
+		q.Del("state")
+		q.Set("status", api.SessionClosed)
+	}
+	return c.list(std, sessions.WriteList, "sessions", q)
+}
 
 type sessionsShowCmd struct {
 	answerFlags

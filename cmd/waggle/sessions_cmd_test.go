@@ -74,3 +74,44 @@ func TestSessionsAreDeleted(t *testing.T) {
 		return strings.Contains(out, doomed)
 	}, patience, 50*time.Millisecond, "the audit log has the deletion")
 }
+
+// TestListsTakeALimitAndAState on the command line.
+func TestListsTakeALimitAndAState(t *testing.T) {
+	t.Parallel()
+	i := start(t)
+	for range 3 {
+		answer, err := i.run(t, `waggle chat "what is in my workspace?"`)
+		require.NoError(t, err, answer)
+	}
+	rows := func(command string) int {
+		t.Helper()
+		out, err := i.run(t, command+" --json")
+		require.NoError(t, err, out)
+		var d struct{ Sessions []struct{ State string } }
+		require.NoError(t, json.Unmarshal([]byte(out), &d), out)
+		for _, s := range d.Sessions {
+			require.Equal(t, "completed", s.State)
+		}
+		return len(d.Sessions)
+	}
+	require.Equal(t, 3, rows("waggle sessions list"))
+	require.Equal(t, 2, rows("waggle sessions list --limit 2"))
+	require.Equal(t, 3, rows("waggle sessions list --state completed"))
+	require.Equal(t, 1, rows("waggle sessions list --state completed --limit 1 --search WORKSPACE"))
+	require.Equal(t, 0, rows("waggle sessions list --state failed"))
+	require.Equal(t, 0, rows("waggle sessions list --search elsewhere"))
+	for command, want := range map[string]string{
+		"waggle sessions list --state failed": "no sessions",
+		"waggle sessions list --limit 1":      "there are more: give a larger --limit",
+		"waggle tasks list --state failed":    "no tasks",
+		"waggle teams list --limit 1":         "no teams",
+	} {
+		out, err := i.run(t, command+" 2>&1")
+		require.NoError(t, err, out)
+		require.Contains(t, out, want, command)
+	}
+	out, err := i.run(t, "waggle sessions list --state lost 2>&1")
+	require.Error(t, err)
+	require.Contains(t, out, "state must be one of idle, running, waiting, completed, partly, failed, cancelled, unknown_outcome.")
+	require.NotContains(t, out, "panic")
+}

@@ -16,10 +16,10 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
-type agentsCmd struct{ answerFlags }
+type agentsCmd struct{ listFlags }
 
 // Run implements the command.
-func (c *agentsCmd) Run(std streams) error { return c.list(std, tasks.WriteAgents, "agents") }
+func (c *agentsCmd) Run(std streams) error { return c.list(std, tasks.WriteAgents, "agents", nil) }
 
 type tasksCmd struct {
 	List   tasksListCmd   `cmd:"" help:"List the tasks, the newest first."`
@@ -30,10 +30,10 @@ type tasksCmd struct {
 	Cancel tasksCancelCmd `cmd:"" help:"Stop a task."`
 }
 
-type tasksListCmd struct{ answerFlags }
+type tasksListCmd struct{ listFlags }
 
 // Run implements the command.
-func (c *tasksListCmd) Run(std streams) error { return c.get(std, tasks.WriteTasks, "tasks") }
+func (c *tasksListCmd) Run(std streams) error { return c.list(std, tasks.WriteTasks, "tasks", nil) }
 
 type tasksShowCmd struct {
 	answerFlags

@@ -34,10 +34,10 @@ type teamsCmd struct {
 	Delete teamsDeleteCmd `cmd:"" help:"Stop a team and close it for good."`
 }
 
-type teamsListCmd struct{ answerFlags }
+type teamsListCmd struct{ listFlags }
 
 // Run implements the command.
-func (c *teamsListCmd) Run(std streams) error { return c.list(std, teams.WriteList, "teams") }
+func (c *teamsListCmd) Run(std streams) error { return c.list(std, teams.WriteList, "teams", nil) }
 
 // teamFlags are those of a command that is about one team.
 type teamFlags struct {

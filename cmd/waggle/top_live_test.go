@@ -78,7 +78,7 @@ func TestTop(t *testing.T) {
 	x.Type("1")
 	x.Until("the plan's end", func(rows []string) bool {
 		for _, r := range rows {
-			if strings.Contains(r, second[:8]) && strings.Contains(r, "idle") {
+			if strings.Contains(r, second[:8]) && strings.Contains(r, "completed") {
 				return true
 			}
 		}

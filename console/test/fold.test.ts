@@ -176,7 +176,57 @@ test("an announcement changes the row of its session, and an older one does not"
   const asked = announced(rows, e("message.received", 2, { content: "hi" }));
   expect(asked[0]).toMatchObject({ session_id: "b.c", question: "hi", state: "running", last_seq: 2 });
   expect(announced(asked, e("run.completed", 2))).toBe(asked);
-  expect(announced(asked, e("run.completed", 9))[0]).toMatchObject({ state: "idle", last_seq: 9 });
+  expect(announced(asked, e("run.completed", 9))[0]).toMatchObject({ state: "completed", last_seq: 9 });
+  expect(announced(asked, e("run.completed", 9, { outcome: "partial_success" }))[0]).toMatchObject({ state: "partly" });
+  expect(announced(asked, e("run.failed", 9))[0]).toMatchObject({ state: "failed" });
+  expect(announced(asked, e("run.cancelled", 9))[0]).toMatchObject({ state: "cancelled" });
   expect(announced(asked, e("session.deleted", 10))).toHaveLength(1);
   expect(announced(rows, { ...e("run.completed", 9), subject: "default.team.a" } as CanonicalEvent)).toBe(rows);
+});
+
+test("the head of a session says how its last run ended", async () => {
+  const { emptyState } = await import("../src/log/states.ts");
+  const run = { run_id: "r1", execution_id: "x", attempt: 1 };
+  const step = { id: "1", title: "one" };
+  const said: [string, object][] = [["message.received", { message_id: "m", run_id: "r1", content: "hi" }]];
+  const steps: [string, object][] = [
+    ...said,
+    ["plan.completed", { ...run, plan_id: "p", steps: [step], job_id: "j" }],
+    ["step.started", { ...run, step, job_id: "k" }],
+  ];
+  const call = { ...run, call_id: "c", tool: "pay", arguments: {}, idempotent: false };
+  for (const [want, events] of [
+    ["idle", []],
+    ["running", said],
+    ["completed", [...said, ["run.completed", { ...run, message_id: "a", content: "there" }]]],
+    ["failed", [...said, ["run.failed", { ...run, code: "MODEL_FAILED", message: "no" }]]],
+    ["cancelled", [...said, ["run.cancelled", { ...run, reason: "user_request" }]]],
+    [
+      "unknown_outcome",
+      [...said, ["tool.called", call], ["tool.unknown", { ...call, message: "?" }], ["run.completed", { ...run, content: "?" }]],
+    ],
+    [
+      "partly",
+      [
+        ...steps,
+        ["step.failed", { ...run, step_id: "1", code: "X", message: "no" }],
+        ["run.completed", { ...run, outcome: "partial_success" }],
+      ],
+    ],
+    [
+      "running",
+      [
+        ...said,
+        ["run.failed", { ...run, code: "X", message: "no" }],
+        ["message.received", { message_id: "n", run_id: "r2", content: "again" }],
+      ],
+    ],
+  ] as [string, [string, object][]][]) {
+    const state = emptyState("session");
+    let sequence = 0;
+    const subject = "default.session.s";
+    for (const [type, data] of [["session.created", {}] as [string, object], ...events])
+      state.take({ type, data, subject, sequence: ++sequence, time: "2026-01-01T00:00:00Z" } as unknown as CanonicalEvent);
+    expect(state.summary.state, events.map(([type]) => type).join()).toBe(want);
+  }
 });

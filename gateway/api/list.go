@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// maxScan bounds the summaries that one answer looks at, 0.5 KB each. A filter that few of them pass makes a page short
-	// or empty, and its next continues.
-	maxScan = 1000
+	// maxScan bounds the entries that one answer looks at, 0.5 KB each, and maxRead those that are read together. A filter
+	// that few of them pass makes a page short or empty, and its next continues.
+	maxScan = 20_000
+	maxRead = 1000
 	// minScan is the least number of summaries that one read returns where not all of them are shown.
 	minScan = 100
 	// maxQuestion bounds the text that a filter searches for.
@@ -38,7 +39,7 @@ func sessionFilterOf(q url.Values) (sessionFilter, error) {
 		status: q.Get("status"), state: q.Get("state"), principal: q.Get("principal"), dialect: q.Get("dialect"), question: strings.ToLower(q.Get("q")),
 	}
 	for name, known := range map[string][]string{
-		"status": {wire.SessionOpen, wire.SessionClosed}, "state": {wire.SessionIdle, wire.SessionRunning, wire.SessionWaiting},
+		"status": {wire.SessionOpen, wire.SessionClosed}, "state": wire.SessionStates(),
 	} {
 		if v := q.Get(name); v != "" && !slices.Contains(known, v) {
 			return f, fault.Newf(fault.InvalidField, "%s must be one of %s.", name, strings.Join(known, ", ")).At(name)
@@ -63,9 +64,17 @@ func sessionFilterOf(q url.Values) (sessionFilter, error) {
 
 func (f sessionFilter) passes(s *index.Stored) bool {
 	is := func(want, has string) bool { return want == "" || want == has }
-	return is(f.status, s.Status()) && is(f.state, s.State()) && is(f.principal, s.Owner) && is(f.dialect, s.Dialect) &&
+	return is(f.status, s.Status()) && f.in(s.State()) && is(f.principal, s.Owner) && is(f.dialect, s.Dialect) &&
 		!s.UpdatedAt.Before(f.since) && (f.until.IsZero() || s.UpdatedAt.Before(f.until)) &&
 		(f.question == "" || strings.Contains(strings.ToLower(s.Question), f.question))
+}
+
+// in reports whether the state is the one that the filter asks for.
+func (f sessionFilter) in(state string) bool {
+	if f.state == wire.SessionIdle {
+		return state != wire.SessionRunning && state != wire.SessionWaiting
+	}
+	return f.state == "" || f.state == state
 }
 
 // listSessions answers with a page of the sessions that the principal sees and that pass the filters, from the index.
@@ -90,11 +99,11 @@ func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 func (a *API) sessions(ctx context.Context, p auth.Principal, f sessionFilter, before uint64, limit int) (wire.SessionList, error) {
 	out := wire.SessionList{Sessions: []wire.SessionSummary{}}
 	all := a.cfg.Sight.SeesAll(p)
-	least := 1
-	if !all || f != (sessionFilter{}) {
+	least, filtered := 1, f != sessionFilter{}
+	if !all || filtered {
 		least = minScan
 	}
-	for scanned := 0; ; {
+	for scanned := 0; ; least = min(2*least, maxRead) {
 		part, err := a.index.Page(ctx, p.Tenant, id.KindSession, before, min(max(limit-len(out.Sessions), least), maxScan-scanned))
 		if err != nil {
 			return out, err
@@ -109,7 +118,13 @@ func (a *API) sessions(ctx context.Context, p auth.Principal, f sessionFilter, b
 			}
 			one := &part.Summaries[i]
 			before = one.Sequence
-			if (all || one.Known && a.cfg.Sight.SeesOwner(p, one.Owner)) && f.passes(one) {
+			if !all && (!one.Known || !a.cfg.Sight.SeesOwner(p, one.Owner)) {
+				continue
+			}
+			if filtered {
+				out.Searched++
+			}
+			if f.passes(one) {
 				out.Sessions = append(out.Sessions, summaryOf(one))
 			}
 		}

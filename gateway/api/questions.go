@@ -23,6 +23,9 @@ const (
 	// defaultQuestions and maxQuestions bound the questions of one page, at most 12 KB each.
 	defaultQuestions = 50
 	maxQuestions     = 200
+	// maxQuestionScan bounds the entries that one answer looks at, and maxQuestionRead those that are read together, at most 12 KB each.
+	maxQuestionScan = 5000
+	maxQuestionRead = 400
 	// maxAnswer bounds the body of an answer.
 	maxAnswer = 160 << 10
 )
@@ -91,8 +94,8 @@ func (a *API) questions(ctx context.Context, p auth.Principal, f questionFilter,
 		part = subject.QuestionsOpen
 	}
 	out := wire.QuestionList{Questions: []wire.Question{}}
-	for scanned := 0; ; {
-		page, err := a.index.Questions(ctx, p.Tenant, part, before, min(max(limit-len(out.Questions), minScan), maxScan-scanned))
+	for scanned, least := 0, minScan; ; least = min(2*least, maxQuestionRead) {
+		page, err := a.index.Questions(ctx, p.Tenant, part, before, min(max(limit-len(out.Questions), least), maxQuestionScan-scanned))
 		if err != nil {
 			return out, err
 		}
@@ -114,7 +117,7 @@ func (a *API) questions(ctx context.Context, p auth.Principal, f questionFilter,
 		switch {
 		case !full && !page.More:
 			return out, nil
-		case full || len(out.Questions) == limit || scanned >= maxScan:
+		case full || len(out.Questions) == limit || scanned >= maxQuestionScan:
 			out.Next, out.More = strconv.FormatUint(before, 10), true
 			return out, nil
 		}

@@ -93,7 +93,7 @@ var pageQuery = []openapi.Parameter{
 // sessionQuery are the filters of the list of sessions.
 var sessionQuery = []openapi.Parameter{
 	{Name: "status", About: "open or closed.", Type: "string"},
-	{Name: "state", About: "idle, running or waiting (for people).", Type: "string"},
+	{Name: "state", About: "running, waiting (for people), or how the last run ended: completed, partly, failed, cancelled, unknown_outcome. idle: no run is under way.", Type: "string"},
 	{Name: "principal", About: "The principal that opened the session.", Type: "string"},
 	{Name: "dialect", About: "The dialect of the connection that opened the session.", Type: "string"},
 	{Name: "since", About: "Changed at this time or later (RFC 3339).", Type: "string"},

@@ -13,18 +13,48 @@ const (
 	SessionClosed = "closed"
 )
 
-// Values of a session's state.
+// Values of a session's state: what it does now, or how its last run ended.
 const (
-	SessionIdle    = "idle"
-	SessionRunning = "running"
-	SessionWaiting = "waiting"
+	SessionIdle      = "idle" // no run yet
+	SessionRunning   = "running"
+	SessionWaiting   = "waiting" // for people
+	SessionCompleted = "completed"
+	SessionPartly    = "partly" // some steps of the plan failed or were left out
+	SessionFailed    = "failed"
+	SessionCancelled = "cancelled"
+	SessionUnknown   = "unknown_outcome" // nobody knows whether a call of a tool had its effect
 )
+
+// SessionStates are all states. As a filter, SessionIdle stands for every session without a run under way.
+func SessionStates() []string {
+	return []string{
+		SessionIdle, SessionRunning, SessionWaiting, SessionCompleted, SessionPartly, SessionFailed, SessionCancelled, SessionUnknown,
+	}
+}
+
+// RunState returns how a run ended that has this status and outcome. The status of a run that goes on is its state.
+func RunState(status, outcome string) string {
+	if status != SessionCompleted {
+		return status
+	}
+	switch outcome {
+	case "partial_success":
+		return SessionPartly
+	case "rejected", "cancelled":
+		return SessionCancelled
+	case "timeout", "failed":
+		return SessionFailed
+	}
+	return SessionCompleted
+}
 
 // SessionList lists sessions, the newest change first.
 type SessionList struct {
 	Sessions []SessionSummary `json:"sessions"`
 	Next     string           `json:"next,omitempty"` // the parameter before of the next page
 	More     bool             `json:"more,omitempty"` // more sessions may follow
+	// Searched is the number of sessions that a filter was held against for this page, the newest ones before it.
+	Searched int `json:"searched,omitempty"`
 	// Total is the number of sessions of the tenant, whatever the filters. It may be a second old, and with 25,000 sessions or more a
 	// minute. It is absent for a principal that does not see all.
 	Total *int `json:"total,omitempty"`
@@ -38,7 +68,7 @@ type SessionSummary struct {
 	LastEvent string    `json:"last_event"` // type of that event
 	UpdatedAt time.Time `json:"updated_at"`
 	Question  string    `json:"question,omitempty"`  // beginning of the first message
-	State     string    `json:"state,omitempty"`     // idle, running, waiting (for people)
+	State     string    `json:"state,omitempty"`     // what it does, or how its last run ended: see SessionStates
 	Dialect   string    `json:"dialect,omitempty"`   // of the connection that opened it
 	Principal string    `json:"principal,omitempty"` // that opened it
 	CreatedAt time.Time `json:"created_at,omitzero"`

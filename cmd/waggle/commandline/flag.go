@@ -18,6 +18,8 @@ func (n *node) flag(f reflect.StructField, v reflect.Value) {
 	switch p := v.Addr().Interface().(type) {
 	case *string:
 		n.flags.StringVarP(p, name, short, standard, help)
+	case *uint:
+		n.flags.UintVarP(p, name, short, 0, help)
 	case *[]string:
 		n.flags.StringSliceVarP(p, name, short, nil, help)
 	case *time.Duration:

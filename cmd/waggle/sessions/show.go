@@ -27,11 +27,21 @@ func WriteList(w io.Writer, raw json.RawMessage, now time.Time) error {
 		return err
 	}
 	slices.SortStableFunc(d.Sessions, func(a, b api.SessionSummary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
-	rows := [][]string{{"SESSION", "EVENTS", "NEWEST", "AGE", "QUESTION"}}
+	rows := [][]string{{"SESSION", "STATE", "EVENTS", "AGE", "QUESTION"}}
 	for _, s := range d.Sessions {
-		rows = append(rows, []string{s.SessionID, strconv.FormatUint(s.LastSeq, 10), s.LastEvent, terminal.Age(now.Sub(s.UpdatedAt)), s.Question})
+		rows = append(rows, []string{s.SessionID, stateOf(s), strconv.FormatUint(s.LastSeq, 10), terminal.Age(now.Sub(s.UpdatedAt)), s.Question})
 	}
 	return table(w, rows)
+}
+
+func stateOf(s api.SessionSummary) string {
+	switch {
+	case s.Status == api.SessionClosed && (s.State == api.SessionIdle || s.State == api.SessionCompleted):
+		return s.Status
+	case s.Status == api.SessionClosed:
+		return s.Status + ", " + s.State
+	}
+	return s.State
 }
 
 // WriteDetail writes one session and its runs.
@@ -51,9 +61,9 @@ func WriteDetail(w io.Writer, raw json.RawMessage, now time.Time) error {
 	if err := table(w, head); err != nil || len(d.Runs) == 0 {
 		return err
 	}
-	rows := [][]string{{"RUN", "STATUS", "QUESTION", "ANSWER"}}
+	rows := [][]string{{"RUN", "STATE", "QUESTION", "ANSWER"}}
 	for i, r := range d.Runs {
-		rows = append(rows, []string{strconv.Itoa(i + 1), r.Status, r.Content, r.Answer})
+		rows = append(rows, []string{strconv.Itoa(i + 1), api.RunState(r.Status, r.Outcome), r.Content, r.Answer})
 	}
 	_, _ = fmt.Fprintln(w)
 	return table(w, rows)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -27,6 +28,7 @@ const (
 // Gateway is the part of a client that the view uses.
 type Gateway interface {
 	Call(ctx context.Context, method string, body []byte, parts ...string) (json.RawMessage, error)
+	Get(ctx context.Context, query url.Values, parts ...string) (json.RawMessage, error)
 }
 
 // Options configure the view. Gateway is required.
@@ -43,10 +45,11 @@ type Options struct {
 type (
 	tick   struct{}
 	loaded struct {
-		room int
-		rows []row
-		err  error
-		at   time.Time
+		room  int
+		state string // of the filter
+		rows  []row
+		err   error
+		at    time.Time
 	}
 	answered struct {
 		text string
@@ -73,6 +76,7 @@ type model struct {
 	rooms []room
 	lists []list
 	at    int
+	state string       // which sessions show; empty: all
 	busy  map[int]bool // rooms that are being read
 
 	note    string // about the last answer
@@ -108,10 +112,14 @@ func (m *model) look() tea.Cmd {
 }
 
 func (m *model) read(n int) tea.Cmd {
-	r := m.rooms[n]
+	r, query, state := m.rooms[n], url.Values{}, ""
+	if n == sessions && m.state != "" {
+		state = m.state
+		query.Set("state", state)
+	}
 	return func() tea.Msg {
-		raw, err := m.gate.Call(m.ctx, http.MethodGet, nil, r.path)
-		out := loaded{room: n, err: err, at: m.now()}
+		raw, err := m.gate.Get(m.ctx, query, r.path)
+		out := loaded{room: n, state: state, err: err, at: m.now()}
 		if err == nil {
 			out.rows, out.err = r.read(raw, out.at)
 		}
@@ -146,6 +154,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // take shows what was read. After a failure the old rows stay, with their time.
 func (m *model) take(got loaded) {
 	m.busy[got.room] = false
+	if got.room == sessions && got.state != m.state {
+		return // of the filter before
+	}
 	l := &m.lists[got.room]
 	if l.err = got.err; got.err != nil {
 		return
@@ -184,6 +195,8 @@ func (m *model) key(name string) tea.Cmd {
 		m.move(len(m.lists[m.at].rows))
 	case "y", "n", "N", "a":
 		return m.decide(name)
+	case "f":
+		return m.filter()
 	default:
 		if len(name) == 1 && name[0] > '0' && int(name[0]-'0') <= len(m.rooms) {
 			return m.enter(int(name[0] - '1'))
@@ -194,6 +207,17 @@ func (m *model) key(name string) tea.Cmd {
 
 func (m *model) enter(n int) tea.Cmd {
 	m.at = n
+	return m.look()
+}
+
+// filter shows the sessions in the next state.
+func (m *model) filter() tea.Cmd {
+	if m.at != sessions {
+		return nil
+	}
+	m.state = states[(slices.Index(states, m.state)+1)%len(states)]
+	m.lists[sessions] = list{}
+	m.busy[sessions] = false // an answer under way is of the old filter
 	return m.look()
 }
 

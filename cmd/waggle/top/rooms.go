@@ -35,8 +35,16 @@ type room struct {
 	read  func(raw json.RawMessage, now time.Time) ([]row, error)
 }
 
-// questions is the place of the inbox among the rooms.
-const questions = 1
+// states are what the sessions can be filtered by, what needs people first.
+var states = []string{
+	"", api.SessionFailed, api.SessionUnknown, api.SessionPartly, api.SessionWaiting, api.SessionRunning, api.SessionCancelled, api.SessionCompleted,
+}
+
+// Places among the rooms: of the list with a filter, and of the inbox.
+const (
+	sessions  = 0
+	questions = 1
+)
 
 func rooms() []room {
 	return []room{
@@ -63,12 +71,12 @@ func readSessions(raw json.RawMessage, now time.Time) ([]row, error) {
 	out := make([]row, 0, len(l.Sessions))
 	for _, s := range l.Sessions {
 		state := s.State
-		if s.Status == api.SessionClosed {
+		if s.Status == api.SessionClosed && (state == api.SessionIdle || state == api.SessionCompleted) {
 			state = s.Status
 		}
 		out = append(out, row{
 			id: s.SessionID, style: styleOf(state),
-			cells: []string{s.SessionID, state, s.Question, strconv.Itoa(s.Runs), age(now, s.UpdatedAt)},
+			cells: []string{brief(s.SessionID), state, s.Question, strconv.Itoa(s.Runs), age(now, s.UpdatedAt)},
 			detail: []fact{
 				{"session", s.SessionID},
 				{"opened", stamp(s.CreatedAt) + by(s.Principal) + over(s.Dialect)},
@@ -179,7 +187,7 @@ func readTasks(raw json.RawMessage, now time.Time) ([]row, error) {
 			trouble += " [" + t.Code + "]"
 		}
 		out = append(out, row{
-			id: t.TaskID, style: styleOf(t.Status), cells: []string{t.TaskID, t.Status, agent, strconv.Itoa(t.Attempt), age(now, t.UpdatedAt)},
+			id: t.TaskID, style: styleOf(t.Status), cells: []string{brief(t.TaskID), t.Status, agent, strconv.Itoa(t.Attempt), age(now, t.UpdatedAt)},
 			detail: []fact{
 				{"task", t.TaskID},
 				{"created", stamp(t.CreatedAt)},
@@ -204,7 +212,7 @@ func readTeams(raw json.RawMessage, now time.Time) ([]row, error) {
 		}
 		out = append(out, row{
 			id: t.TeamID, style: styleOf(t.Status), detail: append(detail, fact{"watch it", "waggle teams watch " + t.TeamID}),
-			cells: []string{t.TeamID, t.Status, t.Name, strconv.Itoa(len(t.Members)), age(now, t.CreatedAt)},
+			cells: []string{brief(t.TeamID), t.Status, t.Name, strconv.Itoa(len(t.Members)), age(now, t.CreatedAt)},
 		})
 	}
 	return out, err
@@ -266,16 +274,25 @@ func styleOf(state string) terminal.Style {
 	switch strings.ToLower(state) {
 	case "running", "busy", "processing":
 		return terminal.Blue
-	case "waiting", "waiting_input", "paused", "awaiting_tool_approval":
+	case "waiting", "waiting_input", "paused", "awaiting_tool_approval", api.SessionPartly:
 		return terminal.Yellow
 	case "completed":
 		return terminal.Green
-	case "failed", "error":
+	case api.SessionFailed, api.SessionUnknown, "error":
 		return terminal.Red
 	case "closed", "cancelled", "away", "offline":
 		return terminal.Dim
 	}
 	return terminal.Plain
+}
+
+// brief is the beginning of an id, which is whole among the details.
+func brief(id string) string {
+	const most = 13
+	if len(id) <= most+1 {
+		return id
+	}
+	return id[:most] + "…"
 }
 
 func age(now, at time.Time) string {

@@ -59,6 +59,9 @@ func (m *model) tabs() string {
 	var b strings.Builder
 	for i, r := range m.rooms {
 		name := fmt.Sprintf("%d %s", i+1, r.name)
+		if i == sessions && m.state != "" {
+			name += ": " + m.state
+		}
 		if n := len(m.lists[questions].rows); i == questions && n > 0 {
 			name += fmt.Sprintf(" (%d)", n)
 		}
@@ -81,6 +84,9 @@ func (m *model) table(l *list) []string {
 	r := m.rooms[m.at]
 	if len(l.rows) == 0 {
 		text := r.empty
+		if m.at == sessions && m.state != "" {
+			text = "No session is " + m.state + "."
+		}
 		if l.at.IsZero() {
 			text = ""
 		}
@@ -159,6 +165,9 @@ func (m *model) details(l *list) []string {
 // bottom is a note or the text that is being written, and the keys.
 func (m *model) bottom() []string {
 	keys := "1-7 rooms   ↑↓ select   q quit"
+	if m.at == sessions {
+		keys = "f filter   " + keys
+	}
 	if q := m.asking(); q != nil {
 		keys = takes(q) + "   " + keys
 	}

@@ -1,8 +1,10 @@
 package top
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +44,7 @@ func TestThePictureFitsTheTerminal(t *testing.T) {
 		if rapid.Bool().Draw(t, "failed") {
 			m.Update(loaded{room: rapid.IntRange(0, 1).Draw(t, "room"), err: errors.New(text.Draw(t, "error"))})
 		}
-		for _, key := range rapid.SliceOf(rapid.SampledFrom([]rune("12jkGgyNan]["))).Draw(t, "keys") {
+		for _, key := range rapid.SliceOf(rapid.SampledFrom([]rune("12jkGgyNafn]["))).Draw(t, "keys") {
 			m.Update(tea.KeyPressMsg{Code: key, Text: string(key)})
 		}
 		lines := strings.Split(m.View().Content, "\n")
@@ -62,4 +64,37 @@ func TestAnAnswerHasItsText(t *testing.T) {
 	require.JSONEq(t, `{"days":3}`, string(worded(agent, api.DecisionAnswer, `{"days":3}`).Message))
 	require.Equal(t, "too dear", worded(&api.Question{Scope: event.ScopeTool}, event.DecisionReject, "too dear").Feedback)
 	require.Equal(t, "42", *worded(&api.Question{Scope: event.ScopeClientTool}, event.DecisionApprove, "42").Result)
+}
+
+// noting is a gateway that notes which sessions it is asked for.
+type noting struct{ last url.Values }
+
+func (g *noting) Call(context.Context, string, []byte, ...string) (json.RawMessage, error) {
+	return nil, errors.New("not here")
+}
+
+func (g *noting) Get(_ context.Context, q url.Values, _ ...string) (json.RawMessage, error) {
+	g.last = q
+	return json.RawMessage(`{"sessions":[{"session_id":"s1","state":"` + q.Get("state") + `","question":"only ` + q.Get("state") + `"}]}`), nil
+}
+
+// TestTheListIsFiltered by state with one key, and an answer for the filter before is not shown.
+func TestTheListIsFiltered(t *testing.T) {
+	t.Parallel()
+	g := &noting{}
+	m := newModel(t.Context(), Options{Gateway: g})
+	m.Update(m.read(sessions)())
+	late := m.read(sessions)
+	for _, want := range append(states[1:], "") {
+		m.Update(tea.KeyPressMsg{Code: 'f', Text: "f"})
+		m.Update(late())
+		require.NotContains(t, m.View().Content, "s1  ")
+		late = m.read(sessions)
+		m.Update(late())
+		require.Equal(t, want, g.last.Get("state"))
+		require.Contains(t, m.View().Content, "only "+want)
+		if want != "" {
+			require.Contains(t, m.View().Content, "[1 Sessions: "+want+"]")
+		}
+	}
 }

@@ -7,7 +7,7 @@ export interface Deed {
   step: string;
   /** Of a tool, a model or a step; the scope of a question. */
   name: string;
-  state: "running" | "completed" | "failed" | "cancelled" | "unknown" | "waiting";
+  state: "running" | "completed" | "partly" | "failed" | "cancelled" | "unknown" | "waiting";
   /** How long it took; undefined: it has not ended. */
   ms: number | undefined;
   /** What it was given and what came of it. */
@@ -118,7 +118,7 @@ const takers: { [T in CanonicalEvent["type"]]?: (f: RunFold, d: Data, e: Canonic
   "run.started": (f, d, e) => f.begin(e, { mode: String(d["mode"] ?? "") }),
   "run.completed": (f, d, e) => {
     if (d["content"]) f.add(e, "answer", "", "", { text: parsed(d["content"]) }, "completed");
-    f.end(e, "completed");
+    f.end(e, d["outcome"] === "partial_success" ? "partly" : "completed");
   },
   "run.failed": (f, d, e) => {
     f.add(e, "answer", "", "", { code: d["code"], message: d["message"] }, "failed");

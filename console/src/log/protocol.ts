@@ -110,7 +110,7 @@ export interface TalkPatch {
 export interface Summary {
   /** The first message of a session. */
   name: string;
-  state: "idle" | "running" | "waiting";
+  state: "idle" | "running" | "waiting" | "completed" | "partly" | "failed" | "cancelled" | "unknown_outcome";
   /** Calls whose outcome is unknown. */
   unknowns: number;
   /** Of a team. */

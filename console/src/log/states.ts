@@ -113,7 +113,7 @@ class SessionState implements State {
     const first = items.find((i) => i.kind === "user");
     let unknowns = 0;
     for (const i of items) if (i.kind === "tool" && i.status === "unknown") unknowns++;
-    const state = questions.length > 0 ? "waiting" : active.length > 0 ? "running" : "idle";
+    const state = questions.length > 0 ? "waiting" : active.length > 0 ? "running" : ended(items);
     return { name: first?.text ?? "", state, unknowns, status: "" };
   }
 
@@ -124,6 +124,22 @@ class SessionState implements State {
   get size(): number {
     return this.view.view.items.length + this.falls.bars.bars.length;
   }
+}
+
+/** How the last run ended, by what it has said. */
+function ended(items: readonly ViewItem[]): Summary["state"] {
+  let state: Summary["state"] = "idle";
+  for (let n = items.length - 1; n >= 0; n--) {
+    const i = items[n] as ViewItem;
+    if (i.kind === "tool" && i.status === "unknown") return "unknown_outcome";
+    if (i.kind === "end") state = i.code === "RUN_CANCELLED" ? "cancelled" : "failed";
+    else if (i.kind === "user") return state === "idle" && n < items.length - 1 ? "completed" : state;
+    else if (i.kind === "plan" && state === "idle") {
+      if (i.status === "cancelled") state = "cancelled";
+      else if (i.steps.some((s) => s.status === "failed" || s.status === "cancelled")) state = "partly";
+    }
+  }
+  return state === "idle" && items.length > 0 ? "completed" : state;
 }
 
 const noBars = { bars: [], until: 0 };

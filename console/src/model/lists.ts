@@ -13,6 +13,8 @@ export class List<T> {
   readonly error = signal<unknown>(undefined);
   readonly more = signal<string | undefined>(undefined);
   private readonly all = signal<readonly T[] | undefined>(undefined);
+  /** How many rows the server has held a filter against. */
+  readonly searched = signal(0);
   private ended = false;
   private deep = false;
   private late = 0;
@@ -58,6 +60,9 @@ export class List<T> {
       const page = (answer[this.member] ?? []) as T[];
       this.error.value = undefined;
       this.deep ||= before !== undefined;
+      const searched = Number(answer["searched"] ?? 0);
+      if (before !== undefined) this.searched.value += searched;
+      else if (!this.deep) this.searched.value = searched;
       if (before !== undefined || !this.deep) this.more.value = answer["next"] as string | undefined;
       this.all.value = this.merge(page);
     } catch (error) {
@@ -93,12 +98,21 @@ export function sessionList(filter: { q: string; state: string }): List<SessionS
 
 const newestChange = (a: SessionSummary, b: SessionSummary) => (a.updated_at < b.updated_at ? 1 : -1);
 
+/** Other ends of a run that is completed, by its outcome. */
+const outcomes: Record<string, string> = {
+  partial_success: "partly",
+  rejected: "cancelled",
+  cancelled: "cancelled",
+  timeout: "failed",
+  failed: "failed",
+};
+
 const states: Partial<Record<CanonicalEvent["type"], string>> = {
   "message.received": "running",
   "run.started": "running",
-  "run.completed": "idle",
-  "run.failed": "idle",
-  "run.cancelled": "idle",
+  "run.completed": "completed",
+  "run.failed": "failed",
+  "run.cancelled": "cancelled",
   "input.requested": "waiting",
   "input.answered": "running",
 };
@@ -110,7 +124,7 @@ export function announced(rows: readonly SessionSummary[], e: CanonicalEvent): r
   const row = rows[at];
   if (!row || row.last_seq >= e.sequence) return rows;
   if (e.type === "session.deleted") return rows.toSpliced(at, 1);
-  const state = states[e.type];
+  const state = (e.type === "run.completed" && outcomes[e.data.outcome ?? ""]) || states[e.type];
   const changed: SessionSummary = { ...row, last_seq: e.sequence, last_event: e.type, updated_at: e.time, ...(state ? { state } : {}) };
   if (e.type === "message.received" && !row.question) changed.question = e.data.content;
   if (e.type === "run.started") changed.runs = (row.runs ?? 0) + 1;

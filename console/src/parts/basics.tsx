@@ -19,6 +19,7 @@ const states: Record<string, { word: Word; icon: IconName; look: string }> = {
   waiting: { word: "state.waiting", icon: "hand", look: "waiting" },
   completed: { word: "state.completed", icon: "tick", look: "completed" },
   done: { word: "state.completed", icon: "tick", look: "completed" },
+  partly: { word: "state.partly", icon: "slash", look: "waiting" },
   failed: { word: "state.failed", icon: "cross", look: "failed" },
   cancelled: { word: "state.cancelled", icon: "slash", look: "cancelled" },
   closed: { word: "state.closed", icon: "slash", look: "cancelled" },
@@ -26,6 +27,7 @@ const states: Record<string, { word: Word; icon: IconName; look: string }> = {
   in_progress: { word: "state.running", icon: "dot", look: "running" },
   blocked: { word: "state.blocked", icon: "slash", look: "waiting" },
   paused: { word: "state.paused", icon: "pause", look: "waiting" },
+  unknown_outcome: { word: "state.unknown", icon: "unknown", look: "unknown" },
   unknown: { word: "state.unknown", icon: "unknown", look: "unknown" },
 };
 

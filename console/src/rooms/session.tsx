@@ -108,7 +108,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
           session={at.id}
           waits={waits}
           send={send}
-          stop={state !== "idle" ? () => void stopRun(at.id).catch((error) => say(reason(error))) : undefined}
+          stop={state === "running" || state === "waiting" ? () => void stopRun(at.id).catch((error) => say(reason(error))) : undefined}
         />
       )}
     </section>

@@ -43,7 +43,11 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
             <option value="">{t("sessions.any")}</option>
             <option value="running">{t("state.running")}</option>
             <option value="waiting">{t("state.waiting")}</option>
-            <option value="idle">{t("state.idle")}</option>
+            <option value="failed">{t("state.failed")}</option>
+            <option value="unknown_outcome">{t("state.unknown")}</option>
+            <option value="partly">{t("state.partly")}</option>
+            <option value="cancelled">{t("state.cancelled")}</option>
+            <option value="completed">{t("state.completed")}</option>
           </select>
         </Search>
       </header>
@@ -52,7 +56,9 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
       ) : !rows ? (
         <Skeleton rows={8} />
       ) : rows.length === 0 ? (
-        filtered ? (
+        filtered && list.more.value ? (
+          <Face title={t("face.newest", { n: list.searched.value })} action={{ text: t("face.older"), go: () => void list.next() }} />
+        ) : filtered ? (
           <Face
             title={t("face.nothing")}
             action={{ text: t("face.clear"), go: () => [setQ(""), go({ ...at, q: "", state: "" }, "replace")] }}
@@ -81,7 +87,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
           />
         </div>
       )}
-      {list.more.value && (
+      {list.more.value && rows?.length !== 0 && (
         <button type="button" class="more" onClick={() => void list.next()}>
           {t("sessions.more")}
         </button>
@@ -91,7 +97,8 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
 }
 
 function Row({ s }: { s: SessionSummary }): JSX.Element {
-  const state = s.status === "closed" ? "closed" : (s.state ?? "idle");
+  const ended = s.state ?? "idle";
+  const state = s.status === "closed" && (ended === "idle" || ended === "completed") ? "closed" : ended;
   const runs = s.runs ?? 0;
   return (
     <>

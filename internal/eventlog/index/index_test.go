@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -42,8 +43,8 @@ func TestASummaryFollowsItsLog(t *testing.T) {
 		{event.RunCancelledData{RunID: "r2"}, "waiting", "open", 2},
 		{event.InputAnsweredData{InputID: "i1"}, "running", "open", 2},
 		{event.InputRequestedData{InputID: "i2", RunID: "r1", Scope: "tool"}, "waiting", "open", 2},
-		{event.RunCompletedData{RunID: "r1", ExecutionID: "x", MessageID: "a"}, "idle", "open", 2},
-		{event.SessionClosedData{}, "idle", "closed", 2},
+		{event.RunCompletedData{RunID: "r1", ExecutionID: "x", MessageID: "a"}, "completed", "open", 2},
+		{event.SessionClosedData{}, "completed", "closed", 2},
 	} {
 		r.append(l, step.data)
 		require.NoError(t, r.Update(r.ctx, l))
@@ -242,4 +243,17 @@ func walkThroughPages(t *testing.T, r *rig) {
 			require.Equal(t, 1, n, s)
 		}
 	})
+}
+
+// TestASummaryOfAnOlderFormat tells how the last run ended by its last event, until the log has news.
+func TestASummaryOfAnOlderFormat(t *testing.T) {
+	t.Parallel()
+	for last, want := range map[event.Type]string{
+		event.RunCompleted: "completed", event.RunFailed: "failed", event.RunCancelled: "cancelled", event.SessionCreated: "idle",
+	} {
+		s := index.Summary{Format: 2, Runs: 1, LastEvent: string(last)}
+		require.Equal(t, want, s.State())
+		s.Open = 1
+		require.Equal(t, "running", s.State())
+	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // format is the version of a summary. A summary of another version is made anew.
-const format = 2
+const format = 3
 
 // questionRunes is enough to recognise a session by.
 const questionRunes = 120
@@ -43,6 +43,8 @@ type Summary struct {
 	Team      string    `json:"team,omitempty"`     // of a member: the outermost team
 	Route     string    `json:"route,omitempty"`    // of a member: its path from that team
 	Job       bool      `json:"job,omitempty"`      // of a task: it is a job of another log, which asks its questions, too
+	Ended     string    `json:"ended,omitempty"`    // how the run ended that ended last
+	Calls     *calls    `json:"calls,omitempty"`    // of the run under way; nil: none whose effect matters
 	Gone      bool      `json:"gone,omitempty"`     // a marker in place of a summary
 }
 
@@ -54,13 +56,17 @@ func (s *Summary) Status() string {
 	return api.SessionOpen
 }
 
-// State returns what the session does.
+// State returns what the session does, or how its last run ended.
 func (s *Summary) State() string {
 	switch {
 	case s.Asks > 0:
 		return api.SessionWaiting
 	case s.Open > 0:
 		return api.SessionRunning
+	case s.Ended != "":
+		return s.Ended
+	case s.Format < endsFormat: // a log without news since then: its last event tells
+		return cmp.Or(endOf(event.Type(s.LastEvent), ""), api.SessionIdle)
 	}
 	return api.SessionIdle
 }
@@ -106,6 +112,8 @@ func (s *Summary) add(e *eventlog.Entry) {
 		}
 	case event.RunCompleted, event.RunFailed, event.RunCancelled:
 		s.over(e)
+	case event.ToolCalled, event.ToolStarted, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
+		s.call(e)
 	case event.InputRequested:
 		if d, err := eventdata.As[event.InputRequestedData](e.Event); err == nil {
 			s.Asks, s.Asking = s.Asks+1, d.RunID
@@ -158,9 +166,14 @@ func (s *Summary) accept(text string) {
 func (s *Summary) over(e *eventlog.Entry) {
 	s.Open = max(s.Open-1, 0)
 	var d struct {
-		RunID string `json:"run_id"`
+		RunID   string `json:"run_id"`
+		Outcome string `json:"outcome"`
 	}
-	if err := eventdata.Into(e.Event, &d); err == nil && (d.RunID == s.Asking || s.Open == 0) {
+	if err := eventdata.Into(e.Event, &d); err != nil {
+		return
+	}
+	if d.RunID == s.Asking || s.Open == 0 {
 		s.Asks, s.Asking = 0, ""
 	}
+	s.end(e.Type, d.RunID, d.Outcome)
 }

@@ -98,6 +98,11 @@ func (c *Client) Call(ctx context.Context, method string, body []byte, parts ...
 	return c.request(ctx, method, body, nil, parts...)
 }
 
+// Get is Call for a GET request with a query.
+func (c *Client) Get(ctx context.Context, query url.Values, parts ...string) (json.RawMessage, error) {
+	return c.request(ctx, http.MethodGet, nil, query, parts...)
+}
+
 func (c *Client) request(ctx context.Context, method string, body []byte, query url.Values, parts ...string) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -4,43 +4,55 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 )
 
+// Some says which items of a list are wanted.
+type Some struct {
+	Query url.Values                 // the filters of the server
+	Fits  func(json.RawMessage) bool // nil: all fit
+	Most  int                        // 0: all
+}
+
 // List returns all pages of a list of the HTTP API as one answer. The member items of an answer holds
 // its part of the list; the other members are those of the first page.
 func (c *Client) List(ctx context.Context, items string, parts ...string) (json.RawMessage, error) {
+	return c.ListSome(ctx, Some{}, items, parts...)
+}
+
+// ListSome is List for some of the items. It reads as many pages as it needs; the member more says that it left some unread.
+func (c *Client) ListSome(ctx context.Context, some Some, items string, parts ...string) (json.RawMessage, error) {
 	var whole map[string]json.RawMessage
-	all := []json.RawMessage{}
-	for query := (url.Values{}); ; {
+	all, left := []json.RawMessage{}, false
+	query := url.Values{}
+	maps.Copy(query, some.Query)
+	for {
 		raw, err := c.request(ctx, http.MethodGet, nil, query, parts...)
 		if err != nil {
 			return nil, err
 		}
-		var page struct {
-			Next string `json:"next"`
-			More bool   `json:"more"`
-		}
-		var members map[string]json.RawMessage
-		var some []json.RawMessage
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return nil, fmt.Errorf("waggle: read a page: %w", err)
-		}
-		if err := json.Unmarshal(raw, &members); err != nil {
-			return nil, fmt.Errorf("waggle: read a page: %w", err)
-		}
-		if err := json.Unmarshal(members[items], &some); len(members[items]) > 0 && err != nil {
-			return nil, fmt.Errorf("waggle: read %s of a page: %w", items, err)
+		p, err := pageOf(raw, items)
+		if err != nil {
+			return nil, err
 		}
 		if whole == nil {
-			whole = members
+			whole = p.members
 		}
-		all = append(all, some...)
-		if !page.More || page.Next == "" || page.Next == query.Get("before") {
+		more := p.More && p.Next != "" && p.Next != query.Get("before")
+		for i, one := range p.items {
+			if some.Fits == nil || some.Fits(one) {
+				all = append(all, one)
+			}
+			if left = some.Most > 0 && len(all) == some.Most && (more || i < len(p.items)-1); left {
+				break
+			}
+		}
+		if left || !more {
 			break
 		}
-		query.Set("before", page.Next)
+		query.Set("before", p.Next)
 	}
 	joined, err := json.Marshal(all)
 	if err != nil {
@@ -48,6 +60,30 @@ func (c *Client) List(ctx context.Context, items string, parts ...string) (json.
 	}
 	whole[items] = joined
 	delete(whole, "next")
-	delete(whole, "more")
+	if delete(whole, "more"); left {
+		whole["more"] = json.RawMessage("true")
+	}
 	return json.Marshal(whole)
+}
+
+// page is one answer of a list.
+type page struct {
+	Next string `json:"next"`
+	More bool   `json:"more"`
+
+	members map[string]json.RawMessage
+	items   []json.RawMessage
+}
+
+func pageOf(raw json.RawMessage, items string) (p page, err error) {
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("waggle: read a page: %w", err)
+	}
+	if err := json.Unmarshal(raw, &p.members); err != nil {
+		return p, fmt.Errorf("waggle: read a page: %w", err)
+	}
+	if err := json.Unmarshal(p.members[items], &p.items); len(p.members[items]) > 0 && err != nil {
+		return p, fmt.Errorf("waggle: read %s of a page: %w", items, err)
+	}
+	return p, nil
 }

@@ -58,8 +58,7 @@ export function Audit({ at }: { at: AuditFilter }): JSX.Element {
         {rows?.length === 0 ? (
           filtered ? (
             <Face
-              title={t("face.nothing")}
-              text={older ? t("audit.further") : ""}
+              title={t(older ? "audit.further" : "face.nothing")}
               action={{ text: t("face.clear"), go: () => show({ principal: "", action: "", entity: "" }) }}
             />
           ) : (

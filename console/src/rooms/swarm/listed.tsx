@@ -30,10 +30,17 @@ export function Listed<T>(
   if (!all) return <Skeleton />;
   if (all.length === 0) return <Face title={t(`swarm.${p.what}.empty`)} text={t(`swarm.${p.what}.empty.text`)} />;
   const rows = all.filter(p.fits);
+  const { more } = p.of;
   return (
     <>
-      {rows.length === 0 ? <Face title={t("face.nothing")} action={{ text: t("face.clear"), go: p.clear }} /> : p.children(rows)}
-      {p.of.more.value && (
+      {rows.length > 0 ? (
+        p.children(rows)
+      ) : more.value ? (
+        <Face title={t("face.newest", { n: all.length })} action={{ text: t("face.older"), go: () => void p.of.next() }} />
+      ) : (
+        <Face title={t("face.nothing")} action={{ text: t("face.clear"), go: p.clear }} />
+      )}
+      {rows.length > 0 && more.value && (
         <button type="button" class="more" onClick={() => void p.of.next()}>
           {t("swarm.more")}
         </button>

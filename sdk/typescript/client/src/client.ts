@@ -45,7 +45,7 @@ export interface WaggleOptions {
 /** Which sessions are listed. */
 export interface SessionFilter extends ListOptions {
   status?: "open" | "closed";
-  state?: "idle" | "running" | "waiting";
+  state?: "idle" | "running" | "waiting" | "completed" | "partly" | "failed" | "cancelled" | "unknown_outcome";
   principal?: string;
   dialect?: string;
   since?: string;

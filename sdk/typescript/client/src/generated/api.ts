@@ -1945,6 +1945,7 @@ export interface SessionList {
    * the parameter before of the next page
    */
   next?: string;
+  searched?: number;
   sessions: SessionSummary[];
   total?: number;
 }
@@ -1979,7 +1980,7 @@ export interface SessionSummary {
   runs?: number;
   session_id: string;
   /**
-   * idle, running, waiting (for people)
+   * what it does, or how its last run ended: see SessionStates
    */
   state?: string;
   /**

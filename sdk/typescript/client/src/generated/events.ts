@@ -217,7 +217,7 @@ export type MessageCompletedData = Part & {
   /**
    * end, tool_calls, length, filtered, refused, other, stopped
    */
-  stop_reason: "end" | "tool_calls" | "length" | "filtered";
+  stop_reason: "end" | "tool_calls" | "length" | "filtered" | "refused" | "other" | "stopped";
   /**
    * other: the provider's word for it
    */
@@ -1654,7 +1654,7 @@ export interface RunCompletedData {
   /**
    * of an answer that is not complete: length, filtered, refused, other
    */
-  stop_reason?: "end" | "tool_calls" | "length" | "filtered";
+  stop_reason?: "end" | "tool_calls" | "length" | "filtered" | "refused" | "other" | "stopped";
   usage?: Usage1;
 }
 /**
