@@ -51,7 +51,7 @@ func TestListsAreFiltered(t *testing.T) {
 		{event.RunCompletedData{RunID: "r", Outcome: "rejected"}},
 		{event.RunFailedData{RunID: "r"}},
 		{event.RunCancelledData{RunID: "r"}},
-		{called, event.RunCancelledData{RunID: "r"}},          // for which nobody was asked yet
+		{called, event.RunCancelledData{RunID: "r"}},          // which no tool has got
 		{called, started, event.RunCancelledData{RunID: "r"}}, // while it ran
 		{called, started, event.ToolUnknownData{RunID: "r", CallID: "c"}, event.RunCompletedData{RunID: "r"}},
 		{called, started, event.ToolCompletedData{RunID: "r", CallID: "c"}, event.RunCompletedData{RunID: "r"}},

@@ -137,7 +137,7 @@ func (l listFlags) list(std streams, write func(io.Writer, json.RawMessage, time
 		return raw, err
 	}, write)
 	if err == nil && more && !l.JSON {
-		_, err = fmt.Fprintln(std.err, "there are more: give a larger --limit")
+		_, err = fmt.Fprintln(std.err, "more exist: give a larger --limit")
 	}
 	return err
 }

@@ -94,6 +94,7 @@ func TestListsTakeALimitAndAState(t *testing.T) {
 		}
 		return len(d.Sessions)
 	}
+	require.Eventually(t, func() bool { return rows("waggle sessions list --state completed") == 3 }, patience, time.Millisecond) // lists follow logs
 	require.Equal(t, 3, rows("waggle sessions list"))
 	require.Equal(t, 2, rows("waggle sessions list --limit 2"))
 	require.Equal(t, 3, rows("waggle sessions list --state completed"))
@@ -102,7 +103,7 @@ func TestListsTakeALimitAndAState(t *testing.T) {
 	require.Equal(t, 0, rows("waggle sessions list --search elsewhere"))
 	for command, want := range map[string]string{
 		"waggle sessions list --state failed": "no sessions",
-		"waggle sessions list --limit 1":      "there are more: give a larger --limit",
+		"waggle sessions list --limit 1":      "more exist: give a larger --limit",
 		"waggle tasks list --state failed":    "no tasks",
 		"waggle teams list --limit 1":         "no teams",
 	} {

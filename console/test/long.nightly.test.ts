@@ -451,7 +451,8 @@ test("an answer streams into a long session, and ten thousand sessions are a lis
   await p.waitForFunction(() => {
     const all = document.querySelectorAll(".item.answer");
     return (
-      all[all.length - 1]?.textContent?.includes("word299") && document.querySelector(".session .head .chip")?.textContent?.includes("Idle")
+      all[all.length - 1]?.textContent?.includes("word299") &&
+      document.querySelector(".session .head .chip:not(.state-running, .state-waiting)")
     );
   });
   const text = await p.locator(".item.answer").last().textContent();

@@ -56,7 +56,7 @@ export async function ask(page: Page, text: string): Promise<void> {
   await page.fill(".composer textarea", text);
   await page.keyboard.press("Enter");
   await page.waitForFunction(
-    () => document.querySelector(".session .head .chip")?.textContent?.includes("Idle") && document.querySelector(".item.answer"),
+    () => document.querySelector(".session .head .chip:not(.state-running, .state-waiting)") && document.querySelector(".item.answer"),
   );
 }
 

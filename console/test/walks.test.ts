@@ -113,7 +113,7 @@ async function send(page: Page, text: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
-const idle = (page: Page) => page.locator(".session .head .chip", { hasText: "Idle" }).waitFor();
+const idle = (page: Page) => page.locator(".session .head .chip:not(.state-running, .state-waiting)").waitFor();
 
 /** Waits until a text is in a part of the page. */
 const says = (page: Page, selector: string, text: string) =>

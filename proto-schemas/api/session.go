@@ -22,7 +22,7 @@ const (
 	SessionPartly    = "partly" // some steps of the plan failed or were left out
 	SessionFailed    = "failed"
 	SessionCancelled = "cancelled"
-	SessionUnknown   = "unknown_outcome" // nobody knows whether a call of a tool had its effect
+	SessionUnknown   = "unknown_outcome" // a call of a tool may or may not have had its effect
 )
 
 // SessionStates are all states. As a filter, SessionIdle stands for every session without a run under way.
@@ -68,7 +68,7 @@ type SessionSummary struct {
 	LastEvent string    `json:"last_event"` // type of that event
 	UpdatedAt time.Time `json:"updated_at"`
 	Question  string    `json:"question,omitempty"`  // beginning of the first message
-	State     string    `json:"state,omitempty"`     // what it does, or how its last run ended: see SessionStates
+	State     string    `json:"state,omitempty"`     // running, waiting (for people), or how its last run ended: see SessionStates
 	Dialect   string    `json:"dialect,omitempty"`   // of the connection that opened it
 	Principal string    `json:"principal,omitempty"` // that opened it
 	CreatedAt time.Time `json:"created_at,omitzero"`

@@ -17,26 +17,25 @@ type calls struct {
 	Unsure bool            `json:"unsure,omitempty"` // one of them is over, and its effect is unknown
 }
 
-// call follows a call of a tool.
-func (s *Summary) call(e *eventlog.Entry) {
+// with returns the calls after an event about one of them; nil: none is left whose effect matters. The receiver may be nil.
+func (c *calls) with(e *eventlog.Entry) *calls {
 	var d struct {
 		CallID     string `json:"call_id"`
 		RunID      string `json:"run_id"`
 		Idempotent bool   `json:"idempotent"`
 	}
 	if err := eventdata.Into(e.Event, &d); err != nil {
-		return
+		return c
 	}
-	c := calls{Run: d.RunID, Open: map[string]bool{}}
-	if s.Calls != nil && s.Calls.Run == d.RunID {
-		c = *s.Calls
+	if c == nil || c.Run != d.RunID {
+		c = &calls{Run: d.RunID}
+	}
+	if c.Open == nil {
+		c.Open = map[string]bool{}
 	}
 	_, known := c.Open[d.CallID]
 	switch {
 	case e.Type == event.ToolCalled && !d.Idempotent && !known:
-		if c.Open == nil {
-			c.Open = map[string]bool{}
-		}
 		c.Open[d.CallID] = false
 	case e.Type == event.ToolStarted && known:
 		c.Open[d.CallID] = true
@@ -46,24 +45,20 @@ func (s *Summary) call(e *eventlog.Entry) {
 	case e.Type == event.ToolCompleted, e.Type == event.ToolFailed:
 		delete(c.Open, d.CallID)
 	}
-	if s.Calls = nil; c.Unsure || len(c.Open) > 0 {
-		s.Calls = &c
+	if !c.Unsure && len(c.Open) == 0 {
+		return nil
 	}
+	return c
 }
 
-// end notes how a run ended. A call that its tool had got, and that the run left, has an unknown effect.
-func (s *Summary) end(t event.Type, run, outcome string) {
-	s.Ended = endOf(t, outcome)
-	if s.Calls == nil || s.Calls.Run != run {
-		return
+// left reports whether the run, which is over, has left a call whose effect is unknown: one that its tool had got.
+func (c *calls) left() bool {
+	for _, begun := range c.Open {
+		if begun {
+			return true
+		}
 	}
-	unsure := s.Calls.Unsure
-	for _, begun := range s.Calls.Open {
-		unsure = unsure || begun
-	}
-	if s.Calls = nil; unsure {
-		s.Ended = api.SessionUnknown
-	}
+	return c.Unsure
 }
 
 // endOf returns how a run ended with the event; empty if the event ends none.

@@ -113,7 +113,7 @@ func (s *Summary) add(e *eventlog.Entry) {
 	case event.RunCompleted, event.RunFailed, event.RunCancelled:
 		s.over(e)
 	case event.ToolCalled, event.ToolStarted, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
-		s.call(e)
+		s.Calls = s.Calls.with(e)
 	case event.InputRequested:
 		if d, err := eventdata.As[event.InputRequestedData](e.Event); err == nil {
 			s.Asks, s.Asking = s.Asks+1, d.RunID
@@ -175,5 +175,12 @@ func (s *Summary) over(e *eventlog.Entry) {
 	if d.RunID == s.Asking || s.Open == 0 {
 		s.Asks, s.Asking = 0, ""
 	}
-	s.end(e.Type, d.RunID, d.Outcome)
+	s.Ended = endOf(e.Type, d.Outcome)
+	if s.Calls == nil || s.Calls.Run != d.RunID {
+		return
+	}
+	if s.Calls.left() {
+		s.Ended = api.SessionUnknown
+	}
+	s.Calls = nil
 }

@@ -234,6 +234,9 @@ export type TaskCreatedData = TaskHead & {
    * of that log; absent = session
    */
   kind?: string;
+  /**
+   * its owner: the one that asked for it, or that of the log whose job it is
+   */
   principal?: string;
   /**
    * how long it may wait for an agent
@@ -352,6 +355,9 @@ export type TaskCreatedData1 = TaskHead & {
    * of that log; absent = session
    */
   kind?: string;
+  /**
+   * its owner: the one that asked for it, or that of the log whose job it is
+   */
   principal?: string;
   /**
    * how long it may wait for an agent
@@ -1980,7 +1986,7 @@ export interface SessionSummary {
   runs?: number;
   session_id: string;
   /**
-   * what it does, or how its last run ended: see SessionStates
+   * running, waiting (for people), or how its last run ended: see SessionStates
    */
   state?: string;
   /**

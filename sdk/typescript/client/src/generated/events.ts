@@ -102,6 +102,10 @@ export type SessionCreatedData = Preferences & {
    * the creator
    */
   principal?: string;
+  /**
+   * the principal for whom a service has created it
+   */
+  owner?: string;
 };
 /**
  * Usage is the consumption of a piece of work, as the providers counted it.
@@ -767,6 +771,10 @@ export type TaskAssignedData = TaskHead & {
    * by a principal; absent: the built-in agent
    */
   registered?: boolean;
+  /**
+   * of the task
+   */
+  owner?: string;
 };
 /**
  * TaskReportedData is a status from the agent.
@@ -2806,6 +2814,9 @@ export interface TaskCreatedData {
    */
   job_id?: string;
   run_id?: string;
+  /**
+   * its owner: the one that asked for it, or that of the log whose job it is
+   */
   principal?: string;
   /**
    * the task that ended, and that this one repeats
