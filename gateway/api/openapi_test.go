@@ -1,16 +1,21 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -89,4 +94,57 @@ func TestTheContractRefuses(t *testing.T) {
 	require.Error(t, check("GET", sessions, 403, "application/problem+json", `{}`))
 	require.Error(t, check("DELETE", sessions+"/s", 204, "", "x"))
 	require.Error(t, check("GET", "/api/v1/nothing", 200, "application/json", list))
+}
+
+// TestTheDocumentHelpsItsReader: each operation belongs to a group that is described, and has a request for the command line; each
+// body has an example that its schema takes.
+func TestTheDocumentHelpsItsReader(t *testing.T) {
+	text, err := api.Document()
+	require.NoError(t, err)
+	var d struct {
+		Info  struct{ License struct{ Identifier string } }
+		Tags  []struct{ Name, Description string }
+		Paths map[string]map[string]struct {
+			OperationID string
+			Tags        []string
+			Samples     []struct{ Source string } `json:"x-codeSamples"`
+			RequestBody *struct {
+				Content map[string]struct {
+					Example any
+					Schema  struct {
+						Ref string `json:"$ref"`
+					}
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &d))
+	require.Equal(t, "Apache-2.0", d.Info.License.Identifier)
+	groups := map[string]bool{}
+	for _, g := range d.Tags {
+		require.NotEmpty(t, g.Description)
+		groups[g.Name] = false
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	require.NoError(t, c.AddResource("urn:doc", doc))
+	for path, of := range d.Paths {
+		for method, op := range of {
+			require.Contains(t, groups, op.Tags[0])
+			groups[op.Tags[0]] = true
+			require.Contains(t, op.Samples[0].Source, path)
+			if op.RequestBody == nil {
+				continue
+			}
+			body := op.RequestBody.Content["application/json"]
+			require.NotNil(t, body.Example, "%s %s", method, path)
+			if body.Schema.Ref != "" {
+				s, err := c.Compile("urn:doc" + body.Schema.Ref)
+				require.NoError(t, err)
+				require.NoError(t, s.Validate(body.Example), "%s %s", method, path)
+			}
+		}
+	}
+	require.NotContains(t, slices.Collect(maps.Values(groups)), false)
 }

@@ -136,13 +136,13 @@ func actionRoutes() []Route {
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run.",
-			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(fault.RunOver),
+			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(fault.RunOver, fault.RunNotFound, fault.TaskNotFound),
 			Handler: acting(stepAction(cmd.CancelStep)),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/restart", ID: "restartStep", Tag: "sessions",
 			Summary: "Restart a step of the active run, or of the last one in a new run.",
-			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(fault.RunOver),
+			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(fault.RunOver, fault.RunNotFound, fault.TaskNotFound),
 			Handler: acting(stepAction(cmd.RestartStep)),
 		},
 		{

@@ -20,7 +20,13 @@ func (a *API) Mount(mux *http.ServeMux) {
 //go:generate go test -count=1 -run ^TestDocumentIsCurrent$ -update .
 
 // Document returns the OpenAPI document of the routes.
-func Document() ([]byte, error) { return openapi.Document(Prefix, Routes()) }
+func Document() ([]byte, error) {
+	routes := Routes()
+	for i := range routes {
+		routes[i].Example = examples[routes[i].ID]
+	}
+	return openapi.Document(Prefix, routes, groups)
+}
 
 // showDocument serves the document. It is documentation and does not require credentials.
 func (a *API) showDocument() http.HandlerFunc {

@@ -303,5 +303,6 @@ type NoticeData struct {
 	StepID  string `json:"step_id,omitempty"` // the step of the action
 	TaskID  string `json:"task_id,omitempty"` // the task of the action
 	OK      *bool  `json:"ok,omitempty"`      // whether it was done
+	Error   string `json:"error,omitempty"`   // of what was not done: the code of the catalogue that says why
 	Mode    string `json:"mode,omitempty"`    // of a replan: in_run, restart
 }

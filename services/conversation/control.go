@@ -3,7 +3,6 @@ package conversation
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -82,9 +81,30 @@ func done(action id.Name, taskID string, ok bool, message string) event.NoticeDa
 	}
 }
 
-// notDone reports that the command had no effect, and returns the due events.
-func (s *State) notDone(c command.Command, taskID, why string, now time.Time, rules Rules) (decision.Decision, error) {
-	return decision.Decision{Facts: s.advance(now, rules), Direct: done(c.Verb, taskID, false, why)}, nil
+// notDone reports that the command had no effect, with the code of why, and returns the due events.
+func (s *State) notDone(c command.Command, taskID string, code fault.Code, why string, now time.Time, rules Rules) (decision.Decision, error) {
+	n := done(c.Verb, taskID, false, why)
+	n.Error = string(code)
+	return decision.Decision{Facts: s.advance(now, rules), Direct: n}, nil
+}
+
+// lacks returns the code of why nothing can be done about a step: its run or the step does not exist, or their time is over.
+func (s *State) lacks(ref command.StepRef) fault.Code {
+	r := s.Active()
+	switch {
+	case ref.RunID == "" && r == nil:
+		r = s.lastPipeline(ref.StepID)
+	case ref.RunID != "" && s.planned != nil && s.planned.ID == ref.RunID:
+		r = s.planned
+	case ref.RunID != "":
+		if r = s.Run(ref.RunID); r == nil {
+			return fault.RunNotFound
+		}
+	}
+	if r == nil || r.Pipeline == nil || r.Pipeline.Task(ref.StepID) == nil {
+		return fault.TaskNotFound
+	}
+	return fault.RunOver
 }
 
 func (s *State) wasDone(c command.Command, taskID string, now time.Time, rules Rules) (decision.Decision, error) {
@@ -102,14 +122,14 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (decis
 	}
 	d, ok := s.current(now, rules)
 	if !ok || !d.p.Planned || d.p.Phase != Solving || d.p.Task(ref.StepID) == nil {
-		return s.notDone(c, ref.StepID, "No such task is being solved.", now, rules)
+		return s.notDone(c, ref.StepID, s.lacks(ref), "No such task is being solved.", now, rules)
 	}
 	if ref.RunID != "" && ref.RunID != d.r.ID {
-		return s.notDone(c, ref.StepID, otherRun, now, rules)
+		return s.notDone(c, ref.StepID, s.lacks(ref), otherRun, now, rules)
 	}
 	t := d.p.Task(ref.StepID)
 	if t.Final() {
-		return s.notDone(c, ref.StepID, "The task has its outcome already.", now, rules)
+		return s.notDone(c, ref.StepID, s.lacks(ref), "The task has its outcome already.", now, rules)
 	}
 	return decision.Decision{Facts: d.endTask(t, eventID, c.Principal, stops), Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }
@@ -130,11 +150,11 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	d, on := s.current(now, rules)
 	switch {
 	case on && ref.RunID != "" && ref.RunID != d.r.ID:
-		return s.notDone(c, ref.StepID, otherRun, now, rules)
+		return s.notDone(c, ref.StepID, s.lacks(ref), otherRun, now, rules)
 	case on && d.p.Planned && d.p.Task(ref.StepID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
 		return decision.Decision{Facts: d.restart(c, ref), Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 	case s.Active() != nil:
-		return s.notDone(c, ref.StepID, "The run that is on has no such task, or cannot go back any more.", now, rules)
+		return s.notDone(c, ref.StepID, s.lacks(ref), "The run that is on has no such task, or cannot go back any more.", now, rules)
 	}
 	return s.repairStep(c, ref, now, rules)
 }
@@ -143,10 +163,10 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 func (s *State) repairStep(c command.Command, ref command.StepRef, now time.Time, rules Rules) (decision.Decision, error) {
 	old := s.lastPipeline(ref.StepID)
 	if old == nil || s.Closed {
-		return s.notDone(c, ref.StepID, "This task does not exist. Check its id.", now, rules)
+		return s.notDone(c, ref.StepID, s.lacks(ref), "This task does not exist. Check its id.", now, rules)
 	}
 	if ref.RunID != "" && ref.RunID != old.ID {
-		return s.notDone(c, ref.StepID, otherRun, now, rules)
+		return s.notDone(c, ref.StepID, s.lacks(ref), otherRun, now, rules)
 	}
 	begun := event.RunStartedData{
 		RunID: RunID(c.ID), ExecutionID: s.executionID(now), MessageID: c.ID, Content: old.Content, Mode: event.ModeSteps, Repairs: old.ID,
@@ -247,7 +267,7 @@ func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (decis
 	}
 	d, ok := s.current(now, rules)
 	if !ok || (d.p.Phase != Planning && d.p.Phase != Confirming) || d.p.Dropped != "" {
-		return s.notDone(c, "", "No plan is being made.", now, rules)
+		return s.notDone(c, "", fault.RunOver, "No plan is being made.", now, rules)
 	}
 	var list []decision.Fact
 	if d.p.Job != nil {
@@ -255,98 +275,6 @@ func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (decis
 	}
 	list = append(list, d.planCancelled(eventID, userRequest, c.Principal, ""))
 	return decision.Decision{Facts: list, Direct: done(c.Verb, "", true, "Done.")}, nil
-}
-
-func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
-	var d command.ReplanRun
-	if err := c.Decode(&d); err != nil {
-		return decision.Decision{}, err
-	}
-	dir, on := s.current(now, rules)
-	known := s.heard(c.ID)
-	switch {
-	case known, s.known.Has(c.ID+".plan-cancelled") && (!on || !dir.betweenPlans()):
-		return s.replanned(c, d, known, now, rules)
-	case on && (dir.p.Phase == Planning || dir.p.Phase == Confirming) && dir.p.Dropped == "":
-		return dir.replan(c, orElse(d.Question, dir.p.Question))
-	case s.Active() != nil:
-		return s.notDone(c, "", "The plan is being carried out already.", now, rules)
-	}
-	if d.Question == "" {
-		d.Question = s.lastQuestion()
-	}
-	if d.Question == "" {
-		return s.notDone(c, "", "A plan needs a question. Send one.", now, rules)
-	}
-	return s.planAgain(c, d, now, rules)
-}
-
-// replanned answers a replan that was carried out before.
-func (s *State) replanned(c command.Command, d command.ReplanRun, known bool, now time.Time, rules Rules) (decision.Decision, error) {
-	if s.known.Has(refusalMark(c.ID)) {
-		return s.receivedAgain(c, command.UserMessage{Content: d.Question, RunSpec: d.RunSpec}, now, rules)
-	}
-	got, err := s.goOn(c, now, rules)
-	got.Direct = planningAgain(c)
-	if known {
-		got.Direct = planningAnew(c)
-	}
-	return got, err
-}
-
-// planningAgain tells the sender of a replan that the active run makes another plan.
-func planningAgain(c command.Command) event.NoticeData {
-	n := done(c.Verb, "", true, "Another plan is being made.")
-	n.Mode = "in_run"
-	return n
-}
-
-// planningAnew tells the sender of a replan that another run makes the plan.
-func planningAnew(c command.Command) event.NoticeData {
-	n := done(c.Verb, "", true, "A new run was started.")
-	n.Mode = "restart"
-	return n
-}
-
-// planAgain starts a run for the question, as if it had been sent as a message.
-func (s *State) planAgain(c command.Command, d command.ReplanRun, now time.Time, rules Rules) (decision.Decision, error) {
-	d.Mode = event.ModePlan
-	data, err := json.Marshal(command.UserMessage{Content: d.Question, RunSpec: d.RunSpec})
-	if err != nil {
-		return decision.Decision{}, fmt.Errorf("encode %s: %w", command.SendMessage, err)
-	}
-	c.Data = data
-	got, err := s.receive(c, now, rules)
-	got.Direct = planningAnew(c)
-	return got, err
-}
-
-func (s *State) lastQuestion() string {
-	for i := len(s.order) - 1; i >= 0; i-- {
-		if p := s.order[i].Pipeline; p != nil && p.Question != "" {
-			return p.Question
-		}
-	}
-	return s.asking
-}
-
-// replan drops the plan that is made or being made for another one.
-func (d director) replan(c command.Command, question string) (decision.Decision, error) {
-	if !d.s.known.Has(c.ID + ".plan-cancelled") {
-		var list []decision.Fact
-		if d.p.Job != nil {
-			list = discards(d.p.Job)
-		}
-		return decision.Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Direct: planningAgain(c)}, nil
-	}
-	return decision.Of(d.startPlan(question)), nil
-}
-
-// betweenPlans reports whether one plan was dropped for another that is not begun.
-func (d director) betweenPlans() bool {
-	p := d.p
-	return (p.Phase == Planning || p.Phase == Confirming) && p.Dropped == "" && !p.Planned && p.Retry == nil &&
-		(p.Job == nil || p.Job.Ended) && len(p.Invalid) == 0
 }
 
 // respond accepts the answer to a question. The first one counts; later senders are told which.

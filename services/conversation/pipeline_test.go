@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
@@ -312,6 +313,15 @@ func TestReplanAndCancelPlan(t *testing.T) {
 	w.do(command.Replan, "p4", command.ReplanRun{})
 	require.Equal(t, "message.received run.started plan.started", w.types(n))
 	require.Equal(t, "smaller", w.state.Active().Pipeline.Question)
+}
+
+// TestAPlanNeedsAQuestion: what asks for one without any is a wrong request, and not too late.
+func TestAPlanNeedsAQuestion(t *testing.T) {
+	w := newWorld(t)
+	w.do(command.Replan, "p", command.ReplanRun{})
+	notice, _ := w.direct.(event.NoticeData)
+	require.False(t, *notice.OK)
+	require.Equal(t, string(fault.InvalidField), notice.Error)
 }
 
 func TestCancelAndRestartOfOneTask(t *testing.T) {

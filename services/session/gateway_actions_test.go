@@ -99,8 +99,11 @@ func TestStepsOverHTTP(t *testing.T) {
 	}
 	restarted := same(steps+"t1/restart", `{"id":"1","reason":"again"}`)
 	require.Equal(t, sent.RunID, restarted.RunID)
-	for _, none := range []string{steps + "none/cancel", path + "/runs/other/steps/t1/cancel", path + "/runs/other/steps/t1/restart"} {
-		require.Equal(t, string(fault.RunOver), answerOf[wire.Problem](w, "alice", "POST", none, ``, 409).Title, none)
+	for none, code := range map[string]fault.Code{
+		steps + "none/cancel": fault.TaskNotFound, steps + "none/restart": fault.TaskNotFound,
+		path + "/runs/other/steps/t1/cancel": fault.RunNotFound, path + "/runs/other/steps/t1/restart": fault.RunNotFound,
+	} {
+		require.Equal(t, string(code), answerOf[wire.Problem](w, "alice", "POST", none, ``, 404).Title, none)
 	}
 	answerOf[wire.Problem](w, "bob", "POST", steps+"t1/cancel", ``, 404)
 	answerOf[wire.Problem](w, "alice", "POST", steps+"t1/restart", `{"max_attempts":-1}`, 422)

@@ -9,7 +9,8 @@ import (
 )
 
 // Document returns the OpenAPI 3.1 document of the routes below the prefix. Its schemas are those of proto-schemas/api.
-func Document[H any](prefix string, routes []Route[H]) ([]byte, error) {
+// tags say what the groups of operations are about.
+func Document[H any](prefix string, routes []Route[H], tags []Tag) ([]byte, error) {
 	schemas, err := components()
 	if err != nil {
 		return nil, err
@@ -20,7 +21,7 @@ func Document[H any](prefix string, routes []Route[H]) ([]byte, error) {
 		if paths[path] == nil {
 			paths[path] = object{}
 		}
-		op, err := r.operation(schemas)
+		op, err := r.operation(prefix, schemas)
 		if err != nil {
 			return nil, err
 		}
@@ -34,10 +35,15 @@ func Document[H any](prefix string, routes []Route[H]) ([]byte, error) {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Waggle HTTP API", "version": "1",
-			"description": "Sessions, tasks, teams and the swarm of a Waggle gateway. Bodies may gain members. An installation without " +
-				"authentication needs no credentials. Stored events have the schemas of " + prefix + "/schemas/event.",
+			"description": "Sessions, tasks, teams and the swarm of a Waggle gateway. Bodies may gain members. Stored events have the schemas of " +
+				prefix + "/schemas/event. Credentials: an API key or a JWT, as in `curl -H \"Authorization: Bearer $KEY\"`, or in X-API-Key; an " +
+				"installation without authentication needs none. `GET " + prefix + "/me` says who they are of. docs/HTTP.md walks from the first " +
+				"message to an answered question. The requests of AG-UI below /agui are on the page docs/PROTOCOL-AGUI.md, with the schemas of " +
+				prefix + "/schemas/agui.",
+			"license": object{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
 		},
 		"servers": []object{{"url": "/"}},
+		"tags":    tags,
 		"paths":   paths,
 		"components": object{
 			"schemas": schemas,

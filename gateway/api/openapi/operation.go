@@ -38,8 +38,8 @@ func components() (object, error) {
 }
 
 // operation returns the description of a route.
-func (r Route[H]) operation(schemas object) (object, error) {
-	op := object{"operationId": r.ID, "summary": r.Summary, "tags": []string{r.Tag}}
+func (r Route[H]) operation(prefix string, schemas object) (object, error) {
+	op := object{"operationId": r.ID, "summary": r.Summary, "tags": []string{r.Tag}, "x-codeSamples": []object{r.sample(prefix)}}
 	if r.Public {
 		op["security"] = []object{}
 	}
@@ -51,7 +51,7 @@ func (r Route[H]) operation(schemas object) (object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.ID, err)
 		}
-		op["requestBody"] = object{"required": r.Required, "content": object{"application/json": object{"schema": s}}}
+		op["requestBody"] = object{"required": r.Required, "content": object{"application/json": object{"schema": s, "example": r.Example}}}
 	}
 	responses := r.problems()
 	for _, a := range r.Answers {
@@ -81,6 +81,22 @@ func (r Route[H]) operation(schemas object) (object, error) {
 	}
 	op["responses"] = responses
 	return op, nil
+}
+
+// sample is the request at the command line.
+func (r Route[H]) sample(prefix string) object {
+	words := []string{"curl"}
+	if r.Method != http.MethodGet && (r.Method != http.MethodPost || r.Body == nil) {
+		words = append(words, "-X", r.Method)
+	}
+	words = append(words, `"$WAGGLE`+prefix+r.Path+`"`)
+	if !r.Public {
+		words = append(words, `-H "Authorization: Bearer $KEY"`)
+	}
+	if r.Body != nil {
+		words = append(words, "-H 'Content-Type: application/json' -d '"+strings.ReplaceAll(string(r.Example), "'", `'\\''`)+"'")
+	}
+	return object{"lang": "Shell", "label": "curl", "source": strings.Join(words, " ")}
 }
 
 // either merges two responses that have the same status.

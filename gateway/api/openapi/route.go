@@ -1,6 +1,10 @@
 package openapi
 
-import "github.com/waggle-dev/waggle/proto-schemas/fault"
+import (
+	"encoding/json"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
 
 // Route is a request that the API answers, with what makes its handler.
 type Route[H any] struct {
@@ -11,8 +15,9 @@ type Route[H any] struct {
 	Public       bool // answers requests without credentials
 	Query        []Parameter
 	Header       []Parameter
-	Body         any  // zero value of the type of the request's body; nil: no body
-	Required     bool // the body
+	Body         any             // zero value of the type of the request's body; nil: no body
+	Required     bool            // the body
+	Example      json.RawMessage // of the body
 	Answers      []Answer
 	Faults       []fault.Code // besides those that every route has
 
@@ -33,4 +38,10 @@ type Answer struct {
 	About  string
 	Type   any    // zero value of the body's type; nil: no JSON
 	Media  string // of a body that is not application/json
+}
+
+// Tag is a group of operations.
+type Tag struct {
+	Name  string `json:"name"`
+	About string `json:"description"`
 }

@@ -3,6 +3,7 @@
 package outcome
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,7 +188,11 @@ func refused(e event.Event) error {
 			return err
 		}
 		if d.OK != nil && !*d.OK {
-			return fault.Newf(fault.RunOver, "%s", d.Message)
+			f := fault.Newf(cmp.Or(fault.Code(d.Error), fault.RunOver), "%s", d.Message)
+			if f.Code == fault.InvalidField {
+				return f.At("question")
+			}
+			return f
 		}
 	}
 	return nil

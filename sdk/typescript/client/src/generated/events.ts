@@ -1988,6 +1988,10 @@ export interface NoticeData {
    */
   ok?: boolean;
   /**
+   * of what was not done: the code of the catalogue that says why
+   */
+  error?: string;
+  /**
    * of a replan: in_run, restart
    */
   mode?: "" | "in_run" | "restart";
