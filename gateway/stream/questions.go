@@ -2,6 +2,8 @@ package stream
 
 import (
 	"bytes"
+	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/waggle-dev/waggle/internal/signature"
@@ -26,6 +28,13 @@ type Questions struct {
 	mu    sync.Mutex
 	asked map[asked]Question
 	order []asked
+	open  []openQuestion // the oldest first
+}
+
+// openQuestion is one that the connection has shown, and whose end it has not shown.
+type openQuestion struct {
+	log               id.Entity
+	input, run, scope string
 }
 
 // asked names a question in a log, by its id or by its call.
@@ -67,11 +76,49 @@ func (q *Questions) Find(log id.Entity, member, name string) (found Question, ok
 	return found, len(of) > 0
 }
 
+// Open returns the oldest open question of a session that was shown, with its scope, and an empty id if none is open.
+func (q *Questions) Open(session id.Entity) (input, scope string) {
+	if q == nil {
+		return "", ""
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.open {
+		if one.log == session {
+			return one.input, one.scope
+		}
+	}
+	return "", ""
+}
+
+// ended forgets the open questions that the event of the log ends.
+func (q *Questions) ended(log id.Entity, e event.Event) {
+	switch e.Type {
+	case event.InputAnswered, event.InputExpired, event.RunCompleted, event.RunFailed, event.RunCancelled:
+	default:
+		return
+	}
+	var d struct {
+		InputID string `json:"input_id"`
+		RunID   string `json:"run_id"`
+	}
+	if json.Unmarshal(e.Data, &d) != nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open = slices.DeleteFunc(q.open, func(one openQuestion) bool {
+		return one.log == log && (d.InputID != "" && one.input == d.InputID || d.InputID == "" && one.run == d.RunID)
+	})
+}
+
 // Note remembers the question that the event of the log asks, if it asks one.
 func (q *Questions) Note(log id.Entity, e event.Event) {
-	switch {
-	case q == nil:
+	if q == nil {
 		return
+	}
+	q.ended(log, e)
+	switch {
 	case e.Type == event.InputRequested:
 	case (e.Type == event.TeamMemberEvent || e.Type == event.TeamSubTeamEvent) && bytes.Contains(e.Data, []byte(event.InputRequested)):
 		e = event.Unwrap(e)
@@ -93,6 +140,9 @@ func (q *Questions) Note(log id.Entity, e event.Event) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if at.log == log && d.Scope != event.ScopeClientTool && len(q.open) < maxQuestions {
+		q.open = append(q.open, openQuestion{log: log, input: d.InputID, run: d.RunID, scope: d.Scope})
+	}
 	for _, at.name = range []string{d.InputID, d.CallID} {
 		if at.name != "" && (q.only == "" || q.only == at.name) {
 			q.add(at, found)

@@ -4,6 +4,7 @@ package single
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +39,9 @@ type Single struct {
 
 // New returns the binding of a connection with the target, nil = a session.
 func New(g *binding.Gateway, c binding.Connection, codec dialect.Codec, target *binding.Target) *Single {
-	return &Single{viewer: viewer{g: g, c: c, target: target}, codec: codec}
+	s := &Single{viewer: viewer{g: g, c: c, target: target}, codec: codec}
+	s.as = s
+	return s
 }
 
 // viewer is the part that shows the log and sends the messages of the client.
@@ -47,6 +50,7 @@ type viewer struct {
 	c      binding.Connection
 	target *binding.Target
 	log    subject.Log
+	as     binding.Recipient
 	id     id.Name // of the connection; zero before it is a recipient
 	reply  string  // subject for answers to commands; empty where the log tells them
 
@@ -256,6 +260,11 @@ func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byt
 	if err != nil {
 		return err
 	}
+	v.spoken(intents)
+	reply, err := v.repliesTo(intents)
+	if err != nil {
+		return err
+	}
 	cmds, err := v.g.Commands(v.c, v.target, v.log, intents...)
 	if err != nil || len(cmds) == 0 {
 		return err
@@ -265,7 +274,22 @@ func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byt
 			return err
 		}
 	}
-	return v.c.Command(ctx, v.reply, cmds...)
+	return v.c.Command(ctx, reply, cmds...)
+}
+
+// repliesTo returns the subject for answers to the commands of intents. Another client may answer a question first, which no log
+// tells this one.
+func (v *viewer) repliesTo(intents []dialect.Intent) (string, error) {
+	answers := slices.ContainsFunc(intents, func(i dialect.Intent) bool { _, is := i.Data.(dialect.Answer); return is })
+	if v.reply != "" || !answers {
+		return v.reply, nil
+	}
+	if v.id.IsZero() {
+		if err := v.link(v.as); err != nil {
+			return "", err
+		}
+	}
+	return v.g.Recipients.ReplyTo(v.id), nil
 }
 
 // Principal implements binding.Recipient.

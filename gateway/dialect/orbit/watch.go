@@ -75,7 +75,7 @@ func ask(e event.Event, n narrate.Narration, q wire.Question) ([]byte, error) {
 	if q.Scope == narrate.ScopeTask {
 		text += "\nTo answer, send " + strings.TrimSuffix(how, "}") + `,"feedback":"<your answer>"}.`
 	} else {
-		text += "\nTo allow it, send " + how + "; to refuse, the same with false."
+		text += "\nTo allow it, send " + how + "; to refuse, the same with false. In a session of your own, a message yes or no does it, too."
 	}
 	return frame(wire.AgentThinking, n.Execution, e, wire.ThoughtData{Message: text, Question: &q})
 }
