@@ -260,7 +260,9 @@ func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byt
 	if err != nil {
 		return err
 	}
-	v.spoken(intents)
+	if v.target == nil {
+		spoken(v.log.Entity, v.c.Questions(), intents)
+	}
 	reply, err := v.repliesTo(intents)
 	if err != nil {
 		return err

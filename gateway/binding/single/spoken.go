@@ -4,21 +4,23 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// spoken makes a message the answer to the open question that the connection has shown: clients of the original protocol can send
+// spoken makes a message to a session the answer to its open question that the connection has shown: clients of the original protocol can send
 // nothing else, and their next messages would wait behind the run that asks. An agent is told the text. Elsewhere a yes allows, and
 // anything else does not: it is the reason.
-func (v *viewer) spoken(intents []dialect.Intent) {
-	if v.target != nil || len(intents) != 1 {
+func spoken(session id.Entity, shown *stream.Questions, intents []dialect.Intent) {
+	if len(intents) != 1 {
 		return
 	}
 	said, is := intents[0].Data.(dialect.SendMessage)
 	if !is {
 		return
 	}
-	input, scope := v.c.Questions().Open(v.log.Entity)
+	input, scope := shown.Open(session)
 	if input == "" {
 		return
 	}
