@@ -76,6 +76,7 @@ func persist(ctx context.Context, t *testing.T, g *gatewaysThatDie, base, thread
 		if err != nil {
 			return nil, 0, err
 		}
+		r.Header.Set("Content-Type", "application/json")
 		if last != "" {
 			r.Header.Set("Last-Event-ID", last)
 		}

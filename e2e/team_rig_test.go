@@ -40,6 +40,7 @@ func (c *teamFleet) ask(method, path string, body any, status int, into any) {
 	require.NoError(c.t, err)
 	req, err := http.NewRequestWithContext(c.t.Context(), method, "http://"+c.addr+path, bytes.NewReader(raw))
 	require.NoError(c.t, err)
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(c.t, err)
 	defer func() { _ = resp.Body.Close() }()

@@ -2,8 +2,10 @@ package gateway_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/gateway"
@@ -84,4 +88,70 @@ func TestStreamsOfOneConnection(t *testing.T) {
 	eventually(t, "the others have ended", func() bool { return r.metric("waggle_gateway_connections") == 0 })
 	require.Equal(t, http.StatusNotFound, open("/agui/threads/none").StatusCode, "the connection lives") //nolint:bodyclose // open has it closed
 	require.EqualValues(t, 1, dialed.Load())
+}
+
+// TestResetsEndTheirConnection: a client of HTTP/2 that begins requests and drops them at once loses its connection, and one that
+// reads its answers keeps it.
+func TestResetsEndTheirConnection(t *testing.T) {
+	r := start(t)
+	for drops, want := range map[bool]int{true: 0, false: 2000} {
+		nc, err := net.Dial("tcp", r.addr)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = nc.Close() })
+		_, err = io.WriteString(nc, http2.ClientPreface)
+		require.NoError(t, err)
+		f := http2.NewFramer(nc, nc)
+		require.NoError(t, f.WriteSettings())
+		var block bytes.Buffer
+		head := hpack.NewEncoder(&block)
+		for _, h := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/livez"}} {
+			require.NoError(t, head.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}))
+		}
+		fields := bytes.Clone(block.Bytes())
+		ended := make(chan int)
+		answered := make(chan struct{}, 1)
+		go func() {
+			n := 0
+			for {
+				frame, err := f.ReadFrame()
+				if err != nil {
+					ended <- n
+					return
+				}
+				if end, ok := frame.(interface{ StreamEnded() bool }); ok && end.StreamEnded() {
+					n++
+					answered <- struct{}{}
+				}
+			}
+		}()
+		for n := range uint32(200_000) {
+			if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: fields, EndStream: true, EndHeaders: true}); err != nil {
+				break
+			}
+			if drops {
+				err = f.WriteRSTStream(2*n+1, http2.ErrCodeCancel)
+				select {
+				case <-answered:
+				default:
+				}
+			} else {
+				<-answered
+			}
+			if err != nil || !drops && int(n) == want-1 {
+				break
+			}
+		}
+		if !drops {
+			require.NoError(t, nc.Close())
+			require.Equal(t, want, <-ended)
+			continue
+		}
+		for over := false; !over; { // the gateway has closed it
+			select {
+			case <-answered:
+			case <-ended:
+				over = true
+			}
+		}
+	}
 }

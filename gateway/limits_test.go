@@ -39,6 +39,26 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 		_, _, header := r.request(c.method, c.path, bearer(c.key)...)
 		require.Equal(t, []string{"no-store", "nosniff"}, []string{header.Get("Cache-Control"), header.Get("X-Content-Type-Options")}, "%s %s", c.method, c.path)
 	}
+	for _, raw := range []string{ // what http.Server answers by itself
+		"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n",
+		"GET /livez HTTP/1.1\r\n\r\n",
+		"GET /livez HTTP/9.9\r\nHost: localhost\r\n\r\n",
+		"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n", // after an answer
+	} {
+		nc, err := net.Dial("tcp", r.addr)
+		require.NoError(t, err)
+		go func() { _, _ = io.WriteString(nc, raw) }()
+		in := bufio.NewReader(nc)
+		for n := range strings.Count(raw, "\r\n\r\n") {
+			res, err := http.ReadResponse(in, nil)
+			require.NoError(t, err, "%.60q", raw)
+			require.Equal(t, []string{"no-store", "nosniff"}, []string{res.Header.Get("Cache-Control"), res.Header.Get("X-Content-Type-Options")}, "%.60q %d", raw, n)
+			_, _ = io.Copy(io.Discard, res.Body)
+			require.NoError(t, res.Body.Close())
+		}
+		require.NoError(t, nc.Close())
+	}
 	_, _, header := r.get(streamOf(l), append(bearer("alice"), "Accept", "application/jsonl")...)
 	require.Equal(t, []string{"no-store", "nosniff"}, []string{header.Get("Cache-Control"), header.Get("X-Content-Type-Options")})
 	s := r.reads(streamOf(l), bearer("alice")...)

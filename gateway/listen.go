@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -41,8 +42,9 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	protocols.SetUnencryptedHTTP2(true) // of proxies: a browser opens six connections of HTTP/1.1, and a stream takes one
 	return &http.Server{
 		Protocols: &protocols,
-		Handler:   answer.Guard(through(h, s.counted, s.addressed), s.cfg.WriteStall, &s.answering), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
-		ReadTimeout: s.cfg.MessageTimeout, IdleTimeout: idleHTTP,
+		Handler:   arrival.Watch(answer.Guard(through(h, s.counted, s.addressed), s.cfg.WriteStall, &s.answering)), ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
+		DisableGeneralOptionsHandler: true, // OPTIONS * has the headers of every answer, too
+		ReadTimeout:                  s.cfg.MessageTimeout, IdleTimeout: idleHTTP,
 		ConnContext: s.arrivals.Accept, ConnState: s.arrivals.Changed,
 		ErrorLog: stdlog.New(s.dep.Logger.With().Str("level", "debug").Logger(), "", 0),
 	}

@@ -25,6 +25,7 @@ func (r *rig) demands(path, body string, header ...string) (int, string, http.He
 	r.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, "http://"+r.addr+path, strings.NewReader(body))
 	require.NoError(r.t, err)
+	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
@@ -347,6 +348,7 @@ func TestARunEndsWithItsLastViewer(t *testing.T) {
 		body := strings.TrimSuffix(ask(name, "one"), "}") + `,"forwardedProps":{"waggle":{"onDisconnect":"` + want + `"}}}`
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addr+"/agui", strings.NewReader(body))
 		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
 		taken := make(chan struct{})
 		go func() { defer close(taken); r.takes(l, "one") }()
 		res, err := http.DefaultClient.Do(req)

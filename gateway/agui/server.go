@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
@@ -86,6 +87,9 @@ func decode(r *http.Request, into any) error {
 	}
 	if err != nil {
 		return fault.New(fault.BadJSON).Wrap(err)
+	}
+	if err := request.JSON(r); len(body) > 0 && err != nil {
+		return err
 	}
 	return strictjson.Decode(body, into)
 }

@@ -201,7 +201,7 @@ func (a *API) cancelTask(r *http.Request, p auth.Principal) (any, error) {
 	var in wire.CancelTask
 	raw, err := request.Body(r, maxCancel)
 	if err != nil {
-		return nil, fault.New(fault.BadJSON).Wrap(err)
+		return nil, err
 	}
 	if len(raw) > 0 && json.Unmarshal(raw, &in) != nil {
 		return nil, fault.New(fault.BadJSON)

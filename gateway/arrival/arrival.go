@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -52,13 +54,14 @@ type Connection struct {
 	nc net.Conn
 	in *turning // nil for a connection of another listener than Listen's
 
-	mu    sync.Mutex
-	fresh bool // has sent no request
-	known bool // the client of its last request has authenticated
-	entry *admission.Entry
-	end   func() // ends the socket that the connection has become, if it has
-	turns bool   // it is becoming one: its client reads the reason of an eviction there
-	due   bool   // it was evicted meanwhile
+	mu     sync.Mutex
+	resets *rate.Limiter // of requests that the client of HTTP/2 drops; nil until the first
+	fresh  bool          // has sent no request
+	known  bool          // the client of its last request has authenticated
+	entry  *admission.Entry
+	end    func() // ends the socket that the connection has become, if it has
+	turns  bool   // it is becoming one: its client reads the reason of an eviction there
+	due    bool   // it was evicted meanwhile
 }
 
 type key struct{}

@@ -28,6 +28,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	l.turn.Take(admission.Arriving)
 	t := &turning{Conn: nc, turn: l.lane.Turn()}
+	t.clean.Store(true)
 	if tcp, ok := t.Raw().(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer) // not fatal: it is the kernel's memory
 	}
@@ -48,6 +49,7 @@ type turning struct {
 
 	turn  *admission.Turn
 	known atomic.Bool // the client of the last request had authenticated
+	clean atomic.Bool // no handler has begun since the last answer ended: http.Server alone writes
 	phase atomic.Int32
 }
 
@@ -69,6 +71,12 @@ func (t *turning) Read(p []byte) (int, error) {
 func (t *turning) Write(p []byte) (int, error) {
 	if t.phase.Load() != admitted {
 		t.turn.Leave()
+	}
+	if whole := guarded(p); whole != nil && t.clean.Load() {
+		if _, err := t.Conn.Write(whole); err != nil {
+			return 0, err
+		}
+		return len(p), nil
 	}
 	return t.Conn.Write(p)
 }
@@ -99,6 +107,7 @@ func (t *turning) changed(state http.ConnState) {
 		t.turn.Take(t.class()) // http.Server had read the request along with an earlier one
 		t.known.Store(false)
 	case http.StateIdle, http.StateClosed:
+		t.clean.Store(true)
 		t.phase.Store(waiting)
 		t.turn.Leave()
 	case http.StateHijacked: // the client of the socket may have authenticated

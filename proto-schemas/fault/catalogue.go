@@ -19,6 +19,7 @@ const (
 	PeerStuck           Code = "PEER_STUCK"
 	MessageTooBig       Code = "MESSAGE_TOO_BIG"
 	NotText             Code = "NOT_TEXT"
+	MediaType           Code = "UNSUPPORTED_MEDIA_TYPE"
 	BadUTF8             Code = "BAD_UTF8"
 	BadJSON             Code = "BAD_JSON"
 	UnknownType         Code = "UNKNOWN_MESSAGE_TYPE"
@@ -123,6 +124,7 @@ var Catalogue = []Entry{
 	{PeerStuck, 408, 4001, true, Client, "You accepted no data for too long. Reconnect and resume with your last seq."},
 	{MessageTooBig, 413, 1009, false, Client, "The message is larger than the limit. Send less at once."},
 	{NotText, 415, 1003, false, Client, "Binary frames are not understood. Send JSON as text."},
+	{MediaType, 415, 0, false, Client, "The body is not sent as JSON. Send it with the header Content-Type: application/json."},
 	{BadUTF8, 400, 1007, false, Client, "The text is not valid UTF-8. Encode it as UTF-8 and reconnect."},
 	{BadJSON, 400, 0, false, Client, "The message is not valid JSON. Correct it and send it again."},
 	{UnknownType, 400, 0, false, Client, "This message type is unknown. Send a type of the protocol."},

@@ -89,6 +89,7 @@ func (i *installation) post(path string, body object, status int, into any) {
 	require.NoError(i.t, err)
 	req, err := http.NewRequestWithContext(i.t.Context(), http.MethodPost, "http://"+i.addr+path, bytes.NewReader(raw))
 	require.NoError(i.t, err)
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(i.t, err)
 	defer func() { _ = resp.Body.Close() }()

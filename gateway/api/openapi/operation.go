@@ -113,6 +113,9 @@ func either(a, b object) object {
 // problems returns the responses to failed requests, by status.
 func (r Route[H]) problems() object {
 	codes := slices.Concat(anyFault, r.Faults)
+	if r.Body != nil {
+		codes = append(codes, fault.MediaType)
+	}
 	if !r.Public {
 		codes = append(codes, authFault...)
 	}

@@ -4,6 +4,7 @@ package request
 import (
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 
@@ -11,7 +12,17 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Body reads the request's body, of at most limit bytes.
+// JSON returns UNSUPPORTED_MEDIA_TYPE unless the request says that its body is JSON. Pages of other origins cannot say so
+// without the consent of the gateway.
+func JSON(r *http.Request) error {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return fault.New(fault.MediaType).At("Content-Type").Wrap(err)
+	}
+	return nil
+}
+
+// Body reads the request's body, of at most limit bytes, which is JSON unless it is empty.
 func Body(r *http.Request, limit int64) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
 	_, tooBig := errors.AsType[*http.MaxBytesError](err)
@@ -21,7 +32,10 @@ func Body(r *http.Request, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, fault.New(fault.BadJSON).Wrap(err)
 	}
-	return raw, nil
+	if len(raw) > 0 {
+		err = JSON(r)
+	}
+	return raw, err
 }
 
 // Decode reads the body strictly into a value. An empty body leaves it as it is, unless the body is required.

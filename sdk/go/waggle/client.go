@@ -117,6 +117,9 @@ func (c *Client) request(ctx context.Context, method string, body []byte, query 
 	if err != nil {
 		return nil, err
 	}
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	if err := c.authorize(ctx, req.Header); err != nil {
 		return nil, err
 	}

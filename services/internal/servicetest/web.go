@@ -68,6 +68,9 @@ func (w *Web) Ask(who, method, path, body string, out any) Answer {
 	w.T.Helper()
 	req, err := http.NewRequestWithContext(w.Ctx, method, w.url+path, strings.NewReader(body))
 	require.NoError(w.T, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Header.Set("Authorization", "Bearer key-of-"+who)
 	resp, err := w.client.Do(req)
 	require.NoError(w.T, err)
