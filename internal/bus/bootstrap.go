@@ -67,15 +67,15 @@ func ChangeAudit(ctx context.Context, c *Conn, t Topology) error {
 
 // create creates and repairs all streams.
 func create(ctx context.Context, c *Conn, t Topology) error {
+	all := t.streams(c.partitions)
 	setUp := func(ctx context.Context, want jetstream.StreamConfig) error {
 		keep := want.Name == subject.StreamAudit
 		err := ensure(ctx, c, want.Name, func(ctx context.Context) error { return ensureStream(ctx, c, want, keep) })
 		if err != nil {
-			return fmt.Errorf("set up stream %s: %w", want.Name, err)
+			return t.notSetUp(want.Name, all, err)
 		}
 		return nil
 	}
-	all := t.streams(c.partitions)
 	// The first stream decides the number of partitions between processes that start an installation with different ones.
 	if err := setUp(ctx, all[0]); err != nil {
 		return err

@@ -49,6 +49,19 @@ func TestManyProcessesMayBootstrapAtOnce(t *testing.T) {
 	require.NoError(t, bus.Bootstrap(patience(t), conns[0], bus.DefaultTopology()))
 }
 
+// A store that is too small says which settings ask for more than it has.
+func TestAStoreWithoutRoomNamesTheSettings(t *testing.T) {
+	t.Parallel()
+	top := bus.DefaultTopology()
+	top.AuditMaxBytes = 1 << 50
+	err := bus.Bootstrap(patience(t), bare(t, 1)[0], top)
+	require.ErrorContains(t, err, "has no room for stream AUDIT: it reserves 1073741824 MiB")
+	require.ErrorContains(t, err, "lower audit.max_bytes (1073741824 MiB)")
+	require.NotContains(t, err.Error(), "event_max_bytes", "it reserves nothing")
+	top.AuditMaxBytes, top.EventMaxBytes = bus.DefaultAuditMaxBytes, 1<<50
+	require.ErrorContains(t, bus.Bootstrap(patience(t), bare(t, 1)[0], top), "nats.event_max_bytes (1073741824 MiB in each of 16 streams)")
+}
+
 // A second bootstrap touches neither stored messages nor a stream that is right.
 func TestBootstrapKeepsWhatIsStored(t *testing.T) {
 	t.Parallel()

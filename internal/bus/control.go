@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -18,7 +17,8 @@ const cellsMaxBytes = 64 << 20
 // that is not ready.
 func BootstrapControl(ctx context.Context, c *Conn, t Topology) error {
 	cells := t.bucket(subject.BucketCells, "cells of tenants", 0, cellsMaxBytes)
-	for _, want := range []jetstream.StreamConfig{cells, t.directory()} {
+	all := []jetstream.StreamConfig{cells, t.directory()}
+	for _, want := range all {
 		err := ensure(ctx, c, want.Name, func(ctx context.Context) error {
 			_, err := c.js.CreateStream(ctx, want)
 			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -27,7 +27,7 @@ func BootstrapControl(ctx context.Context, c *Conn, t Topology) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("set up stream %s: %w", want.Name, err)
+			return t.notSetUp(want.Name, all, err)
 		}
 	}
 	return nil
