@@ -87,6 +87,45 @@ func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(owner.Got(), agent.Got(), service.Got()), "blue")
 }
 
+// TestATaskOfAnotherUser: a task does not exist for another user of the tenant, not even if an agent of that user has it. The agent
+// tells of it all the same, and an operator may stop it.
+func TestATaskOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	reds := one.forTenant(t)
+	others := swarmRig{t: t, addr: reds.addr, key: reds.key + "-other"}
+	agent, asker, owner := others.agent("other-agent", "Other Agent", nil), others.client(), reds.swarm().client()
+	task := give(t, owner, object{"agentId": "other-agent", "taskData": 1})
+	agent.Until("task.execute")
+	theirs := names{task, "other-agent", "Other Agent", "other-work", "other-service", "Other Service", "other-client", "other-token", "other-call"}
+	nobodys := theirs
+	nobodys.task = like(task)
+	probes := 0
+	for _, p := range clientProbes() {
+		if _, about := p.content(theirs)["taskId"]; about {
+			probes++
+			want, got := verdict(asker, p.kind, p.content(nobodys)), verdict(asker, p.kind, p.content(theirs))
+			require.Equal(t, plainly(want, nobodys), plainly(got, theirs), "%s", p.kind)
+		}
+	}
+	require.Equal(t, 4, probes)
+	url := reds.url("/api/v1/tasks/")
+	require.NotContains(t, over(t, http.MethodGet, reds.url("/api/v1/tasks"), others.key), task)
+	require.Contains(t, over(t, http.MethodGet, url+task, others.key), "404 ")
+
+	agent.Say("task.notification", object{"taskId": task, "notificationType": "info", "message": "half"})
+	owner.Until("task.notification")
+	agent.Say("agent.task.result", object{"taskId": task, "result": "own"})
+	require.JSONEq(t, `"own"`, string(owner.Until("client.agent.task.result").Member("result")))
+
+	operator := keyOfTenant(reds.tenant.String()) + "-operator"
+	task = give(t, owner, object{"agentId": "other-agent", "taskData": 2})
+	require.Contains(t, over(t, http.MethodGet, url+task, operator), "200 ")
+	require.Contains(t, over(t, http.MethodPost, url+task+"/cancel", operator), "200 ")
+	for end := owner.Until("client.agent.task.result"); end.Text("taskId") != task; {
+		end = owner.Until("client.agent.task.result")
+	}
+}
+
 // unawaited are the messages that no error answers, whatever becomes of them.
 var unawaited = []string{
 	"agent.task.result", "task.result", "task.status", "task.error", "service.task.result", "service.error", "service.notification",

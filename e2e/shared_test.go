@@ -82,7 +82,7 @@ func (p place) waggle(args ...string) string {
 	return c.Output()
 }
 
-// keyring is the users of a shared installation: each tenant has one, and a viewer.
+// keyring is the users of a shared installation: each tenant has one, another one, an operator and a viewer.
 type keyring struct{ taken atomic.Int64 }
 
 func tenantOf(n int) string { return fmt.Sprintf("tenant-%02d", n) }
@@ -97,6 +97,8 @@ func (k *keyring) yaml() string {
 	for n := range tenants {
 		name := tenantOf(n)
 		fmt.Fprintf(&b, "    - {id: %s, subject: anonymous, sha256: %s, tenant: %s, roles: [user, agent, service]}\n", name, auth.HashKey(keyOfTenant(name)), name)
+		fmt.Fprintf(&b, "    - {id: %s-other, sha256: %s, tenant: %s, roles: [user, agent, service]}\n", name, auth.HashKey(keyOfTenant(name)+"-other"), name)
+		fmt.Fprintf(&b, "    - {id: %s-operator, sha256: %s, tenant: %s, roles: [operator]}\n", name, auth.HashKey(keyOfTenant(name)+"-operator"), name)
 		fmt.Fprintf(&b, "    - {id: %s-viewer, sha256: %s, tenant: %s, roles: [viewer]}\n", name, auth.HashKey(keyOfTenant(name)+"-viewer"), name)
 	}
 	return b.String()

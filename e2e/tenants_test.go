@@ -33,13 +33,21 @@ func (n things) all() []string {
 }
 
 // TestTenantsMeetNowhere: every verb of the HTTP API, of the session protocol, and every
-// socket that names an id answers the same for an id of another tenant as for an id that does
-// not exist. Nothing of it reaches the other tenant.
+// socket that names an id answers the same for an id of another tenant, or of another user of
+// the tenant, as for an id that does not exist. Nothing of it reaches its owner.
 func TestTenantsMeetNowhere(t *testing.T) {
 	t.Parallel()
 	reds, blues := one.forTenant(t), one.forTenant(t)
-	addr, red, blue := reds.addr, reds.key, blues.key
-	theirs := possess(t, addr, red)
+	theirs := possess(t, reds.addr, reds.key)
+	shown := []string{"sessions", "teams", "tasks"}
+	meetsNowhere(t, reds, blues.key, theirs, append([]string{"agents", "services", "clients"}, shown...))
+	meetsNowhere(t, reds, reds.key+"-other", theirs, shown)
+}
+
+// meetsNowhere holds that the things do not exist for who has the key, and are not in the lists.
+func meetsNowhere(t *testing.T, reds place, blue string, theirs things, lists []string) {
+	t.Helper()
+	addr, red := reds.addr, reds.key
 	nobodys := things{
 		like(theirs.session), "team_0123456789abcdef", "team_0123456789abcdef-t1234567890a", "team_0123456789abcdef-a1234567890a",
 		like(theirs.task), like(theirs.client), theirs.step, like(theirs.run),
@@ -53,7 +61,7 @@ func TestTenantsMeetNowhere(t *testing.T) {
 		require.Equal(t, want, got, "%s %s", v.method, v.path)
 		require.NotContains(t, got, "200 ", "%s %s", v.method, v.path)
 	}
-	for _, list := range []string{"sessions", "teams", "tasks", "agents", "services", "clients"} {
+	for _, list := range lists {
 		verbs++
 		text := over(t, http.MethodGet, "http://"+addr+"/api/v1/"+list, blue)
 		require.NotContains(t, text, "crimson", list)
@@ -62,7 +70,7 @@ func TestTenantsMeetNowhere(t *testing.T) {
 		}
 	}
 	verbs += knocksAlike(t, addr, blue, nobodys, theirs)
-	require.Equal(t, before, belongings(t, addr, red, theirs), "nothing of that has reached the other tenant")
+	require.Equal(t, before, belongings(t, addr, red, theirs), "nothing of that has reached the owner")
 	t.Logf("%d verbs", verbs)
 }
 
@@ -181,6 +189,13 @@ func httpVerbs() (out []verb) {
 	}
 	add(http.MethodGet, "tasks/{task}", "")
 	add(http.MethodPost, "tasks/{task}/cancel", "{}")
+	add(http.MethodPost, "tasks/{task}/retry", "{}")
+	for _, one := range []string{"teams/{team}", "teams/{nested}", "tasks/{task}"} {
+		add(http.MethodGet, one+"/stream", "")
+	}
+	for _, log := range []string{"member.{member}", "task.{task}"} {
+		add(http.MethodPost, "questions/"+log+".q/answer", `{"decision":"answer","message":"blue"}`)
+	}
 	for _, id := range []string{"{team}", "{nested}"} {
 		add(http.MethodGet, "teams/"+id, "")
 		add(http.MethodPost, "teams/"+id+"/messages", `{"content":"blue words"}`)

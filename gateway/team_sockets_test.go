@@ -42,7 +42,7 @@ func TestASocketOfATeam(t *testing.T) {
 		require.EqualValues(t, 4, f.At>>4)
 		require.EqualValues(t, []uint64{0, 1, 15}[i], f.At&15)
 	}
-	require.Equal(t, wirecmd.TeamAttachRequest{Tenant: l.Tenant, Principal: "anonymous", Kind: id.KindTeam, ID: l.Entity}, d.asked[0])
+	require.Equal(t, wirecmd.TeamAttachRequest{Tenant: l.Tenant, Principal: "anonymous", All: true, Kind: id.KindTeam, ID: l.Entity}, d.asked[0])
 
 	for _, ask := range [][3]string{
 		{"say", "a/b", "team.send_message"}, {"approve", "Coder", "team.answer"}, {"stop", "", "team.cancel"}, {"pause", "", "team.pause"},

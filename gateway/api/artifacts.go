@@ -121,7 +121,7 @@ func newestOf(page wire.LogPage, is func(event.Artifact) bool) (ref *event.Objec
 // sessionFile returns a file of the session. Its address names its contents, whose type is read from them: what a client says of
 // it would have a browser run it.
 func (a *API) sessionFile(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.sessionLog(r, p)
+	log, err := a.existing(r, p)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	page, room := wire.TaskPage{Tasks: []wire.TaskSummary{}}, answer.MaxPage
-	in := cmd.TaskListRequest{Tenant: p.Tenant, Before: r.URL.Query().Get("before")}
+	in := cmd.TaskListRequest{Tenant: p.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Before: r.URL.Query().Get("before")}
 	for {
 		in.Limit = limit - len(page.Tasks)
 		part, err := ask[wire.TaskPage](a, r, cmd.Task, cmd.ListTasks, in)
@@ -151,7 +151,7 @@ func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	d := wire.TaskDetail{Events: []json.RawMessage{}}
-	if d.TaskRecord, err = a.task(r, log); err != nil {
+	if d.TaskRecord, err = a.task(r, p, log); err != nil {
 		return nil, err
 	}
 	size := 0
@@ -181,8 +181,9 @@ func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
 	return d, nil
 }
 
-func (a *API) task(r *http.Request, log subject.Log) (wire.TaskRecord, error) {
-	return ask[wire.TaskRecord](a, r, cmd.Task, cmd.ReadTask, cmd.ReadTaskRequest{Tenant: log.Tenant, Task: log.Entity})
+func (a *API) task(r *http.Request, p auth.Principal, log subject.Log) (wire.TaskRecord, error) {
+	in := cmd.ReadTaskRequest{Tenant: log.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Task: log.Entity}
+	return ask[wire.TaskRecord](a, r, cmd.Task, cmd.ReadTask, in)
 }
 
 // cancelTask stops a task, soon after the answer.
@@ -191,7 +192,7 @@ func (a *API) cancelTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.task(r, log)
+	t, err := a.task(r, p, log)
 	switch {
 	case err != nil:
 		return nil, err

@@ -47,7 +47,7 @@ func (a *API) listTeams(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, Before: r.URL.Query().Get("before"), Limit: limit}
+	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Before: r.URL.Query().Get("before"), Limit: limit}
 	return ask[cmd.TeamList](a, r, cmd.Team, cmd.ListTeams, in)
 }
 
@@ -55,7 +55,7 @@ func (a *API) showTeam(r *http.Request, p auth.Principal) (any, error) { return 
 
 // team returns the team that the request names.
 func (a *API) team(r *http.Request, p auth.Principal) (cmd.TeamView, error) {
-	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, TeamID: r.PathValue("id")}
+	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), TeamID: r.PathValue("id")}
 	return ask[cmd.TeamView](a, r, cmd.Team, cmd.ShowTeam, in)
 }
 

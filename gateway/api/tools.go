@@ -117,5 +117,5 @@ func (a *API) retryTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.newTask(r, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
+	return a.newTask(r, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Data: data})
 }

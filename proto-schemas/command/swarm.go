@@ -137,6 +137,7 @@ type ParticipantTool struct {
 type ParticipantRequest struct {
 	Tenant    id.Tenant       `json:"tenant"`
 	Principal string          `json:"principal,omitempty"`
+	All       bool            `json:"all,omitempty"`  // the principal sees every task of the tenant
 	Kind      string          `json:"kind"`           // of the participant
 	ID        string          `json:"id"`             // of the participant
 	Name      string          `json:"name,omitempty"` // of the participant
@@ -320,15 +321,19 @@ type TaskRetry struct {
 
 // ReadTaskRequest asks for a task and its input.
 type ReadTaskRequest struct {
-	Tenant id.Tenant `json:"tenant"`
-	Task   id.Entity `json:"task"`
+	Tenant    id.Tenant `json:"tenant"`
+	Principal string    `json:"principal,omitempty"`
+	All       bool      `json:"all,omitempty"` // as in ParticipantRequest
+	Task      id.Entity `json:"task"`
 }
 
 // TaskListRequest asks for a page of tasks.
 type TaskListRequest struct {
-	Tenant id.Tenant `json:"tenant"`
-	Before string    `json:"before,omitempty"` // the member next of the previous page
-	Limit  int       `json:"limit"`            // an answer has fewer tasks if more do not fit into a message of the bus
+	Tenant    id.Tenant `json:"tenant"`
+	Principal string    `json:"principal,omitempty"`
+	All       bool      `json:"all,omitempty"`    // as in ParticipantRequest
+	Before    string    `json:"before,omitempty"` // the member next of the previous page
+	Limit     int       `json:"limit"`            // an answer has fewer tasks if more do not fit into a message of the bus
 }
 
 // TaskRefData names a task.

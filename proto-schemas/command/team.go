@@ -68,6 +68,7 @@ type TeamAct struct {
 type TeamRequest struct {
 	Tenant     id.Tenant             `json:"tenant"`
 	Principal  string                `json:"principal,omitempty"`
+	All        bool                  `json:"all,omitempty"` // it sees every team of the tenant
 	TeamID     string                `json:"team_id,omitempty"`
 	Definition *event.TeamDefinition `json:"definition,omitempty"`
 	Named      string                `json:"named,omitempty"`  // instead of Definition: the name of one in the configuration
@@ -79,7 +80,8 @@ type TeamRequest struct {
 type TeamAttachRequest struct {
 	Tenant    id.Tenant `json:"tenant"`
 	Principal string    `json:"principal,omitempty"`
-	Kind      id.Kind   `json:"kind"` // team, agent
+	All       bool      `json:"all,omitempty"` // as in TeamRequest
+	Kind      id.Kind   `json:"kind"`          // team, agent
 	ID        id.Entity `json:"id"`
 }
 

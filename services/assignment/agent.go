@@ -32,7 +32,7 @@ const reportFailed = "failed"
 func (s *State) fence(agentID string) *fault.Fault {
 	switch {
 	case s.Created.IsZero():
-		return fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id.")
+		return Unknown()
 	case s.Done() && agentID == s.head.AgentID:
 		return fault.New(fault.TaskFinished)
 	case s.holder == "" || agentID != s.holder:

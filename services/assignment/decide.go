@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -35,6 +36,7 @@ type Rules struct {
 	Silence      time.Duration // how long an agent that is back on another connection may say nothing of a task before it is given it again
 	Tries        int           // how many agents may have the task, one after the other
 	MaxDepth     int           // how deep children may be nested
+	Access       access.Policy // to tasks and their questions
 }
 
 // DefaultRules are the protocol's promises. The pause is as long as the directory takes to notice a
@@ -104,6 +106,30 @@ func reads[T any](f step[T]) func(*State, command.Command, Env) (effect, error) 
 	}
 }
 
+// ofPeople are the commands about a task that need no agent. Those of agents count if the agent has the task, whoever owns it.
+var ofPeople = map[id.Name]bool{command.MessageTask: true, command.CancelTask: true}
+
+// Unknown is the fault of a task that does not exist.
+func Unknown() *fault.Fault {
+	return fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id.")
+}
+
+// person is who sends the command.
+func person(c command.Command) access.Person {
+	return access.Person{Subject: c.Principal, Operator: c.Operator}
+}
+
+// sees reports whether the sender of a command sees the task. Services send commands without a principal, or those that follow from
+// a command of a person elsewhere.
+func (s *State) sees(c command.Command, rules Rules) bool {
+	return c.Principal == "" || c.Origin != nil || s.Created.IsZero() || rules.Access.MaySee(c.Tenant, s.Owner(), person(c))
+}
+
+// mayAnswer reports whether the sender of a message may answer the agent's question. Who answers in the log of the job was asked there.
+func (s *State) mayAnswer(c command.Command, rules Rules) bool {
+	return c.Principal == "" || c.Origin != nil || rules.Access.MayAnswer(c.Tenant, s.Owner(), "", person(c))
+}
+
 // Decide returns the remaining effect of the command in this state. After a decision without
 // facts, another call changes nothing.
 func (s *State) Decide(c command.Command, env Env) (decision.Decision, error) {
@@ -111,8 +137,8 @@ func (s *State) Decide(c command.Command, env Env) (decision.Decision, error) {
 	if !ok {
 		return decision.Decision{}, fault.Newf(fault.UnknownType, "tasks have no command %q", c.Verb)
 	}
-	if s.Deleted {
-		return decision.Decision{Direct: refusal(c, fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id."))}, nil
+	if s.Deleted || ofPeople[c.Verb] && !s.sees(c, env.Rules) {
+		return decision.Decision{Direct: refusal(c, Unknown())}, nil
 	}
 	if again, ok := s.repeated(c); ok {
 		return again, nil
@@ -197,9 +223,11 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effe
 	case s.once[eventID]:
 		return s.said(c, d, env)
 	case s.foreign(d.ClientID):
-		return s.refuse(c, fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id."))
+		return s.refuse(c, Unknown())
 	case s.Done():
 		return s.refuse(c, fault.New(fault.TaskFinished))
+	case s.asking() && !s.mayAnswer(c, env.Rules):
+		return s.refuse(c, fault.Newf(fault.Forbidden, "You may not answer the question of this task. Its owner or an operator may."))
 	case !q.meant(d):
 		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more. Nothing was changed."))
 	case !s.asking() && q != nil && answers(d):
@@ -291,7 +319,7 @@ func (s *State) cancel(c command.Command, d command.CancelTaskData, _ Env) (effe
 	case s.once[eventID]:
 		return effect{Decision: decision.Decision{Direct: s.cancelled(c)}}, nil
 	case s.foreign(d.ClientID):
-		return s.refuse(c, fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id."))
+		return s.refuse(c, Unknown())
 	case s.Done():
 		return s.refuse(c, fault.New(fault.TaskFinished))
 	}

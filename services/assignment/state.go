@@ -97,6 +97,9 @@ func (s *State) Head() event.TaskHead { return s.head }
 // Task returns the task as it was created. Callers must not change its bytes.
 func (s *State) Task() event.TaskCreatedData { return s.task }
 
+// Owner returns the principal that the task belongs to; empty = none is known.
+func (s *State) Owner() string { return s.task.Principal }
+
 // Done reports whether the task has ended.
 func (s *State) Done() bool { return s.end != nil }
 

@@ -104,7 +104,7 @@ func (d *responder) recall(ctx context.Context, log subject.Log, c cmd.Command, 
 			return fmt.Errorf("recall task %s: %w", task, err)
 		}
 		order := cmd.Command{
-			Service: cmd.Task, Tenant: log.Tenant, Key: key, Principal: c.Principal, Origin: c.Proof(), Source: source, Time: d.now(), TraceParent: telemetry.Inject(ctx),
+			Service: cmd.Task, Tenant: log.Tenant, Key: key, Principal: c.Principal, Operator: c.Operator, Origin: c.Proof(), Source: source, Time: d.now(), TraceParent: telemetry.Inject(ctx),
 		}
 		order.ID, order.Verb, order.Data = c.ID+".cancel", cmd.CancelTask, reason
 		if err := d.commands.Send(ctx, order); err != nil {

@@ -63,6 +63,6 @@ func (s *Service) order(ctx context.Context, c cmd.Command, service, verb id.Nam
 		return fmt.Errorf("encode %s: %w", verb, err)
 	}
 	return s.Send(ctx, cmd.Command{
-		ID: c.ID + "." + verb.String(), Service: service, Verb: verb, Tenant: c.Tenant, Key: key, Principal: c.Principal, Origin: c.Proof(), Data: raw,
+		ID: c.ID + "." + verb.String(), Service: service, Verb: verb, Tenant: c.Tenant, Key: key, Principal: c.Principal, Operator: c.Operator, Origin: c.Proof(), Data: raw,
 	})
 }

@@ -20,8 +20,15 @@ import (
 // listEnvelope bounds the size of an answer beside its tasks.
 const listEnvelope = 8 << 10
 
-// listTasks answers with a page of tasks, the newest change first, in the order of the index. Each is folded from its log,
-// and stored results stay references.
+// minScan is the least number of entries that one read of the index returns where not all of them are shown.
+const minScan = 100
+
+// maxScan bounds the entries of the index that one answer looks at: a page of a principal that sees few of them is short or empty,
+// and its next continues.
+const maxScan = 1000
+
+// listTasks answers with a page of the tasks that the principal sees, the newest change first, in the order of the index. Each is
+// folded from its log, and stored results stay references.
 func (s *Service) listTasks(ctx context.Context, in cmd.TaskListRequest) (api.TaskPage, error) {
 	before, err := eventindex.ParsePlace(in.Before)
 	if err != nil {
@@ -29,13 +36,21 @@ func (s *Service) listTasks(ctx context.Context, in cmd.TaskListRequest) (api.Ta
 	}
 	limit, room := max(in.Limit, 1), int(s.deps.Conn.NATS().MaxPayload())-listEnvelope
 	page := api.TaskPage{Tasks: []api.TaskSummary{}}
-	for {
-		part, err := s.listed.Page(ctx, in.Tenant, id.KindTask, before, limit-len(page.Tasks))
+	least := 1
+	if !in.All {
+		least = minScan
+	}
+	for scanned := 0; ; {
+		part, err := s.listed.Page(ctx, in.Tenant, id.KindTask, before, min(max(limit-len(page.Tasks), least), maxScan-scanned))
 		if err != nil {
 			return api.TaskPage{}, err
 		}
 		for i := range part.Summaries {
-			one, size, err := s.summary(ctx, &part.Summaries[i])
+			if len(page.Tasks) == limit {
+				part.More = true
+				break
+			}
+			one, size, err := s.summary(ctx, &part.Summaries[i], in)
 			switch {
 			case err != nil:
 				return api.TaskPage{}, err
@@ -47,19 +62,20 @@ func (s *Service) listTasks(ctx context.Context, in cmd.TaskListRequest) (api.Ta
 			}
 			before = part.Summaries[i].Sequence
 		}
+		scanned += len(part.Summaries)
 		if !part.More || len(part.Summaries) == 0 {
 			return page, nil
 		}
-		if len(page.Tasks) == limit {
+		if len(page.Tasks) == limit || scanned >= maxScan {
 			page.Next, page.More = strconv.FormatUint(before, 10), true
 			return page, nil
 		}
 	}
 }
 
-// summary returns a task of the list and its size there, 0 for one that is gone.
-func (s *Service) summary(ctx context.Context, of *eventindex.Stored) (out api.TaskSummary, size int, err error) {
-	if of.Gone {
+// summary returns a task of the list and its size there, 0 for one that is gone or that the principal does not see.
+func (s *Service) summary(ctx context.Context, of *eventindex.Stored, in cmd.TaskListRequest) (out api.TaskSummary, size int, err error) {
+	if of.Gone || !in.All && !(of.Known && s.shows(in.Tenant, of.Owner, in.Principal, false)) {
 		return out, 0, nil
 	}
 	r, err := s.record(ctx, of.Log)
@@ -76,9 +92,13 @@ func (s *Service) summary(ctx context.Context, of *eventindex.Stored) (out api.T
 	return r.TaskSummary, len(b) + 1, nil
 }
 
-// readTask answers with a task and its input. Stored payloads stay references.
+// readTask answers with a task and its input, if the principal sees it. Stored payloads stay references.
 func (s *Service) readTask(ctx context.Context, in cmd.ReadTaskRequest) (api.TaskRecord, error) {
-	return s.record(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindTask, Entity: in.Task})
+	r, err := s.record(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindTask, Entity: in.Task})
+	if err == nil && !s.shows(in.Tenant, r.Task.Principal, in.Principal, in.All) {
+		return api.TaskRecord{}, fault.New(fault.TaskNotFound)
+	}
+	return r, err
 }
 
 // record folds a task's log.

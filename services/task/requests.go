@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -178,13 +179,18 @@ func taskLog(t id.Tenant, task string) subject.Log {
 	return subject.Log{Tenant: t, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
 }
 
-// showTask answers with a task as it is now. One of another tenant does not exist.
+// shows reports whether the principal sees a task of the owner. all says that it sees every task of the tenant.
+func (s *Service) shows(t id.Tenant, owner, principal string, all bool) bool {
+	return s.cfg.Rules.Access.MaySee(t, owner, access.Person{Subject: principal, Operator: all})
+}
+
+// showTask answers with a task as it is now. One of another tenant, or that the principal does not see, does not exist.
 func (s *Service) showTask(ctx context.Context, in cmd.ParticipantRequest) (cmd.TaskView, error) {
 	d, err := data[cmd.TaskRefData](in)
 	if err != nil {
 		return cmd.TaskView{}, err
 	}
-	unknown := fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id.")
+	unknown := assignment.Unknown()
 	if d.TaskID == "" {
 		return cmd.TaskView{}, unknown
 	}
@@ -192,7 +198,7 @@ func (s *Service) showTask(ctx context.Context, in cmd.ParticipantRequest) (cmd.
 	switch {
 	case err != nil:
 		return cmd.TaskView{}, err
-	case st.Created.IsZero():
+	case st.Created.IsZero(), !s.shows(in.Tenant, st.Owner(), in.Principal, in.All):
 		return cmd.TaskView{}, unknown
 	}
 	return st.View(), nil
@@ -258,6 +264,8 @@ func (s *Service) retry(ctx context.Context, in cmd.ParticipantRequest) (cmd.Tas
 	switch {
 	case err != nil:
 		return cmd.TaskView{}, err
+	case !s.shows(in.Tenant, old.Task.Principal, in.Principal, in.All):
+		return cmd.TaskView{}, fault.New(fault.TaskNotFound)
 	case old.EndedAt.IsZero():
 		return cmd.TaskView{}, fault.New(fault.TaskOpen)
 	case old.Status == event.TaskEndCompleted:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/waggle-dev/waggle/internal/command"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -62,12 +61,12 @@ func (s *Service) change(ctx context.Context, l *ledger.Log[teamwork.State], c c
 	if err := l.Sync(ctx); err != nil {
 		return err
 	}
-	d, err := l.Update(ctx, decide(c, s.cfg.Now(), false))
+	d, err := l.Update(ctx, s.decide(c, false))
 	if errors.Is(err, errResting) {
 		if err = s.registry.activate(ctx, l.Ref); err != nil {
 			return err
 		}
-		d, err = l.Update(ctx, decide(c, s.cfg.Now(), true))
+		d, err = l.Update(ctx, s.decide(c, true))
 	}
 	if err != nil {
 		return err
@@ -76,10 +75,14 @@ func (s *Service) change(ctx context.Context, l *ledger.Log[teamwork.State], c c
 	return nil
 }
 
-// decide asks the reducer at a time. Until the team is noted as active it returns
-// errResting where something is to be appended to a team that rests.
-func decide(c cmd.Command, now time.Time, noted bool) func(*teamwork.State) (decision.Decision, error) {
+// decide asks the reducer. Until the team is noted as active it returns errResting where something is to be appended to a team that
+// rests. To those that do not see the team it does not exist.
+func (s *Service) decide(c cmd.Command, noted bool) func(*teamwork.State) (decision.Decision, error) {
+	now := s.cfg.Now()
 	return func(st *teamwork.State) (decision.Decision, error) {
+		if !st.Sees(c, s.cfg.Access) {
+			return teamwork.Unknown(c), nil
+		}
 		resting := st.Settled()
 		d, err := st.Decide(c, now)
 		if err == nil && len(d.Facts) > 0 && resting && !noted {
@@ -125,7 +128,7 @@ func (s *Service) answer(ctx context.Context, l *ledger.Log[teamwork.State], c c
 	}
 	var agent id.Entity
 	err := l.Read(ctx, func(st *teamwork.State) error {
-		if !st.Created() {
+		if !st.Created() || !st.Sees(c, s.cfg.Access) {
 			return nil
 		}
 		agent = asked(st, c.Member, &d)
@@ -172,7 +175,7 @@ func (s *Service) cancel(ctx context.Context, l *ledger.Log[teamwork.State], c c
 	}
 	var to []cmd.Command
 	err := l.Read(ctx, func(st *teamwork.State) error {
-		if !st.Created() {
+		if !st.Created() || !st.Sees(c, s.cfg.Access) {
 			return nil
 		}
 		only, rest := "", ""

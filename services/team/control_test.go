@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	"github.com/waggle-dev/waggle/internal/rpc"
@@ -118,8 +119,9 @@ func TestOneAnswerCountsAndTheOthersLearnWhose(t *testing.T) {
 	const racers = 20
 	r := newRig(t)
 	r.cast.plays(leave)
-	r.start("one", team.Config{})
-	r.start("two", team.Config{})
+	shared := team.Config{Access: access.Policy{Default: access.Settings{See: access.Tenant}}}
+	r.start("one", shared)
+	r.start("two", shared)
 	l := r.found(deep())
 	r.message(l, "m1", "backend/deep/Digger", "dig")
 	r.untilInner(l, event.RunStarted, 1)
@@ -171,7 +173,7 @@ func TestAttaching(t *testing.T) {
 	l := r.found(deep())
 	ask := func(k id.Kind, e id.Entity, in id.Tenant) (cmd.TeamAttachReply, error) {
 		var out cmd.TeamAttachReply
-		err := rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.AttachTeam, cmd.TeamAttachRequest{Tenant: in, Kind: k, ID: e}, &out)
+		err := rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.AttachTeam, cmd.TeamAttachRequest{Tenant: in, Principal: "alice", Kind: k, ID: e}, &out)
 		return out, err
 	}
 	other, err := id.ParseTenant("other")

@@ -59,7 +59,7 @@ func entry(l *ledger.Log[teamwork.State], st *teamwork.State) (string, note) {
 		return unlisted, note{}
 	case !st.Closed() && !l.Outbox.Has(listed):
 		v := st.View()
-		return listed, note{Name: v.Name, Created: v.CreatedAt}
+		return listed, note{Name: v.Name, Created: v.CreatedAt, Owner: st.Owner()}
 	}
 	return "", note{}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -45,9 +46,11 @@ func (m mark) precedes(created time.Time, team string) bool {
 	return created.Before(m.created) || created.Equal(m.created) && team > m.team
 }
 
-// list answers with the newest teams of the tenant that are not nested.
+// list answers with the newest teams of the tenant that are not nested and that the principal sees.
 func (s *Service) list(ctx context.Context, in cmd.TeamRequest) (cmd.TeamList, error) {
 	notes := s.registry.teams(in.Tenant)
+	who := access.Person{Subject: in.Principal, Operator: in.All}
+	maps.DeleteFunc(notes, func(_ subject.Log, n note) bool { return !s.cfg.Access.MaySee(in.Tenant, n.Owner, who) })
 	order := func(a, b subject.Log) int {
 		return cmp.Or(notes[b].Created.Compare(notes[a].Created), cmp.Compare(a.Entity.String(), b.Entity.String()))
 	}
@@ -66,9 +69,9 @@ func (s *Service) list(ctx context.Context, in cmd.TeamRequest) (cmd.TeamList, e
 			out.Next, out.More = markOf(notes[logs[i-1]].Created, logs[i-1].Entity.String()), true
 			break
 		}
-		v, err := s.view(ctx, log.Tenant, log.Entity)
+		v, err := s.view(ctx, in, log.Entity)
 		switch {
-		case errors.Is(err, fault.New(fault.TeamNotFound)): // its log has expired
+		case errors.Is(err, fault.New(fault.TeamNotFound)): // its log has expired, or it is of another owner
 		case err != nil:
 			return cmd.TeamList{}, err
 		default:

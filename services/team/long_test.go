@@ -67,7 +67,7 @@ func (r *rig) view(l subject.Log) cmd.TeamView {
 	r.T.Helper()
 	var v cmd.TeamView
 	for {
-		err := rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, TeamID: l.Entity.String()}, &v)
+		err := rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, Principal: "alice", TeamID: l.Entity.String()}, &v)
 		if !errors.Is(err, fault.New(fault.BusUnavailable)) {
 			require.NoError(r.T, err)
 			return v

@@ -36,7 +36,9 @@ func TestOpenTeamsAreBounded(t *testing.T) {
 	servicetest.Bounded{
 		Rig: r.Rig, Things: "open teams", Frees: "Shut one down and try again", Begin: r.founds, Doomed: doomed,
 		End: func(teamID string) {
-			r.command(teamLog(id.EntityFromExternal(teamID)), cmd.CloseTeam, "close-"+teamID, "", cmd.CloseSession{}, "")
+			r.Command(cmd.Command{
+				ID: "close-" + teamID, Service: cmd.Team, Verb: cmd.CloseTeam, Tenant: tenant, Key: id.EntityFromExternal(teamID), Principal: "ann",
+			}, cmd.CloseSession{})
 		},
 	}.Check()
 }

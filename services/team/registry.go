@@ -37,6 +37,7 @@ var (
 type note struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
+	Owner   string    `json:"owner,omitempty"` // empty: its log says it
 }
 
 // place is a team that is noted, and since which revision of the bucket.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -30,6 +31,14 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.ListTeams, s.list)
 }
 
+// shows returns the fault TEAM_NOT_FOUND unless the team exists and the principal sees it, or all of its tenant.
+func (s *Service) shows(t id.Tenant, st *teamwork.State, principal string, all bool) error {
+	if !st.Created() || !s.cfg.Access.MaySee(t, st.Owner(), access.Person{Subject: principal, Operator: all}) {
+		return fault.New(fault.TeamNotFound)
+	}
+	return nil
+}
+
 // attach answers with the initial state for a viewer of a team or of a member.
 func (s *Service) attach(ctx context.Context, in cmd.TeamAttachRequest) (cmd.TeamAttachReply, error) {
 	if in.Kind == id.KindMember {
@@ -37,8 +46,8 @@ func (s *Service) attach(ctx context.Context, in cmd.TeamAttachRequest) (cmd.Tea
 	}
 	log, out := subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: in.ID}, cmd.TeamAttachReply{}
 	err := s.logs.Get(log).Read(ctx, func(st *teamwork.State) error {
-		if !st.Created() {
-			return fault.New(fault.TeamNotFound)
+		if err := s.shows(in.Tenant, st, in.Principal, in.All); err != nil {
+			return err
 		}
 		out.TeamView, out.Head, out.From, out.Recent = st.View(), st.Seq(), st.From(), st.Recent()
 		return nil
@@ -55,7 +64,7 @@ func (s *Service) attachAgent(ctx context.Context, in cmd.TeamAttachRequest) (cm
 	}
 	out.TeamView, ok = cmd.TeamView{}, false
 	err := s.logs.Get(subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: team}).Read(ctx, func(st *teamwork.State) error {
-		if st.Created() {
+		if s.shows(in.Tenant, st, in.Principal, in.All) == nil {
 			out.TeamView = st.View()
 		}
 		return nil
@@ -138,7 +147,7 @@ func (s *Service) found(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, 
 	if err := s.handle(ctx, c); err != nil {
 		return cmd.TeamView{}, err
 	}
-	return s.view(ctx, in.Tenant, team)
+	return s.view(ctx, in, team)
 }
 
 // definition returns the requested definition if it is valid.
@@ -184,15 +193,15 @@ func (s *Service) served(t id.Tenant, d event.TeamDefinition, path string) error
 
 // show answers with the current state of a team. A team of another tenant counts as unknown.
 func (s *Service) show(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, error) {
-	return s.view(ctx, in.Tenant, id.EntityFromExternal(in.TeamID))
+	return s.view(ctx, in, id.EntityFromExternal(in.TeamID))
 }
 
-func (s *Service) view(ctx context.Context, t id.Tenant, team id.Entity) (cmd.TeamView, error) {
+func (s *Service) view(ctx context.Context, in cmd.TeamRequest, team id.Entity) (cmd.TeamView, error) {
 	var v cmd.TeamView
-	l := s.logs.Get(subject.Log{Tenant: t, Kind: id.KindTeam, Entity: team})
+	l := s.logs.Get(subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: team})
 	err := l.Read(ctx, func(st *teamwork.State) error {
-		if !st.Created() {
-			return fault.New(fault.TeamNotFound)
+		if err := s.shows(in.Tenant, st, in.Principal, in.All); err != nil {
+			return err
 		}
 		v = st.View()
 		return nil

@@ -49,7 +49,7 @@ type Config struct {
 
 	Registry prometheus.Registerer // of the metrics; nil: none
 
-	Access access.Policy // to models
+	Access access.Policy // to teams and models
 
 	Quota quota.Config // of open teams, nested ones not counted; without a policy unlimited
 

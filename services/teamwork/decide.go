@@ -3,6 +3,7 @@ package teamwork
 import (
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -35,13 +36,25 @@ func (s *State) Decide(c command.Command, now time.Time) (decision.Decision, err
 	case !ok:
 		return decision.Decision{}, fault.Newf(fault.UnknownType, "Teams have no command %q. Send one that the protocol knows.", c.Verb)
 	case !s.Created() && c.Verb != command.CreateTeam:
-		return decision.Decision{Direct: refusal(c, fault.New(fault.TeamNotFound))}, nil
+		return Unknown(c), nil
 	}
 	d, err := decide(s, c, now)
 	if due := s.Advance(); len(due) > 0 && len(d.Facts) > 0 {
 		d.Facts = due // due facts come first: a service may have died before it appended them
 	}
 	return d, err
+}
+
+// Unknown is the decision about a command to a team that does not exist.
+func Unknown(c command.Command) decision.Decision {
+	return decision.Decision{Direct: refusal(c, fault.New(fault.TeamNotFound))}
+}
+
+// Sees reports whether the sender of a command sees the team. Services send commands without a principal, and members act within
+// their team. What a team hands on to one within it has been decided there.
+func (s *State) Sees(c command.Command, policy access.Policy) bool {
+	own := c.Principal == "" || c.Origin != nil || c.Verb == command.ActTeam || s.head.Parent != nil && c.Signature == ""
+	return own || !s.Created() || policy.MaySee(c.Tenant, s.Owner(), access.Person{Subject: c.Principal, Operator: c.Operator})
 }
 
 func (s *State) goOn(command.Command, time.Time) (decision.Decision, error) {

@@ -228,6 +228,9 @@ func (s *State) Settled() bool {
 	return len(s.Advance()) == 0
 }
 
+// Owner returns the principal that has founded the team, or the one that it is nested in; empty = none is known.
+func (s *State) Owner() string { return s.head.Principal }
+
 // Agent returns the first event of the log of the member, which is an agent.
 func (s *State) Agent(name string) (event.MemberCreatedData, error) {
 	m := s.members[name]

@@ -25,7 +25,7 @@ func (p *process) task(ctx context.Context) (lifecycle.Component, error) {
 	return task.New(task.Config{
 		Rules: assignment.Rules{
 			QueueTimeout: c.QueueTimeout, TaskTimeout: c.Timeout, AskTimeout: c.AskTimeout, Lease: c.Lease, Pause: c.Pause,
-			Tries: c.Tries, MaxDepth: c.MaxDepth,
+			Tries: c.Tries, MaxDepth: c.MaxDepth, Access: p.Config.Access.Policy(),
 		},
 		Keep: c.Keep, Calls: c.Calls, Registry: p.registry, Quota: p.quotas(), Daily: daily, Now: p.clock.Now,
 	}, p.manages("task"), remote.NewClient(p.conn))

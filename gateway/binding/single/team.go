@@ -145,7 +145,7 @@ func (t *Team) attach(ctx context.Context) (*command.TeamAttachReply, error) {
 	p := t.c.Principal()
 	var reply command.TeamAttachReply
 	err := rpc.Repeat(ctx, t.g.Bus, command.Team, command.AttachTeam, command.TeamAttachRequest{
-		Tenant: p.Tenant, Principal: p.Subject, Kind: t.log.Kind, ID: t.log.Entity,
+		Tenant: p.Tenant, Principal: p.Subject, All: t.g.Sight.SeesAll(p), Kind: t.log.Kind, ID: t.log.Entity,
 	}, &reply)
 	if f, ok := errors.AsType[*fault.Fault](err); ok && t.target.ByQuery && (f.Code == fault.TeamNotFound || f.Code == fault.AgentNotFound) {
 		err = fault.New(fault.RunNotFound).Wrap(err)

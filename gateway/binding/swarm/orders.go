@@ -118,7 +118,7 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order) (reply json.
 	}
 	self := p.registered()
 	ask := command.ParticipantRequest{
-		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
+		Tenant: self.Tenant, Principal: self.Principal, All: p.g.Sight.SeesAll(p.c.Principal()), Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
 	}
 	if r, ok := o.Ask.(dialect.RunTool); ok {

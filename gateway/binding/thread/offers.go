@@ -42,7 +42,7 @@ func (t *Threads) Agents(ctx context.Context, c Client, limit int) (out []comman
 // Team returns a team as it is.
 func (t *Threads) Team(ctx context.Context, c Client, team string) (v command.TeamView, err error) {
 	who := c.Principal()
-	in := command.TeamRequest{Tenant: who.Tenant, Principal: who.Subject, TeamID: team}
+	in := command.TeamRequest{Tenant: who.Tenant, Principal: who.Subject, All: t.g.Sight.SeesAll(who), TeamID: team}
 	return v, rpc.Repeat(ctx, t.g.Bus, command.Team, command.ShowTeam, in, &v)
 }
 
