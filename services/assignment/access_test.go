@@ -27,7 +27,7 @@ func (w *world) sent(who access.Person, verb id.Name, commandID string, data any
 }
 
 // TestWhoMayStopATask: who does not see a task cannot tell its agent anything and cannot cancel it. To them it does not exist. An
-// agent tells of the task that it has, whoever owns it.
+// agent tells of the task that it has, also if it is of another owner.
 func TestWhoMayStopATask(t *testing.T) {
 	said, stopped := command.TaskMessage{Message: json.RawMessage(`"x"`)}, command.CancelTaskData{}
 	for _, c := range []struct {

@@ -106,7 +106,7 @@ func reads[T any](f step[T]) func(*State, command.Command, Env) (effect, error) 
 	}
 }
 
-// ofPeople are the commands about a task that need no agent. Those of agents count if the agent has the task, whoever owns it.
+// ofPeople are the commands about a task that need no agent. Those of agents count if the agent has the task, also if it is of another owner.
 var ofPeople = map[id.Name]bool{command.MessageTask: true, command.CancelTask: true}
 
 // Unknown is the fault of a task that does not exist.
@@ -125,7 +125,7 @@ func (s *State) sees(c command.Command, rules Rules) bool {
 	return c.Principal == "" || c.Origin != nil || s.Created.IsZero() || rules.Access.MaySee(c.Tenant, s.Owner(), person(c))
 }
 
-// mayAnswer reports whether the sender of a message may answer the agent's question. Who answers in the log of the job was asked there.
+// mayAnswer reports whether the sender of a message may answer the agent's question. An answer in the log of the job was decided there.
 func (s *State) mayAnswer(c command.Command, rules Rules) bool {
 	return c.Principal == "" || c.Origin != nil || rules.Access.MayAnswer(c.Tenant, s.Owner(), "", person(c))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -177,11 +176,6 @@ func (s *Service) listTools(ctx context.Context, in cmd.ParticipantRequest) (cmd
 
 func taskLog(t id.Tenant, task string) subject.Log {
 	return subject.Log{Tenant: t, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
-}
-
-// shows reports whether the principal sees a task of the owner. all says that it sees every task of the tenant.
-func (s *Service) shows(t id.Tenant, owner, principal string, all bool) bool {
-	return s.cfg.Rules.Access.MaySee(t, owner, access.Person{Subject: principal, Operator: all})
 }
 
 // showTask answers with a task as it is now. One of another tenant, or that the principal does not see, does not exist.

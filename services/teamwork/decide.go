@@ -51,7 +51,7 @@ func Unknown(c command.Command) decision.Decision {
 }
 
 // Sees reports whether the sender of a command sees the team. Services send commands without a principal, and members act within
-// their team. What a team hands on to one within it has been decided there.
+// their team. A command that a team hands on to one within it has been decided there.
 func (s *State) Sees(c command.Command, policy access.Policy) bool {
 	own := c.Principal == "" || c.Origin != nil || c.Verb == command.ActTeam || s.head.Parent != nil && c.Signature == ""
 	return own || !s.Created() || policy.MaySee(c.Tenant, s.Owner(), access.Person{Subject: c.Principal, Operator: c.Operator})
