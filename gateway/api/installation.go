@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
+	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -90,8 +91,40 @@ func (a *API) tryModel(r *http.Request, _ auth.Principal) (any, error) {
 	return out, err
 }
 
+const (
+	// reindexPatience bounds a part of the work on the index, which takes some seconds and a few long logs.
+	reindexPatience = 2 * time.Minute
+	// maxReindex bounds the body of its request.
+	maxReindex = 4 << 10
+)
+
+// indexers are the services that write the entries of logs of a kind.
+var indexers = map[string]id.Name{string(id.KindSession): cmd.Session, string(id.KindMember): cmd.Team, string(id.KindTask): cmd.Task}
+
+// reindex has a service make a part of the tenant's entries in the index anew.
+func (a *API) reindex(r *http.Request, p auth.Principal) (any, error) {
+	var b wire.Reindex
+	if err := request.DecodeKnown(r, maxReindex, &b); err != nil {
+		return nil, err
+	}
+	service, ok := indexers[b.Kind]
+	if !ok {
+		return nil, fault.Newf(fault.InvalidField, "kind must be one of session, member, task.").At("kind")
+	}
+	var out wire.Reindexed
+	err := rpc.CallWithin(r.Context(), a.cfg.Conn, reindexPatience, service, cmd.Reindex, cmd.ReindexRequest{Tenant: p.Tenant, After: b.After}, &out)
+	return out, err
+}
+
 func installationRoutes() []Route {
 	return []Route{
+		{
+			Method: "POST", Path: "/reindex", ID: "reindex", Tag: "installation",
+			Summary: "Make a part of the index of the tenant's sessions, members or tasks, and of their questions, anew from the logs, for some seconds. Repeat it with next until there is none. For operators.",
+			Body:    wire.Reindex{}, Required: true,
+			Answers: json200("The part of the work that is done.", wire.Reindexed{}), Faults: []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig},
+			Handler: operating((*API).reindex),
+		},
 		{
 			Method: "POST", Path: "/model/trials/{trial}", ID: "tryModel", Tag: "installation",
 			Summary: "Try one ability of the model, by the number of the trial from 0: a streamed answer, a call of a tool, two calls at once, an answer in JSON. It costs some hundred tokens. For operators.",

@@ -51,6 +51,11 @@ func QuestionFilter(t id.Tenant, part string) string {
 // QuestionsOf returns the filter of all questions of logs of a kind.
 func QuestionsOf(k id.Kind) string { return "index.*." + string(k) + ".*.*.*" }
 
+// TenantQuestions returns the filter of the questions of a tenant's logs of a kind.
+func TenantQuestions(t id.Tenant, k id.Kind) string {
+	return "index." + t.String() + "." + string(k) + ".*.*.*"
+}
+
 // OpenQuestionsOf returns the filter of the open questions of all logs of a kind.
 func OpenQuestionsOf(k id.Kind) string { return "index.*." + string(k) + ".*." + QuestionsOpen + ".*" }
 

@@ -83,6 +83,7 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 		Logger: deps.Logger, Registry: cfg.Registry,
 	})
 	s.responder.offer(s.rpc)
+	rpc.Handle(s.rpc, cmd.Reindex, s.follower.Reindex)
 	s.responder.snapshots = snapshots.New(deps.Logger)
 	var err error
 	s.Service, err = ledger.NewService(ledger.ServiceConfig[conversation.State, env]{

@@ -46,6 +46,7 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.StartTool, s.startTool)
 	rpc.Handle(r, cmd.ListOffers, s.listOffers)
 	rpc.Handle(r, cmd.ReadOffer, s.readOffer)
+	rpc.Handle(r, cmd.Reindex, s.follower.Reindex)
 }
 
 // lists answers with a page of the participants of a kind that the request's tenant has. Agents and

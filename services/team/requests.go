@@ -29,6 +29,7 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.FoundTeam, s.found)
 	rpc.Handle(r, cmd.ShowTeam, s.show)
 	rpc.Handle(r, cmd.ListTeams, s.list)
+	rpc.Handle(r, cmd.Reindex, s.follower.Reindex)
 }
 
 // shows returns the fault TEAM_NOT_FOUND unless the team exists and the principal sees it, or all of its tenant.

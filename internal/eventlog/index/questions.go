@@ -358,7 +358,7 @@ func (x *Index) fade(ctx context.Context, log subject.Log) error {
 			return err
 		}
 		for _, e := range p.Entries {
-			if one, broken := questionOf(e); broken == nil && !one.Gone {
+			if one, _ := questionOf(e); !one.Gone { // a broken one, too
 				if err := x.mark(ctx, e.Subject, Question{LastSeq: one.LastSeq, Gone: true}); err != nil {
 					return err
 				}

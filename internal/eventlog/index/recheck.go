@@ -23,7 +23,8 @@ func (w *writer) Recheck(ctx context.Context) error {
 		return err
 	}
 	for _, p := range w.conn.Partitions().All() {
-		err := w.scan(ctx, p, func(m event.Type) bool { return m.Tombstone() }, w.mend)
+		deleted := func(_ subject.Log, last event.Type) bool { return last.Tombstone() }
+		_, err := w.scan(ctx, p, 0, deleted, func(logs []subject.Log, _ uint64) (bool, error) { return true, w.each(ctx, logs, w.mend) })
 		if err != nil {
 			return err
 		}
@@ -53,34 +54,43 @@ func (x *Index) asking(ctx context.Context, filter string) ([]subject.Log, error
 	}
 }
 
-// scan visits the logs of the shard whose last events have the types.
-func (w *writer) scan(ctx context.Context, p subject.Partition, of func(event.Type) bool, visit func(context.Context, subject.Log) error) error {
+// scan visits the logs of the shard that pass and whose last events lie behind a sequence, some at a time in the order of these events,
+// until visit wants no more. It reports whether it has come to the end.
+func (w *writer) scan(
+	ctx context.Context, p subject.Partition, after uint64, passes func(subject.Log, event.Type) bool, visit func(logs []subject.Log, reached uint64) (more bool, err error),
+) (end bool, err error) {
 	feed, err := w.conn.Headers(ctx, p.EventStream(), p.KindFilter(w.kind), 0, true)
 	if err != nil {
-		return fault.New(fault.BusUnavailable).Wrap(err)
+		return false, fault.New(fault.BusUnavailable).Wrap(err)
 	}
 	defer feed.Stop()
 	logs := make([]subject.Log, 0, chunk)
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		case <-feed.Over():
-			return fmt.Errorf("%w: %s", errFeed, p.EventStream())
+			return false, fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("%w: %s", errFeed, p.EventStream()))
 		case m := <-feed.Updates():
 			if m == nil {
-				return w.each(ctx, logs, visit)
+				_, err := visit(logs, after)
+				return true, err
 			}
-			if log, err := w.conn.Partitions().ParseEvent(m.Subject); err == nil && of(event.Type(m.Header.Get(event.HeaderType))) {
+			if m.Sequence <= after {
+				continue
+			}
+			after = m.Sequence
+			if log, err := w.conn.Partitions().ParseEvent(m.Subject); err == nil && passes(log, event.Type(m.Header.Get(event.HeaderType))) {
 				logs = append(logs, log)
 			}
 		}
-		if len(logs) == chunk {
-			if err := w.each(ctx, logs, visit); err != nil {
-				return err
-			}
-			logs = logs[:0]
+		if len(logs) < chunk {
+			continue
 		}
+		if more, err := visit(logs, after); err != nil || !more {
+			return false, err
+		}
+		logs = logs[:0]
 	}
 }
 

@@ -60,6 +60,8 @@ var apiBodies = []any{
 	api.Installation{},
 	api.RateList{},
 	api.ModelTrial{},
+	api.Reindex{},
+	api.Reindexed{},
 	api.ConsoleInfo{},
 }
 

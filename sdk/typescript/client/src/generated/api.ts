@@ -61,6 +61,8 @@ export type ApiDocument =
   | Rate
   | RateList
   | RateProcess
+  | Reindex
+  | Reindexed
   | RetryTask
   | RunDetail
   | RunOptions
@@ -1769,6 +1771,36 @@ export interface RateList {
 export interface RateProcess {
   instance: string;
   roles: string[];
+}
+/**
+ * Reindex asks for a part of the index to be made anew from the logs.
+ */
+export interface Reindex {
+  /**
+   * next of the last answer; absent: from the beginning
+   */
+  after?: string;
+  /**
+   * of the logs: session, member, task
+   */
+  kind: string;
+}
+/**
+ * Reindexed is what a part of the work came to.
+ */
+export interface Reindexed {
+  /**
+   * that were read
+   */
+  logs: number;
+  /**
+   * where the rest begins; absent: all is done
+   */
+  next?: string;
+  /**
+   * entries that were not what the logs say, and are now
+   */
+  written: number;
 }
 /**
  * RetryTask is the optional body of a retry.
