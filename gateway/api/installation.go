@@ -120,7 +120,7 @@ func installationRoutes() []Route {
 	return []Route{
 		{
 			Method: "POST", Path: "/reindex", ID: "reindex", Tag: "installation",
-			Summary: "Make a part of the index of the tenant's sessions, members or tasks, and of their questions, anew from the logs, for some seconds. Repeat it with next until there is none. For operators.",
+			Summary: "Make a part of the index of the tenant's sessions, members or tasks, and of their questions, anew from the logs, for some seconds. Repeat it with the next of the answer, until an answer has none. For operators.",
 			Body:    wire.Reindex{}, Required: true,
 			Answers: json200("The part of the work that is done.", wire.Reindexed{}), Faults: []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig},
 			Handler: operating((*API).reindex),

@@ -17,6 +17,7 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/session"
 )
 
@@ -190,4 +191,29 @@ func TestAnApprovalOverTheAPIIsForTheCallThatIsShown(t *testing.T) {
 	captured := "/api/v1/questions/session.s1.approve_c2/answer"
 	answerOf[wire.Problem](w, "alice", "POST", captured, `{"id":"1","decision":"approve"}`, 422)
 	answerOf[wire.QuestionOutcome](w, "alice", "POST", captured, `{"id":"1","decision":"reject","feedback":"no"}`, 200)
+}
+
+// TestOperatorsHaveTheIndexMadeAnew: of the sessions of their tenant.
+func TestOperatorsHaveTheIndexMadeAnew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", indexed)
+	r.startPipeline("p")
+	w := r.serveGateway()
+	q := r.planned(w)
+	path := "/api/v1/reindex"
+	for _, who := range []string{"alice", "vera"} {
+		answerOf[wire.Problem](w, who, "POST", path, `{"kind":"session"}`, 403)
+	}
+	for body, field := range map[string]string{`{}`: "kind", `{"kind":"team"}`: "kind", `{"kind":"session","after":"x"}`: "after"} {
+		require.Equal(t, field, answerOf[wire.Problem](w, "olga", "POST", path, body, 422).Field, body)
+	}
+	require.NoError(t, r.Conn.Purge(t.Context(), subject.StreamIndex, log.Questions("*")))
+	require.Empty(t, w.questions("alice", "").Questions)
+	out := answerOf[wire.Reindexed](w, "olga", "POST", path, `{"kind":"session"}`, 200)
+	require.EqualValues(t, 1, out.Logs)
+	require.Positive(t, out.Written)
+	require.Empty(t, out.Next)
+	require.Equal(t, []wire.Question{q}, w.questions("alice", "").Questions)
+	answerOf[wire.Problem](w, "olga", "POST", path, `{"kind":"task"}`, 503)
 }

@@ -31,10 +31,8 @@ func (f *Follower) Reindex(ctx context.Context, in command.ReindexRequest) (api.
 	began := f.cfg.Now()
 	w := &walk{writer: &f.writer, tenant: in.Tenant, more: func() bool { return f.cfg.Now().Sub(began) < reindexes }}
 	at, err := parsePlace(in.After)
-	for done := false; err == nil; {
-		if at, done, err = w.part(ctx, at); done || !w.more() {
-			break
-		}
+	for more := true; more && err == nil; more = more && w.more() {
+		at, more, err = w.part(ctx, at)
 	}
 	out := api.Reindexed{Logs: w.logs.Load(), Written: w.written.Load(), Next: at.String()}
 	if errors.Is(err, errRaced) {
@@ -64,7 +62,7 @@ func parsePlace(s string) (p place, err error) {
 	part, at, _ := strings.Cut(s, ".")
 	n, err := strconv.ParseUint(part, 10, 16)
 	if err == nil {
-		p.part = int(n) //nolint:gosec // below 1 << 16
+		p.part = int(n)
 		p.at, err = strconv.ParseUint(at, 10, 64)
 	}
 	if err != nil {
@@ -81,10 +79,10 @@ type walk struct {
 	logs, written atomic.Int64
 }
 
-// part does the work from a place on, to the end of its part at most, and returns the next place, and whether it was the last part.
-func (w *walk) part(ctx context.Context, from place) (next place, done bool, err error) {
-	reached, end := from.at, false
-	shards := w.conn.Partitions().All()
+// part does the work from a place on, to the end of its part at most, and returns the next place, if there are more.
+func (w *walk) part(ctx context.Context, from place) (next place, more bool, err error) {
+	var end bool
+	reached, shards := from.at, w.conn.Partitions().All()
 	switch entries := from.part - len(shards); entries {
 	case 0:
 		reached, end, err = w.orphans(ctx, subject.IndexFilter(w.tenant, w.kind), from.at)
@@ -92,7 +90,7 @@ func (w *walk) part(ctx context.Context, from place) (next place, done bool, err
 		reached, end, err = w.orphans(ctx, subject.TenantQuestions(w.tenant, w.kind), from.at)
 	default:
 		if entries > 0 {
-			return place{}, true, nil
+			return place{}, false, nil
 		}
 		mine := func(log subject.Log, _ event.Type) bool { return log.Tenant == w.tenant }
 		end, err = w.scan(ctx, shards[from.part], from.at, mine, func(logs []subject.Log, at uint64) (bool, error) {
@@ -104,9 +102,9 @@ func (w *walk) part(ctx context.Context, from place) (next place, done bool, err
 		})
 	}
 	if !end || err != nil {
-		return place{from.part, reached}, false, err
+		return place{from.part, reached}, true, err
 	}
-	return place{part: from.part + 1}, false, nil
+	return place{part: from.part + 1}, true, nil
 }
 
 // orphans removes the entries of logs without events, the newest first, from before a sequence on, 0 for the end of the index.
