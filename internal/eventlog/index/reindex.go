@@ -79,7 +79,7 @@ type walk struct {
 	logs, written atomic.Int64
 }
 
-// part does the work from a place on, to the end of its part at most, and returns the next place, if there are more.
+// part does the work from a place on, to the end of its part at most, and returns the next place, if any.
 func (w *walk) part(ctx context.Context, from place) (next place, more bool, err error) {
 	var end bool
 	reached, shards := from.at, w.conn.Partitions().All()

@@ -39,7 +39,7 @@ func (w *world) reindex(tn id.Tenant, now func() time.Time) (requests int, logs,
 	return requests, logs, written
 }
 
-// damage changes entries in the ways that nobody expects, and returns how many.
+// damage changes entries in the ways that no writer would, and returns how many.
 func (w *world) damage() (changed int) {
 	w.t.Helper()
 	all := w.stored()
