@@ -20,7 +20,8 @@ var quiet = []id.Name{command.Ack, command.AckClient, command.ReportTask, comman
 
 func clipped(s string) string { return s[:min(len(s), maxAuditText)] }
 
-// Of returns the audit record of a command that was sent, unless it is not recorded. The service that carries it out records what comes of it.
+// Of returns the audit record of a command that was sent, unless it is not recorded. The service that carries it out records the
+// outcome.
 func Of(cmd command.Command) (r audit.Record, ok bool) {
 	if slices.Contains(quiet, cmd.Verb) {
 		return r, false

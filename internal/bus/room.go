@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What the server says where a stream with a limit does not fit: it reserves the limit of each.
+// Codes of a stream whose limit does not fit: the server reserves the limits of all.
 const (
 	storageExceeded jetstream.ErrorCode = 10047 // of the server
 	accountExceeded jetstream.ErrorCode = 10002 // of the account

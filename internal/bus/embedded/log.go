@@ -35,8 +35,8 @@ func (l *serverLog) Warnf(format string, v ...any) { l.say(zerolog.WarnLevel, fo
 // Errorf implements server.Logger. The server tells of a failed write nowhere else: without a cluster, its health leaves out
 // streams that it does not acknowledge.
 func (l *serverLog) Errorf(format string, v ...any) {
-	l.say(zerolog.ErrorLevel, format, v...)
 	text := fmt.Sprintf(format, v...)
+	l.say(zerolog.ErrorLevel, "%s", text)
 	if m := deadStream.FindStringSubmatch(text); m != nil {
 		l.failed(m[1] + m[2])
 	}
