@@ -34,4 +34,5 @@ var examples = map[string]json.RawMessage{
 	"messageTeam":    json.RawMessage(`{"id":"m1","content":"write the landing page","target":"Coder"}`),
 	"stopTeam":       json.RawMessage(`{"reason":"user_request"}`),
 	"callTool":       json.RawMessage(`{"id":"c1","kind":"service","arguments":{"path":"notes.md"},"timeout_ms":10000}`),
+	"reindex":        json.RawMessage(`{"kind":"session"}`),
 }
