@@ -78,6 +78,9 @@ func TestRunsOfOthers(t *testing.T) {
 					s.canRead(t, l, none, who, seen)
 					s.canRead(t, free, none, who, who != "eve")
 					s.canWatch(t, l, who, seen)
+					if kind == id.KindTeam && !seen {
+						s.cannotWrite(t, l, none, who)
+					}
 				})
 			}
 		}
@@ -103,6 +106,23 @@ func (s *swarm) canRead(t *testing.T, l, none subject.Log, who string, sees bool
 		require.Equal(t, want, got, path)
 		require.Equal(t, untraced(absent), untraced(body), "%s learns of %s", who, path)
 	}
+}
+
+// cannotWrite holds that requests of AG-UI to a team are answered as those to one that does not exist, and reach no service.
+func (s *swarm) cannotWrite(t *testing.T, l, none subject.Log, who string) {
+	t.Helper()
+	for path, body := range map[string]string{
+		"":                     ask("any", "one"),
+		"/threads/any/cancel":  `{}`,
+		"/threads/any/answers": `{"resume":[{"interruptId":"q","status":"resolved","payload":true}]}`,
+	} {
+		got, text := s.post("/agui/teams/"+l.Entity.String()+path, body, bearer(who)...)
+		want, absent := s.post("/agui/teams/"+none.Entity.String()+path, body, bearer(who)...)
+		require.Equal(t, want, got, "%s %s: %s", who, path, text)
+		require.Equal(t, http.StatusNotFound, got, "%s %s: %s", who, path, text)
+		require.Equal(t, untraced(strings.ReplaceAll(absent, none.Entity.String(), l.Entity.String())), untraced(text), path)
+	}
+	require.Empty(t, s.inbox(l.Entity.String()), "the services were sent nothing")
 }
 
 // untraced returns a problem without what differs each time.

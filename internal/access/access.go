@@ -1,4 +1,4 @@
-// Package access holds the operator's settings of who sees a session, who answers its questions, and which models a
+// Package access holds the operator's settings of who sees a session, a team or a task, who answers its questions, and which models a
 // tenant may use. It is pure: services and gateways decide with it.
 package access
 
@@ -9,11 +9,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Settings of who sees a session, and of who answers a question. Operators always do both.
+// Settings of who sees a session, a team or a task, and of who answers a question. Operators always do both.
 const (
-	Owner  = "owner"  // the principal that opened the session or founded the team
+	Owner  = "owner"  // the principal that opened the session, founded the team or asked for the task
 	Asker  = "asker"  // only of answers: the principal whose message the run answers
-	Group  = "team"   // only of sessions: the owner and the members of its groups
+	Group  = "team"   // only of who sees: the owner and the members of its groups
 	Tenant = "tenant" // every principal of the tenant
 )
 
@@ -22,7 +22,7 @@ const (
 type Settings struct {
 	See    string     // owner, team, tenant; empty = owner
 	Answer string     // asker, owner, tenant; empty = owner
-	Groups [][]string // subjects of principals that see each other's sessions, where See is team
+	Groups [][]string // subjects of principals that see each other's sessions, teams and tasks, where See is team
 	Models []string   // empty = all
 }
 
@@ -49,8 +49,8 @@ func (p Policy) Of(t id.Tenant) Settings {
 	return s
 }
 
-// MaySee reports whether the person may see a session of the owner. Sessions without an owner belong to tasks of the
-// swarm, which all of the tenant see.
+// MaySee reports whether the person may see a session, a team or a task of the owner. One without an owner is of an earlier version:
+// all of the tenant see it.
 func (p Policy) MaySee(t id.Tenant, owner string, who Person) bool {
 	if who.Operator || who.Viewer || owner == "" || owner == who.Subject {
 		return true
@@ -66,8 +66,8 @@ func (p Policy) MaySee(t id.Tenant, owner string, who Person) bool {
 	return false
 }
 
-// MayAnswer reports whether the person may answer a question of a run that answers the asker, in a session of the owner.
-// Every principal of the tenant answers where neither is known, in sessions of tasks of the swarm.
+// MayAnswer reports whether the person may answer a question of a run that answers the asker, in a session, a team or a task of the
+// owner. Every principal of the tenant answers where neither is known.
 func (p Policy) MayAnswer(t id.Tenant, owner, asker string, who Person) bool {
 	if who.Operator || owner == "" && asker == "" {
 		return true

@@ -8,11 +8,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Access sets who sees sessions and answers their questions, and which models tenants use. Operators see and answer
+// Access sets who sees sessions, teams and tasks and answers their questions, and which models tenants use. Operators see and answer
 // everything of their tenant.
 type Access struct {
-	See     string         `yaml:"see" doc:"Who sees a session, and so may write to it: \"owner\" = who opened it, \"team\" = also the principals of its groups (access.tenants[].groups), \"tenant\" = all of the tenant. Principals with the role viewer watch everything."`
-	Answer  string         `yaml:"answer" doc:"Who may answer a question: \"asker\" = whose message the run answers, \"owner\" = who opened the session or founded the team, \"tenant\" = all who see it."`
+	See     string         `yaml:"see" doc:"Who sees a session, a team or a task, and so may write to it, stop and close it: \"owner\" = who opened it, founded the team or asked for the task, \"team\" = also the principals of its groups (access.tenants[].groups), \"tenant\" = all of the tenant. Principals with the role viewer watch everything."`
+	Answer  string         `yaml:"answer" doc:"Who may answer a question: \"asker\" = whose message the run answers, \"owner\" = who opened the session, founded the team or asked for the task, \"tenant\" = all who see it."`
 	Models  []string       `yaml:"models" doc:"Models that tenants may use, as in the setting model; empty = all that are configured."`
 	Tenants []TenantAccess `yaml:"tenants"`
 }
@@ -20,10 +20,10 @@ type Access struct {
 // TenantAccess replaces the settings for one tenant.
 type TenantAccess struct {
 	Tenant string              `yaml:"tenant" doc:"The tenant; unique."`
-	See    string              `yaml:"see,omitempty" doc:"Who sees a session; empty = as access.see."`
+	See    string              `yaml:"see,omitempty" doc:"Who sees a session, a team or a task; empty = as access.see."`
 	Answer string              `yaml:"answer,omitempty" doc:"Who may answer a question; empty = as access.answer."`
 	Models []string            `yaml:"models,omitempty" doc:"Models that it may use; empty = as access.models."`
-	Groups map[string][]string `yaml:"groups,omitempty" doc:"Principals, by the name of their group, that see each other's sessions where see is \"team\"."`
+	Groups map[string][]string `yaml:"groups,omitempty" doc:"Principals, by the name of their group, that see each other's sessions, teams and tasks where see is \"team\"."`
 }
 
 // Policy converts the settings for the services.
