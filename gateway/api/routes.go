@@ -203,6 +203,10 @@ func sessionRoutes() []Route {
 			Answers: accepted(), Faults: with(), Handler: authenticated((*API).cancelSession),
 		},
 		{
+			Method: "POST", Path: "/sessions/{id}/close", ID: "closeSession", Tag: "sessions", Summary: "Close a session: it takes no message any more, and its log stays.",
+			Answers: accepted(), Faults: with(), Handler: authenticated((*API).closeSession),
+		},
+		{
 			Method: "POST", Path: "/sessions/import", ID: "importSession", Tag: "sessions", Summary: "Restore a session from the signed state of an export.",
 			Body: signedState{}, Required: true, Answers: json200("The session.", cmd.ImportReply{}),
 			Faults:  []fault.Code{fault.BadJSON, fault.MessageTooBig, fault.StateTampered, fault.StateExpired, fault.SessionDeleted, fault.QuotaExceeded},

@@ -128,6 +128,15 @@ func (a *API) cancelSession(r *http.Request, p auth.Principal) (any, error) {
 	return a.send(r, p, cmd.Command{Service: cmd.Pipeline, Verb: cmd.Cancel, Key: log.Entity}, struct{}{})
 }
 
+// closeSession ends a session for good. Its log stays.
+func (a *API) closeSession(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.existing(r, p)
+	if err != nil {
+		return nil, err
+	}
+	return a.send(r, p, cmd.Command{Service: cmd.Session, Verb: cmd.Close, Key: log.Entity}, cmd.CloseSession{Reason: "user_request"})
+}
+
 func (a *API) exportSession(r *http.Request, p auth.Principal) (any, error) {
 	log, err := a.existing(r, p)
 	if err != nil {

@@ -91,7 +91,7 @@ func TestAPIShowsSessions(t *testing.T) {
 		require.Equal(t, 422, status, path+body)
 	}
 	// A session of another tenant is answered exactly like one that does not exist.
-	for _, path := range []string{"GET /%s", "GET /%s/events", "POST /%s/cancel", "GET /%s/state"} {
+	for _, path := range []string{"GET /%s", "GET /%s/events", "POST /%s/cancel", "POST /%s/close", "GET /%s/state"} {
 		method, path, _ := strings.Cut(path, " ")
 		is, foreign := w.ask("eve", method, "/api/v1/sessions"+fmt.Sprintf(path, "s1"))
 		none, missing := w.ask("eve", method, "/api/v1/sessions"+fmt.Sprintf(path, "nope"))
@@ -109,7 +109,7 @@ func TestAPIShowsSessions(t *testing.T) {
 	}
 
 	for path, want := range map[string]int{
-		"GET /nope": 404, "GET /nope/state": 404, "GET /nope/events": 404, "POST /nope/cancel": 404,
+		"GET /nope": 404, "GET /nope/state": 404, "GET /nope/events": 404, "POST /nope/cancel": 404, "POST /nope/close": 404,
 		"GET /s1/state?history=maybe": 422, "GET /s1/state?max_history=0": 422, "GET /s1/state?history=1&max_history=2": 200,
 		"POST /s1/cancel": 200,
 	} {

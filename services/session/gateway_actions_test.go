@@ -140,6 +140,25 @@ func TestReplanOverHTTP(t *testing.T) {
 	require.Equal(t, string(fault.InvalidField), answerOf[wire.Problem](w, "alice", "POST", path+"/replan", `{"on_busy":"x"}`, 422).Title)
 }
 
+// TestASessionIsClosedOverHTTP: its run is stopped, it takes no message any more, its log stays, and a repeat changes nothing.
+func TestASessionIsClosedOverHTTP(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", indexed)
+	r.startPipeline("p")
+	w := r.serveGateway()
+	l, path := w.named(``)
+	answerOf[wire.Accepted](w, "alice", "POST", path+"/messages", `{"mode":"plan","content":"make slides"}`, 202)
+	r.Until(l, event.PlanStarted, 1)
+	answerOf[wire.Problem](w, "bob", "POST", path+"/close", ``, 404)
+	answerOf[wire.Problem](w, "vera", "POST", path+"/close", ``, 403)
+	answerOf[wire.Accepted](w, "alice", "POST", path+"/close", ``, 200)
+	r.Until(l, event.SessionClosed, 1)
+	answerOf[wire.Accepted](w, "alice", "POST", path+"/close", ``, 200)
+	require.Equal(t, string(fault.SessionClosed), answerOf[wire.Problem](w, "alice", "POST", path+"/messages", `{"content":"again"}`, 410).Title)
+	require.Equal(t, "closed", answerOf[wire.SessionDetail](w, "alice", "GET", path, ``, 200).Status)
+}
+
 // walk returns the seqs of all pages of a log in a direction.
 func (w web) walk(path, direction, at, query string) (seqs []uint64) {
 	w.T.Helper()

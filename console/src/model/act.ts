@@ -34,6 +34,16 @@ export function stopRun(session: string): Promise<unknown> {
   return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/cancel`);
 }
 
+/** Closes a session for good. Its log stays. */
+export function closeSession(session: string): Promise<unknown> {
+  return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/close`);
+}
+
+/** Deletes a session with its log for good. */
+export function deleteSession(session: string): Promise<unknown> {
+  return persist("DELETE", `/api/v1/sessions/${encodeURIComponent(session)}`);
+}
+
 /** Answers a question. If it is over, for instance because another answer counts, it says so, and lists do not show it any more. */
 export async function answer(question: string, a: Omit<QuestionAnswer, "id">): Promise<QuestionOutcome> {
   try {

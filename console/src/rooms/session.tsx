@@ -1,13 +1,15 @@
 import { useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { epoch, reason, say, title } from "../app.ts";
+import { epoch, mayAct, reason, say, title } from "../app.ts";
 import type { Message } from "../fold/message.ts";
-import { nameSession, sendMessage, stopRun } from "../model/act.ts";
+import { plain } from "../fold/text.ts";
+import { closeSession, deleteSession, nameSession, sendMessage, stopRun } from "../model/act.ts";
 import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { LogModel } from "../model/log.ts";
-import { Face, Failure, Skeleton, StateChip } from "../parts/basics.tsx";
+import { Face, Failure, Skeleton, StateChip, Text } from "../parts/basics.tsx";
 import { Composer, draft, mode } from "../parts/composer.tsx";
+import { ConfirmDialog } from "../parts/confirm.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Talk } from "../parts/talk.tsx";
@@ -93,6 +95,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
           <Icon name="compare" />
           <span class="wide">{t("compare.button")}</span>
         </button>
+        {mayAct.value && <Ends id={at.id} name={nameOf(model)} />}
       </Head>
       <LogView
         model={model}
@@ -115,6 +118,42 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
   );
 }
 
+/** Closes or deletes the session, once the reader has typed its name. */
+function Ends({ id, name }: { id: string; name: string }): JSX.Element {
+  const [asks, ask] = useState<"close" | "delete" | undefined>(undefined);
+  const act = async (what: "close" | "delete") => {
+    ask(undefined);
+    try {
+      await (what === "close" ? closeSession(id) : deleteSession(id));
+      if (what === "delete") go(room("sessions"), "replace");
+    } catch (error) {
+      say(reason(error));
+    }
+  };
+  return (
+    <>
+      <button type="button" class="quiet" onClick={() => ask("close")}>
+        <Icon name="slash" />
+        <span class="wide">{t("session.close")}</span>
+      </button>
+      <button type="button" class="quiet" onClick={() => ask("delete")}>
+        <Icon name="cross" />
+        <span class="wide">{t("session.delete")}</span>
+      </button>
+      {asks && (
+        <ConfirmDialog
+          title={t(`session.${asks}.title`)}
+          text={t(`session.${asks}.text`)}
+          name={plain(name).trim().slice(0, 24).trim()}
+          action={t(`session.${asks}`)}
+          run={() => void act(asks)}
+          close={() => ask(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
 function Missing(): JSX.Element {
   return (
     <Face title={t("session.none")} text={t("session.none.text")} action={{ text: t("session.back"), go: () => go(room("sessions")) }} />
@@ -129,14 +168,14 @@ function nameOf(model: LogModel): string {
 /** The start page: a question to the model, and three to begin with. */
 export function Playground(): JSX.Element {
   const [waits, setWaits] = useState(false);
-  const [sending, setSending] = useState(false);
+  const [sending, setSending] = useState<Message | undefined>(undefined);
   useEffect(() => {
     title.value = "";
   }, []);
   const send = (m: Message) => {
-    setSending(true);
+    setSending(m);
     begin(m, setWaits).catch((error) => {
-      setSending(false);
+      setSending(undefined);
       say(reason(error));
       draft.value ||= m.content;
     });
@@ -149,7 +188,15 @@ export function Playground(): JSX.Element {
             <h1>{t("play.title")}</h1>
             <p>{t("play.text")}</p>
             {sending ? (
-              <Skeleton rows={3} />
+              <>
+                <article class="item user">
+                  <h3>{t("talk.you")}</h3>
+                  <p class="said about">
+                    <Text most={20_000}>{sending.content}</Text>
+                  </p>
+                </article>
+                <Skeleton rows={3} />
+              </>
             ) : (
               <>
                 <h2>{t("play.first")}</h2>

@@ -61,7 +61,7 @@ func gateway(g *grant) {
 	g.publish(api + "DIRECT.GET." + subject.StreamIndex)
 	g.counts(audit.Connections)
 	g.audits(audit.Actions...)
-	g.sends(cmd.Session, cmd.Open, cmd.Ack, cmd.Delete)
+	g.sends(cmd.Session, cmd.Open, cmd.Ack, cmd.Close, cmd.Delete)
 	g.sends(cmd.Pipeline, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.CancelStep, cmd.RestartStep, cmd.CancelPlan, cmd.Replan)
 	g.sends(cmd.Task, cmd.MessageTask, cmd.CancelTask, cmd.ReportTask, cmd.NotifyTask, cmd.AskTask, cmd.FinishTask,
 		cmd.SpawnTask, cmd.CallTool, cmd.AckClient)
