@@ -132,13 +132,13 @@ function Ends({ id, name }: { id: string; name: string }): JSX.Element {
   };
   return (
     <>
-      <button type="button" class="quiet" onClick={() => ask("close")}>
+      <button type="button" class="quiet" title={t("session.close")} onClick={() => ask("close")}>
         <Icon name="slash" />
-        <span class="wide">{t("session.close")}</span>
+        <span class="only-read">{t("session.close")}</span>
       </button>
-      <button type="button" class="quiet" onClick={() => ask("delete")}>
+      <button type="button" class="quiet" title={t("session.delete")} onClick={() => ask("delete")}>
         <Icon name="cross" />
-        <span class="wide">{t("session.delete")}</span>
+        <span class="only-read">{t("session.delete")}</span>
       </button>
       {asks && (
         <ConfirmDialog
