@@ -157,6 +157,9 @@ func (s *Server) live(ctx context.Context, legacy bool) (connected bool, err err
 	return true, s.watch(ctx, sess)
 }
 
+// noNetwork is the remedy of programs that load themselves from a registry before they answer.
+const noNetwork = "The program has no network. If it is fetched at its start (npx, uvx, docker) or connects elsewhere, set network: true."
+
 // failed records why the server has no connection.
 func (s *Server) failed(err error, wait time.Duration) {
 	if err == nil {
@@ -167,6 +170,10 @@ func (s *Server) failed(err error, wait time.Duration) {
 	if end, ok := errors.AsType[*endError](err); ok && end.said != "" {
 		e = e.Str("stderr", end.said)
 		why += ". Its last words:\n" + end.said
+	}
+	if len(s.cfg.Command) > 0 && s.cfg.Sandbox.Mode != sandbox.Off && !s.cfg.Sandbox.Network {
+		e = e.Str("hint", noNetwork)
+		why += ".\n" + noNetwork
 	}
 	e.Msg("reconnect tool server")
 	s.mu.Lock()

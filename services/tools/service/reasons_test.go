@@ -59,7 +59,7 @@ func TestWhyAProgramDoesNotStart(t *testing.T) {
 		},
 		"on its output": {shell(`echo "usage: server --port"; exit 1`, nil), []string{"exit status 1", "usage: server --port"}},
 		"it says nothing": {
-			shell(`exit 3`, nil), []string{"the program ended: exit status 3"},
+			shell(`exit 3`, nil), []string{"the program ended: exit status 3", "set network: true"},
 		},
 		"it tells secrets": {
 			shell(`printf '\033[31mbad key %s, pin %s\033[0m\r\n' "$API_KEY" "$PIN" >&2; echo "token=abcdefgh" >&2; exit 1`, env),
