@@ -60,9 +60,12 @@ func spec(o wire.RunOptions) (event.RunSpec, error) {
 	if err := checkBusy(o.OnBusy); err != nil {
 		return event.RunSpec{}, err
 	}
-	for name, n := range map[string]int{"max_concurrent": o.MaxConcurrent, "timeout_seconds": o.TimeoutSeconds} {
-		if n < 0 || n > maxOption {
-			return event.RunSpec{}, fault.Newf(fault.InvalidField, "%s must be a number from 1 to %d.", name, maxOption).At(name)
+	for _, one := range []struct {
+		name string
+		n    int
+	}{{"max_concurrent", o.MaxConcurrent}, {"timeout_seconds", o.TimeoutSeconds}} {
+		if one.n < 0 || one.n > maxOption {
+			return event.RunSpec{}, fault.Newf(fault.InvalidField, "%s must be a number from 1 to %d, or 0 for the default.", one.name, maxOption).At(one.name)
 		}
 	}
 	if b := o.Budget; b != nil && (b.Tokens < 0 || b.CostUSD < 0 || b.ToolCalls < 0 || b.Seconds < 0 || b.AskSeconds < 0) {

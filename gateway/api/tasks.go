@@ -102,14 +102,27 @@ func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
 // taskPatience bounds the wait for the log of a new task.
 const taskPatience = 5 * time.Second
 
+// checkTimes returns the fault of the first time of a new task that is negative.
+func checkTimes(b wire.NewTask) error {
+	for _, one := range []struct {
+		name string
+		ms   int64
+	}{{"queue_ms", b.QueueMS}, {"timeout_ms", b.TimeoutMS}} {
+		if one.ms < 0 {
+			return fault.Newf(fault.InvalidField, "%s must not be negative.", one.name).At(one.name)
+		}
+	}
+	return nil
+}
+
 // createTask gives an agent of the swarm a task, as a client of the swarm does.
 func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.NewTask
 	if err := request.Decode(r, maxMessage, &b, true); err != nil {
 		return nil, err
 	}
-	if b.QueueMS < 0 || b.TimeoutMS < 0 {
-		return nil, fault.Newf(fault.InvalidField, "queue_ms and timeout_ms are not negative.").At("timeout_ms")
+	if err := checkTimes(b); err != nil {
+		return nil, err
 	}
 	task, err := commandID(b.ID, "task", p.Subject)
 	if err != nil {
