@@ -41,7 +41,7 @@ type splitFleet struct {
 type splitOptions struct {
 	Teams   int    // team services
 	Servers string // tool servers, as lines of the configuration
-	Answer  string // setting access.answer; empty = as shipped
+	Shared  string // settings access.see and access.answer; empty = as shipped
 	Queue   int    // bytes that a gateway holds for a socket; 0 is the default
 }
 
@@ -54,8 +54,8 @@ func newSplitFleet(t *testing.T, script scripted.Script, o splitOptions) *splitF
 	if o.Queue > 0 { // goes on with the section gateway
 		f.configure(fmt.Sprintf("  queue_bytes: %d\n", o.Queue))
 	}
-	if o.Answer != "" {
-		f.configure("access: {answer: " + o.Answer + "}\n")
+	if o.Shared != "" {
+		f.configure("access: {see: " + o.Shared + ", answer: " + o.Shared + "}\n")
 	}
 	f.serve("session,pipeline,task,tools")
 	f.worker = f.serve("worker")

@@ -39,7 +39,7 @@ func TestFiftyApproversDecideAtOnce(t *testing.T) {
 	for i := range approvers {
 		keys += fmt.Sprintf("    - {id: person_%d, sha256: %s, tenant: default}\n", i, auth.HashKey(keyOf(i)))
 	}
-	f := newSplitFleet(t, stampingMembers(), splitOptions{Teams: 1, Servers: server, Answer: "tenant"})
+	f := newSplitFleet(t, stampingMembers(), splitOptions{Teams: 1, Servers: server, Shared: "tenant"})
 	f.configure(keys) // the running gateways know no user yet
 	guarded := [2]string{}
 	for i := range guarded {
