@@ -18,6 +18,22 @@ export interface WaggleAgentConfig extends Omit<HttpAgentConfig, "url"> {
   url: string | readonly string[];
   /** An API key or a JWT; or what returns one, which is called again when the server no longer takes the last one. */
   token?: Token;
+  /** The agent of the swarm, by its name, that answers in place of the model. */
+  agent?: string;
+  /** The id of a team that answers: all threads are its one conversation. */
+  team?: string;
+}
+
+/** The configurations of agents, which have keys: no members that an inspector prints. */
+const configs = new WeakMap<WaggleAgent, WaggleAgentConfig>();
+
+/** Where an agent's requests go. */
+function rootOf({ agent, team }: WaggleAgentConfig): string {
+  if (agent !== undefined && team !== undefined) {
+    throw new WaggleError("INVALID_FIELD", "agent and team exclude each other: leave one of them out", { field: "agent" });
+  }
+  if (agent !== undefined) return `/agui/agents/${encodeURIComponent(agent)}`;
+  return team === undefined ? "/agui" : `/agui/teams/${encodeURIComponent(team)}`;
 }
 
 /** An answer to a question: `approved`, and more members as its `responseSchema` says; or whatever an agent asks for. */
@@ -40,14 +56,17 @@ const pauses = { min: 500, max: 15_000 };
  * leaves the run, which goes on; `stop()` stops it. `connectAgent()` joins the thread as it is.
  */
 export class WaggleAgent extends HttpAgent {
-  private config: WaggleAgentConfig;
   private http: Http;
 
   constructor(config: WaggleAgentConfig) {
     const urls = [config.url].flat();
-    super({ ...config, url: `${baseOf(urls[0] as string)}/agui` });
-    this.config = config;
+    super({ ...config, url: baseOf(urls[0] as string) + rootOf(config) });
+    configs.set(this, config);
     this.http = this.transport();
+  }
+
+  private get config(): WaggleAgentConfig {
+    return configs.get(this) as WaggleAgentConfig;
   }
 
   private transport(): Http {
@@ -57,7 +76,7 @@ export class WaggleAgent extends HttpAgent {
 
   override clone(): WaggleAgent {
     const copy = super.clone() as WaggleAgent;
-    copy.config = this.config;
+    configs.set(copy, this.config);
     copy.http = copy.transport();
     return copy;
   }
@@ -69,7 +88,7 @@ export class WaggleAgent extends HttpAgent {
     const events = this.stream(
       (last) => {
         if (last !== undefined) return { path: `${run}${version(older)}`, headers: { ...this.headers, "Last-Event-ID": last } };
-        return { path: "/agui", method: "POST", body: { ...input, runId }, headers: this.headers };
+        return { path: rootOf(this.config), method: "POST", body: { ...input, runId }, headers: this.headers };
       },
       `${run}${version(older)}`,
     );
@@ -133,7 +152,7 @@ export class WaggleAgent extends HttpAgent {
   }
 
   private thread(id: string): string {
-    return `/agui/threads/${encodeURIComponent(id)}`;
+    return `${rootOf(this.config)}/threads/${encodeURIComponent(id)}`;
   }
 }
 

@@ -1,5 +1,5 @@
 import { type BackoffOptions, defaultBackoff } from "./backoff.js";
-import { closedError, WaggleError } from "./errors.js";
+import { closedError } from "./errors.js";
 import type {
   CallView,
   ImportReply,
@@ -14,7 +14,7 @@ import type {
   TeamView,
 } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { baseOf, Http, type Token } from "./http.js";
+import { baseOf, type CallOptions, Http, type Token, until } from "./http.js";
 import { Inbox } from "./inbox.js";
 import { type LiveOptions, live, type TopicMessage, type TopicOptions, topics } from "./live.js";
 import { Log } from "./logs.js";
@@ -73,7 +73,7 @@ export class WaggleApi {
 
   constructor(o: WaggleOptions) {
     const urls = [o.url].flat().map(baseOf);
-    if (urls.length === 0) throw new WaggleError("INVALID_FIELD", "url names no gateway", { field: "url" });
+    if (urls.length === 0) baseOf("");
     const fetcher = o.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init));
     const maker = (o.WebSocket ?? globalThis.WebSocket) as SocketMaker | undefined;
     this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff }, maker);
@@ -90,22 +90,23 @@ export class WaggleApi {
   }
 
   /** The roles, models and tool servers of the installation. */
-  status(): Promise<Status> {
-    return this.get<Status>("/api/v1/status");
+  status(o: CallOptions = {}): Promise<Status> {
+    return this.get<Status>("/api/v1/status", o);
   }
 
   /** Who the server takes the program for, and what it may do. */
-  me(): Promise<Me> {
-    return this.get<Me>("/api/v1/me");
+  me(o: CallOptions = {}): Promise<Me> {
+    return this.get<Me>("/api/v1/me", o);
   }
 
   /** Makes a request to the HTTP API, once, for what has no method here. */
-  call<T>(method: string, path: string, body?: unknown, o: { signal?: AbortSignal } = {}): Promise<T> {
-    return this.http.json<T>(path, { method, body, signal: o.signal });
+  call<T>(method: string, path: string, body?: unknown, o: CallOptions = {}): Promise<T> {
+    return this.http.json<T>(path, { method, body, signal: until(this.leave.signal, o) });
   }
 
-  protected get<T>(path: string): Promise<T> {
-    return this.http.persist(() => this.http.json<T>(path, { signal: this.leave.signal }), this.leave.signal);
+  protected get<T>(path: string, o: CallOptions): Promise<T> {
+    const signal = until(this.leave.signal, o);
+    return this.http.persist(() => this.http.json<T>(path, { signal }), signal);
   }
 
   /** Ends all connections. What goes on goes on. */
@@ -151,7 +152,7 @@ export class WaggleClient extends WaggleApi {
       newId,
       (f) => list<SessionSummary>("/api/v1/sessions", "sessions", f),
     );
-    this.teams = Object.assign(new Teams(this.http, (id, after) => keep(new Team(this.http, id, after, newId))), {
+    this.teams = Object.assign(new Teams(this.http, (id, after) => keep(new Team(this.http, id, after, newId)), this.leave.signal), {
       list: (f?: ListOptions) => list<TeamView>("/api/v1/teams", "teams", f),
     });
     this.tasks = new Tasks(
@@ -175,17 +176,17 @@ export class WaggleClient extends WaggleApi {
   }
 
   /** What limits the principal and its tenant, and how much of it is used. */
-  async quotas(): Promise<Quota[]> {
-    return (await this.get<QuotaList>("/api/v1/quotas")).quotas;
+  async quotas(o: CallOptions = {}): Promise<Quota[]> {
+    return (await this.get<QuotaList>("/api/v1/quotas", o)).quotas;
   }
 
   /**
    * Calls a tool of a provider, outside of sessions and tasks, and waits for the outcome. A repeat with the same id joins the call.
    * A status of `unknown` says that nobody knows whether the tool had its effect.
    */
-  async callTool(provider: string, tool: string, c: NewToolCall, o: { signal?: AbortSignal } = {}): Promise<CallView> {
+  async callTool(provider: string, tool: string, c: NewToolCall, o: CallOptions = {}): Promise<CallView> {
     const path = `/api/v1/tools/${encodeURIComponent(provider)}/${encodeURIComponent(tool)}/call?wait=20`;
-    const signal = o.signal ?? this.leave.signal;
+    const signal = until(this.leave.signal, o);
     const body = { ...c, id: c.id ?? this.newId() };
     for (;;) {
       const call = await this.http.persist(() => this.http.json<CallView>(path, { method: "POST", body, signal }), signal);
@@ -224,12 +225,13 @@ export class Sessions {
   }
 
   /** Restores an exported session, here or on another installation with the same key. */
-  async import(state: unknown): Promise<{ session: Session; restored: boolean }> {
+  async import(state: unknown, o: CallOptions = {}): Promise<{ session: Session; restored: boolean }> {
+    const signal = until(this.signal, o);
     const s = state as { signed?: unknown; signed_state?: unknown };
     const body = s.signed ?? s.signed_state ?? state;
     const r = await this.http.persist(
-      () => this.http.json<ImportReply>("/api/v1/sessions/import", { method: "POST", body, signal: this.signal }),
-      this.signal,
+      () => this.http.json<ImportReply>("/api/v1/sessions/import", { method: "POST", body, signal }),
+      signal,
     );
     return { session: this.open(r.session), restored: r.restored };
   }

@@ -11,6 +11,20 @@ const holding = new Set<string>();
 /** A token, or what returns one: it is asked again when the server no longer takes the last one. */
 export type Token = string | (() => string | Promise<string>);
 
+/** How long a call may take: until the signal is aborted, or for so many milliseconds. Default: until the server answers. */
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number | undefined;
+}
+
+/** The signal that ends a call: that of the whole, or an option of its own. */
+export function until(whole: AbortSignal, o: CallOptions = {}): AbortSignal {
+  const all = [whole];
+  if (o.signal) all.push(o.signal);
+  if (o.timeoutMs !== undefined) all.push(AbortSignal.timeout(o.timeoutMs));
+  return all.length > 1 ? AbortSignal.any(all) : whole;
+}
+
 /** A request to the HTTP API. */
 export interface HttpRequest {
   method?: string;
@@ -22,18 +36,22 @@ export interface HttpRequest {
 /** The way to the gateways: base addresses, credentials, and which gateway is tried next. */
 export class Http {
   private at = 0;
-  private known: Promise<string> | undefined;
+  /** Not a member that an inspector prints. */
+  readonly #token: Token | undefined;
+  #known: Promise<string> | undefined;
   /** How long, in milliseconds, an answer may take to begin before a WebSocket is tried. */
   patience = held;
 
   constructor(
     private readonly urls: readonly string[],
-    private readonly token: Token | undefined,
+    token: Token | undefined,
     private readonly fetcher: typeof fetch,
     readonly backoff: BackoffOptions,
     /** Makes WebSockets; undefined: none. */
     readonly sockets?: SocketMaker,
-  ) {}
+  ) {
+    this.#token = token;
+  }
 
   /** Whether streams come over WebSockets: a proxy before the gateway holds answers back. */
   get overSockets(): boolean {
@@ -63,23 +81,23 @@ export class Http {
 
   /** Whether another token can be had. */
   get renewable(): boolean {
-    return typeof this.token === "function";
+    return typeof this.#token === "function";
   }
 
   /** Forgets the token: the server does not take it any more. */
   renew(): void {
-    this.known = undefined;
+    this.#known = undefined;
   }
 
   /** The present token, empty without credentials. */
   async credentials(): Promise<string> {
-    const source = this.token;
+    const source = this.#token;
     if (typeof source !== "function") return source ?? "";
-    this.known ??= Promise.resolve().then(source);
+    this.#known ??= Promise.resolve().then(source);
     try {
-      return await this.known;
+      return await this.#known;
     } catch (cause) {
-      this.known = undefined;
+      this.#known = undefined;
       throw new WaggleError(unreachable, "the program's token function failed", { cause });
     }
   }
@@ -165,6 +183,7 @@ export function query(members: object): string {
 
 /** The address of a gateway for HTTP, without a dialect's path. */
 export function baseOf(url: string): string {
+  if (!url) throw new WaggleError("INVALID_FIELD", "url names no gateway", { field: "url" });
   const u = new URL(url.replace(/^ws/, "http"));
   return u.origin + u.pathname.replace(/(\/ws(\/.*)?|\/agui)?\/*$/, "");
 }

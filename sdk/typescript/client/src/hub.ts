@@ -1,4 +1,5 @@
 import { WaggleError } from "./errors.js";
+import type { QuestionAnswer } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import type { Http } from "./http.js";
 import { type FollowOptions, follow } from "./log.js";
@@ -13,12 +14,17 @@ export interface ConnectionState {
   ended: boolean;
 }
 
+/** The event that ends what a log is of. */
+const lastEvent = { session: "session.closed", team: "team.closed", task: "task.finished" };
+
 /** A log that is read once for all that watch it here: listeners, the open questions, and what the subclass makes of it. */
 export abstract class Watched {
   private readonly listeners = new Set<(e: CanonicalEvent) => void>();
   private readonly watchers = new Set<(s: ConnectionState) => void>();
   private readonly askers = new Set<(open: Question[]) => void>();
   private readonly book = new Questions();
+  /** The questions that are answered here, and those whose answer was refused. */
+  private readonly answered = new Map<string, "given" | "refused">();
   private readonly leave = new AbortController();
   private reading = false;
   private state: ConnectionState = { connected: false, error: undefined, ended: false };
@@ -58,18 +64,55 @@ export abstract class Watched {
 
   /** Hands the list of the open questions to the listener, now and when it changes. */
   onQuestions(listener: (open: Question[]) => void): () => void {
-    listener(this.book.list);
+    listener(this.questions);
     return this.add(this.askers, listener);
   }
 
   /** The open questions, the oldest first, as far as the log has been read. */
   get questions(): Question[] {
-    return this.book.list;
+    return this.book.list.filter((q) => this.answered.get(q.id) !== "given");
   }
 
-  /** Reads the log apart from the other readers: not reading holds the server back. */
-  events(o: FollowOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
-    return follow(this.http, `${this.path}/stream`, o);
+  /**
+   * Reads the log apart from the other readers: not reading holds the server back. It ends with the event that ends the
+   * session, the team or the task, or with the signal.
+   */
+  async *events(o: FollowOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
+    for await (const e of follow(this.http, `${this.path}/stream`, o)) {
+      yield e;
+      if (e.type === lastEvent[this.kind]) return;
+    }
+  }
+
+  /** Gives an answer: the question leaves the list at once. It comes back, once, if the server refuses the answer for what it is. */
+  protected async answering<T>(id: string, give: () => Promise<T>): Promise<T> {
+    const again = this.answered.has(id);
+    if (!again) {
+      this.answered.set(id, "given");
+      this.ask();
+    }
+    try {
+      return await give();
+    } catch (error) {
+      const over = error instanceof WaggleError && [404, 409, 410].includes(error.status);
+      if (!over && !again) {
+        this.answered.set(id, "refused");
+        this.ask();
+      }
+      throw error;
+    }
+  }
+
+  /** Answers a question, in the inbox of all. */
+  protected reply(question: Question | string, answer: QuestionAnswer, signal = this.signal): Promise<void> {
+    const q = typeof question === "string" ? this.book.list.find((o) => o.id === question) : question;
+    const id = typeof question === "string" ? question : question.id;
+    const path = `/api/v1/questions/${encodeURIComponent(q?.inbox ?? id)}/answer`;
+    return this.answering(id, () => this.http.persist(() => this.http.json<void>(path, { method: "POST", body: answer, signal }), signal));
+  }
+
+  private ask(): void {
+    for (const f of this.askers) f(this.questions);
   }
 
   /** Ends the connection. What goes on in the log goes on. */
@@ -94,10 +137,13 @@ export abstract class Watched {
         onConnection: (connected, error) => this.change({ connected, error }),
       })) {
         this.seq = e.sequence;
-        if (this.book.take(e)) for (const f of this.askers) f(this.book.list);
+        if (this.book.take(e)) this.ask();
         this.take(e);
         for (const f of this.listeners) f(e);
       }
+      if (this.leave.signal.aborted) return;
+      this.change({ connected: false, ended: true });
+      this.end(undefined);
     } catch (error) {
       this.reading = false;
       if (this.notYet(error)) return;
@@ -117,7 +163,8 @@ export abstract class Watched {
   /** The log is not read any more. */
   protected end(_: unknown): void {}
 
-  private change(s: Partial<ConnectionState>): void {
+  /** Notes whether the log is read, and the last failure. */
+  protected change(s: Partial<ConnectionState>): void {
     this.state = { ...this.state, ...s };
     for (const f of this.watchers) f(this.state);
   }

@@ -89,7 +89,7 @@ export async function* readStream(http: Http, r: Reading, o: FollowOptions): Asy
       }
       if (leave.signal.aborted) return;
       if (connection.held) continue; // over a WebSocket
-      if (up) o.onConnection?.(false, error);
+      if (up || error !== undefined) o.onConnection?.(false, error);
       if (error instanceof WaggleError && pointless(error)) throw error;
       if (error !== undefined && !(error instanceof WaggleError)) throw error;
       if (up && Date.now() - began > http.backoff.max) pauses.reset();

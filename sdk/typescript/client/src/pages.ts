@@ -1,12 +1,11 @@
-import { type Http, query } from "./http.js";
+import { type CallOptions, type Http, query, until } from "./http.js";
 
 /** A page of a list, and which entries are wanted. */
-export interface ListOptions {
+export interface ListOptions extends CallOptions {
   /** Entries of a page; the list goes on over all pages. */
   limit?: number;
   /** The cursor of a page. */
   before?: string;
-  signal?: AbortSignal;
 }
 
 /** A list over all its pages. `member` is that of a page with its entries. */
@@ -17,13 +16,13 @@ export async function* pages<T>(
   f: ListOptions = {},
   whole: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
-  const { signal, ...filter } = f;
-  const until = signal ?? whole;
+  const { signal, timeoutMs, ...filter } = f;
+  const end = until(whole, { signal, timeoutMs });
   let before = filter.before;
   do {
     const page = await http.persist(
-      () => http.json<{ more?: boolean; next?: string } & Record<string, T[]>>(path + query({ ...filter, before }), { signal: until }),
-      until,
+      () => http.json<{ more?: boolean; next?: string } & Record<string, T[]>>(path + query({ ...filter, before }), { signal: end }),
+      end,
     );
     yield* page[member] ?? [];
     before = page.more ? page.next : undefined;

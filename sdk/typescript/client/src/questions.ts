@@ -3,6 +3,8 @@ import type { CanonicalEvent, InputRequestedData, TaskAskedData } from "./genera
 /** A decision that people are asked for. */
 export interface Question {
   id: string;
+  /** Its id among the questions of all logs, for `client.questions.answer`. */
+  inbox: string;
   /** `plan`, `tool`, `budget`, `client_tool`, or of an agent of the swarm `agent`, in the log of a task `task`. */
   scope: string;
   /** The run that waits, if any. */
@@ -57,7 +59,7 @@ export class Questions {
     switch (event.type) {
       case "input.requested":
       case "task.asked":
-        this.open.set(event.data.input_id, questionOf(event.type, event.data, route));
+        this.open.set(event.data.input_id, questionOf(event.type, event.data, route, event.subject));
         return true;
       case "input.answered":
       case "input.expired":
@@ -86,14 +88,20 @@ export class Questions {
 }
 
 /** The question of an event that asks one: `input.requested` or `task.asked`. */
-export function questionOf(type: string, data: InputRequestedData | TaskAskedData, route: readonly string[] = []): Question {
-  if (type !== "task.asked") return asked(data as InputRequestedData, route);
+export function questionOf(
+  type: string,
+  data: InputRequestedData | TaskAskedData,
+  route: readonly string[] = [],
+  subject: string | undefined = "",
+): Question {
+  const inbox = [...subject.split(".").slice(1), data.input_id].join(".");
+  if (type !== "task.asked") return asked(data as InputRequestedData, route, inbox);
   const { input_id: id, message } = data as TaskAskedData;
   const text = typeof message === "string" ? message : JSON.stringify(message ?? "An agent asks.");
-  return { id, scope: "task", run: undefined, text, route, data };
+  return { id, inbox, scope: "task", run: undefined, text, route, data };
 }
 
-function asked(d: InputRequestedData, route: readonly string[]): Question {
+function asked(d: InputRequestedData, route: readonly string[], inbox: string): Question {
   const text =
     d.scope === "plan"
       ? `Carry out this plan of ${d.steps?.length ?? 0} steps?`
@@ -102,5 +110,5 @@ function asked(d: InputRequestedData, route: readonly string[]): Question {
         : d.scope === "budget"
           ? "The budget of the run is used up. Go on?"
           : (d.description ?? d.summary ?? d.scope);
-  return { id: d.input_id, scope: d.scope, run: d.run_id, text, route, data: d };
+  return { id: d.input_id, inbox, scope: d.scope, run: d.run_id, text, route, data: d };
 }

@@ -108,6 +108,17 @@ export class Run implements AsyncIterable<CanonicalEvent> {
     }
   }
 
+  /** The pieces of the answer as they come. After a piece that begins the answer anew, `restarted` is true. */
+  async *deltas(): AsyncGenerator<{ text: string; restarted: boolean }, void, undefined> {
+    let before = "";
+    for await (const text of this.text()) {
+      const restarted = !text.startsWith(before);
+      const piece = restarted ? text : text.slice(before.length);
+      before = text;
+      if (piece || restarted) yield { text: piece, restarted };
+    }
+  }
+
   /** Stops the run. Its events say what came of it. */
   cancel(reason?: string): Promise<void> {
     return this.stop(reason);
@@ -136,7 +147,7 @@ export class Run implements AsyncIterable<CanonicalEvent> {
         this.fail(new WaggleError(e.data.code, e.data.message, { retryable: e.data.retryable, detail: e.data }));
         break;
       case "run.cancelled":
-        this.fail(new WaggleError("RUN_CANCELLED", "The run was stopped.", { detail: e.data }));
+        this.fail(new WaggleError("RUN_CANCELLED", "The run was stopped.", { detail: e.data, retryable: false }));
         break;
       default:
         return false;

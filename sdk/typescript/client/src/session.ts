@@ -1,13 +1,14 @@
 import { closedError, WaggleError } from "./errors.js";
 import type { CanonicalEvent, Step } from "./generated/events.js";
-import { away, type Http } from "./http.js";
+import { away, type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
+import type { FollowOptions } from "./log.js";
 import type { PlanSocket } from "./plansocket.js";
 import type { Question } from "./questions.js";
 import { Run } from "./run.js";
 
 /** How a message is to be answered. */
-export interface SendOptions {
+export interface SendOptions extends CallOptions {
   /** `chat`, the default: at once, with the help of tools. `plan`: as a plan of steps. */
   mode?: "chat" | "plan";
   /** The agent of the swarm, by its name, that answers in place of the model. It answers chats only. */
@@ -22,10 +23,25 @@ export interface SendOptions {
   maxConcurrent?: number;
   /** Of one attempt at a step. */
   timeoutSeconds?: number;
+  /** Facts that are put before the message. */
+  context?: readonly { description: string; value: string }[];
+  /** Of texts for people, such as `en` or `zh-CN`: of a new session. */
+  language?: string;
+  /** Tools that this program carries out, by their names: the model may call them in this run. The program has to go on until then. */
+  tools?: Readonly<Record<string, ClientTool>>;
   /** They come with the message. */
   files?: readonly FilePart[];
   /** The id of the message, 1 to 200 printable characters. Sent again with it, the message counts once. */
   id?: string;
+}
+
+/** A tool that the program carries out which sends the message. */
+export interface ClientTool {
+  description: string;
+  /** The JSON Schema of the arguments: an object. */
+  schema?: object;
+  /** Carries a call out. What it throws the model is told as the reason why not. */
+  run: (args: never) => unknown;
 }
 
 /** A file inside of a message. Models see PNG, JPEG, GIF and WebP, and read text. */
@@ -81,7 +97,9 @@ export class Session extends Watched {
   private queue: Promise<unknown> = Promise.resolve();
   private waiting = 0;
   /** The decisions in the log on the questions that are being answered here. */
-  private readonly answering = new Map<string, string>();
+  private readonly given = new Map<string, string>();
+  /** The tools that the program carries out, by the run that may call them. */
+  private readonly offers = new Map<Run, NonNullable<SendOptions["tools"]>>();
 
   /** For `WaggleClient`. */
   constructor(
@@ -97,22 +115,29 @@ export class Session extends Watched {
 
   /** Sends a message. Without a connection it waits for one. */
   send(text: string, o: SendOptions = {}): Run {
-    const { mode, agent, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds } = o;
+    const { mode, agent, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds, language } = o;
     const path = agent === undefined ? "/agui" : `/agui/agents/${encodeURIComponent(agent)}`;
     const run = this.begin(o.id ?? this.newId());
+    const tools = Object.entries(o.tools ?? {});
+    if (o.tools) this.offers.set(run, o.tools);
     const body = {
       threadId: this.id,
       runId: run.id,
       protocolVersion: "1.0",
       messages: [{ id: run.id, role: "user", content: o.files?.length ? [{ type: "text", text }, ...o.files.map(part)] : text }],
-      tools: [],
-      context: [],
-      forwardedProps: { waggle: { mode, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds } },
+      tools: tools.map(([name, t]) => ({ name, description: t.description, parameters: t.schema ?? { type: "object" } })),
+      context: o.context ?? [],
+      forwardedProps: { waggle: { mode, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds, language } },
     };
-    this.enqueue(run, async () => {
-      const answer = await this.http.request(path, { method: "POST", body, signal: this.signal });
-      void answer.body?.cancel().catch(() => {}); // the log says the rest
-    });
+    const signal = until(this.signal, o);
+    this.enqueue(
+      run,
+      async () => {
+        const answer = await this.http.request(path, { method: "POST", body, signal });
+        void answer.body?.cancel().catch(() => {}); // the log says the rest
+      },
+      signal,
+    );
     return run;
   }
 
@@ -133,7 +158,7 @@ export class Session extends Watched {
     return run;
   }
 
-  private enqueue(run: Run, attempt: () => Promise<void>): void {
+  private enqueue(run: Run, attempt: () => Promise<void>, signal = this.signal): void {
     if (this.signal.aborted || this.waiting >= maxWaiting) {
       this.runs.delete(run.id);
       run.broken(this.signal.aborted ? closedError() : new WaggleError("QUEUE_FULL", "too many messages wait for the server"));
@@ -142,7 +167,7 @@ export class Session extends Watched {
     this.waiting++;
     this.queue = this.queue.then(async () => {
       try {
-        await this.http.persist(attempt, this.signal);
+        await this.http.persist(() => attempt().catch((e) => this.failing(e)), signal);
         run.taken();
         this.fresh = false;
         this.read();
@@ -155,27 +180,51 @@ export class Session extends Watched {
     });
   }
 
+  /** Watchers of the connection are told why a message is not sent yet. */
+  private failing(error: unknown): never {
+    if (isAway(error)) this.change({ error });
+    throw error;
+  }
+
+  /** The events of a session whose first message is under way come once it is there. */
+  override async *events(o: FollowOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
+    const sending = this.waiting > 0 ? this.queue : undefined;
+    if (sending && this.fresh) await settled(sending, o.signal);
+    if (o.signal?.aborted) return;
+    try {
+      yield* super.events(o);
+    } catch (error) {
+      if (!sending || !this.notYet(error)) throw error;
+      await settled(sending, o.signal);
+      yield* super.events(o);
+    }
+  }
+
   /** Answers a question. Rejects with `INPUT_ANSWERED` if somebody else's answer counts. */
-  async answer(question: Question | string, reply: Reply | boolean): Promise<void> {
+  answer(question: Question | string, reply: Reply | boolean, o: CallOptions = {}): Promise<void> {
     const id = typeof question === "string" ? question : question.id;
+    return this.answering(id, () => this.give(id, reply, until(this.signal, o)));
+  }
+
+  private async give(id: string, reply: Reply | boolean, signal: AbortSignal): Promise<void> {
     const r = typeof reply === "boolean" ? { approved: reply } : reply;
     const told = r.approved && r.answer !== undefined;
     const payload = told ? { answer: r.answer } : { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified };
     const body = { resume: [{ interruptId: id, status: "resolved", payload }] };
-    this.answering.set(id, "");
+    this.given.set(id, "");
     const attempt = async (sent: number) => {
       try {
-        await this.http.request(`/agui/threads/${encodeURIComponent(this.id)}/answers`, { method: "POST", body, signal: this.signal });
+        await this.http.request(`/agui/threads/${encodeURIComponent(this.id)}/answers`, { method: "POST", body, signal });
       } catch (error) {
         // The run may be over, and the session closed, before the server has said so.
-        if (this.signal.aborted && this.answering.get(id) === decision(r)) return;
+        if (this.signal.aborted && this.given.get(id) === decision(r)) return;
         // The request has no id: an answer that was sent before and is refused now may be the one that counts.
         const code = error instanceof WaggleError ? error.code : "";
         if (sent > 0 && code === "INPUT_ANSWERED" && (await this.decided(id)) === decision(r)) return;
         throw error;
       }
     };
-    await this.http.persist(attempt, this.signal).finally(() => this.answering.delete(id));
+    await this.http.persist(attempt, signal).finally(() => this.given.delete(id));
   }
 
   /** The decision of the answer that counts. */
@@ -186,9 +235,22 @@ export class Session extends Watched {
     return undefined;
   }
 
+  /** Carries a call of the program's own tools out. The server takes the first result. */
+  private called(run: Run, e: CanonicalEvent & { type: "input.requested" }): void {
+    const { scope, tool, arguments: args, input_id: id, digest = "" } = e.data;
+    const own = scope === "client_tool" ? this.offers.get(run)?.[tool ?? ""] : undefined;
+    if (!own) return;
+    void Promise.resolve()
+      .then(() => own.run((args ?? {}) as never))
+      .then((v) => ({ decision: "approve" as const, result: typeof v === "string" ? v : (JSON.stringify(v) ?? "") }))
+      .catch((error) => ({ decision: "reject" as const, feedback: error instanceof Error ? error.message : String(error) }))
+      .then((answer) => this.reply(id, { digest, id: this.newId(), ...answer }))
+      .catch((error) => this.change({ error }));
+  }
+
   /** Stops the active run; the session stays usable. */
-  async cancel(): Promise<void> {
-    await this.persist("POST", "/cancel");
+  async cancel(o: CallOptions = {}): Promise<void> {
+    await this.persist("POST", "/cancel", o);
   }
 
   private async cancelRun(runId: string, reason?: string): Promise<void> {
@@ -196,13 +258,14 @@ export class Session extends Watched {
   }
 
   /** Stops one step of the run that is on. */
-  async cancelStep(taskId: string, reason?: string): Promise<void> {
-    await this.threadCancel({ taskId, reason });
+  async cancelStep(taskId: string, reason?: string, o: CallOptions = {}): Promise<void> {
+    await this.threadCancel({ taskId, reason }, o);
   }
 
-  private async threadCancel(body: object): Promise<void> {
+  private async threadCancel(body: object, o?: CallOptions): Promise<void> {
+    const signal = until(this.signal, o);
     const path = `/agui/threads/${encodeURIComponent(this.id)}/cancel`;
-    await this.http.persist(() => this.http.request(path, { method: "POST", body, signal: this.signal }), this.signal);
+    await this.http.persist(() => this.http.request(path, { method: "POST", body, signal }), signal);
   }
 
   /** Carries a step out again that has failed or was cancelled, also after the end of the run. */
@@ -235,32 +298,31 @@ export class Session extends Watched {
   }
 
   /** A file that a message has brought along, as its event names it (`data.files`). */
-  async file(f: { object: { digest: string } }): Promise<Blob> {
-    const r = await this.http.persist(
-      () => this.http.request(`${this.path}/files/${f.object.digest}`, { signal: this.signal }),
-      this.signal,
-    );
-    return r.blob();
+  async file(f: { object: { digest: string } }, o: CallOptions = {}): Promise<Blob> {
+    const signal = until(this.signal, o);
+    return (await this.http.persist(() => this.http.request(`${this.path}/files/${f.object.digest}`, { signal }), signal)).blob();
   }
 
   /** The session and its runs. */
-  show(): Promise<SessionDetail> {
-    return this.persist("GET", "");
+  show(o: CallOptions = {}): Promise<SessionDetail> {
+    return this.persist("GET", "", o);
   }
 
   /** Removes the session with all its events for good. Reports whether that is done already. */
-  async delete(): Promise<boolean> {
-    const answer = await this.http.persist(() => this.http.request(this.path, { method: "DELETE" }), this.signal);
+  async delete(o: CallOptions = {}): Promise<boolean> {
+    const signal = until(this.signal, o);
+    const answer = await this.http.persist(() => this.http.request(this.path, { method: "DELETE", signal }), signal);
     return answer.status === 204;
   }
 
   /** The signed state of the session, for `client.sessions.import`. */
-  export(): Promise<unknown> {
-    return this.persist("GET", "/state");
+  export(o: CallOptions = {}): Promise<unknown> {
+    return this.persist("GET", "/state", o);
   }
 
-  private persist<T>(method: string, rest: string): Promise<T> {
-    return this.http.persist(() => this.http.json<T>(this.path + rest, { method, signal: this.signal }), this.signal);
+  private persist<T>(method: string, rest: string, o: CallOptions): Promise<T> {
+    const signal = until(this.signal, o);
+    return this.http.persist(() => this.http.json<T>(this.path + rest, { method, signal }), signal);
   }
 
   /** There is nothing to read before the first message. */
@@ -269,7 +331,7 @@ export class Session extends Watched {
   }
 
   protected override take(e: CanonicalEvent): void {
-    if (e.type === "input.answered" && this.answering.has(e.data.input_id)) this.answering.set(e.data.input_id, e.data.decision);
+    if (e.type === "input.answered" && this.given.has(e.data.input_id)) this.given.set(e.data.input_id, e.data.decision);
     const d = e.data as { message_id?: string; run_id?: string };
     let run = d.run_id === undefined ? undefined : this.byRun.get(d.run_id);
     if (e.type === "message.received") {
@@ -282,7 +344,9 @@ export class Session extends Watched {
       this.runs.get(e.data.message_id)?.broken(new WaggleError(e.data.code, e.data.message, { detail: e.data }));
       this.runs.delete(e.data.message_id);
     }
+    if (run && e.type === "input.requested") this.called(run, e);
     if (run?.take(e)) {
+      this.offers.delete(run);
       this.byRun.delete(d.run_id as string);
       this.runs.delete(run.id);
     }
@@ -293,6 +357,11 @@ export class Session extends Watched {
     this.runs.clear();
     this.byRun.clear();
   }
+}
+
+/** Waits for the end of a promise, which does not fail, or for the signal. */
+async function settled(promise: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  await Promise.race([promise, new Promise((go) => signal?.addEventListener("abort", go, { once: true }))]);
 }
 
 /** The word of the log for a reply. */

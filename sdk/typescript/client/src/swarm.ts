@@ -53,7 +53,7 @@ export interface AgentTask<Data = unknown> {
   readonly id: string;
   readonly type: string;
   readonly data: Data;
-  /** The data as a text: itself, or its `description` or `text`; a step of a plan has a description. */
+  /** The data as a text: itself, or its `description`, `text` or `content`. A step of a plan has a description, a message of a chat or a team a content. */
   readonly text: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Is aborted when the task is cancelled, its time is over, or another agent has it. */
@@ -400,7 +400,7 @@ function failure(e: unknown): Frame {
 
 function textOf(data: unknown): string {
   if (typeof data === "string") return data;
-  const d = (data ?? {}) as { description?: unknown; text?: unknown };
-  for (const t of [d.description, d.text]) if (typeof t === "string") return t;
+  const d = (data ?? {}) as { description?: unknown; text?: unknown; content?: unknown };
+  for (const t of [d.description, d.text, d.content]) if (typeof t === "string") return t;
   return data === undefined || data === null ? "" : JSON.stringify(data);
 }

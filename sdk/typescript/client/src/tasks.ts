@@ -1,7 +1,7 @@
 import { closedError, WaggleError } from "./errors.js";
 import type { TaskDetail, TaskName, TaskSummary } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { type Http, query } from "./http.js";
+import { type CallOptions, type Http, query, until } from "./http.js";
 import { Watched } from "./hub.js";
 import { type Frame, Link } from "./link.js";
 import type { Question } from "./questions.js";
@@ -96,8 +96,9 @@ export class Task extends Watched {
   }
 
   /** The task with its newest events. */
-  show(): Promise<TaskDetail> {
-    return this.http.persist(() => this.http.json<TaskDetail>(this.path, { signal: this.signal }), this.signal);
+  show(o: CallOptions = {}): Promise<TaskDetail> {
+    const signal = until(this.signal, o);
+    return this.http.persist(() => this.http.json<TaskDetail>(this.path, { signal }), signal);
   }
 
   /** What the agent has made of it. Rejects if it failed or was cancelled. */
@@ -107,15 +108,17 @@ export class Task extends Watched {
   }
 
   /** Stops it. */
-  async cancel(reason?: string): Promise<void> {
+  async cancel(reason?: string, o: CallOptions = {}): Promise<void> {
+    const signal = until(this.signal, o);
     const body = reason === undefined ? {} : { body: { reason } };
-    await this.http.persist(() => this.http.request(`${this.path}/cancel`, { method: "POST", signal: this.signal, ...body }), this.signal);
+    await this.http.persist(() => this.http.request(`${this.path}/cancel`, { method: "POST", signal, ...body }), signal);
   }
 
   /** Submits it again as a new task, after it has failed or was cancelled, and returns the id of that one. With the same id once. */
-  async retry(id: string = this.newId()): Promise<string> {
-    const r = { method: "POST", signal: this.signal, body: { id } };
-    return (await this.http.persist(() => this.http.json<TaskName>(`${this.path}/retry`, r), this.signal)).task_id;
+  async retry(id: string = this.newId(), o: CallOptions = {}): Promise<string> {
+    const signal = until(this.signal, o);
+    const r = { method: "POST", signal, body: { id } };
+    return (await this.http.persist(() => this.http.json<TaskName>(`${this.path}/retry`, r), signal)).task_id;
   }
 
   /** Tells its agent something; answers its question, if it has one. */
@@ -124,8 +127,8 @@ export class Task extends Watched {
   }
 
   /** Answers a question of its agent. */
-  async answer(_question: Question | string, message: unknown): Promise<void> {
-    await this.message(message);
+  answer(question: Question | string, message: unknown, o: CallOptions = {}): Promise<void> {
+    return this.reply(question, { decision: "answer", message, id: this.newId() }, until(this.signal, o));
   }
 
   protected override take(e: CanonicalEvent): void {
@@ -147,7 +150,7 @@ export class Tasks {
     private readonly open_: (id: string, after: number) => Task,
     private readonly newId: () => string,
     /** Pages of tasks, the newest change first. */
-    readonly list: (o?: { limit?: number; before?: string; signal?: AbortSignal }) => AsyncGenerator<TaskSummary, void, undefined>,
+    readonly list: (o?: { limit?: number; before?: string } & CallOptions) => AsyncGenerator<TaskSummary, void, undefined>,
   ) {}
 
   /** Gives a task. Without a connection it waits for one. */

@@ -1,13 +1,11 @@
-import { WaggleError } from "./errors.js";
 import type { NewTeam, TeamDefinition, TeamView } from "./generated/api.js";
-import type { Http } from "./http.js";
+import { type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
-import { Link } from "./link.js";
-import { type Question, unwrap } from "./questions.js";
+import type { Question } from "./questions.js";
 import type { Reply } from "./session.js";
 
 /** A message to a team. */
-export interface TeamMessageOptions {
+export interface TeamMessageOptions extends CallOptions {
   /** A name, a path of names or an id; default: the coordinator. */
   target?: string;
   imageUrls?: string[];
@@ -27,72 +25,54 @@ export class Team extends Watched {
   }
 
   /** The team as it is now. */
-  show(): Promise<TeamView> {
-    return this.http.persist(() => this.http.json<TeamView>(this.path, { signal: this.signal }), this.signal);
+  show(o: CallOptions = {}): Promise<TeamView> {
+    const signal = until(this.signal, o);
+    return this.http.persist(() => this.http.json<TeamView>(this.path, { signal }), signal);
   }
 
   /** Sends a message and returns its id. It is not sent again: after an error without an answer the log says whether it arrived. */
   async message(content: string, o: TeamMessageOptions = {}): Promise<string> {
     const body = { content, target: o.target, image_urls: o.imageUrls, context_files: o.contextFiles };
-    const a = await this.http.json<{ message_id?: string; command_id: string }>(`${this.path}/messages`, { method: "POST", body });
+    const a = await this.http.json<{ message_id?: string; command_id: string }>(`${this.path}/messages`, {
+      method: "POST",
+      body,
+      signal: until(this.signal, o),
+    });
     return a.message_id ?? a.command_id;
   }
 
   /** Stops the runs of the members, or of one of them. */
-  stop(o: { target?: string; reason?: string } = {}): Promise<void> {
-    return this.post("/stop", o);
+  stop({ signal, timeoutMs, ...body }: { target?: string; reason?: string } & CallOptions = {}): Promise<void> {
+    return this.post("/stop", { signal, timeoutMs }, body);
   }
 
   /** Holds messages to the members back. */
-  pause(): Promise<void> {
-    return this.post("/pause");
+  pause(o: CallOptions = {}): Promise<void> {
+    return this.post("/pause", o);
   }
 
   /** Releases the messages that were held back. */
-  resume(): Promise<void> {
-    return this.post("/resume");
+  resume(o: CallOptions = {}): Promise<void> {
+    return this.post("/resume", o);
   }
 
-  private post(rest: string, body?: object): Promise<void> {
-    const request = { method: "POST", signal: this.signal, ...(body && Object.keys(body).length > 0 ? { body } : {}) };
-    return this.http.persist(() => this.http.json(this.path + rest, request), this.signal);
+  private post(rest: string, o: CallOptions, body?: object): Promise<void> {
+    const signal = until(this.signal, o);
+    const request = { method: "POST", signal, ...(body && Object.keys(body).length > 0 ? { body } : {}) };
+    return this.http.persist(() => this.http.json(this.path + rest, request), signal);
   }
 
   /** Stops the team and closes it for good. */
-  async delete(): Promise<void> {
-    await this.http.persist(() => this.http.request(this.path, { method: "DELETE", signal: this.signal }), this.signal);
+  async delete(o: CallOptions = {}): Promise<void> {
+    const signal = until(this.signal, o);
+    await this.http.persist(() => this.http.request(this.path, { method: "DELETE", signal }), signal);
   }
 
   /** Answers a question of a member. Rejects with `INPUT_ANSWERED` if somebody else's answer counts. */
-  answer(question: Question | string, reply: Pick<Reply, "approved" | "feedback"> | boolean): Promise<void> {
-    const id = typeof question === "string" ? question : question.id;
+  answer(question: Question | string, reply: Pick<Reply, "approved" | "feedback"> | boolean, o: CallOptions = {}): Promise<void> {
     const r = typeof reply === "boolean" ? { approved: reply } : reply;
-    return new Promise((done, fail) => {
-      const stop = this.on((e) => {
-        const { event } = unwrap(e);
-        if (event.type !== "input.answered" || event.data.input_id !== id) return;
-        const ours = (event.data.decision !== "reject") === r.approved;
-        leave(
-          ours ? undefined : new WaggleError("INPUT_ANSWERED", `${event.data.by || "somebody"} has answered it already`, { detail: event }),
-        );
-      });
-      const link = new Link(this.http, {
-        path: () => `/ws?watch=team/${encodeURIComponent(this.id)}&after=${this.seq}`,
-        take: (f) => {
-          if (f.type === "agent_ready") return "ready";
-          if (f.type === "error" && f.seq === undefined) leave(new WaggleError(f.data.code, f.data.message, { detail: f }));
-          return undefined;
-        },
-      });
-      const leave = (error?: WaggleError) => {
-        stop();
-        if (error) fail(error);
-        else done();
-        link.close();
-      };
-      link.onEnd(leave);
-      link.send({ type: "answer", question_id: id, approved: r.approved, feedback: r.feedback, id: this.newId() }, () => false);
-    });
+    const decision = r.approved ? "approve" : "reject";
+    return this.reply(question, { decision, id: this.newId(), ...(r.feedback ? { feedback: r.feedback } : {}) }, until(this.signal, o));
   }
 }
 
@@ -102,12 +82,13 @@ export class Teams {
   constructor(
     private readonly http: Http,
     private readonly open_: (id: string, after: number) => Team,
+    private readonly signal: AbortSignal,
   ) {}
 
   /** Makes a team of a definition, or of the name of one in the gateway's configuration. */
-  async create(definition: TeamDefinition | string): Promise<Team> {
+  async create(definition: TeamDefinition | string, o: CallOptions = {}): Promise<Team> {
     const body: Partial<NewTeam> = typeof definition === "string" ? { named: definition } : definition;
-    const view = await this.http.json<TeamView>("/api/v1/teams", { method: "POST", body });
+    const view = await this.http.json<TeamView>("/api/v1/teams", { method: "POST", body, signal: until(this.signal, o) });
     return this.open(view.team_id);
   }
 

@@ -31,7 +31,7 @@ test("an agent gets a task, asks, tells its progress and answers", async () => {
   task.on((e) => seen.push(e.type));
   const q = await within(new Promise<string>((go) => task.onQuestions((open) => open[0] && go(open[0].text))), "the question");
   expect(q).toBe("Which mark?");
-  await task.message("!");
+  await task.answer(task.questions[0] ?? "", "!");
   expect((await within(task.result(), "the result")).result).toBe("BEES!");
   expect(task.questions).toEqual([]);
   expect(seen).toContain("task.notified");

@@ -14,7 +14,7 @@ import { WaggleClient, WaggleError } from "@waggle-dev/client";
 import { WaggleAgent, type WaggleAgentConfig } from "@waggle-dev/client/agui";
 
 /** Where the threads are. */
-export type WaggleRunnerConfig = Pick<WaggleAgentConfig, "url" | "token" | "headers" | "fetch">;
+export type WaggleRunnerConfig = Pick<WaggleAgentConfig, "url" | "token" | "headers" | "fetch" | "agent" | "team">;
 
 type Events = ReturnType<AgentRunner["run"]>;
 
@@ -25,8 +25,11 @@ type Events = ReturnType<AgentRunner["run"]>;
 export class WaggleRunner extends AgentRunner {
   private readonly client: WaggleClient;
 
-  constructor(private readonly config: WaggleRunnerConfig) {
+  readonly #config: WaggleRunnerConfig;
+
+  constructor(config: WaggleRunnerConfig) {
     super();
+    this.#config = config;
     const { url, token } = config;
     this.client = new WaggleClient({ url, ...(token === undefined ? {} : { token }) });
   }
@@ -49,6 +52,11 @@ export class WaggleRunner extends AgentRunner {
   /** Whether a run of the thread is on. */
   override async isRunning(request: AgentRunnerIsRunningRequest): Promise<boolean> {
     try {
+      const { team } = this.#config;
+      if (team !== undefined) {
+        const view = await this.client.call<{ status: string }>("GET", `/api/v1/teams/${encodeURIComponent(team)}`);
+        return view.status === "RUNNING";
+      }
       const detail = await this.client.call<{ runs: { status: string }[] }>(
         "GET",
         `/api/v1/sessions/${encodeURIComponent(request.threadId)}`,
@@ -72,6 +80,6 @@ export class WaggleRunner extends AgentRunner {
   }
 
   private agent(threadId: string): WaggleAgent {
-    return new WaggleAgent({ ...this.config, threadId });
+    return new WaggleAgent({ ...this.#config, threadId });
   }
 }
