@@ -45,7 +45,8 @@ function typescript(s: Sample): string {
   const { content, mode, confirm, agent } = s.message;
   const token = s.login ? ", token: process.env.WAGGLE_TOKEN" : "";
   const options = mode === "plan" ? `, { mode: "plan", confirmPlan: ${confirm} }` : agent ? `, { agent: ${JSON.stringify(agent)} }` : "";
-  const approve = mode === "plan" && confirm ? "session.onQuestions(([first]) => first && session.answer(first, true).catch(console.error));\n" : "";
+  const approve =
+    mode === "plan" && confirm ? "session.onQuestions(([first]) => first && session.answer(first, true).catch(console.error));\n" : "";
   return `import { WaggleClient } from "@waggle-dev/client";
 
 const client = new WaggleClient({ url: ${JSON.stringify(s.origin)}${token} });
