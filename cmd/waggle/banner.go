@@ -22,9 +22,6 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	fmt.Fprintf(&b, "\nWaggle %s runs: %s\n\n", version, strings.Join(use.Roles, ", "))
 	if r.Addr != nil {
 		if use.Has(config.RoleGateway) {
-			if l.Console.Enabled {
-				line("console", "http://%s/", r.Addr)
-			}
 			line("chat", "ws://%s/ws", r.Addr)
 		}
 		line("health", "http://%s/readyz", r.Addr)
@@ -54,6 +51,9 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	}
 	if use.Embedded {
 		next(&b, l, r)
+	}
+	if r.Addr != nil && use.Has(config.RoleGateway) && l.Console.Enabled { // where the eye looks last
+		fmt.Fprintf(&b, "\nOpen in a browser: http://%s/\n", r.Addr)
 	}
 	_, _ = fmt.Fprintln(w, b.String())
 }

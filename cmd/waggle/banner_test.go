@@ -30,6 +30,7 @@ func TestBannerSaysWhereEverythingIs(t *testing.T) {
 	} {
 		require.Contains(t, text, want)
 	}
+	require.True(t, strings.HasSuffix(strings.TrimRight(text, "\n"), "Open in a browser: http://127.0.0.1:9000/"), "the last line")
 	require.NotContains(t, text, "start token", "with authentication")
 	running.StartToken = "CANARY"
 	require.Contains(t, show(t, up, running, nil), "start token CANARY")

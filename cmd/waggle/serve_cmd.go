@@ -17,7 +17,7 @@ type upCmd struct {
 	serverFlags
 	NATSAddr *string `name:"nats-addr" opt:"nats.addr" help:"Where the embedded NATS server listens (WAGGLE_NATS_ADDR; 127.0.0.1:4222)." placeholder:"HOST:PORT"`
 	Data     *string `opt:"data" help:"Folder of the embedded NATS server's files (WAGGLE_DATA; ./data)." placeholder:"DIR"`
-	Profile  *string `opt:"profile" help:"standard: write to disk every second; strict: before every acknowledgement (WAGGLE_PROFILE; standard)." placeholder:"PROFILE"`
+	Profile  *string `opt:"profile" help:"standard: write to disk every 10 seconds; strict: before every acknowledgement (WAGGLE_PROFILE; standard)." placeholder:"PROFILE"`
 }
 
 // Run implements the command.

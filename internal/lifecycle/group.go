@@ -63,7 +63,7 @@ func (g *Group) Run(ctx context.Context) error {
 	r.watchers.Go(func() { r.watchSignals(signals, hurry) })
 
 	if r.startAll(asked, hurried) {
-		g.log.Info().Int("components", len(r.up)).Msg("run components")
+		g.log.Debug().Int("components", len(r.up)).Msg("all components run")
 		<-asked.Done()
 	}
 	if died, ok := errors.AsType[*failure](context.Cause(asked)); ok {
@@ -124,7 +124,7 @@ func (r *run) startAll(asked, hurried context.Context) bool {
 		}
 		r.up = append(r.up, c)
 		r.watchers.Go(func() { r.watch(c) })
-		r.log.Info().Str("component", c.Name()).Dur("took_ms", time.Since(began)).Msg("start component")
+		r.log.Debug().Str("component", c.Name()).Dur("took_ms", time.Since(began)).Msg("start component")
 	}
 	return true
 }

@@ -218,3 +218,10 @@ func TestAnInterruptStopsTheAnswerAndTheNextOneLeaves(t *testing.T) {
 	err := Talk(bounded(t), Options{URL: url}, Piped(strings.NewReader("q\nr\n")), terminal.NewScreen(io.Discard, io.Discard), false, interrupts)
 	require.NoError(t, err)
 }
+
+// TestADroppedTextHasItsTrueReason: one without a reason was not lost by a worker; its run may have ended.
+func TestADroppedTextHasItsTrueReason(t *testing.T) {
+	require.NotContains(t, Discarded(""), "worker")
+	require.Contains(t, Discarded("worker_lost"), "worker was lost")
+	require.Contains(t, Discarded("the request failed"), "the request failed")
+}

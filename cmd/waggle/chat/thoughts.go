@@ -68,8 +68,11 @@ func tail(text string) string {
 
 // Discarded says why a text that was shown does not count.
 func Discarded(reason string) string {
-	if reason == "" || reason == "worker_lost" {
+	switch reason {
+	case "worker_lost":
 		return "the worker was lost; another one begins this text again"
+	case "": // the run may have ended, for instance by Ctrl-C
+		return "this text does not count any more"
 	}
 	return "this text does not count: " + terminal.Line(reason, lineWidth)
 }

@@ -434,7 +434,8 @@ func (p *process) ready() error {
 
 func (p *process) announce() {
 	p.running.Addr, p.running.Telemetry = p.addr(), p.internal()
-	if p.Ready != nil {
+	p.Logger.Info().Strs("roles", p.Use.Roles).Msg("run components")
+	if p.Ready != nil { // writes the last lines of the start
 		p.Ready(p.running)
 	}
 }

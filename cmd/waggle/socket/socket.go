@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/sdk/go/link"
 	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
@@ -69,6 +70,13 @@ func Unreachable(url string, err error) error {
 	return fmt.Errorf("connect to %s: %w", url, err)
 }
 
+// advices are refusals whose own words advise clients of sockets.
+var advices = map[fault.Code]string{
+	fault.SessionNotFound: `This session does not exist, or you may not see it. "waggle sessions list" shows the others.`,
+	fault.SessionClosed:   `This session has ended. "waggle chat" starts a new one.`,
+	fault.SessionDeleted:  "This session was deleted with all that was in it.",
+}
+
 // Answered returns the error of a request to the HTTP API in words for the terminal.
 func Answered(err error) error {
 	e, ok := errors.AsType[*waggle.Error](err)
@@ -80,6 +88,9 @@ func Answered(err error) error {
 		hint = " (--token or WAGGLE_TOKEN)"
 	}
 	text := terminal.Line(e.Message, 500)
+	if advice, ok := advices[fault.Code(e.Code)]; ok {
+		text = advice
+	}
 	if e.Code != "" {
 		text += " [" + terminal.Line(e.Code, 60) + "]"
 	}

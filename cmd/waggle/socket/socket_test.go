@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/sdk/go/link"
 	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
@@ -38,4 +39,15 @@ func TestReadable(t *testing.T) {
 	} {
 		require.Equal(t, want, Readable(address), address)
 	}
+}
+
+// TestAdviceFitsTheCommand: the words for sockets do not reach people at a terminal.
+func TestAdviceFitsTheCommand(t *testing.T) {
+	for _, code := range []fault.Code{fault.SessionNotFound, fault.SessionClosed, fault.SessionDeleted} {
+		of := fault.Lookup(code)
+		text := Answered(&waggle.Error{Status: of.Status, Code: string(code), Message: of.Message}).Error()
+		require.NotContains(t, text, "Connect without")
+		require.Contains(t, text, "["+string(code)+"]")
+	}
+	require.Equal(t, "no [X]", Answered(&waggle.Error{Status: 400, Code: "X", Message: "no"}).Error())
 }
