@@ -168,7 +168,7 @@ func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	size := 0
-	err = a.cfg.Log.Read(r.Context(), log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+	err = a.cfg.Log.Read(r.Context(), log, eventlog.Cursor{Seq: d.LastSeq - min(d.LastSeq, maxTaskEvents)}, func(e *eventlog.Entry) error {
 		if e.Sequence > d.LastSeq {
 			return errPageFull // younger than the record
 		}

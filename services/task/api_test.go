@@ -205,3 +205,31 @@ func TestATaskOverHTTP(t *testing.T) {
 	}
 	require.Equal(t, 403, w.Ask("vera", "POST", path, body, &problem).Status)
 }
+
+// TestALongTaskShowsItsNewestEvents, whatever came before them.
+func TestALongTaskShowsItsNewestEvents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", task.Config{})
+	a := r.join(cmd.Participant{ID: "a", Name: "Adder"})
+	w := r.serveAPI()
+	var made wire.TaskName
+	require.Equal(t, 201, w.Ask("alice", "POST", "/api/v1/tasks", `{"agent_name":"Adder","data":1}`, &made).Status)
+	hears[event.TaskAssignedData](a)
+	const notes = 210
+	for n := range notes {
+		a.says(made.TaskID, cmd.NotifyTask, cmd.TaskNotification{TaskID: made.TaskID, AgentID: "a", Message: json.RawMessage(fmt.Sprint(n))})
+	}
+	last := r.Until(logOf(id.KindTask, made.TaskID), event.TaskNotified, notes)
+	var one wire.TaskDetail
+	require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks/"+made.TaskID, "", &one).Status)
+	require.Len(t, one.Events, 200)
+	for i, want := range map[int]uint64{0: one.LastSeq - 199, 199: one.LastSeq} {
+		var e struct {
+			Sequence uint64 `json:"sequence"`
+		}
+		require.NoError(t, json.Unmarshal(one.Events[i], &e))
+		require.Equal(t, want, e.Sequence)
+	}
+	require.GreaterOrEqual(t, one.LastSeq, last[len(last)-1].Sequence)
+}
