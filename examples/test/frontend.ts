@@ -16,12 +16,15 @@ const plan = {
     { id: "next", title: "Say what follows", description: "draw conclusions", dependencies: ["notes"], priority: 0, capability: "" },
   ],
 };
+/** Two tasks that are carried out side by side, and ask side by side. */
+const parallel = { ...plan, tasks: plan.tasks.map((t) => ({ ...t, description: "fetch the file", dependencies: [] })) };
 const words = (name: string) => Array.from({ length: 30 }, (_, i) => `${name}${i} `).join("");
 
 /** Plans, reads a file in the first task, and speaks slowly. */
 export function script(messages: { role: string; content: unknown }[], planning: boolean) {
-  if (planning) return { text: JSON.stringify(plan) };
   const said = JSON.stringify(messages.filter((m) => m.role === "user").at(-1)?.content ?? "");
+  if (planning && said.includes("side by side")) return { text: JSON.stringify(parallel) };
+  if (planning) return { text: JSON.stringify(plan) };
   if (said.includes("next29")) return { text: words("sum"), pauseMs: 40 };
   if (said.includes("draw conclusions")) return { text: words("next"), pauseMs: 40 };
   if (messages.at(-1)?.role === "tool") return { text: "buy milk" };
@@ -51,6 +54,20 @@ export async function showing(page: Page, name: string, work: () => Promise<void
     console.log(await shown(page));
     throw error;
   }
+}
+
+/** Two steps side by side whose calls are asked about together: each question has an answer of its own. */
+export async function askedTogether(page: Page, input: string, send: string): Promise<void> {
+  await page.fill(input, "read the notes twice, side by side");
+  await page.click(send);
+  await page.waitForSelector(".question", { timeout: patience });
+  await page.click(".question button.main");
+  await page.waitForFunction(() => document.querySelectorAll(".question").length === 2, undefined, { timeout: patience });
+  await page.locator(".question button.main").nth(1).click();
+  await page.locator(".question[data-given=false] button.main").click();
+  await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
+    timeout: patience,
+  });
 }
 
 /** A planned run with an approval, reloads in the middle, and a server that is killed then. */

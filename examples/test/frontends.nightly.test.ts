@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.js";
 import { freePort, Model, patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.js";
-import { carriedOut, complete, picture, script, showing } from "./frontend.js";
+import { askedTogether, carriedOut, complete, picture, script, showing } from "./frontend.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -44,6 +44,17 @@ async function copilotkit() {
     },
   };
 }
+
+test(
+  "CopilotKit: two questions at once, each with its answer",
+  async () => {
+    const { page, errors } = await open(browser, runtime.url);
+    await showing(page, "copilotkit-together", () => askedTogether(page, "textarea", "[data-testid=copilot-send-button]"));
+    expect(errors).toEqual([]);
+    await page.close();
+  },
+  4 * patience,
+);
 
 test(
   "CopilotKit: a plan with an approval, over reloads and a killed server",

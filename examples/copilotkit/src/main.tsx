@@ -18,7 +18,16 @@ const activities = [
 ];
 
 function Chat() {
-  useInterrupt({ render: (asked) => <Approval {...asked} /> });
+  // Steps side by side ask side by side: each question has a card, and its answer its id.
+  useInterrupt({
+    render: ({ interrupts, resolve }) => (
+      <>
+        {interrupts.map((one) => (
+          <Approval key={one.id} interrupt={one} resolve={(reply) => resolve(reply, one.id)} />
+        ))}
+      </>
+    ),
+  });
   useDefaultRenderTool({
     render: ({ name, parameters, status, result }) => (
       <details className="tool">

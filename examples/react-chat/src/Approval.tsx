@@ -3,7 +3,7 @@ import { useState } from "react";
 
 /** One question: of a plan its steps, which may be dropped and renamed; of a tool its call. */
 export function Approval({ question, onReply }: { question: Question; onReply: (reply: Reply) => void }) {
-  const proposed = ("steps" in question.data && question.data.steps) || [];
+  const [proposed] = useState(() => ("steps" in question.data && question.data.steps) || []);
   const [steps, setSteps] = useState(proposed);
   const [feedback, setFeedback] = useState("");
   const changed = steps !== proposed;
