@@ -5,6 +5,19 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 const near = 40;
 
 /**
+ * Whether a reader is at the end of a box that has scrolled. The box tells of its own scrolling later than it did it: by then what is
+ * in it may have grown, and the reader has not moved.
+ */
+export function stays(
+  b: { scrollTop: number; clientHeight: number; scrollHeight: number },
+  was: boolean,
+  own: number | undefined,
+): boolean {
+  if (was && own !== undefined && Math.abs(b.scrollTop - own) <= 1) return true;
+  return b.scrollTop + b.clientHeight >= b.scrollHeight - near;
+}
+
+/**
  * A column of what was said. It stays at its end while it grows, as long as its reader is there; and when something is put in
  * front of what they read, that stays where it is.
  */
@@ -20,12 +33,15 @@ export function Scroll(p: {
   const box = useRef<HTMLDivElement>(null);
   const column = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
+  /** Where the column has put itself. */
+  const own = useRef<number | undefined>(undefined);
   const seen = useRef<Place | undefined>(undefined);
   const hold = () => {
     const b = box.current as HTMLDivElement;
     const s = seen.current;
     if (atEnd.current) b.scrollTop = b.scrollHeight;
     else if (s?.element.isConnected) b.scrollTop += placeOf(s.element, b) - s.place;
+    own.current = b.scrollTop;
     seen.current = topmost(b);
   };
   useLayoutEffect(() => {
@@ -50,7 +66,7 @@ export function Scroll(p: {
       aria-busy={p.shown.length < p.keys.length}
       onScroll={(e) => {
         const b = e.currentTarget;
-        atEnd.current = p.whole && b.scrollTop + b.clientHeight >= b.scrollHeight - near;
+        atEnd.current = p.whole && stays(b, atEnd.current, own.current);
         seen.current = topmost(b);
       }}
     >
