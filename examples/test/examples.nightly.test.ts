@@ -28,7 +28,7 @@ beforeAll(async () => {
     {},
     port,
   );
-  waggle = await up(`  allowed_origins: ["${site.origin}"]\n`);
+  waggle = await up(`  allowed_origins: ["${site.origin}"]\n`, { WAGGLE_TOOLS_BUILTIN_APPROVAL: "writes" });
   line = await Line.to(waggle.url);
   browser = await launch();
 });
@@ -89,6 +89,15 @@ test("react-chat: a plan is changed, carried out and shown, also after a reload 
   await page.waitForSelector(".question");
   await page.click(".question .reply button:nth-child(2)");
   await page.waitForSelector(".plan[data-status=cancelled]");
+  await page.fill("form input[aria-label=Message]", "write buy milk to todo.txt");
+  await page.click("text=Send");
+  await page.waitForSelector(".question li");
+  await page.click(".question .reply button.main");
+  await page.waitForSelector(".question pre"); // a call has no steps that could be changed, whatever else is typed
+  await page.fill(".question .reply input", "fine");
+  expect(await page.textContent(".question .reply button.main")).toBe("Yes");
+  await page.click(".question .reply button.main");
+  await page.waitForFunction(() => !document.querySelector(".question"));
   await page.setViewportSize({ width: 390, height: 780 });
   await picture(page, "react-chat-narrow");
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
