@@ -183,7 +183,7 @@ func TestSlowThreadsTakeNoMemory(t *testing.T) {
 	eventually(t, "the room is free", func() bool {
 		nc := r.asks(path, bearer("alice")...)
 		defer func() { _ = nc.Close() }()
-		res, err := http.ReadResponse(bufio.NewReader(nc), nil)
+		res, err := http.ReadResponse(bufio.NewReader(nc), nil) //nolint:bodyclose // its connection is closed
 		require.NoError(t, err)
 		return res.StatusCode == http.StatusOK
 	})

@@ -118,9 +118,7 @@ func (q *Questions) Note(log id.Entity, e event.Event) {
 		return
 	}
 	q.ended(log, e)
-	switch {
-	case e.Type == event.InputRequested:
-	case (e.Type == event.TeamMemberEvent || e.Type == event.TeamSubTeamEvent) && bytes.Contains(e.Data, []byte(event.InputRequested)):
+	if (e.Type == event.TeamMemberEvent || e.Type == event.TeamSubTeamEvent) && bytes.Contains(e.Data, []byte(event.InputRequested)) {
 		e = event.Unwrap(e)
 	}
 	if e.Type != event.InputRequested {

@@ -91,7 +91,7 @@ type Option struct {
 type ConfirmMeta struct {
 	Context
 	Scope          string   `json:"scope"`
-	PlanID         string   `json:"plan_id,omitempty"` // Addition
+	PlanID         string   `json:"plan_id,omitempty"`    // Addition
 	Tasks          []Task   `json:"tasks,omitempty"`      // scope plan: a client offers to edit them
 	TaskCount      int      `json:"task_count,omitempty"` // scope plan
 	Summary        string   `json:"plan_summary,omitempty"`

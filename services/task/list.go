@@ -51,14 +51,12 @@ func (s *Service) listTasks(ctx context.Context, in cmd.TaskListRequest) (api.Ta
 				break
 			}
 			one, size, err := s.summary(ctx, &part.Summaries[i], in)
-			switch {
-			case err != nil:
+			if err != nil {
 				return api.TaskPage{}, err
-			case size > 0 && room < size && len(page.Tasks) > 0:
+			}
+			if full := addTask(&page, &room, one, size); full {
 				page.Next, page.More = strconv.FormatUint(before, 10), true
 				return page, nil
-			case size > 0:
-				page.Tasks, room = append(page.Tasks, one), room-size
 			}
 			before = part.Summaries[i].Sequence
 		}
@@ -73,9 +71,22 @@ func (s *Service) listTasks(ctx context.Context, in cmd.TaskListRequest) (api.Ta
 	}
 }
 
+// addTask appends a task of the size to the page, unless the size is 0, and reports whether the page has no room for it. The first one has.
+func addTask(page *api.TaskPage, room *int, one api.TaskSummary, size int) (full bool) {
+	if size == 0 {
+		return false
+	}
+	if *room < size && len(page.Tasks) > 0 {
+		return true
+	}
+	page.Tasks = append(page.Tasks, one)
+	*room -= size
+	return false
+}
+
 // summary returns a task of the list and its size there, 0 for one that is gone or that the principal does not see.
 func (s *Service) summary(ctx context.Context, of *eventindex.Stored, in cmd.TaskListRequest) (out api.TaskSummary, size int, err error) {
-	if of.Gone || !in.All && !(of.Known && s.shows(in.Tenant, of.Owner, in.Principal, false)) {
+	if of.Gone || !in.All && (!of.Known || !s.shows(in.Tenant, of.Owner, in.Principal, false)) {
 		return out, 0, nil
 	}
 	r, err := s.record(ctx, of.Log)

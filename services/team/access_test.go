@@ -73,8 +73,12 @@ func TestWhoSeesATeam(t *testing.T) {
 				verb id.Name
 				data any
 			}{
-				{cmd.SendMessage, cmd.UserMessage{Content: "hi"}}, {cmd.Cancel, cmd.CancelRun{All: true}}, {cmd.Answer, cmd.AnswerQuestion{CallID: "c", Approved: true}},
-				{cmd.PauseTeam, struct{}{}}, {cmd.ResumeTeam, struct{}{}}, {cmd.CloseTeam, cmd.CloseSession{}},
+				{cmd.SendMessage, cmd.UserMessage{Content: "hi"}},
+				{cmd.Cancel, cmd.CancelRun{All: true}},
+				{cmd.Answer, cmd.AnswerQuestion{CallID: "c", Approved: true}},
+				{cmd.PauseTeam, struct{}{}},
+				{cmd.ResumeTeam, struct{}{}},
+				{cmd.CloseTeam, cmd.CloseSession{}},
 			} {
 				r.Command(cmd.Command{
 					ID: prefix + c.verb.String(), Service: cmd.Team, Verb: c.verb, Tenant: tenant, Key: to.Entity, Principal: who.name, Operator: who.all,

@@ -48,20 +48,25 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q input.Request) 
 		}
 	}
 	s.remark(m)
+	return s, s.carryOut(ctx, c, q, m, last)
+}
+
+// carryOut does what a request for a run means.
+func (s *Stream) carryOut(ctx context.Context, c Client, q input.Request, m agui.Meaning, last eventlog.Cursor) error {
 	s.cancels = q.OnDisconnect == input.OnDisconnectCancel
 	switch m.Kind {
 	case agui.Repeat:
-		return s, s.again(ctx, last)
+		return s.again(ctx, last)
 	case agui.Look:
 		s.look(q)
-		return s, nil
+		return nil
 	case agui.Reply:
-		return s, s.replies(c, m)
+		return s.replies(c, m)
 	}
 	if q.Team {
-		return s, s.tells(c, m)
+		return s.tells(c, m)
 	}
-	return s, s.speaks(ctx, c, q, m, last)
+	return s.speaks(ctx, c, q, m, last)
 }
 
 // tells sends a team a message and waits until the log has it, or it is refused. If the team is at work, its run is shown under the
