@@ -93,65 +93,80 @@ func TestStreamsOfOneConnection(t *testing.T) {
 // TestResetsEndTheirConnection: a client of HTTP/2 that begins requests and drops them at once loses its connection, and one that
 // reads its answers keeps it.
 func TestResetsEndTheirConnection(t *testing.T) {
+	const requests = 2000
 	r := start(t)
-	for drops, want := range map[bool]int{true: 0, false: 2000} {
-		nc, err := net.Dial("tcp", r.addr)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = nc.Close() })
-		_, err = io.WriteString(nc, http2.ClientPreface)
-		require.NoError(t, err)
-		f := http2.NewFramer(nc, nc)
-		require.NoError(t, f.WriteSettings())
-		var block bytes.Buffer
-		head := hpack.NewEncoder(&block)
-		for _, h := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/livez"}} {
-			require.NoError(t, head.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}))
+	reads := r.begins(t)
+	for range requests {
+		require.NoError(t, reads.request())
+		<-reads.answered
+	}
+	require.NoError(t, reads.conn.Close())
+	<-reads.ended
+	drops := r.begins(t)
+	for range 200_000 {
+		if drops.request() != nil || drops.frames.WriteRSTStream(drops.stream, http2.ErrCodeCancel) != nil {
+			break // the gateway has closed it
 		}
-		fields := bytes.Clone(block.Bytes())
-		ended := make(chan int)
-		answered := make(chan struct{}, 1)
-		go func() {
-			n := 0
-			for {
-				frame, err := f.ReadFrame()
-				if err != nil {
-					ended <- n
-					return
-				}
-				if end, ok := frame.(interface{ StreamEnded() bool }); ok && end.StreamEnded() {
-					n++
-					answered <- struct{}{}
-				}
-			}
-		}()
-		for n := range uint32(200_000) {
-			if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: fields, EndStream: true, EndHeaders: true}); err != nil {
-				break
-			}
-			if drops {
-				err = f.WriteRSTStream(2*n+1, http2.ErrCodeCancel)
-				select {
-				case <-answered:
-				default:
-				}
-			} else {
-				<-answered
-			}
-			if err != nil || !drops && int(n) == want-1 {
-				break
-			}
-		}
-		if !drops {
-			require.NoError(t, nc.Close())
-			require.Equal(t, want, <-ended)
-			continue
-		}
-		for over := false; !over; { // the gateway has closed it
-			select {
-			case <-answered:
-			case <-ended:
-				over = true
-			}
+		select {
+		case <-drops.answered:
+		default:
 		}
 	}
+	for over := false; !over; {
+		select {
+		case <-drops.answered:
+		case <-drops.ended:
+			over = true
+		}
+	}
+}
+
+// beginner is a client of HTTP/2 that begins requests.
+type beginner struct {
+	conn     net.Conn
+	frames   *http2.Framer
+	stream   uint32 // of the last request
+	fields   []byte
+	answered chan struct{}
+	ended    chan struct{} // the connection has
+}
+
+// begins opens a connection for requests of /livez.
+func (r *rig) begins(t *testing.T) *beginner {
+	t.Helper()
+	nc, err := net.Dial("tcp", r.addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = nc.Close() })
+	_, err = io.WriteString(nc, http2.ClientPreface)
+	require.NoError(t, err)
+	b := &beginner{conn: nc, stream: 1, frames: http2.NewFramer(nc, nc), answered: make(chan struct{}, 1), ended: make(chan struct{})}
+	require.NoError(t, b.frames.WriteSettings())
+	var block bytes.Buffer
+	head := hpack.NewEncoder(&block)
+	for _, h := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/livez"}} {
+		require.NoError(t, head.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}))
+	}
+	b.fields = block.Bytes()
+	go b.read()
+	return b
+}
+
+// read tells of each answer, until the connection ends.
+func (b *beginner) read() {
+	defer close(b.ended)
+	for {
+		frame, err := b.frames.ReadFrame()
+		if err != nil {
+			return
+		}
+		if end, ok := frame.(interface{ StreamEnded() bool }); ok && end.StreamEnded() {
+			b.answered <- struct{}{}
+		}
+	}
+}
+
+// request begins the next request.
+func (b *beginner) request() error {
+	b.stream += 2
+	return b.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: b.stream, BlockFragment: b.fields, EndStream: true, EndHeaders: true})
 }

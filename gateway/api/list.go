@@ -99,8 +99,8 @@ func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 func (a *API) sessions(ctx context.Context, p auth.Principal, f sessionFilter, before uint64, limit int) (wire.SessionList, error) {
 	out := wire.SessionList{Sessions: []wire.SessionSummary{}}
 	all := a.cfg.Sight.SeesAll(p)
-	least, filtered := 1, f != sessionFilter{}
-	if !all || filtered {
+	least := 1
+	if !all || f != (sessionFilter{}) {
 		least = minScan
 	}
 	for scanned := 0; ; least = min(2*least, maxRead) {
@@ -117,15 +117,8 @@ func (a *API) sessions(ctx context.Context, p auth.Principal, f sessionFilter, b
 				break
 			}
 			one := &part.Summaries[i]
-			before = one.Sequence
-			if !all && (!one.Known || !a.cfg.Sight.SeesOwner(p, one.Owner)) {
-				continue
-			}
-			if filtered {
-				out.Searched++
-			}
-			if f.passes(one) {
-				out.Sessions = append(out.Sessions, summaryOf(one))
+			if before = one.Sequence; all || one.Known && a.cfg.Sight.SeesOwner(p, one.Owner) {
+				f.add(&out, one)
 			}
 		}
 		scanned += len(part.Summaries)
@@ -136,6 +129,16 @@ func (a *API) sessions(ctx context.Context, p auth.Principal, f sessionFilter, b
 			out.Next, out.More = strconv.FormatUint(before, 10), true
 			return out, nil
 		}
+	}
+}
+
+// add appends a session that passes, and counts it as searched if anything is looked for.
+func (f sessionFilter) add(to *wire.SessionList, one *index.Stored) {
+	if (f != sessionFilter{}) {
+		to.Searched++
+	}
+	if f.passes(one) {
+		to.Sessions = append(to.Sessions, summaryOf(one))
 	}
 }
 

@@ -41,15 +41,12 @@ func (c *Client) ListSome(ctx context.Context, some Some, items string, parts ..
 			whole = p.members
 		}
 		more := p.More && p.Next != "" && p.Next != query.Get("before")
-		for i, one := range p.items {
-			if some.Fits == nil || some.Fits(one) {
-				all = append(all, one)
-			}
-			if left = some.Most > 0 && len(all) == some.Most && (more || i < len(p.items)-1); left {
-				break
-			}
+		var full bool
+		if all, full, left = some.take(all, p.items); full {
+			left = left || more
+			break
 		}
-		if left || !more {
+		if !more {
 			break
 		}
 		query.Set("before", p.Next)
@@ -64,6 +61,19 @@ func (c *Client) ListSome(ctx context.Context, some Some, items string, parts ..
 		whole["more"] = json.RawMessage("true")
 	}
 	return json.Marshal(whole)
+}
+
+// take appends the items that fit. It reports whether there are as many as wanted, and whether it has left some then.
+func (s Some) take(all, items []json.RawMessage) (taken []json.RawMessage, full, left bool) {
+	for i, one := range items {
+		if s.Fits == nil || s.Fits(one) {
+			all = append(all, one)
+		}
+		if s.Most > 0 && len(all) == s.Most {
+			return all, true, i < len(items)-1
+		}
+	}
+	return all, false, false
 }
 
 // page is one answer of a list.
