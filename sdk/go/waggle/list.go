@@ -63,7 +63,7 @@ func (c *Client) ListSome(ctx context.Context, some Some, items string, parts ..
 	return json.Marshal(whole)
 }
 
-// take appends the items that fit. It reports whether there are as many as wanted, and whether it has left some then.
+// take appends the items that fit. full says that no more are wanted, and left that some of these items were not looked at.
 func (s Some) take(all, items []json.RawMessage) (taken []json.RawMessage, full, left bool) {
 	for i, one := range items {
 		if s.Fits == nil || s.Fits(one) {
