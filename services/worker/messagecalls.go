@@ -1,9 +1,36 @@
 package worker
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
+
+// maxMessage bounds the bytes of a message with the arguments of its calls: they are stored as one event, with room for policies.
+const maxMessage = 200 << 10
+
+// fitting returns the calls of a message with the text. Those whose arguments do not fit into its event lose them, and
+// say why they cannot be made: the model learns it, and can call again with less.
+func fitting(calls []event.ToolCall, text string) []event.ToolCall {
+	out, left := slices.Clone(calls), maxMessage
+	if said, err := json.Marshal(text); err == nil { // a string can be encoded
+		left -= len(said)
+	}
+	for i := range out {
+		c := &out[i]
+		if n := len(c.Arguments); n <= left {
+			left -= n
+			continue
+		}
+		c.Invalid = fmt.Sprintf("The arguments are too large: %d bytes, and %d are left for them in this message. Nothing was called. Call the tool again with less at a time.",
+			len(c.Arguments), max(left, 0))
+		c.Arguments = json.RawMessage(`{}`)
+	}
+	return out
+}
 
 // checkedCalls gives calls whose id was or may have been used before in the session a new one: some
 // servers number the calls of every answer from zero. Jobs of a pipeline run, which

@@ -1,7 +1,9 @@
 package worker_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +72,28 @@ func TestAnApprovalIsForTheToolThatWasShown(t *testing.T) {
 	failed := all[event.ToolFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, []string{q.CallID, string(fault.ToolDenied)}, []string{failed[0].CallID, failed[0].Code})
+}
+
+// TestArgumentsThatFitIntoNoEvent: the call is not made and nobody is asked about it. The model learns why, and the run continues.
+func TestArgumentsThatFitIntoNoEvent(t *testing.T) {
+	huge := pay("call_0", 5)
+	huge.Arguments = fmt.Sprintf(`{"amount":5,"for":%q}`, strings.Repeat("x", 1<<20))
+	r := newRuled(t, scripted.Sequence(
+		scripted.Stream(scripted.Calls(9, huge, pay("call_1", 7))), scripted.Stream(scripted.Text("paid less"))), tools.Rules{})
+	r.worker("w1", nil)
+	run := r.ask("pay")
+	q := r.questions(1)[0]
+	require.JSONEq(t, `{"amount":7}`, string(q.Arguments), "the other call is made as ever")
+	r.release <- struct{}{}
+	r.answer(q.CallID, true, "")
+	events := r.until(run, event.RunCompleted)
+	require.EqualValues(t, 1, r.pays.Load())
+	x, err := r.llm.Exchange(r.Ctx, 2)
+	require.NoError(t, err)
+	require.Contains(t, string(x.Body), "The arguments are too large")
+	failed := all[event.ToolFailedData](t, events)
+	require.Len(t, failed, 1)
+	require.Contains(t, failed[0].Message, "Call the tool again with less at a time")
 }
 
 // TestASessionRejectsACall: the model learns that and why.

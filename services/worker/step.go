@@ -139,7 +139,7 @@ func (j *job) completed(ctx context.Context, msg string, reply model.Reply) erro
 	before = append(before, j.reasoning(msg, reply)...)
 	said := []event.Data{event.MessageCompletedData{
 		MessageID: msg, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, Role: event.RoleAssistant,
-		Content: reply.Text, ToolCalls: j.checkedCalls(reply.ToolCalls), StopReason: reply.StopReason, StopDetail: reply.StopDetail,
+		Content: reply.Text, ToolCalls: j.checkedCalls(fitting(reply.ToolCalls, reply.Text)), StopReason: reply.StopReason, StopDetail: reply.StopDetail,
 		Silent: j.current().Silent(), Part: j.begun.Part,
 	}}
 	var about []event.Data
