@@ -246,7 +246,7 @@ func TestOneAnswerToAnAgentCounts(t *testing.T) {
 	}
 }
 
-// TestAMemberThatIsAnAgentAsks: the question is in the member's log, and its answer goes to the agent.
+// TestAMemberThatIsAnAgentAsks: the question is in the member's log, and the answer of the team's owner goes to the agent.
 func TestAMemberThatIsAnAgentAsks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -258,7 +258,10 @@ func TestAMemberThatIsAnAgentAsks(t *testing.T) {
 	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: "weld it"})
 	a, _ := assigned(t, heard)
 	q := r.asks(l, a.TaskID, "q1", time.Hour, 1)
-	r.command(l, cmd.Answer, "a1", cmd.AnswerQuestion{InputID: q.InputID, Approved: true, Feedback: "red"})
+	r.command(l, cmd.Answer, "other", cmd.AnswerQuestion{InputID: q.InputID, Approved: true, Feedback: "blue"})
+	r.Command(cmd.Command{
+		ID: "a1", Service: cmd.JobRef{Kind: l.Kind}.Manager(), Verb: cmd.Answer, Tenant: l.Tenant, Key: l.Entity, Time: time.Now(), Principal: "p-create",
+	}, cmd.AnswerQuestion{InputID: q.InputID, Approved: true, Feedback: "red"})
 	r.Until(l, event.InputAnswered, 1)
 	given := told[event.TaskMessagedData](r, taskLog(a.TaskID))
 	require.Len(t, given, 1)

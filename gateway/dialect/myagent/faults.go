@@ -115,6 +115,7 @@ var verdicts = map[fault.Code]verdict{
 	// Of teams, and of what is watched.
 	fault.RunNotFound:      {wire.ErrorValidation, "ERR_VAL_011", askUser},
 	fault.MethodNotAllowed: {wire.ErrorValidation, "ERR_VAL_012", askUser},
+	fault.MediaType:        {wire.ErrorValidation, "ERR_VAL_013", askUser},
 	fault.TeamNotFound:     {wire.AgentError, "AGENT_TEAM_001", escalate},
 	fault.TeamInvalid:      {wire.AgentError, "AGENT_TEAM_002", escalate},
 	fault.TeamClosed:       {wire.AgentError, "AGENT_TEAM_003", escalate},

@@ -30,6 +30,7 @@ var faultsInChinese = map[fault.Code]string{
 	fault.UnknownType:         "未知的消息类型。请发送协议规定的类型。",
 	fault.InvalidField:        "缺少字段或字段的值不允许。请更正后重新发送。",
 	fault.NotFound:            "该名称不存在。请检查。",
+	fault.MediaType:           "请求正文未以 JSON 发送。请加上请求头 Content-Type: application/json。",
 	fault.MethodNotAllowed:    "该地址不接受此方法的请求。请使用响应头 Allow 中列出的方法。",
 	fault.SessionNotFound:     "会话不存在。请不带会话连接以开始新会话。",
 	fault.SessionClosed:       "会话已结束。请不带会话连接以开始新会话。",
