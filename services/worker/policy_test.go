@@ -74,7 +74,7 @@ func TestAnApprovalIsForTheToolThatWasShown(t *testing.T) {
 	require.Equal(t, []string{q.CallID, string(fault.ToolDenied)}, []string{failed[0].CallID, failed[0].Code})
 }
 
-// TestArgumentsThatFitIntoNoEvent: the call is not made and nobody is asked about it. The model learns why, and the run continues.
+// TestArgumentsThatFitIntoNoEvent: the call is not made and people are not asked about it. The model learns why, and the run continues.
 func TestArgumentsThatFitIntoNoEvent(t *testing.T) {
 	huge := pay("call_0", 5)
 	huge.Arguments = fmt.Sprintf(`{"amount":5,"for":%q}`, strings.Repeat("x", 1<<20))
