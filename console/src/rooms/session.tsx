@@ -137,7 +137,7 @@ function Ends({ id, name }: { id: string; name: string }): JSX.Element {
         <span class="only-read">{t("session.close")}</span>
       </button>
       <button type="button" class="quiet" title={t("session.delete")} onClick={() => ask("delete")}>
-        <Icon name="cross" />
+        <Icon name="bin" />
         <span class="only-read">{t("session.delete")}</span>
       </button>
       {asks && (
