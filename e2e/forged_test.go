@@ -119,7 +119,7 @@ func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
 		require.NoError(t, nc.Publish(in, body))
 		require.NoError(t, awaitRefusal(refused, in))
 	}
-	require.Len(t, sent, 6+15, "a worker may send messages, cancels and closings, for the sessions of the built-in agent")
+	require.Len(t, sent, 6+17, "a worker may send messages, cancels and closings, for the sessions of the built-in agent")
 	process.Eventually(t, "the forged commands are dead letters", func() bool {
 		dead := deadOf(t, operator, m.Session)
 		for c := range sent {

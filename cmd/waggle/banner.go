@@ -33,10 +33,7 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 		line("pages", "those of other addresses need the start token %s", r.StartToken)
 	}
 	if use.Has(config.RoleGateway) && l.Legacy {
-		line("originals", "their pages need their origin in gateway.allowed_origins, for example WAGGLE_GATEWAY_ALLOWED_ORIGINS=http://localhost:3001")
-		if !l.Auth.Empty() {
-			line("", "their programs log in with ws://me:KEY@HOST, their pages with ?token=KEY")
-		}
+		originals(line, l)
 	}
 	if r.NATSURL != "" {
 		line("NATS", "%s, files in %s", r.NATSURL, l.Data)
@@ -56,6 +53,14 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 		fmt.Fprintf(&b, "\nOpen in a browser: http://%s/\n", r.Addr)
 	}
 	_, _ = fmt.Fprintln(w, b.String())
+}
+
+// originals says what pages and programs of the original protocols need.
+func originals(line func(name, format string, args ...any), l *config.Loaded) {
+	line("originals", "their pages need their origin in gateway.allowed_origins, for example WAGGLE_GATEWAY_ALLOWED_ORIGINS=http://localhost:3001")
+	if !l.Auth.Empty() {
+		line("", "their programs log in with ws://me:KEY@HOST, their pages with ?token=KEY")
+	}
 }
 
 // describe names the model. If a configured key belongs to another one, it also shows how to

@@ -112,20 +112,26 @@ func (q *Questions) ended(log id.Entity, e event.Event) {
 	})
 }
 
+// questionOf returns the question that an event asks, with the event of the member's log if a team's event has it inside.
+func questionOf(e event.Event) (event.Event, event.InputRequestedData, bool) {
+	if (e.Type == event.TeamMemberEvent || e.Type == event.TeamSubTeamEvent) && bytes.Contains(e.Data, []byte(event.InputRequested)) {
+		e = event.Unwrap(e)
+	}
+	if e.Type != event.InputRequested {
+		return e, event.InputRequestedData{}, false
+	}
+	d, err := event.As[event.InputRequestedData](e)
+	return e, d, err == nil
+}
+
 // Note remembers the question that the event of the log asks, if it asks one.
 func (q *Questions) Note(log id.Entity, e event.Event) {
 	if q == nil {
 		return
 	}
 	q.ended(log, e)
-	if (e.Type == event.TeamMemberEvent || e.Type == event.TeamSubTeamEvent) && bytes.Contains(e.Data, []byte(event.InputRequested)) {
-		e = event.Unwrap(e)
-	}
-	if e.Type != event.InputRequested {
-		return
-	}
-	d, err := event.As[event.InputRequestedData](e)
-	if err != nil {
+	e, d, asks := questionOf(e)
+	if !asks {
 		return
 	}
 	found := Question{}

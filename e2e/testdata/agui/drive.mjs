@@ -130,7 +130,11 @@ const flows = {
     return [await t.run({}, async (event, runId) => {
       if (event.type !== "TEXT_MESSAGE_CONTENT" || once) return;
       once = true;
-      const answer = await real(`${url}${t.base}/threads/${t.agent.threadId}/cancel`, { method: "POST", body: JSON.stringify({ runId }) });
+      const answer = await real(`${url}${t.base}/threads/${t.agent.threadId}/cancel`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ runId }),
+      });
       if (answer.status !== 202) report.invalid.push(`cancel: ${answer.status}`);
     })];
   },

@@ -160,7 +160,7 @@ func TestWireForm(t *testing.T) {
 // Written tells when a client has taken all, and when it never will.
 func TestWritten(t *testing.T) {
 	t.Parallel()
-	large := strings.Repeat("x", 8<<20) // more than the buffers of the kernel hold
+	large := strings.Repeat("x", 8<<20)         // more than the buffers of the kernel hold
 	to, res, _, leave := open(t, sse.Options{}) //nolint:bodyclose // open closes it
 	first, last := make(chan struct{}), make(chan struct{})
 	require.Equal(t, 1, to.Send(transport.Text([]byte(large))))

@@ -25,7 +25,8 @@ func (c *Client) List(ctx context.Context, items string, parts ...string) (json.
 // ListSome is List for some of the items. It reads as many pages as it needs; the member more says that it left some unread.
 func (c *Client) ListSome(ctx context.Context, some Some, items string, parts ...string) (json.RawMessage, error) {
 	var whole map[string]json.RawMessage
-	all, left := []json.RawMessage{}, false
+	all := []json.RawMessage{}
+	var full, left bool
 	query := url.Values{}
 	maps.Copy(query, some.Query)
 	for {
@@ -41,7 +42,6 @@ func (c *Client) ListSome(ctx context.Context, some Some, items string, parts ..
 			whole = p.members
 		}
 		more := p.More && p.Next != "" && p.Next != query.Get("before")
-		var full bool
 		if all, full, left = some.take(all, p.items); full {
 			left = left || more
 			break
