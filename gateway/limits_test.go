@@ -39,7 +39,7 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 		_, _, header := r.request(c.method, c.path, bearer(c.key)...)
 		require.Equal(t, []string{"no-store", "nosniff"}, []string{header.Get("Cache-Control"), header.Get("X-Content-Type-Options")}, "%s %s", c.method, c.path)
 	}
-	for _, raw := range []string{ // http.Server answers these by itself
+	for _, raw := range []string{ // http.Server answers these itself
 		"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n",
 		"GET /livez HTTP/1.1\r\n\r\n",

@@ -37,7 +37,7 @@ type cli struct {
 	Audit       auditCmds      `cmd:"" help:"Show who did what: the audit log. \"audit verify\" checks its chains."`
 	Backup      backupCmd      `cmd:"" help:"Copy all streams and buckets into a folder, while everything works."`
 	Restore     restoreCmd     `cmd:"" help:"Put a backup back into an empty NATS."`
-	Reindex     reindexCmd     `cmd:"" help:"Make the lists of sessions, tasks and questions anew from the logs, while everything works."`
+	Reindex     reindexCmd     `cmd:"" help:"Rebuild the lists of sessions, tasks and questions from the logs, while everything works."`
 	Cells       cellsCmd       `cmd:"" help:"Show which cell serves which tenant, and move tenants between cells."`
 	Token       tokenCmd       `cmd:"" help:"Show the token with which web pages may use a running \"waggle up\" without authentication."`
 	Keys        keysCmd        `cmd:"" help:"Make the keys with which each role logs in to NATS."`

@@ -34,7 +34,7 @@ func (c *reindexCmd) Run(std streams) error {
 	return failed
 }
 
-// reindex has the entries of logs of a kind made anew, part by part.
+// reindex has the entries of logs of a kind rebuilt, part by part.
 func (c *reindexCmd) reindex(ctx context.Context, std streams, w *waggle.Client, kind id.Kind) error {
 	for part, sum := (api.Reindexed{}), (api.Reindexed{}); ; {
 		body, err := json.Marshal(api.Reindex{Kind: string(kind), After: part.Next})
@@ -54,7 +54,7 @@ func (c *reindexCmd) reindex(ctx context.Context, std streams, w *waggle.Client,
 		if part.Next != "" {
 			to, more = std.err, ", more to come"
 		}
-		if _, err := fmt.Fprintf(to, "%s logs: %d read, %d entries written anew%s\n", kind, sum.Logs, sum.Written, more); err != nil || part.Next == "" {
+		if _, err := fmt.Fprintf(to, "%s logs: %d read, %d entries rewritten%s\n", kind, sum.Logs, sum.Written, more); err != nil || part.Next == "" {
 			return err
 		}
 	}

@@ -101,7 +101,7 @@ const (
 // indexers are the services that write the entries of logs of a kind.
 var indexers = map[string]id.Name{string(id.KindSession): cmd.Session, string(id.KindMember): cmd.Team, string(id.KindTask): cmd.Task}
 
-// reindex has a service make a part of the tenant's entries in the index anew.
+// reindex has a service rebuild a part of the tenant's entries in the index.
 func (a *API) reindex(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.Reindex
 	if err := request.DecodeKnown(r, maxReindex, &b); err != nil {
@@ -120,7 +120,7 @@ func installationRoutes() []Route {
 	return []Route{
 		{
 			Method: "POST", Path: "/reindex", ID: "reindex", Tag: "installation",
-			Summary: "Make a part of the index of the tenant's sessions, members or tasks, and of their questions, anew from the logs, for some seconds. Repeat it with the next of the answer, until an answer has none. For operators.",
+			Summary: "Rebuild a part of the index of the tenant's sessions, members or tasks, and of their questions, from the logs, for some seconds. Repeat it with the next of the answer, until an answer has none. For operators.",
 			Body:    wire.Reindex{}, Required: true,
 			Answers: json200("The part of the work that is done.", wire.Reindexed{}), Faults: []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig},
 			Handler: operating((*API).reindex),

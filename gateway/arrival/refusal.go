@@ -2,7 +2,7 @@ package arrival
 
 import "bytes"
 
-// http.Server answers a request that it does not understand by itself: a status line, these headers, and the status again.
+// For a request that it does not understand http.Server writes the answer itself: a status line, these headers, and the status again.
 var (
 	statusLine = []byte("HTTP/1.1 ")
 	ownHeaders = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")

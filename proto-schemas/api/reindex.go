@@ -1,6 +1,6 @@
 package api
 
-// Reindex asks for a part of the index to be made anew from the logs.
+// Reindex asks for a part of the index to be rebuilt from the logs.
 type Reindex struct {
 	Kind  string `json:"kind"`            // of the logs: session, member, task
 	After string `json:"after,omitempty"` // next of the last answer; absent: from the beginning

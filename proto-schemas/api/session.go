@@ -32,7 +32,7 @@ func SessionStates() []string {
 	}
 }
 
-// RunState returns how a run ended that has this status and outcome. The status of a run that goes on is its state.
+// RunState returns how a run ended that has this status and outcome. The status of a run that has not ended is its state.
 func RunState(status, outcome string) string {
 	if status != SessionCompleted {
 		return status

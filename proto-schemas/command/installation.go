@@ -25,10 +25,10 @@ var Process = id.MustName("process")
 // ListRates asks all processes for what they have counted in the last quarter of an hour, without data.
 var ListRates = id.MustName("list_rates")
 
-// Reindex asks the session, team or task service to make a part of its entries in the index anew: ReindexRequest -> api.Reindexed.
+// Reindex asks the session, team or task service to rebuild a part of its entries in the index: ReindexRequest -> api.Reindexed.
 var Reindex = id.MustName("reindex")
 
-// ReindexRequest names the tenant whose entries are made anew, and where the last request ended.
+// ReindexRequest names the tenant whose entries are rebuilt, and where the last request ended.
 type ReindexRequest struct {
 	Tenant id.Tenant `json:"tenant"`
 	After  string    `json:"after,omitempty"` // as api.Reindexed.Next; empty: from the beginning

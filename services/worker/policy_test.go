@@ -83,7 +83,7 @@ func TestArgumentsThatFitIntoNoEvent(t *testing.T) {
 	r.worker("w1", nil)
 	run := r.ask("pay")
 	q := r.questions(1)[0]
-	require.JSONEq(t, `{"amount":7}`, string(q.Arguments), "the other call is made as ever")
+	require.JSONEq(t, `{"amount":7}`, string(q.Arguments), "the other call is made")
 	r.release <- struct{}{}
 	r.answer(q.CallID, true, "")
 	events := r.until(run, event.RunCompleted)

@@ -249,7 +249,7 @@ func (s *Stream) ready(e *eventlog.Entry, frames []agui.Frame) []*transport.Mess
 	return ready
 }
 
-// placeOf returns the position behind a frame of an event.
+// placeOf returns the position after a frame of an event.
 func placeOf(i int, frames []agui.Frame, seq uint64) transport.Position {
 	at := transport.Position{Seq: seq}
 	if i < len(frames)-1 {

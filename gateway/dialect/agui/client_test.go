@@ -77,7 +77,7 @@ func (c *client) take(f agui.Frame) {
 	}
 }
 
-// result adds the result of a call behind its call, and the results that are there.
+// result adds the result of a call after its call and the results that are there.
 func (c *client) result(m wire.Message) {
 	i := slices.IndexFunc(c.messages, func(o wire.Message) bool {
 		return slices.ContainsFunc(o.ToolCalls, func(call wire.ToolCall) bool { return call.ID == m.ToolCallID })

@@ -71,7 +71,7 @@ func (h *history) put(one *message) {
 	}
 }
 
-// place returns where a new message stands: at the end, but for the result of a call, which stands behind its call and the results
+// place returns where a new message stands: at the end, but for the result of a call, which stands after its call and the results
 // there, where viewers have put it who saw it come.
 func (h *history) place(one *message) int {
 	if one.Role != wire.RoleTool {

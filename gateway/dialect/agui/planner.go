@@ -11,7 +11,7 @@ import (
 var reasons = []string{"reasoning", "rationale", "explanation", "analysis", "thoughts", "thought"}
 
 // planner reads what a planner writes, piece by piece, and tells what of it is for people: the text around the JSON of the plan, and
-// the plan's reasons. The tasks are shown as a plan. A planner is a value: a copy goes on by itself.
+// the plan's reasons. The tasks are shown as a plan. A planner is a value: a copy continues on its own.
 type planner struct {
 	depth   int // of the JSON; 0 = text
 	quoted  bool

@@ -27,7 +27,7 @@ import (
 // crashesEach is the number of crashes of one history.
 const crashesEach = 10
 
-// TestTheIndexOutlivesCrashes of the bus at any point: after each crash it equals an index that is made anew.
+// TestTheIndexOutlivesCrashes of the bus at any point: after each crash it equals a rebuilt index.
 func TestTheIndexOutlivesCrashes(t *testing.T) {
 	t.Parallel()
 	for seed := range crashSeeds {

@@ -54,7 +54,7 @@ func (x *Index) asking(ctx context.Context, filter string) ([]subject.Log, error
 	}
 }
 
-// scan visits the logs of the shard that pass and whose last events lie behind a sequence, some at a time in the order of these events,
+// scan visits the logs of the shard that pass and whose last events lie after a sequence, some at a time in the order of these events,
 // until visit wants no more. It reports whether it has come to the end.
 func (w *writer) scan(
 	ctx context.Context, p subject.Partition, after uint64, passes func(subject.Log, event.Type) bool, visit func(logs []subject.Log, reached uint64) (more bool, err error),
@@ -109,7 +109,7 @@ func (w *writer) each(ctx context.Context, logs []subject.Log, visit func(contex
 	return g.Wait()
 }
 
-// mend makes the entries of a log what they are if they are made anew.
+// mend rebuilds the entries of a log.
 func (w *writer) mend(ctx context.Context, log subject.Log) error {
 	_, err := w.repair(ctx, log)
 	return err

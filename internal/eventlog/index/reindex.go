@@ -25,7 +25,7 @@ const (
 	page = 200
 )
 
-// Reindex makes a part of a tenant's entries of the kind anew from the logs, whatever they are, while all processes work. First it
+// Reindex rebuilds a part of a tenant's entries of the kind from the logs, whatever they say, while all processes work. First it
 // reads the logs, shard by shard, then it looks for entries without a log. Any replica may do any part, and any part twice.
 func (f *Follower) Reindex(ctx context.Context, in command.ReindexRequest) (api.Reindexed, error) {
 	began := f.cfg.Now()
@@ -41,7 +41,7 @@ func (f *Follower) Reindex(ctx context.Context, in command.ReindexRequest) (api.
 	return out, err
 }
 
-// place is how far a walk has come: in the part'th shard, or behind the shards in the summaries and then in the questions.
+// place is how far a walk has come: in the part'th shard, or after the shards in the summaries and then in the questions.
 type place struct {
 	part int
 	at   uint64 // the last sequence that was read; 0: none
@@ -94,7 +94,7 @@ func (w *walk) part(ctx context.Context, from place) (next place, more bool, err
 		}
 		mine := func(log subject.Log, _ event.Type) bool { return log.Tenant == w.tenant }
 		end, err = w.scan(ctx, shards[from.part], from.at, mine, func(logs []subject.Log, at uint64) (bool, error) {
-			err := w.each(ctx, logs, w.anew)
+			err := w.each(ctx, logs, w.rebuild)
 			if err == nil {
 				reached = at
 			}
@@ -145,12 +145,12 @@ func (w *walk) orphan(ctx context.Context, log subject.Log) error {
 	last, err := w.index.log.Last(ctx, log)
 	switch {
 	case errors.Is(err, eventlog.ErrDeleted), err == nil && last.Seq == 0:
-		return w.anew(ctx, log)
+		return w.rebuild(ctx, log)
 	}
 	return err
 }
 
-func (w *walk) anew(ctx context.Context, log subject.Log) error {
+func (w *walk) rebuild(ctx context.Context, log subject.Log) error {
 	n, err := w.repair(ctx, log)
 	w.logs.Add(1)
 	w.written.Add(int64(n))

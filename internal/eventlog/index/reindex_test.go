@@ -20,7 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// reindex makes the entries of a tenant anew, with as many requests as it takes, and returns their number and the numbers of logs and
+// reindex rebuilds the entries of a tenant, with as many requests as it takes, and returns their number and the numbers of logs and
 // of entries that were written.
 func (w *world) reindex(tn id.Tenant, now func() time.Time) (requests int, logs, written int64) {
 	w.t.Helper()

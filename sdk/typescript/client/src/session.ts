@@ -27,7 +27,7 @@ export interface SendOptions extends CallOptions {
   context?: readonly { description: string; value: string }[];
   /** Of texts for people, such as `en` or `zh-CN`: of a new session. */
   language?: string;
-  /** Tools that this program carries out, by their names: the model may call them in this run. The program has to go on until then. */
+  /** Tools that this program carries out, by their names: the model may call them in this run. The program has to run until then. */
   tools?: Readonly<Record<string, ClientTool>>;
   /** They come with the message. */
   files?: readonly FilePart[];
