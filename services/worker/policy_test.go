@@ -96,6 +96,20 @@ func TestArgumentsThatFitIntoNoEvent(t *testing.T) {
 	require.Contains(t, failed[0].Message, "Call the tool again with less at a time")
 }
 
+// TestAClientToolWithTheNameOfAnother: the other one is offered, and people are told so once.
+func TestAClientToolWithTheNameOfAnother(t *testing.T) {
+	r := newRuled(t, scripted.Sequence(scripted.Stream(scripted.Calls(9, pay("call_0", 5))), scripted.Stream(scripted.Text("not paid"))), tools.Rules{})
+	r.worker("w1", nil)
+	r.command(cmd.SendMessage, "m", cmd.UserMessage{Content: "pay", RunSpec: event.RunSpec{ClientTools: []event.ClientTool{{Name: "bank_pay"}, {Name: "mine"}}}})
+	q := r.questions(1)[0]
+	require.Equal(t, event.ScopeTool, q.Scope, "the client's would have another")
+	r.answer(q.CallID, false, "")
+	notices := all[event.NoticeData](t, r.until(runID("m"), event.RunCompleted))
+	require.Len(t, notices, 1)
+	require.Equal(t, event.ToolLeftOut, notices[0].Code)
+	require.Contains(t, notices[0].Message, "the client's tool bank_pay: another tool has this name")
+}
+
 // TestASessionRejectsACall: the model learns that and why.
 func TestASessionRejectsACall(t *testing.T) {
 	r := newRuled(t, scripted.Sequence(

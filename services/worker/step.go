@@ -135,7 +135,7 @@ func (j *job) completed(ctx context.Context, msg string, reply model.Reply) erro
 	if err := j.s.deps.Quota.Spend(ctx, j.payer(), used.InputTokens+used.OutputTokens, dollars(used)); err != nil {
 		return err
 	}
-	before := append(j.unseen(reply.Unseen), j.leftOut(reply.LeftOut)...)
+	before := slices.Concat(j.unseen(reply.Unseen), j.leftOut(reply.LeftOut), j.shadowing())
 	before = append(before, j.reasoning(msg, reply)...)
 	said := []event.Data{event.MessageCompletedData{
 		MessageID: msg, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, Role: event.RoleAssistant,

@@ -69,6 +69,24 @@ func (j *job) withClients(list []tools.Tool) []tools.Tool {
 	return list
 }
 
+// shadowing tells people, with the first message of a job, which of the client's tools the model is not offered: they have the names of
+// other tools.
+func (j *job) shadowing() (out []event.Data) {
+	r, w := j.state.Run(j.runID), j.current()
+	if r == nil || w == nil || len(w.Messages) > 0 {
+		return nil
+	}
+	for _, c := range r.Spec.ClientTools {
+		if o, known := j.offered[c.Name]; known && !o.Client {
+			out = append(out, event.NoticeData{
+				Level: "warning", Code: event.ToolLeftOut, RunID: j.runID,
+				Message: fmt.Sprintf("The model is not offered the client's tool %s: another tool has this name. Give it another one.", c.Name),
+			})
+		}
+	}
+	return out
+}
+
 // callTools asks people about the calls that they have to allow, and brings those that
 // may run to an outcome: several side by side, begun in their order. Intent and start are
 // in the log before a tool runs, the result after. A call that a dead attempt had started
