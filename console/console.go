@@ -122,10 +122,24 @@ func (p *Pages) file(r *http.Request) (file, bool) {
 		return f, true
 	}
 	room, _, _ := strings.Cut(name, "/")
-	if !slices.Contains(rooms, room) || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if !slices.Contains(rooms, room) || !shows(r) {
 		return file{}, false
 	}
 	return p.files[index], true
+}
+
+// shows reports whether the request is that of a browser for a page to show.
+func shows(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// Lost answers a browser that asks for a page which does not exist with one that leads back, and reports whether it has answered.
+func (p *Pages) Lost(w http.ResponseWriter, r *http.Request) bool {
+	if !shows(r) {
+		return false
+	}
+	p.write(w, r, p.files[index], http.StatusNotFound)
+	return true
 }
 
 // ServeHTTP serves a request that Serves has accepted.
@@ -135,6 +149,10 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	p.write(w, r, f, http.StatusOK)
+}
+
+func (p *Pages) write(w http.ResponseWriter, r *http.Request, f file, status int) {
 	head := w.Header()
 	head.Set("Content-Type", f.media)
 	head.Set("Content-Security-Policy", p.policy)
@@ -151,7 +169,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		cache = "public, max-age=31536000, immutable"
 	}
 	head.Set("Cache-Control", cache)
-	if r.Header.Get("If-None-Match") == f.tag {
+	if status == http.StatusOK && r.Header.Get("If-None-Match") == f.tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -161,6 +179,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = f.zipped
 	}
 	head.Set("Content-Length", fmt.Sprint(len(body)))
+	w.WriteHeader(status)
 	if r.Method == http.MethodHead {
 		return
 	}

@@ -65,6 +65,24 @@ func TestRoomsAreThePageForBrowsersOnly(t *testing.T) {
 	}
 }
 
+// A browser at an address that nothing answers gets the page, which says so and leads back. Programs get a problem document.
+func TestAPageThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	p, err := New()
+	require.NoError(t, err)
+	r := httptest.NewRequest(http.MethodGet, "http://waggle/nonsense", nil)
+	require.False(t, p.Lost(httptest.NewRecorder(), r), "no browser")
+	r.Header.Set("Accept", browser["Accept"])
+	r.Header.Set("If-None-Match", p.files[index].tag)
+	w := httptest.NewRecorder()
+	require.True(t, p.Lost(w, r))
+	require.Equal(t, http.StatusNotFound, w.Code)
+	require.Equal(t, string(p.files[index].plain), w.Body.String())
+	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
+	r.Method = http.MethodPost
+	require.False(t, p.Lost(httptest.NewRecorder(), r))
+}
+
 func zipped(t *testing.T, text string) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -20,6 +20,26 @@ type emptyPages struct{ http.Handler }
 
 func (emptyPages) Serves(*http.Request) bool { return false }
 
+func (emptyPages) Lost(http.ResponseWriter, *http.Request) bool { return false }
+
+// lostPages answer browsers that are lost.
+type lostPages struct{ emptyPages }
+
+func (lostPages) Lost(w http.ResponseWriter, _ *http.Request) bool {
+	w.WriteHeader(http.StatusTeapot)
+	return true
+}
+
+// An address that nothing answers is for the pages, unless it is one of the API.
+func TestAnAddressThatNothingAnswers(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(_ *gateway.Config, d *gateway.Deps) { d.Pages = lostPages{} })
+	for path, want := range map[string]int{"/nonsense": http.StatusTeapot, "/api/nonsense": http.StatusNotFound, "/api/v1/sessions": http.StatusOK} {
+		status, _, _ := r.get(path)
+		require.Equal(t, want, status, path)
+	}
+}
+
 // TestReportsOfPages are counted without credentials and whatever Origin the browser names, and leave no audit record. Strangers get
 // nothing of what they sent.
 func TestReportsOfPages(t *testing.T) {

@@ -156,7 +156,9 @@ func (s *Server) unserved(w http.ResponseWriter, r *http.Request, paths *http.Se
 		}
 	}
 	if len(allowed) == 0 {
-		s.problem(w, fault.New(fault.NotFound))
+		if page := s.dep.Pages; page == nil || strings.HasPrefix(r.URL.Path, "/api/") || !page.Lost(w, r) {
+			s.problem(w, fault.New(fault.NotFound))
+		}
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -377,6 +377,8 @@ type Pages interface {
 	http.Handler
 	// Serves reports whether a request is for the pages.
 	Serves(r *http.Request) bool
+	// Lost answers a browser that asks for a page which does not exist, and reports whether it has answered.
+	Lost(w http.ResponseWriter, r *http.Request) bool
 }
 
 // Cells places a gateway in an installation of several cells.
