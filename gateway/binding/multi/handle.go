@@ -26,10 +26,10 @@ func (m *Multi) Begin() (err error) {
 	}
 	m.of.add(m)
 	m.reply = m.g.Recipients.ReplyTo(m.id)
-	m.c.Force(transport.Text(m.codec.Connected(m.g.Link(m.id))))
 	m.mu.Lock()
 	m.beaten = m.g.Clock()
 	m.mu.Unlock()
+	m.c.Force(transport.Text(m.codec.Connected(m.g.Link(m.id))))
 	m.c.Greeted()
 	m.c.Settle()
 	return m.showRun(after)
