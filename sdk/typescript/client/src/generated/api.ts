@@ -1773,7 +1773,7 @@ export interface RateProcess {
   roles: string[];
 }
 /**
- * Reindex asks for a part of the index to be made anew from the logs.
+ * Reindex asks for a part of the index to be rebuilt from the logs.
  */
 export interface Reindex {
   /**
