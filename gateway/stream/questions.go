@@ -98,6 +98,11 @@ func (q *Questions) ended(log id.Entity, e event.Event) {
 	default:
 		return
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.open) == 0 { // as nearly always: the event is not decoded
+		return
+	}
 	var d struct {
 		InputID string `json:"input_id"`
 		RunID   string `json:"run_id"`
@@ -105,8 +110,6 @@ func (q *Questions) ended(log id.Entity, e event.Event) {
 	if json.Unmarshal(e.Data, &d) != nil {
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.open = slices.DeleteFunc(q.open, func(one openQuestion) bool {
 		return one.log == log && (d.InputID != "" && one.input == d.InputID || d.InputID == "" && one.run == d.RunID)
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// spoken makes a message to a session the answer to its open question that the connection has shown: clients of the original protocol can send
-// nothing else, and their next messages would wait for the run that asks. An agent is told the text. Elsewhere a yes allows, and
-// anything else does not: it is the reason.
+// spoken turns a message to a session into the answer to its open question that the connection has shown: clients of the original
+// protocol can send nothing else, and their next messages would wait for the run that asks. An agent is told the text. Elsewhere a
+// yes allows; anything else refuses and is the reason.
 func spoken(session id.Entity, shown *stream.Questions, intents []dialect.Intent) {
 	if len(intents) != 1 {
 		return

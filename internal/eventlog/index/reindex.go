@@ -25,7 +25,7 @@ const (
 	page = 200
 )
 
-// Reindex rebuilds a part of a tenant's entries of the kind from the logs, whatever they say, while all processes work. First it
+// Reindex rebuilds a part of a tenant's entries of the kind from the logs while all processes work. First it
 // reads the logs, shard by shard, then it looks for entries without a log. Any replica may do any part, and any part twice.
 func (f *Follower) Reindex(ctx context.Context, in command.ReindexRequest) (api.Reindexed, error) {
 	began := f.cfg.Now()

@@ -16,8 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// repair makes the entries of a log what all of its events say, whatever they are, and returns the number of those that were
-// wrong.
+// repair rebuilds the entries of a log from all of its events, and returns the number of entries that were wrong.
 func (w *writer) repair(ctx context.Context, log subject.Log) (wrong int, err error) {
 	for range tries {
 		// The entries are read first: what they know lies in the log by then.
