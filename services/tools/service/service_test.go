@@ -57,10 +57,12 @@ func TestTheServiceIsInTheDirectory(t *testing.T) {
 	r := launch(t, service.Config{Builtin: true}, service.Deps{Conn: conn, Directory: dir})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	require.NoError(t, dir.Wait(ctx, func(d *directory.Directory) bool { return len(members(d)) == 1 }))
-	m := members(dir)[0]
-	require.Equal(t, conn.Instance(), m.Instance.String())
-	require.JSONEq(t, `{"servers":["workspace"]}`, string(m.Data))
+	// The service is listed while its servers still start; the entry follows.
+	require.NoError(t, dir.Wait(ctx, func(d *directory.Directory) bool {
+		m := members(d)
+		return len(m) == 1 && string(m[0].Data) == `{"servers":["workspace"]}`
+	}))
+	require.Equal(t, conn.Instance(), members(dir)[0].Instance.String())
 	require.NoError(t, r.svc.Drain(ctx))
 	require.NoError(t, dir.Wait(ctx, func(d *directory.Directory) bool { return len(members(d)) == 0 }))
 }
