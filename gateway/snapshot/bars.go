@@ -34,24 +34,28 @@ func (b *bars) take(e event.Event, d fields) {
 
 func (b *bars) opens(e event.Event, d fields, kind, key, name, state string) {
 	name1 := kind + " " + key
-	b.ends(e, kind, key, stateFailed)
+	b.shut(name1, e.Time.UnixMilli(), stateFailed, "")
 	if b.open == nil {
 		b.open = map[string]int{}
 	}
 	b.open[name1] = len(b.all)
-	b.all = append(b.all, wire.SnapshotBar{ID: name1, Kind: kind, Run: d.RunID, Name: name, From: e.Time.UnixMilli(), State: state, Seq: e.Sequence})
+	b.all = append(b.all, wire.SnapshotBar{ID: name1, Kind: kind, Run: d.RunID, Name: name, From: e.Time.UnixMilli(), State: state, Seq: e.Sequence, Job: d.JobID})
 }
 
-func (b *bars) ends(e event.Event, kind, key, state string) {
-	b.shut(kind+" "+key, e.Time.UnixMilli(), state)
+func (b *bars) ends(e event.Event, d fields, kind, key, state string) {
+	b.shut(kind+" "+key, e.Time.UnixMilli(), state, d.Code)
 }
 
-func (b *bars) shut(name string, at int64, state string) {
+// shut ends a bar. Of one that has failed it keeps the code of the failure.
+func (b *bars) shut(name string, at int64, state, code string) {
 	n, is := b.open[name]
 	if !is {
 		return
 	}
 	b.all[n].To, b.all[n].State = ptr(max(at, b.all[n].From)), state
+	if state == stateFailed {
+		b.all[n].Reason = code
+	}
 	delete(b.open, name)
 }
 
@@ -59,7 +63,11 @@ func (b *bars) shut(name string, at int64, state string) {
 func (b *bars) over(e event.Event, d fields) {
 	for name, n := range b.open {
 		if b.all[n].Run == d.RunID {
-			b.shut(name, e.Time.UnixMilli(), last(e))
+			code := ""
+			if b.all[n].Kind == barRun {
+				code = d.Code
+			}
+			b.shut(name, e.Time.UnixMilli(), last(e), code)
 		}
 	}
 }
@@ -72,26 +80,49 @@ func jobOver(b *bars, e event.Event, d fields) {
 	if last(e) == stateCompleted {
 		state = stateCompleted
 	}
-	b.ends(e, barJob, d.JobID, state)
+	b.ends(e, d, barJob, d.JobID, state)
 }
 
 func stepOver(b *bars, e event.Event, d fields) {
 	jobOver(b, e, d)
-	b.ends(e, barStep, d.RunID+"/"+d.StepID, last(e))
+	b.ends(e, d, barStep, d.RunID+"/"+d.StepID, last(e))
 }
 
-func toolOver(b *bars, e event.Event, d fields) { b.ends(e, barTool, d.CallID, last(e)) }
+func toolOver(b *bars, e event.Event, d fields) { b.ends(e, d, barTool, d.CallID, last(e)) }
 
 // requestOver: the call of the model has failed, although its message was discarded, and the next one waits.
 func requestOver(b *bars, e event.Event, d fields) {
-	b.ends(e, barModel, d.MessageID, stateFailed)
+	b.ends(e, d, barModel, d.MessageID, stateFailed)
+	b.callFailed(func(one wire.SnapshotBar) bool { return one.ID == barModel+" "+d.MessageID }, d.Code)
+	b.opens(e, d, barPause, modelOf(d), d.Code, stateWaiting)
+}
+
+// lastCallOver: the last call of the model for what fails because of the model has failed, although its message was discarded.
+func (b *bars) lastCallOver(e event.Event, d fields) {
+	if !strings.HasPrefix(d.Code, "MODEL_") {
+		return
+	}
+	of := func(one wire.SnapshotBar) bool {
+		return one.Kind == barModel && one.Run == d.RunID && one.Job == d.JobID
+	}
+	if i := b.callFailed(of, d.Code); i >= 0 {
+		b.shut(b.all[i].ID, e.Time.UnixMilli(), stateFailed, d.Code)
+	}
+}
+
+// callFailed marks the newest bar that fits as failed unless it has completed, and returns its place.
+func (b *bars) callFailed(fits func(wire.SnapshotBar) bool, code string) int {
 	for i, one := range slices.Backward(b.all) {
-		if one.ID == barModel+" "+d.MessageID {
-			b.all[i].State = stateFailed
+		if !fits(one) {
+			continue
+		}
+		if one.State == stateCompleted {
 			break
 		}
+		b.all[i].State, b.all[i].Reason = stateFailed, code
+		return i
 	}
-	b.opens(e, d, barPause, modelOf(d), d.Code, stateWaiting)
+	return -1
 }
 
 // modelOf names the pauses between the calls of a model for a piece of work.
@@ -101,27 +132,33 @@ func modelOf(d fields) string { return "model " + d.RunID + "/" + d.JobID }
 var barTakers = map[event.Type]func(*bars, event.Event, fields){
 	event.MessageReceived: func(b *bars, e event.Event, d fields) { b.opens(e, d, barQueue, d.RunID, "", stateWaiting) },
 	event.RunStarted: func(b *bars, e event.Event, d fields) {
-		b.ends(e, barQueue, d.RunID, stateCompleted)
+		b.ends(e, d, barQueue, d.RunID, stateCompleted)
 		b.opens(e, d, barRun, d.RunID, "", stateRunning)
 	},
 	event.RunCompleted: (*bars).over,
-	event.RunFailed:    (*bars).over,
+	event.RunFailed: func(b *bars, e event.Event, d fields) {
+		b.lastCallOver(e, d)
+		b.over(e, d)
+	},
 	event.RunCancelled: (*bars).over,
 	event.JobStarted: func(b *bars, e event.Event, d fields) {
-		b.ends(e, barPause, d.JobID, stateCompleted)
+		b.ends(e, d, barPause, d.JobID, stateCompleted)
 		b.opens(e, d, barJob, d.JobID, cmp.Or(d.Stage, "answer")+" "+textOf(d.Attempt), stateRunning)
 	},
 	event.PlanCompleted:      jobOver,
 	event.AggregateCompleted: jobOver,
-	event.JobFailed:          jobOver,
-	event.JobSuspended:       func(b *bars, e event.Event, d fields) { b.ends(e, barJob, d.JobID, stateCompleted) },
-	event.RetryScheduled:     func(b *bars, e event.Event, d fields) { b.opens(e, d, barPause, d.JobID, "", stateWaiting) },
+	event.JobFailed: func(b *bars, e event.Event, d fields) {
+		b.lastCallOver(e, d)
+		jobOver(b, e, d)
+	},
+	event.JobSuspended:   func(b *bars, e event.Event, d fields) { b.ends(e, d, barJob, d.JobID, stateCompleted) },
+	event.RetryScheduled: func(b *bars, e event.Event, d fields) { b.opens(e, d, barPause, d.JobID, d.Code, stateWaiting) },
 	event.MessageStarted: func(b *bars, e event.Event, d fields) {
-		b.ends(e, barPause, modelOf(d), stateCompleted)
+		b.ends(e, d, barPause, modelOf(d), stateCompleted)
 		b.opens(e, d, barModel, d.MessageID, d.Model, stateRunning)
 	},
-	event.MessageCompleted: func(b *bars, e event.Event, d fields) { b.ends(e, barModel, d.MessageID, stateCompleted) },
-	event.MessageDiscarded: func(b *bars, e event.Event, d fields) { b.ends(e, barModel, d.MessageID, stateCancelled) },
+	event.MessageCompleted: func(b *bars, e event.Event, d fields) { b.ends(e, d, barModel, d.MessageID, stateCompleted) },
+	event.MessageDiscarded: func(b *bars, e event.Event, d fields) { b.ends(e, d, barModel, d.MessageID, stateCancelled) },
 	event.RequestFailed:    requestOver,
 	event.ToolCalled:       func(b *bars, e event.Event, d fields) { b.opens(e, d, barTool, d.CallID, d.Tool, stateRunning) },
 	event.ToolCompleted:    toolOver,
@@ -135,9 +172,9 @@ var barTakers = map[event.Type]func(*bars, event.Event, fields){
 		if d.Decision == event.DecisionReject {
 			state = stateCancelled
 		}
-		b.ends(e, barPeople, d.InputID, state)
+		b.ends(e, d, barPeople, d.InputID, state)
 	},
-	event.InputExpired: func(b *bars, e event.Event, d fields) { b.ends(e, barPeople, d.InputID, stateFailed) },
+	event.InputExpired: func(b *bars, e event.Event, d fields) { b.ends(e, d, barPeople, d.InputID, stateFailed) },
 	event.StepStarted: func(b *bars, e event.Event, d fields) {
 		b.opens(e, d, barStep, d.RunID+"/"+d.Step.ID, d.Step.Title, stateRunning)
 	},

@@ -37,12 +37,17 @@ type fields struct {
 	Step      event.Step      `json:"step"`
 	Timeout   float64         `json:"timeout_seconds"`
 	Inputs    []string        `json:"inputs"`
+	By        string          `json:"by"`
+	Feedback  string          `json:"feedback"`
+	Reason    string          `json:"reason"`
+	Withdrawn bool            `json:"withdrawn"`
 
 	Level        string `json:"level"`
 	StopReason   string `json:"stop_reason"`
 	StopDetail   string `json:"stop_detail"`
 	Try          int    `json:"try"`
 	MaxTries     int    `json:"max_tries"`
+	MaxAttempts  int    `json:"max_attempts"`
 	RetryAfterMS int64  `json:"retry_after_ms"`
 	NextModel    string `json:"next_model"`
 }

@@ -223,13 +223,7 @@ func message(d fields) string { return textOf(d.Message) }
 
 // step is the effect of an event on a step.
 func step(status string, text func(fields) string) func(*talk, event.Event, fields) {
-	return func(t *talk, _ event.Event, d fields) {
-		if text == nil {
-			t.step(d.RunID, d.StepID, status, "", false)
-			return
-		}
-		t.step(d.RunID, d.StepID, status, text(d), true)
-	}
+	return func(t *talk, _ event.Event, d fields) { t.step(d.RunID, d.StepID, status, text(d), true) }
 }
 
 const planning = "planning"
@@ -237,7 +231,7 @@ const planning = "planning"
 // talkTakers hold the effect of each type of event on a conversation.
 var talkTakers = map[event.Type]func(*talk, event.Event, fields){
 	event.InputRequested: func(*talk, event.Event, fields) {}, // see ask
-	event.InputExpired:   func(*talk, event.Event, fields) {},
+	event.InputExpired:   expired,
 	event.MessageReceived: func(t *talk, _ event.Event, d fields) {
 		t.active = append(t.active, d.RunID)
 		t.add(item{SnapshotItem: wire.SnapshotItem{Kind: itemUser, ID: d.MessageID, Run: d.RunID}, text: []byte(d.Content)})
@@ -253,6 +247,8 @@ var talkTakers = map[event.Type]func(*talk, event.Event, fields){
 	event.ReasoningDelta:     reasoningDelta,
 	event.ReasoningCompleted: reasoningCompleted,
 	event.RequestFailed:      requestFailed,
+	event.RetryScheduled:     retryScheduled,
+	event.JobStarted:         func(t *talk, _ event.Event, d fields) { t.goesOn(d) },
 	event.Notice:             noticed,
 	event.ToolCalled: func(t *talk, _ event.Event, d fields) {
 		t.add(item{SnapshotItem: wire.SnapshotItem{
@@ -269,20 +265,11 @@ var talkTakers = map[event.Type]func(*talk, event.Event, fields){
 		t.add(i)
 	},
 	event.PlanCancelled: func(t *talk, _ event.Event, d fields) { t.change(itemPlan, d.RunID, d.PlanID, (*item).drop) },
-	event.InputAnswered: func(t *talk, _ event.Event, d fields) {
-		if d.Steps == nil {
-			return
-		}
-		t.of(d.RunID, itemPlan, func(p *item) {
-			if p.Status == stateWaiting {
-				p.Steps = planOf(*d.Steps)
-			}
-		})
-	},
+	event.InputAnswered: answered,
 	event.StepStarted:   func(t *talk, _ event.Event, d fields) { t.step(d.RunID, d.Step.ID, stateRunning, "", false) },
 	event.StepCompleted: step(stateCompleted, func(d fields) string { return d.Output }),
 	event.StepFailed:    step(stateFailed, message),
-	event.StepCancelled: step(stateCancelled, nil),
+	event.StepCancelled: step(stateCancelled, func(d fields) string { return d.Reason }),
 	event.StepRestarted: step(stateWaiting, func(fields) string { return "" }),
 	event.RunCompleted: func(t *talk, _ event.Event, d fields) {
 		if d.Content != "" && !t.says(d.RunID, d.Content) {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"strconv"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -77,9 +78,18 @@ func (t *talk) thinks(e event.Event, d fields, f func(*item)) {
 }
 
 // requestFailed shows that the model is asked again, until it answers.
-func requestFailed(t *talk, e event.Event, d fields) {
+func requestFailed(t *talk, e event.Event, d fields) { t.again(e, d, d.Try, d.MaxTries) }
+
+// retryScheduled shows that a piece of work is done again, until it begins.
+func retryScheduled(t *talk, e event.Event, d fields) {
+	failed, _ := strconv.Atoi(textOf(d.Attempt))
+	d.NextModel = ""
+	t.again(e, d, failed, d.MaxAttempts)
+}
+
+func (t *talk) again(e event.Event, d fields, failed, tries int) {
 	t.add(item{SnapshotItem: wire.SnapshotItem{
-		Kind: itemRetry, ID: cmp.Or(d.StepID, "model"), Run: d.RunID, Step: d.StepID, Code: ptr(d.Code), Try: d.Try, Tries: d.MaxTries,
+		Kind: itemRetry, ID: cmp.Or(d.StepID, "model"), Run: d.RunID, Step: d.StepID, Code: ptr(d.Code), Try: failed, Tries: tries,
 		Pause: d.RetryAfterMS, At: e.Time.UnixMilli(), Model: d.NextModel,
 	}, text: []byte(message(d))})
 }

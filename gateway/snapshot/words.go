@@ -4,13 +4,14 @@ import "strings"
 
 // Kinds of items.
 const (
-	itemUser   = "user"
-	itemAnswer = "answer"
-	itemTool   = "tool"
-	itemPlan   = "plan"
-	itemRetry  = "retry"
-	itemNotice = "notice"
-	itemEnd    = "end"
+	itemUser     = "user"
+	itemAnswer   = "answer"
+	itemTool     = "tool"
+	itemPlan     = "plan"
+	itemDecision = "decision"
+	itemRetry    = "retry"
+	itemNotice   = "notice"
+	itemEnd      = "end"
 )
 
 // States of steps, plans, calls and bars.

@@ -31,18 +31,18 @@ type SnapshotTalk struct {
 
 // SnapshotItem is one thing in a conversation. Its kind says which members it has.
 type SnapshotItem struct {
-	Kind      string          `json:"kind"` // user, answer, tool, plan, retry, notice, end
+	Kind      string          `json:"kind"` // user, answer, tool, plan, decision, retry, notice, end
 	ID        string          `json:"id"`
 	Run       string          `json:"run"`
-	Text      *string         `json:"text,omitempty"`      // of all but a plan: what was said or returned
+	Text      *string         `json:"text,omitempty"`      // of all but a plan: what was said or returned; of a decision: the reason that was given
 	Done      *bool           `json:"done,omitempty"`      // of an answer: it is whole
 	Step      string          `json:"step,omitempty"`      // of an answer or a tool: the step that it belongs to
-	Name      *string         `json:"name,omitempty"`      // of a tool
+	Name      *string         `json:"name,omitempty"`      // of a tool; of a decision: the tool that was asked about
 	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool
 	Status    string          `json:"status,omitempty"`    // of a tool: called, running, completed, failed, unknown; of a plan: waiting, running, done, cancelled
 	Summary   *string         `json:"summary,omitempty"`   // of a plan
 	Steps     []SnapshotStep  `json:"steps,omitzero"`      // of a plan
-	Code      *string         `json:"code,omitempty"`      // of an end, a retry or a notice
+	Code      *string         `json:"code,omitempty"`      // of an end, a retry or a notice; of a decision: approve, modify, reject, answer, expired, withdrawn
 
 	Reasoning string           `json:"reasoning,omitempty"` // of an answer: the thoughts of the model before and between its text
 	Thought   *SnapshotThought `json:"thought,omitempty"`   // of an answer with reasoning: when
@@ -51,8 +51,11 @@ type SnapshotItem struct {
 	Try   int    `json:"try,omitempty"`   // of a retry: the one that failed
 	Tries int    `json:"tries,omitempty"` // of a retry: all of them
 	Pause int64  `json:"pause,omitempty"` // of a retry: milliseconds before the next try
-	At    int64  `json:"at,omitempty"`    // of a retry: when the last try failed, in milliseconds since 1970
+	At    int64  `json:"at,omitempty"`    // of a retry: when the last try failed; of a decision: when it was made; in milliseconds since 1970
 	Model string `json:"model,omitempty"` // of a retry: the model that is asked next, if it is another one
+
+	By    string `json:"by,omitempty"`    // of a decision: who made it
+	Scope string `json:"scope,omitempty"` // of a decision: what the question was about: plan, tool, budget, agent
 }
 
 // SnapshotThought is the time in which a model thought, in milliseconds since 1970.
@@ -73,7 +76,7 @@ type SnapshotStep struct {
 	Title        string   `json:"title"`
 	Dependencies []string `json:"dependencies"`
 	Status       string   `json:"status"` // waiting, running, completed, failed, cancelled
-	Text         string   `json:"text"`   // its result, or why it failed
+	Text         string   `json:"text"`   // its result, why it failed, or why it was skipped: user_request, dependency_failed, timeout
 }
 
 // SnapshotQuestion is an open question.
@@ -92,7 +95,11 @@ type SnapshotBar struct {
 	From  int64  `json:"from"`         // milliseconds since 1970
 	To    *int64 `json:"to,omitempty"` // absent: it has not ended
 	State string `json:"state"`        // running, completed, failed, cancelled, unknown, waiting
-	Seq   uint64 `json:"seq"`          // of the event that began it
+
+	Job    string `json:"job,omitempty"`    // that it belongs to
+	Reason string `json:"reason,omitempty"` // of one that has failed: a code of the error catalogue
+
+	Seq uint64 `json:"seq"` // of the event that began it
 }
 
 // SnapshotTeam is a team with its nested teams. A route is a path of member names; a side is people, board, or @ and a route.

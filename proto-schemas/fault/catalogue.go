@@ -37,6 +37,7 @@ const (
 	RunCancelled        Code = "RUN_CANCELLED"
 	ModelFailed         Code = "MODEL_FAILED"
 	ModelBusy           Code = "MODEL_BUSY"
+	ModelRateLimited    Code = "MODEL_RATE_LIMITED"
 	ModelRefused        Code = "MODEL_REFUSED"
 	ModelKeyRefused     Code = "MODEL_KEY_REFUSED"
 	ModelNotFound       Code = "MODEL_NOT_FOUND"
@@ -142,6 +143,7 @@ var Catalogue = []Entry{
 	{RunCancelled, 499, 0, true, Client, "The answer was stopped before it was complete. Send the message again to get it."},
 	{ModelFailed, 502, 0, true, Provider, "The model's service failed. Try again later."},
 	{ModelBusy, 503, 0, true, Provider, "The model's service is overloaded. Try again later."},
+	{ModelRateLimited, 503, 0, true, Provider, "The rate limit of the model's service is reached. Try again later."},
 	{ModelRefused, 502, 0, false, Server, "The model's service refused the request as invalid. Tell the operator, who finds the reason in the log."},
 	{ModelKeyRefused, 502, 0, false, Server, "The model's service refused the key of this installation. Tell the operator, who has to replace it or allow it to use the model."},
 	{ModelNotFound, 502, 0, false, Server, "The model's service does not have the model. Choose another one, or tell the operator to check its name and the service's address."},

@@ -22,7 +22,7 @@ func (a *avoided) set(until time.Time) { a.until.Store(until.UnixNano()) }
 func (a *avoided) at(now time.Time) bool { return now.UnixNano() < a.until.Load() }
 
 // outages are the failures after which another model is asked.
-var outages = []fault.Code{fault.ModelBusy, fault.ModelFailed, fault.ModelTimeout, fault.ModelOutOfQuota}
+var outages = []fault.Code{fault.ModelBusy, fault.ModelRateLimited, fault.ModelFailed, fault.ModelTimeout, fault.ModelOutOfQuota}
 
 // fallbacks returns the models that may stand in for the worker's in this job, in their order.
 func (j *job) fallbacks() []string {

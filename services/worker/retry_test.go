@@ -45,7 +45,7 @@ func TestABrokenAnswerIsAskedForAgain(t *testing.T) {
 				require.NotEmpty(t, d.Provider.Message, "an operator finds the provider's words")
 				require.Equal(t, fault.Lookup(fault.Code(d.Code)).Problem(), d.Message)
 			}
-			require.Equal(t, []string{"MODEL_CUT_OFF", "MODEL_FAILED", "MODEL_BUSY"}, codes)
+			require.Equal(t, []string{"MODEL_CUT_OFF", "MODEL_FAILED", "MODEL_RATE_LIMITED"}, codes)
 			require.Equal(t, 4, servicetest.Count(events, event.MessageStarted))
 			require.Equal(t, 1, servicetest.Count(events, event.JobStarted), "no other attempt is needed")
 		})
@@ -87,7 +87,7 @@ func TestALongWishIsAFailure(t *testing.T) {
 	r := newRig(t, scripted.Sequence(scripted.TooMany("0.3"), scripted.TooMany("3600")))
 	r.worker("w1", soon)
 	events := r.until(r.ask("hello"), event.RunFailed)
-	require.Equal(t, "MODEL_BUSY", last[event.RunFailedData](t, events).Code)
+	require.Equal(t, "MODEL_RATE_LIMITED", last[event.RunFailedData](t, events).Code)
 	told := all[event.RequestFailedData](t, events)
 	require.Len(t, told, 1)
 	require.EqualValues(t, 300, told[0].RetryAfterMS)

@@ -18,6 +18,10 @@ export interface Bar {
   state: BarState;
   /** The sequence of the event that began it. */
   seq: number;
+  /** The job that it belongs to, if any. */
+  job?: string;
+  /** Of one that has failed: a code of the error catalogue. */
+  reason?: string;
 }
 
 type Data = Record<string, unknown>;
@@ -63,39 +67,61 @@ export class WaterfallBuilder {
     const id = `${kind} ${key}`;
     const from = Date.parse(e.time);
     this.end(id, from, "failed");
-    const bar: Bar = { id, kind, run: text((e.data as Data)["run_id"]), name, from, to: undefined, state, seq: e.sequence };
+    const { run_id: run, job_id } = e.data as Data;
+    const job = text(job_id);
+    const bar: Bar = { id, kind, run: text(run), name, from, to: undefined, state, seq: e.sequence, ...(job ? { job } : {}) };
     this.open.set(id, this.all.push(bar) - 1);
   }
 
   /** @internal */
   ends(e: CanonicalEvent, kind: BarKind, key: string, state: BarState): void {
-    this.end(`${kind} ${key}`, Date.parse(e.time), state);
+    this.end(`${kind} ${key}`, Date.parse(e.time), state, codeOf(e));
   }
 
-  /** @internal A call has failed, although its message was discarded before. */
-  fails(e: CanonicalEvent, kind: BarKind, key: string): void {
-    const id = `${kind} ${key}`;
-    this.ends(e, kind, key, "failed");
-    const at = this.all.findLastIndex((b) => b.id === id);
+  /** @internal A call of the model has failed, although its message was discarded before. */
+  requestOver(e: CanonicalEvent, message: string): void {
+    this.ends(e, "model", message, "failed");
+    this.callFailed((b) => b.id === `model ${message}`, codeOf(e));
+  }
+
+  /** @internal The last call of the model for what fails because of the model has failed. */
+  lastCallOver(e: CanonicalEvent, run: string, job: string): void {
+    const code = codeOf(e);
+    if (!code.startsWith("MODEL_")) return;
+    const call = this.callFailed((b) => b.kind === "model" && b.run === run && (b.job ?? "") === job, code);
+    if (call) this.end(call.id, Date.parse(e.time), "failed", code);
+  }
+
+  /** Marks the newest bar that fits as failed unless it has completed. */
+  private callFailed(fits: (b: Bar) => boolean, reason: string): Bar | undefined {
+    const at = this.all.findLastIndex(fits);
     const bar = this.all[at];
-    if (bar) this.all[at] = { ...bar, state: "failed" };
+    if (!bar || bar.state === "completed") return undefined;
+    this.all[at] = { ...bar, state: "failed", ...(reason ? { reason } : {}) };
+    return bar;
   }
 
   /** @internal The end of a run ends all that still belongs to it. */
   over(e: CanonicalEvent, run: string, state: BarState): void {
-    for (const [id, at] of this.open) if (this.all[at]?.run === run) this.end(id, Date.parse(e.time), state);
+    for (const [id, at] of this.open) {
+      const bar = this.all[at];
+      if (bar?.run === run) this.end(id, Date.parse(e.time), state, bar.kind === "run" ? codeOf(e) : "");
+    }
   }
 
-  private end(id: string, time: number, state: BarState): void {
+  /** Ends a bar. Of one that has failed it keeps the code of the failure. */
+  private end(id: string, time: number, state: BarState, code = ""): void {
     const at = this.open.get(id);
     const bar = at === undefined ? undefined : this.all[at];
     if (at === undefined || !bar) return;
-    this.all[at] = { ...bar, to: Math.max(time, bar.from), state };
+    this.all[at] = { ...bar, to: Math.max(time, bar.from), state, ...(state === "failed" && code ? { reason: code } : {}) };
     this.open.delete(id);
   }
 }
 
 const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+
+const codeOf = (e: CanonicalEvent) => text((e.data as Data)["code"]);
 
 /** The name of the pauses between the calls of a model for a piece of work. */
 const modelOf = (d: Data) => `model ${text(d["run_id"])}/${text(d["job_id"])}`;
@@ -117,7 +143,10 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker } = {
     w.opens(e, "run", text(d["run_id"]));
   },
   "run.completed": runOver,
-  "run.failed": runOver,
+  "run.failed": (w, e, d) => {
+    w.lastCallOver(e, text(d["run_id"]), text(d["job_id"]));
+    runOver(w, e, d);
+  },
   "run.cancelled": runOver,
   "job.started": (w, e, d) => {
     w.ends(e, "pause", text(d["job_id"]), "completed");
@@ -125,9 +154,12 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker } = {
   },
   "plan.completed": jobOver,
   "aggregate.completed": jobOver,
-  "job.failed": jobOver,
+  "job.failed": (w, e, d) => {
+    w.lastCallOver(e, text(d["run_id"]), text(d["job_id"]));
+    jobOver(w, e, d);
+  },
   "job.suspended": (w, e, d) => w.ends(e, "job", text(d["job_id"]), "completed"),
-  "retry.scheduled": (w, e, d) => w.opens(e, "pause", text(d["job_id"]), "", "waiting"),
+  "retry.scheduled": (w, e, d) => w.opens(e, "pause", text(d["job_id"]), text(d["code"]), "waiting"),
   "message.started": (w, e, d) => {
     w.ends(e, "pause", modelOf(d), "completed");
     w.opens(e, "model", text(d["message_id"]), text(d["model"]));
@@ -135,7 +167,7 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker } = {
   "message.completed": (w, e, d) => w.ends(e, "model", text(d["message_id"]), "completed"),
   "message.discarded": (w, e, d) => w.ends(e, "model", text(d["message_id"]), "cancelled"),
   "request.failed": (w, e, d) => {
-    w.fails(e, "model", text(d["message_id"]));
+    w.requestOver(e, text(d["message_id"]));
     w.opens(e, "pause", modelOf(d), text(d["code"]), "waiting");
   },
   "tool.called": (w, e, d) => w.opens(e, "tool", text(d["call_id"]), text(d["tool"])),

@@ -31,6 +31,7 @@ function estimate(item: Shown): number {
       return 16;
     case "plan":
       return 14 + item.steps.reduce((sum, s) => sum + 6 + s.dependencies.length, 0);
+    case "decision":
     case "retry":
     case "notice":
     case "end":

@@ -21,6 +21,7 @@ const states: Record<string, { word: Word; icon: IconName; look: string }> = {
   done: { word: "state.completed", icon: "tick", look: "completed" },
   partly: { word: "state.partly", icon: "slash", look: "waiting" },
   failed: { word: "state.failed", icon: "cross", look: "failed" },
+  refused: { word: "state.refused", icon: "cross", look: "failed" },
   cancelled: { word: "state.cancelled", icon: "slash", look: "cancelled" },
   closed: { word: "state.closed", icon: "slash", look: "cancelled" },
   not_started: { word: "state.not_started", icon: "circle", look: "queued" },
@@ -37,12 +38,12 @@ export function look(state: string): string {
 }
 
 /** A state: always sign, word and colour. */
-export function StateChip({ state, small }: { state: string; small?: boolean }): JSX.Element {
+export function StateChip({ state, small, text }: { state: string; small?: boolean; text?: string }): JSX.Element {
   const s = states[state];
   return (
     <span class={`chip state-${look(state)}${small ? " small" : ""}`}>
       <Icon name={s?.icon ?? "circle"} />
-      {s ? t(s.word) : <Text>{state}</Text>}
+      {text ?? (s ? t(s.word) : <Text>{state}</Text>)}
     </span>
   );
 }

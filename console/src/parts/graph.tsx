@@ -45,7 +45,7 @@ export function PlanGraph({ steps }: { steps: readonly ViewStep[] }): JSX.Elemen
               <rect width={width} height={height} rx="8" />
               <circle cx="18" cy={height / 2} r="9" />
               <text class="number" x="18" y={height / 2}>
-                {s.status === "completed" ? "✓" : s.status === "failed" ? "✗" : i + 1}
+                {s.status === "completed" ? "✓" : s.status === "failed" ? "✗" : s.status === "cancelled" ? "–" : i + 1}
               </text>
               <text class="title" x="34" y={height / 2}>
                 {cut(plain(s.title), 18)}

@@ -8,13 +8,15 @@ import { weight } from "../log/window.ts";
 import type { Conversation } from "../model/conversation.ts";
 import { ended } from "../model/ended.ts";
 import type { LogModel } from "../model/log.ts";
+import { problem } from "../problem.ts";
 import { t } from "../words.ts";
 import { Face, StateChip, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
+import { Decided } from "./decision.tsx";
 import { useGradually } from "./gradually.ts";
-import { PlanGraph } from "./graph.tsx";
 import { Icon } from "./icons.tsx";
 import { Markdown } from "./markdown.tsx";
+import { PlanCard } from "./plan.tsx";
 import { type Ask, QuestionCard } from "./question.tsx";
 import { Scroll } from "./scroll.tsx";
 import { Reasoning, Retrying, Stopped } from "./thought.tsx";
@@ -110,18 +112,9 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
     case "tool":
       return <ToolCard item={item} />;
     case "plan":
-      return (
-        <article class="item plan">
-          <header>
-            <h3>{t("talk.plan")}</h3>
-            <Text most={300}>{item.summary}</Text>
-            <span class="count">
-              {t("talk.steps", { done: item.steps.filter((s) => s.status === "completed").length, all: item.steps.length })}
-            </span>
-          </header>
-          <PlanGraph steps={item.steps} />
-        </article>
-      );
+      return <PlanCard item={item} />;
+    case "decision":
+      return <Decided of={item} />;
     case "retry":
       return (
         <article class="item">
@@ -141,7 +134,7 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
       return (
         <article class={`item end ${item.code === "RUN_CANCELLED" ? "cancelled" : "failed"}`}>
           <StateChip state={item.code === "RUN_CANCELLED" ? "cancelled" : "failed"} />
-          <code>{item.code}</code>
+          {item.code !== "RUN_CANCELLED" && <b title={item.code}>{problem(item.code)}</b>}
           <Text most={2000}>{item.text}</Text>
         </article>
       );

@@ -2,6 +2,8 @@ import type { Retry, Text as Said, Thought } from "@waggle-dev/client/view";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { now, span } from "../app.ts";
+import { plain } from "../fold/text.ts";
+import { problem } from "../problem.ts";
 import { t } from "../words.ts";
 import { Text } from "./basics.tsx";
 import { Icon } from "./icons.tsx";
@@ -49,9 +51,9 @@ export function Retrying({ of, live }: { of: Retry; live: boolean }): JSX.Elemen
   const left = live ? Math.max(0, Math.ceil((of.at + of.pause - now.value) / 1000)) : Math.ceil(of.pause / 1000);
   const word = of.model ? (left > 0 ? "talk.next" : "talk.next.now") : left > 0 ? "talk.retry" : "talk.retry.now";
   return (
-    <p class="retry">
+    <p class="retry" title={plain(of.text)}>
       <span class="breath" />
-      <Text most={300}>{of.text}</Text> <span>{t(word, { n: of.try + 1, all: of.tries, time: left, model: of.model ?? "" })}</span>
+      <Text most={300}>{t(word, { problem: problem(of.code), n: of.try + 1, all: of.tries, time: left, model: of.model ?? "" })}</Text>
     </p>
   );
 }

@@ -4,6 +4,7 @@ import { clock, now, span } from "../app.ts";
 import { axis, type Bar } from "../fold/waterfall.ts";
 import type { LogModel } from "../model/log.ts";
 import { Face, StateChip, Text } from "../parts/basics.tsx";
+import { isRefusal, problem } from "../problem.ts";
 import { t } from "../words.ts";
 
 /** The height of a bar's row in pixels. */
@@ -60,14 +61,14 @@ export function Waterfall({ model, open }: { model: LogModel; open: (seq: number
                 </th>
                 <td class="lane">
                   <span
-                    class={`bar state-${b.state}`}
+                    class={`bar state-${b.kind === "pause" ? "cancelled" : b.state}`}
                     title={clock(b.from, true)}
                     style={{ left: `${left}%`, width: `max(3px, ${right - left}%)` }}
                   />
                 </td>
                 <td class="long">{span((b.to ?? end) - b.from)}</td>
                 <td class="how">
-                  <StateChip state={b.state === "waiting" && b.kind !== "people" ? "queued" : b.state} small />
+                  <How of={b} />
                 </td>
               </tr>
             );
@@ -75,6 +76,23 @@ export function Waterfall({ model, open }: { model: LogModel; open: (seq: number
         </tbody>
       </table>
     </section>
+  );
+}
+
+/** How something has ended, and why if it has failed. A pause that is over says nothing. */
+function How({ of: b }: { of: Bar }): JSX.Element | null {
+  if (b.kind === "pause" && b.state === "completed") return null;
+  const waits = b.state === "waiting" && b.kind !== "people";
+  const refused = b.kind === "model" && b.state === "failed" && b.reason !== undefined && isRefusal(b.reason);
+  return (
+    <>
+      <StateChip state={waits ? (b.kind === "pause" ? "paused" : "queued") : refused ? "refused" : b.state} small />
+      {b.reason && (
+        <small title={b.reason}>
+          <Text>{problem(b.reason)}</Text>
+        </small>
+      )}
+    </>
   );
 }
 
@@ -92,6 +110,6 @@ function nameOf(b: Bar): string {
     case "run":
     case "queue":
     case "pause":
-      return b.name ? `${t(`waterfall.${b.kind}`)}: ${b.name}` : t(`waterfall.${b.kind}`);
+      return b.name ? `${t(`waterfall.${b.kind}`)}: ${problem(b.name)}` : t(`waterfall.${b.kind}`);
   }
 }

@@ -90,6 +90,7 @@ var verdicts = map[fault.Code]verdict{
 	fault.NoSuchAgent:         {wire.AgentError, "AGENT_006", escalate},
 	fault.ModelFailed:         {wire.AgentError, "AGENT_MODEL_001", retry},
 	fault.ModelBusy:           {wire.AgentError, "AGENT_MODEL_002", retry},
+	fault.ModelRateLimited:    {wire.AgentError, "AGENT_MODEL_013", retry},
 	fault.ModelRefused:        {wire.AgentError, "AGENT_MODEL_003", escalate},
 	fault.ModelBadReply:       {wire.AgentError, "AGENT_MODEL_004", retry},
 	fault.ModelKeyRefused:     {wire.AgentError, "AGENT_MODEL_005", escalate},

@@ -43,6 +43,7 @@ var faultsInChinese = map[fault.Code]string{
 	fault.RunCancelled:        "答复在完成前被停止。如需答复，请重新发送消息。",
 	fault.ModelFailed:         "模型服务出错。请稍后重试。",
 	fault.ModelBusy:           "模型服务繁忙。请稍后重试。",
+	fault.ModelRateLimited:    "模型服务已达到速率限制。请稍后重试。",
 	fault.ModelRefused:        "模型服务认为请求无效并拒绝。请告诉运维人员，原因在日志中。",
 	fault.ModelKeyRefused:     "模型服务拒绝了本系统的密钥。请告诉运维人员更换密钥或授权使用该模型。",
 	fault.ModelNotFound:       "模型服务没有该模型。请选择其他模型，或请运维人员检查模型名称和服务地址。",

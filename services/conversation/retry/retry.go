@@ -56,7 +56,7 @@ func Backoff(base time.Duration, attempt int, seed string) time.Duration {
 // Transient reports whether a fault is one of a provider that may work again at once.
 func Transient(code string) bool {
 	switch fault.Code(code) {
-	case fault.ModelFailed, fault.ModelBusy, fault.ModelCutOff:
+	case fault.ModelFailed, fault.ModelBusy, fault.ModelRateLimited, fault.ModelCutOff:
 		return true
 	}
 	return false

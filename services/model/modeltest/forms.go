@@ -3,6 +3,7 @@ package modeltest
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,7 +58,7 @@ var forms = []form{
 	{
 		"OpenAI: rate", 429, "X-Request-Id",
 		`{"error":{"message":"Rate limit reached for requests","type":"requests","param":null,"code":"rate_limit_exceeded"}}`,
-		fault.ModelBusy,
+		fault.ModelRateLimited,
 		event.ProviderError{Status: 429, Code: "rate_limit_exceeded", RequestID: "req_1", Message: "Rate limit reached for requests"},
 	},
 	{
@@ -168,7 +169,7 @@ func (h HTTP) errorForms(t *testing.T) {
 		require.True(t, ok, "%s: %v", f.name, err)
 		require.Equal(t, f.class, failed.Fault.Code, f.name)
 		require.Equal(t, f.said, failed.Said, f.name)
-		require.Equal(t, f.class == fault.ModelBusy || f.class == fault.ModelFailed, failed.Retry, f.name)
+		require.Equal(t, slices.Contains([]fault.Code{fault.ModelBusy, fault.ModelRateLimited, fault.ModelFailed}, f.class), failed.Retry, f.name)
 		require.Equal(t, fault.Lookup(f.class).Message, failed.Fault.Public(), f.name)
 	}
 }

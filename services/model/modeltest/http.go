@@ -114,9 +114,9 @@ var failures = []failure{
 		reply: scripted.Reply{Status: 307, Header: http.Header{"Location": {"/v1/elsewhere"}}, Body: "moved"},
 	},
 	{name: "empty account", code: fault.ModelOutOfQuota, reply: scripted.Fail(429, "insufficient_quota", "pay first")},
-	transient("status 429", fault.ModelBusy, scripted.TooMany("")),
+	transient("status 429", fault.ModelRateLimited, scripted.TooMany("")),
 	{
-		name: "status 429 with Retry-After", reply: scripted.TooMany("7"), code: fault.ModelBusy,
+		name: "status 429 with Retry-After", reply: scripted.TooMany("7"), code: fault.ModelRateLimited,
 		retry: true, after: 7 * time.Second,
 	},
 	transient("status 529", fault.ModelBusy, scripted.Fail(529, "overloaded_error", "later")),
@@ -131,7 +131,7 @@ var failures = []failure{
 	inText("early end", fault.ModelCutOff, true, scripted.End()),
 	inText("bad JSON", fault.ModelBadReply, false, scripted.BadJSON()),
 	inText("error event", fault.ModelFailed, true, scripted.Trouble("api_error", "Incorrect API key provided: "+key)),
-	inText("busy event", fault.ModelBusy, true, scripted.Trouble("rate_limit_error", "slow down")),
+	inText("rate limit event", fault.ModelRateLimited, true, scripted.Trouble("rate_limit_error", "slow down")),
 	{name: "bad JSON", code: fault.ModelBadReply, reply: scripted.Stream(scripted.BadJSON())},
 	{
 		name: "no stream", code: fault.ModelBadReply,

@@ -127,7 +127,7 @@ func TestIntolerance(t *testing.T) {
 		"a call without a name":            {[]string{call(`"index":0,"id":"a","function":{"arguments":"{}"}`), done}, fault.ModelBadReply},
 		"a number as text":                 {[]string{`data: 7` + "\n", done}, fault.ModelNoAnswer},
 		"too many calls":                   {append(manyCalls(), done), fault.ModelBadReply},
-		"an error with a status":           {[]string{`data: {"error":{"message":"m","code":429}}` + "\n"}, fault.ModelBusy},
+		"an error with a status":           {[]string{`data: {"error":{"message":"m","code":429}}` + "\n"}, fault.ModelRateLimited},
 		"an error as a string":             {[]string{`data: {"error":"boom"}` + "\n"}, fault.ModelFailed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -214,6 +214,7 @@ var remedies = map[fault.Code]string{
 	fault.ModelNotFound:       "correct the name of the model, or the provider's base_url (with the path of the version, such as /v1)",
 	fault.ModelOutOfQuota:     "pay in, or raise the limit of the account",
 	fault.ModelBusy:           "wait, or set models.fallbacks",
+	fault.ModelRateLimited:    "wait, raise the limits of the account, or set models.fallbacks",
 	fault.ModelTimeout:        "look whether the server is busy or still loads the model",
 	fault.ModelInputTooLong:   "give the model a larger context (Ollama: num_ctx; vLLM: --max-model-len)",
 	fault.ModelNoAnswer:       "raise worker.max_tokens: reasoning counts",

@@ -12,7 +12,7 @@ export interface ViewStep {
   title: string;
   dependencies: readonly string[];
   status: "waiting" | "running" | "completed" | "failed" | "cancelled";
-  /** Its result, or why it failed. */
+  /** Its result, why it failed, or why it was skipped: user_request, dependency_failed, timeout. */
   text: string;
 }
 
@@ -29,6 +29,7 @@ export type ViewItem = { id: string; run: string } & (
       text: string;
     }
   | { kind: "plan"; summary: string; steps: readonly ViewStep[]; status: "waiting" | "running" | "done" | "cancelled" }
+  | ({ kind: "decision" } & Decision)
   | ({ kind: "retry" } & Retry)
   | { kind: "notice"; code: string; text: string }
   | { kind: "end"; code: string; text: string }
@@ -49,7 +50,23 @@ export interface Thought {
   to: number;
 }
 
-/** A model is asked again. It is there until it answers. */
+/** What became of a question. */
+export interface Decision {
+  /** approve, modify, reject, answer; expired, withdrawn: nobody has answered. */
+  code: string;
+  /** What it was about: plan, tool, budget, agent. */
+  scope: string;
+  /** The tool that it was about; empty: none. */
+  name: string;
+  /** Who made it. */
+  by?: string;
+  /** When: milliseconds since 1970. */
+  at: number;
+  /** The reason that was given. */
+  text: string;
+}
+
+/** A model is asked again, or a piece of work is done again. It is there until that goes on. */
 export interface Retry {
   step: string | undefined;
   /** The problem. */
@@ -195,6 +212,48 @@ export class ViewBuilder {
     });
   }
 
+  /** @internal Adds the end of a question. The outcome of a client's tool shows at the tool itself. */
+  decided(
+    d: { input_id: string; run_id: string; scope?: string; tool?: string; by?: string; feedback?: string },
+    time: string,
+    code: string,
+  ): void {
+    if (d.scope === "client_tool") return;
+    this.add({
+      kind: "decision",
+      id: d.input_id,
+      run: d.run_id,
+      code,
+      scope: d.scope || (d.tool ? "tool" : "plan"),
+      name: d.tool ?? "",
+      at: Date.parse(time),
+      text: d.feedback ?? "",
+      ...(d.by ? { by: d.by } : {}),
+    });
+  }
+
+  /** @internal Shows that something is tried again, until it goes on. */
+  again(
+    d: { run_id: string; step_id?: string; code: string; message: string; retry_after_ms: number; model?: string | undefined },
+    time: string,
+    failed: number,
+    tries: number,
+  ): void {
+    this.add({
+      kind: "retry",
+      id: d.step_id || "model",
+      run: d.run_id,
+      step: d.step_id,
+      code: d.code,
+      text: d.message,
+      try: failed,
+      tries,
+      pause: d.retry_after_ms,
+      at: Date.parse(time),
+      ...(d.model ? { model: d.model } : {}),
+    });
+  }
+
   /** @internal Forgets that the model was asked again. */
   goesOn(d: { run_id: string; step_id?: string }): void {
     this.remove("retry", d.run_id, d.step_id || "model");
@@ -284,20 +343,9 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   "reasoning.completed": (v, { data: d, time }) => {
     if (d.content) v.think(d, time, (_, t) => [d.content, t]);
   },
-  "request.failed": (v, { data: d, time }) =>
-    v.add({
-      kind: "retry",
-      id: d.step_id || "model",
-      run: d.run_id,
-      step: d.step_id,
-      code: d.code,
-      text: d.message,
-      try: d.try,
-      tries: d.max_tries,
-      pause: d.retry_after_ms,
-      at: Date.parse(time),
-      ...(d.next_model ? { model: d.next_model } : {}),
-    }),
+  "request.failed": (v, { data: d, time }) => v.again({ ...d, model: d.next_model }, time, d.try, d.max_tries),
+  "retry.scheduled": (v, { data: d, time }) => v.again(d, time, d.attempt, d.max_attempts),
+  "job.started": (v, { data: d }) => v.goesOn(d),
   "message.discarded": (v, { data: d }) => v.remove("answer", d.run_id, d.message_id),
   notice: (v, { data: d, id }) => {
     if (d.level === "warning" && !aboutAnswers.has(d.code))
@@ -321,16 +369,17 @@ const takers: { [T in CanonicalEvent["type"]]?: Taker<T> } = {
   "plan.completed": (v, { data: d }) =>
     v.add({ kind: "plan", id: d.plan_id, run: d.run_id, summary: d.summary ?? "", steps: waiting(d.steps), status: "waiting" }),
   "plan.cancelled": (v, { data: d }) => v.change("plan", d.run_id, d.plan_id, (p) => ({ status: "cancelled", steps: dropped(p.steps) })),
-  "input.answered": (v, { data: d }) => {
+  "input.answered": (v, { data: d, time }) => {
     const steps = d.steps;
-    if (!steps) return;
-    for (const p of v.ofRun(d.run_id))
-      if (p.kind === "plan" && p.status === "waiting") v.change("plan", d.run_id, p.id, () => ({ steps: waiting(steps) }));
+    for (const p of steps ? v.ofRun(d.run_id) : [])
+      if (steps && p.kind === "plan" && p.status === "waiting") v.change("plan", d.run_id, p.id, () => ({ steps: waiting(steps) }));
+    v.decided(d, time, d.decision);
   },
+  "input.expired": (v, { data: d, time }) => v.decided(d, time, d.withdrawn ? "withdrawn" : "expired"),
   "step.started": (v, { data: d }) => v.step(d.run_id, d.step.id, () => ({ status: "running" })),
   "step.completed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "completed", text: d.output })),
   "step.failed": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "failed", text: d.message })),
-  "step.cancelled": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "cancelled" })),
+  "step.cancelled": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "cancelled", text: d.reason ?? "" })),
   "step.restarted": (v, { data: d }) => v.step(d.run_id, d.step_id ?? "", () => ({ status: "waiting", text: "" })),
   "run.completed": (v, { data: d }) => {
     if (d.content && !v.says(d.run_id, d.content))

@@ -54,7 +54,9 @@ func (e *StatusError) Class() fault.Code {
 		return code
 	}
 	switch {
-	case e.Status == http.StatusTooManyRequests, e.Status == statusOverloaded:
+	case e.Status == http.StatusTooManyRequests:
+		return fault.ModelRateLimited
+	case e.Status == statusOverloaded:
 		return fault.ModelBusy
 	case e.Status >= 500, e.Status == http.StatusRequestTimeout:
 		return fault.ModelFailed

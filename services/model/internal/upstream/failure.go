@@ -61,7 +61,7 @@ func (c *Client) failure(code fault.Code, cause error) *model.Failure {
 		f.Fault = f.Fault.Wrap(errors.New(f.Said.Message))
 	}
 	switch code {
-	case fault.ModelBusy, fault.ModelFailed, fault.ModelCutOff:
+	case fault.ModelBusy, fault.ModelRateLimited, fault.ModelFailed, fault.ModelCutOff:
 		f.Retry = true
 	}
 	return f

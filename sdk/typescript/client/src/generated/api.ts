@@ -2107,10 +2107,18 @@ export interface SnapshotBar {
   from: number;
   id: string;
   /**
+   * that it belongs to
+   */
+  job?: string;
+  /**
    * run, queue, job, model, tool, people, pause, step
    */
   kind: string;
   name: string;
+  /**
+   * of one that has failed: a code of the error catalogue
+   */
+  reason?: string;
   run: string;
   /**
    * of the event that began it
@@ -2151,11 +2159,15 @@ export interface SnapshotItem {
    */
   arguments?: unknown;
   /**
-   * of a retry: when the last try failed, in milliseconds since 1970
+   * of a retry: when the last try failed; of a decision: when it was made; in milliseconds since 1970
    */
   at?: number;
   /**
-   * of an end, a retry or a notice
+   * of a decision: who made it
+   */
+  by?: string;
+  /**
+   * of an end, a retry or a notice; of a decision: approve, modify, reject, answer, expired, withdrawn
    */
   code?: string;
   /**
@@ -2164,7 +2176,7 @@ export interface SnapshotItem {
   done?: boolean;
   id: string;
   /**
-   * user, answer, tool, plan, retry, notice, end
+   * user, answer, tool, plan, decision, retry, notice, end
    */
   kind: string;
   /**
@@ -2172,7 +2184,7 @@ export interface SnapshotItem {
    */
   model?: string;
   /**
-   * of a tool
+   * of a tool; of a decision: the tool that was asked about
    */
   name?: string;
   /**
@@ -2184,6 +2196,10 @@ export interface SnapshotItem {
    */
   reasoning?: string;
   run: string;
+  /**
+   * of a decision: what the question was about: plan, tool, budget, agent
+   */
+  scope?: string;
   /**
    * of a tool: called, running, completed, failed, unknown; of a plan: waiting, running, done, cancelled
    */
@@ -2202,7 +2218,7 @@ export interface SnapshotItem {
    */
   summary?: string;
   /**
-   * of all but a plan: what was said or returned
+   * of all but a plan: what was said or returned; of a decision: the reason that was given
    */
   text?: string;
   thought?: SnapshotThought;
@@ -2226,7 +2242,7 @@ export interface SnapshotStep {
    */
   status: string;
   /**
-   * its result, or why it failed
+   * its result, why it failed, or why it was skipped: user_request, dependency_failed, timeout
    */
   text: string;
   title: string;

@@ -1,0 +1,56 @@
+import type { ViewItem, ViewStep } from "@waggle-dev/client/view";
+import type { JSX } from "preact";
+import { t, type Word } from "../words.ts";
+import { StateChip, Text } from "./basics.tsx";
+import { PlanGraph } from "./graph.tsx";
+import { Icon } from "./icons.tsx";
+
+/** A plan: how far it is, its steps, and why some of them failed or were skipped. */
+export function PlanCard({ item }: { item: Extract<ViewItem, { kind: "plan" }> }): JSX.Element {
+  const { steps, status } = item;
+  const done = steps.filter((s) => s.status === "completed").length;
+  const lost = steps.filter((s) => s.status === "failed" || (s.status === "cancelled" && status !== "cancelled"));
+  const over = status === "done" && lost.length > 0;
+  return (
+    <article class="item plan">
+      <header>
+        <h3>{t("talk.plan")}</h3>
+        <Text most={300}>{item.summary}</Text>
+        <span class="count">
+          {over && done > 0 ? (
+            <StateChip state="partly" small text={t("talk.partly", { done, all: steps.length })} />
+          ) : (
+            t("talk.steps", { done, all: steps.length })
+          )}
+        </span>
+      </header>
+      <PlanGraph steps={steps} />
+      {lost.length > 0 && (
+        <ul class="lost">
+          {lost.map((s) => (
+            <li key={s.id} class={`state-${s.status}`}>
+              <Icon name={s.status === "failed" ? "cross" : "slash"} />
+              <span>
+                <b>
+                  <Text>{s.title}</Text>
+                </b>{" "}
+                <Text most={600}>{why(s)}</Text>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </article>
+  );
+}
+
+const reasons: Record<string, Word> = {
+  dependency_failed: "step.skipped.dependency",
+  user_request: "step.skipped.user",
+  timeout: "step.skipped.timeout",
+};
+
+function why(s: ViewStep): string {
+  if (s.status === "failed") return s.text || t("state.failed");
+  return t(reasons[s.text] ?? "step.skipped");
+}
