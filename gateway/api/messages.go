@@ -210,6 +210,9 @@ func took(commandID string, e event.Event) (any, error) {
 	return respond.Accepted{Answer: out}, nil
 }
 
+// lastRun stands for the active run, or for the last one.
+const lastRun = "last"
+
 // stepAction returns the handler of a request about a step of a run.
 func stepAction(verb id.Name) func(*API, *http.Request, auth.Principal) (any, error) {
 	return func(a *API, r *http.Request, p auth.Principal) (any, error) {
@@ -228,6 +231,9 @@ func stepAction(verb id.Name) func(*API, *http.Request, auth.Principal) (any, er
 		c := cmd.Command{Service: cmd.Pipeline, Verb: verb, Key: log.Entity}
 		if c.ID, err = commandID(b.ID, verb.String(), run, step); err != nil {
 			return nil, err
+		}
+		if run == lastRun {
+			run = ""
 		}
 		ref := cmd.StepRef{RunID: run, StepID: step, Reason: b.Reason, MaxAttempts: b.MaxAttempts}
 		e, err := a.act(r, p, log, c, ref, func(e event.Event) bool {
@@ -251,6 +257,27 @@ func carriedOut(commandID string, e event.Event) (any, error) {
 		}
 	}
 	return respond.Accepted{Answer: wire.Accepted{Accepted: true, CommandID: commandID, RunID: of.RunID, Seq: e.Sequence}}, nil
+}
+
+// cancelPlan gives up the plan of the active run, whose steps have not begun.
+func (a *API) cancelPlan(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.existing(r, p)
+	if err != nil {
+		return nil, err
+	}
+	var b wire.CancelPlan
+	if err := request.Decode(r, maxAction, &b, false); err != nil {
+		return nil, err
+	}
+	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.CancelPlan, Key: log.Entity}
+	if c.ID, err = commandID(b.ID, cmd.CancelPlan.String()); err != nil {
+		return nil, err
+	}
+	e, err := a.act(r, p, log, c, cmd.CancelRun{Reason: b.Reason}, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" })
+	if err != nil {
+		return nil, err
+	}
+	return carriedOut(c.ID, e)
 }
 
 // replan has another plan made: for the active run, or in a new one.

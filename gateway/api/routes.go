@@ -135,15 +135,19 @@ func actionRoutes() []Route {
 			Handler: acting((*API).messageSession),
 		},
 		{
-			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run.",
+			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run. The run last is the active one.",
 			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(fault.RunOver, fault.RunNotFound, fault.TaskNotFound),
 			Handler: acting(stepAction(cmd.CancelStep)),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/restart", ID: "restartStep", Tag: "sessions",
-			Summary: "Restart a step of the active run, or of the last one in a new run.",
+			Summary: "Restart a step of the active run, or of the last one in a new run. The run last is either.",
 			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(fault.RunOver, fault.RunNotFound, fault.TaskNotFound),
 			Handler: acting(stepAction(cmd.RestartStep)),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/plan/cancel", ID: "cancelPlan", Tag: "sessions", Summary: "Give up the plan that is being made or waits for its confirmation.",
+			Body: wire.CancelPlan{}, Answers: taken("The plan is given up."), Faults: with(fault.RunOver), Handler: acting((*API).cancelPlan),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/replan", ID: "replanSession", Tag: "sessions", Summary: "Have another plan made, in the active run or in a new one.",
@@ -268,6 +272,14 @@ func taskRoutes() []Route {
 			Method: "POST", Path: "/tasks/{id}/cancel", ID: "cancelTask", Tag: "tasks", Summary: "Cancel a task.",
 			Body: wire.CancelTask{}, Answers: accepted(), Faults: []fault.Code{fault.TaskNotFound, fault.SessionDeleted, fault.TaskFinished, fault.BadJSON},
 			Handler: authenticated((*API).cancelTask),
+		},
+		{
+			Method: "POST", Path: "/tasks/{id}/messages", ID: "messageTask", Tag: "tasks", Summary: "Tell the agent of a task something, or answer its question.",
+			Body: wire.TaskMessage{}, Required: true, Answers: taken("The message is in the log of the task."),
+			Faults: []fault.Code{
+				fault.TaskNotFound, fault.SessionDeleted, fault.TaskFinished, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.Draining,
+			},
+			Handler: acting((*API).messageTask),
 		},
 		{
 			Method: "POST", Path: "/tasks/{id}/retry", ID: "retryTask", Tag: "tasks", Summary: "Submit a task that ended without success again, as a new one.",

@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
@@ -28,6 +29,8 @@ const (
 	maxTaskEvents = 200
 	// maxCancel bounds the body of a cancellation, which is at most a reason.
 	maxCancel = 16 << 10
+	// maxTask bounds the bodies with data for agents, within the gateway's own limit. Parts too large for an event are stored apart.
+	maxTask = 1 << 20
 )
 
 // listParticipants returns the handler of a list that the task service knows under the verb.
@@ -118,7 +121,7 @@ func checkTimes(b wire.NewTask) error {
 // createTask gives an agent of the swarm a task, as a client of the swarm does.
 func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	var b wire.NewTask
-	if err := request.Decode(r, maxMessage, &b, true); err != nil {
+	if err := request.Decode(r, maxTask, &b, true); err != nil {
 		return nil, err
 	}
 	if err := checkTimes(b); err != nil {
@@ -128,10 +131,14 @@ func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := plainjson.Marshal(cmd.NewTask{
+	of := cmd.NewTask{
 		TaskID: task, AgentID: b.AgentID, AgentName: b.AgentName, Capabilities: b.Capabilities, TaskType: b.TaskType, Data: b.Data,
 		QueueMS: b.QueueMS, TimeoutMS: b.TimeoutMS,
-	})
+	}
+	if _, err := a.payloads.Shrink(r.Context(), subject.Log{Tenant: p.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}, &of); err != nil {
+		return nil, err
+	}
+	data, err := plainjson.Marshal(of)
 	if err != nil {
 		return nil, err
 	}
@@ -222,6 +229,41 @@ func (a *API) cancelTask(r *http.Request, p auth.Principal) (any, error) {
 	}
 	data := cmd.CancelTaskData{TaskID: t.TaskID, Reason: in.Reason}
 	return a.send(r, p, cmd.Command{Service: cmd.Task, Verb: cmd.CancelTask, Key: log.Entity}, data)
+}
+
+// typeMessage is the type of a message to a task's agent in the Agent Swarm Protocol.
+const typeMessage = "client.message"
+
+// messageTask tells the agent of a task something. If the agent asks, that is the answer.
+func (a *API) messageTask(r *http.Request, p auth.Principal) (any, error) {
+	log, err := taskLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.task(r, p, log)
+	if err != nil {
+		return nil, err
+	}
+	var b wire.TaskMessage
+	if err := request.Decode(r, maxTask, &b, true); err != nil {
+		return nil, err
+	}
+	if len(b.Message) == 0 || string(b.Message) == "null" {
+		return nil, fault.Newf(fault.InvalidField, "A message to an agent is any JSON but null.").At("message")
+	}
+	c := cmd.Command{Service: cmd.Task, Verb: cmd.MessageTask, Key: log.Entity}
+	if c.ID, err = commandID(b.ID, "message", log.Entity.String(), p.Subject); err != nil {
+		return nil, err
+	}
+	said := cmd.TaskMessage{TaskID: t.TaskID, MessageType: typeMessage, Message: b.Message}
+	if _, err := a.payloads.Shrink(r.Context(), log, &said); err != nil {
+		return nil, err
+	}
+	e, err := a.act(r, p, log, c, said, func(e event.Event) bool { return cameOf(e, c.ID) })
+	if err != nil {
+		return nil, err
+	}
+	return respond.Accepted{Answer: wire.Accepted{Accepted: true, CommandID: c.ID, MessageID: c.ID, Seq: e.Sequence}}, nil
 }
 
 // taskLog returns the log that the request names, within the principal's tenant.

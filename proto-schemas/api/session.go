@@ -180,6 +180,12 @@ type StepAction struct {
 	MaxAttempts int    `json:"max_attempts,omitempty"` // restart: absent = the server's limit
 }
 
+// CancelPlan is the optional body of a request to give up a plan.
+type CancelPlan struct {
+	ID     string `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response
+	Reason string `json:"reason,omitempty"`
+}
+
 // NewPlan is the optional body of a request for another plan.
 type NewPlan struct {
 	ID       string `json:"id,omitempty"`       // the client's id for it: a repeat has the same and gets the same response

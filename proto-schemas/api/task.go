@@ -69,6 +69,12 @@ type CancelTask struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// TaskMessage is a message to the agent of a task.
+type TaskMessage struct {
+	ID      string          `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response
+	Message json.RawMessage `json:"message"`      // any JSON but null, for the agent; the answer to its open question, if it has one
+}
+
 // NewTask is a task for an agent of the swarm, which is named by its id, its name or its capabilities.
 type NewTask struct {
 	ID           string          `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response

@@ -101,7 +101,7 @@ func TestStepsOverHTTP(t *testing.T) {
 	require.Equal(t, sent.RunID, restarted.RunID)
 	for none, code := range map[string]fault.Code{
 		steps + "none/cancel": fault.TaskNotFound, steps + "none/restart": fault.TaskNotFound,
-		path + "/runs/other/steps/t1/cancel": fault.RunNotFound, path + "/runs/other/steps/t1/restart": fault.RunNotFound,
+		path + "/runs/last/steps/none/restart": fault.TaskNotFound, path + "/runs/other/steps/t1/cancel": fault.RunNotFound, path + "/runs/other/steps/t1/restart": fault.RunNotFound,
 	} {
 		require.Equal(t, string(code), answerOf[wire.Problem](w, "alice", "POST", none, ``, 404).Title, none)
 	}
@@ -110,9 +110,31 @@ func TestStepsOverHTTP(t *testing.T) {
 	cancelled := same(steps+"t1/cancel", `{"id":"1"}`)
 	require.Equal(t, sent.RunID, cancelled.RunID)
 	r.Until(l, event.RunFailed, 1)
-	repaired := same(steps+"t1/restart", `{"id":"2"}`)
+	repaired := same(path+"/runs/last/steps/t1/restart", `{"id":"2"}`)
 	require.NotEqual(t, sent.RunID, repaired.RunID, "the run was over: a new one repairs it")
 	require.Equal(t, string(fault.RunOver), answerOf[wire.Problem](w, "alice", "POST", steps+"t1/cancel", `{"id":"3"}`, 409).Title, "the old run")
+}
+
+// TestAPlanIsGivenUpOverHTTP while it is made, and once. A repeat has the response of the first.
+func TestAPlanIsGivenUpOverHTTP(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", indexed)
+	r.startPipeline("p")
+	w := r.serveGateway()
+	l, path := w.named(``)
+	sent := answerOf[wire.Accepted](w, "alice", "POST", path+"/messages", `{"mode":"plan","content":"make slides"}`, 202)
+	r.Until(l, event.PlanStarted, 1)
+	cancel := path + "/plan/cancel"
+	answerOf[wire.Problem](w, "bob", "POST", cancel, ``, 404)
+	answerOf[wire.Problem](w, "vera", "POST", cancel, ``, 403)
+	require.Equal(t, "id", answerOf[wire.Problem](w, "alice", "POST", cancel, `{"id":"`+strings.Repeat("i", 201)+`"}`, 422).Field)
+	first := answerOf[wire.Accepted](w, "alice", "POST", cancel, `{"id":"1"}`, 202)
+	require.Equal(t, sent.RunID, first.RunID)
+	r.Until(l, event.PlanCancelled, 1)
+	require.Equal(t, first, answerOf[wire.Accepted](w, "alice", "POST", cancel, `{"id":"1"}`, 202))
+	require.Equal(t, string(fault.RunOver), answerOf[wire.Problem](w, "alice", "POST", cancel, `{"id":"2","reason":"enough"}`, 409).Title)
+	answerOf[wire.Problem](w, "alice", "POST", "/api/v1/sessions/never/plan/cancel", ``, 404)
 }
 
 // TestReplanOverHTTP: the active run makes another plan, and after its end a new run does.

@@ -89,3 +89,53 @@ func TestAQuestionOfAnAgent(t *testing.T) {
 	listed("?state=withdrawn", 1)
 	listed("", 0)
 }
+
+// TestATaskIsToldSomethingOverHTTP: each message counts once, however large, and answers the open question of the agent.
+func TestATaskIsToldSomethingOverHTTP(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", task.Config{})
+	w := r.serveGateway()
+	a := r.join(cmd.Participant{ID: "a", Name: "Adder"})
+	large := `"` + strings.Repeat("l", 200<<10) + `"`
+	var made wire.TaskName
+	require.Equal(t, 201, w.Ask("alice", "POST", "/api/v1/tasks", `{"agent_name":"Adder","data":`+large+`}`, &made).Status)
+	l := logOf(id.KindTask, made.TaskID)
+	r.Until(l, event.TaskReported, 1)
+	path := "/api/v1/tasks/" + made.TaskID + "/messages"
+	var problem wire.Problem
+	for body, status := range map[string]int{``: 400, `{`: 400, `{}`: 422, `{"message":null}`: 422, `{"message":1,"id":"` + strings.Repeat("i", 201) + `"}`: 422} {
+		require.Equal(t, status, w.Ask("alice", "POST", path, body, &problem).Status, body)
+	}
+	for who, status := range map[string]int{"bob": 404, "eve": 404, "vera": 403, "mallory": 401} {
+		require.Equal(t, status, w.Ask(who, "POST", path, `{"message":1}`, &problem).Status, who)
+	}
+	require.Equal(t, 404, w.Ask("alice", "POST", "/api/v1/tasks/none/messages", `{"message":1}`, &problem).Status)
+	told := func(n int) event.TaskMessagedData {
+		t.Helper()
+		all := r.Until(l, event.TaskMessaged, n)
+		d, err := event.As[event.TaskMessagedData](all[len(all)-1])
+		require.NoError(t, err)
+		return d
+	}
+	var first, again wire.Accepted
+	require.Equal(t, 202, w.Ask("alice", "POST", path, `{"id":"1","message":{"text":"louder"}}`, &first).Status)
+	require.Equal(t, 202, w.Ask("alice", "POST", path, `{"id":"1","message":{"text":"louder"}}`, &again).Status)
+	require.Equal(t, first, again)
+	d := told(1)
+	require.JSONEq(t, `{"text":"louder"}`, string(d.Message))
+	require.Equal(t, first.MessageID+" client.message ", d.MessageID+" "+d.MessageType+" "+d.InputID)
+	require.Equal(t, 202, w.Ask("alice", "POST", path, `{"message":`+large+`}`, nil).Status)
+	require.NotNil(t, told(2).MessageRef)
+
+	a.says(made.TaskID, cmd.AskTask, cmd.TaskQuestion{TaskID: made.TaskID, AgentID: "a", RequestID: "q", Message: json.RawMessage(`"which?"`), TimeoutMS: 600_000})
+	r.Until(l, event.TaskAsked, 1)
+	require.Equal(t, 202, w.Ask("alice", "POST", path, `{"message":"this one"}`, nil).Status)
+	d = told(3)
+	require.NotEmpty(t, d.InputID)
+	require.Equal(t, "alice", d.By)
+	a.done(made.TaskID, "1")
+	r.Until(l, event.TaskFinished, 1)
+	require.Equal(t, 409, w.Ask("alice", "POST", path, `{"message":1}`, &problem).Status)
+	require.Equal(t, string(fault.TaskFinished), problem.Title)
+}

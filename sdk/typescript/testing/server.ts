@@ -252,6 +252,11 @@ async function reach(urls: readonly string[]): Promise<Socket | undefined> {
   return undefined;
 }
 
+/** Makes no WebSocket: what a client does goes over HTTP. */
+export function noSocket(): never {
+  throw new Error("a client needs no WebSocket");
+}
+
 /** Waits until what is asked for is there; `next` is called again whenever something may have changed. */
 export async function within<T>(promise: Promise<T>, what: string, ms = patience): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

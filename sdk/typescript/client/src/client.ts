@@ -19,10 +19,9 @@ import { Inbox } from "./inbox.js";
 import { type LiveOptions, live, type TopicMessage, type TopicOptions, topics } from "./live.js";
 import { Log } from "./logs.js";
 import { type ListOptions, pages } from "./pages.js";
-import { PlanSocket } from "./plansocket.js";
 import { Session } from "./session.js";
 import type { SocketMaker } from "./socket.js";
-import { SwarmSocket, Task, Tasks } from "./tasks.js";
+import { Task, Tasks } from "./tasks.js";
 import { Team, Teams } from "./teams.js";
 
 /** Where the gateways are and how they are reached. */
@@ -33,7 +32,7 @@ export interface WaggleOptions {
   token?: Token;
   /** Default: the global one. */
   fetch?: typeof fetch;
-  /** Default: the global one. Node 20 has none: pass that of the package ws. */
+  /** For streams that a proxy holds back over HTTP. Default: the global one. Node 20 has none: pass that of the package ws. */
   // biome-ignore lint/suspicious/noExplicitAny: the WebSockets of browsers and of ws have types of their own
   WebSocket?: any;
   /** The pauses between connections. */
@@ -66,7 +65,7 @@ export interface SwarmFilter extends ListOptions {
   type?: string;
 }
 
-/** A Waggle installation as a program sees it that only makes requests and reads streams: the part of `WaggleClient` without sockets. */
+/** The part of `WaggleClient` for programs that make requests and read streams on their own. */
 export class WaggleApi {
   protected readonly http: Http;
   protected readonly leave = new AbortController();
@@ -128,16 +127,12 @@ export class WaggleClient extends WaggleApi {
   /** Who is connected to the swarm, each list over all its pages. */
   readonly swarm: Record<"agents" | "services" | "clients" | "servers", (f?: SwarmFilter) => AsyncGenerator<Participant, void, undefined>>;
   private readonly open = new Set<{ close(): void }>();
-  private readonly planSocket: PlanSocket;
-  private readonly swarmSocket: SwarmSocket;
   private readonly newId: () => string;
 
   constructor(o: WaggleOptions) {
     super(o);
     const newId = o.newId ?? uuid;
     this.newId = newId;
-    this.planSocket = new PlanSocket(this.http);
-    this.swarmSocket = new SwarmSocket(this.http);
     const list = <T>(path: string, member: string, f?: ListOptions) => pages<T>(this.http, path, member, f, this.leave.signal);
     const keep = <T extends { close(): void; signal: AbortSignal }>(item: T): T => {
       if (this.leave.signal.aborted) throw closedError();
@@ -148,7 +143,7 @@ export class WaggleClient extends WaggleApi {
     this.sessions = new Sessions(
       this.http,
       this.leave.signal,
-      (id, after, fresh) => keep(new Session(this.http, id, after, fresh, () => this.planSocket, newId)),
+      (id, after, fresh) => keep(new Session(this.http, id, after, fresh, newId)),
       newId,
       (f) => list<SessionSummary>("/api/v1/sessions", "sessions", f),
     );
@@ -156,8 +151,9 @@ export class WaggleClient extends WaggleApi {
       list: (f?: ListOptions) => list<TeamView>("/api/v1/teams", "teams", f),
     });
     this.tasks = new Tasks(
-      () => this.swarmSocket,
-      (id, after) => keep(new Task(this.http, id, after, () => this.swarmSocket, newId)),
+      this.http,
+      this.leave.signal,
+      (id, after) => keep(new Task(this.http, id, after, newId)),
       newId,
       (f) => list<TaskSummary>("/api/v1/tasks", "tasks", f),
     );
@@ -199,8 +195,6 @@ export class WaggleClient extends WaggleApi {
     super.close();
     for (const item of this.open) item.close();
     this.open.clear();
-    this.planSocket.close();
-    this.swarmSocket.close();
   }
 }
 

@@ -3,7 +3,6 @@ import type { CanonicalEvent, Step } from "./generated/events.js";
 import { away, type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
 import type { FollowOptions } from "./log.js";
-import type { PlanSocket } from "./plansocket.js";
 import type { Question } from "./questions.js";
 import { Run } from "./run.js";
 
@@ -107,7 +106,6 @@ export class Session extends Watched {
     id: string,
     after: number,
     private fresh: boolean,
-    private readonly plans: () => PlanSocket,
     private readonly newId: () => string,
   ) {
     super(http, "session", id, after);
@@ -141,14 +139,13 @@ export class Session extends Watched {
     return run;
   }
 
-  /** Has steps carried out without planning, in a session that has had a message. */
-  solve(steps: Step[], o: Pick<SendOptions, "maxConcurrent" | "timeoutSeconds" | "id"> = {}): Run {
-    const run = this.begin(o.id ?? this.newId());
-    const metadata = { max_concurrent: o.maxConcurrent, timeout_seconds: o.timeoutSeconds };
-    this.enqueue(run, () => {
-      this.read();
-      return this.plans().tell(this.id, { event: "user.solve_tasks", content: { tasks: steps }, metadata, id: run.id }, run.accepted);
-    });
+  /** Has steps carried out without planning, in a session that has had a message. An `id` consists of letters, digits, `-` and `_`. */
+  solve(steps: Step[], o: Pick<SendOptions, "maxConcurrent" | "timeoutSeconds" | "id"> & CallOptions = {}): Run {
+    const { id = this.newId(), maxConcurrent, timeoutSeconds } = o;
+    const run = this.begin(id);
+    const signal = until(this.signal, o);
+    const body = { id, mode: "steps", tasks: steps, max_concurrent: maxConcurrent, timeout_seconds: timeoutSeconds };
+    this.enqueue(run, () => this.http.json<void>(`${this.path}/messages`, { method: "POST", body, signal }), signal);
     return run;
   }
 
@@ -269,32 +266,25 @@ export class Session extends Watched {
   }
 
   /** Carries a step out again that has failed or was cancelled, also after the end of the run. */
-  restartStep(step: string, reason?: string): Promise<void> {
-    return this.control("user.restart_task", { task_id: step }, reason);
+  restartStep(step: string, reason?: string, o: CallOptions = {}): Promise<void> {
+    return this.act(`/runs/last/steps/${encodeURIComponent(step)}/restart`, { reason }, o);
   }
 
   /** Gives up a plan whose steps have not begun. */
-  cancelPlan(reason?: string): Promise<void> {
-    return this.control("user.cancel_plan", undefined, reason);
+  cancelPlan(reason?: string, o: CallOptions = {}): Promise<void> {
+    return this.act("/plan/cancel", { reason }, o);
   }
 
   /** Has the plan made again, for another question or the same. */
-  replan(question = ""): Promise<void> {
-    return this.control("user.replan", { question });
+  replan(question?: string, o: CallOptions = {}): Promise<void> {
+    return this.act("/replan", { question }, o);
   }
 
-  private async control(event: string, content: unknown, reason?: string): Promise<void> {
-    const id = this.newId();
-    let stop: () => void = () => {};
-    // The ids of the events that a command has made begin with its own.
-    const done = new Promise<void>((ok) => {
-      stop = this.on((e) => e.id.startsWith(`${id}.`) && ok());
-    });
-    try {
-      await this.plans().tell(this.id, { event, content, metadata: { reason }, id }, done);
-    } finally {
-      stop();
-    }
+  /** Resolves once the log has what was done. It is done once, however often the request is sent. */
+  private act(rest: string, of: object, o: CallOptions): Promise<void> {
+    const signal = until(this.signal, o);
+    const body = { ...of, id: this.newId() };
+    return this.http.persist(() => this.http.json<void>(this.path + rest, { method: "POST", body, signal }), signal);
   }
 
   /** A file that a message has brought along, as its event names it (`data.files`). */
@@ -335,7 +325,8 @@ export class Session extends Watched {
     const d = e.data as { message_id?: string; run_id?: string };
     let run = d.run_id === undefined ? undefined : this.byRun.get(d.run_id);
     if (e.type === "message.received") {
-      run = this.runs.get(e.data.message_id);
+      const sent = (e.data.extra as { agui?: { run_id?: string } } | undefined)?.agui?.run_id;
+      run = this.runs.get(sent ?? e.data.message_id);
       if (run) {
         run.runId = e.data.run_id;
         this.byRun.set(e.data.run_id, run);

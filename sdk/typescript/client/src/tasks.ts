@@ -1,9 +1,8 @@
 import { closedError, WaggleError } from "./errors.js";
 import type { TaskDetail, TaskName, TaskSummary } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { type CallOptions, type Http, query, until } from "./http.js";
+import { type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
-import { type Frame, Link } from "./link.js";
 import type { Question } from "./questions.js";
 
 /** Work for an agent of the swarm: the one with the id, else one with the name, else any that has all capabilities. */
@@ -28,51 +27,6 @@ export interface TaskResult {
   result: unknown;
 }
 
-/** The socket of what only the swarm's protocol has: give tasks, and tell their agents something. It is connected while something waits. */
-export class SwarmSocket {
-  private link: Link | undefined;
-  private identity = "";
-
-  constructor(private readonly http: Http) {}
-
-  /** Sends a request until it is answered, and returns the content of the answer. */
-  ask(id: string, type: string, content: Frame): Promise<Frame> {
-    if (this.link?.ended) this.link = undefined;
-    return new Promise((done, fail) => {
-      this.link ??= new Link(this.http, {
-        path: () => `/ws/asp/client${this.identity}`,
-        take: (f) => {
-          if (f.type !== "orchestrator.client.welcome") return undefined;
-          // As the same client the server knows requests that come again.
-          this.identity = query({ clientId: f.content.clientId, resumeToken: f.content.resumeToken });
-          return "ready";
-        },
-      });
-      const link = this.link;
-      link.onEnd(fail);
-      try {
-        link.send({ id, type, content }, (f) => {
-          if (f.requestId !== id) return false;
-          if (f.type === "error") fail(new WaggleError(f.content.code ?? "REFUSED", String(f.content.error), { detail: f }));
-          else done(f.content);
-          queueMicrotask(() => {
-            if (link.idle && this.link === link) this.close();
-          });
-          return true;
-        });
-      } catch (e) {
-        fail(e);
-      }
-    });
-  }
-
-  /** Ends the connection. */
-  close(): void {
-    this.link?.close();
-    this.link = undefined;
-  }
-}
-
 /** A task of the swarm: its log, and what can be said to it. */
 export class Task extends Watched {
   private readonly outcome: Promise<TaskResult>;
@@ -84,7 +38,6 @@ export class Task extends Watched {
     http: Http,
     id: string,
     after: number,
-    private readonly swarm: () => SwarmSocket,
     private readonly newId: () => string,
   ) {
     super(http, "task", id, after);
@@ -122,8 +75,10 @@ export class Task extends Watched {
   }
 
   /** Tells its agent something; answers its question, if it has one. */
-  async message(message: unknown): Promise<void> {
-    await this.swarm().ask(this.newId(), "task.message", { taskId: this.id, message });
+  async message(message: unknown, o: CallOptions = {}): Promise<void> {
+    const signal = until(this.signal, o);
+    const r = { method: "POST", signal, body: { id: this.newId(), message } };
+    await this.http.persist(() => this.http.request(`${this.path}/messages`, r), signal);
   }
 
   /** Answers a question of its agent. */
@@ -146,25 +101,30 @@ export class Task extends Watched {
 export class Tasks {
   /** For `WaggleClient`. */
   constructor(
-    private readonly swarm: () => SwarmSocket,
+    private readonly http: Http,
+    private readonly signal: AbortSignal,
     private readonly open_: (id: string, after: number) => Task,
     private readonly newId: () => string,
     /** Pages of tasks, the newest change first. */
     readonly list: (o?: { limit?: number; before?: string } & CallOptions) => AsyncGenerator<TaskSummary, void, undefined>,
   ) {}
 
-  /** Gives a task. Without a connection it waits for one. */
-  async create(t: NewTask): Promise<Task> {
-    const answer = await this.swarm().ask(t.id ?? this.newId(), "client.agent.task.create.request", {
-      agentId: t.agentId,
-      agentName: t.agent,
-      capabilities: t.capabilities,
-      taskData: t.data,
-      taskType: t.type,
-      queueTimeout: t.queueTimeoutMs,
-      timeout: t.timeoutMs,
-    });
-    return this.open(String(answer["taskId"]));
+  /** Gives a task. It is given once, however often the request is sent. */
+  async create(t: NewTask, o: CallOptions = {}): Promise<Task> {
+    const signal = until(this.signal, o);
+    const { id = this.newId(), agentId, agent, capabilities, type, data, queueTimeoutMs, timeoutMs } = t;
+    const body = {
+      id,
+      agent_id: agentId,
+      agent_name: agent,
+      capabilities,
+      task_type: type,
+      data,
+      queue_ms: queueTimeoutMs,
+      timeout_ms: timeoutMs,
+    };
+    const r = { method: "POST", body, signal };
+    return this.open((await this.http.persist(() => this.http.json<TaskName>("/api/v1/tasks", r), signal)).task_id);
   }
 
   /** A task that exists. `after`: only the later events are read. */

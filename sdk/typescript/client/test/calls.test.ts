@@ -4,7 +4,7 @@ import { type CanonicalEvent, type ConnectionState, type Question, WaggleClient 
 import { WaggleAgent } from "@waggle-dev/client/agui";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket from "ws";
-import { up, type Waggle, within } from "../../testing/server.js";
+import { noSocket, up, type Waggle, within } from "../../testing/server.js";
 
 let waggle: Waggle;
 let client: WaggleClient;
@@ -12,7 +12,7 @@ const question = "which files are in the workspace, and what does notes.md say?"
 
 beforeAll(async () => {
   waggle = await up();
-  client = new WaggleClient({ url: waggle.url, WebSocket });
+  client = new WaggleClient({ url: waggle.url, WebSocket: noSocket });
 });
 afterAll(async () => {
   client.close();

@@ -1,7 +1,6 @@
 import { type CanonicalEvent, type Session, WaggleClient, type WaggleError } from "@waggle-dev/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import WebSocket from "ws";
-import { up, type Waggle, within } from "../../testing/server.js";
+import { noSocket, up, type Waggle, within } from "../../testing/server.js";
 
 let waggle: Waggle;
 let client: WaggleClient;
@@ -9,7 +8,7 @@ const question = "which files are in the workspace, and what does notes.md say?"
 
 beforeAll(async () => {
   waggle = await up();
-  client = new WaggleClient({ url: waggle.url, WebSocket });
+  client = new WaggleClient({ url: waggle.url, WebSocket: noSocket });
 });
 afterAll(async () => {
   client.close();
@@ -54,7 +53,7 @@ test("a plan is asked about, changed, carried out, and a step is restarted", asy
   const repaired = new Promise<CanonicalEvent>((go) => session.on((e) => e.type === "run.completed" && go(e)));
   await within(session.restartStep(steps[1]?.id ?? ""), "the restart");
   await within(repaired, "the run of the restarted step");
-  await expect(within(session.restartStep("nosuch"), "the refusal")).rejects.toMatchObject({ code: "REFUSED" });
+  await expect(within(session.restartStep("nosuch"), "the refusal")).rejects.toMatchObject({ code: "TASK_NOT_FOUND", status: 404 });
 
   const rejected = session.send(question, { mode: "plan", confirmPlan: true });
   const second = await within(new Promise<string>((go) => session.onQuestions((open) => open[0] && go(open[0].id))), "a question");
@@ -135,25 +134,39 @@ test("what the server refuses is a typed error", async () => {
   ).rejects.toMatchObject({ code: "INVALID_FIELD", field: "runId" });
 });
 
-/** Makes sockets whose line breaks instead of a notice. */
-function Forgetful(url: string, protocols?: string[]): WebSocket {
-  const socket = new WebSocket(url, protocols);
-  let take: ((e: { data: unknown }) => void) | null = null;
-  Object.defineProperty(socket, "onmessage", { set: (f) => (take = f) });
-  socket.addEventListener("message", (e) => (String(e.data).includes('"system.notice"') ? socket.terminate() : take?.(e)));
-  return socket;
-}
-
-test("a command whose answer is lost with its line is done once, and the log says so; of a refused one nobody knows", async () => {
-  const forgetful = new WaggleClient({ url: waggle.url, WebSocket: Forgetful });
-  const session = forgetful.sessions.open();
+test("what is done to a plan is done once, though its answer is lost with the line", async () => {
+  const lost = new Set<string>();
+  const forgetful: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const path = new URL(String(input)).pathname;
+    if (init?.method !== "POST" || !path.startsWith("/api/") || lost.has(path)) return answer;
+    lost.add(path);
+    throw new TypeError("the line broke");
+  };
+  const own = new WaggleClient({ url: waggle.url, fetch: forgetful, WebSocket: noSocket });
+  const session = own.sessions.open();
   await session.send(question, { mode: "plan" }).result();
-  const restarts: string[] = [];
-  session.on((e) => e.type === "step.restarted" && restarts.push(e.id));
+  const seen: string[] = [];
+  session.on((e) => seen.push(e.type));
+  const times = (type: string) => seen.filter((t) => t === type).length;
   await within(session.restartStep("task_1"), "the restart");
-  await expect(within(session.restartStep("nosuch"), "the refusal")).rejects.toMatchObject({ code: "UNANSWERED", retryable: true });
-  expect(restarts).toHaveLength(1);
-  forgetful.close();
+  await expect(session.restartStep("nosuch")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  await expect(session.cancelPlan()).rejects.toMatchObject({ code: "RUN_OVER" });
+  await expect.poll(() => times("run.completed")).toBe(1);
+  const planned = session.send(question, { mode: "plan", confirmPlan: true });
+  await within(new Promise<void>((go) => session.onQuestions((open) => open.length > 0 && go())), "a question");
+  await session.replan();
+  await expect.poll(() => times("input.requested")).toBe(2);
+  await session.cancelPlan("enough");
+  await within(
+    planned.result().catch(() => undefined),
+    "the end of the plan",
+  );
+  expect((await within(session.solve([{ id: "a", title: "compute 6*7" }]).result(), "the answer")).text).toContain("42");
+  expect([times("step.restarted"), times("plan.cancelled"), times("message.received")]).toEqual([1, 2, 2]);
+  await expect(session.solve([], { id: "b" }).result()).rejects.toMatchObject({ code: "INVALID_FIELD", field: "tasks" });
+  expect(lost.size).toBe(5);
+  own.close();
 });
 
 test("an answer counts that the log has when its client is closed, though the server has not said so", async () => {
@@ -164,7 +177,7 @@ test("an answer counts that the log has when its client is closed, though the se
     init?.signal?.throwIfAborted();
     return new Promise((_, no) => init?.signal?.addEventListener("abort", () => no(init.signal?.reason)));
   };
-  const own = new WaggleClient({ url: waggle.url, WebSocket, fetch: silent });
+  const own = new WaggleClient({ url: waggle.url, WebSocket: noSocket, fetch: silent });
   const session = own.sessions.open();
   const run = session.send(question, { mode: "plan", confirmPlan: true });
   const asked = await within(new Promise<string>((go) => session.onQuestions((open) => open[0] && go(open[0].id))), "a question");
@@ -174,6 +187,11 @@ test("an answer counts that the log has when its client is closed, though the se
   own.close();
   await expect(within(answered, "the end of the answer")).resolves.toBeUndefined();
   await expect(within(other, "the end of an answer that did not count")).rejects.toThrow();
+});
+
+test("a message may have an odd id", async () => {
+  const run = client.sessions.open().send("compute 6*7", { id: "my message, the 1st" });
+  expect((await within(run.result(), "the answer")).text).toContain("42");
 });
 
 test("a message brings files along, which the session keeps", async () => {

@@ -1,15 +1,14 @@
 import { WaggleClient, WaggleError } from "@waggle-dev/client";
 import { defineAgent, defineService, defineTool } from "@waggle-dev/client/swarm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import WebSocket from "ws";
-import { up, type Waggle, within } from "../../testing/server.js";
+import { noSocket, up, type Waggle, within } from "../../testing/server.js";
 
 let waggle: Waggle;
 let client: WaggleClient;
 
 beforeAll(async () => {
   waggle = await up();
-  client = new WaggleClient({ url: waggle.url, WebSocket });
+  client = new WaggleClient({ url: waggle.url, WebSocket: noSocket });
 });
 afterAll(async () => {
   client.close();
@@ -23,7 +22,8 @@ test("an agent gets a task, asks, tells its progress and answers", async () => {
     run: async (task) => {
       await task.progress(0.5, "taking a deep breath");
       const mark = await task.ask("Which mark?", { options: ["!", "?"] });
-      return task.data.text.toUpperCase() + mark;
+      const times = await task.ask("How often?");
+      return task.data.text.toUpperCase() + String(mark).repeat(times as number);
     },
   }).serve({ url: waggle.url });
   const task = await client.tasks.create({ agent: "shouter", data: { text: "bees" } });
@@ -32,7 +32,12 @@ test("an agent gets a task, asks, tells its progress and answers", async () => {
   const q = await within(new Promise<string>((go) => task.onQuestions((open) => open[0] && go(open[0].text))), "the question");
   expect(q).toBe("Which mark?");
   await task.answer(task.questions[0] ?? "", "!");
-  expect((await within(task.result(), "the result")).result).toBe("BEES!");
+  await within(new Promise<void>((go) => task.onQuestions((open) => open[0]?.text === "How often?" && go())), "the next question");
+  await task.message(2); // the answer, too
+  expect((await within(task.result(), "the result")).result).toBe("BEES!!");
+  await expect(task.message("too late")).rejects.toMatchObject({ code: "TASK_FINISHED" });
+  await expect(client.tasks.open("nosuch").message("x")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  await expect(client.tasks.create({ agent: "nosuch", data: 1 })).rejects.toMatchObject({ code: "AGENT_NOT_FOUND" });
   expect(task.questions).toEqual([]);
   expect(seen).toContain("task.notified");
   const listed = [];

@@ -1,15 +1,14 @@
 import { WaggleClient, WaggleError } from "@waggle-dev/client";
 import { defineAgent, defineService, defineTool } from "@waggle-dev/client/swarm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import WebSocket from "ws";
-import { Line, up, type Waggle, within } from "../../testing/server.js";
+import { Line, noSocket, up, type Waggle, within } from "../../testing/server.js";
 
 let waggle: Waggle;
 let client: WaggleClient;
 
 beforeAll(async () => {
   waggle = await up();
-  client = new WaggleClient({ url: waggle.url, WebSocket });
+  client = new WaggleClient({ url: waggle.url, WebSocket: noSocket });
 });
 afterAll(async () => {
   client.close();

@@ -13,6 +13,7 @@ export type ApiDocument =
   | Budget
   | BudgetUse
   | CallView
+  | CancelPlan
   | CancelTask
   | ClientList
   | Colleague
@@ -107,6 +108,7 @@ export type ApiDocument =
   | TaskCreatedData
   | TaskDetail
   | TaskHead
+  | TaskMessage
   | TaskName
   | TaskPage
   | TaskRecord
@@ -787,6 +789,16 @@ export interface CallView {
    */
   status: string;
   tool: string;
+}
+/**
+ * CancelPlan is the optional body of a request to give up a plan.
+ */
+export interface CancelPlan {
+  /**
+   * the client's id for it: a repeat has the same and gets the same response
+   */
+  id?: string;
+  reason?: string;
 }
 /**
  * CancelTask is the optional body of a cancellation.
@@ -2728,6 +2740,19 @@ export interface ObjectRef2 {
    * of the data in bytes
    */
   size: number;
+}
+/**
+ * TaskMessage is a message to the agent of a task.
+ */
+export interface TaskMessage {
+  /**
+   * the client's id for it: a repeat has the same and gets the same response
+   */
+  id?: string;
+  /**
+   * any JSON but null, for the agent; the answer to its open question, if it has one
+   */
+  message: unknown;
 }
 /**
  * TaskName is the id of a new task.
