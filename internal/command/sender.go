@@ -26,9 +26,9 @@ const (
 	sendBudget = 15 * time.Second
 	// maxID bounds the ids of commands, which become headers.
 	maxID = 256
-	// timerSlack is added to every due time: the server keeps schedules to the second and was seen to fire them up to
-	// 0.6 s early.
-	timerSlack = time.Second
+	// timerForm is the form of a due time in a schedule. The option of nats.go for it drops the fraction of the second, which
+	// the server reads.
+	timerForm = "@at 2006-01-02T15:04:05.000Z"
 )
 
 // Codes of server errors that nats.go does not name.
@@ -121,12 +121,13 @@ func printable(s string) bool {
 
 func label(c command.Command) string { return c.Service.String() + "." + c.Verb.String() }
 
-// SetTimer schedules the timer and replaces its earlier schedule. It arrives at the Timers of the service once,
-// within three seconds after at and not before; an overdue timer arrives at once. Errors are those of Send.
+// SetTimer schedules the timer and replaces its earlier schedule. It arrives at the Timers of the service once, at the time by the
+// server's clock and not before, and a quarter of a second after SetTimer at the earliest. Errors are those of Send.
 func (s *Sender) SetTimer(ctx context.Context, t subject.Timer, at time.Time) error {
 	msg := nats.NewMsg(t.Set())
-	due := at.Add(timerSlack + time.Second - 1).Truncate(time.Second) // the header holds whole seconds
-	return s.publish(ctx, subject.TimerStream(t.Service), msg, jetstream.WithScheduleAt(due), jetstream.WithScheduleTarget(t.Fire()))
+	due := at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
+	msg.Header.Set(jetstream.ScheduleHeader, due.Format(timerForm))
+	return s.publish(ctx, subject.TimerStream(t.Service), msg, jetstream.WithScheduleTarget(t.Fire()))
 }
 
 func (s *Sender) publish(caller context.Context, stream string, msg *nats.Msg, opts ...jetstream.PublishOpt) error {

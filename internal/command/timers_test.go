@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -69,6 +70,29 @@ func TestTimersFireOnceAndNotBefore(t *testing.T) {
 	require.Eventually(t, func() bool { return size(t, c, subject.TimerStream(cmd.Session)) == 1 }, bustest.Patience, 20*time.Millisecond,
 		"what is not due yet, and nothing else, is left")
 	require.Empty(t, got)
+}
+
+// TestATimerIsDueToTheMillisecond: the server gets the time of a timer, rounded up to milliseconds.
+func TestATimerIsDueToTheMillisecond(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	stream, err := c.JS().Stream(patience(t), subject.TimerStream(cmd.Session))
+	require.NoError(t, err)
+	hour := time.Now().Add(time.Hour).Truncate(time.Second)
+	for _, row := range []struct{ after, want time.Duration }{
+		{0, 0},
+		{time.Nanosecond, time.Millisecond},
+		{123 * time.Millisecond, 123 * time.Millisecond},
+		{time.Second - 1, time.Second},
+	} {
+		one := timer(fmt.Sprint("one-", row.after.Nanoseconds()))
+		require.NoError(t, command.NewSender(c).SetTimer(patience(t), one, hour.Add(row.after)))
+		m, err := stream.GetLastMsgForSubject(patience(t), one.Set())
+		require.NoError(t, err)
+		due, err := time.Parse("@at "+time.RFC3339, m.Header.Get(jetstream.ScheduleHeader))
+		require.NoError(t, err)
+		require.Equal(t, row.want, due.Sub(hour))
+	}
 }
 
 func TestATimerThatFailsComesAgain(t *testing.T) {
