@@ -127,7 +127,8 @@ func TestAgentsOfASwarm(t *testing.T) {
 	agentsHelpEachOther(t, a, b, c)
 
 	wrong := a.Ask("agent.request", object{"targetAgent": "Nobody", "taskData": object{}})
-	require.Equal(t, []string{"error", "AGENT_NOT_FOUND"}, []string{wrong.Type, wrong.Text("code")})
+	require.Equal(t, []string{"error", "AGENT_NOT_FOUND", "No agent found with name 'Nobody'"},
+		[]string{wrong.Type, wrong.Text("code"), wrong.Text("details")})
 	agentsAskApart(t, a, b)
 	for _, kind := range []string{"agent.status", "agent.status.update"} {
 		now := a.Get("agent.status.updated", kind, object{"status": "busy"})
@@ -240,6 +241,7 @@ func TestServicesOfASwarm(t *testing.T) {
 	s.Say("service.error", object{"taskId": run.ID, "error": "API rate limit exceeded", "code": "RATE_LIMIT_EXCEEDED", "stack": "secret"})
 	failed := a.Find("the failure", func(f client.SwarmFrame) bool { return f.RequestID == call })
 	require.Equal(t, "TOOL_FAILED", failed.Text("code"), "%s", failed.Content)
+	require.JSONEq(t, `{"code":"RATE_LIMIT_EXCEEDED"}`, string(failed.Member("details")))
 	require.NotContains(t, string(failed.Content), "secret")
 
 	s.Get("notification.received", "service.notification", object{

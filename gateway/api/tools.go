@@ -83,7 +83,7 @@ func (a *API) callTool(r *http.Request, p auth.Principal) (any, error) {
 	}
 	call := wire.CallView{
 		CallID: in.CallID, Kind: in.Kind, Provider: in.Server, Tool: in.Tool, Status: out.Status,
-		Result: out.Result, Code: out.Code, Error: out.Error, DurationMS: out.DurationMS,
+		Result: out.Result, Code: out.Code, Error: out.Error, Details: out.Details, DurationMS: out.DurationMS,
 	}
 	if out.Status == cmd.CallQueued || out.Status == cmd.CallRunning {
 		return respond.Accepted{Answer: call}, nil

@@ -44,8 +44,8 @@ type Participants interface {
 	// Answer turns the reply to an order into frames.
 	Answer(at Link, o Order, reply json.RawMessage) [][]byte
 
-	// Refuse returns the frame with the fault of the frame with the id.
-	Refuse(at Link, requestID string, f *fault.Fault) []byte
+	// Refuse returns the frame with the fault of an order, or of a frame that became none: that order has a RequestID only.
+	Refuse(at Link, o Order, f *fault.Fault) []byte
 
 	// Ping returns the frame of a heartbeat, or nil if the protocol has none and relies on
 	// pings of WebSocket.

@@ -40,6 +40,7 @@ type wireFault struct {
 	Ref        string          `json:"ref,omitempty"`
 	Constraint string          `json:"constraint,omitempty"`
 	Provided   json.RawMessage `json:"provided,omitempty"`
+	Details    json.RawMessage `json:"details,omitempty"`
 }
 
 // setFault makes m the answer to a failed request, with the headers by which the tools for NATS micro detect an
@@ -48,6 +49,9 @@ func setFault(m *nats.Msg, f *fault.Fault) {
 	w := wireFault{Code: f.Code, Message: f.Message, Field: f.Field, Ref: f.Ref, Constraint: f.Constraint}
 	if json.Valid(f.Provided) {
 		w.Provided = f.Provided
+	}
+	if json.Valid(f.Details) {
+		w.Details = f.Details
 	}
 	m.Data, _ = json.Marshal(w) //nolint:errchkjson // strings and checked JSON always encode
 	m.Header.Set(micro.ErrorHeader, string(f.Code))
@@ -63,5 +67,7 @@ func faultOf(m *nats.Msg) *fault.Fault {
 	if err := json.Unmarshal(m.Data, &w); err != nil {
 		return fault.New(fault.Internal).Wrap(err)
 	}
-	return &fault.Fault{Code: w.Code, Message: w.Message, Field: w.Field, Ref: w.Ref, Constraint: w.Constraint, Provided: w.Provided}
+	return &fault.Fault{
+		Code: w.Code, Message: w.Message, Field: w.Field, Ref: w.Ref, Constraint: w.Constraint, Provided: w.Provided, Details: w.Details,
+	}
 }

@@ -122,6 +122,7 @@ type ServiceExecuteReplyContent struct {
 	Result        json.RawMessage `json:"result,omitempty"`
 	Error         string          `json:"error,omitempty"`
 	Code          string          `json:"code,omitempty"`
+	Details       json.RawMessage `json:"details,omitempty"` // what the service says of the failure, with its own code
 	ExecutionTime int64           `json:"executionTime"` // ms
 }
 

@@ -226,6 +226,7 @@ type ServiceCompletedContent struct {
 	Result        json.RawMessage `json:"result,omitempty"`
 	Error         string          `json:"error,omitempty"`
 	Code          string          `json:"code,omitempty"`
+	Details       json.RawMessage `json:"details,omitempty"` // what the service says of the failure, with its own code
 	ExecutionTime int64           `json:"executionTime"` // ms
 	Timestamp     string          `json:"timestamp"`
 }

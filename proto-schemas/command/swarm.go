@@ -252,7 +252,8 @@ type ToolOutcome struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Code       string          `json:"code,omitempty"`
 	Error      string          `json:"error,omitempty"`
-	Field      string          `json:"field,omitempty"` // JSON pointer of the argument that does not fit
+	Field      string          `json:"field,omitempty"`   // JSON pointer of the argument that does not fit
+	Details    json.RawMessage `json:"details,omitempty"` // what the service says of the failure: the code, at least, if it has one
 	DurationMS int64           `json:"duration_ms"`
 }
 
@@ -266,6 +267,7 @@ type CallNews struct {
 	Result       json.RawMessage         `json:"result,omitempty"` // final, without Code
 	Code         string                  `json:"code,omitempty"`   // final: it failed; SERVICE_LOST if the service went away
 	Error        string                  `json:"error,omitempty"`
+	Details      json.RawMessage         `json:"details,omitempty"` // what else the service says of the failure
 }
 
 // takenMark begins the answer of a gateway that has accepted a call or task for one of the gateway's connections.

@@ -266,7 +266,8 @@ type CallFinishedData struct {
 	ResultRef   *ObjectRef      `json:"result_ref,omitempty"` // instead of result: the object that holds it
 	Code        string          `json:"code,omitempty"`
 	Error       string          `json:"error,omitempty"`
-	Field       string          `json:"field,omitempty"` // JSON pointer of the argument that does not fit
+	Field       string          `json:"field,omitempty"`   // JSON pointer of the argument that does not fit
+	Details     json.RawMessage `json:"details,omitempty"` // what the service says of the failure: the code, at least, if it has one
 	DurationMS  int64           `json:"duration_ms"`
 }
 

@@ -19,6 +19,7 @@ type Fault struct {
 
 	Constraint string // the rule for a value of the field; may be empty
 	Provided   []byte // the offending value as JSON; may be nil
+	Details    []byte // what the program that failed says of its failure, as JSON; may be nil
 
 	cause error
 }
@@ -50,6 +51,13 @@ func (f *Fault) At(field string) *Fault {
 func (f *Fault) Unlike(constraint string, provided []byte) *Fault {
 	c := *f
 	c.Constraint, c.Provided = constraint, provided
+	return &c
+}
+
+// With returns the fault with what the program that failed says of its failure, as JSON.
+func (f *Fault) With(details []byte) *Fault {
+	c := *f
+	c.Details = details
 	return &c
 }
 

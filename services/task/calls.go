@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,31 +51,26 @@ func (s *Service) fillCall(ctx context.Context, t id.Tenant, in *event.CallStart
 }
 
 // outcome says what became of a call.
-func outcome(r tools.Result, err error) (status string, result json.RawMessage, code, text string) {
+func outcome(callID string, r tools.Result, err error) event.CallFinishedData {
+	out := event.CallFinishedData{CallID: callID, Status: callSuccess, Result: r.Data}
 	if err != nil {
 		f := fault.From(err, "")
-		status = callError
-		if f.Code == fault.ToolLost || f.Code == fault.ServiceLost {
-			status = callUnknown
+		out.Status, out.Result, out.Code, out.Error, out.Details = callError, nil, string(f.Code), f.Public(), f.Details
+		switch f.Code {
+		case fault.ToolLost, fault.ServiceLost:
+			out.Status = callUnknown
+		case fault.ToolBadInput:
+			out.Field = f.Field
 		}
-		return status, nil, string(f.Code), f.Public()
+		return out
 	}
-	result = r.Data
-	if len(result) == 0 {
-		result = encode(r.Text)
+	if len(out.Result) == 0 {
+		out.Result = encode(r.Text)
 	}
 	if r.IsError {
-		return callError, result, string(fault.ToolFailed), fault.New(fault.ToolFailed).Public()
+		out.Status, out.Code, out.Error = callError, string(fault.ToolFailed), fault.New(fault.ToolFailed).Public()
 	}
-	return callSuccess, result, "", ""
-}
-
-// misfit returns the JSON pointer of the argument that the tool's schema does not allow, empty for other errors.
-func misfit(err error) string {
-	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.ToolBadInput {
-		return f.Field
-	}
-	return ""
+	return out
 }
 
 // notes returns what sends a service's notifications on to the task. Those that the

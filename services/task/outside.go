@@ -131,7 +131,8 @@ func (s *Service) told(ctx context.Context, t id.Tenant, d cmd.ToolRequest, end 
 		return cmd.ToolOutcome{}, err
 	}
 	return cmd.ToolOutcome{
-		ToolRequest: d, ServerName: end.ServerName, Status: end.Status, Result: end.Result, Code: end.Code, Error: end.Error, DurationMS: end.DurationMS,
+		ToolRequest: d, ServerName: end.ServerName, Status: end.Status, Result: end.Result, Code: end.Code, Error: end.Error,
+		Details: end.Details, DurationMS: end.DurationMS,
 	}, nil
 }
 
@@ -264,9 +265,7 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the next worker decides
 	}
-	var out event.CallFinishedData
-	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
-	out.Field = misfit(err)
+	out := outcome(in.CallID, result, err)
 	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
 	return s.endOutside(ctx, c, in, out, l)
 }

@@ -41,7 +41,6 @@ func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) er
 	if (again || d.Attempt > 1) && !in.Idempotent { // an older version begins without a claim
 		return s.ended(ctx, c, lostCall(in.CallID))
 	}
-	out := event.CallFinishedData{CallID: in.CallID}
 	if lost, err := s.fillCall(ctx, c.Tenant, &in); err != nil || lost != nil {
 		if err != nil {
 			return err
@@ -57,8 +56,7 @@ func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) er
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the next delivery decides
 	}
-	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
-	out.Field = misfit(err)
+	out := outcome(in.CallID, result, err)
 	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
 	return s.ended(ctx, c, out)
 }

@@ -25,10 +25,10 @@ func (s logCodec) Fail(f *fault.Fault, now time.Time) []byte {
 	if f.Retryable() || s.Kind() != command.ParticipantClient {
 		return nil
 	}
-	return s.Refuse(dialect.Link{Now: now}, "", f)
+	return s.Refuse(dialect.Link{Now: now}, dialect.Order{}, f)
 }
 
 // Truncated returns the frame that tells a client that events before it have expired.
 func (s logCodec) Truncated(_ uint64, now time.Time) []byte {
-	return s.Refuse(dialect.Link{Now: now}, "", fault.New(fault.HeadExpired))
+	return s.Refuse(dialect.Link{Now: now}, dialect.Order{}, fault.New(fault.HeadExpired))
 }

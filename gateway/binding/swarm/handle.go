@@ -151,7 +151,7 @@ func (p *Participant) Handle(ctx context.Context, message []byte) error {
 		return err // the gateway stops
 	}
 	if err := strictjson.Check(message); err != nil {
-		p.refuse("", err)
+		p.refuse(dialect.Order{}, err)
 		return err
 	}
 	orders, requestID, err := p.codec.Orders(message, p.inbound())
@@ -167,7 +167,7 @@ func (p *Participant) obey(ctx context.Context, orders []dialect.Order, requestI
 		return err
 	}
 	if err != nil {
-		p.refuse(requestID, err)
+		p.refuse(dialect.Order{RequestID: requestID}, err)
 		return err
 	}
 	for _, o := range orders {

@@ -185,7 +185,7 @@ func (p *Participant) answerLong(o dialect.Order, reply json.RawMessage, err err
 	case err == nil:
 		p.put(p.codec.Answer(p.g.Link(p.id), o, reply))
 	case draining || p.ctx.Err() == nil:
-		p.refuse(o.RequestID, err)
+		p.refuse(o, err)
 	}
 }
 
@@ -209,7 +209,7 @@ func (p *Participant) forward(f dialect.Forward) error {
 		news.Notification = &said
 	}
 	if f.Failure != nil {
-		news.Code, news.Error = string(f.Failure.Code), f.Failure.Public()
+		news.Code, news.Error, news.Details = string(f.Failure.Code), f.Failure.Public(), f.Failure.Details
 	}
 	p.tellCaller(inbox, news)
 	if f.Final {

@@ -111,7 +111,7 @@ func (p *Participant) inbound() dialect.ParticipantInbound {
 // socket: the participant comes back, and what it had is decided then.
 func (p *Participant) fail(o dialect.Order, err error) {
 	if !o.Unanswered {
-		p.refuse(o.RequestID, err)
+		p.refuse(o, err)
 		return
 	}
 	f := p.drop(err)
@@ -150,11 +150,11 @@ func (p *Participant) registered() command.Participant {
 	return p.self
 }
 
-// refuse tells the participant that a frame of its has no effect.
-func (p *Participant) refuse(requestID string, err error) {
+// refuse tells the participant that an order of its has no effect, or a frame that became none: its order has a RequestID only.
+func (p *Participant) refuse(o dialect.Order, err error) {
 	f := p.c.FaultOf(err)
 	p.g.Metrics.Faults.WithLabelValues(string(f.Code)).Inc()
-	p.c.Force(transport.Text(p.codec.Refuse(p.g.Link(p.id), requestID, f)))
+	p.c.Force(transport.Text(p.codec.Refuse(p.g.Link(p.id), o, f)))
 }
 
 // put sends frames that the participant has asked for, however large, and waits until the

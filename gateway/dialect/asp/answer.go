@@ -216,7 +216,7 @@ func toolOutcome(c *codec, _ dialect.Order, d command.ToolOutcome) wire.Frame {
 	if d.Kind == kindService {
 		return wire.Frame{Type: wire.ServiceExecuteReply, Content: wire.ServiceExecuteReplyContent{
 			ServiceID: d.Server, ServiceName: d.ServerName, ToolID: d.Tool, TaskID: d.TaskID, Status: outcome(d.Status), Result: d.Result,
-			Error: why(d.Status, d.Error, d.Code), Code: d.Code, ExecutionTime: d.DurationMS,
+			Error: why(d.Status, d.Error, d.Code), Code: d.Code, Details: d.Details, ExecutionTime: d.DurationMS,
 		}}
 	}
 	kind := wire.MCPTaskExecution

@@ -250,8 +250,10 @@ func damaged(e event.Event, watched bool) []byte {
 }
 
 // Refuse implements dialect.Participants.
-func (c *codec) Refuse(at dialect.Link, requestID string, f *fault.Fault) []byte {
-	return linked(at, wire.Frame{Type: wire.Error, RequestID: requestID, Content: trouble(f)})
+func (c *codec) Refuse(at dialect.Link, o dialect.Order, f *fault.Fault) []byte {
+	content := trouble(f)
+	content.Details = first(content.Details, absent(o.Ask, f.Code))
+	return linked(at, wire.Frame{Type: wire.Error, RequestID: o.RequestID, Content: content})
 }
 
 // Ping implements dialect.Participants. The protocol has none for clients.

@@ -93,14 +93,32 @@ func serviceResult(f *frame) []dialect.Order {
 	return f.forward(dialect.Forward{CallID: call, Final: true, Result: result})
 }
 
-// fault tells of an error that a tool reports. Its own code is part of the text: those of
-// the catalogue are ours.
+// fault tells of an error that a tool reports. Its own code is part of the text, for models, and of the details: those of the
+// catalogue are ours.
 func (w failure) fault() *fault.Fault {
 	text := first(w.text, fault.Lookup(fault.ToolFailed).Message)
 	if w.code != "" {
 		text = w.code + ": " + text
 	}
-	return fault.Newf(fault.ToolFailed, "%s", text)
+	return fault.Newf(fault.ToolFailed, "%s", text).With(w.about())
+}
+
+// about returns the details of a failure with its code.
+func (w failure) about() json.RawMessage {
+	if w.code == "" {
+		return w.details
+	}
+	m, isObject := strict.Members(w.details)
+	if !isObject {
+		m = map[string]json.RawMessage{}
+		if w.details != nil {
+			m["details"] = w.details
+		}
+	}
+	if m["code"] == nil {
+		m["code"] = quoted(w.code)
+	}
+	return strict.Encoded(m)
 }
 
 func serviceNotifies(f *frame) []dialect.Order {

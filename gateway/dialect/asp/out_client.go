@@ -194,7 +194,8 @@ func callFinished(e event.Event, d event.CallFinishedData) []wire.Frame {
 	}
 	return frames(wire.ServiceCompleted, "", wire.ServiceCompletedContent{
 		ServiceID: d.Server, ServiceName: first(d.ServerName, d.Server), TaskID: d.TaskID, ServiceTaskID: d.CallID, Status: d.Status,
-		Result: d.Result, Error: why(d.Status, d.Error, d.Code), Code: d.Code, ExecutionTime: d.DurationMS, Timestamp: wire.Stamp(e.Time),
+		Result: d.Result, Error: why(d.Status, d.Error, d.Code), Code: d.Code, Details: d.Details, ExecutionTime: d.DurationMS,
+		Timestamp: wire.Stamp(e.Time),
 	})
 }
 

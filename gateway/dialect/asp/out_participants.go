@@ -126,7 +126,7 @@ func callReply(_ event.Event, d event.CallFinishedData) []wire.Frame {
 	}
 	return frames(wire.ServiceExecuteReply, d.CallRequest, wire.ServiceExecuteReplyContent{
 		ServiceTaskID: d.CallID, ServiceID: d.Server, ServiceName: d.ServerName, ToolID: d.Tool, TaskID: d.TaskID, Status: outcome(d.Status),
-		Result: d.Result, Error: why(d.Status, d.Error, d.Code), Code: d.Code, ExecutionTime: d.DurationMS,
+		Result: d.Result, Error: why(d.Status, d.Error, d.Code), Code: d.Code, Details: d.Details, ExecutionTime: d.DurationMS,
 	})
 }
 

@@ -44,6 +44,7 @@ type shownForward struct {
 	Final        bool                    `json:"final"`
 	Result       json.RawMessage         `json:"result,omitempty"`
 	Failure      string                  `json:"failure,omitempty"`
+	Details      json.RawMessage         `json:"details,omitempty"` // of the failure
 	Notification *event.CallNotifiedData `json:"notification,omitempty"`
 }
 
@@ -59,7 +60,7 @@ func showOrder(t *testing.T, o dialect.Order) []byte {
 	if f := o.Forward; f != nil {
 		s.Forward = &shownForward{CallID: f.CallID, Final: f.Final, Result: f.Result, Notification: f.Notification}
 		if f.Failure != nil {
-			s.Forward.Failure = f.Failure.Error()
+			s.Forward.Failure, s.Forward.Details = f.Failure.Error(), f.Failure.Details
 		}
 	}
 	raw, err := json.Marshal(s)
@@ -144,7 +145,7 @@ func (tr *participantTranscript) hear(t *testing.T, f []byte) {
 	if flt, ok := errors.AsType[*fault.Fault](err); ok {
 		require.Empty(t, orders)
 		tr.orders = append(tr.orders, []byte("fault "+flt.Error()))
-		tr.replies = append(tr.replies, tr.Codec.Refuse(Link, requestID, flt))
+		tr.replies = append(tr.replies, tr.Codec.Refuse(Link, dialect.Order{RequestID: requestID}, flt))
 		return
 	}
 	require.NoError(t, err, "an error of Orders is a fault")
@@ -190,14 +191,23 @@ func (tr *participantTranscript) linked(t *testing.T, what string) [][]byte {
 	case "ping":
 		return [][]byte{tr.Codec.Ping(Link)}
 	case "refuse":
-		return [][]byte{tr.Codec.Refuse(Link, "req-1", fault.New(fault.Code(arg)))}
+		o, code := dialect.Order{RequestID: "req-1"}, arg
+		if number, rest, numbered := strings.Cut(arg, " "); numbered {
+			o, code = tr.order(t, number), rest
+		}
+		return [][]byte{tr.Codec.Refuse(Link, o, fault.New(fault.Code(code)))}
 	}
 	require.Equal(t, "answer", word, "unknown line in the bus section: !%s", what)
 	number, reply, _ := strings.Cut(arg, " ")
+	return tr.Codec.Answer(Link, tr.order(t, number), json.RawMessage(reply))
+}
+
+// order returns an order that was asked, by its number.
+func (tr *participantTranscript) order(t *testing.T, number string) dialect.Order {
 	n, err := strconv.Atoi(number)
 	require.NoError(t, err)
 	require.True(t, n >= 1 && n <= len(tr.asked), "order %d does not exist", n)
-	return tr.Codec.Answer(Link, tr.asked[n-1], json.RawMessage(reply))
+	return tr.asked[n-1]
 }
 
 // examples checks the examples of the protocol's description: those of the participant are

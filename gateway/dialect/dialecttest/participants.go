@@ -129,7 +129,7 @@ func (c *participants) orders(t testing.TB, doc []byte) []dialect.Order {
 		f, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%.200q: an error of Orders is a fault, not %T", doc, err)
 		require.NotEqual(t, fault.Internal, f.Code, "%.200q: a participant's mistake is not ours", doc)
-		reply := c.Codec.Refuse(Link, requestID, f)
+		reply := c.Codec.Refuse(Link, dialect.Order{RequestID: requestID}, f)
 		c.frame(t, reply)
 		require.Less(t, len(reply), maxRefusal+len(requestID), "a refusal must not quote the whole message: %s", reply)
 	}
@@ -240,7 +240,7 @@ func (c *participants) torn(t *testing.T) {
 			require.True(r, ok, "%T", err)
 			require.Equal(r, fault.MessageTooBig, f.Code)
 			require.Empty(r, got)
-			c.frame(r, c.Codec.Refuse(Link, requestID, f))
+			c.frame(r, c.Codec.Refuse(Link, dialect.Order{RequestID: requestID}, f))
 			return
 		}
 		require.Len(r, got, 1)
@@ -263,7 +263,7 @@ func (c *participants) faults(t *testing.T) {
 	for _, entry := range fault.Catalogue {
 		f := fault.New(entry.Code).Wrap(errors.New(secret)).At("content")
 		f.Ref = "ref-1"
-		frame := c.Codec.Refuse(Link, "req-1", f)
+		frame := c.Codec.Refuse(Link, dialect.Order{RequestID: "req-1"}, f)
 		c.frame(t, frame)
 		require.NotContains(t, string(frame), secret)
 		require.Contains(t, string(frame), "ref-1")

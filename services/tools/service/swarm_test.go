@@ -277,6 +277,15 @@ func serviceErrors(t *testing.T, f *field) {
 		require.Contains(t, got.Message, "no paper")
 		require.Less(t, len(got.Message), 5000)
 	}
+	for details, kept := range map[string]string{
+		`{"code":"OUT_OF_PAPER"}`: `{"code":"OUT_OF_PAPER"}`, `"` + strings.Repeat("x", 5000) + `"`: "",
+	} {
+		name := fmt.Sprintf("details-%d", len(details))
+		f.connect(t, serviceOf(name), func(p *participant, c event.CallRequestedData) {
+			p.say(c, command.CallNews{Final: true, Code: string(fault.ToolFailed), Error: "no paper", Details: json.RawMessage(details)})
+		})
+		require.Equal(t, kept, string(f.fails(t, ask(t, name, "again", nil), fault.ToolFailed).Details))
+	}
 }
 
 func serviceNotThere(t *testing.T, f *field) {

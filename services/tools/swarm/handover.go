@@ -241,7 +241,11 @@ func endingOf(news command.CallNews) ending {
 	if code != fault.ToolFailed && code != fault.TaskFailed {
 		text = bound.Shorten(news.Code, bound.Title) + ": " + text
 	}
-	return failed(fateOver, fault.Newf(fault.ToolFailed, "The service failed: %s", text))
+	why := fault.Newf(fault.ToolFailed, "The service failed: %s", text)
+	if len(news.Details) <= bound.Message {
+		why = why.With(news.Details)
+	}
+	return failed(fateOver, why)
 }
 
 // note passes a notification on, unless it exceeds the limits of size or rate.

@@ -776,6 +776,10 @@ export interface CallView {
    * of the error catalogue
    */
   code?: string;
+  /**
+   * what the service says of the failure: the code, at least, if it has one
+   */
+  details?: unknown;
   duration_ms: number;
   error?: string;
   /**

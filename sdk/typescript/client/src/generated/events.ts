@@ -933,6 +933,10 @@ export type CallFinishedData = TaskHead & {
    * JSON pointer of the argument that does not fit
    */
   field?: string;
+  /**
+   * what the service says of the failure: the code, at least, if it has one
+   */
+  details?: unknown;
   duration_ms: number;
 };
 /**
