@@ -71,7 +71,7 @@ type CallView struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Code       string          `json:"code,omitempty"` // of the error catalogue
 	Error      string          `json:"error,omitempty"`
-	Details    json.RawMessage `json:"details,omitempty"` // what the service says of the failure: the code, at least, if it has one
+	Details    json.RawMessage `json:"details,omitempty"` // of a failed service, in its own form: at least its code, if it has one
 	DurationMS int64           `json:"duration_ms"`
 }
 

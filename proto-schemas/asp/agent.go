@@ -122,8 +122,8 @@ type ServiceExecuteReplyContent struct {
 	Result        json.RawMessage `json:"result,omitempty"`
 	Error         string          `json:"error,omitempty"`
 	Code          string          `json:"code,omitempty"`
-	Details       json.RawMessage `json:"details,omitempty"` // what the service says of the failure, with its own code
-	ExecutionTime int64           `json:"executionTime"` // ms
+	Details       json.RawMessage `json:"details,omitempty"` // of a failed service, in its own form, with its code
+	ExecutionTime int64           `json:"executionTime"`     // ms
 }
 
 // ChildAcceptedContent is the content of childagent.request.accepted. Status: accepted.

@@ -253,7 +253,7 @@ type ToolOutcome struct {
 	Code       string          `json:"code,omitempty"`
 	Error      string          `json:"error,omitempty"`
 	Field      string          `json:"field,omitempty"`   // JSON pointer of the argument that does not fit
-	Details    json.RawMessage `json:"details,omitempty"` // what the service says of the failure: the code, at least, if it has one
+	Details    json.RawMessage `json:"details,omitempty"` // of a failed service, in its own form: at least its code, if it has one
 	DurationMS int64           `json:"duration_ms"`
 }
 
@@ -267,7 +267,7 @@ type CallNews struct {
 	Result       json.RawMessage         `json:"result,omitempty"` // final, without Code
 	Code         string                  `json:"code,omitempty"`   // final: it failed; SERVICE_LOST if the service went away
 	Error        string                  `json:"error,omitempty"`
-	Details      json.RawMessage         `json:"details,omitempty"` // what else the service says of the failure
+	Details      json.RawMessage         `json:"details,omitempty"` // final: of the failure, in the form of the service
 }
 
 // takenMark begins the answer of a gateway that has accepted a call or task for one of the gateway's connections.

@@ -267,7 +267,7 @@ type CallFinishedData struct {
 	Code        string          `json:"code,omitempty"`
 	Error       string          `json:"error,omitempty"`
 	Field       string          `json:"field,omitempty"`   // JSON pointer of the argument that does not fit
-	Details     json.RawMessage `json:"details,omitempty"` // what the service says of the failure: the code, at least, if it has one
+	Details     json.RawMessage `json:"details,omitempty"` // of a failed service, in its own form: at least its code, if it has one
 	DurationMS  int64           `json:"duration_ms"`
 }
 

@@ -19,7 +19,7 @@ type Fault struct {
 
 	Constraint string // the rule for a value of the field; may be empty
 	Provided   []byte // the offending value as JSON; may be nil
-	Details    []byte // what the program that failed says of its failure, as JSON; may be nil
+	Details    []byte // of the program that failed, as JSON; may be nil
 
 	cause error
 }
@@ -54,7 +54,7 @@ func (f *Fault) Unlike(constraint string, provided []byte) *Fault {
 	return &c
 }
 
-// With returns the fault with what the program that failed says of its failure, as JSON.
+// With returns the fault with details of the program that failed, as JSON.
 func (f *Fault) With(details []byte) *Fault {
 	c := *f
 	c.Details = details

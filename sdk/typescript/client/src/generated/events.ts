@@ -934,7 +934,7 @@ export type CallFinishedData = TaskHead & {
    */
   field?: string;
   /**
-   * what the service says of the failure: the code, at least, if it has one
+   * of a failed service, in its own form: at least its code, if it has one
    */
   details?: unknown;
   duration_ms: number;
