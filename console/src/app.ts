@@ -10,7 +10,7 @@ let secret = stored;
 export const token = (): string => secret;
 
 /** Whether the installation asks who this is: the last token is missing, wrong or expired. */
-export const login = signal<"no" | "asks" | "wrong">("no");
+export const login = signal<"no" | "asks" | "wrong" | "expired">("no");
 
 /** The installation, as this page sees it. */
 export const client = new WaggleApi({ url: location.origin, token, backoff: { min: 200, max: 5000 } });
@@ -63,7 +63,7 @@ export async function begin(): Promise<boolean> {
     login.value = "no";
     return true;
   } catch (error) {
-    if (refusedLogin(error)) login.value = "asks";
+    refusedLogin(error);
     return false;
   }
 }
@@ -71,9 +71,21 @@ export async function begin(): Promise<boolean> {
 /** Whether an error says that the credentials are missing or do not count any more; the page asks for others then. */
 export function refusedLogin(error: unknown): boolean {
   const no = error instanceof WaggleError && error.status === 401;
-  if (no && login.value === "no") login.value = "asks";
+  if (no && login.value === "no") login.value = error.code === "CREDENTIALS_EXPIRED" || (secret !== "" && me.value) ? "expired" : "asks";
   return no;
 }
+
+/** A timer of a browser has this many milliseconds at most. */
+const longest = 2 ** 31 - 1;
+
+// A credential that ends is missed at its end, and not when somebody acts next.
+effect(() => {
+  const { expires } = me.value ?? {};
+  if (!expires) return;
+  const left = Date.parse(expires) - Date.now();
+  const timer = setTimeout(() => void begin(), left > 0 ? Math.min(longest, left + 50) : 5000); // clocks may differ
+  return () => clearTimeout(timer);
+});
 
 /** How things are shown; kept in this browser. */
 function setting<T extends string>(name: string, values: readonly T[]) {
@@ -166,5 +178,6 @@ export async function copy(text: string): Promise<void> {
 
 /** What a person is told of an error. */
 export function reason(error: unknown): string {
+  if (error instanceof WaggleError && error.status === 401 && login.peek() === "expired") return t("login.expired");
   return error instanceof Error ? error.message : String(error);
 }

@@ -189,6 +189,10 @@ export function format(r: Route): string {
 /** What the page shows. */
 export const route = signal<Route>(parse(location.pathname, location.search));
 
+// An address that names a moment that cannot be says what is shown instead.
+if (new URLSearchParams(location.search).has("at") && !/[?&]at=/.test(format(route.value)) && route.value.room !== "nowhere")
+  history.replaceState(null, "", format(route.value));
+
 addEventListener("popstate", () => {
   route.value = parse(location.pathname, location.search);
 });

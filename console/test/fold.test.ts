@@ -115,6 +115,25 @@ test("long times in which nothing happens take little of the axis", () => {
   expect(place(1_000_000) - place(100)).toBeLessThan(5);
 });
 
+test("a line says what happened", () => {
+  for (const [type, data, text] of [
+    [
+      "usage.recorded",
+      { model: "m", input_tokens: 812, cached_tokens: 12, output_tokens: 96, cost_usd: 0.00123456 },
+      "812 tokens in (12 cached), 96 out · $0.00123 · m",
+    ],
+    ["usage.recorded", { model: "m", input_tokens: 1, output_tokens: 0 }, "1 tokens in, 0 out · m"],
+    ["job.suspended", { inputs: ["in_1"] }, 'waits for an answer · ["in_1"]'],
+    [
+      "input.answered",
+      { decision: "reject", by: "anna", tool: "write_file", feedback: "Too risky." },
+      "reject · anna · write_file · Too risky.",
+    ],
+    ["step.cancelled", { step_id: "s2", title: "Second", reason: "dependency_failed" }, "s2 · Second · dependency_failed"],
+  ] as const)
+    expect(line(event(type, data))).toBe(text);
+});
+
 test("a line is short and a filter finds what it shows", () => {
   fc.assert(
     fc.property(fc.string(), fc.anything(), (text, value) => {

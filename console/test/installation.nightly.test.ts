@@ -136,7 +136,7 @@ test("the model is tried when an operator asks for it, one trial after the other
   await page.keyboard.press("Enter");
   await rows(4);
   expect(await page.locator(".trials th[scope=row]").allTextContents()).toEqual(["answer", "tool call", "parallel calls", "JSON answer"]);
-  expect(await page.locator(".trials .chip").allTextContents()).toEqual(["Look here", "Missing", "Look here", "Missing"]);
+  expect(await page.locator(".trials .chip").allTextContents()).toEqual(["Warning", "Missing", "Warning", "Missing"]);
   expect(await page.textContent(".trials tbody tr:nth-child(2) td.value")).toMatch(
     /called no tool.*start the server with calls of tools.*demo · /,
   );

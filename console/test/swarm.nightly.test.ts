@@ -235,7 +235,7 @@ test("a viewer sees all of it, and acts nowhere", async () => {
   await page.goto(`${on.waggle.url}/swarm/tools/workspace/read_file`);
   await page.waitForSelector(".tool-page");
   expect(await page.locator('.try button[type="submit"]').count()).toBe(0);
-  expect(await page.textContent(".try")).toContain("your role is viewer");
+  expect(await page.textContent(".try")).toContain("Ask for the user role");
   expect(errors).toEqual([]);
   await page.goto(`${on.waggle.url}/swarm/tasks/nothing`);
   await page.waitForSelector(".face");

@@ -70,11 +70,13 @@ const key = "key-of-ann";
 
 beforeAll(async () => {
   [on.browser, on.provider, on.model] = await Promise.all([launch(), Provider.start(), Model.start(script)]);
-  const sha256 = createHash("sha256").update(key).digest("hex");
+  const shaOf = (key: string) => createHash("sha256").update(key).digest("hex");
+  const sha256 = shaOf(key);
   on.waggle = await up(
     `auth:
   api_keys:
     - {id: ann, sha256: ${sha256}, subject: ann, tenant: default, roles: [user, operator, agent]}
+    - {id: vera, sha256: ${shaOf("key-of-vera")}, subject: vera, tenant: default, roles: [viewer]}
   jwt: {issuer: "${on.provider.url}", audience: waggle, jwks_url: "${on.provider.url}/keys"}
   oidc: {client_id: ${oidcClient}, scopes: [openid, offline_access]}
 `,
@@ -89,10 +91,10 @@ afterAll(async () => {
   on.model?.end();
 });
 
-/** Opens a page as ann. */
-async function enter(path: string): Promise<{ page: Page; errors: string[] }> {
+/** Opens a page, as ann unless a key says otherwise. */
+async function enter(path: string, by = key): Promise<{ page: Page; errors: string[] }> {
   const { page, errors } = await visit(on.browser, "about:blank");
-  await page.addInitScript((token) => sessionStorage.setItem("waggle.token", token), key);
+  await page.addInitScript((token) => sessionStorage.setItem("waggle.token", token), by);
   await page.goto(on.waggle.url + path);
   return { page, errors };
 }
@@ -155,7 +157,7 @@ test("people sign in at their provider or with a key, come back to what they loo
   const kept = await page.evaluate(() => [sessionStorage, localStorage, document.cookie].map((s) => JSON.stringify(s)).join(" "));
   expect(kept).not.toContain(key); // in memory only
   await page.goto(`${on.waggle.url}/login/callback?code=stolen&state=x`);
-  await says(page, "dialog.login .fault", "this tab has not begun it");
+  await says(page, "dialog.login .fault", "it was not started in this tab");
   expect(page.url()).toBe(`${on.waggle.url}/`);
   expect(await faults(page)).toEqual([]);
   await page.close();
@@ -190,6 +192,7 @@ test("a chat asks before it writes, does what was approved, and what others wrot
   await page.keyboard.up("y");
   await question.waitFor({ state: "detached" });
   await page.waitForSelector(".item.answer .markdown a");
+  expect(await page.textContent(".item.decision")).toMatch(/^Approved by ann, \d\d:\d\d:\d\dworkspace_write_file$/);
   await idle(page);
   expect(await readFile(join(on.waggle.option("--workspace"), "hostile.md"), "utf8")).toBe("hello\n");
   expect(await page.locator(".item.answer :is(img, script, b, iframe, object, svg)").count()).toBe(0);
@@ -240,6 +243,36 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   await page.waitForFunction((at) => location.search === `?at=${at}`, Number(requested?.sequence) - 1);
   await page.click(".frame button"); // back to live
   await says(page, ".talk", "2 of 2 steps done");
+  expect(await faults(page)).toEqual([]);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("a viewer sees without controls, a filter without a match says so, and a moment that cannot be is corrected", async () => {
+  const ann = await enter("/");
+  await send(ann.page, "hello");
+  await ann.page.waitForSelector(".item.answer");
+  await idle(ann.page);
+  const path = `/sessions/${sessionOf(ann.page)}`;
+  await ann.page.close();
+
+  const { page, errors } = await enter(path, "key-of-vera");
+  await says(page, ".view-only", "Ask for the user role");
+  expect(await page.locator(".view-only").count()).toBe(1);
+  expect(await page.locator(".composer").count()).toBe(0);
+  await page.click("#tab-log");
+  await page.fill(".log input[type=search], .log [data-search]", "type:nothing.");
+  await says(page, ".log .face", "No event matches this filter");
+  await page.click(".log .face button");
+  await page.waitForSelector(".log .row, .log [role=row]");
+  for (const at of ["99999", "-5", "abc"]) {
+    await page.goto(`${on.waggle.url}${path}?at=${at}`);
+    await page.waitForSelector(".item.answer");
+    await page.waitForFunction(() => location.search === "");
+  }
+  await page.goto(`${on.waggle.url}/`);
+  await says(page, ".view-only", "View only");
+  expect(await page.locator(".ideas, .composer").count()).toBe(0);
   expect(await faults(page)).toEqual([]);
   expect(errors).toEqual([]);
   await page.close();

@@ -5,7 +5,7 @@ const longest = 160;
 /** One line about an event, for lists: what a person would say happened, from its own members. */
 export function line(e: CanonicalEvent): string {
   const d = e.data as Record<string, unknown>;
-  const parts: string[] = [];
+  const parts: string[] = said[e.type]?.(d) ?? [];
   for (const name of members[e.type] ?? general) {
     const value = d[name];
     if (value === undefined || value === null || value === "") continue;
@@ -15,9 +15,25 @@ export function line(e: CanonicalEvent): string {
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }
 
+/** What members alone do not say. */
+const said: Partial<Record<CanonicalEvent["type"], (d: Record<string, unknown>) => string[]>> = {
+  "usage.recorded": (d) => {
+    const cached = Number(d["cached_tokens"] ?? 0);
+    const parts = [`${d["input_tokens"] ?? 0} tokens in${cached > 0 ? ` (${cached} cached)` : ""}, ${d["output_tokens"] ?? 0} out`];
+    if (typeof d["cost_usd"] === "number") parts.push(`$${Number(d["cost_usd"].toPrecision(3))}`);
+    return parts;
+  },
+  "job.suspended": (d) => {
+    const n = Array.isArray(d["inputs"]) ? d["inputs"].length : 0;
+    return [n === 1 ? "waits for an answer" : `waits for ${n} answers`];
+  },
+};
+
 const general = ["title", "name", "content", "text", "message", "status", "state", "tool", "decision", "outcome"];
 
 const members: Partial<Record<CanonicalEvent["type"], readonly string[]>> = {
+  "usage.recorded": ["model"],
+  "job.suspended": ["inputs"],
   "session.created": ["dialect", "principal"],
   "message.received": ["content", "mode", "principal"],
   "run.started": ["content", "mode"],
@@ -37,11 +53,16 @@ const members: Partial<Record<CanonicalEvent["type"], readonly string[]>> = {
   "tool.failed": ["tool", "code", "message"],
   "tool.unknown": ["tool", "message"],
   "input.requested": ["scope", "tool", "summary", "arguments"],
-  "input.answered": ["decision", "answered_by", "feedback"],
+  "input.answered": ["decision", "by", "tool", "feedback"],
+  "input.expired": ["scope", "timeout_seconds"],
   "plan.completed": ["summary"],
   "step.started": ["step"],
   "step.completed": ["step_id", "output"],
   "step.failed": ["step_id", "message"],
+  "step.cancelled": ["step_id", "title", "reason"],
+  "job.failed": ["code", "message", "try", "max_tries"],
+  "retry.scheduled": ["code", "message", "attempt", "max_attempts"],
+  "message.discarded": ["reason"],
   "task.created": ["task_type", "wanted_name", "wanted_id", "capabilities", "retry_of"],
   "task.queued": ["reason"],
   "task.assigned": ["agent_name", "attempt"],

@@ -7,6 +7,9 @@ import { onChange, soon } from "./live.ts";
 /** Lists of the server follow logs with a second between two looks: after so long they have a change. */
 const settled = 1600;
 
+/** A session that the server's index still lacks after so long is gone. */
+const indexed = 15_000;
+
 /** A list of the server that is read again when something has changed. */
 export class List<T> {
   readonly rows: ReadonlySignal<readonly T[] | undefined>;
@@ -28,10 +31,10 @@ export class List<T> {
     private readonly order: (a: T, b: T) => number,
     /** What an announcement changes at once, and which of two states of a row is the later one. */
     private readonly live?: { take: (rows: readonly T[], e: CanonicalEvent) => readonly T[]; age: (row: T) => number },
-    /** The keys of rows that are not shown, whatever the server says. */
-    hidden?: ReadonlySignal<ReadonlySet<string>>,
+    /** What this page knows better than the server, which learns of it a moment later. */
+    amend?: (rows: readonly T[]) => readonly T[],
   ) {
-    this.rows = computed(() => (hidden?.value.size ? this.all.value?.filter((r) => !hidden.value.has(key(r))) : this.all.value));
+    this.rows = computed(() => this.all.value && (amend ? amend(this.all.value) : this.all.value));
     this.poke = soon(() => this.read());
     this.leave = onChange((e) => {
       if (e && live && this.all.value) this.all.value = live.take(this.all.value, e);
@@ -93,7 +96,49 @@ export function sessionList(filter: { q: string; state: string }): List<SessionS
   const q = new URLSearchParams({ limit: "100" });
   if (filter.q) q.set("q", filter.q);
   if (filter.state) q.set("state", filter.state);
-  return new List("sessions", `/api/v1/sessions?${q}`, (s) => s.session_id, newestChange, { take: announced, age: (s) => s.last_seq });
+  const all = filter.q === "" && filter.state === "";
+  const live = { take: announced, age: (s: SessionSummary) => s.last_seq };
+  return new List(
+    "sessions",
+    `/api/v1/sessions?${q}`,
+    (s) => s.session_id,
+    newestChange,
+    live,
+    (rows) => withSent(rows, all),
+  );
+}
+
+/** First messages that this page has sent: by session. */
+const sent = signal<ReadonlyMap<string, { question: string; at: string }>>(new Map());
+
+/** Remembers the first message of a session, until the list has it. */
+export function remember(session: string, question: string): void {
+  sent.value = new Map([...sent.value, [session, { question, at: new Date().toISOString() }]]);
+}
+
+/** Sessions with the first messages that the server's index does not have yet. `all`: those that it lacks are added. */
+function withSent(rows: readonly SessionSummary[], all: boolean): readonly SessionSummary[] {
+  if (sent.value.size === 0) return rows;
+  const state = "running";
+  const known = new Set(rows.map((r) => r.session_id));
+  const some = rows.map((r) => {
+    const first = r.question ? undefined : sent.value.get(r.session_id);
+    return first ? { ...r, question: first.question, state, runs: Math.max(1, r.runs ?? 0) } : r;
+  });
+  if (!all) return some;
+  const missing = [...sent.value].filter(([id, m]) => !known.has(id) && Date.now() - Date.parse(m.at) < indexed);
+  const row = ([session_id, { question, at }]: (typeof missing)[number]): SessionSummary => ({
+    session_id,
+    question,
+    state,
+    runs: 1,
+    last_seq: 1,
+    last_event: "message.received",
+    status: "open",
+    created_at: at,
+    updated_at: at,
+  });
+  return [...missing.map(row), ...some].toSorted(newestChange);
 }
 
 const newestChange = (a: SessionSummary, b: SessionSummary) => (a.updated_at < b.updated_at ? 1 : -1);
@@ -133,7 +178,14 @@ export function announced(rows: readonly SessionSummary[], e: CanonicalEvent): r
 
 /** Open questions, the one that expires first on top. */
 export function questionList(): List<ListedQuestion> {
-  return new List("questions", "/api/v1/questions?limit=100", (q) => q.id, soonest, undefined, ended);
+  return new List(
+    "questions",
+    "/api/v1/questions?limit=100",
+    (q) => q.id,
+    soonest,
+    undefined,
+    (rows) => rows.filter((q) => !ended.value.has(q.id)),
+  );
 }
 
 /** Teams, the newest first. */

@@ -1,7 +1,8 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { clock, copy, now, reason, span } from "../app.ts";
+import { clock, copy, mayAct, me, now, reason, span } from "../app.ts";
 import { cut, plain } from "../fold/text.ts";
+import { problem } from "../problem.ts";
 import { t, type Word } from "../words.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
@@ -102,7 +103,13 @@ export function Face(p: {
 /** The face of an error. */
 export function Failure({ error, again }: { error: unknown; again: () => void }): JSX.Element {
   const code = (error as { code?: string } | undefined)?.code;
-  return <Face kind="error" title={code ?? "Error"} text={reason(error)} action={{ text: t("face.again"), go: again }} />;
+  return <Face kind="error" title={problem(code ?? "INTERNAL")} text={reason(error)} action={{ text: t("face.again"), go: again }} />;
+}
+
+/** Why there is nothing to act with, once in a room. */
+export function ViewOnly({ why }: { why: Word }): JSX.Element | null {
+  if (!me.value || mayAct.value) return null;
+  return <p class="view-only">{t(why)}</p>;
 }
 
 /** Rows in the shape of what is loading, after a moment. */

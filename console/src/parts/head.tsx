@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import { copy, reason, say } from "../app.ts";
 import type { LogModel } from "../model/log.ts";
 import { t } from "../words.ts";
@@ -21,6 +22,13 @@ export function Head<V extends string>(p: {
 }): JSX.Element {
   const { model } = p;
   const at = model.last;
+  const asked = model.at.value;
+  const { first, head } = model.extent.value;
+  useEffect(() => {
+    if (asked === undefined || head === 0) return;
+    if (asked > head) p.seek(undefined, "stays");
+    else if (asked < first) p.seek(first, "stays");
+  }, [asked, first, head]);
   return (
     <header class="head">
       <div class="line">

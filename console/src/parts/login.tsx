@@ -23,6 +23,11 @@ export function Login(): JSX.Element {
       >
         <h2>{t("login.title")}</h2>
         <p>{t("login.text")}</p>
+        {login.value === "expired" && (
+          <p class="fault" role="alert">
+            {t("login.expired")}
+          </p>
+        )}
         <label>
           {t("login.token")}
           <input type="password" autocomplete="current-password" required value={value} onInput={(e) => setValue(e.currentTarget.value)} />

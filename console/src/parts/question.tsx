@@ -2,7 +2,7 @@ import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayAct, reason } from "../app.ts";
-import { plain, prose } from "../fold/text.ts";
+import { cut, plain, prose } from "../fold/text.ts";
 import { answer } from "../model/act.ts";
 import { whyEnded } from "../model/ended.ts";
 import { t, type Word } from "../words.ts";
@@ -53,13 +53,14 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
       setOutcome(whyEnded(error) ?? reason(error));
     }
   };
+  const asks = t(words[ask.scope] ?? "question.agent", { tool: plain(cut(ask.tool ?? "", 120)) });
   return (
-    <section class="question" data-question={ask.id} tabIndex={-1} aria-label={t(words[ask.scope] ?? "question.agent")}>
+    <section class="question" data-question={ask.id} tabIndex={-1} aria-label={asks}>
       <header>
         <Icon name="hand" />
         <h3>
-          {t(words[ask.scope] ?? "question.agent")}
-          {ask.tool && (
+          <Text most={200}>{asks}</Text>
+          {ask.tool && ask.scope !== "tool" && (
             <code class="tool">
               <Text>{ask.tool}</Text>
             </code>
@@ -93,11 +94,7 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
           <Text most={400}>{outcome}</Text>
         </p>
       )}
-      {mayAct.value ? (
-        <Actions ask={ask} why={why} setWhy={setWhy} send={send} busy={busy} stuck={broken > 0} changed={changed} />
-      ) : (
-        <p class="about">{t("question.viewer")}</p>
-      )}
+      {mayAct.value && <Actions ask={ask} why={why} setWhy={setWhy} send={send} busy={busy} stuck={broken > 0} changed={changed} />}
     </section>
   );
 }
@@ -178,7 +175,9 @@ function PlanEditor({ steps, change }: { steps: readonly Editable[]; change: (st
             move={(by) => move(i, i + by)}
           />
           {(step.dependencies ?? []).length > 0 && (
-            <span class="needs">← {(step.dependencies ?? []).map((d) => steps.findIndex((s) => s.step.id === d) + 1).join(", ")}</span>
+            <span class="needs">
+              {t("question.needs", { list: (step.dependencies ?? []).map((d) => steps.findIndex((s) => s.step.id === d) + 1).join(", ") })}
+            </span>
           )}
           <button type="button" class="quiet" aria-label={t("question.up", { n: i + 1 })} disabled={i === 0} onClick={() => move(i, i - 1)}>
             <Icon name="up" />

@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { mayAct, me } from "../app.ts";
 import { t } from "../words.ts";
+import { ViewOnly } from "./basics.tsx";
 import { Icon } from "./icons.tsx";
 
 /** A field for a message with a bar of controls below. Enter sends, Shift and Enter begin a new line. */
@@ -20,6 +21,7 @@ export function Writing(p: {
     p.send(content);
     field.current?.focus();
   };
+  if (me.value && !mayAct.value) return <ViewOnly why="composer.viewer" />;
   return (
     <form
       class="composer"
@@ -31,7 +33,7 @@ export function Writing(p: {
       <textarea
         ref={field}
         aria-label={t("composer.label")}
-        placeholder={me.value && !mayAct.value ? t("composer.viewer") : p.placeholder}
+        placeholder={p.placeholder}
         rows={Math.min(10, p.text.split("\n").length + Math.floor(p.text.length / 90))}
         value={p.text}
         disabled={!mayAct.value}

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { family } from "../fold/lines.ts";
 import type { LogModel } from "../model/log.ts";
 import type { LogRows } from "../model/rows.ts";
-import { Text, Time } from "../parts/basics.tsx";
+import { Face, Text, Time } from "../parts/basics.tsx";
 import { EventDetail } from "../parts/detail.tsx";
 import { type Listed, Rows } from "../parts/rows.tsx";
 import { Search } from "../parts/search.tsx";
@@ -12,7 +12,7 @@ import { t } from "../words.ts";
 /** The log of a session as it is: every event with its sequence, its time and its JSON. */
 export function Log({ model, picked, pick }: { model: LogModel; picked: number; pick: (seq: number) => void }): JSX.Element {
   const [filter, setFilter] = useState("");
-  const { first, head } = model.extent.value;
+  const { first, head, reading } = model.extent.value;
   const last = model.last;
   const found = model.rows.found.value;
   const rows = useMemo(() => (found ? within(found, last) : range(first, last)), [found, first, last]);
@@ -25,6 +25,9 @@ export function Log({ model, picked, pick }: { model: LogModel; picked: number; 
           <span class="count">{t("log.count", { shown: rows.length, all: Math.max(0, head - first + 1) })}</span>
         </Search>
         {first > 1 && <p class="expired">{t("log.expired", { first })}</p>}
+        {found && rows.length === 0 && !reading && (
+          <Face title={t("log.nothing")} action={{ text: t("face.clear"), go: () => setFilter("") }} />
+        )}
         <Rows
           rows={rows}
           height={28}

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { epoch, title } from "../app.ts";
 import { type List, soonest } from "../model/lists.ts";
-import { Face, Failure, Skeleton } from "../parts/basics.tsx";
+import { Face, Failure, Skeleton, ViewOnly } from "../parts/basics.tsx";
 import { Link } from "../parts/link.tsx";
 import { QuestionCard } from "../parts/question.tsx";
 import { t } from "../words.ts";
@@ -28,6 +28,7 @@ export function Questions({ list }: { list: List<ListedQuestion> }): JSX.Element
           <Notify />
         </div>
       </header>
+      {rows && rows.length > 0 && <ViewOnly why="question.viewer" />}
       {!rows ? (
         <Skeleton rows={3} />
       ) : rows.length === 0 ? (

@@ -1,11 +1,12 @@
 import { useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { epoch, mayAct, reason, say, title } from "../app.ts";
+import { epoch, mayAct, me, reason, say, title } from "../app.ts";
 import type { Message } from "../fold/message.ts";
 import { plain } from "../fold/text.ts";
 import { closeSession, deleteSession, nameSession, sendMessage, stopRun } from "../model/act.ts";
 import { choose, chosen, compareChosen } from "../model/compare.ts";
+import { remember } from "../model/lists.ts";
 import { LogModel } from "../model/log.ts";
 import { Face, Failure, Skeleton, StateChip, Text } from "../parts/basics.tsx";
 import { Composer, draft, mode } from "../parts/composer.tsx";
@@ -31,6 +32,7 @@ export async function begin(m: Message, onWait: (waits: boolean) => void): Promi
   begun = new LogModel("session", id, { part: "talk", fresh: true });
   await sendMessage(id, m, onWait);
   begun.read(true);
+  remember(id, m.content);
   go({ room: "sessions", id, view: "talk", q: "", state: "" });
 }
 
@@ -198,25 +200,27 @@ export function Playground(): JSX.Element {
                 <Skeleton rows={3} />
               </>
             ) : (
-              <>
-                <h2>{t("play.first")}</h2>
-                <ul class="ideas">
-                  {([1, 2, 3] as const).map((n) => (
-                    <li key={n}>
-                      <button
-                        type="button"
-                        onClick={() => {
-                          mode.value = n === 2 ? "plan" : "chat";
-                          send({ content: t(`play.idea${n}`), mode: mode.value, confirm: true });
-                        }}
-                      >
-                        <span>{t(`play.idea${n}`)}</span>
-                        <small>{t(`play.idea${n}.about`)}</small>
-                      </button>
-                    </li>
-                  ))}
-                </ul>
-              </>
+              (mayAct.value || !me.value) && (
+                <>
+                  <h2>{t("play.first")}</h2>
+                  <ul class="ideas">
+                    {([1, 2, 3] as const).map((n) => (
+                      <li key={n}>
+                        <button
+                          type="button"
+                          onClick={() => {
+                            mode.value = n === 2 ? "plan" : "chat";
+                            send({ content: t(`play.idea${n}`), mode: mode.value, confirm: true });
+                          }}
+                        >
+                          <span>{t(`play.idea${n}`)}</span>
+                          <small>{t(`play.idea${n}.about`)}</small>
+                        </button>
+                      </li>
+                    ))}
+                  </ul>
+                </>
+              )
             )}
           </div>
         </div>

@@ -7,7 +7,7 @@ import type { Attempt, TaskState } from "../fold/task.ts";
 import type { List } from "../model/lists.ts";
 import { LogModel } from "../model/log.ts";
 import { cancelTask, retryTask } from "../model/swarm.ts";
-import { Face, Failure, StateChip, Text, Time } from "../parts/basics.tsx";
+import { Face, Failure, StateChip, Text, Time, ViewOnly } from "../parts/basics.tsx";
 import { Code } from "../parts/code.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -126,6 +126,7 @@ function Work({ id, task, questions }: { id: string; task: TaskState; questions:
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it
     <section class="task-work" tabIndex={0} aria-label={t("task.work")}>
       <About task={task} />
+      {open.length > 0 && <ViewOnly why="question.viewer" />}
       {open.map((q) => (
         <QuestionCard key={q.id} ask={q} />
       ))}

@@ -283,9 +283,18 @@ function MessageCard({ of }: { of: Signal<Message> }): JSX.Element {
 /** So many members are in the menu; the tree has the others. */
 const mostChoices = 40;
 
+/** What is being written to teams: a sign-in shows the room anew. */
+const drafts = new Map<string, string>();
+
 /** Where people write to a member; without a choice the coordinator gets it. */
 function ToMember({ id, members, to }: { id: string; members: readonly MemberRow[]; to: string }): JSX.Element {
-  const [text, setText] = useState("");
+  const [text, setDraft] = useState(drafts.get(id) ?? "");
+  const setText = (next: string | ((now: string) => string)) =>
+    setDraft((now) => {
+      const text = typeof next === "string" ? next : next(now);
+      drafts.set(id, text);
+      return text;
+    });
   const [target, setTarget] = useState(to);
   useEffect(() => setTarget(to), [to]);
   const send = (content: string) => {

@@ -1,6 +1,7 @@
 import type { Rate, RateList, RateProcess } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
+import { span } from "../../app.ts";
 import { lively, Reading } from "../../model/installation.ts";
 import { Id } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icons.tsx";
@@ -13,7 +14,7 @@ const height = 28;
 
 const figure = (n: number) => n.toLocaleString(language(), { maximumSignificantDigits: 3 });
 
-const took = (ms: number | undefined) => (ms === undefined ? <small>{t("rates.none")}</small> : `${figure(ms)} ms`);
+const took = (ms: number | undefined) => (ms === undefined ? <small>{t("rates.none")}</small> : ms < 1000 ? `${figure(ms)} ms` : span(ms));
 
 /** How often things happen, and how long they take, in all processes. */
 export function Rates(): JSX.Element {
