@@ -2,8 +2,10 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +83,12 @@ func TestAStoppedAnswerIsKept(t *testing.T) {
 	}))
 	status, text := c.text(http.MethodGet, "/threads/"+thread+"/messages", nil)
 	require.Equal(t, http.StatusOK, status, text)
-	require.Contains(t, text, "I begin. ")
+	var page struct{ Messages []map[string]any }
+	require.NoError(t, json.Unmarshal([]byte(text), &page))
+	stopped := map[string]any{"waggle": map[string]any{"stopReason": "stopped"}}
+	require.True(t, slices.ContainsFunc(page.Messages, func(m map[string]any) bool {
+		return m["content"] == "I begin. " && reflect.DeepEqual(m["metadata"], stopped)
+	}), text)
 	said := inLog[event.MessageCompletedData](t, p, thread)
 	require.Len(t, said, 1)
 	require.Equal(t, event.StopStopped, said[0].StopReason)

@@ -287,6 +287,12 @@ type Message struct {
 	ToolCallID    string          `json:"toolCallId,omitempty"`
 	Error         string          `json:"error,omitempty"`
 	SubagentRunID string          `json:"subagentRunId,omitempty"`
+	Metadata      *Metadata       `json:"metadata,omitempty"` // of a text that is not complete: a Stop
+}
+
+// Stop is why a message is not complete, as the end of its text has said (Origin).
+type Stop struct {
+	StopReason string `json:"stopReason"` // length, filtered, refused, other, stopped
 }
 
 // ToolCall is a call that an assistant's message asks for.

@@ -38,7 +38,8 @@ func text(raw json.RawMessage) (s string) {
 func (c *client) take(f agui.Frame) {
 	var m struct {
 		frame
-		Input *wire.Input
+		Input    *wire.Input
+		Metadata struct{ Waggle wire.Origin }
 	}
 	_ = json.Unmarshal(f.Data, &m)
 	switch m.Type {
@@ -55,6 +56,10 @@ func (c *client) take(f agui.Frame) {
 	case wire.TextMessageContent, wire.ReasoningMessageContent:
 		one := c.at(m.MessageID)
 		one.Content, _ = json.Marshal(text(one.Content) + m.Delta)
+	case wire.TextMessageEnd:
+		if why := m.Metadata.Waggle.StopReason; why != "" {
+			c.at(m.MessageID).Metadata = &wire.Metadata{Waggle: wire.Stop{StopReason: why}}
+		}
 	case wire.ToolCallStart:
 		one := c.add(wire.Message{ID: m.ParentMessageID, Role: wire.RoleAssistant, SubagentRunID: m.SubagentRunID})
 		one.ToolCalls = append(slices.Clone(one.ToolCalls), wire.ToolCall{ID: m.ToolCallID, Type: "function", Function: wire.Function{Name: m.ToolCallName}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -90,4 +91,25 @@ func TestToolsOfTheClientReturnFiles(t *testing.T) {
 	var f *fault.Fault
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "messages[0].content[3].source.value", f.Field)
+}
+
+// TestAnIncompleteTextSaysSoInTheHistory: its message has the reason that the end of the text has given.
+func TestAnIncompleteTextSaysSoInTheHistory(t *testing.T) {
+	for reason, want := range map[string]*wire.Metadata{
+		event.StopEnd: nil, event.StopStopped: {Waggle: wire.Stop{StopReason: "stopped"}}, event.StopLength: {Waggle: wire.Stop{StopReason: "length"}},
+	} {
+		data := append(begun(),
+			event.MessageStartedData{MessageID: "a1", RunID: "r1"},
+			event.MessageDeltaData{MessageID: "a1", RunID: "r1", Text: "I begin. "},
+			event.MessageCompletedData{MessageID: "a1", RunID: "r1", Content: "I begin. ", StopReason: reason})
+		thread := folded(logOf(t, data...)).Clone("t")
+		page, _, ok := thread.Messages("", 1)
+		require.True(t, ok)
+		require.Len(t, page, 1)
+		require.Equal(t, "a1", page[0].ID)
+		require.Equal(t, want, page[0].Metadata, reason)
+		if want != nil {
+			require.Contains(t, string(thread.Snapshot()), `"metadata":{"waggle":{"stopReason":"`+reason+`"}}`)
+		}
+	}
 }

@@ -123,6 +123,9 @@ func (t *Thread) closeText(x *text) {
 	if i := t.history.index(x.id); i >= 0 {
 		m := t.history.list[i].Message
 		m.Content = quote(string(x.body))
+		if x.stop != "" && !x.reasoning {
+			m.Metadata = &wire.Metadata{Waggle: wire.Stop{StopReason: x.stop}}
+		}
 		t.history.add(m, false)
 	}
 	if !x.reasoning {
