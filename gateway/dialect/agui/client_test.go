@@ -64,13 +64,7 @@ func (c *client) take(f agui.Frame) {
 		one := c.add(wire.Message{ID: m.ParentMessageID, Role: wire.RoleAssistant, SubagentRunID: m.SubagentRunID})
 		one.ToolCalls = append(slices.Clone(one.ToolCalls), wire.ToolCall{ID: m.ToolCallID, Type: "function", Function: wire.Function{Name: m.ToolCallName}})
 	case wire.ToolCallArgs:
-		for i := range c.messages {
-			for j := range c.messages[i].ToolCalls {
-				if call := &c.messages[i].ToolCalls[j]; call.ID == m.ToolCallID {
-					call.Function.Arguments += m.Delta
-				}
-			}
-		}
+		c.argue(m.ToolCallID, m.Delta)
 	case wire.ToolCallResult:
 		c.result(wire.Message{ID: m.MessageID, Role: wire.RoleTool, ToolCallID: m.ToolCallID, Content: m.Content, SubagentRunID: m.SubagentRunID})
 	case wire.ActivitySnapshot:
@@ -79,6 +73,17 @@ func (c *client) take(f agui.Frame) {
 	case wire.ActivityDelta:
 		one := c.at(m.MessageID)
 		one.Content = patched(one.Content, m.Patch)
+	}
+}
+
+// argue continues the arguments of a call.
+func (c *client) argue(callID, piece string) {
+	for i := range c.messages {
+		for j := range c.messages[i].ToolCalls {
+			if call := &c.messages[i].ToolCalls[j]; call.ID == callID {
+				call.Function.Arguments += piece
+			}
+		}
 	}
 }
 
