@@ -18,13 +18,21 @@ const plan = {
 };
 /** Two tasks that are carried out side by side, and ask side by side. */
 const parallel = { ...plan, tasks: plan.tasks.map((t) => ({ ...t, description: "fetch the file", dependencies: [] })) };
+/** Two tasks that speak at the same time. */
+const duet = {
+  ...plan,
+  tasks: ["left", "right"].map((id) => ({ ...plan.tasks[0], id, title: `Speak ${id}`, description: `speak as ${id}` })),
+};
 const words = (name: string) => Array.from({ length: 30 }, (_, i) => `${name}${i} `).join("");
 
 /** Plans, reads a file in the first task, and speaks slowly. */
 export function script(messages: { role: string; content: unknown }[], planning: boolean) {
   const said = JSON.stringify(messages.filter((m) => m.role === "user").at(-1)?.content ?? "");
   if (planning && said.includes("side by side")) return { text: JSON.stringify(parallel) };
+  if (planning && said.includes("at once")) return { text: JSON.stringify(duet) };
   if (planning) return { text: JSON.stringify(plan) };
+  if (said.includes("left29")) return { text: words("both"), pauseMs: 10 };
+  for (const side of ["left", "right"]) if (said.includes(`speak as ${side}`)) return { text: words(side), pauseMs: 40 };
   if (said.includes("next29")) return { text: words("sum"), pauseMs: 40 };
   if (said.includes("draw conclusions")) return { text: words("next"), pauseMs: 40 };
   if (messages.at(-1)?.role === "tool") return { text: "buy milk" };
@@ -68,6 +76,26 @@ export async function askedTogether(page: Page, input: string, send: string): Pr
   await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
     timeout: patience,
   });
+}
+
+/** Two steps that speak at the same time: each of their texts is whole, while they speak and on a page that comes back in the middle. */
+export async function spokenTogether(page: Page, input: string, send: string): Promise<void> {
+  const whole = async () => {
+    await sees(page, words("both").trim());
+    const text = await shown(page);
+    expect(["left", "right", "both"].map((side) => times(text, words(side).trim()))).toEqual([1, 1, 1]);
+  };
+  for (const reload of [false, true]) {
+    await page.fill(input, "speak at once");
+    await page.click(send);
+    await page.waitForSelector(".question", { timeout: patience });
+    await page.click(".question button.main");
+    await sees(page, "left3 ");
+    if (reload) await page.reload();
+    await whole();
+    await page.goto(page.url().replace(/&?thread=[^&]*/, ""));
+    await page.waitForSelector(input);
+  }
 }
 
 /** A planned run with an approval, reloads in the middle, and a server that is killed then. */

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
 import { freePort, Line, Model, patience, up, type Waggle } from "../../sdk/typescript/testing/server.js";
 import { sources } from "../../sdk/typescript/testing/sources.js";
-import { carriedOut, complete, script, showing } from "./frontend.js";
+import { carriedOut, complete, script, showing, spokenTogether } from "./frontend.js";
 
 // The SDK and a front end of others in Debian's Chromium: one browser, one server, one model that answers as its script says.
 
@@ -129,6 +129,13 @@ test("assistant-ui over AG-UI: a plan with an approval, over reloads and a kille
   await complete(page, waggle.url);
   await page.setViewportSize({ width: 390, height: 780 });
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("assistant-ui over AG-UI: steps that speak at the same time", async () => {
+  const { page, errors } = await open(browser, `${site.origin}/assistant-ui/?url=${encodeURIComponent(waggle.url)}`);
+  await showing(page, "assistant-ui-together", () => spokenTogether(page, "textarea", "text=Send"));
   expect(errors).toEqual([]);
   await page.close();
 });

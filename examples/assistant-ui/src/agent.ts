@@ -1,17 +1,14 @@
 import { EventType } from "@ag-ui/client";
 import { WaggleAgent } from "@waggle-dev/client/agui";
-import { concatMap, type Observable } from "rxjs";
+import { catchError, concat, concatMap, defer, from, Observable, throwError } from "rxjs";
+import { opening, type Frame as Part, Serial, whole } from "./serial.js";
 
 type Events = ReturnType<WaggleAgent["run"]>;
 
 /** What is looked at of an event of AG-UI. */
-interface Frame {
-  type: string;
+interface Frame extends Part {
   runId?: string;
-  messageId?: string;
   role?: string;
-  delta?: string;
-  messages?: { id: string; role: string; content?: unknown }[];
   outcome?: { type: string };
 }
 
@@ -47,13 +44,14 @@ export class PageAgent extends WaggleAgent {
 /**
  * What assistant-ui needs beside the events. A message that the model began anew is missing in the next snapshot, where assistant-ui
  * keeps the message of the run: it gets an empty one in its place. Of a joined thread, a message that is being written needs the
- * text so far from its own events; and questions a message of the run, because they are kept with it.
+ * text so far from its own events; and questions a message of the run, because they are kept with it. Steps side by side speak one
+ * after the other.
  */
 function forAssistantUi(events: Events, joined: boolean): Events {
   const texts = new Map<string, string>(); // of the snapshot
   const written = new Set<string>();
   const frames = events as Observable<unknown> as Observable<Frame>;
-  const out = frames.pipe(
+  const out = oneByOne(joined ? begun(frames) : frames).pipe(
     concatMap((e): Frame[] => {
       const messageId = e.messageId ?? "";
       switch (e.type) {
@@ -79,4 +77,52 @@ function forAssistantUi(events: Events, joined: boolean): Events {
     }),
   );
   return out as Observable<unknown> as Events;
+}
+
+function oneByOne(frames: Observable<Frame>): Observable<Frame> {
+  const serial = new Serial<Frame>();
+  const rest = defer(() => from(serial.end()));
+  const all = concat(frames.pipe(concatMap((e) => serial.take(e))), rest);
+  return all.pipe(
+    catchError((error) =>
+      concat(
+        rest,
+        throwError(() => error),
+      ),
+    ),
+  );
+}
+
+/** A joined thread begins with its messages and with the starts of those that are being written: all of it is looked at together. */
+function begun(frames: Observable<Frame>): Observable<Frame> {
+  return new Observable((to) => {
+    let first: Frame[] | undefined = [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const show = () => {
+      clearTimeout(timer);
+      for (const e of whole(first ?? [])) to.next(e);
+      first = undefined;
+    };
+    const reading = frames.subscribe({
+      next: (e) => {
+        if (first === undefined) return to.next(e);
+        first.push(e);
+        if (opening(e))
+          timer ??= setTimeout(show, 100); // nothing may follow for long
+        else show();
+      },
+      error: (e) => {
+        show();
+        to.error(e);
+      },
+      complete: () => {
+        show();
+        to.complete();
+      },
+    });
+    return () => {
+      clearTimeout(timer);
+      reading.unsubscribe();
+    };
+  });
 }
