@@ -57,8 +57,10 @@ func TestSilentStrangers(t *testing.T) {
 			first.ready()
 			silent(t, r.addr, 60, send(r))
 			require.LessOrEqual(t, r.metric("waggle_gateway_unauthenticated"), 16.0)
-			status, body, _ := r.get("/readyz")
-			require.Equal(t, http.StatusOK, status, body)
+			eventually(t, "the gateway is ready", func() bool { // a probe gives up before a check of the bus on a busy machine does
+				status, _, _ := r.get("/readyz")
+				return status == http.StatusOK
+			})
 			for range 2 {
 				c := r.dial("", bearer("alice")...)
 				c.ready()
@@ -72,7 +74,7 @@ func TestSilentStrangers(t *testing.T) {
 			require.NoError(t, err)
 			require.EqualValues(t, opPong, op)
 			require.Equal(t, "alive", string(payload))
-			_, status, body = r.handshake("", bearer("alice")...)
+			_, status, body := r.handshake("", bearer("alice")...)
 			require.Equal(t, http.StatusServiceUnavailable, status, "the limit holds for clients with credentials: %s", body)
 		})
 	}

@@ -188,7 +188,7 @@ func (a *API) answerQuestion(r *http.Request, p auth.Principal) (any, error) {
 	}
 	var data any = cmd.AnswerQuestion{
 		InputID: q.input, Digest: b.Digest, Approved: b.Decision != event.DecisionReject, Feedback: b.Feedback,
-		Steps: b.Tasks, Modified: b.ModifiedTasks, ClientID: b.ClientID, Result: b.Result, Message: b.Message,
+		Steps: b.Tasks, Modified: b.ModifiedTasks, Arguments: b.Arguments, ClientID: b.ClientID, Result: b.Result, Message: b.Message,
 	}
 	switch q.log.Kind {
 	case id.KindMember:
@@ -229,7 +229,7 @@ func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
 	if kind == id.KindTask {
 		known = known[3:]
 	}
-	edits := len(b.Tasks)+len(b.ModifiedTasks) > 0
+	edits := len(b.Tasks)+len(b.ModifiedTasks)+len(b.Arguments) > 0
 	switch {
 	case !slices.Contains(known, b.Decision):
 		return fault.Newf(fault.InvalidField, "decision must be one of %s.", strings.Join(known, ", ")).At("decision")
@@ -238,9 +238,9 @@ func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
 	case b.Decision != wire.DecisionAnswer && len(b.Message) > 0:
 		return fault.Newf(fault.InvalidField, "Only the decision answer takes a message.").At("message")
 	case b.Decision == event.DecisionModify && !edits:
-		return fault.Newf(fault.InvalidField, "The decision modify needs tasks or modified_tasks.").At("tasks")
+		return fault.Newf(fault.InvalidField, "The decision modify needs tasks or modified_tasks, or the arguments of a call.").At("decision")
 	case b.Decision != event.DecisionModify && edits:
-		return fault.Newf(fault.InvalidField, "Only the decision modify takes tasks.").At("tasks")
+		return fault.Newf(fault.InvalidField, "Only the decision modify takes tasks or arguments.").At("decision")
 	}
 	return nil
 }

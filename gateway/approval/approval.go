@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -23,7 +24,8 @@ type Questions struct {
 
 // Exact makes an approval one of the call that the person was asked about, so that the signature covers it. The call is
 // that of the question as the connection has shown it, or else as the log shows it: shown is nil for clients without a
-// connection. A digest that the client sends has to be that call's. No other answer keeps a digest.
+// connection. A digest that the client sends has to be that call's. No other answer keeps a digest. An answer that changes
+// the arguments approves the changed call.
 func (x Questions) Exact(ctx context.Context, shown *stream.Questions, cmd *command.Command) error {
 	kind, ok := questioned[cmd.Service]
 	if cmd.Verb != command.Answer || !ok {
@@ -48,7 +50,9 @@ func (x Questions) Exact(ctx context.Context, shown *stream.Questions, cmd *comm
 	case d.Digest == "":
 		return nil
 	}
-	d.Digest = q.Digest
+	if d.Digest, d.Shown = q.Digest, ""; q.CallID != "" && len(d.Arguments) > 0 {
+		d.Digest, d.Shown = signature.Digest(q.Tool, d.Arguments), q.Digest
+	}
 	data, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", cmd.Verb, err)

@@ -36,9 +36,9 @@ func TestAnAnswerHasNoUnknownMembers(t *testing.T) {
 			return err
 		}
 	}
-	aguiAnswer := func(plan bool) func(string) error {
+	aguiAnswer := func(more ...string) func(string) error {
 		return func(payload string) error {
-			_, err := input.Answer(wire.ResumeEntry{Payload: json.RawMessage(payload)}, plan, "resume[0].payload")
+			_, err := input.Answer(wire.ResumeEntry{Payload: json.RawMessage(payload)}, more, "resume[0].payload")
 			return err
 		}
 	}
@@ -54,12 +54,15 @@ func TestAnAnswerHasNoUnknownMembers(t *testing.T) {
 		before, more string // the frame without and with a member more
 		after, field string
 	}{
-		"agui":        {aguiAnswer(false), `{"approved":true`, `,"arguments":{"x":1}`, `}`, "resume[0].payload.arguments"},
-		"agui, case":  {aguiAnswer(false), `{"approved":true`, `,"Approved":false`, `}`, "resume[0].payload.Approved"},
-		"agui, tasks": {aguiAnswer(false), `{"approved":true`, `,"tasks":[{}]`, `}`, "resume[0].payload.tasks"},
-		"agui, plan":  {aguiAnswer(true), `{"approved":true,"tasks":[{}]`, `,"arguments":{"x":1}`, `}`, "resume[0].payload.arguments"},
+		"agui":        {aguiAnswer(), `{"approved":true`, `,"arguments":{"x":1}`, `}`, "resume[0].payload.arguments"},
+		"agui, case":  {aguiAnswer(), `{"approved":true`, `,"Approved":false`, `}`, "resume[0].payload.Approved"},
+		"agui, tasks": {aguiAnswer(), `{"approved":true`, `,"tasks":[{}]`, `}`, "resume[0].payload.tasks"},
+		"agui, call":  {aguiAnswer(input.OfCalls...), `{"approved":true,"editedArgs":{"x":1}`, `,"arguments":{"x":1}`, `}`, "resume[0].payload.arguments"},
+		"agui, no":    {aguiAnswer(input.OfCalls...), `{"approved":false`, `,"editedArgs":{"x":1}`, `}`, "resume[0].payload.editedArgs"},
+		"agui, edits": {aguiAnswer(), `{"approved":true`, `,"editedArgs":{"x":1}`, `}`, "resume[0].payload.editedArgs"},
+		"agui, plan":  {aguiAnswer(input.OfPlans...), `{"approved":true,"tasks":[{}]`, `,"arguments":{"x":1}`, `}`, "resume[0].payload.arguments"},
 		"orbit":       {codec(orbitCodec.Decode), `{"type":"answer","question_id":"q","approved":true`, `,"arguments":{"x":1}`, `}`, "arguments"},
-		"myagent":     {codec(sessions.Decode), `{"event":"user.response","session_id":"s1","step_id":"q","content":{"approved":true`, `,"tool_args":{"x":1}`, `}}`, "content.tool_args"},
+		"myagent":     {codec(sessions.Decode), `{"event":"user.response","session_id":"s1","step_id":"q","content":{"approved":true`, `,"arguments":{"x":1}`, `}}`, "content.arguments"},
 		"team":        {codec(teams.Decode), `{"type":"APPROVE_TOOL","payload":{"invocation_id":"q","message_id":"m"`, `,"arguments":{"x":1}`, `}}`, "payload.arguments"},
 		"asp":         {watching, `{"id":"r","type":"task.message","content":{"taskId":"watched/q","message":{"approved":true`, `,"arguments":{"x":1}`, `}}}`, "content.message.arguments"},
 	} {

@@ -17,6 +17,7 @@ const maxQuestions = 256
 // Question is a question as a connection has shown it.
 type Question struct {
 	CallID   string // of scope tool
+	Tool     string // of scope tool
 	Digest   string // of scope tool: of the tool and the arguments that were shown
 	Disputed bool   // under its name several calls were shown
 }
@@ -139,7 +140,7 @@ func (q *Questions) Note(log id.Entity, e event.Event) {
 	}
 	found := Question{}
 	if d.Scope == event.ScopeTool {
-		found = Question{CallID: d.CallID, Digest: signature.Digest(d.Tool, d.Arguments)}
+		found = Question{CallID: d.CallID, Tool: d.Tool, Digest: signature.Digest(d.Tool, d.Arguments)}
 	}
 	at := asked{log: outermost(log), agent: e.Via.AgentID, route: e.Via.Route}
 	if at.log != log {

@@ -51,7 +51,8 @@ type Question struct {
 	Tool        string          `json:"tool,omitempty"`
 	Description string          `json:"description,omitempty"` // of the tool
 	Arguments   json.RawMessage `json:"arguments,omitempty"`
-	Digest      string          `json:"digest,omitempty"` // of scope tool: of exactly these arguments; the answer repeats it
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema of the arguments: the answer may change them; absent: it may not
+	Digest      string          `json:"digest,omitempty"`     // of scope tool: of exactly these arguments; the answer repeats it
 
 	PlanID  string           `json:"plan_id,omitempty"` // of scope plan
 	Steps   []event.Step     `json:"steps,omitempty"`
@@ -82,6 +83,7 @@ type QuestionAnswer struct {
 
 	Tasks         json.RawMessage `json:"tasks,omitempty"`          // modify: the list of steps in place of the plan's
 	ModifiedTasks json.RawMessage `json:"modified_tasks,omitempty"` // modify: changed members of steps with the same ids
+	Arguments     json.RawMessage `json:"arguments,omitempty"`      // modify, of scope tool: what the call runs with, checked against the question's parameters
 	Result        *string         `json:"result,omitempty"`         // approve, of scope client_tool: what the tool has returned
 	Message       json.RawMessage `json:"message,omitempty"`        // answer, of scope agent: any JSON, for the agent
 }

@@ -164,11 +164,15 @@ type AnswerQuestion struct {
 	Feedback string          `json:"feedback,omitempty"`
 	Steps    json.RawMessage `json:"steps,omitempty"`
 	Modified json.RawMessage `json:"modified,omitempty"`
-	ClientID string          `json:"client_id,omitempty"`
-	Segment  string          `json:"segment,omitempty"` // the client's id for what the run does next; kept with the answer
-	Result   *string         `json:"result,omitempty"`  // of scope client_tool, with Approved; without it, Feedback is the tool's error
-	Files    []event.File    `json:"files,omitempty"`   // with Result
-	Message  json.RawMessage `json:"message,omitempty"` // of scope agent: what the agent is told; absent: approved and the feedback
+	// Arguments is what an approved call of scope tool runs with instead of what was shown. Digest is that of the changed
+	// call then, and Shown that of the call that the person was shown; a gateway fills in both.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Shown     string          `json:"shown,omitempty"`
+	ClientID  string          `json:"client_id,omitempty"`
+	Segment   string          `json:"segment,omitempty"` // the client's id for what the run does next; kept with the answer
+	Result    *string         `json:"result,omitempty"`  // of scope client_tool, with Approved; without it, Feedback is the tool's error
+	Files     []event.File    `json:"files,omitempty"`   // with Result
+	Message   json.RawMessage `json:"message,omitempty"` // of scope agent: what the agent is told; absent: approved and the feedback
 }
 
 // ToAgent returns what the answer tells an agent that has asked. Protocols that know approvals and texts only have no message.

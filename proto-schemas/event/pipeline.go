@@ -227,8 +227,11 @@ type InputRequestedData struct {
 	Arguments      json.RawMessage `json:"arguments,omitempty"`
 	Digest         string          `json:"digest,omitempty"` // as in tool.called: the answer holds for exactly this call
 	// Definition is the digest of the tool as it is shown: an approval holds as long as the tool is the same.
-	Definition string     `json:"definition,omitempty"`
-	Budget     *BudgetUse `json:"budget,omitempty"` // of scope budget: the use of the run's budget
+	Definition string `json:"definition,omitempty"`
+	// Parameters is the JSON Schema of the tool's arguments: the answer may change them. Absent: it may not.
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+
+	Budget *BudgetUse `json:"budget,omitempty"` // of scope budget: the use of the run's budget
 	AgentQuestion
 	Part // of scope agent: the job
 }
@@ -264,10 +267,12 @@ type InputAnsweredData struct {
 	Scope       string `json:"scope,omitempty"`   // client_tool, budget, agent; absent: of a plan, or of a tool
 	CallID      string `json:"call_id,omitempty"` // of scope tool
 	Tool        string `json:"tool,omitempty"`
-	Proof       *Proof `json:"proof,omitempty"`   // of the person's decision
-	Segment     string `json:"segment,omitempty"` // the client's id for what the run does next
-	Result      string `json:"result,omitempty"`  // of scope client_tool: what the tool has returned
-	Files       []File `json:"files,omitempty"`   // of scope client_tool: that the tool has returned besides
+	Proof       *Proof `json:"proof,omitempty"` // of the person's decision
+	// Arguments is what the call runs with instead of the model's: of scope tool, with the decision modify.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Segment   string          `json:"segment,omitempty"` // the client's id for what the run does next
+	Result    string          `json:"result,omitempty"`  // of scope client_tool: what the tool has returned
+	Files     []File          `json:"files,omitempty"`   // of scope client_tool: that the tool has returned besides
 
 	Message json.RawMessage `json:"message,omitempty"` // of scope agent: what the agent was told, unless it is too large
 }

@@ -101,8 +101,10 @@ type ConfirmMeta struct {
 
 	ToolName string          `json:"tool_name,omitempty"` // scope tool. Addition
 	ToolArgs json.RawMessage `json:"tool_args,omitempty"` // scope tool: what it will be called with. Addition
-	CallID   string          `json:"call_id,omitempty"`   // scope tool. Addition
-	TaskID   string          `json:"task_id,omitempty"`   // scope task. Addition
+	// ToolSchema is the JSON Schema of tool_args, which the answer may change; absent: it may not. Scope tool. Addition.
+	ToolSchema json.RawMessage `json:"tool_schema,omitempty"`
+	CallID     string          `json:"call_id,omitempty"` // scope tool. Addition
+	TaskID     string          `json:"task_id,omitempty"` // scope task. Addition
 }
 
 // ErrorMeta is the metadata of agent.error. ErrorCode is the protocol's code and

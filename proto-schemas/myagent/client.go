@@ -44,12 +44,13 @@ type Budget struct {
 }
 
 // Response is the content of user.response. Tasks replaces the list; the members of
-// ModifiedTasks replace those of the tasks with the same id.
+// ModifiedTasks replace those of the tasks with the same id. ToolArgs is what an approved call runs with instead.
 type Response struct {
 	Approved      bool            `json:"approved"`
 	Feedback      string          `json:"feedback,omitempty"`
 	ModifiedTasks json.RawMessage `json:"modified_tasks,omitempty"`
 	Tasks         json.RawMessage `json:"tasks,omitempty"`
+	ToolArgs      json.RawMessage `json:"tool_args,omitempty"`
 }
 
 // ResponseMeta is the metadata of user.response.

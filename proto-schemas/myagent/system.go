@@ -60,10 +60,12 @@ type NoticeMeta struct {
 
 	ToolName string `json:"tool_name,omitempty"` // tool_started
 	CallID   string `json:"call_id,omitempty"`   // tool_started
-	Attempt  int    `json:"attempt,omitempty"`   // of workers at this piece of work
-	Current  int    `json:"current_attempt,omitempty"`
-	Worker   string `json:"worker,omitempty"`  // attempt_refused
-	Refused  string `json:"refused,omitempty"` // attempt_refused: the type of what it wanted to say
+
+	ToolArgs json.RawMessage `json:"tool_args,omitempty"` // user_confirm: what the call runs with instead. Addition
+	Attempt  int             `json:"attempt,omitempty"`   // of workers at this piece of work
+	Current  int             `json:"current_attempt,omitempty"`
+	Worker   string          `json:"worker,omitempty"`  // attempt_refused
+	Refused  string          `json:"refused,omitempty"` // attempt_refused: the type of what it wanted to say
 
 	Model      string   `json:"model,omitempty"`       // usage
 	TokensUsed *Tokens  `json:"tokens_used,omitempty"` // usage

@@ -24,11 +24,16 @@ func InputOf(callID string) string { return "approve_" + callID }
 // Approval is the question about a tool call with its answer.
 type Approval struct {
 	InputID  string
-	Digest   string       // of the call that was asked about
+	Digest   string       // of the call that was asked about, or of the changed one
 	Shown    string       // digest of the tool as it was shown; empty: not known
-	Decision string       // approve, reject; empty: no answer
+	Decision string       // approve, modify, reject; empty: no answer
 	Over     bool         // the question is closed
 	Proof    *event.Proof // of the decision
+}
+
+// Allowed reports whether people have allowed the call, as it was or as they have changed it.
+func (a Approval) Allowed() bool {
+	return a.Decision == event.DecisionApprove || a.Decision == event.DecisionModify
 }
 
 // Approval returns the question about the call; ok is false if people were not asked.
@@ -40,6 +45,9 @@ func (s *State) Approval(callID string) (a Approval, ok bool) {
 	a = Approval{InputID: in.ID, Digest: in.Digest, Shown: in.Shown, Over: in.Over}
 	if in.Answered != nil {
 		a.Decision, a.Proof = in.Answered.Decision, in.Answered.Proof
+	}
+	if a.Decision == event.DecisionModify {
+		a.Digest = event.CallDigest(in.Tool, in.Answered.Arguments)
 	}
 	return a, true
 }
@@ -70,7 +78,7 @@ func (s *State) sort(calls []event.ToolCall) (st Step) {
 	for _, tc := range calls {
 		a, asked := s.Approval(tc.ID)
 		switch {
-		case !s.must[tc.ID], s.calls[tc.ID] != nil, a.Decision == event.DecisionApprove:
+		case !s.must[tc.ID], s.calls[tc.ID] != nil, a.Allowed():
 			st.Calls = append(st.Calls, tc)
 		case !asked:
 			st.Ask = append(st.Ask, tc)

@@ -302,6 +302,9 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 	if (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)) {
 		return s.refuse(c, fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. Nothing was answered."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
+	if (in.CallID == "" || in.Client) && given(d.Arguments) {
+		return s.refuse(c, fault.Newf(fault.InvalidField, "Only the answer to the call of a tool may change arguments. Nothing was answered."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	}
 	if in.CallID != "" {
 		return s.respondTool(c, d, in, now, rules)
 	}
@@ -409,7 +412,7 @@ func same(a, b []event.Step) bool {
 
 // refuse tells the sender why the command has no effect.
 func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
-	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, InputID: in.ID}
+	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field, InputID: in.ID}
 	if f.Code == fault.InputNotFound {
 		data.Field = "step_id"
 	}

@@ -89,7 +89,7 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (decision.
 	}
 	if !s.sees(c, rules) {
 		f := fault.New(absent(c.Service))
-		return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message}}, nil
+		return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field}}, nil
 	}
 	return decide(s, c, now, rules.withBudget(c))
 }
@@ -111,7 +111,7 @@ func (s *State) gone(c command.Command) decision.Decision {
 		return decision.Decision{}
 	}
 	f := fault.New(fault.SessionDeleted)
-	return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message}}
+	return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field}}
 }
 
 // goOn decides what follows from the state alone.

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -206,6 +207,7 @@ func (s *State) toolAsked(e event.Event, d event.InputRequestedData) error {
 		in := &Input{
 			ID: d.InputID, RunID: d.RunID, Asked: e.Time, Over: r.Status.Terminal(),
 			CallID: d.CallID, Tool: d.Tool, Digest: d.Digest, Shown: d.Definition, Attempt: d.Attempt, Client: d.Scope == event.ScopeClientTool,
+			Schema: string(d.Parameters),
 		}
 		s.inputs[d.InputID], s.asked[d.CallID] = in, in
 		r.questions = append(r.questions, in)
@@ -217,7 +219,10 @@ func (s *State) toolAnswered(in *Input, d event.InputAnsweredData) error {
 	if in.Over {
 		return nil
 	}
-	in.Answered, in.Over = &d, true
+	in.Answered, in.Over, in.Schema = &d, true, ""
+	if d.Decision == event.DecisionModify {
+		s.runs[in.RunID].change(in.CallID, d.Arguments)
+	}
 	if in.Client {
 		s.calls[in.CallID] = &Call{ID: in.CallID, RunID: in.RunID, Work: in.RunID, Tool: in.Tool, Status: CallCompleted, Attempt: in.Attempt, Result: d.Result, Files: d.Files}
 		if d.Decision == event.DecisionReject {
@@ -233,4 +238,20 @@ func (s *State) toolAnswered(in *Input, d event.InputAnsweredData) error {
 		Result: "denied: " + orElse(d.Feedback, "no reason was given"),
 	}
 	return nil
+}
+
+// change replaces the arguments of a call that the model has asked for. The list of the event stays as it is.
+func (r *Run) change(callID string, arguments json.RawMessage) {
+	for _, w := range r.works {
+		for i, m := range w.Messages {
+			n := slices.IndexFunc(m.ToolCalls, func(tc event.ToolCall) bool { return tc.ID == callID })
+			if n < 0 {
+				continue
+			}
+			calls := slices.Clone(m.ToolCalls)
+			calls[n].Arguments = arguments
+			w.Messages[i].ToolCalls = calls
+			return
+		}
+	}
 }

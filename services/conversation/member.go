@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
+	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
 // memberVerbs holds how each command to a member of a team is decided.
@@ -61,10 +63,14 @@ func (s *State) noteTodos(c command.Command, now time.Time, rules Rules) (decisi
 
 // respondTool takes the answer to the question whether a tool call may run.
 func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
+	shown := d.Digest
+	if given(d.Arguments) {
+		shown = d.Shown
+	}
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
 		return s.answeredAgain(c, in, now, rules)
-	case d.CallID != "" && d.CallID != in.CallID, d.Digest != "" && d.Digest != in.Digest:
+	case d.CallID != "" && d.CallID != in.CallID, shown != "" && shown != in.Digest:
 		return s.refuse(c, fault.Newf(fault.InputNotFound, "The answer is about another call than the question. Look at the question again."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	case in.Answered != nil:
 		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
@@ -74,21 +80,65 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	if in.Client {
 		return s.respondClient(c, d, in, now, rules)
 	}
-	if d.Approved && d.Digest == "" {
-		return s.refuse(c, fault.Newf(fault.InputNotFound, "The approval does not name the call that it is for. Look at the question again."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
-	}
-	if p := c.Proof(); d.Approved && p != nil && len(p.Data) == 0 {
-		return s.refuse(c, fault.Newf(fault.InvalidField, "The feedback is too long for an approval. Send less than 48 KB."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	if f := in.approvable(c, d, shown); f != nil {
+		return s.refuse(c, f, &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
 		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(now, in.Asked), CallID: in.CallID, Tool: in.Tool,
 		Proof: c.Proof(),
 	}
-	if !d.Approved {
+	switch {
+	case !d.Approved:
 		data.Decision = event.DecisionReject
+	case given(d.Arguments):
+		data.Decision, data.Arguments = event.DecisionModify, d.Arguments
 	}
 	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
+}
+
+// approvable returns the fault of an answer that approves a call which is not exactly known, or may not run. shown is the
+// digest of the call that the person has seen.
+func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown string) *fault.Fault {
+	if !d.Approved {
+		if given(d.Arguments) {
+			return fault.Newf(fault.InvalidField, "An answer that rejects a call changes no arguments. Nothing was answered.").At("arguments")
+		}
+		return nil
+	}
+	if shown == "" {
+		return fault.Newf(fault.InputNotFound, "The approval does not name the call that it is for. Look at the question again.")
+	}
+	if given(d.Arguments) {
+		if f := in.fits(d); f != nil {
+			return f
+		}
+	}
+	if p := c.Proof(); p != nil && len(p.Data) == 0 {
+		return fault.Newf(fault.InvalidField, "The answer is too long for an approval. Send less than 48 KB of arguments and feedback.")
+	}
+	return nil
+}
+
+// fits returns the fault of arguments that the tool does not take.
+func (in *Input) fits(d command.AnswerQuestion) *fault.Fault {
+	wrong := func(text string, args ...any) *fault.Fault {
+		return fault.Newf(fault.InvalidField, text, args...).At("arguments")
+	}
+	if in.Schema == "" {
+		return wrong("The arguments of this call cannot be changed. Approve it as it is, or reject it and say what should be different.")
+	}
+	s, err := schema.Compile(json.RawMessage(in.Schema))
+	if err != nil {
+		return wrong("The arguments of this call cannot be changed: its tool has no schema to check them against.")
+	}
+	if _, err = s.Arguments(d.Arguments); err != nil {
+		return wrong("%s Nothing was answered.", fault.From(err, "").Public())
+	}
+	if d.Digest != event.CallDigest(in.Tool, d.Arguments) {
+		return fault.Newf(fault.InputNotFound, "The approval is for other arguments than it has. Look at the question again.")
+	}
+	return nil
 }
 
 // respondClient takes the outcome of a call that the client has carried out.

@@ -90,8 +90,9 @@ type Input struct {
 
 	CallID  string // it is about this tool call; empty: about a plan
 	Tool    string
-	Digest  string // of the call
+	Digest  string // of the call as it was shown
 	Shown   string `json:",omitempty"` // digest of the tool as it was shown; empty: not known
+	Schema  string `json:",omitempty"` // of the tool's arguments, while an answer may change them; empty: it may not
 	Attempt int    // the worker's claim that asked
 	Client  bool   // the client carries the call out
 	Budget  bool   // it is about the budget of the run, or a day's quota

@@ -17,7 +17,7 @@ import (
 
 // FoldVersion is the version of the fold. It changes whenever the fold of a log changes (a test checks it); stored states of other
 // versions are ignored.
-const FoldVersion = 3
+const FoldVersion = 4
 
 // errStored is wrapped by the errors of Load: the log has to be folded from its beginning.
 var errStored = errors.New("no stored state of this fold")

@@ -31,6 +31,7 @@ var histories = map[string]func() []event.Event{
 	"chat":   aChat,
 	"asking": anAgentAsks,
 	"thinks": aModelThinks,
+	"edited": aChange,
 }
 
 // Processes with the same FoldVersion share snapshots, so the same log must become the same

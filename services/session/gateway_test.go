@@ -116,7 +116,7 @@ func TestAQuestionIsListedAndAnsweredOverHTTP(t *testing.T) {
 	}
 	answerOf[wire.Problem](w, "vera", "POST", path, `{"decision":"approve"}`, 403)
 	for body, field := range map[string]string{
-		`{"decision":"maybe"}`: "decision", `{"decision":"modify"}`: "tasks", `{"decision":"approve","tasks":[]}`: "tasks",
+		`{"decision":"maybe"}`: "decision", `{"decision":"modify"}`: "decision", `{"decision":"approve","tasks":[]}`: "decision", `{"decision":"reject","arguments":{}}`: "decision",
 	} {
 		require.Equal(t, field, answerOf[wire.Problem](w, "alice", "POST", path, body, 422).Field, body)
 	}
@@ -166,23 +166,26 @@ func TestAnApprovalOverTheAPIIsForTheCallThatIsShown(t *testing.T) {
 	asks := func(call, digest string) event.Data {
 		return event.InputRequestedData{
 			InputID: "approve_" + call, RunID: run.RunID, ExecutionID: run.ExecutionID, Scope: event.ScopeTool, CallID: call, Attempt: 1,
-			Tool: "pay", Arguments: []byte(`{"n":1}`), Digest: digest,
+			Tool: "pay", Arguments: []byte(`{"n":1}`), Digest: digest, Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
 		}
 	}
-	calls := []event.ToolCall{{ID: "c1", Name: "pay", Arguments: []byte(`{"n":1}`)}, {ID: "c2", Name: "pay", Arguments: []byte(`{"n":1}`)}}
+	calls := []event.ToolCall{{ID: "c0", Name: "pay"}, {ID: "c1", Name: "pay"}, {ID: "c2", Name: "pay"}}
+	for i := range calls {
+		calls[i].Arguments = []byte(`{"n":1}`)
+	}
 	r.append(log,
 		event.JobStartedData{RunID: run.RunID, ExecutionID: run.ExecutionID, Attempt: 1, Worker: "w"},
 		event.MessageStartedData{RunID: run.RunID, MessageID: "a1", Attempt: 1, Role: event.RoleAssistant},
 		event.MessageCompletedData{RunID: run.RunID, MessageID: "a1", Attempt: 1, Role: event.RoleAssistant, ToolCalls: calls},
-		asks("c1", shown), asks("c2", other),
+		asks("c0", shown), asks("c1", shown), asks("c2", other),
 	)
-	w.asked("alice", "", 2)
+	w.asked("alice", "", 3)
 	list := w.asked("alice", "?limit=1", 1)
 	require.Equal(t, "approve_c2 "+shown, list[0].InputID+" "+list[0].Digest)
 	next := w.questions("alice", "?limit=1").Next
 	older := w.questions("alice", "?limit=1&before="+next)
 	require.Equal(t, "approve_c1", older.Questions[0].InputID)
-	require.False(t, older.More)
+	require.False(t, w.questions("alice", "?limit=1&before="+older.Next).More)
 
 	path := "/api/v1/questions/session.s1.approve_c1/answer"
 	require.Contains(t, answerOf[wire.Problem](w, "alice", "POST", path, `{"id":"1","decision":"approve","digest":"`+other+`"}`, 422).Detail, "another call")
@@ -191,6 +194,21 @@ func TestAnApprovalOverTheAPIIsForTheCallThatIsShown(t *testing.T) {
 	captured := "/api/v1/questions/session.s1.approve_c2/answer"
 	answerOf[wire.Problem](w, "alice", "POST", captured, `{"id":"1","decision":"approve"}`, 422)
 	answerOf[wire.QuestionOutcome](w, "alice", "POST", captured, `{"id":"1","decision":"reject","feedback":"no"}`, 200)
+
+	edited := "/api/v1/questions/session.s1.approve_c0/answer"
+	require.Contains(t, string(w.asked("alice", "?scope=tool", 1)[0].Parameters), `"n"`)
+	for id, body := range map[string]string{"a": `{"n":"many"}`, "b": `[]`} {
+		problem := answerOf[wire.Problem](w, "alice", "POST", edited, `{"id":"`+id+`","decision":"modify","arguments":`+body+`}`, 422)
+		require.Equal(t, "INVALID_FIELD arguments", problem.Title+" "+problem.Field, problem.Detail)
+	}
+	require.Contains(t, answerOf[wire.Problem](w, "alice", "POST", edited, `{"id":"c","decision":"modify","arguments":{"n":2},"digest":"`+other+`"}`, 422).Detail, "another call")
+	out = answerOf[wire.QuestionOutcome](w, "alice", "POST", edited, `{"id":"d","decision":"modify","arguments":{"n":2},"digest":"`+shown+`"}`, 200)
+	require.Equal(t, "modify alice", out.Decision+" "+out.AnsweredBy)
+	events = r.Until(log, event.InputAnswered, 3)
+	answer, err := event.As[event.InputAnsweredData](events[len(events)-1])
+	require.NoError(t, err)
+	require.JSONEq(t, `{"n":2}`, string(answer.Arguments))
+	require.Nil(t, w.asked("alice", "?state=answered&scope=tool", 3)[0].Parameters, "nobody changes them any more")
 }
 
 // TestOperatorsHaveTheIndexMadeAnew: of the sessions of their tenant.

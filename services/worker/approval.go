@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/waggle-dev/waggle/internal/signature"
@@ -9,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
 // ask asks people whether the calls may run, and the client to carry its own out, all at once. A tool that is not on offer
@@ -23,19 +25,33 @@ func (j *job) ask(ctx context.Context, calls []event.ToolCall, offered map[strin
 			}
 			continue
 		}
-		scope, definition := event.ScopeTool, tool.Definition()
+		scope, definition, parameters := event.ScopeTool, tool.Definition(), editable(tool)
 		if tool.Client {
-			scope, definition = event.ScopeClientTool, ""
+			scope, definition, parameters = event.ScopeClientTool, "", nil
 		}
 		questions = append(questions, event.InputRequestedData{
 			InputID: conversation.InputOf(c.ID), RunID: j.runID, ExecutionID: j.begun.ExecutionID, Scope: scope,
-			Attempt: j.attempt, CallID: c.ID, Tool: c.Name, Description: tool.Description, Arguments: c.Arguments, Digest: digest(c), Definition: definition,
+			Attempt: j.attempt, CallID: c.ID, Tool: c.Name, Description: tool.Description, Arguments: c.Arguments, Digest: digest(c), Definition: definition, Parameters: parameters,
 		})
 	}
 	if len(questions) == 0 {
 		return nil
 	}
 	return j.append(ctx, questions...)
+}
+
+// maxParameters bounds the schema in a question: those of real tools have 1 to 4 KB.
+const maxParameters = 16 << 10
+
+// editable returns the schema of the arguments that people may change; nil: they approve or reject the call as it is.
+func editable(tool tools.Tool) json.RawMessage {
+	if len(tool.InputSchema) == 0 || len(tool.InputSchema) > maxParameters {
+		return nil
+	}
+	if _, err := schema.Compile(tool.InputSchema); err != nil {
+		return nil
+	}
+	return tool.InputSchema
 }
 
 // forbidden returns why a call may not run, nil if it may: where people are asked first,
@@ -46,7 +62,7 @@ func (j *job) forbidden(c event.ToolCall, offered tools.Tool) *fault.Fault {
 	}
 	asked, _ := j.state.Approval(c.ID)
 	switch {
-	case asked.Decision != event.DecisionApprove:
+	case !asked.Allowed():
 		return fault.Newf(fault.ToolDenied, "This call was not allowed.")
 	case asked.Digest != digest(c):
 		return fault.Newf(fault.ToolDenied, "The approval is for another call than this one.")

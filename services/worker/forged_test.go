@@ -33,8 +33,9 @@ func TestAForgedApprovalRunsNothing(t *testing.T) {
 		return c.Proof()
 	}
 	for name, c := range map[string]struct {
-		proof func(r *rig, q event.InputRequestedData) *event.Proof
-		runs  bool
+		proof   func(r *rig, q event.InputRequestedData) *event.Proof
+		changed string // the arguments that the event says
+		runs    bool
 	}{
 		"no proof": {proof: func(*rig, event.InputRequestedData) *event.Proof { return nil }},
 		"another key": {proof: func(r *rig, q event.InputRequestedData) *event.Proof {
@@ -54,6 +55,19 @@ func TestAForgedApprovalRunsNothing(t *testing.T) {
 		"another team": {proof: func(r *rig, q event.InputRequestedData) *event.Proof {
 			return signed(r, "team_fedcba9876543210", cmd.AnswerQuestion{CallID: q.CallID, Digest: q.Digest, Approved: true})
 		}},
+		"arguments that the person did not change": {changed: `{"amount":1000}`, proof: func(r *rig, q event.InputRequestedData) *event.Proof {
+			return signed(r, "team_0123456789abcdef", cmd.AnswerQuestion{CallID: q.CallID, Digest: q.Digest, Approved: true})
+		}},
+		"arguments that the person changed otherwise": {changed: `{"amount":1000}`, proof: func(r *rig, q event.InputRequestedData) *event.Proof {
+			return signed(r, "team_0123456789abcdef", cmd.AnswerQuestion{
+				CallID: q.CallID, Digest: signature.Digest(q.Tool, []byte(`{"amount":1}`)), Shown: q.Digest, Arguments: []byte(`{"amount":1}`), Approved: true,
+			})
+		}},
+		"the person's change": {runs: true, changed: `{"amount":1}`, proof: func(r *rig, q event.InputRequestedData) *event.Proof {
+			return signed(r, "team_0123456789abcdef", cmd.AnswerQuestion{
+				CallID: q.CallID, Digest: signature.Digest(q.Tool, []byte(`{"amount":1}`)), Shown: q.Digest, Arguments: []byte(`{"amount":1}`), Approved: true,
+			})
+		}},
 		"the person's approval": {runs: true, proof: func(r *rig, q event.InputRequestedData) *event.Proof {
 			return signed(r, "team_0123456789abcdef", cmd.AnswerQuestion{CallID: q.CallID, Digest: q.Digest, Approved: true})
 		}},
@@ -67,10 +81,14 @@ func TestAForgedApprovalRunsNothing(t *testing.T) {
 			r.until(run, event.JobSuspended)
 			q := r.questions(1)[0]
 			r.release <- struct{}{}
-			r.forge(event.InputAnsweredData{
+			d := event.InputAnsweredData{
 				InputID: q.InputID, RunID: q.RunID, ExecutionID: q.ExecutionID, CommandID: "answer", Decision: event.DecisionApprove,
 				By: "alice", CallID: q.CallID, Tool: q.Tool, Proof: c.proof(r, q),
-			})
+			}
+			if c.changed != "" {
+				d.Decision, d.Arguments = event.DecisionModify, json.RawMessage(c.changed)
+			}
+			r.forge(d)
 			events := r.until(run, event.RunCompleted)
 			if c.runs {
 				require.EqualValues(t, 1, r.pays.Load())

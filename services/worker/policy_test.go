@@ -45,6 +45,39 @@ func TestASessionAsksBeforeAWritingTool(t *testing.T) {
 	require.Equal(t, q.InputID, all[event.ToolCalledData](t, events)[0].InputID)
 }
 
+// TestACallRunsAsAPersonHasChangedIt: the tool gets the changed arguments, the log says what ran and by which answer, and the model
+// learns of it. Arguments that the tool does not take leave the question open.
+func TestACallRunsAsAPersonHasChangedIt(t *testing.T) {
+	r := newRuled(t, scripted.Sequence(
+		scripted.Stream(scripted.Calls(9, pay("call_0", 50))), scripted.Stream(scripted.Text("paid"))), tools.Rules{})
+	r.worker("w1", nil)
+	run := r.ask("pay")
+	r.until(run, event.JobSuspended)
+	q := r.questions(1)[0]
+	require.Contains(t, string(q.Parameters), `"amount"`)
+	changed := func(arguments string) cmd.AnswerQuestion {
+		return cmd.AnswerQuestion{
+			CallID: q.CallID, Approved: true, Arguments: []byte(arguments), Digest: event.CallDigest(q.Tool, []byte(arguments)), Shown: q.Digest,
+		}
+	}
+	r.command(cmd.Answer, "wrong", changed(`{"amount":"five"}`))
+	r.release <- struct{}{}
+	r.command(cmd.Answer, "right", changed(`{"amount":5}`))
+	events := r.until(run, event.RunCompleted)
+	require.EqualValues(t, 1, r.pays.Load())
+	called := all[event.ToolCalledData](t, events)[0]
+	require.JSONEq(t, `{"amount":5}`, string(called.Arguments))
+	require.Equal(t, []string{event.CallDigest(q.Tool, []byte(`{"amount":5}`)), q.InputID}, []string{called.Digest, called.InputID})
+	require.Equal(t, "paid 5", all[event.ToolCompletedData](t, events)[0].Result)
+	answers := all[event.InputAnsweredData](t, events)
+	require.Len(t, answers, 1)
+	require.Equal(t, []string{event.DecisionModify, "right"}, []string{answers[0].Decision, answers[0].CommandID})
+	x, err := r.llm.Exchange(r.Ctx, 2)
+	require.NoError(t, err)
+	require.Contains(t, string(x.Body), "A person has changed the arguments of this call")
+	require.NotContains(t, string(x.Body), "50")
+}
+
 // TestAnApprovalIsForTheToolThatWasShown: a tool that changes between the question and the answer does not run. The model
 // learns why and asks anew, and people see the new description.
 func TestAnApprovalIsForTheToolThatWasShown(t *testing.T) {

@@ -52,8 +52,9 @@ func (s *Stream) replies(c Client, m agui.Meaning) error {
 	}
 	if s.thread.Newest() != s.run && len(s.first) == 0 { // the run has gone on without these answers, or has ended
 		for _, d := range s.answers.refused {
-			if d.Code == string(fault.PlanInvalid) {
-				return fault.Newf(fault.PlanInvalid, "%s", d.Message).At("resume")
+			switch code := fault.Code(d.Code); code {
+			case fault.PlanInvalid, fault.InvalidField:
+				return fault.Newf(code, "%s", d.Message).At("resume")
 			}
 		}
 		s.called, s.run = s.run, s.thread.Newest() // as the client calls it
@@ -112,7 +113,7 @@ func (t *Threads) Answer(ctx context.Context, c Client, at Place, list []wire.Re
 		return err
 	}
 	for _, d := range s.answers.refused {
-		f := fault.Newf(fault.Code(d.Code), "%s", d.Message)
+		f := fault.Newf(fault.Code(d.Code), "%s", d.Message).At("resume")
 		return Detailed{f, refusal(d)}
 	}
 	return nil

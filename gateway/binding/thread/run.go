@@ -79,7 +79,7 @@ func (s *Stream) tells(c Client, m agui.Meaning) error {
 		return err
 	}
 	for _, d := range s.answers.refused {
-		return fault.Newf(fault.Code(d.Code), "%s", d.Message)
+		return fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
 	}
 	if s.thread.Newest() != s.run {
 		s.called, s.run, s.first = s.run, s.thread.Newest(), nil

@@ -90,6 +90,7 @@ func written(t testing.TB) map[string][]event.Event {
 			event.StepCompletedData{RunID: "r1", Output: "A", Part: solving("a")},
 			event.StepFailedData{RunID: "r1", Code: "TOOL_DENIED", Message: "no", Part: solving("b")},
 			event.RunFailedData{RunID: "r1", Code: "TASKS_FAILED", Message: "no", Answer: "Half of it."})...),
+		"a call that a person changes": logOf(t, changing()...),
 		"agents that ask": logOf(t, asking(
 			event.InputAnsweredData{InputID: "q1", RunID: "r1", CommandID: "x1", Decision: event.DecisionApprove, Segment: "s2"},
 			event.StepStartedData{RunID: "r1", Step: event.Step{ID: "a", Title: "A"}, Part: solving("a")},

@@ -55,7 +55,14 @@ func (t *Thread) Answers(runID string, list []wire.ResumeEntry, clientID string)
 			continue
 		}
 		read := func(e wire.ResumeEntry, field string) (dialect.Answer, error) {
-			return input.Answer(e, q.Scope == event.ScopePlan, field)
+			var more []string
+			switch {
+			case q.Scope == event.ScopePlan:
+				more = input.OfPlans
+			case q.editable:
+				more = input.OfCalls
+			}
+			return input.Answer(e, more, field)
 		}
 		if q.Scope == event.ScopeAgent {
 			read = func(e wire.ResumeEntry, field string) (dialect.Answer, error) {

@@ -89,6 +89,69 @@ func TestAnswersToAgents(t *testing.T) {
 	require.Equal(t, dialect.Answer{InputID: "ask_1", Feedback: "abandoned", Segment: "run-2"}, m.Intents[0].Data)
 }
 
+// changing is a log of two calls that people are asked about at once: one is approved with other arguments, and the other rejected
+// after that.
+func changing() []event.Data {
+	ask := func(call string) event.InputRequestedData {
+		return event.InputRequestedData{
+			InputID: "approve_" + call, RunID: "r1", Scope: event.ScopeTool, CallID: call, Tool: "pay", Arguments: json.RawMessage(`{"amount":50}`),
+			Parameters: json.RawMessage(`{"type":"object","properties":{"amount":{"type":"integer"}}}`),
+		}
+	}
+	shown := event.ToolCall{ID: "c1", Name: "pay", Arguments: json.RawMessage(`{"amount":50}`)}
+	other := shown
+	other.ID = "c2"
+	return []event.Data{
+		event.SessionCreatedData{},
+		event.MessageReceivedData{MessageID: "m1", RunID: "r1", Content: "pay", RunSpec: event.RunSpec{Mode: event.ModeChat}},
+		event.RunStartedData{RunID: "r1", MessageID: "m1", Content: "pay", Mode: event.ModeChat},
+		event.MessageStartedData{MessageID: "a1", RunID: "r1", Attempt: 1},
+		event.MessageCompletedData{MessageID: "a1", RunID: "r1", Attempt: 1, ToolCalls: []event.ToolCall{shown, other}},
+		ask("c1"), ask("c2"), event.JobSuspendedData{RunID: "r1", Inputs: []string{"approve_c1", "approve_c2"}},
+		event.InputAnsweredData{
+			InputID: "approve_c1", RunID: "r1", CommandID: "x", Segment: "s2", Decision: event.DecisionModify, CallID: "c1", Tool: "pay",
+			Arguments: json.RawMessage(`{"amount":5}`), By: "alice",
+		},
+		event.JobStartedData{RunID: "r1", Attempt: 2, Resumed: true},
+		event.ToolCalledData{CallID: "c1", RunID: "r1", Attempt: 2, Tool: "pay", Arguments: json.RawMessage(`{"amount":5}`)},
+		event.ToolCompletedData{CallID: "c1", RunID: "r1", Attempt: 2, Tool: "pay", Result: "paid 5"},
+		event.InputAnsweredData{InputID: "approve_c2", RunID: "r1", CommandID: "y", Decision: event.DecisionReject, CallID: "c2", Tool: "pay"},
+		event.RunCompletedData{RunID: "r1", Content: "done"},
+	}
+}
+
+// TestACallThatAPersonChanges: the interrupt says that its arguments may be changed and how, viewers get all messages with the call
+// as it runs, and history shows no other.
+func TestACallThatAPersonChanges(t *testing.T) {
+	all := changing()
+	thread := folded(logOf(t, all[:8]...))
+	open, _ := thread.Questions()
+	require.Len(t, open, 2)
+	require.JSONEq(t, `{"type":"object","properties":{"approved":{"type":"boolean"},"feedback":{"type":"string"},
+		"editedArgs":{"type":"object","properties":{"amount":{"type":"integer"}}}},"required":["approved"],"additionalProperties":false}`, string(open[0].ResponseSchema))
+	m, err := thread.Means(request(t, `{"resume":[
+		{"interruptId":"approve_c1","status":"resolved","payload":{"approved":true,"editedArgs":{"amount":5}}},
+		{"interruptId":"approve_c2","status":"resolved","payload":{"approved":true,"editedArgs":null}}]}`))
+	require.NoError(t, err)
+	shown := event.CallDigest("pay", json.RawMessage(`{"amount":50}`))
+	require.Equal(t, dialect.Answer{InputID: "approve_c1", CallID: "c1", Digest: shown, Approved: true, Arguments: json.RawMessage(`{"amount":5}`), Segment: "run-2"}, m.Intents[0].Data)
+	require.Empty(t, m.Intents[1].Data.(dialect.Answer).Arguments)
+
+	frames := framesOf(agui.V1, logOf(t, all...))
+	text := strings.Join(frames, "\n")
+	require.Contains(t, text, `"editedArgs":{"amount":5}`)
+	require.Equal(t, 2, strings.Count(text, `"delta":"{\"amount\":50}"`), "the calls as the model has made them")
+	snapshot := ""
+	for _, f := range frames {
+		if strings.Contains(f, `"MESSAGES_SNAPSHOT"`) {
+			snapshot = f
+		}
+	}
+	require.Contains(t, snapshot, `"arguments":"{\"amount\":5}"`)
+	require.Equal(t, 1, strings.Count(snapshot, `\"amount\":50}`), "that of the other call")
+	require.Contains(t, string(folded(logOf(t, all...)).Snapshot()), `"arguments":"{\"amount\":5}"`)
+}
+
 // TestStepsWaitForTheQuestionsOfTheirAgents: what else of the plan runs goes on.
 func TestStepsWaitForTheQuestionsOfTheirAgents(t *testing.T) {
 	events := written(t)["agents that ask"]

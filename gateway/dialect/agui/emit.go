@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"encoding/json"
 	"fmt"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -195,7 +196,9 @@ func (t *Thread) asked(q Question) any {
 		Decision string `json:"decision,omitempty"`
 		By       string `json:"by,omitempty"`
 		ClientID string `json:"clientId,omitempty"`
-	}{q.Interrupt, q.status(), q.Decision, q.By, q.ClientID}
+
+		EditedArgs json.RawMessage `json:"editedArgs,omitempty"`
+	}{q.Interrupt, q.status(), q.Decision, q.By, q.ClientID, q.changed}
 }
 
 // answerShown shows what became of a question. A client knows the results of its own tools.
@@ -209,8 +212,14 @@ func (t *Thread) answerShown(q Question) {
 			patch = append(patch, wire.Operation{Op: "add", Path: m[0], Value: m[1]})
 		}
 	}
+	if len(q.changed) > 0 {
+		patch = append(patch, wire.Operation{Op: "add", Path: "/editedArgs", Value: q.changed})
+	}
 	t.change(q.ID, patch, t.asked(q))
 	t.custom(wire.CustomAnswered, members("interruptId", q.ID, "decision", q.Decision, "by", q.By, "clientId", q.ClientID))
+	if len(q.changed) > 0 { // the call that is shown has the model's arguments
+		t.snapshot()
+	}
 }
 
 // by is the subagent that a piece of work belongs to, empty for the run itself.

@@ -127,3 +127,18 @@ func (h *history) call(messageID, sub string, c wire.ToolCall) {
 	m.ToolCalls = append(slices.Clone(m.ToolCalls), c)
 	h.add(m, false)
 }
+
+// change replaces the arguments of a tool call.
+func (h *history) change(callID, arguments string) {
+	for _, m := range slices.Backward(h.list) {
+		i := slices.IndexFunc(m.ToolCalls, func(c wire.ToolCall) bool { return c.ID == callID })
+		if i < 0 {
+			continue
+		}
+		one := m.Message
+		one.ToolCalls = slices.Clone(one.ToolCalls)
+		one.ToolCalls[i].Function.Arguments = arguments
+		h.add(one, m.open)
+		return
+	}
+}

@@ -17,6 +17,13 @@ var (
 	planSchema     = json.RawMessage(`{"type":"object","properties":{"approved":{"type":"boolean"},"feedback":{"type":"string"},"tasks":{"type":"array","items":{"type":"object"}},"modified":{"type":"object"}},"required":["approved"],"additionalProperties":false}`)
 )
 
+// editSchema is the schema of an answer that may change the arguments of the call. The member has the name that AG-UI's
+// description of interrupts gives it (docs.ag-ui.com/concepts/interrupts).
+func editSchema(parameters json.RawMessage) json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{"approved":{"type":"boolean"},"feedback":{"type":"string"},"editedArgs":` + string(parameters) +
+		`},"required":["approved"],"additionalProperties":false}`)
+}
+
 // optionsOf returns the answers that an agent takes; none: any.
 func optionsOf(raw json.RawMessage) (out []json.RawMessage) {
 	if json.Unmarshal(raw, &out) != nil { // they have a form of the agent's own
@@ -53,6 +60,9 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 		t.callShown(d.CallID, d.Tool, string(d.Arguments), "", t.by(event.Part{}))
 		q.Digest = t.run.calls[d.CallID].digest // the call that was shown, whatever the question says
 		about = members("tool", d.Tool, "digest", q.Digest, "description", d.Description)
+		if q.editable = d.Scope == event.ScopeTool && len(d.Parameters) > 0; q.editable {
+			q.ResponseSchema = editSchema(d.Parameters)
+		}
 		q.SubagentRunID = t.live(t.run.calls[d.CallID].sub)
 	case event.ScopePlan:
 		q.Reason, q.ResponseSchema = wire.ReasonConfirmation, planSchema
@@ -117,7 +127,10 @@ func inputAnswered(t *Thread, d event.InputAnsweredData) {
 		t.remember(m, false)
 	}
 	t.close(d.InputID, first(d.Segment, d.CommandID, t.run.last), func(q *Question) {
-		q.Decision, q.By, q.ClientID = d.Decision, d.By, d.ClientID
+		q.Decision, q.By, q.ClientID, q.changed = d.Decision, d.By, d.ClientID, d.Arguments
+		if len(d.Arguments) > 0 {
+			t.history.change(q.ToolCallID, string(d.Arguments))
+		}
 		if q.Scope == event.ScopePlan && d.Decision != event.DecisionReject {
 			t.run.solving = true
 		}

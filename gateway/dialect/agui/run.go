@@ -45,9 +45,11 @@ type Question struct {
 	Over   bool   // it was answered, or its time has passed
 	run    string // that asks
 	// options are the answers that an agent takes; none: any.
-	options []json.RawMessage
+	options  []json.RawMessage
+	editable bool // the answer may change the arguments of the call
 	// The answer, empty without one.
 	Decision, By, ClientID string
+	changed                json.RawMessage // the arguments that the call runs with instead
 }
 
 func (q Question) status() string {

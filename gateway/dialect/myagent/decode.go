@@ -215,13 +215,13 @@ func (f *form) respond(top object) dialect.IntentData {
 	if approved == nil {
 		f.Wrong("content.approved", aBoolean, nil)
 	}
-	if bad := strict.OnlyAnswer(content.Path, content.Members, "approved", "confirmed", "feedback", "tasks", "modified_tasks"); f.Fault == nil {
+	if bad := strict.OnlyAnswer(content.Path, content.Members, "approved", "confirmed", "feedback", "tasks", "modified_tasks", "tool_args"); f.Fault == nil {
 		f.Fault = bad
 	}
 	return dialect.Answer{
 		InputID: f.step(top), Approved: truth(approved),
 		Feedback: deref(f.text(content, "feedback", wire.MaxContent)),
-		Steps:    content.Get("tasks"), Modified: content.Get("modified_tasks"),
+		Steps:    content.Get("tasks"), Modified: content.Get("modified_tasks"), Arguments: content.Get("tool_args"),
 		ClientID: f.id(f.Object(top, "metadata"), "client_id"),
 	}
 }

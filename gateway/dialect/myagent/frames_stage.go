@@ -117,6 +117,9 @@ func inputAnswered(c *codec, _ event.Event, d event.InputAnsweredData) wire.Fram
 	text := c.words.answered
 	if d.CallID != "" {
 		text, m.ToolName, m.CallID = c.words.callAnswered, d.Tool, d.CallID
+		if len(d.Arguments) > 0 {
+			m.ToolArgs = asObject(d.Arguments)
+		}
 	}
 	return c.notice(fmt.Sprintf(text, d.Decision), m)
 }

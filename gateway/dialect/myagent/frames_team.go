@@ -2,6 +2,7 @@ package myagent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
@@ -50,12 +51,16 @@ func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fra
 	if d.Description != "" {
 		text += "\n" + d.Description
 	}
+	options := []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}}
+	if len(d.Parameters) > 0 {
+		options = slices.Insert(options, 1, wire.Option{Value: event.DecisionModify, Label: c.words.modify})
+	}
 	return wire.Frame{
 		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: text, ShowContent: text,
 		Metadata: wire.ConfirmMeta{
 			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, Summary: summary,
-			TimeoutSeconds: d.TimeoutSeconds, Required: true, ToolName: d.Tool, ToolArgs: args, CallID: d.CallID,
-			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
+			TimeoutSeconds: d.TimeoutSeconds, Required: true, ToolName: d.Tool, ToolArgs: args, ToolSchema: d.Parameters, CallID: d.CallID,
+			Options: options,
 		},
 	}
 }

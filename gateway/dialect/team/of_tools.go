@@ -141,7 +141,7 @@ func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 		return joined(status, one(wire.ToolDenied, p))
 	}
 	list := joined(status, one(wire.ToolApproved, p))
-	if d.Decision == event.DecisionModify {
+	if d.Decision == event.DecisionModify && len(d.Steps) > 0 {
 		list = append(list, at.tasksCreated(d.Steps)...)
 	}
 	return list

@@ -228,7 +228,7 @@ func (t *turns) asks(log subject.Log, s *Summary, e *eventlog.Entry, q api.Quest
 func ofInput(d event.InputRequestedData) api.Question {
 	q := api.Question{
 		InputID: d.InputID, Scope: d.Scope, RunID: d.RunID, ExecutionID: d.ExecutionID, PlanID: d.PlanID, Steps: d.Steps, Summary: d.Summary,
-		CallID: d.CallID, Tool: d.Tool, Description: d.Description, Arguments: d.Arguments, Budget: d.Budget,
+		CallID: d.CallID, Tool: d.Tool, Description: d.Description, Arguments: d.Arguments, Parameters: d.Parameters, Budget: d.Budget,
 	}
 	if d.Scope == event.ScopeTool { // of what is shown, whatever the event says
 		q.Digest = event.CallDigest(d.Tool, d.Arguments)
@@ -321,10 +321,12 @@ func (q Question) encode() ([]byte, error) {
 	limit := maxPast
 	if q.State == api.QuestionOpen {
 		limit = maxRow
+	} else {
+		q.Parameters = nil
 	}
 	raw, err := json.Marshal(q)
 	if err == nil && len(raw) > limit {
-		q.Arguments, q.Steps, q.Summary, q.Description, q.Message, q.Options, q.Cut = nil, nil, "", "", nil, nil, true
+		q.Arguments, q.Parameters, q.Steps, q.Summary, q.Description, q.Message, q.Options, q.Cut = nil, nil, nil, "", "", nil, nil, true
 		raw, err = json.Marshal(q)
 	}
 	if err != nil {

@@ -230,7 +230,8 @@ var myagentParts = map[string]node{
 			"feedback":  maybeText("Why."),
 			"modified_tasks": node{"description": "Tasks whose members replace those of the tasks with the same id. " +
 				"An invalid list is answered with plan.coercion_error."},
-			"tasks": node{"description": "The whole list, replaced. Wins over modified_tasks. An invalid list is answered with plan.coercion_error."},
+			"tool_args": node{"description": "To a question about a call that has tool_schema: what the approved call runs with instead. Addition."},
+			"tasks":     node{"description": "The whole list, replaced. Wins over modified_tasks. An invalid list is answered with plan.coercion_error."},
 		},
 		"anyOf": []node{has("approved", node{"type": "boolean"}), has("confirmed", node{"type": "boolean"})},
 	},

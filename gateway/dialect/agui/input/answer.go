@@ -49,16 +49,20 @@ type payload struct {
 	Feedback string                                `json:"feedback"`
 	Tasks    []map[string]json.RawMessage          `json:"tasks"`
 	Modified map[string]map[string]json.RawMessage `json:"modified"`
+	Edited   json.RawMessage                       `json:"editedArgs"`
 }
 
-// Answer reads an answer: true, false, or an object, which has the members of a plan's answer if the question is about one.
-// It refuses other members, as they might say what the client believes to be approved. field is where the answer stands in
-// the request, for the error, which is a *fault.Fault.
-func Answer(e wire.ResumeEntry, plan bool, field string) (d dialect.Answer, err error) {
-	known := []string{"approved", "feedback"}
-	if plan {
-		known = append(known, "tasks", "modified")
-	}
+// What answers may have besides approved and feedback.
+var (
+	OfPlans = []string{"tasks", "modified"} // to the question about a plan
+	OfCalls = []string{"editedArgs"}        // to the question about a call whose arguments may be changed
+)
+
+// Answer reads an answer: true, false, or an object, which may have more members if the question takes them. It refuses others,
+// as they might say what the client believes to be approved. field is where the answer stands in the request, for the error,
+// which is a *fault.Fault.
+func Answer(e wire.ResumeEntry, more []string, field string) (d dialect.Answer, err error) {
+	known := append([]string{"approved", "feedback"}, more...)
 	if e.Status == wire.ResumeCancelled {
 		return dialect.Answer{Feedback: "abandoned"}, nil
 	}
@@ -98,6 +102,12 @@ func (p payload) answer(field string) (d dialect.Answer, err error) {
 		}
 	}
 	d = dialect.Answer{Approved: *p.Approved, Feedback: p.Feedback}
+	if string(p.Edited) != "null" {
+		d.Arguments = p.Edited
+	}
+	if len(d.Arguments) > 0 && (d.Arguments[0] != '{' || !d.Approved) {
+		return d, Wrong(field+".editedArgs", "an object, and only with approved: true")
+	}
 	if p.Tasks != nil {
 		if d.Steps, err = plainjson.Marshal(p.Tasks); err != nil {
 			return d, Wrong(field+".tasks", "a list of objects").Wrap(err)
