@@ -27,3 +27,7 @@ func Canonical(raw json.RawMessage) []byte {
 	}
 	return out
 }
+
+// CallChanged begins the result of a call whose arguments a person has changed, as a model sees it: without it, models make the
+// first call again.
+const CallChanged = "[A person has changed the arguments of this call, and approved it as it stands here. Do not repeat the earlier one.]\n"

@@ -276,7 +276,7 @@ func (s *State) resultOf(tc event.ToolCall) Line {
 		out.Content, out.Files, out.IsError = c.Result+listed(c.Files), c.Files, c.Status != CallCompleted
 	}
 	if a, _ := s.Approval(tc.ID); a.Decision == event.DecisionModify {
-		out.Content = callChanged + out.Content
+		out.Content = event.CallChanged + out.Content
 	}
 	return out
 }
@@ -287,9 +287,6 @@ const (
 	callInterrupted = "Cancelled: the run was ended while this call was under way. It may be repeated."
 	callUnknown     = "Cancelled, effect unknown: the run was ended while this call was under way. It may or may not have had its effect. Check before you repeat it."
 )
-
-// callChanged tells a model why its call is not the one that it has made: without it, models make the first one again.
-const callChanged = "[A person has changed the arguments of this call, and approved it as it stands here. Do not repeat the earlier one.]\n"
 
 // fileBytes is what a file counts in a conversation: about 1,500 tokens, which models take for an image.
 const fileBytes = 6 << 10

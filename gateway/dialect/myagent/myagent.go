@@ -188,7 +188,11 @@ func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f 
 // commandRefused is the direct message about a command without effect. The answer that
 // counted is part of the text, because not every client shows metadata.
 func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
-	f := fault.Newf(fault.Code(first(d.Code, string(notInTable))), "%s", said(d.Code, d.Message)).At(d.Field)
+	field := d.Field
+	if field == "arguments" { // of an answer to a question about a call
+		field = "content.tool_args"
+	}
+	f := fault.Newf(fault.Code(first(d.Code, string(notInTable))), "%s", said(d.Code, d.Message)).At(field)
 	if f.Code == fault.InputNotFound && d.InputID != "" {
 		if id, err := json.Marshal(d.InputID); err == nil {
 			f = f.Unlike("the step_id of a question of this session", id)

@@ -29,10 +29,12 @@ func say(text string) *action {
 
 // outcome is the result of a call that the model made for the user's last message.
 type outcome struct {
-	key    string
-	text   string
-	failed bool
-	taken  bool
+	key     string
+	tool    string
+	text    string
+	failed  bool
+	changed bool // a person has changed its arguments
+	taken   bool
 }
 
 // talk answers the user's last message.
@@ -62,10 +64,11 @@ func newTalk(req model.Request) *talk {
 	byID := map[string]*outcome{}
 	for _, m := range req.Messages[last+1:] {
 		for _, c := range m.ToolCalls {
-			byID[c.ID] = &outcome{key: key(c.Name, c.Arguments)}
+			byID[c.ID] = &outcome{key: key(c.Name, c.Arguments), tool: c.Name}
 		}
 		if o := byID[m.ToolCallID]; o != nil && m.Role == model.RoleTool {
-			o.text, o.failed = m.Content, m.IsError
+			o.text, o.changed = strings.CutPrefix(m.Content, event.CallChanged)
+			o.failed = m.IsError
 			t.outcomes = append(t.outcomes, o)
 		}
 	}
@@ -109,7 +112,7 @@ func (t *talk) call(tool string, arguments any) (*outcome, error) {
 	}
 	k := key(tool, raw)
 	for _, o := range t.outcomes {
-		if o.key == k && !o.taken {
+		if !o.taken && (o.key == k || o.changed && o.tool == tool) {
 			o.taken = true
 			return o, nil
 		}

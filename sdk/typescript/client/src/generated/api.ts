@@ -1541,6 +1541,10 @@ export interface Question {
   message_type?: string;
   options?: unknown;
   /**
+   * JSON Schema of the arguments: the answer may change them; absent: it may not
+   */
+  parameters?: unknown;
+  /**
    * of scope plan
    */
   plan_id?: string;
@@ -1596,6 +1600,10 @@ export interface BudgetUse1 {
  * QuestionAnswer is an answer to a question. The first one counts.
  */
 export interface QuestionAnswer {
+  /**
+   * modify, of scope tool: what the call runs with, checked against the question's parameters
+   */
+  arguments?: unknown;
   /**
    * the answering device
    */

@@ -574,6 +574,7 @@ export type InputRequestedData = AgentQuestion &
      */
     digest?: string;
     definition?: string;
+    parameters?: unknown;
     budget?: BudgetUse1;
   };
 /**
@@ -2251,6 +2252,7 @@ export interface InputAnsweredData {
   call_id?: string;
   tool?: string;
   proof?: Proof;
+  arguments?: unknown;
   /**
    * the client's id for what the run does next
    */
