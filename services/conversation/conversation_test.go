@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
 const ttl = time.Hour
@@ -45,7 +46,7 @@ func (w *world) append(eventID string, d event.Data) {
 // rules are those of the tests.
 var rules = conversation.Rules{
 	TTL: ttl, ConfirmTimeout: 5 * time.Minute, OnBusy: event.OnBusyReject, MaxConcurrent: 3,
-	TaskTimeout: time.Minute, Tries: 3, Replans: 2, Backoff: 2 * time.Second,
+	TaskTimeout: time.Minute, Tries: 3, Replans: 2, Backoff: 2 * time.Second, Fits: schema.Fits,
 }
 
 // do handles a command as the service does: until it calls for nothing more.

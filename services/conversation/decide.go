@@ -3,6 +3,7 @@ package conversation
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -39,6 +40,9 @@ type Rules struct {
 	Patience       time.Duration // how long the requests of a run to the model may fail one after the other; 0 = for ever
 
 	Access access.Policy // to sessions and their questions
+
+	// Fits returns why the arguments do not fit the JSON Schema of a tool; nil: they do. Without it, people may not change arguments.
+	Fits func(schema, arguments json.RawMessage) *fault.Fault
 
 	Barred *fault.Fault // why the tenant may not use the model that would answer; nil: it may
 

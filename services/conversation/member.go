@@ -11,7 +11,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
-	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
 // memberVerbs holds how each command to a member of a team is decided.
@@ -80,7 +79,7 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	if in.Client {
 		return s.respondClient(c, d, in, now, rules)
 	}
-	if f := in.approvable(c, d, shown); f != nil {
+	if f := in.approvable(c, d, shown, rules); f != nil {
 		return s.refuse(c, f, &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
 	data := event.InputAnsweredData{
@@ -99,7 +98,7 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 
 // approvable returns the fault of an answer that approves a call which is not exactly known, or may not run. shown is the
 // digest of the call that the person has seen.
-func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown string) *fault.Fault {
+func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown string, rules Rules) *fault.Fault {
 	if !d.Approved {
 		if given(d.Arguments) {
 			return fault.Newf(fault.InvalidField, "An answer that rejects a call changes no arguments. Nothing was answered.").At("arguments")
@@ -110,7 +109,7 @@ func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown s
 		return fault.Newf(fault.InputNotFound, "The approval does not name the call that it is for. Look at the question again.")
 	}
 	if given(d.Arguments) {
-		if f := in.fits(d); f != nil {
+		if f := in.fits(d, rules); f != nil {
 			return f
 		}
 	}
@@ -121,19 +120,15 @@ func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown s
 }
 
 // fits returns the fault of arguments that the tool does not take.
-func (in *Input) fits(d command.AnswerQuestion) *fault.Fault {
+func (in *Input) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
 	wrong := func(text string, args ...any) *fault.Fault {
 		return fault.Newf(fault.InvalidField, text, args...).At("arguments")
 	}
-	if in.Schema == "" {
+	if in.Schema == "" || rules.Fits == nil {
 		return wrong("The arguments of this call cannot be changed. Approve it as it is, or reject it and say what should be different.")
 	}
-	s, err := schema.Compile(json.RawMessage(in.Schema))
-	if err != nil {
-		return wrong("The arguments of this call cannot be changed: its tool has no schema to check them against.")
-	}
-	if _, err = s.Arguments(d.Arguments); err != nil {
-		return wrong("%s Nothing was answered.", fault.From(err, "").Public())
+	if f := rules.Fits(json.RawMessage(in.Schema), d.Arguments); f != nil {
+		return wrong("%s Nothing was answered.", f.Public())
 	}
 	if d.Digest != event.CallDigest(in.Tool, d.Arguments) {
 		return fault.Newf(fault.InputNotFound, "The approval is for other arguments than it has. Look at the question again.")

@@ -23,6 +23,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/plan"
 	"github.com/waggle-dev/waggle/services/snapshots"
+	"github.com/waggle-dev/waggle/services/tools/schema"
 	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
@@ -65,7 +66,7 @@ func (c Config) Rules() conversation.Rules {
 	r := conversation.Rules{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
 		TaskTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans, Patience: c.Patience,
-		Budget: c.Budget, Budgets: c.Budgets, Access: c.Access,
+		Budget: c.Budget, Budgets: c.Budgets, Access: c.Access, Fits: schema.Fits,
 	}
 	duration := func(v *time.Duration, def time.Duration) {
 		if *v <= 0 {

@@ -39,6 +39,12 @@ function Item({ item, onRestart }: { item: ViewItem; onRestart: (step: string) =
   if (item.kind === "user") return <p className="user">{item.text}</p>;
   if (item.kind === "notice") return <p className="tool">{item.text}</p>;
   if (item.kind === "end") return <p className="end">{item.text}</p>;
+  if (item.kind === "decision")
+    return (
+      <p className="tool">
+        {item.name || item.scope}: {item.code} {item.by && `by ${item.by}`} {item.text}
+      </p>
+    );
   if (item.step !== undefined) return null; // the plan shows what steps have made
   if (item.kind === "retry") return <p className="tool">{item.text} Asking again.</p>;
   if (item.kind === "answer")

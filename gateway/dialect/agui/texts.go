@@ -144,3 +144,24 @@ func (t *Thread) closeTexts(sub string) {
 		}
 	}
 }
+
+// answerShown shows what became of a question. A client knows the results of its own tools.
+func (t *Thread) answerShown(q Question) {
+	if q.Scope == event.ScopeClientTool {
+		return
+	}
+	patch := []wire.Operation{{Op: "replace", Path: "/status", Value: q.status()}}
+	for _, m := range [][2]string{{"/decision", q.Decision}, {"/by", q.By}, {"/clientId", q.ClientID}} {
+		if m[1] != "" {
+			patch = append(patch, wire.Operation{Op: "add", Path: m[0], Value: m[1]})
+		}
+	}
+	if len(q.changed) > 0 {
+		patch = append(patch, wire.Operation{Op: "add", Path: "/editedArgs", Value: q.changed})
+	}
+	t.change(q.ID, patch, t.asked(q))
+	t.custom(wire.CustomAnswered, members("interruptId", q.ID, "decision", q.Decision, "by", q.By, "clientId", q.ClientID))
+	if len(q.changed) > 0 { // the call that is shown has the model's arguments
+		t.snapshot()
+	}
+}

@@ -2,6 +2,7 @@ package waggle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 
@@ -209,16 +210,24 @@ type Reply struct {
 	Feedback string // why, for the model; may be empty
 	// Tasks, if not nil, are the plan that is carried out in place of the proposed one.
 	Tasks []Task
+	// Arguments, if not nil, are what an approved call runs with instead of those of the question. Chat sessions have no word for it.
+	Arguments json.RawMessage
 }
 
 // Answer answers a question. The first answer counts; Answered tells which client gave it.
 func (s *Session) Answer(q Question, r Reply) error {
 	if s.plan == nil {
+		if r.Arguments != nil {
+			return ErrNoPlan
+		}
 		return s.chat.Answer(q.ID, r.Approve, r.Feedback)
 	}
 	content := map[string]any{"approved": r.Approve}
 	if r.Feedback != "" {
 		content["feedback"] = r.Feedback
+	}
+	if r.Approve && r.Arguments != nil {
+		content["tool_args"] = r.Arguments
 	}
 	if r.Approve && r.Tasks != nil {
 		content = map[string]any{"confirmed": true, "tasks": r.Tasks}

@@ -91,6 +91,17 @@ func (s *Schema) Arguments(raw json.RawMessage) (map[string]any, error) {
 	return object, nil
 }
 
+// Fits returns why the arguments of a call do not fit a schema, as Arguments says it; nil: they do. Nothing fits a document that is
+// not a schema.
+func Fits(schema, arguments json.RawMessage) *fault.Fault {
+	s, err := Compile(schema)
+	if err != nil {
+		return fault.Newf(fault.ToolBadInput, "The schema of the tool's arguments cannot be used.").Wrap(err)
+	}
+	_, err = s.Arguments(arguments)
+	return fault.From(err, "")
+}
+
 // CheckResult returns nil if a result fits the schema, or INVALID_OUTPUT with the JSON
 // pointer and the reason of each misfit.
 func (s *Schema) CheckResult(raw json.RawMessage) error {

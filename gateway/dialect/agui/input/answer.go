@@ -52,7 +52,7 @@ type payload struct {
 	Edited   json.RawMessage                       `json:"editedArgs"`
 }
 
-// What answers may have besides approved and feedback.
+// Members of answers besides approved and feedback.
 var (
 	OfPlans = []string{"tasks", "modified"} // to the question about a plan
 	OfCalls = []string{"editedArgs"}        // to the question about a call whose arguments may be changed

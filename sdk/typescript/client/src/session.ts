@@ -61,6 +61,8 @@ export interface Reply {
   steps?: Step[];
   /** Of a plan: changed members of steps, by their ids. */
   modified?: Record<string, Partial<Step>>;
+  /** Of a tool's call whose question has `parameters`: what the call runs with instead. */
+  arguments?: Record<string, unknown>;
   /** To an agent of the swarm, with `approved`: what it is told. */
   answer?: unknown;
 }
@@ -206,7 +208,7 @@ export class Session extends Watched {
   private async give(id: string, reply: Reply | boolean, signal: AbortSignal): Promise<void> {
     const r = typeof reply === "boolean" ? { approved: reply } : reply;
     const told = r.approved && r.answer !== undefined;
-    const payload = told ? { answer: r.answer } : { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified };
+    const payload = told ? { answer: r.answer } : { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified, editedArgs: r.arguments };
     const body = { resume: [{ interruptId: id, status: "resolved", payload }] };
     this.given.set(id, "");
     const attempt = async (sent: number) => {
@@ -359,7 +361,7 @@ async function settled(promise: Promise<unknown>, signal: AbortSignal | undefine
 function decision(r: Reply): string {
   if (!r.approved) return "reject";
   if (r.answer !== undefined) return "answer";
-  return r.steps || r.modified ? "modify" : "approve";
+  return r.steps || r.modified || r.arguments ? "modify" : "approve";
 }
 
 /** Whether an error says that the server is away. */

@@ -177,7 +177,7 @@ export interface UseTeam {
   view: TeamView;
   connection: ConnectionState;
   message: (text: string, o?: TeamMessageOptions) => Promise<string>;
-  answer: (question: Question, reply: Pick<Reply, "approved" | "feedback"> | boolean) => Promise<void>;
+  answer: (question: Question, reply: Pick<Reply, "approved" | "feedback" | "arguments"> | boolean) => Promise<void>;
   stop: () => Promise<void>;
 }
 
