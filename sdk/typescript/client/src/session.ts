@@ -208,7 +208,9 @@ export class Session extends Watched {
   private async give(id: string, reply: Reply | boolean, signal: AbortSignal): Promise<void> {
     const r = typeof reply === "boolean" ? { approved: reply } : reply;
     const told = r.approved && r.answer !== undefined;
-    const payload = told ? { answer: r.answer } : { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified, editedArgs: r.arguments };
+    const payload = told
+      ? { answer: r.answer }
+      : { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified, editedArgs: r.arguments };
     const body = { resume: [{ interruptId: id, status: "resolved", payload }] };
     this.given.set(id, "");
     const attempt = async (sent: number) => {

@@ -69,7 +69,11 @@ export class Team extends Watched {
   }
 
   /** Answers a question of a member. Rejects with `INPUT_ANSWERED` if somebody else's answer counts. */
-  answer(question: Question | string, reply: Pick<Reply, "approved" | "feedback" | "arguments"> | boolean, o: CallOptions = {}): Promise<void> {
+  answer(
+    question: Question | string,
+    reply: Pick<Reply, "approved" | "feedback" | "arguments"> | boolean,
+    o: CallOptions = {},
+  ): Promise<void> {
     const { approved, feedback, arguments: changed } = typeof reply === "boolean" ? ({ approved: reply } as Partial<Reply>) : reply;
     const decision = !approved ? "reject" : changed ? "modify" : "approve";
     const body = { decision, id: this.newId(), ...(feedback ? { feedback } : {}), ...(changed ? { arguments: changed } : {}) };
