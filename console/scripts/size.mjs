@@ -1,11 +1,12 @@
 // What the first load of the console takes: the scripts and styles that the page names, and the worker, compressed as the gateway
 // sends them. Other files are loaded when they are needed.
-import { readdirSync, readFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { gunzipSync, gzipSync } from "node:zlib";
 
 const limit = 110 * 1024;
 const dist = new URL("../dist/", import.meta.url);
-const page = readFileSync(new URL("index.html", dist), "utf8");
+const small = new URL("index.html", dist);
+const page = existsSync(small) ? readFileSync(small, "utf8") : gunzipSync(readFileSync(new URL("index.html.gz", dist))).toString();
 const folder = new URL("assets/", dist);
 let sum = 0;
 for (const name of readdirSync(folder)) {

@@ -49,7 +49,8 @@ export type Route =
   | ({ room: "installation"; tab: InstallationTab } & AuditFilter)
   | { room: "nowhere" };
 
-const views: readonly string[] = ["talk", "waterfall", "log"];
+/** The order of the views of a session. */
+export const sessionViews: readonly SessionView[] = ["talk", "waterfall", "log"];
 
 /** The order of the views of a team. */
 export const teamViews: readonly TeamView[] = ["tree", "messages", "board", "log"];
@@ -79,11 +80,10 @@ export function parse(path: string, query: string): Route {
       return { room, ...(id ? { id: decode(id) } : {}), view, ...(member ? { member } : {}), ...atOf(q) };
     }
     case "sessions": {
-      const view = q.get("view") ?? "";
       return {
         room,
         ...(id ? { id: decode(id) } : {}),
-        view: (views.includes(view) ? view : "talk") as SessionView,
+        view: sessionViews.find((v) => v === q.get("view")) ?? "talk",
         ...atOf(q),
         q: q.get("q") ?? "",
         state: q.get("state") ?? "",

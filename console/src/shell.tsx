@@ -1,7 +1,7 @@
 import { effect, useComputed } from "@preact/signals";
 import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import {
   begin,
   clock,
@@ -19,37 +19,29 @@ import {
   waiting,
   zone,
 } from "./app.ts";
-import { choose, compareChosen } from "./model/compare.ts";
+import { type Over, onKeys, rooms } from "./keys.ts";
 import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
+import { arrive, placeOf } from "./parts/arrive.ts";
 import { Dialog, Face } from "./parts/basics.tsx";
-import { answerKey, Hold } from "./parts/hold.ts";
-import { Icon, type IconName, Logo } from "./parts/icons.tsx";
+import { Icon, Logo } from "./parts/icons.tsx";
+import { later } from "./parts/later.tsx";
 import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
-import { Palette } from "./parts/palette.tsx";
-import { Compare } from "./rooms/compare.tsx";
-import { Installation, turnTab } from "./rooms/installation.tsx";
 import { Questions } from "./rooms/questions.tsx";
-import { Playground, SessionRoom, turn } from "./rooms/session.tsx";
+import { Playground, SessionRoom } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
-import { Swarm, turnSwarm } from "./rooms/swarm.tsx";
-import { TaskRoom, turnTask } from "./rooms/task.tsx";
-import { TeamRoom, turnTeam } from "./rooms/team.tsx";
+import { TeamRoom } from "./rooms/team.tsx";
 import { Teams } from "./rooms/teams.tsx";
 import { go, room, route } from "./route.ts";
 import { t, type Word } from "./words.ts";
 
-type RoomName = Parameters<typeof room>[0];
-
-const rooms: readonly { name: RoomName; key: string; icon: IconName }[] = [
-  { name: "playground", key: "p", icon: "play" },
-  { name: "sessions", key: "s", icon: "list" },
-  { name: "questions", key: "q", icon: "hand" },
-  { name: "teams", key: "m", icon: "team" },
-  { name: "swarm", key: "w", icon: "swarm" },
-  { name: "installation", key: "i", icon: "gear" },
-];
+const Compare = later(() => import("./rooms/compare.tsx").then((m) => m.Compare));
+const Installation = later(() => import("./rooms/installation.tsx").then((m) => m.Installation));
+const Swarm = later(() => import("./rooms/swarm.tsx").then((m) => m.Swarm));
+const TaskRoom = later(() => import("./rooms/task.tsx").then((m) => m.TaskRoom));
+const Palette = later(() => import("./parts/palette.tsx").then((m) => m.Palette), true);
+const More = later(() => import("./parts/more.tsx").then((m) => m.More), true);
 
 /** The frame of all rooms. */
 export function Shell(): JSX.Element {
@@ -63,9 +55,17 @@ export function Shell(): JSX.Element {
       questions.close();
     };
   }, [questions]);
-  const [dialog, show] = useState<"palette" | "keys" | undefined>(undefined);
+  const [over, show] = useState<Over>(undefined);
   useEffect(() => onKeys((d) => show(d)), []);
   const r = route.value;
+  const place = placeOf(r);
+  const was = useRef(place);
+  useEffect(() => {
+    if (was.current === place) return;
+    const end = arrive(was.current, place);
+    was.current = place;
+    return end;
+  }, [place]);
   const inSession = r.room === "sessions" && r.id !== undefined;
   return (
     <div class={inSession ? "shell in-session" : "shell"}>
@@ -84,7 +84,7 @@ export function Shell(): JSX.Element {
         </button>
         <ul>
           {rooms.map((x) => (
-            <li key={x.name}>
+            <li key={x.name} class={x.name === "swarm" || x.name === "installation" ? "rest" : undefined}>
               <Link to={room(x.name)} current={r.room === x.name || (r.room === "task" && x.name === "swarm")}>
                 <Icon name={x.icon} />
                 <span>{t(`nav.${x.name}` as Word)}</span>
@@ -92,6 +92,12 @@ export function Shell(): JSX.Element {
               </Link>
             </li>
           ))}
+          <li class="more">
+            <button type="button" class="quiet" aria-haspopup="dialog" onClick={() => show("more")}>
+              <Icon name="dots" />
+              <span>{t("menu.more")}</span>
+            </button>
+          </li>
         </ul>
         <div class="foot">
           <Connection />
@@ -122,15 +128,16 @@ export function Shell(): JSX.Element {
         {notice.value && <p>{notice.value}</p>}
       </div>
       {login.value !== "no" && <Login />}
-      {dialog === "palette" && <Palette close={() => show(undefined)} />}
-      {dialog === "keys" && <Keys close={() => show(undefined)} />}
+      {over === "palette" && <Palette close={() => show(undefined)} />}
+      {over === "keys" && <Keys close={() => show(undefined)} />}
+      {over === "more" && <More close={() => show(undefined)} search={() => show("palette")} />}
     </div>
   );
 }
 
 const mac = navigator.platform.startsWith("Mac");
 
-function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element {
+function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element | null {
   const r = route.value;
   switch (r.room) {
     case "playground":
@@ -161,6 +168,7 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element {
     case "nowhere":
       return (
         <Face
+          heading
           title={t("nowhere.title")}
           text={t("nowhere.text")}
           action={{ text: t("nowhere.action"), go: () => go(room("playground")) }}
@@ -204,105 +212,6 @@ function Keys({ close }: { close: () => void }): JSX.Element {
       </button>
     </Dialog>
   );
-}
-
-/** The keys that work in all rooms. None acts in a field, or with an open dialog. */
-function onKeys(show: (d: "palette" | "keys" | undefined) => void): () => void {
-  let going = 0;
-  const press = (e: KeyboardEvent) => {
-    if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k") {
-      e.preventDefault();
-      show("palette");
-      return;
-    }
-    const at = e.target as HTMLElement;
-    const field = at.isContentEditable || /^(TEXTAREA|SELECT)$/.test(at.tagName) || (at instanceof HTMLInputElement && at.type !== "range");
-    if (field || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
-    if (e.repeat && (e.key === "y" || e.key === "n")) return; // held
-    hold.release();
-    const to = Date.now() - going < 1500 ? rooms.find((x) => x.key === e.key) : undefined;
-    going = e.key === "g" ? Date.now() : 0;
-    if (to) go(room(to.name));
-    else if (!act(e.key, show)) return;
-    e.preventDefault();
-  };
-  const release = () => hold.release();
-  const leave = new AbortController();
-  addEventListener("keydown", press, leave);
-  for (const end of ["keyup", "blur", "focusin", "pointerdown"]) addEventListener(end, release, leave);
-  return () => {
-    release();
-    leave.abort();
-  };
-}
-
-/** The session that is shown. */
-function shownSession(): string | undefined {
-  const r = route.value;
-  return r.room === "sessions" ? r.id : undefined;
-}
-
-function act(key: string, show: (d: "palette" | "keys") => void): boolean {
-  switch (key) {
-    case "?":
-      show("keys");
-      return true;
-    case "/": {
-      const field = document.querySelector<HTMLElement>("main [data-search], main textarea");
-      field?.focus();
-      return field !== null;
-    }
-    case "d":
-      return compareChosen(shownSession());
-    case "x": {
-      const session = document.activeElement?.closest(".sessions") ? undefined : shownSession();
-      if (session) choose(session);
-      return session !== undefined;
-    }
-    case "t":
-      nextTheme();
-      return true;
-    case "z":
-      nextZone();
-      return true;
-    case "[":
-      turn(-1);
-      turnTab(-1);
-      turnSwarm(-1);
-      turnTask(-1);
-      turnTeam(-1);
-      return true;
-    case "]":
-      turn(1);
-      turnTab(1);
-      turnSwarm(1);
-      turnTask(1);
-      turnTeam(1);
-      return true;
-    case "y":
-    case "n":
-      return answerWith(key);
-  }
-  return false;
-}
-
-const hold = new Hold();
-
-function answerWith(key: "y" | "n"): boolean {
-  const k = answerKey(key, document.activeElement, document);
-  if (!k) return false;
-  if (k.do === "focus") {
-    k.card.focus();
-    k.card.scrollIntoView({ block: "nearest" });
-  } else if (k.do === "press") k.button.click();
-  else {
-    k.button.classList.add("held");
-    hold.press(
-      () => k.button.isConnected && k.button.click(),
-      () => k.button.classList.remove("held"),
-    );
-  }
-  return true;
 }
 
 /** Tells of new questions while nobody looks: in the title, and with a notification where it is allowed. */

@@ -1,6 +1,7 @@
 import type { CanonicalEvent, Step } from "@waggle-dev/client";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { alignment } from "../src/fold/alignment.ts";
 import { layers } from "../src/fold/layers.ts";
 import { fits, line } from "../src/fold/lines.ts";
 import { plain, prose, target } from "../src/fold/text.ts";
@@ -113,6 +114,17 @@ test("long times in which nothing happens take little of the axis", () => {
   const { place } = axis([bar(0, 100), bar(1_000_000, 1_000_100)], 1_000_100);
   expect(place(100)).toBeGreaterThan(45);
   expect(place(1_000_000) - place(100)).toBeLessThan(5);
+});
+
+test("a table is aligned as the line below its head says, whatever stands there", () => {
+  expect(alignment("| A | B | C | D |\n|:-|-:|:-:|---|\n| 1 | 2 | 3 | 4 |")).toEqual(["start", "end", "center", "start"]);
+  expect(alignment("A | B\n--|--:\n1 | 2")).toEqual(["start", "end"]);
+  expect(alignment("| A |\nno line of dashes")).toEqual([]);
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom("|", "-", ":", " ", "\n", "a"), maxLength: 200 }), (text) => {
+      for (const side of alignment(text)) expect(["start", "center", "end"]).toContain(side);
+    }),
+  );
 });
 
 test("a line says what happened", () => {

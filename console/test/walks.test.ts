@@ -25,6 +25,13 @@ const hostile = [
   `| a | b |\n|---|---|\n| ${"x".repeat(1000)} | \`<b>\` |`,
 ].join("\n\n");
 
+const answer = [
+  "# One\n\nIt costs $5, or $x = 2$, as a[0] says, with an open [bracket",
+  "### Three\n\n| Name | Price |\n|:---|---:|\n| tea | 3.50 |",
+  "```python\nprint(1)\n```",
+  "- [ ] open\n- [x] shut",
+].join("\n\n");
+
 /** Lead puts two tasks on the board, of which the second needs the first, and writes to the nested team. */
 const publication: Reply = {
   calls: [
@@ -61,6 +68,7 @@ function script(messages: { role: string; content: unknown }[], planning: boolea
   if (asked.includes("publish hello")) return publication;
   const [path] = /hello\.md|hostile\.md/.exec(/^(?=[\s\S]*write)[\s\S]*/.exec(asked)?.[0] ?? "") ?? [];
   if (path && !asked.includes("check")) return { calls: [{ name: "workspace_write_file", args: { path, content: "hello\n" } }] };
+  if (asked.includes("in Markdown")) return { text: answer };
   if (asked.includes("slowly")) return { text: words, pauseMs: 40 };
   return { text: `I have read it: ${asked.slice(-40)}` };
 }
@@ -274,6 +282,61 @@ test("a viewer sees without controls, a filter without a match says so, and a mo
   await says(page, ".view-only", "View only");
   expect(await page.locator(".ideas, .composer").count()).toBe(0);
   expect(await faults(page)).toEqual([]);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("an answer in Markdown keeps its signs, and a phone has everything behind More", async () => {
+  const { page, errors } = await enter("/");
+  await page.setViewportSize({ width: 380, height: 800 });
+  await send(page, "answer in Markdown");
+  await page.waitForSelector(".markdown .box.checked");
+  await idle(page);
+  const shown = await page.evaluate(() => {
+    const all = (what: string) => [...document.querySelectorAll<HTMLElement>(`.markdown ${what}`)];
+    return {
+      text: all("p")[0]?.textContent,
+      links: all("a").length,
+      headings: all(":is(h1, h2, h3, h4, h5, h6)").map((h) => `${h.tagName} ${h.className}`),
+      cells: all(":is(th, td)").map((c) => `${c.tagName} ${c.className} ${c.textContent?.trim()}`),
+      code: all(".fence").map((f) => [f.querySelector("span")?.textContent, f.querySelector("code")?.textContent]),
+      boxes: all(".box").map((b) => b.ariaLabel),
+    };
+  });
+  expect(shown).toEqual({
+    text: "It costs $5, or $x = 2$, as a[0] says, with an open [bracket",
+    links: 0,
+    headings: ["H3 h1", "H4 h3"],
+    cells: ["TH start Name", "TH end Price", "TD start tea", "TD end 3.50"],
+    code: [["python", "print(1)"]],
+    boxes: ["To do", "Done"],
+  });
+  expect(await faults(page)).toEqual([]);
+
+  await page.click(".head [popovertarget]");
+  await page.waitForSelector(".menu:popover-open");
+  expect(await page.locator(".menu button").allTextContents()).toEqual(["Compare", "Close", "Delete", "Copy link", "Export log"]);
+  await page.keyboard.press("Escape");
+  await page.click("nav .more button");
+  await page.waitForSelector("dialog.more-sheet[open]");
+  expect(await faults(page)).toEqual([]);
+  await page.click('.more-sheet button:has-text("Swarm")');
+  await page.waitForFunction(() => document.activeElement?.tagName === "H1" && document.activeElement.textContent === "Swarm");
+  await page.setViewportSize({ width: 1300, height: 850 });
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.waitForFunction(() => document.activeElement?.textContent === "Sessions");
+  await page.waitForSelector(".rows .row");
+  await page.keyboard.press("j");
+  await page.waitForSelector(".rows .row.picked");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".session .item");
+  await page.keyboard.press("Control+k");
+  await page.waitForSelector("dialog.palette[open]");
+  await page.keyboard.type("2");
+  await says(page, '[role="option"][aria-selected="true"]', "Show as of event 2");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.search.endsWith("at=2"));
   expect(errors).toEqual([]);
   await page.close();
 });

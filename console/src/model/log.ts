@@ -157,17 +157,9 @@ export class LogModel {
     return this.call((call) => this.line?.send({ do: "event", seq, call })) as Promise<CanonicalEvent | undefined>;
   }
 
-  /** Saves the events that views show as a file of JSON lines, which the server makes. */
-  async save(): Promise<void> {
-    const path = `/api/v1/logs/${this.kind}/${encodeURIComponent(this.id)}/export?until=${this.last}`;
-    const answer = await fetch(path, { headers: token() === "" ? {} : { Authorization: `Bearer ${token()}` } });
-    if (!answer.ok) throw new Error(((await answer.json()) as { detail: string }).detail);
-    const blob = await answer.blob();
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${this.id}.jsonl`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  /** Saves the events that views show. */
+  save(): Promise<void> {
+    return saveLog(this.kind, this.id, this.last);
   }
 
   private called = 0;
@@ -190,4 +182,17 @@ export class LogModel {
   close(): void {
     this.hangUp();
   }
+}
+
+/** Saves the events of a log as a file of JSON lines, which the server makes; up to one of them, or all. */
+export async function saveLog(kind: Kind, id: string, until?: number): Promise<void> {
+  const path = `/api/v1/logs/${kind}/${encodeURIComponent(id)}/export${until === undefined ? "" : `?until=${until}`}`;
+  const answer = await fetch(path, { headers: token() === "" ? {} : { Authorization: `Bearer ${token()}` } });
+  if (!answer.ok) throw new Error(((await answer.json()) as { detail: string }).detail);
+  const blob = await answer.blob();
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = `${id}.jsonl`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

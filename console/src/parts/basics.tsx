@@ -79,13 +79,15 @@ export function Id({ value }: { value: string }): JSX.Element {
 /** What a part shows while it has nothing to show: it loads, it is empty, or it failed. */
 export function Face(p: {
   title: string;
+  /** It is all that the room shows. */
+  heading?: boolean;
   text?: string;
   action?: { text: string; go: () => void };
   kind?: "empty" | "error";
 }): JSX.Element {
   return (
     <div class={`face ${p.kind ?? "empty"}`} role={p.kind === "error" ? "alert" : undefined}>
-      <h2>{p.title}</h2>
+      {p.heading ? <h1>{p.title}</h1> : <h2>{p.title}</h2>}
       {p.text && (
         <p>
           <Text most={400}>{p.text}</Text>

@@ -20,7 +20,7 @@ export function EventDetail({ model, seq, close }: { model: LogModel; seq: numbe
   return (
     <aside class="detail" aria-label={t("log.detail", { seq })}>
       <header>
-        <h3>{t("log.detail", { seq })}</h3>
+        <h2>{t("log.detail", { seq })}</h2>
         <button
           type="button"
           class="quiet"

@@ -5,6 +5,7 @@ import type { LogModel } from "../model/log.ts";
 import { t } from "../words.ts";
 import { Id, Text } from "./basics.tsx";
 import { Icon } from "./icons.tsx";
+import { Menu } from "./menu.tsx";
 import { Scrubber } from "./scrubber.tsx";
 
 /** The head of a room that shows a log: its name, its views, and the moment that they show. */
@@ -41,15 +42,17 @@ export function Head<V extends string>(p: {
         {p.state}
         <Id value={model.id} />
         <span class="grow" />
-        {p.children}
-        <button type="button" class="quiet" onClick={() => void copy(location.href)}>
-          <Icon name="link" />
-          <span class="wide">{t("session.link")}</span>
-        </button>
-        <button type="button" class="quiet" onClick={() => void model.save().catch((error) => say(reason(error)))}>
-          <Icon name="download" />
-          <span class="wide">{t("session.export")}</span>
-        </button>
+        <Menu>
+          {p.children}
+          <button type="button" class="quiet" onClick={() => void copy(location.href)}>
+            <Icon name="link" />
+            <span class="wide">{t("session.link")}</span>
+          </button>
+          <button type="button" class="quiet" onClick={() => void model.save().catch((error) => say(reason(error)))}>
+            <Icon name="download" />
+            <span class="wide">{t("session.export")}</span>
+          </button>
+        </Menu>
       </div>
       <div class="line">
         <div class="tabs" role="tablist" aria-label={p.label}>

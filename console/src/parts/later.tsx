@@ -2,10 +2,10 @@ import type { ComponentType, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Failure, Skeleton } from "./basics.tsx";
 
-/** A part whose code is loaded when it is shown for the first time. */
-export function later<P extends object>(load: () => Promise<ComponentType<P>>): (props: P) => JSX.Element {
+/** A part whose code is loaded when it is shown for the first time. `over`: it lies over the page, and has no place until then. */
+export function later<P extends object>(load: () => Promise<ComponentType<P>>, over = false): (props: P) => JSX.Element | null {
   let loaded: ComponentType<P> | undefined;
-  return function Later(props: P): JSX.Element {
+  return function Later(props: P): JSX.Element | null {
     const [Part, show] = useState(() => loaded);
     const [error, fail] = useState<unknown>();
     const [tries, again] = useState(0);
@@ -25,6 +25,7 @@ export function later<P extends object>(load: () => Promise<ComponentType<P>>): 
       };
     }, [tries]);
     if (Part) return <Part {...props} />;
+    if (over && error === undefined) return null;
     return error === undefined ? <Skeleton /> : <Failure error={error} again={() => again(tries + 1)} />;
   };
 }

@@ -1,7 +1,9 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import * as md from "streaming-markdown";
-import { prose, target } from "../fold/text.ts";
+import { copy } from "../app.ts";
+import { alignment } from "../fold/alignment.ts";
+import { cut, plain, prose, target } from "../fold/text.ts";
 import { t } from "../words.ts";
 
 /** A text is shown in parts of so many characters, and of so many elements: more would stop the page while they are made. */
@@ -13,12 +15,6 @@ const deepest = 24;
 
 const tags: Partial<Record<md.Token, string>> = {
   [md.PARAGRAPH]: "p",
-  [md.HEADING_1]: "h3",
-  [md.HEADING_2]: "h4",
-  [md.HEADING_3]: "h5",
-  [md.HEADING_4]: "h6",
-  [md.HEADING_5]: "h6",
-  [md.HEADING_6]: "h6",
   [md.CODE_INLINE]: "code",
   [md.ITALIC_AST]: "em",
   [md.ITALIC_UND]: "em",
@@ -33,13 +29,40 @@ const tags: Partial<Record<md.Token, string>> = {
   [md.LIST_UNORDERED]: "ul",
   [md.LIST_ORDERED]: "ol",
   [md.LIST_ITEM]: "li",
-  [md.TABLE_CELL]: "td",
 };
+
+const headings: readonly md.Token[] = [md.HEADING_1, md.HEADING_2, md.HEADING_3, md.HEADING_4, md.HEADING_5, md.HEADING_6];
+
+/** An element that is open. */
+interface Open {
+  element: Element;
+  skipped: boolean;
+  /** Of a link: the bracket before it, which stays if it turns out to be none. */
+  bracket?: Text;
+  /** Stands behind what was between two signs of a formula. */
+  sign?: string;
+}
 
 /** Where the parser stands: the elements that are open, outermost first. */
 interface Place {
-  open: { element: Element; skipped: boolean }[];
+  open: Open[];
   made: number;
+  parser: md.Parser | undefined;
+  /** The text so far, and where the part of it begins that is being written. */
+  text: string;
+  from: number;
+  /** The level of the last heading: no level is left out. */
+  level: number;
+  table: Table | undefined;
+}
+
+/** A table that is being written. */
+interface Table {
+  from: number;
+  rows: number;
+  column: number;
+  aligned: readonly string[] | undefined;
+  head: HTMLElement[];
 }
 
 function begin(p: Place, token: md.Token): void {
@@ -55,47 +78,106 @@ function begin(p: Place, token: md.Token): void {
     p.open.push({ element: parent, skipped: true });
     return;
   }
-  let element: Element;
+  const at = headings.indexOf(token) + 1;
+  if (at > 0) {
+    p.level = Math.min(at + 2, p.level + 1, 6);
+    const heading = add(`h${p.level}`);
+    heading.className = `h${at}`;
+    p.open.push({ element: heading, skipped: false });
+    return;
+  }
+  p.open.push({ skipped: false, ...made(p, token, parent, add) });
+}
+
+type Add = (tag: string, into?: Element) => HTMLElement;
+
+function made(p: Place, token: md.Token, parent: Element, add: Add): Omit<Open, "skipped"> {
   switch (token) {
     case md.CODE_BLOCK:
-    case md.CODE_FENCE: {
-      const pre = add("pre");
-      pre.tabIndex = 0; // a reader without a mouse scrolls it
-      element = add("code", pre);
-      break;
-    }
+    case md.CODE_FENCE:
+      return { element: fence(add) };
     case md.TABLE: {
       const box = add("div");
       box.className = "table";
       box.tabIndex = 0;
-      element = add("tbody", add("table", box));
-      break;
+      p.table = { from: p.from, rows: 0, column: 0, aligned: undefined, head: [] };
+      return { element: add("tbody", add("table", box)) };
     }
     case md.TABLE_ROW:
-      element = add("tr");
-      break;
-    case md.IMAGE:
-      element = add("span"); // pictures of others are never fetched
+      if (p.table && ++p.table.rows === 2) align(p.table, p.text);
+      if (p.table) p.table.column = 0;
+      return { element: add("tr") };
+    case md.TABLE_CELL:
+      return { element: cell(p.table, add) };
+    case md.IMAGE: {
+      const element = add("span"); // pictures of others are never fetched
       element.className = "image";
-      break;
-    case md.CHECKBOX: {
-      const box = add("input") as HTMLInputElement;
-      box.type = "checkbox";
-      box.disabled = true;
-      element = box;
-      break;
+      return { element };
     }
-    default:
-      element = add(tags[token] ?? "span");
+    case md.CHECKBOX: {
+      const element = add("span"); // a field would need a name, which comes after it
+      element.className = "box";
+      element.role = "img";
+      element.ariaLabel = t("talk.todo");
+      return { element };
+    }
+    case md.LINK: {
+      const bracket = document.createTextNode("[");
+      parent.append(bracket);
+      return { element: add("a"), bracket };
+    }
+    case md.EQUATION_BLOCK:
+    case md.EQUATION_INLINE: {
+      const sign = token === md.EQUATION_BLOCK ? "$$" : "$";
+      const element = add("span");
+      element.append(sign);
+      return { element, sign };
+    }
   }
-  p.open.push({ element, skipped: false });
+  return { element: add(tags[token] ?? "span") };
+}
+
+/** A block of code below its language and a button that copies it. */
+function fence(add: Add): HTMLElement {
+  const box = add("div");
+  box.className = "fence";
+  const bar = add("div", box);
+  bar.className = "bar";
+  add("span", bar).textContent = t("talk.code");
+  const button = add("button", bar) as HTMLButtonElement;
+  button.type = "button";
+  button.className = "quiet";
+  button.textContent = t("sample.copy");
+  const pre = add("pre", box);
+  pre.tabIndex = 0; // a reader without a mouse scrolls it
+  const code = add("code", pre);
+  button.addEventListener("click", () => void copy(code.textContent ?? ""));
+  return code;
+}
+
+function cell(table: Table | undefined, add: Add): HTMLElement {
+  const element = add(table && table.rows === 1 ? "th" : "td");
+  if (!table) return element;
+  if (table.rows === 1) table.head.push(element);
+  element.className = table.aligned?.[table.column] ?? "";
+  table.column++;
+  return element;
+}
+
+/** Aligns the columns of a table as the line below its head says, which the parser reads over. */
+function align(table: Table, text: string): void {
+  table.aligned = alignment(text.slice(table.from));
+  for (const [i, head] of table.head.entries()) head.className = table.aligned[i] ?? "";
 }
 
 function attribute(p: Place, name: md.Attr, value: string): void {
-  const { element, skipped } = p.open.at(-1) as { element: Element; skipped: boolean };
+  const top = p.open.at(-1) as Open;
+  const { element, skipped } = top;
   if (skipped) return;
   if (name === md.HREF && element instanceof HTMLAnchorElement) {
     const url = target(value);
+    top.bracket?.remove();
+    delete top.bracket;
     if (!url) return;
     element.href = url.href;
     element.rel = "noopener noreferrer nofollow";
@@ -104,14 +186,26 @@ function attribute(p: Place, name: md.Attr, value: string): void {
   } else if (name === md.SRC) {
     const url = target(value);
     element.setAttribute("data-host", url?.host ?? "");
-  } else if (name === md.CHECKED && element instanceof HTMLInputElement) element.checked = true;
+  } else if (name === md.CHECKED) {
+    element.classList.add("checked");
+    element.ariaLabel = t("talk.todone");
+  } else if (name === md.LANG && element.parentElement?.previousElementSibling?.firstChild)
+    element.parentElement.previousElementSibling.firstChild.textContent = plain(cut(value, 40)) || t("talk.code");
   else if (name === md.START && element instanceof HTMLOListElement) element.start = Number(value) || 1;
 }
 
-/** The end of a link says where it leads, if its text names another place. */
+/** The end of a link says where it leads, if its text names another place. What has no address was no link. */
 function end(p: Place): void {
   const top = p.open.pop();
-  if (!top || top.skipped || !(top.element instanceof HTMLAnchorElement)) return;
+  if (!top || top.skipped) return;
+  if (top.sign) top.element.append(top.sign);
+  if (top.element.tagName === "TBODY") p.table = undefined;
+  if (!(top.element instanceof HTMLAnchorElement)) return;
+  if (top.bracket) {
+    if (p.parser?.pending === "]") top.element.append("]");
+    top.element.replaceWith(...top.element.childNodes);
+    return;
+  }
   const host = top.element.dataset["host"];
   if (host && !(top.element.textContent ?? "").includes(host)) {
     const note = document.createElement("span");
@@ -131,7 +225,15 @@ interface Writing {
 
 function writing(root: Element): Writing {
   root.replaceChildren();
-  const place: Place = { open: [{ element: root, skipped: false }], made: 0 };
+  const place: Place = {
+    open: [{ element: root, skipped: false }],
+    made: 0,
+    parser: undefined,
+    text: "",
+    from: 0,
+    level: 2,
+    table: undefined,
+  };
   const parser = md.parser({
     data: place,
     add_token: begin,
@@ -139,6 +241,7 @@ function writing(root: Element): Writing {
     add_text: (p, text) => p.open.at(-1)?.element.append(prose(text)),
     set_attr: attribute,
   });
+  place.parser = parser;
   return { parser, place, written: "", ended: false };
 }
 
@@ -148,6 +251,8 @@ function write(w: Writing, text: string, parts: number): void {
   while (w.written.length < most && w.place.made < parts * part.elements) {
     let to = Math.min(w.written.length + piece, most);
     if (/[\ud800-\udbff]/.test(text.charAt(to - 1))) to++; // both halves of a character
+    w.place.from = w.written.length;
+    w.place.text = text.slice(0, to);
     md.parser_write(w.parser, text.slice(w.written.length, to));
     w.written = text.slice(0, to);
   }

@@ -1,24 +1,20 @@
-import type { SessionSummary } from "@waggle-dev/client";
+import type { SessionSummary, TeamView, ToolSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { client, nextTheme, nextTongue, nextZone, reason, say } from "../app.ts";
-import { choose, chosen, compareChosen } from "../model/compare.ts";
+import { client, mayAct, reason, say } from "../app.ts";
 import { begin } from "../rooms/session.tsx";
-import { go, room, route } from "../route.ts";
-import { t, type Word } from "../words.ts";
+import { go } from "../route.ts";
+import { t } from "../words.ts";
 import { Dialog, Text } from "./basics.tsx";
+import { type Choice, commands } from "./commands.ts";
 
-interface Choice {
-  id: string;
-  text: string;
-  run: () => void;
-}
-
-/** A field that goes anywhere: rooms, sessions, settings, or a question to the model. */
+/** A field that goes anywhere and does what keys and buttons do: rooms, sessions, teams, tools, commands, or a question to the model. */
 export function Palette({ close }: { close: () => void }): JSX.Element {
   const [q, setQ] = useState("");
   const [at, setAt] = useState(0);
   const [found, setFound] = useState<readonly SessionSummary[]>([]);
+  const [others, setOthers] = useState<readonly Choice[]>([]);
+  useEffect(() => void named().then(setOthers), []);
   useEffect(() => {
     let over = false;
     const timer = setTimeout(async () => {
@@ -31,7 +27,7 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
       clearTimeout(timer);
     };
   }, [q]);
-  const all = choices(q, found);
+  const all = choices(q, found, others);
   const picked = Math.min(at, all.length - 1);
   const run = (c: Choice | undefined) => {
     if (!c) return;
@@ -78,44 +74,64 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
   );
 }
 
-/** The name of a setting: what stands before its value. */
-const before = (key: Word) => t(key).split(/[:：]/)[0] ?? "";
-
-/** What can be compared now. */
-function comparisons(): Choice[] {
-  const session = route.value.room === "sessions" ? route.value.id : undefined;
-  const all: Choice[] = [];
-  if (chosen.value.length === 2) all.push({ id: "compare", text: t("compare.two"), run: () => void compareChosen(undefined) });
-  if (session) all.push({ id: "compare this", text: t("compare.this"), run: () => void (compareChosen(session) || choose(session)) });
-  return all;
+/** What others have named: teams, tools and agents. */
+async function named(): Promise<Choice[]> {
+  const get = <T,>(path: string, member: string) =>
+    client.call<Record<string, T[] | undefined>>("GET", path).then(
+      (page) => page[member] ?? [],
+      () => [] as T[],
+    );
+  const [teams, tools, agents] = await Promise.all([
+    get<TeamView>("/api/v1/teams?limit=50", "teams"),
+    get<ToolSummary>("/api/v1/tools", "tools"),
+    get<{ name: string; id: string }>("/api/v1/agents", "agents"),
+  ]);
+  return [
+    ...teams.map((x) => ({
+      id: `team ${x.team_id}`,
+      text: `${t("nav.teams")}: ${x.name}`,
+      run: () => go({ room: "teams", id: x.team_id, view: "tree" }),
+    })),
+    ...tools.map((x) => ({
+      id: `tool ${x.kind} ${x.provider} ${x.name}`,
+      text: `${t("swarm.tools")}: ${x.provider}/${x.name}`,
+      run: () => go({ room: "swarm", tab: "tools", tool: { provider: x.provider, name: x.name, kind: x.kind, call: "" } }),
+    })),
+    ...agents.map((x) => ({
+      id: `agent ${x.id}`,
+      text: `${t("swarm.agents")}: ${x.name}`,
+      run: () => go({ room: "swarm", tab: "agents" }),
+    })),
+  ];
 }
 
-const places = ["playground", "sessions", "questions", "teams", "swarm", "installation"] as const;
+/** So many of what others have named are offered at most. */
+const mostNamed = 8;
 
-function choices(q: string, found: readonly SessionSummary[]): Choice[] {
-  const word = q.trim().toLowerCase();
-  const all: Choice[] = [
-    ...places.map((p) => ({ id: p, text: t(`nav.${p}` as Word), run: () => go(room(p)) })),
-    { id: "theme", text: before("theme.auto"), run: nextTheme },
-    { id: "zone", text: before("zone.local"), run: nextZone },
-    { id: "language", text: before("language.auto"), run: nextTongue },
-    ...comparisons(),
-  ].filter((c) => c.text.toLowerCase().includes(word));
+function choices(q: string, found: readonly SessionSummary[], others: readonly Choice[]): Choice[] {
+  const text = q.trim();
+  const word = text.toLowerCase();
+  const all = commands(q);
+  if (word !== "") all.push(...others.filter((c) => c.text.toLowerCase().includes(word)).slice(0, mostNamed));
   for (const s of found)
     all.push({
       id: s.session_id,
       text: s.question || t("sessions.untitled"),
       run: () => go({ room: "sessions", id: s.session_id, view: "talk", q: "", state: "" }),
     });
-  if (/^[0-9a-zA-Z._-]{8,}$/.test(q.trim()) && found.length === 0) {
-    const id = q.trim();
-    all.push({ id: "id", text: t("palette.id", { id }), run: () => go({ room: "sessions", id, view: "talk", q: "", state: "" }) });
+  if (/^[0-9a-zA-Z._-]{8,}$/.test(text) && found.length === 0) {
+    all.push({
+      id: "id",
+      text: t("palette.id", { id: text }),
+      run: () => go({ room: "sessions", id: text, view: "talk", q: "", state: "" }),
+    });
+    all.push({ id: "task", text: t("palette.task", { id: text }), run: () => go({ room: "task", id: text, view: "work" }) });
   }
-  if (word !== "")
+  if (word !== "" && mayAct.value)
     all.push({
       id: "ask",
-      text: t("palette.ask", { text: q.trim() }),
-      run: () => void begin({ content: q.trim(), mode: "chat", confirm: false }, () => {}).catch((e) => say(reason(e))),
+      text: t("palette.ask", { text }),
+      run: () => void begin({ content: text, mode: "chat", confirm: false }, () => {}).catch((e) => say(reason(e))),
     });
   return all;
 }

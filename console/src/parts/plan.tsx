@@ -14,7 +14,7 @@ export function PlanCard({ item }: { item: Extract<ViewItem, { kind: "plan" }> }
   return (
     <article class="item plan">
       <header>
-        <h3>{t("talk.plan")}</h3>
+        <h2>{t("talk.plan")}</h2>
         <Text most={300}>{item.summary}</Text>
         <span class="count">
           {over && done > 0 ? (

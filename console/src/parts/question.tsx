@@ -55,17 +55,18 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
   };
   const asks = t(words[ask.scope] ?? "question.agent", { tool: plain(cut(ask.tool ?? "", 120)) });
   return (
-    <section class="question" data-question={ask.id} tabIndex={-1} aria-label={asks}>
+    // biome-ignore lint/a11y/useSemanticElements: a set of fields has a legend, and this has a heading
+    <div role="group" class="question" data-question={ask.id} tabIndex={-1} aria-label={asks}>
       <header>
         <Icon name="hand" />
-        <h3>
+        <h2>
           <Text most={200}>{asks}</Text>
           {ask.tool && ask.scope !== "tool" && (
             <code class="tool">
               <Text>{ask.tool}</Text>
             </code>
           )}
-        </h3>
+        </h2>
         <span class="left">
           <Left until={ask.expires_at} />
         </span>
@@ -95,7 +96,7 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
         </p>
       )}
       {mayAct.value && <Actions ask={ask} why={why} setWhy={setWhy} send={send} busy={busy} stuck={broken > 0} changed={changed} />}
-    </section>
+    </div>
   );
 }
 

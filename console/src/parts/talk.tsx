@@ -92,7 +92,7 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
       const sender = talk.state.value.senders[item.id];
       return (
         <article class={sender ? "item user of-member" : "item user"}>
-          <h3>{sender ? <Text>{sideName(sender)}</Text> : t("talk.you")}</h3>
+          <h2>{sender ? <Text>{sideName(sender)}</Text> : t("talk.you")}</h2>
           <p class="said">
             <Text most={20_000}>{item.text}</Text>
           </p>
@@ -102,7 +102,8 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
     case "answer":
       return (
         <article class={item.step === undefined ? "item answer" : "item answer of-step"}>
-          {item.step !== undefined && <h3>{t("talk.step", { title: stepTitle(item.step, item.run, talk) })}</h3>}
+          {item.step === undefined && <h2 class="only-read">{t("talk.answer")}</h2>}
+          {item.step !== undefined && <h2>{t("talk.step", { title: stepTitle(item.step, item.run, talk) })}</h2>}
           <Reasoning of={item} />
           {(item.text !== "" || !item.reasoning) && <Markdown text={item.text} done={item.done} />}
           {!item.done && (item.text !== "" || !item.reasoning) && <span class="caret" aria-hidden="true" />}
@@ -173,13 +174,13 @@ export function ToolCard({ item }: { item: Extract<ViewItem, { kind: "tool" }> }
       {unknown && <p class="loud">{t("talk.unknown")}</p>}
       {(open || unknown) && (
         <>
-          <h4>{t("talk.arguments")}</h4>
+          <h3>{t("talk.arguments")}</h3>
           <Code value={item.arguments} />
         </>
       )}
       {(open || unknown) && item.text !== "" && (
         <>
-          <h4>{t("talk.result")}</h4>
+          <h3>{t("talk.result")}</h3>
           <Code value={item.text} />
         </>
       )}

@@ -25,6 +25,7 @@ export function Compare({ at }: { at: CompareRoute }): JSX.Element {
   if (!at.a || !at.b)
     return (
       <Face
+        heading
         title={t(at.a || at.b ? "compare.more" : "compare.none")}
         text={t("compare.none.text")}
         action={{ text: t("session.back"), go: () => go(room("sessions")) }}
@@ -211,9 +212,9 @@ function Detail({ pair, close }: { pair: Pair; close: () => void }): JSX.Element
   return (
     <aside class="detail" aria-label={t("compare.detail")}>
       <header>
-        <h3>
+        <h2>
           <Text>{one?.name || t(`compare.${one?.kind ?? "answer"}`)}</Text>
-        </h3>
+        </h2>
         <button type="button" class="quiet" aria-label={t("keys.close")} onClick={close}>
           <Icon name="cross" />
         </button>
@@ -235,9 +236,9 @@ function Detail({ pair, close }: { pair: Pair; close: () => void }): JSX.Element
 function Change({ path, a, b }: { path: string; a: unknown; b: unknown }): JSX.Element {
   return (
     <section>
-      <h4>
+      <h3>
         <Text>{path}</Text>
-      </h4>
+      </h3>
       {a !== undefined && <Value name={t("compare.a")} sign="−" value={a} />}
       {b !== undefined && <Value name={t("compare.b")} sign="+" value={b} />}
     </section>

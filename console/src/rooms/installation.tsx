@@ -7,7 +7,8 @@ import { Skeleton, Text } from "../parts/basics.tsx";
 import { later } from "../parts/later.tsx";
 import { Refused } from "../parts/reading.tsx";
 import { Tabs } from "../parts/tabs.tsx";
-import { after, go, type InstallationTab, installationTabs, type Route, room, route } from "../route.ts";
+import { go, type Route } from "../route.ts";
+import { installationTab, openTabs, shownTabs } from "../turns.ts";
 import { t } from "../words.ts";
 import { Audit } from "./installation/audit.tsx";
 import { Config } from "./installation/config.tsx";
@@ -20,13 +21,6 @@ const Rates = later(() => import("./installation/rates.tsx").then((m) => m.Rates
 const Versions = later(() => import("./installation/versions.tsx").then((m) => m.Versions));
 
 type Place = Extract<Route, { room: "installation" }>;
-
-/** What everybody sees: the rest is for operators. */
-const open: readonly InstallationTab[] = ["health", "quotas"];
-
-const shownTabs = () => (me.value?.may.includes("operate") ? installationTabs : open);
-
-const to = (tab: InstallationTab): Route => ({ ...room("installation"), tab }) as Route;
 
 /** The state of the installation, and what operators do about it. */
 export function Installation({ at }: { at: Place }): JSX.Element {
@@ -57,12 +51,12 @@ export function Installation({ at }: { at: Place }): JSX.Element {
           </span>
         </div>
         <div class="line">
-          <Tabs label={t("installation.tabs")} all={all} chosen={at.tab} choose={(tab) => go(to(tab), "replace")} />
+          <Tabs label={t("installation.tabs")} all={all} chosen={at.tab} choose={(tab) => go(installationTab(tab), "replace")} />
         </div>
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a reader without a mouse scrolls it */}
       <div class="page" id="view" role="tabpanel" tabIndex={0} aria-label={t(`installation.${at.tab}`)}>
-        {!operates && !open.includes(at.tab) ? <Refused /> : <Tab at={at} queues={queues} letters={letters} />}
+        {!operates && !openTabs.includes(at.tab) ? <Refused /> : <Tab at={at} queues={queues} letters={letters} />}
       </div>
     </section>
   );
@@ -88,11 +82,4 @@ function Tab(p: { at: Place; queues: Reading<QueueList> | undefined; letters: Pa
     case "config":
       return <Config />;
   }
-}
-
-/** Shows the tab of the installation that is `by` places after the present one. */
-export function turnTab(by: number): void {
-  const r = route.value;
-  if (r.room !== "installation") return;
-  go(to(after(shownTabs(), r.tab, by)), "replace");
 }

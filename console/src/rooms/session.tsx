@@ -14,12 +14,9 @@ import { ConfirmDialog } from "../parts/confirm.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Talk } from "../parts/talk.tsx";
-import { after, go, type Route, room, route, type SessionView } from "../route.ts";
+import { go, type Route, room, type SessionView, sessionViews } from "../route.ts";
 import { t } from "../words.ts";
 import { LogView } from "./logview.tsx";
-
-/** The order of the views. */
-export const views: readonly SessionView[] = ["talk", "waterfall", "log"];
 
 type SessionRoute = Extract<Route, { room: "sessions" }>;
 
@@ -81,7 +78,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         label={t("session.views")}
         state={<StateChip state={state} />}
         back={{ label: t("session.back"), go: () => go(room("sessions")) }}
-        views={views.map((id) => ({ id, text: t(`session.${id}`) }))}
+        views={sessionViews.map((id) => ({ id, text: t(`session.${id}`) }))}
         view={at.view}
         turn={(to) => change({ view: to })}
         seek={seek}
@@ -158,7 +155,12 @@ function Ends({ id, name }: { id: string; name: string }): JSX.Element {
 
 function Missing(): JSX.Element {
   return (
-    <Face title={t("session.none")} text={t("session.none.text")} action={{ text: t("session.back"), go: () => go(room("sessions")) }} />
+    <Face
+      heading
+      title={t("session.none")}
+      text={t("session.none.text")}
+      action={{ text: t("session.back"), go: () => go(room("sessions")) }}
+    />
   );
 }
 
@@ -192,7 +194,7 @@ export function Playground(): JSX.Element {
             {sending ? (
               <>
                 <article class="item user">
-                  <h3>{t("talk.you")}</h3>
+                  <h2>{t("talk.you")}</h2>
                   <p class="said about">
                     <Text most={20_000}>{sending.content}</Text>
                   </p>
@@ -228,11 +230,4 @@ export function Playground(): JSX.Element {
       <Composer waits={waits} send={send} />
     </section>
   );
-}
-
-/** Shows the view of a session that is `by` places after the present one. */
-export function turn(by: number): void {
-  const r = route.value;
-  if (r.room !== "sessions" || r.id === undefined) return;
-  go({ ...r, view: after(views, r.view, by) }, "replace");
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { title } from "../app.ts";
 import { Search } from "../parts/search.tsx";
 import { Tabs } from "../parts/tabs.tsx";
-import { after, go, type Route, route, type SwarmTab, swarmTabs } from "../route.ts";
+import { go, type Route, type SwarmTab, swarmTabs } from "../route.ts";
 import { t } from "../words.ts";
 import { Agents } from "./swarm/agents.tsx";
 import { Providers } from "./swarm/providers.tsx";
@@ -65,11 +65,4 @@ function Tab(p: { tab: SwarmTab; filter: string; clear: () => void }): JSX.Eleme
     case "tasks":
       return <Tasks {...p} />;
   }
-}
-
-/** Shows the tab of the swarm that is `by` places after the present one. */
-export function turnSwarm(by: number): void {
-  const r = route.value;
-  if (r.room !== "swarm") return;
-  go({ room: "swarm", tab: after(swarmTabs, r.tab, by) }, "replace");
 }

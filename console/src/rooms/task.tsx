@@ -13,7 +13,7 @@ import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { QuestionCard } from "../parts/question.tsx";
-import { after, go, type Route, route, taskViews } from "../route.ts";
+import { go, type Route, taskViews } from "../route.ts";
 import { t } from "../words.ts";
 import { LogView } from "./logview.tsx";
 import { chipOf, reasonOf } from "./swarm/tasks.tsx";
@@ -323,11 +323,4 @@ function Below({ task }: { task: TaskState }): JSX.Element {
 function text(v: unknown): string {
   if (typeof v === "string") return v;
   return v === undefined || v === null ? "" : JSON.stringify(v);
-}
-
-/** Shows the view of a task that is `by` places after the present one. */
-export function turnTask(by: number): void {
-  const r = route.value;
-  if (r.room !== "task") return;
-  go({ ...r, view: after(taskViews, r.view, by) }, "replace");
 }

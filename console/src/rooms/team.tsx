@@ -26,7 +26,7 @@ import { Sequence } from "../parts/sequence.tsx";
 import { Later, sideName, Talk } from "../parts/talk.tsx";
 import { Reasoning, Stopped } from "../parts/thought.tsx";
 import { Writing } from "../parts/writing.tsx";
-import { after, go, type Route, room, route, teamViews } from "../route.ts";
+import { go, type Route, room, teamViews } from "../route.ts";
 import { t } from "../words.ts";
 import { Log } from "./log.tsx";
 
@@ -93,13 +93,6 @@ export function TeamRoom({ at, questions }: { at: TeamRoute; questions: List<Lis
       </div>
     </section>
   );
-}
-
-/** Shows the next or the previous view of a team. */
-export function turnTeam(by: number): void {
-  const r = route.value;
-  if (r.room !== "teams" || r.id === undefined) return;
-  go({ ...r, view: after(teamViews, r.view, by) }, "replace");
 }
 
 /** Pauses, stops and closes a team. */
@@ -264,7 +257,7 @@ function MessageCard({ of }: { of: Signal<Message> }): JSX.Element {
   const m = of.value;
   return (
     <article class={m.to === undefined ? "item answer" : "item message"}>
-      <h3>
+      <h2>
         <Text>{m.from || t("team.people")}</Text>
         {m.to !== undefined && (
           <>
@@ -272,7 +265,7 @@ function MessageCard({ of }: { of: Signal<Message> }): JSX.Element {
             <Text>{m.to}</Text>
           </>
         )}
-      </h3>
+      </h2>
       <Reasoning of={m} />
       {(m.text !== "" || !m.reasoning) && <Markdown text={m.text} done={m.done} />}
       {m.stop && <Stopped stop={m.stop} />}

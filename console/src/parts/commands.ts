@@ -1,0 +1,117 @@
+import { copy, login, mayAct, nextTheme, nextTongue, nextZone, reason, say, signedIn, signOut } from "../app.ts";
+import { controlTeam, stopRun } from "../model/act.ts";
+import { choose, chosen, compareChosen } from "../model/compare.ts";
+import { saveLog } from "../model/log.ts";
+import { go, type Route, room, route, swarmTabs } from "../route.ts";
+import { installationTab, shownTabs } from "../turns.ts";
+import { t, type Word } from "../words.ts";
+import { mode } from "./composer.tsx";
+
+/** Something that the palette offers. */
+export interface Choice {
+  id: string;
+  text: string;
+  run: () => void;
+  /** It is offered to those who look for it only. */
+  hidden?: boolean;
+}
+
+/** Does something that may be refused, and says so. */
+const tries = (f: () => Promise<unknown>) => () => void f().catch((e) => say(reason(e)));
+
+/** The name of a setting: what stands before its value. */
+const before = (key: Word) => t(key).split(/[:：]/)[0] ?? "";
+
+const places = ["playground", "sessions", "questions", "teams", "swarm", "installation"] as const;
+
+/** Where one can go, and how things are shown: the same in every room. */
+function everywhere(): Choice[] {
+  const all: Choice[] = places.map((p) => ({ id: p, text: t(`nav.${p}` as Word), run: () => go(room(p)) }));
+  for (const tab of swarmTabs.slice(1))
+    all.push({ id: `swarm ${tab}`, text: `${t("nav.swarm")}: ${t(`swarm.${tab}`)}`, run: () => go({ room: "swarm", tab }), hidden: true });
+  for (const tab of shownTabs().filter((tab) => tab !== "health"))
+    all.push({
+      id: `installation ${tab}`,
+      text: `${t("nav.installation")}: ${t(`installation.${tab}`)}`,
+      run: () => go(installationTab(tab)),
+      hidden: true,
+    });
+  for (const [state, word] of [
+    ["failed", "state.failed"],
+    ["unknown_outcome", "state.unknown"],
+    ["waiting", "state.waiting"],
+    ["running", "state.running"],
+  ] as const)
+    all.push({
+      id: `state ${state}`,
+      text: `${t("nav.sessions")}: ${t(word)}`,
+      run: () => go({ ...room("sessions"), state } as Route),
+      hidden: true,
+    });
+  if (mayAct.value)
+    all.push({ id: "plan", text: t("palette.plan"), run: newPlan }, { id: "answer", text: t("palette.answer"), run: nextQuestion });
+  all.push(
+    { id: "theme", text: before("theme.auto"), run: nextTheme },
+    { id: "zone", text: before("zone.local"), run: nextZone },
+    { id: "language", text: before("language.auto"), run: nextTongue },
+    signedIn.value
+      ? { id: "out", text: t("login.out"), run: signOut }
+      : {
+          id: "in",
+          text: t("login.title"),
+          run: () => {
+            login.value = "asks";
+          },
+        },
+  );
+  return all;
+}
+
+function newPlan(): void {
+  mode.value = "plan";
+  go(room("playground"));
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
+}
+
+/** Shows the question that ends first, with the focus on it. */
+function nextQuestion(): void {
+  go(room("questions"));
+  requestAnimationFrame(() => document.querySelector<HTMLElement>("main [data-question]")?.focus());
+}
+
+/** What can be done with what is shown. */
+function here(): Choice[] {
+  const r = route.value;
+  const all: Choice[] = [{ id: "link", text: t("session.link"), run: () => void copy(location.href) }];
+  if (chosen.value.length === 2) all.push({ id: "compare", text: t("compare.two"), run: () => void compareChosen(undefined) });
+  if (r.room === "sessions" && r.id !== undefined) {
+    const id = r.id;
+    all.push({ id: "compare this", text: t("compare.this"), run: () => void (compareChosen(id) || choose(id)) });
+    if (mayAct.value) all.push({ id: "stop", text: t("palette.stop"), run: tries(() => stopRun(id)) });
+  }
+  if (r.room === "teams" && r.id !== undefined && mayAct.value) {
+    const id = r.id;
+    for (const what of ["pause", "resume", "stop"] as const)
+      all.push({ id: what, text: `${t("nav.teams")}: ${t(`team.${what}`)}`, run: tries(() => controlTeam(id, what)) });
+  }
+  const log = logOf(r);
+  if (log) all.push({ id: "export", text: t("session.export"), run: tries(() => saveLog(...log)) });
+  return all;
+}
+
+function logOf(r: Route): ["session" | "team" | "task", string, number | undefined] | undefined {
+  if (r.room === "task") return ["task", r.id, r.at];
+  if (r.room !== "sessions" && r.room !== "teams") return undefined;
+  return r.id === undefined ? undefined : [r.room === "teams" ? "team" : "session", r.id, r.at];
+}
+
+/** The commands whose text has the words; a number is an event of the log that is shown. */
+export function commands(q: string): Choice[] {
+  const words = q.trim().toLowerCase().split(/\s+/);
+  const fits = (c: Choice) => (q.trim() === "" ? !c.hidden : words.every((w) => c.text.toLowerCase().includes(w)));
+  const all = [...everywhere(), ...here()].filter(fits);
+  const r = route.value;
+  const seq = /^\d+$/.test(q.trim()) ? Number(q) : 0;
+  if (seq > 0 && logOf(r)) all.unshift({ id: "at", text: t("palette.at", { seq }), run: () => go({ ...r, at: seq } as Route, "replace") });
+  return all;
+}
