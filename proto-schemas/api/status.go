@@ -35,4 +35,6 @@ type ToolServerStatus struct {
 	Trouble string `json:"trouble,omitempty"`
 	// LeftOut are tools of the server that are not on offer; absent if only some tenants may use the server.
 	LeftOut []LeftOutTool `json:"left_out,omitempty"`
+	// Programs are those of tenants that run, of a server with per_tenant; absent if only some tenants may use the server.
+	Programs int `json:"programs,omitempty"`
 }

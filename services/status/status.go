@@ -80,7 +80,7 @@ func (s *status) addTools(m directory.Member, all bool) {
 
 // report adds what a replica reports of a tool server.
 func report(s *api.ToolServerStatus, r tools.Report) {
-	s.Trouble = cmp.Or(s.Trouble, r.Trouble)
+	s.Trouble, s.Programs = cmp.Or(s.Trouble, r.Trouble), s.Programs+r.Programs
 	for _, l := range r.LeftOut {
 		if one := (api.LeftOutTool{Tool: l.Tool, Why: l.Why}); !slices.Contains(s.LeftOut, one) {
 			s.LeftOut = append(s.LeftOut, one)

@@ -18,15 +18,17 @@ const BuiltinServer = "workspace"
 type Card struct {
 	Servers []string `json:"servers"`        // the configured servers
 	Down    []string `json:"down,omitempty"` // the servers without a connection
-	// Reports say of servers why they have no connection, and which tools are not on offer.
+	// Reports say of servers why they have no connection, which tools are not on offer, and how many programs they have.
 	Reports map[string]Report `json:"reports,omitempty"`
 }
 
-// Report is what is wrong with a server.
+// Report is what people should know of a server: what is wrong with it, and how many programs it has for tenants.
 type Report struct {
 	Trouble string    `json:"trouble,omitempty"`
 	LeftOut []LeftOut `json:"left_out,omitempty"`
 	Tenants bool      `json:"tenants,omitempty"` // only some tenants may see the server
+
+	Programs int `json:"programs,omitempty"` // of tenants that run, of a server with one for each
 }
 
 const (
@@ -39,7 +41,7 @@ const (
 
 // Add adds a report to the card, as far as it has room.
 func (c *Card) Add(server string, r Report) {
-	if r.Trouble == "" && len(r.LeftOut) == 0 {
+	if r.Trouble == "" && len(r.LeftOut) == 0 && r.Programs == 0 {
 		return
 	}
 	if len(r.Trouble) > cardTrouble {

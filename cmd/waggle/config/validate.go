@@ -334,8 +334,11 @@ func (p *problems) tools(t *Tools) {
 				p.add(at+".tenants", "%s", err)
 			}
 		}
-		if s.OutputCap < 0 || s.Timeout < 0 {
-			p.add(at, "output_cap and timeout cannot be negative")
+		if s.PerTenant && s.URL != "" {
+			p.add(at+".per_tenant", "is for servers with a command; list a server with a url once for each tenant")
+		}
+		if s.OutputCap < 0 || s.Timeout < 0 || s.PerTenantMax < 0 || s.PerTenantRest < 0 {
+			p.add(at, "output_cap, timeout, per_tenant_max and per_tenant_rest cannot be negative")
 		}
 	}
 }

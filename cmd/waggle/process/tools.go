@@ -33,6 +33,7 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 			URL: s.URL, Headers: config.Reveal(s.Headers), OAuth: s.OAuth.Client(), Timeout: s.Timeout, OutputCap: s.OutputCap,
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, IgnoreHints: s.IgnoreHints,
 			KeepOnCancel: s.KeepOnCancel, Tenants: tenants, Sandbox: box, Rules: c.RulesOf(&s),
+			PerTenant: s.PerTenant, MaxPrograms: s.PerTenantMax, RestAfter: s.PerTenantRest,
 		}
 	}
 	return service.New(service.Config{

@@ -55,7 +55,15 @@ func (r Route) Tool() (tool tools.Tool, ok bool) {
 // Run runs the call. Errors are *fault.Fault. MCP servers send no notifications.
 func (r Route) Run(ctx context.Context, call tools.Call, _ func(tools.Notification)) (tools.Result, error) {
 	call.Tool = r.tool
-	return r.server.try(ctx, call)
+	if r.server.programs == nil {
+		return r.server.try(ctx, call)
+	}
+	own, release, err := r.server.programs.take(call.Tenant)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer release()
+	return own.try(ctx, call)
 }
 
 // maxAttempts bounds the attempts at one call: two that reach the tool, and two that meet an ended connection.

@@ -59,6 +59,12 @@ type Config struct {
 	// Tenants lists the tenants that may see the server. Empty means all tenants.
 	Tenants []id.Tenant
 
+	// PerTenant starts a program for each tenant, with its first call, in a folder of its own within Dir. At most MaxPrograms run
+	// beside the one that says which tools there are (0 = 32); one ends RestAfter its last call (0 = 10 minutes).
+	PerTenant   bool
+	MaxPrograms int
+	RestAfter   time.Duration
+
 	// TellTenant sends the tenant with each call, for Waggle's own servers only.
 	TellTenant bool
 }
@@ -78,6 +84,9 @@ func (c *Config) Complete() error {
 		return err
 	}
 	if err := c.Rules.Check(); err != nil {
+		return err
+	}
+	if err := c.checkPerTenant(); err != nil {
 		return err
 	}
 	if c.Timeout == 0 {

@@ -25,7 +25,10 @@ import (
 // Dial returns the dialer of a program or an endpoint.
 func Dial(cfg Config, log zerolog.Logger) Dialer {
 	log = log.With().Str("server", cfg.Name).Logger()
-	if len(cfg.Command) > 0 {
+	switch {
+	case cfg.PerTenant:
+		return dialListing(&cfg, log)
+	case len(cfg.Command) > 0:
 		return dialProgram(&cfg, log)
 	}
 	return dialHTTP(&cfg, log)

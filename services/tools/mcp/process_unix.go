@@ -3,9 +3,12 @@
 package mcp
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -179,6 +182,23 @@ func (p *process) ending() error {
 		return &endError{"the program ended", p.words.said()}
 	}
 	return &endError{fmt.Sprintf("the program ended: %s", p.err), p.words.said()}
+}
+
+// makeFolder makes a folder, if it is missing, for a program of the owner of its parent.
+func makeFolder(parent, name string) (string, error) {
+	dir := filepath.Join(parent, name)
+	err := os.Mkdir(dir, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	if os.Geteuid() != 0 {
+		return dir, nil
+	}
+	var of syscall.Stat_t
+	if err := syscall.Stat(parent, &of); err != nil {
+		return "", err
+	}
+	return dir, os.Chown(dir, int(of.Uid), int(of.Gid))
 }
 
 // environment returns the few variables that programs need to run at all, and the configured ones.

@@ -56,6 +56,7 @@ const (
 	StateConnecting = "connecting"
 	StateConnected  = "connected"
 	StateStopped    = "stopped"
+	StateSame       = "" // as before: what Describe or Report returns has changed
 )
 
 // States are all states of a server.
@@ -81,6 +82,8 @@ type Server struct {
 	left    []tools.LeftOut // of the last list of tools
 	passed  []string        // parts of that list that do not count
 
+	programs *programs // of tenants; nil without Config.PerTenant
+
 	scrub   scrub.Scrubber
 	refused atomic.Bool    // the sandbox did not start the program
 	closing sync.WaitGroup // closings of HTTP sessions in the background
@@ -89,10 +92,14 @@ type Server struct {
 // New returns a server without a connection. It calls state, which must not block, at every change of state, and whenever
 // what Describe returns has changed.
 func New(cfg Config, dial Dialer, log zerolog.Logger, state func(string)) *Server {
-	return &Server{
+	s := &Server{
 		cfg: cfg, dial: dial, log: log.With().Str("server", cfg.Name).Logger(), state: state,
 		refresh: make(chan struct{}, 1), news: make(chan struct{}), scrub: cfg.scrubber(),
 	}
+	if cfg.PerTenant {
+		s.programs = &programs{server: s, log: log, own: map[id.Tenant]*program{}, ending: map[id.Tenant]*program{}}
+	}
+	return s
 }
 
 // Take makes the server check arguments and results in turns, and returns it. It precedes Run.
@@ -106,6 +113,10 @@ func (s *Server) Run(ctx context.Context) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = firstPause, longestPause, 2
 	defer s.state(StateStopped)
+	if s.programs != nil {
+		s.programs.open(ctx)
+		defer s.programs.wait()
+	}
 	legacy := false
 	for ctx.Err() == nil {
 		s.state(StateConnecting)
@@ -351,11 +362,16 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 }
 
-// Report returns why the server has no connection, and the tools that are not on offer.
-func (s *Server) Report() (trouble string, left []tools.LeftOut) {
+// Report returns why the server has no connection, the tools that are not on offer, and how many tenants have a program.
+func (s *Server) Report() tools.Report {
+	out := tools.Report{Tenants: !s.Shared()}
+	if s.programs != nil {
+		out.Programs = s.programs.count()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.trouble, s.left
+	out.Trouble, out.LeftOut = s.trouble, s.left
+	return out
 }
 
 // Name returns the server's name.
@@ -379,8 +395,8 @@ const (
 	typeWorkspace = "filesystem" // the built-in server
 )
 
-// Describe returns the server's description with its current status.
-func (s *Server) Describe() tools.Server {
+// Describe returns the server's description for the tenant, with its current status: of the tenant's program, if it has one.
+func (s *Server) Describe(t id.Tenant) tools.Server {
 	out := tools.Server{
 		Kind: tools.KindMCP, ID: s.cfg.Name, Name: s.cfg.Name, Type: typeWorkspace,
 		Status: command.StatusInactive, Capabilities: []string{},
@@ -391,10 +407,14 @@ func (s *Server) Describe() tools.Server {
 	case s.cfg.URL != "":
 		out.Type = typeHTTP
 	}
-	if s.connected() {
+	own := s
+	if s.programs != nil {
+		own = cmp.Or(s.programs.find(t), s)
+	}
+	if own.connected() {
 		out.Status = command.StatusActive
 	}
-	out.Trouble, out.LeftOut = s.Report()
+	out.Trouble, out.LeftOut = own.Report().Trouble, s.Report().LeftOut
 	for _, t := range s.Offered() {
 		out.Capabilities = append(out.Capabilities, t.Own)
 		if verb, _, _ := strings.Cut(t.Own, "_"); out.Type == typeWorkspace {

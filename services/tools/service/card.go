@@ -17,8 +17,7 @@ func (s *Service) card() (json.RawMessage, error) {
 		if s.states[srv.Name()] != mcp.StateConnected {
 			c.Down = append(c.Down, srv.Name())
 		}
-		trouble, left := srv.Report()
-		c.Add(srv.Name(), tools.Report{Trouble: trouble, LeftOut: left, Tenants: !srv.Shared()})
+		c.Add(srv.Name(), srv.Report())
 	}
 	slices.Sort(c.Down)
 	return json.Marshal(c)
@@ -41,10 +40,12 @@ func (s *Service) show() error {
 func (s *Service) told(name string) func(state string) {
 	measure := s.metrics.stateOf()
 	return func(state string) {
-		measure(state)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.states[name] = state
+		if state != mcp.StateSame {
+			measure(state)
+			s.states[name] = state
+		}
 		if err := s.show(); err != nil {
 			s.log.Warn().Err(err).Msg("fail to update directory entry")
 		}

@@ -38,7 +38,7 @@ func (s *Service) Servers(ctx context.Context, tenant id.Tenant, kind string) ([
 	list := []tools.Server{}
 	for _, srv := range s.servers {
 		if srv.Visible(tenant) && (kind == "" || kind == tools.KindMCP) {
-			list = append(list, srv.Describe())
+			list = append(list, srv.Describe(tenant))
 		}
 	}
 	if s.swarm != nil && (kind == "" || kind == tools.KindService) {
@@ -58,7 +58,7 @@ func (s *Service) ToolsOf(ctx context.Context, tenant id.Tenant, kind, server st
 		if srv := s.serverNamed(tenant, server); srv != nil {
 			list := srv.Offered()
 			offer.Sort(list)
-			return srv.Describe(), list, nil
+			return srv.Describe(tenant), list, nil
 		}
 		return tools.Server{}, nil, fault.New(fault.ServerNotFound)
 	case tools.KindService:

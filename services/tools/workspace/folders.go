@@ -1,20 +1,18 @@
 package workspace
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools/internal/folder"
 )
 
 const (
@@ -69,7 +67,7 @@ func (f *Folders) Limit(cfg quota.Config) { f.usage = newUsage(cfg) }
 func (f *Folders) Root(tenant id.Tenant) (*os.Root, error) {
 	dir, old := f.dir, f.dir
 	if tenant != id.DefaultTenant {
-		dir, old = filepath.Join(f.dir+tenantsSuffix, folderName(tenant)), filepath.Join(f.dir+tenantsSuffix, tenant.String())
+		dir, old = filepath.Join(f.dir+tenantsSuffix, folder.Name(tenant)), filepath.Join(f.dir+tenantsSuffix, tenant.String())
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,18 +90,6 @@ func sweepAgain(dir string, before time.Time) {
 		sweep(root, before)
 		_ = root.Close()
 	}
-}
-
-// folderName returns the name of a tenant's folder. Tenants that differ in case alone have folders that differ more: some disks
-// do not distinguish case.
-func folderName(t id.Tenant) string {
-	name := t.String()
-	lower := strings.ToLower(name)
-	if lower == name {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return lower + "~" + hex.EncodeToString(sum[:6])
 }
 
 // exists reports whether the folder is there under exactly this name.

@@ -2662,6 +2662,7 @@ export interface ToolServerStatus {
   down: number;
   left_out?: LeftOutTool[];
   name: string;
+  programs?: number;
   /**
    * of the tool service that have it
    */
