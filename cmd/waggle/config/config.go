@@ -320,12 +320,12 @@ type ToolServer struct {
 	KeepOnCancel bool              `yaml:"keep_on_cancel,omitempty" doc:"Trust the program to stop a cancelled call; otherwise it is restarted if it does not."`
 	Tenants      []string          `yaml:"tenants,omitempty" doc:"Tenants that may use it; empty = all."`
 
-	PerTenant     bool          `yaml:"per_tenant,omitempty" doc:"Start a program for each tenant, with its first call, in a folder of its own within dir. One more runs, which says which tools there are, and gets no call."`
+	PerTenant     bool          `yaml:"per_tenant,omitempty" doc:"Start a program for each tenant, with its first call, in a folder of its own within dir. One more runs, which lists the tools, and gets no call."`
 	PerTenantMax  int           `yaml:"per_tenant_max,omitempty" doc:"Programs of tenants that may run at once; the one that has rested longest ends for another; 0 = 32."`
 	PerTenantRest time.Duration `yaml:"per_tenant_rest,omitempty" doc:"Time after its last call in which a tenant's program ends; 0 = 10 min."`
 
-	Paths        ToolPaths         `yaml:"paths,omitempty"`
-	Limits       ToolLimits        `yaml:"limits,omitempty"`
+	Paths  ToolPaths  `yaml:"paths,omitempty"`
+	Limits ToolLimits `yaml:"limits,omitempty"`
 
 	Approval    string            `yaml:"approval,omitempty" doc:"Which calls people are asked about: always, writes (all tools but those that change nothing) or never. Empty = writes. No request and no definition of a team can loosen it."`
 	Approvals   map[string]string `yaml:"approvals,omitempty" doc:"The same of single tools, by the server's own names."`

@@ -60,7 +60,7 @@ type Config struct {
 	Tenants []id.Tenant
 
 	// PerTenant starts a program for each tenant, with its first call, in a folder of its own within Dir. At most MaxPrograms run
-	// beside the one that says which tools there are (0 = 32); one ends RestAfter its last call (0 = 10 minutes).
+	// beside the one that lists the tools (0 = 32); one ends RestAfter its last call (0 = 10 minutes).
 	PerTenant   bool
 	MaxPrograms int
 	RestAfter   time.Duration
@@ -147,4 +147,37 @@ func (c *Config) scrubber() scrub.Scrubber {
 		secrets = append(secrets, c.OAuth.Secret)
 	}
 	return scrub.New(secrets...)
+}
+
+const (
+	// maxPrograms is the default bound of a server's programs of tenants: with a few tens of megabytes each, as many as a small
+	// machine bears.
+	maxPrograms = 32
+	// restAfter is the default time after its last call for which a program waits for the next one of its tenant.
+	restAfter = 10 * time.Minute
+)
+
+// checkPerTenant checks the options for programs of tenants, and fills in defaults.
+func (c *Config) checkPerTenant() error {
+	switch {
+	case !c.PerTenant && (c.MaxPrograms != 0 || c.RestAfter != 0):
+		return fmt.Errorf("per_tenant: set it to true, or leave out per_tenant_max and per_tenant_rest")
+	case !c.PerTenant:
+		return nil
+	case len(c.Command) == 0:
+		return fmt.Errorf("per_tenant: is for servers with a command; list a server with a url once for each tenant")
+	case c.Sandbox.Mode == sandbox.Off && c.Dir == "":
+		return fmt.Errorf("per_tenant: set dir: without a sandbox the programs would share the folder of waggle")
+	case c.MaxPrograms < 0:
+		return fmt.Errorf("per_tenant_max: must not be negative")
+	case c.RestAfter < 0:
+		return fmt.Errorf("per_tenant_rest: must not be negative")
+	}
+	if c.MaxPrograms == 0 {
+		c.MaxPrograms = maxPrograms
+	}
+	if c.RestAfter == 0 {
+		c.RestAfter = restAfter
+	}
+	return nil
 }

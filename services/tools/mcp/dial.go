@@ -23,6 +23,8 @@ const (
 	httpBodyLimit = floodBurst
 	// idleConn is the time for which an HTTP connection waits for the next call.
 	idleConn = 90 * time.Second
+	// listFolder is the folder of the program that lists the tools of a server with Config.PerTenant. No tenant's folder has its name.
+	listFolder = "~tools"
 	// clientVersion is the version of this MCP client.
 	clientVersion = "1.0.0"
 	// legacyProtocol is the version for a server that did not understand the newest handshake.
@@ -80,6 +82,35 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 		s.proc, s.budget, s.seen, s.keep = p, g.budget, true, cfg.KeepOnCancel
 		return s, nil
 	}
+}
+
+// dialListing is dialProgram for the program that lists the tools of a server with Config.PerTenant.
+func dialListing(cfg *Config, log zerolog.Logger) Dialer {
+	var dial Dialer
+	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
+		if dial == nil {
+			own, err := cfg.in(listFolder)
+			if err != nil {
+				return nil, err
+			}
+			dial = dialProgram(&own, log)
+		}
+		return dial(ctx, legacy, changed)
+	}
+}
+
+// in returns the configuration of one of the programs, with a folder of its own in Dir, which is made.
+func (c Config) in(name string) (Config, error) {
+	c.PerTenant = false
+	if c.Dir == "" {
+		return c, nil
+	}
+	dir, err := makeFolder(c.Dir, name)
+	if err != nil {
+		return c, fmt.Errorf("make a folder in %s: %w", c.Dir, err)
+	}
+	c.Dir = dir
+	return c, nil
 }
 
 // unusable returns why a program could not be used: how it ended, if it did so by itself.

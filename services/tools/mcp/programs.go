@@ -2,30 +2,31 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"github.com/waggle-dev/waggle/internal/sandbox"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools/internal/folder"
 )
 
-const (
-	// maxPrograms is the default bound of a server's programs of tenants: with a few tens of megabytes each, as many as a small
-	// machine bears.
-	maxPrograms = 32
-	// restAfter is the default time after its last call for which a program waits for the next one of its tenant.
-	restAfter = 10 * time.Minute
-	// listFolder is the folder of the program that only says which tools there are. No tenant's folder has its name.
-	listFolder = "~tools"
-)
+// New returns a server without a connection. It calls state, which must not block, at every change of state, and whenever
+// what Describe returns has changed.
+func New(cfg Config, dial Dialer, log zerolog.Logger, state func(string)) *Server {
+	s := &Server{
+		cfg: cfg, dial: dial, log: log.With().Str("server", cfg.Name).Logger(), state: state,
+		refresh: make(chan struct{}, 1), news: make(chan struct{}), scrub: cfg.scrubber(),
+	}
+	if cfg.PerTenant {
+		s.programs = &programs{server: s, log: log, own: map[id.Tenant]*program{}, ending: map[id.Tenant]*program{}}
+	}
+	return s
+}
 
 // programs are those of a server with Config.PerTenant: one for each tenant that calls it, started by its first call and ended when
-// it has rested. The server's own program says which tools there are, and runs no call. It is safe for concurrent use.
+// it has rested. The server's own program lists the tools, and runs no call. It is safe for concurrent use.
 type programs struct {
 	server *Server
 	log    zerolog.Logger
@@ -72,7 +73,7 @@ func (p *programs) release(one *program) {
 	}
 }
 
-// start makes a program for the tenant: in place of the one that has rested longest, if there are as many as there may be. It
+// start makes a program for the tenant: in place of the one that has rested longest, if no further one may run. It
 // begins when that one has ended, and an earlier one of the tenant. The caller holds the lock.
 func (p *programs) start(t id.Tenant) (*program, error) {
 	if p.life == nil || p.life.Err() != nil {
@@ -185,58 +186,4 @@ func (p *programs) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.own) + len(p.ending)
-}
-
-// dialListing is dialProgram for the program that only says which tools there are.
-func dialListing(cfg *Config, log zerolog.Logger) Dialer {
-	var dial Dialer
-	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
-		if dial == nil {
-			own, err := cfg.in(listFolder)
-			if err != nil {
-				return nil, err
-			}
-			dial = dialProgram(&own, log)
-		}
-		return dial(ctx, legacy, changed)
-	}
-}
-
-// in returns the configuration of one of the programs, with a folder of its own in Dir, which is made.
-func (c Config) in(name string) (Config, error) {
-	c.PerTenant = false
-	if c.Dir == "" {
-		return c, nil
-	}
-	dir, err := makeFolder(c.Dir, name)
-	if err != nil {
-		return c, fmt.Errorf("make a folder in %s: %w", c.Dir, err)
-	}
-	c.Dir = dir
-	return c, nil
-}
-
-// checkPerTenant checks the options for programs of tenants, and fills in defaults.
-func (c *Config) checkPerTenant() error {
-	switch {
-	case !c.PerTenant && (c.MaxPrograms != 0 || c.RestAfter != 0):
-		return fmt.Errorf("per_tenant: set it to true, or leave out per_tenant_max and per_tenant_rest")
-	case !c.PerTenant:
-		return nil
-	case len(c.Command) == 0:
-		return fmt.Errorf("per_tenant: is for servers with a command; list a server with a url once for each tenant")
-	case c.Sandbox.Mode == sandbox.Off && c.Dir == "":
-		return fmt.Errorf("per_tenant: set dir: without a sandbox the programs would share the folder of waggle")
-	case c.MaxPrograms < 0:
-		return fmt.Errorf("per_tenant_max: must not be negative")
-	case c.RestAfter < 0:
-		return fmt.Errorf("per_tenant_rest: must not be negative")
-	}
-	if c.MaxPrograms == 0 {
-		c.MaxPrograms = maxPrograms
-	}
-	if c.RestAfter == 0 {
-		c.RestAfter = restAfter
-	}
-	return nil
 }
