@@ -28,6 +28,7 @@ const words = (name: string) => Array.from({ length: 30 }, (_, i) => `${name}${i
 /** Plans, reads a file in the first task, and speaks slowly. */
 export function script(messages: { role: string; content: unknown }[], planning: boolean) {
   const said = JSON.stringify(messages.filter((m) => m.role === "user").at(-1)?.content ?? "");
+  if (said.includes("give up")) return { status: 500 };
   if (planning && said.includes("side by side")) return { text: JSON.stringify(parallel) };
   if (planning && said.includes("at once")) return { text: JSON.stringify(duet) };
   if (planning) return { text: JSON.stringify(plan) };
@@ -76,6 +77,36 @@ export async function askedTogether(page: Page, input: string, send: string): Pr
   await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
     timeout: patience,
   });
+}
+
+/** A run that fails: the page says what is tried again, and in the end why nothing came, also on a page that is opened anew. */
+export async function failed(page: Page, input: string, send: string): Promise<void> {
+  await page.fill(input, "give up");
+  await page.click(send);
+  await sees(page, "Asking again.");
+  await page.waitForFunction(() => /^(?!.*Asking again\.).+/s.test(document.querySelector(".problem")?.textContent ?? ""), undefined, {
+    timeout: patience,
+  });
+  const problem = await page.textContent(".problem");
+  await page.reload();
+  await page.waitForFunction((text) => document.querySelector(".problem")?.textContent === text, problem, { timeout: patience });
+}
+
+/** Two windows of one thread: each shows what is said, asked, answered and done in the other. */
+export async function twoWindows(one: Page, two: Page, input: string, send: string): Promise<void> {
+  await one.fill(input, "speak at once");
+  await one.click(send);
+  await one.waitForSelector(".question", { timeout: patience });
+  await two.goto(one.url());
+  await two.waitForSelector(".question", { timeout: patience });
+  await one.click(".question button.main");
+  for (const page of [two, one]) await sees(page, words("both").trim());
+  expect(await two.locator(".question").count()).toBe(0);
+  await two.fill(input, "what do the notes say, and what follows?");
+  await two.click(send);
+  await one.waitForSelector(".question", { timeout: patience });
+  await one.click(".question button.main");
+  for (const page of [one, two]) await sees(page, "workspace_read_file");
 }
 
 /** Two steps that speak at the same time: each of their texts is whole, while they speak and on a page that comes back in the middle. */

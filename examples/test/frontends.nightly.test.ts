@@ -5,9 +5,12 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.js";
 import { freePort, Model, patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.js";
-import { askedTogether, carriedOut, complete, picture, script, showing } from "./frontend.js";
+import { askedTogether, carriedOut, complete, failed, picture, script, showing, twoWindows } from "./frontend.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** How long a model that fails is asked again. */
+const short = { WAGGLE_WORKER_RETRY_TIME: "3s", WAGGLE_WORKER_RUN_RETRY_TIME: "3s" };
 
 let waggle: Waggle;
 let model: Model;
@@ -16,7 +19,7 @@ let runtime: { url: string; end(): Promise<void> };
 
 beforeAll(async () => {
   model = await Model.start(script);
-  waggle = await up("", { ...model.env, WAGGLE_TOOLS_BUILTIN_APPROVAL: "always" });
+  waggle = await up("", { ...model.env, WAGGLE_TOOLS_BUILTIN_APPROVAL: "always", ...short });
   runtime = await copilotkit();
   browser = await launch();
 }, 4 * patience); // CopilotKit's chat has 30 MB of sources
@@ -52,6 +55,30 @@ test(
     await showing(page, "copilotkit-together", () => askedTogether(page, "textarea", "[data-testid=copilot-send-button]"));
     expect(errors).toEqual([]);
     await page.close();
+  },
+  4 * patience,
+);
+
+test(
+  "CopilotKit: a run that fails says so, and what is tried again before",
+  async () => {
+    const { page } = await open(browser, runtime.url); // CopilotKit writes the failure to the console, too
+    await showing(page, "copilotkit-failed", () => failed(page, "textarea", "[data-testid=copilot-send-button]"));
+    await page.close();
+  },
+  4 * patience,
+);
+
+test(
+  "CopilotKit: two windows of one thread show the same",
+  async () => {
+    const one = await open(browser, runtime.url);
+    const two = await open(browser, "about:blank");
+    const walk = () => twoWindows(one.page, two.page, "textarea", "[data-testid=copilot-send-button]");
+    await showing(one.page, "copilotkit-one", () => showing(two.page, "copilotkit-two", walk));
+    expect([...one.errors, ...two.errors]).toEqual([]);
+    await one.page.close();
+    await two.page.close();
   },
   4 * patience,
 );

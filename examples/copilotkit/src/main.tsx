@@ -1,8 +1,8 @@
-import { CopilotChat, CopilotKitProvider, useDefaultRenderTool, useInterrupt } from "@copilotkit/react-core/v2";
+import { CopilotChat, CopilotKitProvider, useDefaultRenderTool } from "@copilotkit/react-core/v2";
 import "@copilotkit/react-core/v2/styles.css";
+import { useFollow, useRunState, WaggleApprovals } from "@waggle-dev/copilotkit/react";
 import { createRoot } from "react-dom/client";
 import { z } from "zod";
-import { Approval } from "./Approval.js";
 import { Plan, planContent } from "./Plan.js";
 import "./style.css";
 
@@ -18,16 +18,8 @@ const activities = [
 ];
 
 function Chat() {
-  // Steps side by side ask side by side: each question has a card, and its answer its id.
-  useInterrupt({
-    render: ({ interrupts, resolve }) => (
-      <>
-        {interrupts.map((one) => (
-          <Approval key={one.id} interrupt={one} resolve={(reply) => resolve(reply, one.id)} />
-        ))}
-      </>
-    ),
-  });
+  const { problem, retry } = useRunState();
+  useFollow({ threadId: thread }); // what other windows do
   useDefaultRenderTool({
     render: ({ name, parameters, status, result }) => (
       <details className="tool">
@@ -41,7 +33,14 @@ function Chat() {
       </details>
     ),
   });
-  return <CopilotChat threadId={thread} labels={{ chatInputPlaceholder: "Ask for something with several parts" }} />;
+  return (
+    <>
+      <WaggleApprovals className="question" />
+      {problem && <p className="problem">{problem}</p>}
+      {retry && <p className="problem">{retry} Asking again.</p>}
+      <CopilotChat threadId={thread} labels={{ chatInputPlaceholder: "Ask for something with several parts" }} />
+    </>
+  );
 }
 
 // The properties are the forwardedProps of AG-UI.

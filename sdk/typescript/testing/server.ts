@@ -130,6 +130,8 @@ export interface Reply {
   calls?: { name: string; args: unknown }[];
   /** The text comes in words with this pause between them. */
   pauseMs?: number;
+  /** It answers with this status in place of all that. */
+  status?: number;
 }
 
 /** A model in OpenAI's protocol that answers as the script says. */
@@ -166,6 +168,7 @@ export class Model {
 }
 
 async function answer(a: ServerResponse, r: Reply): Promise<void> {
+  if (r.status) return void a.writeHead(r.status, { "Content-Type": "application/json" }).end('{"error":{"message":"out of order"}}');
   a.writeHead(200, { "Content-Type": "text/event-stream" });
   const chunk = (delta: unknown, finish: string | null = null) =>
     a.write(

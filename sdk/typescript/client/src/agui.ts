@@ -97,12 +97,16 @@ export class WaggleAgent extends HttpAgent {
 
   /** Joins the thread: its messages, and the run that is on. A thread that does not exist yet has nothing to show. */
   protected override connect(input: RunAgentInput): Observable<BaseEvent> {
-    const older = oldClient(this);
-    const cold = `${this.thread(input.threadId)}${version(older)}`;
+    return this.joining(input.threadId, false);
+  }
+
+  private joining(threadId: string, follow: boolean): Observable<BaseEvent> {
+    const cold = `${this.thread(threadId)}${version(oldClient(this), follow)}`;
     return this.stream(
       (last) => ({ path: cold, headers: last === undefined ? this.headers : { ...this.headers, "Last-Event-ID": last } }),
       cold,
       true,
+      follow,
     );
   }
 
@@ -110,13 +114,14 @@ export class WaggleAgent extends HttpAgent {
     request: (last: string | undefined) => { path: string; method?: string; body?: unknown; headers: Record<string, string> },
     cold: string,
     joins = false,
+    follow = false,
   ): Observable<BaseEvent> {
     return new Observable((to) => {
       const leave = new AbortController();
       const abort = () => leave.abort(this.abortController.signal.reason);
       if (this.abortController.signal.aborted) abort();
       this.abortController.signal.addEventListener("abort", abort, { once: true });
-      void new Stretch(this.http, (e) => to.next(e)).read(request, cold, joins, leave.signal).then(
+      void new Stretch(this.http, (e) => to.next(e), follow).read(request, cold, joins, leave.signal).then(
         () => (leave.signal.aborted ? to.error(new DOMException("the program has left the run", "AbortError")) : to.complete()),
         (error) => to.error(error),
       );
@@ -127,9 +132,9 @@ export class WaggleAgent extends HttpAgent {
     });
   }
 
-  /** The events of `connectAgent()`, for programs that hand them on. */
-  join(): Observable<BaseEvent> {
-    return this.connect({ threadId: this.threadId } as RunAgentInput);
+  /** The events of `connectAgent()`, for programs that hand them on. With `follow` those of all later runs come, too. */
+  join(o: { follow?: boolean } = {}): Observable<BaseEvent> {
+    return this.joining(this.threadId, o.follow ?? false);
   }
 
   /** Stops the run that is on, or the one with the id, for all who watch it. */
@@ -171,11 +176,12 @@ function oldClient(agent: HttpAgent): boolean {
 }
 
 /** Clients before 1.0 are sent what they understand. */
-function version(older: boolean): string {
-  return older ? "?version=0&subagents=1" : "";
+function version(older: boolean, follow = false): string {
+  const of = [...(older ? ["version=0", "subagents=1"] : []), ...(follow ? ["follow=1"] : [])];
+  return of.length > 0 ? `?${of.join("&")}` : "";
 }
 
-/** The frames of one run for one subscriber, over any number of connections. */
+/** The frames of one run, or of a thread, for one subscriber, over any number of connections. */
 class Stretch {
   private last: string | undefined;
   private began = false;
@@ -185,6 +191,8 @@ class Stretch {
   constructor(
     private readonly http: Http,
     private readonly next: (e: BaseEvent) => void,
+    /** Whether further runs are wanted. */
+    private readonly follows: boolean,
   ) {}
 
   async read(
@@ -238,7 +246,9 @@ class Stretch {
     const key = `${kind} ${f.messageId ?? f.toolCallId ?? f.stepName ?? f.subagentRunId}`;
     if (phase === "begin") this.open.set(key, f);
     if (phase === "end") this.open.delete(key);
-    this.ended = f.type === "RUN_FINISHED" || f.type === "RUN_ERROR";
+    const over = f.type === "RUN_FINISHED" || f.type === "RUN_ERROR";
+    if (over && this.follows) this.began = false;
+    this.ended = over && !this.follows;
     this.next(f);
   }
 

@@ -12,6 +12,7 @@ import {
 } from "@copilotkit/runtime/v2";
 import { WaggleClient, WaggleError } from "@waggle-dev/client";
 import { WaggleAgent, type WaggleAgentConfig } from "@waggle-dev/client/agui";
+import { followHeader } from "./follow.js";
 
 /** Where the threads are. */
 export type WaggleRunnerConfig = Pick<WaggleAgentConfig, "url" | "token" | "headers" | "fetch" | "agent" | "team">;
@@ -42,11 +43,12 @@ export class WaggleRunner extends AgentRunner {
     return agent.run(request.input as Parameters<WaggleAgent["run"]>[0]) as unknown as Events;
   }
 
-  /** Shows a thread as it is, with the run that is on. */
+  /** Shows a thread as it is, with the run that is on; for a page that follows the thread (`useFollow`), all later runs, too. */
   override connect(request: AgentRunnerConnectRequest): Events {
     const agent = this.agent(request.threadId);
-    agent.headers = { ...agent.headers, ...request.headers };
-    return agent.join() as unknown as Events;
+    const { [followHeader]: follow, ...headers } = request.headers ?? {};
+    agent.headers = { ...agent.headers, ...headers };
+    return agent.join({ follow: follow !== undefined }) as unknown as Events;
   }
 
   /** Whether a run of the thread is on. */

@@ -41,11 +41,11 @@ function runtime() {
 
 type App = ReturnType<typeof runtime>;
 
-function ask(app: App, what: "run" | "connect", threadId: string, runId: string, text?: string): Promise<Response> {
+function ask(app: App, what: "run" | "connect", threadId: string, runId: string, text?: string, more?: object): Promise<Response> {
   const messages = text === undefined ? [] : [{ id: `m-${runId}`, role: "user", content: text }];
   const body = JSON.stringify({ threadId, runId, messages, tools: [], context: [], state: {}, forwardedProps: {} });
   return Promise.resolve(
-    app.request(`/api/agent/default/${what}`, { method: "POST", headers: { "Content-Type": "application/json" }, body }),
+    app.request(`/api/agent/default/${what}`, { method: "POST", headers: { "Content-Type": "application/json", ...more }, body }),
   );
 }
 
@@ -119,4 +119,25 @@ test("a run goes on without its reader, comes twice to nothing, and is stopped b
   expect(again).toHaveLength(1);
   expect(model.requests).toBe(before + 1);
   await expect.poll(() => runner.isRunning({ threadId: thread }), { timeout: 30_000 }).toBe(false);
+});
+
+test("a page that follows a thread gets all later runs", async () => {
+  const thread = crypto.randomUUID();
+  const app = runtime();
+  const run = async (id: string) => {
+    const all: Event[] = [];
+    for await (const e of events(await ask(app, "run", thread, id, "words"))) all.push(e);
+    return all.at(-1)?.type;
+  };
+  expect(await run("r1")).toBe("RUN_FINISHED");
+  const seen: (Event & { runId?: string })[] = [];
+  void (async () => {
+    const more = { "x-waggle-follow": "1" };
+    for await (const e of events(await ask(runtime(), "connect", thread, "f", undefined, more))) seen.push(e);
+  })().catch(() => {}); // the server ends with the test
+  await expect.poll(() => seen.length, { timeout: 30_000 }).toBeGreaterThan(0);
+  for (const id of ["r2", "r3"]) expect(await run(id)).toBe("RUN_FINISHED");
+  await expect.poll(() => seen.filter((e) => e.type === "RUN_FINISHED").length, { timeout: 30_000 }).toBe(3);
+  expect(seen.filter((e) => e.type === "RUN_STARTED").map((e) => e.runId)).toEqual(["r1", "r2", "r3"]);
+  expect(seen.map((e) => (e.type === "TEXT_MESSAGE_CONTENT" ? e.delta : "")).join("")).toBe(words + words);
 });
