@@ -23,28 +23,41 @@ const (
 type cli struct {
 	ShowVersion bool `name:"version" help:"Show the version."`
 
-	Up          upCmd          `cmd:"" help:"Run every role and an embedded NATS server in one process."`
-	Serve       serveCmd       `cmd:"" help:"Run some roles against a NATS server."`
-	Open        openCmd        `cmd:"" help:"Open the console of a running gateway in a browser."`
-	Chat        chatCmd        `cmd:"" help:"Ask a question, or talk, in a session of the gateway."`
-	Top         topCmd         `cmd:"" help:"Show sessions, questions, agents, tasks, teams and queues as they change, and answer questions."`
-	Sessions    sessionsCmd    `cmd:"" help:"List, show, export, import and cancel sessions."`
-	Agents      agentsCmd      `cmd:"" help:"List the agents of the swarm."`
-	Tasks       tasksCmd       `cmd:"" help:"Give tasks to agents; list, show, watch and cancel them."`
-	Teams       teamsCmd       `cmd:"" help:"Run teams of agents, watch them, and decide on their tools."`
-	Tail        tailCmd        `cmd:"" help:"Show the events of a session, or of everything, as they happen."`
-	Bootstrap   bootstrapCmd   `cmd:"" help:"Make the streams of an installation whose processes only verify them."`
-	Audit       auditCmds      `cmd:"" help:"Show who did what: the audit log. \"audit verify\" checks its chains."`
-	Backup      backupCmd      `cmd:"" help:"Copy all streams and buckets into a folder, while everything works."`
-	Restore     restoreCmd     `cmd:"" help:"Put a backup back into an empty NATS."`
-	Reindex     reindexCmd     `cmd:"" help:"Rebuild the lists of sessions, tasks and questions from the logs, while everything works."`
-	Cells       cellsCmd       `cmd:"" help:"Show which cell serves which tenant, and move tenants between cells."`
-	Token       tokenCmd       `cmd:"" help:"Show the token with which web pages may use a running \"waggle up\" without authentication."`
-	Keys        keysCmd        `cmd:"" help:"Make the keys with which each role logs in to NATS."`
-	Doctor      doctorCmd      `cmd:"" help:"Check configuration and installation, and say what to do."`
-	Healthcheck healthcheckCmd `cmd:"" help:"Exit with 0 if the process at --addr is ready."`
-	Version     versionCmd     `cmd:"" help:"Show the version."`
+	Up    upCmd    `cmd:"" group:"Start" help:"Run every role and an embedded NATS server in one process."`
+	Serve serveCmd `cmd:"" group:"Start" help:"Run some roles against a NATS server."`
+	Open  openCmd  `cmd:"" group:"Start" help:"Open the console of a running gateway in a browser."`
+
+	Chat     chatCmd     `cmd:"" group:"Talk" help:"Ask a question, or talk, in a session of the gateway."`
+	Sessions sessionsCmd `cmd:"" group:"Talk" help:"List, show, export, import, cancel and delete sessions."`
+	Agents   agentsCmd   `cmd:"" group:"Talk" help:"List the agents of the swarm."`
+	Tasks    tasksCmd    `cmd:"" group:"Talk" help:"Give tasks to agents; list, show, watch and cancel them."`
+	Teams    teamsCmd    `cmd:"" group:"Talk" help:"Run teams of agents, watch them, and decide on their tools."`
+
+	Top   topCmd    `cmd:"" group:"Watch" help:"Show sessions, questions, agents, tasks, teams and queues as they change, and answer questions."`
+	Tail  tailCmd   `cmd:"" group:"Watch" help:"Show the events of a session, or of everything, as they happen."`
+	Audit auditCmds `cmd:"" group:"Watch" help:"Show who did what: the audit log. \"audit verify\" checks its chains."`
+
+	Doctor      doctorCmd      `cmd:"" group:"Operate" help:"Check configuration and installation, and say what to do."`
+	Token       tokenCmd       `cmd:"" group:"Operate" help:"Show the token with which web pages may use a running \"waggle up\" without authentication."`
+	Keys        keysCmd        `cmd:"" group:"Operate" help:"Make the keys with which each role logs in to NATS."`
+	Bootstrap   bootstrapCmd   `cmd:"" group:"Operate" help:"Make the streams of an installation whose processes only verify them."`
+	Backup      backupCmd      `cmd:"" group:"Operate" help:"Copy all streams and buckets into a folder, while everything works."`
+	Restore     restoreCmd     `cmd:"" group:"Operate" help:"Put a backup back into an empty NATS."`
+	Reindex     reindexCmd     `cmd:"" group:"Operate" help:"Rebuild the lists of sessions, tasks and questions from the logs, while everything works."`
+	Cells       cellsCmd       `cmd:"" group:"Operate" help:"Show which cell serves which tenant, and move tenants between cells."`
+	Healthcheck healthcheckCmd `cmd:"" group:"Operate" help:"Exit with 0 if the process at --addr is ready."`
+	Version     versionCmd     `cmd:"" group:"Operate" help:"Show the version."`
 }
+
+// examples are the first commands that people need.
+const examples = `  waggle up                                     run everything here, with the console
+  waggle chat "Which files are here?"           ask once; without words, talk
+  waggle chat --plan "Compare these two files"  see the plan, approve it, watch its steps
+  waggle teams run -f team.yaml "write a.md"    have a team do something
+  waggle top                                    watch everything, and answer questions
+  waggle sessions show ID                       look at what happened
+  waggle doctor                                 find out what is wrong
+`
 
 func main() {
 	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
@@ -75,6 +88,12 @@ func newProgram(std streams) *commandline.Program {
 		}
 		return r.Run(std)
 	})
+	p.Root.Example = examples
+	for _, c := range p.Root.Commands() {
+		if c.GroupID == "" {
+			c.GroupID = "Operate" // completion, which cobra adds
+		}
+	}
 	p.Root.RunE = versionFirst(root, std, p.Root.RunE)
 	return p
 }

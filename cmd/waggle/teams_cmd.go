@@ -119,7 +119,7 @@ func definition(in io.Reader, file string) ([]byte, error) {
 
 type teamsRunCmd struct {
 	gatewayFlags
-	Words  []string `arg:"" help:"The team, by its id or the name of a definition, unless -f names a file; then what it is to do."`
+	Words  []string `arg:"" placeholder:"TEAM WORDS" help:"The team, by its id or the name of a definition, unless -f names a file; then what it is to do."`
 	File   string   `short:"f" help:"YAML or JSON file with the definition of the team." placeholder:"FILE"`
 	Target string   `help:"Member that is asked, as NODE/MEMBER in nested teams; else the coordinator." placeholder:"MEMBER"`
 	Yes    bool     `help:"Let every tool run without asking."`

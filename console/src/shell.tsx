@@ -40,7 +40,8 @@ const Compare = later(() => import("./rooms/compare.tsx").then((m) => m.Compare)
 const Installation = later(() => import("./rooms/installation.tsx").then((m) => m.Installation));
 const Swarm = later(() => import("./rooms/swarm.tsx").then((m) => m.Swarm));
 const TaskRoom = later(() => import("./rooms/task.tsx").then((m) => m.TaskRoom));
-const Palette = later(() => import("./parts/palette.tsx").then((m) => m.Palette), true);
+const palette = () => import("./parts/palette.tsx").then((m) => m.Palette);
+const Palette = later(palette, true);
 const More = later(() => import("./parts/more.tsx").then((m) => m.More), true);
 
 /** The frame of all rooms. */
@@ -57,6 +58,10 @@ export function Shell(): JSX.Element {
   }, [questions]);
   const [over, show] = useState<Over>(undefined);
   useEffect(() => onKeys((d) => show(d)), []);
+  useEffect(() => {
+    const timer = setTimeout(() => void palette(), unhurried); // who types at once after the key loses nothing
+    return () => clearTimeout(timer);
+  }, []);
   const r = route.value;
   const place = placeOf(r);
   const was = useRef(place);
@@ -176,6 +181,9 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element |
       );
   }
 }
+
+/** What may be needed soon is loaded when the page has done its first work, after so many milliseconds. */
+const unhurried = 1000;
 
 /** After so long without a connection the page says so, and later since when. */
 const quietFor = 2000;

@@ -46,7 +46,7 @@ test("two runs are chosen with keys and compared: what differs is focused, and n
 
   // The first difference is picked: the calls of the model, by key.
   expect(await page.locator(".compare .row.picked .pair.differs").count()).toBe(1);
-  expect(await page.textContent(".compare .changes h4")).toBe("calls › 0 › arguments › path");
+  expect(await page.textContent(".compare .changes h3")).toBe("calls › 0 › arguments › path");
   const values = () => page.locator(".compare .value code").allTextContents();
   const [a = "", b = ""] = await values();
   expect([a.slice(2), b.slice(2)].sort()).toEqual(["missing.md", "notes.md"]);

@@ -12,7 +12,7 @@ test("the page speaks Chinese, in every room, and stays with it", async () => {
   const language = page.locator('nav .foot button[title^="Language"]');
   await language.click(); // from that of the browser to English
   await language.click();
-  await page.waitForFunction((word) => document.querySelector(".session .head .chip")?.textContent?.includes(word), zh["state.idle"]);
+  await page.waitForFunction((word) => document.querySelector(".session .head .chip")?.textContent?.includes(word), zh["state.completed"]);
   expect(await page.getAttribute("html", "lang")).toBe("zh-CN");
   for (const [colorScheme, size] of [
     ["light", { width: 1300, height: 850 }],

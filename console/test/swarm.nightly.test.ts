@@ -30,7 +30,7 @@ async function visitAs(who: string, path: string, size?: { width: number; height
 async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
   const r = await fetch(on.waggle.url + path, {
     method,
-    headers: { authorization: `Bearer ${key("ann")}` },
+    headers: { authorization: `Bearer ${key("ann")}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   expect(r.ok, `${path} ${r.status}`).toBe(true);

@@ -2,6 +2,7 @@
 // describe it.
 //
 //	cmd:""            a command: the field is a struct; default:"" on it: its flags and its work are the parent's, too
+//	group:"…"         the heading below which help lists the command; with headings it lists no commands below commands
 //	arg:""            an argument: a string, or the rest as []string; optional:"" if it may be missing
 //	help:"…"          what help says; ${env} in it is the variable's name
 //	name:"…"          the name, where it is not the field's in kebab case
@@ -107,7 +108,9 @@ func (p *Program) fields(n *node, v reflect.Value) (work reflect.Value) {
 		f, fv := v.Type().Field(i), v.Field(i)
 		switch {
 		case has(f, "cmd"):
-			n.AddCommand(p.command(fv, nameOf(f), f.Tag.Get("help")))
+			below := p.command(fv, nameOf(f), f.Tag.Get("help"))
+			n.join(below, f.Tag.Get("group"))
+			n.AddCommand(below)
 			if work == v {
 				work = reflect.Value{}
 			}

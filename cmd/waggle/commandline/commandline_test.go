@@ -99,7 +99,8 @@ func TestWrongArgumentsAreUsageErrors(t *testing.T) {
 		{[]string{"nothing"}, `unknown command "nothing"; choose from do, dry-group, only, completion`},
 		{[]string{"only"}, "say which command: show"},
 		{[]string{"only", "x"}, `unknown command "x"; choose from show`},
-		{[]string{"do", "--list=a"}, "tool do needs WORDS: What to do."},
+		{[]string{"do", "--list=a"}, "WORDS is missing; usage: tool do WORDS... [flags]"},
+		{[]string{"only", "show"}, "ID is missing; usage: tool only show ID [KIND/ID] [flags]"},
 		{[]string{"do", "x"}, `required flag(s) "list" not set`},
 		{[]string{"od"}, `unknown command "od": did you mean do?`},
 		{[]string{"only", "shwo"}, `unknown command "shwo": did you mean show?`},
@@ -132,6 +133,30 @@ func TestErrorsOfTheWorkAreReturnedAsTheyAre(t *testing.T) {
 	want := errors.New("broken")
 	p := commandline.New(new(root), "tool", "A tool.", new(bytes.Buffer), func(any) error { return want })
 	require.Equal(t, want, p.Run([]string{"only", "show", "1"}))
+}
+
+func TestHelpListsCommandsByTheirGroups(t *testing.T) {
+	var out bytes.Buffer
+	p := commandline.New(new(struct {
+		Do   doCmd    `cmd:"" group:"Work" help:"Do a thing."`
+		Show groupCmd `cmd:"" group:"Look" help:"Things."`
+		Only only     `cmd:"" group:"Work" help:"More things."`
+	}), "tool", "A tool.", &out, nil)
+	p.Root.Example = "  tool do x\n"
+	require.NoError(t, p.Run([]string{"--help"}))
+	require.Contains(t, out.String(), `
+Work:
+  do    Do a thing.
+  only  More things.
+
+Look:
+  show  Things.
+
+Examples:
+  tool do x
+
+"tool COMMAND --help" shows more about a command.
+`)
 }
 
 func TestHelp(t *testing.T) {

@@ -17,6 +17,17 @@ type node struct {
 	variables []variable
 }
 
+// join has help list a command below a heading, unless that is empty.
+func (n *node) join(c *cobra.Command, heading string) {
+	if heading == "" {
+		return
+	}
+	c.GroupID = heading
+	if !n.ContainsGroup(heading) {
+		n.AddGroup(&cobra.Group{ID: heading, Title: heading})
+	}
+}
+
 // variable is a flag that an environment variable may set.
 type variable struct{ flag, name string }
 
@@ -77,7 +88,7 @@ func (n *node) usage() string {
 func (n *node) check(c *cobra.Command, args []string) error {
 	for i, a := range n.arguments {
 		if i >= len(args) && !a.optional {
-			return fmt.Errorf("%s needs %s: %s", c.CommandPath(), a.name, a.help)
+			return fmt.Errorf("%s is missing; usage: %s%s [flags]", a.name, c.CommandPath(), n.usage())
 		}
 		if a.many() {
 			return nil

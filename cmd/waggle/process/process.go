@@ -95,6 +95,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		p.registry = telemetry.NewRegistry()
 	}
 	defer p.close()
+	if err := vacant(ctx, o.Config); err != nil {
+		return err
+	}
 	if err := p.measure(); err != nil {
 		return err
 	}
@@ -127,15 +130,41 @@ func (p *process) drainTime() time.Duration {
 	return p.Config.Shutdown
 }
 
-// hint adds the remedy to errors that are common at a first start.
+// hint says instead of an error that is common at a first start what to do about it.
 func hint(err error, c config.Config) error {
 	switch {
 	case !errors.Is(err, syscall.EADDRINUSE):
 		return err
 	case errors.Is(err, listener.ErrTelemetry):
-		return fmt.Errorf("%w: %s is taken; choose another address with --telemetry-addr or WAGGLE_TELEMETRY_ADDR", err, c.Telemetry.Addr)
+		return taken(c.Telemetry.Addr, "--telemetry-addr or WAGGLE_TELEMETRY_ADDR")
 	}
-	return fmt.Errorf("%w: %s is taken; choose another address with --addr or WAGGLE_ADDR", err, c.Addr)
+	return taken(c.Addr, "--addr or WAGGLE_ADDR")
+}
+
+func taken(addr, by string) error {
+	return fmt.Errorf("%s is taken, perhaps by another \"waggle up\"; choose another address with %s", addr, by)
+}
+
+// vacant checks that no other process listens at the addresses of this one, before any part of it has begun to work.
+func vacant(ctx context.Context, c config.Config) error {
+	for _, l := range []struct{ addr, by string }{
+		{c.Addr, "--addr or WAGGLE_ADDR"}, {c.Telemetry.Addr, "--telemetry-addr or WAGGLE_TELEMETRY_ADDR"},
+	} {
+		if l.addr == "" {
+			continue
+		}
+		var lc net.ListenConfig
+		at, err := lc.Listen(ctx, "tcp", l.addr)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			return taken(l.addr, l.by)
+		case err == nil:
+			if err := at.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil // other errors are those of the part that listens there
 }
 
 // Connect connects to the NATS server that the configuration names, as an operator.
