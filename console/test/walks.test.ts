@@ -171,7 +171,7 @@ test("people sign in at their provider or with a key, come back to what they loo
   await page.close();
 });
 
-test("a chat asks before it writes, does what was approved, and what others wrote stays text", async () => {
+test("a chat asks before it writes, does what was approved or changed, and what others wrote stays text", async () => {
   const { page, errors } = await enter("/");
   const asked: string[] = [];
   page.on("request", (q) => asked.push(q.url()));
@@ -210,6 +210,16 @@ test("a chat asks before it writes, does what was approved, and what others wrot
   expect(await page.textContent(".markdown")).toContain("bank (evil.example)");
   expect(await page.textContent(".markdown")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+  await send(page, "write hostile.md");
+  await question.waitFor();
+  await page.click(".question .edit button");
+  await page.fill('.arguments [data-at="/content"] :is(input, textarea)', "changed");
+  expect(await faults(page)).toEqual([]);
+  await page.click('[data-answer="approve"]');
+  await question.waitFor({ state: "detached" });
+  await idle(page);
+  expect(await readFile(join(on.waggle.option("--workspace"), "hostile.md"), "utf8")).toBe("changed");
+  expect(await page.locator(".item.decision").last().textContent()).toMatch(/^Approved with changes by ann/);
   expect(asked.filter((u) => !u.startsWith(on.waggle.url))).toEqual([]);
   expect(await faults(page)).toEqual([]);
   expect(errors).toEqual([]);

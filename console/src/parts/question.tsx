@@ -1,7 +1,8 @@
 import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { mayAct, reason } from "../app.ts";
+import { canonical } from "../fold/canonical.ts";
 import { cut, plain, prose } from "../fold/text.ts";
 import { answer } from "../model/act.ts";
 import { whyEnded } from "../model/ended.ts";
@@ -9,6 +10,7 @@ import { t, type Word } from "../words.ts";
 import { Left, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
 import { Icon } from "./icons.tsx";
+import { later } from "./later.tsx";
 import { dangling, type Editable, kept } from "./steps.ts";
 
 /** What a card needs of a question: it comes from a list of the API or from a log. */
@@ -18,6 +20,7 @@ export type Ask = Pick<
   | "scope"
   | "tool"
   | "arguments"
+  | "parameters"
   | "digest"
   | "description"
   | "summary"
@@ -35,15 +38,20 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
   const [why, setWhy] = useState("");
   const [busy, setBusy] = useState(false);
   const [outcome, setOutcome] = useState("");
+  const [editing, setEditing] = useState(false);
+  const typed = useRef<() => unknown>(null);
   const changed = ask.scope === "plan" && JSON.stringify(kept(steps)) !== JSON.stringify(ask.steps ?? []);
   const broken = ask.scope === "plan" ? dangling(steps) : 0;
   const send = async (decision: string) => {
+    const edited = decision === "approve" && editing ? typed.current?.() : ask.arguments;
+    if (decision === "approve" && editing && edited === undefined) return; // the editor says what is wrong
+    const modified = decision === "approve" && (changed || canonical(edited) !== canonical(ask.arguments));
     setBusy(true);
     setOutcome("");
     try {
       await answer(ask.id, {
-        decision: decision === "approve" && changed ? "modify" : decision,
-        ...(decision === "approve" && changed ? { tasks: kept(steps) } : {}),
+        decision: modified ? "modify" : decision,
+        ...(modified ? (changed ? { tasks: kept(steps) } : { arguments: edited }) : {}),
         ...(ask.digest ? { digest: ask.digest } : {}),
         ...(decision === "answer" ? { message: why } : why ? { feedback: why } : {}),
         ...(decision === "approve" && ask.scope === "client_tool" ? { result: why } : {}),
@@ -82,9 +90,17 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
         </p>
       )}
       {ask.scope === "plan" && <PlanEditor steps={steps} change={setSteps} />}
-      {ask.arguments !== undefined && <Code value={ask.arguments} />}
+      {ask.arguments !== undefined && !editing && <Code value={ask.arguments} />}
+      {editing && <Editor schema={ask.parameters} given={ask.arguments} read={typed} />}
+      {mayAct.value && editable(ask) && (
+        <p class="edit">
+          <button type="button" class="quiet" onClick={() => setEditing(!editing)}>
+            {t(editing ? "question.unedit" : "question.edit")}
+          </button>
+        </p>
+      )}
       {ask.message !== undefined && <Code value={ask.message} />}
-      {ask.digest && <p class="digest">{t("question.digest", { digest: ask.digest.slice(0, 12) })}</p>}
+      {ask.digest && !editing && <p class="digest">{t("question.digest", { digest: ask.digest.slice(0, 12) })}</p>}
       {broken > 0 && (
         <p class="fault" role="alert">
           {t("question.dangling", { n: broken })}
@@ -95,9 +111,19 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
           <Text most={400}>{outcome}</Text>
         </p>
       )}
-      {mayAct.value && <Actions ask={ask} why={why} setWhy={setWhy} send={send} busy={busy} stuck={broken > 0} changed={changed} />}
+      {mayAct.value && (
+        <Actions ask={ask} why={why} setWhy={setWhy} send={send} busy={busy} stuck={broken > 0} changed={changed} edited={editing} />
+      )}
     </div>
   );
+}
+
+const Editor = later(() => import("./arguments.tsx").then((m) => m.ArgumentsEditor));
+
+/** Whether people may change the arguments: fields would show hidden characters as they want to be shown, so not those that have some. */
+function editable(ask: Ask): boolean {
+  const text = JSON.stringify(ask.arguments);
+  return ask.parameters !== undefined && text !== undefined && plain(text) === text;
 }
 
 const words: Record<string, Word> = {
@@ -116,6 +142,7 @@ function Actions(p: {
   busy: boolean;
   stuck: boolean;
   changed: boolean;
+  edited: boolean;
 }): JSX.Element {
   const free = p.ask.scope === "agent";
   const options = Array.isArray(p.ask.options) ? p.ask.options.filter((o) => typeof o === "string") : [];
@@ -142,7 +169,7 @@ function Actions(p: {
         <>
           <button type="button" class="primary" data-answer="approve" disabled={p.busy || p.stuck} onClick={() => void p.send("approve")}>
             <Icon name="tick" />
-            {t(p.changed ? "question.changed" : "question.approve")}
+            {t(p.changed ? "question.changed" : p.edited ? "question.edited" : "question.approve")}
           </button>
           <button type="button" data-answer="reject" disabled={p.busy} onClick={() => void p.send("reject")}>
             <Icon name="cross" />

@@ -76,6 +76,7 @@ function askOf(q: Question, session: string, ends: string | undefined): Ask {
     scope: q.scope === "task" ? "agent" : q.scope,
     ...(d.tool ? { tool: d.tool } : {}),
     ...(d.arguments !== undefined ? { arguments: d.arguments } : {}),
+    ...(d.parameters !== undefined ? { parameters: d.parameters } : {}),
     ...(d.digest ? { digest: d.digest } : {}),
     ...(d.description ? { description: d.description } : {}),
     ...(d.summary ? { summary: d.summary } : {}),

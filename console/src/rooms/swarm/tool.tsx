@@ -1,17 +1,16 @@
 import type { ToolDetail } from "@waggle-dev/client";
 import { WaggleError } from "@waggle-dev/client";
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { mayAct, span } from "../../app.ts";
-import { type Draft, draftOf, empty, filled, formOf, type Input, type Wrong } from "../../fold/form.ts";
+import { formOf } from "../../fold/form.ts";
 import { line } from "../../fold/lines.ts";
 import { Reading } from "../../model/installation.ts";
 import { Call } from "../../model/swarm.ts";
+import { As, Typing, useArguments, writable } from "../../parts/arguments.tsx";
 import { Face, Failure, Skeleton, StateChip, Text, Time } from "../../parts/basics.tsx";
 import { Code } from "../../parts/code.tsx";
-import { Fields } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icons.tsx";
-import { Segments } from "../../parts/segments.tsx";
 import { go, type ToolPlace } from "../../route.ts";
 import { t } from "../../words.ts";
 import { Marks } from "./tools.tsx";
@@ -74,65 +73,6 @@ export function ToolPage({ at }: { at: ToolPlace }): JSX.Element {
   );
 }
 
-type Mode = "form" | "json";
-
-const writable = (form: Input) => form.kind !== "json";
-
-/** The arguments of a call, as they are typed: in the form, or as JSON. */
-function useArguments(form: Input) {
-  const [mode, setMode] = useState<Mode>(writable(form) ? "form" : "json");
-  const [draft, setDraft] = useState<Draft>(() => empty(form));
-  const [text, setText] = useState("{}");
-  const [wrong, setWrong] = useState<readonly Wrong[]>([]);
-  const [refused, setRefused] = useState(false);
-  const turn = (to: Mode) => {
-    setRefused(false);
-    setWrong([]);
-    if (to === "json") {
-      const { value } = filled(form, draft);
-      setText(JSON.stringify(value ?? partly(form, draft), null, 2));
-      setMode(to);
-      return;
-    }
-    const next = parsed(text);
-    const fits = next === undefined ? undefined : draftOf(form, next);
-    if (fits === undefined) setRefused(true);
-    else {
-      setDraft(fits);
-      setMode(to);
-    }
-  };
-  /** The arguments, unless something is wrong with them. */
-  const read = (): unknown => {
-    if (mode === "form") {
-      const { value, wrong } = filled(form, draft);
-      setWrong(wrong);
-      return wrong.length > 0 ? undefined : value;
-    }
-    const value = parsed(text);
-    const ok = typeof value === "object" && value !== null && !Array.isArray(value);
-    setWrong(ok ? [] : [{ at: "", why: value === undefined ? "json" : "object" }]);
-    return ok ? value : undefined;
-  };
-  return { mode, turn, draft, setDraft, text, setText, wrong, setWrong, refused, read };
-}
-
-/** What is right so far, when something is missing or wrong. */
-function partly(form: Input, draft: Draft): unknown {
-  if (form.kind !== "object") return {};
-  const all = draft as Record<string, Draft>;
-  const right = form.fields.map((f) => [f.name, filled(f.input, all[f.name], f.required).value] as const);
-  return Object.fromEntries(right.filter(([, v]) => v !== undefined));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Calls the tool, and shows what came of it. */
 function Try({ tool, at }: { tool: ToolDetail; at: ToolPlace }): JSX.Element {
   const form = useMemo(() => formOf(tool.input_schema), [tool]);
@@ -155,16 +95,7 @@ function Try({ tool, at }: { tool: ToolDetail; at: ToolPlace }): JSX.Element {
     <section class="try" aria-label={t("tool.try")}>
       <header>
         <h3>{t("tool.try")}</h3>
-        {writable(form) && mayAct.value && (
-          <Segments
-            name="as"
-            label={t("tool.as")}
-            all={["form", "json"] as const}
-            chosen={args.mode}
-            choose={args.turn}
-            text={(m) => t(`tool.${m}`)}
-          />
-        )}
+        {writable(form) && mayAct.value && <As args={args} />}
       </header>
       {mayAct.value ? (
         <form
@@ -174,30 +105,14 @@ function Try({ tool, at }: { tool: ToolDetail; at: ToolPlace }): JSX.Element {
             send();
           }}
         >
-          {args.mode === "form" ? (
-            <Fields
-              input={form}
-              draft={args.draft}
-              change={(d) => {
-                args.setDraft(d ?? {});
-                if (args.wrong.length > 0) args.setWrong(filled(form, d ?? {}).wrong);
-                call.refused.value = undefined;
-              }}
-              faults={{ wrong: args.wrong, said: placed }}
-            />
-          ) : (
-            <Raw form={form} args={args} />
-          )}
-          {args.refused && (
-            <p class="fault" role="alert">
-              {t("tool.noform")}
-            </p>
-          )}
-          {args.mode === "form" && args.wrong.length > 0 && (
-            <p class="fault" role="alert">
-              {t("tool.wrong")}
-            </p>
-          )}
+          <Typing
+            form={form}
+            args={args}
+            said={placed}
+            typed={() => {
+              call.refused.value = undefined;
+            }}
+          />
           {refused && (
             <p class="fault" role="alert">
               <Text most={600}>{refused.text}</Text>
@@ -215,29 +130,6 @@ function Try({ tool, at }: { tool: ToolDetail; at: ToolPlace }): JSX.Element {
       )}
       <Outcome call={call} />
     </section>
-  );
-}
-
-function Raw({ form, args }: { form: Input; args: ReturnType<typeof useArguments> }): JSX.Element {
-  const bad = args.wrong[0];
-  return (
-    <div class={bad ? "field bad" : "field"}>
-      {!writable(form) && <p class="about">{t("tool.noschema")}</p>}
-      <textarea
-        class="code"
-        rows={8}
-        spellcheck={false}
-        aria-label={t("tool.input")}
-        aria-invalid={bad !== undefined}
-        value={args.text}
-        onInput={(e) => args.setText(e.currentTarget.value)}
-      />
-      {bad && (
-        <p class="fault" role="alert">
-          {t(`form.wrong.${bad.why}`, { limit: bad.limit ?? "" })}
-        </p>
-      )}
-    </div>
   );
 }
 

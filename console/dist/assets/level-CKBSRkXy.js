@@ -1,1 +1,0 @@
-import{j as e}from"./app-DKJ8wRWU.js";import{f as t,m as n}from"./basics-sob4tEES.js";var r={ok:{icon:`tick`,look:`completed`},warn:{icon:`clock`,look:`waiting`},fail:{icon:`cross`,look:`failed`}};function i({level:i,word:a}){return n(`span`,{class:`chip state-${r[i].look}`,children:[n(t,{name:r[i].icon}),e(a??`health.${i}`)]})}export{i as t};
