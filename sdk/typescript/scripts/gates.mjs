@@ -30,6 +30,8 @@ try {
       strange.length === 0,
       `${name}: nothing else is packed${strange.length ? `, but ${strange}` : ""} (${files.length} files, ${pack.size} bytes)`,
     );
+    const maps = files.filter((f) => f.endsWith(".js") && readFileSync(join(root, name, f), "utf8").includes("sourceMappingURL"));
+    check(maps.length === 0, `${name}: no source map is named that is not packed${maps.length ? `, but in ${maps}` : ""}`);
     check(readFileSync(join(root, name, "LICENSE"), "utf8") === license, `${name}: the license is that of the repository`);
     check(Object.keys(manifest.dependencies ?? {}).length === 0, `${name}: no dependencies at run time`);
     run("npx", "publint", "--strict", name);

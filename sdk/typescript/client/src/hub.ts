@@ -1,4 +1,4 @@
-import { WaggleError } from "./errors.js";
+import { abortError, WaggleError } from "./errors.js";
 import type { QuestionAnswer } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import type { Http } from "./http.js";
@@ -75,9 +75,18 @@ export abstract class Watched {
 
   /**
    * Reads the log apart from the other readers: not reading holds the server back. It ends with the event that ends the
-   * session, the team or the task, or with the signal.
+   * session, the team or the task; the reason of a signal that is aborted is thrown.
    */
   async *events(o: FollowOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
+    for await (const e of this.stream(o)) {
+      yield e;
+      if (e.type === lastEvent[this.kind]) return;
+    }
+    if (o.signal?.aborted) throw abortError(o.signal);
+  }
+
+  /** The events until their end, or until the signal is aborted. */
+  protected async *stream(o: FollowOptions): AsyncGenerator<CanonicalEvent, void, undefined> {
     for await (const e of follow(this.http, `${this.path}/stream`, o)) {
       yield e;
       if (e.type === lastEvent[this.kind]) return;
@@ -131,7 +140,7 @@ export abstract class Watched {
 
   private async loop(): Promise<void> {
     try {
-      for await (const e of this.events({
+      for await (const e of this.stream({
         after: this.seq,
         signal: this.leave.signal,
         onConnection: (connected, error) => this.change({ connected, error }),

@@ -133,7 +133,7 @@ export class Session extends Watched {
     this.enqueue(
       run,
       async () => {
-        const answer = await this.http.request(path, { method: "POST", body, signal });
+        const answer = await this.http.request(path, { method: "POST", body, signal }).catch(ofOptions);
         void answer.body?.cancel().catch(() => {}); // the log says the rest
       },
       signal,
@@ -186,16 +186,16 @@ export class Session extends Watched {
   }
 
   /** The events of a session whose first message is under way come once it is there. */
-  override async *events(o: FollowOptions = {}): AsyncGenerator<CanonicalEvent, void, undefined> {
+  protected override async *stream(o: FollowOptions): AsyncGenerator<CanonicalEvent, void, undefined> {
     const sending = this.waiting > 0 ? this.queue : undefined;
     if (sending && this.fresh) await settled(sending, o.signal);
     if (o.signal?.aborted) return;
     try {
-      yield* super.events(o);
+      yield* super.stream(o);
     } catch (error) {
       if (!sending || !this.notYet(error)) throw error;
       await settled(sending, o.signal);
-      yield* super.events(o);
+      yield* super.stream(o);
     }
   }
 
@@ -230,7 +230,7 @@ export class Session extends Watched {
 
   /** The decision of the answer that counts. */
   private async decided(question: string): Promise<string | undefined> {
-    for await (const e of this.events({ signal: this.signal })) {
+    for await (const e of this.stream({ signal: this.signal })) {
       if (e.type === "input.answered" && e.data.input_id === question) return e.data.decision;
     }
     return undefined;
@@ -352,6 +352,15 @@ export class Session extends Watched {
     this.runs.clear();
     this.byRun.clear();
   }
+}
+
+/** Names the options of `send` in an error as the program does. */
+function ofOptions(error: unknown): never {
+  if (error instanceof WaggleError && error.field?.startsWith("forwardedProps.waggle")) {
+    const plain = (text: string) => text.replace(/forwardedProps\.waggle(\.?)/, (_, member) => (member ? "" : "options"));
+    throw new WaggleError(error.code, plain(error.message), { status: error.status, field: plain(error.field), detail: error.detail });
+  }
+  throw error;
 }
 
 /** Waits for the end of a promise, which does not fail, or for the signal. */

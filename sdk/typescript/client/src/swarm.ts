@@ -8,9 +8,11 @@ import { timeLimit } from "./deadline.js";
 import { WaggleError } from "./errors.js";
 import { baseOf, Http, type Token } from "./http.js";
 import { type Frame, Link } from "./link.js";
+import { type CheckedTool, checkedTool, type OutputOf, type StandardSchema } from "./schema.js";
 import type { SocketMaker } from "./socket.js";
 
 export { WaggleError } from "./errors.js";
+export type { CheckedTool, OutputOf, StandardSchema } from "./schema.js";
 
 /** Where agents and services connect. */
 export interface ServeOptions {
@@ -127,14 +129,26 @@ export function defineAgent<Data = unknown>(d: AgentDefinition<Data>): Servable 
   return { definition: d, serve: (o) => new AgentPeer(d as AgentDefinition).start(o) };
 }
 
-/** Describes a tool, for `defineService`. */
-export function defineTool<Params = unknown>(d: ToolDefinition<Params>): ToolDefinition<Params> {
-  return d;
+/** Describes a tool, for `defineService`. A schema in `input`, as of zod, types the parameters of `run` and checks them before it. */
+export function defineTool<S extends StandardSchema>(d: CheckedTool<S>): ToolDefinition<OutputOf<S>>;
+export function defineTool<Params = unknown>(d: ToolDefinition<Params>): ToolDefinition<Params>;
+export function defineTool(d: ToolDefinition | CheckedTool<StandardSchema>): ToolDefinition {
+  return "input" in d ? checkedTool(d) : d;
 }
 
 /** Describes a service with its tools. */
 export function defineService(d: ServiceDefinition): Servable & { definition: ServiceDefinition } {
   return { definition: d, serve: (o) => new ServicePeer(d).start(o) };
+}
+
+/** @internal The WebSocket of the package ws, for Node 20. */
+export async function webSocketOf(load: () => Promise<{ WebSocket: unknown }> = () => import("ws")): Promise<unknown> {
+  try {
+    return (await load()).WebSocket;
+  } catch (cause) {
+    const message = "this version of Node has no WebSocket: install the package ws (npm i ws), or use Node 22 or newer";
+    throw new WaggleError("NO_WEBSOCKET", message, { cause, retryable: false });
+  }
 }
 
 const newId = () => crypto.randomUUID();
@@ -162,7 +176,7 @@ abstract class Peer {
   protected greeted(_: Frame): void {}
 
   async start(o: ServeOptions): Promise<Serving> {
-    const maker = (o.WebSocket ?? globalThis.WebSocket ?? (await import("ws")).WebSocket) as SocketMaker;
+    const maker = (o.WebSocket ?? globalThis.WebSocket ?? (await webSocketOf())) as SocketMaker;
     const urls = [o.url].flat().map(baseOf);
     this.onError = o.onError ?? (() => {});
     const http = new Http(urls, o.token, globalThis.fetch, { ...defaultBackoff, ...o.backoff }, maker);

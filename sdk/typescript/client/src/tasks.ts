@@ -128,7 +128,7 @@ export class Tasks {
   }
 
   /** A task that exists. `after`: only the later events are read. */
-  open(id: string, after = 0): Task {
-    return this.open_(id, after);
+  open(id: string, o: { after?: number } = {}): Task {
+    return this.open_(id, o.after ?? 0);
   }
 }

@@ -98,7 +98,7 @@ export class Teams {
   }
 
   /** A team that exists. `after`: only the later events are read. */
-  open(id: string, after = 0): Team {
-    return this.open_(id, after);
+  open(id: string, o: { after?: number } = {}): Team {
+    return this.open_(id, o.after ?? 0);
   }
 }

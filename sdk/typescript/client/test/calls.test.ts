@@ -158,3 +158,28 @@ test("the events of a task end with it, and a message is its text", async () => 
   expect((await task.result()).result).toEqual("HELLO!");
   await agent.stop?.();
 });
+
+test("events() throws the reason of its signal, and ends with close()", async () => {
+  const session = client.sessions.open();
+  await within(session.send("hello").result(), "the answer");
+  const leave = new AbortController();
+  const seen: string[] = [];
+  const reading = (async () => {
+    for await (const e of session.events({ signal: leave.signal })) {
+      seen.push(e.type);
+      if (e.type === "run.completed") leave.abort(new Error("enough"));
+    }
+  })();
+  await expect(within(reading, "the end")).rejects.toThrow("enough");
+  expect(seen.at(-1)).toBe("run.completed");
+  await expect(session.events({ signal: AbortSignal.abort(new Error("before")) }).next()).rejects.toThrow("before");
+});
+
+test("errors name options as the program does, and positions are given in one way", async () => {
+  const refused = client.sessions.open().send("hello", { mode: "dance" as never });
+  await expect(refused.result()).rejects.toMatchObject({ code: "INVALID_FIELD", field: "mode", message: expect.stringMatching(/^mode /) });
+  for (const log of [client.sessions.open("s", { after: 7 }), client.teams.open("t", { after: 7 }), client.tasks.open("t", { after: 7 })]) {
+    expect(log.seq).toBe(7);
+    log.close();
+  }
+});
