@@ -153,6 +153,12 @@ type cluster struct {
 // startCluster starts three servers, with new keys.
 func startCluster(t testing.TB, env ...string) (*guarded, *cluster) {
 	t.Helper()
+	return startClusterIn(t, func(o *server.Options) { o.StoreDir = t.TempDir() }, env...)
+}
+
+// startClusterIn is startCluster for servers whose folders are set by store.
+func startClusterIn(t testing.TB, store func(*server.Options), env ...string) (*guarded, *cluster) {
+	t.Helper()
 	root := t.TempDir()
 	g := &guarded{t: t, keys: filepath.Join(root, "run", "secrets"), dir: t.TempDir(), env: env, log: &refusals{}}
 	g.makeKeys()
@@ -170,7 +176,8 @@ func startCluster(t testing.TB, env ...string) (*guarded, *cluster) {
 			Scheme: "nats-route", User: url.UserPassword(opts.Cluster.Username, opts.Cluster.Password),
 			Host: net.JoinHostPort(opts.Cluster.Host, strconv.Itoa(opts.Cluster.Port)),
 		})
-		opts.Port, opts.StoreDir = freeport.Port(t), t.TempDir()
+		opts.Port = freeport.Port(t)
+		store(opts)
 		c.options = append(c.options, opts)
 	}
 	var urls []string
