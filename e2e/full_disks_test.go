@@ -40,7 +40,7 @@ type fullDisks struct {
 	asked    map[string][]string // messages of each session that count
 }
 
-// TestDisksOfAClusterAreFull: one of three, and nobody notices; then all, and messages are refused as BUS_UNAVAILABLE, or as
+// TestDisksOfAClusterAreFull: one of three, which changes nothing; then all, and messages are refused as BUS_UNAVAILABLE, or as
 // OVERLOADED where a service could not carry them out, or answered later. Once the disks have space and the NATS servers were restarted, every message is answered exactly once, those that were refused
 // when they are sent again, and no process of Waggle was restarted.
 func TestDisksOfAClusterAreFull(t *testing.T) {
@@ -104,7 +104,7 @@ func (f *fullDisks) fill(i int) {
 		}
 	}
 	require.ErrorIs(f, err, syscall.ENOSPC)
-	_ = file.Close() // what it holds does not count
+	_ = file.Close() // its content does not count
 }
 
 // until asks all sessions again, until the condition holds of a round.
