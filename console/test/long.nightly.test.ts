@@ -35,7 +35,7 @@ let model: Model;
 let log: CanonicalEvent[];
 
 const run = promisify(execFile);
-const e2e = fileURLToPath(new URL("../../e2e", import.meta.url));
+const lab = fileURLToPath(new URL("../../e2e/lab", import.meta.url));
 
 /** A model that reads a file, plans three steps, or talks, as it is told. */
 function script(messages: { role: string; content: unknown }[], planning: boolean): Reply {
@@ -97,7 +97,7 @@ beforeAll(async () => {
       { content: "and again notes.md" },
     ),
     talk({ content: "hello" }),
-    run(process.env["GO"] ?? "go", ["build", "-o", fill, "./growth/fill"], { cwd: e2e }),
+    run(process.env["GO"] ?? "go", ["build", "-o", fill, "./growth/fill"], { cwd: lab }),
   ]);
   const of = ["-nats", waggle.option("--nats-addr"), "-data", waggle.option("--data")];
   await Promise.all([
@@ -455,7 +455,7 @@ test("an answer streams into a long session, and ten thousand sessions are a lis
       document.querySelector(".session .head .chip:not(.state-running, .state-waiting)")
     );
   });
-  const text = await p.locator(".item.answer").last().textContent();
+  const text = await p.locator(".item.answer .markdown").last().textContent();
   expect(text?.trim()).toBe(Array.from({ length: 300 }, (_, i) => `word${i}`).join(" "));
   await small(p, "a streaming conversation");
   console.log(`streaming: ${await trace.lap(p)}`);

@@ -38,8 +38,8 @@ func TestAPersonTalks(t *testing.T) {
 			p.echo(1, "e1", "one\ntwo")
 			p.delta(3, "e1", "m1", "Forty-")
 			<-typed
-			p.delta(4, "e1", "m1", "two")
-			p.answer(5, "e1", "Forty-two")
+			p.delta(4, "e1", "m1", "**two**\n\n- a list")
+			p.answer(5, "e1", "Forty-**two**\n\n- a list")
 			require.Equal(p.t, "and more", p.read()["content"])
 			p.echo(6, "e2", "and more")
 			require.Equal(p.t, "cancel", p.read()["type"])
@@ -58,7 +58,7 @@ func TestAPersonTalks(t *testing.T) {
 	x.Type("and ")
 	x.Wait("Forty-\n\n› and")
 	close(typed)
-	x.Wait("Forty-two\n\n› and")
+	x.Wait("Forty-two\n\n• a list\n\n› and") // Markdown, as it is meant
 	x.Submit("more", "and more")
 	x.Wait("› and more\n")
 	x.Wait("thinking")

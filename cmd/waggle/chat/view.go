@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"io"
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -18,13 +17,13 @@ type View struct {
 
 	message  string // the message that is being written
 	written  strings.Builder
-	stripper terminal.Stripper
+	prose    *Prose
 	thoughts Thoughts
 }
 
 // NewView returns a view on the screen. With stream it shows text as it comes.
 func NewView(screen *terminal.Screen, stream bool) *View {
-	return &View{screen: screen, stream: stream}
+	return &View{screen: screen, stream: stream, prose: NewProse(screen)}
 }
 
 // Show shows one frame.
@@ -113,15 +112,14 @@ func (v *View) delta(f sdk.Frame) {
 	}
 	v.thoughts.Fold(v.screen)
 	v.written.WriteString(d.Text)
-	_, _ = io.WriteString(v.screen, v.stripper.Strip(d.Text))
+	v.prose.Say(d.Text)
 }
 
 // endText closes the current text; further text belongs to another message.
 func (v *View) endText() {
-	v.screen.FreshLine()
+	v.prose.End()
 	v.message = ""
 	v.written.Reset()
-	v.stripper = terminal.Stripper{}
 }
 
 func (v *View) discarded(reason string) {
@@ -138,8 +136,7 @@ func (v *View) discarded(reason string) {
 func (v *View) response(f sdk.Frame) {
 	d := sdk.As[orbit.ResponseData](f)
 	if v.written.String() != d.Message || d.Message == "" {
-		v.screen.FreshLine()
-		_, _ = io.WriteString(v.screen, terminal.Strip(d.Message))
+		v.prose.Whole(d.Message)
 	}
 	v.endText()
 	Incomplete(v.screen, d.StopReason)

@@ -52,7 +52,7 @@ func converse(ctx context.Context, opt Options, reader *reader, screen *terminal
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := &talk{
-		opt: opt, screen: screen, view: view{screen: screen, stream: opt.Stream}, client: sdk.New(opt.Options),
+		opt: opt, screen: screen, view: view{screen: screen, stream: opt.Stream, prose: chat.NewProse(screen)}, client: sdk.New(opt.Options),
 		reader: reader, person: reader.lines.Person(), frames: make(chan sdk.Frame), over: ctx.Done(),
 		ended: make(chan struct{}),
 	}

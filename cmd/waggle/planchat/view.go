@@ -2,7 +2,6 @@ package planchat
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
@@ -25,7 +24,7 @@ type view struct {
 	plan     draft
 	message  string // the message whose text is being written
 	written  strings.Builder
-	stripper terminal.Stripper
+	prose    *chat.Prose
 	thoughts chat.Thoughts
 }
 
@@ -175,15 +174,14 @@ func (v *view) piece(f sdk.Frame) {
 		v.message = d.MessageID
 	}
 	v.written.WriteString(f.Text())
-	_, _ = io.WriteString(v.screen, v.stripper.Strip(f.Text()))
+	v.prose.Say(f.Text())
 }
 
 // endText closes the current text; further text belongs to another message.
 func (v *view) endText() {
-	v.screen.FreshLine()
+	v.prose.End()
 	v.message = ""
 	v.written.Reset()
-	v.stripper = terminal.Stripper{}
 }
 
 func (v *view) discarded(reason string) {
@@ -204,8 +202,7 @@ func (v *view) thinks(f sdk.Frame) {
 // answer shows the answer, unless its deltas were just shown, and the usage.
 func (v *view) answer(f sdk.Frame) {
 	if text := f.Text(); v.written.String() != text || text == "" {
-		v.screen.FreshLine()
-		_, _ = io.WriteString(v.screen, terminal.Strip(text))
+		v.prose.Whole(text)
 	}
 	v.endText()
 	d := sdk.As[myagent.FinalAnswerMeta](f.Metadata)

@@ -3,12 +3,26 @@ package terminal
 import (
 	"fmt"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Row is a line in one style. Its text may hold anything but escape sequences that the terminal should obey.
 type Row struct {
 	Style Style
 	Text  string
+}
+
+// Rows returns a text as rows of at most so many columns.
+func Rows(text string, width int) []Row {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	var rows []Row
+	for line := range strings.SplitSeq(ansi.Wrap(strings.Trim(text, "\n"), width, ""), "\n") {
+		rows = append(rows, Row{Text: line})
+	}
+	return rows
 }
 
 // The size of a terminal that does not report it: that of the oldest terminals.

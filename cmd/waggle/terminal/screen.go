@@ -66,6 +66,7 @@ type Screen struct {
 	display  Display // shows all output in the screen's place; nil = the screen itself
 	live     bool    // err is a terminal
 	color    bool
+	styled   bool   // out shows styles
 	status   string // the spinner's text; empty = no spinner
 	panel    []Row  // shown instead, unless empty
 	changed  bool   // the screen shows an older panel
@@ -78,11 +79,20 @@ type Screen struct {
 
 // NewScreen returns a screen. Close stops its spinner.
 func NewScreen(out, err io.Writer) *Screen {
-	return &Screen{out: out, err: err, live: Is(err), color: Color(err)}
+	return &Screen{out: out, err: err, live: Is(err), color: Color(err), styled: Color(out)}
 }
 
 // Live reports whether the screen shows remarks.
 func (s *Screen) Live() bool { return s.live }
+
+// Styled reports whether answers may have styles.
+func (s *Screen) Styled() bool { return s.styled }
+
+// Width returns how many columns the terminal has.
+func (s *Screen) Width() int {
+	width, _ := s.size()
+	return width
+}
 
 // Through sends all later output to the display. A nil display ends that.
 func (s *Screen) Through(d Display) {
