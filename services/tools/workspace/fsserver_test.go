@@ -79,9 +79,9 @@ func TestList(t *testing.T) {
 	put(t, filepath.Join(c.dir, "a", "d", "e.txt"), "")
 	require.NoError(t, os.Symlink("b.txt", filepath.Join(c.dir, "z")))
 	require.Equal(t, "a/\nb.txt (5 bytes)\nz (link)\n", c.ok(t, "list_files", nil))
-	require.Equal(t, "a/\na/c.txt (1 bytes)\na/d/\na/d/e.txt (0 bytes)\nb.txt (5 bytes)\nz (link)\n",
+	require.Equal(t, "a/\na/c.txt (1 byte)\na/d/\na/d/e.txt (0 bytes)\nb.txt (5 bytes)\nz (link)\n",
 		c.ok(t, "list_files", args{"recursive": true}))
-	require.Equal(t, "a/c.txt (1 bytes)\na/d/\n", c.ok(t, "list_files", args{"path": "a/"}))
+	require.Equal(t, "a/c.txt (1 byte)\na/d/\n", c.ok(t, "list_files", args{"path": "a/"}))
 	require.Equal(t, "b.txt is not a folder", c.refused(t, "list_files", args{"path": "b.txt"}))
 	require.Equal(t, "no does not exist", c.refused(t, "list_files", args{"path": "no"}))
 }

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -56,5 +55,5 @@ func entry(path string, info fs.FileInfo) string {
 	case !info.Mode().IsRegular():
 		return name + " (device, socket or pipe)\n"
 	}
-	return fmt.Sprintf("%s (%d bytes)\n", name, info.Size())
+	return name + " (" + bytesOf(int(info.Size())) + ")\n"
 }

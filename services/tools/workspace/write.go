@@ -69,15 +69,23 @@ func (s *server) put(ctx context.Context, root *os.Root, tenant id.Tenant, in wr
 	return wrote(in, path, existed, content), nil
 }
 
+// bytesOf says a size.
+func bytesOf(n int) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
 // wrote answers for a file that has the content now.
 func wrote(in writeArgs, path string, existed bool, content []byte) done {
 	switch {
 	case !existed:
-		return done{text: fmt.Sprintf(createdMark+"%s with %d bytes.", clip(path), len(content))}
+		return done{text: createdMark + clip(path) + " with " + bytesOf(len(content)) + "."}
 	case !in.Append:
-		return done{text: fmt.Sprintf("Replaced %s with %d bytes.", clip(path), len(content))}
+		return done{text: "Replaced " + clip(path) + " with " + bytesOf(len(content)) + "."}
 	}
-	d := done{text: fmt.Sprintf(appendedMark+"%d bytes to %s, which now has %d bytes.", len(in.Content), clip(path), len(content))}
+	d := done{text: appendedMark + bytesOf(len(in.Content)) + " to " + clip(path) + ", which now has " + bytesOf(len(content)) + "."}
 	if len(content) <= event.MaxArtifact {
 		d.file = content
 	}
