@@ -150,7 +150,7 @@ func guardedOperator(t *testing.T, g *guarded, addr string) {
 	session := strings.Fields(strings.Split(strings.TrimSpace(g.run(permission.Operator, "sessions", "list", "--url", "ws://"+addr+"/ws")), "\n")[1])[0]
 	require.Contains(t, g.run(permission.Operator, "tail", "session/"+session, "--no-follow"), "session")
 	out := g.run(permission.Operator, "doctor", "--addr", addr)
-	require.Contains(t, out, "as the code wants them")
+	require.Contains(t, out, "as this version needs them")
 	require.NotContains(t, out, "not running:")
 }
 
@@ -158,7 +158,7 @@ func guardedOperator(t *testing.T, g *guarded, addr string) {
 func guardedCheckup(t *testing.T, addr string) {
 	text := over(t, http.MethodGet, "http://"+addr+"/api/v1/installation", "")
 	for _, want := range []string{
-		`"what":"streams","is":"as the code wants them"`, `"what":"replicas","is":"one copy of each stream"`, `"what":"queues","is":"waiting: `,
+		`"what":"streams","is":"as this version needs them"`, `"what":"replicas","is":"one copy of each stream"`, `"what":"queues","is":"waiting: `,
 		`"up_to_date":true`, `"role":"worker"`, `"role":"gateway"`,
 	} {
 		require.Contains(t, text, want)

@@ -82,7 +82,7 @@ test("checks, rates and versions are those of what runs, and change by themselve
   await page.waitForSelector("table.checks tbody tr");
   const checks = await page.locator("table.checks th[scope=row]").allTextContents();
   expect(checks).toEqual(["streams", "replicas", "queues", "dead letters", "clock", "roles", "models", "tool servers"]);
-  expect(await page.textContent("table.checks tr:first-child td.value")).toBe("as the code wants them");
+  expect(await page.textContent("table.checks tr:first-child td.value")).toBe("as this version needs them");
   expect(await faults(page)).toEqual([]);
 
   await page.goto(`${on.waggle.url}/installation/versions`);

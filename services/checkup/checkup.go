@@ -47,7 +47,7 @@ func Streams(ctx context.Context, conn *bus.Conn, wanted bus.Topology) []Finding
 		return One(Fail, what, err.Error(), "start a role once: it makes what is missing")
 	}
 	if len(drift) == 0 {
-		return One(OK, what, "as the code wants them", "")
+		return One(OK, what, "as this version needs them", "")
 	}
 	if !slices.ContainsFunc(drift, func(d bus.Drift) bool { return !d.Audit || d.Field == "stream" }) {
 		return One(Warn, what, drift[0].String(), "the audit log keeps its limits until you change them: \"waggle bootstrap --change-audit-retention\" "+
