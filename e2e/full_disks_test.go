@@ -41,8 +41,9 @@ type fullDisks struct {
 }
 
 // TestDisksOfAClusterAreFull: one of three, which changes nothing; then all, and messages are refused as BUS_UNAVAILABLE, or as
-// OVERLOADED where a service could not carry them out, or answered later. Once the disks have space and the NATS servers were restarted, every message is answered exactly once, those that were refused
-// when they are sent again, and no process of Waggle was restarted.
+// OVERLOADED where a service could not carry them out, or answered later. Once the disks have space and the NATS servers were
+// restarted, every message is answered exactly once, those that were refused when they are sent again, and no process of Waggle was
+// restarted.
 func TestDisksOfAClusterAreFull(t *testing.T) {
 	f := &fullDisks{T: t, asked: map[string][]string{}}
 	f.g, f.c = startClusterIn(t, f.disk, "WAGGLE_NATS_REPLICAS=3", "WAGGLE_NATS_EVENT_MAX_BYTES=33554432")

@@ -236,10 +236,10 @@ type backlog struct {
 	mu      sync.Mutex
 	waiting []received
 	bytes   int
-	busy    bool          // a worker goroutine handles messages
-	beside  int           // long requests, which run beside the messages
-	over    bool          // later messages are discarded
-	changed chan struct{} // closed at the next change; nil = no goroutine waits for one
+	busy    bool      // a worker goroutine handles messages
+	beside  int       // long requests, which run beside the messages
+	over    bool      // later messages are discarded
+	changed sync.Cond // of anything above
 }
 
 // received is a message, or the head and tail of one that is too large.
@@ -249,11 +249,11 @@ type received struct {
 	release  func()       // called once it is handled or discarded
 }
 
-// begin marks the backlog as busy.
+// begin makes the backlog ready, and marks it as busy.
 func (b *backlog) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.busy = true
+	b.busy, b.changed.L = true, &b.mu
 }
 
 // by fills in the principal and the connection of a record.

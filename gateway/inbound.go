@@ -27,12 +27,11 @@ func (r received) size() int {
 // add queues a message and reports whether the caller has to start a worker for it. It blocks
 // until the queue has room.
 func (b *backlog) add(r received, limit int64) (begin bool) {
-	b.await(func() bool {
-		room := len(b.waiting) < maxBacklog && int64(b.bytes+r.size()) <= limit
-		return b.over || len(b.waiting) == 0 || room
-	}, nil)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for !b.over && len(b.waiting) > 0 && (len(b.waiting) >= maxBacklog || int64(b.bytes+r.size()) > limit) {
+		b.changed.Wait()
+	}
 	if b.over {
 		r.release()
 		return false
@@ -48,7 +47,7 @@ func (b *backlog) add(r received, limit int64) (begin bool) {
 func (b *backlog) next() (received, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tell()
+	b.changed.Broadcast()
 	if len(b.waiting) == 0 {
 		b.waiting, b.busy = nil, false
 		return received{}, false
@@ -67,31 +66,42 @@ func (b *backlog) drop() {
 		r.release()
 	}
 	b.waiting, b.bytes, b.busy, b.over = nil, 0, false, true
-	b.tell()
-}
-
-// tell wakes all waiting goroutines. The caller holds the lock.
-func (b *backlog) tell() {
-	if b.changed != nil {
-		close(b.changed)
-		b.changed = nil
-	}
+	b.changed.Broadcast()
 }
 
 // still reports whether quiet would return at once.
 func (b *backlog) still() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return !b.busy && b.beside == 0
+	return b.rests()
 }
 
-// done waits until the worker has exited.
-func (b *backlog) done() { b.await(func() bool { return !b.busy }, nil) }
+// rests is still for a caller that holds the lock.
+func (b *backlog) rests() bool { return !b.busy && b.beside == 0 }
 
-// quiet waits until the worker has exited and all long requests have ended, or until late
-// fires.
-func (b *backlog) quiet(late <-chan time.Time) {
-	b.await(func() bool { return !b.busy && b.beside == 0 }, late)
+// done waits until the worker has exited.
+func (b *backlog) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.busy {
+		b.changed.Wait()
+	}
+}
+
+// quiet waits until the worker has exited and all long requests have ended, at most for the given time.
+func (b *backlog) quiet(patience time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	late := false
+	defer time.AfterFunc(patience, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		late = true
+		b.changed.Broadcast()
+	}).Stop()
+	for !late && !b.rests() {
+		b.changed.Wait()
+	}
 }
 
 // count adds to the number of long requests.
@@ -99,29 +109,7 @@ func (b *backlog) count(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.beside += n
-	b.tell()
-}
-
-// await waits until the condition, which it evaluates with the lock held, is true, or until
-// late fires.
-func (b *backlog) await(condition func() bool, late <-chan time.Time) {
-	for {
-		b.mu.Lock()
-		if condition() {
-			b.mu.Unlock()
-			return
-		}
-		if b.changed == nil {
-			b.changed = make(chan struct{})
-		}
-		changed := b.changed
-		b.mu.Unlock()
-		select {
-		case <-changed:
-		case <-late:
-			return
-		}
-	}
+	b.changed.Broadcast()
 }
 
 // take queues a message to be handled after those before it.

@@ -194,13 +194,9 @@ func (c *conn) retire(why *fault.Fault) {
 		return
 	}
 	c.s.async(func() {
-		late := time.NewTimer(c.s.drainPatience)
-		defer late.Stop()
-		c.backlog.quiet(late.C)
+		c.backlog.quiet(c.s.drainPatience)
 		c.cut(fault.Newf(why.Code, "The gateway has not finished this before it had to close the connection. Reconnect, and send it again."))
-		saying := time.NewTimer(drainSaying)
-		defer saying.Stop()
-		c.backlog.quiet(saying.C)
+		c.backlog.quiet(drainSaying)
 		c.End(why)
 	})
 }

@@ -36,9 +36,11 @@ func (j *job) append(ctx context.Context, data ...event.Data) error {
 	for i := range ids {
 		ids[i] = j.s.cfg.NewID()
 	}
+	if len(data) > 0 {
+		j.what = data[0].EventType()
+	}
 	err := j.log.Put(ctx, ids, func(_ *conversation.State, left []string) ([]event.Event, error) {
 		rest := data[len(data)-len(left):]
-		j.what = rest[0].EventType()
 		if err := j.held(); err != nil {
 			return nil, err
 		}

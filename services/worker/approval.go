@@ -89,27 +89,32 @@ func (j *job) refuse(ctx context.Context, c event.ToolCall, why *fault.Fault) er
 	})...)
 }
 
+// errAnswered says that a job goes on: people have answered before it was suspended.
+var errAnswered = errors.New("people have answered")
+
 // pause suspends the job if all remaining calls wait for people. It returns errPaused once the log
 // records the suspension, and nil if people have answered meanwhile: then the attempt continues.
 func (j *job) pause(ctx context.Context) error {
 	if err := j.tellOfDeadline(ctx); err != nil {
 		return err
 	}
-	answered := false
+	j.what = event.JobSuspended
 	err := j.log.Put(ctx, []string{j.claim + ".paused"}, func(s *conversation.State, left []string) ([]event.Event, error) {
-		j.what = event.JobSuspended
 		if err := j.held(); err != nil {
 			return nil, err
 		}
 		st := s.Next(j.id)
-		if answered = st.Kind != conversation.StepWait; answered {
-			return nil, nil
+		if st.Kind != conversation.StepWait {
+			return nil, errAnswered
 		}
 		return j.events(left, event.JobSuspendedData{
 			RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, Inputs: st.Inputs, Part: j.begun.Part,
 		})
 	})
-	if err != nil || answered {
+	switch {
+	case errors.Is(err, errAnswered):
+		return nil
+	case err != nil:
 		return err
 	}
 	return errPaused

@@ -98,8 +98,8 @@ type overQuestion struct {
 // askOver asks people, if the question is due by the log to which it is appended: jobs
 // of a run that come to that side by side ask once.
 func (j *job) askOver(ctx context.Context, prefix string, ask func() (q overQuestion, due bool)) error {
+	j.what = event.InputRequested
 	return j.log.Put(ctx, []string{j.s.cfg.NewID()}, func(_ *conversation.State, left []string) ([]event.Event, error) {
-		j.what = event.InputRequested
 		if err := j.held(); err != nil {
 			return nil, err
 		}
