@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 )
 
@@ -23,8 +24,9 @@ const (
 // ok is false if the request has none. A credential that cannot be read (two of a kind, bad base64) is returned as the
 // empty token with ok true: no Authenticator of New accepts it.
 //
-// Basic is how WebSocket libraries send the password of ws://user:key@host. It does not count in requests of web pages:
-// browsers add it by themselves, also for a page that does not know the password.
+// Basic is how WebSocket libraries send the password of ws://user:key@host. Some send it as it stands in the address, so
+// percent-encoding is undone. It does not count in requests of web pages: browsers add it by themselves, also for a page
+// that does not know the password.
 //
 // subprotocol is "waggle" if the client offers it, and then the handshake must select it; the protocol with the token
 // must never be echoed.
@@ -76,6 +78,9 @@ func basic(r *http.Request) (string, bool) {
 		return "", true
 	}
 	_, password, _ := strings.Cut(string(raw), ":")
+	if plain, err := url.PathUnescape(password); err == nil {
+		return plain, true
+	}
 	return password, true
 }
 
