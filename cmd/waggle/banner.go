@@ -57,7 +57,7 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 
 // originals says what pages and programs of the original protocols need.
 func originals(line func(name, format string, args ...any), l *config.Loaded) {
-	line("originals", "their pages need their origin in gateway.allowed_origins, for example WAGGLE_GATEWAY_ALLOWED_ORIGINS=http://localhost:3001")
+	line("originals", "their pages need their origin in gateway.allowed_origins, for example WAGGLE_GATEWAY_ALLOWED_ORIGINS=http://localhost:3003")
 	if !l.Auth.Empty() {
 		line("", "their programs log in with ws://me:KEY@HOST, their pages with ?token=KEY")
 	}
