@@ -12,19 +12,6 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/folder"
 )
 
-// New returns a server without a connection. It calls state, which must not block, at every change of state, and whenever
-// what Describe returns has changed.
-func New(cfg Config, dial Dialer, log zerolog.Logger, state func(string)) *Server {
-	s := &Server{
-		cfg: cfg, dial: dial, log: log.With().Str("server", cfg.Name).Logger(), state: state,
-		refresh: make(chan struct{}, 1), news: make(chan struct{}), scrub: cfg.scrubber(),
-	}
-	if cfg.PerTenant {
-		s.programs = &programs{server: s, log: log, own: map[id.Tenant]*program{}, ending: map[id.Tenant]*program{}}
-	}
-	return s
-}
-
 // programs are those of a server with Config.PerTenant: one for each tenant that calls it, started by its first call and ended when
 // it has rested. The server's own program lists the tools, and runs no call. It is safe for concurrent use.
 type programs struct {

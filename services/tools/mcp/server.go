@@ -82,20 +82,24 @@ type Server struct {
 	left    []tools.LeftOut // of the last list of tools
 	passed  []string        // parts of that list that do not count
 
-	programs ofTenants // nil without Config.PerTenant
+	programs *programs // nil without Config.PerTenant
 
 	scrub   scrub.Scrubber
 	refused atomic.Bool    // the sandbox did not start the program
 	closing sync.WaitGroup // closings of HTTP sessions in the background
 }
 
-// ofTenants are the programs that a server has for tenants. See programs.
-type ofTenants interface {
-	open(ctx context.Context)
-	wait()
-	take(t id.Tenant) (own *Server, release func(), err error)
-	find(t id.Tenant) *Server
-	count() int
+// New returns a server without a connection. It calls state, which must not block, at every change of state, and whenever
+// what Describe returns has changed.
+func New(cfg Config, dial Dialer, log zerolog.Logger, state func(string)) *Server {
+	s := &Server{
+		cfg: cfg, dial: dial, log: log.With().Str("server", cfg.Name).Logger(), state: state,
+		refresh: make(chan struct{}, 1), news: make(chan struct{}), scrub: cfg.scrubber(),
+	}
+	if cfg.PerTenant {
+		s.programs = &programs{server: s, log: log, own: map[id.Tenant]*program{}, ending: map[id.Tenant]*program{}}
+	}
+	return s
 }
 
 // Take makes the server check arguments and results in turns, and returns it. It precedes Run.
