@@ -149,14 +149,21 @@ func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Com
 	if err != nil {
 		return err
 	}
+	if err := c.s.send(ctx, replyTo, cmds); err != nil {
+		return err
+	}
 	for _, cmd := range cmds {
-		cmd.Source, cmd.ReplyTo = c.s.shared.Source, replyTo
-		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
-			return err
-		}
 		c.sent(cmd)
 	}
 	return nil
+}
+
+// send sends all commands of a request, or none.
+func (s *Server) send(ctx context.Context, replyTo string, cmds []command.Command) error {
+	for i := range cmds {
+		cmds[i].Source, cmds[i].ReplyTo = s.shared.Source, replyTo
+	}
+	return s.dep.Commands.SendAll(ctx, cmds...)
 }
 
 // ready returns the commands as the principal may send them: all of them, or none. It records answers that it refuses.

@@ -108,11 +108,10 @@ func (c requester) Command(ctx context.Context, replyTo string, cmds ...command.
 	if err != nil {
 		return err
 	}
+	if err := c.s.send(ctx, replyTo, cmds); err != nil {
+		return err
+	}
 	for _, cmd := range cmds {
-		cmd.Source, cmd.ReplyTo = c.s.shared.Source, replyTo
-		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
-			return err
-		}
 		if r, ok := trail.Of(cmd); ok {
 			c.record(audit.Command, r)
 		}

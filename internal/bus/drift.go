@@ -120,6 +120,7 @@ func compare(want, have jetstream.StreamConfig) []Drift {
 		field{"deny_purge", want.DenyPurge, have.DenyPurge, want.DenyPurge},
 		field{"subject_delete_marker_ttl", want.SubjectDeleteMarkerTTL, have.SubjectDeleteMarkerTTL, true},
 		field{"allow_msg_ttl", want.AllowMsgTTL, have.AllowMsgTTL, want.AllowMsgTTL},
+		field{"allow_atomic", want.AllowAtomicPublish, have.AllowAtomicPublish, true},
 		field{"allow_msg_schedules", want.AllowMsgSchedules, have.AllowMsgSchedules, want.AllowMsgSchedules},
 	)
 	if want.Compression != have.Compression {

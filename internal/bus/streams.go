@@ -37,7 +37,7 @@ func (t Topology) streams(n subject.Partitions) []jetstream.StreamConfig {
 			Description: "commands, until they are handled",
 			Retention:   jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: t.CommandMaxAge, MaxBytes: t.CommandMaxBytes, MaxMsgSize: maxEventBytes,
-			Duplicates: commandDedupe, AllowDirect: true, DenyPurge: true, Metadata: partitioned(n),
+			Duplicates: commandDedupe, AllowDirect: true, AllowAtomicPublish: true, DenyPurge: true, Metadata: partitioned(n),
 		},
 		jetstream.StreamConfig{
 			Name: subject.StreamDead, Subjects: subject.StreamSubjects(subject.StreamDead),

@@ -78,13 +78,25 @@ func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
 	ctx, span := telemetry.Start(ctx, "send "+label(c), trace.SpanKindProducer, telemetry.SystemNATS, telemetry.MessagingSend,
 		telemetry.KeyDestination.String(c.Service.String()), telemetry.KeyMessageID.String(c.ID))
 	defer func() { telemetry.End(span, err) }()
+	msg, err := s.message(ctx, c)
+	if err != nil {
+		return err
+	}
+	return s.publish(ctx, subject.StreamCommands, msg)
+}
+
+// message returns the message of a signed command, with the id by which the server knows repeats.
+func (s *Sender) message(ctx context.Context, c command.Command) (*nats.Msg, error) {
 	if c.TraceParent == "" {
 		c.TraceParent = telemetry.Inject(ctx)
 	}
 	if c.Time.IsZero() {
 		c.Time = time.Now().UTC()
 	}
-	var body []byte
+	var (
+		body []byte
+		err  error
+	)
 	if s.sign != nil {
 		err = s.sign(&c)
 	}
@@ -92,11 +104,12 @@ func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
 		body, err = json.Marshal(c)
 	}
 	if err != nil {
-		return fault.Newf(fault.InvalidField, "The data of the command %s is not valid JSON.", label(c)).At("data").Wrap(err)
+		return nil, fault.Newf(fault.InvalidField, "The data of the command %s is not valid JSON.", label(c)).At("data").Wrap(err)
 	}
 	msg := nats.NewMsg(s.conn.Partitions().Command(c.Address()))
 	msg.Data = body
-	return s.publish(ctx, subject.StreamCommands, msg, jetstream.WithMsgID(c.DedupeID()))
+	msg.Header.Set(jetstream.MsgIDHeader, c.DedupeID())
+	return msg, nil
 }
 
 // check refuses commands that would make an invalid subject or header.
@@ -136,6 +149,11 @@ func (s *Sender) publish(caller context.Context, stream string, msg *nats.Msg, o
 	_, err := bus.Insist(ctx, s.conn, repeatable, func(ctx context.Context) (*jetstream.PubAck, error) {
 		return s.conn.JS().PublishMsg(ctx, msg, opts...)
 	})
+	return s.stored(caller, stream, err)
+}
+
+// stored notes whether the stream takes messages, and returns the fault of a message that is not stored.
+func (s *Sender) stored(caller context.Context, stream string, err error) error {
 	if caller.Err() == nil { // it was tried for long enough
 		s.conn.Wrote(stream, err)
 	}

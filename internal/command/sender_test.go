@@ -84,6 +84,65 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 	require.Zero(t, size(t, c, subject.StreamCommands))
 }
 
+// TestCommandsOfOneRequestAreStoredTogether: all of them in their order, or none.
+func TestCommandsOfOneRequestAreStoredTogether(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(testing.TB) *bus.Conn{
+		"one server": func(t testing.TB) *bus.Conn { return bustest.Single(t) },
+		"a cluster":  func(t testing.TB) *bus.Conn { return bustest.Cluster(t, 3).Conn() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t)
+			s := command.NewSender(c)
+			one, two, three := number(t, cmd.Worker, "k", 1), number(t, cmd.Worker, "k", 2), number(t, cmd.Worker, "other", 3)
+			big := number(t, cmd.Worker, "k", 4)
+			big.Data = json.RawMessage(`"` + strings.Repeat("x", 300<<10) + `"`)
+			spoilt := number(t, cmd.Worker, "k", 5)
+			spoilt.ID = ""
+			require.ErrorIs(t, s.SendAll(patience(t), one, big), fault.New(fault.MessageTooBig))
+			require.ErrorIs(t, s.SendAll(patience(t), big, one), fault.New(fault.MessageTooBig))
+			require.ErrorIs(t, s.SendAll(patience(t), one, spoilt), fault.New(fault.InvalidField))
+			require.Zero(t, size(t, c, subject.StreamCommands))
+
+			require.NoError(t, s.SendAll(patience(t)))
+			require.NoError(t, s.Send(patience(t), two)) // of a request that did not come to its end
+			for range 2 {
+				require.NoError(t, s.SendAll(patience(t), one, two, three))
+			}
+			require.EqualValues(t, 3, size(t, c, subject.StreamCommands))
+			four, five := number(t, cmd.Worker, "k", 6), number(t, cmd.Worker, "k", 7)
+			require.NoError(t, s.SendAll(patience(t), four, five))
+			stream, err := c.JS().Stream(patience(t), subject.StreamCommands)
+			require.NoError(t, err)
+			for i, want := range []string{four.ID, five.ID} {
+				msg, err := stream.GetMsg(patience(t), uint64(4+i))
+				require.NoError(t, err)
+				var got cmd.Command
+				require.NoError(t, json.Unmarshal(msg.Data, &got))
+				require.Equal(t, want, got.ID)
+			}
+		})
+	}
+}
+
+// TestManySendTheSameRequest: each command is stored once, whichever batch has it.
+func TestManySendTheSameRequest(t *testing.T) {
+	t.Parallel()
+	const requests, senders = 30, 4
+	c := bustest.Cluster(t, 3).Conn()
+	for n := range requests {
+		var all errgroup.Group
+		for range senders {
+			all.Go(func() error {
+				return command.NewSender(c).SendAll(patience(t), number(t, cmd.Worker, "k", 2*n), number(t, cmd.Worker, "k", 2*n+1))
+			})
+		}
+		require.NoError(t, all.Wait())
+	}
+	require.EqualValues(t, 2*requests, size(t, c, subject.StreamCommands))
+}
+
 func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	t.Parallel()
 	top := bus.DefaultTopology()
