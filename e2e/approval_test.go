@@ -30,7 +30,7 @@ func TestEveryProtocolAsksForApprovals(t *testing.T) {
 	t.Parallel()
 	dir, addr := up(t, []string{"WAGGLE_TOOLS_BUILTIN_APPROVAL=writes"})
 	for protocol, asks := range map[string]func(t *testing.T, addr, request string, approved bool){
-		"orbit": orbitApproval, "myagent": myagentApproval, "asp": aspApproval, "team": teamApproval, "agui": aguiApproval,
+		"orbit": orbitApproval, "page": pageApproval, "myagent": myagentApproval, "asp": aspApproval, "team": teamApproval, "agui": aguiApproval,
 	} {
 		for answer, want := range approvals {
 			name := protocol + "-" + answer + ".txt"
@@ -75,8 +75,23 @@ func answerOrbit(t *testing.T, c *client.Orbit, question string, approved bool) 
 	c.Send(string(raw))
 }
 
-func orbitApproval(t *testing.T, addr, request string, approved bool) {
+// pageApproval: the page of the original shows answers only, and knows no frame but user_message.
+func pageApproval(t *testing.T, addr, request string, approved bool) {
 	c := client.DialOrbit(t, "ws://"+addr+"/ws")
+	c.Ask(request)
+	q := c.Until("agent_response")
+	require.Contains(t, q.Raw, `"execution_completed":false`)
+	require.Contains(t, q.Raw, "Answer yes or no.")
+	said := map[bool]string{true: "yes", false: "no"}[approved]
+	c.Ask(said)
+	for c.Until("user_input").Data.Message != said { // the request has one, too
+	}
+	for !strings.Contains(c.Until("agent_response").Raw, `"execution_completed":true`) { // the run waits
+	}
+}
+
+func orbitApproval(t *testing.T, addr, request string, approved bool) {
+	c := client.DialOrbit(t, "ws://"+addr+"/ws?deltas=false")
 	c.Ask(request)
 	answerOrbit(t, c, orbitQuestion(t, c), approved)
 	c.Until("agent_response")

@@ -273,8 +273,12 @@ func TestALostRequestIsRepeated(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	var asked atomic.Int64
+	late := lateness{patience(t), make(chan struct{})}
 	sub, err := c.NATS().Subscribe(subject.RPC(service, verb), func(m *nats.Msg) {
-		if asked.Add(1) > 1 {
+		switch n := asked.Add(1); {
+		case n == -99:
+			close(late.over)
+		case n > 1:
 			_ = m.Respond([]byte(`{"Sum":3}`))
 		}
 	})
@@ -286,11 +290,26 @@ func TestALostRequestIsRepeated(t *testing.T) {
 	require.EqualValues(t, 2, asked.Load())
 
 	asked.Store(-100) // without an answer
-	ctx, cancel := context.WithTimeout(patience(t), 100*time.Millisecond)
-	defer cancel()
-	f := isFault(t, rpc.Repeat(ctx, c, service, verb, numbers{}, nil), fault.BusUnavailable)
+	f := isFault(t, rpc.Repeat(late, c, service, verb, numbers{}, nil), fault.BusUnavailable)
 	require.Contains(t, f.Message, "did not answer in time")
 	require.EqualValues(t, -99, asked.Load())
+}
+
+// lateness is a context whose time is over when the channel is closed.
+type lateness struct {
+	context.Context //nolint:containedctx // it is one
+	over            chan struct{}
+}
+
+func (l lateness) Done() <-chan struct{} { return l.over }
+
+func (l lateness) Err() error {
+	select {
+	case <-l.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
 }
 
 func TestARepeatedRequestWaitsForALostConnection(t *testing.T) {

@@ -110,6 +110,8 @@ type ResponseData struct {
 	Message            string `json:"message"`
 	ExecutionCompleted bool   `json:"execution_completed"`
 	StopReason         string `json:"stop_reason,omitempty"` // not in the original protocol: of an answer that is not complete
+
+	Question *Question `json:"question,omitempty"` // not in the original protocol: people are asked, and the run is not over
 }
 
 // AppendJSON implements plainjson.Appender.
@@ -118,6 +120,13 @@ func (d ResponseData) AppendJSON(b []byte) []byte {
 	b = strconv.AppendBool(append(b, `,"execution_completed":`...), d.ExecutionCompleted)
 	if d.StopReason != "" {
 		b = plainjson.AppendString(append(b, `,"stop_reason":`...), d.StopReason)
+	}
+	if d.Question != nil {
+		q, err := plainjson.Marshal(d.Question)
+		if err != nil { // its arguments are not JSON
+			q = []byte("null")
+		}
+		b = append(append(b, `,"question":`...), q...)
 	}
 	return append(b, '}')
 }

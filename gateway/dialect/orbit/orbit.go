@@ -26,10 +26,15 @@ type orbit struct{}
 func (orbit) Name() string { return "orbit" }
 
 // Bind implements dialect.Dialect. The query's deltas=true asks for the text of
-// the model as it is written.
+// the model as it is written. A client that names nothing of this protocol's additions may be the original's page.
 func (orbit) Bind(query url.Values) (dialect.Codec, error) {
 	switch query.Get(paramDeltas) {
-	case "", "false", "0":
+	case "":
+		if !query.Has("watch") && !query.Has("session") {
+			return original, nil
+		}
+		return plain, nil
+	case "false", "0":
 		return plain, nil
 	case "true", "1":
 		return streaming, nil
@@ -40,6 +45,7 @@ func (orbit) Bind(query url.Values) (dialect.Codec, error) {
 // The codecs of the dialect.
 var (
 	plain     dialect.Codec = codec{name: "orbit", frames: join(answers, watched)}
+	original  dialect.Codec = codec{name: "orbit+page", frames: join(join(answers, watched), page)}
 	streaming dialect.Codec = codec{name: "orbit+deltas", frames: join(join(answers, watched), deltas)}
 )
 

@@ -22,7 +22,7 @@ func suite(t testing.TB) dialecttest.Suite {
 	return dialecttest.Suite{
 		Dialect:     orbit.Dialect(),
 		Package:     "github.com/waggle-dev/waggle/gateway/dialect/orbit",
-		Variants:    []url.Values{{}, {"deltas": {"true"}}},
+		Variants:    []url.Values{{"deltas": {"false"}}, {"deltas": {"true"}}, {}},
 		Transcripts: "testdata/transcripts",
 		Schema:      wire.Schema,
 		Examples:    examples,
@@ -39,7 +39,7 @@ func FuzzEncode(f *testing.F) { dialecttest.FuzzEncode(f, suite(f)) }
 
 func TestBind(t *testing.T) {
 	for query, want := range map[string]string{
-		"": "orbit", "deltas=false": "orbit", "deltas=0": "orbit", "session=s1&after=3": "orbit",
+		"": "orbit+page", "token=x": "orbit+page", "watch=session/s1": "orbit", "deltas=false": "orbit", "deltas=0": "orbit", "session=s1&after=3": "orbit",
 		"deltas=true": "orbit+deltas", "deltas=1": "orbit+deltas",
 	} {
 		q, err := url.ParseQuery(query)

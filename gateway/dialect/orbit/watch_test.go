@@ -16,7 +16,7 @@ import (
 // is dropped, and members of a team look as they do by themselves.
 func TestWatchingAnyRun(t *testing.T) {
 	var encode []func(event.Event) [][]byte
-	for _, q := range []url.Values{nil, {"deltas": {"true"}}} {
+	for _, q := range []url.Values{{"deltas": {"false"}}, {"deltas": {"true"}}} {
 		codec, err := orbit.Dialect().Bind(q)
 		require.NoError(t, err)
 		encode = append(encode, codec.Encode)

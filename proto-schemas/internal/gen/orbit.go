@@ -38,7 +38,7 @@ var orbitFrames = []orbitFrame{
 	{orbit.ToolCalled, ofAny, "the agent intends to call a tool. Once per call, before the tool may run.", orbit.ToolCalledData{}, seqNeeded},
 	{orbit.ToolExecuting, ofRun, "the call was handed to the tool.", orbit.ToolExecutingData{}, nil},
 	{orbit.ToolResult, ofAny, "the outcome of a call, good or bad or unknown. Once per call.", orbit.ToolResultData{}, seqNeeded},
-	{orbit.AgentResponse, ofAny, "the answer. The last frame of a run.", orbit.ResponseData{}, seqNeeded},
+	{orbit.AgentResponse, ofAny, "the answer: the last frame of a run. Without execution_completed, a question to the page of the original: the run waits.", orbit.ResponseData{}, seqNeeded},
 	{
 		orbit.Error, ofAny, "something went wrong. With execution_id it is the last frame of that run; without, it belongs to the " +
 			"socket or to a message that was not accepted, and the socket stays open unless a close frame follows.",
@@ -74,7 +74,7 @@ var orbitRules = map[string]node{
 	"ToolExecutingData.status":         {"const": orbit.StatusExecuting},
 	"ToolResultData.status":            {"const": orbit.StatusCompleted},
 	"ToolResultData.result":            {"maxLength": orbit.PreviewLimit + len("...")},
-	"ResponseData.execution_completed": {"const": true},
+	"ResponseData.execution_completed": {"description": "false: a question to people, which is shown as an answer so that they can type (addition)"},
 	"ErrorData.message":                {"minLength": 1},
 	"ErrorData.code":                   {"pattern": "^[A-Z][A-Z0-9_]*$"},
 	"ErrorData.first_seq":              {"minimum": 1},
