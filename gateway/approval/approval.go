@@ -42,16 +42,9 @@ func (x Questions) Exact(ctx context.Context, shown *stream.Questions, cmd *comm
 			return err
 		}
 	}
-	switch {
-	case q.Disputed, q.CallID != "" && d.CallID != "" && d.CallID != q.CallID, q.CallID != "" && d.Digest != "" && d.Digest != q.Digest:
-		return fault.Newf(fault.InputNotFound, "The approval is for another call than the one that the question shows. Nothing was approved. Look at the question again, or reject it.")
-	case q.CallID != "":
-		d.CallID = q.CallID
-	case d.Digest == "":
-		return nil
-	}
-	if d.Digest, d.Shown = q.Digest, ""; q.CallID != "" && len(d.Arguments) > 0 {
-		d.Digest, d.Shown = signature.Digest(q.Tool, d.Arguments), q.Digest
+	named, err := exact(&d, q)
+	if err != nil || !named {
+		return err
 	}
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -59,6 +52,23 @@ func (x Questions) Exact(ctx context.Context, shown *stream.Questions, cmd *comm
 	}
 	cmd.Data = data
 	return nil
+}
+
+// exact makes the answer one of the question's call, with the arguments of the answer if it has some. It returns false for an answer
+// that names no call.
+func exact(d *command.AnswerQuestion, q stream.Question) (bool, error) {
+	switch {
+	case q.Disputed, q.CallID != "" && d.CallID != "" && d.CallID != q.CallID, q.CallID != "" && d.Digest != "" && d.Digest != q.Digest:
+		return false, fault.Newf(fault.InputNotFound, "The approval is for another call than the one that the question shows. Nothing was approved. Look at the question again, or reject it.")
+	case q.CallID != "":
+		d.CallID = q.CallID
+	case d.Digest == "":
+		return false, nil
+	}
+	if d.Digest, d.Shown = q.Digest, ""; q.CallID != "" && len(d.Arguments) > 0 {
+		d.Digest, d.Shown = signature.Digest(q.Tool, d.Arguments), q.Digest
+	}
+	return true, nil
 }
 
 // asked returns the question that an answer names.

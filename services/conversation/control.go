@@ -296,14 +296,8 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 	if in.Asking != nil {
 		return s.respondAgent(c, in, now, rules)
 	}
-	if len(d.Message) > 0 {
-		return s.refuse(c, fault.Newf(fault.InvalidField, "Only agents of the swarm take a message as the answer. Send a decision."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
-	}
-	if (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)) {
-		return s.refuse(c, fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. Nothing was answered."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
-	}
-	if (in.CallID == "" || in.Client) && given(d.Arguments) {
-		return s.refuse(c, fault.Newf(fault.InvalidField, "Only the answer to the call of a tool may change arguments. Nothing was answered."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	if f := in.takes(d); f != nil {
+		return s.refuse(c, f, &Input{ID: in.ID, CallID: in.CallID}, now, rules)
 	}
 	if in.CallID != "" {
 		return s.respondTool(c, d, in, now, rules)
@@ -312,6 +306,19 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision
 		return s.respondBudget(c, d, in, now, rules)
 	}
 	return s.respondPlan(c, d, in, now, rules)
+}
+
+// takes returns the fault of an answer with members that are for other questions.
+func (in *Input) takes(d command.AnswerQuestion) *fault.Fault {
+	switch {
+	case len(d.Message) > 0:
+		return fault.Newf(fault.InvalidField, "Only agents of the swarm take a message as the answer. Send a decision.")
+	case (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)):
+		return fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. Nothing was answered.")
+	case (in.CallID == "" || in.Client) && given(d.Arguments):
+		return fault.Newf(fault.InvalidField, "Only the answer to the call of a tool may change arguments. Nothing was answered.")
+	}
+	return nil
 }
 
 // respondPlan takes the answer to the question whether a plan is carried out.

@@ -107,7 +107,8 @@ func changing() []event.Data {
 		event.RunStartedData{RunID: "r1", MessageID: "m1", Content: "pay", Mode: event.ModeChat},
 		event.MessageStartedData{MessageID: "a1", RunID: "r1", Attempt: 1},
 		event.MessageCompletedData{MessageID: "a1", RunID: "r1", Attempt: 1, ToolCalls: []event.ToolCall{shown, other}},
-		ask("c1"), ask("c2"), event.JobSuspendedData{RunID: "r1", Inputs: []string{"approve_c1", "approve_c2"}},
+		ask("c1"), ask("c2"),
+		event.JobSuspendedData{RunID: "r1", Inputs: []string{"approve_c1", "approve_c2"}},
 		event.InputAnsweredData{
 			InputID: "approve_c1", RunID: "r1", CommandID: "x", Segment: "s2", Decision: event.DecisionModify, CallID: "c1", Tool: "pay",
 			Arguments: json.RawMessage(`{"amount":5}`), By: "alice",

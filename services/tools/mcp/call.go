@@ -58,7 +58,7 @@ func (r Route) Run(ctx context.Context, call tools.Call, _ func(tools.Notificati
 	if r.server.programs == nil {
 		return r.server.try(ctx, call)
 	}
-	own, release, err := r.server.programs.take(call.Tenant)
+	own, release, err := r.server.programs.take(call.Tenant) //nolint:contextcheck // the program outlives the call
 	if err != nil {
 		return tools.Result{}, err
 	}
