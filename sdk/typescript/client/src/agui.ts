@@ -163,11 +163,19 @@ export class WaggleAgent extends HttpAgent {
 
 /**
  * The id of a run at the server. CopilotKit answers questions under the id of the run that asked them, which the server would
- * show again: a run that answers has an id of its own, and the same one if the request is repeated.
+ * show again: a run that answers has an id of its own, and the same one if the request is repeated. Another answer to the same
+ * question, after one that was refused, is no repeat.
  */
 function ownRunId(input: RunAgentInput): string {
   const { resume } = input as { resume?: { interruptId: string }[] };
-  return resume?.[0] ? `${input.runId}.${resume[0].interruptId}`.slice(-200) : input.runId;
+  return resume?.[0] ? `${input.runId}.${resume[0].interruptId}.${digest(JSON.stringify(resume))}`.slice(-200) : input.runId;
+}
+
+/** A few characters that differ where texts do. */
+function digest(text: string): string {
+  let sum = 0;
+  for (let i = 0; i < text.length; i++) sum = (Math.imul(sum, 31) + text.charCodeAt(i)) | 0;
+  return (sum >>> 0).toString(36);
 }
 
 /** Whether the release of the client speaks a protocol before 1.0. */
