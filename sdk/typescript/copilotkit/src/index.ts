@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+import { type BaseEvent, EventType } from "@ag-ui/client";
 import {
   AgentRunner,
   type AgentRunnerConnectRequest,
@@ -12,6 +13,7 @@ import {
 } from "@copilotkit/runtime/v2";
 import { WaggleClient, WaggleError } from "@waggle-dev/client";
 import { WaggleAgent, type WaggleAgentConfig } from "@waggle-dev/client/agui";
+import { catchError, of, throwError } from "rxjs";
 import { followHeader } from "./follow.js";
 
 /** Where the threads are. */
@@ -40,7 +42,7 @@ export class WaggleRunner extends AgentRunner {
     const given = request.agent as unknown;
     const agent = given instanceof WaggleAgent ? given.clone() : this.agent(request.threadId);
     agent.threadId = request.threadId;
-    return agent.run(request.input as Parameters<WaggleAgent["run"]>[0]) as unknown as Events;
+    return told(agent.run(request.input as Parameters<WaggleAgent["run"]>[0]));
   }
 
   /** Shows a thread as it is, with the run that is on; for a page that follows the thread (`useFollow`), all later runs, too. */
@@ -48,7 +50,7 @@ export class WaggleRunner extends AgentRunner {
     const agent = this.agent(request.threadId);
     const { [followHeader]: follow, ...headers } = request.headers ?? {};
     agent.headers = { ...agent.headers, ...headers };
-    return agent.join({ follow: follow !== undefined }) as unknown as Events;
+    return told(agent.join({ follow: follow !== undefined }));
   }
 
   /** Whether a run of the thread is on. */
@@ -84,4 +86,16 @@ export class WaggleRunner extends AgentRunner {
   private agent(threadId: string): WaggleAgent {
     return new WaggleAgent({ ...this.#config, threadId });
   }
+}
+
+/** CopilotKit's runtime ends a stream that fails without a word: an event tells the page what the server has refused. */
+function told(events: ReturnType<WaggleAgent["run"]>): Events {
+  const out = events.pipe(
+    catchError((error: Error) => {
+      if (error.name === "AbortError") return throwError(() => error);
+      const code = error instanceof WaggleError ? { code: error.code } : {};
+      return of({ type: EventType.RUN_ERROR, message: error.message, ...code } as BaseEvent);
+    }),
+  );
+  return out as unknown as Events;
 }

@@ -4,56 +4,121 @@
  * @packageDocumentation
  */
 import { HttpAgent } from "@ag-ui/client";
-import { type InterruptRenderProps, useAgent, useCopilotKit, useInterrupt } from "@copilotkit/react-core/v2";
+import { useAgent, useCopilotKit, useInterrupt } from "@copilotkit/react-core/v2";
 import { type ReactElement, useEffect, useState } from "react";
+import { Approval, type ApprovalProps, type ApprovalReply } from "./approval.js";
+import { argumentsOf } from "./edit.js";
 import { followHeader } from "./follow.js";
 
-/** One question: of a plan, of a tool call, of a budget or of an agent. */
-export interface ApprovalProps {
-  interrupt: InterruptRenderProps["interrupt"] & object;
-  /** Gives the answer. Once all open questions have theirs, the run goes on. */
-  answer: (reply: { approved: boolean; feedback?: string }) => void;
-  className?: string | undefined;
-}
-
-/** A question with yes, no and the reason. */
-export function Approval({ interrupt, answer, className = "waggle-approval" }: ApprovalProps): ReactElement {
-  const [feedback, setFeedback] = useState("");
-  const [given, setGiven] = useState(false); // the others are waited for
-  const give = (approved: boolean) => {
-    setGiven(true);
-    answer({ approved, ...(feedback ? { feedback } : {}) });
-  };
-  return (
-    <section className={className} data-given={given}>
-      <p>{interrupt.message}</p>
-      <div className="reply">
-        <button type="button" className="main" disabled={given} onClick={() => give(true)}>
-          Yes
-        </button>
-        <button type="button" disabled={given} onClick={() => give(false)}>
-          No
-        </button>
-        <input aria-label="Why" placeholder="Why (for the model)" value={feedback} onChange={(e) => setFeedback(e.target.value)} />
-      </div>
-    </section>
-  );
-}
+export { Approval, type ApprovalProps, type ApprovalReply } from "./approval.js";
+export type { CallArguments } from "./edit.js";
 
 /** Shows the open questions in the chat, each as a card with an answer of its own: steps side by side ask side by side. */
 export function WaggleApprovals(o: { agentId?: string; className?: string; card?: (p: ApprovalProps) => ReactElement }): null {
-  const Card = o.card ?? Approval;
+  const of = o.agentId === undefined ? {} : { agentId: o.agentId };
+  const { agent } = useAgent(of);
+  const answers = useAnswers(of);
   useInterrupt({
-    ...(o.agentId === undefined ? {} : { agentId: o.agentId }),
+    ...of,
     render: ({ interrupts, resolve }) => (
       <>
         {interrupts.map((one) => (
-          <Card key={one.id} className={o.className} interrupt={one} answer={(reply) => void resolve(reply, one.id)} />
+          <Asked
+            key={`${one.id} ${answers.times}`} // a refused one is asked again
+            card={o.card ?? Approval}
+            className={o.className}
+            interrupt={one}
+            before={() => answers.refused.get(one.id)}
+            args={() => argumentsOf(one, agent.messages as Parameters<typeof argumentsOf>[1])}
+            answer={(reply) => {
+              answers.give(one.id, reply);
+              void resolve(reply, one.id);
+            }}
+          />
         ))}
       </>
     ),
   });
   return null;
+}
+
+interface AskedProps extends Pick<ApprovalProps, "interrupt" | "answer" | "className"> {
+  card: (p: ApprovalProps) => ReactElement;
+  before: () => Refusal | undefined;
+  args: () => ApprovalProps["args"];
+}
+
+/** A question with what is known when it is shown: CopilotKit shows an element again that was made before. */
+function Asked({ card: Card, before, args, ...rest }: AskedProps): ReactElement {
+  const [now] = useState(() => ({ args: before()?.reply.editedArgs ?? args(), problem: before()?.problem }));
+  return <Card {...rest} {...now} />;
+}
+
+/** An answer that the server has refused, and why. */
+interface Refusal {
+  reply: ApprovalReply;
+  problem: string;
+}
+
+/** What people have answered, and what the server has refused of it. */
+class Answers {
+  /** By the ids of their questions. */
+  refused: ReadonlyMap<string, Refusal> = new Map();
+  /** How often it has refused any. */
+  times = 0;
+  private given = new Map<string, ApprovalReply>();
+  private taken = true;
+
+  give(id: string, reply: ApprovalReply): void {
+    if (this.taken) this.given = new Map();
+    this.taken = false;
+    this.given.set(id, reply);
+    this.refused = new Map([...this.refused].filter(([one]) => one !== id));
+  }
+
+  take(): void {
+    this.taken = true;
+  }
+
+  /** The server has refused the answer to one question, or the request with all of them. Returns whether there was one. */
+  refuse(problem: string, id?: string): boolean {
+    if (id === undefined && this.taken) return false;
+    const edited = [...this.given].filter(([, reply]) => reply.editedArgs !== undefined);
+    const all = edited.length > 0 ? edited : [...this.given];
+    const those = id === undefined ? all : all.filter(([one]) => one === id);
+    this.times++;
+    this.refused = new Map(those.map(([one, reply]) => [one, { reply, problem }]));
+    this.taken = true;
+    return true;
+  }
+}
+
+/** The answers that are given. The questions of a request that the server refuses are asked again. */
+function useAnswers(o: { agentId?: string }): Answers {
+  const { copilotkit } = useCopilotKit();
+  const { agent } = useAgent(o);
+  const [answers] = useState(() => new Answers());
+  useEffect(() => {
+    const refuse = (problem: string) => {
+      if (!answers.refuse(problem)) return;
+      setTimeout(() => {
+        agent.pendingInterrupts = [];
+        void copilotkit.connectAgent({ agent });
+      }, 0); // once it is not running any more
+    };
+    const { unsubscribe } = agent.subscribe({
+      onRunStartedEvent: () => answers.take(),
+      onCustomEvent: ({ event }) => {
+        if (event.name !== "waggle.answer_refused") return;
+        const { interruptId, message } = event.value as { interruptId?: string; message?: string };
+        answers.refuse(message ?? "The answer was refused.", interruptId ?? "");
+      },
+      onRunErrorEvent: ({ event }) => refuse(event.message),
+      onRunFailed: ({ error }) => refuse(error.message),
+    });
+    return unsubscribe;
+  }, [agent, answers, copilotkit]);
+  return answers;
 }
 
 /** Why the last run has failed (`problem`), and what is tried again meanwhile (`retry`); empty texts: nothing. */
@@ -93,29 +158,34 @@ export function useFollow({ threadId, agentId }: { threadId: string; agentId?: s
     let pending: string | undefined;
     const show = (runId: string) => {
       pending = agent.isRunning ? runId : undefined;
-      if (pending !== undefined || known.has(runId)) return;
+      if (pending !== undefined || [...known].some((id) => (id.endsWith(".") ? runId.startsWith(id) : runId === id))) return;
       agent.pendingInterrupts = []; // another run goes on: they are answered
       void copilotkit.connectAgent({ agent });
     };
+    const url = `${runtimeUrl}/agent/${encodeURIComponent(agent.agentId ?? "default")}/connect`;
+    const reading = follow({ url, headers: () => copilotkit.headers, threadId }, show);
     const { unsubscribe } = agent.subscribe({
-      onRunStartedEvent: ({ event }) => {
-        known.add(event.runId);
+      onRunStartedEvent: ({ event, input }) => {
+        const [answer] = (input as { resume?: { interruptId: string }[] }).resume ?? [];
+        known.add(answer ? `${event.runId}.${answer.interruptId}.` : event.runId); // how its id at the server begins
+        reading.now();
       },
       onRunFinalized: () => {
         if (pending !== undefined) setTimeout(show, 0, pending); // once it is not running any more
       },
     });
-    const url = `${runtimeUrl}/agent/${encodeURIComponent(agent.agentId ?? "default")}/connect`;
-    const stop = follow({ url, headers: () => copilotkit.headers, threadId }, show);
     return () => {
-      stop();
+      reading.stop();
       unsubscribe();
     };
   }, [agent, isReady, copilotkit, runtimeUrl, threadId]);
 }
 
-/** Reads a thread until it is stopped, and tells the ids of the runs but that with which the thread begins. */
-function follow(o: { url: string; headers: () => Readonly<Record<string, string>>; threadId: string }, began: (runId: string) => void) {
+/** Reads a thread until it is stopped, and tells the ids of the runs but that with which the page begins. */
+function follow(
+  o: { url: string; headers: () => Readonly<Record<string, string>>; threadId: string },
+  began: (runId: string) => void,
+): { now: () => void; stop: () => void } {
   const pauses = { first: 1000, most: 15_000 };
   let pause = pauses.first;
   let first = true;
@@ -124,10 +194,13 @@ function follow(o: { url: string; headers: () => Readonly<Record<string, string>
   let over = false;
   const again = () => {
     if (over) return;
+    first = false; // nobody had written to the thread: the first run is another's, too
+    reader = undefined;
     timer = setTimeout(read, pause);
     pause = Math.min(2 * pause, pauses.most);
   };
   const read = () => {
+    clearTimeout(timer);
     reader = new HttpAgent({ url: o.url, headers: { ...o.headers(), [followHeader]: "1" } });
     const input = { threadId: o.threadId, runId: "follow", messages: [], tools: [], context: [], state: {}, forwardedProps: {} };
     reader.run(input).subscribe({
@@ -142,9 +215,13 @@ function follow(o: { url: string; headers: () => Readonly<Record<string, string>
     });
   };
   read();
-  return () => {
-    over = true;
-    clearTimeout(timer);
-    reader?.abortRun();
+  return {
+    /** Ends a pause: there is something to read. */
+    now: () => void (reader ?? read()),
+    stop: () => {
+      over = true;
+      clearTimeout(timer);
+      reader?.abortRun();
+    },
   };
 }

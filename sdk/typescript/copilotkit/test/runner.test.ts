@@ -26,6 +26,8 @@ afterAll(async () => {
 
 interface Event {
   type: string;
+  message?: string;
+  code?: string;
   delta?: string;
   messages?: { role: string; content: string }[];
 }
@@ -41,9 +43,17 @@ function runtime() {
 
 type App = ReturnType<typeof runtime>;
 
-function ask(app: App, what: "run" | "connect", threadId: string, runId: string, text?: string, more?: object): Promise<Response> {
+function ask(
+  app: App,
+  what: "run" | "connect",
+  threadId: string,
+  runId: string,
+  text?: string,
+  more?: object,
+  props = {},
+): Promise<Response> {
   const messages = text === undefined ? [] : [{ id: `m-${runId}`, role: "user", content: text }];
-  const body = JSON.stringify({ threadId, runId, messages, tools: [], context: [], state: {}, forwardedProps: {} });
+  const body = JSON.stringify({ threadId, runId, messages, tools: [], context: [], state: {}, forwardedProps: props });
   return Promise.resolve(
     app.request(`/api/agent/default/${what}`, { method: "POST", headers: { "Content-Type": "application/json", ...more }, body }),
   );
@@ -119,6 +129,14 @@ test("a run goes on without its reader, comes twice to nothing, and is stopped b
   expect(again).toHaveLength(1);
   expect(model.requests).toBe(before + 1);
   await expect.poll(() => runner.isRunning({ threadId: thread }), { timeout: 30_000 }).toBe(false);
+});
+
+test("a page is told what the server refuses", async () => {
+  const seen: Event[] = [];
+  const r = await ask(runtime(), "run", crypto.randomUUID(), "r1", "words", {}, { waggle: { mode: "dance" } });
+  for await (const e of events(r)) seen.push(e);
+  expect(seen.map((e) => [e.type, e.code])).toEqual([["RUN_ERROR", "INVALID_FIELD"]]);
+  expect(seen[0]?.message).toContain("mode");
 });
 
 test("a page that follows a thread gets all later runs", async () => {
