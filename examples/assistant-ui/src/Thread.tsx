@@ -1,7 +1,7 @@
 import { ComposerPrimitive, MessagePrimitive, ThreadPrimitive } from "@assistant-ui/react";
-import { useAgUiInterrupts, useAgUiSubmitInterruptResponses } from "@assistant-ui/react-ag-ui";
-import { useState, useSyncExternalStore } from "react";
+import { useSyncExternalStore } from "react";
 import type { PageAgent, PlanContent } from "./agent.js";
+import { Questions } from "./Questions.js";
 
 const marks: Record<string, string> = { pending: "○", running: "◐", completed: "●", failed: "✕", cancelled: "–" };
 
@@ -18,35 +18,6 @@ function Plan({ plan }: { plan: PlanContent }) {
           </li>
         ))}
       </ol>
-    </section>
-  );
-}
-
-/** All open questions: assistant-ui answers them together. */
-function Questions() {
-  const open = useAgUiInterrupts();
-  const submit = useAgUiSubmitInterruptResponses();
-  const [feedback, setFeedback] = useState("");
-  if (open.length === 0) return null;
-  const reply = (approved: boolean) => {
-    const payload = { approved, ...(feedback ? { feedback } : {}) };
-    setFeedback("");
-    void submit(open.map(({ id }) => ({ interruptId: id, status: "resolved" as const, payload }))).catch(() => {}); // onError shows it
-  };
-  return (
-    <section className="question">
-      {open.map((question) => (
-        <p key={question.id}>{question.message}</p>
-      ))}
-      <div className="reply">
-        <button type="button" className="main" onClick={() => reply(true)}>
-          Yes
-        </button>
-        <button type="button" onClick={() => reply(false)}>
-          No
-        </button>
-        <input aria-label="Why" placeholder="Why (for the model)" value={feedback} onChange={(e) => setFeedback(e.target.value)} />
-      </div>
     </section>
   );
 }
@@ -91,7 +62,8 @@ function AssistantMessage() {
 }
 
 /** A conversation: messages, the newest plan with its tasks, and what people are asked. */
-export function Thread({ agent, problem }: { agent: PageAgent; problem: string }) {
+export function Thread(o: { agent: PageAgent; problem: string; onProblem: (e: Error) => void; onRefused: () => void }) {
+  const { agent, problem, onProblem, onRefused } = o;
   const plan = useSyncExternalStore(agent.watch, () => agent.plan);
   return (
     <ThreadPrimitive.Root className="thread">
@@ -102,11 +74,16 @@ export function Thread({ agent, problem }: { agent: PageAgent; problem: string }
       <ThreadPrimitive.Viewport className="main">
         <ThreadPrimitive.Messages components={{ UserMessage, AssistantMessage }} />
         {plan && <Plan plan={plan} />}
-        <Questions />
+        <Questions agent={agent} onRefused={onRefused} />
         {problem && <p className="end">{problem}</p>}
       </ThreadPrimitive.Viewport>
       <ComposerPrimitive.Root className="composer">
         <ComposerPrimitive.Input aria-label="Message" placeholder="Ask for something with several parts" rows={1} />
+        <ThreadPrimitive.If running>
+          <button type="button" onClick={() => void agent.stop().catch(onProblem)}>
+            Stop
+          </button>
+        </ThreadPrimitive.If>
         <ComposerPrimitive.Send className="main">Send</ComposerPrimitive.Send>
       </ComposerPrimitive.Root>
     </ThreadPrimitive.Root>

@@ -1,9 +1,11 @@
 import { EventType } from "@ag-ui/client";
 import { WaggleAgent } from "@waggle-dev/client/agui";
-import { catchError, concat, concatMap, defer, from, Observable, throwError } from "rxjs";
+import { catchError, concat, concatMap, defer, filter, from, map, Observable, tap, throwError } from "rxjs";
 import { opening, type Frame as Part, Serial, whole } from "./serial.js";
 
 type Events = ReturnType<WaggleAgent["run"]>;
+
+const runIdOf = (e: unknown) => (e as Frame).runId ?? "";
 
 /** What is looked at of an event of AG-UI. */
 interface Frame extends Part {
@@ -20,11 +22,44 @@ export interface PlanContent {
 /** A run without anything to say joins the thread: that is how the page comes back. */
 export class PageAgent extends WaggleAgent {
   plan: PlanContent | undefined;
+  private readonly shown = new Set<string>();
+  private joins: (() => void) | undefined;
 
   override run(input: Parameters<WaggleAgent["run"]>[0]): Events {
-    if (input.messages.length === 0) return forAssistantUi(this.join(), true);
+    const begins = this.joins ?? (input.messages.length === 0 ? () => {} : undefined);
+    this.joins = undefined;
+    if (begins) {
+      const events = this.join().pipe(tap((e) => e.type === EventType.RUN_STARTED && this.shown.add(runIdOf(e))));
+      return forAssistantUi(events, true).pipe(
+        map((e, n) => {
+          if (n === 0) begins();
+          return e;
+        }),
+      );
+    }
+    const [answer] = (input as { resume?: { interruptId: string }[] }).resume ?? [];
+    this.shown.add(answer ? `${input.runId}.${answer.interruptId}.` : input.runId); // how its id at the server begins
     const forwardedProps = { ...input.forwardedProps, waggle: { mode: "plan", confirmPlan: true } };
     return forAssistantUi(super.run({ ...input, forwardedProps }), false);
+  }
+
+  /** Has the next run join the thread; `begins` is called before its first event. */
+  joinNext(begins: () => void): void {
+    this.joins = begins;
+  }
+
+  /** Whether a run was or is shown. */
+  hasShown(runId: string): boolean {
+    return [...this.shown].some((id) => (id.endsWith(".") ? runId.startsWith(id) : runId === id));
+  }
+
+  /** The ids of the run that is on, and of all that follow. */
+  runs(): Observable<string> {
+    const reader = this.clone(); // leaving a run does not end it
+    return reader.join({ follow: true }).pipe(
+      filter((e) => e.type === EventType.RUN_STARTED),
+      map(runIdOf),
+    );
   }
 
   /** assistant-ui shows messages and tool calls; what Waggle shows besides them is in the activities. */

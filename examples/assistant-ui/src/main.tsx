@@ -1,8 +1,9 @@
 import { AssistantRuntimeProvider, type ThreadHistoryAdapter } from "@assistant-ui/react";
 import { useAgUiRuntime } from "@assistant-ui/react-ag-ui";
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { PageAgent } from "./agent.js";
+import { rejoin, useFollow } from "./follow.js";
 import { Thread } from "./Thread.js";
 import "./style.css";
 
@@ -22,9 +23,11 @@ function App() {
   const agent = useMemo(() => new PageAgent({ url: query.get("url") ?? "http://127.0.0.1:9000", threadId }), []);
   const [problem, setProblem] = useState("");
   const runtime = useAgUiRuntime({ agent: agent as never, adapters: { history: log }, onError: (e) => setProblem(e.message) });
+  useFollow(agent, runtime); // what other windows do
+  useEffect(() => agent.subscribe({ onRunStartedEvent: () => setProblem("") }).unsubscribe, [agent]);
   return (
     <AssistantRuntimeProvider runtime={runtime}>
-      <Thread agent={agent} problem={problem} />
+      <Thread agent={agent} problem={problem} onProblem={(e) => setProblem(e.message)} onRefused={() => rejoin(agent, runtime)} />
     </AssistantRuntimeProvider>
   );
 }
