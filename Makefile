@@ -121,7 +121,7 @@ node_modules/.package-lock.json: package-lock.json
 
 packages: node_modules/.package-lock.json ## install what the TypeScript code needs, if it is not there yet
 
-typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and eight walks in Chromium (PART=static or test: one of both; PART=all: every test, with those of the night)
+typescript: build packages ## check the TypeScript SDK, the examples and the console: generated files, lint, size, packages, tests in Node and walks in Chromium (PART=static or test: one of both; PART=all: every test, with those of the night)
 	@status=0; for dir in sdk/typescript console; do \
 		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent $(or $(PART:all=test:all),check)) || status=1; \
 	done; exit $$status

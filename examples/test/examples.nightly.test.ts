@@ -1,11 +1,11 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
-import { freePort, Line, up, type Waggle } from "../../sdk/typescript/testing/server.js";
+import { freePort, Line, patience, up, type Waggle } from "../../sdk/typescript/testing/server.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const question = "which files are in the workspace, and what does notes.md say?";
@@ -96,8 +96,16 @@ test("react-chat: a plan is changed, carried out and shown, also after a reload 
   await page.waitForSelector(".question pre"); // a call has no steps that could be changed, whatever else is typed
   await page.fill(".question .reply input", "fine");
   expect(await page.textContent(".question .reply button.main")).toBe("Yes");
+  await page.click(".question >> text=Edit");
+  await page.fill(".question textarea", '{ "path": 7 }');
+  await page.click(".question .reply button.main");
+  await page.waitForSelector(".end >> text=/path");
+  await picture(page, "react-chat-refused");
+  await page.fill(".question textarea", '{ "path": "other.txt", "content": "tea" }');
   await page.click(".question .reply button.main");
   await page.waitForFunction(() => !document.querySelector(".question"));
+  const written = () => readFile(join(waggle.option("--workspace"), "other.txt"), "utf8").catch(() => "");
+  await expect.poll(written, { timeout: patience }).toBe("tea");
   await page.setViewportSize({ width: 390, height: 780 });
   await picture(page, "react-chat-narrow");
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);

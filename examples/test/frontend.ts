@@ -23,6 +23,9 @@ const duet = {
   ...plan,
   tasks: ["left", "right"].map((id) => ({ ...plan.tasks[0], id, title: `Speak ${id}`, description: `speak as ${id}` })),
 };
+/** One task, whose answer takes longer than any test. */
+const long = { ...plan, tasks: [{ ...plan.tasks[0], id: "long", title: "Speak", description: "speak as long" }] };
+const endless = Array.from({ length: 5000 }, (_, i) => `more${i} `).join("");
 const words = (name: string) => Array.from({ length: 30 }, (_, i) => `${name}${i} `).join("");
 
 /** Plans, reads a file in the first task, and speaks slowly. */
@@ -30,9 +33,11 @@ export function script(messages: { role: string; content: unknown }[], planning:
   const said = JSON.stringify(messages.filter((m) => m.role === "user").at(-1)?.content ?? "");
   if (said.includes("give up")) return { status: 500 };
   if (planning && said.includes("side by side")) return { text: JSON.stringify(parallel) };
+  if (planning && said.includes("without end")) return { text: JSON.stringify(long) };
   if (planning && said.includes("at once")) return { text: JSON.stringify(duet) };
   if (planning) return { text: JSON.stringify(plan) };
   if (said.includes("left29")) return { text: words("both"), pauseMs: 10 };
+  if (said.includes("speak as long")) return { text: endless, pauseMs: 40 };
   for (const side of ["left", "right"]) if (said.includes(`speak as ${side}`)) return { text: words(side), pauseMs: 40 };
   if (said.includes("next29")) return { text: words("sum"), pauseMs: 40 };
   if (said.includes("draw conclusions")) return { text: words("next"), pauseMs: 40 };
@@ -77,6 +82,63 @@ export async function askedTogether(page: Page, input: string, send: string): Pr
   await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
     timeout: patience,
   });
+}
+
+/** Two calls side by side, one approved with other arguments and one refused. Arguments that do not fit are asked about again. */
+export async function edited(page: Page, name: string, input: string, send: string): Promise<void> {
+  await page.fill(input, "read the notes twice, side by side");
+  await page.click(send);
+  await page.waitForSelector(".question", { timeout: patience });
+  await page.click(".question button.main");
+  const edit = async (args: string, open: number) => {
+    const asked = (n: number) => document.querySelectorAll(".question[data-given=false]").length === n;
+    await page.waitForFunction(asked, open, { timeout: patience });
+    if ((await page.locator(".question textarea").count()) === 0) await page.locator(".question >> text=Edit").first().click();
+    await page.fill(".question textarea", args);
+    await picture(page, `${name}-edit-${open}`);
+    await page
+      .locator(".question", { has: page.locator("textarea") })
+      .locator("button.main")
+      .click();
+  };
+  const refuses = async (args: string) => {
+    await page.waitForSelector(".question [role=alert]", { timeout: patience });
+    expect(await page.textContent(".question [role=alert]")).toContain("/path");
+    expect(await page.inputValue(".question textarea")).toContain(args);
+    expect(await page.locator(".question").count()).toBe(1);
+    await picture(page, `${name}-refused-${args}`);
+  };
+  await edit('{ "path": 7 }', 2);
+  await page.locator(".question[data-given=false] >> text=No").click();
+  await refuses("7"); // the other answer counts
+  await edit('{ "path": 8 }', 1);
+  await refuses("8"); // the request was refused
+  await edit('{ "path": "./notes.md" }', 1);
+  await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
+    timeout: patience,
+  });
+  await sees(page, "./notes.md");
+  expect(await page.locator(".question").count()).toBe(0);
+  await picture(page, `${name}-edited`);
+}
+
+/** A run that is stopped in the middle of its answer: what was said stays, also on a page that is opened anew. */
+export async function stopped(page: Page, name: string, input: string, send: string, stop: string): Promise<void> {
+  await page.fill(input, "speak without end");
+  await page.click(send);
+  await page.waitForSelector(".question", { timeout: patience });
+  await page.click(".question button.main");
+  await sees(page, "more9 ");
+  await page.click(stop);
+  await page.waitForSelector(".plan li[data-status=cancelled]", { timeout: patience });
+  await picture(page, `${name}-stopped`);
+  for (const again of [false, true]) {
+    if (again) await page.reload();
+    await sees(page, "more9 ");
+    await page.waitForSelector(".plan li[data-status=cancelled]", { timeout: patience });
+    expect(times(await shown(page), "more9 ")).toBe(1);
+  }
+  await picture(page, `${name}-stopped-reloaded`);
 }
 
 /** A run that fails: the page says what is tried again, and in the end why nothing came, also on a page that is opened anew. */

@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.js";
 import { freePort, Model, patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.js";
-import { askedTogether, carriedOut, complete, failed, picture, script, showing, twoWindows } from "./frontend.js";
+import { askedTogether, carriedOut, complete, edited, failed, picture, script, showing, stopped, twoWindows } from "./frontend.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -53,6 +53,28 @@ test(
   async () => {
     const { page, errors } = await open(browser, runtime.url);
     await showing(page, "copilotkit-together", () => askedTogether(page, "textarea", "[data-testid=copilot-send-button]"));
+    expect(errors).toEqual([]);
+    await page.close();
+  },
+  4 * patience,
+);
+
+test(
+  "CopilotKit: a call is approved with other arguments, and those that do not fit are asked about again",
+  async () => {
+    const { page } = await open(browser, runtime.url); // CopilotKit writes what is refused to the console, too
+    await showing(page, "copilotkit-edit", () => edited(page, "copilotkit", "textarea", "[data-testid=copilot-send-button]"));
+    await page.close();
+  },
+  4 * patience,
+);
+
+test(
+  "CopilotKit: a run that is stopped keeps what was said",
+  async () => {
+    const { page, errors } = await open(browser, runtime.url);
+    const send = "[data-testid=copilot-send-button]"; // it stops, too
+    await showing(page, "copilotkit-stop", () => stopped(page, "copilotkit", "textarea", send, send));
     expect(errors).toEqual([]);
     await page.close();
   },

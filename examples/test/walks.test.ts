@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
 import { freePort, Line, Model, patience, up, type Waggle } from "../../sdk/typescript/testing/server.js";
 import { sources } from "../../sdk/typescript/testing/sources.js";
-import { carriedOut, complete, script, showing, spokenTogether } from "./frontend.js";
+import { carriedOut, complete, edited, script, showing, spokenTogether, stopped, twoWindows } from "./frontend.js";
 
 // The SDK and a front end of others in Debian's Chromium: one browser, one server, one model that answers as its script says.
 
@@ -138,4 +138,27 @@ test("assistant-ui over AG-UI: steps that speak at the same time", async () => {
   await showing(page, "assistant-ui-together", () => spokenTogether(page, "textarea", "text=Send"));
   expect(errors).toEqual([]);
   await page.close();
+});
+
+test("assistant-ui over AG-UI: questions at once, of which one is approved with other arguments", async () => {
+  const { page } = await open(browser, `${site.origin}/assistant-ui/?url=${encodeURIComponent(waggle.url)}`); // it logs what is refused
+  await showing(page, "assistant-ui-edit", () => edited(page, "assistant-ui", "textarea", "text=Send"));
+  await page.close();
+});
+
+test("assistant-ui over AG-UI: a run that is stopped keeps what was said", async () => {
+  const { page, errors } = await open(browser, `${site.origin}/assistant-ui/?url=${encodeURIComponent(waggle.url)}`);
+  await showing(page, "assistant-ui-stop", () => stopped(page, "assistant-ui", "textarea", "text=Send", "text=Stop"));
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("assistant-ui over AG-UI: two windows of one thread show the same", async () => {
+  const one = await open(browser, `${site.origin}/assistant-ui/?url=${encodeURIComponent(waggle.url)}`);
+  const two = await open(browser, "about:blank");
+  const walk = () => twoWindows(one.page, two.page, "textarea", "text=Send");
+  await showing(one.page, "assistant-ui-one", () => showing(two.page, "assistant-ui-two", walk));
+  expect([...one.errors, ...two.errors]).toEqual([]);
+  await one.page.close();
+  await two.page.close();
 });
