@@ -100,6 +100,10 @@ test("react-chat: a plan is changed, carried out and shown, also after a reload 
   await page.fill(".question textarea", '{ "path": 7 }');
   await page.click(".question .reply button.main");
   await page.waitForSelector(".end >> text=/path");
+  await page.waitForFunction(() => {
+    const bottom = (e: Element | undefined | null) => e?.getBoundingClientRect().bottom ?? 0;
+    return bottom([...document.querySelectorAll(".end")].at(-1)) <= bottom(document.querySelector("main")); // people see it
+  });
   await picture(page, "react-chat-refused");
   await page.fill(".question textarea", '{ "path": "other.txt", "content": "tea" }');
   await page.click(".question .reply button.main");

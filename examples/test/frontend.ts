@@ -41,7 +41,7 @@ export function script(messages: { role: string; content: unknown }[], planning:
   for (const side of ["left", "right"]) if (said.includes(`speak as ${side}`)) return { text: words(side), pauseMs: 40 };
   if (said.includes("next29")) return { text: words("sum"), pauseMs: 40 };
   if (said.includes("draw conclusions")) return { text: words("next"), pauseMs: 40 };
-  if (messages.at(-1)?.role === "tool") return { text: "buy milk" };
+  if (messages.at(-1)?.role === "tool" || said.includes("buy milk")) return { text: "buy milk" };
   return { calls: [{ name: "workspace_read_file", args: { path: "notes.md" } }] };
 }
 

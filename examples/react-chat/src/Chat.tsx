@@ -77,8 +77,8 @@ export function Chat({ id }: { id: string }) {
   const told = (p: Promise<unknown>) => void p.then(() => setProblem("")).catch((e: Error) => setProblem(e.message));
 
   useEffect(() => {
-    if (view.seq > 0) end.current?.scrollIntoView({ block: "end" });
-  }, [view.seq]);
+    if (view.seq > 0 || problem) end.current?.scrollIntoView({ block: "end" });
+  }, [view.seq, problem]);
 
   const submit = (e: FormEvent) => {
     e.preventDefault();
