@@ -35,7 +35,7 @@ func TestTraces(t *testing.T) {
 	eventually(t, "two spans have ended", func() bool {
 		for _, s := range spans.Ended() {
 			switch {
-			case s.Name() != "receive orbit":
+			case s.Name() != "receive orbit+page":
 			case s.Status().Code == codes.Error:
 				bad = s
 			default:

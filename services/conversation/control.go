@@ -314,9 +314,9 @@ func (in *Input) takes(d command.AnswerQuestion) *fault.Fault {
 	case len(d.Message) > 0:
 		return fault.Newf(fault.InvalidField, "Only agents of the swarm take a message as the answer. Send a decision.")
 	case (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)):
-		return fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. Nothing was answered.")
+		return fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. The question stays open.")
 	case (in.CallID == "" || in.Client) && given(d.Arguments):
-		return fault.Newf(fault.InvalidField, "Only the answer to the call of a tool may change arguments. Nothing was answered.")
+		return fault.Newf(fault.InvalidField, "Only the answer to the call of a tool may change arguments. The question stays open.")
 	}
 	return nil
 }

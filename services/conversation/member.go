@@ -101,7 +101,7 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown string, rules Rules) *fault.Fault {
 	if !d.Approved {
 		if given(d.Arguments) {
-			return fault.Newf(fault.InvalidField, "An answer that rejects a call changes no arguments. Nothing was answered.").At("arguments")
+			return fault.Newf(fault.InvalidField, "An answer that rejects a call changes no arguments. The question stays open.").At("arguments")
 		}
 		return nil
 	}
@@ -128,7 +128,7 @@ func (in *Input) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
 		return wrong("The arguments of this call cannot be changed. Approve it as it is, or reject it and say what should be different.")
 	}
 	if f := rules.Fits(json.RawMessage(in.Schema), d.Arguments); f != nil {
-		return wrong("%s Nothing was answered.", f.Public())
+		return wrong("%s The question stays open.", f.Public())
 	}
 	if d.Digest != event.CallDigest(in.Tool, d.Arguments) {
 		return fault.Newf(fault.InputNotFound, "The approval is for other arguments than it has. Look at the question again.")
