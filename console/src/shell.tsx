@@ -59,7 +59,8 @@ export function Shell(): JSX.Element {
   const [over, show] = useState<Over>(undefined);
   useEffect(() => onKeys((d) => show(d)), []);
   useEffect(() => {
-    const timer = setTimeout(() => void palette(), unhurried); // who types at once after the key loses nothing
+    // Typing right after the key loses nothing. Without the server it is loaded when it is opened.
+    const timer = setTimeout(() => void palette().catch(() => undefined), unhurried);
     return () => clearTimeout(timer);
   }, []);
   const r = route.value;

@@ -145,7 +145,7 @@ test("a refusal of the provider, and an answer that this tab has not asked for, 
   expect(page.trouble.value).toMatch(/^The sign-in was refused: /);
   show("/login/callback?code=stolen&state=x");
   await page.returned();
-  expect(page.trouble.value).toContain("this tab has not begun it");
+  expect(page.trouble.value).toContain("it was not started in this tab");
   expect(place.pathname + place.search).toBe("/");
   expect(provider.grants).toEqual([]);
 });
