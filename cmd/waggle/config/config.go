@@ -320,9 +320,9 @@ type ToolServer struct {
 	KeepOnCancel bool              `yaml:"keep_on_cancel,omitempty" doc:"Trust the program to stop a cancelled call; otherwise it is restarted if it does not."`
 	Tenants      []string          `yaml:"tenants,omitempty" doc:"Tenants that may use it; empty = all."`
 
-	PerTenant     bool          `yaml:"per_tenant,omitempty" doc:"Start a program for each tenant, with its first call, in a folder of its own within dir. One more runs, which lists the tools, and gets no call."`
-	PerTenantMax  int           `yaml:"per_tenant_max,omitempty" doc:"Programs of tenants that may run at once; the one that has rested longest ends for another; 0 = 32."`
-	PerTenantRest time.Duration `yaml:"per_tenant_rest,omitempty" doc:"Time after its last call in which a tenant's program ends; 0 = 10 min."`
+	PerTenant     bool          `yaml:"per_tenant,omitempty" doc:"Start a program for each tenant, with its first call, in a folder of its own within dir. One more program lists the tools and gets no call."`
+	PerTenantMax  int           `yaml:"per_tenant_max,omitempty" doc:"Tenant programs that may run at once; a further one replaces the one that has been idle longest; 0 = 32."`
+	PerTenantRest time.Duration `yaml:"per_tenant_rest,omitempty" doc:"Idle time after which a tenant's program ends; 0 = 10 min."`
 
 	Paths  ToolPaths  `yaml:"paths,omitempty"`
 	Limits ToolLimits `yaml:"limits,omitempty"`
