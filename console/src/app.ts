@@ -78,7 +78,7 @@ export function refusedLogin(error: unknown): boolean {
 /** A timer of a browser has this many milliseconds at most. */
 const longest = 2 ** 31 - 1;
 
-// A credential that ends is missed at its end, and not when somebody acts next.
+// An expired credential is noticed when it expires, not at the next action.
 effect(() => {
   const { expires } = me.value ?? {};
   if (!expires) return;

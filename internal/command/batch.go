@@ -34,9 +34,6 @@ func (s *Sender) SendAll(ctx context.Context, cmds ...command.Command) (err erro
 	if len(cmds) == 0 {
 		return nil
 	}
-	if len(cmds) == 1 {
-		return s.Send(ctx, cmds[0])
-	}
 	for _, c := range cmds {
 		if err := check(c); err != nil {
 			return err
@@ -49,7 +46,7 @@ func (s *Sender) SendAll(ctx context.Context, cmds ...command.Command) (err erro
 		}
 		defer leave()
 	}
-	ctx, span := telemetry.Start(ctx, "send batch", trace.SpanKindProducer, telemetry.SystemNATS, telemetry.MessagingSend,
+	ctx, span := telemetry.Start(ctx, "send "+label(cmds[0]), trace.SpanKindProducer, telemetry.SystemNATS, telemetry.MessagingSend,
 		telemetry.KeyDestination.String(cmds[0].Service.String()), telemetry.KeyMessageID.String(cmds[0].ID))
 	defer func() { telemetry.End(span, err) }()
 	msgs := make([]*nats.Msg, len(cmds))
@@ -57,6 +54,9 @@ func (s *Sender) SendAll(ctx context.Context, cmds ...command.Command) (err erro
 		if msgs[i], err = s.message(ctx, c); err != nil {
 			return err
 		}
+	}
+	if len(msgs) == 1 {
+		return s.publish(ctx, subject.StreamCommands, msgs[0])
 	}
 	return s.publishAll(ctx, msgs)
 }

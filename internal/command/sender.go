@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/telemetry"
@@ -64,26 +63,7 @@ func (s *Sender) Within(enter func(id.Tenant) (leave func(), err error)) *Sender
 // returns a fault, usually BusUnavailable, and the command may or may not be stored; a repeat with the same ID is
 // safe. Send waits for a missing stream leader within ctx and 15 s, for a lost connection 3 s, and does not wait for
 // a full stream. It fills in an empty Time, and an empty TraceParent from ctx.
-func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
-	if err := check(c); err != nil {
-		return err
-	}
-	if s.enter != nil {
-		leave, err := s.enter(c.Tenant)
-		if err != nil {
-			return err
-		}
-		defer leave()
-	}
-	ctx, span := telemetry.Start(ctx, "send "+label(c), trace.SpanKindProducer, telemetry.SystemNATS, telemetry.MessagingSend,
-		telemetry.KeyDestination.String(c.Service.String()), telemetry.KeyMessageID.String(c.ID))
-	defer func() { telemetry.End(span, err) }()
-	msg, err := s.message(ctx, c)
-	if err != nil {
-		return err
-	}
-	return s.publish(ctx, subject.StreamCommands, msg)
-}
+func (s *Sender) Send(ctx context.Context, c command.Command) error { return s.SendAll(ctx, c) }
 
 // message returns the message of a signed command, with the id by which the server knows repeats.
 func (s *Sender) message(ctx context.Context, c command.Command) (*nats.Msg, error) {

@@ -22,7 +22,7 @@ type Card struct {
 	Reports map[string]Report `json:"reports,omitempty"`
 }
 
-// Report is what people should know of a server: what is wrong with it, and how many programs it has for tenants.
+// Report describes the condition of a server: what is wrong with it, and how many programs it has for tenants.
 type Report struct {
 	Trouble string    `json:"trouble,omitempty"`
 	LeftOut []LeftOut `json:"left_out,omitempty"`

@@ -159,7 +159,7 @@ export function useFollow({ threadId, agentId }: { threadId: string; agentId?: s
     const show = (runId: string) => {
       pending = agent.isRunning ? runId : undefined;
       if (pending !== undefined || [...known].some((id) => (id.endsWith(".") ? runId.startsWith(id) : runId === id))) return;
-      agent.pendingInterrupts = []; // another run goes on: they are answered
+      agent.pendingInterrupts = []; // another run has begun: they are answered
       void copilotkit.connectAgent({ agent });
     };
     const url = `${runtimeUrl}/agent/${encodeURIComponent(agent.agentId ?? "default")}/connect`;
