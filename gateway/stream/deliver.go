@@ -52,11 +52,14 @@ func (s *Stream) Deliver(batch []*eventlog.Entry) int {
 	return taken
 }
 
-func (s *Stream) deliver(batch []*eventlog.Entry) int {
+func (s *Stream) deliver(batch []*eventlog.Entry) (taken int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.goesOn(batch)
-	whole, taken := s.whole(batch), 0
+	whole := s.whole(batch)
+	if shown := s.Questions.Showing(s.Log.Entity, batch); shown != nil {
+		defer func() { shown(batch[:taken]) }()
+	}
 	if !s.held && s.flush() && s.replay != nil {
 		taken = s.replay.show(s, whole)
 	}
@@ -65,7 +68,6 @@ func (s *Stream) deliver(batch []*eventlog.Entry) int {
 	}
 	for _, e := range batch[:taken] {
 		s.stand.follow(e.Event)
-		s.Questions.Note(s.Log.Entity, e.Event)
 	}
 	if taken == len(whole) && taken < len(batch) {
 		s.fetch(batch[taken])

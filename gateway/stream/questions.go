@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -92,15 +93,39 @@ func (q *Questions) Open(session id.Entity) (input, scope string) {
 	return "", ""
 }
 
-// ended forgets the open questions that the event of the log ends.
+// concerns reports whether an event may ask or end a question.
+func concerns(e event.Event) bool {
+	switch e.Type {
+	case event.InputRequested, event.InputAnswered, event.InputExpired, event.RunCompleted, event.RunFailed, event.RunCancelled:
+		return true
+	case event.TeamMemberEvent, event.TeamSubTeamEvent:
+		return bytes.Contains(e.Data, []byte(event.InputRequested))
+	}
+	return false
+}
+
+// Showing holds back every reader until shown is called with the entries that the client was sent. A client may answer a frame
+// before the stream that queued it has returned: by then its question has to be known. shown is nil if no entry concerns a question.
+func (q *Questions) Showing(log id.Entity, batch []*eventlog.Entry) (shown func(sent []*eventlog.Entry)) {
+	if q == nil || !slices.ContainsFunc(batch, func(e *eventlog.Entry) bool { return concerns(e.Event) }) {
+		return nil
+	}
+	q.mu.Lock()
+	return func(sent []*eventlog.Entry) {
+		defer q.mu.Unlock()
+		for _, e := range sent {
+			q.note(log, e.Event)
+		}
+	}
+}
+
+// ended forgets the open questions that the event of the log ends. mu is held.
 func (q *Questions) ended(log id.Entity, e event.Event) {
 	switch e.Type {
 	case event.InputAnswered, event.InputExpired, event.RunCompleted, event.RunFailed, event.RunCancelled:
 	default:
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	if len(q.open) == 0 { // as nearly always: the event is not decoded
 		return
 	}
@@ -118,7 +143,7 @@ func (q *Questions) ended(log id.Entity, e event.Event) {
 
 // questionOf returns the question that an event asks, with the event of the member's log if a team's event has it inside.
 func questionOf(e event.Event) (event.Event, event.InputRequestedData, bool) {
-	if (e.Type == event.TeamMemberEvent || e.Type == event.TeamSubTeamEvent) && bytes.Contains(e.Data, []byte(event.InputRequested)) {
+	if (e.Type == event.TeamMemberEvent || e.Type == event.TeamSubTeamEvent) && concerns(e) {
 		e = event.Unwrap(e)
 	}
 	if e.Type != event.InputRequested {
@@ -130,9 +155,16 @@ func questionOf(e event.Event) (event.Event, event.InputRequestedData, bool) {
 
 // Note remembers the question that the event of the log asks, if it asks one.
 func (q *Questions) Note(log id.Entity, e event.Event) {
-	if q == nil {
+	if q == nil || !concerns(e) {
 		return
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.note(log, e)
+}
+
+// note is Note with mu held.
+func (q *Questions) note(log id.Entity, e event.Event) {
 	q.ended(log, e)
 	e, d, asks := questionOf(e)
 	if !asks {
@@ -146,8 +178,6 @@ func (q *Questions) Note(log id.Entity, e event.Event) {
 	if at.log != log {
 		at.agent = log.String()
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	if at.log == log && d.Scope != event.ScopeClientTool && len(q.open) < maxQuestions {
 		q.open = append(q.open, openQuestion{log: log, input: d.InputID, run: d.RunID, scope: d.Scope})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -202,4 +203,52 @@ func TestGateLooksAtAnEntryOnce(t *testing.T) {
 	}
 	require.Equal(t, 10, f.Deliver(entries(t, 10)))
 	require.Equal(t, 20, looked)
+}
+
+// hasty is a client that looks for its open question the moment a frame is queued for it.
+type hasty struct {
+	transport.Transport
+	questions *Questions
+	log       id.Entity
+	early     []string // open when frames were queued; "held" = a reader has to wait
+}
+
+func (h *hasty) Send(m ...*transport.Message) int {
+	if !h.questions.mu.TryLock() {
+		h.early = append(h.early, "held")
+		return len(m)
+	}
+	h.questions.mu.Unlock()
+	input, _ := h.questions.Open(h.log)
+	h.early = append(h.early, input)
+	return len(m)
+}
+
+// TestAQuestionIsKnownOnceItsFrameIsQueued: a client that answers a frame before its stream has returned does not find the question
+// missing, nor open when it has seen its end.
+func TestAQuestionIsKnownOnceItsFrameIsQueued(t *testing.T) {
+	t.Parallel()
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s")}
+	to := &hasty{questions: &Questions{}, log: l.Entity}
+	s := New(&Source{Clock: time.Now, Lagged: func() {}}, Options{
+		Life: t.Context(), Log: l, Codec: several(1), To: to, Slot: NewSlot(), Binding: &owner{}, Questions: to.questions,
+	})
+	for i, step := range []struct {
+		data event.Data
+		open string
+	}{
+		{event.InputRequestedData{InputID: "q", RunID: "r", Scope: event.ScopeTool}, "q"},
+		{event.JobSuspendedData{}, "q"},
+		{event.InputAnsweredData{InputID: "q"}, ""},
+	} {
+		e, err := event.New(l, "e", "test", time.Unix(0, 0), step.data)
+		require.NoError(t, err)
+		e.Sequence = uint64(i + 1)
+		e.From = e.Sequence
+		require.Equal(t, 1, s.Deliver([]*eventlog.Entry{{Event: e}}))
+		require.Len(t, to.early, i+1)
+		require.Contains(t, []string{"held", step.open}, to.early[i])
+		open, _ := to.questions.Open(l.Entity)
+		require.Equal(t, step.open, open)
+	}
 }
