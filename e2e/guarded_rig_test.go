@@ -139,7 +139,7 @@ func (g *guarded) serve() (addr string) {
 		}
 	}
 	for role, p := range g.running { // a process that still starts would miss what a test changes
-		process.Eventually(g.t, role+" runs", func() bool { return strings.Contains(p.Output(), "run components") })
+		process.Eventually(g.t, role+" runs", func() bool { return strings.Contains(p.Output(), "components running") })
 	}
 	return addr
 }

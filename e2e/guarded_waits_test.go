@@ -22,7 +22,7 @@ func TestServicesWaitForTheStreams(t *testing.T) {
 		Args: []string{"serve", "--role", "session"},
 	})
 	process.Eventually(t, "it says what it waits for", func() bool {
-		return strings.Contains(first.Output(), "wait for streams")
+		return strings.Contains(first.Output(), "waiting for streams")
 	})
 	g.run(permission.Bootstrap, "bootstrap")
 	askAndCheck(t, g.serve())

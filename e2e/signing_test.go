@@ -61,13 +61,13 @@ func TestTheSigningKeyIsRotatedWhilePeopleChat(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, first, second)
 	process.Eventually(t, "the gateway signs with the other key", func() bool {
-		return strings.Count(g.running[config.RoleGateway].Output(), "use other signing keys") == 2
+		return strings.Count(g.running[config.RoleGateway].Output(), "signing keys rotated") == 2
 	})
 	askAndCheck(t, addr)
 	require.NoError(t, keys.RotateSigning(g.keys, keys.SigningDrop))
 	process.Eventually(t, "services drop the first key", func() bool {
 		said := g.running[config.RolePipeline].Output()
-		at := strings.LastIndex(said, "use other signing keys")
+		at := strings.LastIndex(said, "signing keys rotated")
 		line := said[strings.LastIndexByte(said[:at], '\n')+1:]
 		line, _, whole := strings.Cut(line, "\n")
 		return whole && !strings.Contains(line, strings.TrimSpace(string(public)))
@@ -86,7 +86,7 @@ func TestTheSigningKeyIsRotatedWhilePeopleChat(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, nc.Publish(subject.DefaultPartitions.Command(c.Address()), body))
 	process.Eventually(t, "the dropped key signs nothing", func() bool { return deadOf(t, operator, "s1")[c.ID] != "" })
-	gaveUp := func(role string) int { return strings.Count(g.running[role].Output(), "give up command") }
+	gaveUp := func(role string) int { return strings.Count(g.running[role].Output(), "command dead-lettered") }
 	process.Eventually(t, "the log shows the command with the dropped key", func() bool { return gaveUp(config.RolePipeline) == 1 })
 	for role := range g.running {
 		require.True(t, role == config.RolePipeline || gaveUp(role) == 0, role)

@@ -30,7 +30,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 	sock, err := s.sockets().Accept(&handshake{ResponseWriter: w, s: s}, r, c.subprotocols)
 	if err != nil { // the answer is written already
 		c.arrival.Becomes(nil)
-		s.dep.Logger.Debug().Err(err).Msg("fail handshake")
+		s.dep.Logger.Debug().Err(err).Msg("handshake failed")
 		s.met.refused.WithLabelValues(refusedHandshake).Inc()
 		return false
 	}

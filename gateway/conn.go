@@ -337,7 +337,7 @@ func (c *conn) Control() bool {
 
 // Ended implements ws.Handler: the client is stuck, silent or slow.
 func (c *conn) Ended(f *fault.Fault) {
-	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("end socket")
+	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("connection ended")
 }
 
 // Tick implements ws.Handler: it ends sockets whose credentials have lapsed or never came, and

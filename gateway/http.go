@@ -180,7 +180,7 @@ func (s *Server) problem(w http.ResponseWriter, f *fault.Fault) {
 // logUnsent logs why a client does not have its answer.
 func (s *Server) logUnsent(err error) {
 	if err != nil {
-		s.dep.Logger.Debug().Err(err).Msg("fail to write answer")
+		s.dep.Logger.Debug().Err(err).Msg("failed to write HTTP response")
 	}
 }
 
@@ -225,5 +225,5 @@ func (s *Server) refuse(w http.ResponseWriter, f *fault.Fault) {
 
 // asFault returns the part of err that a client may see. The log has the rest.
 func (s *Server) asFault(err error) *fault.Fault {
-	return faultlog.Public(&s.dep.Logger, err, "fail request for internal reason")
+	return faultlog.Public(&s.dep.Logger, err, "request failed: internal error")
 }

@@ -174,7 +174,7 @@ func (c *conn) handle(r received) {
 // recovered ends only the socket whose dialect has panicked.
 func (c *conn) recovered() {
 	if r := recover(); r != nil {
-		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("recover from panic of connection")
+		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("panic recovered in connection")
 		c.Finish(binding.CloseInternal, string(fault.Internal))
 		c.backlog.drop()
 	}

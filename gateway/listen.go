@@ -139,7 +139,7 @@ func (s *Server) serveExtra(all []extra) {
 				}
 			}
 		})
-		s.dep.Logger.Info().Stringer("addr", e.l.Addr()).Strs("paths", e.paths).Msg("listen for clients of one protocol")
+		s.dep.Logger.Info().Stringer("addr", e.l.Addr()).Strs("paths", e.paths).Msg("listening for clients of one protocol")
 	}
 }
 

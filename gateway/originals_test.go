@@ -112,14 +112,14 @@ func TestRefusedPagesAreLoggedOnce(t *testing.T) {
 		status, _, _ = r.get("/api/v1/sessions", "Origin", origin)
 		require.Equal(t, http.StatusForbidden, status)
 	}
-	refused := log.with("refuse web page of another origin")
+	refused := log.with("web page rejected: origin not allowed")
 	require.Len(t, refused, 3)
 	require.Contains(t, refused[0], `gateway: {allowed_origins: [\"http://localhost:21080\"]}`)
 	for range 200 {
 		_, status, _ := r.handshake("", "Origin", "https://"+unique()+".example")
 		require.Equal(t, http.StatusForbidden, status)
 	}
-	require.Len(t, log.with("refuse web page of another origin"), 64, "strangers cannot fill the log")
+	require.Len(t, log.with("web page rejected: origin not allowed"), 64, "strangers cannot fill the log")
 }
 
 // TestPagesFromADisk may come in if the configuration lists them.

@@ -126,7 +126,7 @@ func (s *Server) inspect() *fault.Fault {
 		return fault.New(fault.BusUnavailable).Wrap(err)
 	case len(drift) > 0:
 		s.dep.Logger.Error().Str("drift", drift[0].String()).Int("more", len(drift)-1).
-			Msg("wait for bus to be set up for this version")
+			Msg("waiting for NATS to be set up for this version")
 		return fault.Newf(fault.BusUnavailable, "The message bus is not set up as this version needs it. See the server's log.")
 	}
 	return nil

@@ -101,7 +101,7 @@ func (c *conn) failed(err error) {
 		c.End(f)
 		return
 	}
-	c.s.dep.Logger.Debug().Err(err).Msg("close socket")
+	c.s.dep.Logger.Debug().Err(err).Msg("connection closed")
 }
 
 // open authenticates the client and starts the binding.

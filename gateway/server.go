@@ -219,7 +219,7 @@ func (s *Server) leave(l *directory.Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	if err := l.Leave(ctx); err != nil {
-		s.dep.Logger.Debug().Err(err).Msg("fail to withdraw gateway from directory")
+		s.dep.Logger.Debug().Err(err).Msg("failed to remove gateway from directory")
 	}
 }
 

@@ -126,7 +126,7 @@ func (s *Server) Start(ctx context.Context) error {
 			s.fail <- fmt.Errorf("gateway: %w", err)
 		}
 	})
-	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("listen for clients")
+	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("listening for clients")
 	return nil
 }
 

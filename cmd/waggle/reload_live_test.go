@@ -127,5 +127,5 @@ func TestKeysChangeWithoutARestart(t *testing.T) {
 	_, err = i.as(t, "comes")
 	require.Error(t, err)
 	require.NoError(t, i.end(t, syscall.SIGTERM))
-	require.Contains(t, i.errors.String(), "reload configuration after SIGHUP")
+	require.Contains(t, i.errors.String(), "configuration reload requested by SIGHUP")
 }

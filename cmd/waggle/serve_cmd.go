@@ -61,7 +61,7 @@ func serve(std streams, l *config.Loaded, use config.For, printOnly bool) error 
 		return err
 	}
 	if err := sandbox.Protect(); err != nil {
-		log.Warn().Err(err).Msg("fail to hide the memory of this process from others of its user")
+		log.Warn().Err(err).Msg("failed to protect process memory from other processes of this user")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

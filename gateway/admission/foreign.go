@@ -37,5 +37,5 @@ func (f *Foreign) Refused(r *http.Request) {
 	}
 	f.seen[origin] = struct{}{}
 	f.Log.Warn().Str("origin", origin).Str("to_allow_it", "gateway: {allowed_origins: ["+strconv.Quote(origin)+"]}").
-		Bool("last_logged", len(f.seen) == maxForeign).Msg("refuse web page of another origin")
+		Bool("last_logged", len(f.seen) == maxForeign).Msg("web page rejected: origin not allowed")
 }

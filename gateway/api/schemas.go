@@ -26,7 +26,7 @@ func (a *API) listSchemas() http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(list); err != nil {
-			a.server.Logger.Debug().Err(err).Msg("fail to write list of schemas")
+			a.server.Logger.Debug().Err(err).Msg("failed to write schema list")
 		}
 	}
 }

@@ -156,7 +156,7 @@ func (a *API) newTask(r *http.Request, verb id.Name, in cmd.ParticipantRequest) 
 	defer cancel()
 	for _, err := range a.cfg.Log.Tail(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(v.TaskID)}, eventlog.Cursor{}) {
 		if err != nil {
-			a.cfg.Logger.Debug().Err(err).Str("task", v.TaskID).Msg("miss the beginning of a new task's log")
+			a.cfg.Logger.Debug().Err(err).Str("task", v.TaskID).Msg("task log not visible yet")
 		}
 		break
 	}

@@ -119,13 +119,13 @@ func (r *Recipients) deliver(m *nats.Msg) {
 	}
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil {
-		r.logger.Warn().Err(err).Str("subject", m.Subject).Msg("drop undecodable direct message")
+		r.logger.Warn().Err(err).Str("subject", m.Subject).Msg("direct message dropped: not decodable")
 		r.reply(m, Refused)
 		return
 	}
 	about, err := subject.ParseName(e.Subject)
 	if err != nil || e.Sequence != 0 || !to.Principal().Owns(about) {
-		r.logger.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("drop unknown direct message")
+		r.logger.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("direct message dropped: not for this connection")
 		r.reply(m, Refused)
 		return
 	}
@@ -138,6 +138,6 @@ func (r *Recipients) reply(m *nats.Msg, answer []byte) {
 		return
 	}
 	if err := m.Respond(answer); err != nil {
-		r.logger.Debug().Err(err).Msg("fail to confirm direct message")
+		r.logger.Debug().Err(err).Msg("failed to confirm direct message")
 	}
 }

@@ -107,7 +107,7 @@ func (g *Gateway) ShowDirect(c transport.Transport, codec stream.Codec, log subj
 func (g *Gateway) ShowNotice(c transport.Transport, codec stream.Codec, log subject.Log, d event.NoticeData) {
 	e, err := event.New(log, NewID(), g.Source, g.Clock(), d)
 	if err != nil {
-		g.Logger.Error().Err(err).Msg("encode a notice about workers")
+		g.Logger.Error().Err(err).Msg("failed to encode notice")
 		return
 	}
 	g.ShowDirect(c, codec, log, e)

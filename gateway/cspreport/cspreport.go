@@ -95,7 +95,7 @@ func (c *Reports) note(directives []string) {
 		return
 	}
 	c.log.Warn().Int("reports", c.news).Str("directive", directives[0]).
-		Msg("browsers report pages that break the console's security policy")
+		Msg("browser reported violation of the console's security policy")
 	c.last, c.news = now, 0
 }
 

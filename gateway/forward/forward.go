@@ -91,7 +91,7 @@ func (f *Forwarder) settle() {
 		return
 	}
 	if err := f.lease.Saw(revision); err != nil {
-		f.cfg.Logger.Error().Err(err).Msg("fail to report the revision of the directory of cells")
+		f.cfg.Logger.Error().Err(err).Msg("failed to report cell directory revision")
 	}
 }
 
@@ -112,7 +112,7 @@ func (f *Forwarder) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	if err := f.lease.Leave(ctx); err != nil {
-		f.cfg.Logger.Debug().Err(err).Msg("leave entry of gateway to its lease")
+		f.cfg.Logger.Debug().Err(err).Msg("gateway lease left to expire")
 	}
 }
 
@@ -143,7 +143,7 @@ func (f *Forwarder) Serve(w http.ResponseWriter, r *http.Request, to id.Name) {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			f.cfg.Logger.Debug().Err(err).Stringer("cell", to).Msg("fail to forward request")
+			f.cfg.Logger.Debug().Err(err).Stringer("cell", to).Msg("failed to forward request")
 			f.cfg.Refuse(w, fault.New(fault.CellUnavailable).Wrap(err))
 		},
 	}

@@ -63,7 +63,7 @@ func (l *Loader) Insist(ctx context.Context, log subject.Log, load func() error)
 		if err == nil || ctx.Err() != nil || errors.Is(err, fault.New(fault.PayloadLost)) {
 			return err
 		}
-		l.logger.Warn().Err(err).Stringer("log", log).Msg("load stored data later")
+		l.logger.Warn().Err(err).Stringer("log", log).Msg("loading of stored data will be retried")
 		select {
 		case <-time.After(loadPause):
 		case <-ctx.Done():

@@ -354,7 +354,7 @@ func Safely(logger zerolog.Logger, log subject.Log, encode func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).
-				Stringer("log", log).Msg("fail to encode event")
+				Stringer("log", log).Msg("failed to encode event")
 			ok = false
 		}
 	}()

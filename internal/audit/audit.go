@@ -238,7 +238,7 @@ func (w *Writer) send(r audit.Record) {
 
 func (w *Writer) refused(err error) {
 	w.drop(lostRefused)
-	w.opts.Logger.Warn().Err(err).Msg("fail to write audit record")
+	w.opts.Logger.Warn().Err(err).Msg("failed to write audit record")
 }
 
 // publish sends one record as the next of the chain, with retries.
@@ -346,7 +346,7 @@ func (w *Writer) Close() {
 		select {
 		case <-ended:
 		case <-time.After(closePatience):
-			w.opts.Logger.Warn().Int("waiting", len(w.queue)).Msg("abandon last audit records")
+			w.opts.Logger.Warn().Int("waiting", len(w.queue)).Msg("last audit records dropped: NATS too slow")
 		}
 		if w.opts.Registry != nil {
 			for _, c := range []prometheus.Collector{w.written, w.lost, w.waiting} {

@@ -77,10 +77,10 @@ func (f *fileKeys) current() []signingKey {
 	switch {
 	case err != nil && err.Error() != f.trouble:
 		f.trouble = err.Error()
-		f.log.Warn().Err(err).Msg("reject auth.jwt.jwks_file, keep earlier keys")
+		f.log.Warn().Err(err).Msg("auth.jwt.jwks_file rejected; previous keys stay in use")
 	case err == nil && !bytes.Equal(before, f.seen):
 		f.trouble = ""
-		f.log.Info().Int("keys", len(f.keys)).Msg("reload auth.jwt.jwks_file")
+		f.log.Info().Int("keys", len(f.keys)).Msg("auth.jwt.jwks_file reloaded")
 	}
 	return f.keys
 }

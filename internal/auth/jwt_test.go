@@ -272,7 +272,7 @@ func TestAKeyFileThatChanges(t *testing.T) {
 	require.NoError(t, os.Remove(c.JWT.JWKSFile))
 	now = now.Add(recheck)
 	require.False(t, a.(Revoker).Revoked(old))
-	require.Contains(t, log.String(), "keep earlier keys")
+	require.Contains(t, log.String(), "previous keys stay in use")
 
 	// The same kid, another key: tokens of the old one are revoked.
 	write(keySet(t, second))

@@ -183,15 +183,15 @@ func (k *remoteKeys) settle(keys []signingKey, keep time.Duration, err error) {
 		k.next = k.now().Add(retryInterval)
 		if k.loaded && err.Error() != k.trouble {
 			k.trouble = err.Error()
-			k.log.Warn().Err(err).Msg("fail to fetch auth.jwt.jwks_url, keep earlier keys")
+			k.log.Warn().Err(err).Msg("failed to fetch auth.jwt.jwks_url; previous keys stay in use")
 		}
 		return
 	}
 	if k.loaded && !sameKeys(k.keys, keys) || k.trouble != "" {
-		k.log.Info().Int("keys", len(keys)).Msg("reload auth.jwt.jwks_url")
+		k.log.Info().Int("keys", len(keys)).Msg("auth.jwt.jwks_url reloaded")
 	}
 	if len(keys) == 0 && (!k.loaded || len(k.keys) > 0) {
-		k.log.Warn().Msg("refuse all tokens for lack of a key at auth.jwt.jwks_url")
+		k.log.Warn().Msg("auth.jwt.jwks_url has no keys; all tokens will be rejected")
 	}
 	k.keys, k.loaded, k.trouble, k.next = keys, true, "", k.now().Add(keep)
 }

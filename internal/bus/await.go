@@ -10,7 +10,7 @@ import (
 // because another process runs the bootstrap. It checks again until then, logs missing and different streams, and
 // gives up only when ctx ends, or with ErrPartitions.
 func Await(ctx context.Context, c *Conn, t Topology, streams ...string) error {
-	_, err := Persist(ctx, c, "wait for streams; \"waggle bootstrap\" creates and repairs them", func(ctx context.Context) (any, error) {
+	_, err := Persist(ctx, c, "waiting for streams; run \"waggle bootstrap\" to create or repair them", func(ctx context.Context) (any, error) {
 		drift, err := verify(ctx, c, t, streams)
 		drift = slices.DeleteFunc(significant(drift), func(d Drift) bool { return d.Audit }) // the operator decides on it
 		if err == nil {

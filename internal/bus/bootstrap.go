@@ -99,7 +99,7 @@ func ensure(ctx context.Context, c *Conn, what string, f func(context.Context) e
 			return err
 		}
 		if time.Now().After(report) {
-			c.log.Warn().Err(err).Str("stream", what).Msg("wait for NATS to accept stream")
+			c.log.Warn().Err(err).Str("stream", what).Msg("waiting for NATS to accept stream")
 			report = time.Now().Add(bootstrapReport)
 		}
 		select {
@@ -125,7 +125,7 @@ func ensureStream(ctx context.Context, c *Conn, want jetstream.StreamConfig, kee
 		drift = significant(drift)
 	}
 	if keep && len(drift) > 0 {
-		c.log.Warn().Str("drift", summary(drift)).Msg("keep settings of the audit log; \"waggle bootstrap --change-audit-retention\" changes them")
+		c.log.Warn().Str("drift", summary(drift)).Msg("audit log keeps its settings; run \"waggle bootstrap --change-audit-retention\" to change them")
 		return nil
 	}
 	mend, err := mendable(drift)

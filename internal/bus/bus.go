@@ -107,23 +107,23 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 		nats.IgnoreAuthErrorAbort(), nats.CustomReconnectDelay(reconnectDelay),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() && !nc.IsDraining() { // the server or the network closed it
-				log.Warn().Err(err).Msg("lose connection to NATS")
+				log.Warn().Err(err).Msg("NATS connection lost")
 			}
 			c.changed(false)
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			log.Info().Str("server", nc.ConnectedUrlRedacted()).Msg("reconnect to NATS")
+			log.Info().Str("server", nc.ConnectedUrlRedacted()).Msg("NATS connection restored")
 			c.writes.forget()
 			c.changed(true)
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrSlowConsumer) && sub != nil {
-				log.Warn().Str("subject", sub.Subject).Msg("drop messages of slow subscription")
+				log.Warn().Str("subject", sub.Subject).Msg("messages dropped: slow subscription")
 				c.isSlow(sub)
 				return
 			}
-			log.Warn().Err(err).Msg("receive error from NATS")
+			log.Warn().Err(err).Msg("error received from NATS")
 		}),
 	}
 	if cfg.InboxPrefix != "" {

@@ -76,7 +76,7 @@ func (c *Clock) keep(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := c.measure(ctx); err != nil && ctx.Err() == nil {
-			c.conn.log.Debug().Err(err).Msg("keep last known time of bus")
+			c.conn.log.Debug().Err(err).Msg("failed to read NATS time; last known offset stays in use")
 		}
 	}
 }

@@ -88,7 +88,7 @@ func Insist[T any](ctx context.Context, c *Conn, again func(error) bool, try fun
 
 // Bucket opens a key-value bucket, with the retries of Persist.
 func (c *Conn) Bucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
-	kv, err := Persist(ctx, c, "wait for bucket "+name, func(ctx context.Context) (jetstream.KeyValue, error) {
+	kv, err := Persist(ctx, c, "waiting for bucket "+name, func(ctx context.Context) (jetstream.KeyValue, error) {
 		return c.js.KeyValue(ctx, name)
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *Conn) Bucket(ctx context.Context, name string) (jetstream.KeyValue, err
 
 // Flush returns when the server has processed all earlier subscriptions. It retries as Persist does.
 func (c *Conn) Flush(ctx context.Context) error {
-	_, err := Persist(ctx, c, "wait for NATS to accept subscriptions", func(ctx context.Context) (any, error) {
+	_, err := Persist(ctx, c, "waiting for NATS to accept subscriptions", func(ctx context.Context) (any, error) {
 		return nil, c.FlushOnce(ctx)
 	})
 	return err

@@ -83,7 +83,7 @@ func moveQuotas(ctx context.Context, c *Conn) error {
 // replace moves the newest message of each subject of a stream, in the form that change returns (nil = leave it out),
 // and then removes the stream if it may.
 func replace(ctx context.Context, c *Conn, name string, change func(*jetstream.RawStreamMsg) *nats.Msg, may func(*jetstream.StreamInfo) bool) error {
-	s, err := Persist(ctx, c, "wait for stream "+name, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
+	s, err := Persist(ctx, c, "waiting for stream "+name, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func replace(ctx context.Context, c *Conn, name string, change func(*jetstream.R
 		if m == nil {
 			continue
 		}
-		_, err := Persist(ctx, c, "wait to move the messages of "+name, func(ctx context.Context) (any, error) {
+		_, err := Persist(ctx, c, "waiting to move messages of "+name, func(ctx context.Context) (any, error) {
 			return c.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
 		})
 		if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
@@ -110,13 +110,13 @@ func replace(ctx context.Context, c *Conn, name string, change func(*jetstream.R
 		}
 	}
 	if !may(s.CachedInfo()) {
-		c.log.Warn().Str("stream", name).Msg("keep retired stream, which processes of an earlier version use; run the bootstrap again after the upgrade")
+		c.log.Warn().Str("stream", name).Msg("retired stream kept for processes of an earlier version; rerun \"waggle bootstrap\" after the upgrade")
 		return nil
 	}
 	if err := c.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	c.log.Info().Str("stream", name).Int("messages", len(newest)).Msg("replace stream of an earlier version")
+	c.log.Info().Str("stream", name).Int("messages", len(newest)).Msg("stream of an earlier version replaced")
 	return nil
 }
 
@@ -124,7 +124,7 @@ func replace(ctx context.Context, c *Conn, name string, change func(*jetstream.R
 func newestOf(ctx context.Context, c *Conn, s jetstream.Stream) (map[string]*jetstream.RawStreamMsg, error) {
 	out := map[string]*jetstream.RawStreamMsg{}
 	for seq := uint64(1); ; {
-		m, err := Persist(ctx, c, "wait for a retired stream", func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		m, err := Persist(ctx, c, "waiting for retired stream", func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 			return s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
 		})
 		if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {

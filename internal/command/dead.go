@@ -48,7 +48,7 @@ func (u *deadRecorder) record(ctx context.Context, msg jetstream.Msg, c command.
 	}
 	addr, err := u.sender.conn.Partitions().ParseCommand(msg.Subject())
 	if err != nil { // without an address it has no subject for a record
-		u.log.Error().Err(err).Msg("drop message without command")
+		u.log.Error().Err(err).Msg("message dropped: not a command")
 		return nil
 	}
 	body := msg.Data()
@@ -66,7 +66,7 @@ func (u *deadRecorder) record(ctx context.Context, msg jetstream.Msg, c command.
 		return fmt.Errorf("record dead letter: %w", err)
 	}
 	u.log.Error().Str("subject", msg.Subject()).Str("command", c.ID).Str("reason", reason).
-		Uint64("deliveries", meta.NumDelivered).Msg("give up command")
+		Uint64("deliveries", meta.NumDelivered).Msg("command dead-lettered")
 	if c.ID != "" {
 		u.tell(ctx, c, reason)
 	}
@@ -83,7 +83,7 @@ func (u *deadRecorder) tell(ctx context.Context, c command.Command, reason strin
 	defer func() {
 		if r := recover(); r != nil {
 			u.log.Error().Str("command", c.ID).Interface("panic", r).Bytes("stack", debug.Stack()).
-				Msg("recover from panic of dead-letter report")
+				Msg("panic recovered in dead-letter report")
 		}
 	}()
 	u.onDead(ctx, c, reason)

@@ -61,7 +61,7 @@ func call(ctx context.Context, log *zerolog.Logger, h Handler, c command.Command
 	defer func() {
 		if r := recover(); r != nil {
 			log.Error().Str("command", c.ID).Str("verb", label(c)).Interface("panic", r).Bytes("stack", debug.Stack()).
-				Msg("recover from panic of command handler")
+				Msg("panic recovered in command handler")
 			err = fmt.Errorf("the handler panicked: %v", r)
 		}
 		telemetry.End(span, err)

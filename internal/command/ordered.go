@@ -127,7 +127,7 @@ func (o *Ordered) Start(ctx context.Context) error {
 func (o *Ordered) start(ctx context.Context) (err error) {
 	ctx, cancel := o.starting(ctx)
 	defer cancel()
-	o.stream, err = bus.Persist(ctx, o.conn, "wait for stream of commands", func(ctx context.Context) (jetstream.Stream, error) {
+	o.stream, err = bus.Persist(ctx, o.conn, "waiting for stream of commands", func(ctx context.Context) (jetstream.Stream, error) {
 		return o.conn.JS().Stream(ctx, subject.StreamCommands)
 	})
 	if err != nil {
@@ -142,7 +142,7 @@ func (o *Ordered) start(ctx context.Context) (err error) {
 	if err := o.conn.Flush(ctx); err != nil {
 		return fmt.Errorf("subscribe to hints: %w", err)
 	}
-	_, err = bus.Persist(ctx, o.conn, "wait for stream of commands", func(ctx context.Context) (any, error) {
+	_, err = bus.Persist(ctx, o.conn, "waiting for stream of commands", func(ctx context.Context) (any, error) {
 		return nil, o.look(ctx)
 	})
 	if err != nil {
@@ -227,7 +227,7 @@ func (o *Ordered) patrol() error {
 		case <-back:
 		}
 		if err := o.look(o.quit); err != nil && o.quit.Err() == nil {
-			o.log.Debug().Err(err).Msg("retry look for waiting commands")
+			o.log.Debug().Err(err).Msg("check for waiting commands will be retried")
 		}
 	}
 }

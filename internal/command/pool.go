@@ -40,7 +40,7 @@ type pool struct {
 func (p *pool) start(ctx context.Context) error {
 	ctx, cancel := p.starting(ctx)
 	defer cancel()
-	cons, err := bus.Persist(ctx, p.conn, "wait for stream "+p.stream, func(ctx context.Context) (jetstream.Consumer, error) {
+	cons, err := bus.Persist(ctx, p.conn, "waiting for stream "+p.stream, func(ctx context.Context) (jetstream.Consumer, error) {
 		return consumer(ctx, p.conn, p.stream, p.config)
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *pool) pull(cons jetstream.Consumer) error {
 		case msg == nil:
 		case p.quit.Err() != nil:
 			if err := msg.Nak(); err != nil { // this process has not started it
-				p.log.Warn().Err(err).Msg("fail to hand back last messages")
+				p.log.Warn().Err(err).Msg("failed to return last messages to queue")
 			}
 			<-p.slots
 		default:
@@ -151,5 +151,5 @@ func troubled(log *zerolog.Logger, consumer string, why error) {
 			level = zerolog.DebugLevel
 		}
 	}
-	log.WithLevel(level).Err(why).Str("consumer", consumer).Msg("retry pull for commands")
+	log.WithLevel(level).Err(why).Str("consumer", consumer).Msg("command pull will be retried")
 }

@@ -147,7 +147,7 @@ func (p *position) leave(iter jetstream.MessagesContext) {
 			return
 		}
 		if err := msg.Nak(); err != nil {
-			p.log.Warn().Err(err).Msg("fail to hand back last messages")
+			p.log.Warn().Err(err).Msg("failed to return last messages to queue")
 		}
 	}
 }

@@ -57,7 +57,7 @@ type verdict struct {
 func (d *processor) handle(msg jetstream.Msg, leave func()) {
 	meta, err := msg.Metadata()
 	if err != nil {
-		d.log.Error().Err(err).Msg("drop message without JetStream metadata")
+		d.log.Error().Err(err).Msg("message dropped: no JetStream metadata")
 		return
 	}
 	k := hold(d.kill, d.conn.NATS(), msg, d.ackWait)
@@ -88,7 +88,7 @@ func (d *processor) handle(msg jetstream.Msg, leave func()) {
 	}
 	if err := v.answer(); err != nil {
 		// The bus delivers it again after the ack wait, which handlers must tolerate anyway.
-		d.log.Warn().Err(err).Str("command", c.ID).Str("outcome", v.outcome).Msg("fail to settle command with bus")
+		d.log.Warn().Err(err).Str("command", c.ID).Str("outcome", v.outcome).Msg("failed to acknowledge command")
 	}
 }
 
@@ -124,14 +124,14 @@ func (d *processor) judge(k *claim, c command.Command, err error, attempt int, l
 	case err == nil:
 		return verdict{outcome: outcomeDone, answer: k.msg.Ack}
 	case errors.Is(context.Cause(k.ctx), ErrClaimLost):
-		d.log.Warn().Err(err).Str("command", c.ID).Msg("lose claim on command in progress")
+		d.log.Warn().Err(err).Str("command", c.ID).Msg("command claim lost while in progress")
 		return verdict{outcome: outcomeUnsure}
 	case d.kill.Err() != nil:
 		return verdict{outcome: outcomeBack, answer: k.msg.Nak}
 	case isPermanent(err), last:
 		return d.giveUp(k, c, err.Error())
 	}
-	d.log.Warn().Err(err).Str("command", c.ID).Str("verb", label(c)).Int("attempt", attempt).Msg("retry failed command")
+	d.log.Warn().Err(err).Str("command", c.ID).Str("verb", label(c)).Int("attempt", attempt).Msg("command failed; will be retried")
 	return verdict{outcome: outcomeRetry, answer: d.later(k, attempt), stay: true}
 }
 
@@ -145,7 +145,7 @@ func (d *processor) giveUp(k *claim, c command.Command, reason string) verdict {
 		if d.kill.Err() != nil {
 			return verdict{outcome: outcomeBack, answer: k.msg.Nak}
 		}
-		d.log.Error().Err(err).Str("command", c.ID).Str("reason", reason).Msg("postpone giving up command")
+		d.log.Error().Err(err).Str("command", c.ID).Str("reason", reason).Msg("failed to dead-letter command; will be retried")
 		return verdict{outcome: outcomeRetry, answer: d.later(k, len(d.backoff))}
 	}
 	return verdict{outcome: outcomeDead, answer: k.msg.Term}

@@ -63,7 +63,7 @@ func (p *position) deafen() {
 		return
 	}
 	if err := p.hint.Unsubscribe(); err != nil && !gone(err) {
-		p.log.Debug().Err(err).Str("partition", p.partition.String()).Msg("unsubscribe from hints")
+		p.log.Debug().Err(err).Str("partition", p.partition.String()).Msg("failed to unsubscribe from hints")
 	}
 	p.hint = nil
 }

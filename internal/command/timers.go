@@ -73,23 +73,23 @@ func (t *Timers) fire(msg jetstream.Msg) {
 		if meta, err := msg.Metadata(); err == nil {
 			attempt = int(meta.NumDelivered) //nolint:gosec // far below any int
 		}
-		t.log.Warn().Err(err).Str("subject", msg.Subject()).Int("attempt", attempt).Msg("retry failed timer")
+		t.log.Warn().Err(err).Str("subject", msg.Subject()).Int("attempt", attempt).Msg("timer failed; will be retried")
 		err = msg.NakWithDelay(backoff(timersBackoff, attempt))
 	}
 	if err != nil {
-		t.log.Warn().Err(err).Str("subject", msg.Subject()).Msg("fail to settle timer with bus")
+		t.log.Warn().Err(err).Str("subject", msg.Subject()).Msg("failed to acknowledge timer")
 	}
 }
 
 func (t *Timers) call(subj string) (err error) {
 	timer, err := subject.ParseTimer(subj)
 	if err != nil {
-		t.log.Error().Err(err).Msg("drop message without timer")
+		t.log.Error().Err(err).Msg("message dropped: not a timer")
 		return nil
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			t.log.Error().Str("subject", subj).Interface("panic", r).Bytes("stack", debug.Stack()).Msg("recover from panic of timer handler")
+			t.log.Error().Str("subject", subj).Interface("panic", r).Bytes("stack", debug.Stack()).Msg("panic recovered in timer handler")
 			err = fmt.Errorf("the handler panicked: %v", r)
 		}
 	}()

@@ -123,7 +123,7 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
-	status, err := bus.Persist(ctx, c, "wait for directory", kv.Status)
+	status, err := bus.Persist(ctx, c, "waiting for directory", kv.Status)
 	if err != nil {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
@@ -163,7 +163,7 @@ func (d *Directory) Close() {
 	defer cancel()
 	for _, l := range left {
 		if err := l.Leave(ctx); err != nil {
-			d.conn.Logger().Debug().Err(err).Msg("leave directory entry to its lease")
+			d.conn.Logger().Debug().Err(err).Msg("directory entry left to expire")
 		}
 	}
 	d.stop()

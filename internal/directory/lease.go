@@ -74,7 +74,7 @@ func (l *Lease) keep(life context.Context) {
 			err = l.stored(revision)
 		}
 		if err != nil && life.Err() == nil {
-			l.dir.conn.Logger().Warn().Err(err).Str("key", l.key).Msg("fail to renew lease in directory")
+			l.dir.conn.Logger().Warn().Err(err).Str("key", l.key).Msg("failed to renew directory lease")
 			next = min(next, retryPause)
 		}
 		cancel()

@@ -116,7 +116,7 @@ func (s *Store) compare(stream string, tails []due) {
 		d.t.compared(d.last, m)
 	})
 	if err != nil {
-		s.log.Debug().Err(err).Str("stream", stream).Msg("retry tail check")
+		s.log.Debug().Err(err).Str("stream", stream).Msg("tail check will be retried")
 		for _, d := range tails {
 			d.t.checkSoon(checkSettle, settle)
 		}

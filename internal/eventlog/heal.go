@@ -66,7 +66,7 @@ func (t *tail) heal() {
 			t.broken(err)
 			return
 		case len(entries) == 0:
-			t.s.log.Warn().Stringer("log", t.log).Stringer("at", at).Msg("ignore announcement of event that log lacks")
+			t.s.log.Warn().Stringer("log", t.log).Stringer("at", at).Msg("announcement ignored: event not in log")
 			t.mu.Lock()
 			t.splice.Forget()
 			t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *tail) broken(err error) {
 	if errors.Is(err, ErrClosed) {
 		return
 	}
-	t.s.log.Error().Err(err).Stringer("log", t.log).Msg("fail to read log")
+	t.s.log.Error().Err(err).Stringer("log", t.log).Msg("failed to read log")
 	t.s.drop(t) // first, so that no viewer joins a tail that is ending
 	t.fail(err)
 }
@@ -145,7 +145,7 @@ func (t *tail) rewound() {
 	}
 	t.s.drop(t) // first, so that no viewer joins
 	if end.Seq == 0 && !t.read() {
-		t.s.log.Info().Stringer("log", t.log).Msg("forget removed log")
+		t.s.log.Info().Stringer("log", t.log).Msg("removed log forgotten")
 		return
 	}
 	t.broken(fmt.Errorf("%w: %s has lost acknowledged events", ErrBeyondEnd, t.log))

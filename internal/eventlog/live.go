@@ -72,7 +72,7 @@ func (s *Store) announceAgain() {
 	for log, entries := range s.said.byLog() {
 		s.pool(log).Submit(func() {
 			if _, err := s.Last(s.ctx, log); err != nil {
-				s.log.Debug().Err(err).Stringer("log", log).Msg("skip repeated announcements")
+				s.log.Debug().Err(err).Stringer("log", log).Msg("repeated announcements skipped")
 				return
 			}
 			for _, e := range entries {
@@ -89,7 +89,7 @@ func (s *Store) publishLive(log subject.Log, e *Entry) {
 		event.HeaderStreamSeq: {strconv.FormatUint(e.Stream, 10)},
 	}})
 	if err != nil {
-		s.log.Debug().Err(err).Stringer("log", log).Uint64("seq", e.Sequence).Msg("fail to announce event")
+		s.log.Debug().Err(err).Stringer("log", log).Uint64("seq", e.Sequence).Msg("failed to announce event")
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *Store) appendLive(run []*Entry, t *tail, m *nats.Msg) []*Entry {
 	}
 	e, err := entry.Decode(t.log.Name(), seq, stream, m.Data)
 	if err != nil {
-		s.log.Warn().Err(err).Msg("ignore invalid announcement")
+		s.log.Warn().Err(err).Msg("announcement ignored: not decodable")
 		return run
 	}
 	return append(run, e)

@@ -193,7 +193,7 @@ func TestARemovedLogWithoutReadersIsNoFailure(t *testing.T) {
 	expire(t, s, log, end.Stream)
 	for line := range logged {
 		require.NotContains(t, line, `"level":"error"`)
-		if strings.Contains(line, "forget removed log") {
+		if strings.Contains(line, "removed log forgotten") {
 			return
 		}
 	}

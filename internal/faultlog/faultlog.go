@@ -25,7 +25,7 @@ func Public(log *zerolog.Logger, err error, message string) *fault.Fault {
 		log.Error().Err(err).Str("reference", f.Ref).Msg(message)
 	case f.Code == fault.BusUnavailable && f.Unwrap() != nil:
 		sampled := log.Sample(away)
-		sampled.Warn().Err(err).Msg("refuse request without the bus")
+		sampled.Warn().Err(err).Msg("request rejected: NATS unavailable")
 	}
 	return f
 }

@@ -63,7 +63,7 @@ func (g *Group) Run(ctx context.Context) error {
 	r.watchers.Go(func() { r.watchSignals(signals, hurry) })
 
 	if r.startAll(asked, hurried) {
-		g.log.Debug().Int("components", len(r.up)).Msg("all components run")
+		g.log.Debug().Int("components", len(r.up)).Msg("all components running")
 		<-asked.Done()
 	}
 	if died, ok := errors.AsType[*failure](context.Cause(asked)); ok {
@@ -97,7 +97,7 @@ func (r *run) watchSignals(signals <-chan os.Signal, hurry context.CancelCauseFu
 	for n := 0; ; n++ {
 		select {
 		case s := <-signals:
-			r.log.Info().Stringer("signal", s).Msg("receive signal")
+			r.log.Info().Stringer("signal", s).Msg("signal received")
 			r.ask(nil)
 			if n > 0 {
 				hurry(ErrStoppedNow)
@@ -124,7 +124,7 @@ func (r *run) startAll(asked, hurried context.Context) bool {
 		}
 		r.up = append(r.up, c)
 		r.watchers.Go(func() { r.watch(c) })
-		r.log.Debug().Str("component", c.Name()).Dur("took_ms", time.Since(began)).Msg("start component")
+		r.log.Debug().Str("component", c.Name()).Dur("took_ms", time.Since(began)).Msg("component started")
 	}
 	return true
 }
@@ -170,7 +170,7 @@ func (r *run) endAll(hurried context.Context) {
 		began := time.Now()
 		drained := r.drain(ctx, c)
 		r.stop(c)
-		r.log.Info().Str("component", c.Name()).Bool("drained", drained).Dur("took_ms", time.Since(began)).Msg("stop component")
+		r.log.Info().Str("component", c.Name()).Bool("drained", drained).Dur("took_ms", time.Since(began)).Msg("component stopped")
 	}
 }
 
@@ -213,5 +213,5 @@ func (r *run) fail(err error) {
 	if r.first == nil {
 		r.first = err
 	}
-	r.log.Error().Err(err).Msg("shut down after error")
+	r.log.Error().Err(err).Msg("shutting down after error")
 }

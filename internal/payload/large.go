@@ -69,7 +69,7 @@ func (s *Store) Show(ctx context.Context, tenant id.Tenant, data event.Large) er
 	if !errors.Is(err, fault.New(fault.PayloadLost)) {
 		return err
 	}
-	s.log.Error().Err(err).Stringer("tenant", tenant).Msg("lose stored data")
+	s.log.Error().Err(err).Stringer("tenant", tenant).Msg("stored data lost")
 	miss(data)
 	return nil
 }

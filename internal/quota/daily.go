@@ -312,7 +312,7 @@ func (c *Clock) Stop() {
 			ctx, cancel := context.WithTimeout(context.Background(), settleBudget)
 			defer cancel()
 			if _, err := c.d.take(ctx, audit.Time, c.payer, -left, false); err != nil {
-				c.d.cfg.Conn.Logger().Warn().Err(err).Int64("ms", -left).Msg("fail to count time of day's quota")
+				c.d.cfg.Conn.Logger().Warn().Err(err).Int64("ms", -left).Msg("failed to count time against daily quota")
 			}
 		}
 	})

@@ -237,7 +237,7 @@ func (e *entities) hold(ctx context.Context, t id.Tenant, principal string, enti
 	}
 	// The sweep returns a holding that cannot be returned now.
 	if err := e.ledger.forget(ctx, q); err != nil {
-		e.cfg.Conn.Logger().Warn().Err(err).Str("key", q.Key()).Msg("leave refused quota holding to sweep")
+		e.cfg.Conn.Logger().Warn().Err(err).Str("key", q.Key()).Msg("failed to release refused quota holding; sweep will retry")
 	}
 	if e.resource == audit.Children {
 		r.Scope, r.Principal = ScopeTask, ""

@@ -356,7 +356,7 @@ func (l *Ledger) sweepOnce(ctx context.Context) (given int) {
 			}
 		}
 		if err != nil {
-			l.conn.Logger().Debug().Err(err).Str("key", q.Key()).Msg("postpone check of quota holding")
+			l.conn.Logger().Debug().Err(err).Str("key", q.Key()).Msg("check of quota holding will be retried")
 		}
 		if ctx.Err() != nil {
 			return given

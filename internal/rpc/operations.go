@@ -192,7 +192,7 @@ func (h *operations[In, Key, Note, Out]) rest(notes <-chan Note, to string) {
 func (h *operations[In, Key, Note, Out]) note(to string, n Note) {
 	b, err := json.Marshal(n)
 	if err != nil {
-		h.s.log.Error().Err(err).Msg("fail to encode progress")
+		h.s.log.Error().Err(err).Msg("failed to encode progress")
 		return
 	}
 	m := stateMessage(to, stateNote)

@@ -231,7 +231,7 @@ func (s *Server) hangUp() {
 		return
 	}
 	if err := s.micro.Stop(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-		s.log.Debug().Err(err).Msg("fail to leave bus")
+		s.log.Debug().Err(err).Msg("failed to unsubscribe from NATS")
 	}
 }
 

@@ -117,7 +117,7 @@ func (e *endpoint) run(ctx context.Context, r micro.Request) (out reply, err err
 		telemetry.KeyDestination.String(e.label), telemetry.KeyMessageSize.Int(len(r.Data())))
 	defer func() {
 		if p := recover(); p != nil {
-			e.s.log.Error().Str("verb", e.label).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("recover from panic of request handler")
+			e.s.log.Error().Str("verb", e.label).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("panic recovered in request handler")
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
 		telemetry.End(span, err)
@@ -172,7 +172,7 @@ func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 	case e.s.kill.Err() != nil:
 		return fault.Newf(fault.BusUnavailable, "The %s service stopped before it had an answer. Try again in a few seconds.", e.s.cfg.Service)
 	case ctx.Err() != nil:
-		e.s.log.Warn().Err(err).Str("verb", e.label).Msg("answer too late for caller")
+		e.s.log.Warn().Err(err).Str("verb", e.label).Msg("response too late for caller")
 		return late(e.s.cfg.Service)
 	}
 	return e.s.internal(e.label, err)
@@ -181,7 +181,7 @@ func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 // internal returns the fault for an error, and logs what the caller may not know.
 func (s *Server) internal(label string, err error) *fault.Fault {
 	log := s.log.With().Str("verb", label).Logger()
-	return faultlog.Public(&log, err, "fail request for internal reason")
+	return faultlog.Public(&log, err, "request failed: internal error")
 }
 
 // publish sends an answer. A caller that misses it asks again.
@@ -190,6 +190,6 @@ func (s *Server) publish(m *nats.Msg) {
 		return // the request has no reply subject
 	}
 	if err := s.conn.NATS().PublishMsg(m); err != nil {
-		s.log.Debug().Err(err).Str("subject", m.Subject).Msg("fail to send answer")
+		s.log.Debug().Err(err).Str("subject", m.Subject).Msg("failed to send response")
 	}
 }

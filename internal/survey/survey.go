@@ -125,7 +125,7 @@ func (s *Survey) Look(ctx context.Context) {
 	defer cancel()
 	if err := errors.Join(s.queues(ctx), s.streams(ctx)); err != nil && ctx.Err() == nil {
 		s.met.errors.Inc()
-		s.cfg.Logger.Warn().Err(err).Msg("fail to measure streams")
+		s.cfg.Logger.Warn().Err(err).Msg("failed to measure streams")
 		return
 	}
 	for _, service := range s.cfg.Services {

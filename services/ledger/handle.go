@@ -45,7 +45,7 @@ func (s *Service[S, E]) handleOn(ctx context.Context, ref subject.Log, c cmd.Com
 	defer s.logs.Unpin(ref)
 	err = s.apply(ctx, l, c, own)
 	if err == nil && l.Deleted() || errors.Is(err, eventlog.ErrDeleted) {
-		s.deps.Logger.Info().Stringer("log", ref).Str("command", c.ID).Stringer("verb", c.Verb).Msg("settle command for deleted log")
+		s.deps.Logger.Info().Stringer("log", ref).Str("command", c.ID).Stringer("verb", c.Verb).Msg("command dropped: log deleted")
 		return false, nil
 	}
 	if err != nil {

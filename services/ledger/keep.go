@@ -38,7 +38,7 @@ func (x *Snapshots[S]) load(ctx context.Context, log subject.Log, end uint64) (s
 		state, err = x.Decode(s.State)
 	}
 	if err != nil || s.Seq == 0 || s.Seq > end || s.Stream == 0 || x.Seq(state) != s.Seq {
-		x.Logger.Info().Err(err).Stringer("log", log).Msg("read log from its beginning")
+		x.Logger.Info().Err(err).Stringer("log", log).Msg("snapshot unusable; log will be read from its beginning")
 		return nil, nil, at
 	}
 	return s, state, at
@@ -67,7 +67,7 @@ func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.C
 		was, err = x.put(ctx, log, one, raw, was)
 	}
 	if err != nil {
-		x.Logger.Warn().Err(err).Stringer("log", log).Int("bytes", len(raw)).Msg("fail to store snapshot")
+		x.Logger.Warn().Err(err).Stringer("log", log).Int("bytes", len(raw)).Msg("failed to store snapshot")
 	}
 	return was
 }

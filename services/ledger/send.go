@@ -64,12 +64,12 @@ func (s *Service[S, E]) Direct(ref subject.Log, c cmd.Command, data event.Data) 
 	}
 	gateway, connection, err := subject.ParseReplyTo(c.ReplyTo)
 	if err != nil {
-		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("parse reply address of command")
+		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("direct message dropped: invalid reply address")
 		return
 	}
 	e, err := event.New(ref, cmp.Or(c.Request, c.ID)+directID, s.source, s.cfg.Now(), data)
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("command", c.ID).Msg("encode direct message")
+		s.deps.Logger.Error().Err(err).Str("command", c.ID).Msg("failed to encode direct message")
 		return
 	}
 	raw, err := json.Marshal(e)
@@ -77,6 +77,6 @@ func (s *Service[S, E]) Direct(ref subject.Log, c cmd.Command, data event.Data) 
 		err = s.deps.Conn.NATS().Publish(subject.Direct(gateway, connection), raw)
 	}
 	if err != nil {
-		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("send direct message")
+		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("failed to send direct message")
 	}
 }

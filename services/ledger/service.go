@@ -124,7 +124,7 @@ func (s *Service[S, E]) Stop() {
 	s.timers.Stop()
 	s.ordered.Stop()
 	if err := s.seat.Quit(); err != nil {
-		s.deps.Logger.Debug().Err(err).Msg("leave directory entry to its lease")
+		s.deps.Logger.Debug().Err(err).Msg("directory entry left to expire")
 	}
 }
 

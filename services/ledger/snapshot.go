@@ -77,7 +77,7 @@ func (x *Snapshots[S]) Open(ctx context.Context, conn *bus.Conn) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		x.Logger.Warn().Err(err).Str("bucket", subject.BucketFolds).Msg("go on without snapshots")
+		x.Logger.Warn().Err(err).Str("bucket", subject.BucketFolds).Msg("snapshots disabled: bucket unavailable")
 	default:
 		x.kv = kv
 	}

@@ -29,7 +29,7 @@ func (d *responder) delete(ctx context.Context, c cmd.Command) error {
 		return fmt.Errorf("delete session %s: %w", log.Entity, err)
 	}
 	if end == 0 {
-		d.logger.Debug().Stringer("log", log).Msg("skip deletion of unknown session")
+		d.logger.Debug().Stringer("log", log).Msg("deletion skipped: session unknown")
 		return nil
 	}
 	if err := d.snapshots.Erase(ctx, log, end); err != nil {
@@ -38,7 +38,7 @@ func (d *responder) delete(ctx context.Context, c cmd.Command) error {
 	if err := d.erase(ctx, log, c); err != nil {
 		return fmt.Errorf("delete session %s: %w", log.Entity, err)
 	}
-	d.logger.Info().Stringer("log", log).Str("command", c.ID).Msg("delete session")
+	d.logger.Info().Stringer("log", log).Str("command", c.ID).Msg("session deleted")
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (d *responder) erase(ctx context.Context, log subject.Log, c cmd.Command) e
 func (d *responder) eraseObjects(ctx context.Context, log subject.Log) error {
 	n, err := d.payloads.Delete(ctx, log)
 	if err == nil && n > 0 {
-		d.logger.Info().Stringer("log", log).Int("objects", n).Msg("delete objects")
+		d.logger.Info().Stringer("log", log).Int("objects", n).Msg("objects deleted")
 	}
 	return err
 }

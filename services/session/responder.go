@@ -57,7 +57,7 @@ func (d *responder) acknowledge(ctx context.Context, c cmd.Command) error {
 	log := sessionLog(c.Tenant, c.Key)
 	last, err := d.log.Last(ctx, log)
 	if errors.Is(err, eventlog.ErrDeleted) {
-		d.logger.Debug().Stringer("log", log).Msg("skip acknowledgement of deleted session")
+		d.logger.Debug().Stringer("log", log).Msg("acknowledgement skipped: session deleted")
 		return nil
 	}
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *responder) acknowledge(ctx context.Context, c cmd.Command) error {
 	}
 	seq := min(in.Seq, last.Seq)
 	if in.ClientID == "" || seq == 0 {
-		d.logger.Debug().Str("session", c.Key.String()).Msg("skip empty acknowledgement")
+		d.logger.Debug().Str("session", c.Key.String()).Msg("acknowledgement skipped: empty")
 		return nil
 	}
 	return d.acks.Put(ctx, log, id.EntityFromExternal(in.ClientID), seq)

@@ -50,7 +50,7 @@ func (s *Service) tellAsker(ctx context.Context, h *ledger.Log[life], c cmd.Comm
 			return err
 		}
 		if _, err = s.notifier.Say(ctx, h.Ref.Tenant, t.AskerID, e); err != nil && s.there(h.Ref, t.AskerID) {
-			s.deps.Logger.Debug().Err(err).Str("task", t.TaskID).Str("agent", t.AskerID).Msg("tell asking agent later")
+			s.deps.Logger.Debug().Err(err).Str("task", t.TaskID).Str("agent", t.AskerID).Msg("notification of asking agent will be retried")
 			return context.Cause(ctx)
 		}
 		if err := s.acks.Put(ctx, h.Ref, mark, h.Cursor().Seq); err != nil {
@@ -75,7 +75,7 @@ func (s *Service) there(log subject.Log, agent string) bool {
 func (s *Service) mentionAsker(h *ledger.Log[life], eventID string, data event.Data) {
 	e, err := event.New(h.Ref, "asker."+eventID, source, s.cfg.Now(), data)
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("task", h.Ref.String()).Msg("encode news for asking agent")
+		s.deps.Logger.Error().Err(err).Str("task", h.Ref.String()).Msg("failed to encode event for asking agent")
 		return
 	}
 	s.notifier.Mention(h.Ref.Tenant, h.State().Task().AskerID, e)

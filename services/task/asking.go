@@ -119,7 +119,7 @@ func (s *Service) closing(ctx context.Context, task subject.Log, job cmd.JobRef,
 func (s *Service) fill(ctx context.Context, t id.Tenant, d event.Large) error {
 	err := s.payloads.Fill(ctx, t, d)
 	if errors.Is(err, fault.New(fault.PayloadLost)) {
-		s.deps.Logger.Error().Err(err).Msg("lose part of question")
+		s.deps.Logger.Error().Err(err).Msg("part of question dropped: stored data lost")
 		return nil
 	}
 	return err

@@ -45,7 +45,7 @@ func (s *Service) fillCall(ctx context.Context, t id.Tenant, in *event.CallStart
 	if !errors.Is(err, fault.New(fault.PayloadLost)) {
 		return nil, err
 	}
-	s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("lose arguments of call")
+	s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("tool call arguments dropped: stored data lost")
 	f := fault.New(fault.PayloadLost)
 	return &event.CallFinishedData{CallID: in.CallID, Status: callError, Code: string(f.Code), Error: f.Public()}, nil
 }
@@ -87,7 +87,7 @@ func (s *Service) notes(ctx context.Context, c cmd.Command, in event.CallStarted
 			}),
 		})
 		if err != nil {
-			s.deps.Logger.Debug().Err(err).Str("call", in.CallID).Msg("lose notification of call")
+			s.deps.Logger.Debug().Err(err).Str("call", in.CallID).Msg("tool call notification dropped")
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (s *Service) look(ctx context.Context, key shelfKey) shelved {
 	defer cancel()
 	server, list, err := s.tools.ToolsOf(ctx, key.tenant, key.kind, key.server)
 	if err != nil {
-		s.deps.Logger.Debug().Err(err).Str("server", key.server).Msg("go on without tools of server")
+		s.deps.Logger.Debug().Err(err).Str("server", key.server).Msg("tool list unavailable; server has no tools for now")
 	}
 	got = shelved{server: server, tools: list, until: now.Add(toolsFresh)}
 	s.shelf.mu.Lock()

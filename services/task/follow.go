@@ -102,7 +102,7 @@ func (s *Service) dispatch(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 	case errors.Is(err, notifier.ErrAway) && s.registry.Away(h.Ref.Tenant, a.AgentID):
 		return nil
 	case err != nil:
-		s.deps.Logger.Debug().Err(err).Str("task", a.TaskID).Str("agent", a.AgentID).Msg("fail to deliver task")
+		s.deps.Logger.Debug().Err(err).Str("task", a.TaskID).Str("agent", a.AgentID).Msg("failed to deliver task")
 		h.Outbox.Done(attemptID(a))
 		return s.sendTo(ctx, h, s.gone(place{task: a.TaskID, agent: a.AgentID, attempt: a.Attempt}, notDelivered))
 	}
@@ -158,7 +158,7 @@ func (s *Service) converse(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 			return nil // first the task
 		default:
 			if _, err := s.notifier.Say(ctx, h.Ref.Tenant, n.to, n.event); err != nil {
-				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("tell agent later")
+				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("agent notification will be retried")
 				return s.remember(ctx, h, said)
 			}
 			said = n.event.Sequence

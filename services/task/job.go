@@ -21,7 +21,7 @@ func (s *Service) jobOf(t event.TaskCreatedData) (ref cmd.JobRef, key id.Entity,
 	}
 	key, err := id.ParseEntity(t.Session)
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("task", t.TaskID).Msg("skip report to invalid log of job")
+		s.deps.Logger.Error().Err(err).Str("task", t.TaskID).Msg("task report skipped: invalid job log")
 		return ref, key, false
 	}
 	return cmd.JobRef{Kind: id.Kind(t.Kind), RunID: t.RunID, JobID: t.JobID}, key, true
@@ -58,7 +58,7 @@ func (s *Service) report(ctx context.Context, h *ledger.Log[life], _ cmd.Command
 // the job.
 func (s *Service) done(ctx context.Context, t id.Tenant, end event.TaskFinishedData) (cmd.FinishedJob, error) {
 	if err := s.payloads.Fill(ctx, t, &end); errors.Is(err, fault.New(fault.PayloadLost)) {
-		s.deps.Logger.Error().Err(err).Str("task", end.TaskID).Msg("lose result of task")
+		s.deps.Logger.Error().Err(err).Str("task", end.TaskID).Msg("task result dropped: stored data lost")
 		f := fault.New(fault.PayloadLost)
 		end.Status, end.Code, end.Error = event.TaskEndFailed, string(f.Code), f.Public()
 	} else if err != nil {

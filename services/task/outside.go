@@ -352,7 +352,7 @@ func (s *Service) outsideDead(ctx context.Context, c cmd.Command) {
 		err = s.endOutside(ctx, c, in, lostCall(in.CallID), s.openCall(logOfCall(c), ""))
 	}
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("fail to record end of tool call")
+		s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("failed to record end of tool call")
 	}
 }
 

@@ -320,7 +320,7 @@ func (s *Service) again(ctx context.Context, h *ledger.Log[life], c cmd.Command,
 		events = append(events, e)
 	}
 	if err := s.notifier.Repeat(c.ReplyTo, events); err != nil {
-		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("answer repeated request")
+		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("failed to answer repeated request")
 	}
 	return nil
 }

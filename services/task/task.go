@@ -175,7 +175,7 @@ func (s *Service) catchUp(ctx context.Context, c cmd.Command) {
 		return
 	}
 	if err := s.deps.Directory.Reach(ctx, t.Seen); err != nil {
-		s.deps.Logger.Warn().Err(err).Str("task", t.TaskID).Msg("decide task without newest directory")
+		s.deps.Logger.Warn().Err(err).Str("task", t.TaskID).Msg("task assigned with outdated directory")
 	}
 }
 

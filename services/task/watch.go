@@ -149,7 +149,7 @@ func (w *watch) note(p cmd.Participant, gone bool) {
 		p = known
 	}
 	if err := w.s.registry.Note(w.life, p, gone); err != nil && w.life.Err() == nil {
-		w.s.deps.Logger.Warn().Err(err).Str("participant", p.ID).Msg("fail to remember participant")
+		w.s.deps.Logger.Warn().Err(err).Str("participant", p.ID).Msg("failed to store participant in registry")
 	}
 }
 
@@ -166,7 +166,7 @@ func (w *watch) release(log subject.Log, p place) {
 func (w *watch) send(log subject.Log, c cmd.Command) {
 	c.Service, c.Tenant, c.Key = cmd.Task, log.Tenant, log.Entity
 	if err := w.s.Send(w.life, c); err != nil && w.life.Err() == nil {
-		w.s.deps.Logger.Warn().Err(err).Str("task", log.String()).Msg("leave task to its timer")
+		w.s.deps.Logger.Warn().Err(err).Str("task", log.String()).Msg("failed to send task command; its timer will retry")
 	}
 }
 

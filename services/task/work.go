@@ -76,7 +76,7 @@ func (s *Service) callDead(ctx context.Context, c cmd.Command, _ string) {
 		}
 	}
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("call", job.CallID).Msg("fail to report end of tool call")
+		s.deps.Logger.Error().Err(err).Str("call", job.CallID).Msg("failed to report end of tool call")
 	}
 }
 

@@ -116,7 +116,7 @@ func (r *registry) close() {
 func (r *registry) follow(life context.Context, ready func()) {
 	for life.Err() == nil {
 		if err := r.read(life, ready); err != nil && life.Err() == nil {
-			r.log.Debug().Err(err).Msg("read registry of teams again")
+			r.log.Debug().Err(err).Msg("team registry will be reloaded")
 			select {
 			case <-life.Done():
 			case <-time.After(registryPause):

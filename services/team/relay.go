@@ -82,7 +82,7 @@ func (r *relay) run(ctx context.Context) {
 			r.wait(ctx, min(relayLook, r.s.cfg.Rest))
 		case ctx.Err() == nil:
 			r.s.metrics.failed.Inc()
-			r.s.deps.Logger.Warn().Err(err).Stringer("log", r.l.Ref).Msg("relay to team again")
+			r.s.deps.Logger.Warn().Err(err).Stringer("log", r.l.Ref).Msg("relay to team will be retried")
 			r.looked = time.Time{}
 			sleep(ctx, pause)
 			pause = min(2*pause, relayPauseMax)

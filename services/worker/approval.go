@@ -69,7 +69,7 @@ func (j *job) forbidden(c event.ToolCall, offered tools.Tool) *fault.Fault {
 	}
 	log := j.log.Ref
 	if err := signature.Approval(j.s.deps.Signatures, asked.Proof, log.Tenant, log.Kind, log.Entity, c.ID, digest(c)); err != nil {
-		j.s.deps.Logger.Error().Err(err).Stringer("log", log).Str("call_id", c.ID).Str("tool", c.Name).Msg("refuse call without proof of its approval")
+		j.s.deps.Logger.Error().Err(err).Stringer("log", log).Str("call_id", c.ID).Str("tool", c.Name).Msg("tool call rejected: approval not proven")
 		return fault.Newf(fault.ToolDenied, "This call has no approval that a person has signed.").Wrap(err)
 	}
 	if offered.Name == "" {

@@ -63,7 +63,7 @@ func (j *job) put(ctx context.Context, raw []byte, what string) (*event.ObjectRe
 	if ctx.Err() != nil || !ok {
 		return nil, nil, err
 	}
-	j.s.deps.Logger.Warn().Err(err).Stringer("log", j.log.Ref).Str("file", what).Msg("fail to keep file")
+	j.s.deps.Logger.Warn().Err(err).Stringer("log", j.log.Ref).Str("file", what).Msg("failed to store file")
 	return nil, j.warn(why), nil
 }
 

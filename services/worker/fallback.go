@@ -64,7 +64,7 @@ func (j *job) choose() []event.Data {
 	}
 	out := j.s.deps.Model.Name()
 	j.standIn = all[0]
-	j.s.deps.Logger.Info().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", out).Str("instead", j.standIn).Msg("model stands in for one that failed")
+	j.s.deps.Logger.Info().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", out).Str("instead", j.standIn).Msg("fallback model selected")
 	return []event.Data{event.NoticeData{
 		Level: "info", Code: event.ModelInstead, RunID: j.runID,
 		Message: fmt.Sprintf("%s is not available at present. %s answers instead.", out, j.standIn),

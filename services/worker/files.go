@@ -118,7 +118,7 @@ func (j *job) leftOut(all []model.LeftOut) (out []event.Data) {
 	for _, l := range all {
 		if j.s.leftOut.first(j.model() + " " + l.Tool + " " + l.Reason) {
 			j.s.deps.Logger.Warn().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("tool", l.Tool).Str("reason", l.Reason).
-				Msg("tool left out of the model's offer")
+				Msg("tool not offered to model")
 			if j.model() == j.s.deps.Model.Name() {
 				j.s.lacks(card.LeftOut{Tool: l.Tool, Why: l.Reason})
 			}

@@ -53,7 +53,7 @@ func (s *Service) publish() {
 		err = s.seat.Set(data)
 	}
 	if err != nil {
-		s.deps.Logger.Warn().Err(err).Msg("fail to update directory entry")
+		s.deps.Logger.Warn().Err(err).Msg("failed to update directory entry")
 	}
 }
 
@@ -86,9 +86,9 @@ func (s *Service) trouble(ctx context.Context) string {
 func (s *Service) announce(trouble string) {
 	log := s.deps.Logger.With().Str("model", s.deps.Model.Name()).Logger()
 	if trouble == "" {
-		log.Info().Msg("reach provider again")
+		log.Info().Msg("model provider reachable")
 	} else {
-		log.Warn().Str("trouble", trouble).Msg("fail to reach provider")
+		log.Warn().Str("trouble", trouble).Msg("model provider unreachable")
 	}
 	s.profile.mu.Lock()
 	defer s.profile.mu.Unlock()

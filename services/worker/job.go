@@ -91,7 +91,7 @@ func (j *job) run(ctx context.Context) (ended bool, err error) {
 		return false, err
 	}
 	if j.state.Deleted {
-		j.s.deps.Logger.Info().Stringer("log", j.log.Ref).Str("job", j.id).Msg("settle work of deleted session")
+		j.s.deps.Logger.Info().Stringer("log", j.log.Ref).Str("job", j.id).Msg("job dropped: session deleted")
 		return false, nil
 	}
 	w := j.current()

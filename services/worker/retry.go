@@ -42,7 +42,7 @@ func (j *job) retry(ctx context.Context, msg string, err error) error {
 		return err
 	}
 	try := j.current().Outage.Tries + 1
-	j.logged(j.s.deps.Logger.Warn(), f).Int("try", try).Dur("pause", pause).Str("next_model", next).Msg("retry model request")
+	j.logged(j.s.deps.Logger.Warn(), f).Int("try", try).Dur("pause", pause).Str("next_model", next).Msg("model request will be retried")
 	return j.append(ctx,
 		event.MessageDiscardedData{
 			MessageID: msg, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt,
@@ -69,7 +69,7 @@ func (j *job) provider(err error) *event.ProviderError {
 	if !ok {
 		return nil
 	}
-	j.logged(j.s.deps.Logger.Error(), f).Msg("fail job without answer of model")
+	j.logged(j.s.deps.Logger.Error(), f).Msg("job failed: no response from model")
 	return &f.Said
 }
 

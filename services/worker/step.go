@@ -168,7 +168,7 @@ func (j *job) reasoning(msg string, r model.Reply) []event.Data {
 func (j *job) ending(r model.Reply) []event.Data {
 	if r.StopDetail != "" {
 		j.s.deps.Logger.Warn().Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("reason", r.StopDetail).
-			Msg("answer ended for an unknown reason")
+			Msg("model response ended for unknown reason")
 	}
 	code, text, ok := event.AnswerNotice(r.StopReason, r.StopDetail)
 	if !ok || len(r.ToolCalls) > 0 { // the turn continues

@@ -231,7 +231,7 @@ func (s *Service) Start(ctx context.Context) error {
 func (s *Service) answerPings() error {
 	sub, err := s.deps.Conn.NATS().QueueSubscribe(subject.RPC(cmd.Worker, cmd.PingWorker), cmd.Worker.String(), func(m *nats.Msg) {
 		if err := m.Respond(nil); err != nil {
-			s.deps.Logger.Debug().Err(err).Msg("answer ping")
+			s.deps.Logger.Debug().Err(err).Msg("failed to answer ping")
 		}
 	})
 	if err != nil {
@@ -259,7 +259,7 @@ func (s *Service) Stop() {
 	s.stopChecks()
 	s.workers.Stop()
 	if err := errors.Join(s.ignorePings(), s.teams.Stop(), s.seat.Quit()); err != nil {
-		s.deps.Logger.Debug().Err(err).Msg("leave directory entry to its lease")
+		s.deps.Logger.Debug().Err(err).Msg("directory entry left to expire")
 	}
 }
 
@@ -299,7 +299,7 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery)
 func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 	var ref cmd.JobRef
 	if err := c.Decode(&ref); err != nil {
-		s.deps.Logger.Error().Err(err).Str("key", c.Key.String()).Msg("read dead work item")
+		s.deps.Logger.Error().Err(err).Str("key", c.Key.String()).Msg("failed to decode dead job")
 		return
 	}
 	for {
@@ -307,7 +307,7 @@ func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 		if err == nil {
 			return
 		}
-		s.deps.Logger.Error().Err(err).Str("job", ref.Job()).Msg("report dead job again")
+		s.deps.Logger.Error().Err(err).Str("job", ref.Job()).Msg("report of dead job will be retried")
 		select {
 		case <-ctx.Done():
 			return
@@ -334,7 +334,7 @@ func (s *Service) asFault(err error) *fault.Fault {
 	ref := s.cfg.NewID()
 	f := fault.From(err, ref)
 	if f.Code == fault.Internal {
-		s.deps.Logger.Error().Err(err).Str("reference", ref).Msg("fail run for internal reason")
+		s.deps.Logger.Error().Err(err).Str("reference", ref).Msg("job failed: internal error")
 	}
 	return f
 }

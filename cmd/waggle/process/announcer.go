@@ -45,6 +45,6 @@ func (p *process) flush(ctx context.Context, shutdown func(context.Context) erro
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	if err := shutdown(ctx); err != nil {
-		p.Logger.Warn().Err(err).Msg("fail to export last traces")
+		p.Logger.Warn().Err(err).Msg("failed to export last traces")
 	}
 }

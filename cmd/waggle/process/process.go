@@ -297,7 +297,7 @@ const reminder = 5 * time.Second
 
 // remind logs the wait for NATS until arrived is called.
 func (p *process) remind(url string) (arrived func()) {
-	p.Logger.Info().Str("url", url).Msg("connect to NATS")
+	p.Logger.Info().Str("url", url).Msg("connecting to NATS")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -308,7 +308,7 @@ func (p *process) remind(url string) (arrived func()) {
 			case <-stop:
 				return
 			case <-t.C:
-				p.Logger.Warn().Str("url", url).Msg("wait for NATS")
+				p.Logger.Warn().Str("url", url).Msg("waiting for NATS")
 			}
 		}
 	}()
@@ -463,7 +463,7 @@ func (p *process) ready() error {
 
 func (p *process) announce() {
 	p.running.Addr, p.running.Telemetry = p.addr(), p.internal()
-	p.Logger.Info().Strs("roles", p.Use.Roles).Msg("run components")
+	p.Logger.Info().Strs("roles", p.Use.Roles).Msg("components running")
 	if p.Ready != nil { // writes the last lines of the start
 		p.Ready(p.running)
 	}

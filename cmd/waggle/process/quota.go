@@ -37,7 +37,7 @@ func (p *process) quotas() quota.Config {
 	return quota.Config{Conn: p.conn, Now: p.clock.Now, Policy: p.Config.Quota.Policy(), Refused: func(r quota.Refusal) {
 		limit, used := r.Amounts()
 		if p.audit == nil {
-			p.Logger.Warn().Stringer("tenant", r.Tenant).Stringer("resource", r.Resource).Float64("limit", limit).Float64("used", used).Msg("refuse request over quota")
+			p.Logger.Warn().Stringer("tenant", r.Tenant).Stringer("resource", r.Resource).Float64("limit", limit).Float64("used", used).Msg("request rejected: quota exceeded")
 		}
 		p.audit.Record(record.QuotaRefused, r.Tenant, record.Record{
 			Outcome: record.Denied, Principal: r.Principal, Resource: r.Resource.String(), Scope: r.Scope, Limit: limit, Used: used,

@@ -109,7 +109,7 @@ func (r *reloader) run() {
 			r.look()
 			r.lookSigning()
 		case <-r.p.Hangup:
-			r.p.Logger.Info().Msg("reload configuration after SIGHUP")
+			r.p.Logger.Info().Msg("configuration reload requested by SIGHUP")
 			r.trouble = ""
 			r.read()
 		}
@@ -139,14 +139,14 @@ func (r *reloader) lookSigning() {
 	before, _ := r.p.signing.State()
 	err := r.p.signing.Look()
 	if now, public := r.p.signing.State(); now != before {
-		r.p.Logger.Info().Strs("accepted", public).Msg("use other signing keys")
+		r.p.Logger.Info().Strs("accepted", public).Msg("signing keys rotated")
 	}
 	switch {
 	case err == nil:
 		r.signing = ""
 	case err.Error() != r.signing:
 		r.signing = err.Error()
-		r.p.Logger.Error().Err(err).Msg("keep earlier signing keys")
+		r.p.Logger.Error().Err(err).Msg("signing keys rejected; previous keys stay in use")
 	}
 }
 
@@ -178,7 +178,7 @@ func (r *reloader) read() {
 func (r *reloader) apply(c config.Config) error {
 	if rest := others(c); !reflect.DeepEqual(rest, r.rest) {
 		r.rest = rest
-		r.p.Logger.Warn().Msg("ignore changed settings until next start")
+		r.p.Logger.Warn().Msg("changed settings ignored until restart")
 	}
 	if err := r.p.signing.Configure(c.Signing); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (r *reloader) apply(c config.Config) error {
 		return err
 	}
 	r.auth = c.Auth
-	r.p.Logger.Info().Int("api_keys", len(c.Auth.APIKeys)).Bool("jwt", next.JWT != nil).Msg("reload credentials")
+	r.p.Logger.Info().Int("api_keys", len(c.Auth.APIKeys)).Bool("jwt", next.JWT != nil).Msg("credentials reloaded")
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (r *reloader) refuse(err error) {
 	}
 	r.trouble = err.Error()
 	r.fails.Inc()
-	r.p.Logger.Error().Err(err).Msg("reject configuration, keep earlier credentials")
+	r.p.Logger.Error().Err(err).Msg("configuration rejected; previous credentials stay in use")
 }
 
 // others returns the settings that take effect at the next start.

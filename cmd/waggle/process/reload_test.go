@@ -92,7 +92,7 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, revoker.Revoked(was), "who came with it has to go")
 	require.InDelta(t, 1, testutil.ToFloat64(w.done), 0)
-	require.NotContains(t, w.log.String(), "ignore changed settings")
+	require.NotContains(t, w.log.String(), "changed settings ignored")
 	require.NotContains(t, w.log.String(), auth.HashKey("third"))
 	w.looks(3)
 	require.InDelta(t, 1, testutil.ToFloat64(w.done), 0)
@@ -124,7 +124,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 		w.good("first")
 		require.InDelta(t, 1, testutil.ToFloat64(w.bad), 0, text)
 		require.Contains(t, w.log.String(), why)
-		require.Equal(t, 1, strings.Count(w.log.String(), "reject configuration"), "said once")
+		require.Equal(t, 1, strings.Count(w.log.String(), "configuration rejected"), "said once")
 		w.write(keysFile("first"))
 		w.looks(2)
 		require.Zero(t, testutil.ToFloat64(w.bad), text)
@@ -162,7 +162,7 @@ func TestAuthenticationIsNotSwitchedOnUnderPeople(t *testing.T) {
 	w := watch(t, keysFile())
 	w.write(keysFile("first"))
 	w.looks(2)
-	require.Contains(t, w.log.String(), "restart")
+	require.Contains(t, w.log.String(), errSwitch.Error())
 	require.Equal(t, auth.Anonymous(), w.p.auth)
 	require.InDelta(t, 1, testutil.ToFloat64(w.bad), 0)
 }
@@ -171,7 +171,7 @@ func TestOtherSettingsWaitForTheNextStart(t *testing.T) {
 	w := watch(t, keysFile("first"))
 	w.write(keysFile("first") + "log: {level: debug}\n")
 	w.looks(2)
-	require.Contains(t, w.log.String(), "ignore changed settings until next start")
+	require.Contains(t, w.log.String(), "changed settings ignored until restart")
 	require.Zero(t, testutil.ToFloat64(w.bad))
 }
 

@@ -76,23 +76,23 @@ func (f *Fleet) ask(waits map[string]bool, all *sum) {
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
-		log.Debug().Err(err).Msg("fail to subscribe to rates")
+		log.Debug().Err(err).Msg("failed to subscribe to rates")
 		return
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails if the connection is closed, which ends the subscription, too
 	if err := nc.PublishRequest(request, inbox, nil); err != nil {
-		log.Debug().Err(err).Msg("fail to ask for rates")
+		log.Debug().Err(err).Msg("failed to request rates")
 		return
 	}
 	for len(waits) > 0 {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			log.Debug().Err(err).Int("missing", len(waits)).Msg("fail to receive rates")
+			log.Debug().Err(err).Int("missing", len(waits)).Msg("failed to receive rates")
 			return
 		}
 		w, err := decode(m.Data)
 		if err != nil {
-			log.Debug().Err(err).Msg("ignore invalid rates")
+			log.Debug().Err(err).Msg("rates ignored: not decodable")
 			continue
 		}
 		if waits[w.Instance] {

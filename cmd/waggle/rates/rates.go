@@ -117,7 +117,7 @@ func (r *Rates) answer(m *nats.Msg) {
 		err = m.Respond(body)
 	}
 	if err != nil {
-		r.conn.Logger().Debug().Err(err).Msg("fail to send rates")
+		r.conn.Logger().Debug().Err(err).Msg("failed to send rates")
 	}
 }
 

@@ -267,7 +267,7 @@ func (b ready) write(w http.ResponseWriter, l zerolog.Logger) {
 	}
 	w.WriteHeader(b.status)
 	if _, err := b.body.WriteTo(w); err != nil && b.status != http.StatusNoContent {
-		l.Debug().Err(err).Msg("fail to write API answer")
+		l.Debug().Err(err).Msg("failed to write API response")
 	}
 }
 
@@ -276,7 +276,7 @@ func (b ready) stream(w http.ResponseWriter, l zerolog.Logger) {
 	b.export.begin(w.Header())
 	w.WriteHeader(b.status)
 	if err := b.export.Write(b.ctx, w); err != nil {
-		l.Debug().Err(err).Msg("fail to write an export")
+		l.Debug().Err(err).Msg("failed to write export")
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -314,7 +314,7 @@ func allowed(r *http.Request, p auth.Principal) bool {
 
 // Problem writes the problem document of a fault. The log has what it does not say.
 func (s Server) Problem(w http.ResponseWriter, err error) {
-	f := faultlog.Public(&s.Logger, err, "fail API request for internal reason")
+	f := faultlog.Public(&s.Logger, err, "API request failed: internal error")
 	refuse := s.Refuse
 	if refuse == nil {
 		refuse = func(w http.ResponseWriter, _ error, f *fault.Fault) error { return answer.Fault(w, f) }
@@ -325,6 +325,6 @@ func (s Server) Problem(w http.ResponseWriter, err error) {
 		}
 	}
 	if err := refuse(w, err, f); err != nil {
-		s.Logger.Debug().Err(err).Msg("fail to write problem document")
+		s.Logger.Debug().Err(err).Msg("failed to write problem document")
 	}
 }

@@ -94,7 +94,7 @@ func (m *Multi) placed(ctx context.Context, req dialect.Request) *attached {
 	}
 	a, err := m.goOn(ctx, log, req.Acked)
 	if err != nil {
-		m.g.Logger.Debug().Err(err).Stringer("log", log).Msg("drop an acknowledgement")
+		m.g.Logger.Debug().Err(err).Stringer("log", log).Msg("acknowledgement dropped")
 		if len(m.strange) >= maxAcks {
 			clear(m.strange)
 		}
@@ -156,7 +156,7 @@ func (m *Multi) Flush(ctx context.Context) {
 	m.mu.Unlock()
 	for k, seq := range waiting {
 		if err := m.sendAck(ctx, k, seq); err != nil {
-			m.g.Logger.Debug().Err(err).Stringer("log", k.log).Msg("postpone acknowledgement")
+			m.g.Logger.Debug().Err(err).Stringer("log", k.log).Msg("acknowledgement will be retried")
 			break
 		}
 		m.g.Metrics.Acks.Inc()

@@ -279,7 +279,7 @@ func (m *Multi) Expired(s *stream.Stream, first uint64) {
 	m.g.Go(func() {
 		state, err := m.state(m.g.Life, s.Log, dialect.Request{})
 		if err != nil {
-			m.g.Logger.Debug().Err(err).Stringer("log", s.Log).Msg("fail to explain expired history")
+			m.g.Logger.Debug().Err(err).Stringer("log", s.Log).Msg("failed to read the state that replaces expired history")
 			s.Release(nil)
 			return
 		}

@@ -70,7 +70,7 @@ func (p *Participant) handTask(about subject.Log, e event.Event) []byte {
 func (p *Participant) handCall(about subject.Log, e event.Event) []byte {
 	c, err := event.As[event.CallRequestedData](e)
 	if err != nil || c.CallID == "" || c.Inbox == "" {
-		p.g.Logger.Warn().Err(err).Stringer("log", about).Msg("drop call without reply subject")
+		p.g.Logger.Warn().Err(err).Stringer("log", about).Msg("tool call dropped: no reply subject")
 		return binding.Refused
 	}
 	if !p.registered().Online {

@@ -57,7 +57,7 @@ func (p *Participant) Flush(ctx context.Context) {
 		return
 	}
 	if err := p.sendAck(ctx, in.log, has); err != nil {
-		p.g.Logger.Debug().Err(err).Stringer("log", in.log).Msg("postpone acknowledgement")
+		p.g.Logger.Debug().Err(err).Stringer("log", in.log).Msg("acknowledgement will be retried")
 		return
 	}
 	p.g.Metrics.Acks.Inc()

@@ -95,7 +95,7 @@ func (p *Participant) deliver() {
 			return
 		}
 		if err := p.convey(l); err != nil {
-			p.g.Logger.Debug().Err(err).Str("participant", p.registered().ID).Str("event", l.event.ID).Msg("drop event for participant")
+			p.g.Logger.Debug().Err(err).Str("participant", p.registered().ID).Str("event", l.event.ID).Msg("event for participant dropped")
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (p *Participant) conveyTask(l letter) error {
 	p.loaded()
 	err = p.g.Streams.Loader.Insist(p.ctx, l.about, func() error { return p.g.Payloads.Fill(p.ctx, l.about.Tenant, &d) })
 	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.PayloadLost {
-		p.g.Logger.Error().Err(err).Stringer("log", l.about).Msg("lose stored data")
+		p.g.Logger.Error().Err(err).Stringer("log", l.about).Msg("stored data lost")
 		return p.failTask(p.ctx, l.about, d, f)
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ func (p *Participant) Oversized(ctx context.Context, o *ws.Oversize) error {
 	who := p.registered()
 	p.g.Metrics.Oversized.WithLabelValues(who.Kind).Inc()
 	p.g.Logger.Warn().Int64("size", o.Size).Int64("limit", o.Limit).Str("kind", who.Kind).Str("participant", who.ID).
-		Str("connection", p.id.String()).Msg("skip oversized frame of participant")
+		Str("connection", p.id.String()).Msg("oversized frame skipped")
 	orders, requestID, err := p.codec.Oversized(dialect.Torn{Head: o.Head, Tail: o.Tail, Size: o.Size, Limit: o.Limit}, p.inbound())
 	return p.obey(ctx, orders, requestID, err)
 }

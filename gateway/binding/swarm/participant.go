@@ -131,7 +131,7 @@ func (p *Participant) fail(o dialect.Order, err error) {
 func (p *Participant) drop(err error) *fault.Fault {
 	f := p.c.FaultOf(err)
 	p.g.Metrics.Dropped.WithLabelValues(string(f.Code)).Inc()
-	p.g.Logger.Debug().Str("code", string(f.Code)).Str("participant", p.registered().ID).Str("connection", p.id.String()).Msg("drop frame of participant")
+	p.g.Logger.Debug().Str("code", string(f.Code)).Str("participant", p.registered().ID).Str("connection", p.id.String()).Msg("participant frame dropped")
 	return f
 }
 
@@ -288,7 +288,7 @@ func (p *Participant) loaded() {
 		return
 	}
 	if err := presence.change(func(listed *command.Participant) { listed.Load = p.work.load() }); err != nil {
-		p.g.Logger.Warn().Err(err).Msg("fail to publish load of participant")
+		p.g.Logger.Warn().Err(err).Msg("failed to publish participant load")
 	}
 }
 
@@ -311,7 +311,7 @@ func (p *Participant) tellCaller(inbox string, news command.CallNews) {
 		})
 	}
 	if err != nil {
-		p.g.Logger.Warn().Err(err).Str("call", news.CallID).Msg("fail to tell caller about call")
+		p.g.Logger.Warn().Err(err).Str("call", news.CallID).Msg("failed to notify caller of tool call")
 	}
 }
 

@@ -182,7 +182,7 @@ func (p *presence) tick() {
 		return
 	}
 	if err := p.change(func(*command.Participant) {}); err != nil {
-		p.s.g.Logger.Warn().Err(err).Msg("fail to publish state of participant")
+		p.s.g.Logger.Warn().Err(err).Msg("failed to publish participant state")
 	}
 }
 
@@ -220,7 +220,7 @@ func (p *presence) startGrace() {
 	if data, err := encodeParticipant(p.participant); err == nil {
 		err = p.lease.Set(data)
 		if err != nil {
-			p.s.g.Logger.Warn().Err(err).Msg("fail to publish absence of participant")
+			p.s.g.Logger.Warn().Err(err).Msg("failed to publish participant absence")
 		}
 	}
 	p.away = time.AfterFunc(p.s.cfg.Grace, func() { p.s.g.Later(p.leave) })
@@ -307,7 +307,7 @@ func (s *Swarm) Stop() {
 			continue
 		}
 		if err := p.lease.Shown(ctx); err != nil {
-			s.g.Logger.Debug().Err(err).Msg("fail to withdraw participant from directory")
+			s.g.Logger.Debug().Err(err).Msg("failed to remove participant from directory")
 		}
 		p.lease.Lapse()
 	}

@@ -74,7 +74,7 @@ func (s *Swarm) leave(l *directory.Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	if err := l.Leave(ctx); err != nil {
-		s.g.Logger.Debug().Err(err).Msg("fail to withdraw participant from directory")
+		s.g.Logger.Debug().Err(err).Msg("failed to remove participant from directory")
 	}
 }
 

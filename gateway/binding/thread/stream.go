@@ -132,7 +132,7 @@ func (s *Stream) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.t.patience)
 	defer cancel()
 	if err := s.t.Cancel(ctx, s.by, s.at, wire.Cancel{RunID: s.run, Reason: "disconnected"}); err != nil {
-		s.t.g.Logger.Debug().Err(err).Msg("fail to stop abandoned run")
+		s.t.g.Logger.Debug().Err(err).Msg("failed to cancel abandoned run")
 	}
 }
 

@@ -152,7 +152,7 @@ func (a *Announcements) leave(l *Live) {
 	of.stop()
 	for _, sub := range of.subs {
 		if err := sub.Unsubscribe(); err != nil { // the connection is closed, and calls no handler
-			a.logger.Debug().Err(err).Msg("unsubscribe from announcements")
+			a.logger.Debug().Err(err).Msg("failed to unsubscribe from announcements")
 			of.ended.Done()
 		}
 	}
@@ -163,7 +163,7 @@ func (a *Announcements) leave(l *Live) {
 func (a *Announcements) announce(ctx context.Context, of *tenant, m *nats.Msg) {
 	log, kind, err := subject.ParseLive(m.Subject)
 	if err != nil {
-		a.logger.Warn().Err(err).Str("subject", m.Subject).Msg("drop announcement")
+		a.logger.Warn().Err(err).Str("subject", m.Subject).Msg("announcement dropped: invalid subject")
 		return
 	}
 	one := transport.New(eventdata.RawForPeople(event.Type(kind), m.Data), kind, transport.Position{})
@@ -198,7 +198,7 @@ func (a *Announcements) visible(ctx context.Context, of *tenant, log subject.Log
 	for name, who := range narrow {
 		seen, err := a.sight.Sees(ctx, who, log)
 		if err != nil && !errors.Is(err, context.Canceled) {
-			a.logger.Warn().Err(err).Stringer("log", log).Msg("hide announcement of log without known owner")
+			a.logger.Warn().Err(err).Stringer("log", log).Msg("announcement hidden: owner of log unknown")
 		}
 		out[name] = seen && err == nil
 	}

@@ -160,7 +160,7 @@ func (f *Follower[V]) follow(life context.Context, ready func()) {
 		if err == nil || life.Err() != nil {
 			continue
 		}
-		f.cfg.Conn.Logger().Debug().Err(err).Str("bucket", f.cfg.Name).Msg("reread bucket")
+		f.cfg.Conn.Logger().Debug().Err(err).Str("bucket", f.cfg.Name).Msg("bucket will be reloaded")
 		select {
 		case <-life.Done():
 		case <-f.resync:

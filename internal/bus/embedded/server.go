@@ -105,11 +105,11 @@ func (s *Server) mendAll() {
 			return
 		case <-s.hurt:
 		}
-		s.cfg.Logger.Error().Err(s.Trouble()).Msg("wait for space on disk of embedded NATS server")
+		s.cfg.Logger.Error().Err(s.Trouble()).Msg("embedded NATS server stopped; waiting for disk space")
 		if !s.pause(mendPause, func() bool { return roomy(s.cfg.StoreDir) }) || !s.restart() {
 			return
 		}
-		s.cfg.Logger.Warn().Msg("restart embedded NATS server on disk with space")
+		s.cfg.Logger.Warn().Msg("embedded NATS server restarted after disk space was freed")
 		if !s.pause(mendAgain, nil) {
 			return
 		}
@@ -138,7 +138,7 @@ func (s *Server) restart() bool {
 			s.mu.Unlock()
 			return true
 		}
-		s.cfg.Logger.Error().Err(err).Msg("fail to restart embedded NATS server")
+		s.cfg.Logger.Error().Err(err).Msg("failed to restart embedded NATS server")
 		if !s.pause(mendAgain, nil) {
 			return false
 		}

@@ -286,7 +286,7 @@ func (w *writer) pass(log subject.Log, err error) error {
 	if ok && f.Code == fault.BusUnavailable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errRaced) {
 		return err
 	}
-	w.logger.Warn().Err(err).Stringer("log", log).Msg("skip summary of unreadable log")
+	w.logger.Warn().Err(err).Stringer("log", log).Msg("summary skipped: log unreadable")
 	return nil
 }
 

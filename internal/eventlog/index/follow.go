@@ -125,7 +125,7 @@ func (f *Follower) turn(ctx context.Context) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	f.logger.Debug().Err(err).Msg("follow logs for index again")
+	f.logger.Debug().Err(err).Msg("index follower will be restarted")
 	select {
 	case <-ctx.Done():
 	case <-f.cfg.After(failed):
@@ -190,7 +190,7 @@ func (f *Follower) check(ctx context.Context) (end func()) {
 			if err == nil || ctx.Err() != nil {
 				continue
 			}
-			f.logger.Debug().Err(err).Msg("check the index again")
+			f.logger.Debug().Err(err).Msg("index check will be retried")
 			select {
 			case <-ctx.Done():
 			case <-f.cfg.After(failed):

@@ -70,7 +70,7 @@ func (n *Notifier) Mention(t id.Tenant, agent string, e event.Event) {
 		err = n.conn.NATS().Publish(to, raw)
 	}
 	if err != nil {
-		n.logger.Debug().Err(err).Str("agent", agent).Str("event", e.ID).Msg("fail to tell agent")
+		n.logger.Debug().Err(err).Str("agent", agent).Str("event", e.ID).Msg("failed to notify agent")
 	}
 }
 

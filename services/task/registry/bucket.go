@@ -75,7 +75,7 @@ func (r *entries) follow(life context.Context, ready func()) {
 	defer close(r.done)
 	for life.Err() == nil {
 		if err := r.read(life, ready); err != nil && life.Err() == nil {
-			r.log.Debug().Err(err).Msg("read registry again")
+			r.log.Debug().Err(err).Msg("registry will be reloaded")
 			select {
 			case <-life.Done():
 			case <-time.After(watchPause):

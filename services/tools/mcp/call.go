@@ -83,7 +83,7 @@ func (s *Server) try(ctx context.Context, call tools.Call) (tools.Result, error)
 		if errors.Is(err, fault.New(fault.ToolLost)) {
 			lost++
 		}
-		s.log.Info().Err(err).Str("tool", call.Tool).Msg("retry tool call")
+		s.log.Info().Err(err).Str("tool", call.Tool).Msg("tool call will be retried")
 	}
 	return res, err
 }

@@ -59,7 +59,7 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 			return nil, fmt.Errorf("start %s: %w", cfg.Command[0], err)
 		}
 		once.Do(func() { describe(p.launch, log) })
-		g := newGuard(p.stdout, time.Now, said.hear("drop line that is not a message"))
+		g := newGuard(p.stdout, time.Now, said.hear("line dropped: not a protocol message"))
 		// The guard bounds a line, this limit a message that is spread over lines.
 		pipes := &mcp.IOTransport{Reader: g, Writer: p.stdin, MaxLineLength: maxLine + guardBlock}
 		// The end of the program releases a connection that hangs in the handshake.
@@ -127,9 +127,9 @@ func unusable(ctx context.Context, handshake error, alone bool, end error) error
 // describe logs the sandbox of a program, and what a hostile one could do for lack of a layer.
 func describe(l *sandbox.Launch, log zerolog.Logger) {
 	for _, g := range l.Gaps {
-		log.Warn().Str("missing", g.Missing).Str("allows", g.Allows).Msg("start tool server in sandbox with gap")
+		log.Warn().Str("missing", g.Missing).Str("allows", g.Allows).Msg("tool server sandbox has a gap")
 	}
-	log.Debug().Stringer("sandbox", l.Features).Strs("reads", l.Named).Msg("start tool server")
+	log.Debug().Stringer("sandbox", l.Features).Strs("reads", l.Named).Msg("tool server starting")
 }
 
 // InProcess opens the protocol with a server within this process, which each connection asks for.

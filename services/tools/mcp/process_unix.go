@@ -120,7 +120,7 @@ func closeAll(files []*os.File) {
 func (p *process) wait(stderr *os.File) {
 	go func() {
 		defer close(p.silent)
-		listen(stderr, p.words.hear("log stderr of tool server"))
+		listen(stderr, p.words.hear("tool server wrote to stderr"))
 	}()
 	p.err = p.cmd.Wait()
 	// The group has the program's id. Another group can have that id only after the kernel has gone once through all its

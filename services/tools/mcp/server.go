@@ -164,7 +164,7 @@ func (s *Server) live(ctx context.Context, legacy bool) (connected bool, err err
 	}
 	s.publish(sess, list)
 	s.state(StateConnected)
-	s.log.Info().Int("tools", len(list.offered)).Msg("connect tool server")
+	s.log.Info().Int("tools", len(list.offered)).Msg("tool server connected")
 	return true, s.watch(ctx, sess)
 }
 
@@ -186,7 +186,7 @@ func (s *Server) failed(err error, wait time.Duration) {
 		e = e.Str("hint", noNetwork)
 		why += ".\n" + noNetwork
 	}
-	e.Msg("reconnect tool server")
+	e.Msg("tool server disconnected; will reconnect")
 	s.mu.Lock()
 	s.trouble = why
 	s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Server) watch(ctx context.Context, sess *session) error {
 		case sess.idle():
 			return err
 		default:
-			s.log.Warn().Err(err).Msg("fail to list tools of busy server")
+			s.log.Warn().Err(err).Msg("failed to refresh tool list of busy server")
 			s.changed()
 		}
 		select {
@@ -262,12 +262,12 @@ func (s *Server) publish(sess *session, list *listing) {
 func (s *Server) report(list *listing) {
 	for _, l := range list.left {
 		if !slices.Contains(s.left, l) {
-			s.log.Warn().Str("tool", l.Tool).Str("why", l.Why).Msg("leave out tool")
+			s.log.Warn().Str("tool", l.Tool).Str("why", l.Why).Msg("tool left out")
 		}
 	}
 	for _, p := range list.passed {
 		if !slices.Contains(s.passed, p) {
-			s.log.Warn().Str("part", p).Msg("ignore part of tool")
+			s.log.Warn().Str("part", p).Msg("part of tool ignored")
 		}
 	}
 }

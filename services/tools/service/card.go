@@ -47,7 +47,7 @@ func (s *Service) told(name string) func(state string) {
 			s.states[name] = state
 		}
 		if err := s.show(); err != nil {
-			s.log.Warn().Err(err).Msg("fail to update directory entry")
+			s.log.Warn().Err(err).Msg("failed to update directory entry")
 		}
 	}
 }

@@ -142,7 +142,7 @@ func TestRevokedTokens(t *testing.T) {
 			return err == nil && res.Text == called
 		}, patience, tick)
 	}
-	require.Contains(t, log.String(), "fetch token for tool server")
+	require.Contains(t, log.String(), "tool server token fetched")
 	before, _ := a.counts()
 	r.svc.Stop()
 	r, _ = protectedRig(t, a.config())

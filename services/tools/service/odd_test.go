@@ -101,6 +101,6 @@ func TestLeftOutToolsAreLoggedOnce(t *testing.T) {
 	// The last words of a program say why it was lost, too.
 	require.Contains(t, log.String(), `"error":"the program ended: exit status 7"`)
 	require.Contains(t, log.String(), `"stderr":"panic: no result"`)
-	require.Equal(t, 1, occurrences(log.String(), `"why":"entry 2 of the list: it is not an object","message":"leave out tool"`), log.String())
-	require.Equal(t, 1, occurrences(log.String(), `"part":"annotations of a: it has a wrong type","message":"ignore part of tool"`), log.String())
+	require.Equal(t, 1, occurrences(log.String(), `"why":"entry 2 of the list: it is not an object","message":"tool left out"`), log.String())
+	require.Equal(t, 1, occurrences(log.String(), `"part":"annotations of a: it has a wrong type","message":"part of tool ignored"`), log.String())
 }

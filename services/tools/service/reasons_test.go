@@ -92,7 +92,7 @@ func TestWhyAProgramDoesNotStart(t *testing.T) {
 				require.NotContains(t, log, secret)
 			}
 			require.Less(t, len(is.Trouble), 2500)
-			require.Contains(t, log, "reconnect tool server")
+			require.Contains(t, log, "tool server disconnected; will reconnect")
 		})
 	}
 }

@@ -184,7 +184,7 @@ func (s *Service) leave(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 		defer cancel()
 		if err := lease.Leave(ctx); err != nil {
-			s.log.Debug().Err(err).Msg("fail to leave directory")
+			s.log.Debug().Err(err).Msg("failed to leave directory")
 		}
 	}
 	if server != nil {

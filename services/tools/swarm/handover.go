@@ -207,7 +207,7 @@ func (h *handover) take(m *nats.Msg) *ending {
 	}
 	var news command.CallNews
 	if err := json.Unmarshal(m.Data, &news); err != nil {
-		h.w.log.Warn().Err(err).Msg("drop undecodable message of gateway")
+		h.w.log.Warn().Err(err).Msg("gateway message dropped: not decodable")
 		return nil
 	}
 	if m.Subject != h.inbox+toService || news.CallID != h.callID || news.ServiceID != h.key.id {

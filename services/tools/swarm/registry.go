@@ -170,7 +170,7 @@ func (w *Registry) sort() {
 		if n == nil || !bytes.Equal(n.entry, m.Data) {
 			var err error
 			if n, err = newMember(key, m); err != nil {
-				w.log.Warn().Err(err).Str("member", key).Msg("ignore directory entry of other kind")
+				w.log.Warn().Err(err).Str("member", key).Msg("directory entry ignored: not decodable")
 				continue
 			}
 		}
@@ -229,11 +229,11 @@ func (w *Registry) read(s *shelf, members []*member) *view {
 func (w *Registry) report(r *replica) {
 	service := bound.Shorten(r.participant.ID, bound.Title)
 	for _, err := range r.wrong {
-		w.log.Warn().Err(err).Str("service", service).Msg("drop tool")
+		w.log.Warn().Err(err).Str("service", service).Msg("tool dropped")
 	}
 	for _, k := range r.tools {
 		if u := k.Unchecked(); len(u) > 0 {
-			w.log.Warn().Str("service", service).Str("tool", k.Name).Strs("unchecked", u).Msg("skip parts of schema")
+			w.log.Warn().Str("service", service).Str("tool", k.Name).Strs("unchecked", u).Msg("parts of schema not checked")
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (sr Route) once(ctx context.Context, call tools.Call, told func(tools.Notif
 		if end.fate != fateRefused {
 			return end
 		}
-		sr.w.log.Info().Err(end.err).Str("service", bound.Shorten(sr.key.id, bound.Title)).Msg("try next replica for call")
+		sr.w.log.Info().Err(end.err).Str("service", bound.Shorten(sr.key.id, bound.Title)).Msg("tool call will be retried on another replica")
 	}
 }
 

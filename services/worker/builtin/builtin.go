@@ -169,7 +169,7 @@ func (a *Agent) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	if err := errors.Join(a.unsubscribe(), a.leave(ctx)); err != nil {
-		a.deps.Logger.Debug().Err(err).Msg("leave directory entry to its lease")
+		a.deps.Logger.Debug().Err(err).Msg("directory entry left to expire")
 	}
 }
 
@@ -207,7 +207,7 @@ func (a *Agent) tell() {
 		err = a.lease.Set(data)
 	}
 	if err != nil {
-		a.deps.Logger.Warn().Err(err).Msg("fail to update directory entry")
+		a.deps.Logger.Warn().Err(err).Msg("failed to update directory entry")
 		return
 	}
 	a.status = status
@@ -229,7 +229,7 @@ func (a *Agent) direct(m *nats.Msg) {
 		return
 	}
 	if err := m.Respond(answer); err != nil {
-		a.deps.Logger.Debug().Err(err).Msg("confirm direct message")
+		a.deps.Logger.Debug().Err(err).Msg("failed to confirm direct message")
 	}
 }
 
@@ -237,12 +237,12 @@ func (a *Agent) direct(m *nats.Msg) {
 func (a *Agent) hear(raw []byte) bool {
 	var e event.Event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		a.deps.Logger.Warn().Err(err).Msg("decode direct message")
+		a.deps.Logger.Warn().Err(err).Msg("direct message dropped: not decodable")
 		return false
 	}
 	log, err := subject.ParseName(e.Subject)
 	if err != nil {
-		a.deps.Logger.Warn().Err(err).Msg("discard direct message without task")
+		a.deps.Logger.Warn().Err(err).Msg("direct message dropped: not about a task")
 		return false
 	}
 	switch e.Type {
@@ -287,7 +287,7 @@ func (a *Agent) accept(log subject.Log, d event.TaskAssignedData) bool {
 	}
 	j, err := a.newJob(log, d)
 	if err != nil {
-		a.deps.Logger.Error().Err(err).Str("task", d.TaskID).Msg("fail to accept task")
+		a.deps.Logger.Error().Err(err).Str("task", d.TaskID).Msg("failed to accept task")
 		return false
 	}
 	a.on[log] = j

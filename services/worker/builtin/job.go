@@ -134,7 +134,7 @@ func (j *job) gone() bool {
 	if err == nil {
 		return false
 	}
-	j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID).Msg("release task with unreadable session")
+	j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID).Msg("task released: session unreadable")
 	j.tell("gone", cmd.ReleaseTask, cmd.AgentGone{TaskID: j.task.TaskID, AgentID: j.a.id, Attempt: j.task.Attempt, Reason: "agent_left"})
 	return true
 }
@@ -163,12 +163,12 @@ func (j *job) insist(what string, do func() error) error {
 		if err == nil {
 			break
 		}
-		log := j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID)
+		log := j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID).Str("action", what)
 		if !fault.From(err, "").Retryable() {
-			log.Msg("fail to " + what)
+			log.Msg("action failed")
 			return err
 		}
-		log.Msg(what + " later")
+		log.Msg("action will be retried")
 		select {
 		case <-j.life.Done():
 		case <-time.After(sendPause):
@@ -338,10 +338,10 @@ func (j *job) send(c cmd.Command, data any) bool {
 		}
 		log := j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID)
 		if f := fault.From(err, ""); !f.Retryable() {
-			log.Msg("accept refusal of command")
+			log.Msg("command rejected; not retried")
 			return true
 		}
-		log.Msg("send command again")
+		log.Msg("command will be retried")
 		select {
 		case <-j.life.Done():
 			return false

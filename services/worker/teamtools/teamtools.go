@@ -105,17 +105,17 @@ func (c *Client) Stop() error {
 func (c *Client) hear(m *nats.Msg) {
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil || e.Type != event.TeamActed {
-		c.cfg.Logger.Warn().Err(err).Str("subject", m.Subject).Msg("discard unknown direct message")
+		c.cfg.Logger.Warn().Err(err).Str("subject", m.Subject).Msg("direct message dropped: not decodable")
 		return
 	}
 	log, err := subject.ParseName(e.Subject)
 	if err != nil || log.Kind != id.KindTeam {
-		c.cfg.Logger.Warn().Err(err).Msg("discard answer without team")
+		c.cfg.Logger.Warn().Err(err).Msg("team reply dropped: not from a team")
 		return
 	}
 	d, err := event.As[event.TeamActedData](e)
 	if err != nil {
-		c.cfg.Logger.Warn().Err(err).Str("log", e.Subject).Msg("decode answer of team")
+		c.cfg.Logger.Warn().Err(err).Str("log", e.Subject).Msg("team reply dropped: not decodable")
 		return
 	}
 	c.mu.Lock()
@@ -157,7 +157,7 @@ func (c *Client) act(ctx context.Context, m Member, call tools.Call) (tools.Resu
 			if f, ok := errors.AsType[*fault.Fault](err); !ok || !f.Retryable() {
 				return tools.Result{}, err
 			}
-			c.cfg.Logger.Warn().Err(err).Str("call", call.ID).Msg("ask team again")
+			c.cfg.Logger.Warn().Err(err).Str("call", call.ID).Msg("team request will be retried")
 		}
 		again := time.NewTimer(c.cfg.Patience)
 		select {

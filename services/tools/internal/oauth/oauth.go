@@ -42,7 +42,7 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	}
 	err := c.fetch(ctx, nil)
 	if err != nil && c.token != "" && now.Before(c.end) {
-		c.log.Warn().Str(zerolog.ErrorFieldName, err.Error()).Msg("keep token that ends soon")
+		c.log.Warn().Str(zerolog.ErrorFieldName, err.Error()).Msg("failed to refresh token; current token still valid")
 		return c.token, nil
 	}
 	return c.token, err
@@ -130,7 +130,7 @@ func (c *Client) get(ctx context.Context, challenges []string) (err error) {
 		c.end, c.renew = now.Add(life), now.Add(life-min(margin, life/4))
 		e = e.Dur("lives", life)
 	}
-	e.Msg("fetch token for tool server")
+	e.Msg("tool server token fetched")
 	return nil
 }
 
