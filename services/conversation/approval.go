@@ -55,17 +55,14 @@ func (s *State) Approval(callID string) (a Approval, ok bool) {
 // Asks reports whether people have to allow the call. It is decided when the model has asked for the call.
 func (s *State) Asks(callID string) bool { return s.must[callID] }
 
-// ask records which calls of a message people have to be asked about: those that the operator's policy says, as it was
-// recorded with the message, those that the client carries out, and all calls of a member without AutoExecuteTools. That flag
-// cannot take back the policy.
+// ask records which calls of a message people have to allow. Policies are those of the time at which the model asked.
 func (s *State) ask(r *Run, calls []event.ToolCall) {
 	for _, tc := range calls {
-		switch {
-		case tc.Invalid != "": // it is not made
-		case tc.Policy == nil && r.Spec.ClientTool(tc.Name) != nil:
-			s.must[tc.ID] = true
-		case s.Agent != nil && teamTools[tc.Name]:
-		case s.Agent != nil && !s.Agent.AutoExecuteTools, tc.Policy != nil && tc.Policy.Asks(s.Tainted):
+		c := event.PendingCall{
+			Policy: tc.Policy, Tainted: s.Tainted, Invalid: tc.Invalid != "", Client: r.Spec.ClientTool(tc.Name) != nil,
+			TeamTool: s.Agent != nil && teamTools[tc.Name], Supervised: s.Agent != nil && !s.Agent.AutoExecuteTools,
+		}
+		if c.NeedsPerson() {
 			s.must[tc.ID] = true
 		}
 	}

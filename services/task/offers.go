@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -135,7 +136,7 @@ func (s *Service) offered(ctx context.Context, t id.Tenant) (map[string]bool, er
 }
 
 func offerOf(srv tools.Server, t tools.Tool, models bool) api.ToolSummary {
-	asks := t.Policy.Asks(false)
+	asks := event.PendingCall{Policy: &t.Policy}.NeedsPerson()
 	return api.ToolSummary{
 		Kind: srv.Kind, Provider: srv.ID, ProviderName: srv.Name, Status: srv.Status, Name: t.Own, Title: t.Title, Description: t.Description,
 		ReadOnly: t.ReadOnly, Idempotent: t.Idempotent || t.ReadOnly, Approval: t.Policy.Approval, Asks: asks,

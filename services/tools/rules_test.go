@@ -24,20 +24,21 @@ func TestAnyPolicy(t *testing.T) {
 		require.NoError(t, r.Check())
 		own, hint, tainted := rapid.SampledFrom(names).Draw(t, "tool"), rapid.Bool().Draw(t, "hint"), rapid.Bool().Draw(t, "tainted")
 		p := r.Policy(own, hint)
+		asks := func(tainted bool) bool { return event.PendingCall{Policy: &p, Tainted: tainted}.NeedsPerson() }
 		set, single := r.Approvals[own]
 		if !single {
 			set = r.Approval
 		}
 		switch set {
 		case event.ApprovalAlways:
-			require.True(t, p.Asks(tainted))
+			require.True(t, asks(tainted))
 		case "", event.ApprovalWrites:
-			require.Equal(t, !p.Reads, p.Asks(tainted), "taint changes nothing where writers ask anyway")
+			require.Equal(t, !p.Reads, asks(tainted), "taint changes nothing where writers ask anyway")
 		case event.ApprovalNever:
-			require.False(t, p.Asks(false))
-			require.Equal(t, !p.Reads && !p.Exempt, p.Asks(true))
+			require.False(t, asks(false))
+			require.Equal(t, !p.Reads && !p.Exempt, asks(true))
 		}
-		require.True(t, !p.Asks(false) || p.Asks(true), "taint never loosens")
+		require.True(t, !asks(false) || asks(true), "taint never loosens")
 		if !r.Hints {
 			require.Equal(t, r.Policy(own, false), r.Policy(own, true), "an untrusted hint means nothing")
 		}
@@ -46,9 +47,8 @@ func TestAnyPolicy(t *testing.T) {
 }
 
 func TestTheZeroPolicyAsks(t *testing.T) {
-	require.True(t, event.ToolPolicy{}.Asks(false))
-	require.True(t, event.ToolPolicy{Approval: "sometimes", Reads: true}.Asks(false))
-	require.True(t, tools.Rules{}.Policy("a", true).Asks(false))
+	p := tools.Rules{}.Policy("a", true)
+	require.True(t, event.PendingCall{Policy: &p}.NeedsPerson())
 	require.ErrorContains(t, tools.Rules{Approval: "sometimes"}.Check(), "approval")
 	require.ErrorContains(t, tools.Rules{Approvals: map[string]string{"a": ""}}.Check(), "approvals")
 }

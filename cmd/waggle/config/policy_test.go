@@ -26,8 +26,8 @@ tools:
 	require.Equal(t, event.ToolPolicy{Approval: event.ApprovalNever, Untrusted: true, Exempt: true}, web.Policy("note", false))
 	require.Equal(t, event.ToolPolicy{Approval: event.ApprovalWrites, Reads: true}, far.Policy("a", true))
 	services := c.RulesOfServices()
-	require.False(t, services["weather"].Policy("a", false).Asks(false))
-	require.True(t, services["*"].Policy("a", false).Asks(false))
+	require.Equal(t, event.ToolPolicy{Approval: event.ApprovalNever}, services["weather"].Policy("a", false))
+	require.Equal(t, event.ToolPolicy{Approval: event.ApprovalWrites, Untrusted: true}, services["*"].Policy("a", false))
 	require.True(t, services["*"].Untrusted)
 	c.Taint = false
 	require.False(t, c.RulesOf(&c.Servers[1]).Untrusted || c.RulesOfServices()["*"].Untrusted)

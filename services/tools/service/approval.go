@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/waggle-dev/waggle/internal/signature"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -14,8 +15,8 @@ var errNoApproval = errors.New("the call has no approval")
 // allowed returns TOOL_DENIED for a call that people have to allow, unless it proves that a person has allowed exactly
 // this call. The operator's policy counts here, whatever the caller knows of it; the caller can only be stricter.
 func (s *Service) allowed(tool tools.Tool, call tools.Call) error {
-	asks := call.Asked || tool.Policy.Asks(call.Tainted)
-	if !asks || call.Agent && tool.Agents {
+	pending := event.PendingCall{Policy: &tool.Policy, Tainted: call.Tainted, Recorded: call.Asked, Delegated: call.Agent && tool.Agents}
+	if !pending.NeedsPerson() {
 		return nil
 	}
 	err := s.proven(call)
