@@ -13,14 +13,14 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
-// TestAChatUsesAnAgentOfOnesOwn: the README's agent, started as the README says, does a step
+// TestAChatUsesAnAgentOfOnesOwn: the tour's agent, started as the tour says, does a step
 // of a chat; then it does a task of a client.
 func TestAChatUsesAnAgentOfOnesOwn(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../docs/TOUR.md")
 	require.NoError(t, err)
 	run := regexp.MustCompile(`(?m)^go run \./(\S+)\nbin/waggle chat --plan --yes "(.*)"$`).FindStringSubmatch(string(page))
-	require.NotNil(t, run, "the README starts an agent and asks for it")
+	require.NotNil(t, run, "the tour starts an agent and asks for it")
 	program := filepath.Join(t.TempDir(), "agent")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../"+run[1]).CombinedOutput()
 	require.NoError(t, err, string(out))

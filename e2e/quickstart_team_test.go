@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestATeamInTwoCommands runs the commands of the README, with the example that it names.
+// TestATeamInTwoCommands runs the commands of the tour, with the example that it names.
 func TestATeamInTwoCommands(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../docs/TOUR.md")
 	require.NoError(t, err)
 	_, section, ok := strings.Cut(string(page), "## A team of agents\n")
 	require.True(t, ok)

@@ -2,8 +2,11 @@ package e2e_test
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +102,37 @@ func TestTheLogOutlivesEverything(t *testing.T) {
 	again.Ask("and how many words does it have?")
 	require.Contains(t, again.Until("agent_response", "error").Data.Message, "words")
 	outlived()
+}
+
+// TestAKilledInstallationResumes: everything is killed while a plan waits, and started again, as the README says. The terminal that has
+// shown the plan takes the answer.
+func TestAKilledInstallationResumes(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	asked := regexp.MustCompile("(?m)^1\\. `bin/waggle chat --plan \"(.*)\"`").FindStringSubmatch(string(page))
+	require.NotNil(t, asked, "the README's list begins with a plan")
+	dir, addr, bus := t.TempDir(), freeport.Addr(t), freeport.Addr(t)
+	start := func() *process.Process {
+		p := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", bus}})
+		p.Ready(addr)
+		return p
+	}
+	p := start()
+	stdin, answer := io.Pipe()
+	chat := process.Start(t, process.Options{
+		Name: "chat", Dir: dir, Input: stdin, Args: []string{"chat", "--url", "ws://" + addr + "/ws", "--plan", asked[1]},
+	})
+	process.Eventually(t, "the plan waits", func() bool { return strings.Contains(chat.Output(), "Carry it out?") })
+	p.Kill()
+	start()
+	_, err = io.WriteString(answer, "y\n")
+	require.NoError(t, err)
+	require.NoError(t, answer.Close())
+	require.NoError(t, chat.Wait())
+	for _, want := range []string{"▸ 1 ", "✓ 1 ", "✓ 2 ", "The workspace has 1 file", "Welcome to your workspace"} {
+		require.Equal(t, 1, strings.Count(chat.Output(), want), "%s in %s", want, chat.Output())
+	}
 }
 
 // taskOutlives has an agent begin a task. The function that it returns requires that client and agent come back to another server

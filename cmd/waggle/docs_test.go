@@ -14,7 +14,7 @@ import (
 
 var documents = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
-	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
+	"docs/TOUR.md", "docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
 	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md", "docs/GLOSSARY.md",
 }
 
@@ -58,7 +58,7 @@ func flagsOf(root *cobra.Command, name []string) (flags []string) {
 	return flags
 }
 
-var commandLine = regexp.MustCompile("waggle ((?:up|serve|open|chat|agents|tasks|teams|sessions|tail|doctor|healthcheck|version)\\b[^`\n|#\"]*)")
+var commandLine = regexp.MustCompile("waggle ((?:up|serve|open|chat|agents|tasks|teams|sessions|tail|doctor|healthcheck|version)\\b[^`\n|#\"']*)")
 
 // commands returns the words of every waggle command in the text, without "waggle".
 func commands(text string) [][]string {

@@ -116,14 +116,20 @@ func (i *installation) run(t *testing.T, line string) (string, error) {
 	return string(out), err
 }
 
-func TestReadme(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../../README.md")
+// page returns the text of a document of the repository.
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", name))
 	require.NoError(t, err)
-	readme := string(page)
+	return string(text)
+}
+
+func TestReadmeAndTour(t *testing.T) {
+	t.Parallel()
+	tour := page(t, "docs/TOUR.md")
 	i := start(t)
 
-	question := regexp.MustCompile(`(?m)^bin/waggle chat ".*"$`).FindString(readme)
+	question := regexp.MustCompile(`(?m)^bin/waggle chat ".*"$`).FindString(page(t, "README.md"))
 	require.NotEmpty(t, question)
 	answer, err := i.run(t, question)
 	require.NoError(t, err, answer)
@@ -134,13 +140,13 @@ func TestReadme(t *testing.T) {
 		require.Contains(t, answer, strings.TrimSpace(line), "the answer holds what the file says")
 	}
 
-	out, err := i.run(t, regexp.MustCompile(`(?m)^bin/waggle doctor`).FindString(readme))
+	out, err := i.run(t, regexp.MustCompile(`(?m)^bin/waggle doctor`).FindString(tour))
 	require.NoError(t, err, out)
 	require.NotContains(t, out, "FAIL")
 	out, err = i.run(t, "waggle healthcheck")
 	require.NoError(t, err, out)
 
-	_, block, ok := strings.Cut(readme, "```frames\n")
+	_, block, ok := strings.Cut(tour, "```frames\n")
 	require.True(t, ok)
 	block, _, _ = strings.Cut(block, "```")
 	session := converse(t, i.ws, strings.Split(strings.TrimSpace(block), "\n"))

@@ -38,13 +38,12 @@ func TestTheExampleIsATeam(t *testing.T) {
 	require.NoError(t, teamwork.Check(d))
 }
 
-func TestReadmeOfTeams(t *testing.T) {
+func TestTourOfTeams(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
+	tour := page(t, "docs/TOUR.md")
 	i := start(t)
 	bring(t, i.dir)
-	line := regexp.MustCompile(`(?m)^bin/waggle teams run -f .*$`).FindString(string(page))
+	line := regexp.MustCompile(`(?m)^bin/waggle teams run -f .*$`).FindString(tour)
 	require.NotEmpty(t, line)
 	out, err := i.run(t, "echo y | "+line)
 	require.NoError(t, err, out)
@@ -56,7 +55,7 @@ func TestReadmeOfTeams(t *testing.T) {
 	}
 	require.True(t, strings.HasSuffix(strings.TrimSpace(out), "research is IDLE"), out)
 
-	out, err = i.run(t, regexp.MustCompile(`(?m)^bin/waggle teams list$`).FindString(string(page)))
+	out, err = i.run(t, regexp.MustCompile(`(?m)^bin/waggle teams list$`).FindString(tour))
 	require.NoError(t, err, out)
 	team := regexp.MustCompile(`team_[0-9a-f]{16}`).FindString(out)
 	require.NotEmpty(t, team, out)

@@ -1,4 +1,4 @@
-// Makes the walk-through of the README and its picture of the questions, of a real Waggle in a real Chromium: from the start page to
+// Makes the walk-through of the README and the picture of a question in docs/CONSOLE.md, of a real Waggle in a real Chromium: from the start page to
 // a plan that was changed and confirmed and a tool that was approved. Needs bin/waggle, chromium, and img2webp of Debian's webp.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -59,6 +59,21 @@ test("README: the quickstart has ten lines and answers", async () => {
   expect(out).toContain("buy milk");
 });
 
+test("README: its client answers", async () => {
+  const readme = await readFile(join(root, "README.md"), "utf8");
+  const outfile = join(dist, "readme.mjs");
+  const contents = (/```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "").replace("http://127.0.0.1:9000", waggle.url);
+  expect(contents).toContain(waggle.url);
+  await build({ ...forNode, stdin: { contents, resolveDir: join(root, "examples"), loader: "ts" }, outfile });
+  const node = spawn("node", [outfile], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+  let out = "";
+  node.stdout.on("data", (b) => {
+    out += b;
+  });
+  expect(await within(new Promise((go) => node.once("exit", go)), "the client")).toBe(0);
+  expect(out).toContain("buy milk");
+});
+
 test("react-chat: its page can be built", async () => {
   const entryPoints = [join(root, "examples/react-chat/src/main.tsx")];
   const { outputFiles } = await build({ entryPoints, bundle: true, format: "esm", jsx: "automatic", alias: sources, write: false });

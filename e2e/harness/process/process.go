@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -68,10 +69,11 @@ type Process struct {
 
 // Options say how a process is started.
 type Options struct {
-	Name  string   // for messages
-	Dir   string   // working directory; default a fresh one
-	Env   []string // added to a minimal environment
-	Stdin string   // text for the standard input
+	Name  string    // for messages
+	Dir   string    // working directory; default a fresh one
+	Env   []string  // added to a minimal environment
+	Stdin string    // text for the standard input
+	Input io.Reader // the standard input, in place of Stdin
 	Args  []string
 
 	Program string   // another program than waggle
@@ -95,7 +97,10 @@ func Start(t testing.TB, o Options) *Process {
 	p.cmd = exec.CommandContext(context.Background(), line[0], line[1:]...) //nolint:gosec // tests start what they have built
 	p.cmd.Dir = o.Dir
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + o.Dir, "TMPDIR=" + os.TempDir()}, o.Env...)
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = strings.NewReader(o.Stdin), p, p
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = o.Input, p, p
+	if o.Input == nil {
+		p.cmd.Stdin = strings.NewReader(o.Stdin)
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if o.User != 0 {
 		p.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(o.User), Gid: uint32(o.User)} //nolint:gosec // tests name small numbers

@@ -28,9 +28,9 @@ const (
 	noModel = "no language model"
 )
 
-// shown are the messages that the README, the help, the examples, and the tests of the binary send to this model.
+// shown are the messages that the README, the tour, the help, the examples, and the tests of the binary send to this model.
 var shown = []utterance{
-	// README.md, the banner of waggle up and the notes of a new workspace.
+	// README.md, docs/TOUR.md, the banner of waggle up and the notes of a new workspace.
 	{"which files are in the workspace, and what does notes.md say?", `1 list_files {}; 1 read_file {"path":"notes.md"}`, notes},
 	{"Which files are in the workspace, and what does notes.md say?", `1 list_files {}; 1 read_file {"path":"notes.md"}`, listed},
 	{"how many words are in notes.md?", `1 read_file {"path":"notes.md"}`, "notes.md has 9 words."},

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheAgentOfTheReadme: the README shows lines of the example, which e2e runs.
-func TestTheAgentOfTheReadme(t *testing.T) {
-	page, err := os.ReadFile("../../../README.md")
+// TestTheAgentOfTheTour: the tour shows lines of the example, which e2e runs.
+func TestTheAgentOfTheTour(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/TOUR.md")
 	require.NoError(t, err)
 	_, code, ok := strings.Cut(string(page), "```go\n")
-	require.True(t, ok, "the README has an example")
+	require.True(t, ok, "the tour has an example")
 	code, _, _ = strings.Cut(code, "```")
 	source, err := os.ReadFile("../examples/shouter/main.go")
 	require.NoError(t, err)
