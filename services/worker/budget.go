@@ -6,26 +6,31 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/quota"
-	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// principal returns the principal of the run.
-func (j *job) principal() string {
-	if r := j.state.Run(j.runID); r != nil && r.Principal != "" {
-		return r.Principal
-	}
-	return j.state.Principal
+// budget is the time, the tokens and the calls that an attempt may use: those of its run, and of the day.
+type budget struct {
+	*attempt
+
+	questions *questions
+	day       day
+}
+
+// day is the time of an attempt as it is counted for the day.
+type day struct {
+	clock *quota.Clock
+	ctx   context.Context //nolint:containedctx // ends with *quota.Over when the time of the day is used up
+	end   context.CancelCauseFunc
 }
 
 // timeLimit returns how long the attempt may take, and the error at that time: the limit of an
 // attempt, or the rest of the run's budget if that is less and people are not asked for more.
-func (j *job) timeLimit() (time.Duration, error) {
-	limit, why := j.s.cfg.TurnTimeout, error(fault.New(fault.ModelTimeout).Wrap(errSlow))
-	r := j.state.Run(j.runID)
+func (b *budget) timeLimit() (time.Duration, error) {
+	limit, why := b.s.cfg.TurnTimeout, error(fault.New(fault.ModelTimeout).Wrap(errSlow))
+	r := b.state.Run(b.runID)
 	if r == nil || r.Asks() {
 		return limit, why
 	}
@@ -43,14 +48,14 @@ var errTimeUp = errors.New("the time of the run's budget is used up")
 // talk returns the context of a request to a model. Where people are asked for more time
 // it ends when that of the run's budget is up, or that of the day: the request is closed
 // then, while tools that run are let finish.
-func (j *job) talk(parent context.Context) (context.Context, func()) {
+func (b *budget) talk(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	undo := context.AfterFunc(j.day.ctx, func() { cancel(context.Cause(j.day.ctx)) })
+	undo := context.AfterFunc(b.day.ctx, func() { cancel(context.Cause(b.day.ctx)) })
 	stop := func() bool { return true }
-	if r := j.state.Run(j.runID); r != nil && r.Asks() {
+	if r := b.state.Run(b.runID); r != nil && r.Asks() {
 		if left, ok := r.TimeLeft(); ok {
 			// The times of events are cut to milliseconds.
-			stop = j.s.cfg.After(left+time.Millisecond, func() { cancel(errTimeUp) })
+			stop = b.s.cfg.After(left+time.Millisecond, func() { cancel(errTimeUp) })
 		}
 	}
 	return ctx, func() {
@@ -69,9 +74,9 @@ func cutOff(parent, ctx context.Context) error {
 	return nil
 }
 
-// budgetUse is the consumption of a run over its budget.
-func (j *job) budgetUse(f *fault.Fault) *event.BudgetUse {
-	r := j.state.Run(j.runID)
+// use is the consumption of a run over its budget.
+func (b *budget) use(f *fault.Fault) *event.BudgetUse {
+	r := b.state.Run(b.runID)
 	if f.Code != fault.BudgetExceeded || r == nil {
 		return nil
 	}
@@ -79,57 +84,74 @@ func (j *job) budgetUse(f *fault.Fault) *event.BudgetUse {
 	return &use
 }
 
-// askBudget asks people whether to renew the run's budget.
-func (j *job) askBudget(ctx context.Context) error {
-	return j.askOver(ctx, "budget_", func() (q overQuestion, due bool) {
-		st := j.state.Next(j.id)
-		use := st.Use
-		return overQuestion{use, conversation.BudgetQuestion(use), use.Limit.AskSeconds}, st.Kind == conversation.StepAsk
-	})
-}
-
-// overQuestion is the question whether a run may continue over a limit.
-type overQuestion struct {
-	use     event.BudgetUse
-	text    string
-	seconds int // for the answer; 0 = for ever
-}
-
-// askOver asks people, if the question is due by the log to which it is appended: jobs
-// of a run that come to that side by side ask once.
-func (j *job) askOver(ctx context.Context, prefix string, ask func() (q overQuestion, due bool)) error {
-	j.what = event.InputRequested
-	return j.log.Put(ctx, []string{j.s.cfg.NewID()}, func(_ *conversation.State, left []string) ([]event.Event, error) {
-		if err := j.held(); err != nil {
-			return nil, err
-		}
-		q, due := ask()
-		if !due {
-			return nil, nil
-		}
-		return j.events(left, event.InputRequestedData{
-			InputID: prefix + left[0], RunID: j.runID, ExecutionID: j.begun.ExecutionID, Scope: event.ScopeBudget,
-			Attempt: j.attempt, Budget: &q.use, Summary: q.text, TimeoutSeconds: q.seconds,
-		})
-	})
-}
-
-// tellOfDeadline makes the service of the log set a timer for the job's question, if the question
-// expires. It comes before the suspension, so that a worker that dies in between leaves it to the
-// next one.
-func (j *job) tellOfDeadline(ctx context.Context) error {
-	r := j.state.Run(j.runID)
-	if r == nil {
-		return nil
+// payer is whose quotas the attempt uses.
+func (b *budget) payer() quota.Payer {
+	p := quota.Payer{Tenant: b.tenant, Principal: b.principal()}
+	if r := b.state.Run(b.runID); r != nil {
+		p.Granted = r.Granted
 	}
-	input, ok := r.Expiring()
+	return p
+}
+
+// clockIn begins to count the attempt's time.
+func (b *budget) clockIn(ctx context.Context) error {
+	b.day.ctx, b.day.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	end := b.day.end
+	clock, err := b.s.deps.Quota.Start(ctx, b.payer(), func(o *quota.Over) { end(o) })
+	if err != nil {
+		end(err)
+		return err
+	}
+	b.day.clock = clock
+	return nil
+}
+
+// clockOut ends the count.
+func (b *budget) clockOut() {
+	b.day.clock.Stop()
+	b.day.clock = nil
+	b.day.end(nil)
+}
+
+// call takes a tool call off the daily quota.
+func (b *budget) call(ctx context.Context) error { return b.s.deps.Quota.Call(ctx, b.payer()) }
+
+// spend takes a message off the daily quota.
+func (b *budget) spend(ctx context.Context, u event.UsageRecordedData) error {
+	usd := 0.0
+	if u.CostUSD != nil {
+		usd = *u.CostUSD
+	}
+	return b.s.deps.Quota.Spend(ctx, b.payer(), u.InputTokens+u.OutputTokens, usd)
+}
+
+// enough returns *quota.Over if a quota of the day does not allow the step.
+func (b *budget) enough(ctx context.Context, st conversation.Step) error {
+	if r := b.state.Run(b.runID); r != nil && r.Asking() {
+		return nil // lets the open work reach its end
+	}
+	if b.day.ctx.Err() != nil { // the day may have changed since, or people have answered
+		b.clockOut() //nolint:contextcheck // usage is settled even after the job has ended
+		if err := b.clockIn(ctx); err != nil {
+			return err
+		}
+	}
+	if st.Kind == conversation.StepGenerate {
+		return b.s.deps.Quota.Check(b.payer())
+	}
+	return nil
+}
+
+// allowance handles the error of a step that has reached a daily limit: it asks people and returns
+// nil, or returns the error that ends the job.
+func (b *budget) allowance(ctx context.Context, err error) error {
+	o, ok := errors.AsType[*quota.Over](err)
 	if !ok {
-		return nil
+		return err
 	}
-	ref := cmd.JobRef{RunID: j.runID, JobID: j.begun.Part.JobID}
-	if j.log.Ref.Kind != id.KindSession {
-		ref.Kind = j.log.Ref.Kind
+	if o.Ask && b.state.Run(b.runID) != nil {
+		return b.questions.aboutQuota(ctx, o)
 	}
-	c := cmd.Command{Tenant: j.log.Ref.Tenant, Key: j.log.Ref.Entity, TraceParent: j.trace}
-	return j.s.report(ctx, c, ref, cmd.SettleJob, input+".asked", ref)
+	b.s.deps.Quota.Refuse(o)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/worker/card"
 )
@@ -23,16 +24,16 @@ const (
 	passed = ".pass-"
 )
 
-// passOn passes the job to another worker if this one cannot ask the model of the member's
+// passOn passes a work item to another worker if this one cannot ask the model of the member's
 // definition. It reports whether it did. If it did not, either this worker can do the job or no
 // worker can.
-func (j *job) passOn(ctx context.Context) (bool, error) {
-	m, spec := j.s.deps.Model, j.otherModel()
+func (s *Service) passOn(ctx context.Context, item cmd.Command, spec string) (bool, error) {
+	m := s.deps.Model
 	if model.Serves(m.Name(), model.Providers(m), spec) {
 		return false, nil
 	}
-	first, times := passes(j.command.ID)
-	if there, _ := card.Serves(j.s.deps.Directory, spec); !there && times >= j.s.cfg.MaxPasses {
+	first, times := passes(item.ID)
+	if there, _ := card.Serves(s.deps.Directory, spec); !there && times >= s.cfg.MaxPasses {
 		return false, nil
 	}
 	pause := time.NewTimer(passPause)
@@ -42,9 +43,8 @@ func (j *job) passOn(ctx context.Context) (bool, error) {
 		return false, context.Cause(ctx)
 	case <-pause.C:
 	}
-	again := j.command // with its time, by which the log knows the item
-	again.ID = first + passed + strconv.Itoa(times+1)
-	return true, j.s.deps.Commands.Send(ctx, again)
+	item.ID = first + passed + strconv.Itoa(times+1) // the time stays, by which the log knows the item
+	return true, s.deps.Commands.Send(ctx, item)
 }
 
 // passes returns the id that a work item had at first, and how often it was passed on.

@@ -19,11 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/ledger"
-	"github.com/waggle-dev/waggle/services/tools"
 )
-
-const source = "waggle/worker"
 
 // Why an attempt ends early.
 var (
@@ -34,52 +30,46 @@ var (
 	errSlow = errors.New("the attempt takes too long")
 )
 
-// turn is one attempt at one job. Everything in it belongs to one goroutine.
+// job composes what one attempt at one job takes. Everything in it belongs to one goroutine.
 type job struct {
-	s       *Service
-	fold    *fold
-	log     *ledger.Log[conversation.State]
-	caller  tools.Caller          // the tools of the one that is worked for
-	servers map[string]tools.Tool // by name, those of the calls that run
-	runID   string
-	id      string // of the job: that of the run in a chat run
-	tenant  id.Tenant
-	begun   conversation.Work   // the job as it was begun: what does not change of it
-	state   *conversation.State // of the log
-	attempt int
-	claim   string // id of our job.started event: the fence
-	what    event.Type
-	trace   string
+	*attempt
+
+	fold *fold
+
 	command cmd.Command     // the work item
 	at      eventlog.Cursor // a position of the log that has the job; zero: unknown
-	item    string          // names the work item: the same at every delivery of it, different for a second one
 
-	offered  map[string]tools.Tool // to the model, in the newest request
-	day      day
-	denied   *quota.Over   // a tool call was not begun
-	answered chan struct{} // holds one when people have answered a question
-
-	images  map[string]string // of the conversation, in base64, by their digests
-	standIn string            // the model that is asked from the beginning, in place of one that has failed
-
-	blind    bool // people know that the model is not given images
-	toolless bool // people know that the model answers without tools
+	model     *choice
+	offer     *offer
+	calls     *calls
+	questions *questions
+	budget    *budget
+	generator *generator
+	retries   *retries
 }
 
 func (s *Service) newJob(c cmd.Command, ref cmd.JobRef) *job {
-	j := &job{
-		s: s, command: c, item: c.Time.UTC().Format(time.RFC3339Nano), caller: s.deps.Tools, answered: make(chan struct{}, 1),
-		runID: ref.RunID, id: ref.Job(), tenant: c.Tenant, trace: c.TraceParent,
-	}
 	log := subject.Log{Tenant: c.Tenant, Kind: ref.LogKind(), Entity: c.Key}
-	if j.fold = s.folds.take(log); j.fold == nil {
-		j.fold = s.newFold(log)
+	f := s.folds.take(log)
+	if f == nil {
+		f = s.newFold(log)
 	}
-	j.log, j.state = j.fold.log, j.fold.log.State()
+	a := newAttempt(s, c, ref, f.log)
+	j := &job{
+		attempt: a, fold: f, command: c, model: &choice{attempt: a}, offer: &offer{attempt: a, caller: s.deps.Tools},
+		questions: &questions{attempt: a, answered: make(chan struct{}, 1)},
+	}
+	j.budget = &budget{attempt: a, questions: j.questions}
+	j.calls = &calls{attempt: a, offer: j.offer, products: &products{attempt: a}, questions: j.questions, budget: j.budget}
+	j.retries = &retries{attempt: a, model: j.model, budget: j.budget}
+	j.generator = &generator{
+		attempt: a, model: j.model, offer: j.offer, budget: j.budget, retries: j.retries,
+		composer: &composer{attempt: a, model: j.model, offer: j.offer},
+	}
 	return j
 }
 
-// run does the rest of the job. ended says that the job no longer needs a worker; an error requests
+// run does the rest of the job. ended means that the job no longer needs a worker; an error requests
 // another delivery.
 func (j *job) run(ctx context.Context) (ended bool, err error) {
 	ctx = telemetry.Extract(ctx, j.trace)
@@ -109,10 +99,10 @@ func (j *job) run(ctx context.Context) (ended bool, err error) {
 		// that one dies: this one, a second or an older one, is not needed.
 		return false, nil
 	}
-	if passed, err := j.passOn(ctx); passed || err != nil {
+	if passed, err := j.s.passOn(ctx, j.command, j.model.spec()); passed || err != nil {
 		return false, err
 	}
-	if err := j.equip(); err != nil {
+	if err := j.offer.equip(); err != nil {
 		return false, command.Permanent(err)
 	}
 	return j.conclude(ctx, j.attend(ctx))
@@ -136,19 +126,34 @@ func (j *job) matters() bool {
 	return j.log.Ref.Kind != id.KindSession || j.begun.Part.JobID != "" || !j.state.Idle()
 }
 
+// watch returns a context that ends when the log shows that this attempt must
+// stop: its job has ended, with its run or by itself, or another attempt has claimed
+// it. So a cancellation closes the model's HTTP request at once, instead of at the next append.
+func (j *job) watch(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	state, seen := j.fold.lend()
+	w := &sentinel{job: j.id, claim: j.claimID, from: j.log.Cursor().Seq, state: state, cancel: cancel, answered: j.questions.answered}
+	v := j.s.deps.Log.Watch(j.log.Ref, seen, w)
+	return ctx, func() {
+		v.Close()
+		j.fold.seen, j.fold.broken = v.Position(), w.broken
+		cancel(nil)
+	}
+}
+
 // attend claims the job and works on it until it has ended or waits for people, the
 // claim is lost or ctx ends.
 func (j *job) attend(ctx context.Context) error {
-	if err := j.take(ctx); err != nil {
+	if err := j.claim(ctx, j.model.name()); err != nil {
 		return err
 	}
-	allowed, why := j.timeLimit()
+	allowed, why := j.budget.timeLimit()
 	ctx, cancel := context.WithTimeoutCause(ctx, allowed, why)
 	defer cancel()
 	ctx, stop := j.watch(ctx)
 	defer stop()
-	err := j.clockIn(ctx)
-	defer j.clockOut()                                                   //nolint:contextcheck // usage is settled even after the job has ended
+	err := j.budget.clockIn(ctx)
+	defer j.budget.clockOut()                                            //nolint:contextcheck // usage is settled even after the job has ended
 	if _, over := errors.AsType[*quota.Over](err); err != nil && !over { // a step that takes time finds that out
 		return err
 	}
@@ -190,6 +195,59 @@ func (j *job) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	return err == nil, err
 }
 
+// step does the next thing that the log says is left to do.
+func (j *job) step(ctx context.Context) error {
+	if err := j.held(); err != nil {
+		return err
+	}
+	switch st := j.state.Next(j.id); st.Kind {
+	case conversation.StepDiscard:
+		return j.discard(ctx, "the worker that wrote it is gone", st.Discard...)
+	case conversation.StepCalls, conversation.StepGenerate:
+		err := j.budget.enough(ctx, st)
+		if err == nil {
+			err = j.proceed(ctx, st)
+		}
+		return j.budget.allowance(ctx, err)
+	case conversation.StepWait:
+		return j.questions.pause(ctx)
+	case conversation.StepFinish:
+		return j.finish(ctx, st.Answer)
+	case conversation.StepAsk:
+		return j.questions.aboutBudget(ctx)
+	case conversation.StepStop:
+		return conversation.BudgetFault(st.Use)
+	case conversation.StepNone:
+	}
+	return errEnded
+}
+
+// proceed has the model or the tools do something.
+func (j *job) proceed(ctx context.Context, st conversation.Step) error {
+	if st.Kind == conversation.StepCalls {
+		return j.calls.bring(ctx, st)
+	}
+	if st.Rounds >= j.s.cfg.MaxRounds {
+		return fault.New(fault.TurnLimit)
+	}
+	return j.generator.generate(ctx)
+}
+
+func (j *job) finish(ctx context.Context, answer conversation.Message) error {
+	r := &j.begun
+	if r.Part.JobID != "" {
+		return errEnded // the pipeline decides about the result
+	}
+	err := j.append(ctx, event.RunCompletedData{
+		RunID: j.runID, ExecutionID: r.ExecutionID, Attempt: j.number, MessageID: answer.ID,
+		Content: answer.Content, StopReason: answer.Stop, DurationMS: j.s.cfg.Now().Sub(r.Started).Milliseconds(),
+	})
+	if err != nil {
+		return err
+	}
+	return errEnded
+}
+
 // failed returns the events that end the job. It closes the unfinished message of a chat run first, with the text that
 // people have read; the pipeline does that for other jobs.
 func (j *job) failed(err error) []event.Data {
@@ -202,17 +260,17 @@ func (j *job) failed(err error) []event.Data {
 		return append(j.discards("the work failed", w.Open...), end)
 	}
 	stopped := w.Stopped(newest)
-	stopped.Attempt = j.attempt
+	stopped.Attempt = j.number
 	return append(j.discards("the work failed", before...), stopped, end)
 }
 
 // failure is the event that ends the job: of a chat run the run's own end.
 func (j *job) failure(err error) event.Data {
-	w, f, said := &j.begun, j.s.asFault(err), j.provider(err)
+	w, f, said := &j.begun, j.s.asFault(err), j.retries.provider(err)
 	if w.Part.JobID == "" {
 		return event.RunFailedData{
-			RunID: j.runID, ExecutionID: w.ExecutionID, Attempt: j.attempt,
-			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(), Budget: j.budgetUse(f), Provider: said,
+			RunID: j.runID, ExecutionID: w.ExecutionID, Attempt: j.number,
+			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(), Budget: j.budget.use(f), Provider: said,
 		}
 	}
 	var allowed time.Duration
@@ -220,54 +278,7 @@ func (j *job) failure(err error) event.Data {
 		allowed = j.s.cfg.TurnTimeout
 	}
 	return event.JobFailedData{
-		RunID: j.runID, ExecutionID: w.ExecutionID, Attempt: j.attempt, Code: string(f.Code), Message: f.Public(),
+		RunID: j.runID, ExecutionID: w.ExecutionID, Attempt: j.number, Code: string(f.Code), Message: f.Public(),
 		Retryable: f.Retryable(), TimeoutSeconds: int(math.Ceil(allowed.Seconds())), ElapsedMS: j.s.cfg.Now().Sub(w.Started).Milliseconds(), Try: w.Try, MaxTries: w.MaxTries, Provider: said, Part: w.Part,
 	}
-}
-
-// take claims the job with the next attempt number. One whose attempts are
-// used up is not claimed again: take returns the fault that ends it.
-func (j *job) take(ctx context.Context) error {
-	before := j.current()
-	base, claim := before.Attempt, j.id+".turn."+j.s.cfg.NewID()
-	if before.Spent() >= j.s.cfg.MaxAttempts {
-		j.attempt, j.claim = base, before.Claim // the end is written in the dead attempt's name
-		return fault.New(fault.AttemptsOver)
-	}
-	j.claim, j.attempt = claim, base+1
-	return j.log.Append(ctx, func(*conversation.State) ([]event.Event, error) {
-		w := j.current()
-		switch {
-		case over(w):
-			return nil, errEnded
-		case w.Claim == claim:
-			return nil, nil
-		case w.Attempt != base:
-			return nil, errFenced
-		}
-		return j.events([]string{claim}, event.JobStartedData{
-			RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt,
-			Worker: j.s.deps.Instance.String(), CommandID: j.item, Resumed: base > 0, MaxAttempts: j.s.cfg.MaxAttempts,
-			Model: j.model(), MaxTokens: j.s.cfg.MaxTokens, Part: j.begun.Part,
-		})
-	})
-}
-
-// refused records, once, that this attempt was late.
-func (j *job) refused(ctx context.Context) error {
-	eventID := j.claim + ".refused"
-	err := j.log.Append(ctx, func(*conversation.State) ([]event.Event, error) {
-		w := j.current()
-		if w == nil || w.Refused >= j.attempt {
-			return nil, nil
-		}
-		return j.events([]string{eventID}, event.AttemptRefusedData{
-			RunID: j.runID, Attempt: j.attempt, Current: w.Attempt,
-			Worker: j.s.deps.Instance.String(), What: j.what, Part: j.begun.Part,
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("record the refused attempt: %w", err)
-	}
-	return nil
 }

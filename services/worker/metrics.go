@@ -17,7 +17,7 @@ import (
 const noFault = "ok"
 
 // modelBuckets in seconds: the demo answers at once, a short answer takes a second, a
-// long one with reasoning minutes; a turn ends after ten.
+// long one with reasoning minutes; an attempt ends after 15.
 var modelBuckets = []float64{.05, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600}
 
 type metrics struct {

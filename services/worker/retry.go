@@ -23,67 +23,75 @@ const (
 	modelTries = 8
 )
 
-// retry decides about a failed request to the model. To repeat it, or to ask another model instead, retry discards the
+// retries decides about requests to the model that have failed.
+type retries struct {
+	*attempt
+
+	model  *choice
+	budget *budget
+}
+
+// after decides about a failed request to the model. To repeat it, or to ask another model instead, after discards the
 // partial reply, announces the time, and returns nil: the next step makes the request.
-func (j *job) retry(ctx context.Context, msg string, err error) error {
+func (r *retries) after(ctx context.Context, msg string, err error) error {
 	f, ok := errors.AsType[*model.Failure](err)
 	if !ok {
 		return err
 	}
-	next, other := j.next(f)
+	next, other := r.model.next(f)
 	pause, again := time.Duration(0), other
 	if !other {
-		if !f.Retry || f.Once && j.current().Outage.Code == string(f.Fault.Code) {
+		if !f.Retry || f.Once && r.current().Outage.Code == string(f.Fault.Code) {
 			return err
 		}
-		pause, again = j.state.Retry(j.id, j.s.cfg.Now(), f.After, j.s.cfg.patience())
+		pause, again = r.state.Retry(r.id, r.s.cfg.Now(), f.After, r.s.cfg.patience())
 	}
 	if !again {
 		return err
 	}
-	try := j.current().Outage.Tries + 1
-	j.logged(j.s.deps.Logger.Warn(), f).Int("try", try).Dur("pause", pause).Str("next_model", next).Msg("model request will be retried")
-	return j.append(ctx,
+	try := r.current().Outage.Tries + 1
+	r.logged(r.s.deps.Logger.Warn(), f).Int("try", try).Dur("pause", pause).Str("next_model", next).Msg("model request will be retried")
+	return r.append(ctx,
 		event.MessageDiscardedData{
-			MessageID: msg, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt,
-			Reason: "the request to the model failed", Silent: j.current().Silent(), Part: j.begun.Part,
+			MessageID: msg, RunID: r.runID, ExecutionID: r.begun.ExecutionID, Attempt: r.number,
+			Reason: "the request to the model failed", Silent: r.current().Silent(), Part: r.begun.Part,
 		},
 		event.RequestFailedData{
-			RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, MessageID: msg, Try: try, MaxTries: j.s.cfg.patience().Tries,
+			RunID: r.runID, ExecutionID: r.begun.ExecutionID, Attempt: r.number, MessageID: msg, Try: try, MaxTries: r.s.cfg.patience().Tries,
 			RetryAfterMS: pause.Milliseconds(), Code: string(f.Fault.Code), Message: fault.Lookup(f.Fault.Code).Problem(), Provider: &f.Said,
-			NextModel: next, Part: j.begun.Part,
+			NextModel: next, Part: r.begun.Part,
 		})
 }
 
 // logged adds the details of a failed request to the model for operators.
-func (j *job) logged(e *zerolog.Event, f *model.Failure) *zerolog.Event {
-	return e.Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("code", string(f.Fault.Code)).
+func (r *retries) logged(e *zerolog.Event, f *model.Failure) *zerolog.Event {
+	return e.Str("log", r.log.Ref.Name()).Str("job", r.id).Str("model", r.model.name()).Str("code", string(f.Fault.Code)).
 		Int("provider_status", f.Said.Status).Str("provider_code", f.Said.Code).
 		Str("provider_request_id", f.Said.RequestID).Str("provider_message", f.Said.Message)
 }
 
 // provider returns the provider's error for the request that ends a job, and logs it; nil if the
 // job ends for another reason.
-func (j *job) provider(err error) *event.ProviderError {
+func (r *retries) provider(err error) *event.ProviderError {
 	f, ok := errors.AsType[*model.Failure](err)
 	if !ok {
 		return nil
 	}
-	j.logged(j.s.deps.Logger.Error(), f).Msg("job failed: no response from model")
+	r.logged(r.s.deps.Logger.Error(), f).Msg("job failed: no response from model")
 	return &f.Said
 }
 
-// awaitRetry waits until the next request to the model is due. It reports false if the
+// await waits until the next request to the model is due. It reports false if the
 // run or the day has run out of time before: the next step settles that.
-func (j *job) awaitRetry(ctx context.Context) (due bool, _ error) {
-	left := j.current().Outage.Next.Sub(j.s.cfg.Now())
+func (r *retries) await(ctx context.Context) (due bool, _ error) {
+	left := r.current().Outage.Next.Sub(r.s.cfg.Now())
 	if left <= 0 {
 		return true, nil
 	}
-	talk, hush := j.talk(ctx)
+	talk, hush := r.budget.talk(ctx)
 	defer hush()
 	over := make(chan struct{})
-	defer j.s.cfg.After(left, func() { close(over) })()
+	defer r.s.cfg.After(left, func() { close(over) })()
 	select {
 	case <-over:
 		return true, nil

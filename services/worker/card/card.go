@@ -12,15 +12,15 @@ import (
 	"github.com/waggle-dev/waggle/services/model"
 )
 
-// General is the capability of agents that may be given anything.
+// General is the capability of workers that may be given any step.
 const General = "general"
 
-// Card is the data of an agent's entry in the directory.
+// Card is the data of a worker's entry in the directory.
 type Card struct {
 	Model        string   `json:"model"`
 	Providers    []string `json:"providers,omitempty"` // whose models it can ask when a member of a team has one of its own
 	Trouble      string   `json:"trouble,omitempty"`   // why the provider of the model cannot be used
-	Capabilities []string `json:"capabilities"`        // a task that names one may be given to this agent
+	Capabilities []string `json:"capabilities"`        // a step or a task that names one may be given to this worker
 
 	LeftOut []LeftOut `json:"left_out,omitempty"` // tools that its model was not offered lately, at most 20
 }
@@ -35,7 +35,7 @@ type LeftOut struct {
 func (c Card) Data() (json.RawMessage, error) {
 	raw, err := json.Marshal(c)
 	if err != nil {
-		return nil, fmt.Errorf("encode an agent's card: %w", err)
+		return nil, fmt.Errorf("encode a worker's card: %w", err)
 	}
 	return raw, nil
 }

@@ -1,4 +1,4 @@
-package jsontext_test
+package worker
 
 import (
 	"encoding/json"
@@ -7,15 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/waggle-dev/waggle/services/worker/jsontext"
 )
 
 func TestFitKnowsTheEncodedLength(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "s")
 		limit := rapid.IntRange(0, 100).Draw(t, "limit")
-		got, cut := jsontext.Fit(s, limit)
+		got, cut := fit(s, limit)
 		require.True(t, strings.HasPrefix(s, got))
 		require.Equal(t, cut, got != s)
 		raw, err := json.Marshal(got)

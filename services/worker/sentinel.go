@@ -8,21 +8,6 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// watch returns a context that ends when the log shows that this attempt must
-// stop: its job has ended, with its run or by itself, or another attempt has claimed
-// it. So a cancellation closes the model's HTTP request at once, instead of at the next append.
-func (j *job) watch(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	state, seen := j.fold.lend()
-	w := &sentinel{job: j.id, claim: j.claim, from: j.log.Cursor().Seq, state: state, cancel: cancel, answered: j.answered}
-	v := j.s.deps.Log.Watch(j.log.Ref, seen, w)
-	return ctx, func() {
-		v.Close()
-		j.fold.seen, j.fold.broken = v.Position(), w.broken
-		cancel(nil)
-	}
-}
-
 // sentinel is a log sink that looks only for the end of an attempt, and for answers of
 // people. It folds the state itself, so that it sees every way in which a job can end.
 type sentinel struct {

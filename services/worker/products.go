@@ -10,22 +10,48 @@ import (
 	"path"
 	"strings"
 
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/workspace"
+	"github.com/waggle-dev/waggle/services/worker/teamtools"
 )
+
+// products is what calls leave beside their results: files, images, to-do lists.
+type products struct{ *attempt }
+
+// of are the events of a member's call besides its result: a to-do list, a file. They precede
+// the result, so that a worker that dies between the two leaves a call without a result, and no
+// product is missing.
+func (p *products) of(ctx context.Context, o outcome) ([]event.Data, error) {
+	if p.state.Agent == nil {
+		return nil, nil
+	}
+	switch {
+	case o.tool.Kind == teamtools.Kind && o.tool.Own == cmd.ToolUpdateTodos:
+		list, err := teamtools.Todos(o.call.Arguments)
+		if err != nil {
+			return nil, nil //nolint:nilerr // the tool has refused it
+		}
+		return []event.Data{event.TodosUpdatedData{RunID: p.runID, CallID: o.call.ID, Todos: list}}, nil
+	case o.tool.Kind == tools.KindMCP && o.tool.Server == tools.BuiltinServer:
+		return p.artifact(ctx, o)
+	}
+	return nil, nil
+}
 
 // artifact tells of the file that a call has written. Its contents become an object of the log: the workspace is on another
 // machine, and later calls change the file.
-func (j *job) artifact(ctx context.Context, o outcome) ([]event.Data, error) {
+func (p *products) artifact(ctx context.Context, o outcome) ([]event.Data, error) {
 	w, ok := workspace.Written(o.tool.Own, o.call.Arguments, o.result)
 	if !ok {
 		return nil, nil
 	}
 	a := event.Artifact{
-		ArtifactID: artifactID(w.Path), AgentID: j.agentID(), RunID: j.runID, CallID: o.call.ID, Path: w.Path, Type: artifactType(w.Path),
+		ArtifactID: artifactID(w.Path), AgentID: p.agentID(), RunID: p.runID, CallID: o.call.ID, Path: w.Path, Type: artifactType(w.Path),
 	}
-	lost, err := j.keep(ctx, &a, w)
+	lost, err := p.keep(ctx, &a, w)
 	if err != nil {
 		return nil, err
 	}
@@ -37,25 +63,25 @@ func (j *job) artifact(ctx context.Context, o outcome) ([]event.Data, error) {
 
 // keep stores the contents of an artifact. Where they cannot be stored, it returns a notice for people: the file is written all
 // the same.
-func (j *job) keep(ctx context.Context, a *event.Artifact, w workspace.Writing) ([]event.Data, error) {
+func (p *products) keep(ctx context.Context, a *event.Artifact, w workspace.Writing) ([]event.Data, error) {
 	why := fault.Newf(fault.MessageTooBig, "A file of more than %d bytes can be seen in the workspace only: %s.", event.MaxArtifact, w.Path)
 	if w.Known && len(w.Contents) <= event.MaxArtifact {
 		raw, err := json.Marshal(event.ArtifactFile{ArtifactID: a.ArtifactID, Path: w.Path, Contents: w.Contents})
 		if err != nil {
 			return nil, fmt.Errorf("encode the contents of %s: %w", w.Path, err)
 		}
-		ref, lost, err := j.put(ctx, raw, w.Path)
+		ref, lost, err := p.put(ctx, raw, w.Path)
 		if ref != nil {
 			a.Size, a.Object = int64(len(w.Contents)), ref
 		}
 		return lost, err
 	}
-	return j.warn(why), nil
+	return p.warn(why), nil
 }
 
 // put stores an object of the log. If it cannot be stored, put returns a notice for people.
-func (j *job) put(ctx context.Context, raw []byte, what string) (*event.ObjectRef, []event.Data, error) {
-	ref, err := j.s.payloads.Put(ctx, j.log.Ref, raw)
+func (p *products) put(ctx context.Context, raw []byte, what string) (*event.ObjectRef, []event.Data, error) {
+	ref, err := p.s.payloads.Put(ctx, p.log.Ref, raw)
 	if err == nil {
 		return ref, nil, nil
 	}
@@ -63,23 +89,23 @@ func (j *job) put(ctx context.Context, raw []byte, what string) (*event.ObjectRe
 	if ctx.Err() != nil || !ok {
 		return nil, nil, err
 	}
-	j.s.deps.Logger.Warn().Err(err).Stringer("log", j.log.Ref).Str("file", what).Msg("failed to store file")
-	return nil, j.warn(why), nil
+	p.s.deps.Logger.Warn().Err(err).Stringer("log", p.log.Ref).Str("file", what).Msg("failed to store file")
+	return nil, p.warn(why), nil
 }
 
 // warn tells people of a failure that harms nothing else.
-func (j *job) warn(why *fault.Fault) []event.Data {
-	return []event.Data{event.NoticeData{Level: "warning", Code: string(why.Code), RunID: j.runID, Message: why.Public()}}
+func (p *products) warn(why *fault.Fault) []event.Data {
+	return []event.Data{event.NoticeData{Level: "warning", Code: string(why.Code), RunID: p.runID, Message: why.Public()}}
 }
 
 // pictures stores the images of a result. An image that cannot be stored is left out, and people are told.
-func (j *job) pictures(ctx context.Context, o outcome) (files []event.File, lost []event.Data, err error) {
+func (p *products) pictures(ctx context.Context, o outcome) (files []event.File, lost []event.Data, err error) {
 	for _, i := range o.result.Images {
 		raw, err := json.Marshal(i.Data) // in base64
 		if err != nil {
 			return nil, nil, fmt.Errorf("encode an image of %s: %w", o.call.Name, err)
 		}
-		ref, notice, err := j.put(ctx, raw, o.call.Name)
+		ref, notice, err := p.put(ctx, raw, o.call.Name)
 		switch {
 		case err != nil:
 			return nil, nil, err
