@@ -9,11 +9,11 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
-// The binary of "make build" is small: decision 64 says what keeps it so.
+// The binary of "make build" is small: package commandline says what keeps it so.
 func TestTheBinaryIsSmall(t *testing.T) {
 	t.Parallel()
 	const limit = 48_000_000 // bytes; 46 MB when this was written
 	i, err := os.Stat(process.Binary(t))
 	require.NoError(t, err)
-	require.Less(t, i.Size(), int64(limit), "a library makes the linker keep every method: see docs/decisions/0064-the-linker-removes-methods.md")
+	require.Less(t, i.Size(), int64(limit), "a library makes the linker keep every method: see the comment of cmd/waggle/commandline")
 }

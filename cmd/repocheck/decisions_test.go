@@ -48,18 +48,25 @@ func TestPathsOfGlossaryAndDecisionsExist(t *testing.T) {
 	require.Greater(t, len(backticked.FindAllString(read(t, glossary), -1)), 50)
 }
 
+// decisionHead matches a page: its number, its title and its status.
+var decisionHead = regexp.MustCompile(`(?s)^# (\d+)\. ([^\n]+)\n\n- Date: \d{4}-\d\d-\d\d\n- Status: (Accepted|Superseded by \d+|Withdrawn)\n` +
+	`\n## Context\n\n.+\n\n## Decision\n\n.+\n\n## Consequence\n\n.+`)
+
 func TestDecisionsAreNumberedAndListed(t *testing.T) {
 	index := read(t, decisionsIndex)
 	pages := decisions(t)
-	for i, page := range pages {
+	numbers := map[string]bool{}
+	for _, page := range pages {
 		name := filepath.Base(page)
-		require.Regexp(t, fmt.Sprintf(`^%04d-[a-z0-9]+(-[a-z0-9]+)*\.md$`, i+1), name, "a number is missing, doubled or out of form")
-		title, rest, ok := strings.Cut(read(t, page), "\n\n## Context\n\n")
-		require.True(t, ok, page)
-		require.Regexp(t, `(?s)\n\n## Decision\n\n.+\n\n## Consequence\n\n.+`, rest, page)
-		title, ok = strings.CutPrefix(title, fmt.Sprintf("# %d. ", i+1))
-		require.True(t, ok, page)
-		require.Equal(t, 1, strings.Count(index, fmt.Sprintf("| %04d | [%s](%s) |\n", i+1, title, name)), "%s lists %s once", decisionsIndex, name)
+		require.Regexp(t, `^\d{4}-[a-z0-9]+(-[a-z0-9]+)*\.md$`, name)
+		number := name[:4]
+		require.False(t, numbers[number], "two decisions have the number %s", number)
+		numbers[number] = true
+		head := decisionHead.FindStringSubmatch(read(t, page))
+		require.NotNil(t, head, "%s has no title, date, status, context, decision and consequence", page)
+		require.Equal(t, strings.TrimLeft(number, "0"), head[1], page)
+		row := fmt.Sprintf("| %s | [%s](%s) | %s |\n", number, head[2], name, head[3])
+		require.Equal(t, 1, strings.Count(index, row), "%s lists %s once", decisionsIndex, name)
 	}
 	require.Equal(t, len(pages), strings.Count(index, "]("+"0"), "%s lists decisions that do not exist", decisionsIndex)
 }

@@ -121,7 +121,7 @@ var bounds = map[string]int{
 	"live.":                   8,
 	"cmd.":                    4, // send_message and do_job, published and delivered
 	"$JS.ACK.":                2, // of these
-	"$JS.API.STREAM.MSG.GET.": 0, // decision 88
+	"$JS.API.STREAM.MSG.GET.": 0, // package ledger says why
 	"$JS.API.DIRECT.GET.":     0,
 	"timer.":                  0,
 	"audit.":                  1,

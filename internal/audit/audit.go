@@ -3,6 +3,12 @@
 // Writes are asynchronous and never delay their caller. The queue has a bound. At the bound the
 // writer drops records and counts them in the metric waggle_audit_lost_total; as soon as it has
 // room again it adds a record with the number of missing ones to the log.
+//
+// Each process begins a chain at its start: a record holds the chain, its number, and the SHA-256 of the record before; the
+// first names the newest record of the log at that time. So changes, gaps, repeats and moves are found without an order of
+// all writers. The newest record of a chain is covered by its place only, and a role can write false records of its own
+// actions: copies elsewhere are the remedy. At its bound the log drops the oldest records, because refusing new ones would
+// let a flood hide what follows.
 package audit
 
 import (

@@ -1,4 +1,10 @@
 // Package bus connects to NATS and defines the streams and buckets of Waggle. It gives their messages no meaning.
+//
+// Streams whose messages belong to a log each (index, timers, holdings, positions, snapshots) have no bound of their own,
+// or a fraction of nats.event_max_bytes: a fixed one was full after a day with five new sessions a second, and a full
+// bucket of holdings refuses sessions. Shards and commands drop repeats for seconds only, because the server keeps 250
+// bytes of memory for each message of that time; later repeats are found in the log. Shards have a limit of messages that
+// no log reaches, with which the server uses blocks of 4 MB instead of 8.
 package bus
 
 import (

@@ -1,6 +1,11 @@
 // Package command moves commands over the bus: senders that know whether a command was accepted,
 // consumers that handle the commands of one entity in order or share work among all replicas,
 // timers, and dead letters. It does not know what a command means.
+//
+// Replicas of a partition stop pulling after a minute without commands, and the server removes the consumer later: in a
+// cluster each consumer is a Raft group, whose heartbeats were most of the load of an idle server. The copy of a command
+// that plain subscribers get wakes the partition. If that copy is lost, the replicas find the command in the stream within
+// 15 s.
 package command
 
 import (

@@ -3,6 +3,9 @@
 //
 // A member that dies without leaving stays listed until its lease expires; the directory is a hint for routing and
 // never a lock.
+//
+// A request may carry the revision of the bucket that its sender has seen: a replica answers when its own copy is as new,
+// so that a caller reads every write that was confirmed to it.
 package directory
 
 import (

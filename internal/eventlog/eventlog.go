@@ -13,6 +13,16 @@
 // compares the tail of every watched log with the stream at intervals and after each event that may lose
 // announcements (reconnect, slow consumer, new stream leader). It has one subscription per watched log, for any
 // number of viewers, and does not need a goroutine per log or viewer.
+//
+// A process does not read what it wrote: the Store remembers the last events that its own services appended (ReadOwn,
+// [Writer.Recall]), and compares the stream sequence, so that a log which was replaced meanwhile is read. The scanner of
+// the stored form makes one pass without copies and accepts nothing that the JSON decoder would refuse; other forms go to
+// that decoder. A member added to event.Event needs a line in it.
+//
+// Rings of recent events are bounded in bytes, with frames, headers and what the garbage collector keeps free. Lost
+// announcements are left to the log: a log is checked 250 ms later, however many were lost, and eight logs heal at a time.
+// The client library reports only the first loss in a row, so the number of lost messages of each subscription is compared
+// each second.
 package eventlog
 
 import (

@@ -3,6 +3,10 @@
 // An object belongs to one log of one tenant. Its name consists of the log and the digest of the
 // data, so that repeated stores of the same data use the same object. Objects expire with the
 // events that name them.
+//
+// The gateway stores the data before it sends the command; command and event have a reference (log, digest, size). It names
+// no tenant: the tenant of the log counts, so that no reference leads to another tenant's objects. Reducers copy references
+// and never load them. Streams load the data before they encode the event, and wait for it as for a full connection.
 package payload
 
 import (

@@ -10,6 +10,11 @@
 // Holdings end with their holders: connections of a gateway count as long as the directory lists it (at most 30 s
 // after a kill), daily amounts until their day has passed, and the holding of an entity until its log has ended,
 // which a sweep checks at intervals. So no crash leaves a wrong count for ever.
+//
+// Every installation has limits by default (cmd/waggle/config): without them a program that has run away fills the disk or
+// empties an account at a provider. Children of a task count in the outermost task until its end, also those that have
+// ended, so that a loop of short children stops. The bytes of a workspace are measured before a write, and the walk takes a
+// twentieth of the time at most.
 package quota
 
 import (

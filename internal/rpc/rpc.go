@@ -6,6 +6,10 @@
 //
 // Requests that outlast one message are operations (HandleOperations, Operate): a caller begins one, gets signs of life,
 // progress and the outcome, attaches again by a key when it hears nothing, and cancels by that key.
+//
+// A request is delivered at most once: a connection that breaks takes requests and answers along. Repeat sends one again
+// after 3 s without an answer. It is for requests that look something up, and for those with an id, which services carry
+// out once. Both handlings may overlap; the log takes one of the two.
 package rpc
 
 import (

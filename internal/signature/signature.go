@@ -3,6 +3,10 @@
 // person.
 //
 // A signature covers the service, verb, tenant, key, member, principal with its right, id, request id, time and data of a command.
+//
+// No single server dates a command: a signature is stale only if the bus' clock says so when the command is handled, and
+// the timestamp of the message, which the leader of the stream writes, says so as well. A leader whose clock is wrong would
+// otherwise have every command of a person refused.
 package signature
 
 import (

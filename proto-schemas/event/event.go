@@ -3,6 +3,10 @@
 //
 // An event is one self-describing JSON object with the attribute names of CloudEvents 1.0, so that a program which
 // knows only NATS can rebuild a run.
+//
+// An event bounds every text, because it is one message of JetStream, and readers never join parts of a completed text: a
+// longer answer of a model ends with the stop reason length, a longer tool result has a mark of truncation, a longer
+// message is refused. Large data of tasks are objects (internal/payload).
 package event
 
 import (

@@ -15,6 +15,9 @@
 //
 // <type> is a canonical event type and may itself hold dots (message.delta), so
 // that a monitor can subscribe to live.*.session.*.tool.> .
+//
+// A direct message is an event without a seq, in no log, for one connection: a refusal, a pong, a list. If it is lost, no
+// state is: the client reads the log.
 package subject
 
 import (

@@ -1,6 +1,10 @@
 // Package session is the service of a session's life. It opens, closes, expires and deletes
 // sessions, stores acknowledgements, finds the position from which a client resumes, and exports
 // and imports sessions. It does not change runs: package pipeline does.
+//
+// An exported session keeps its id, so that its clients can resume where it is imported. The export holds no job in
+// progress: such a job starts anew, and the import names tool calls with an unknown outcome. An id that has a tombstone is
+// refused.
 package session
 
 import (

@@ -1,5 +1,8 @@
 // Package snapshots stores the folds of sessions and members, so that the first answer after a restart does not become slower
 // with the log. The services and workers of these logs share the snapshots.
+//
+// A stored chat is a window of its log: the fold forgets the oldest finished runs, so that a snapshot has a bound. See
+// package conversation.
 package snapshots
 
 import (

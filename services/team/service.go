@@ -6,6 +6,10 @@
 // All commands to members are derived from the team's log, by the handler of a team's command and
 // by the relay. Any replica may run either at any time: appends are conditional and ids follow from
 // the log, so that a repetition does no harm.
+//
+// The fold of a long log has a snapshot every 2,000 events. Only active teams are relayed: an entry in the registry
+// precedes the first append to a team that rests, and goes when the team has had nothing to do for a minute. A resting team
+// costs storage only.
 package team
 
 import (

@@ -4,6 +4,9 @@
 //
 // It has no clock, no randomness and no I/O. The team's status follows from the members' own
 // events, which the log copies.
+//
+// A member's id derives from the team's id and the member's name: creating a member twice creates it once, and no service
+// looks up the team of a member. So a member cannot change its name or its team.
 package teamwork
 
 import (

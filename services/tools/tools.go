@@ -5,6 +5,9 @@
 // The packages treat a provider as a hostile program: it may hang, flood, die or change its tools, and then harms only its
 // own calls. Its output is bounded in bytes and checked against the schemas that it declared. If a provider dies during a
 // call, the call is reported as lost, and its outcome never guessed.
+//
+// No provider imports the service or another provider: a new kind of provider is a package, and one line in the service's
+// routing.
 package tools
 
 import (

@@ -1,5 +1,8 @@
 // Package chat is the terminal client of the ORBIT dialect: it asks questions and shows
 // the answers as they are written.
+//
+// A message has an id, under which it is sent again until an event of the log shows it. The pipeline service accepts an id
+// once, so a lost connection neither loses nor doubles a message.
 package chat
 
 import (

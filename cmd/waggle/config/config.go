@@ -2,6 +2,9 @@
 //
 // Sources, strongest first: flags, environment, YAML file or files, defaults. The reference page docs/CONFIGURATION.md is
 // generated from the tags in this file.
+//
+// All settings are one struct, so that key, variable, check and documentation of a setting cannot drift apart. Every scalar
+// has an environment variable. Lists of structures exist in the file only, because a variable cannot hold them readably.
 package config
 
 //go:generate go run ./configdoc -out ../../../docs/CONFIGURATION.md

@@ -1,5 +1,8 @@
 // Package process assembles one waggle process: the bus and the roles that run on it. It passes every dependency of a role
 // explicitly; each role has one file.
+//
+// A process without the gateway role opens no port unless addr names one: operators start any number of services on one
+// machine without choosing ports.
 package process
 
 import (

@@ -1,4 +1,7 @@
 // Package provider checks a model provider by asking for the list of its models, the cheapest request with a key.
+//
+// A key in the environment never chooses the model, because it may be there for another program: the setting model does,
+// and its default is the demo model.
 package provider
 
 import (

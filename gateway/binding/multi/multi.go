@@ -1,4 +1,8 @@
 // Package multi binds a connection to the sessions that its client asks for.
+//
+// Acknowledgements are never answered and have a rate of their own: real clients send five a second for ever, before they
+// have a session and after they have lost it. One that belongs to no session is counted
+// (waggle_gateway_acks_dropped_total).
 package multi
 
 import (

@@ -1,6 +1,13 @@
 // Package swarm binds connections to the clients, agents and services of a swarm: their
 // presence in the directory, the inbox of a client, the tasks of an agent, the calls of a
 // service.
+//
+// A lost connection keeps its presence for a grace of 15 s (gateway.peers.grace), because moving all tasks of an agent at
+// once would repeat their work; an agent that unregisters loses it at once. If an agent connects twice, the revision of
+// each connection's first entry in the directory says which is the newer one, whatever the clocks of the gateways say.
+//
+// A frame that is too large fails its task or call and leaves the connection open: the gateway reads it to its end in fixed
+// memory, and its first and last 4 KiB tell which frame it is.
 package swarm
 
 import (

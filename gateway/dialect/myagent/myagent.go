@@ -4,6 +4,11 @@
 // One canonical event gives at most one frame, so that the seq of any frame is a safe
 // place to resume. All but parts of texts and details of the work give one: what the protocol
 // has no word for is a system.notice.
+//
+// A piece of a text ends at the end of a sentence, 250 ms after it began by the times of the events, or at any other event
+// that the client sees. The log alone decides, so that a replay has the pieces that live viewers saw, in every gateway.
+//
+// Only frames for one connection have metadata.connection_id: all viewers of a log share the bytes of the others.
 package myagent
 
 import (

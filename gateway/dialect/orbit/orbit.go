@@ -3,6 +3,8 @@
 //
 // One canonical event gives at most one frame, so that the seq of any frame is a
 // safe place to resume.
+//
+// A fact that needs two frames needs two events in the log.
 package orbit
 
 import (

@@ -3,6 +3,13 @@
 //
 // One event gives up to MaxFrames frames, each of which is a safe place to resume: see
 // dialect.Teams.
+//
+// Clients drop frames by positions that grow strictly. The position of a frame is the event's seq times 16 plus the frame's
+// number within the event, and the last frame of an event is always number 15: a reader can tell from a position alone if
+// its event is complete.
+//
+// The greeting is a snapshot of the statuses without positions, because it does not come from one event: no client resumes
+// from it.
 package team
 
 import (

@@ -4,6 +4,9 @@
 // A message has its position as id, so that a client which comes back says where it stands
 // (Last-Event-ID). Heartbeats are comments. An end is a comment with the code of its fault,
 // and the end of the body, after which an EventSource reconnects.
+//
+// Some proxies pass an answer on only when it is whole. So a request for a stream may ask for a WebSocket, and gets the
+// bytes of the same response in binary messages.
 package sse
 
 import (

@@ -1,6 +1,17 @@
 // Package index keeps a summary of each session, member and task for lists, and their questions to people, in a stream of
 // its own, and reads it page by page. Logs remain the truth: an entry is made of a log and nothing else, so that any
 // process may make it again.
+//
+// Announcements are hints of which log has changed. A catch-up reads what they missed, from the first message that no
+// summary has taken in; far behind, it reads the last header of each log. Writes are conditional on the revision of an
+// entry, so two writers do no harm.
+//
+// Questions have entries of their own: below .open. while they wait, below .over. afterwards. They are written before the
+// summary that their events belong to. A question that is over leaves a marker among the open ones for a while, against
+// which a slower writer loses. An answer never depends on the index: the log decides.
+//
+// A page estimates the part of the stream that holds it and reads that. The server counts the subjects of a tenant for each
+// batch, so pages of a large tenant ask for single messages, and totals of long lists are up to a minute old.
 package index
 
 import (

@@ -1,5 +1,8 @@
 // Package inbox keeps the inboxes of clients: one log for each client of the swarm, with copies of the events of its
 // tasks, and with the messages of other clients.
+//
+// A client that comes back reads on from a seq, as in any log. Each copy names the event that it stands for, so a repeat is
+// recognised. The inbox keeps the order of each task; events of different tasks have the order of their copies.
 package inbox
 
 import (

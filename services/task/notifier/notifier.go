@@ -1,4 +1,7 @@
 // Package notifier tells agents about their tasks, by direct messages to their connections.
+//
+// The gateway confirms that a connection has taken the work. Work without a confirmation counts as not given, and goes to
+// another agent. If only the confirmation was lost, two agents may work on a task; the attempt fences the second result.
 package notifier
 
 import (

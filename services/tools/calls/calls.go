@@ -1,4 +1,8 @@
 // Package calls keeps the calls of a tool service: it runs each id once, and remembers the outcome for repeats of the id.
+//
+// Callers claim a call before its tool begins, in a log of kind call, by a conditional append. Calls outside of tasks have
+// their intent and outcome there, calls within tasks only the claim: the bus recognises copies of a command for a short
+// time only, and a tool may run longer.
 package calls
 
 import (

@@ -1,5 +1,8 @@
 // Package swarm calls the tools of services that are connected to gateways. The directory lists the services; a service
 // belongs to a tenant and may have several replicas, which share its calls.
+//
+// A caller chooses the replica with the fewest open calls. The directory is late with the load, so each confirmation says
+// how many of a replica's open calls belong to other callers.
 package swarm
 
 import (

@@ -4,6 +4,9 @@
 // The team service carries the calls out. A [Client] sends them there and waits for the results;
 // [Client.Toolbox] joins the team's tools with those of the tool providers that the member may use,
 // so that a job treats all tools alike. The package keeps no state of a team.
+//
+// A call is a command to the team, which executes it once by the call's id and answers with a direct message. So a worker
+// may ask again, and a lost answer neither loses nor doubles a message to a colleague.
 package teamtools
 
 import (
