@@ -87,7 +87,6 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (decision.
 	if !ok {
 		return decision.Decision{}, fault.Newf(fault.UnknownType, "the %s service has no command %q", c.Service, c.Verb)
 	}
-	s.init()
 	if s.Deleted {
 		return s.gone(c), nil
 	}

@@ -29,6 +29,15 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
+// BenchmarkFold folds the log of a long chat.
+func BenchmarkFold(b *testing.B) {
+	events := longChat(b).log
+	b.ReportAllocs()
+	for b.Loop() {
+		foldOf(b, events, 0)
+	}
+}
+
 func longChat(b *testing.B) *world {
 	b.Helper()
 	w := newWorld(b)
