@@ -6,33 +6,10 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/eventdata"
-	"github.com/waggle-dev/waggle/proto-schemas/audit"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/conversation/usage"
-	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
-
-// withBudget returns the rules for a command: a tenant may have a budget of its own.
-func (r Rules) withBudget(c command.Command) Rules {
-	if b, ok := r.Budgets[c.Tenant.String()]; ok {
-		r.Budget = b
-	}
-	return r
-}
-
-// budget is the budget of a run that is about to start; nil = unlimited.
-func (r Rules) budget(spec event.RunSpec) *event.Budget {
-	b := r.Budget
-	if spec.Budget != nil {
-		b = spec.Budget.Within(r.Budget)
-	}
-	if !b.Bounds() {
-		return nil
-	}
-	return &b
-}
 
 // clocks measure for how long workers are busy with a run, by the times of the events in its log.
 // The writers' clocks may differ by minutes, so each is compared with itself only: the first event
@@ -273,38 +250,6 @@ func (s *State) budgetAsked(e event.Event, d event.InputRequestedData) error {
 	})
 }
 
-// respondBudget takes the answer to the question about a budget.
-func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
-	if in.Over {
-		return s.answeredLate(c, in, "its run has ended", now, rules)
-	}
-	data := event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
-		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(now, in.Asked), Scope: event.ScopeBudget,
-		Proof: c.Proof(),
-	}
-	if !d.Approved {
-		data.Decision = event.DecisionReject
-	}
-	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
-}
-
-// overBudget ends a run whose budget is not extended: people declined or did not answer, or one of
-// its jobs was stopped. An unanswered question expires first.
-func (s *State) overBudget(r *Run, now time.Time) []decision.Fact {
-	in := r.question()
-	switch {
-	case in != nil && in.expires() && !now.Before(in.Asked.Add(in.Timeout)):
-		return []decision.Fact{{ID: in.ID + ".expired", Data: event.InputExpiredData{
-			InputID: in.ID, RunID: r.ID, ExecutionID: r.ExecutionID,
-			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(now, in.Asked), Scope: event.ScopeBudget,
-		}}}
-	case in != nil && (in.rejected() || in.Expired), r.stopped() != nil:
-		return s.failBudget(r, now)
-	}
-	return nil
-}
-
 // expires reports whether the question is open, and not for ever.
 func (in *Input) expires() bool { return !in.Over && in.Timeout > 0 }
 
@@ -328,29 +273,6 @@ func (r *Run) stopped() *event.JobFailedData {
 	return nil
 }
 
-func (s *State) failBudget(r *Run, now time.Time) []decision.Fact {
-	var list []decision.Fact
-	d := director{s: s, r: r, p: r.Pipeline, now: now}
-	if r.Pipeline != nil {
-		list = d.stop(command.Command{ID: r.ID + ".budget"})
-	} else {
-		for _, w := range r.works {
-			list = append(list, stops(w)...)
-		}
-	}
-	if why := r.outOfQuota(); why != nil {
-		return append(list, d.runFailed(fault.Lookup(fault.QuotaExceeded), why.Message, ""))
-	}
-	use, _ := r.exceeded(true)
-	entry := fault.Lookup(fault.BudgetExceeded)
-	failed := d.runFailed(entry, BudgetFault(use).Message, "")
-	if data, ok := failed.Data.(event.RunFailedData); ok {
-		data.Budget = &use
-		failed.Data = data
-	}
-	return append(list, failed)
-}
-
 // outOfQuota returns why the run ends if that is a day's quota, else nil.
 func (r *Run) outOfQuota() *fault.Fault {
 	if f := r.stopped(); f != nil && f.Code == string(fault.QuotaExceeded) {
@@ -361,12 +283,6 @@ func (r *Run) outOfQuota() *fault.Fault {
 			quotaNames[in.resource], in.quota.Scope, in.quota.Day, in.quota.Used, in.quota.Limit)
 	}
 	return nil
-}
-
-// quotaNames are the names of the resources with a daily quota.
-var quotaNames = map[string]string{
-	audit.Tokens.String(): "tokens", audit.CostUSD.String(): "US dollars",
-	audit.ToolCalls.String(): "tool calls", audit.Time.String(): "seconds of work",
 }
 
 // Use is the consumption of the run, and the resource that is used up.

@@ -35,23 +35,10 @@ func (s *State) Due(now time.Time, rules Rules) time.Time {
 		case t.Retry != nil:
 			at(t.Retry.Due)
 		case t.State == plan.Running:
-			at(d.deadline(t))
+			at(solver{d}.deadline(t))
 		}
 	}
 	return due
-}
-
-// deadline is when a task's time runs out. The time of one that no worker has taken
-// up has not begun: it is looked at again later.
-func (d director) deadline(t *Task) time.Time {
-	if w := t.Work; !w.Claimed.IsZero() && !w.Paused {
-		return w.Claimed.Add(d.taskTimeout())
-	}
-	due := t.Work.Started.Add(d.taskTimeout())
-	if due.After(d.now) && !t.Work.Paused {
-		return due
-	}
-	return d.now.Add(d.taskTimeout())
 }
 
 // Unclaimed returns the jobs that no worker has taken up yet, in the order

@@ -9,9 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation/retry"
 )
 
-// maxPartial bounds the part of an unfinished text that the event about a cancelled step has, in bytes.
-const maxPartial = 2000
-
 func (s *State) turnStarted(e event.Event, d event.JobStartedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		if w.Claimed.IsZero() || w.Paused { // the time in which it waited for people does not count

@@ -1,0 +1,229 @@
+package conversation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// maxRaw bounds the quotation of an invalid plan, in bytes.
+const maxRaw = 2000
+
+// planner decides on the plan of a run, up to its confirmation.
+type planner struct{ director }
+
+func (d planner) plan() []decision.Fact {
+	p := d.p
+	switch {
+	case p.Dropped != "":
+		return []decision.Fact{d.drop()}
+	case p.Planned && d.confirms():
+		return []decision.Fact{d.ask()}
+	case p.Planned:
+		return solver{d.director}.solve()
+	case p.Retry != nil:
+		if d.now.Before(p.Retry.Due) {
+			return nil
+		}
+		return []decision.Fact{d.startPlan(p.Question)}
+	case len(p.Invalid) > d.rules.Replans:
+		return []decision.Fact{d.runFailed(fault.Lookup(fault.PlanFailed), "", "")}
+	case p.Job == nil || p.Job.Ended:
+		return []decision.Fact{d.startPlan(p.Question)}
+	case p.Job.Failure != nil:
+		return d.planJobFailed(p.Job)
+	}
+	if m, ok := p.Job.final(); ok {
+		return []decision.Fact{d.judge(p.Job, m)}
+	}
+	return nil
+}
+
+func (d planner) startPlan(question string) decision.Fact {
+	n := d.p.Plans + 1
+	work := fmt.Sprintf("%s.plan.%d", d.r.ID, n)
+	return decision.Fact{ID: work + ".started", Data: event.PlanStartedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: fmt.Sprintf("plan_%s_%d", short(d.r.ID), n),
+		Number: n, MaxTries: d.p.Plans + d.triesLeft(), Question: question, Context: d.p.Context,
+		Part: event.Part{JobID: work, Stage: event.StagePlanning},
+	}}
+}
+
+// judge parses the planner's text into plan.completed, or returns the event that says why the plan
+// is invalid.
+func (d planner) judge(w *Work, m Message) decision.Fact {
+	made, err := plan.Coerce([]byte(m.Content))
+	if err != nil {
+		recovery := "retry"
+		if len(d.p.Invalid) >= d.rules.Replans {
+			recovery = "none"
+		}
+		return decision.Fact{ID: w.ID + ".invalid", Data: event.PlanInvalidData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Code: string(fault.PlanInvalid),
+			Message: fault.From(err, "").Public(), Raw: clip(m.Content, maxRaw), Recovery: recovery, Part: w.Part,
+		}}
+	}
+	return decision.Fact{ID: w.ID + ".completed", Data: event.PlanCompletedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Steps: made.Tasks,
+		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+	}}
+}
+
+// planJobFailed tries again after a pause, or gives the run up.
+func (d planner) planJobFailed(w *Work) []decision.Fact {
+	if retry, ok := d.retry(w, d.p.retries+1, d.rules.Tries); ok {
+		return append(discards(w), retry)
+	}
+	return append(discards(w), d.planCancelled(w.ID, reasonError, "", ""))
+}
+
+// drop ends a run whose plan will not be carried out, a step at a time.
+func (d planner) drop() decision.Fact {
+	p := d.p
+	switch {
+	case p.Dropped == reasonError:
+		f := p.Job.Failure
+		return d.runFailed(fault.Lookup(fault.Code(f.Code)), f.Message, "")
+	case p.Dropped == timedOut && !p.Input.Expired:
+		in := p.Input
+		return decision.Fact{ID: in.ID + ".expired", Data: event.InputExpiredData{
+			InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID,
+			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(d.now, in.Asked),
+		}}
+	case p.Dropped == timedOut:
+		return d.runCompleted(timedOut, "The plan was not confirmed in time, and nothing was done.", "")
+	case p.Input != nil && p.Input.rejected():
+		text := "The plan was rejected, and nothing was done."
+		if why := p.Input.Answered.Feedback; why != "" {
+			text += " Reason given: " + why
+		}
+		return d.runCompleted(rejected, text, "")
+	}
+	return d.runCompleted(cancelled, "The plan was cancelled, and nothing was done.", "")
+}
+
+func (d planner) ask() decision.Fact {
+	input := fmt.Sprintf("plan_confirm_%s_%d", short(d.r.ID), d.p.Plans)
+	return decision.Fact{ID: fmt.Sprintf("%s.requested.%d", input, d.s.Seq), Data: event.InputRequestedData{
+		InputID: input, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Scope: "plan", PlanID: d.p.PlanID,
+		Steps: d.p.list(), Summary: d.p.Summary, TimeoutSeconds: int(d.rules.ConfirmTimeout / time.Second),
+	}}
+}
+
+func (d planner) confirm() []decision.Fact {
+	in := d.p.Input
+	switch {
+	case d.p.Dropped != "":
+		return []decision.Fact{d.drop()}
+	case !d.p.Planned: // another plan was requested
+		return d.plan()
+	case in.rejected():
+		return []decision.Fact{d.planCancelled(in.ID, userRequest, in.Answered.By, in.Answered.Feedback)}
+	case in.Answered != nil:
+		return solver{d.director}.solve()
+	case in.Over:
+		return []decision.Fact{d.ask()}
+	case d.now.Before(in.Asked.Add(in.Timeout)):
+		return nil
+	}
+	return []decision.Fact{d.planCancelled(in.ID, timedOut, "", "")}
+}
+
+func (d planner) confirms() bool {
+	switch {
+	case d.r.Spec.Mode != event.ModePlan:
+		return false
+	case d.r.Pipeline.Input != nil && d.r.Pipeline.Input.Answered != nil && d.r.Pipeline.Input.PlanID == d.r.Pipeline.PlanID:
+		return false
+	case d.r.Spec.ConfirmPlan != nil:
+		return *d.r.Spec.ConfirmPlan
+	case d.s.Preferences.ConfirmPlan != nil:
+		return *d.s.Preferences.ConfirmPlan
+	}
+	return d.rules.ConfirmPlan
+}
+
+// planCancelled ends a plan that is made or being made. by is who asked for it.
+func (d planner) planCancelled(eventID, reason, by, feedback string) decision.Fact {
+	data := event.PlanCancelledData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Reason: reason, By: by, Feedback: feedback,
+		Steps: d.p.list(), DurationMS: since(d.now, d.p.planStarted),
+	}
+	if d.p.Job != nil {
+		data.Part = d.p.Job.Part
+	}
+	return decision.Fact{ID: eventID + ".plan-cancelled", Data: data}
+}
+
+// replan drops the plan that is made or being made for another one.
+func (d planner) replan(c command.Command, question string) (decision.Decision, error) {
+	if !d.s.known.Has(c.ID + ".plan-cancelled") {
+		var list []decision.Fact
+		if d.p.Job != nil {
+			list = discards(d.p.Job)
+		}
+		return decision.Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Direct: planningAgain(c)}, nil
+	}
+	return decision.Of(d.startPlan(question)), nil
+}
+
+// betweenPlans reports whether one plan was dropped for another that is not begun.
+func (d planner) betweenPlans() bool {
+	p := d.p
+	return (p.Phase == Planning || p.Phase == Confirming) && p.Dropped == "" && !p.Planned && p.Retry == nil &&
+		(p.Job == nil || p.Job.Ended) && len(p.Invalid) == 0
+}
+
+func (d planner) answer(c command.Command, a command.AnswerQuestion, in *Input) decision.Fact {
+	data := event.InputAnsweredData{
+		InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
+		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, Segment: a.Segment, ElapsedMS: since(d.now, in.Asked),
+		Proof: c.Proof(),
+	}
+	if !a.Approved {
+		data.Decision = event.DecisionReject
+		return decision.Fact{ID: c.ID + ".answered", Data: data}
+	}
+	tasks, err := d.edited(a)
+	if err != nil {
+		return decision.Fact{ID: c.ID + ".invalid", Data: event.PlanInvalidData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, InputID: in.ID, By: c.Principal,
+			Code: string(fault.PlanInvalid), Message: fault.From(err, "").Public(),
+			Raw: clip(string(append(bytes.Clone(a.Steps), a.Modified...)), maxRaw), Recovery: "manual_input",
+		}}
+	}
+	if tasks != nil {
+		data.Decision, data.Steps = event.DecisionModify, tasks
+	}
+	return decision.Fact{ID: c.ID + ".answered", Data: data}
+}
+
+// edited returns the tasks as the answer wants them, nil if it leaves them as they are.
+func (d planner) edited(a command.AnswerQuestion) ([]event.Step, error) {
+	switch {
+	case given(a.Steps):
+		tasks, err := plan.CoerceTasks(a.Steps)
+		if err != nil || same(tasks, d.p.list()) {
+			return nil, err
+		}
+		return tasks, nil
+	case given(a.Modified):
+		return plan.Override(d.p.list(), a.Modified)
+	}
+	return nil, nil
+}
+
+// same reports whether both lists are equal. Clients send the list back also when they have not
+// changed it.
+func same(a, b []event.Step) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}

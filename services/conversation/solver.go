@@ -1,0 +1,246 @@
+package conversation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// solver decides on the steps of a plan.
+type solver struct{ director }
+
+// solve settles ended tasks, reports progress, starts tasks that can start, and begins the
+// aggregation after the last one.
+func (d solver) solve() []decision.Fact {
+	if list := d.progressed(); len(list) > 0 {
+		return list
+	}
+	for _, t := range d.p.Tasks {
+		if list := d.settle(t); len(list) > 0 {
+			return list
+		}
+	}
+	if list := d.doomed(); len(list) > 0 {
+		return list
+	}
+	if list := d.startSteps(); len(list) > 0 {
+		return list
+	}
+	if d.p.open() {
+		return nil
+	}
+	return aggregator{d.director}.solved()
+}
+
+// settle returns the outcome of a running task, or schedules another attempt.
+func (d solver) settle(t *Task) []decision.Fact {
+	if t.Retry != nil {
+		if d.now.Before(t.Retry.Due) {
+			return nil
+		}
+		return []decision.Fact{d.restarted(t, fmt.Sprintf("%s.again", t.Work.ID), restartAfterError, "", d.tries(t))}
+	}
+	if t.State != plan.Running {
+		return nil
+	}
+	w := t.Work
+	if w.Failure != nil {
+		return d.jobFailed(t, w)
+	}
+	if m, ok := w.final(); ok {
+		return d.completed(t, w, m)
+	}
+	if limit := d.timeout(); !w.Paused && !w.Claimed.IsZero() && !d.now.Before(w.Claimed.Add(limit)) {
+		return []decision.Fact{w.failed(fault.Lookup(fault.TaskTimeout), d.now, limit)}
+	}
+	return nil
+}
+
+// tries is the highest attempt that a task may have.
+func (d solver) tries(t *Task) int {
+	if t.Max > 0 {
+		return t.Max
+	}
+	return d.rules.Tries
+}
+
+func (d solver) timeout() time.Duration {
+	if n := d.r.Spec.TimeoutSeconds; n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	return d.rules.TaskTimeout
+}
+
+func (d solver) completed(t *Task, w *Work, m Message) []decision.Fact {
+	return []decision.Fact{{ID: w.ID + ".completed", Data: event.StepCompletedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
+		MessageID: m.ID, Output: m.Content, Usage: w.tally.Usage(), Tools: w.tally.ByTool,
+		DurationMS: since(d.now, t.Started), Part: w.Part,
+	}}}
+}
+
+func (d solver) jobFailed(t *Task, w *Work) []decision.Fact {
+	if retry, ok := d.retry(w, t.Attempt, d.tries(t)); ok {
+		return append(discards(w), retry)
+	}
+	return append(
+		stops(w), decision.Fact{ID: w.ID + ".given-up", Data: event.StepFailedData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
+			Code: w.Failure.Code, Message: w.Failure.Message, DurationMS: since(d.now, t.Started), Part: w.Part,
+		}},
+	)
+}
+
+// progressed reports the progress of the run after an outcome that is not counted yet. It is a
+// separate fact, because another writer may append an event between the outcome and the count.
+func (d solver) progressed() []decision.Fact {
+	for _, t := range d.p.Tasks {
+		if !t.Final() || t.Counted {
+			continue
+		}
+		return []decision.Fact{{ID: fmt.Sprintf("%s.t.%s.%d.%d.progressed", d.r.ID, t.ID, t.Attempt, t.Restarts), Data: event.RunProgressedData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: t.ID, Title: t.Title, Status: stateNames[t.State],
+			Completed: d.p.count(plan.Done), Failed: d.p.count(plan.Failed), Cancelled: d.p.count(plan.Cancelled),
+			Total: len(d.p.Tasks), ElapsedMS: since(d.now, d.p.solveStarted),
+		}}}
+	}
+	return nil
+}
+
+// restarted gives a task another attempt.
+func (d solver) restarted(t *Task, eventID, reason, by string, limit int) decision.Fact {
+	data := event.StepRestartedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: t.Attempt + 1, MaxAttempts: limit, Reason: reason, By: by,
+		PreviousError: t.Error, Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
+	}
+	if t.Retry != nil {
+		data.PreviousError, data.BackoffMS = t.Retry.Error, since(t.Retry.Due, t.Retry.Since)
+	}
+	return decision.Fact{ID: eventID, Data: data}
+}
+
+// doomed cancels the tasks that can never start.
+func (d solver) doomed() []decision.Fact {
+	ids := plan.Doomed(d.p.list(), d.p.state)
+	if len(ids) == 0 {
+		return nil
+	}
+	t := d.p.Task(ids[0])
+	base := fmt.Sprintf("%s.t.%s.%d.%d.doomed", d.r.ID, t.ID, t.Attempt, t.Restarts)
+	return []decision.Fact{d.cancelled(t, base, "dependency_failed", "")}
+}
+
+func (d solver) cancelled(t *Task, eventID, reason, by string) decision.Fact {
+	data := event.StepCancelledData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Reason: reason, By: by,
+		DurationMS: since(d.now, t.Started), Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
+	}
+	if t.State == plan.Running {
+		data.Part, data.Partial = t.Work.Part, clip(string(t.Work.partial), maxPartial)
+	} else {
+		data.DurationMS = 0
+	}
+	return decision.Fact{ID: eventID, Data: data}
+}
+
+func (d solver) startSteps() []decision.Fact {
+	limit := d.rules.concurrent(d.r.Spec)
+	state := func(id string) plan.State {
+		if t := d.p.Task(id); t.Retry == nil {
+			return t.State
+		}
+		return plan.Running // it waits for its time, not for a slot
+	}
+	var list []decision.Fact
+	for _, id := range plan.Start(d.p.list(), state, limit-d.p.count(plan.Running)) {
+		list = append(list, d.startStep(d.p.Task(id)))
+	}
+	return list
+}
+
+func (d solver) startStep(t *Task) decision.Fact {
+	n := t.Attempt + 1
+	work := fmt.Sprintf("%s.t.%s.%d", d.r.ID, t.ID, n)
+	return decision.Fact{ID: work + ".started", Data: event.StepStartedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Step: t.Step, Attempt: n, MaxTries: d.tries(t),
+		Part: event.Part{JobID: work, Stage: event.StageSolving, StepID: t.ID},
+	}}
+}
+
+// restart puts a task and what depends on it back to the start.
+func (d solver) restart(c command.Command, ref command.StepRef) []decision.Fact {
+	var list []decision.Fact
+	if d.p.Phase == Aggregating {
+		list = discards(d.p.Job)
+	}
+	tries := ref.MaxAttempts
+	if tries <= 0 || tries > d.rules.Tries {
+		tries = d.rules.Tries
+	}
+	again := func(t *Task, reason string) {
+		if t.State == plan.Running {
+			list = append(list, d.endStep(t, c.ID+".ended."+t.ID, c.Principal, discards)...)
+		}
+		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
+	}
+	for _, dependant := range d.affected(ref.StepID) {
+		if t := d.p.Task(dependant); t.State != plan.Waiting && !d.s.known.Has(c.ID+".restarted."+t.ID) {
+			again(t, restartForDependency)
+		}
+	}
+	again(d.p.Task(ref.StepID), restartUser) // last: it marks the command as done
+	return list
+}
+
+// affected returns what depends on the task and could be solved after it: not what
+// a person cancelled, nor what waits for that.
+func (d solver) affected(taskID string) []string {
+	list := d.p.list()
+	ids := plan.Dependants(list, taskID)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return d.p.Task(id).Error == byUser })
+	doomed := plan.Doomed(list, func(id string) plan.State {
+		if id == taskID || slices.Contains(ids, id) {
+			return plan.Waiting
+		}
+		return d.p.state(id)
+	})
+	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(doomed, id) })
+}
+
+// endStep cancels a task at a user's request after closing its unfinished messages.
+func (d solver) endStep(t *Task, eventID, by string, closing func(*Work) []decision.Fact) []decision.Fact {
+	var list []decision.Fact
+	if t.State == plan.Running {
+		list = closing(t.Work)
+	}
+	return append(list, d.cancelled(t, eventID, userRequest, by))
+}
+
+// deadline is when a task's time runs out. The time of one that no worker has taken
+// up has not begun: it is looked at again later.
+func (d solver) deadline(t *Task) time.Time {
+	if w := t.Work; !w.Claimed.IsZero() && !w.Paused {
+		return w.Claimed.Add(d.timeout())
+	}
+	due := t.Work.Started.Add(d.timeout())
+	if due.After(d.now) && !t.Work.Paused {
+		return due
+	}
+	return d.now.Add(d.timeout())
+}
+
+// maxPartial bounds the part of an unfinished text that the event about a cancelled step has, in bytes.
+const maxPartial = 2000
+
+// byUser marks a task that a person cancelled.
+const byUser = "cancelled: " + userRequest
+
+var stateNames = map[plan.State]string{
+	plan.Waiting: "waiting", plan.Running: "running", plan.Done: "completed", plan.Failed: "failed", plan.Cancelled: "cancelled",
+}
