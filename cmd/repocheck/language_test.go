@@ -102,7 +102,7 @@ func exampleOf(mark string) string {
 
 // ruledPages are the pages, beside the decisions, that follow the rules.
 var ruledPages = []string{
-	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/TOUR.md", "docs/OPERATIONS.md", "docs/SECURITY.md", "deploy/helm/waggle/README.md",
+	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/TOUR.md", "docs/UPGRADING.md", "docs/OPERATIONS.md", "docs/SECURITY.md", "deploy/helm/waggle/README.md",
 	"docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-ASP.md", "docs/PROTOCOL-MYAGENT.md", "docs/PROTOCOL-TEAM.md", "docs/PROTOCOL-EVENTS.md", "docs/PROTOCOL-AGUI.md",
 	"docs/CONFIGURATION.md", "docs/SCALE.md", "docs/generated/asp-messages.md", "docs/generated/errors.md", "docs/generated/events.md",
 	"docs/generated/metrics.md", "docs/MODULES.md", "docs/generated/myagent-events.md", "docs/generated/subjects.md", "docs/generated/team-messages.md",
@@ -112,7 +112,7 @@ var ruledPages = []string{
 // changelog follows the rules in its part for the next version.
 const (
 	changelog  = "CHANGELOG.md"
-	unreleased = "## Unreleased"
+	unreleased = "## 0.1.0 - unreleased"
 )
 
 // proseOf returns a page without code, its lines with their numbers kept.

@@ -15,7 +15,7 @@ import (
 // pages are the documents whose commands and links must exist.
 var pages = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
-	"docs/TOUR.md", "docs/CONSOLE.md", "docs/HTTP.md", "docs/MODELS.md", "docs/OPERATIONS.md", "docs/SCALE.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
+	"CHANGELOG.md", "docs/TOUR.md", "docs/UPGRADING.md", "docs/CONSOLE.md", "docs/HTTP.md", "docs/MODELS.md", "docs/OPERATIONS.md", "docs/SCALE.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
 	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md", "docs/PROTOCOL-EVENTS.md", "docs/PROTOCOL-AGUI.md", "docs/GLOSSARY.md",
 }
 
