@@ -88,6 +88,18 @@ func (l *life) keep(pass func(news) bool) []news {
 	return out
 }
 
+// withoutMail drops the news that were told as mail.
+func (l *life) withoutMail() {
+	told := map[string]bool{}
+	for _, m := range l.Mail() {
+		told[m.MessageID] = true
+	}
+	l.keep(func(n news) bool {
+		m, err := event.As[event.TaskMessagedData](n.event)
+		return n.event.Type != event.TaskMessaged || err != nil || !told[m.MessageID]
+	})
+}
+
 // owed reports whether the agent that has the task has to be told something.
 func (l *life) owed() bool {
 	for _, n := range l.outbox {

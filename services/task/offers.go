@@ -17,21 +17,21 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// listOffers answers with a page of the tools of providers, in the order of the providers and of the tools' names.
-func (s *Service) listOffers(ctx context.Context, in cmd.OfferListRequest) (api.ToolPage, error) {
+// offers answers with a page of the tools of providers, in the order of the providers and of the tools' names.
+func (c *catalogue) offers(ctx context.Context, in cmd.OfferListRequest) (api.ToolPage, error) {
 	before, err := parseOffer(in.Before)
 	if err != nil {
 		return api.ToolPage{}, err
 	}
-	servers, err := s.tools.Servers(ctx, in.Tenant, in.Kind)
+	servers, err := c.tools.Servers(ctx, in.Tenant, in.Kind)
 	if err != nil {
 		return api.ToolPage{}, err
 	}
-	models, err := s.offered(ctx, in.Tenant)
+	models, err := c.offered(ctx, in.Tenant)
 	if err != nil {
 		return api.ToolPage{}, err
 	}
-	p := offerPage{limit: max(in.Limit, 1), room: int(s.deps.Conn.NATS().MaxPayload()) - listEnvelope, out: api.ToolPage{Tools: []api.ToolSummary{}}}
+	p := offerPage{limit: max(in.Limit, 1), room: int(c.deps.Conn.NATS().MaxPayload()) - listEnvelope, out: api.ToolPage{Tools: []api.ToolSummary{}}}
 	servers = slices.DeleteFunc(servers, func(srv tools.Server) bool { return in.Server != "" && in.Server != srv.ID })
 	if before == (offerPlace{}) {
 		p.report(servers)
@@ -40,7 +40,7 @@ func (s *Service) listOffers(ctx context.Context, in cmd.OfferListRequest) (api.
 		if srv.Order() < before.order {
 			continue
 		}
-		srv, list, err := s.tools.ToolsOf(ctx, in.Tenant, srv.Kind, srv.ID)
+		srv, list, err := c.tools.ToolsOf(ctx, in.Tenant, srv.Kind, srv.ID)
 		switch {
 		case errors.Is(err, fault.New(fault.ServiceNotFound)), errors.Is(err, fault.New(fault.ServerNotFound)):
 			continue // it has left meanwhile
@@ -102,13 +102,13 @@ func (p *offerPage) add(srv tools.Server, t tools.Tool, models bool) (full bool,
 	return false, nil
 }
 
-// readOffer answers with one tool of a provider.
-func (s *Service) readOffer(ctx context.Context, in cmd.ReadOfferRequest) (api.ToolDetail, error) {
-	srv, list, err := s.tools.ToolsOf(ctx, in.Tenant, in.Kind, in.Server)
+// offer answers with one tool of a provider.
+func (c *catalogue) offer(ctx context.Context, in cmd.ReadOfferRequest) (api.ToolDetail, error) {
+	srv, list, err := c.tools.ToolsOf(ctx, in.Tenant, in.Kind, in.Server)
 	if err != nil {
 		return api.ToolDetail{}, err
 	}
-	models, err := s.offered(ctx, in.Tenant)
+	models, err := c.offered(ctx, in.Tenant)
 	if err != nil {
 		return api.ToolDetail{}, err
 	}
@@ -123,8 +123,8 @@ func (s *Service) readOffer(ctx context.Context, in cmd.ReadOfferRequest) (api.T
 }
 
 // offered returns the names of the tools that models are offered.
-func (s *Service) offered(ctx context.Context, t id.Tenant) (map[string]bool, error) {
-	list, err := s.tools.List(ctx, t)
+func (c *catalogue) offered(ctx context.Context, t id.Tenant) (map[string]bool, error) {
+	list, err := c.tools.List(ctx, t)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -12,7 +11,6 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/task/roster"
 )
 
@@ -26,6 +24,18 @@ const (
 
 // reasonLost is why a task is released whose agent has left the directory.
 const reasonLost = "agent_lost"
+
+// watch follows the directory. It stores new participants, releases tasks of lost agents, and looks again
+// at tasks that an agent may take now. The tasks' timers cover changes that it misses.
+type watch struct {
+	s    *Service
+	life context.Context //nolint:containedctx // from New to stop
+	end  context.CancelFunc
+	wake chan struct{}
+	done chan struct{}
+	seen map[roster.Key]uint64 // hash of the last known state of each participant, without fields that do not matter
+	hash maphash.Seed
+}
 
 func newWatch(s *Service) *watch {
 	w := &watch{s: s, wake: make(chan struct{}, 1), done: make(chan struct{}), seen: map[roster.Key]uint64{}, hash: maphash.MakeSeed()}
@@ -160,34 +170,21 @@ func (w *watch) poke(log subject.Log) {
 
 // release takes the task from a lost agent.
 func (w *watch) release(log subject.Log, p place) {
-	w.send(log, w.s.gone(p, reasonLost))
+	w.send(log, gone(p, reasonLost))
 }
 
 func (w *watch) send(log subject.Log, c cmd.Command) {
 	c.Service, c.Tenant, c.Key = cmd.Task, log.Tenant, log.Entity
-	if err := w.s.Send(w.life, c); err != nil && w.life.Err() == nil {
+	if err := w.s.send(w.life, c); err != nil && w.life.Err() == nil {
 		w.s.deps.Logger.Warn().Err(err).Str("task", log.String()).Msg("failed to send task command; its timer will retry")
 	}
 }
 
 // gone returns the command that takes a task from its agent. One attempt is released
 // once for each reason.
-func (s *Service) gone(p place, reason string) cmd.Command {
+func gone(p place, reason string) cmd.Command {
 	return cmd.Command{
 		ID: fmt.Sprintf("%s.%d", reason, p.attempt), Verb: cmd.ReleaseTask,
 		Data: encode(cmd.AgentGone{TaskID: p.task, AgentID: p.agent, Attempt: p.attempt, Reason: reason}),
 	}
-}
-
-// rules returns the rules, with defaults for absent ones.
-func rules(r assignment.Rules) assignment.Rules {
-	def := assignment.DefaultRules
-	r.QueueTimeout = cmp.Or(r.QueueTimeout, def.QueueTimeout)
-	r.AskTimeout = cmp.Or(r.AskTimeout, def.AskTimeout)
-	r.Lease = cmp.Or(r.Lease, def.Lease)
-	r.Pause = cmp.Or(r.Pause, def.Pause)
-	r.Silence = cmp.Or(r.Silence, def.Silence)
-	r.Tries = cmp.Or(r.Tries, def.Tries)
-	r.MaxDepth = cmp.Or(r.MaxDepth, def.MaxDepth)
-	return r
 }

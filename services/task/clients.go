@@ -3,8 +3,8 @@ package task
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -16,28 +16,36 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/task/inbox"
 )
 
-// openClient opens the inbox of a new client, or returns where a returning client resumes. It
+// clients keeps the inboxes of clients.
+type clients struct {
+	*base
+
+	inboxes *inbox.Inboxes
+}
+
+// open opens the inbox of a new client, or returns where a returning client resumes. It
 // reports another principal's inbox as unknown.
-func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.OpenClientReply, error) {
+func (cl *clients) open(ctx context.Context, in cmd.OpenClientRequest) (cmd.OpenClientReply, error) {
 	if in.Tenant.IsZero() {
 		return cmd.OpenClientReply{}, fault.New(fault.InvalidField).At("tenant")
 	}
 	if in.ClientID == "" {
-		client, token, at, err := s.inboxes.Create(ctx, in.Tenant, in.Principal)
+		client, token, at, err := cl.inboxes.Create(ctx, in.Tenant, in.Principal)
 		return cmd.OpenClientReply{ClientID: client, Token: token, After: at.String()}, err
 	}
 	log := inbox.LogOf(in.Tenant, in.ClientID)
-	last, own, err := s.inboxes.Last(ctx, log, inbox.Owner{Client: in.ClientID, Principal: in.Principal, Token: in.Token})
+	last, own, err := cl.inboxes.Last(ctx, log, inbox.Owner{Client: in.ClientID, Principal: in.Principal, Token: in.Token})
 	switch {
 	case err != nil:
 		return cmd.OpenClientReply{}, err
 	case !own:
 		return cmd.OpenClientReply{}, fault.New(fault.ClientNotFound)
 	}
-	after, err := s.resumeAt(ctx, log, in.After, last)
+	after, err := cl.resumeAt(ctx, log, in.After, last)
 	if err != nil {
 		return cmd.OpenClientReply{}, err
 	}
@@ -46,10 +54,10 @@ func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd
 
 // resumeAt returns the position from which a client resumes: the one that it names, or else its
 // acknowledged one.
-func (s *Service) resumeAt(ctx context.Context, log subject.Log, after *uint64, last eventlog.Cursor) (eventlog.Cursor, error) {
+func (cl *clients) resumeAt(ctx context.Context, log subject.Log, after *uint64, last eventlog.Cursor) (eventlog.Cursor, error) {
 	var at uint64
 	if after == nil {
-		noted, err := s.acks.Get(ctx, log, log.Entity)
+		noted, err := cl.acks.Get(ctx, log, log.Entity)
 		if err != nil {
 			return last, err
 		}
@@ -64,30 +72,30 @@ func (s *Service) resumeAt(ctx context.Context, log subject.Log, after *uint64, 
 	return eventlog.Cursor{Seq: at}, nil
 }
 
-// nameClient records a client's description of itself, if it has changed.
-func (s *Service) nameClient(ctx context.Context, in cmd.ParticipantRequest) (event.InboxRegisteredData, error) {
+// name records a client's description of itself, if it has changed.
+func (cl *clients) name(ctx context.Context, in cmd.ParticipantRequest) (event.InboxRegisteredData, error) {
 	d, err := data[event.InboxRegisteredData](in)
 	if err != nil {
 		return d, err
 	}
 	d.ClientID = in.ID
-	known, err := s.inboxes.Describe(ctx, inbox.LogOf(in.Tenant, in.ID), d)
+	known, err := cl.inboxes.Describe(ctx, inbox.LogOf(in.Tenant, in.ID), d)
 	if err == nil && !known {
 		err = fault.New(fault.ClientNotFound)
 	}
 	return d, err
 }
 
-// sendClient accepts a message from one client to another. Once it returns, the message is stored
+// message accepts a message from one client to another. Once it returns, the message is stored
 // for delivery until it expires.
-func (s *Service) sendClient(ctx context.Context, in cmd.ParticipantRequest) (cmd.ClientNote, error) {
+func (cl *clients) message(ctx context.Context, in cmd.ParticipantRequest) (cmd.ClientNote, error) {
 	d, err := data[cmd.ClientNote](in)
 	if err != nil {
 		return d, err
 	}
 	known := false
 	if d.TargetID != "" {
-		if known, err = s.inboxes.Has(ctx, inbox.LogOf(in.Tenant, d.TargetID)); err != nil {
+		if known, err = cl.inboxes.Has(ctx, inbox.LogOf(in.Tenant, d.TargetID)); err != nil {
 			return d, err
 		}
 	}
@@ -96,9 +104,9 @@ func (s *Service) sendClient(ctx context.Context, in cmd.ParticipantRequest) (cm
 	}
 	m := event.InboxMessagedData{
 		MessageID: cmp.Or(d.MessageID, uuid.NewString()), SenderID: in.ID, SenderName: in.Name, TargetID: d.TargetID,
-		MessageType: d.MessageType, Data: d.Data, ExpiresAt: s.cfg.Now().Add(s.cfg.Keep).UTC(),
+		MessageType: d.MessageType, Data: d.Data, ExpiresAt: cl.cfg.Now().Add(cl.cfg.Keep).UTC(),
 	}
-	return d, s.Send(ctx, cmd.Command{
+	return d, cl.send(ctx, cmd.Command{
 		ID: m.MessageID, Service: cmd.Task, Verb: cmd.TellClient, Tenant: in.Tenant, Key: id.EntityFromExternal(d.TargetID),
 		Principal: in.Principal, Data: encode(m),
 	})
@@ -106,16 +114,16 @@ func (s *Service) sendClient(ctx context.Context, in cmd.ParticipantRequest) (cm
 
 // tell handles cmd.TellClient: it appends a message to a client's log, once. It drops an expired
 // message, and one for an unknown client.
-func (s *Service) tell(ctx context.Context, c cmd.Command) error {
+func (cl *clients) tell(ctx context.Context, c cmd.Command) error {
 	var m event.InboxMessagedData
 	if err := c.Decode(&m); err != nil {
 		return command.Permanent(err)
 	}
-	if !m.ExpiresAt.IsZero() && s.cfg.Now().After(m.ExpiresAt) {
+	if !m.ExpiresAt.IsZero() && cl.cfg.Now().After(m.ExpiresAt) {
 		return nil
 	}
 	log := subject.Log{Tenant: c.Tenant, Kind: id.KindInbox, Entity: c.Key}
-	_, err := s.inboxes.Add(ctx, log, c.ID+".message", m)
+	_, err := cl.inboxes.Add(ctx, log, c.ID+".message", m)
 	if errors.Is(err, eventlog.ErrRefused) {
 		return command.Permanent(err)
 	}
@@ -124,33 +132,31 @@ func (s *Service) tell(ctx context.Context, c cmd.Command) error {
 
 // acknowledge handles cmd.AckClient: it stores the position up to which a client has read its
 // inbox. A position beyond the end counts as the end.
-func (s *Service) acknowledge(ctx context.Context, c cmd.Command) error {
+func (cl *clients) acknowledge(ctx context.Context, c cmd.Command) error {
 	var in cmd.AckEvents
 	if err := c.Decode(&in); err != nil {
 		return command.Permanent(err)
 	}
 	log := subject.Log{Tenant: c.Tenant, Kind: id.KindInbox, Entity: c.Key}
-	last, err := s.deps.Log.Last(ctx, log)
+	last, err := cl.deps.Log.Last(ctx, log)
 	if err != nil {
 		return err
 	}
 	if seq := min(in.Seq, last.Seq); seq > 0 {
-		return s.acks.Put(ctx, log, log.Entity, seq)
+		return cl.acks.Put(ctx, log, log.Entity, seq)
 	}
 	return nil
 }
 
-// data decodes the data of a request.
-func data[T any](in cmd.ParticipantRequest) (T, error) {
-	var v T
-	if in.Tenant.IsZero() {
-		return v, fault.New(fault.InvalidField).At("tenant")
+// relay copies events that the client's log lacks into it.
+func (cl *clients) relay(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
+	l := h.State()
+	if len(l.inbox) == 0 {
+		return nil
 	}
-	if len(in.Data) == 0 {
-		return v, nil
+	if err := cl.inboxes.Relay(ctx, inbox.LogOf(h.Ref.Tenant, l.Task().ClientID), h.Ref, l.inbox); err != nil {
+		return fmt.Errorf("tell the client: %w", err)
 	}
-	if err := json.Unmarshal(in.Data, &v); err != nil {
-		return v, fault.New(fault.InvalidField).At("data").Wrap(err)
-	}
-	return v, nil
+	l.inbox = nil
+	return nil
 }

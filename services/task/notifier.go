@@ -1,8 +1,4 @@
-// Package notifier tells agents about their tasks, by direct messages to their connections.
-//
-// The gateway confirms that a connection has taken the work. Work without a confirmation counts as not given, and goes to
-// another agent. If only the confirmation was lost, two agents may work on a task; the attempt fences the second result.
-package notifier
+package task
 
 import (
 	"context"
@@ -19,37 +15,36 @@ import (
 	"github.com/waggle-dev/waggle/services/task/registry"
 )
 
-// DefaultConfirm is how long a gateway may take to confirm that a frame is in a socket's queue, which
+// defaultConfirm is how long a gateway may take to confirm that a frame is in a socket's queue, which
 // normally takes well under a millisecond. NATS reports a lost gateway at once; a stuck one must
 // not delay the other tasks of the partition for long.
-const DefaultConfirm = 3 * time.Second
+const defaultConfirm = 3 * time.Second
 
 // confirmed is the answer of a gateway that has accepted an event.
 const confirmed = "+"
 
-// ErrAway says that an agent has no connection.
-var ErrAway = errors.New("the agent has no connection")
+// errAway means that an agent has no connection.
+var errAway = errors.New("the agent has no connection")
 
 var errRefused = errors.New("the gateway did not confirm")
 
-// Notifier sends the direct messages of one process. It is safe for concurrent use.
-type Notifier struct {
+// notifier tells agents about their tasks, by direct messages to their connections.
+//
+// The gateway confirms that a connection has taken the work. Work without a confirmation counts as not given, and goes to
+// another agent. If only the confirmation was lost, two agents may work on a task; the attempt fences the second result.
+//
+// It is safe for concurrent use.
+type notifier struct {
 	conn    *bus.Conn
 	agents  *registry.Registry
 	logger  zerolog.Logger
 	confirm time.Duration // how long a gateway may take
 }
 
-// New returns a notifier, which finds agents by the registry. confirm is how long a gateway may take to confirm a
-// message.
-func New(conn *bus.Conn, agents *registry.Registry, logger zerolog.Logger, confirm time.Duration) *Notifier {
-	return &Notifier{conn: conn, agents: agents, logger: logger, confirm: confirm}
-}
-
-// Say tells an agent of an event and returns once its gateway has queued the frame.
-// It returns ErrAway for an agent without a connection; any other error says that it is not known
-// to have been told.
-func (n *Notifier) Say(ctx context.Context, t id.Tenant, agent string, e event.Event) (connection string, err error) {
+// say tells an agent of an event and returns once its gateway has queued the frame.
+// It returns errAway for an agent without a connection; after any other error
+// it is not known whether the agent was told.
+func (n *notifier) say(ctx context.Context, t id.Tenant, agent string, e event.Event) (connection string, err error) {
 	to, connection, raw, err := n.prepare(t, agent, e)
 	if err != nil {
 		return "", err
@@ -66,8 +61,8 @@ func (n *Notifier) Say(ctx context.Context, t id.Tenant, agent string, e event.E
 	return connection, nil
 }
 
-// Mention sends an event to a connected agent and does not wait for an answer.
-func (n *Notifier) Mention(t id.Tenant, agent string, e event.Event) {
+// mention sends an event to a connected agent and does not wait for an answer.
+func (n *notifier) mention(t id.Tenant, agent string, e event.Event) {
 	to, _, raw, err := n.prepare(t, agent, e)
 	if err == nil {
 		err = n.conn.NATS().Publish(to, raw)
@@ -78,10 +73,10 @@ func (n *Notifier) Mention(t id.Tenant, agent string, e event.Event) {
 }
 
 // prepare returns the direct message and its address.
-func (n *Notifier) prepare(t id.Tenant, agent string, e event.Event) (to, via string, raw []byte, err error) {
+func (n *notifier) prepare(t id.Tenant, agent string, e event.Event) (to, via string, raw []byte, err error) {
 	p, ok := n.agents.Agent(t, agent)
 	if !ok || !p.Online {
-		return "", "", nil, ErrAway
+		return "", "", nil, errAway
 	}
 	gateway, connection, err := subject.ParseReplyTo(p.Gateway + "." + p.Connection)
 	if err != nil {
@@ -97,9 +92,9 @@ func encodeDirect(e event.Event) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// Repeat tells the connection that sent a command of events that answer it, and does not
+// repeat tells the connection that sent a command of events that answer it, and does not
 // wait.
-func (n *Notifier) Repeat(replyTo string, events []event.Event) error {
+func (n *notifier) repeat(replyTo string, events []event.Event) error {
 	gateway, connection, err := subject.ParseReplyTo(replyTo)
 	if err != nil {
 		return err
