@@ -7,6 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -44,7 +45,8 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 // checks run from cheap to expensive.
 func (c *conn) admit(r *http.Request) error {
 	s := c.s
-	c.remote, c.arrival = s.dep.Audit.Remote(r.RemoteAddr), arrival.Of(r)
+	c.arrival = arrival.Of(r)
+	s.shared.Connect(&c.client, &c.questions, edge.Origin{Protocol: c.Protocol(), Remote: s.dep.Audit.Remote(r.RemoteAddr), Connection: c.ref})
 	if err := s.gate.Page(r); err != nil {
 		s.foreign.Refused(r)
 		return err
@@ -108,9 +110,7 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 		return err
 	}
 	_, act := c.policy.Rights(p)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.principal, c.known, c.acts = p, true, act
+	c.client.Identify(p, act)
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (c *conn) flush(ctx context.Context) {
 }
 
 // tenant implements connection.
-func (c *conn) tenant() id.Tenant { return c.Principal().Tenant }
+func (c *conn) tenant() id.Tenant { return c.client.Principal().Tenant }
 
 // left implements connection.
 func (c *conn) left() <-chan struct{} { return c.gone }

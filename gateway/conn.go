@@ -14,14 +14,13 @@ import (
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/stream"
-	"github.com/waggle-dev/waggle/gateway/trail"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -59,24 +58,22 @@ type conn struct {
 	backlog      backlog
 	slot         *stream.Slot
 	questions    stream.Questions // shown to the client
-	listens      bool             // read and written by the goroutine that reads the socket
-	ctx          context.Context  //nolint:containedctx // lives as long as the work for the socket
+	client       edge.Client
+	listens      bool            // read and written by the goroutine that reads the socket
+	ctx          context.Context //nolint:containedctx // lives as long as the work for the socket
 	cut          context.CancelCauseFunc
-	ref, remote  string // in the audit log: of the socket and its address
+	ref          string // of the socket in the audit log
 
 	refused int // messages over the rate in a row; owned by the goroutine that handles messages
 
-	mu        sync.Mutex
-	principal auth.Principal
-	known     bool      // principal has been authenticated
-	acts      bool      // and may do more than watch
-	started   time.Time // when the client was greeted
-	ready     bool      // messages are handled
+	mu      sync.Mutex
+	started time.Time // when the client was greeted
+	ready   bool      // messages are handled
 }
 
 func newConn(s *Server, route Route, r *http.Request) *conn {
 	c := &conn{
-		s: s, route: route, policy: route.policy(s), born: s.dep.Clock(), ref: binding.NewID(), gone: make(chan struct{}), opened: make(chan struct{}),
+		s: s, route: route, policy: route.policy(s), born: s.dep.Clock(), ref: edge.NewID(), gone: make(chan struct{}), opened: make(chan struct{}),
 		slot: stream.NewSlot(), pass: s.gate.Pass(r.RemoteAddr),
 		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
@@ -98,12 +95,6 @@ func (c *conn) heartbeat(message []byte) bool {
 	default:
 		return false
 	}
-}
-
-func (c *conn) identified() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.known
 }
 
 // Greeted implements binding.Intake: it starts the time limit for services to start.
@@ -159,21 +150,10 @@ func (c *conn) flooded() bool {
 	return true
 }
 
-// Principal implements binding.Client.
-func (c *conn) Principal() auth.Principal {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.principal
-}
+// Client implements binding.Connection.
+func (c *conn) Client() *edge.Client { return &c.client }
 
-// MayAct implements binding.Client: it reports whether the client may do more than watch.
-func (c *conn) MayAct() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.acts
-}
-
-// Tell implements binding.Reporter: it sends a fault in the words of the dialect.
+// Tell implements binding.Connection: it sends a fault in the words of the dialect.
 func (c *conn) Tell(f *fault.Fault) {
 	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
 	if frame := c.binding.Fail(f, c.s.dep.Clock()); len(frame) > 0 {
@@ -184,13 +164,10 @@ func (c *conn) Tell(f *fault.Fault) {
 // Slot implements binding.Socket.
 func (c *conn) Slot() *stream.Slot { return c.slot }
 
-// Questions implements binding.Socket.
-func (c *conn) Questions() *stream.Questions { return &c.questions }
-
-// Context implements binding.Client.
+// Context implements binding.Connection.
 func (c *conn) Context() context.Context { return c.ctx }
 
-// Query implements binding.Client.
+// Query implements binding.Connection.
 func (c *conn) Query() url.Values {
 	query, err := url.ParseQuery(c.query)
 	if err != nil {
@@ -211,7 +188,7 @@ func (c *conn) Rated(kept bool) {
 // AllowHeartbeat implements binding.Intake.
 func (c *conn) AllowHeartbeat() bool { return c.control.Allow() }
 
-// Protocol implements connection and binding.Client: it returns the name of the dialect.
+// Protocol implements connection: it returns the name of the dialect.
 func (c *conn) Protocol() string { return c.route.protocol }
 
 // bridge is the binding of a socket whose client authenticates with its first message, in an installation of several cells. If
@@ -256,26 +233,13 @@ func (b *backlog) begin() {
 	b.busy, b.changed.L = true, &b.mu
 }
 
-// by fills in the principal and the connection of a record.
-func (c *conn) by(r audit.Record) (id.Tenant, audit.Record) {
-	p := c.Principal()
-	r.Principal, r.Remote, r.Connection, r.Dialect = p.Subject, c.remote, c.ref, c.Protocol()
-	return p.Tenant, r
-}
-
-// Record implements binding.Reporter.
-func (c *conn) Record(action id.Name, r audit.Record) {
-	tenant, r := c.by(r)
-	c.s.dep.Audit.Record(action, tenant, r)
-}
-
 // accepted records an open socket and its principal.
 func (c *conn) accepted() {
 	r := audit.Record{}
-	for _, role := range c.Principal().Roles {
+	for _, role := range c.client.Principal().Roles {
 		r.Roles = append(r.Roles, string(role))
 	}
-	c.Record(audit.Connected, r)
+	c.client.Record(audit.Connected, r)
 }
 
 // turnedAway records why a socket was refused, before or after its handshake.
@@ -284,21 +248,14 @@ func (c *conn) turnedAway(f *fault.Fault) {
 	if f.Code == fault.Unauthenticated || f.Code == fault.Expired {
 		action = audit.AuthFailed
 	}
-	tenant, r := c.by(audit.Record{Outcome: audit.Denied, Code: string(f.Code)})
+	tenant, r := c.client.Described(audit.Record{Outcome: audit.Denied, Code: string(f.Code)})
 	c.s.refusals.Record(action, tenant, r)
 }
 
 // ended records the end of a socket that was accepted.
 func (c *conn) ended() {
-	if c.identified() {
-		c.Record(audit.Closed, audit.Record{CloseCode: c.CloseCode(), DurationMS: c.s.dep.Clock().Sub(c.born).Milliseconds()})
-	}
-}
-
-// sent records a command that was accepted.
-func (c *conn) sent(cmd command.Command) {
-	if r, ok := trail.Of(cmd); ok {
-		c.Record(audit.Command, r)
+	if c.client.Identified() {
+		c.client.Record(audit.Closed, audit.Record{CloseCode: c.CloseCode(), DurationMS: c.s.dep.Clock().Sub(c.born).Milliseconds()})
 	}
 }
 
@@ -345,8 +302,9 @@ func (c *conn) Ended(f *fault.Fault) {
 func (c *conn) Tick(time.Time) {
 	now := c.s.dep.Clock()
 	c.mu.Lock()
-	p, known, started, ready := c.principal, c.known, c.started, c.ready
+	started, ready := c.started, c.ready
 	c.mu.Unlock()
+	p, known := c.client.Principal(), c.client.Identified()
 	lapsed := c.s.lapsed(p)
 	switch {
 	case !known:

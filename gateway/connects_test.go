@@ -15,11 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
 	"github.com/waggle-dev/waggle/gateway/internal/plain"
-	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/sight"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -362,59 +359,6 @@ func TestASessionThatIsNotOpened(t *testing.T) {
 	require.NotEqual(t, first.ID, again.ID, "the bus drops no second try")
 	require.NoError(t, r.make(again))
 	require.Equal(t, wirecmd.SendMessage, r.nextCommand(session).Verb)
-}
-
-// TestNamesOfSessions: a name is awaited for a day, and only for the principal that named the session
-// and for those of its tenant who see all. Only the first may open it.
-func TestNamesOfSessions(t *testing.T) {
-	now := time.Now()
-	g := &binding.Gateway{Clock: func() time.Time { return now }, Sight: &sight.Sight{}}
-	ann := auth.Principal{Subject: "ann", Tenant: mustTenant(t, "red"), Roles: []auth.Role{auth.RoleUser}}
-	bob, boss, blue := ann, ann, ann
-	bob.Subject, boss.Subject, blue.Tenant = "bob", "boss", mustTenant(t, "blue")
-	boss.Roles = []auth.Role{auth.RoleOperator}
-	log := func(p auth.Principal, name string) subject.Log {
-		return subject.Log{Tenant: p.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
-	}
-	refused := func(p auth.Principal, l subject.Log) {
-		t.Helper()
-		_, ok := g.Awaited(p, l)
-		require.False(t, ok)
-	}
-	for _, p := range []event.Preferences{
-		{}, {ConfirmPlan: ptr(false)}, {ConfirmPlan: ptr(true), OnBusy: event.OnBusyReject}, {OnBusy: event.OnBusyInterrupt, Language: "zh_CN"},
-	} {
-		name, err := binding.NameSession(ann, p)
-		require.NoError(t, err)
-		got, ok := g.Awaited(ann, log(ann, name.String()))
-		require.True(t, ok)
-		require.Equal(t, p, got.Preferences())
-		refused(bob, log(bob, name.String()))
-		refused(blue, log(blue, name.String()))
-		refused(ann, subject.Log{Tenant: ann.Tenant, Kind: id.KindTask, Entity: name})
-		got, ok = g.Awaited(boss, log(boss, name.String()))
-		require.True(t, ok)
-		require.ErrorIs(t, got.Open(t.Context(), g, nil, ""), fault.New(fault.Forbidden))
-		for _, other := range []string{name.String() + "x", name.String() + "-pyy", strings.ToUpper(name.String()), name.String()[1:], "nobody", binding.NewID()} {
-			refused(ann, log(ann, other))
-		}
-		for _, away := range []time.Duration{24*time.Hour + time.Minute, -61 * time.Minute} {
-			g.Clock = func() time.Time { return now.Add(away) }
-			refused(ann, log(ann, name.String()))
-		}
-		g.Clock = func() time.Time { return now.Add(-20 * time.Minute) } // of a gateway that is behind, beside one that is ahead
-		_, ok = g.Awaited(ann, log(ann, name.String()))
-		require.True(t, ok)
-		g.Clock = func() time.Time { return now }
-	}
-	awkward, err := binding.NameSession(ann, event.Preferences{Language: strings.Repeat("é", 100)})
-	require.NoError(t, err)
-	require.Len(t, awkward.String(), 36)
-	regional, err := binding.NameSession(ann, event.Preferences{Language: "en-GB"})
-	require.NoError(t, err)
-	got, ok := g.Awaited(ann, log(ann, regional.String()))
-	require.True(t, ok)
-	require.Equal(t, "en_GB", got.Preferences().Language)
 }
 
 // TestASwarmClientOpensAWatchedSession: a client of the swarm that watches a session before it begins sends the message that

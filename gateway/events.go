@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -42,11 +43,9 @@ type events struct {
 	nothing  bool // nothing is to be streamed
 	to       *sse.Response
 	pass     *admission.Pass
-	who      auth.Principal
+	client   edge.Client
 	shown    watch.Binding
 	begun    time.Time
-	ref      string // in the audit log
-	remote   string
 	gone     chan struct{} // closed when the stream has ended
 }
 
@@ -100,12 +99,14 @@ func (s *Server) newEvents(protocol string, w http.ResponseWriter, r *http.Reque
 	if r.URL.Query().Has(queryTopic) {
 		beat = min(beat, topicsQuiet)
 	}
-	return &events{
-		s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
+	e := &events{
+		s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), gone: make(chan struct{}),
 		to: sse.New(w, sse.Options{
 			QueueBytes: s.cfg.QueueBytes, Heartbeat: beat, WriteStall: s.cfg.WriteStall, Stats: &s.sent, Shared: r.ProtoMajor > 1,
 		}),
 	}
+	s.shared.Connect(&e.client, nil, edge.Origin{Protocol: protocol, Remote: s.dep.Audit.Remote(r.RemoteAddr), Connection: edge.NewID()})
+	return e
 }
 
 // begin binds the stream, and reports whether it is to be served; the request has been answered otherwise.
@@ -148,15 +149,17 @@ func (e *events) admit(r *http.Request) (err error) {
 	if e.s.full() { // before the credentials cost anything
 		return fault.New(fault.Overloaded)
 	}
-	if e.who, err = e.pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch); err != nil {
+	who, err := e.pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
+	if err != nil {
 		return err
 	}
-	leave, err := e.s.requests.Principal(e.who, e.s.gate.Anonymous)
+	e.client.Identify(who, who.MayAct())
+	leave, err := e.s.requests.Principal(who, e.s.gate.Anonymous)
 	if err != nil {
 		return err
 	}
 	leave() // a stream counts as a connection of its principal, too
-	if err := e.pass.Stream(e.who); err != nil {
+	if err := e.pass.Stream(who); err != nil {
 		return err
 	}
 	unlimited(r)
@@ -176,19 +179,14 @@ func (e *events) serve(ctx context.Context) {
 
 func (e *events) recordBegin() {
 	record := audit.Record{}
-	for _, role := range e.who.Roles {
+	for _, role := range e.client.Principal().Roles {
 		record.Roles = append(record.Roles, string(role))
 	}
-	e.record(audit.Connected, record)
+	e.client.Record(audit.Connected, record)
 }
 
 func (e *events) recordEnd() {
-	e.record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.dep.Clock().Sub(e.begun).Milliseconds()})
-}
-
-func (e *events) record(action id.Name, r audit.Record) {
-	r.Principal, r.Remote, r.Connection, r.Dialect = e.who.Subject, e.remote, e.ref, e.protocol
-	e.s.dep.Audit.Record(action, e.who.Tenant, r)
+	e.client.Record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.dep.Clock().Sub(e.begun).Milliseconds()})
 }
 
 // place is a log, the position behind which it is to be shown, and its end.
@@ -198,9 +196,9 @@ type place struct {
 }
 
 // find returns the log of the kind that the path names, and the position.
-func (s *Server) find(r *http.Request, who auth.Principal, kind id.Kind) (at place, err error) {
-	at.log = subject.Log{Tenant: who.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
-	if at.last, err = s.endOf(r.Context(), who, at.log); err != nil {
+func find(r *http.Request, c *edge.Client, kind id.Kind) (at place, err error) {
+	at.log = subject.Log{Tenant: c.Principal().Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
+	if at.last, _, err = c.Ends(r.Context(), at.log, fault.New(missing[kind])); err != nil {
 		return at, err
 	}
 	at.after, err = resumeAt(r, at.last)
@@ -209,7 +207,7 @@ func (s *Server) find(r *http.Request, who auth.Principal, kind id.Kind) (at pla
 
 // bindLog binds the stream to the log of the kind that the path names.
 func (e *events) bindLog(r *http.Request, kind id.Kind) error {
-	at, err := e.s.find(r, e.who, kind)
+	at, err := find(r, &e.client, kind)
 	if err != nil {
 		return err
 	}
@@ -240,13 +238,13 @@ func (e *events) bindLive(r *http.Request) (err error) {
 		return err
 	}
 	if r.URL.Query().Has(queryTopic) {
-		topics, err := e.s.topics(r, e.who, types, e.to)
+		topics, err := e.s.topics(r, &e.client, types, e.to)
 		if err == nil {
 			e.shown = topics
 		}
 		return err
 	}
-	live, err := e.s.announcements.Show(r.Context(), e.who, types, e.to)
+	live, err := e.s.announcements.Show(r.Context(), e.client.Principal(), types, e.to)
 	if err == nil {
 		e.shown = live
 	}
@@ -271,7 +269,7 @@ func (e *events) Room() { e.shown.Room() }
 
 // Tick implements sse.Handler: credentials end, and streams that are too old.
 func (e *events) Tick(time.Time) {
-	f := e.s.lapsed(e.who)
+	f := e.s.lapsed(e.client.Principal())
 	age := e.s.dep.Clock().Sub(e.begun)
 	switch {
 	case f == nil && e.s.cfg.StreamMaxAge > 0 && age >= e.s.cfg.StreamMaxAge:
@@ -297,7 +295,7 @@ func (*events) Settle() {}
 func (e *events) retire(why *fault.Fault) { e.to.End(why) }
 
 // tenant implements connection.
-func (e *events) tenant() id.Tenant { return e.who.Tenant }
+func (e *events) tenant() id.Tenant { return e.client.Principal().Tenant }
 
 // left implements connection.
 func (e *events) left() <-chan struct{} { return e.gone }

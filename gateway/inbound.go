@@ -180,7 +180,7 @@ func (c *conn) recovered() {
 	}
 }
 
-// FaultOf implements binding.Reporter: it is asFault for the work of this socket. Work that the end of the gateway has
+// FaultOf implements binding.Connection: it is asFault for the work of this socket. Work that the end of the gateway has
 // cut off gets the gateway's fault.
 func (c *conn) FaultOf(err error) *fault.Fault {
 	why, ended := errors.AsType[*fault.Fault](context.Cause(c.ctx))
@@ -204,7 +204,7 @@ func (c *conn) Underway(n int) { c.backlog.count(n) }
 // within applies the quotas of messages per second. By the policy it either delays the client's
 // messages or refuses this one with a fault.
 func (c *conn) within() bool {
-	p := c.Principal()
+	p := c.client.Principal()
 	for {
 		wait, err := c.s.dep.Quota.Allow(p.Tenant, p.Subject)
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport/unary"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -54,11 +55,12 @@ func (s *Server) page(pass *admission.Pass, w http.ResponseWriter, r *http.Reque
 		return nil, nil, err
 	}
 	pass.Add(leave)
-	at, err := s.find(r, who, kind)
+	client := s.shared.Edge.Client(who, edge.Origin{Protocol: protocolEvents, Remote: s.dep.Audit.Remote(r.RemoteAddr)})
+	at, err := find(r, client, kind)
 	if err != nil {
 		return nil, nil, err
 	}
-	part, err := s.room.Enter(r.Context(), who.Tenant.String()+"/"+who.Subject, s.cfg.QueueBytes)
+	part, err := client.Room(r.Context(), s.cfg.QueueBytes)
 	if err != nil {
 		return nil, nil, err
 	}

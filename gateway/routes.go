@@ -10,12 +10,11 @@ import (
 	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/binding/outcome"
 	"github.com/waggle-dev/waggle/gateway/binding/single"
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/translation"
-	"github.com/waggle-dev/waggle/gateway/trail"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -126,11 +125,11 @@ func (s *Server) routes() http.Handler {
 		reports = s.pageReports.ServeHTTP
 	}
 	api.New(api.Config{
-		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Signer: s.dep.Signer, Signatures: s.dep.Signatures, Auth: s.gate, Sight: s.sight, Logger: s.dep.Logger, Status: s.dep.Status, Settings: s.dep.Settings, Rates: s.dep.Rates, Examine: s.dep.Examine,
-		Admit: s.admitRequest, Room: s.room, Actor: actor{s, outcome.New(s.shared, min(s.cfg.ReadyTimeout, outcome.DefaultPatience))},
+		Edge: s.shared.Edge, Signatures: s.dep.Signatures, Auth: s.gate, Admit: s.admitRequest,
+		Status: s.dep.Status, Settings: s.dep.Settings, Rates: s.dep.Rates, Examine: s.dep.Examine,
 		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive), Translate: s.translator(), Reports: reports, Login: s.dep.Login,
 	}).Mount(paths)
-	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), threadDoor{s}, s.dep.Version)
+	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), s.streamThread, s.threadServer(), s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.unserved(w, r, paths) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {
@@ -142,7 +141,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	// Browsers send reports without the origin of their page, and strangers leave no audit records.
 	mux.Handle("POST "+api.ReportsPath, through(s.limited(paths), s.named))
-	recorded := trail.Requests{Log: s.dep.Audit, Refusals: s.refusals, Auth: s.dep.Auth}
+	recorded := edge.Recorder{Log: s.dep.Audit, Refusals: s.refusals, Auth: s.dep.Auth}
 	mux.Handle("/", through(s.homed(through(s.limited(recorded.Handler(paths)), s.sameOrigin, s.bounded)), s.named, s.paged()))
 	return mux
 }

@@ -1,23 +1,13 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 
-	"github.com/waggle-dev/waggle/gateway/approval"
-	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/stream"
-	"github.com/waggle-dev/waggle/gateway/trail"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/strictjson"
-	"github.com/waggle-dev/waggle/proto-schemas/audit"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // accept returns the handler that opens the sockets of a route.
@@ -124,7 +114,7 @@ func (c *conn) open() error {
 // identify takes the credentials of the first message, {"type":"auth",
 // "token":"..."}, unless the handshake carried some.
 func (c *conn) identify() error {
-	if c.identified() {
+	if c.client.Identified() {
 		return nil
 	}
 	message, err := c.Read()
@@ -141,79 +131,4 @@ func (c *conn) identify() error {
 		return c.FaultOf(err)
 	}
 	return nil
-}
-
-// transmit sends commands.
-func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Command) error {
-	cmds, err := c.s.ready(ctx, c.Principal(), &c.questions, cmds, c.Record)
-	if err != nil {
-		return err
-	}
-	if err := c.s.send(ctx, replyTo, cmds); err != nil {
-		return err
-	}
-	for _, cmd := range cmds {
-		c.sent(cmd)
-	}
-	return nil
-}
-
-// send sends all commands of a request, or none.
-func (s *Server) send(ctx context.Context, replyTo string, cmds []command.Command) error {
-	for i := range cmds {
-		cmds[i].Source, cmds[i].ReplyTo = s.shared.Source, replyTo
-	}
-	return s.dep.Commands.SendAll(ctx, cmds...)
-}
-
-// ready returns the commands as the principal may send them: all of them, or none. It records answers that it refuses.
-func (s *Server) ready(
-	ctx context.Context, p auth.Principal, shown *stream.Questions, cmds []command.Command, record func(id.Name, audit.Record),
-) ([]command.Command, error) {
-	cmds = slices.Clone(cmds)
-	questions := approval.Questions{Log: s.dep.Log, Streams: s.shared.Streams}
-	for i := range cmds {
-		err := s.mayReach(ctx, p, cmds[i])
-		if err == nil {
-			err = questions.Exact(ctx, shown, &cmds[i])
-		}
-		if err == nil {
-			continue
-		}
-		if r, ok := trail.Refused(cmds[i], err); ok {
-			record(audit.Decided, r)
-		}
-		return nil, err
-	}
-	return cmds, nil
-}
-
-// mayReach returns why the principal may not send the command.
-func (s *Server) mayReach(ctx context.Context, p auth.Principal, cmd command.Command) error {
-	if cmd.Tenant != p.Tenant {
-		return fault.New(fault.Forbidden)
-	}
-	if seen, err := s.sight.SeesCommand(ctx, p, cmd); err != nil || !seen {
-		if err != nil {
-			return err
-		}
-		return fault.New(fault.SessionNotFound)
-	}
-	if len(cmd.Data) > binding.MaxCommand {
-		return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", binding.MaxCommand>>10)
-	}
-	return nil
-}
-
-// Command implements binding.Services.
-func (c *conn) Command(ctx context.Context, replyTo string, cmds ...command.Command) error {
-	if len(cmds) > 0 && !c.MayAct() {
-		return fault.New(fault.Forbidden)
-	}
-	return c.transmit(ctx, replyTo, cmds...)
-}
-
-// Acknowledge implements binding.Services.
-func (c *conn) Acknowledge(ctx context.Context, cmd command.Command) error {
-	return c.transmit(ctx, "", cmd)
 }

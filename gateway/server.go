@@ -39,6 +39,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/dialect/translation"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -139,14 +140,17 @@ func (s *Server) share() {
 		return len(s.conns) > 0
 	}}
 	store := payload.New(s.dep.Conn)
-	s.shared = &binding.Gateway{
-		Name: s.name, Source: "waggle/gateway/" + s.dep.Conn.Instance(), Started: s.dep.Clock(), Clock: s.dep.Clock,
-		Logger: s.dep.Logger, Life: s.ctx, Bus: s.dep.Conn, Log: s.dep.Log, Directory: s.dep.Directory, Payloads: store,
+	outside := &edge.Edge{
+		Name: s.name, Source: "waggle/gateway/" + s.dep.Conn.Instance(), Clock: s.dep.Clock, Logger: s.dep.Logger,
+		Bus: s.dep.Conn, Commands: s.dep.Commands, Log: s.dep.Log,
 		Streams: &stream.Source{
 			Log: s.dep.Log, Loader: stream.NewLoader(store, s.dep.Logger), Logger: s.dep.Logger, Clock: s.dep.Clock, Lagged: s.met.lags.Inc,
 		},
-		Sight:      s.sight,
-		Recipients: binding.NewRecipients(s.name, s.dep.Logger), Signer: s.dep.Signer,
+		Sight: s.sight, Recipients: edge.NewRecipients(s.name, s.dep.Logger), Signer: s.dep.Signer, Audit: s.dep.Audit, Room: s.room,
+		Patience: min(s.cfg.ReadyTimeout, edge.DefaultPatience), Rules: s.dep.Rules,
+	}
+	s.shared = &binding.Gateway{
+		Edge: outside, Started: s.dep.Clock(), Life: s.ctx, Directory: s.dep.Directory, Payloads: store,
 		MayOpenInbox: func(p auth.Principal) error { return s.inboxes.Open(p, s.gate.Anonymous) },
 		Metrics: binding.Metrics{
 			Acks: s.met.acks, DroppedAcks: s.met.strays, Lost: s.met.lost, Faults: s.met.faults, Dropped: s.met.dropped, Oversized: s.met.oversized,
@@ -360,6 +364,7 @@ type Deps struct {
 	Audit *audit.Writer      // the audit log; nil = none
 
 	Access access.Policy // to sessions
+	Rules  []edge.Rule   // of this installation, about what clients may have done
 
 	Cells *Cells // nil = the installation has one cell
 

@@ -1,16 +1,15 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -34,7 +33,7 @@ var missing = map[id.Kind]fault.Code{
 
 // topics shows a principal the topics that the query names. One that the principal does not see is said to be missing, and the
 // others are shown.
-func (s *Server) topics(r *http.Request, who auth.Principal, types []event.Type, to transport.Transport) (*watch.Topics, error) {
+func (s *Server) topics(r *http.Request, c *edge.Client, types []event.Type, to transport.Transport) (*watch.Topics, error) {
 	names := r.URL.Query()[queryTopic]
 	if len(names) > mostTopics {
 		return nil, fault.Newf(fault.InvalidField, "A stream has at most %d topics.", mostTopics).At(queryTopic)
@@ -46,11 +45,11 @@ func (s *Server) topics(r *http.Request, who auth.Principal, types []event.Type,
 	shown := watch.NewTopics(to)
 	for i, name := range names {
 		if name == topicEvents {
-			shown.Announcements(r.Context(), name, s.announcements, who, types)
+			shown.Announcements(r.Context(), name, s.announcements, c.Principal(), types)
 			continue
 		}
-		log := subject.Log{Tenant: who.Tenant, Kind: logs[i].kind, Entity: logs[i].entity}
-		last, err := s.endOf(r.Context(), who, log)
+		log := subject.Log{Tenant: c.Principal().Tenant, Kind: logs[i].kind, Entity: logs[i].entity}
+		last, _, err := c.Ends(r.Context(), log, fault.New(missing[log.Kind]))
 		if err == nil && logs[i].after > last.Seq {
 			err = fault.New(fault.CursorInvalid).At(queryTopic)
 		}
@@ -61,25 +60,6 @@ func (s *Server) topics(r *http.Request, who auth.Principal, types []event.Type,
 		shown.Log(r.Context(), name, s.shared.Streams, log, eventlog.Cursor{Seq: logs[i].after})
 	}
 	return shown, nil
-}
-
-// endOf returns the end of a log. A log of another tenant does not exist, and a deleted one is said to be. A session that may
-// still be opened exists without events: its stream waits for them.
-func (s *Server) endOf(ctx context.Context, who auth.Principal, log subject.Log) (last eventlog.Cursor, err error) {
-	seen, err := s.sight.Sees(ctx, who, log)
-	if err != nil {
-		return last, err
-	}
-	if !seen {
-		return last, fault.New(missing[log.Kind])
-	}
-	if last, err = s.dep.Log.Last(ctx, log); err != nil || last.Seq > 0 {
-		return last, err
-	}
-	if _, awaited := s.shared.Awaited(who, log); !awaited {
-		err = fault.New(missing[log.Kind])
-	}
-	return last, err
 }
 
 // topicOfLog is a log, and the seq behind which it is to be shown.

@@ -19,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -37,33 +38,25 @@ const (
 	maxBytes    = 4 << 20 // as of any page
 )
 
-// Door is the way in which a gateway lets requests in.
-type Door interface {
-	// Stream returns the handler of requests that get a response of events. open is called for those of a principal that
-	// may watch; nil, nil means that nothing is to be streamed.
-	Stream(open func(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error)) http.HandlerFunc
-	// Serve returns the handler of requests with a JSON answer. client returns the client of a request.
-	Serve(h func(r *http.Request, c thread.Client) (any, error)) http.HandlerFunc
-	// ServePage is Serve for answers as large as a page.
-	ServePage(h func(r *http.Request, c thread.Client) (any, error)) http.HandlerFunc
-}
+// Open opens the stream of a request; nil, nil means that nothing is to be streamed.
+type Open = func(ctx context.Context, r *http.Request, c *edge.Client, to *sse.Response) (*thread.Stream, error)
 
 // bases are the beginnings of the paths of requests: of sessions, whose messages the model answers, or an agent of the swarm, and of
 // teams.
 var bases = []string{Prefix, Prefix + "/agents/{" + pathAgent + "}", Prefix + "/teams/{" + pathTeam + "}"}
 
-// Mount registers the routes.
-func Mount(mux *http.ServeMux, threads *thread.Threads, d Door, version string) {
+// Mount registers the routes. stream returns the handler of requests that get a response of events, and answer serves the others.
+func Mount(mux *http.ServeMux, threads *thread.Threads, stream func(Open) http.HandlerFunc, answer respond.Server, version string) {
 	t := server{threads, version}
 	for _, base := range bases {
 		handle := func(method, path string, h http.HandlerFunc) { mux.HandleFunc(method+" "+base+path, patient(h)) }
-		handle(http.MethodPost, "", d.Stream(t.post))
-		handle(http.MethodGet, "/capabilities", d.ServePage(t.getCapabilities))
-		handle(http.MethodGet, "/threads/{thread}", d.Stream(t.getThread))
-		handle(http.MethodGet, "/threads/{thread}/runs/{run}", d.Stream(t.getRun))
-		handle(http.MethodGet, "/threads/{thread}/messages", d.ServePage(t.getMessages))
-		handle(http.MethodPost, "/threads/{thread}/cancel", d.Serve(t.postCancel))
-		handle(http.MethodPost, "/threads/{thread}/answers", d.Serve(t.postAnswers))
+		handle(http.MethodPost, "", stream(t.post))
+		handle(http.MethodGet, "/capabilities", answer.ServePage(t.getCapabilities))
+		handle(http.MethodGet, "/threads/{thread}", stream(t.getThread))
+		handle(http.MethodGet, "/threads/{thread}/runs/{run}", stream(t.getRun))
+		handle(http.MethodGet, "/threads/{thread}/messages", answer.ServePage(t.getMessages))
+		handle(http.MethodPost, "/threads/{thread}/cancel", answer.Serve(t.postCancel))
+		handle(http.MethodPost, "/threads/{thread}/answers", answer.Serve(t.postAnswers))
 	}
 }
 
@@ -98,7 +91,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (t server) post(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
+func (t server) post(ctx context.Context, r *http.Request, c *edge.Client, to *sse.Response) (*thread.Stream, error) {
 	if !c.Principal().MayAct() {
 		return nil, fault.New(fault.Forbidden)
 	}
@@ -114,7 +107,7 @@ func (t server) post(ctx context.Context, r *http.Request, c thread.Client, to *
 	return t.Run(ctx, c, place(r, c, q.ThreadID, variant(r, q.Older), to), q)
 }
 
-func (t server) getThread(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
+func (t server) getThread(ctx context.Context, r *http.Request, c *edge.Client, to *sse.Response) (*thread.Stream, error) {
 	after, err := position(r)
 	if err != nil {
 		return nil, err
@@ -122,7 +115,7 @@ func (t server) getThread(ctx context.Context, r *http.Request, c thread.Client,
 	return t.Join(ctx, c, place(r, c, r.PathValue("thread"), variant(r, false), to), after, r.URL.Query().Get("follow") == "1")
 }
 
-func (t server) getRun(ctx context.Context, r *http.Request, c thread.Client, to *sse.Response) (*thread.Stream, error) {
+func (t server) getRun(ctx context.Context, r *http.Request, c *edge.Client, to *sse.Response) (*thread.Stream, error) {
 	if err := input.CheckRunID(r.PathValue("run")); err != nil {
 		return nil, err
 	}
@@ -133,7 +126,7 @@ func (t server) getRun(ctx context.Context, r *http.Request, c thread.Client, to
 	return t.Again(ctx, c, place(r, c, r.PathValue("thread"), variant(r, false), to), r.PathValue("run"), after)
 }
 
-func (t server) getMessages(r *http.Request, c thread.Client) (any, error) {
+func (t server) getMessages(r *http.Request, c *edge.Client) (any, error) {
 	limit := defaultPage
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -165,7 +158,7 @@ func fitting(page wire.History) (wire.History, error) {
 	return page, nil
 }
 
-func (t server) postCancel(r *http.Request, c thread.Client) (any, error) {
+func (t server) postCancel(r *http.Request, c *edge.Client) (any, error) {
 	var in wire.Cancel
 	if r.ContentLength != 0 {
 		if err := decode(r, &in); err != nil {
@@ -178,7 +171,7 @@ func (t server) postCancel(r *http.Request, c thread.Client) (any, error) {
 	return respond.Accepted{Answer: map[string]bool{"accepted": true}}, nil
 }
 
-func (t server) postAnswers(r *http.Request, c thread.Client) (any, error) {
+func (t server) postAnswers(r *http.Request, c *edge.Client) (any, error) {
 	var in wire.Answers
 	if err := decode(r, &in); err != nil {
 		return nil, err

@@ -3,7 +3,7 @@ package agui
 import (
 	"net/http"
 
-	"github.com/waggle-dev/waggle/gateway/binding/thread"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -13,7 +13,7 @@ import (
 const identity = "waggle"
 
 // getCapabilities answers with what the threads of a request can do.
-func (t server) getCapabilities(r *http.Request, c thread.Client) (any, error) {
+func (t server) getCapabilities(r *http.Request, c *edge.Client) (any, error) {
 	if name := r.PathValue(pathAgent); name != "" {
 		return t.ofAgent(r, c, name)
 	}
@@ -27,7 +27,7 @@ func (t server) getCapabilities(r *http.Request, c thread.Client) (any, error) {
 const maxSubagents = 200
 
 // ofModel are the abilities of threads whose messages the model answers. It may give the tasks of a plan to agents of the swarm.
-func (t server) ofModel(r *http.Request, c thread.Client) (wire.Capabilities, error) {
+func (t server) ofModel(r *http.Request, c *edge.Client) (wire.Capabilities, error) {
 	out := t.ofAny(identity)
 	tools, err := t.Tools(r.Context(), c)
 	if err != nil {
@@ -63,7 +63,7 @@ func toolsOf(list []command.OfferedTool) (out []wire.Tool) {
 }
 
 // ofAgent are the abilities of threads whose messages an agent of the swarm answers: its tools are its own.
-func (t server) ofAgent(r *http.Request, c thread.Client, name string) (wire.Capabilities, error) {
+func (t server) ofAgent(r *http.Request, c *edge.Client, name string) (wire.Capabilities, error) {
 	p, err := t.Agent(r.Context(), c, name)
 	if err != nil {
 		return wire.Capabilities{}, err
@@ -82,7 +82,7 @@ func (t server) ofAny(name string) wire.Capabilities {
 }
 
 // ofTeam are the abilities of threads of a team: its members, by their paths, are its subagents.
-func (t server) ofTeam(r *http.Request, c thread.Client, team string) (wire.Capabilities, error) {
+func (t server) ofTeam(r *http.Request, c *edge.Client, team string) (wire.Capabilities, error) {
 	v, err := t.Team(r.Context(), c, team)
 	if err != nil {
 		return wire.Capabilities{}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/strictjson"
@@ -32,7 +33,7 @@ const pathTeam = "team_id"
 const pathAgent = "agent"
 
 // place returns the thread with the name in the tenant of the client. All threads of a team show its log.
-func place(r *http.Request, c thread.Client, name string, v dialect.Variant, to thread.Response) thread.Place {
+func place(r *http.Request, c *edge.Client, name string, v dialect.Variant, to thread.Response) thread.Place {
 	at := thread.Place{Name: name, Variant: v, To: to}
 	at.Log = subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
 	if team := r.PathValue(pathTeam); team != "" {

@@ -9,40 +9,32 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/rs/zerolog"
-
-	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/keyframe"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/bus"
-	"github.com/waggle-dev/waggle/internal/command"
-	"github.com/waggle-dev/waggle/internal/eventlog"
+	sender "github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	"github.com/waggle-dev/waggle/internal/payload"
-	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
-	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// Protocol is the name of the API in the audit log, and the dialect of sessions that it opens.
+const Protocol = "api"
+
 // Prefix is the beginning of the path of every route.
 const Prefix = "/api/v1"
 
-// Config holds what the API works with. Conn, Log, Commands and Auth are required.
+// Config holds what the API works with. Edge and Auth are required.
 type Config struct {
-	Conn     *bus.Conn
-	Log      *eventlog.Store
-	Commands *command.Sender
-	Signer   *signature.Signer // of requests; nil: they leave unsigned
+	Edge *edge.Edge
 	// Signatures verifies dead letters of people before they are signed anew; nil: none of these is sent again.
 	Signatures *signature.Verifier
 	Auth       respond.Authenticator
-	Sight      *sight.Sight // nil: every principal sees all of its tenant
-	Logger     zerolog.Logger
 	Status     func() wire.Status      // of the installation; nil: the route does not exist
 	Settings   func() wire.SettingList // of this process; nil: the route does not exist
 	Rates      func() wire.RateList    // of all processes; nil: the route does not exist
@@ -56,8 +48,6 @@ type Config struct {
 	Translate func(l subject.Log, query url.Values) (Translation, error)
 	// Admit bounds the requests of a principal; nil = they have no bound.
 	Admit func(*http.Request, auth.Principal) (leave func(), err error)
-	Room  *answer.Room // bounds the bytes of large answers; nil = they have no bound
-	Actor Actor        // nil: the routes that wait for an outcome do not exist
 }
 
 // Translation gives the frames of the events of one log, which it takes in order.
@@ -66,24 +56,12 @@ type Translation struct {
 	Next func(event.Event) [][]byte // takes an event and returns its frames, each one JSON text
 }
 
-// Actor carries out requests that wait for an outcome.
-type Actor interface {
-	// Act sends a command of the principal about the log, and returns the event that it has caused there: the first one of
-	// which is returns true, also if the command came before. The Sequence of an event that has expired is 0. A refusal is
-	// a Detailed fault. Approvals are for exactly the call that the log shows.
-	Act(ctx context.Context, p auth.Principal, log subject.Log, c cmd.Command, is func(event.Event) bool) (event.Event, error)
-	// Open makes the session of the log, which has no events, if the principal may.
-	Open(ctx context.Context, p auth.Principal, log subject.Log) error
-	// Name returns the id of a new session of the principal, which its first message opens.
-	Name(p auth.Principal, wishes event.Preferences) (id.Entity, error)
-}
-
 // API answers the requests. It is safe for concurrent use.
 type API struct {
 	cfg      Config
 	payloads *payload.Store
 	index    *index.Index
-	again    *command.Sender // of commands that were signed before, or never
+	again    *sender.Sender // of commands that were signed before, or never
 	server   respond.Server
 
 	keyframes *keyframe.Cache // of snapshots
@@ -91,11 +69,11 @@ type API struct {
 
 // New returns the API.
 func New(cfg Config) *API {
-	a := &API{cfg: cfg, keyframes: keyframe.New(), server: respond.Server{Auth: cfg.Auth, Logger: cfg.Logger, Admit: cfg.Admit, Room: cfg.Room}}
-	if cfg.Conn != nil {
-		a.payloads = payload.New(cfg.Conn)
-		a.again = command.NewSender(cfg.Conn)
-		a.index = index.New(cfg.Conn, cfg.Log)
+	a := &API{cfg: cfg, keyframes: keyframe.New(), server: respond.Server{Auth: cfg.Auth, Edge: cfg.Edge, Protocol: Protocol, Admit: cfg.Admit}}
+	if conn := cfg.Edge.Bus; conn != nil {
+		a.payloads = payload.New(conn)
+		a.again = sender.NewSender(conn)
+		a.index = index.New(conn, cfg.Edge.Log)
 	}
 	return a
 }

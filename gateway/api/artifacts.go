@@ -9,7 +9,7 @@ import (
 	"path"
 
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -24,8 +24,8 @@ const maxArtifactPages = 20
 var errNoArtifact = fault.Newf(fault.NotFound, "The log has no such file, or its contents were not kept or have expired.")
 
 // artifact returns a file that a member made, as it was then: its contents are an object of the member's log.
-func (a *API) artifact(r *http.Request, p auth.Principal) (any, error) {
-	log, first, last, err := a.namedLog(r, p)
+func (a *API) artifact(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := a.namedLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (a *API) artifact(r *http.Request, p auth.Principal) (any, error) {
 	} else {
 		page := logPage{a: a, log: log, limit: maxEvents, first: first.Sequence, last: last.Sequence}
 		page.filter.types = []string{string(event.ArtifactPersisted), string(event.ArtifactUpdated)}
-		stored, err = a.found(r, p, page, name, version)
+		stored, err = a.found(r, who, page, name, version)
 	}
 	if errors.Is(err, fault.New(fault.PayloadLost)) {
 		return nil, errNoArtifact.Wrap(err)
@@ -55,7 +55,7 @@ func (a *API) artifact(r *http.Request, p auth.Principal) (any, error) {
 }
 
 // found loads the newest version of an artifact that a log tells of, or the named one.
-func (a *API) found(r *http.Request, p auth.Principal, page logPage, name, version string) (json.RawMessage, error) {
+func (a *API) found(r *http.Request, who *edge.Client, page logPage, name, version string) (json.RawMessage, error) {
 	is := func(d event.Artifact) bool {
 		return d.ArtifactID == name && (version == "" || d.Object != nil && d.Object.Digest == version)
 	}
@@ -71,11 +71,7 @@ func (a *API) found(r *http.Request, p auth.Principal, page logPage, name, versi
 	if of != page.log && (page.log.Kind != id.KindTeam || of.Kind != id.KindMember) {
 		return nil, errNoArtifact
 	}
-	seen, err := a.cfg.Sight.Sees(r.Context(), p, of)
-	if err == nil && !seen {
-		err = errNoArtifact
-	}
-	if err != nil {
+	if err := who.Sees(r.Context(), of, errNoArtifact); err != nil {
 		return nil, err
 	}
 	return a.payloads.Get(r.Context(), of.Tenant, ref)
@@ -120,8 +116,8 @@ func newestOf(page wire.LogPage, is func(event.Artifact) bool) (ref *event.Objec
 
 // sessionFile returns a file of the session. Its address names its contents, whose type is read from them: what a client says of
 // it would have a browser run it.
-func (a *API) sessionFile(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.existing(r, p)
+func (a *API) sessionFile(r *http.Request, who *edge.Client) (any, error) {
+	log, err := a.existing(r, who)
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,14 @@ import (
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // exportLog answers with the events of a log as a file. An event that follows while it is read is not in it.
-func (a *API) exportLog(r *http.Request, p auth.Principal) (any, error) {
-	log, first, last, err := a.namedLog(r, p)
+func (a *API) exportLog(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := a.namedLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (a *API) exportLog(r *http.Request, p auth.Principal) (any, error) {
 	return respond.Export{
 		Media: respond.MediaLines, Name: string(log.Kind) + "-" + log.Entity.String() + ".jsonl",
 		Write: func(ctx context.Context, w io.Writer) error {
-			err := a.cfg.Log.Read(ctx, log, eventlog.Cursor{Seq: first.Sequence - 1}, func(e *eventlog.Entry) error {
+			err := a.cfg.Edge.Log.Read(ctx, log, eventlog.Cursor{Seq: first.Sequence - 1}, func(e *eventlog.Entry) error {
 				switch {
 				case e.Sequence > until:
 					return errPageFull

@@ -9,7 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/request"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -25,8 +25,8 @@ const (
 )
 
 // listLogFrames answers with a page of a log as the clients of a protocol read it.
-func (a *API) listLogFrames(r *http.Request, p auth.Principal) (any, error) {
-	log, first, last, err := a.namedLog(r, p)
+func (a *API) listLogFrames(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := a.namedLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (p *framePage) read(ctx context.Context, first, after uint64) (wire.FramePa
 		}
 	}
 	p.out.Next = strconv.FormatUint(after, 10)
-	err := p.a.cfg.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from}, func(entry *eventlog.Entry) error {
+	err := p.a.cfg.Edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from}, func(entry *eventlog.Entry) error {
 		e, err := p.a.payloads.Event(ctx, p.log.Tenant, entry.Event)
 		if err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -24,19 +24,20 @@ const (
 )
 
 // listQueues answers with the commands that wait, by service.
-func (a *API) listQueues(r *http.Request, _ auth.Principal) (any, error) {
-	return ask[wire.QueueList](a, r, cmd.Installation, cmd.ListQueues, struct{}{})
+func (a *API) listQueues(r *http.Request, who *edge.Client) (any, error) {
+	return ask[wire.QueueList](r, who, cmd.Installation, cmd.ListQueues, struct{}{})
 }
 
 // listQuotas answers with the use of the quotas of the principal and its tenant; operators see those of all principals.
-func (a *API) listQuotas(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) listQuotas(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	in := cmd.UseRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator)}
-	return ask[wire.QuotaList](a, r, cmd.Installation, cmd.ListUse, in)
+	return ask[wire.QuotaList](r, who, cmd.Installation, cmd.ListUse, in)
 }
 
 // listRecords answers with a page of the audit records of the tenant that pass the filters.
-func (a *API) listRecords(r *http.Request, p auth.Principal) (any, error) {
-	page, err := pageRequest(r, p, defaultRecords, maxRecords)
+func (a *API) listRecords(r *http.Request, who *edge.Client) (any, error) {
+	page, err := pageRequest(r, who, defaultRecords, maxRecords)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (a *API) listRecords(r *http.Request, p auth.Principal) (any, error) {
 	if _, err := id.ParseName(in.Action); in.Action != "" && err != nil {
 		return nil, fault.Newf(fault.InvalidField, "action must be the action of a record, such as api-call.").At("action").Wrap(err)
 	}
-	return ask[wire.AuditPage](a, r, cmd.Installation, cmd.ListRecords, in)
+	return ask[wire.AuditPage](r, who, cmd.Installation, cmd.ListRecords, in)
 }
 
 // settings serves the configuration in force.
@@ -58,7 +59,7 @@ func (a *API) settings() http.HandlerFunc {
 	if a.cfg.Settings == nil {
 		return nil
 	}
-	return operating(func(a *API, _ *http.Request, _ auth.Principal) (any, error) { return a.cfg.Settings(), nil })(a)
+	return operating(func(a *API, _ *http.Request, _ *edge.Client) (any, error) { return a.cfg.Settings(), nil })(a)
 }
 
 // rates serves the rates of all processes.
@@ -66,7 +67,7 @@ func (a *API) rates() http.HandlerFunc {
 	if a.cfg.Rates == nil {
 		return nil
 	}
-	return operating(func(a *API, _ *http.Request, _ auth.Principal) (any, error) { return a.cfg.Rates(), nil })(a)
+	return operating(func(a *API, _ *http.Request, _ *edge.Client) (any, error) { return a.cfg.Rates(), nil })(a)
 }
 
 // examine serves what a look at the installation finds.
@@ -74,20 +75,20 @@ func (a *API) examine() http.HandlerFunc {
 	if a.cfg.Examine == nil {
 		return nil
 	}
-	return operating(func(a *API, r *http.Request, _ auth.Principal) (any, error) { return a.cfg.Examine(r.Context()) })(a)
+	return operating(func(a *API, r *http.Request, _ *edge.Client) (any, error) { return a.cfg.Examine(r.Context()) })(a)
 }
 
 // trialPatience bounds one trial of a model: a local one may read its weights first.
 const trialPatience = 3 * time.Minute
 
 // tryModel has a worker try what its model can do.
-func (a *API) tryModel(r *http.Request, _ auth.Principal) (any, error) {
+func (a *API) tryModel(r *http.Request, who *edge.Client) (any, error) {
 	n, err := strconv.Atoi(r.PathValue("trial"))
 	if err != nil {
 		return nil, fault.New(fault.NotFound)
 	}
 	var out wire.ModelTrial
-	err = rpc.CallWithin(r.Context(), a.cfg.Conn, trialPatience, cmd.Worker, cmd.TryModel, cmd.ModelTrial{Trial: n}, &out)
+	err = who.Ask(r.Context(), edge.Request{Service: cmd.Worker, Verb: cmd.TryModel, In: cmd.ModelTrial{Trial: n}, Within: trialPatience, Changes: true}, &out)
 	return out, err
 }
 
@@ -102,7 +103,7 @@ const (
 var indexers = map[string]id.Name{string(id.KindSession): cmd.Session, string(id.KindMember): cmd.Team, string(id.KindTask): cmd.Task}
 
 // reindex has a service rebuild a part of the tenant's entries in the index.
-func (a *API) reindex(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) reindex(r *http.Request, who *edge.Client) (any, error) {
 	var b wire.Reindex
 	if err := request.DecodeKnown(r, maxReindex, &b); err != nil {
 		return nil, err
@@ -112,7 +113,9 @@ func (a *API) reindex(r *http.Request, p auth.Principal) (any, error) {
 		return nil, fault.Newf(fault.InvalidField, "kind must be one of session, member, task.").At("kind")
 	}
 	var out wire.Reindexed
-	err := rpc.CallWithin(r.Context(), a.cfg.Conn, reindexPatience, service, cmd.Reindex, cmd.ReindexRequest{Tenant: p.Tenant, After: b.After}, &out)
+	err := who.Ask(r.Context(), edge.Request{
+		Service: service, Verb: cmd.Reindex, In: cmd.ReindexRequest{Tenant: who.Principal().Tenant, After: b.After}, Within: reindexPatience, Changes: true,
+	}, &out)
 	return out, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/letters"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -25,17 +26,18 @@ const (
 )
 
 // operating makes a Handler for operators alone a handler of requests.
-func operating(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
-	return authenticated(func(a *API, r *http.Request, p auth.Principal) (any, error) {
-		if !p.Has(auth.RoleOperator) {
+func operating(h func(*API, *http.Request, *edge.Client) (any, error)) func(*API) http.HandlerFunc {
+	return authenticated(func(a *API, r *http.Request, who *edge.Client) (any, error) {
+		if !who.Principal().Has(auth.RoleOperator) {
 			return nil, fault.Newf(fault.Forbidden, "Only principals with the role operator may do this.")
 		}
-		return h(a, r, p)
+		return h(a, r, who)
 	})
 }
 
 // pageRequest returns the page that the request asks for.
-func pageRequest(r *http.Request, p auth.Principal, otherwise, limit int) (in cmd.PageRequest, err error) {
+func pageRequest(r *http.Request, who *edge.Client, otherwise, limit int) (in cmd.PageRequest, err error) {
+	p := who.Principal()
 	in.Tenant = p.Tenant
 	if in.Limit, err = request.Number(r, "limit", otherwise, limit); err == nil {
 		in.Before, err = placeOf(r)
@@ -44,17 +46,17 @@ func pageRequest(r *http.Request, p auth.Principal, otherwise, limit int) (in cm
 }
 
 // listLetters answers with a page of the dead letters of the tenant.
-func (a *API) listLetters(r *http.Request, p auth.Principal) (any, error) {
-	in, err := pageRequest(r, p, defaultLetters, maxLetters)
+func (a *API) listLetters(r *http.Request, who *edge.Client) (any, error) {
+	in, err := pageRequest(r, who, defaultLetters, maxLetters)
 	if err != nil {
 		return nil, err
 	}
-	return ask[wire.DeadLetterList](a, r, cmd.Installation, cmd.ListLetters, in)
+	return ask[wire.DeadLetterList](r, who, cmd.Installation, cmd.ListLetters, in)
 }
 
 // showLetter answers with a dead letter and its command.
-func (a *API) showLetter(r *http.Request, p auth.Principal) (any, error) {
-	_, l, err := a.letter(r, p)
+func (a *API) showLetter(r *http.Request, who *edge.Client) (any, error) {
+	_, l, err := a.letter(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +65,8 @@ func (a *API) showLetter(r *http.Request, p auth.Principal) (any, error) {
 
 // resendLetter has the service of a dead letter queue its command again, and discards the letter. After a failure between
 // the two the letter stays, and a repeat queues nothing twice.
-func (a *API) resendLetter(r *http.Request, p auth.Principal) (any, error) {
-	at, l, err := a.letter(r, p)
+func (a *API) resendLetter(r *http.Request, who *edge.Client) (any, error) {
+	at, l, err := a.letter(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +77,12 @@ func (a *API) resendLetter(r *http.Request, p auth.Principal) (any, error) {
 	if clientsSend().MayPublish(subject.CommandsOf(c.Service, c.Verb)) {
 		err = a.sendAgain(r, c)
 	} else {
-		_, err = ask[cmd.ResendReply](a, r, cmd.Letters, c.Service, at)
+		_, err = change[cmd.ResendReply](r, who, cmd.Letters, c.Service, at)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := a.discard(r, at); err != nil && !gone(err) {
+	if err := discard(r, who, at); err != nil && !gone(err) {
 		return nil, err
 	}
 	return respond.Accepted{Answer: wire.Accepted{Accepted: true, CommandID: c.ID}}, nil
@@ -94,23 +96,23 @@ var clientsSend = sync.OnceValue(func() permission.List {
 
 // sendAgain sends a command as it is. One of a person gets a new signature in place of one that is too old.
 func (a *API) sendAgain(r *http.Request, c cmd.Command) error {
-	if err := a.cfg.Signer.Renew(a.cfg.Signatures, &c); err != nil {
+	if err := a.cfg.Edge.Signer.Renew(a.cfg.Signatures, &c); err != nil {
 		return err
 	}
 	return a.again.Send(r.Context(), c)
 }
 
 // discardLetter removes a dead letter for good.
-func (a *API) discardLetter(r *http.Request, p auth.Principal) (any, error) {
-	at, err := letterRef(r, p)
+func (a *API) discardLetter(r *http.Request, who *edge.Client) (any, error) {
+	at, err := letterRef(r, who)
 	if err != nil {
 		return nil, err
 	}
-	return respond.NoContent{}, a.discard(r, at)
+	return respond.NoContent{}, discard(r, who, at)
 }
 
-func (a *API) discard(r *http.Request, at cmd.LetterRequest) error {
-	_, err := ask[struct{}](a, r, cmd.Installation, cmd.DiscardLetter, at)
+func discard(r *http.Request, who *edge.Client, at cmd.LetterRequest) error {
+	_, err := change[struct{}](r, who, cmd.Installation, cmd.DiscardLetter, at)
 	return err
 }
 
@@ -118,14 +120,15 @@ func (a *API) discard(r *http.Request, at cmd.LetterRequest) error {
 func gone(err error) bool { return fault.From(err, "").Code == fault.NotFound }
 
 // letter returns the dead letter that the request names.
-func (a *API) letter(r *http.Request, p auth.Principal) (at cmd.LetterRequest, l letters.Letter, err error) {
-	if at, err = letterRef(r, p); err == nil {
-		l, err = ask[letters.Letter](a, r, cmd.Installation, cmd.ShowLetter, at)
+func (a *API) letter(r *http.Request, who *edge.Client) (at cmd.LetterRequest, l letters.Letter, err error) {
+	if at, err = letterRef(r, who); err == nil {
+		l, err = ask[letters.Letter](r, who, cmd.Installation, cmd.ShowLetter, at)
 	}
 	return at, l, err
 }
 
-func letterRef(r *http.Request, p auth.Principal) (cmd.LetterRequest, error) {
+func letterRef(r *http.Request, who *edge.Client) (cmd.LetterRequest, error) {
+	p := who.Principal()
 	seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 64)
 	if err != nil {
 		return cmd.LetterRequest{}, fault.Newf(fault.NotFound, "This dead letter does not exist. Use the seq of one in the list.").Wrap(err)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/api/request"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -78,7 +78,7 @@ func (f sessionFilter) in(state string) bool {
 }
 
 // listSessions answers with a page of the sessions that the principal sees and that pass the filters, from the index.
-func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) listSessions(r *http.Request, who *edge.Client) (any, error) {
 	q := r.URL.Query()
 	limit, err := request.Number(r, "limit", request.DefaultItems, request.MaxItems)
 	if err != nil {
@@ -92,13 +92,14 @@ func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.sessions(r.Context(), p, f, before, limit)
+	return a.sessions(r.Context(), who, f, before, limit)
 }
 
 // sessions collects a page of sessions before the place in the index.
-func (a *API) sessions(ctx context.Context, p auth.Principal, f sessionFilter, before uint64, limit int) (wire.SessionList, error) {
+func (a *API) sessions(ctx context.Context, who *edge.Client, f sessionFilter, before uint64, limit int) (wire.SessionList, error) {
+	p := who.Principal()
 	out := wire.SessionList{Sessions: []wire.SessionSummary{}}
-	all := a.cfg.Sight.SeesAll(p)
+	all := who.SeesAll()
 	least := 1
 	if !all || f != (sessionFilter{}) {
 		least = minScan
@@ -117,7 +118,7 @@ func (a *API) sessions(ctx context.Context, p auth.Principal, f sessionFilter, b
 				break
 			}
 			one := &part.Summaries[i]
-			if before = one.Sequence; all || one.Known && a.cfg.Sight.SeesOwner(p, one.Owner) {
+			if before = one.Sequence; all || one.Known && who.SeesOwner(one.Owner) {
 				f.add(&out, one)
 			}
 		}

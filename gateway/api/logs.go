@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -28,7 +29,8 @@ const maxLogScan = 5000
 var shownKinds = []id.Kind{id.KindSession, id.KindMember, id.KindTeam, id.KindTask, id.KindCall}
 
 // me answers with the principal of the request.
-func (*API) me(_ *http.Request, p auth.Principal) (any, error) {
+func (*API) me(_ *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	out := wire.Me{Subject: p.Subject, Tenant: p.Tenant.String(), Roles: []string{}, May: []string{}, Expires: p.Expires}
 	for _, role := range p.Roles {
 		out.Roles = append(out.Roles, string(role))
@@ -45,19 +47,16 @@ func (*API) me(_ *http.Request, p auth.Principal) (any, error) {
 }
 
 // namedLog returns the log that the request names and its ends, if the principal sees it. Another one does not exist.
-func (a *API) namedLog(r *http.Request, p auth.Principal) (log subject.Log, first, last *eventlog.Entry, err error) {
+func (a *API) namedLog(r *http.Request, who *edge.Client) (log subject.Log, first, last *eventlog.Entry, err error) {
+	p := who.Principal()
 	unknown := fault.New(fault.RunNotFound)
 	kind := id.Kind(r.PathValue("kind"))
 	if !slices.Contains(shownKinds, kind) {
 		return log, nil, nil, unknown
 	}
 	log = subject.Log{Tenant: p.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
-	seen, err := a.cfg.Sight.Sees(r.Context(), p, log)
-	if err == nil && !seen {
-		err = unknown
-	}
-	if err == nil {
-		first, last, err = a.cfg.Log.Ends(r.Context(), log)
+	if err = who.Sees(r.Context(), log, unknown); err == nil {
+		first, last, err = a.cfg.Edge.Log.Ends(r.Context(), log)
 	}
 	switch {
 	case err != nil:
@@ -71,8 +70,8 @@ func (a *API) namedLog(r *http.Request, p auth.Principal) (log subject.Log, firs
 }
 
 // showHead answers with the extent of a log.
-func (a *API) showHead(r *http.Request, p auth.Principal) (any, error) {
-	log, first, last, err := a.namedLog(r, p)
+func (a *API) showHead(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := a.namedLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +115,8 @@ func (f logFilter) passes(e event.Event) bool {
 }
 
 // listLogEvents answers with a page of a log: behind a position, or the newest events before one.
-func (a *API) listLogEvents(r *http.Request, p auth.Principal) (any, error) {
-	log, first, last, err := a.namedLog(r, p)
+func (a *API) listLogEvents(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := a.namedLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +173,7 @@ func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) 
 	if after+1 < p.first {
 		out.Expired, after = p.first-1, p.first-1
 	}
-	err := p.a.cfg.Log.Read(ctx, p.log, eventlog.Cursor{Seq: after}, func(e *eventlog.Entry) error {
+	err := p.a.cfg.Edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: after}, func(e *eventlog.Entry) error {
 		if scanned == maxLogScan || len(out.Events) == p.limit || room < len(e.Raw) && len(out.Events) > 0 {
 			out.More = true
 			return errPageFull
@@ -201,7 +200,7 @@ func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error)
 		from := max(p.first, before-min(before, width))
 		var part []json.RawMessage
 		var seqs []uint64
-		err := p.a.cfg.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
+		err := p.a.cfg.Edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
 			if e.Sequence >= before {
 				return errPageFull
 			}

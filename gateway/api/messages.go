@@ -8,8 +8,8 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/agents"
-	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -32,7 +32,7 @@ const (
 const modeChat = "chat"
 
 // nameSession answers with the id of a new session.
-func (a *API) nameSession(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) nameSession(r *http.Request, who *edge.Client) (any, error) {
 	var b wire.NewSession
 	if err := request.Decode(r, maxAction, &b, false); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (a *API) nameSession(r *http.Request, p auth.Principal) (any, error) {
 	if err := checkBusy(b.OnBusy); err != nil {
 		return nil, err
 	}
-	session, err := a.cfg.Actor.Name(p, event.Preferences{Language: b.Language, ConfirmPlan: b.ConfirmPlan, OnBusy: b.OnBusy})
+	session, err := edge.NameSession(who.Principal(), event.Preferences{Language: b.Language, ConfirmPlan: b.ConfirmPlan, OnBusy: b.OnBusy})
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +149,8 @@ func titles(steps []event.Step) string {
 }
 
 // messageSession sends a session a message. The first one opens a session that only has a name.
-func (a *API) messageSession(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.sessionLog(r, p)
+func (a *API) messageSession(r *http.Request, who *edge.Client) (any, error) {
+	log, err := a.sessionLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -167,18 +167,18 @@ func (a *API) messageSession(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	if m.Agent != "" {
-		if _, err := agents.Named(r.Context(), a.cfg.Conn, p, m.Agent); err != nil {
+		if _, err := agents.Named(r.Context(), a.cfg.Edge.Bus, who.Principal(), m.Agent); err != nil {
 			return nil, err
 		}
 	}
-	last, err := a.cfg.Log.Last(r.Context(), log)
+	last, err := a.cfg.Edge.Log.Last(r.Context(), log)
 	if err == nil && last.Seq == 0 {
-		err = a.cfg.Actor.Open(r.Context(), p, log)
+		err = who.Open(r.Context(), log)
 	}
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.act(r, p, log, c, m, received(c.ID))
+	e, err := act(r, who, log, c, m, received(c.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -214,9 +214,9 @@ func took(commandID string, e event.Event) (any, error) {
 const lastRun = "last"
 
 // stepAction returns the handler of a request about a step of a run.
-func stepAction(verb id.Name) func(*API, *http.Request, auth.Principal) (any, error) {
-	return func(a *API, r *http.Request, p auth.Principal) (any, error) {
-		log, err := a.existing(r, p)
+func stepAction(verb id.Name) func(*API, *http.Request, *edge.Client) (any, error) {
+	return func(a *API, r *http.Request, who *edge.Client) (any, error) {
+		log, err := a.existing(r, who)
 		if err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func stepAction(verb id.Name) func(*API, *http.Request, auth.Principal) (any, er
 			run = ""
 		}
 		ref := cmd.StepRef{RunID: run, StepID: step, Reason: b.Reason, MaxAttempts: b.MaxAttempts}
-		e, err := a.act(r, p, log, c, ref, func(e event.Event) bool {
+		e, err := act(r, who, log, c, ref, func(e event.Event) bool {
 			return e.ID == c.ID+".cancelled."+step || e.ID == c.ID+".restarted."+step
 		})
 		if err != nil {
@@ -260,8 +260,8 @@ func carriedOut(commandID string, e event.Event) (any, error) {
 }
 
 // cancelPlan gives up the plan of the active run, whose steps have not begun.
-func (a *API) cancelPlan(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.existing(r, p)
+func (a *API) cancelPlan(r *http.Request, who *edge.Client) (any, error) {
+	log, err := a.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (a *API) cancelPlan(r *http.Request, p auth.Principal) (any, error) {
 	if c.ID, err = commandID(b.ID, cmd.CancelPlan.String()); err != nil {
 		return nil, err
 	}
-	e, err := a.act(r, p, log, c, cmd.CancelRun{Reason: b.Reason}, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" })
+	e, err := act(r, who, log, c, cmd.CancelRun{Reason: b.Reason}, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" })
 	if err != nil {
 		return nil, err
 	}
@@ -281,8 +281,8 @@ func (a *API) cancelPlan(r *http.Request, p auth.Principal) (any, error) {
 }
 
 // replan has another plan made: for the active run, or in a new one.
-func (a *API) replan(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.existing(r, p)
+func (a *API) replan(r *http.Request, who *edge.Client) (any, error) {
+	log, err := a.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func (a *API) replan(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	is := received(c.ID)
-	e, err := a.act(r, p, log, c, in, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" || is(e) })
+	e, err := act(r, who, log, c, in, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" || is(e) })
 	switch {
 	case err != nil:
 		return nil, err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/api/apitest"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -56,10 +57,10 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 	served := func(http.ResponseWriter, *http.Request) {}
 	mux := http.NewServeMux()
 	api.New(api.Config{
-		Auth: anywhere{auth.Anonymous()}, Logger: zerolog.Nop(), Status: func() wire.Status { return wire.Status{} },
+		Edge: &edge.Edge{Logger: zerolog.Nop()}, Auth: anywhere{auth.Anonymous()}, Status: func() wire.Status { return wire.Status{} },
 		Settings: func() wire.SettingList { return wire.SettingList{} }, Rates: func() wire.RateList { return wire.RateList{} }, Reports: served,
 		Examine: func(context.Context) (wire.Installation, error) { return wire.Installation{}, nil },
-		Stream:  func(id.Kind) http.HandlerFunc { return served }, Live: served, Actor: struct{ api.Actor }{},
+		Stream:  func(id.Kind) http.HandlerFunc { return served }, Live: served,
 		Translate: func(subject.Log, url.Values) (api.Translation, error) { return api.Translation{}, nil },
 	}).Mount(mux)
 	c, err := apitest.Current()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/api/request"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -66,12 +66,12 @@ func (f questionFilter) passes(q *index.StoredQuestion, now time.Time) bool {
 }
 
 // sees reports whether the principal sees the question: as it sees the log that asks.
-func (a *API) sees(p auth.Principal, q *index.StoredQuestion) bool {
-	return a.cfg.Sight.SeesAll(p) || q.Known && a.cfg.Sight.SeesOwner(p, q.Principal)
+func (a *API) sees(who *edge.Client, q *index.StoredQuestion) bool {
+	return who.SeesAll() || q.Known && who.SeesOwner(q.Principal)
 }
 
 // listQuestions answers with a page of the questions that the principal sees and that pass the filters, from the index.
-func (a *API) listQuestions(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) listQuestions(r *http.Request, who *edge.Client) (any, error) {
 	limit, err := request.Number(r, "limit", defaultQuestions, maxQuestions)
 	if err != nil {
 		return nil, err
@@ -84,11 +84,12 @@ func (a *API) listQuestions(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.questions(r.Context(), p, f, before, limit)
+	return a.questions(r.Context(), who, f, before, limit)
 }
 
 // questions collects a page of questions before the place in the index.
-func (a *API) questions(ctx context.Context, p auth.Principal, f questionFilter, before uint64, limit int) (wire.QuestionList, error) {
+func (a *API) questions(ctx context.Context, who *edge.Client, f questionFilter, before uint64, limit int) (wire.QuestionList, error) {
+	p := who.Principal()
 	part, now := subject.QuestionsOver, time.Now()
 	if f.state == wire.QuestionOpen {
 		part = subject.QuestionsOpen
@@ -106,7 +107,7 @@ func (a *API) questions(ctx context.Context, p auth.Principal, f questionFilter,
 				break
 			}
 			before = one.Sequence
-			if a.sees(p, one) && f.passes(one, now) {
+			if a.sees(who, one) && f.passes(one, now) {
 				out.Questions = append(out.Questions, one.Question.Question)
 			}
 		}
@@ -131,7 +132,8 @@ type asking struct {
 }
 
 // asked returns the question that the request names, if the principal sees its log. Another one does not exist.
-func (a *API) asked(r *http.Request, p auth.Principal) (q asking, err error) {
+func (a *API) asked(r *http.Request, who *edge.Client) (q asking, err error) {
+	p := who.Principal()
 	q.id = r.PathValue("input")
 	unknown := fault.Newf(fault.NotFound, "This question does not exist. Use the id of a question in the list.")
 	tokens := strings.Split(q.id, ".")
@@ -147,13 +149,10 @@ func (a *API) asked(r *http.Request, p auth.Principal) (q asking, err error) {
 		return q, unknown
 	}
 	q.log = subject.Log{Tenant: p.Tenant, Kind: id.Kind(tokens[0]), Entity: entity}
-	if seen, err := a.cfg.Sight.Sees(r.Context(), p, q.log); err != nil || !seen {
-		if err != nil {
-			return q, err
-		}
-		return q, unknown
+	if err := who.Sees(r.Context(), q.log, unknown); err != nil {
+		return q, err
 	}
-	last, err := a.cfg.Log.Last(r.Context(), q.log)
+	last, err := a.cfg.Edge.Log.Last(r.Context(), q.log)
 	if err == nil && last.Seq == 0 {
 		err = unknown
 	}
@@ -170,8 +169,8 @@ func (a *API) asked(r *http.Request, p auth.Principal) (q asking, err error) {
 
 // answerQuestion answers a question. The response to the answer that counts is the same each time it comes; any other one
 // learns which answer counts.
-func (a *API) answerQuestion(r *http.Request, p auth.Principal) (any, error) {
-	q, err := a.asked(r, p)
+func (a *API) answerQuestion(r *http.Request, who *edge.Client) (any, error) {
+	q, err := a.asked(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -201,11 +200,11 @@ func (a *API) answerQuestion(r *http.Request, p auth.Principal) (any, error) {
 		c.Service, c.Verb = cmd.Task, cmd.MessageTask
 		data = cmd.TaskMessage{TaskID: q.log.Entity.String(), InputID: q.input, MessageType: cmd.TypeInputResponse, Message: b.Message}
 	}
-	e, err := a.act(r, p, q.log, c, data, func(e event.Event) bool { return cameOf(e, c.ID) })
+	e, err := act(r, who, q.log, c, data, func(e event.Event) bool { return cameOf(e, c.ID) })
 	if err != nil {
 		return nil, err
 	}
-	return answered(q, p, c.ID, b, e)
+	return answered(q, who, c.ID, b, e)
 }
 
 // cameOf reports whether the event came of the answer with the command's id.
@@ -246,7 +245,8 @@ func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
 }
 
 // answered returns the response to an answer, from the event that it has caused.
-func answered(q asking, p auth.Principal, commandID string, b wire.QuestionAnswer, e event.Event) (any, error) {
+func answered(q asking, who *edge.Client, commandID string, b wire.QuestionAnswer, e event.Event) (any, error) {
+	p := who.Principal()
 	out := wire.QuestionOutcome{
 		ID: q.id, InputID: q.input, Decision: b.Decision, AnsweredBy: p.Subject, AnsweredOn: b.ClientID, Seq: e.Sequence, CommandID: commandID,
 	}

@@ -3,15 +3,15 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -23,10 +23,17 @@ import (
 // missing holds the faults of logs that do not exist.
 var missing = map[id.Kind]fault.Code{id.KindSession: fault.SessionNotFound, id.KindTask: fault.TaskNotFound}
 
-// ask returns the answer of a service.
-func ask[Out any](a *API, r *http.Request, service, verb id.Name, in any) (Out, error) {
+// ask returns what a service says.
+func ask[Out any](r *http.Request, who *edge.Client, service, verb id.Name, in any) (Out, error) {
 	var out Out
-	err := rpc.Call(r.Context(), a.cfg.Conn, service, verb, in, &out)
+	err := who.Ask(r.Context(), edge.Request{Service: service, Verb: verb, In: in}, &out)
+	return out, err
+}
+
+// change has a service change something at once, and returns what it says.
+func change[Out any](r *http.Request, who *edge.Client, service, verb id.Name, in any) (Out, error) {
+	var out Out
+	err := who.Ask(r.Context(), edge.Request{Service: service, Verb: verb, In: in, Changes: true}, &out)
 	return out, err
 }
 
@@ -45,8 +52,8 @@ func commandID(given string, parts ...string) (string, error) {
 	return id.EntityFromExternal(strings.Join(append(parts, given), "\x00")).String(), nil
 }
 
-// completed returns the command with its data as one of the principal. Without data it has none.
-func completed(p auth.Principal, c cmd.Command, data any) (cmd.Command, error) {
+// command returns the command of the client with its data. Without data it has none.
+func command(who *edge.Client, c cmd.Command, data any) (cmd.Command, error) {
 	if data != nil {
 		b, err := json.Marshal(data)
 		if err != nil {
@@ -54,34 +61,51 @@ func completed(p auth.Principal, c cmd.Command, data any) (cmd.Command, error) {
 		}
 		c.Data = b
 	}
-	c.Tenant, c.Principal, c.Operator, c.Time = p.Tenant, p.Subject, p.Has(auth.RoleOperator), time.Now().UTC()
+	c.ID, c.Tenant = cmp.Or(c.ID, uuid.NewString()), who.Principal().Tenant
 	return c, nil
 }
 
 // act sends a service a command, and returns the event of the log that it has caused.
-func (a *API) act(r *http.Request, p auth.Principal, log subject.Log, c cmd.Command, data any, is func(event.Event) bool) (event.Event, error) {
-	c, err := completed(p, c, data)
+func act(r *http.Request, who *edge.Client, log subject.Log, c cmd.Command, data any, is func(event.Event) bool) (event.Event, error) {
+	c, err := command(who, c, data)
 	if err != nil {
 		return event.Event{}, err
 	}
-	return a.cfg.Actor.Act(r.Context(), p, log, c, is)
+	e, err := who.Outcome(r.Context(), log, c, is)
+	if f, ok := errors.AsType[edge.Refusal](err); ok {
+		return e, detailed(f)
+	}
+	return e, err
+}
+
+// detailed returns the fault of a refusal, whose document says which answer counts.
+func detailed(f edge.Refusal) respond.Detailed {
+	members := map[string]any{}
+	for name, v := range map[string]string{
+		"input_id": f.Data.InputID, "answered_by": f.Data.AnsweredBy, "answered_on": f.Data.AnsweredOn, "decision": f.Data.Decision,
+	} {
+		if v != "" {
+			members[name] = v
+		}
+	}
+	return respond.Detailed{Fault: f.Fault, Members: members}
 }
 
 // send gives a service a command, and returns the answer to the client.
-func (a *API) send(r *http.Request, p auth.Principal, c cmd.Command, data any) (wire.Accepted, error) {
-	c, err := completed(p, c, data)
+func send(r *http.Request, who *edge.Client, c cmd.Command, data any) (wire.Accepted, error) {
+	c, err := command(who, c, data)
 	if err != nil {
 		return wire.Accepted{}, err
 	}
-	c.ID, c.Source = cmp.Or(c.ID, uuid.NewString()), "waggle/api"
-	if err := a.cfg.Commands.Send(r.Context(), c); err != nil {
+	if err := who.Do(r.Context(), "", c); err != nil {
 		return wire.Accepted{}, err
 	}
 	return wire.Accepted{Accepted: true, CommandID: c.ID}, nil
 }
 
 // owned returns the log if the principal's tenant owns it. A log of another tenant does not exist.
-func owned(p auth.Principal, kind id.Kind, entity id.Entity) (subject.Log, error) {
+func owned(who *edge.Client, kind id.Kind, entity id.Entity) (subject.Log, error) {
+	p := who.Principal()
 	log := subject.Log{Tenant: p.Tenant, Kind: kind, Entity: entity}
 	if !p.Owns(log) {
 		return subject.Log{}, fault.New(missing[kind])

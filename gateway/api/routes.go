@@ -7,7 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -19,33 +19,23 @@ import (
 type Route = openapi.Route[func(*API) http.HandlerFunc]
 
 // authenticated makes a Handler of the API a handler of requests.
-func authenticated(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+func authenticated(h func(*API, *http.Request, *edge.Client) (any, error)) func(*API) http.HandlerFunc {
 	return func(a *API) http.HandlerFunc {
-		return a.server.Serve(func(r *http.Request, p auth.Principal) (any, error) { return h(a, r, p) })
-	}
-}
-
-// acting makes a Handler that needs an Actor a handler of requests.
-func acting(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
-	return func(a *API) http.HandlerFunc {
-		if a.cfg.Actor == nil {
-			return nil
-		}
-		return authenticated(h)(a)
+		return a.server.Serve(func(r *http.Request, who *edge.Client) (any, error) { return h(a, r, who) })
 	}
 }
 
 // paged is authenticated for answers as large as a page.
-func paged(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+func paged(h func(*API, *http.Request, *edge.Client) (any, error)) func(*API) http.HandlerFunc {
 	return func(a *API) http.HandlerFunc {
-		return a.server.ServePage(func(r *http.Request, p auth.Principal) (any, error) { return h(a, r, p) })
+		return a.server.ServePage(func(r *http.Request, who *edge.Client) (any, error) { return h(a, r, who) })
 	}
 }
 
 // exporting is authenticated for an Export.
-func exporting(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+func exporting(h func(*API, *http.Request, *edge.Client) (any, error)) func(*API) http.HandlerFunc {
 	return func(a *API) http.HandlerFunc {
-		return a.server.ServeExport(func(r *http.Request, p auth.Principal) (any, error) { return h(a, r, p) })
+		return a.server.ServeExport(func(r *http.Request, who *edge.Client) (any, error) { return h(a, r, who) })
 	}
 }
 
@@ -126,34 +116,34 @@ func actionRoutes() []Route {
 			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
 			Body:    wire.NewSession{},
 			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
-			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, Handler: acting((*API).nameSession),
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, Handler: authenticated((*API).nameSession),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
 			Body: wire.NewMessage{}, Required: true, Answers: taken("The message is received."),
 			Faults:  with(fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound, fault.AgentNotFound),
-			Handler: acting((*API).messageSession),
+			Handler: authenticated((*API).messageSession),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/cancel", ID: "cancelStep", Tag: "sessions", Summary: "Cancel a step of a run. The run last is the active one.",
 			Body: wire.StepAction{}, Answers: taken("The step is cancelled."), Faults: with(fault.RunOver, fault.RunNotFound, fault.TaskNotFound),
-			Handler: acting(stepAction(cmd.CancelStep)),
+			Handler: authenticated(stepAction(cmd.CancelStep)),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/runs/{run}/steps/{step}/restart", ID: "restartStep", Tag: "sessions",
 			Summary: "Restart a step of the active run, or of the last one in a new run. The run last is either.",
 			Body:    wire.StepAction{}, Answers: taken("The step is restarted. The run may be a new one."), Faults: with(fault.RunOver, fault.RunNotFound, fault.TaskNotFound),
-			Handler: acting(stepAction(cmd.RestartStep)),
+			Handler: authenticated(stepAction(cmd.RestartStep)),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/plan/cancel", ID: "cancelPlan", Tag: "sessions", Summary: "Give up the plan that is being made or waits for its confirmation.",
-			Body: wire.CancelPlan{}, Answers: taken("The plan is given up."), Faults: with(fault.RunOver), Handler: acting((*API).cancelPlan),
+			Body: wire.CancelPlan{}, Answers: taken("The plan is given up."), Faults: with(fault.RunOver), Handler: authenticated((*API).cancelPlan),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/replan", ID: "replanSession", Tag: "sessions", Summary: "Have another plan made, in the active run or in a new one.",
 			Body: wire.NewPlan{}, Answers: taken("Another plan is being made."),
 			Faults:  with(fault.RunOver, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.ModelNotFound),
-			Handler: acting((*API).replan),
+			Handler: authenticated((*API).replan),
 		},
 	}
 }
@@ -242,7 +232,7 @@ func questionRoutes() []Route {
 				fault.NotFound, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.SessionDeleted, fault.InputAnswered, fault.InputNotFound,
 				fault.InputExpired, fault.PlanInvalid, fault.TaskNotFound, fault.TaskFinished, fault.MemberNotFound, fault.TeamClosed, fault.Draining,
 			},
-			Handler: acting((*API).answerQuestion),
+			Handler: authenticated((*API).answerQuestion),
 		},
 	}
 }
@@ -279,7 +269,7 @@ func taskRoutes() []Route {
 			Faults: []fault.Code{
 				fault.TaskNotFound, fault.SessionDeleted, fault.TaskFinished, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.Draining,
 			},
-			Handler: acting((*API).messageTask),
+			Handler: authenticated((*API).messageTask),
 		},
 		{
 			Method: "POST", Path: "/tasks/{id}/retry", ID: "retryTask", Tag: "tasks", Summary: "Submit a task that ended without success again, as a new one.",
@@ -367,7 +357,7 @@ func teamRoutes() []Route {
 	known := []fault.Code{fault.TeamNotFound}
 	act := []fault.Code{fault.TeamNotFound, fault.TeamClosed}
 	body := []fault.Code{fault.TeamNotFound, fault.TeamClosed, fault.MemberNotFound, fault.BadJSON, fault.InvalidField, fault.MessageTooBig}
-	route := func(method, path, op, summary string, answers []openapi.Answer, faults []fault.Code, h func(*API, *http.Request, auth.Principal) (any, error)) Route {
+	route := func(method, path, op, summary string, answers []openapi.Answer, faults []fault.Code, h func(*API, *http.Request, *edge.Client) (any, error)) Route {
 		return Route{Method: method, Path: path, ID: op, Tag: "teams", Summary: summary, Answers: answers, Faults: faults, Handler: authenticated(h)}
 	}
 	all := []Route{

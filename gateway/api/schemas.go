@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/bundle"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -26,7 +26,7 @@ func (a *API) listSchemas() http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(list); err != nil {
-			a.server.Logger.Debug().Err(err).Msg("failed to write schema list")
+			a.cfg.Edge.Logger.Debug().Err(err).Msg("failed to write schema list")
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (a *API) status() http.HandlerFunc {
 	if a.cfg.Status == nil {
 		return nil
 	}
-	return a.server.Serve(func(*http.Request, auth.Principal) (any, error) { return a.cfg.Status(), nil })
+	return a.server.Serve(func(*http.Request, *edge.Client) (any, error) { return a.cfg.Status(), nil })
 }
 
 // showConsole serves how people sign in. It does not require credentials.

@@ -11,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -43,18 +44,19 @@ const (
 // errPageFull ends a read at the limit of the page.
 var errPageFull = errors.New("page full")
 
-func (a *API) showSession(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.sessionLog(r, p)
+func (a *API) showSession(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
+	log, err := a.sessionLog(r, who)
 	if err != nil {
 		return nil, err
 	}
 	d := wire.SessionDetail{Runs: []wire.RunDetail{}}
 	for cut := false; ; {
-		in := cmd.SessionRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Skip: len(d.Runs)}
+		in := cmd.SessionRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: who.SeesAll(), Skip: len(d.Runs)}
 		if cut {
 			in.Skip, in.Steps = in.Skip-1, len(d.Runs[in.Skip-1].Tasks)
 		}
-		part, err := ask[wire.SessionPart](a, r, cmd.Session, cmd.ShowSession, in)
+		part, err := ask[wire.SessionPart](r, who, cmd.Session, cmd.ShowSession, in)
 		if err != nil {
 			return nil, err
 		}
@@ -65,8 +67,8 @@ func (a *API) showSession(r *http.Request, p auth.Principal) (any, error) {
 	}
 }
 
-func (a *API) sessionEvents(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.sessionLog(r, p)
+func (a *API) sessionEvents(r *http.Request, who *edge.Client) (any, error) {
+	log, err := a.sessionLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func (a *API) sessionEvents(r *http.Request, p auth.Principal) (any, error) {
 		}
 	}
 	page, next, room := wire.EventPage{Events: []json.RawMessage{}}, after, answer.MaxPage
-	err = a.cfg.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
+	err = a.cfg.Edge.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
 		raw := shown(e)
 		if room -= len(raw) + 1; len(page.Events) == limit || room < 0 && len(page.Events) > 0 {
 			page.More = true
@@ -120,29 +122,30 @@ func (a *API) pageError(r *http.Request, log subject.Log, after eventlog.Cursor,
 }
 
 // cancelSession stops the active run.
-func (a *API) cancelSession(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.existing(r, p)
+func (a *API) cancelSession(r *http.Request, who *edge.Client) (any, error) {
+	log, err := a.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
-	return a.send(r, p, cmd.Command{Service: cmd.Pipeline, Verb: cmd.Cancel, Key: log.Entity}, struct{}{})
+	return send(r, who, cmd.Command{Service: cmd.Pipeline, Verb: cmd.Cancel, Key: log.Entity}, struct{}{})
 }
 
 // closeSession ends a session for good. Its log stays.
-func (a *API) closeSession(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.existing(r, p)
+func (a *API) closeSession(r *http.Request, who *edge.Client) (any, error) {
+	log, err := a.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
-	return a.send(r, p, cmd.Command{Service: cmd.Session, Verb: cmd.Close, Key: log.Entity}, cmd.CloseSession{Reason: "user_request"})
+	return send(r, who, cmd.Command{Service: cmd.Session, Verb: cmd.Close, Key: log.Entity}, cmd.CloseSession{Reason: "user_request"})
 }
 
-func (a *API) exportSession(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.existing(r, p)
+func (a *API) exportSession(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
+	log, err := a.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
-	in := cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p)}
+	in := cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: who.SeesAll()}
 	if s := r.URL.Query().Get("history"); s != "" {
 		if in.History, err = strconv.ParseBool(s); err != nil {
 			return nil, fault.Newf(fault.InvalidField, "history must be true or false.").At("history")
@@ -151,11 +154,12 @@ func (a *API) exportSession(r *http.Request, p auth.Principal) (any, error) {
 	if in.MaxHistory, err = request.Number(r, "max_history", 0, maxHistory); err != nil {
 		return nil, err
 	}
-	return ask[event.StateExportedData](a, r, cmd.Session, cmd.Export, in)
+	return ask[event.StateExportedData](r, who, cmd.Session, cmd.Export, in)
 }
 
 // importSession imports the signed state in the body: the member signed of an exported one.
-func (a *API) importSession(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) importSession(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	signed, err := request.Body(r, maxImport)
 	if errors.Is(err, fault.New(fault.MessageTooBig)) {
 		return nil, fault.Newf(fault.MessageTooBig, "A signed state has at most %d bytes.", maxImport)
@@ -167,10 +171,10 @@ func (a *API) importSession(r *http.Request, p auth.Principal) (any, error) {
 		return nil, fault.New(fault.BadJSON)
 	}
 	in := cmd.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: signed}
-	if err := a.cfg.Signer.Import(&in); err != nil {
+	if err := a.cfg.Edge.Signer.Import(&in); err != nil {
 		return nil, err
 	}
-	out, err := ask[cmd.ImportReply](a, r, cmd.Session, cmd.Import, in)
+	out, err := change[cmd.ImportReply](r, who, cmd.Session, cmd.Import, in)
 	out.Exported = nil // of what the caller has sent
 	return out, err
 }
@@ -178,18 +182,18 @@ func (a *API) importSession(r *http.Request, p auth.Principal) (any, error) {
 // deleteSession removes a session. The answer is 204 once all of it is gone, and 202 if that takes longer than a client
 // should wait: then the command is stored and survives any crash. A repeat has the same answer as long as the tombstone
 // is kept.
-func (a *API) deleteSession(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.existing(r, p)
+func (a *API) deleteSession(r *http.Request, who *edge.Client) (any, error) {
+	log, err := a.existing(r, who)
 	if errors.Is(err, eventlog.ErrDeleted) {
-		log, err = a.sessionLog(r, p)
+		log, err = a.sessionLog(r, who)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if erased, err := a.cfg.Log.Erased(r.Context(), log); err != nil || erased {
+	if erased, err := a.cfg.Edge.Log.Erased(r.Context(), log); err != nil || erased {
 		return respond.NoContent{}, err
 	}
-	out, err := a.send(r, p, cmd.Command{Service: cmd.Session, Verb: cmd.Delete, Key: log.Entity}, nil)
+	out, err := send(r, who, cmd.Command{Service: cmd.Session, Verb: cmd.Delete, Key: log.Entity}, nil)
 	switch {
 	case err != nil:
 		return nil, err
@@ -204,7 +208,7 @@ func (a *API) awaitErased(ctx context.Context, log subject.Log) bool {
 	ctx, cancel := context.WithTimeout(ctx, deletePatience)
 	defer cancel()
 	for pause := deletePause; ; pause = min(2*pause, deletePauseMax) {
-		if erased, err := a.cfg.Log.Erased(ctx, log); err == nil && erased {
+		if erased, err := a.cfg.Edge.Log.Erased(ctx, log); err == nil && erased {
 			return true
 		}
 		select {
@@ -216,8 +220,8 @@ func (a *API) awaitErased(ctx context.Context, log subject.Log) bool {
 }
 
 // existing returns the log that the request names, which has events.
-func (a *API) existing(r *http.Request, p auth.Principal) (subject.Log, error) {
-	log, err := a.sessionLog(r, p)
+func (a *API) existing(r *http.Request, who *edge.Client) (subject.Log, error) {
+	log, err := a.sessionLog(r, who)
 	if err == nil {
 		err = a.exists(r, log)
 	}
@@ -226,7 +230,7 @@ func (a *API) existing(r *http.Request, p auth.Principal) (subject.Log, error) {
 
 // exists returns SESSION_NOT_FOUND for a log without events.
 func (a *API) exists(r *http.Request, log subject.Log) error {
-	last, err := a.cfg.Log.Last(r.Context(), log)
+	last, err := a.cfg.Edge.Log.Last(r.Context(), log)
 	if err == nil && last.Seq == 0 {
 		return fault.New(fault.SessionNotFound)
 	}
@@ -234,18 +238,14 @@ func (a *API) exists(r *http.Request, log subject.Log) error {
 }
 
 // sessionLog returns the log that the request names, if the principal sees it. Another one does not exist.
-func (a *API) sessionLog(r *http.Request, p auth.Principal) (subject.Log, error) {
+func (a *API) sessionLog(r *http.Request, who *edge.Client) (subject.Log, error) {
 	entity, err := id.ParseEntity(r.PathValue("id"))
 	if err != nil {
 		return subject.Log{}, fault.New(fault.SessionNotFound).Wrap(err)
 	}
-	log, err := owned(p, id.KindSession, entity)
+	log, err := owned(who, id.KindSession, entity)
 	if err != nil {
 		return log, err
 	}
-	seen, err := a.cfg.Sight.Sees(r.Context(), p, log)
-	if err == nil && !seen {
-		err = fault.New(fault.SessionNotFound)
-	}
-	return log, err
+	return log, who.Sees(r.Context(), log, fault.New(fault.SessionNotFound))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/keyframe"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/snapshot"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -30,8 +30,8 @@ const (
 )
 
 // showSnapshot answers with what a log has said up to one of its events.
-func (a *API) showSnapshot(r *http.Request, p auth.Principal) (any, error) {
-	log, first, last, err := a.namedLog(r, p)
+func (a *API) showSnapshot(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := a.namedLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (a *API) between(ctx context.Context, log subject.Log, from, to uint64) ([]
 
 // each visits the events from one to another.
 func (a *API) each(ctx context.Context, log subject.Log, from, to uint64, visit func(event.Event)) error {
-	err := a.cfg.Log.Read(ctx, log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
+	err := a.cfg.Edge.Log.Read(ctx, log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
 		if e.Sequence > to {
 			return errPageFull
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -36,7 +36,7 @@ const (
 // listParticipants returns the handler of a list that the task service knows under the verb.
 func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) func(*API) respond.Handler {
 	return func(a *API) respond.Handler {
-		return func(r *http.Request, who auth.Principal) (any, error) {
+		return func(r *http.Request, who *edge.Client) (any, error) {
 			limit, err := request.Number(r, "limit", request.DefaultItems, request.MaxItems)
 			if err != nil {
 				return nil, err
@@ -55,7 +55,8 @@ func listParticipants(verb id.Name, answer func([]cmd.Participant, string) any) 
 }
 
 // participants returns a page of participants. An answer of the service holds as many as fit into a message of the bus.
-func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f cmd.ParticipantFilter, limit int) (cmd.ParticipantList, error) {
+func (a *API) participants(r *http.Request, who *edge.Client, verb id.Name, f cmd.ParticipantFilter, limit int) (cmd.ParticipantList, error) {
+	p := who.Principal()
 	page, room := cmd.ParticipantList{Participants: []cmd.Participant{}}, answer.MaxPage
 	for {
 		f.Limit = limit - len(page.Participants)
@@ -63,7 +64,7 @@ func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f 
 		if err != nil {
 			return page, err
 		}
-		part, err := ask[cmd.ParticipantList](a, r, cmd.Task, verb, cmd.ParticipantRequest{Tenant: who.Tenant, Principal: who.Subject, Data: filter})
+		part, err := ask[cmd.ParticipantList](r, who, cmd.Task, verb, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: filter})
 		if f, ok := errors.AsType[*fault.Fault](err); ok && f.Field == "after" {
 			return page, f.At("before")
 		}
@@ -71,7 +72,7 @@ func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f 
 			return page, err
 		}
 		page.Participants, page.More = append(page.Participants, part.Participants...), part.More
-		room -= int(a.cfg.Conn.NATS().MaxPayload()) // of the largest answer
+		room -= int(a.cfg.Edge.Bus.NATS().MaxPayload()) // of the largest answer
 		if f.After = part.Next(); f.After == "" || len(page.Participants) >= limit || room <= 0 {
 			return page, nil
 		}
@@ -79,21 +80,22 @@ func (a *API) participants(r *http.Request, who auth.Principal, verb id.Name, f 
 }
 
 // listTasks returns a page of tasks. An answer of the service holds as many as fit into a message of the bus.
-func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) listTasks(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	limit, err := request.Number(r, "limit", defaultTasks, maxTasks)
 	if err != nil {
 		return nil, err
 	}
 	page, room := wire.TaskPage{Tasks: []wire.TaskSummary{}}, answer.MaxPage
-	in := cmd.TaskListRequest{Tenant: p.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Before: r.URL.Query().Get("before")}
+	in := cmd.TaskListRequest{Tenant: p.Tenant, Principal: p.Subject, All: who.SeesAll(), Before: r.URL.Query().Get("before")}
 	for {
 		in.Limit = limit - len(page.Tasks)
-		part, err := ask[wire.TaskPage](a, r, cmd.Task, cmd.ListTasks, in)
+		part, err := ask[wire.TaskPage](r, who, cmd.Task, cmd.ListTasks, in)
 		if err != nil {
 			return nil, err
 		}
 		page.Tasks = append(page.Tasks, part.Tasks...)
-		room -= int(a.cfg.Conn.NATS().MaxPayload()) // of the largest answer
+		room -= int(a.cfg.Edge.Bus.NATS().MaxPayload()) // of the largest answer
 		if !part.More || len(page.Tasks) >= limit || part.Next == in.Before || room <= 0 {
 			page.Next, page.More = part.Next, part.More
 			return page, nil
@@ -119,7 +121,8 @@ func checkTimes(b wire.NewTask) error {
 }
 
 // createTask gives an agent of the swarm a task, as a client of the swarm does.
-func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) createTask(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	var b wire.NewTask
 	if err := request.Decode(r, maxTask, &b, true); err != nil {
 		return nil, err
@@ -142,21 +145,21 @@ func (a *API) createTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.newTask(r, cmd.Submit, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
+	return a.newTask(r, who, cmd.Submit, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
 }
 
 // newTask has the service make a task, and waits until its log begins, so that the address in the answer is there. The task is safe
 // before that: a service that takes long does not fail the request.
-func (a *API) newTask(r *http.Request, verb id.Name, in cmd.ParticipantRequest) (any, error) {
-	v, err := ask[cmd.TaskView](a, r, cmd.Task, verb, in)
+func (a *API) newTask(r *http.Request, who *edge.Client, verb id.Name, in cmd.ParticipantRequest) (any, error) {
+	v, err := change[cmd.TaskView](r, who, cmd.Task, verb, in)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), taskPatience)
 	defer cancel()
-	for _, err := range a.cfg.Log.Tail(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(v.TaskID)}, eventlog.Cursor{}) {
+	for _, err := range a.cfg.Edge.Log.Tail(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(v.TaskID)}, eventlog.Cursor{}) {
 		if err != nil {
-			a.cfg.Logger.Debug().Err(err).Str("task", v.TaskID).Msg("task log not visible yet")
+			a.cfg.Edge.Logger.Debug().Err(err).Str("task", v.TaskID).Msg("task log not visible yet")
 		}
 		break
 	}
@@ -165,17 +168,17 @@ func (a *API) newTask(r *http.Request, verb id.Name, in cmd.ParticipantRequest) 
 
 // showTask returns a task with its newest events. The task and its result are whole; events are as they are in the log,
 // and refer to stored payloads.
-func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
-	log, err := taskLog(r, p)
+func (a *API) showTask(r *http.Request, who *edge.Client) (any, error) {
+	log, err := taskLog(r, who)
 	if err != nil {
 		return nil, err
 	}
 	d := wire.TaskDetail{Events: []json.RawMessage{}}
-	if d.TaskRecord, err = a.task(r, p, log); err != nil {
+	if d.TaskRecord, err = a.task(r, who, log); err != nil {
 		return nil, err
 	}
 	size := 0
-	err = a.cfg.Log.Read(r.Context(), log, eventlog.Cursor{Seq: d.LastSeq - min(d.LastSeq, maxTaskEvents)}, func(e *eventlog.Entry) error {
+	err = a.cfg.Edge.Log.Read(r.Context(), log, eventlog.Cursor{Seq: d.LastSeq - min(d.LastSeq, maxTaskEvents)}, func(e *eventlog.Entry) error {
 		if e.Sequence > d.LastSeq {
 			return errPageFull // younger than the record
 		}
@@ -201,18 +204,19 @@ func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
 	return d, nil
 }
 
-func (a *API) task(r *http.Request, p auth.Principal, log subject.Log) (wire.TaskRecord, error) {
-	in := cmd.ReadTaskRequest{Tenant: log.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Task: log.Entity}
-	return ask[wire.TaskRecord](a, r, cmd.Task, cmd.ReadTask, in)
+func (a *API) task(r *http.Request, who *edge.Client, log subject.Log) (wire.TaskRecord, error) {
+	p := who.Principal()
+	in := cmd.ReadTaskRequest{Tenant: log.Tenant, Principal: p.Subject, All: who.SeesAll(), Task: log.Entity}
+	return ask[wire.TaskRecord](r, who, cmd.Task, cmd.ReadTask, in)
 }
 
 // cancelTask stops a task, soon after the answer.
-func (a *API) cancelTask(r *http.Request, p auth.Principal) (any, error) {
-	log, err := taskLog(r, p)
+func (a *API) cancelTask(r *http.Request, who *edge.Client) (any, error) {
+	log, err := taskLog(r, who)
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.task(r, p, log)
+	t, err := a.task(r, who, log)
 	switch {
 	case err != nil:
 		return nil, err
@@ -228,19 +232,20 @@ func (a *API) cancelTask(r *http.Request, p auth.Principal) (any, error) {
 		return nil, fault.New(fault.BadJSON)
 	}
 	data := cmd.CancelTaskData{TaskID: t.TaskID, Reason: in.Reason}
-	return a.send(r, p, cmd.Command{Service: cmd.Task, Verb: cmd.CancelTask, Key: log.Entity}, data)
+	return send(r, who, cmd.Command{Service: cmd.Task, Verb: cmd.CancelTask, Key: log.Entity}, data)
 }
 
 // typeMessage is the type of a message to a task's agent in the Agent Swarm Protocol.
 const typeMessage = "client.message"
 
 // messageTask tells the agent of a task something. If the agent asks, that is the answer.
-func (a *API) messageTask(r *http.Request, p auth.Principal) (any, error) {
-	log, err := taskLog(r, p)
+func (a *API) messageTask(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
+	log, err := taskLog(r, who)
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.task(r, p, log)
+	t, err := a.task(r, who, log)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +264,7 @@ func (a *API) messageTask(r *http.Request, p auth.Principal) (any, error) {
 	if _, err := a.payloads.Shrink(r.Context(), log, &said); err != nil {
 		return nil, err
 	}
-	e, err := a.act(r, p, log, c, said, func(e event.Event) bool { return cameOf(e, c.ID) })
+	e, err := act(r, who, log, c, said, func(e event.Event) bool { return cameOf(e, c.ID) })
 	if err != nil {
 		return nil, err
 	}
@@ -267,6 +272,6 @@ func (a *API) messageTask(r *http.Request, p auth.Principal) (any, error) {
 }
 
 // taskLog returns the log that the request names, within the principal's tenant.
-func taskLog(r *http.Request, p auth.Principal) (subject.Log, error) {
-	return owned(p, id.KindTask, id.EntityFromExternal(r.PathValue("id")))
+func taskLog(r *http.Request, who *edge.Client) (subject.Log, error) {
+	return owned(who, id.KindTask, id.EntityFromExternal(r.PathValue("id")))
 }

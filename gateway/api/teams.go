@@ -6,7 +6,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -24,7 +24,8 @@ const (
 	maxContent = 100 << 10
 )
 
-func (a *API) createTeam(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) createTeam(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	var b wire.NewTeam
 	if err := request.Decode(r, maxTeamBody, &b, true); err != nil {
 		return nil, err
@@ -35,35 +36,37 @@ func (a *API) createTeam(r *http.Request, p auth.Principal) (any, error) {
 	} else if len(b.Members) > 0 {
 		return nil, fault.Newf(fault.TeamInvalid, "Give a definition, or the name of one, not both.").At("named")
 	}
-	v, err := ask[cmd.TeamView](a, r, cmd.Team, cmd.FoundTeam, in)
+	v, err := change[cmd.TeamView](r, who, cmd.Team, cmd.FoundTeam, in)
 	if err != nil {
 		return nil, err
 	}
 	return respond.Created{Location: Prefix + "/teams/" + v.TeamID, Answer: v}, nil
 }
 
-func (a *API) listTeams(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) listTeams(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	limit, err := request.Number(r, "limit", maxTeams, maxTeams)
 	if err != nil {
 		return nil, err
 	}
-	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Before: r.URL.Query().Get("before"), Limit: limit}
-	return ask[cmd.TeamList](a, r, cmd.Team, cmd.ListTeams, in)
+	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, All: who.SeesAll(), Before: r.URL.Query().Get("before"), Limit: limit}
+	return ask[cmd.TeamList](r, who, cmd.Team, cmd.ListTeams, in)
 }
 
-func (a *API) showTeam(r *http.Request, p auth.Principal) (any, error) { return a.team(r, p) }
+func (a *API) showTeam(r *http.Request, who *edge.Client) (any, error) { return a.team(r, who) }
 
 // team returns the team that the request names.
-func (a *API) team(r *http.Request, p auth.Principal) (cmd.TeamView, error) {
-	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), TeamID: r.PathValue("id")}
-	return ask[cmd.TeamView](a, r, cmd.Team, cmd.ShowTeam, in)
+func (a *API) team(r *http.Request, who *edge.Client) (cmd.TeamView, error) {
+	p := who.Principal()
+	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, All: who.SeesAll(), TeamID: r.PathValue("id")}
+	return ask[cmd.TeamView](r, who, cmd.Team, cmd.ShowTeam, in)
 }
 
-func (a *API) closeTeam(r *http.Request, p auth.Principal) (any, error) {
-	return a.sendTeam(r, p, cmd.Command{Verb: cmd.CloseTeam}, cmd.CloseSession{Reason: "user_request"})
+func (a *API) closeTeam(r *http.Request, who *edge.Client) (any, error) {
+	return a.sendTeam(r, who, cmd.Command{Verb: cmd.CloseTeam}, cmd.CloseSession{Reason: "user_request"})
 }
 
-func (a *API) messageTeam(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) messageTeam(r *http.Request, who *edge.Client) (any, error) {
 	var b wire.TeamMessage
 	if err := request.Decode(r, maxTeamBody, &b, true); err != nil {
 		return nil, err
@@ -79,30 +82,30 @@ func (a *API) messageTeam(r *http.Request, p auth.Principal) (any, error) {
 	if c.ID, err = commandID(b.ID); err != nil {
 		return nil, err
 	}
-	out, err := a.sendTeam(r, p, c, cmd.UserMessage{Content: b.Content, Attachments: b.Attachments})
+	out, err := a.sendTeam(r, who, c, cmd.UserMessage{Content: b.Content, Attachments: b.Attachments})
 	out.MessageID = out.CommandID
 	return out, err
 }
 
-func (a *API) stopTeam(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) stopTeam(r *http.Request, who *edge.Client) (any, error) {
 	var b wire.StopTeam
 	if err := request.Decode(r, maxTeamBody, &b, false); err != nil {
 		return nil, err
 	}
-	return a.sendTeam(r, p, cmd.Command{Verb: cmd.Cancel, Member: b.Target}, cmd.CancelRun{All: true, Reason: b.Reason})
+	return a.sendTeam(r, who, cmd.Command{Verb: cmd.Cancel, Member: b.Target}, cmd.CancelRun{All: true, Reason: b.Reason})
 }
 
-func (a *API) pauseTeam(r *http.Request, p auth.Principal) (any, error) {
-	return a.sendTeam(r, p, cmd.Command{Verb: cmd.PauseTeam}, struct{}{})
+func (a *API) pauseTeam(r *http.Request, who *edge.Client) (any, error) {
+	return a.sendTeam(r, who, cmd.Command{Verb: cmd.PauseTeam}, struct{}{})
 }
 
-func (a *API) resumeTeam(r *http.Request, p auth.Principal) (any, error) {
-	return a.sendTeam(r, p, cmd.Command{Verb: cmd.ResumeTeam}, struct{}{})
+func (a *API) resumeTeam(r *http.Request, who *edge.Client) (any, error) {
+	return a.sendTeam(r, who, cmd.Command{Verb: cmd.ResumeTeam}, struct{}{})
 }
 
 // sendTeam gives a command to the team that the request names, if the team exists and is open.
-func (a *API) sendTeam(r *http.Request, p auth.Principal, c cmd.Command, data any) (wire.Accepted, error) {
-	v, err := a.team(r, p)
+func (a *API) sendTeam(r *http.Request, who *edge.Client, c cmd.Command, data any) (wire.Accepted, error) {
+	v, err := a.team(r, who)
 	switch {
 	case err != nil:
 		return wire.Accepted{}, err
@@ -112,7 +115,7 @@ func (a *API) sendTeam(r *http.Request, p auth.Principal, c cmd.Command, data an
 		return wire.Accepted{}, fault.New(fault.MemberNotFound).At("target")
 	}
 	c.Service, c.Key = cmd.Team, id.EntityFromExternal(v.TeamID)
-	return a.send(r, p, c, data)
+	return send(r, who, c, data)
 }
 
 // has reports whether the name, path or id means exactly one member.

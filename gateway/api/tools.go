@@ -8,8 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -28,27 +27,30 @@ const (
 )
 
 // listTools returns a page of tools. An answer of the service holds as many as fit into a message of the bus.
-func (a *API) listTools(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) listTools(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	limit, err := request.Number(r, "limit", request.DefaultItems, maxTools)
 	if err != nil {
 		return nil, err
 	}
 	q := r.URL.Query()
-	return ask[wire.ToolPage](a, r, cmd.Task, cmd.ListOffers, cmd.OfferListRequest{
+	return ask[wire.ToolPage](r, who, cmd.Task, cmd.ListOffers, cmd.OfferListRequest{
 		Tenant: p.Tenant, Kind: q.Get("kind"), Server: q.Get("provider"), Before: q.Get("before"), Limit: limit,
 	})
 }
 
 // showTool returns one tool with its schemas.
-func (a *API) showTool(r *http.Request, p auth.Principal) (any, error) {
-	return ask[wire.ToolDetail](a, r, cmd.Task, cmd.ReadOffer, cmd.ReadOfferRequest{
+func (a *API) showTool(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
+	return ask[wire.ToolDetail](r, who, cmd.Task, cmd.ReadOffer, cmd.ReadOfferRequest{
 		Tenant: p.Tenant, ToolsOf: cmd.ToolsOf{Kind: r.URL.Query().Get("kind"), Server: r.PathValue("provider")}, Tool: r.PathValue("tool"),
 	})
 }
 
 // callTool runs a tool for the principal, outside of sessions and tasks. The principal that names the tool and its arguments
 // has decided about the call, and the gateway signs it. Policy, quotas and log are those of a client of the swarm.
-func (a *API) callTool(r *http.Request, p auth.Principal) (any, error) {
+func (a *API) callTool(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
 	wait, err := request.Number(r, "wait", defaultWait, maxWait)
 	if err != nil {
 		return nil, err
@@ -70,14 +72,16 @@ func (a *API) callTool(r *http.Request, p auth.Principal) (any, error) {
 		in.Arguments = json.RawMessage("{}")
 	}
 	request := cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject}
-	if request.Proof, err = a.cfg.Signer.Call(p.Tenant, p.Subject, in.ToolRequest); err != nil {
+	if request.Proof, err = a.cfg.Edge.Signer.Call(p.Tenant, p.Subject, in.ToolRequest); err != nil {
 		return nil, err
 	}
 	if request.Data, err = plainjson.Marshal(in); err != nil {
 		return nil, err
 	}
 	var out cmd.ToolOutcome
-	err = rpc.CallWithin(r.Context(), a.cfg.Conn, time.Duration(wait)*time.Second+callMargin, cmd.Task, cmd.StartTool, request, &out)
+	err = who.Ask(r.Context(), edge.Request{
+		Service: cmd.Task, Verb: cmd.StartTool, In: request, Data: request.Data, Within: time.Duration(wait)*time.Second + callMargin, Changes: true,
+	}, &out)
 	if err != nil {
 		return nil, misplaced(err)
 	}
@@ -100,8 +104,9 @@ func misplaced(err error) error {
 }
 
 // retryTask submits a task that ended without success again, as a new one.
-func (a *API) retryTask(r *http.Request, p auth.Principal) (any, error) {
-	log, err := taskLog(r, p)
+func (a *API) retryTask(r *http.Request, who *edge.Client) (any, error) {
+	p := who.Principal()
+	log, err := taskLog(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -117,5 +122,5 @@ func (a *API) retryTask(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.newTask(r, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, All: a.cfg.Sight.SeesAll(p), Data: data})
+	return a.newTask(r, who, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, All: who.SeesAll(), Data: data})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -13,10 +12,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Commands turns intents in a log into the commands of the connection's principal. The target is the run that the
+// Commands turns intents in a log into commands. The target is the run that the
 // connection names, nil = none. The error is a *fault.Fault where the log does not take an intent.
-func (g *Gateway) Commands(c Identified, t *Target, log subject.Log, intents ...dialect.Intent) ([]command.Command, error) {
-	who, now := c.Principal(), g.Clock().UTC()
+func Commands(t *Target, log subject.Log, intents ...dialect.Intent) ([]command.Command, error) {
 	taskID := log.Entity.String()
 	if t.Called(taskID) {
 		taskID = t.Name
@@ -27,7 +25,6 @@ func (g *Gateway) Commands(c Identified, t *Target, log subject.Log, intents ...
 		if err != nil {
 			return nil, err
 		}
-		cmd.Principal, cmd.Operator, cmd.Time = who.Subject, who.Has(auth.RoleOperator), now
 		out = append(out, cmd)
 	}
 	return out, nil

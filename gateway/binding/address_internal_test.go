@@ -10,12 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -105,29 +103,18 @@ func TestAnImpossibleIntentIsNamed(t *testing.T) {
 	require.EqualError(t, err, "UNKNOWN_MESSAGE_TYPE: A run of the kind team does not accept replan. It accepts messages, answers to its questions, and cancel.")
 }
 
-// principal is the part of a connection that Commands needs.
-type principal string
-
-// Principal returns the user with the name.
-func (p principal) Principal() auth.Principal { return auth.Principal{Subject: string(p)} }
-
-// TestCommandsAreComplete: commands have the principal and the time of the gateway, and the name of a task is that of
-// the target.
+// TestCommandsAreComplete: all intents become commands or none does, and the name of a task is that of the target.
 func TestCommandsAreComplete(t *testing.T) {
-	at := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.FixedZone("CET", 3600))
-	g := &Gateway{Clock: func() time.Time { return at }}
 	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal("a task")}
 	intents := []dialect.Intent{{ID: "c1", Data: dialect.Cancel{}}, {ID: "c2", Data: dialect.SendMessage{Content: "hi"}}}
-	cmds, err := g.Commands(principal("alice"), &Target{Kind: id.KindTask, Name: "a task"}, log, intents...)
+	cmds, err := Commands(&Target{Kind: id.KindTask, Name: "a task"}, log, intents...)
 	require.NoError(t, err)
 	require.Len(t, cmds, 2)
 	for i, c := range cmds {
 		require.Equal(t, intents[i].ID, c.ID)
-		require.Equal(t, "alice", c.Principal)
-		require.Equal(t, at.UTC(), c.Time)
 		require.Contains(t, string(c.Data), `"task_id":"a task"`)
 	}
-	cmds, err = g.Commands(principal("alice"), nil, log, append(intents, dialect.Intent{ID: "c3", Data: dialect.Replan{}})...)
+	cmds, err = Commands(nil, log, append(intents, dialect.Intent{ID: "c3", Data: dialect.Replan{}})...)
 	require.ErrorIs(t, err, fault.New(fault.UnknownType))
 	require.Empty(t, cmds, "all of a frame's intents are possible, or none has an effect")
 }

@@ -5,13 +5,10 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
-	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/proto-schemas/audit"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // Close codes of RFC 6455, section 7.4.1, for Connection.Finish.
@@ -20,10 +17,6 @@ const (
 	CloseInternal = 1011
 )
 
-// MaxCommand is the most bytes that the data of one command may have: it goes into an event
-// of at most 256 KiB, with everything else that the event says.
-const MaxCommand = 160 << 10
-
 // Connection is a client's connection, as its binding sees it. All methods may be called
 // concurrently from Begin on, except for Rated, which the handler of messages calls.
 type Connection interface {
@@ -31,21 +24,24 @@ type Connection interface {
 	// all of it.
 	transport.Transport
 	Socket
-	Client
 	Intake
-	Services
-	Reporter
-}
 
-// Identified has an authenticated user.
-type Identified interface {
-	// Principal returns the authenticated user.
-	Principal() auth.Principal
+	// Client is who is connected: what it may do and see.
+	Client() *edge.Client
+	// Context is the life of the work that is done for the connection. Its cause is a
+	// *fault.Fault where the gateway ended it.
+	Context() context.Context
+	// Query returns the parameters of the request.
+	Query() url.Values
+	// FaultOf returns the part of an error that the client may see.
+	FaultOf(err error) *fault.Fault
+	// Tell shows a fault in the dialect.
+	Tell(f *fault.Fault)
 }
 
 // Socket is the part of a connection that knows its WebSocket.
 type Socket interface {
-	// Finish ends the connection with a close code and a reason, behind all that is queued.
+	// Finish ends the connection with a close code and a reason, after all that is queued.
 	Finish(code int, reason string)
 	// Ping sends a ping and returns false if the client has not answered the one before.
 	Ping(payload []byte) bool
@@ -53,22 +49,6 @@ type Socket interface {
 	Silence() time.Duration
 	// Slot is the room of the connection for stored data.
 	Slot() *stream.Slot
-	// Questions are those that the connection has shown.
-	Questions() *stream.Questions
-}
-
-// Client is the part of a connection that knows its client.
-type Client interface {
-	Identified
-	// Context is the life of the work that is done for the connection. Its cause is a
-	// *fault.Fault where the gateway ended it.
-	Context() context.Context
-	// MayAct reports whether the principal may do more than watch.
-	MayAct() bool
-	// Query returns the parameters of the request.
-	Query() url.Values
-	// Protocol returns the name of the dialect.
-	Protocol() string
 }
 
 // Intake is the part of a connection that decides when its messages are handled.
@@ -87,23 +67,4 @@ type Intake interface {
 	AllowHeartbeat() bool
 	// Underway counts requests that no later message waits for: a drain does.
 	Underway(n int)
-}
-
-// Services is the part of a connection that reaches services.
-type Services interface {
-	// Command sends commands for the principal, if it may act.
-	Command(ctx context.Context, replyTo string, cmds ...command.Command) error
-	// Acknowledge sends a command that concerns nothing but the client's own position: also
-	// a viewer may.
-	Acknowledge(ctx context.Context, cmd command.Command) error
-}
-
-// Reporter is the part of a connection that tells of faults and actions.
-type Reporter interface {
-	// FaultOf returns the part of an error that the client may see.
-	FaultOf(err error) *fault.Fault
-	// Tell shows a fault in the dialect.
-	Tell(f *fault.Fault)
-	// Record writes an audit record about the connection.
-	Record(action id.Name, r audit.Record)
 }

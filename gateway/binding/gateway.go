@@ -5,20 +5,16 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
-	"github.com/waggle-dev/waggle/internal/sight"
-	"github.com/waggle-dev/waggle/internal/signature"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -28,22 +24,13 @@ import (
 // Gateway is the part of a gateway that its bindings share. Its fields do not change once
 // the first connection is open.
 type Gateway struct {
-	Name    id.Name   // of the instance
-	Source  string    // of its commands and notices
-	Started time.Time // by Clock
-	Clock   func() time.Time
-	Logger  zerolog.Logger
-	Life    context.Context //nolint:containedctx // of the gateway
+	*edge.Edge
 
-	Bus        *bus.Conn // nil: taken to be there
-	Log        *eventlog.Store
-	Directory  *directory.Directory // nil: services are taken to be there
-	Payloads   *payload.Store
-	Streams    *stream.Source
-	Sight      *sight.Sight // nil: every principal sees all of its tenant
-	Recipients *Recipients
-	Signer     *signature.Signer // of requests; nil: they leave unsigned
-	Metrics    Metrics
+	Started   time.Time            // by Clock
+	Life      context.Context      //nolint:containedctx // of the gateway
+	Directory *directory.Directory // nil: services are taken to be there
+	Payloads  *payload.Store
+	Metrics   Metrics
 
 	QueueBytes   int           // that may wait for one client
 	MessageRate  float64       // of one connection
@@ -73,17 +60,11 @@ type Metrics struct {
 	Expired     prometheus.Counter     // positions in threads that could not be resumed
 }
 
-// NewID returns a fresh id, legal as a subject token.
-func NewID() string { return uuid.Must(uuid.NewV7()).String() }
-
 // Link returns the facts that frames may tell about a connection.
 func (g *Gateway) Link(connection id.Name) dialect.Link {
 	now := g.Clock()
 	return dialect.Link{ConnectionID: connection.String(), Now: now, Uptime: now.Sub(g.Started)}
 }
-
-// Reachable reports whether the bus can be reached.
-func (g *Gateway) Reachable() bool { return g.Bus == nil || g.Bus.Up() }
 
 // ShowDirect shows a direct message in the codec. It drops frames for which the queue of a
 // client that does not read has no room: the client sees the end of the log when it reads
@@ -105,7 +86,7 @@ func (g *Gateway) ShowDirect(c transport.Transport, codec stream.Codec, log subj
 
 // ShowNotice shows a notice that is in no log.
 func (g *Gateway) ShowNotice(c transport.Transport, codec stream.Codec, log subject.Log, d event.NoticeData) {
-	e, err := event.New(log, NewID(), g.Source, g.Clock(), d)
+	e, err := event.New(log, edge.NewID(), g.Source, g.Clock(), d)
 	if err != nil {
 		g.Logger.Error().Err(err).Msg("failed to encode notice")
 		return

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -67,51 +68,21 @@ func (t *Target) Called(name string) bool {
 	return t != nil && (name == t.Name || name == id.EntityFromExternal(t.Name).String())
 }
 
-// reporter is a client that learns why something cannot be found.
-type reporter interface {
-	Client
-	Reporter
-}
-
-// Find returns the log of a target, its end, and the session that the log is to become: see Ends. The log of another
-// principal is answered exactly as one that does not exist.
-func (g *Gateway) Find(c reporter, t *Target) (log subject.Log, last eventlog.Cursor, u *Unopened, err error) {
-	if log = t.Log(c.Principal().Tenant); t.Kind == "" {
-		return log, last, nil, fault.New(fault.RunNotFound)
+// Find returns the log of a target, its end, and the session that the log is to become: see edge.Client.Ends. The log of another
+// principal is answered exactly as one that does not exist. The error is a fault.
+func Find(c Connection, t *Target) (log subject.Log, last eventlog.Cursor, u *edge.Unopened, err error) {
+	missing := fault.New(fault.RunNotFound)
+	if log = t.Log(c.Client().Principal().Tenant); t.Kind == "" {
+		return log, last, nil, missing
 	}
-	last, u, err = g.Ends(c, log, fault.RunNotFound)
-	return log, last, u, err
-}
-
-// Ends returns the end of a log that the client sees. A session without events is returned if it may still be opened, and
-// any other log as a fault with the code missing.
-func (g *Gateway) Ends(c reporter, log subject.Log, missing fault.Code) (last eventlog.Cursor, u *Unopened, err error) {
-	p := c.Principal()
-	if !p.Owns(log) {
-		return last, nil, fault.New(missing)
+	if last, u, err = c.Client().Ends(c.Context(), log, missing); err != nil {
+		return log, last, nil, c.FaultOf(err)
 	}
-	if last, err = g.Log.Last(c.Context(), log); err != nil {
-		return last, nil, c.FaultOf(err)
-	}
-	if last.Seq == 0 {
-		u, ok := g.Awaited(p, log)
-		if !ok {
-			return last, nil, fault.New(missing)
-		}
-		return last, u, nil
-	}
-	seen, err := g.Sight.Sees(c.Context(), p, log)
-	if err != nil {
-		return last, nil, c.FaultOf(err)
-	}
-	if !seen {
-		return last, nil, fault.New(missing)
-	}
-	return last, nil, nil
+	return log, last, u, nil
 }
 
 // After reads the position of the query in a log that ends at last.
-func After(c Client, last eventlog.Cursor) (eventlog.Cursor, error) {
+func After(c Connection, last eventlog.Cursor) (eventlog.Cursor, error) {
 	after, err := eventlog.ParseCursor(c.Query().Get(QueryAfter))
 	if err != nil || after.Seq > last.Seq {
 		return eventlog.Cursor{}, fault.New(fault.CursorInvalid).At(QueryAfter).Wrap(err)

@@ -66,9 +66,9 @@ func newRig(t *testing.T, more func(*installation.Config)) *rig {
 	contract, err := apitest.Current()
 	require.NoError(t, err)
 	r.web = r.Web(contract.Check, func(mux *http.ServeMux, a auth.Authenticator) {
-		api.New(api.Config{
-			Conn: conn, Log: r.Log, Commands: r.Send, Signer: r.signer, Signatures: r.verifier, Auth: apitest.Anywhere{Auth: a}, Logger: zerolog.Nop(),
-		}).Mount(mux)
+		outside := apitest.Edge(conn, r.Log, r.Send)
+		outside.Signer = r.signer
+		api.New(api.Config{Edge: outside, Signatures: r.verifier, Auth: apitest.Anywhere{Auth: a}}).Mount(mux)
 	})
 	return r
 }

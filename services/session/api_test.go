@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/api"
@@ -29,7 +28,7 @@ func (r *rig) serveAPI() web {
 	contract, err := apitest.Current()
 	require.NoError(r.T, err)
 	return web{r.Web(contract.Check, func(mux *http.ServeMux, a auth.Authenticator) {
-		api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Auth: apitest.Anywhere{Auth: a}, Logger: zerolog.Nop()}).Mount(mux)
+		api.New(api.Config{Edge: apitest.Edge(r.Conn, r.Log, r.Send), Auth: apitest.Anywhere{Auth: a}}).Mount(mux)
 	})}
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/api"
@@ -95,7 +94,7 @@ func TestLargeDataIsReferredTo(t *testing.T) {
 func (r *rig) shown(data, result json.RawMessage, ref *event.ObjectRef) {
 	r.T.Helper()
 	mux := http.NewServeMux()
-	api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Auth: apitest.Anywhere{Auth: auth.Anonymous()}, Logger: zerolog.Nop()}).Mount(mux)
+	api.New(api.Config{Edge: apitest.Edge(r.Conn, r.Log, r.Send), Auth: apitest.Anywhere{Auth: auth.Anonymous()}}).Mount(mux)
 	ask := func(path string, into any) {
 		r.T.Helper()
 		w := httptest.NewRecorder()

@@ -35,7 +35,9 @@ func (r *rig) signed(s *signature.Signer) *servicetest.Web {
 	contract, err := apitest.Current()
 	require.NoError(r.T, err)
 	return r.Web(contract.Check, func(mux *http.ServeMux, a auth.Authenticator) {
-		api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Signer: s, Auth: apitest.Anywhere{Auth: a}, Logger: zerolog.Nop()}).Mount(mux)
+		outside := apitest.Edge(r.Conn, r.Log, r.Send)
+		outside.Signer = s
+		api.New(api.Config{Edge: outside, Auth: apitest.Anywhere{Auth: a}}).Mount(mux)
 	})
 }
 

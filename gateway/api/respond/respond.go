@@ -18,14 +18,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/faultlog"
+	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // Handler returns the answer to a request, for encoding as JSON, or a fault. It is called only for requests of a
 // known principal, and on many goroutines at once.
-type Handler func(r *http.Request, p auth.Principal) (any, error)
+type Handler func(r *http.Request, c *edge.Client) (any, error)
 
 // Created is a Handler's answer after it created a resource: status 201 with the address of the resource, and Answer
 // as the JSON.
@@ -95,13 +97,21 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, remote, token string) (auth.Principal, error)
 }
 
-// Server wraps handlers. Auth is required.
+// Server wraps handlers. Auth and Edge are required.
 type Server struct {
-	Auth   Authenticator
-	Logger zerolog.Logger
-	Admit  func(*http.Request, auth.Principal) (leave func(), err error) // bounds the requests of a principal; may be nil
-	Room   *answer.Room                                                  // bounds the bytes of large answers; may be nil
-	Refuse func(http.ResponseWriter, error, *fault.Fault) error          // writes the answer to a request that has failed; nil = answer.Fault
+	Auth     Authenticator
+	Edge     *edge.Edge
+	Protocol string                                                        // of the clients
+	Admit    func(*http.Request, auth.Principal) (leave func(), err error) // bounds the requests of a principal; may be nil
+	Refuse   func(http.ResponseWriter, error, *fault.Fault) error          // writes the answer to a request that has failed; nil = answer.Fault
+}
+
+// headerTrace is the header with the trace that a request belongs to (W3C trace context).
+const headerTrace = "traceparent"
+
+// client returns the client of a request.
+func (s Server) client(r *http.Request, p auth.Principal) *edge.Client {
+	return s.Edge.Client(p, edge.Origin{Protocol: s.Protocol, Remote: s.Edge.Audit.Remote(r.RemoteAddr)})
 }
 
 // Serve returns the handler for a mux. Methods other than GET and HEAD change state: they require a principal that
@@ -136,14 +146,15 @@ func (s Server) serve(h Handler, room int) http.HandlerFunc {
 		}
 		var b ready
 		if err == nil {
-			b, err = s.made(h, r, p, room)
+			r = r.WithContext(telemetry.Extract(r.Context(), r.Header.Get(headerTrace)))
+			b, err = s.made(h, r, s.client(r, p), room)
 		}
 		if err != nil {
 			s.Problem(w, err)
 			return
 		}
 		defer b.part.Leave()
-		b.write(w, s.Logger)
+		b.write(w, s.Edge.Logger)
 	}
 }
 
@@ -161,10 +172,11 @@ type ready struct {
 }
 
 // made makes the answer, encoded: what it was made of is free while the client reads.
-func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b ready, err error) {
+func (s Server) made(h Handler, r *http.Request, c *edge.Client, room int) (b ready, err error) {
+	p := c.Principal()
 	who := p.Tenant.String() + "/" + p.Subject
 	if room > 0 {
-		if b.part, err = s.Room.Enter(r.Context(), who, room); err != nil {
+		if b.part, err = s.Edge.Room.Enter(r.Context(), who, room); err != nil {
 			return b, err
 		}
 	}
@@ -173,12 +185,12 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 			b.part.Leave()
 		}
 	}()
-	given, tag, err := s.given(h, r, p, room == pageRoom)
+	given, tag, err := s.given(h, r, c, room == pageRoom)
 	if err != nil {
 		return b, err
 	}
 	b.status, b.tag = http.StatusOK, tag
-	switch c := given.(type) {
+	switch g := given.(type) {
 	case NoContent:
 		b.status = http.StatusNoContent
 		return b, nil
@@ -187,18 +199,18 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 		b.part.Shrink(0)
 		return b, nil
 	case Created:
-		b.status, b.location, given = http.StatusCreated, c.Location, c.Answer
+		b.status, b.location, given = http.StatusCreated, g.Location, g.Answer
 	case Accepted:
-		b.status, given = http.StatusAccepted, c.Answer
+		b.status, given = http.StatusAccepted, g.Answer
 	}
-	switch c := given.(type) {
+	switch g := given.(type) {
 	case Bytes:
-		b.media, b.file, b.body = cmp.Or(c.Media, MediaBytes), c, net.Buffers{c.Body}
+		b.media, b.file, b.body = cmp.Or(g.Media, MediaBytes), g, net.Buffers{g.Body}
 	case Export:
-		b.export, b.ctx = &c, r.Context()
+		b.export, b.ctx = &g, r.Context()
 		return b, nil
 	case Text:
-		b.body = net.Buffers{c}
+		b.body = net.Buffers{g}
 	default:
 		if b.body, err = encoded(given); err != nil {
 			return b, err
@@ -206,7 +218,7 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 	}
 	size := sizeOf(b.body)
 	if b.part == nil && size > answer.Small {
-		b.part, err = s.Room.Enter(r.Context(), who, size)
+		b.part, err = s.Edge.Room.Enter(r.Context(), who, size)
 	}
 	b.part.Shrink(size)
 	return b, err
@@ -216,15 +228,15 @@ func (s Server) made(h Handler, r *http.Request, p auth.Principal, room int) (b 
 type unchanged struct{}
 
 // given returns the answer of the handler, in its turn if it is a page, and its ETag if it has one.
-func (s Server) given(h Handler, r *http.Request, p auth.Principal, page bool) (answer any, tag string, err error) {
+func (s Server) given(h Handler, r *http.Request, c *edge.Client, page bool) (answer any, tag string, err error) {
 	if page {
-		made, err := s.Room.Make(r.Context())
+		made, err := s.Edge.Room.Make(r.Context())
 		if err != nil {
 			return nil, "", err
 		}
 		defer made()
 	}
-	answer, err = h(r, p)
+	answer, err = h(r, c)
 	tagged, is := answer.(Tagged)
 	if err != nil || !is {
 		return answer, "", err
@@ -314,7 +326,7 @@ func allowed(r *http.Request, p auth.Principal) bool {
 
 // Problem writes the problem document of a fault. The log has what it does not say.
 func (s Server) Problem(w http.ResponseWriter, err error) {
-	f := faultlog.Public(&s.Logger, err, "API request failed: internal error")
+	f := faultlog.Public(&s.Edge.Logger, err, "API request failed: internal error")
 	refuse := s.Refuse
 	if refuse == nil {
 		refuse = func(w http.ResponseWriter, _ error, f *fault.Fault) error { return answer.Fault(w, f) }
@@ -325,6 +337,6 @@ func (s Server) Problem(w http.ResponseWriter, err error) {
 		}
 	}
 	if err := refuse(w, err, f); err != nil {
-		s.Logger.Debug().Err(err).Msg("failed to write problem document")
+		s.Edge.Logger.Debug().Err(err).Msg("failed to write problem document")
 	}
 }

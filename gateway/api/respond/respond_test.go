@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/gateway/api/respond"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -35,7 +36,7 @@ func serve(t *testing.T, h respond.Handler) (ask func(who, method string) (int, 
 	}
 	a, err := auth.New(context.Background(), auth.Config{APIKeys: keys})
 	require.NoError(t, err)
-	srv := httptest.NewServer(respond.Server{Auth: anywhere{a}, Logger: zerolog.Nop()}.Serve(h))
+	srv := httptest.NewServer(respond.Server{Auth: anywhere{a}, Edge: &edge.Edge{Logger: zerolog.Nop()}}.Serve(h))
 	t.Cleanup(srv.Close)
 	client := srv.Client()
 	return func(who, method string) (int, string) {
@@ -57,9 +58,9 @@ func serve(t *testing.T, h respond.Handler) (ask func(who, method string) (int, 
 // others.
 func TestRoles(t *testing.T) {
 	called := 0
-	ask := serve(t, func(_ *http.Request, p auth.Principal) (any, error) {
+	ask := serve(t, func(_ *http.Request, c *edge.Client) (any, error) {
 		called++
-		return map[string]string{"who": p.Subject}, nil
+		return map[string]string{"who": c.Principal().Subject}, nil
 	})
 	allowed := 0
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
@@ -89,7 +90,7 @@ func TestRoles(t *testing.T) {
 // TestProblems: the client sees a fault, but no other error.
 func TestProblems(t *testing.T) {
 	var err error
-	ask := serve(t, func(*http.Request, auth.Principal) (any, error) { return nil, err })
+	ask := serve(t, func(*http.Request, *edge.Client) (any, error) { return nil, err })
 	err = fault.New(fault.InvalidField).At("limit")
 	status, body := ask("user", "GET")
 	require.Equal(t, http.StatusUnprocessableEntity, status)

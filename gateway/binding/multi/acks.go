@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -112,7 +112,7 @@ func (m *Multi) ack(a *attached, at dialect.Position) {
 	if client == "" {
 		client = a.client
 	}
-	if a.log.Kind != id.KindSession || !m.c.MayAct() {
+	if a.log.Kind != id.KindSession || !m.c.Client().MayAct() {
 		return
 	}
 	seq := ackedSeq(at)
@@ -172,9 +172,9 @@ func (m *Multi) sendAck(ctx context.Context, k ackKey, seq uint64) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", command.Ack, err)
 	}
-	p := m.c.Principal()
-	return m.c.Command(ctx, "", command.Command{
-		ID: binding.NewID(), Service: command.Session, Verb: command.Ack, Tenant: k.log.Tenant, Key: k.log.Entity,
+	p := m.c.Client().Principal()
+	return m.c.Client().Do(ctx, "", command.Command{
+		ID: edge.NewID(), Service: command.Session, Verb: command.Ack, Tenant: k.log.Tenant, Key: k.log.Entity,
 		Principal: p.Subject, Time: m.g.Clock().UTC(), Data: data,
 	})
 }

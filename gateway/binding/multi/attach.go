@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -111,17 +110,14 @@ func (m *Multi) sayLost(o *stream.Opening, a *attached, reply command.AttachRepl
 // restore makes a session of a signed state, which keeps its id, and shows it. Positions in
 // the session's former log are invalid in the new one.
 func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
-	if !m.c.MayAct() {
-		return fault.New(fault.Forbidden)
-	}
-	p := m.c.Principal()
+	p := m.c.Client().Principal()
 	var reply command.ImportReply
 	in := command.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: req.Signed}
 	err := m.g.Signer.Import(&in)
 	if err == nil {
-		err = rpc.Call(ctx, m.g.Bus, command.Session, command.Import, in, &reply)
+		err = m.c.Client().Ask(ctx, edge.Request{Service: command.Session, Verb: command.Import, In: in, Changes: true}, &reply)
 	}
-	binding.RecordState(m.c, audit.Imported, subject.Log{Kind: id.KindSession, Entity: reply.Session}, err)
+	m.c.Client().RecordState(audit.Imported, subject.Log{Kind: id.KindSession, Entity: reply.Session}, err)
 	if err != nil {
 		return err
 	}
@@ -144,7 +140,7 @@ func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
 // export shows the state of a session.
 func (m *Multi) export(ctx context.Context, log subject.Log, req dialect.Request) error {
 	state, err := m.state(ctx, log, req)
-	binding.RecordState(m.c, audit.Exported, log, err)
+	m.c.Client().RecordState(audit.Exported, log, err)
 	if err != nil {
 		return err
 	}
@@ -156,7 +152,7 @@ func (m *Multi) export(ctx context.Context, log subject.Log, req dialect.Request
 // longer than the election after a lost leader; until then the client's next frames
 // wait, because they are handled in order.
 func (m *Multi) locate(ctx context.Context, log subject.Log, req command.AttachRequest) (reply located, after eventlog.Cursor, err error) {
-	p := m.c.Principal()
+	p := m.c.Client().Principal()
 	if !p.Owns(log) {
 		return reply, after, fault.New(fault.SessionExpired)
 	}
@@ -170,7 +166,7 @@ func (m *Multi) locate(ctx context.Context, log subject.Log, req command.AttachR
 		reply.AttachReply, after, err = m.locateRun(ctx, log, req)
 		return reply, after, err
 	}
-	req.Tenant, req.Session, req.Principal, req.All = log.Tenant, log.Entity, p.Subject, m.g.Sight.SeesAll(p)
+	req.Tenant, req.Session, req.Principal, req.All = log.Tenant, log.Entity, p.Subject, m.c.Client().SeesAll()
 	if err = m.ask(ctx, req, &reply); err != nil {
 		return reply, after, err
 	}
@@ -204,7 +200,7 @@ func (m *Multi) roomFor(log subject.Log) error {
 // first.
 func (m *Multi) show(a *attached, after eventlog.Cursor, first func(*stream.Opening)) {
 	a.stream = stream.New(m.g.Streams, stream.Options{
-		Life: m.c.Context(), Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m, Questions: m.c.Questions(),
+		Life: m.c.Context(), Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m, Questions: m.c.Client().Questions(),
 		Spare: m.g.QueueBytes / m.of.cfg.Sessions, // of all together as much as the queue
 		Hides: m.hides(a), Pieces: true, Joins: a.codec.Gathers(),
 	})

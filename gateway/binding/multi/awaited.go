@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -17,21 +16,21 @@ import (
 // located says where a client stands in a session.
 type located struct {
 	command.AttachReply
-	unopened *binding.Unopened // the session is to be opened; nil = it exists
-	told     bool              // the client has its first event
+	unopened *edge.Unopened // the session is to be opened; nil = it exists
+	told     bool           // the client has its first event
 }
 
 // ask asks the session service where a client stands. It looks for a session that is to be opened if the
 // service knows none. One that another connection opens between the two looks is asked for again.
 func (m *Multi) ask(ctx context.Context, req command.AttachRequest, reply *located) error {
 	for again := false; ; again = true {
-		err := rpc.Repeat(ctx, m.g.Bus, command.Session, command.Attach, req, &reply.AttachReply)
+		err := m.c.Client().Ask(ctx, edge.Request{Service: command.Session, Verb: command.Attach, In: req, Repeats: true}, &reply.AttachReply)
 		missing, ok := errors.AsType[*fault.Fault](err)
 		if !ok || missing.Code != fault.SessionExpired {
 			return err
 		}
 		log := subject.Log{Tenant: req.Tenant, Kind: id.KindSession, Entity: req.Session}
-		u, ok := m.g.Awaited(m.c.Principal(), log)
+		u, ok := m.g.Awaited(m.c.Client().Principal(), log)
 		if !ok {
 			return missing
 		}
@@ -48,7 +47,7 @@ func (m *Multi) ask(ctx context.Context, req command.AttachRequest, reply *locat
 }
 
 // await says where a client stands in a session that is to be opened.
-func (m *Multi) await(u *binding.Unopened, req command.AttachRequest, reply *located) error {
+func (m *Multi) await(u *edge.Unopened, req command.AttachRequest, reply *located) error {
 	var at eventlog.Cursor
 	if req.EventID != "" {
 		var err error

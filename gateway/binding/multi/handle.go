@@ -5,6 +5,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -83,17 +84,17 @@ func (m *Multi) do(ctx context.Context, req dialect.Request, message []byte) err
 
 // act sends what a frame asks for to a session, and shows the session from then on.
 func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error {
-	if p := m.c.Principal(); !p.Owns(log) {
+	if p := m.c.Client().Principal(); !p.Owns(log) {
 		return fault.New(fault.SessionExpired)
 	}
-	intents, err := m.codecFor(log.Entity).Decode(message, dialect.Inbound{Kind: log.Kind, NewID: binding.NewID})
+	intents, err := m.codecFor(log.Entity).Decode(message, dialect.Inbound{Kind: log.Kind, NewID: edge.NewID})
 	if err != nil || len(intents) == 0 {
 		return err
 	}
-	if !m.c.MayAct() {
+	if !m.c.Client().MayAct() {
 		return fault.New(fault.Forbidden)
 	}
-	cmds, err := m.g.Commands(m.c, m.target, log, intents...)
+	cmds, err := binding.Commands(m.target, log, intents...)
 	if err != nil {
 		return err
 	}
@@ -106,9 +107,9 @@ func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error 
 	}
 	m.noteOwn(cmds)
 	for i := range cmds {
-		cmds[i].Again = binding.NewID() // a repeat is answered as the first was
+		cmds[i].Again = edge.NewID() // a repeat is answered as the first was
 	}
-	return m.c.Command(ctx, m.reply, cmds...)
+	return m.c.Client().Do(ctx, m.reply, cmds...)
 }
 
 // Close implements binding.Binding.
@@ -126,7 +127,7 @@ func (m *Multi) Close() {
 	m.Flush(ctx)
 }
 
-// Receive implements binding.Recipient.
+// Receive implements edge.Recipient.
 func (m *Multi) Receive(log subject.Log, e event.Event) []byte {
 	if a := m.find(log.Entity); a != nil && a.unopened != nil && a.unopened.Refused(e) {
 		return nil // the frame that it was opened for is refused

@@ -17,11 +17,11 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -30,9 +30,9 @@ import (
 )
 
 var (
-	_ binding.Binding   = (*Multi)(nil)
-	_ binding.Recipient = (*Multi)(nil)
-	_ stream.Binding    = (*Multi)(nil)
+	_ binding.Binding = (*Multi)(nil)
+	_ edge.Recipient  = (*Multi)(nil)
+	_ stream.Binding  = (*Multi)(nil)
 )
 
 // Config bounds the bindings of one gateway.
@@ -114,8 +114,8 @@ type attached struct {
 	head   uint64 // where the log ended when it was attached
 	stream *stream.Stream
 
-	unopened *binding.Unopened // nil: the session existed when it was attached
-	told     bool              // the client knows that the session is there, which its first event says
+	unopened *edge.Unopened // nil: the session existed when it was attached
+	told     bool           // the client knows that the session is there, which its first event says
 }
 
 // seq returns the position that the client has at least, of a stream that has shown seq.
@@ -147,7 +147,7 @@ func (m *Multi) logOf(session string) (subject.Log, error) {
 	if err != nil {
 		return subject.Log{}, fault.New(fault.SessionExpired).Wrap(err)
 	}
-	return subject.Log{Tenant: m.c.Principal().Tenant, Kind: id.KindSession, Entity: entity}, nil
+	return subject.Log{Tenant: m.c.Client().Principal().Tenant, Kind: id.KindSession, Entity: entity}, nil
 }
 
 // Name implements binding.Binding.
@@ -156,8 +156,8 @@ func (m *Multi) Name() string { return m.codec.Name() }
 // Fail implements binding.Binding.
 func (m *Multi) Fail(f *fault.Fault, now time.Time) []byte { return m.codec.Fail(f, now) }
 
-// Principal implements binding.Recipient.
-func (m *Multi) Principal() auth.Principal { return m.c.Principal() }
+// Principal implements edge.Recipient.
+func (m *Multi) Principal() auth.Principal { return m.c.Client().Principal() }
 
 // refuse tells the client that a frame has no effect.
 func (m *Multi) refuse(req dialect.Request, err error) {
@@ -331,17 +331,13 @@ type ackKey struct {
 	client string
 }
 
-// sees returns a fault for a session that the principal may not see: the same as for an unknown one.
+// sees returns a fault for a session that the client may not see: the same as for an unknown one.
 func (m *Multi) sees(ctx context.Context, log subject.Log) error {
-	seen, err := m.g.Sight.Sees(ctx, m.c.Principal(), log)
-	if err == nil && !seen {
-		return fault.New(fault.SessionExpired)
-	}
-	return err
+	return m.c.Client().Sees(ctx, log, fault.New(fault.SessionExpired))
 }
 
 func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
-	p := m.c.Principal()
+	p := m.c.Client().Principal()
 	switch {
 	case !p.Owns(log):
 		return state, fault.New(fault.SessionExpired)
@@ -351,8 +347,8 @@ func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request)
 	if err := m.sees(ctx, log); err != nil {
 		return state, err
 	}
-	err = rpc.Repeat(ctx, m.g.Bus, command.Session, command.Export, command.ExportRequest{
-		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: m.g.Sight.SeesAll(p), History: req.History, MaxHistory: req.Max,
-	}, &state)
+	err = m.c.Client().Ask(ctx, edge.Request{Service: command.Session, Verb: command.Export, Repeats: true, In: command.ExportRequest{
+		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: m.c.Client().SeesAll(), History: req.History, MaxHistory: req.Max,
+	}}, &state)
 	return state, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -28,12 +29,14 @@ func (c client) Query() url.Values {
 	return q
 }
 
-func (client) Principal() auth.Principal {
-	return auth.Principal{Subject: "alice", Tenant: id.DefaultTenant}
+func (client) Client() *edge.Client {
+	var who edge.Client
+	who.Identify(auth.Principal{Subject: "alice", Tenant: id.DefaultTenant}, true)
+	return &who
 }
 
 func bound(query string) *Multi {
-	return New(&binding.Gateway{}, Config{}).Bind(client{query: query}, nil, nil)
+	return New(&binding.Gateway{Edge: &edge.Edge{}}, Config{}).Bind(client{query: query}, nil, nil)
 }
 
 func session(name string) subject.Log {

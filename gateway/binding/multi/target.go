@@ -16,7 +16,7 @@ func (m *Multi) resolveRun() (after eventlog.Cursor, err error) {
 	if m.target == nil {
 		return after, nil
 	}
-	log, last, _, err := m.g.Find(m.c, m.target)
+	log, last, _, err := binding.Find(m.c, m.target)
 	if err != nil {
 		return after, err
 	}

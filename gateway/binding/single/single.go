@@ -10,6 +10,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -22,9 +23,9 @@ import (
 )
 
 var (
-	_ binding.Binding   = (*Single)(nil)
-	_ binding.Recipient = (*Single)(nil)
-	_ stream.Binding    = (*Single)(nil)
+	_ binding.Binding = (*Single)(nil)
+	_ edge.Recipient  = (*Single)(nil)
+	_ stream.Binding  = (*Single)(nil)
 )
 
 // Single shows one log: the session of the query, a new session, or the target.
@@ -50,12 +51,12 @@ type viewer struct {
 	c      binding.Connection
 	target *binding.Target
 	log    subject.Log
-	as     binding.Recipient
+	as     edge.Recipient
 	id     id.Name // of the connection; zero before it is a recipient
 	reply  string  // subject for answers to commands; empty where the log tells them
 
-	unopened *binding.Unopened // the session of the log, unless it existed when the connection began
-	opener   string            // subject for its refusal
+	unopened *edge.Unopened // the session of the log, unless it existed when the connection began
+	opener   string         // subject for its refusal
 
 	mu     sync.Mutex
 	stream *stream.Stream // nil before Begin shows the log
@@ -100,7 +101,7 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	if s.target != nil {
 		return s.resolveTarget()
 	}
-	p, query := s.c.Principal(), s.c.Query()
+	p, query := s.c.Client().Principal(), s.c.Query()
 	resumes := query.Has(binding.QueryAfter)
 	s.log = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
 	if !query.Has(binding.QuerySession) {
@@ -115,8 +116,8 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	}
 	s.log.Entity = entity
 	var last eventlog.Cursor
-	if last, s.unopened, err = s.g.Ends(s.c, s.log, fault.SessionNotFound); err != nil {
-		return eventlog.Cursor{}, err
+	if last, s.unopened, err = s.c.Client().Ends(s.c.Context(), s.log, fault.New(fault.SessionNotFound)); err != nil {
+		return eventlog.Cursor{}, s.c.FaultOf(err)
 	}
 	if !resumes {
 		return last, nil
@@ -126,13 +127,13 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 
 // name names a new session.
 func (s *Single) name() (err error) {
-	if !s.c.MayAct() {
+	if !s.c.Client().MayAct() {
 		return fault.Newf(fault.Forbidden, "You may watch sessions but not start any. Name the session to watch.")
 	}
-	if s.log.Entity, err = binding.NameSession(s.c.Principal(), event.Preferences{}); err != nil {
+	if s.log.Entity, err = edge.NameSession(s.c.Client().Principal(), event.Preferences{}); err != nil {
 		return err
 	}
-	s.unopened = binding.NewUnopened(s.log, event.Preferences{})
+	s.unopened = edge.NewUnopened(s.log, event.Preferences{})
 	return nil
 }
 
@@ -140,7 +141,7 @@ func (s *Single) name() (err error) {
 // the beginning, unless the query names another.
 func (s *Single) resolveTarget() (after eventlog.Cursor, err error) {
 	var last eventlog.Cursor
-	if s.log, last, s.unopened, err = s.g.Find(s.c, s.target); err != nil {
+	if s.log, last, s.unopened, err = binding.Find(s.c, s.target); err != nil {
 		return after, err
 	}
 	if s.c.Query().Has(binding.QueryAfter) {
@@ -183,7 +184,7 @@ func (s *Single) Handle(ctx context.Context, message []byte) error {
 // Fail implements binding.Binding.
 func (s *Single) Fail(f *fault.Fault, now time.Time) []byte { return s.codec.Fail(f, now) }
 
-// Receive implements binding.Recipient.
+// Receive implements edge.Recipient.
 func (s *Single) Receive(log subject.Log, e event.Event) []byte {
 	if s.unopened != nil && s.unopened.Refused(e) {
 		return nil // the message that it was opened for is refused
@@ -204,7 +205,7 @@ func (s *Single) Notice(_ *stream.Stream, d event.NoticeData) {
 }
 
 // link makes the connection a recipient.
-func (v *viewer) link(as binding.Recipient) (err error) {
+func (v *viewer) link(as edge.Recipient) (err error) {
 	if v.id, err = v.g.Recipients.Add(as); err != nil {
 		return v.c.FaultOf(err)
 	}
@@ -221,7 +222,7 @@ func (v *viewer) Seen(*stream.Stream) {
 // show returns the stream of the log, which reports to b.
 func (v *viewer) show(b stream.Binding, codec stream.Codec) *stream.Stream {
 	return stream.New(v.g.Streams, stream.Options{
-		Life: v.c.Context(), Log: v.log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b, Questions: v.c.Questions(),
+		Life: v.c.Context(), Log: v.log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b, Questions: v.c.Client().Questions(),
 	})
 }
 
@@ -253,30 +254,30 @@ func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byt
 	if err := strictjson.Check(message); err != nil {
 		return err
 	}
-	if p := v.c.Principal(); !p.Owns(v.log) {
+	if p := v.c.Client().Principal(); !p.Owns(v.log) {
 		return fault.New(fault.Forbidden)
 	}
-	intents, err := codec.Decode(message, dialect.Inbound{Kind: v.log.Kind, NewID: binding.NewID})
+	intents, err := codec.Decode(message, dialect.Inbound{Kind: v.log.Kind, NewID: edge.NewID})
 	if err != nil {
 		return err
 	}
 	if v.target == nil {
-		spoken(v.log.Entity, v.c.Questions(), intents)
+		spoken(v.log.Entity, v.c.Client().Questions(), intents)
 	}
 	reply, err := v.repliesTo(intents)
 	if err != nil {
 		return err
 	}
-	cmds, err := v.g.Commands(v.c, v.target, v.log, intents...)
+	cmds, err := binding.Commands(v.target, v.log, intents...)
 	if err != nil || len(cmds) == 0 {
 		return err
 	}
 	if v.unopened != nil {
-		if err := v.unopened.Open(ctx, v.g, v.c, v.opener); err != nil {
+		if err := v.unopened.Open(ctx, v.c, v.g.ReadyTimeout, v.opener); err != nil {
 			return err
 		}
 	}
-	return v.c.Command(ctx, reply, cmds...)
+	return v.c.Client().Do(ctx, reply, cmds...)
 }
 
 // repliesTo returns the subject for answers to the commands of intents. Another client may answer a question first, which no log
@@ -294,8 +295,8 @@ func (v *viewer) repliesTo(intents []dialect.Intent) (string, error) {
 	return v.g.Recipients.ReplyTo(v.id), nil
 }
 
-// Principal implements binding.Recipient.
-func (v *viewer) Principal() auth.Principal { return v.c.Principal() }
+// Principal implements edge.Recipient.
+func (v *viewer) Principal() auth.Principal { return v.c.Client().Principal() }
 
 // Room implements binding.Binding.
 func (v *viewer) Room() {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -26,15 +27,15 @@ func (c client) Query() url.Values {
 	return q
 }
 
-func (client) Principal() auth.Principal {
-	return auth.Principal{Subject: "alice", Tenant: id.DefaultTenant}
+func (c client) Client() *edge.Client {
+	var who edge.Client
+	who.Identify(auth.Principal{Subject: "alice", Tenant: id.DefaultTenant}, c.acts)
+	return &who
 }
-
-func (c client) MayAct() bool { return c.acts }
 
 // TestANewSession: a connection without a session gets a new one, if it may act and names no position.
 func TestANewSession(t *testing.T) {
-	s := New(&binding.Gateway{}, client{acts: true}, nil, nil)
+	s := New(&binding.Gateway{Edge: &edge.Edge{}}, client{acts: true}, nil, nil)
 	after, err := s.resolve()
 	require.NoError(t, err)
 	require.Zero(t, after.Seq)
@@ -45,14 +46,14 @@ func TestANewSession(t *testing.T) {
 	for code, c := range map[fault.Code]client{
 		fault.CursorInvalid: {query: "after=3", acts: true}, fault.Forbidden: {}, fault.SessionNotFound: {query: "session=no+id", acts: true},
 	} {
-		_, err := New(&binding.Gateway{}, c, nil, nil).resolve()
+		_, err := New(&binding.Gateway{Edge: &edge.Edge{}}, c, nil, nil).resolve()
 		require.ErrorIs(t, err, fault.New(code))
 	}
 }
 
 // TestATeamNeedsATarget: a connection of teams names the run that it shows.
 func TestATeamNeedsATarget(t *testing.T) {
-	_, err := NewTeam(&binding.Gateway{}, client{}, nil, nil).resolve(context.Background())
+	_, err := NewTeam(&binding.Gateway{Edge: &edge.Edge{}}, client{}, nil, nil).resolve(context.Background())
 	require.ErrorIs(t, err, fault.New(fault.RunNotFound))
 }
 

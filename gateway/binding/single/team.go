@@ -9,10 +9,10 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -21,9 +21,9 @@ import (
 )
 
 var (
-	_ binding.Binding   = (*Team)(nil)
-	_ binding.Recipient = (*Team)(nil)
-	_ stream.Binding    = (*Team)(nil)
+	_ binding.Binding = (*Team)(nil)
+	_ edge.Recipient  = (*Team)(nil)
+	_ stream.Binding  = (*Team)(nil)
 )
 
 // afterCurrent stands for the position where the active run began, or for now if none is
@@ -115,9 +115,9 @@ func (t *Team) resolve(ctx context.Context) (from start, err error) {
 	if t.target == nil {
 		return from, fault.Newf(fault.RunNotFound, "Name the log to show: the id of a team at the end of the path, or watch=<kind>/<id>.")
 	}
-	t.log = t.target.Log(t.c.Principal().Tenant)
+	t.log = t.target.Log(t.c.Client().Principal().Tenant)
 	if t.target.ByQuery {
-		if _, _, t.unopened, err = t.g.Find(t.c, t.target); err != nil { //nolint:contextcheck // it looks with the life of the connection
+		if _, _, t.unopened, err = binding.Find(t.c, t.target); err != nil { //nolint:contextcheck // it looks with the life of the connection
 			return from, err
 		}
 		t.opener = t.reply
@@ -142,11 +142,11 @@ func (t *Team) resolve(ctx context.Context) (from start, err error) {
 // attach asks for the view with which a viewer begins. The call waits 10 s, longer than the
 // election after a lost leader.
 func (t *Team) attach(ctx context.Context) (*command.TeamAttachReply, error) {
-	p := t.c.Principal()
+	p := t.c.Client().Principal()
 	var reply command.TeamAttachReply
-	err := rpc.Repeat(ctx, t.g.Bus, command.Team, command.AttachTeam, command.TeamAttachRequest{
-		Tenant: p.Tenant, Principal: p.Subject, All: t.g.Sight.SeesAll(p), Kind: t.log.Kind, ID: t.log.Entity,
-	}, &reply)
+	err := t.c.Client().Ask(ctx, edge.Request{Service: command.Team, Verb: command.AttachTeam, Repeats: true, In: command.TeamAttachRequest{
+		Tenant: p.Tenant, Principal: p.Subject, All: t.c.Client().SeesAll(), Kind: t.log.Kind, ID: t.log.Entity,
+	}}, &reply)
 	if f, ok := errors.AsType[*fault.Fault](err); ok && t.target.ByQuery && (f.Code == fault.TeamNotFound || f.Code == fault.AgentNotFound) {
 		err = fault.New(fault.RunNotFound).Wrap(err)
 	}
@@ -203,7 +203,7 @@ func (t *Team) speaks() string {
 	return t.speaker
 }
 
-// Receive implements binding.Recipient. The speaker of a team tells its refusals.
+// Receive implements edge.Recipient. The speaker of a team tells its refusals.
 func (t *Team) Receive(log subject.Log, e event.Event) []byte {
 	if t.unopened != nil && t.unopened.Refused(e) {
 		return nil

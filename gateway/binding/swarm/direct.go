@@ -1,7 +1,7 @@
 package swarm
 
 import (
-	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -54,11 +54,11 @@ func (p *Participant) countRefusal(e event.Event) {
 // handTask hands a task to an agent that is there for tasks.
 func (p *Participant) handTask(about subject.Log, e event.Event) []byte {
 	if !p.registered().Online {
-		return binding.Refused
+		return edge.Refused
 	}
 	frames, answer := p.queue(about, e)
 	if frames == 0 {
-		return binding.Refused
+		return edge.Refused
 	}
 	p.work.assign(about.Entity.String())
 	p.loaded()
@@ -71,21 +71,21 @@ func (p *Participant) handCall(about subject.Log, e event.Event) []byte {
 	c, err := event.As[event.CallRequestedData](e)
 	if err != nil || c.CallID == "" || c.Inbox == "" {
 		p.g.Logger.Warn().Err(err).Stringer("log", about).Msg("tool call dropped: no reply subject")
-		return binding.Refused
+		return edge.Refused
 	}
 	if !p.registered().Online {
-		return binding.Refused
+		return edge.Refused
 	}
 	switch p.work.add(c.CallID, c.Inbox, c.Deadline, p.g.Clock()) {
 	case full:
-		return binding.Refused
+		return edge.Refused
 	case known:
 		return command.CallTaken(p.work.load())
 	}
 	frames, answer := p.queue(about, e)
 	if frames == 0 {
 		p.work.drop(c.CallID)
-		return binding.Refused
+		return edge.Refused
 	}
 	p.loaded()
 	if answer != nil {
@@ -106,10 +106,10 @@ func (p *Participant) queue(about subject.Log, e event.Event) (queued int, answe
 			}
 			queued++
 		}
-		answer = binding.Confirmed
+		answer = edge.Confirmed
 	})
 	if answer == nil && queued == 0 {
-		answer = binding.Refused
+		answer = edge.Refused
 	}
 	return queued, answer
 }

@@ -122,7 +122,7 @@ func (p *Participant) Begin() (err error) {
 		return p.c.FaultOf(err)
 	}
 	p.reply = p.g.Recipients.ReplyTo(p.id)
-	who := p.c.Principal()
+	who := p.c.Client().Principal()
 	p.mu.Lock()
 	p.self = command.Participant{
 		Kind: p.codec.Kind(), Tenant: who.Tenant, Principal: who.Subject,

@@ -10,11 +10,11 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -110,14 +110,14 @@ func (p *Participant) awaitTasks(ctx context.Context) error {
 
 // open opens an inbox and takes the client's presence in the directory.
 func (p *Participant) open(ctx context.Context, req command.OpenClientRequest) (reply command.OpenClientReply, in *inbox, after eventlog.Cursor, err error) {
-	who := p.c.Principal()
+	who := p.c.Client().Principal()
 	req.Tenant, req.Principal = who.Tenant, who.Subject
 	if may := p.g.MayOpenInbox; may != nil && req.ClientID == "" {
 		if err := may(who); err != nil {
 			return reply, nil, after, err
 		}
 	}
-	if err := rpc.Call(ctx, p.g.Bus, command.Task, command.OpenClient, req, &reply); err != nil {
+	if err := p.c.Client().Ask(ctx, edge.Request{Service: command.Task, Verb: command.OpenClient, In: req}, &reply); err != nil {
 		return reply, nil, after, err
 	}
 	entity, err := id.ParseEntity(reply.ClientID)
@@ -174,9 +174,9 @@ func (p *Participant) sendAck(ctx context.Context, log subject.Log, seq uint64) 
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", command.AckClient, err)
 	}
-	who := p.c.Principal()
-	return p.c.Acknowledge(ctx, command.Command{
-		ID: binding.NewID(), Service: command.Task, Verb: command.AckClient, Tenant: log.Tenant, Key: log.Entity,
+	who := p.c.Client().Principal()
+	return p.c.Client().Do(ctx, "", command.Command{
+		ID: edge.NewID(), Service: command.Task, Verb: command.AckClient, Tenant: log.Tenant, Key: log.Entity,
 		Principal: who.Subject, Time: p.g.Clock().UTC(), Data: data,
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -59,22 +59,22 @@ func (m *mail) next() (letter, bool) {
 	return l, true
 }
 
-// Receive implements binding.Recipient. A message that refers to stored data, and those behind
+// Receive implements edge.Recipient. A message that refers to stored data, and those behind
 // it, are confirmed before the client has them: if the client goes away first, it is told
 // again as after any other loss of its connection.
 func (p *Participant) Receive(about subject.Log, e event.Event) []byte {
 	if u := p.unopened(about); u != nil && u.Refused(e) {
-		return binding.Confirmed
+		return edge.Confirmed
 	}
 	if !p.refers(e) && p.mail.idle() {
 		return p.showDirect(about, e)
 	}
 	if e.Type != event.TaskAssigned || p.registered().Online {
 		if p.mail.add(letter{about, e}, func() { p.wg.Go(p.deliver) }) {
-			return binding.Confirmed
+			return edge.Confirmed
 		}
 	}
-	return binding.Refused
+	return edge.Refused
 }
 
 // refers reports whether the participant is to be told something that is stored. Of the end of its

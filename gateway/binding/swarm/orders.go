@@ -9,9 +9,9 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/directory"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -27,7 +27,7 @@ func (p *Participant) permit(o dialect.Order) error {
 	switch {
 	case needsPresence && !p.registered().Online:
 		return fault.New(fault.NotRegistered)
-	case changes(o) && !p.c.MayAct():
+	case changes(o) && !p.c.Client().MayAct():
 		return fault.New(fault.Forbidden)
 	}
 	return nil
@@ -46,7 +46,7 @@ func changes(o dialect.Order) bool {
 
 // act sends the command of an intent.
 func (p *Participant) act(ctx context.Context, log subject.Log, i dialect.Intent) error {
-	cmds, err := p.g.Commands(p.c, p.target, log, i)
+	cmds, err := binding.Commands(p.target, log, i)
 	if err != nil {
 		return err
 	}
@@ -57,15 +57,15 @@ func (p *Participant) act(ctx context.Context, log subject.Log, i dialect.Intent
 	if err != nil && (!full || !ends) {
 		return err
 	}
-	if ends && (full || len(cmd.Data) > binding.MaxCommand) {
+	if ends && (full || len(cmd.Data) > edge.MaxCommand) {
 		cmd.Data = tooLong(cmd.Data, err)
 	}
 	if u := p.unopened(log); u != nil {
-		if err := u.Open(ctx, p.g, p.c, p.reply); err != nil {
+		if err := u.Open(ctx, p.c, p.g.ReadyTimeout, p.reply); err != nil {
 			return err
 		}
 	}
-	if err := p.c.Command(ctx, p.reply, cmd); err != nil {
+	if err := p.c.Client().Do(ctx, p.reply, cmd); err != nil {
 		return err
 	}
 	switch {
@@ -86,7 +86,7 @@ func tooLong(data json.RawMessage, why error) json.RawMessage {
 		return data
 	}
 	if !r.Failed {
-		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes; the limit is %d. Ask for less at once.", len(r.Result), binding.MaxCommand)
+		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes; the limit is %d. Ask for less at once.", len(r.Result), edge.MaxCommand)
 		if why != nil {
 			f = fault.From(why, "")
 		}
@@ -118,7 +118,7 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order) (reply json.
 	}
 	self := p.registered()
 	ask := command.ParticipantRequest{
-		Tenant: self.Tenant, Principal: self.Principal, All: p.g.Sight.SeesAll(p.c.Principal()), Kind: self.Kind, ID: self.ID, Name: self.Name,
+		Tenant: self.Tenant, Principal: self.Principal, All: p.c.Client().SeesAll(), Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
 	}
 	if r, ok := o.Ask.(dialect.RunTool); ok {
@@ -127,29 +127,26 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order) (reply json.
 		}
 	}
 	ctx = directory.Seen(ctx, p.g.Directory.Revision())
-	switch {
-	case to.Long:
-		err = rpc.CallWithin(ctx, p.g.Bus, longPatience, to.Service, to.Verb, ask, &reply)
-	case to.Looks || o.RequestID != "": // a service carries out a request with an id once
-		err = rpc.Repeat(ctx, p.g.Bus, to.Service, to.Verb, ask, &reply)
-	default:
-		err = rpc.Call(ctx, p.g.Bus, to.Service, to.Verb, ask, &reply)
+	q := edge.Request{
+		Service: to.Service, Verb: to.Verb, In: ask, Changes: changes(o), Data: data,
+		Repeats: to.Looks || o.RequestID != "", // a service carries out a request with an id once
 	}
-	if changes(o) {
-		binding.RecordRequest(p.c, to.Service, to.Verb, data, err)
+	if to.Long {
+		q.Within = longPatience
 	}
+	err = p.c.Client().Ask(ctx, q, &reply)
 	return reply, err
 }
 
 // decided adds the proof to a person's request to run a tool: the client that names a tool and its arguments has
 // decided about the call. Agents and services have not.
 func (p *Participant) decided(ask *command.ParticipantRequest, r dialect.RunTool) (err error) {
-	if ask.Kind != command.ParticipantClient || !p.c.MayAct() {
+	if ask.Kind != command.ParticipantClient || !p.c.Client().MayAct() {
 		return nil
 	}
 	call := command.ToolRequest(r)
 	if call.CallID == "" {
-		call.CallID = binding.NewID()
+		call.CallID = edge.NewID()
 	}
 	if ask.Data, err = json.Marshal(call); err != nil {
 		return fmt.Errorf("encode the data of %s: %w", command.RunTool, err)
@@ -172,7 +169,7 @@ func (p *Participant) askLong(o dialect.Order) error {
 		p.answering.Lock() // one answer at a time waits for room in the queue
 		defer p.answering.Unlock()
 		<-p.asks // before the answer: a participant that has it may ask again
-		log := subject.Log{Tenant: p.c.Principal().Tenant}
+		log := subject.Log{Tenant: p.c.Client().Principal().Tenant}
 		stream.Safely(p.g.Logger, log, func() { p.answerLong(o, reply, err) })
 	})
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -29,8 +30,8 @@ import (
 const lastAcks = 3 * time.Second
 
 var (
-	_ binding.Binding   = (*Participant)(nil)
-	_ binding.Recipient = (*Participant)(nil)
+	_ binding.Binding = (*Participant)(nil)
+	_ edge.Recipient  = (*Participant)(nil)
 )
 
 // Participant is the client of one connection: a client of the swarm, which is shown its
@@ -88,8 +89,8 @@ func (p *Participant) Fail(f *fault.Fault, now time.Time) []byte {
 	return logCodec{p.codec}.Fail(f, now)
 }
 
-// Principal implements binding.Recipient.
-func (p *Participant) Principal() auth.Principal { return p.c.Principal() }
+// Principal implements edge.Recipient.
+func (p *Participant) Principal() auth.Principal { return p.c.Client().Principal() }
 
 // Unmetered implements binding.Binding: all frames have the rate of the participant.
 func (p *Participant) Unmetered(context.Context, []byte) bool { return false }
@@ -102,7 +103,7 @@ func (p *Participant) Settle() {}
 func (p *Participant) inbound() dialect.ParticipantInbound {
 	return dialect.ParticipantInbound{
 		Participant: p.registered(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
-		Placed: p.placements.find, Watched: p.watched(), NewID: binding.NewID, Now: p.g.Clock(),
+		Placed: p.placements.find, Watched: p.watched(), NewID: edge.NewID, Now: p.g.Clock(),
 	}
 }
 
@@ -353,7 +354,7 @@ func (p *Participant) logOf(task string) subject.Log {
 	if task == "" {
 		return p.watched()
 	}
-	return subject.Log{Tenant: p.c.Principal().Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
+	return subject.Log{Tenant: p.c.Client().Principal().Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
 }
 
 // answer answers with what the gateway says itself.
@@ -374,11 +375,11 @@ type watched struct {
 	codec  logCodec
 	stream *stream.Stream
 
-	unopened *binding.Unopened // the session of the log, unless it existed when the socket opened
+	unopened *edge.Unopened // the session of the log, unless it existed when the socket opened
 }
 
 // unopened returns the session of a log that the socket shows and may have to open; nil = nothing is to be opened.
-func (p *Participant) unopened(log subject.Log) *binding.Unopened {
+func (p *Participant) unopened(log subject.Log) *edge.Unopened {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.run == nil || p.run.log != log {

@@ -74,7 +74,7 @@ func (p *Participant) whole(ctx context.Context, ask dialect.Inquiry, reply json
 	if release, err = p.c.Slot().Hold(ctx, p.c.Done()); err != nil {
 		return nil, nil, err
 	}
-	if err = p.g.Streams.Loader.Do(ctx, func() error { return p.g.Payloads.Show(ctx, p.c.Principal().Tenant, &v) }); err == nil {
+	if err = p.g.Streams.Loader.Do(ctx, func() error { return p.g.Payloads.Show(ctx, p.c.Client().Principal().Tenant, &v) }); err == nil {
 		out, err = json.Marshal(v)
 	}
 	if err != nil {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -55,7 +55,7 @@ func (p *placements) add(at dialect.Placement) {
 func (s *Swarm) incarnation(participant command.Participant) string {
 	name, err := presenceName(participant.Tenant, participant.ID)
 	if err != nil {
-		return binding.NewID()
+		return edge.NewID()
 	}
 	var youngest directory.Member
 	for _, m := range s.g.Directory.Members(command.WhatAgent, name) {
@@ -67,5 +67,5 @@ func (s *Swarm) incarnation(participant command.Participant) string {
 	if youngest.Instance != (id.Name{}) && json.Unmarshal(youngest.Data, &former) == nil && former.Incarnation != "" {
 		return former.Incarnation
 	}
-	return binding.NewID()
+	return edge.NewID()
 }

@@ -131,7 +131,7 @@ func (p *presence) confirm(ctx context.Context) error {
 }
 
 // shown waits until this gateway's copy of the directory has what the participant was last
-// binding.Confirmed to be.
+// edge.Confirmed to be.
 func (p *presence) shown(ctx context.Context) error {
 	p.mu.Lock()
 	stale, done := p.stale, p.over || !p.said

@@ -17,13 +17,13 @@ func (p *Participant) findWatched() error {
 	if p.target == nil {
 		return nil
 	}
-	log, _, unopened, err := p.g.Find(p.c, p.target)
+	log, _, unopened, err := binding.Find(p.c, p.target)
 	if err != nil {
 		return err
 	}
 	g := &watched{g: p.g, c: p.c, log: log, codec: logCodec{p.codec}, unopened: unopened}
 	g.stream = stream.New(p.g.Streams, stream.Options{
-		Life: p.c.Context(), Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g, Questions: p.c.Questions(),
+		Life: p.c.Context(), Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g, Questions: p.c.Client().Questions(),
 		Spare: p.g.QueueBytes / 2, // the inbox must not keep it from ever being read
 	})
 	p.mu.Lock()

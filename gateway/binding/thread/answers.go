@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -13,7 +13,7 @@ import (
 
 // answers are those that a client gives in one request, or its message to a team. A nil one has none.
 type answers struct {
-	recipients *binding.Recipients
+	recipients *edge.Recipients
 	who        auth.Principal
 	name       id.Name
 	to         *entries
@@ -24,13 +24,13 @@ type answers struct {
 	refused []event.CommandRefusedData
 }
 
-// Principal implements binding.Recipient.
+// Principal implements edge.Recipient.
 func (a *answers) Principal() auth.Principal { return a.who }
 
-// Receive implements binding.Recipient.
+// Receive implements edge.Recipient.
 func (a *answers) Receive(_ subject.Log, e event.Event) []byte {
 	a.to.tell(e)
-	return binding.Confirmed
+	return edge.Confirmed
 }
 
 // note notes what the log has of them.

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // store stores the files that intents bring along as objects of the log.
-func (t *Threads) store(ctx context.Context, c Client, log subject.Log, intents []dialect.Intent) error {
+func (t *Threads) store(ctx context.Context, c *edge.Client, log subject.Log, intents []dialect.Intent) error {
 	for i := range intents {
 		var files []event.File
 		switch d := intents[i].Data.(type) {

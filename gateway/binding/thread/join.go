@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -11,7 +12,7 @@ import (
 
 // Join shows a thread from where it stands, or behind after: up to the end of the active run, or, if follow is set, until
 // the session ends.
-func (t *Threads) Join(ctx context.Context, c Client, at Place, after *transport.Position, follow bool) (*Stream, error) {
+func (t *Threads) Join(ctx context.Context, c *edge.Client, at Place, after *transport.Position, follow bool) (*Stream, error) {
 	last, err := t.exists(ctx, c, at)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (t *Threads) Join(ctx context.Context, c Client, at Place, after *transport
 
 // Again shows one run of a thread again, from its beginning or behind after. Its first snapshot has the messages
 // before it.
-func (t *Threads) Again(ctx context.Context, c Client, at Place, runID string, after *transport.Position) (*Stream, error) {
+func (t *Threads) Again(ctx context.Context, c *edge.Client, at Place, runID string, after *transport.Position) (*Stream, error) {
 	last, err := t.exists(ctx, c, at)
 	if err != nil {
 		return nil, err

@@ -3,21 +3,21 @@ package thread
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/agents"
 	"github.com/waggle-dev/waggle/internal/directory"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // Agent returns the agent of the swarm with the name: of several, one that is online if any is.
-func (t *Threads) Agent(ctx context.Context, c Client, name string) (command.Participant, error) {
+func (t *Threads) Agent(ctx context.Context, c *edge.Client, name string) (command.Participant, error) {
 	return agents.Named(ctx, t.g.Bus, c.Principal(), name)
 }
 
 // Agents returns the first agents of the swarm in the order of their names, at most limit, each name once. Without a service of the
 // swarm it returns none.
-func (t *Threads) Agents(ctx context.Context, c Client, limit int) (out []command.Participant, err error) {
+func (t *Threads) Agents(ctx context.Context, c *edge.Client, limit int) (out []command.Participant, err error) {
 	for f := (command.ParticipantFilter{}); t.runs(command.Task); {
 		page, err := agents.Page(ctx, t.g.Bus, c.Principal(), f)
 		if err != nil {
@@ -40,17 +40,18 @@ func (t *Threads) Agents(ctx context.Context, c Client, limit int) (out []comman
 }
 
 // Team returns a team as it is.
-func (t *Threads) Team(ctx context.Context, c Client, team string) (v command.TeamView, err error) {
+func (t *Threads) Team(ctx context.Context, c *edge.Client, team string) (v command.TeamView, err error) {
 	who := c.Principal()
-	in := command.TeamRequest{Tenant: who.Tenant, Principal: who.Subject, All: t.g.Sight.SeesAll(who), TeamID: team}
-	return v, rpc.Repeat(ctx, t.g.Bus, command.Team, command.ShowTeam, in, &v)
+	in := command.TeamRequest{Tenant: who.Tenant, Principal: who.Subject, All: c.SeesAll(), TeamID: team}
+	err = c.Ask(ctx, edge.Request{Service: command.Team, Verb: command.ShowTeam, In: in, Repeats: true}, &v)
+	return v, err
 }
 
 // Tools returns the tools that the model is offered in threads of the client's tenant. Without a tool service it returns none.
-func (t *Threads) Tools(ctx context.Context, c Client) (out []command.OfferedTool, err error) {
+func (t *Threads) Tools(ctx context.Context, c *edge.Client) (out []command.OfferedTool, err error) {
 	for in := (command.ToolOfferRequest{Tenant: c.Principal().Tenant}); t.runs(command.Tools); {
 		var page command.ToolOffer
-		if err := rpc.Repeat(ctx, t.g.Bus, command.Tools, command.OfferTools, in, &page); err != nil {
+		if err := c.Ask(ctx, edge.Request{Service: command.Tools, Verb: command.OfferTools, In: in, Repeats: true}, &page); err != nil {
 			return nil, err
 		}
 		out = append(out, page.Tools...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -15,7 +16,7 @@ import (
 )
 
 // give sends answers and waits until the first of them has an outcome that moves the run, or all have one.
-func (s *Stream) give(c Client, m agui.Meaning) error {
+func (s *Stream) give(c *edge.Client, m agui.Meaning) error {
 	a := &answers{recipients: s.t.g.Recipients, who: c.Principal(), open: map[string]string{}}
 	s.listen()
 	a.to = s.log
@@ -27,7 +28,7 @@ func (s *Stream) give(c Client, m agui.Meaning) error {
 	if err := s.t.store(s.ctx, c, s.at.Log, m.Intents); err != nil {
 		return err
 	}
-	cmds, err := s.t.g.Commands(c, nil, s.at.Log, m.Intents...)
+	cmds, err := binding.Commands(nil, s.at.Log, m.Intents...)
 	if err != nil {
 		return err
 	}
@@ -38,11 +39,11 @@ func (s *Stream) give(c Client, m agui.Meaning) error {
 		}
 		a.open[cmd.ID] = d.InputID
 	}
-	return c.Command(s.ctx, subject.ReplyTo(s.t.g.Name, a.name), cmds...)
+	return c.Do(s.ctx, subject.ReplyTo(s.t.g.Name, a.name), cmds...)
 }
 
 // replies sends the answers of a request for a run, and waits until the run goes on with one of them.
-func (s *Stream) replies(c Client, m agui.Meaning) error {
+func (s *Stream) replies(c *edge.Client, m agui.Meaning) error {
 	if err := s.give(c, m); err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (s *Stream) shown() bool {
 }
 
 // Answer gives answers during a run, and returns when each has been taken or refused.
-func (t *Threads) Answer(ctx context.Context, c Client, at Place, list []wire.ResumeEntry) error {
+func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, list []wire.ResumeEntry) error {
 	last, err := t.exists(ctx, c, at)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (t *Threads) Answer(ctx context.Context, c Client, at Place, list []wire.Re
 	defer s.Close()
 	var m agui.Meaning
 	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *agui.Thread, end eventlog.Cursor) (err error) {
-		m, err = base.Answers("answer-"+binding.NewID(), list, "")
+		m, err = base.Answers("answer-"+edge.NewID(), list, "")
 		s.thread, s.after = base.Clone(at.Name), end
 		return err
 	})

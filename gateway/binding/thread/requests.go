@@ -5,14 +5,16 @@ import (
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // History returns a page of the messages of a thread.
-func (t *Threads) History(ctx context.Context, c Client, at Place, before string, limit int) (page wire.History, err error) {
+func (t *Threads) History(ctx context.Context, c *edge.Client, at Place, before string, limit int) (page wire.History, err error) {
 	last, err := t.exists(ctx, c, at)
 	if err != nil {
 		return page, err
@@ -47,7 +49,7 @@ func (t *Threads) older(ctx context.Context, at Place, last eventlog.Cursor, bef
 }
 
 // Cancel stops a run of the thread, or one task of it.
-func (t *Threads) Cancel(ctx context.Context, c Client, at Place, in wire.Cancel) error {
+func (t *Threads) Cancel(ctx context.Context, c *edge.Client, at Place, in wire.Cancel) error {
 	last, err := t.exists(ctx, c, at)
 	if err != nil {
 		return err
@@ -60,9 +62,9 @@ func (t *Threads) Cancel(ctx context.Context, c Client, at Place, in wire.Cancel
 	if err != nil {
 		return err
 	}
-	cmds, err := t.g.Commands(c, nil, at.Log, i)
+	cmds, err := binding.Commands(nil, at.Log, i)
 	if err != nil {
 		return err
 	}
-	return c.Command(ctx, "", cmds...)
+	return c.Do(ctx, "", cmds...)
 }

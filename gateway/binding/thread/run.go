@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
-	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -18,7 +18,7 @@ import (
 )
 
 // Run carries a request for a run out, and returns the stream that shows it once the log has taken what it asks for.
-func (t *Threads) Run(ctx context.Context, c Client, at Place, q input.Request) (*Stream, error) {
+func (t *Threads) Run(ctx context.Context, c *edge.Client, at Place, q input.Request) (*Stream, error) {
 	last, err := t.end(ctx, c, at)
 	if q.Team && err == nil && last.Seq == 0 {
 		err = fault.New(missing(at))
@@ -52,7 +52,7 @@ func (t *Threads) Run(ctx context.Context, c Client, at Place, q input.Request) 
 }
 
 // carryOut does what a request for a run means.
-func (s *Stream) carryOut(ctx context.Context, c Client, q input.Request, m agui.Meaning, last eventlog.Cursor) error {
+func (s *Stream) carryOut(ctx context.Context, c *edge.Client, q input.Request, m agui.Meaning, last eventlog.Cursor) error {
 	s.cancels = q.OnDisconnect == input.OnDisconnectCancel
 	switch m.Kind {
 	case agui.Repeat:
@@ -71,7 +71,7 @@ func (s *Stream) carryOut(ctx context.Context, c Client, q input.Request, m agui
 
 // tells sends a team a message and waits until the log has it, or it is refused. If the team is at work, its run is shown under the
 // id of the request.
-func (s *Stream) tells(c Client, m agui.Meaning) error {
+func (s *Stream) tells(c *edge.Client, m agui.Meaning) error {
 	if err := s.give(c, m); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Stream) look(q input.Request) {
 }
 
 // speaks sends a message and waits until the log has it.
-func (s *Stream) speaks(ctx context.Context, c Client, q input.Request, m agui.Meaning, last eventlog.Cursor) error {
+func (s *Stream) speaks(ctx context.Context, c *edge.Client, q input.Request, m agui.Meaning, last eventlog.Cursor) error {
 	if q.Agent != "" {
 		if _, err := s.t.Agent(ctx, c, q.Agent); err != nil {
 			return err
@@ -114,11 +114,11 @@ func (s *Stream) speaks(ctx context.Context, c Client, q input.Request, m agui.M
 	if err := s.t.store(ctx, c, s.at.Log, m.Intents); err != nil {
 		return err
 	}
-	cmds, err := s.t.g.Commands(c, nil, s.at.Log, m.Intents...)
+	cmds, err := binding.Commands(nil, s.at.Log, m.Intents...)
 	if err != nil {
 		return err
 	}
-	if err := c.Command(ctx, "", cmds...); err != nil {
+	if err := c.Do(ctx, "", cmds...); err != nil {
 		return err
 	}
 	return s.await(func(e event.Event) (bool, error) { return taken(e, cmds[len(cmds)-1].ID) })
@@ -139,23 +139,18 @@ func taken(e event.Event, id string) (bool, error) {
 }
 
 // open makes the session of a thread that does not exist.
-func (s *Stream) open(ctx context.Context, c Client, q input.Request) error {
+func (s *Stream) open(ctx context.Context, c *edge.Client, q input.Request) error {
 	extra, err := json.Marshal(map[string]input.Extra{"agui": {ThreadID: q.ThreadID}})
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(command.OpenSession{Dialect: "agui", Preferences: event.Preferences{
+	cmd, err := edge.Opening(s.at.Log, command.OpenSession{Dialect: c.Protocol(), Preferences: event.Preferences{
 		ClientID: q.ClientID, Language: q.Language, Extra: extra,
 	}})
 	if err != nil {
 		return err
 	}
-	who := c.Principal()
-	err = c.Command(ctx, "", command.Command{
-		ID: "open-" + binding.NewID(), Service: command.Session, Verb: command.Open, Tenant: s.at.Log.Tenant, Key: s.at.Log.Entity,
-		Principal: who.Subject, Operator: who.Has(auth.RoleOperator), Time: s.t.g.Clock().UTC(), Data: data,
-	})
-	if err != nil {
+	if err := c.Do(ctx, "", cmd); err != nil {
 		return err
 	}
 	return s.await(func(e event.Event) (bool, error) { return e.Type == event.SessionCreated, nil })

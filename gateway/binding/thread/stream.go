@@ -7,7 +7,9 @@ import (
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
+	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -17,7 +19,7 @@ import (
 // Stream shows a thread, or one run of it, on a response. Begin starts its feed; Room and Close may be called concurrently.
 type Stream struct {
 	t  *Threads
-	by Client
+	by *edge.Client
 	at Place
 
 	run     string // the run that is shown, and the stretches that follow it by themselves; empty = the thread
@@ -36,7 +38,7 @@ type Stream struct {
 	notices []map[string]any // about the request, behind the first frame
 
 	size   int             // of the thread at its end
-	part   Part            // the room of first; nil: it needs none, or the response has taken it over
+	part   *answer.Part    // the room of first; nil: it needs none, or the response has taken it over
 	ctx    context.Context //nolint:containedctx // the life of the stream
 	cancel context.CancelCauseFunc
 	log    *entries             // behind after; nil before the stream reads
@@ -46,7 +48,7 @@ type Stream struct {
 }
 
 // newStream returns a stream for a client that ends with ctx, or with Close.
-func newStream(ctx context.Context, t *Threads, c Client, at Place) *Stream {
+func newStream(ctx context.Context, t *Threads, c *edge.Client, at Place) *Stream {
 	s := &Stream{t: t, by: c, at: at}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s

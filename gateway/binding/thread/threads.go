@@ -8,9 +8,9 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -44,24 +44,6 @@ type Detailed struct {
 // Unwrap returns the fault.
 func (d Detailed) Unwrap() error { return d.Fault }
 
-// Client is the client of a request.
-type Client interface {
-	binding.Identified
-	// Command sends commands for the principal, if it may act.
-	Command(ctx context.Context, replyTo string, cmds ...command.Command) error
-	// Room takes room for so many bytes of answers that are larger than small ones, and waits for it a little. Its part is nil
-	// for a small one.
-	Room(ctx context.Context, bytes int) (Part, error)
-}
-
-// Part is the room of one answer. Only one goroutine may use it.
-type Part interface {
-	// Shrink gives up what the answer does not need any more.
-	Shrink(bytes int)
-	// Leave gives up all, once.
-	Leave()
-}
-
 // Place is the thread that a request is about.
 type Place struct {
 	Log     subject.Log
@@ -80,7 +62,7 @@ type Response interface {
 }
 
 // exists returns the end of the thread's log. A thread that the client does not see does not exist.
-func (t *Threads) exists(ctx context.Context, c Client, at Place) (last eventlog.Cursor, err error) {
+func (t *Threads) exists(ctx context.Context, c *edge.Client, at Place) (last eventlog.Cursor, err error) {
 	if last, err = t.end(ctx, c, at); err == nil && last.Seq == 0 {
 		err = fault.New(missing(at))
 	}
@@ -96,16 +78,9 @@ func missing(at Place) fault.Code {
 }
 
 // end returns the end of the thread's log, zero for a thread without events.
-func (t *Threads) end(ctx context.Context, c Client, at Place) (last eventlog.Cursor, err error) {
-	if !c.Principal().Owns(at.Log) {
-		return last, fault.New(missing(at))
-	}
-	if last, err = t.g.Log.Last(ctx, at.Log); err != nil || last.Seq == 0 {
+func (t *Threads) end(ctx context.Context, c *edge.Client, at Place) (last eventlog.Cursor, err error) {
+	if err = c.Sees(ctx, at.Log, fault.New(missing(at))); err != nil {
 		return last, err
 	}
-	seen, err := t.g.Sight.Sees(ctx, c.Principal(), at.Log)
-	if err == nil && !seen {
-		err = fault.New(missing(at))
-	}
-	return last, err
+	return t.g.Log.Last(ctx, at.Log)
 }

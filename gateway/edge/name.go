@@ -1,4 +1,4 @@
-package binding
+package edge
 
 import (
 	"crypto/sha256"
@@ -57,21 +57,21 @@ func NameSession(owner auth.Principal, p event.Preferences) (id.Entity, error) {
 // Awaited returns the session that a log without events is of, if it may still be opened under its
 // id and the principal may see it then. Only the principal that named it opens it: it becomes the
 // owner.
-func (g *Gateway) Awaited(p auth.Principal, log subject.Log) (u *Unopened, ok bool) {
+func (e *Edge) Awaited(p auth.Principal, log subject.Log) (u *Unopened, ok bool) {
 	name := log.Entity.String()
 	if log.Kind != id.KindSession || len(name) < uuidLen || !p.Owns(log) {
 		return nil, false
 	}
 	parsed, err := uuid.Parse(name[:uuidLen])
 	at, stamped := id.Stamp(name)
-	if age := g.Clock().Sub(at); err != nil || !stamped || age > nameLife || age < -nameSkew {
+	if age := e.Clock().Sub(at); err != nil || !stamped || age > nameLife || age < -nameSkew {
 		return nil, false
 	}
 	wishes := name[uuidLen:]
 	ofTenant, ofOwner := nameSums(p, parsed, wishes)
 	sums := string(parsed[sumStart:])
 	own := sums == ofTenant+ofOwner
-	if !own && (sums[:sumBytes] != ofTenant || !g.Sight.SeesAll(p)) {
+	if !own && (sums[:sumBytes] != ofTenant || !e.Sight.SeesAll(p)) {
 		return nil, false
 	}
 	u = NewUnopened(log, decodeWishes(wishes))

@@ -1,4 +1,4 @@
-package binding
+package edge
 
 import (
 	"crypto/rand"
@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -28,7 +29,8 @@ var (
 
 // Recipient is a connection that gets direct messages.
 type Recipient interface {
-	Identified
+	// Principal returns the user whose logs the messages are about.
+	Principal() auth.Principal
 	// Receive takes a direct message about a log of the principal, and returns the answer to
 	// its sender, nil = none. It does not block.
 	Receive(about subject.Log, e event.Event) (answer []byte)

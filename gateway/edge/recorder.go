@@ -1,4 +1,4 @@
-package trail
+package edge
 
 import (
 	"net/http"
@@ -10,15 +10,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Requests records requests over HTTP. It is safe for concurrent use.
-type Requests struct {
+// Recorder records requests over HTTP. It is safe for concurrent use.
+type Recorder struct {
 	Log      *log.Writer   // nil = nothing is recorded
 	Refusals *log.Gatherer // of strangers
 	Auth     auth.Authenticator
 }
 
 // Handler records the calls of the API that change something or export a state, and those without valid credentials.
-func (q Requests) Handler(h http.Handler) http.Handler {
+func (q Recorder) Handler(h http.Handler) http.Handler {
 	if q.Log == nil {
 		return h
 	}
@@ -30,7 +30,7 @@ func (q Requests) Handler(h http.Handler) http.Handler {
 }
 
 // record is apart from its handler because a stream keeps the frames of all handlers, and that of this function is large.
-func (q Requests) record(code int, r *http.Request) {
+func (q Recorder) record(code int, r *http.Request) {
 	looks := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 	failed := code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusTooManyRequests
 	if looks && !failed && !exports(r.URL.Path) {

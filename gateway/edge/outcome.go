@@ -1,23 +1,16 @@
-// Package outcome sends the command of a request that has no connection, and waits for what comes of it: an event of the
-// log, or a refusal.
-package outcome
+package edge
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -26,27 +19,6 @@ const DefaultPatience = 10 * time.Second
 
 // maxDirect bounds the direct messages that wait for a request: a command is answered once.
 const maxDirect = 4
-
-// Outcomes sends commands of requests. It is safe for concurrent use.
-type Outcomes struct {
-	g        *binding.Gateway
-	patience time.Duration
-}
-
-// New returns the outcomes of a gateway.
-func New(g *binding.Gateway, patience time.Duration) *Outcomes {
-	if patience <= 0 {
-		patience = DefaultPatience
-	}
-	return &Outcomes{g: g, patience: patience}
-}
-
-// Client is the client of a request.
-type Client interface {
-	binding.Identified
-	// Command sends commands for the principal, if it may act.
-	Command(ctx context.Context, replyTo string, cmds ...command.Command) error
-}
 
 // Refusal is a fault with which a service has refused a command.
 type Refusal struct {
@@ -59,42 +31,41 @@ func (r Refusal) Unwrap() error { return r.Fault }
 
 // reply is the recipient of the direct messages to one request.
 type reply struct {
-	who    auth.Principal
+	*Client
 	direct chan event.Event
 }
 
-// Principal implements binding.Identified.
-func (r *reply) Principal() auth.Principal { return r.who }
-
-// Receive implements binding.Recipient.
+// Receive implements Recipient.
 func (r *reply) Receive(_ subject.Log, e event.Event) []byte {
 	select {
 	case r.direct <- e:
 	default:
 	}
-	return binding.Confirmed
+	return Confirmed
 }
 
-// Of sends a command and returns the event of the log that it has caused: the first one of which is returns true. The
-// event of a command that came before is found, too. The error is a Refusal where the service refuses the command.
-func (o *Outcomes) Of(ctx context.Context, c Client, log subject.Log, cmd command.Command, is func(event.Event) bool) (event.Event, error) {
-	last, err := o.g.Log.Last(ctx, log)
+// Outcome sends the command of a request that has no connection, and returns the event of the log that it has caused: the first one of
+// which is returns true. The event of a command that came before is found, too; its Sequence is 0 if the log does not have it any more.
+// The error is a Refusal where the service refuses the command.
+func (c *Client) Outcome(ctx context.Context, log subject.Log, cmd command.Command, is func(event.Event) bool) (event.Event, error) {
+	o := c.e
+	last, err := o.Log.Last(ctx, log)
 	if err != nil {
 		return event.Event{}, gone(err)
 	}
 	late := fault.Newf(fault.Overloaded, "The service that carries this out does not answer. Send the same request again.")
-	ctx, cancel := context.WithTimeoutCause(ctx, o.patience, late)
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(o.Patience, DefaultPatience), late)
 	defer cancel()
-	r := &reply{who: c.Principal(), direct: make(chan event.Event, maxDirect)}
-	name, err := o.g.Recipients.Add(r)
+	r := &reply{Client: c, direct: make(chan event.Event, maxDirect)}
+	name, err := o.Recipients.Add(r)
 	if err != nil {
 		return event.Event{}, err
 	}
-	defer o.g.Recipients.Remove(name)
+	defer o.Recipients.Remove(name)
 	caused, stop := o.follow(ctx, log, last, is)
 	defer stop()
-	cmd.Again = binding.NewID()
-	if err := c.Command(ctx, o.g.Recipients.ReplyTo(name), cmd); err != nil {
+	cmd.Again = NewID()
+	if err := c.Do(ctx, o.Recipients.ReplyTo(name), cmd); err != nil {
 		return event.Event{}, err
 	}
 	for {
@@ -102,7 +73,7 @@ func (o *Outcomes) Of(ctx context.Context, c Client, log subject.Log, cmd comman
 		case f := <-caused:
 			return f.event, f.err
 		case d := <-r.direct:
-			if err := refused(d); err != nil {
+			if err := refusal(d); err != nil {
 				return event.Event{}, err
 			}
 			return o.find(ctx, log, last, is)
@@ -119,12 +90,12 @@ type found struct {
 }
 
 // follow reads the log behind a position until it has the event.
-func (o *Outcomes) follow(ctx context.Context, log subject.Log, after eventlog.Cursor, is func(event.Event) bool) (<-chan found, func()) {
+func (o *Edge) follow(ctx context.Context, log subject.Log, after eventlog.Cursor, is func(event.Event) bool) (<-chan found, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan found, 1)
 	var work sync.WaitGroup
 	work.Go(func() {
-		for e, err := range o.g.Log.Tail(ctx, log, after) {
+		for e, err := range o.Log.Tail(ctx, log, after) {
 			_, cut := errors.AsType[*eventlog.TruncatedError](err)
 			switch {
 			case cut:
@@ -150,7 +121,7 @@ var errFound = errors.New("found")
 
 // find returns the event of a command that has been carried out: one behind the position or, for a command that came
 // before, an older one. Its Sequence is 0 if the log does not have it any more.
-func (o *Outcomes) find(ctx context.Context, log subject.Log, after eventlog.Cursor, is func(event.Event) bool) (out event.Event, err error) {
+func (o *Edge) find(ctx context.Context, log subject.Log, after eventlog.Cursor, is func(event.Event) bool) (out event.Event, err error) {
 	visit := func(e *eventlog.Entry) error {
 		if !is(e.Event) {
 			return nil
@@ -159,9 +130,9 @@ func (o *Outcomes) find(ctx context.Context, log subject.Log, after eventlog.Cur
 		return errFound
 	}
 	for _, from := range []eventlog.Cursor{after, {}} {
-		err = o.g.Log.Read(ctx, log, from, visit)
+		err = o.Log.Read(ctx, log, from, visit)
 		if cut, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
-			err = o.g.Log.Read(ctx, log, eventlog.Cursor{Seq: cut.First - 1}, visit)
+			err = o.Log.Read(ctx, log, eventlog.Cursor{Seq: cut.First - 1}, visit)
 		}
 		if errors.Is(err, errFound) {
 			return out, nil
@@ -173,8 +144,8 @@ func (o *Outcomes) find(ctx context.Context, log subject.Log, after eventlog.Cur
 	return out, nil
 }
 
-// refused returns why the service has not carried the command out, nil if it has.
-func refused(e event.Event) error {
+// refusal returns why the service has not carried the command out, nil if it has.
+func refusal(e event.Event) error {
 	switch e.Type {
 	case event.CommandRefused:
 		d, err := event.As[event.CommandRefusedData](e)
@@ -200,29 +171,20 @@ func refused(e event.Event) error {
 
 // Open makes a session that has no events, with its first command. A session of another name than a gateway gave the
 // principal does not exist.
-func (o *Outcomes) Open(ctx context.Context, c Client, log subject.Log, dialect string) error {
-	u, ok := o.g.Awaited(c.Principal(), log)
+func (c *Client) Open(ctx context.Context, log subject.Log) error {
+	u, ok := c.e.Awaited(c.Principal(), log)
 	if !ok {
 		return fault.New(fault.SessionNotFound)
 	}
 	if err := u.MayOpen(); err != nil {
 		return err
 	}
-	data, err := json.Marshal(command.OpenSession{Dialect: dialect, Preferences: u.Preferences()})
+	cmd, err := Opening(log, command.OpenSession{Dialect: c.Protocol(), Preferences: u.Preferences()})
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", command.Open, err)
+		return err
 	}
-	who := c.Principal()
-	_, err = o.Of(ctx, c, log, command.Command{
-		ID: "open-" + binding.NewID(), Service: command.Session, Verb: command.Open, Tenant: log.Tenant, Key: log.Entity,
-		Principal: who.Subject, Operator: who.Has(auth.RoleOperator), Time: o.g.Clock().UTC(), Data: data,
-	}, func(e event.Event) bool { return e.Type == event.SessionCreated })
+	_, err = c.Outcome(ctx, log, cmd, func(e event.Event) bool { return e.Type == event.SessionCreated })
 	return err
-}
-
-// Name returns the id of a new session of the principal, which its first message opens.
-func Name(who auth.Principal, p event.Preferences) (id.Entity, error) {
-	return binding.NameSession(who, p)
 }
 
 // gone returns the fault of a log that cannot be read.

@@ -1,14 +1,11 @@
-package binding
+package edge
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -82,24 +79,36 @@ func (u *Unopened) MayOpen() error {
 	return nil
 }
 
+// Socket is the connection that a session is opened from.
+type Socket interface {
+	// Client returns the client of the connection.
+	Client() *Client
+	// End ends the connection with a fault.
+	End(f *fault.Fault)
+	// Done is closed when the connection has ended.
+	Done() <-chan struct{}
+}
+
 // Open makes the session, if it does not exist, and returns once it does. The stream
 // that shows the log calls Seen. A connection that waits too long for the service is ended, so that
 // its client comes back and sends again what has no answer.
-func (u *Unopened) Open(ctx context.Context, g *Gateway, c Connection, replyTo string) error {
+func (u *Unopened) Open(ctx context.Context, s Socket, patience time.Duration, replyTo string) error {
 	if u.Exists() {
 		return nil
 	}
 	if err := u.MayOpen(); err != nil {
 		return err
 	}
-	cmd, err := u.opening(g, c)
+	c := s.Client()
+	cmd, err := Opening(u.log, command.OpenSession{Dialect: c.Protocol(), Preferences: u.wishes})
 	if err != nil {
 		return err
 	}
-	if err := c.Command(ctx, replyTo, cmd); err != nil {
+	u.await(cmd.ID)
+	if err := c.Do(ctx, replyTo, cmd); err != nil {
 		return err
 	}
-	late := time.NewTimer(g.ReadyTimeout)
+	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
 	case <-u.seen:
@@ -108,27 +117,21 @@ func (u *Unopened) Open(ctx context.Context, g *Gateway, c Connection, replyTo s
 		return f
 	case <-late.C:
 		f := fault.Newf(fault.Overloaded, "The service that opens sessions does not answer. Come back and send the message again.")
-		c.End(f)
+		s.End(f)
 		return f
-	case <-c.Done():
+	case <-s.Done():
 		return fault.New(fault.Overloaded)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// opening returns the command that makes the session, and has its refusal answered.
-func (u *Unopened) opening(g *Gateway, c Client) (command.Command, error) {
-	data, err := json.Marshal(command.OpenSession{Dialect: c.Protocol(), Preferences: u.wishes})
-	if err != nil {
-		return command.Command{}, fmt.Errorf("encode %s: %w", command.Open, err)
-	}
-	cmd := command.Command{
-		ID: openID + NewID(), Service: command.Session, Verb: command.Open, Tenant: u.log.Tenant, Key: u.log.Entity,
-		Principal: c.Principal().Subject, Operator: c.Principal().Has(auth.RoleOperator), Time: g.Clock().UTC(), Data: data,
-	}
-	u.await(cmd.ID)
-	return cmd, nil
+// Opening returns the command that makes the session of a log.
+func Opening(log subject.Log, as command.OpenSession) (command.Command, error) {
+	data, err := encoded(command.Open, as)
+	return command.Command{
+		ID: openID + NewID(), Service: command.Session, Verb: command.Open, Tenant: log.Tenant, Key: log.Entity, Data: data,
+	}, err
 }
 
 // await has the refusal of the command with the id answered.
