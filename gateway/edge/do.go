@@ -77,13 +77,13 @@ func (c *Client) may(ctx context.Context, a *Act) error {
 // Request is a question to a service, or something that it is to change at once.
 type Request struct {
 	Service, Verb id.Name
-	In            any           // what the service gets
+	In            any           // the argument of the service
 	Within        time.Duration // how long its answer may take; zero = as rpc.Call waits
 	Repeats       bool          // a second one does no harm: it is sent again while the service has no leader
 
 	Changes bool            // the rules apply, and the audit log has it
-	Key     id.Entity       // with Changes: of what is changed, zero if that has no id yet
-	Data    json.RawMessage // with Changes: what the client has sent, of which the audit log has names
+	Key     id.Entity       // with Changes: of the entity that is changed, zero if that has no id yet
+	Data    json.RawMessage // with Changes: the request as the client sent it, of which the audit log keeps names
 }
 
 // Ask sends a service a request, and decodes its answer into out.

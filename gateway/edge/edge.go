@@ -2,8 +2,8 @@
 // audit log has about it.
 //
 // Client.Do is the one way in which a client has anything done, and Client.Ask the one in which it is told anything by a service. A
-// rule of authority is one function (Rule), which holds for every protocol at once. What a client may not see does not exist for it:
-// Client.Ends and Client.Sees answer for a hidden log exactly as for a missing one.
+// rule of authority is one function (Rule), which holds for every protocol at once. A log that a client may not see does not exist for
+// it: Client.Ends and Client.Sees answer for a hidden log exactly as for a missing one.
 package edge
 
 import (
