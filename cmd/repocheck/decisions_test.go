@@ -17,7 +17,7 @@ const (
 	glossary       = "docs/GLOSSARY.md"
 
 	// onePage is the number of lines of the architecture that a person reads in one go.
-	onePage = 110
+	onePage = 90
 )
 
 // decisions returns the pages of all decisions in order, without their index.
