@@ -65,7 +65,7 @@ func (d aggregator) summed(status, summary string) decision.Fact {
 		PlanMS: since(p.planEnded, p.planStarted), SolveMS: since(p.solveEnded, p.solveStarted), Summary: clip(summary, maxSummary),
 	}
 	if p.Phase == Aggregating {
-		data.AggregateMS = since(p.aggregateEnded, p.aggregateStarted)
+		data.AggregateMS = since(p.aggregateEnded, p.aggregateBegan)
 	}
 	return decision.Fact{ID: d.r.ID + ".summed", Data: data}
 }

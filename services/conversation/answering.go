@@ -18,9 +18,9 @@ func (h answering) respond() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	in := h.s.inputs[d.InputID]
+	in := h.s.questions.byID[d.InputID]
 	if d.InputID == "" && d.CallID != "" {
-		in = h.s.asked[d.CallID]
+		in = h.s.questions.byCall[d.CallID]
 	}
 	if in == nil {
 		return h.refuse(fault.New(fault.InputNotFound), &Input{ID: d.InputID})
@@ -52,12 +52,12 @@ func (h answering) respondPlan(d command.AnswerQuestion, in *Input) (decision.De
 		return h.invalid(d, in)
 	case in.Answered != nil:
 		return h.refuse(fault.New(fault.InputAnswered), in)
-	case in.Expired, in.Over && h.s.runs[in.RunID].Pipeline.Dropped == timedOut:
+	case in.Expired, in.Over && h.s.queue.byID[in.RunID].Pipeline.Dropped == timedOut:
 		return h.refuse(fault.New(fault.InputExpired), in)
 	case in.Over:
 		return h.refuse(fault.Newf(fault.InputNotFound, "The question is not open any more: its plan was cancelled."), in)
 	}
-	r := h.s.runs[in.RunID]
+	r := h.s.queue.byID[in.RunID]
 	dir := h.s.director(r, h.now, h.rules)
 	return decision.Of(planner{dir}.answer(h.c, d, in)), nil
 }
@@ -73,7 +73,7 @@ func (h answering) answeredAgain(in *Input) (decision.Decision, error) {
 
 // invalid decides about an answer whose steps make no plan, when it comes again.
 func (h answering) invalid(a command.AnswerQuestion, in *Input) (decision.Decision, error) {
-	if r := h.s.runs[in.RunID]; h.c.Again != "" && r != nil && r.Pipeline != nil {
+	if r := h.s.queue.byID[in.RunID]; h.c.Again != "" && r != nil && r.Pipeline != nil {
 		if _, err := (planner{h.s.director(r, h.now, h.rules)}).edited(a); err != nil {
 			return h.refuse(fault.Newf(fault.PlanInvalid, "%s", fault.From(err, "").Public()), &Input{ID: in.ID})
 		}
@@ -104,7 +104,7 @@ func (h answering) respondTool(d command.AnswerQuestion, in *Input) (decision.De
 		return h.refuse(f, &Input{ID: in.ID, CallID: in.CallID})
 	}
 	data := event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.runs[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
+		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
 		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), CallID: in.CallID, Tool: in.Tool,
 		Proof: h.c.Proof(),
 	}
@@ -120,7 +120,7 @@ func (h answering) respondTool(d command.AnswerQuestion, in *Input) (decision.De
 // respondClient takes the outcome of a call that the client has carried out.
 func (h answering) respondClient(d command.AnswerQuestion, in *Input) (decision.Decision, error) {
 	data := event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.runs[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionReject,
+		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionReject,
 		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), CallID: in.CallID, Tool: in.Tool,
 		Scope: event.ScopeClientTool,
 	}
@@ -139,7 +139,7 @@ func (h answering) respondBudget(d command.AnswerQuestion, in *Input) (decision.
 		return h.answeredLate(in, "its run has ended")
 	}
 	data := event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.runs[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
+		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
 		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), Scope: event.ScopeBudget,
 		Proof: h.c.Proof(),
 	}
@@ -195,7 +195,7 @@ func (h answering) refuse(f *fault.Fault, in *Input) (decision.Decision, error) 
 // mayAnswer reports whether the sender of the answer may give it.
 func (s *State) mayAnswer(c command.Command, in *Input, rules Rules) bool {
 	asker := ""
-	if r := s.runs[in.RunID]; r != nil {
+	if r := s.queue.byID[in.RunID]; r != nil {
 		asker = r.Principal
 	}
 	return rules.Access.MayAnswer(c.Tenant, s.Owner(), asker, person(c))
@@ -208,7 +208,7 @@ func (s *State) Handed(c command.Command, rules Rules) (m command.TaskMessage, o
 	if c.Verb != command.Answer || s.Deleted || !s.sees(c, rules) || len(c.Data) > maxToAgent || c.Decode(&d) != nil {
 		return m, false
 	}
-	in := s.inputs[d.InputID]
+	in := s.questions.byID[d.InputID]
 	if in == nil || in.Asking == nil || in.Over || !s.mayAnswer(c, in, rules) {
 		return m, false
 	}

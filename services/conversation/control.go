@@ -70,7 +70,7 @@ func (h control) repairStep(ref command.StepRef) (decision.Decision, error) {
 		return h.notDone(ref.StepID, h.lacks(ref), otherRun)
 	}
 	begun := event.RunStartedData{
-		RunID: RunID(h.c.ID), ExecutionID: h.s.executionID(h.now), MessageID: h.c.ID, Content: old.Content, Mode: event.ModeSteps, Repairs: old.ID,
+		RunID: RunID(h.c.ID), ExecutionID: h.s.queue.executionID(h.now), MessageID: h.c.ID, Content: old.Content, Mode: event.ModeSteps, Repairs: old.ID,
 		Budget: h.rules.budget(old.Spec), MaxConcurrent: h.rules.concurrent(old.Spec),
 	}
 	r := h.s.repair(begun)
@@ -103,8 +103,8 @@ func (h control) lacks(ref command.StepRef) fault.Code {
 	switch {
 	case ref.RunID == "" && r == nil:
 		r = h.s.lastPipeline(ref.StepID)
-	case ref.RunID != "" && h.s.planned != nil && h.s.planned.ID == ref.RunID:
-		r = h.s.planned
+	case ref.RunID != "" && h.s.window.planned != nil && h.s.window.planned.ID == ref.RunID:
+		r = h.s.window.planned
 	case ref.RunID != "":
 		if r = h.s.Run(ref.RunID); r == nil {
 			return fault.RunNotFound
@@ -133,7 +133,7 @@ func (h control) replan() (decision.Decision, error) {
 		return decision.Decision{}, err
 	}
 	dir, on := h.s.current(h.now, h.rules)
-	known := h.s.heard(h.c.ID)
+	known := h.s.known.heard(h.c.ID)
 	switch {
 	case known, h.s.known.Has(h.c.ID+".plan-cancelled") && (!on || !planner{dir}.betweenPlans()):
 		return h.replanned(d, known)
@@ -153,7 +153,7 @@ func (h control) replan() (decision.Decision, error) {
 
 // replanned answers a replan that was carried out before.
 func (h control) replanned(d command.ReplanRun, known bool) (decision.Decision, error) {
-	if h.s.known.Has(refusalMark(h.c.ID)) {
+	if h.s.known.wasRefused(h.c.ID) {
 		return intake{h.handler}.receivedAgain(command.UserMessage{Content: d.Question, RunSpec: d.RunSpec})
 	}
 	got, err := h.goOn()
@@ -212,51 +212,4 @@ func (s *State) current(now time.Time, rules Rules) (director, bool) {
 		return director{}, false
 	}
 	return director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}, true
-}
-
-// lastPipeline returns the last run, if it was a pipeline run that had the task.
-func (s *State) lastPipeline(taskID string) *Run {
-	for i := len(s.order) - 1; i >= 0; i-- {
-		if r := s.order[i]; r.Pipeline != nil {
-			if !r.Pipeline.Planned || r.Pipeline.Task(taskID) == nil {
-				return nil
-			}
-			return r
-		}
-	}
-	if p := s.planned; p != nil && p.Pipeline.Planned && p.Pipeline.Task(taskID) != nil {
-		return p
-	}
-	return nil
-}
-
-// repair returns the run that starts from the plan and results of another.
-func (s *State) repair(d event.RunStartedData) *Run {
-	old := s.runs[d.Repairs]
-	if old == nil && s.planned != nil && s.planned.ID == d.Repairs {
-		old = s.planned
-	}
-	r := &Run{ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Status: Queued}
-	r.Pipeline = &Pipeline{Phase: Solving, Question: d.Content, Planned: true}
-	if old == nil || old.Pipeline == nil {
-		return r
-	}
-	r.Principal, r.Spec = old.Principal, old.Spec
-	r.Spec.Mode = d.Mode
-	r.Pipeline.Question, r.Pipeline.Summary, r.Pipeline.PlanID = old.Pipeline.Question, old.Pipeline.Summary, old.Pipeline.PlanID
-	for _, t := range old.Pipeline.Tasks {
-		c := *t
-		c.Work, c.Retry, c.Counted = nil, nil, c.Final()
-		r.Pipeline.Tasks = append(r.Pipeline.Tasks, &c)
-	}
-	return r
-}
-
-func (s *State) lastQuestion() string {
-	for i := len(s.order) - 1; i >= 0; i-- {
-		if p := s.order[i].Pipeline; p != nil && p.Question != "" {
-			return p.Question
-		}
-	}
-	return s.asking
 }

@@ -140,20 +140,15 @@ func (h handler) advance() []decision.Fact {
 
 // next starts the oldest waiting run unless a run is active.
 func (h handler) next() []decision.Fact {
-	if h.s.Active() != nil {
-		return nil
-	}
-	for _, r := range h.s.order {
-		if r.Status == Queued {
-			return []decision.Fact{h.start(r)}
-		}
+	if r := h.s.queue.next(); r != nil && h.s.Active() == nil {
+		return []decision.Fact{h.start(r)}
 	}
 	return nil
 }
 
 func (h handler) start(r *Run) decision.Fact {
 	d := event.RunStartedData{
-		RunID: r.ID, ExecutionID: h.s.executionID(h.now), MessageID: r.MessageID, Content: r.Content, Mode: r.Spec.Mode, Budget: h.rules.budget(r.Spec),
+		RunID: r.ID, ExecutionID: h.s.queue.executionID(h.now), MessageID: r.MessageID, Content: r.Content, Mode: r.Spec.Mode, Budget: h.rules.budget(r.Spec),
 	}
 	if d.Mode != event.ModeChat {
 		d.MaxConcurrent = h.rules.concurrent(r.Spec)

@@ -4,12 +4,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/conversation/retry"
-	"github.com/waggle-dev/waggle/services/conversation/usage"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/plan"
 )
@@ -107,10 +105,7 @@ func (d director) runFailed(entry fault.Entry, message, answer string) decision.
 }
 
 func (d director) usage() event.Usage {
-	var t usage.Tally
-	for _, w := range d.r.works {
-		t.Add(w.tally)
-	}
+	t := d.r.tally()
 	return t.Usage()
 }
 
@@ -188,12 +183,6 @@ func (d director) concluded() []decision.Fact {
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: max(w.Attempt, 1), MessageID: m.ID, Content: m.Content,
 		DurationMS: since(d.now, d.r.Started),
 	}}}
-}
-
-// quotaNames are the names of the resources with a daily quota.
-var quotaNames = map[string]string{
-	audit.Tokens.String(): "tokens", audit.CostUSD.String(): "US dollars",
-	audit.ToolCalls.String(): "tool calls", audit.Time.String(): "seconds of work",
 }
 
 func clip(s string, limit int) string {

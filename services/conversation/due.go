@@ -41,39 +41,6 @@ func (s *State) Due(now time.Time, rules Rules) time.Time {
 	return due
 }
 
-// Unclaimed returns the jobs that no worker has taken up yet, in the order
-// in which they were begun.
-func (s *State) Unclaimed() []*Work {
-	r := s.Active()
-	if r == nil {
-		return nil
-	}
-	var out []*Work
-	for _, w := range r.works {
-		if !w.Ended && w.Attempt == 0 && w.Failure == nil {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-// Claimed returns the jobs that a worker has claimed and that are neither suspended nor ended, in
-// the order in which they began. A backup may hold the claim without the command; these jobs then
-// need a new command.
-func (s *State) Claimed() []*Work {
-	r := s.Active()
-	if r == nil {
-		return nil
-	}
-	var out []*Work
-	for _, w := range r.works {
-		if !w.Ended && !w.Paused && w.Attempt > 0 && w.Failure == nil && w.SwarmTask == "" {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
 // Stats sums the session up.
 func (s *State) Stats(now time.Time) event.Stats {
 	st := event.Stats{TotalSteps: s.totals.Tasks, CompletionStatus: success, Usage: s.totals.Usage()}
@@ -81,10 +48,10 @@ func (s *State) Stats(now time.Time) event.Stats {
 		st.DurationSeconds = int64(max(0, now.Sub(s.Created)) / time.Second)
 	}
 	st.TotalMessages = s.totals.Messages
-	if len(s.order) == 0 {
+	if len(s.queue.order) == 0 {
 		return st
 	}
-	last := s.order[len(s.order)-1]
+	last := s.queue.order[len(s.queue.order)-1]
 	switch {
 	case last.Status == Completed && (last.Outcome == "" || last.Outcome == success):
 	case last.Outcome == partialSuccess, last.Pipeline != nil && last.Pipeline.count(plan.Done) > 0:

@@ -3,7 +3,6 @@ package conversation
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -27,7 +26,7 @@ func (h intake) receive() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	if h.s.heard(h.c.ID) {
+	if h.s.known.heard(h.c.ID) {
 		return h.receivedAgain(d)
 	}
 	if h.s.Created.IsZero() {
@@ -63,9 +62,9 @@ func (h intake) receivedAgain(d command.UserMessage) (decision.Decision, error) 
 	got, err := h.goOn()
 	switch {
 	case h.c.Again == "":
-	case h.s.known.Has(refusalMark(h.c.ID)):
-		if i := slices.IndexFunc(h.s.refusals, func(r event.MessageRefusedData) bool { return r.MessageID == h.c.ID }); i >= 0 {
-			got.Direct = event.CommandRefusedData{CommandID: h.c.ID, Code: h.s.refusals[i].Code, Message: h.s.refusals[i].Message}
+	case h.s.known.wasRefused(h.c.ID):
+		if d := h.s.known.refusal(h.c.ID); d != nil {
+			got.Direct = event.CommandRefusedData{CommandID: h.c.ID, Code: d.Code, Message: d.Message}
 		}
 	default:
 		got.Direct = event.MessageReceivedData{

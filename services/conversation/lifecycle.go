@@ -69,10 +69,8 @@ func (h lifecycle) close() (decision.Decision, error) {
 // ending cancels every open run, then closes the session or the agent.
 func (h lifecycle) ending(reason string) []decision.Fact {
 	var list []decision.Fact
-	for _, r := range h.s.order {
-		if !r.Status.Terminal() {
-			list = append(list, h.stop(r, reason)...)
-		}
+	for _, r := range h.s.queue.open() {
+		list = append(list, h.stop(r, reason)...)
 	}
 	if h.s.Agent != nil {
 		return append(list, decision.Fact{ID: h.c.ID + ".closed", Data: event.MemberClosedData{Reason: reason}})
@@ -87,10 +85,8 @@ func (h lifecycle) delete() (decision.Decision, error) {
 		return decision.Decision{}, nil
 	}
 	var list []decision.Fact
-	for _, r := range h.s.order {
-		if !r.Status.Terminal() {
-			list = append(list, h.stop(r, deletion)...)
-		}
+	for _, r := range h.s.queue.open() {
+		list = append(list, h.stop(r, deletion)...)
 	}
 	return decision.Of(append(list, decision.Fact{ID: h.c.ID + ".deleted", Data: event.SessionDeletedData{Reason: "user_request"}})...), nil
 }
@@ -127,11 +123,11 @@ func (h lifecycle) cancel() (decision.Decision, error) {
 // stopAll cancels the active run and the waiting ones, the newest first, so that a repeat of the
 // command finds where it stopped. It leaves runs that were accepted later.
 func (h lifecycle) stopAll(reason string) []decision.Fact {
-	before := len(h.s.order)
+	before := len(h.s.queue.order)
 	if h.s.known.Has(h.c.ID + ".cancelled") {
 		before = 0 // unless one of its runs is left
 	}
-	for i, r := range h.s.order {
+	for i, r := range h.s.queue.order {
 		if h.s.known.Has(h.c.ID + ".cancelled." + r.ID) {
 			before = i
 			break
@@ -139,7 +135,7 @@ func (h lifecycle) stopAll(reason string) []decision.Fact {
 	}
 	var list []decision.Fact
 	for i := before - 1; i >= 0; i-- {
-		if r := h.s.order[i]; !r.Status.Terminal() {
+		if r := h.s.queue.order[i]; !r.Status.Terminal() {
 			list = append(list, h.stop(r, reason)...)
 		}
 	}

@@ -125,7 +125,7 @@ func (h report) asks() (decision.Decision, error) {
 		return decision.Decision{}, err
 	}
 	w, ok := h.s.job(d.JobRef)
-	if !ok || h.s.inputs[d.InputID] != nil || w.Attempt > d.Attempt {
+	if !ok || h.s.questions.byID[d.InputID] != nil || w.Attempt > d.Attempt {
 		return h.goOn()
 	}
 	if _, said := w.final(); said {
@@ -139,7 +139,7 @@ func (h report) asks() (decision.Decision, error) {
 
 // withdraw closes the open questions of the agent that has a job: an agent has one.
 func (h report) withdraw(w *Work) (list []decision.Fact) {
-	for _, in := range h.s.runs[w.RunID].questions {
+	for _, in := range h.s.queue.byID[w.RunID].questions {
 		if in.Asking != nil && !in.Over && in.Asking.Work == w.ID {
 			list = append(list, h.unanswered(in, true))
 		}
@@ -150,7 +150,7 @@ func (h report) withdraw(w *Work) (list []decision.Fact) {
 // unanswered closes a question of an agent that has got no answer.
 func (h report) unanswered(in *Input, withdrawn bool) decision.Fact {
 	return decision.Fact{ID: in.ID + ".expired", Data: event.InputExpiredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.runs[in.RunID].ExecutionID, TimeoutSeconds: int(in.Timeout / time.Second),
+		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, TimeoutSeconds: int(in.Timeout / time.Second),
 		ElapsedMS: since(h.now, in.Asked), Scope: event.ScopeAgent, Withdrawn: withdrawn,
 	}}
 }
@@ -161,7 +161,7 @@ func (h report) closed() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	in := h.s.inputs[d.InputID]
+	in := h.s.questions.byID[d.InputID]
 	if in == nil || in.Asking == nil || in.Over {
 		return h.goOn()
 	}
@@ -169,7 +169,7 @@ func (h report) closed() (decision.Decision, error) {
 		return decision.Of(h.unanswered(in, d.Withdrawn)), nil
 	}
 	return decision.Of(decision.Fact{ID: in.ID + ".answered", Data: event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.runs[in.RunID].ExecutionID, CommandID: d.CommandID, Decision: d.Decision, Feedback: d.Feedback,
+		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: d.CommandID, Decision: d.Decision, Feedback: d.Feedback,
 		By: d.By, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), Scope: event.ScopeAgent, Message: d.Message,
 	}}), nil
 }

@@ -66,25 +66,26 @@ type TaskSnapshot struct {
 // Snapshot returns the state in a portable form. It keeps the newest conversation within limit
 // bytes.
 func (s *State) Snapshot(limit int) Snapshot {
+	t := transcript{s}
 	snap := Snapshot{
 		Created: s.Created, Dialect: s.Dialect, Principal: s.Principal, Preferences: s.Preferences,
 		Messages: s.totals.Messages, Tasks: s.totals.Tasks, Usage: s.totals.Usage(), Tainted: s.Tainted,
 	}
-	end := len(s.order)
-	for i, r := range s.order {
+	end := len(s.queue.order)
+	for i, r := range s.queue.order {
 		switch {
 		case r.Status == Queued:
-			snap.Queued = append(snap.Queued, s.runSnapshot(r))
-		case r.Status == Running, i == len(s.order)-1 && r.Pipeline != nil:
-			one := s.runSnapshot(r)
+			snap.Queued = append(snap.Queued, r.snapshot())
+		case r.Status == Running, i == len(s.queue.order)-1 && r.Pipeline != nil:
+			one := r.snapshot()
 			snap.Run = &one
 			end = min(end, i)
 		}
 	}
 	snap.History = append(snap.History, s.history...)
-	for _, r := range s.order[:end] {
+	for _, r := range s.queue.order[:end] {
 		if r.Status.Terminal() {
-			snap.History = s.lines(snap.History, r)
+			snap.History = t.lines(snap.History, r)
 		}
 	}
 	dropped := 0
@@ -107,13 +108,13 @@ func (s *State) Snapshot(limit int) Snapshot {
 // unfinished names the calls that may still have their effect where they were made.
 func (s *State) unfinished() []string {
 	var out []string
-	for _, r := range s.order {
+	for _, r := range s.queue.order {
 		for _, w := range r.works {
 			if r.Status != Running || w.Ended || len(w.Messages) == 0 {
 				continue
 			}
-			for _, tc := range s.unsettled(w.Messages[len(w.Messages)-1]) {
-				if c := s.calls[tc.ID]; c != nil && c.Status == CallStarted && !c.Idempotent {
+			for _, tc := range s.calls.unsettled(w.Messages[len(w.Messages)-1]) {
+				if c := s.calls.byID[tc.ID]; c != nil && c.Status == CallStarted && !c.Idempotent {
 					out = append(out, "Outcome unknown: the tool "+c.Tool+" was running. Check whether it had its effect before it is called again.")
 				}
 			}
@@ -122,7 +123,7 @@ func (s *State) unfinished() []string {
 	return out
 }
 
-func (s *State) runSnapshot(r *Run) RunSnapshot {
+func (r *Run) snapshot() RunSnapshot {
 	snap := RunSnapshot{
 		ID: r.ID, MessageID: r.MessageID, Content: r.Content, Principal: r.Principal, Spec: r.Spec, Status: r.Status,
 		Sender: r.Sender, Attachments: r.Attachments,
@@ -157,6 +158,8 @@ func (s Snapshot) Stage() string {
 	return string(s.Run.Phase)
 }
 
+// restored replaces all runs by those of an export: the history of a session that returns from elsewhere contains the
+// conversation here.
 func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	var snap Snapshot
 	if err := json.Unmarshal(d.State, &snap); err != nil {
@@ -166,47 +169,40 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	if s.Created.IsZero() {
 		s.Created = e.Time
 	}
-	// The history of a session that returns from elsewhere contains the conversation here.
-	s.clear()
+	s.window.lost = lost{Any: s.window.lost.Any || len(s.queue.order) > 0}
+	s.window.planned, s.window.asking, s.meter.timed = nil, "", nil
+	s.queue, s.jobs, s.calls, s.questions = queue{lastExec: s.queue.lastExec}, nil, calls{}, questions{}
+	s.init()
 	s.totals, s.Closed = usage.TotalsOf(snap.Messages, snap.Tasks, snap.Usage), false
 	s.history, s.Tainted = snap.History, s.Tainted || snap.Tainted
+	runs := snap.Queued
 	if snap.Run != nil {
-		s.restoreRun(*snap.Run)
+		runs = append([]RunSnapshot{*snap.Run}, runs...)
 	}
-	for _, r := range snap.Queued {
-		s.restoreRun(r)
+	for _, one := range runs {
+		s.queue.lastExec = max(s.queue.lastExec, one.Execution)
+		s.accept(one.run())
 	}
-	for _, r := range s.order {
-		r.weight = s.weigh(r)
+	for _, r := range s.queue.order {
+		r.weight = r.weigh(s.calls)
 	}
 	s.shrink()
 	return nil
 }
 
-// clear forgets all runs.
-func (s *State) clear() {
-	s.lost = lost{Any: s.lost.Any || len(s.order) > 0}
-	s.order, s.runs, s.planned, s.asking, s.timed = nil, nil, nil, "", nil
-	s.init()
-}
-
-// restoreRun restores a run. Work in progress starts again: a chat run from its beginning, an
+// run returns the run of a snapshot. Work in progress starts again: a chat run from its beginning, an
 // unfinished plan or aggregate from scratch, and an open question is asked again.
-func (s *State) restoreRun(snap RunSnapshot) {
+func (snap RunSnapshot) run() *Run {
 	r := &Run{
 		ID: snap.ID, MessageID: snap.MessageID, Content: snap.Content, Principal: snap.Principal, Spec: snap.Spec,
 		Sender: snap.Sender, Attachments: snap.Attachments,
 		Status: snap.Status, ExecutionID: snap.Execution, Started: snap.Started, Answer: snap.Answer, Outcome: snap.Outcome,
 	}
-	s.lastExec = max(s.lastExec, snap.Execution)
-	s.runs[r.ID] = r
-	s.order = append(s.order, r)
-	s.known.Add(messageMark(r.MessageID))
 	if snap.Phase == "" {
 		if r.Status == Running {
 			r.Status = Queued
 		}
-		return
+		return r
 	}
 	p := &Pipeline{
 		Phase: snap.Phase, Question: snap.Question, Context: snap.Context, Plans: snap.Plans, Planned: snap.Planned,
@@ -224,13 +220,5 @@ func (s *State) restoreRun(snap RunSnapshot) {
 	if p.Phase == Confirming && !snap.Approved {
 		p.Phase = Planning // it holds already: the question is asked next
 	}
-}
-
-func stateOf(name string) plan.State {
-	for state, n := range stateNames {
-		if n == name {
-			return state
-		}
-	}
-	return plan.Waiting
+	return r
 }

@@ -240,7 +240,3 @@ const maxPartial = 2000
 
 // byUser marks a task that a person cancelled.
 const byUser = "cancelled: " + userRequest
-
-var stateNames = map[plan.State]string{
-	plan.Waiting: "waiting", plan.Running: "running", plan.Done: "completed", plan.Failed: "failed", plan.Cancelled: "cancelled",
-}

@@ -105,25 +105,25 @@ type storedInput struct {
 // Store returns the state so that Load gives the same again. The same state gives the same bytes.
 func (s *State) Store() ([]byte, error) {
 	out := stored{
-		Version: FoldVersion, State: *s, Known: s.known.Encode(), Refusals: s.refusals, History: s.history, LastExec: s.lastExec, Clock: s.clock, Keep: s.keep,
-		Must: slices.Sorted(maps.Keys(s.must)), Lost: s.lost, Asking: s.asking, Totals: s.totals,
+		Version: FoldVersion, State: *s, Known: s.known.Encode(), Refusals: s.known.refusals, History: s.history, LastExec: s.queue.lastExec, Clock: s.meter.clock, Keep: s.window.keep,
+		Must: slices.Sorted(maps.Keys(s.calls.must)), Lost: s.window.lost, Asking: s.window.asking, Totals: s.totals,
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
-		out.Calls = append(out.Calls, storedCall{*s.calls[id], string(s.calls[id].Arguments)})
+	for _, id := range slices.Sorted(maps.Keys(s.calls.byID)) {
+		out.Calls = append(out.Calls, storedCall{*s.calls.byID[id], string(s.calls.byID[id].Arguments)})
 	}
 	inputs := map[string][]*Input{}
-	for _, in := range s.inputs {
+	for _, in := range s.questions.byID {
 		inputs[in.RunID] = append(inputs[in.RunID], in)
 	}
-	for _, r := range s.order {
-		out.Runs = append(out.Runs, s.storeRun(r, inputs[r.ID]))
+	for _, r := range s.queue.order {
+		out.Runs = append(out.Runs, r.store(inputs[r.ID]))
 	}
-	if s.planned != nil {
-		r := s.storeRun(s.planned, nil)
+	if s.window.planned != nil {
+		r := s.window.planned.store(nil)
 		out.Planned = &r
 	}
-	if s.timed != nil {
-		out.Timed = s.timed.ID
+	if s.meter.timed != nil {
+		out.Timed = s.meter.timed.ID
 	}
 	raw, err := eventdata.Sparse(out)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *State) Store() ([]byte, error) {
 	return raw, nil
 }
 
-func (s *State) storeRun(r *Run, inputs []*Input) storedRun {
+func (r *Run) store(inputs []*Input) storedRun {
 	out := storedRun{
 		Run: *r, Failing: r.failing, Worked: r.worked, Busy: r.clocks.on, Latest: r.clocks.latest, Ahead: r.clocks.ahead, Weight: r.weight,
 	}
@@ -149,15 +149,15 @@ func (s *State) storeRun(r *Run, inputs []*Input) storedRun {
 		out.Questions = append(out.Questions, in.ID)
 	}
 	if p := r.Pipeline; p != nil {
-		out.Pipeline = s.storePipeline(p)
+		out.Pipeline = p.store()
 	}
 	return out
 }
 
-func (s *State) storePipeline(p *Pipeline) *storedPipeline {
+func (p *Pipeline) store() *storedPipeline {
 	out := &storedPipeline{
 		Pipeline: *p, Context: string(p.Context), Job: p.Job.id(), Retries: p.retries, PlanStarted: p.planStarted, PlanEnded: p.planEnded, SolveStarted: p.solveStarted,
-		SolveEnded: p.solveEnded, AggregateStarted: p.aggregateStarted, AggregateEnded: p.aggregateEnded,
+		SolveEnded: p.solveEnded, AggregateStarted: p.aggregateBegan, AggregateEnded: p.aggregateEnded,
 	}
 	for _, t := range p.Tasks {
 		out.Tasks = append(out.Tasks, storedTask{Task: *t, Work: t.Work.id()})
@@ -178,13 +178,6 @@ func rawOf(text string) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(text)
-}
-
-func (w *Work) id() string {
-	if w == nil {
-		return ""
-	}
-	return w.ID
 }
 
 func (in *Input) store() storedInput {
@@ -215,35 +208,35 @@ func Load(raw []byte) (*State, error) {
 
 func (s *State) load(in *stored) (err error) {
 	s.init()
-	if s.known, err = marks.Decode(in.Known); err != nil {
+	if s.known.Set, err = marks.Decode(in.Known); err != nil {
 		return err
 	}
-	s.refusals, s.history, s.lastExec, s.clock, s.keep, s.lost, s.asking = in.Refusals, in.History, in.LastExec, in.Clock, in.Keep, in.Lost, in.Asking
+	s.known.refusals, s.history, s.queue.lastExec, s.meter.clock, s.window.keep, s.window.lost, s.window.asking = in.Refusals, in.History, in.LastExec, in.Clock, in.Keep, in.Lost, in.Asking
 	s.totals = in.Totals
 	for _, call := range in.Must {
-		s.must[call] = true
+		s.calls.must[call] = true
 	}
 	for _, one := range in.Calls {
 		c := one.Call
 		c.Arguments = rawOf(one.Arguments)
-		s.calls[c.ID] = &c
+		s.calls.byID[c.ID] = &c
 	}
 	for i := range in.Runs {
 		r, err := s.loadRun(&in.Runs[i])
 		if err != nil {
 			return err
 		}
-		s.runs[r.ID], s.order = r, append(s.order, r)
+		s.queue.add(r)
 	}
 	if in.Planned != nil {
-		if s.planned, err = s.loadRun(in.Planned); err != nil {
+		if s.window.planned, err = s.loadRun(in.Planned); err != nil {
 			return err
 		}
 	}
 	if in.Timed == "" {
 		return nil
 	}
-	if s.timed = s.runs[in.Timed]; s.timed == nil {
+	if s.meter.timed = s.queue.byID[in.Timed]; s.meter.timed == nil {
 		return fmt.Errorf("it lacks the run %q", in.Timed)
 	}
 	return nil
@@ -259,24 +252,18 @@ func (s *State) loadRun(in *storedRun) (*Run, error) {
 		w.worker, w.pause, w.rested, w.asked, w.said, w.begun = one.Worker, one.Pause, one.Rested, one.Asked, one.Said, one.Begun
 		w.thought = one.Thought
 		w.partial, w.tally = one.Partial, one.Tally
-		s.begin(&w, &r)
+		s.jobs.begin(&w, &r)
 	}
 	for i := range in.Inputs {
 		q := in.Inputs[i].load()
-		s.inputs[q.ID] = q
-		if q.CallID != "" {
-			s.asked[q.CallID] = q
-		}
+		s.questions.add(q)
 	}
 	for _, id := range in.Questions {
-		q := s.inputs[id]
+		q := s.questions.byID[id]
 		if q == nil {
 			return nil, fmt.Errorf("it lacks the question %q", id)
 		}
-		r.questions = append(r.questions, q)
-		if q.Budget {
-			r.budgets = append(r.budgets, q)
-		}
+		r.ask(q)
 	}
 	if in.Pipeline == nil {
 		return &r, nil
@@ -290,7 +277,7 @@ func (s *State) loadPipeline(in *storedPipeline) (*Pipeline, error) {
 	p := in.Pipeline
 	p.Context, p.Tasks, p.Job, p.Input = rawOf(in.Context), nil, nil, nil
 	p.retries, p.planStarted, p.planEnded, p.solveStarted, p.solveEnded = in.Retries, in.PlanStarted, in.PlanEnded, in.SolveStarted, in.SolveEnded
-	p.aggregateStarted, p.aggregateEnded = in.AggregateStarted, in.AggregateEnded
+	p.aggregateBegan, p.aggregateEnded = in.AggregateStarted, in.AggregateEnded
 	var err error
 	if p.Job, err = s.loadWork(in.Job); err != nil {
 		return nil, err
@@ -306,7 +293,7 @@ func (s *State) loadPipeline(in *storedPipeline) (*Pipeline, error) {
 	case in.Restored != nil:
 		p.Input = in.Restored.load()
 	case in.Input != "":
-		if p.Input = s.inputs[in.Input]; p.Input == nil {
+		if p.Input = s.questions.byID[in.Input]; p.Input == nil {
 			return nil, fmt.Errorf("it lacks the question %q", in.Input)
 		}
 	}
@@ -315,7 +302,7 @@ func (s *State) loadPipeline(in *storedPipeline) (*Pipeline, error) {
 
 // loadWork returns the job with the id, nil without one.
 func (s *State) loadWork(id string) (*Work, error) {
-	w := s.works[id]
+	w := s.jobs[id]
 	if w == nil && id != "" {
 		return nil, fmt.Errorf("it lacks the job %q", id)
 	}

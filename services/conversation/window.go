@@ -1,23 +1,16 @@
 package conversation
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 )
 
-const (
-	// windowBytes bounds the finished runs that a state keeps, as weigh counts them: more than the 256 KiB of conversation that
-	// a model gets.
-	windowBytes = 512 << 10
-	// planBytes bounds the plan that a state keeps longer than that, so that people can restart its steps.
-	planBytes = 128 << 10
+// windowBytes bounds the finished runs that a state keeps, as weigh counts them: more than the 256 KiB of conversation that
+// a model gets.
+const windowBytes = 512 << 10
 
-	// Each part has ids and times besides its texts.
-	runWeight     = 192
-	messageWeight = 64
-	answerWeight  = 512
-)
+// planBytes bounds the plan that a state keeps longer than that, so that people can restart its steps.
+const planBytes = 128 << 10
 
 // lost is what a state does not keep of its log.
 type lost struct {
@@ -25,19 +18,56 @@ type lost struct {
 	Runs int  // the oldest ones, since the state was restored from an export
 }
 
+// window is which finished runs a state keeps, and what it remembers of those that it has forgotten.
+type window struct {
+	keep    int  // see Keep
+	thin    bool // see Thin
+	lost    lost
+	planned *Run   // the newest planned run, if it is forgotten: see Run.bare
+	asking  string // the newest question of the planned runs that are forgotten
+}
+
+// limit returns how many bytes of finished runs are kept; negative: all.
+func (w *window) limit() int {
+	switch {
+	case w.keep < 0:
+		return -1
+	case w.thin:
+		return 1
+	case w.keep == 0:
+		return windowBytes
+	}
+	return w.keep
+}
+
+// forget keeps of a run that is forgotten only the plan that people may still change.
+func (w *window) forget(r *Run) {
+	w.lost = lost{Any: true, Runs: w.lost.Runs + 1}
+	if p := r.Pipeline; p != nil {
+		w.asking, w.planned = orElse(p.Question, w.asking), nil
+		if r.weight <= planBytes {
+			w.planned = r.bare()
+		}
+	}
+}
+
 // Keep sets how many bytes of finished runs the state keeps, all if negative. It comes before the first event.
-func (s *State) Keep(bytes int) { s.keep = bytes }
+func (s *State) Keep(bytes int) { s.window.keep = bytes }
 
 // Thin has the state keep the newest finished run only, and the newest one with a plan, which people may still change. It
 // is for a fold that is asked about jobs that go on.
-func (s *State) Thin() { s.thin = true }
+func (s *State) Thin() { s.window.thin = true }
+
+// Forgot reports whether the state does not know all calls of the log.
+func (s *State) Forgot() bool { return s.window.lost.Any }
 
 // Thinned returns a state of its own that knows what this one knows of jobs that go on, and is thin. It costs little, however
 // long the log is.
 func (s *State) Thinned() (*State, error) {
 	c := *s
-	c.order, c.runs, c.works, c.calls = slices.Clone(s.order), maps.Clone(s.runs), maps.Clone(s.works), maps.Clone(s.calls)
-	c.inputs, c.asked, c.must = maps.Clone(s.inputs), maps.Clone(s.asked), maps.Clone(s.must)
+	c.queue.order, c.queue.byID, c.jobs = slices.Clone(s.queue.order), maps.Clone(s.queue.byID), maps.Clone(s.jobs)
+	c.calls = calls{byID: maps.Clone(s.calls.byID), must: maps.Clone(s.calls.must)}
+	c.questions = questions{byID: maps.Clone(s.questions.byID), byCall: maps.Clone(s.questions.byCall)}
 	c.Thin()
 	c.shrink()
 	raw, err := c.Store() // the two go on apart: nothing is shared
@@ -52,23 +82,15 @@ func (s *State) Thinned() (*State, error) {
 	return thin, nil
 }
 
-// Forgot reports whether the state does not know all calls of the log.
-func (s *State) Forgot() bool { return s.lost.Any }
-
 // shrink forgets the oldest finished runs beyond the window. The newest one stays.
 func (s *State) shrink() {
-	if s.keep < 0 {
+	limit := s.window.limit()
+	if limit < 0 {
 		return
 	}
-	limit, total, newest, planned := s.keep, bytesOf(s.history), (*Run)(nil), (*Run)(nil)
-	if limit == 0 {
-		limit = windowBytes
-	}
-	if s.thin {
-		limit = 1
-	}
-	for _, r := range s.order {
-		if s.thin && r.Pipeline != nil {
+	total, newest, planned := bytesOf(s.history), (*Run)(nil), (*Run)(nil)
+	for _, r := range s.queue.order {
+		if s.window.thin && r.Pipeline != nil {
 			planned = r
 		}
 		if r.Status.Terminal() {
@@ -77,9 +99,9 @@ func (s *State) shrink() {
 	}
 	if total > limit && len(s.history) > 0 {
 		total -= bytesOf(s.history)
-		s.history, s.lost.Any = nil, true
+		s.history, s.window.lost.Any = nil, true
 	}
-	s.order = slices.DeleteFunc(s.order, func(r *Run) bool {
+	s.queue.order = slices.DeleteFunc(s.queue.order, func(r *Run) bool {
 		if total <= limit || r == newest || r == planned || !r.Status.Terminal() {
 			return false
 		}
@@ -89,79 +111,14 @@ func (s *State) shrink() {
 	})
 }
 
-// forget removes all of a finished run but the plan that people may still change.
+// forget removes all of a finished run but what the window remembers.
 func (s *State) forget(r *Run) {
-	s.lost = lost{Any: true, Runs: s.lost.Runs + 1}
-	if p := r.Pipeline; p != nil {
-		s.asking, s.planned = orElse(p.Question, s.asking), nil
-		if r.weight <= planBytes {
-			s.planned = r.bare()
-		}
+	s.window.forget(r)
+	delete(s.queue.byID, r.ID)
+	s.jobs.forget(r)
+	s.calls.forget(r)
+	s.questions.forget(r)
+	if s.meter.timed == r {
+		s.meter.timed = nil
 	}
-	delete(s.runs, r.ID)
-	for _, w := range r.works {
-		delete(s.works, w.ID)
-		for _, m := range w.Messages {
-			for _, tc := range m.ToolCalls {
-				delete(s.must, tc.ID)
-			}
-		}
-	}
-	maps.DeleteFunc(s.calls, func(_ string, c *Call) bool { return c.RunID == r.ID })
-	maps.DeleteFunc(s.inputs, func(_ string, in *Input) bool { return in.RunID == r.ID })
-	maps.DeleteFunc(s.asked, func(_ string, in *Input) bool { return in.RunID == r.ID })
-	if s.timed == r {
-		s.timed = nil
-	}
-}
-
-// bare returns what a restart of a step needs of a run.
-func (r *Run) bare() *Run {
-	p := r.Pipeline
-	out := &Run{ID: r.ID, Content: r.Content, Principal: r.Principal, Spec: r.Spec, Status: r.Status}
-	out.Pipeline = &Pipeline{Phase: p.Phase, Question: p.Question, Summary: p.Summary, PlanID: p.PlanID, Planned: p.Planned}
-	for _, t := range p.Tasks {
-		c := *t
-		c.Work, c.Retry = nil, nil
-		out.Pipeline.Tasks = append(out.Pipeline.Tasks, &c)
-	}
-	return out
-}
-
-// weigh counts the bytes that a finished run takes. The answer of a chat is its last message.
-func (s *State) weigh(r *Run) int {
-	n := runWeight + len(r.Content) + sizeOf(r.Spec) + sizeOf(r.Attachments) + answerWeight*len(r.questions)
-	for _, w := range r.works {
-		n += messageWeight + len(w.partial)
-		for _, m := range w.Messages {
-			n += messageWeight + len(m.Content) + m.PassBack.Size(m.Reasoning)
-			for _, tc := range m.ToolCalls {
-				n += messageWeight + 2*len(tc.Arguments)
-				if c := s.calls[tc.ID]; c != nil {
-					n += len(c.Result)
-				}
-			}
-		}
-	}
-	p := r.Pipeline
-	if p == nil {
-		return n
-	}
-	n += len(r.Answer) + len(p.Question) + len(p.Context) + len(p.Summary) + len(p.Result) + sizeOf(p.Invalid) + sizeOf(p.Feedback)
-	if p.Input != nil {
-		n += answerWeight + sizeOf(p.Input.Answered)
-	}
-	for _, t := range p.Tasks {
-		n += runWeight + sizeOf(t.Step) + len(t.Output) + len(t.Error)
-	}
-	return n
-}
-
-// sizeOf returns the length of a value as JSON.
-func sizeOf(v any) int {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return 0
-	}
-	return len(raw)
 }

@@ -1,0 +1,186 @@
+package conversation
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/waggle-dev/waggle/internal/eventdata"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation/usage"
+)
+
+// folds holds the effect of each event type on the state: the tables of the parts, joined.
+var folds = joined(logFolds, runFolds, jobFolds, callFolds, planFolds, questionFolds)
+
+// effect folds an event into a state.
+type effect func(*State, event.Event) error
+
+func joined(tables ...map[event.Type]effect) map[event.Type]effect {
+	all := map[event.Type]effect{}
+	for _, t := range tables {
+		maps.Copy(all, t)
+	}
+	return all
+}
+
+// fold folds an event with data of one type into a part of a state.
+type fold[T event.Data] func(*State, event.Event, T) error
+
+// errForgotten ends the folding of an event about a part that the state may have forgotten.
+var errForgotten = errors.New("forgotten")
+
+// with decodes an event once, and folds it into one part after the other.
+func with[T event.Data](parts ...fold[T]) effect {
+	return func(s *State, e event.Event) error {
+		d, err := eventdata.As[T](e)
+		if err != nil {
+			return err
+		}
+		s.init()
+		for _, f := range parts {
+			switch err := f(s, e, d); {
+			case errors.Is(err, errForgotten):
+				return nil
+			case err != nil:
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// unknown is the outcome of an event about a part that the state does not have: nothing if the part may be forgotten, as late
+// events of a worker that was replaced may come after the end of a run.
+func (s *State) unknown(format, id string) error {
+	if s.window.lost.Any {
+		return errForgotten
+	}
+	return fmt.Errorf(format, id)
+}
+
+// runOf returns the run that an event is about.
+func (s *State) runOf(id string) (*Run, error) {
+	if r := s.queue.byID[id]; r != nil {
+		return r, nil
+	}
+	return nil, s.unknown("run %q was never accepted", id)
+}
+
+// planOf returns the plan that an event is about.
+func (s *State) planOf(run string) (*Pipeline, error) {
+	r := s.queue.byID[run]
+	switch {
+	case r != nil && r.Pipeline != nil:
+		return r.Pipeline, nil
+	case r == nil && s.window.lost.Any:
+		return nil, errForgotten
+	}
+	return nil, fmt.Errorf("run %q is not a pipeline run", run)
+}
+
+// at is the place of an event in a run.
+type at struct {
+	run  string
+	part event.Part
+}
+
+// marked notes the event as the effect of a command.
+func marked[T event.Data](s *State, e event.Event, _ T) error {
+	s.known.Add(e.ID)
+	return nil
+}
+
+func onProfile[T event.Data](f func(*Profile, event.Event, T)) fold[T] {
+	return func(s *State, e event.Event, d T) error {
+		f(&s.Profile, e, d)
+		return nil
+	}
+}
+
+func onTotals[T event.Data](f func(*usage.Totals, T)) fold[T] {
+	return func(s *State, _ event.Event, d T) error {
+		f(&s.totals, d)
+		return nil
+	}
+}
+
+func onRun[T event.Data](run func(T) string, f func(*Run, event.Event, T)) fold[T] {
+	return func(s *State, e event.Event, d T) error {
+		r, err := s.runOf(run(d))
+		if err == nil {
+			f(r, e, d)
+		}
+		return err
+	}
+}
+
+// ends is onRun for an event that may end the run. The oldest runs may be forgotten then.
+func ends[T event.Data](run func(T) string, f func(*Run, event.Event, T) bool) fold[T] {
+	return func(s *State, e event.Event, d T) error {
+		r, err := s.runOf(run(d))
+		if err == nil && f(r, e, d) {
+			r.weight = r.weigh(s.calls)
+			s.shrink()
+		}
+		return err
+	}
+}
+
+func onJob[T event.Data](place func(T) at, f func(*Work, event.Event, T)) fold[T] {
+	return func(s *State, e event.Event, d T) error {
+		p := place(d)
+		id := p.part.Job(p.run)
+		w := s.jobs[id]
+		if w == nil {
+			return s.unknown("job %q was never begun", id)
+		}
+		f(w, e, d)
+		return nil
+	}
+}
+
+func onCall[T event.Data](call func(T) string, f func(*Call, T)) fold[T] {
+	return func(s *State, _ event.Event, d T) error {
+		c := s.calls.byID[call(d)]
+		if c == nil {
+			return s.unknown("tool call %q was never intended", call(d))
+		}
+		f(c, d)
+		return nil
+	}
+}
+
+func onPlan[T event.Data](run func(T) string, f func(*Pipeline, event.Event, T)) fold[T] {
+	return func(s *State, e event.Event, d T) error {
+		p, err := s.planOf(run(d))
+		if err == nil {
+			f(p, e, d)
+		}
+		return err
+	}
+}
+
+func onStep[T event.Data](run, step func(T) string, f func(*Pipeline, *Task, event.Event, T)) fold[T] {
+	return func(s *State, e event.Event, d T) error {
+		p, err := s.planOf(run(d))
+		if err != nil {
+			return err
+		}
+		t := p.Task(step(d))
+		if t == nil {
+			return fmt.Errorf("step %q is in no plan of run %q", step(d), run(d))
+		}
+		f(p, t, e, d)
+		return nil
+	}
+}
+
+// begins adds the job that the plan of a run has begun.
+func begins[T event.Data](run func(T) string, job func(*Pipeline, T) *Work) fold[T] {
+	return func(s *State, _ event.Event, d T) error {
+		r := s.queue.byID[run(d)]
+		s.jobs.begin(job(r.Pipeline, d), r)
+		return nil
+	}
+}

@@ -1,0 +1,170 @@
+package conversation
+
+import (
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// StepKind is the kind of a worker's next step for a run.
+type StepKind int
+
+// The steps of a job, in the order in which they are looked for.
+const (
+	StepNone     StepKind = iota // it no longer needs a worker
+	StepDiscard                  // messages of a dead attempt are still open
+	StepCalls                    // tool calls of the last message have no outcome, and some may run or be asked for
+	StepWait                     // all of them wait for people
+	StepGenerate                 // it is the model's turn
+	StepFinish                   // the last message is the answer
+	StepAsk                      // ask people whether to renew the run's budget
+	StepStop                     // the run's budget is used up
+)
+
+// Step is the next thing to do for a job.
+type Step struct {
+	Kind    StepKind
+	Discard []string         // StepDiscard: message ids
+	Calls   []event.ToolCall // StepCalls: those without an outcome that may run now, in the model's order
+	Ask     []event.ToolCall // StepCalls: those that people have to be asked about first
+	Inputs  []string         // StepCalls, StepWait: the questions that are open
+	Answer  Message          // StepFinish
+	Rounds  int              // messages of the model so far
+
+	Use event.BudgetUse // StepAsk, StepStop: the resource that is used up
+}
+
+// Next returns the rest of the job. It depends on the log only, so that a worker that takes over
+// continues exactly where the dead one stopped.
+func (s *State) Next(workID string) Step {
+	w := s.Work(workID)
+	if w == nil || w.Ended || w.Failure != nil {
+		return Step{Kind: StepNone}
+	}
+	return pending{s: s, r: w.run, w: w}.next()
+}
+
+// pending finds what is left to do of a job.
+type pending struct {
+	s *State
+	r *Run
+	w *Work
+}
+
+func (p pending) next() Step {
+	st := Step{Rounds: len(p.w.Messages)}
+	if len(p.w.Open) > 0 {
+		st.Kind, st.Discard = StepDiscard, append([]string(nil), p.w.Open...)
+		return st
+	}
+	if len(p.w.Messages) == 0 {
+		st.Kind = StepGenerate
+		return p.afford(st)
+	}
+	last := p.w.Messages[len(p.w.Messages)-1]
+	if last.stopped() && last.Attempt == p.w.Attempt { // the end of the job follows
+		return Step{Kind: StepNone}
+	}
+	if last.stopped() { // the process that stopped it died before that
+		st.Kind = StepGenerate
+		return p.afford(st)
+	}
+	if len(last.ToolCalls) == 0 {
+		st.Kind, st.Answer = StepFinish, last
+		return st
+	}
+	if calls := p.s.calls.unsettled(last); len(calls) > 0 {
+		rounds := st.Rounds
+		st = p.sort(calls)
+		st.Rounds = rounds
+		return p.afford(st)
+	}
+	st.Kind = StepGenerate
+	return p.afford(st)
+}
+
+// sort splits the calls without an outcome into those that may run, those that need a question, and
+// those whose question is open. A call that has begun may run: the worker that resumes it decides
+// about it.
+func (p pending) sort(calls []event.ToolCall) (st Step) {
+	for _, tc := range calls {
+		a, asked := p.s.questions.approval(tc.ID)
+		switch {
+		case !p.s.calls.must[tc.ID], p.s.calls.byID[tc.ID] != nil, a.Allowed():
+			st.Calls = append(st.Calls, tc)
+		case !asked:
+			st.Ask = append(st.Ask, tc)
+		default:
+			st.Inputs = append(st.Inputs, a.InputID)
+		}
+	}
+	st.Kind = StepCalls
+	if len(st.Calls)+len(st.Ask) == 0 {
+		st.Kind = StepWait
+	}
+	return st
+}
+
+// afford returns the step if the budget allows it, else the step to take instead.
+func (p pending) afford(st Step) Step {
+	if st.Kind != StepGenerate && st.Kind != StepCalls {
+		return st
+	}
+	if p.r.Asking() && p.r.question().quota != nil {
+		return p.hold(st)
+	}
+	if !p.r.Budget.Bounds() {
+		return st
+	}
+	if st.Kind == StepCalls {
+		return p.affordCalls(st)
+	}
+	if use, over := p.r.exceeded(false); over {
+		return p.halt(st, use)
+	}
+	return st
+}
+
+// affordCalls is afford for calls of tools: those that were begun are brought to their
+// end, of the others as many are made as the run can afford.
+func (p pending) affordCalls(st Step) Step {
+	begun, fresh := p.s.calls.begun(st.Calls)
+	if len(fresh) == 0 {
+		return st
+	}
+	use, over := p.r.exceeded(true)
+	if !over {
+		if left := use.Limit.ToolCalls - use.ToolCalls; use.Limit.ToolCalls > 0 && left < len(fresh) {
+			st.Calls = append(begun, fresh[:left]...)
+		}
+		return st
+	}
+	if len(begun)+len(st.Ask) == 0 {
+		return p.halt(st, use)
+	}
+	st.Calls = begun
+	return st
+}
+
+// hold returns the rest of a step while people are asked about a daily quota: it finishes calls
+// that have begun.
+func (p pending) hold(st Step) Step {
+	if begun, _ := p.s.calls.begun(st.Calls); len(begun) > 0 {
+		return Step{Kind: StepCalls, Rounds: st.Rounds, Calls: begun, Inputs: st.Inputs}
+	}
+	return Step{Kind: StepWait, Rounds: st.Rounds, Inputs: []string{p.r.question().ID}}
+}
+
+// halt returns the step for a run that has used up its budget.
+func (p pending) halt(st Step, use event.BudgetUse) Step {
+	out := Step{Kind: StepStop, Rounds: st.Rounds, Use: use}
+	if p.r.Budget.OnExceeded != event.BudgetAsk {
+		return out
+	}
+	in := p.r.question()
+	switch {
+	case in == nil || in.approved():
+		out.Kind = StepAsk
+	case !in.Over:
+		out.Kind, out.Inputs = StepWait, []string{in.ID}
+	}
+	return out
+}

@@ -1,0 +1,246 @@
+package conversation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// questionFolds are the effects of events about questions to people.
+var questionFolds = map[event.Type]effect{
+	event.InputRequested: with((*State).asked),
+	event.InputAnswered:  with((*State).answered),
+	event.InputExpired: with(func(s *State, _ event.Event, d event.InputExpiredData) error {
+		if in := s.questions.byID[d.InputID]; in != nil {
+			in.Over, in.Expired = true, !d.Withdrawn
+		}
+		return nil
+	}),
+}
+
+// Input is a question to people.
+type Input struct {
+	ID       string
+	RunID    string
+	Asked    time.Time
+	Timeout  time.Duration
+	Answered *event.InputAnsweredData
+	Expired  bool
+	PlanID   string
+	Over     bool // answered, expired or withdrawn
+
+	CallID  string // it is about this tool call; empty: about a plan
+	Tool    string
+	Digest  string // of the call as it was shown
+	Shown   string `json:",omitempty"` // digest of the tool as it was shown; empty: not known
+	Schema  string `json:",omitempty"` // of the tool's arguments, while an answer may change them; empty: it may not
+	Attempt int    // the worker's claim that asked
+	Client  bool   // the client carries the call out
+	Budget  bool   // it is about the budget of the run, or a day's quota
+
+	Asking *Asking `json:",omitempty"` // an agent of the swarm asks; nil: none
+
+	quota    *event.QuotaUse // of a question about a day's quota
+	resource string          // of the quota
+}
+
+// Asking is a question of an agent of the swarm, as the log of its task has it.
+type Asking struct {
+	Work string // the job
+	Task string // the log of the swarm's task
+	Seq  uint64 // of the question in that log
+}
+
+// newQuestion returns a question that the log has.
+func newQuestion(e event.Event, d event.InputRequestedData) *Input {
+	in := &Input{ID: d.InputID, RunID: d.RunID, Asked: e.Time}
+	if d.Scope == event.ScopeTool || d.Scope == event.ScopeClientTool {
+		in.CallID, in.Tool, in.Digest, in.Shown, in.Attempt = d.CallID, d.Tool, d.Digest, d.Definition, d.Attempt
+		in.Client, in.Schema = d.Scope == event.ScopeClientTool, string(d.Parameters)
+		return in
+	}
+	in.Timeout = time.Duration(d.TimeoutSeconds) * time.Second
+	switch d.Scope {
+	case event.ScopeAgent:
+		in.Asking = &Asking{Work: d.Job(d.RunID), Task: d.TaskID, Seq: d.TaskSeq}
+	case event.ScopeBudget:
+		in.Budget, in.Attempt = true, d.Attempt
+		if d.Budget != nil && d.Budget.Quota != nil {
+			in.quota, in.resource = d.Budget.Quota, d.Budget.Resource
+		}
+	default:
+		in.PlanID = d.PlanID
+	}
+	return in
+}
+
+// ofPlan reports whether the question is if a plan is carried out.
+func (in *Input) ofPlan() bool { return in.CallID == "" && !in.Budget && in.Asking == nil }
+
+func (in *Input) rejected() bool {
+	return in.Answered != nil && in.Answered.Decision == event.DecisionReject
+}
+
+func (in *Input) approved() bool {
+	return in.Answered != nil && in.Answered.Decision == event.DecisionApprove
+}
+
+// expires reports whether the question is open, and not for ever.
+func (in *Input) expires() bool { return !in.Over && in.Timeout > 0 }
+
+// takes returns the fault of an answer with members that are for other questions.
+func (in *Input) takes(d command.AnswerQuestion) *fault.Fault {
+	switch {
+	case len(d.Message) > 0:
+		return fault.Newf(fault.InvalidField, "Only agents of the swarm take a message as the answer. Send a decision.")
+	case (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)):
+		return fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. The question stays open.")
+	case (in.CallID == "" || in.Client) && given(d.Arguments):
+		return fault.Newf(fault.InvalidField, "Only the answer to the call of a tool may change arguments. The question stays open.")
+	}
+	return nil
+}
+
+// approvable returns the fault of an answer that approves a call which is not exactly known, or may not run. shown is the
+// digest of the call that the person has seen.
+func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown string, rules Rules) *fault.Fault {
+	if !d.Approved {
+		if given(d.Arguments) {
+			return fault.Newf(fault.InvalidField, "An answer that rejects a call changes no arguments. The question stays open.").At("arguments")
+		}
+		return nil
+	}
+	if shown == "" {
+		return fault.Newf(fault.InputNotFound, "The approval does not name the call that it is for. Look at the question again.")
+	}
+	if given(d.Arguments) {
+		if f := in.fits(d, rules); f != nil {
+			return f
+		}
+	}
+	if p := c.Proof(); p != nil && len(p.Data) == 0 {
+		return fault.Newf(fault.InvalidField, "The answer is too long for an approval. Send less than 48 KB of arguments and feedback.")
+	}
+	return nil
+}
+
+// fits returns the fault of arguments that the tool does not take.
+func (in *Input) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
+	wrong := func(text string, args ...any) *fault.Fault {
+		return fault.Newf(fault.InvalidField, text, args...).At("arguments")
+	}
+	if in.Schema == "" || rules.Fits == nil {
+		return wrong("The arguments of this call cannot be changed. Approve it as it is, or reject it and say what should be different.")
+	}
+	if f := rules.Fits(json.RawMessage(in.Schema), d.Arguments); f != nil {
+		return wrong("%s The question stays open.", f.Public())
+	}
+	if d.Digest != event.CallDigest(in.Tool, d.Arguments) {
+		return fault.Newf(fault.InputNotFound, "The approval is for other arguments than it has. Look at the question again.")
+	}
+	return nil
+}
+
+// questions holds the questions of the runs that a state keeps.
+type questions struct {
+	byID   map[string]*Input
+	byCall map[string]*Input // those about calls of tools
+}
+
+func (q *questions) add(in *Input) {
+	q.byID[in.ID] = in
+	if in.CallID != "" {
+		q.byCall[in.CallID] = in
+	}
+}
+
+// has reports whether the question was asked. A call has at most one.
+func (q *questions) has(in *Input) bool {
+	return q.byID[in.ID] != nil || in.CallID != "" && q.byCall[in.CallID] != nil
+}
+
+func (q *questions) forget(r *Run) {
+	of := func(_ string, in *Input) bool { return in.RunID == r.ID }
+	maps.DeleteFunc(q.byID, of)
+	maps.DeleteFunc(q.byCall, of)
+}
+
+// approval returns the question about the call; ok is false if people were not asked.
+func (q *questions) approval(callID string) (a Approval, ok bool) {
+	in := q.byCall[callID]
+	if in == nil {
+		return Approval{}, false
+	}
+	a = Approval{InputID: in.ID, Digest: in.Digest, Shown: in.Shown, Over: in.Over}
+	if in.Answered != nil {
+		a.Decision, a.Proof = in.Answered.Decision, in.Answered.Proof
+	}
+	if a.Decision == event.DecisionModify {
+		a.Digest = event.CallDigest(in.Tool, in.Answered.Arguments)
+	}
+	return a, true
+}
+
+// asked folds a question.
+func (s *State) asked(e event.Event, d event.InputRequestedData) error {
+	in := newQuestion(e, d)
+	if in.ofPlan() {
+		p, err := s.planOf(d.RunID)
+		if err == nil {
+			p.asked(in)
+			s.questions.add(in)
+		}
+		return err
+	}
+	r, err := s.runOf(d.RunID)
+	if err != nil || s.questions.has(in) {
+		return err
+	}
+	in.Over = r.Status.Terminal()
+	s.questions.add(in)
+	r.ask(in)
+	return nil
+}
+
+// answered folds the answer that counts.
+func (s *State) answered(_ event.Event, d event.InputAnsweredData) error {
+	in := s.questions.byID[d.InputID]
+	if in == nil || in.ofPlan() {
+		return s.planAnswered(in, d)
+	}
+	if in.Over {
+		return nil
+	}
+	in.Over = true
+	if in.CallID == "" {
+		d.Message = nil // the agent has it
+		in.Answered = &d
+		return nil
+	}
+	in.Answered, in.Schema = &d, ""
+	if d.Decision == event.DecisionModify {
+		s.Run(in.RunID).change(in.CallID, d.Arguments)
+	}
+	s.calls.decided(in, d)
+	return nil
+}
+
+func (s *State) planAnswered(in *Input, d event.InputAnsweredData) error {
+	p, err := s.planOf(d.RunID)
+	switch {
+	case err != nil:
+		return err
+	case in == nil:
+		return fmt.Errorf("question %q was never asked", d.InputID)
+	case in.Over:
+		return nil
+	}
+	in.Answered, in.Over = &d, true
+	p.answered(d)
+	return nil
+}

@@ -1,0 +1,149 @@
+package conversation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// Line is one line of the conversation as a model sees it.
+type Line struct {
+	Role       string           `json:"role"` // user, assistant, tool
+	Content    string           `json:"content,omitempty"`
+	ToolCalls  []event.ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string           `json:"tool_call_id,omitempty"`
+	IsError    bool             `json:"is_error,omitempty"`
+	Files      []event.File     `json:"files,omitempty"` // of a user's message, or of the result of a tool
+
+	Reasoning string          `json:"-"` // of an assistant's message, with what its provider wants back: not exported
+	PassBack  *event.PassBack `json:"-"`
+}
+
+// transcript is the conversation of a state as a model sees it.
+type transcript struct{ s *State }
+
+// before returns the conversation before r. The newest runs come first until the text is as long as allowed.
+func (t transcript) before(r *Run, limit int) (lines []Line, dropped int) {
+	at := t.s.queue.index(r.ID)
+	lines, dropped = make([]Line, 0, 2*max(at, 0)+len(t.s.history)), t.s.window.lost.Runs
+	for i := at - 1; i >= 0; i-- {
+		begin := len(lines)
+		lines = t.lines(lines, t.s.queue.order[i])
+		if limit -= bytesOf(lines[begin:]); limit < 0 {
+			lines, dropped = lines[:begin], dropped+i+1
+			break
+		}
+		slices.Reverse(lines[begin:])
+	}
+	if limit >= 0 && bytesOf(t.s.history) <= limit {
+		begin := len(lines)
+		lines = append(lines, t.s.history...)
+		slices.Reverse(lines[begin:])
+	}
+	slices.Reverse(lines)
+	return lines, dropped
+}
+
+// lines appends a run as later runs see it: question and answer, and of a chat run also its calls.
+func (t transcript) lines(out []Line, r *Run) []Line {
+	out = append(told(out, r), t.asks(r))
+	if r.Pipeline != nil {
+		if text := orElse(r.Answer, r.cutOff()); text != "" {
+			out = append(out, Line{Role: event.RoleAssistant, Content: text})
+		}
+		return out
+	}
+	for _, w := range r.works {
+		out = t.said(out, w)
+	}
+	return out
+}
+
+// asks is the message that the run answers, with its files.
+func (t transcript) asks(r *Run) Line {
+	return Line{Role: event.RoleUser, Content: t.s.question(r), Files: r.Spec.Files}
+}
+
+// said appends the messages and tool results of a job, up to a call that still gets its outcome.
+func (t transcript) said(out []Line, w *Work) []Line {
+	over := t.s.queue.byID[w.RunID] == nil || t.s.queue.byID[w.RunID].Status.Terminal()
+	for _, m := range w.Messages {
+		if !over && len(t.s.calls.unsettled(m)) > 0 {
+			break
+		}
+		out = append(out, Line{
+			Role: event.RoleAssistant, Content: m.shown(), ToolCalls: m.ToolCalls, Reasoning: m.Reasoning, PassBack: m.PassBack,
+		})
+		for _, tc := range m.ToolCalls {
+			out = append(out, t.resultOf(tc))
+		}
+	}
+	return out
+}
+
+// resultOf is the result of a call for the model. A call that its run has left without one, because it was cancelled or
+// failed, says so: a model that does not know of a call makes it again.
+func (t transcript) resultOf(tc event.ToolCall) Line {
+	out := Line{Role: "tool", ToolCallID: tc.ID, IsError: true}
+	c := t.s.calls.byID[tc.ID]
+	switch {
+	case c == nil, c.Status == CallIntended:
+		out.Content = callDropped
+	case !c.Status.Final() && c.Idempotent:
+		out.Content = callInterrupted
+	case !c.Status.Final():
+		out.Content = callUnknown
+	default:
+		out.Content, out.Files, out.IsError = c.Result+listed(c.Files), c.Files, c.Status != CallCompleted
+	}
+	if a, _ := t.s.questions.approval(tc.ID); a.Decision == event.DecisionModify {
+		out.Content = event.CallChanged + out.Content
+	}
+	return out
+}
+
+// told appends the conversation that the client has brought with the message of a run.
+func told(out []Line, r *Run) []Line {
+	for _, m := range r.Spec.History {
+		out = append(out, Line{Role: m.Role, Content: m.Content})
+	}
+	return out
+}
+
+// listed names files. Texts are in the message already.
+func listed(files []event.File) string {
+	var b strings.Builder
+	for _, f := range files {
+		if f.Text() {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "\nFile: %s (%s, %d bytes)", orElse(f.Name, f.Kind), f.MediaType, f.Size)
+	}
+	return b.String()
+}
+
+// Results of calls whose run ended before them.
+const (
+	callDropped     = "Not done: the run was ended before this call was made."
+	callInterrupted = "Cancelled: the run was ended while this call was under way. It may be repeated."
+	callUnknown     = "Cancelled, effect unknown: the run was ended while this call was under way. It may or may not have had its effect. Check before you repeat it."
+)
+
+// fileBytes is what a file counts in a conversation: about 1,500 tokens, which models take for an image.
+const fileBytes = 6 << 10
+
+func bytesOf(lines []Line) int {
+	n := 0
+	for _, l := range lines {
+		n += len(l.Content) + fileBytes*len(l.Files) + l.PassBack.Size(l.Reasoning)
+		for _, tc := range l.ToolCalls {
+			n += len(tc.Arguments)
+		}
+	}
+	return n
+}
