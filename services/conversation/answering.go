@@ -25,7 +25,7 @@ func (h answering) respond() (decision.Decision, error) {
 	if in == nil {
 		return h.refuse(fault.New(fault.InputNotFound), &Input{ID: d.InputID})
 	}
-	if !h.s.mayAnswer(h.c, in, h.rules) {
+	if !h.mayAnswer(in) {
 		return h.refuse(fault.Newf(fault.Forbidden, "You may not answer this question. Its owner or an operator may."), &Input{ID: in.ID, CallID: in.CallID})
 	}
 	if in.Asking != nil {
@@ -58,7 +58,7 @@ func (h answering) respondPlan(d command.AnswerQuestion, in *Input) (decision.De
 		return h.refuse(fault.Newf(fault.InputNotFound, "The question is not open any more: its plan was cancelled."), in)
 	}
 	r := h.s.queue.byID[in.RunID]
-	dir := h.s.director(r, h.now, h.rules)
+	dir := h.director(r)
 	return decision.Of(planner{dir}.answer(h.c, d, in)), nil
 }
 
@@ -74,7 +74,7 @@ func (h answering) answeredAgain(in *Input) (decision.Decision, error) {
 // invalid decides about an answer whose steps make no plan, when it comes again.
 func (h answering) invalid(a command.AnswerQuestion, in *Input) (decision.Decision, error) {
 	if r := h.s.queue.byID[in.RunID]; h.c.Again != "" && r != nil && r.Pipeline != nil {
-		if _, err := (planner{h.s.director(r, h.now, h.rules)}).edited(a); err != nil {
+		if _, err := (planner{h.director(r)}).edited(a); err != nil {
 			return h.refuse(fault.Newf(fault.PlanInvalid, "%s", fault.From(err, "").Public()), &Input{ID: in.ID})
 		}
 	}
@@ -193,23 +193,24 @@ func (h answering) refuse(f *fault.Fault, in *Input) (decision.Decision, error) 
 }
 
 // mayAnswer reports whether the sender of the answer may give it.
-func (s *State) mayAnswer(c command.Command, in *Input, rules Rules) bool {
+func (h answering) mayAnswer(in *Input) bool {
 	asker := ""
-	if r := s.queue.byID[in.RunID]; r != nil {
+	if r := h.s.queue.byID[in.RunID]; r != nil {
 		asker = r.Principal
 	}
-	return rules.Access.MayAnswer(c.Tenant, s.Owner(), asker, person(c))
+	return h.rules.Access.MayAnswer(h.c.Tenant, h.s.Owner(), asker, person(h.c))
 }
 
 // Handed returns the message that hands an answer on to the agent that has asked: the log of its task takes the first one, and
 // reports it with command.CloseQuestion. ok is false for any other command.
 func (s *State) Handed(c command.Command, rules Rules) (m command.TaskMessage, ok bool) {
 	var d command.AnswerQuestion
-	if c.Verb != command.Answer || s.Deleted || !s.sees(c, rules) || len(c.Data) > maxToAgent || c.Decode(&d) != nil {
+	h := answering{handler{s: s, c: c, rules: rules}}
+	if c.Verb != command.Answer || s.Deleted || !h.sees() || len(c.Data) > maxToAgent || c.Decode(&d) != nil {
 		return m, false
 	}
 	in := s.questions.byID[d.InputID]
-	if in == nil || in.Asking == nil || in.Over || !s.mayAnswer(c, in, rules) {
+	if in == nil || in.Asking == nil || in.Over || !h.mayAnswer(in) {
 		return m, false
 	}
 	told, err := d.ToAgent()

@@ -1,9 +1,10 @@
 package conversation
 
 import (
+	"slices"
+
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -24,7 +25,7 @@ func (h control) cancelStep() (decision.Decision, error) {
 	if h.s.known.Has(eventID) {
 		return h.wasDone(ref.StepID)
 	}
-	d, ok := h.s.current(h.now, h.rules)
+	d, ok := h.current()
 	if !ok || !d.p.Planned || d.p.Phase != Solving || d.p.Task(ref.StepID) == nil {
 		return h.notDone(ref.StepID, h.lacks(ref), "No such task is being solved.")
 	}
@@ -48,7 +49,7 @@ func (h control) restartStep() (decision.Decision, error) {
 	if h.s.known.Has(h.c.ID + ".restarted." + ref.StepID) {
 		return h.wasDone(ref.StepID)
 	}
-	d, on := h.s.current(h.now, h.rules)
+	d, on := h.current()
 	switch {
 	case on && ref.RunID != "" && ref.RunID != d.r.ID:
 		return h.notDone(ref.StepID, h.lacks(ref), otherRun)
@@ -62,7 +63,7 @@ func (h control) restartStep() (decision.Decision, error) {
 
 // repairStep restarts a step of the last run, which is over, in a new run.
 func (h control) repairStep(ref command.StepRef) (decision.Decision, error) {
-	old := h.s.lastPipeline(ref.StepID)
+	old := h.lastPlanned(ref.StepID)
 	if old == nil || h.s.Closed {
 		return h.notDone(ref.StepID, h.lacks(ref), "This task does not exist. Check its id.")
 	}
@@ -75,7 +76,7 @@ func (h control) repairStep(ref command.StepRef) (decision.Decision, error) {
 	}
 	r := h.s.repair(begun)
 	r.ExecutionID, r.Status = begun.ExecutionID, Running
-	d := h.s.director(r, h.now, h.rules)
+	d := h.director(r)
 	list := append([]decision.Fact{{ID: r.ID + ".started", Data: begun}}, solver{d}.restart(h.c, ref)...)
 	return decision.Decision{Facts: list, Direct: done(h.c.Verb, ref.StepID, true, "Done.")}, nil
 }
@@ -85,7 +86,7 @@ func (h control) cancelPlan() (decision.Decision, error) {
 	if h.s.known.Has(eventID + ".plan-cancelled") {
 		return h.wasDone("")
 	}
-	d, ok := h.s.current(h.now, h.rules)
+	d, ok := h.current()
 	if !ok || (d.p.Phase != Planning && d.p.Phase != Confirming) || d.p.Dropped != "" {
 		return h.notDone("", fault.RunOver, "No plan is being made.")
 	}
@@ -102,7 +103,7 @@ func (h control) lacks(ref command.StepRef) fault.Code {
 	r := h.s.Active()
 	switch {
 	case ref.RunID == "" && r == nil:
-		r = h.s.lastPipeline(ref.StepID)
+		r = h.lastPlanned(ref.StepID)
 	case ref.RunID != "" && h.s.window.planned != nil && h.s.window.planned.ID == ref.RunID:
 		r = h.s.window.planned
 	case ref.RunID != "":
@@ -132,7 +133,7 @@ func (h control) replan() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	dir, on := h.s.current(h.now, h.rules)
+	dir, on := h.current()
 	known := h.s.known.heard(h.c.ID)
 	switch {
 	case known, h.s.known.Has(h.c.ID+".plan-cancelled") && (!on || !planner{dir}.betweenPlans()):
@@ -143,7 +144,7 @@ func (h control) replan() (decision.Decision, error) {
 		return h.notDone("", fault.RunOver, "The plan is being carried out already.")
 	}
 	if d.Question == "" {
-		d.Question = h.s.lastQuestion()
+		d.Question = h.lastQuestion()
 	}
 	if d.Question == "" {
 		return h.notDone("", fault.InvalidField, "A plan needs a question. Send one.")
@@ -205,11 +206,27 @@ func planningAnew(c command.Command) event.NoticeData {
 	return n
 }
 
-// current returns the director of the active pipeline run; ok is false without one.
-func (s *State) current(now time.Time, rules Rules) (director, bool) {
-	r := s.Active()
-	if r == nil || r.Pipeline == nil {
-		return director{}, false
+// lastPlanned returns the last planned run, also if the window has forgotten it, if it has the step; else nil.
+func (h control) lastPlanned(stepID string) *Run {
+	last := h.s.window.planned
+	for _, r := range slices.Backward(h.s.queue.order) {
+		if r.Pipeline != nil {
+			last = r
+			break
+		}
 	}
-	return director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}, true
+	if last == nil || !last.Pipeline.Planned || last.Pipeline.Task(stepID) == nil {
+		return nil
+	}
+	return last
+}
+
+// lastQuestion returns what the last planned run was about; empty without one.
+func (h control) lastQuestion() string {
+	for _, r := range slices.Backward(h.s.queue.order) {
+		if p := r.Pipeline; p != nil && p.Question != "" {
+			return p.Question
+		}
+	}
+	return h.s.window.asking
 }

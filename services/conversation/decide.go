@@ -70,7 +70,7 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (decision.
 	if s.Deleted {
 		return h.gone(), nil
 	}
-	if !s.sees(c, rules) {
+	if !h.sees() {
 		f := fault.New(absent(c.Service))
 		return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field}}, nil
 	}
@@ -84,8 +84,8 @@ func person(c command.Command) access.Person {
 
 // sees reports whether the sender of a command to a session sees the session. Services send commands without a principal, or those
 // that follow from a command of a person elsewhere, and teams have rules of their own.
-func (s *State) sees(c command.Command, rules Rules) bool {
-	return c.Principal == "" || c.Origin != nil || c.Service == command.Member || s.Created.IsZero() || rules.Access.MaySee(c.Tenant, s.Owner(), person(c))
+func (h handler) sees() bool {
+	return h.c.Principal == "" || h.c.Origin != nil || h.c.Service == command.Member || h.s.Created.IsZero() || h.rules.Access.MaySee(h.c.Tenant, h.s.Owner(), person(h.c))
 }
 
 // handler decides on one command to a log in the state s. Its kinds divide the commands among them.
@@ -94,6 +94,20 @@ type handler struct {
 	c     command.Command
 	now   time.Time
 	rules Rules
+}
+
+// director returns the director of a run.
+func (h handler) director(r *Run) director {
+	return director{s: h.s, r: r, p: r.Pipeline, now: h.now, rules: h.rules}
+}
+
+// current returns the director of the active planned run; ok is false without one.
+func (h handler) current() (director, bool) {
+	r := h.s.Active()
+	if r == nil || r.Pipeline == nil {
+		return director{}, false
+	}
+	return h.director(r), true
 }
 
 // goOn decides what follows from the state alone.
@@ -111,7 +125,7 @@ func (h handler) advance() []decision.Fact {
 	case r == nil:
 		return h.next()
 	}
-	d := h.s.director(r, h.now, h.rules)
+	d := h.director(r)
 	if list := d.overBudget(); len(list) > 0 {
 		return list
 	}
@@ -161,7 +175,7 @@ func (h handler) start(r *Run) decision.Fact {
 func (h handler) stop(r *Run, reason string) []decision.Fact {
 	var list []decision.Fact
 	if p := r.Pipeline; p != nil {
-		d := h.s.director(r, h.now, h.rules)
+		d := h.director(r)
 		list = d.stop(h.c)
 	}
 	if w := h.s.Work(r.ID); r.Pipeline == nil && w != nil {

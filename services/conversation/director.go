@@ -45,10 +45,6 @@ type director struct {
 	rules Rules
 }
 
-func (s *State) director(r *Run, now time.Time, rules Rules) director {
-	return director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
-}
-
 // unsound ends a run whose tasks, as the client gave them, cannot be solved.
 func (d director) unsound() []decision.Fact {
 	if d.r.Spec.Mode != event.ModeSteps || d.p.Planned {

@@ -20,7 +20,7 @@ func (s *State) Due(now time.Time, rules Rules) time.Time {
 	if r := s.Active(); r != nil && r.question() != nil && r.question().expires() {
 		at(r.question().Asked.Add(r.question().Timeout))
 	}
-	d, ok := s.current(now, rules)
+	d, ok := handler{s: s, now: now, rules: rules}.current()
 	if !ok {
 		return due
 	}

@@ -75,7 +75,7 @@ func (w *Work) refused(_ event.Event, d event.AttemptRefusedData) {
 	w.Refused = max(w.Refused, d.Attempt)
 }
 
-// suspended puts the job aside. A claim that is not the newest cannot do that.
+// suspended notes that the job waits for people. A claim that is not the newest cannot suspend it.
 func (w *Work) suspended(e event.Event, d event.JobSuspendedData) {
 	if d.Attempt == w.Attempt {
 		w.Paused, w.pause, w.rested = true, e.ID, w.Attempt

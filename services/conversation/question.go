@@ -13,8 +13,8 @@ import (
 
 // questionFolds are the effects of events about questions to people.
 var questionFolds = map[event.Type]effect{
-	event.InputRequested: with((*State).asked),
-	event.InputAnswered:  with((*State).answered),
+	event.InputRequested: with(asked),
+	event.InputAnswered:  with(questionAnswered),
 	event.InputExpired: with(func(s *State, _ event.Event, d event.InputExpiredData) error {
 		if in := s.questions.byID[d.InputID]; in != nil {
 			in.Over, in.Expired = true, !d.Withdrawn
@@ -187,7 +187,7 @@ func (q *questions) approval(callID string) (a Approval, ok bool) {
 }
 
 // asked folds a question.
-func (s *State) asked(e event.Event, d event.InputRequestedData) error {
+func asked(s *State, e event.Event, d event.InputRequestedData) error {
 	in := newQuestion(e, d)
 	if in.ofPlan() {
 		p, err := s.planOf(d.RunID)
@@ -207,11 +207,11 @@ func (s *State) asked(e event.Event, d event.InputRequestedData) error {
 	return nil
 }
 
-// answered folds the answer that counts.
-func (s *State) answered(_ event.Event, d event.InputAnsweredData) error {
+// questionAnswered folds the answer that counts.
+func questionAnswered(s *State, _ event.Event, d event.InputAnsweredData) error {
 	in := s.questions.byID[d.InputID]
 	if in == nil || in.ofPlan() {
-		return s.planAnswered(in, d)
+		return planAnswered(s, in, d)
 	}
 	if in.Over {
 		return nil
@@ -230,7 +230,7 @@ func (s *State) answered(_ event.Event, d event.InputAnsweredData) error {
 	return nil
 }
 
-func (s *State) planAnswered(in *Input, d event.InputAnsweredData) error {
+func planAnswered(s *State, in *Input, d event.InputAnsweredData) error {
 	p, err := s.planOf(d.RunID)
 	switch {
 	case err != nil:

@@ -101,20 +101,20 @@ func (s *State) Snapshot(limit int) Snapshot {
 	if dropped > 0 {
 		snap.Warnings = append(snap.Warnings, fmt.Sprintf("The %d oldest lines of the conversation were left out.", dropped))
 	}
-	snap.Warnings = append(snap.Warnings, s.unfinished()...)
+	snap.Warnings = append(snap.Warnings, t.unfinished()...)
 	return snap
 }
 
 // unfinished names the calls that may still have their effect where they were made.
-func (s *State) unfinished() []string {
+func (t transcript) unfinished() []string {
 	var out []string
-	for _, r := range s.queue.order {
+	for _, r := range t.s.queue.order {
 		for _, w := range r.works {
 			if r.Status != Running || w.Ended || len(w.Messages) == 0 {
 				continue
 			}
-			for _, tc := range s.calls.unsettled(w.Messages[len(w.Messages)-1]) {
-				if c := s.calls.byID[tc.ID]; c != nil && c.Status == CallStarted && !c.Idempotent {
+			for _, tc := range t.s.calls.unsettled(w.Messages[len(w.Messages)-1]) {
+				if c := t.s.calls.byID[tc.ID]; c != nil && c.Status == CallStarted && !c.Idempotent {
 					out = append(out, "Outcome unknown: the tool "+c.Tool+" was running. Check whether it had its effect before it is called again.")
 				}
 			}

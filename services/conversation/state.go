@@ -18,7 +18,6 @@ package conversation
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/conversation/usage"
@@ -145,25 +144,6 @@ func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
 	return nil
 }
 
-// newestPlanned returns the last planned run, also if it is forgotten; nil without one.
-func (s *State) newestPlanned() *Run {
-	for _, r := range slices.Backward(s.queue.order) {
-		if r.Pipeline != nil {
-			return r
-		}
-	}
-	return s.window.planned
-}
-
-// lastPipeline returns the last planned run if it has the step, or nil.
-func (s *State) lastPipeline(stepID string) *Run {
-	r := s.newestPlanned()
-	if r == nil || !r.Pipeline.Planned || r.Pipeline.Task(stepID) == nil {
-		return nil
-	}
-	return r
-}
-
 // repair returns the run that starts from the plan and results of another.
 func (s *State) repair(d event.RunStartedData) *Run {
 	old := s.queue.byID[d.Repairs]
@@ -184,15 +164,6 @@ func (s *State) repair(d event.RunStartedData) *Run {
 		r.Pipeline.Tasks = append(r.Pipeline.Tasks, &c)
 	}
 	return r
-}
-
-func (s *State) lastQuestion() string {
-	for _, r := range slices.Backward(s.queue.order) {
-		if p := r.Pipeline; p != nil && p.Question != "" {
-			return p.Question
-		}
-	}
-	return s.window.asking
 }
 
 func orElse(text, otherwise string) string {

@@ -200,13 +200,13 @@ func Load(raw []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: it is of version %d, the fold of version %d", errStored, in.Version, FoldVersion)
 	}
 	s := in.State
-	if err := s.load(&in); err != nil {
+	if err := in.load(&s); err != nil {
 		return nil, fmt.Errorf("%w: %w", errStored, err)
 	}
 	return &s, nil
 }
 
-func (s *State) load(in *stored) (err error) {
+func (in *stored) load(s *State) (err error) {
 	s.init()
 	if s.known.Set, err = marks.Decode(in.Known); err != nil {
 		return err
@@ -222,14 +222,14 @@ func (s *State) load(in *stored) (err error) {
 		s.calls.byID[c.ID] = &c
 	}
 	for i := range in.Runs {
-		r, err := s.loadRun(&in.Runs[i])
+		r, err := in.Runs[i].load(s)
 		if err != nil {
 			return err
 		}
 		s.queue.add(r)
 	}
 	if in.Planned != nil {
-		if s.window.planned, err = s.loadRun(in.Planned); err != nil {
+		if s.window.planned, err = in.Planned.load(s); err != nil {
 			return err
 		}
 	}
@@ -242,7 +242,7 @@ func (s *State) load(in *stored) (err error) {
 	return nil
 }
 
-func (s *State) loadRun(in *storedRun) (*Run, error) {
+func (in *storedRun) load(s *State) (*Run, error) {
 	r := in.Run
 	r.failing, r.worked, r.weight = in.Failing, in.Worked, in.Weight
 	r.clocks = clocks{on: in.Busy, latest: in.Latest, ahead: in.Ahead}
@@ -269,22 +269,22 @@ func (s *State) loadRun(in *storedRun) (*Run, error) {
 		return &r, nil
 	}
 	var err error
-	r.Pipeline, err = s.loadPipeline(in.Pipeline)
+	r.Pipeline, err = in.Pipeline.load(s)
 	return &r, err
 }
 
-func (s *State) loadPipeline(in *storedPipeline) (*Pipeline, error) {
+func (in *storedPipeline) load(s *State) (*Pipeline, error) {
 	p := in.Pipeline
 	p.Context, p.Tasks, p.Job, p.Input = rawOf(in.Context), nil, nil, nil
 	p.retries, p.planStarted, p.planEnded, p.solveStarted, p.solveEnded = in.Retries, in.PlanStarted, in.PlanEnded, in.SolveStarted, in.SolveEnded
 	p.aggregateBegan, p.aggregateEnded = in.AggregateStarted, in.AggregateEnded
 	var err error
-	if p.Job, err = s.loadWork(in.Job); err != nil {
+	if p.Job, err = s.jobs.stored(in.Job); err != nil {
 		return nil, err
 	}
 	for i := range in.Tasks {
 		t := in.Tasks[i].Task
-		if t.Work, err = s.loadWork(in.Tasks[i].Work); err != nil {
+		if t.Work, err = s.jobs.stored(in.Tasks[i].Work); err != nil {
 			return nil, err
 		}
 		p.Tasks = append(p.Tasks, &t)
@@ -300,9 +300,9 @@ func (s *State) loadPipeline(in *storedPipeline) (*Pipeline, error) {
 	return &p, nil
 }
 
-// loadWork returns the job with the id, nil without one.
-func (s *State) loadWork(id string) (*Work, error) {
-	w := s.jobs[id]
+// stored returns the job with the id, nil without one.
+func (j jobs) stored(id string) (*Work, error) {
+	w := j[id]
 	if w == nil && id != "" {
 		return nil, fmt.Errorf("it lacks the job %q", id)
 	}
