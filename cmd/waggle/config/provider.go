@@ -30,7 +30,7 @@ type Provider struct {
 	BaseURL   string   `yaml:"base_url" doc:"Another server that speaks the provider's protocol (vLLM, llama.cpp, Ollama, a proxy)."`
 	Headers   []Secret `yaml:"headers" doc:"Further headers of each request, each \"Name: value\"."`
 	Query     string   `yaml:"query" doc:"Query parameters of each request, such as api-version=2024-10-21. No secrets: use headers."`
-	KeyHeader string   `yaml:"key_header" doc:"Header in which the key is sent as it is, such as api-key; empty = the provider's own."`
+	KeyHeader string   `yaml:"key_header" doc:"Header that carries the plain key, such as api-key; empty = the provider's own."`
 	Proxy     string   `yaml:"proxy" doc:"Proxy for the provider's requests: an http, https or socks5 URL. Empty = HTTPS_PROXY and NO_PROXY of the environment."`
 	Body      string   `yaml:"body" doc:"JSON object with further members of each request, such as {\"reasoning_effort\":\"low\"}."`
 }

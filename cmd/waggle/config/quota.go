@@ -13,42 +13,42 @@ import (
 
 // Quota limits tenants and principals. Zero and -1 mean no limit.
 type Quota struct {
-	Tenant    Limits        `yaml:"tenant" doc:"Of each tenant as a whole. In each number 0 means no limit, too."`
-	Principal Limits        `yaml:"principal" doc:"Of each principal. Without authentication all local programs are one. In each number 0 means no limit, too."`
+	Tenant    Limits        `yaml:"tenant" doc:"Limits of each tenant as a whole. 0 also means no limit."`
+	Principal Limits        `yaml:"principal" doc:"Limits of each principal. Without authentication all local programs are one. 0 also means no limit."`
 	Tenants   []TenantQuota `yaml:"tenants"`
 }
 
 // Limits are the quotas of a tenant or of a principal, over all processes.
 type Limits struct {
-	Connections int64   `yaml:"connections,omitempty" doc:"Sockets open at once, over all gateways; -1 = no limit."`
-	Messages    float64 `yaml:"messages,omitempty" doc:"Messages a second, over all gateways, of which each lets through the part that fits its part of the connections; -1 = no limit."`
-	Sessions    int64   `yaml:"sessions,omitempty" doc:"Sessions open at once; -1 = no limit."`
-	Tasks       int64   `yaml:"tasks,omitempty" doc:"Tasks of the swarm open at once; -1 = no limit."`
-	Teams       int64   `yaml:"teams,omitempty" doc:"Teams open at once; -1 = no limit."`
+	Connections int64   `yaml:"connections,omitempty" doc:"Open sockets, over all gateways; -1 = no limit."`
+	Messages    float64 `yaml:"messages,omitempty" doc:"Messages a second, over all gateways; each admits its share, by its share of the connections. -1 = no limit."`
+	Sessions    int64   `yaml:"sessions,omitempty" doc:"Open sessions; -1 = no limit."`
+	Tasks       int64   `yaml:"tasks,omitempty" doc:"Open tasks of the swarm; -1 = no limit."`
+	Teams       int64   `yaml:"teams,omitempty" doc:"Open teams; -1 = no limit."`
 
 	Tokens         int64         `yaml:"tokens,omitempty" doc:"Tokens that models read and write together a day (UTC), as far as their providers count them; -1 = no limit."`
 	CostUSD        float64       `yaml:"cost_usd,omitempty" doc:"US dollars a day (UTC), by models.prices; -1 = no limit."`
 	ToolCalls      int64         `yaml:"tool_calls,omitempty" doc:"Tool calls of runs, and of people, a day (UTC); -1 = no limit."`
-	Time           time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with runs a day (UTC); units that run side by side count each, waiting for people does not. -1s = no limit."`
-	WorkspaceBytes int64         `yaml:"workspace_bytes,omitempty" doc:"Bytes of the files in a tenant's part of the workspace, with those that tool programs write; of tenants only. -1 = no limit."`
-	Children       int64         `yaml:"children,omitempty" doc:"Children that one task of a client may have in all, with the children of its children, until it has ended; of tenants only. task.max_depth bounds how deep they are nested. -1 = no limit."`
+	Time           time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with runs a day (UTC); concurrent jobs count each, waiting for people does not. -1s = no limit."`
+	WorkspaceBytes int64         `yaml:"workspace_bytes,omitempty" doc:"Bytes of the files in a tenant's part of the workspace, including those that tool programs write; tenants only. -1 = no limit."`
+	Children       int64         `yaml:"children,omitempty" doc:"Children that one task of a client may have in total, including their children, until it has ended; tenants only. task.max_depth bounds how deep they are nested. -1 = no limit."`
 
-	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What becomes of a run that comes to a limit of a day: \"stop\" = it fails with QUOTA_EXCEEDED; \"ask\" = people are asked whether it goes on, up to as much once more. Empty = stop."`
+	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What happens to a run that reaches a daily limit: \"stop\" = it fails with QUOTA_EXCEEDED; \"ask\" = people decide whether it continues, with the same amount once more. Empty = stop."`
 	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until it is answered."`
 }
 
 // TenantQuota replaces the default limits for one tenant. In each number 0 means the default and -1 no limit.
 type TenantQuota struct {
 	Tenant     string           `yaml:"tenant" doc:"The tenant; unique."`
-	Limits     Limits           `yaml:"limits,omitempty" doc:"Of the tenant as a whole: 0 = as quota.tenant, -1 = no limit."`
-	Principal  Limits           `yaml:"principal,omitempty" doc:"Of each of its principals: 0 = as quota.principal, -1 = no limit."`
+	Limits     Limits           `yaml:"limits,omitempty" doc:"Limits of the tenant as a whole: 0 = as quota.tenant, -1 = no limit."`
+	Principal  Limits           `yaml:"principal,omitempty" doc:"Limits of each of its principals: 0 = as quota.principal, -1 = no limit."`
 	Principals []PrincipalQuota `yaml:"principals,omitempty"`
-	Budget     *Budget          `yaml:"budget,omitempty" doc:"Of each of its runs, in place of the whole setting budget."`
+	Budget     *Budget          `yaml:"budget,omitempty" doc:"Budget of each of its runs, replacing the whole setting budget."`
 }
 
 // PrincipalQuota replaces the default limits for one principal of a tenant.
 type PrincipalQuota struct {
-	Subject string `yaml:"subject" doc:"Who, as in the API key or the claim sub; unique."`
+	Subject string `yaml:"subject" doc:"The principal, as in the API key or the claim sub; unique."`
 	Limits  Limits `yaml:"limits" doc:"0 = as the tenant's principals, -1 = no limit."`
 }
 
@@ -58,7 +58,7 @@ type Budget struct {
 	CostUSD    float64       `yaml:"cost_usd,omitempty" doc:"US dollars that a run may cost, by models.prices; 0 = no limit."`
 	ToolCalls  int           `yaml:"tool_calls,omitempty" doc:"Tool calls of a run; 0 = no limit."`
 	Time       time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with a run; waiting for people does not count. 0 = no limit."`
-	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What becomes of a run that has used up its budget: \"stop\" = it fails with BUDGET_EXCEEDED; \"ask\" = people are asked whether it gets as much once more. Empty = stop."`
+	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What happens to a run that has used up its budget: \"stop\" = it fails with BUDGET_EXCEEDED; \"ask\" = people decide whether it gets the same amount once more. Empty = stop."`
 	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until it is answered."`
 }
 
@@ -66,9 +66,9 @@ type Budget struct {
 type Audit struct {
 	Enabled   bool          `yaml:"enabled" doc:"Write the audit log (stream AUDIT)."`
 	MaxAge    time.Duration `yaml:"max_age" doc:"How long records are kept; 0 = 400 days. Only \"waggle bootstrap --change-audit-retention\" changes an existing log."`
-	MaxBytes  int64         `yaml:"max_bytes" doc:"Size limit of the audit log in bytes, the oldest records go first; 0 = 512 MiB. Changes as max_age does."`
-	Remote    string        `yaml:"remote" doc:"What is written of clients' addresses: \"hash\" (keyed), \"plain\" or \"none\"."`
-	RemoteKey Secret        `yaml:"remote_key" doc:"Key of the hash. Without one each process makes one at its start, and hashes can be compared within that process only."`
+	MaxBytes  int64         `yaml:"max_bytes" doc:"Size limit of the audit log in bytes; the oldest records are dropped first. 0 = 512 MiB. Changed as max_age is."`
+	Remote    string        `yaml:"remote" doc:"How clients' addresses are recorded: \"hash\" (keyed), \"plain\" or \"none\"."`
+	RemoteKey Secret        `yaml:"remote_key" doc:"Key of the hash. Without one each process makes its own, and hashes can be compared within that process only."`
 	Waiting   int           `yaml:"waiting" doc:"Records that may wait to be written; at the bound they are dropped and counted. 0 = 10000."`
 }
 

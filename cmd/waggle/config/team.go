@@ -15,24 +15,24 @@ import (
 
 // Team is the definition of a team; clients create it by its name.
 type Team struct {
-	Name        string       `yaml:"name" doc:"By which the team is asked for; unique among teams."`
-	Description string       `yaml:"description,omitempty" doc:"What lists of teams say of it."`
+	Name        string       `yaml:"name" doc:"Name of the team; unique."`
+	Description string       `yaml:"description,omitempty" doc:"Its description in lists of teams."`
 	Role        string       `yaml:"role,omitempty" doc:"What the team is for."`
-	Coordinator string       `yaml:"coordinator" doc:"The member that gets messages which name none: one of the team's agents."`
+	Coordinator string       `yaml:"coordinator" doc:"The member that gets messages without a target: one of the team's own members, not a team."`
 	Members     []TeamMember `yaml:"members"`
 }
 
 // TeamMember is a member with the built-in model, an agent of the swarm, or a team.
 type TeamMember struct {
-	Name             string   `yaml:"name" doc:"By which the others know it; unique in its team."`
-	Role             string   `yaml:"role,omitempty" doc:"What it is there for; the others are told."`
-	Instructions     string   `yaml:"instructions,omitempty" doc:"What it is told to do, besides the system prompt."`
+	Name             string   `yaml:"name" doc:"Name of the member; unique in its team."`
+	Role             string   `yaml:"role,omitempty" doc:"Its role, which the other members are told."`
+	Instructions     string   `yaml:"instructions,omitempty" doc:"Its instructions, in addition to the system prompt."`
 	Model            string   `yaml:"model,omitempty" doc:"Its model, of any provider that a worker has access to; empty = that of the worker."`
 	Tools            []string `yaml:"tools,omitempty" doc:"Tools it may call, as SERVER/TOOL or SERVER/*; empty = none but those of the team."`
 	AutoExecuteTools bool     `yaml:"auto_execute_tools,omitempty" doc:"Run its tools without asking people first."`
-	Agent            string   `yaml:"agent,omitempty" doc:"Name of an agent of the swarm, which is the member then."`
-	Capabilities     []string `yaml:"capabilities,omitempty" doc:"What an agent of the swarm must be capable of to be the member."`
-	Team             *Team    `yaml:"team,omitempty" doc:"A team, which is the member then; written as these are."`
+	Agent            string   `yaml:"agent,omitempty" doc:"Name of the agent of the swarm that is this member."`
+	Capabilities     []string `yaml:"capabilities,omitempty" doc:"Capabilities that an agent of the swarm needs to be this member."`
+	Team             *Team    `yaml:"team,omitempty" doc:"The nested team that is this member, in the same form."`
 }
 
 // Definition converts the team for the team service.
