@@ -1,12 +1,11 @@
 package assignment
 
 import (
-	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/access"
@@ -73,36 +72,33 @@ type effect struct {
 	own bool // the first fact is the command's own, and does not follow from the state
 }
 
-// step decides one verb whose command has been read.
-type step[T any] func(*State, command.Command, T, Env) (effect, error)
-
-// verbs holds how each command is decided.
+// verbs holds how each command is decided: by one of the types that divide the commands among them. None of them changes the state.
 var verbs = map[id.Name]func(*State, command.Command, Env) (effect, error){
-	command.CreateTask:  reads((*State).create),
-	command.MessageTask: reads((*State).message),
-	command.CancelTask:  reads((*State).cancel),
-	command.ReportTask:  reads((*State).report),
-	command.NotifyTask:  reads((*State).notify),
-	command.AskTask:     reads((*State).ask),
-	command.FinishTask:  reads((*State).result),
-	command.ReleaseTask: reads((*State).release),
-	command.SpawnTask:   reads((*State).spawn),
-	command.EndChild:    reads((*State).childEnded),
-	command.CallTool:    reads((*State).call),
-	command.NotifyCall:  reads((*State).callNotified),
-	command.EndCall:     reads((*State).callEnded),
+	command.CreateTask:  reads(giving.create),
+	command.MessageTask: reads(giving.message),
+	command.CancelTask:  reads(giving.cancel),
+	command.ReportTask:  reads(working.report),
+	command.NotifyTask:  reads(working.notify),
+	command.AskTask:     reads(working.ask),
+	command.FinishTask:  reads(working.result),
+	command.ReleaseTask: reads(working.release),
+	command.SpawnTask:   reads(spawning.spawn),
+	command.EndChild:    reads(spawning.childEnded),
+	command.CallTool:    reads(calling.call),
+	command.NotifyCall:  reads(calling.callNotified),
+	command.EndCall:     reads(calling.callEnded),
 	command.CheckTask:   func(s *State, _ command.Command, env Env) (effect, error) { return s.goOn(env) },
 }
 
 // reads decodes a command's data before its step. Data that cannot be read are the
 // sender's fault, and coming again does not mend them.
-func reads[T any](f step[T]) func(*State, command.Command, Env) (effect, error) {
+func reads[K ~struct{ *State }, T any](f func(K, command.Command, T, Env) (effect, error)) func(*State, command.Command, Env) (effect, error) {
 	return func(s *State, c command.Command, env Env) (effect, error) {
 		var d T
 		if err := c.Decode(&d); err != nil {
 			return effect{}, fault.New(fault.InvalidField).Wrap(err)
 		}
-		return f(s, c, d, env)
+		return f(K{s}, c, d, env)
 	}
 }
 
@@ -117,17 +113,6 @@ func Unknown() *fault.Fault {
 // person is who sends the command.
 func person(c command.Command) access.Person {
 	return access.Person{Subject: c.Principal, Operator: c.Operator}
-}
-
-// sees reports whether the sender of a command sees the task. Services send commands without a principal, or those that follow from
-// a command of a person elsewhere.
-func (s *State) sees(c command.Command, rules Rules) bool {
-	return c.Principal == "" || c.Origin != nil || s.Created.IsZero() || rules.Access.MaySee(c.Tenant, s.Owner(), person(c))
-}
-
-// mayAnswer reports whether the sender of a message may answer the agent's question. An answer in the log of the job was decided there.
-func (s *State) mayAnswer(c command.Command, rules Rules) bool {
-	return c.Principal == "" || c.Origin != nil || rules.Access.MayAnswer(c.Tenant, s.Owner(), "", person(c))
 }
 
 // Decide returns the remaining effect of the command in this state. After a decision without
@@ -150,6 +135,68 @@ func (s *State) Decide(c command.Command, env Env) (decision.Decision, error) {
 	return d.Decision, err
 }
 
+// sees reports whether the sender of a command sees the task. Services send commands without a principal, or those that follow from
+// a command of a person elsewhere.
+func (s *State) sees(c command.Command, rules Rules) bool {
+	return c.Principal == "" || c.Origin != nil || s.Created.IsZero() || rules.Access.MaySee(c.Tenant, s.Owner(), person(c))
+}
+
+// mayAnswer reports whether the sender of a message may answer the agent's question. An answer in the log of the job was decided there.
+func (s *State) mayAnswer(c command.Command, rules Rules) bool {
+	return c.Principal == "" || c.Origin != nil || rules.Access.MayAnswer(c.Tenant, s.Owner(), "", person(c))
+}
+
+// requestOf returns the name under which a repeat of the command is recognized, empty if
+// it cannot be repeated. An agent that gets the task again may number its requests from
+// the beginning, so its requests are known within their attempt.
+func (s *State) requestOf(c command.Command) string {
+	if c.Request == "" || lasting[c.Verb] {
+		return c.Request
+	}
+	return fmt.Sprintf("%s/%d", c.Request, s.head.Attempt)
+}
+
+// repeated answers a request that an earlier command carried out, from the log. Work in progress
+// gets no answer yet: its end answers both requests. repeated adds no other event, because a later
+// attempt of the request would carry another id.
+func (s *State) repeated(c command.Command) (d decision.Decision, known bool) {
+	h, known := s.handled[s.requestOf(c)]
+	if !known || h.by(c) {
+		return decision.Decision{}, false
+	}
+	switch h.kind {
+	case event.TaskFinished:
+		if c.Verb == command.CancelTask {
+			d.Direct = s.cancelled(c)
+		}
+	case event.TaskMessaged:
+		if h.id != "" { // of a client, and of no viewer
+			d.Again = []uint64{h.seq}
+		}
+	case event.TaskAsked:
+		d.Again = told(s.closings[h.seq])
+	case event.ChildCreated:
+		d.Again = s.childAgain(h.id)
+	case event.CallStarted:
+		if call := s.calls[h.id]; call != nil {
+			d.Again = told(call.ended)
+		}
+	default: // The event that followed has no answer.
+	}
+	return d, true
+}
+
+// lasting are the requests that are the same in every attempt: those of clients.
+var lasting = map[id.Name]bool{command.MessageTask: true, command.CancelTask: true}
+
+// told returns the event as a list, empty for none.
+func told(seq uint64) []uint64 {
+	if seq == 0 {
+		return nil
+	}
+	return []uint64{seq}
+}
+
 func fact(eventID string, d event.Data) (effect, error) {
 	return effect{Decision: decision.Decision{Facts: []decision.Fact{{ID: eventID, Data: d}}}, own: true}, nil
 }
@@ -161,7 +208,7 @@ func (s *State) goOn(env Env) (effect, error) {
 
 // refuse tells the sender why the command has no effect. It adds no due events, because after them
 // the same command might have an effect.
-func (s *State) refuse(c command.Command, f *fault.Fault) (effect, error) {
+func refuse(c command.Command, f *fault.Fault) (effect, error) {
 	return effect{Decision: decision.Decision{Direct: refusal(c, f)}}, nil
 }
 
@@ -175,166 +222,23 @@ func derived(prefix string, c command.Command) string {
 	return prefix + hex.EncodeToString(sum[:10])
 }
 
-func (s *State) create(c command.Command, d command.NewTask, env Env) (effect, error) {
-	eventID := c.ID + ".created"
+// fence says why an agent has no say in the task, nil if it has.
+func (s *State) fence(agentID string) *fault.Fault {
 	switch {
-	case s.once[eventID]:
-		return s.goOn(env)
-	case !s.Created.IsZero():
-		return s.refuse(c, fault.Newf(fault.InvalidField, "A task with this id exists already. Use another id.").At("task_id"))
+	case s.Created.IsZero():
+		return Unknown()
+	case s.Done() && agentID == s.head.AgentID:
+		return fault.New(fault.TaskFinished)
+	case s.holder == "" || agentID != s.holder:
+		return fault.New(fault.TaskNotOwned)
 	}
-	if d.TaskID == "" {
-		d.TaskID = c.Key.String()
-	}
-	if len(d.Data) == 0 {
-		d.Data = json.RawMessage("null")
-	}
-	queue, timeout := millis(d.QueueMS), millis(d.TimeoutMS)
-	if queue == 0 {
-		queue = env.Rules.QueueTimeout
-	}
-	if timeout == 0 {
-		timeout = env.Rules.TaskTimeout
-	}
-	created := event.TaskCreatedData{
-		TaskHead: event.TaskHead{TaskID: d.TaskID, RequestID: d.RequestID, ClientID: d.ClientID, ParentID: d.ParentID},
-		WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities, TaskType: d.TaskType, Data: d.Data, DataRef: d.DataRef,
-		Caller: d.Caller, AskerID: d.AskerID, Depth: d.Depth, RootID: d.RootID, Chain: d.Chain, QueueMS: queue.Milliseconds(), TimeoutMS: timeout.Milliseconds(),
-		Session: d.Session, Kind: string(d.Kind), JobID: d.JobID, RunID: d.RunID, Principal: cmp.Or(c.Principal, d.Owner),
-		RetryOf: d.RetryOf,
-	}
-	created.ExpectedID, created.ExpectedName = expected(created, env.Agents)
-	return fact(eventID, created)
+	return nil
 }
 
-// foreign reports whether the task belongs to another client. Services send no client id.
-func (s *State) foreign(clientID string) bool {
-	return s.Created.IsZero() || (clientID != "" && clientID != s.head.ClientID)
-}
-
-// message records a message of the client to the agent. It answers the open question, if any.
-func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effect, error) {
-	eventID := c.ID + ".messaged"
-	q := s.question
-	if d.Given != nil && !s.gave(c, d) {
-		return s.refuse(c, fault.New(fault.Forbidden))
-	}
-	switch {
-	case s.once[eventID]:
-		return s.said(c, d, env)
-	case s.foreign(d.ClientID):
-		return s.refuse(c, Unknown())
-	case s.Done():
-		return s.refuse(c, fault.New(fault.TaskFinished))
-	case s.asking() && !s.mayAnswer(c, env.Rules):
-		return s.refuse(c, fault.Newf(fault.Forbidden, "You may not answer the question of this task. Its owner or an operator may."))
-	case !q.meant(d):
-		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more. Nothing was changed."))
-	case !s.asking() && q != nil && answers(d):
-		return s.tooLate(c, d, q)
-	}
-	told := event.TaskMessagedData{
-		TaskHead: s.head, MessageID: c.ID, MessageType: d.MessageType, Message: d.Message, MessageRef: d.MessageRef, From: d.ClientID,
-	}
-	if s.asking() {
-		told.InputID, told.Given = q.id, d.Given
-		if d.ClientID == "" {
-			told.By = c.Principal
-		}
-	}
-	return fact(eventID, told)
-}
-
-// answers reports whether the message is an answer, and nothing else.
-func answers(d command.TaskMessage) bool {
-	return d.MessageType == command.TypeInputResponse || d.InputID != "" || d.Asked > 0
-}
-
-// meant reports whether the message may be about the newest question: it names that one, or none.
-func (q *question) meant(d command.TaskMessage) bool {
-	if q == nil {
-		return d.InputID == "" && d.Asked == 0
-	}
-	return (d.InputID == "" || q.id == d.InputID) && (d.Asked == 0 || q.seq == d.Asked)
-}
-
-// gave reports whether the person has given this answer, in the log of the job that the task is. A command without a proof
-// has passed the check of signatures, which wants one where people sign.
-func (s *State) gave(c command.Command, d command.TaskMessage) bool {
-	if c.Origin == nil {
-		return true
-	}
-	var a command.AnswerQuestion
-	if json.Unmarshal(c.Origin.Data, &a) != nil || !within(s.task.Session, c.Origin.Key) {
-		return false
-	}
-	told, err := a.ToAgent()
-	return err == nil && a.InputID == d.Given.InputID && bytes.Equal(event.Canonical(told), event.Canonical(d.Message))
-}
-
-// within reports whether the log is the one with the key, or that of a member of the team with the key, at any depth.
-func within(log, key string) bool {
-	e, err := id.ParseEntity(log)
-	for ok := err == nil; ok; e, ok = id.TeamOf(e) {
-		if e.String() == key {
-			return true
-		}
-	}
-	return false
-}
-
-// said decides about a message that was recorded before. It answers a sender that wants it to.
-func (s *State) said(c command.Command, d command.TaskMessage, env Env) (effect, error) {
-	out, err := s.goOn(env)
-	if c.Again != "" {
-		out.Direct = event.TaskMessagedData{TaskHead: s.head, MessageID: c.ID, MessageType: d.MessageType, Message: d.Message, MessageRef: d.MessageRef, From: d.ClientID}
-	}
-	return out, err
-}
-
-// tooLate refuses an answer to a question that is closed.
-func (s *State) tooLate(c command.Command, d command.TaskMessage, q *question) (effect, error) {
-	f := fault.New(fault.InputAnswered)
-	if q.answered == nil {
-		f = fault.New(fault.InputExpired)
-	}
-	data := refusal(c, f)
-	data.InputID = q.id
-	if q.answered != nil {
-		data.AnsweredBy, data.Decision = cmp.Or(q.answered.From, q.answered.By), event.DecisionAnswer
-		if g := q.answered.Given; g != nil {
-			data.AnsweredOn, data.Decision = g.ClientID, g.Decision
-		}
-	}
-	if d.Given != nil {
-		data.InputID = d.Given.InputID
-	}
-	return effect{Decision: decision.Decision{Direct: data}}, nil
-}
-
-// cancel ends the task, held or not.
-func (s *State) cancel(c command.Command, d command.CancelTaskData, _ Env) (effect, error) {
-	eventID := c.ID + ".cancelled"
-	switch {
-	case s.once[eventID]:
-		return effect{Decision: decision.Decision{Direct: s.cancelled(c)}}, nil
-	case s.foreign(d.ClientID):
-		return s.refuse(c, Unknown())
-	case s.Done():
-		return s.refuse(c, fault.New(fault.TaskFinished))
-	}
-	text := "The task was cancelled."
-	if d.Reason != "" {
-		text = "The task was cancelled: " + d.Reason
-	}
-	end := s.ending(StatusCancelled, fault.RunCancelled, text)
-	return effect{Decision: decision.Decision{Facts: []decision.Fact{{ID: eventID, Data: end}}, Direct: s.cancelled(c)}, own: true}, nil
-}
-
-// cancelled tells the sender that its command was carried out.
-func (s *State) cancelled(c command.Command) event.NoticeData {
-	ok := true
-	return event.NoticeData{Level: "info", Code: "ACTION", Message: "Done.", Action: c.Verb.String(), TaskID: s.head.TaskID, OK: &ok}
+// trails reports whether the agent ended the task by a status. Agents send a status and a result,
+// so the result after the status is accepted.
+func (s *State) trails(agentID string) bool {
+	return s.Done() && agentID == s.head.AgentID && strings.HasSuffix(s.endID, byReport)
 }
 
 // ending is the end of the task. An empty text is the catalogue's.
@@ -345,11 +249,17 @@ func (s *State) ending(status string, code fault.Code, text string) event.TaskFi
 	return event.TaskFinishedData{TaskHead: s.head, Status: status, Code: string(code), Error: text, CreatedAt: s.Created}
 }
 
-// open returns how many of the things that the agent has begun are open.
-func (s *State) open(ids []string, head func(id string) *event.TaskHead) int {
+// cancelled tells the sender that its command was carried out.
+func (s *State) cancelled(c command.Command) event.NoticeData {
+	ok := true
+	return event.NoticeData{Level: "info", Code: "ACTION", Message: "Done.", Action: c.Verb.String(), TaskID: s.head.TaskID, OK: &ok}
+}
+
+// openOf returns how many of the things that agents have begun are open, and of the attempt that is current.
+func openOf(ids []string, head func(id string) *event.TaskHead, current func(event.TaskHead) bool) int {
 	n := 0
 	for _, each := range slices.Backward(ids) {
-		if h := head(each); h != nil && s.current(*h) {
+		if h := head(each); h != nil && current(*h) {
 			n++
 		}
 	}

@@ -7,8 +7,8 @@
 package assignment
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -38,61 +38,17 @@ type State struct {
 	Ended   time.Time
 
 	task     event.TaskCreatedData
-	head     event.TaskHead
 	end      *event.TaskFinishedData
 	endID    string // id of the event that ended it: tells how
 	progress json.RawMessage
+	trailing string // id of the refusal that the end by a status report entailed
 
-	holder    string // agent that holds the task; empty = none
-	assigned  *event.TaskAssignedData
-	heard     time.Time // when the holder was last heard of
-	confirmed bool      // the holder has it for sure
-	via       string    // the connection by which it was handed the task, or spoke of it last; empty = not known
-	waiting   time.Time // since when it waits for an agent
-	queued    bool      // and the log has the event for it
-	lost      string    // agent that it was taken from last
-	lostAt    time.Time
-	why       string // it was taken
-	again     bool   // from an agent that is back: it gets the task first
-
-	mail     []event.TaskMessagedData // messages of the client to the agent of the task
-	question *question                // the newest
-	calls    map[string]*call
-	callIDs  []string // as started
-	children map[string]*child
-	childIDs []string           // as created
-	once     map[string]bool    // ids of all events
-	requests map[string]handled // requests of participants that were carried out
-	closings map[uint64]uint64  // by the sequence of a question: the event with its answer, or that it got none
-	trailing string             // id of the refusal that the end by a status report entailed
+	attempt
+	talk
+	callList
+	family
+	requests
 }
-
-// question is a question of the agent to the client.
-type question struct {
-	id       string // for the client and the agent
-	eventID  string
-	seq      uint64
-	due      time.Time
-	over     bool // answered, expired, or its agent has lost the task
-	answered *event.TaskMessagedData
-}
-
-// call is a tool call of the task. Intent is kept until it has its outcome.
-type call struct {
-	intent *event.CallStartedData
-	told   int    // notifications
-	ended  uint64 // sequence of the outcome
-}
-
-// child is a task that the task's agent gave to another agent. Made is kept until its end.
-type child struct {
-	made         *event.ChildCreatedData
-	attempt      int    // whose agent asked for it
-	began, ended uint64 // sequences
-}
-
-// Head returns what every event about the task repeats.
-func (s *State) Head() event.TaskHead { return s.head }
 
 // Task returns the task as it was created. Callers must not change its bytes.
 func (s *State) Task() event.TaskCreatedData { return s.task }
@@ -105,12 +61,6 @@ func (s *State) Done() bool { return s.end != nil }
 
 // End returns how the task ended, nil while it is open.
 func (s *State) End() *event.TaskFinishedData { return s.end }
-
-// Holder returns the agent that has the task, empty if none has.
-func (s *State) Holder() string { return s.holder }
-
-// Released returns why an agent lost the task last, empty if none has.
-func (s *State) Released() string { return s.why }
 
 // Waiting reports whether the task is open and unassigned. It may continue when an agent connects,
 // gets free or changes.
@@ -151,15 +101,6 @@ func (s *State) Deadline() time.Time {
 	return s.Created.Add(millis(s.task.TimeoutMS))
 }
 
-// Undelivered returns the assignment to deliver: not confirmed, and its agent has shown no sign of
-// life since. It is nil if all is delivered.
-func (s *State) Undelivered() *event.TaskAssignedData {
-	if s.Done() || s.holder == "" || s.confirmed {
-		return nil
-	}
-	return s.assigned
-}
-
 // Mail returns the client's messages from before the assignment, to be delivered after it. It is
 // nil once the agent has shown a sign of life.
 func (s *State) Mail() []event.TaskMessagedData {
@@ -179,6 +120,9 @@ func (s *State) Question() string {
 
 func (s *State) asking() bool { return s.question != nil && !s.question.over && !s.Done() }
 
+// overdue reports whether an open question has expired.
+func (s *State) overdue(env Env) bool { return s.asking() && !env.Now.Before(s.question.due) }
+
 // Pending returns the started calls without an outcome of the agent that has the task. A call
 // whose agent has lost the task, or whose task has ended, does not start any more; if it has
 // started, its outcome is still recorded.
@@ -194,80 +138,16 @@ func (s *State) Pending() []event.CallStartedData {
 
 // Children returns the ids of the tasks that agents with this task asked for and that
 // have not ended, as created.
-func (s *State) Children() []string { return s.childrenThat(func(event.TaskHead) bool { return true }) }
+func (s *State) Children() []string { return s.that(func(event.TaskHead) bool { return true }) }
 
 // Orphans returns the children to cancel: this task has ended, or the agent that asked for them has
 // lost it.
 func (s *State) Orphans() []string {
-	return s.childrenThat(func(h event.TaskHead) bool { return !s.current(h) })
+	return s.that(func(h event.TaskHead) bool { return !s.current(h) })
 }
 
-// Given returns the ids of all tasks that agents with this task asked for.
-func (s *State) Given() []string { return s.childIDs }
-
-func (s *State) childrenThat(f func(event.TaskHead) bool) []string {
-	var out []string
-	for _, id := range s.childIDs {
-		if c := s.children[id].made; c != nil && f(c.TaskHead) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// current reports whether who did something under the head still has the task.
-func (s *State) current(h event.TaskHead) bool {
-	return !s.Done() && s.holder != "" && h.AgentID == s.holder && h.Attempt == s.head.Attempt
-}
-
-// Child returns the command that creates the child of a spawn which was accepted.
-// It is false if it was not, or the child has ended.
-func (s *State) Child(d command.SpawnChild) (command.NewTask, bool) {
-	childID := s.childMade(d)
-	c := s.children[childID]
-	if c == nil || c.made == nil {
-		return command.NewTask{}, false
-	}
-	caller, err := json.Marshal(struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-	}{c.made.AgentID, c.made.AgentName})
-	if err != nil { // two strings can be encoded
-		return command.NewTask{}, false
-	}
-	return command.NewTask{
-		TaskID: childID, RequestID: d.RequestID, ClientID: s.head.ClientID, AgentID: d.TargetID, AgentName: d.TargetName,
-		TaskType: d.TaskType, Data: d.Data, DataRef: d.DataRef, TimeoutMS: d.TimeoutMS, ParentID: s.head.TaskID, Depth: s.task.Depth + 1, RootID: s.root(),
-		Chain: append(append([]string(nil), s.task.Chain...), c.made.AgentName), Caller: caller, Session: s.task.Session,
-	}, true
-}
-
-// Apply folds the next event of the log into s. Unknown types and members are passed
-// over; an error means that the log holds something no writer of this program
-// appends.
-func (s *State) Apply(e event.Event) error {
-	if s.Deleted {
-		return fmt.Errorf("task log %s, seq %d: %s follows the deletion", e.Subject, e.Sequence, e.Type)
-	}
-	if e.Type == event.TaskDeleted {
-		*s = State{Seq: e.Sequence, Deleted: true}
-		return nil
-	}
-	s.Seq = e.Sequence
-	if s.once == nil {
-		s.once, s.calls, s.children = map[string]bool{}, map[string]*call{}, map[string]*child{}
-		s.requests, s.closings = map[string]handled{}, map[uint64]uint64{}
-	}
-	s.once[e.ID] = true
-	fold, ok := folds[e.Type]
-	if !ok {
-		return nil
-	}
-	if err := fold(s, e); err != nil {
-		return fmt.Errorf("task log %s, seq %d: %w", e.Subject, e.Sequence, err)
-	}
-	return s.note(e)
-}
+// root returns the outermost task above this one.
+func (s *State) root() string { return cmp.Or(s.task.RootID, s.head.TaskID) }
 
 // longest is the longest time that a member in milliseconds can mean, so that sums
 // with it stay dates: ten years.
