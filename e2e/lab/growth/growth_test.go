@@ -220,7 +220,7 @@ func TestSessions(t *testing.T) {
 		i.serves(work, n)
 	}
 	shown(t, "Sessions", "Many short sessions: what is stored, a start with them, and the first page of the list, right after the start and at rest.", table)
-	shown(t, "Work beside many sessions", "The first answer of a new session, the return of a client to an old one, the time from a kill -9 to the first answer after a new start, and two commands of operators.", work)
+	shown(t, "Work with many sessions", "The first answer of a new session, the return of a client to an old one, the time from a kill -9 to the first answer after a new start, and two commands of operators.", work)
 }
 
 // serves measures what people do in an installation of n sessions.
@@ -297,5 +297,5 @@ func TestLongSessions(t *testing.T) {
 		next := median(*repeat, func() time.Duration { return i.answer(name) })
 		table.Add(n, ms(whole), ms(first), ms(busy), ms(next), ms(warm), ms(cold), float64(i.memory()))
 	}
-	shown(t, "Long sessions", "One session with many events, which a client continues, and to which one returns that missed ten events.", table)
+	shown(t, "Long sessions", "One session with many events, which a client continues, and to which a client returns that missed ten events.", table)
 }

@@ -57,7 +57,7 @@ func TestTeams(t *testing.T) {
 		})
 		table.Add(n, ms(created), ms(show), ms(each), ms(each)/float64(n), ms(one), ms(back), float64(i.memory()))
 	}
-	shown(t, "Teams", "Teams by their members: each member gets a message, sixteen at once, then one of them gets further ones.", table)
+	shown(t, "Teams", "Teams by their members: each member gets a message, sixteen concurrently, then one of them gets further ones.", table)
 }
 
 func members(n int) []string {

@@ -53,8 +53,8 @@ var rows = []row{
 
 const intro = `# Speed
 
-Costs of Waggle beside bare peers, which run in turn with it. ` + "`make speed`" + ` writes this page. For sockets the peer is a hub that
-passes the messages of a subject of NATS on to sockets and keeps nothing, for many logs beside conditional appends; for answers it
+Costs of Waggle compared with bare peers, which run in turn with it. ` + "`make speed`" + ` writes this page. For sockets the peer is a hub that
+forwards the messages of a subject of NATS to sockets and keeps nothing, for many logs with conditional appends; for answers it
 is a client of JetStream that appends the seven events of a run, announces each, and hands over by three commands; for logs it is
 NATS itself: conditional appends, a subscription for each viewer, an ordered consumer. Figures are medians, brackets hold the lowest and the highest round. CPU is the
 processor time of the gateway or of the installation, with the NATS server in its process.
