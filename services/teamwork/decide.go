@@ -15,17 +15,22 @@ import (
 // enough to stop members early that write to each other in circles.
 const MaxPending = 256
 
+// verbs holds how each command is decided: by one of the types that divide the commands among them. None of them changes the state.
 var verbs = map[id.Name]func(*State, command.Command, time.Time) (decision.Decision, error){
-	command.CreateTeam:  (*State).create,
-	command.SendMessage: (*State).receive,
-	command.Cancel:      (*State).stop,
-	command.Answer:      (*State).respond,
-	command.PauseTeam:   (*State).pause,
-	command.ResumeTeam:  (*State).resume,
-	command.CloseTeam:   (*State).shutDown,
-	command.ActTeam:     (*State).act,
+	command.CreateTeam:  as(steering.create),
+	command.SendMessage: as(steering.receive),
+	command.Cancel:      as(steering.stop),
+	command.Answer:      as(steering.respond),
+	command.PauseTeam:   as(steering.pause),
+	command.ResumeTeam:  as(steering.resume),
+	command.CloseTeam:   as(steering.shutDown),
+	command.ActTeam:     as(acting.act),
 	command.WakeTeam:    (*State).goOn,
 	command.CheckTeam:   (*State).goOn,
+}
+
+func as[K ~struct{ *State }](f func(K, command.Command, time.Time) (decision.Decision, error)) func(*State, command.Command, time.Time) (decision.Decision, error) {
+	return func(s *State, c command.Command, now time.Time) (decision.Decision, error) { return f(K{s}, c, now) }
 }
 
 // Decide returns the remaining effect of the command in this state. now is the time of handling.
@@ -78,38 +83,6 @@ func refusal(c command.Command, why error) event.Data {
 	return event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Public(), Field: f.Field}
 }
 
-func (s *State) create(c command.Command, now time.Time) (decision.Decision, error) {
-	if s.Created() {
-		return s.goOn(c, now)
-	}
-	var d command.NewTeam
-	if err := c.Decode(&d); err != nil {
-		return decision.Decision{}, err
-	}
-	if err := Check(d.Definition); err != nil {
-		return decision.Decision{}, err
-	}
-	return decision.Decision{Facts: []decision.Fact{{ID: "created", Data: event.TeamCreatedData{
-		TeamID: c.Key.String(), Definition: d.Definition, Parent: d.Parent, Principal: c.Principal,
-	}}}}, nil
-}
-
-func (s *State) receive(c command.Command, now time.Time) (decision.Decision, error) {
-	if s.messages[c.ID] {
-		return s.goOn(c, now)
-	}
-	var d command.UserMessage
-	if err := c.Decode(&d); err != nil {
-		return decision.Decision{}, err
-	}
-	m, err := s.write(c.ID, c.Member, d.Content, d.Sender)
-	if err != nil {
-		return s.refuse(c, err)
-	}
-	m.Principal, m.Attachments, m.Tainted, m.Proof, m.Extra = c.Principal, d.Attachments, d.Tainted, c.Proof().Short(), d.Extra
-	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".message", Data: m}}}, nil
-}
-
 // write returns a message for a member, if it can take one.
 func (s *State) write(messageID, to, content string, from *event.Sender) (event.TeamMessageData, error) {
 	p, err := s.Locate(to)
@@ -124,89 +97,13 @@ func (s *State) write(messageID, to, content string, from *event.Sender) (event.
 	return event.TeamMessageData{MessageID: messageID, Member: p.Name, Route: p.Rest, Content: content, Sender: from}, nil
 }
 
-// stop records that members are to stop. It drops messages that were accepted during a pause. The
-// members get the others, and stop by themselves.
-func (s *State) stop(c command.Command, now time.Time) (decision.Decision, error) {
-	if s.once[c.ID] {
-		return s.goOn(c, now)
-	}
-	var d command.CancelRun
-	if err := c.Decode(&d); err != nil {
-		return decision.Decision{}, err
-	}
-	data := event.TeamStoppedData{CommandID: c.ID, By: c.Principal, Reason: d.Reason}
-	if c.Member != "" {
-		p, err := s.Locate(c.Member)
-		if err != nil {
-			return s.refuse(c, err)
-		}
-		data.Member, data.Route = p.Name, p.Rest
-	}
-	var list []decision.Fact
-	if s.paused {
-		for _, m := range s.pending {
-			if m.seq > s.pausedAt && (data.Member == "" || m.Member == data.Member && (data.Route == "" || m.Route == data.Route)) {
-				list = append(list, dropped(m.TeamMessageData, "stopped"))
-			}
-		}
-	}
-	return decision.Decision{Facts: append(list, decision.Fact{ID: c.ID + ".stopped", Data: data})}, nil
+func dropped(m event.TeamMessageData, reason string) decision.Fact {
+	return decision.Fact{ID: m.MessageID + ".dropped", Data: event.TeamMessageDroppedData{MessageID: m.MessageID, Member: m.Member, Reason: reason}}
 }
 
-// respond changes nothing in the team's log: the question is in the log of an agent,
-// and so will be the one answer that counts.
-func (s *State) respond(c command.Command, now time.Time) (decision.Decision, error) {
-	var d command.AnswerQuestion
-	if err := c.Decode(&d); err != nil {
-		return decision.Decision{}, err
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
 	}
-	agent, _, known := s.Question(orElse(d.InputID, d.CallID))
-	if !known {
-		return s.refuse(c, fault.Newf(fault.InputNotFound, "This team has no such question. Use the invocation_id of the question."))
-	}
-	if c.Member != "" {
-		p, err := s.Locate(c.Member)
-		if err != nil {
-			return s.refuse(c, err)
-		}
-		if p.ID != agent {
-			return s.refuse(c, fault.Newf(fault.InputNotFound, "The question belongs to another member. Use agent_name and invocation_id of the same question."))
-		}
-	}
-	return s.goOn(c, now)
-}
-
-func (s *State) pause(c command.Command, now time.Time) (decision.Decision, error) {
-	switch {
-	case s.once[c.ID], s.paused:
-		return s.goOn(c, now)
-	case s.closing != nil:
-		return s.refuse(c, fault.New(fault.TeamClosed))
-	}
-	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".paused", Data: event.TeamPausedData{CommandID: c.ID, By: c.Principal}}}}, nil
-}
-
-func (s *State) resume(c command.Command, now time.Time) (decision.Decision, error) {
-	switch {
-	case s.once[c.ID], !s.paused:
-		return s.goOn(c, now)
-	case s.closing != nil:
-		return s.refuse(c, fault.New(fault.TeamClosed))
-	}
-	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".resumed", Data: event.TeamResumedData{CommandID: c.ID, By: c.Principal}}}}, nil
-}
-
-func (s *State) shutDown(c command.Command, now time.Time) (decision.Decision, error) {
-	if s.closing != nil {
-		return s.goOn(c, now)
-	}
-	d := command.CloseSession{}
-	if len(c.Data) > 0 {
-		if err := c.Decode(&d); err != nil {
-			return decision.Decision{}, err
-		}
-	}
-	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".closing", Data: event.TeamClosingData{
-		CommandID: c.ID, By: c.Principal, Reason: orElse(d.Reason, "user_request"),
-	}}}}, nil
+	return text
 }

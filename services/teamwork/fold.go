@@ -2,7 +2,7 @@ package teamwork
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/eventdata"
@@ -76,7 +76,7 @@ func (s *State) begin(team id.Entity, created time.Time, d event.TeamCreatedData
 	}
 	s.created, s.head, s.entity = created, d, team
 	s.members, s.deep = map[string]*member{}, map[string]string{}
-	s.messages, s.once, s.acts = map[string]bool{}, map[string]bool{}, map[string]event.TeamActedData{}
+	s.messages, s.once, s.acts = set{}, set{}, map[string]event.TeamActedData{}
 	s.questions, s.inputs = map[string]question{}, map[string]string{}
 	s.delegations = map[string]*delegation{}
 	for _, m := range d.Definition.Members {
@@ -84,24 +84,16 @@ func (s *State) begin(team id.Entity, created time.Time, d event.TeamCreatedData
 		if err != nil {
 			return err
 		}
-		n := &member{MemberDefinition: m, place: place, kind: place.Kind, status: event.AgentUninitialized, runs: map[string]bool{}}
+		n := &member{MemberDefinition: m, place: place, kind: place.Kind, memberState: memberState{Status: event.AgentUninitialized, Runs: set{}}}
 		s.members[m.Name], s.order = n, append(s.order, n)
 	}
 	return nil
 }
 
-func (s *State) own(name string) (*member, error) {
-	m := s.members[name]
-	if m == nil {
-		return nil, fmt.Errorf("it has no member %q", name)
-	}
-	return m, nil
-}
-
 func (s *State) memberStarted(_ event.Event, d event.TeamMemberStartedData) error {
 	m, err := s.own(d.Name)
 	if err == nil {
-		m.started = true
+		m.Started = true
 	}
 	return err
 }
@@ -119,15 +111,15 @@ func (s *State) message(e event.Event, d event.TeamMessageData) error {
 	s.messages[d.MessageID] = true
 	s.tainted = s.tainted || d.Tainted
 	s.reported(d.MessageID)
-	s.expects(d)
-	s.pending = append(s.pending, letter{d, e.Sequence})
+	s.expects(d, s.roster)
+	s.pending = append(s.pending, letter{TeamMessageData: d, Seq: e.Sequence})
 	s.busy(e)
 	if d.CallID != "" {
 		s.acts[d.CallID] = event.TeamActedData{CallID: d.CallID, Result: "Message sent to " + d.Member + "."}
 	}
 	if t := s.task(d.TaskID); t != nil {
-		t.notices++
-		t.told = true
+		t.Notices++
+		t.Told = true
 	}
 	return nil
 }
@@ -144,11 +136,6 @@ func (s *State) messageDropped(_ event.Event, d event.TeamMessageDroppedData) er
 	return nil
 }
 
-// arrived takes a message off those that are to be handed on.
-func (s *State) arrived(messageID string) {
-	s.pending = slices.DeleteFunc(s.pending, func(m letter) bool { return m.MessageID == messageID })
-}
-
 func (s *State) stopped(_ event.Event, d event.TeamStoppedData) error {
 	s.once[d.CommandID] = true
 	return nil
@@ -156,31 +143,14 @@ func (s *State) stopped(_ event.Event, d event.TeamStoppedData) error {
 
 func (s *State) pauseBegun(e event.Event, d event.TeamPausedData) error {
 	s.paused, s.pausedAt, s.once[d.CommandID] = true, e.Sequence, true
-	s.flipped()
+	s.flip(s.order)
 	return nil
 }
 
 func (s *State) resumed(_ event.Event, d event.TeamResumedData) error {
 	s.paused, s.once[d.CommandID] = false, true
-	s.flipped()
+	s.flip(s.order)
 	return nil
-}
-
-// flipped notes that nested teams are to follow, but for those that need not.
-func (s *State) flipped() {
-	s.flips++
-	for _, m := range s.order {
-		if m.halted == s.paused || m.seq == 0 {
-			m.flip = s.flips
-		}
-	}
-}
-
-// halt notes that a nested team was paused or resumed.
-func (s *State) halt(m *member, paused bool) {
-	if m.halted = paused; paused == s.paused {
-		m.flip = s.flips
-	}
 }
 
 func (s *State) closingBegun(_ event.Event, d event.TeamClosingData) error {
@@ -198,16 +168,16 @@ func (s *State) agentEvent(e event.Event, d event.TeamMemberEventData) error {
 	if err != nil {
 		return err
 	}
-	m.seq = d.Seq
+	m.Seq = d.Seq
 	if d.Status != "" {
-		m.status = d.Status
+		m.Status = d.Status
 	}
 	inner := event.Unwrap(e)
 	if inner.Type == event.MessageDelta || inner.Type == event.ReasoningDelta { // most of the log, and nothing follows from it
 		return nil
 	}
 	s.window.note(inner)
-	s.ask(inner)
+	s.ask(inner, s.roster)
 	s.taint(inner)
 	if err := s.deeds(inner); err != nil {
 		return err
@@ -224,7 +194,7 @@ func (s *State) life(e event.Event, m *member, inner event.Event) error {
 			return err
 		}
 		s.arrived(d.MessageID)
-		m.runs[d.RunID] = true
+		m.Runs[d.RunID] = true
 		s.busy(e)
 	case event.MessageRefused:
 		d, err := eventdata.As[event.MessageRefusedData](inner)
@@ -233,27 +203,12 @@ func (s *State) life(e event.Event, m *member, inner event.Event) error {
 		}
 		s.arrived(d.MessageID)
 	case event.RunStarted:
-		m.failed = ""
+		m.Failed = ""
 	case event.RunCompleted, event.RunFailed, event.RunCancelled:
-		return s.runEnded(m, inner)
+		return m.ended(inner)
 	case event.MemberClosed:
-		m.closed = true
-		clear(m.runs)
-	}
-	return nil
-}
-
-func (s *State) runEnded(m *member, inner event.Event) error {
-	var d struct {
-		RunID   string `json:"run_id"`
-		Message string `json:"message"`
-	}
-	if err := eventdata.Into(inner, &d); err != nil {
-		return err
-	}
-	delete(m.runs, d.RunID)
-	if inner.Type == event.RunFailed {
-		m.failed = orElse(d.Message, "the run failed")
+		m.Closed = true
+		clear(m.Runs)
 	}
 	return nil
 }
@@ -263,13 +218,13 @@ func (s *State) subTeamEvent(e event.Event, d event.TeamSubTeamEventData) error 
 	if err != nil {
 		return err
 	}
-	m.seq = d.Seq
+	m.Seq = d.Seq
 	inner := event.Unwrap(e)
 	if inner.Type == event.MessageDelta || inner.Type == event.ReasoningDelta {
 		return nil
 	}
 	s.window.note(inner)
-	s.ask(inner)
+	s.ask(inner, s.roster)
 	s.taint(inner)
 	s.below(inner)
 	if err := s.deeds(inner); err != nil {
@@ -285,15 +240,15 @@ func (s *State) subTeamEvent(e event.Event, d event.TeamSubTeamEventData) error 
 func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 	switch inner.Type {
 	case event.TeamCreated:
-		m.status = event.TeamStarting
+		m.Status = event.TeamStarting
 	case event.TeamStatus:
 		d, err := eventdata.As[event.TeamStatusData](inner)
 		if err != nil {
 			return err
 		}
-		m.status, m.failed = d.NewStatus, ""
+		m.Status, m.Failed = d.NewStatus, ""
 		if d.NewStatus == event.TeamFailed {
-			m.failed = orElse(d.ErrorMessage, "a member failed")
+			m.Failed = orElse(d.ErrorMessage, "a member failed")
 		}
 	case event.TeamMessage:
 		d, err := eventdata.As[event.TeamMessageData](inner)
@@ -302,33 +257,46 @@ func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 		}
 		s.arrived(d.MessageID)
 		s.busy(e)
-		if m.status == event.TeamIdle || m.status == event.TeamFailed {
-			m.status = event.TeamRunning // its own next event says so, too
+		if m.Status == event.TeamIdle || m.Status == event.TeamFailed {
+			m.Status = event.TeamRunning // its own next event says so, too
 		}
 	case event.TeamPauseBegun:
 		s.halt(m, true)
 	case event.TeamResumed:
 		s.halt(m, false)
 	case event.TeamClosed:
-		m.closed = true
+		m.Closed = true
 	}
 	return nil
 }
 
-// below keeps the statuses of nested teams and their members, for the view.
-func (s *State) below(inner event.Event) {
-	status := inner.Via.Status
-	if inner.Via.AgentID == "" && inner.Type == event.TeamStatus {
-		if d, err := eventdata.As[event.TeamStatusData](inner); err == nil {
-			status = d.NewStatus
-		}
+// deeds keeps the results of delegations, from events of agents and nested teams.
+func (s *State) deeds(inner event.Event) error {
+	r, err := s.follow(inner)
+	if r == nil || err != nil {
+		return err
 	}
-	if inner.Type == event.TeamCreated {
-		status = event.TeamStarting
+	if _, _, ok := s.reader(*r); ok {
+		r.ID = s.entity.String() + "." + r.ID
+		s.reports = append(s.reports, *r)
 	}
-	if status != "" {
-		s.deep[inner.Via.Route] = status
+	return nil
+}
+
+// reader returns the target of a report: a task on the board, or else a member of this team.
+func (s *State) reader(r report) (t *boardTask, to Place, ok bool) {
+	if t = s.task(r.Letter.TaskID); t != nil {
+		return t, to, true
 	}
+	if r.Letter.Sender == nil || r.Text == "" {
+		return nil, to, false
+	}
+	route, ours := strings.CutPrefix(r.Letter.Sender.Route, s.route(""))
+	if !ours {
+		return nil, to, false
+	}
+	to, err := s.roster.find(route)
+	return nil, to, err == nil
 }
 
 // taint notes that a member, or one of a nested team, has read untrusted output. It may have told others before the team
@@ -346,22 +314,30 @@ func (s *State) taint(inner event.Event) {
 	}
 }
 
-// ask keeps the questions about tool calls, answered ones too: the agent's log knows
-// whose answer counted.
-func (s *State) ask(inner event.Event) {
-	if inner.Type != event.InputRequested {
-		return
+func (s *State) boardCreated(_ event.Event, d event.BoardCreatedData) error {
+	s.tainted = s.tainted || d.Tainted
+	for _, t := range d.Tasks {
+		if s.task(t.TaskID) == nil {
+			s.board = append(s.board, &boardTask{BoardTask: t})
+		}
 	}
-	d, err := eventdata.As[event.InputRequestedData](inner)
-	if err != nil || d.Scope != event.ScopeTool && d.Scope != event.ScopeBudget && d.Scope != event.ScopeAgent {
-		return
+	s.acts[d.CallID] = event.TeamActedData{CallID: d.CallID, Result: created(d)}
+	return nil
+}
+
+func (s *State) boardUpdated(_ event.Event, d event.BoardUpdatedData) error {
+	t := s.task(d.TaskID)
+	if t == nil {
+		return fmt.Errorf("the board has no task %q", d.TaskID)
 	}
-	call := d.CallID
-	if d.Scope != event.ScopeTool {
-		call = d.InputID
+	if d.Repeated {
+		return nil
 	}
-	if p, err := s.roster.find(inner.Via.Route); err == nil {
-		s.questions[call] = question{agent: p.ID, input: d.InputID}
-		s.inputs[d.InputID] = call
+	t.Status, t.BySystem, t.Told = d.NewStatus, d.AgentName == Notifier, false
+	t.FileDeliverables = append(t.FileDeliverables, d.Deliverables...)
+	s.reported(d.CallID)
+	if d.CallID != "" {
+		s.acts[d.CallID] = event.TeamActedData{CallID: d.CallID, Result: fmt.Sprintf("%s is %s.", t.TaskID, t.Status)}
 	}
+	return nil
 }

@@ -31,7 +31,7 @@ func (s *State) Relay(name string, news []Incoming) ([]decision.Fact, error) {
 		return due, nil
 	}
 	var out []decision.Fact
-	next, status := m.seq+1, m.status
+	next, status := m.Seq+1, m.Status
 	for _, e := range news {
 		if e.Sequence < next {
 			continue

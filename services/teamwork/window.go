@@ -35,15 +35,6 @@ type rest struct {
 	Bytes uint64 `json:"bytes"`
 }
 
-// Recent returns the sequence behind which a viewer without a position begins: the oldest
-// rest in the window. If something has been open for longer, it is the last rest before it.
-func (s *State) Recent() uint64 {
-	if len(s.window.Rests) == 0 {
-		return 0
-	}
-	return s.window.Rests[0].Seq
-}
-
 // take moves the window on to the next event of the log.
 func (w *window) take(e event.Event) {
 	if n := len(w.Rests); len(w.Open) == 0 && (n == 0 || w.Seq >= w.Rests[n-1].Seq+restEvery) {
@@ -101,11 +92,4 @@ func (w *window) open(what, route string) {
 		w.Open = map[string]string{}
 	}
 	w.Open[what] = route
-}
-
-// clone returns a copy that does not change.
-func (w *window) clone() window {
-	c := *w
-	c.Rests, c.Open = slices.Clone(w.Rests), maps.Clone(w.Open)
-	return c
 }

@@ -30,53 +30,36 @@ var boardStatuses = []string{
 	event.BoardNotStarted, event.BoardQueued, event.BoardInProgress, event.BoardCompleted, event.BoardBlocked, event.BoardFailed,
 }
 
-// tools of the team, as its members call them.
-var acts = map[string]func(*State, command.Command, command.TeamAct, time.Time) (decision.Decision, error){
-	command.ToolSendMessage: (*State).sendMessage,
-	command.ToolCreateTasks: (*State).createTasks,
-	command.ToolUpdateTask:  (*State).updateTask,
-	command.ToolListTasks:   (*State).listTasks,
+// tools are those of the team, as its members call them.
+var tools = map[string]func(acting, command.Command, command.TeamAct, time.Time) (decision.Decision, error){
+	command.ToolSendMessage: acting.sendMessage,
+	command.ToolCreateTasks: acting.createTasks,
+	command.ToolUpdateTask:  acting.updateTask,
+	command.ToolListTasks:   acting.listTasks,
 }
 
+// acting decides on members' calls of the tools of their team.
+type acting struct{ *State }
+
 // act carries out a member's call of a tool of its team, once.
-func (s *State) act(c command.Command, now time.Time) (decision.Decision, error) {
+func (ac acting) act(c command.Command, now time.Time) (decision.Decision, error) {
 	var a command.TeamAct
 	if err := c.Decode(&a); err != nil {
 		return decision.Decision{}, err
 	}
-	if said, done := s.acts[a.CallID]; done {
-		return decision.Decision{Facts: s.Advance(), Direct: said}, nil
+	if said, done := ac.acts[a.CallID]; done {
+		return decision.Decision{Facts: ac.Advance(), Direct: said}, nil
 	}
-	do, ok := acts[a.Tool]
+	do, ok := tools[a.Tool]
 	switch {
 	case !ok:
-		return s.refuse(c, fault.New(fault.ToolNotFound))
-	case s.closing != nil:
-		return s.refuse(c, fault.New(fault.TeamClosed))
-	case s.members[a.Member] == nil:
-		return s.refuse(c, fault.New(fault.MemberNotFound))
+		return ac.refuse(c, fault.New(fault.ToolNotFound))
+	case ac.closing != nil:
+		return ac.refuse(c, fault.New(fault.TeamClosed))
+	case ac.members[a.Member] == nil:
+		return ac.refuse(c, fault.New(fault.MemberNotFound))
 	}
-	return do(s, c, a, now)
-}
-
-// Forward returns the parent team for a member's call that only the parent can carry out: a message
-// for one of its members, or an update of a task that this team's own board does not have.
-func (s *State) Forward(a command.TeamAct) (to event.TeamParent, ok bool) {
-	if s.head.Parent == nil {
-		return to, false
-	}
-	switch a.Tool {
-	case command.ToolSendMessage:
-		var args letterArgs
-		if json.Unmarshal(a.Arguments, &args) == nil {
-			_, err := s.roster.find(args.to())
-			ok = err != nil
-		}
-	case command.ToolUpdateTask:
-		var args taskArgs
-		ok = json.Unmarshal(a.Arguments, &args) == nil && s.task(args.task()) == nil
-	}
-	return *s.head.Parent, ok
+	return do(ac, c, a, now)
 }
 
 type letterArgs struct {
@@ -90,22 +73,22 @@ func (l letterArgs) to() string { return orElse(l.Recipient, l.Role) }
 
 func badInput(format string, a ...any) error { return fault.Newf(fault.ToolBadInput, format, a...) }
 
-func (s *State) sendMessage(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
+func (ac acting) sendMessage(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
 	var args letterArgs
 	if json.Unmarshal(a.Arguments, &args) != nil || args.to() == "" || args.Content == "" {
-		return s.refuse(c, badInput("recipient_name and content are needed. Give both as texts."))
+		return ac.refuse(c, badInput("recipient_name and content are needed. Give both as texts."))
 	}
-	if p, err := s.roster.find(args.to()); err == nil && p.ID.String() == a.AgentID {
-		return s.refuse(c, badInput("A message to yourself goes nowhere. Choose another recipient."))
+	if p, err := ac.roster.find(args.to()); err == nil && p.ID.String() == a.AgentID {
+		return ac.refuse(c, badInput("A message to yourself goes nowhere. Choose another recipient."))
 	}
 	sender := &event.Sender{
-		Kind: event.SenderAgent, ID: a.AgentID, Name: a.Member, Route: s.route(a.Member), MessageType: orElse(args.MessageType, "direct_message"),
+		Kind: event.SenderAgent, ID: a.AgentID, Name: a.Member, Route: ac.route(a.Member), MessageType: orElse(args.MessageType, "direct_message"),
 	}
-	m, err := s.write(s.entity.String()+"."+a.CallID, args.to(), args.Content, sender)
+	m, err := ac.write(ac.entity.String()+"."+a.CallID, args.to(), args.Content, sender)
 	if err != nil {
-		return s.refuse(c, err)
+		return ac.refuse(c, err)
 	}
-	m.CallID, m.Tainted = a.CallID, a.Tainted || s.tainted
+	m.CallID, m.Tainted = a.CallID, a.Tainted || ac.tainted
 	return decision.Decision{Facts: []decision.Fact{{ID: a.CallID + ".message", Data: m}}, Direct: event.TeamActedData{
 		CallID: a.CallID, Result: "Message sent to " + m.Member + ".",
 	}}, nil
@@ -122,20 +105,20 @@ type newTask struct {
 	Deliverables []event.Deliverable `json:"file_deliverables"`
 }
 
-func (s *State) createTasks(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
+func (ac acting) createTasks(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
 	var args struct {
 		Tasks []newTask `json:"tasks"`
 	}
 	if json.Unmarshal(a.Arguments, &args) != nil || len(args.Tasks) == 0 {
-		return s.refuse(c, badInput("tasks has to be a list of tasks with task_name, assignee_name and description."))
+		return ac.refuse(c, badInput("tasks has to be a list of tasks with task_name, assignee_name and description."))
 	}
-	added, err := s.newTasks(args.Tasks, a.Member)
+	added, err := ac.newTasks(args.Tasks, a.Member)
 	if err != nil {
-		return s.refuse(c, err)
+		return ac.refuse(c, err)
 	}
-	data := event.BoardCreatedData{CallID: a.CallID, By: a.Member, Tainted: a.Tainted || s.tainted}
+	data := event.BoardCreatedData{CallID: a.CallID, By: a.Member, Tainted: a.Tainted || ac.tainted}
 	list := []decision.Fact{{}}
-	for _, t := range s.board {
+	for _, t := range ac.board {
 		data.Tasks = append(data.Tasks, t.BoardTask)
 		if t.Status != event.BoardNotStarted {
 			list = append(list, decision.Fact{ID: a.CallID + ".again." + t.TaskID, Data: event.BoardUpdatedData{
@@ -151,21 +134,21 @@ func (s *State) createTasks(c command.Command, a command.TeamAct, _ time.Time) (
 }
 
 // newTasks returns the tasks as they will stand on the board.
-func (s *State) newTasks(list []newTask, by string) ([]event.BoardTask, error) {
-	if len(s.board)+len(list) > maxBoard {
+func (ac acting) newTasks(list []newTask, by string) ([]event.BoardTask, error) {
+	if len(ac.board)+len(list) > maxBoard {
 		return nil, badInput("The board holds %d tasks. Make fewer.", maxBoard)
 	}
 	ids := map[string]string{} // by name, and by the model's own id
 	for i := range list {
 		t := &list[i]
 		t.Name = orElse(t.Name, t.ID)
-		if err := s.checkTask(i, *t, by); err != nil {
+		if err := ac.checkTask(i, *t, by); err != nil {
 			return nil, err
 		}
-		if ids[t.Name] != "" || s.task(t.Name) != nil {
+		if ids[t.Name] != "" || ac.task(t.Name) != nil {
 			return nil, badInput("tasks[%d].task_name: the board has a task %q already. Use another name.", i, t.Name)
 		}
-		ids[t.Name] = fmt.Sprintf("task_%04d", len(s.board)+i+1)
+		ids[t.Name] = fmt.Sprintf("task_%04d", len(ac.board)+i+1)
 		if t.ID != "" {
 			ids[t.ID] = ids[t.Name]
 		}
@@ -178,7 +161,7 @@ func (s *State) newTasks(list []newTask, by string) ([]event.BoardTask, error) {
 		}
 		for _, name := range t.Dependencies {
 			dep := ids[name]
-			if known := s.task(name); dep == "" && known != nil {
+			if known := ac.task(name); dep == "" && known != nil {
 				dep = known.TaskID
 			}
 			if dep == "" || dep == b.TaskID {
@@ -196,7 +179,7 @@ func (s *State) newTasks(list []newTask, by string) ([]event.BoardTask, error) {
 	return out, nil
 }
 
-func (s *State) checkTask(i int, t newTask, by string) error {
+func (ac acting) checkTask(i int, t newTask, by string) error {
 	switch {
 	case t.Name == "" || len(t.Name) > maxTaskName:
 		return badInput("tasks[%d].task_name has to have 1 to %d bytes.", i, maxTaskName)
@@ -205,7 +188,7 @@ func (s *State) checkTask(i int, t newTask, by string) error {
 	case len(t.Deliverables) > maxDeliverables:
 		return badInput("tasks[%d].file_deliverables: %d files at most.", i, maxDeliverables)
 	}
-	if _, err := s.roster.find(orElse(t.Assignee, by)); err != nil {
+	if _, err := ac.roster.find(orElse(t.Assignee, by)); err != nil {
 		return badInput("tasks[%d].assignee_name: the team has no member %q.", i, t.Assignee)
 	}
 	return nil
@@ -241,19 +224,19 @@ type taskArgs struct {
 
 func (a taskArgs) task() string { return orElse(a.TaskID, a.TaskName) }
 
-func (s *State) updateTask(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
+func (ac acting) updateTask(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
 	var args taskArgs
 	if json.Unmarshal(a.Arguments, &args) != nil {
-		return s.refuse(c, badInput("task_id and new_status are needed. Give both as texts."))
+		return ac.refuse(c, badInput("task_id and new_status are needed. Give both as texts."))
 	}
-	t, status := s.task(args.task()), orElse(args.NewStatus, args.Status)
+	t, status := ac.task(args.task()), orElse(args.NewStatus, args.Status)
 	switch {
 	case t == nil:
-		return s.refuse(c, badInput("The board has no such task. Use list_tasks to see it."))
+		return ac.refuse(c, badInput("The board has no such task. Use list_tasks to see it."))
 	case !slices.Contains(boardStatuses, status):
-		return s.refuse(c, badInput("new_status has to be one of %s.", strings.Join(boardStatuses, ", ")))
+		return ac.refuse(c, badInput("new_status has to be one of %s.", strings.Join(boardStatuses, ", ")))
 	case len(t.FileDeliverables)+len(args.Deliverables) > maxDeliverables:
-		return s.refuse(c, badInput("deliverables: %d files at most.", maxDeliverables))
+		return ac.refuse(c, badInput("deliverables: %d files at most.", maxDeliverables))
 	}
 	for i := range args.Deliverables {
 		args.Deliverables[i].AuthorAgentName = orElse(args.Deliverables[i].AuthorAgentName, a.Member)
@@ -266,18 +249,30 @@ func (s *State) updateTask(c command.Command, a command.TeamAct, _ time.Time) (d
 	}, nil
 }
 
-func (s *State) listTasks(_ command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
-	raw, err := json.Marshal(s.tasks())
+func (ac acting) listTasks(_ command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
+	raw, err := json.Marshal(ac.tasks())
 	if err != nil {
 		return decision.Decision{}, fmt.Errorf("encode the board: %w", err)
 	}
-	return decision.Decision{Facts: s.Advance(), Direct: event.TeamActedData{CallID: a.CallID, Result: string(raw), Untrusted: s.tainted}}, nil
+	return decision.Decision{Facts: ac.Advance(), Direct: event.TeamActedData{CallID: a.CallID, Result: string(raw), Untrusted: ac.tainted}}, nil
 }
 
-func (s *State) tasks() []event.BoardTask {
-	out := make([]event.BoardTask, 0, len(s.board))
-	for _, t := range s.board {
-		out = append(out, t.BoardTask)
+// Forward returns the parent team for a member's call that only the parent can carry out: a message
+// for one of its members, or an update of a task that this team's own board does not have.
+func (s *State) Forward(a command.TeamAct) (to event.TeamParent, ok bool) {
+	if s.head.Parent == nil {
+		return to, false
 	}
-	return out
+	switch a.Tool {
+	case command.ToolSendMessage:
+		var args letterArgs
+		if json.Unmarshal(a.Arguments, &args) == nil {
+			_, err := s.roster.find(args.to())
+			ok = err != nil
+		}
+	case command.ToolUpdateTask:
+		var args taskArgs
+		ok = json.Unmarshal(a.Arguments, &args) == nil && s.task(args.task()) == nil
+	}
+	return *s.head.Parent, ok
 }
