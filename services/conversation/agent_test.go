@@ -30,9 +30,9 @@ func newAgent(t *testing.T, d event.MemberDefinition) *world {
 }
 
 // calls sends a message and has a worker's first attempt call the tools.
-func (w *world) calls(commandID string, tools ...string) *conversation.Work {
+func (w *world) calls(commandID string, tools ...string) *conversation.Job {
 	w.do(command.SendMessage, commandID, command.UserMessage{Content: "go"})
-	u := w.state.Work(conversation.RunID(commandID))
+	u := w.state.Job(conversation.RunID(commandID))
 	w.append(commandID+".claim", event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1})
 	var calls []event.ToolCall
 	for i, tool := range tools {
@@ -43,18 +43,18 @@ func (w *world) calls(commandID string, tools ...string) *conversation.Work {
 }
 
 // asked has the worker ask about everything that it has to, and put the job down.
-func (w *world) asked(u *conversation.Work) {
+func (w *world) asked(u *conversation.Job) {
 	st := w.state.Next(u.ID)
 	for _, tc := range st.Ask {
 		w.append("ask."+tc.ID, event.InputRequestedData{
-			InputID: conversation.InputOf(tc.ID), RunID: u.RunID, ExecutionID: u.ExecutionID, Scope: event.ScopeTool, Attempt: u.Attempt,
+			InputID: conversation.QuestionOf(tc.ID), RunID: u.RunID, ExecutionID: u.ExecutionID, Scope: event.ScopeTool, Attempt: u.Attempt,
 			CallID: tc.ID, Tool: tc.Name, Digest: "d." + tc.ID,
 		})
 	}
 }
 
-func (w *world) put(u *conversation.Work) {
-	w.append(fmt.Sprintf("%s.pause.%d", u.ID, u.Attempt), event.JobSuspendedData{RunID: u.RunID, Attempt: u.Attempt, Inputs: w.state.Next(u.ID).Inputs})
+func (w *world) put(u *conversation.Job) {
+	w.append(fmt.Sprintf("%s.pause.%d", u.ID, u.Attempt), event.JobSuspendedData{RunID: u.RunID, Attempt: u.Attempt, Inputs: w.state.Next(u.ID).Questions})
 }
 
 func ids(calls []event.ToolCall) []string {
@@ -69,7 +69,7 @@ func TestPeopleAreAskedBeforeAToolRuns(t *testing.T) {
 	w := newAgent(t, event.MemberDefinition{Name: "Coder"})
 	u := w.calls("m", "files/write", command.ToolListTasks, "web/fetch")
 	st := w.state.Next(u.ID)
-	require.Equal(t, conversation.StepCalls, st.Kind)
+	require.Equal(t, conversation.ActionCalls, st.Kind)
 	require.Equal(t, []string{"m.call0", "m.call2"}, ids(st.Ask))
 	require.Equal(t, []string{"m.call1"}, ids(st.Calls), "a tool of the team needs no approval")
 
@@ -77,8 +77,8 @@ func TestPeopleAreAskedBeforeAToolRuns(t *testing.T) {
 	w.append("1", event.ToolCalledData{CallID: "m.call1", RunID: u.RunID, Tool: command.ToolListTasks})
 	w.append("2", event.ToolCompletedData{CallID: "m.call1", RunID: u.RunID, Result: "none"})
 	st = w.state.Next(u.ID)
-	require.Equal(t, conversation.StepWait, st.Kind)
-	require.Equal(t, []string{"approve_m.call0", "approve_m.call2"}, st.Inputs)
+	require.Equal(t, conversation.ActionWait, st.Kind)
+	require.Equal(t, []string{"approve_m.call0", "approve_m.call2"}, st.Questions)
 	w.put(u)
 	require.True(t, u.Paused)
 	require.Empty(t, w.state.Ready())
@@ -86,21 +86,21 @@ func TestPeopleAreAskedBeforeAToolRuns(t *testing.T) {
 	w.do(command.Answer, "r1", command.AnswerQuestion{CallID: "m.call0", Digest: "d.m.call0", Approved: true})
 	a, ok := w.state.Approval("m.call0")
 	require.True(t, ok)
-	require.Equal(t, conversation.Approval{InputID: "approve_m.call0", Digest: "d.m.call0", Decision: event.DecisionApprove, Over: true}, a)
-	require.Equal(t, []*conversation.Work{u}, w.state.Ready())
+	require.Equal(t, conversation.Approval{QuestionID: "approve_m.call0", Digest: "d.m.call0", Decision: event.DecisionApprove, Over: true}, a)
+	require.Equal(t, []*conversation.Job{u}, w.state.Ready())
 	require.Equal(t, u.ID+".pause.1.resumed", u.Resumption())
 	st = w.state.Next(u.ID)
 	require.Equal(t, []string{"m.call0"}, ids(st.Calls))
-	require.Equal(t, []string{"approve_m.call2"}, st.Inputs)
+	require.Equal(t, []string{"approve_m.call2"}, st.Questions)
 
 	require.Zero(t, u.Spent())
 	w.append("claim2", event.JobStartedData{RunID: u.RunID, Attempt: 2, Resumed: true})
 	require.Equal(t, 1, u.Spent())
 	require.Empty(t, w.state.Ready())
-	w.append("3", event.ToolCalledData{CallID: "m.call0", RunID: u.RunID, Attempt: 2, Tool: "files/write", InputID: a.InputID})
+	w.append("3", event.ToolCalledData{CallID: "m.call0", RunID: u.RunID, Attempt: 2, Tool: "files/write", InputID: a.QuestionID})
 	w.append("4", event.ToolCompletedData{CallID: "m.call0", RunID: u.RunID, Attempt: 2, Result: "written"})
 	w.do(command.Answer, "r2", command.AnswerQuestion{InputID: "approve_m.call2", Feedback: "not today"})
-	require.Equal(t, conversation.StepGenerate, w.state.Next(u.ID).Kind, "a denied call has its outcome")
+	require.Equal(t, conversation.ActionGenerate, w.state.Next(u.ID).Kind, "a denied call has its outcome")
 	own := w.state.Brief(u.ID, 1000).Own
 	require.Equal(t, conversation.Line{Role: "tool", ToolCallID: "m.call2", Content: "denied: not today", IsError: true}, own[len(own)-1])
 }
@@ -172,7 +172,7 @@ func TestAPausedRunIsStopped(t *testing.T) {
 		w.do(command.Cancel, "stop", how)
 		require.Equal(t, conversation.Cancelled, w.state.Run(u.RunID).Status)
 		require.Empty(t, w.state.Ready())
-		require.Equal(t, conversation.StepNone, w.state.Next(u.ID).Kind)
+		require.Equal(t, conversation.ActionNone, w.state.Next(u.ID).Kind)
 		w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0", Approved: true})
 		require.Equal(t, string(fault.InputNotFound), w.direct.(event.CommandRefusedData).Code)
 		if how.All {
@@ -220,7 +220,7 @@ func TestAnAgentClosesAndNotesWhatItHasToDo(t *testing.T) {
 	require.Zero(t, w.do(command.NoteTodos, "n2", todos))
 	require.Equal(t, todos.Todos, w.state.Todos)
 	w.do(command.SendMessage, "m1", command.UserMessage{Content: "x", RunSpec: event.RunSpec{Mode: event.ModePlan}})
-	require.Nil(t, w.state.Active().Pipeline, "members of teams chat")
+	require.Nil(t, w.state.Active().Plan, "members of teams chat")
 	w.do(command.SendMessage, "m2", command.UserMessage{Content: "x"})
 	require.Equal(t, 3, w.do(command.CloseMember, "close", command.CloseSession{}))
 	require.Equal(t, event.MemberClosed, w.log[len(w.log)-1].Type)

@@ -19,10 +19,10 @@ func (d aggregator) solved() []decision.Fact {
 	switch {
 	case done == 0:
 		return []decision.Fact{d.noneSolved()}
-	case d.r.Spec.Mode == event.ModePlan || len(d.p.Tasks) > 1:
+	case d.r.Spec.Mode == event.ModePlan || len(d.p.Steps) > 1:
 		return []decision.Fact{d.startAggregate()}
 	}
-	return []decision.Fact{d.conclude(success, d.p.Tasks[0].Output, d.p.Tasks[0].MessageID)}
+	return []decision.Fact{d.conclude(success, d.p.Steps[0].Output, d.p.Steps[0].MessageID)}
 }
 
 // conclude sums the run up, then ends it.
@@ -52,7 +52,7 @@ func (d aggregator) noneSolved() decision.Fact {
 func (d aggregator) report() string {
 	var b strings.Builder
 	b.WriteString("None of the tasks could be solved.")
-	for _, t := range d.p.Tasks {
+	for _, t := range d.p.Steps {
 		fmt.Fprintf(&b, "\n- %s: %s", t.Title, orElse(t.Error, stateNames[t.State]))
 	}
 	return clip(b.String(), maxSummary*8)
@@ -62,16 +62,16 @@ func (d aggregator) summed(status, summary string) decision.Fact {
 	p := d.p
 	data := event.PipelineCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Status: status, TotalMS: since(d.now, d.r.Started),
-		PlanMS: since(p.planEnded, p.planStarted), SolveMS: since(p.solveEnded, p.solveStarted), Summary: clip(summary, maxSummary),
+		PlanMS: since(p.PlanEnded, p.PlanStarted), SolveMS: since(p.SolveEnded, p.SolveStarted), Summary: clip(summary, maxSummary),
 	}
 	if p.Phase == Aggregating {
-		data.AggregateMS = since(p.aggregateEnded, p.aggregateBegan)
+		data.AggregateMS = since(p.AggregateEnded, p.AggregateBegan)
 	}
 	return decision.Fact{ID: d.r.ID + ".summed", Data: data}
 }
 
 func (d aggregator) status() string {
-	if d.p.count(plan.Done) == len(d.p.Tasks) {
+	if d.p.count(plan.Done) == len(d.p.Steps) {
 		return success
 	}
 	return partialSuccess
@@ -81,7 +81,7 @@ func (d aggregator) startAggregate() decision.Fact {
 	work := fmt.Sprintf("%s.aggregate.%d", d.r.ID, d.p.Aggregate+1)
 	done := d.p.count(plan.Done)
 	return decision.Fact{ID: work + ".started", Data: event.AggregateStartedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepCount: len(d.p.Tasks), Completed: done, Failed: len(d.p.Tasks) - done,
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepCount: len(d.p.Steps), Completed: done, Failed: len(d.p.Steps) - done,
 		MaxTries: d.p.Aggregate + d.triesLeft(),
 		Part:     event.Part{JobID: work, Stage: event.StageAggregation},
 	}}
@@ -100,7 +100,7 @@ func (d aggregator) aggregate() []decision.Fact {
 	case w == nil || w.Ended:
 		return []decision.Fact{d.startAggregate()}
 	case w.Failure != nil:
-		if retry, ok := d.retry(w, p.retries+1, d.rules.Tries); ok {
+		if retry, ok := d.retry(w, p.Retries+1, d.rules.Tries); ok {
 			return append(discards(w), retry)
 		}
 		if p.Status == "" {
@@ -114,6 +114,6 @@ func (d aggregator) aggregate() []decision.Fact {
 	}
 	return []decision.Fact{{ID: w.ID + ".completed", Data: event.AggregateCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, MessageID: m.ID, Result: m.Content, Bytes: len(m.Content),
-		Usage: w.tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+		Usage: w.Tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
 	}}}
 }

@@ -23,16 +23,16 @@ func (h answering) respond() (decision.Decision, error) {
 		in = h.s.questions.byCall[d.CallID]
 	}
 	if in == nil {
-		return h.refuse(fault.New(fault.InputNotFound), &Input{ID: d.InputID})
+		return h.refuse(fault.New(fault.InputNotFound), &Question{ID: d.InputID})
 	}
 	if !h.mayAnswer(in) {
-		return h.refuse(fault.Newf(fault.Forbidden, "You may not answer this question. Its owner or an operator may."), &Input{ID: in.ID, CallID: in.CallID})
+		return h.refuse(fault.Newf(fault.Forbidden, "You may not answer this question. Its owner or an operator may."), &Question{ID: in.ID, CallID: in.CallID})
 	}
 	if in.Asking != nil {
 		return h.respondAgent(in)
 	}
 	if f := in.takes(d); f != nil {
-		return h.refuse(f, &Input{ID: in.ID, CallID: in.CallID})
+		return h.refuse(f, &Question{ID: in.ID, CallID: in.CallID})
 	}
 	if in.CallID != "" {
 		return h.respondTool(d, in)
@@ -44,7 +44,7 @@ func (h answering) respond() (decision.Decision, error) {
 }
 
 // respondPlan takes the answer to the question whether a plan is carried out.
-func (h answering) respondPlan(d command.AnswerQuestion, in *Input) (decision.Decision, error) {
+func (h answering) respondPlan(d command.AnswerQuestion, in *Question) (decision.Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == h.c.ID:
 		return h.answeredAgain(in)
@@ -52,7 +52,7 @@ func (h answering) respondPlan(d command.AnswerQuestion, in *Input) (decision.De
 		return h.invalid(d, in)
 	case in.Answered != nil:
 		return h.refuse(fault.New(fault.InputAnswered), in)
-	case in.Expired, in.Over && h.s.queue.byID[in.RunID].Pipeline.Dropped == timedOut:
+	case in.Expired, in.Over && h.s.queue.byID[in.RunID].Plan.Dropped == timedOut:
 		return h.refuse(fault.New(fault.InputExpired), in)
 	case in.Over:
 		return h.refuse(fault.Newf(fault.InputNotFound, "The question is not open any more: its plan was cancelled."), in)
@@ -63,7 +63,7 @@ func (h answering) respondPlan(d command.AnswerQuestion, in *Input) (decision.De
 }
 
 // answeredAgain decides about the answer that counts, when it comes again. It answers a sender that wants it to.
-func (h answering) answeredAgain(in *Input) (decision.Decision, error) {
+func (h answering) answeredAgain(in *Question) (decision.Decision, error) {
 	got, err := h.goOn()
 	if h.c.Again != "" {
 		got.Direct = *in.Answered
@@ -72,17 +72,17 @@ func (h answering) answeredAgain(in *Input) (decision.Decision, error) {
 }
 
 // invalid decides about an answer whose steps make no plan, when it comes again.
-func (h answering) invalid(a command.AnswerQuestion, in *Input) (decision.Decision, error) {
-	if r := h.s.queue.byID[in.RunID]; h.c.Again != "" && r != nil && r.Pipeline != nil {
+func (h answering) invalid(a command.AnswerQuestion, in *Question) (decision.Decision, error) {
+	if r := h.s.queue.byID[in.RunID]; h.c.Again != "" && r != nil && r.Plan != nil {
 		if _, err := (planner{h.director(r)}).edited(a); err != nil {
-			return h.refuse(fault.Newf(fault.PlanInvalid, "%s", fault.From(err, "").Public()), &Input{ID: in.ID})
+			return h.refuse(fault.Newf(fault.PlanInvalid, "%s", fault.From(err, "").Public()), &Question{ID: in.ID})
 		}
 	}
 	return h.goOn()
 }
 
 // respondTool takes the answer to the question whether a tool call may run.
-func (h answering) respondTool(d command.AnswerQuestion, in *Input) (decision.Decision, error) {
+func (h answering) respondTool(d command.AnswerQuestion, in *Question) (decision.Decision, error) {
 	shown := d.Digest
 	if given(d.Arguments) {
 		shown = d.Shown
@@ -91,7 +91,7 @@ func (h answering) respondTool(d command.AnswerQuestion, in *Input) (decision.De
 	case in.Answered != nil && in.Answered.CommandID == h.c.ID:
 		return h.answeredAgain(in)
 	case d.CallID != "" && d.CallID != in.CallID, shown != "" && shown != in.Digest:
-		return h.refuse(fault.Newf(fault.InputNotFound, "The answer is about another call than the question. Look at the question again."), &Input{ID: in.ID, CallID: in.CallID})
+		return h.refuse(fault.Newf(fault.InputNotFound, "The answer is about another call than the question. Look at the question again."), &Question{ID: in.ID, CallID: in.CallID})
 	case in.Answered != nil:
 		return h.refuse(fault.New(fault.InputAnswered), in)
 	case in.Over:
@@ -101,7 +101,7 @@ func (h answering) respondTool(d command.AnswerQuestion, in *Input) (decision.De
 		return h.respondClient(d, in)
 	}
 	if f := in.approvable(h.c, d, shown, h.rules); f != nil {
-		return h.refuse(f, &Input{ID: in.ID, CallID: in.CallID})
+		return h.refuse(f, &Question{ID: in.ID, CallID: in.CallID})
 	}
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
@@ -118,7 +118,7 @@ func (h answering) respondTool(d command.AnswerQuestion, in *Input) (decision.De
 }
 
 // respondClient takes the outcome of a call that the client has carried out.
-func (h answering) respondClient(d command.AnswerQuestion, in *Input) (decision.Decision, error) {
+func (h answering) respondClient(d command.AnswerQuestion, in *Question) (decision.Decision, error) {
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionReject,
 		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), CallID: in.CallID, Tool: in.Tool,
@@ -126,7 +126,7 @@ func (h answering) respondClient(d command.AnswerQuestion, in *Input) (decision.
 	}
 	switch {
 	case d.Approved && d.Result == nil:
-		return h.refuse(fault.Newf(fault.InvalidField, "The client carries this tool out itself. Answer with its result."), &Input{ID: in.ID, CallID: in.CallID})
+		return h.refuse(fault.Newf(fault.InvalidField, "The client carries this tool out itself. Answer with its result."), &Question{ID: in.ID, CallID: in.CallID})
 	case d.Approved:
 		data.Decision, data.Result, data.Files = event.DecisionApprove, *d.Result, d.Files
 	}
@@ -134,7 +134,7 @@ func (h answering) respondClient(d command.AnswerQuestion, in *Input) (decision.
 }
 
 // respondBudget takes the answer to the question about a budget.
-func (h answering) respondBudget(d command.AnswerQuestion, in *Input) (decision.Decision, error) {
+func (h answering) respondBudget(d command.AnswerQuestion, in *Question) (decision.Decision, error) {
 	if in.Over {
 		return h.answeredLate(in, "its run has ended")
 	}
@@ -150,7 +150,7 @@ func (h answering) respondBudget(d command.AnswerQuestion, in *Input) (decision.
 }
 
 // respondAgent refuses an answer to an agent that cannot count. Any other one changes nothing here: see Handed.
-func (h answering) respondAgent(in *Input) (decision.Decision, error) {
+func (h answering) respondAgent(in *Question) (decision.Decision, error) {
 	if in.Over {
 		return h.answeredLate(in, "its agent does not wait")
 	}
@@ -161,7 +161,7 @@ func (h answering) respondAgent(in *Input) (decision.Decision, error) {
 }
 
 // answeredLate refuses an answer to a question that is over, unless it is the one that counts.
-func (h answering) answeredLate(in *Input, why string) (decision.Decision, error) {
+func (h answering) answeredLate(in *Question, why string) (decision.Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == h.c.ID:
 		return h.answeredAgain(in)
@@ -174,7 +174,7 @@ func (h answering) answeredLate(in *Input, why string) (decision.Decision, error
 }
 
 // refuse tells the sender why the command has no effect.
-func (h answering) refuse(f *fault.Fault, in *Input) (decision.Decision, error) {
+func (h answering) refuse(f *fault.Fault, in *Question) (decision.Decision, error) {
 	data := event.CommandRefusedData{CommandID: h.c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field, InputID: in.ID}
 	if f.Code == fault.InputNotFound {
 		data.Field = "step_id"
@@ -193,7 +193,7 @@ func (h answering) refuse(f *fault.Fault, in *Input) (decision.Decision, error) 
 }
 
 // mayAnswer reports whether the sender of the answer may give it.
-func (h answering) mayAnswer(in *Input) bool {
+func (h answering) mayAnswer(in *Question) bool {
 	asker := ""
 	if r := h.s.queue.byID[in.RunID]; r != nil {
 		asker = r.Principal

@@ -227,12 +227,12 @@ func (m *member) work(t *rapid.T) {
 }
 
 // claimed returns the job that a worker has, or nil.
-func (m *member) claimed() *conversation.Work {
+func (m *member) claimed() *conversation.Job {
 	r := m.state.Active()
 	if r == nil {
 		return nil
 	}
-	if w := m.state.Work(r.ID); w != nil && !w.Ended && w.Attempt > 0 && !w.Paused {
+	if w := m.state.Job(r.ID); w != nil && !w.Ended && w.Attempt > 0 && !w.Paused {
 		return w
 	}
 	return nil
@@ -240,10 +240,10 @@ func (m *member) claimed() *conversation.Work {
 
 // take claims the job of a work item, unless that is not needed any more.
 func (m *member) take(job string) {
-	w := m.state.Work(job)
+	w := m.state.Job(job)
 	switch {
 	case w.Ended:
-	case w.Paused && m.state.Next(job).Kind == conversation.StepWait: // an item that was sent twice
+	case w.Paused && m.state.Next(job).Kind == conversation.ActionWait: // an item that was sent twice
 	case w.Attempt > 0 && !w.Paused:
 	default:
 		spent := w.Spent()
@@ -251,39 +251,39 @@ func (m *member) take(job string) {
 			require.Zero(m.t, spent, "waiting for people uses up no attempts")
 		}
 		m.claim(w)
-		require.Equal(m.t, spent+1, m.state.Work(job).Spent())
+		require.Equal(m.t, spent+1, m.state.Job(job).Spent())
 	}
 }
 
-func (m *member) claim(w *conversation.Work) {
+func (m *member) claim(w *conversation.Job) {
 	m.say(event.JobStartedData{RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt + 1, Resumed: w.Attempt > 0})
 }
 
 func (m *member) say(d event.Data) { m.append(fmt.Sprint("w", len(m.log)), d) }
 
 // step appends the next event of a worker.
-func (m *member) step(t *rapid.T, w *conversation.Work) {
+func (m *member) step(t *rapid.T, w *conversation.Job) {
 	switch st := m.state.Next(w.ID); st.Kind {
-	case conversation.StepDiscard:
+	case conversation.ActionDiscard:
 		m.say(event.MessageDiscardedData{RunID: w.RunID, MessageID: st.Discard[0], Attempt: w.Attempt})
-	case conversation.StepCalls:
+	case conversation.ActionCalls:
 		m.stepCalls(t, w, st)
-	case conversation.StepWait:
-		m.say(event.JobSuspendedData{RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Inputs: st.Inputs})
-	case conversation.StepGenerate:
+	case conversation.ActionWait:
+		m.say(event.JobSuspendedData{RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Inputs: st.Questions})
+	case conversation.ActionGenerate:
 		m.generate(t, w)
-	case conversation.StepFinish:
+	case conversation.ActionFinish:
 		m.end(t, w, event.RunCompletedData{RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Content: st.Answer.Content})
-	case conversation.StepNone:
+	case conversation.ActionNone:
 		t.Fatalf("nothing is left to do in a run that is on")
 	}
 }
 
-func (m *member) stepCalls(t *rapid.T, w *conversation.Work, st conversation.Step) {
+func (m *member) stepCalls(t *rapid.T, w *conversation.Job, st conversation.Action) {
 	if len(st.Ask) > 0 {
 		tc := st.Ask[0]
 		m.say(event.InputRequestedData{
-			InputID: conversation.InputOf(tc.ID), RunID: w.RunID, ExecutionID: w.ExecutionID, Scope: event.ScopeTool,
+			InputID: conversation.QuestionOf(tc.ID), RunID: w.RunID, ExecutionID: w.ExecutionID, Scope: event.ScopeTool,
 			Attempt: w.Attempt, CallID: tc.ID, Tool: tc.Name, Digest: "digest of " + tc.ID,
 		})
 		return
@@ -292,7 +292,7 @@ func (m *member) stepCalls(t *rapid.T, w *conversation.Work, st conversation.Ste
 	approval, _ := m.state.Approval(tc.ID)
 	switch c := m.state.Call(tc.ID); {
 	case c == nil:
-		m.say(event.ToolCalledData{CallID: tc.ID, RunID: w.RunID, Attempt: w.Attempt, Tool: tc.Name, Digest: "digest of " + tc.ID, InputID: approval.InputID})
+		m.say(event.ToolCalledData{CallID: tc.ID, RunID: w.RunID, Attempt: w.Attempt, Tool: tc.Name, Digest: "digest of " + tc.ID, InputID: approval.QuestionID})
 	case c.Status == conversation.CallIntended:
 		m.say(event.ToolStartedData{CallID: tc.ID, RunID: w.RunID, Attempt: w.Attempt, Tool: tc.Name})
 	default:
@@ -306,7 +306,7 @@ func (m *member) stepCalls(t *rapid.T, w *conversation.Work, st conversation.Ste
 
 // generate says a message, which may call tools: those of a server and those of the
 // team.
-func (m *member) generate(t *rapid.T, w *conversation.Work) {
+func (m *member) generate(t *rapid.T, w *conversation.Job) {
 	n := len(m.log)
 	if rapid.IntRange(0, 3).Draw(t, "half") == 0 {
 		m.say(event.MessageStartedData{RunID: w.RunID, MessageID: fmt.Sprint("m", n), Attempt: w.Attempt})
@@ -322,7 +322,7 @@ func (m *member) generate(t *rapid.T, w *conversation.Work) {
 	m.say(event.MessageCompletedData{RunID: w.RunID, MessageID: fmt.Sprint("m", n), Attempt: w.Attempt, Content: "x", ToolCalls: calls})
 }
 
-func (m *member) end(t *rapid.T, w *conversation.Work, d event.Data) {
+func (m *member) end(t *rapid.T, w *conversation.Job, d event.Data) {
 	m.say(d)
 	m.handle(t, m.command(command.SettleJob, w.ID+".ended", command.JobRef{Kind: id.KindMember, RunID: w.RunID}))
 }

@@ -122,10 +122,10 @@ func randomTasks(t *rapid.T) []event.Step {
 
 func (c *chaos) respond(t *rapid.T) {
 	r := c.state.Active()
-	if r == nil || r.Pipeline == nil || r.Pipeline.Input == nil {
+	if r == nil || r.Plan == nil || r.Plan.Asked == nil {
 		return
 	}
-	d := command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Approved: rapid.IntRange(0, 3).Draw(t, "approved") > 0}
+	d := command.AnswerQuestion{InputID: r.Plan.Asked.ID, Approved: rapid.IntRange(0, 3).Draw(t, "approved") > 0}
 	if rapid.IntRange(0, 3).Draw(t, "edited") == 0 {
 		raw, err := json.Marshal(randomTasks(t))
 		require.NoError(t, err)
@@ -181,7 +181,7 @@ func (c *chaos) work(t *rapid.T) {
 	if r == nil {
 		return
 	}
-	var live []*conversation.Work
+	var live []*conversation.Job
 	for _, u := range c.jobs(r) {
 		if !u.Ended && u.Failure == nil {
 			live = append(live, u)
@@ -194,22 +194,22 @@ func (c *chaos) work(t *rapid.T) {
 }
 
 // jobs returns the jobs of a run, found as a worker finds them: by what began them.
-func (c *chaos) jobs(r *conversation.Run) []*conversation.Work {
-	var out []*conversation.Work
+func (c *chaos) jobs(r *conversation.Run) []*conversation.Job {
+	var out []*conversation.Job
 	for _, e := range c.log {
 		var d struct {
 			RunID  string `json:"run_id"`
 			WorkID string `json:"job_id"`
 		}
 		require.NoError(c.t, e.Decode(&d))
-		if u := c.state.Work((event.Part{JobID: d.WorkID}).Job(d.RunID)); u != nil && d.RunID == r.ID && !slices.Contains(out, u) {
+		if u := c.state.Job((event.Part{JobID: d.WorkID}).Job(d.RunID)); u != nil && d.RunID == r.ID && !slices.Contains(out, u) {
 			out = append(out, u)
 		}
 	}
 	return out
 }
 
-func (c *chaos) workOn(t *rapid.T, u *conversation.Work) {
+func (c *chaos) workOn(t *rapid.T, u *conversation.Job) {
 	base := func(d event.Data) { c.append(fmt.Sprint("w", len(c.log)), d) }
 	if u.Attempt == 0 || rapid.IntRange(0, 9).Draw(t, "takeover") == 0 {
 		base(event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Part: u.Part})
@@ -234,7 +234,7 @@ func (c *chaos) workOn(t *rapid.T, u *conversation.Work) {
 	}
 }
 
-func (c *chaos) finish(t *rapid.T, u *conversation.Work) {
+func (c *chaos) finish(t *rapid.T, u *conversation.Job) {
 	text := "done"
 	if u.Part.Stage == event.StagePlanning && rapid.IntRange(0, 3).Draw(t, "plans") > 0 {
 		raw, err := json.Marshal(map[string]any{"tasks": randomTasks(t)})
@@ -250,7 +250,7 @@ func (c *chaos) finish(t *rapid.T, u *conversation.Work) {
 	c.report(t, u)
 }
 
-func (c *chaos) report(t *rapid.T, u *conversation.Work) {
+func (c *chaos) report(t *rapid.T, u *conversation.Job) {
 	c.handle(t, c.command(command.SettleJob, u.ID+".ended", command.JobRef{RunID: u.RunID, JobID: u.Part.JobID}))
 }
 

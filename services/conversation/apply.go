@@ -53,7 +53,7 @@ func with[T event.Data](parts ...fold[T]) effect {
 // unknown is the outcome of an event about a part that the state does not have: nothing if the part may be forgotten, as late
 // events of a worker that was replaced may come after the end of a run.
 func (s *State) unknown(format, id string) error {
-	if s.window.lost.Any {
+	if s.window.Lost.Any {
 		return errForgotten
 	}
 	return fmt.Errorf(format, id)
@@ -68,15 +68,15 @@ func (s *State) runOf(id string) (*Run, error) {
 }
 
 // planOf returns the plan that an event is about.
-func (s *State) planOf(run string) (*Pipeline, error) {
+func (s *State) planOf(run string) (*Plan, error) {
 	r := s.queue.byID[run]
 	switch {
-	case r != nil && r.Pipeline != nil:
-		return r.Pipeline, nil
-	case r == nil && s.window.lost.Any:
+	case r != nil && r.Plan != nil:
+		return r.Plan, nil
+	case r == nil && s.window.Lost.Any:
 		return nil, errForgotten
 	}
-	return nil, fmt.Errorf("run %q is not a pipeline run", run)
+	return nil, fmt.Errorf("run %q has no plan", run)
 }
 
 // at is the place of an event in a run.
@@ -105,7 +105,7 @@ func onTotals[T event.Data](f func(*usage.Totals, T)) fold[T] {
 	}
 }
 
-func onRun[T event.Data](run func(T) string, f func(*Run, event.Event, T)) fold[T] {
+func onRun[T event.Data](f func(*Run, event.Event, T), run func(T) string) fold[T] {
 	return func(s *State, e event.Event, d T) error {
 		r, err := s.runOf(run(d))
 		if err == nil {
@@ -116,18 +116,18 @@ func onRun[T event.Data](run func(T) string, f func(*Run, event.Event, T)) fold[
 }
 
 // ends is onRun for an event that may end the run. The oldest runs may be forgotten then.
-func ends[T event.Data](run func(T) string, f func(*Run, event.Event, T) bool) fold[T] {
+func ends[T event.Data](f func(*Run, event.Event, T) bool, run func(T) string) fold[T] {
 	return func(s *State, e event.Event, d T) error {
 		r, err := s.runOf(run(d))
 		if err == nil && f(r, e, d) {
-			r.weight = r.weigh(s.calls)
+			r.Weight = r.weigh(s.calls)
 			s.shrink()
 		}
 		return err
 	}
 }
 
-func onJob[T event.Data](place func(T) at, f func(*Work, event.Event, T)) fold[T] {
+func onJob[T event.Data](f func(*Job, event.Event, T), place func(T) at) fold[T] {
 	return func(s *State, e event.Event, d T) error {
 		p := place(d)
 		id := p.part.Job(p.run)
@@ -140,7 +140,7 @@ func onJob[T event.Data](place func(T) at, f func(*Work, event.Event, T)) fold[T
 	}
 }
 
-func onCall[T event.Data](call func(T) string, f func(*Call, T)) fold[T] {
+func onCall[T event.Data](f func(*Call, T), call func(T) string) fold[T] {
 	return func(s *State, _ event.Event, d T) error {
 		c := s.calls.byID[call(d)]
 		if c == nil {
@@ -151,7 +151,7 @@ func onCall[T event.Data](call func(T) string, f func(*Call, T)) fold[T] {
 	}
 }
 
-func onPlan[T event.Data](run func(T) string, f func(*Pipeline, event.Event, T)) fold[T] {
+func onPlan[T event.Data](f func(*Plan, event.Event, T), run func(T) string) fold[T] {
 	return func(s *State, e event.Event, d T) error {
 		p, err := s.planOf(run(d))
 		if err == nil {
@@ -161,26 +161,36 @@ func onPlan[T event.Data](run func(T) string, f func(*Pipeline, event.Event, T))
 	}
 }
 
-func onStep[T event.Data](run, step func(T) string, f func(*Pipeline, *Task, event.Event, T)) fold[T] {
+func onStep[T event.Data](f func(*Plan, *Step, event.Event, T), step func(T) (run, step string)) fold[T] {
 	return func(s *State, e event.Event, d T) error {
-		p, err := s.planOf(run(d))
+		run, id := step(d)
+		p, err := s.planOf(run)
 		if err != nil {
 			return err
 		}
-		t := p.Task(step(d))
+		t := p.Step(id)
 		if t == nil {
-			return fmt.Errorf("step %q is in no plan of run %q", step(d), run(d))
+			return noStep(run)
 		}
 		f(p, t, e, d)
 		return nil
 	}
 }
 
-// begins adds the job that the plan of a run has begun.
-func begins[T event.Data](run func(T) string, job func(*Pipeline, T) *Work) fold[T] {
-	return func(s *State, _ event.Event, d T) error {
-		r := s.queue.byID[run(d)]
-		s.jobs.begin(job(r.Pipeline, d), r)
+// begins adds the job that the plan of a run begins.
+func begins[T event.Data](f func(*Plan, event.Event, T) *Job, run func(T) string) fold[T] {
+	return func(s *State, e event.Event, d T) error {
+		p, err := s.planOf(run(d))
+		if err != nil {
+			return err
+		}
+		j := f(p, e, d)
+		if j == nil {
+			return noStep(run(d))
+		}
+		s.jobs.begin(j, s.Run(run(d)))
 		return nil
 	}
 }
+
+func noStep(run string) error { return fmt.Errorf("the step is in no plan of run %q", run) }

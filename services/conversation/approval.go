@@ -19,16 +19,16 @@ var teamTools = map[string]bool{
 func TeamTool(name string) bool { return teamTools[name] }
 
 // InputOf returns the id of the question whether the call may run.
-func InputOf(callID string) string { return "approve_" + callID }
+func QuestionOf(callID string) string { return "approve_" + callID }
 
 // Approval is the question about a tool call with its answer.
 type Approval struct {
-	InputID  string
-	Digest   string       // of the call that was asked about, or of the changed one
-	Shown    string       // digest of the tool as it was shown; empty: not known
-	Decision string       // approve, modify, reject; empty: no answer
-	Over     bool         // the question is closed
-	Proof    *event.Proof // of the decision
+	QuestionID string
+	Digest     string       // of the call that was asked about, or of the changed one
+	Shown      string       // digest of the tool as it was shown; empty: not known
+	Decision   string       // approve, modify, reject; empty: no answer
+	Over       bool         // the question is closed
+	Proof      *event.Proof // of the decision
 }
 
 // Allowed reports whether people have allowed the call, as it was or as they have changed it.

@@ -123,7 +123,7 @@ func TestDecisionsTakeNoMessage(t *testing.T) {
 	yes := true
 	w.ask(event.RunSpec{ConfirmPlan: &yes})
 	w.say(w.job(), tasks)
-	in := w.state.Active().Pipeline.Input
+	in := w.state.Active().Plan.Asked
 	require.Zero(t, w.do(command.Answer, "a", command.AnswerQuestion{InputID: in.ID, Approved: true, Message: json.RawMessage(`"yes"`)}))
 	refused, ok := w.direct.(event.CommandRefusedData)
 	require.True(t, ok)

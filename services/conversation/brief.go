@@ -14,8 +14,8 @@ type Brief struct {
 	Question string
 	Context  json.RawMessage
 	Feedback []string     // planning: why earlier plans of the run were invalid, oldest first
-	Task     *event.Step  // solving
-	Inputs   []Result     // solving: results of its dependencies
+	Step     *event.Step  // solving
+	Needs    []Result     // solving: results of the steps that it depends on
 	Results  []Result     // aggregation: of all tasks, in the order of the plan
 	Own      []Line       // texts and tool results of the job so far
 	Files    []event.File // of a pipeline run: those of its message
@@ -23,7 +23,7 @@ type Brief struct {
 
 // Result is the outcome of a task.
 type Result struct {
-	Task   event.Step
+	Step   event.Step
 	Status string // completed, failed, cancelled
 	Output string
 	Error  string
@@ -35,34 +35,34 @@ type Result struct {
 // itself is always complete.
 func (s *State) Brief(workID string, limit int) Brief {
 	t := transcript{s}
-	w := s.Work(workID)
+	w := s.Job(workID)
 	r := s.Run(w.RunID)
 	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: t.said(nil, w)}
 	size := bytesOf(b.Own)
-	if r.Pipeline == nil {
+	if r.Plan == nil {
 		size += bytesOf(append(told(nil, r), t.asks(r)))
 	}
 	b.History, b.Dropped = t.before(r, limit-size)
-	p := r.Pipeline
+	p := r.Plan
 	if p == nil {
 		b.History = append(told(b.History, r), t.asks(r))
 		return b
 	}
 	b.History, b.Files = told(b.History, r), r.Spec.Files
-	if b.Question, b.Context = p.Question, p.Context; len(b.Context) == 0 && len(r.Spec.Facts) > 0 {
+	if b.Question, b.Context = p.Question, rawOf(p.Context); len(b.Context) == 0 && len(r.Spec.Facts) > 0 {
 		b.Context, _ = json.Marshal(r.Spec.Facts) //nolint:errchkjson // strings
 	}
 	switch w.Part.Stage {
 	case event.StagePlanning:
 		b.Feedback = append(append(b.Feedback, p.Feedback...), p.Invalid...)
 	case event.StageSolving:
-		step := p.Task(w.Part.StepID)
-		b.Task = &step.Step
+		step := p.Step(w.Part.StepID)
+		b.Step = &step.Step
 		for _, id := range step.Dependencies {
-			b.Inputs = append(b.Inputs, p.Task(id).result())
+			b.Needs = append(b.Needs, p.Step(id).result())
 		}
 	case event.StageAggregation:
-		for _, step := range p.Tasks {
+		for _, step := range p.Steps {
 			b.Results = append(b.Results, step.result())
 		}
 	}

@@ -15,20 +15,21 @@ import (
 type spending struct {
 	Budget event.Budget // limits of the run; zero: unlimited
 
-	budgets []*Input // the questions about its budget, or a day's quota
-	worked  time.Duration
-	clocks  clocks
+	Busy   time.Duration // see Worked
+	Clocks clocks
+
+	asked []*Question // the questions about its budget, or a day's quota
 }
 
 // Worked is how long workers have been busy with the run, as the log tells it. It is
 // counted for runs whose budget bounds it.
-func (b *spending) Worked() time.Duration { return b.worked }
+func (b *spending) Worked() time.Duration { return b.Busy }
 
 // granted counts how often people have renewed the run's budget.
 func (b *spending) granted() int {
 	n := 0
-	for _, in := range b.budgets {
-		if in.quota == nil && in.approved() {
+	for _, in := range b.asked {
+		if in.Quota == nil && in.approved() {
 			n++
 		}
 	}
@@ -38,8 +39,8 @@ func (b *spending) granted() int {
 // Granted returns how often people have allowed the run to continue over a daily limit.
 func (b *spending) Granted(resource, scope, day string) int {
 	n := 0
-	for _, in := range b.budgets {
-		if in.quota != nil && in.resource == resource && in.quota.Scope == scope && in.quota.Day == day && in.approved() {
+	for _, in := range b.asked {
+		if in.Quota != nil && in.Resource == resource && in.Quota.Scope == scope && in.Quota.Day == day && in.approved() {
 			n++
 		}
 	}
@@ -53,7 +54,7 @@ func (b *spending) Asking() bool { return b.question() != nil && !b.question().O
 func (b *spending) used(t usage.Tally) event.BudgetUse {
 	n := b.granted()
 	return event.BudgetUse{
-		Tokens: t.Input + t.Output, CostUSD: t.Cost, ToolCalls: t.Tools, Seconds: int64(b.worked / time.Second),
+		Tokens: t.Input + t.Output, CostUSD: t.Cost, ToolCalls: t.Tools, Seconds: int64(b.Busy / time.Second),
 		Limit: b.Budget.Times(n + 1), Granted: n,
 	}
 }
@@ -67,7 +68,7 @@ func (b *spending) exceeded(t usage.Tally, tool bool) (use event.BudgetUse, over
 		use.Resource = event.BudgetTokens
 	case limit.CostUSD > 0 && use.CostUSD >= limit.CostUSD:
 		use.Resource = event.BudgetCost
-	case limit.Seconds > 0 && b.worked >= limit.Time():
+	case limit.Seconds > 0 && b.Busy >= limit.Time():
 		use.Resource = event.BudgetSeconds
 	case tool && limit.ToolCalls > 0 && use.ToolCalls >= limit.ToolCalls:
 		use.Resource = event.BudgetToolCalls
@@ -76,11 +77,11 @@ func (b *spending) exceeded(t usage.Tally, tool bool) (use event.BudgetUse, over
 }
 
 // question returns the newest question about the run's budget, or nil.
-func (b *spending) question() *Input {
-	if len(b.budgets) == 0 {
+func (b *spending) question() *Question {
+	if len(b.asked) == 0 {
 		return nil
 	}
-	return b.budgets[len(b.budgets)-1]
+	return b.asked[len(b.asked)-1]
 }
 
 // Expiring is the question about the budget that is open and will not stay so.
@@ -98,7 +99,7 @@ func (b *spending) TimeLeft() (left time.Duration, ok bool) {
 	if b.Budget.Seconds <= 0 {
 		return math.MaxInt64, false
 	}
-	return max(0, b.Budget.Times(b.granted()+1).Time()-b.worked), true
+	return max(0, b.Budget.Times(b.granted()+1).Time()-b.Busy), true
 }
 
 // Asks reports whether people are asked when the run has used up its budget.
@@ -107,11 +108,11 @@ func (b *spending) Asks() bool { return b.Budget.OnExceeded == event.BudgetAsk }
 // quotaRefused returns why the run ends if people have not let it continue over a day's quota, else nil.
 func (b *spending) quotaRefused() *fault.Fault {
 	in := b.question()
-	if in == nil || in.quota == nil || !in.rejected() && !in.Expired {
+	if in == nil || in.Quota == nil || !in.rejected() && !in.Expired {
 		return nil
 	}
 	return fault.Newf(fault.QuotaExceeded, "The %s of the %s for %s are used up (%g of %g), and the run was not allowed to continue.",
-		quotaNames[in.resource], in.quota.Scope, in.quota.Day, in.quota.Used, in.quota.Limit)
+		quotaNames[in.Resource], in.Quota.Scope, in.Quota.Day, in.Quota.Used, in.Quota.Limit)
 }
 
 // quotaNames are the names of the resources with a daily quota.

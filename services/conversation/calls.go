@@ -10,11 +10,21 @@ import (
 
 // callFolds are the effects of events about calls of tools.
 var callFolds = map[event.Type]effect{
-	event.ToolCalled:    with(intended, onJob(func(d event.ToolCalledData) at { return at{d.RunID, d.Part} }, (*Work).toolCalled), onTotals(func(t *usage.Totals, _ event.ToolCalledData) { t.Tools++ })),
-	event.ToolStarted:   with(onCall(func(d event.ToolStartedData) string { return d.CallID }, (*Call).started)),
-	event.ToolCompleted: with(tainted(func(d event.ToolCompletedData) bool { return d.Untrusted }), onCall(func(d event.ToolCompletedData) string { return d.CallID }, (*Call).completed)),
-	event.ToolFailed:    with(tainted(func(d event.ToolFailedData) bool { return d.Untrusted }), onCall(func(d event.ToolFailedData) string { return d.CallID }, (*Call).failed)),
-	event.ToolUnknown:   with(onCall(func(d event.ToolUnknownData) string { return d.CallID }, (*Call).lost)),
+	event.ToolCalled: with(
+		intended,
+		onJob((*Job).toolCalled, func(d event.ToolCalledData) at { return at{d.RunID, d.Part} }),
+		onTotals(func(t *usage.Totals, _ event.ToolCalledData) { t.Tools++ }),
+	),
+	event.ToolStarted: with(onCall((*Call).started, func(d event.ToolStartedData) string { return d.CallID })),
+	event.ToolCompleted: with(
+		tainted(func(d event.ToolCompletedData) bool { return d.Untrusted }),
+		onCall((*Call).completed, func(d event.ToolCompletedData) string { return d.CallID }),
+	),
+	event.ToolFailed: with(
+		tainted(func(d event.ToolFailedData) bool { return d.Untrusted }),
+		onCall((*Call).failed, func(d event.ToolFailedData) string { return d.CallID }),
+	),
+	event.ToolUnknown: with(onCall((*Call).lost, func(d event.ToolUnknownData) string { return d.CallID })),
 }
 
 // CallStatus is the state of a tool call.
@@ -36,9 +46,9 @@ func (s CallStatus) Final() bool { return s == CallCompleted || s == CallFailed 
 type Call struct {
 	ID         string
 	RunID      string
-	Work       string // the job that made it
+	Job        string // the job that made it
 	Tool       string
-	Arguments  json.RawMessage
+	Arguments  json.RawMessage `json:"-"` // as the model wrote them: see storedCall
 	Idempotent bool
 	Status     CallStatus
 	Attempt    int    // of the newest event about it
@@ -70,11 +80,11 @@ type calls struct {
 
 // intended adds a call whose intent is in the log.
 func intended(s *State, _ event.Event, d event.ToolCalledData) error {
-	if s.Run(d.RunID) == nil && s.window.lost.Any {
+	if s.Run(d.RunID) == nil && s.window.Lost.Any {
 		return errForgotten
 	}
 	s.calls.byID[d.CallID] = &Call{
-		ID: d.CallID, RunID: d.RunID, Work: d.Job(d.RunID), Tool: d.Tool, Arguments: d.Arguments,
+		ID: d.CallID, RunID: d.RunID, Job: d.Job(d.RunID), Tool: d.Tool, Arguments: d.Arguments,
 		Idempotent: d.Idempotent, Status: CallIntended, Attempt: d.Attempt,
 	}
 	return nil
@@ -124,9 +134,9 @@ func (c *calls) begun(list []event.ToolCall) (begun, fresh []event.ToolCall) {
 }
 
 // decided gives a call the outcome that the answer to its question has: it was refused, or the client has carried it out.
-func (c *calls) decided(in *Input, d event.InputAnsweredData) {
+func (c *calls) decided(in *Question, d event.InputAnsweredData) {
 	refused := d.Decision == event.DecisionReject
-	out := &Call{ID: in.CallID, RunID: in.RunID, Work: in.RunID, Tool: in.Tool, Status: CallFailed, Attempt: in.Attempt}
+	out := &Call{ID: in.CallID, RunID: in.RunID, Job: in.RunID, Tool: in.Tool, Status: CallFailed, Attempt: in.Attempt}
 	switch {
 	case in.Client && refused:
 		out.Result, out.Files = orElse(d.Feedback, "The client did not carry the call out."), d.Files
@@ -142,7 +152,7 @@ func (c *calls) decided(in *Input, d event.InputAnsweredData) {
 
 // forget removes the calls of a run.
 func (c *calls) forget(r *Run) {
-	for _, w := range r.works {
+	for _, w := range r.Jobs {
 		for _, m := range w.Messages {
 			for _, tc := range m.ToolCalls {
 				delete(c.must, tc.ID)

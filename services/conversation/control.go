@@ -26,13 +26,13 @@ func (h control) cancelStep() (decision.Decision, error) {
 		return h.wasDone(ref.StepID)
 	}
 	d, ok := h.current()
-	if !ok || !d.p.Planned || d.p.Phase != Solving || d.p.Task(ref.StepID) == nil {
+	if !ok || !d.p.Planned || d.p.Phase != Solving || d.p.Step(ref.StepID) == nil {
 		return h.notDone(ref.StepID, h.lacks(ref), "No such task is being solved.")
 	}
 	if ref.RunID != "" && ref.RunID != d.r.ID {
 		return h.notDone(ref.StepID, h.lacks(ref), otherRun)
 	}
-	t := d.p.Task(ref.StepID)
+	t := d.p.Step(ref.StepID)
 	if t.Final() {
 		return h.notDone(ref.StepID, h.lacks(ref), "The task has its outcome already.")
 	}
@@ -53,7 +53,7 @@ func (h control) restartStep() (decision.Decision, error) {
 	switch {
 	case on && ref.RunID != "" && ref.RunID != d.r.ID:
 		return h.notDone(ref.StepID, h.lacks(ref), otherRun)
-	case on && d.p.Planned && d.p.Task(ref.StepID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
+	case on && d.p.Planned && d.p.Step(ref.StepID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
 		return decision.Decision{Facts: solver{d}.restart(h.c, ref), Direct: done(h.c.Verb, ref.StepID, true, "Done.")}, nil
 	case h.s.Active() != nil:
 		return h.notDone(ref.StepID, h.lacks(ref), "The run that is on has no such task, or cannot go back any more.")
@@ -104,14 +104,14 @@ func (h control) lacks(ref command.StepRef) fault.Code {
 	switch {
 	case ref.RunID == "" && r == nil:
 		r = h.lastPlanned(ref.StepID)
-	case ref.RunID != "" && h.s.window.planned != nil && h.s.window.planned.ID == ref.RunID:
-		r = h.s.window.planned
+	case ref.RunID != "" && h.s.window.Planned != nil && h.s.window.Planned.ID == ref.RunID:
+		r = h.s.window.Planned
 	case ref.RunID != "":
 		if r = h.s.Run(ref.RunID); r == nil {
 			return fault.RunNotFound
 		}
 	}
-	if r == nil || r.Pipeline == nil || r.Pipeline.Task(ref.StepID) == nil {
+	if r == nil || r.Plan == nil || r.Plan.Step(ref.StepID) == nil {
 		return fault.TaskNotFound
 	}
 	return fault.RunOver
@@ -208,14 +208,14 @@ func planningAnew(c command.Command) event.NoticeData {
 
 // lastPlanned returns the last planned run, also if the window has forgotten it, if it has the step; else nil.
 func (h control) lastPlanned(stepID string) *Run {
-	last := h.s.window.planned
+	last := h.s.window.Planned
 	for _, r := range slices.Backward(h.s.queue.order) {
-		if r.Pipeline != nil {
+		if r.Plan != nil {
 			last = r
 			break
 		}
 	}
-	if last == nil || !last.Pipeline.Planned || last.Pipeline.Task(stepID) == nil {
+	if last == nil || !last.Plan.Planned || last.Plan.Step(stepID) == nil {
 		return nil
 	}
 	return last
@@ -224,9 +224,9 @@ func (h control) lastPlanned(stepID string) *Run {
 // lastQuestion returns what the last planned run was about; empty without one.
 func (h control) lastQuestion() string {
 	for _, r := range slices.Backward(h.s.queue.order) {
-		if p := r.Pipeline; p != nil && p.Question != "" {
+		if p := r.Plan; p != nil && p.Question != "" {
 			return p.Question
 		}
 	}
-	return h.s.window.asking
+	return h.s.window.Asking
 }

@@ -46,7 +46,7 @@ func (w *world) append(eventID string, d event.Data) {
 // rules are those of the tests.
 var rules = conversation.Rules{
 	TTL: ttl, ConfirmTimeout: 5 * time.Minute, OnBusy: event.OnBusyReject, MaxConcurrent: 3,
-	TaskTimeout: time.Minute, Tries: 3, Replans: 2, Backoff: 2 * time.Second, Fits: schema.Fits,
+	StepTimeout: time.Minute, Tries: 3, Replans: 2, Backoff: 2 * time.Second, Fits: schema.Fits,
 }
 
 // do handles a command as the service does: until it calls for nothing more.
@@ -149,7 +149,7 @@ func TestNextFollowsTheLog(t *testing.T) {
 	w.do(command.Open, "c0", command.OpenSession{})
 	w.do(command.SendMessage, "c1", command.UserMessage{Content: "one"})
 	run := conversation.RunID("c1")
-	require.Equal(t, conversation.StepGenerate, w.state.Next(run).Kind)
+	require.Equal(t, conversation.ActionGenerate, w.state.Next(run).Kind)
 	w.append("a", event.MessageStartedData{RunID: run, MessageID: "m1"})
 	require.Equal(t, []string{"m1"}, w.state.Next(run).Discard)
 	calls := []event.ToolCall{{ID: "t1", Name: "x", Arguments: json.RawMessage(`{}`)}, {ID: "t2", Name: "y", Arguments: json.RawMessage(`{}`)}}
@@ -162,7 +162,7 @@ func TestNextFollowsTheLog(t *testing.T) {
 	require.Len(t, lines, 1, "a message whose calls are open is not shown to a model")
 	w.append("e", event.ToolCalledData{RunID: run, CallID: "t2"})
 	w.append("f", event.ToolUnknownData{RunID: run, CallID: "t2", Message: "?"})
-	require.Equal(t, conversation.StepGenerate, w.state.Next(run).Kind)
+	require.Equal(t, conversation.ActionGenerate, w.state.Next(run).Kind)
 	lines = w.said(run)
 	require.Len(t, lines, 4)
 	require.True(t, lines[3].IsError)
@@ -246,9 +246,9 @@ func (w *world) work(t *rapid.T) {
 		return
 	}
 	switch st := w.state.Next(r.ID); st.Kind {
-	case conversation.StepDiscard:
+	case conversation.ActionDiscard:
 		ev(event.MessageDiscardedData{RunID: r.ID, MessageID: st.Discard[0]})
-	case conversation.StepCalls:
+	case conversation.ActionCalls:
 		c := w.state.Call(st.Calls[0].ID)
 		switch {
 		case c == nil:
@@ -258,7 +258,7 @@ func (w *world) work(t *rapid.T) {
 		default:
 			ev(event.ToolCompletedData{RunID: r.ID, CallID: c.ID})
 		}
-	case conversation.StepGenerate:
+	case conversation.ActionGenerate:
 		m := fmt.Sprint("msg", n)
 		if rapid.Bool().Draw(t, "dies") {
 			ev(event.MessageStartedData{RunID: r.ID, MessageID: m})
@@ -269,10 +269,10 @@ func (w *world) work(t *rapid.T) {
 			calls = append(calls, event.ToolCall{ID: fmt.Sprint(m, "-", i)})
 		}
 		ev(event.MessageCompletedData{RunID: r.ID, MessageID: m, ToolCalls: calls})
-	case conversation.StepFinish:
+	case conversation.ActionFinish:
 		ev(event.RunCompletedData{RunID: r.ID, Content: st.Answer.Content})
 		w.do(command.SettleJob, r.ID+".ended", command.JobRef{RunID: r.ID})
-	case conversation.StepNone:
+	case conversation.ActionNone:
 		t.Fatal("an active run has something left to do")
 	}
 }

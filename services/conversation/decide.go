@@ -98,13 +98,13 @@ type handler struct {
 
 // director returns the director of a run.
 func (h handler) director(r *Run) director {
-	return director{s: h.s, r: r, p: r.Pipeline, now: h.now, rules: h.rules}
+	return director{s: h.s, r: r, p: r.Plan, now: h.now, rules: h.rules}
 }
 
 // current returns the director of the active planned run; ok is false without one.
 func (h handler) current() (director, bool) {
 	r := h.s.Active()
-	if r == nil || r.Pipeline == nil {
+	if r == nil || r.Plan == nil {
 		return director{}, false
 	}
 	return h.director(r), true
@@ -132,13 +132,13 @@ func (h handler) advance() []decision.Fact {
 	switch {
 	case h.s.InSwarm(r):
 		return d.concluded()
-	case r.Pipeline == nil:
+	case r.Plan == nil:
 		return nil // the worker of a chat run ends it
 	}
 	if list := d.unsound(); len(list) > 0 {
 		return list
 	}
-	switch r.Pipeline.Phase {
+	switch r.Plan.Phase {
 	case Planning:
 		return planner{d}.plan()
 	case Confirming:
@@ -174,11 +174,11 @@ func (h handler) start(r *Run) decision.Fact {
 // messages first.
 func (h handler) stop(r *Run, reason string) []decision.Fact {
 	var list []decision.Fact
-	if p := r.Pipeline; p != nil {
+	if p := r.Plan; p != nil {
 		d := h.director(r)
 		list = d.stop(h.c)
 	}
-	if w := h.s.Work(r.ID); r.Pipeline == nil && w != nil {
+	if w := h.s.Job(r.ID); r.Plan == nil && w != nil {
 		list = stops(w)
 	}
 	return append(list, decision.Fact{ID: h.c.ID + ".cancelled." + r.ID, Data: event.RunCancelledData{

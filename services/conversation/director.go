@@ -40,7 +40,7 @@ const (
 type director struct {
 	s     *State
 	r     *Run
-	p     *Pipeline
+	p     *Plan
 	now   time.Time
 	rules Rules
 }
@@ -64,7 +64,7 @@ func (d director) unsound() []decision.Fact {
 }
 
 // retry schedules another attempt at a failed job, unless that cannot help.
-func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
+func (d director) retry(w *Job, attempt, tries int) (decision.Fact, bool) {
 	f := w.Failure
 	if !f.Retryable || attempt >= tries {
 		return decision.Fact{}, false
@@ -80,7 +80,7 @@ func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
 }
 
 // triesLeft is how often the plan or the aggregate may still be tried.
-func (d director) triesLeft() int { return max(1, d.rules.Tries-d.p.retries) }
+func (d director) triesLeft() int { return max(1, d.rules.Tries-d.p.Retries) }
 
 // runCompleted ends the run with an answer.
 func (d director) runCompleted(outcome, answer, message string) decision.Fact {
@@ -119,7 +119,7 @@ func (d director) stop(c command.Command) []decision.Fact {
 		}
 		return append(list, planner{d}.planCancelled(c.ID+"."+d.r.ID, userRequest, c.Principal, ""))
 	}
-	for _, t := range p.Tasks {
+	for _, t := range p.Steps {
 		if !t.Final() {
 			list = append(list, solver{d}.endStep(t, c.ID+".cancelled."+t.ID, c.Principal, stops)...)
 		}
@@ -145,10 +145,10 @@ func (d director) overBudget() []decision.Fact {
 
 func (d director) failBudget() []decision.Fact {
 	var list []decision.Fact
-	if d.r.Pipeline != nil {
+	if d.r.Plan != nil {
 		list = d.stop(command.Command{ID: d.r.ID + ".budget"})
 	} else {
-		for _, w := range d.r.works {
+		for _, w := range d.r.Jobs {
 			list = append(list, stops(w)...)
 		}
 	}
@@ -167,7 +167,7 @@ func (d director) failBudget() []decision.Fact {
 
 // concluded ends a run whose agent of the swarm has had its say.
 func (d director) concluded() []decision.Fact {
-	w := d.s.Work(d.r.ID)
+	w := d.s.Job(d.r.ID)
 	if w == nil || w.Ended {
 		return nil
 	}

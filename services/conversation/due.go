@@ -24,13 +24,13 @@ func (s *State) Due(now time.Time, rules Rules) time.Time {
 	if !ok {
 		return due
 	}
-	if in := d.p.Input; in != nil && !in.Over {
+	if in := d.p.Asked; in != nil && !in.Over {
 		at(in.Asked.Add(in.Timeout))
 	}
 	if d.p.Retry != nil {
 		at(d.p.Retry.Due)
 	}
-	for _, t := range d.p.Tasks {
+	for _, t := range d.p.Steps {
 		switch {
 		case t.Retry != nil:
 			at(t.Retry.Due)
@@ -43,7 +43,7 @@ func (s *State) Due(now time.Time, rules Rules) time.Time {
 
 // Stats sums the session up.
 func (s *State) Stats(now time.Time) event.Stats {
-	st := event.Stats{TotalSteps: s.totals.Tasks, CompletionStatus: success, Usage: s.totals.Usage()}
+	st := event.Stats{TotalSteps: s.totals.Steps, CompletionStatus: success, Usage: s.totals.Usage()}
 	if !s.Created.IsZero() {
 		st.DurationSeconds = int64(max(0, now.Sub(s.Created)) / time.Second)
 	}
@@ -54,7 +54,7 @@ func (s *State) Stats(now time.Time) event.Stats {
 	last := s.queue.order[len(s.queue.order)-1]
 	switch {
 	case last.Status == Completed && (last.Outcome == "" || last.Outcome == success):
-	case last.Outcome == partialSuccess, last.Pipeline != nil && last.Pipeline.count(plan.Done) > 0:
+	case last.Outcome == partialSuccess, last.Plan != nil && last.Plan.count(plan.Done) > 0:
 		st.CompletionStatus = "partial"
 	default:
 		st.CompletionStatus = failure

@@ -18,16 +18,16 @@ const anAmount = `{"type":"object","properties":{"amount":{"type":"integer","max
 
 // paying is a run whose model wants to pay 50, twice; people are asked about both calls. The second may be approved or rejected
 // only.
-func (w *world) paying(commandID string) *conversation.Work {
+func (w *world) paying(commandID string) *conversation.Job {
 	w.do(command.SendMessage, commandID, command.UserMessage{Content: "go"})
-	u := w.state.Work(conversation.RunID(commandID))
+	u := w.state.Job(conversation.RunID(commandID))
 	w.append(commandID+".claim", event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1})
 	shown := json.RawMessage(`{"amount":50}`)
 	calls := []event.ToolCall{{ID: commandID + ".c0", Name: "pay", Arguments: shown}, {ID: commandID + ".c1", Name: "pay", Arguments: shown}}
 	w.append(commandID+".said", event.MessageCompletedData{RunID: u.RunID, MessageID: commandID + ".m", Attempt: 1, ToolCalls: calls})
 	for i, tc := range calls {
 		q := event.InputRequestedData{
-			InputID: conversation.InputOf(tc.ID), RunID: u.RunID, Scope: event.ScopeTool, Attempt: 1, CallID: tc.ID, Tool: tc.Name,
+			InputID: conversation.QuestionOf(tc.ID), RunID: u.RunID, Scope: event.ScopeTool, Attempt: 1, CallID: tc.ID, Tool: tc.Name,
 			Arguments: tc.Arguments, Digest: event.CallDigest(tc.Name, tc.Arguments),
 		}
 		if i == 0 {
@@ -74,7 +74,7 @@ func TestAnAnswerChangesTheArguments(t *testing.T) {
 	require.Equal(t, original, string(before.Data), "the log's message is as it was")
 
 	w.append("claim2", event.JobStartedData{RunID: u.RunID, Attempt: 2, Resumed: true})
-	w.append("1", event.ToolCalledData{CallID: "m.c0", RunID: u.RunID, Attempt: 2, Tool: "pay", Arguments: st.Calls[0].Arguments, InputID: a.InputID, Digest: changed})
+	w.append("1", event.ToolCalledData{CallID: "m.c0", RunID: u.RunID, Attempt: 2, Tool: "pay", Arguments: st.Calls[0].Arguments, InputID: a.QuestionID, Digest: changed})
 	w.append("2", event.ToolCompletedData{CallID: "m.c0", RunID: u.RunID, Attempt: 2, Result: "paid 5"})
 	w.do(command.Answer, "no", command.AnswerQuestion{CallID: "m.c1", Feedback: "once is enough"})
 	own := w.state.Brief(u.ID, 1000).Own
@@ -122,7 +122,7 @@ func TestChangesThatAreNotTaken(t *testing.T) {
 		require.Equal(t, string(c.code), got.Code, name)
 		require.Contains(t, got.Message, c.says, name)
 	}
-	require.Equal(t, conversation.StepWait, w.state.Next(u.ID).Kind)
+	require.Equal(t, conversation.ActionWait, w.state.Next(u.ID).Kind)
 	require.Equal(t, 1, w.do(command.Answer, "good", editing("m.c0", `{"amount":5}`)))
 }
 

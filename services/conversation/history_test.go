@@ -71,7 +71,7 @@ func TestAnyHistoryHasOneResultForEachCall(t *testing.T) {
 			acts[rapid.IntRange(0, len(acts)-1).Draw(r, "act")](r)
 		}
 		for _, run := range m.state.Runs() {
-			if m.state.Work(run.ID) == nil {
+			if m.state.Job(run.ID) == nil {
 				continue
 			}
 			b := m.state.Brief(run.ID, 1<<20)

@@ -110,8 +110,8 @@ func (c *chaos) checkRuns(t *rapid.T) {
 		if r.Status == conversation.Running {
 			active++
 		}
-		if p := r.Pipeline; p != nil && r.Status.Terminal() {
-			for _, task := range p.Tasks {
+		if p := r.Plan; p != nil && r.Status.Terminal() {
+			for _, task := range p.Steps {
 				if r.Status == conversation.Completed && r.Outcome == "success" {
 					require.Equal(t, plan.Done, task.State, "success means that every task has its result")
 				}

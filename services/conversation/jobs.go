@@ -11,42 +11,46 @@ import (
 )
 
 // jobs holds the jobs of the runs that a state keeps, by their ids.
-type jobs map[string]*Work
+type jobs map[string]*Job
 
 // begin adds a job of a run.
-func (j jobs) begin(w *Work, r *Run) {
+func (j jobs) begin(w *Job, r *Run) {
+	r.Jobs = append(r.Jobs, w)
+	j.add(w, r)
+}
+
+func (j jobs) add(w *Job, r *Run) {
 	w.run = r
 	j[w.ID] = w
-	r.works = append(r.works, w)
 }
 
 func (j jobs) forget(r *Run) {
-	for _, w := range r.works {
+	for _, w := range r.Jobs {
 		delete(j, w.ID)
 	}
 }
 
-// job returns the job that the reference names, if it is still open.
-func (s *State) job(ref command.JobRef) (*Work, bool) {
-	w, r := s.Work(ref.Job()), s.Run(ref.RunID)
+// openJob returns the job that the reference names, if it is still open.
+func (s *State) openJob(ref command.JobRef) (*Job, bool) {
+	w, r := s.Job(ref.Job()), s.Run(ref.RunID)
 	return w, w != nil && r != nil && r.Status == Running && !w.Ended && w.Failure == nil
 }
 
 // Wants reports whether the job that the reference names is still open.
 func (s *State) Wants(ref command.JobRef) bool {
-	_, ok := s.job(ref)
+	_, ok := s.openJob(ref)
 	return ok
 }
 
 // Unclaimed returns the jobs that no worker has taken up yet, in the order
 // in which they were begun.
-func (s *State) Unclaimed() []*Work {
+func (s *State) Unclaimed() []*Job {
 	r := s.Active()
 	if r == nil {
 		return nil
 	}
-	var out []*Work
-	for _, w := range r.works {
+	var out []*Job
+	for _, w := range r.Jobs {
 		if !w.Ended && w.Attempt == 0 && w.Failure == nil {
 			out = append(out, w)
 		}
@@ -57,13 +61,13 @@ func (s *State) Unclaimed() []*Work {
 // Claimed returns the jobs that a worker has claimed and that are neither suspended nor ended, in
 // the order in which they began. A backup may hold the claim without the command; these jobs then
 // need a new command.
-func (s *State) Claimed() []*Work {
+func (s *State) Claimed() []*Job {
 	r := s.Active()
 	if r == nil {
 		return nil
 	}
-	var out []*Work
-	for _, w := range r.works {
+	var out []*Job
+	for _, w := range r.Jobs {
 		if !w.Ended && !w.Paused && w.Attempt > 0 && w.Failure == nil && w.SwarmTask == "" {
 			out = append(out, w)
 		}
@@ -72,14 +76,14 @@ func (s *State) Claimed() []*Work {
 }
 
 // Ready returns the suspended jobs whose questions have been answered.
-func (s *State) Ready() []*Work {
+func (s *State) Ready() []*Job {
 	r := s.Active()
 	if r == nil {
 		return nil
 	}
-	var out []*Work
-	for _, w := range r.works {
-		if w.Paused && !w.Ended && w.Failure == nil && s.Next(w.ID).Kind != StepWait {
+	var out []*Job
+	for _, w := range r.Jobs {
+		if w.Paused && !w.Ended && w.Failure == nil && s.Next(w.ID).Kind != ActionWait {
 			out = append(out, w)
 		}
 	}
@@ -88,10 +92,10 @@ func (s *State) Ready() []*Work {
 
 // Abandoned returns the jobs whose agent of the swarm works on them, or may start to, although the
 // run no longer needs the result.
-func (s *State) Abandoned() []*Work {
-	var out []*Work
+func (s *State) Abandoned() []*Job {
+	var out []*Job
 	for _, r := range s.queue.order {
-		for _, w := range r.works {
+		for _, w := range r.Jobs {
 			_, said := w.final()
 			switch {
 			case !w.Ended || said || w.Failure != nil:
@@ -109,11 +113,11 @@ func (s *State) Abandoned() []*Work {
 
 // Delegated returns the jobs that agents of the swarm have, have had, or may be given:
 // their tasks belong to the log alone.
-func (s *State) Delegated() []*Work {
-	var out []*Work
+func (s *State) Delegated() []*Job {
+	var out []*Job
 	for _, r := range s.queue.order {
-		for _, w := range r.works {
-			if w.SwarmTask != "" || r.capability(w) != "" || r.Pipeline == nil && r.Spec.Agent != "" {
+		for _, w := range r.Jobs {
+			if w.SwarmTask != "" || r.capability(w) != "" || r.Plan == nil && r.Spec.Agent != "" {
 				out = append(out, w)
 			}
 		}
@@ -125,16 +129,16 @@ func (s *State) Delegated() []*Work {
 // repeated, because the time for retries is used up or would be before then. The provider's wish, after, is
 // never shortened.
 func (s *State) Retry(workID string, now time.Time, after time.Duration, p retry.Patience) (pause time.Duration, ok bool) {
-	w := s.Work(workID)
+	w := s.Job(workID)
 	if w == nil {
 		return 0, false
 	}
-	pause, ok = p.Before(w.Outage.Tries+1, after, w.ID+w.asked.String())
+	pause, ok = p.Before(w.Outage.Tries+1, after, w.ID+w.Asked.String())
 	due := now.Add(pause)
-	if !ok || due.Sub(earliest(w.Outage.Since, w.asked)) > p.Job {
+	if !ok || due.Sub(earliest(w.Outage.Since, w.Asked)) > p.Job {
 		return 0, false
 	}
-	return pause, !w.run.exhausted(due, w.asked, p.Run)
+	return pause, !w.run.exhausted(due, w.Asked, p.Run)
 }
 
 // SwarmTask is the id of the task that a job is given to the swarm as. It says itself:

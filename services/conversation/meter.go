@@ -17,9 +17,9 @@ type meter struct {
 // The writers' clocks may differ by minutes, so each is compared with itself only: the first event
 // of a clock during the run gets the latest time that is known.
 type clocks struct {
-	on     bool                     // some worker was busy at the last event
-	latest time.Time                // by the clock of the first
-	ahead  map[string]time.Duration // of each, of what it shows over that of the first
+	On     bool                     // some worker was busy at the last event
+	Latest time.Time                // by the clock of the first
+	Ahead  map[string]time.Duration // of each, of what it shows over that of the first
 }
 
 // tick adds the time that has passed by a clock to the run that workers are busy with.
@@ -28,22 +28,22 @@ func (m *meter) tick(at time.Time, clock string, last time.Time) {
 	if r == nil {
 		return
 	}
-	c := &r.clocks
+	c := &r.Clocks
 	if !r.busy() {
-		c.on = false
+		c.On = false
 		return
 	}
-	if !c.on {
-		*c = clocks{on: true, latest: last, ahead: map[string]time.Duration{m.clock: 0}}
+	if !c.On {
+		*c = clocks{On: true, Latest: last, Ahead: map[string]time.Duration{m.clock: 0}}
 	}
-	ahead, known := c.ahead[clock]
+	ahead, known := c.Ahead[clock]
 	if !known {
-		c.ahead[clock] = at.Sub(c.latest)
+		c.Ahead[clock] = at.Sub(c.Latest)
 		return
 	}
-	if now := at.Add(-ahead); now.After(c.latest) {
-		r.worked += now.Sub(c.latest)
-		c.latest = now
+	if now := at.Add(-ahead); now.After(c.Latest) {
+		r.Busy += now.Sub(c.Latest)
+		c.Latest = now
 	}
 }
 
@@ -69,7 +69,7 @@ func clockOfWorker(e event.Event, known jobs) string {
 		return e.Source + " " + d.Worker
 	}
 	if w := known[d.Job(d.RunID)]; w != nil {
-		return e.Source + " " + w.worker
+		return e.Source + " " + w.Worker
 	}
 	return e.Source
 }

@@ -34,7 +34,7 @@ func TestAnyOutageEnds(t *testing.T) {
 			l.now = l.now.Add(time.Duration(rapid.IntRange(0, 20_000).Draw(t, "took")) * time.Millisecond)
 			if rapid.IntRange(0, 9).Draw(t, "answered") == 0 {
 				l.append(t, event.MessageCompletedData{RunID: "r", MessageID: "a"})
-				require.Zero(t, l.Work("r").Outage)
+				require.Zero(t, l.Job("r").Outage)
 				tries = 0
 				continue
 			}
@@ -50,7 +50,7 @@ func TestAnyOutageEnds(t *testing.T) {
 			require.LessOrEqual(t, l.now.Add(pause).Sub(since), min(p.Job, p.Run))
 			l.append(t, event.MessageDiscardedData{RunID: "r", MessageID: "a"})
 			l.append(t, event.RequestFailedData{RunID: "r", MessageID: "a", Try: tries, RetryAfterMS: pause.Milliseconds(), Code: "MODEL_FAILED"})
-			require.Equal(t, retry.Outage{Since: since, Tries: tries, Next: l.now.Add(pause), Code: "MODEL_FAILED"}, l.Work("r").Outage)
+			require.Equal(t, retry.Outage{Since: since, Tries: tries, Next: l.now.Add(pause), Code: "MODEL_FAILED"}, l.Job("r").Outage)
 			l.now = l.now.Add(pause)
 		}
 	})

@@ -5,39 +5,39 @@ import (
 )
 
 // StepKind is the kind of a worker's next step for a run.
-type StepKind int
+type ActionKind int
 
 // The steps of a job, in the order in which they are looked for.
 const (
-	StepNone     StepKind = iota // it no longer needs a worker
-	StepDiscard                  // messages of a dead attempt are still open
-	StepCalls                    // tool calls of the last message have no outcome, and some may run or be asked for
-	StepWait                     // all of them wait for people
-	StepGenerate                 // it is the model's turn
-	StepFinish                   // the last message is the answer
-	StepAsk                      // ask people whether to renew the run's budget
-	StepStop                     // the run's budget is used up
+	ActionNone     ActionKind = iota // it no longer needs a worker
+	ActionDiscard                    // messages of a dead attempt are still open
+	ActionCalls                      // tool calls of the last message have no outcome, and some may run or be asked for
+	ActionWait                       // all of them wait for people
+	ActionGenerate                   // it is the model's turn
+	ActionFinish                     // the last message is the answer
+	ActionAsk                        // ask people whether to renew the run's budget
+	ActionStop                       // the run's budget is used up
 )
 
 // Step is the next thing to do for a job.
-type Step struct {
-	Kind    StepKind
-	Discard []string         // StepDiscard: message ids
-	Calls   []event.ToolCall // StepCalls: those without an outcome that may run now, in the model's order
-	Ask     []event.ToolCall // StepCalls: those that people have to be asked about first
-	Inputs  []string         // StepCalls, StepWait: the questions that are open
-	Answer  Message          // StepFinish
-	Rounds  int              // messages of the model so far
+type Action struct {
+	Kind      ActionKind
+	Discard   []string         // StepDiscard: message ids
+	Calls     []event.ToolCall // StepCalls: those without an outcome that may run now, in the model's order
+	Ask       []event.ToolCall // StepCalls: those that people have to be asked about first
+	Questions []string         // StepCalls, StepWait: the questions that are open
+	Answer    Message          // StepFinish
+	Rounds    int              // messages of the model so far
 
 	Use event.BudgetUse // StepAsk, StepStop: the resource that is used up
 }
 
 // Next returns the rest of the job. It depends on the log only, so that a worker that takes over
 // continues exactly where the dead one stopped.
-func (s *State) Next(workID string) Step {
-	w := s.Work(workID)
+func (s *State) Next(workID string) Action {
+	w := s.Job(workID)
 	if w == nil || w.Ended || w.Failure != nil {
-		return Step{Kind: StepNone}
+		return Action{Kind: ActionNone}
 	}
 	return pending{s: s, r: w.run, w: w}.next()
 }
@@ -46,29 +46,29 @@ func (s *State) Next(workID string) Step {
 type pending struct {
 	s *State
 	r *Run
-	w *Work
+	w *Job
 }
 
-func (p pending) next() Step {
-	st := Step{Rounds: len(p.w.Messages)}
+func (p pending) next() Action {
+	st := Action{Rounds: len(p.w.Messages)}
 	if len(p.w.Open) > 0 {
-		st.Kind, st.Discard = StepDiscard, append([]string(nil), p.w.Open...)
+		st.Kind, st.Discard = ActionDiscard, append([]string(nil), p.w.Open...)
 		return st
 	}
 	if len(p.w.Messages) == 0 {
-		st.Kind = StepGenerate
+		st.Kind = ActionGenerate
 		return p.afford(st)
 	}
 	last := p.w.Messages[len(p.w.Messages)-1]
 	if last.stopped() && last.Attempt == p.w.Attempt { // the end of the job follows
-		return Step{Kind: StepNone}
+		return Action{Kind: ActionNone}
 	}
 	if last.stopped() { // the process that stopped it died before that
-		st.Kind = StepGenerate
+		st.Kind = ActionGenerate
 		return p.afford(st)
 	}
 	if len(last.ToolCalls) == 0 {
-		st.Kind, st.Answer = StepFinish, last
+		st.Kind, st.Answer = ActionFinish, last
 		return st
 	}
 	if calls := p.s.calls.unsettled(last); len(calls) > 0 {
@@ -77,14 +77,14 @@ func (p pending) next() Step {
 		st.Rounds = rounds
 		return p.afford(st)
 	}
-	st.Kind = StepGenerate
+	st.Kind = ActionGenerate
 	return p.afford(st)
 }
 
 // sort splits the calls without an outcome into those that may run, those that need a question, and
 // those whose question is open. A call that has begun may run: the worker that resumes it decides
 // about it.
-func (p pending) sort(calls []event.ToolCall) (st Step) {
+func (p pending) sort(calls []event.ToolCall) (st Action) {
 	for _, tc := range calls {
 		a, asked := p.s.questions.approval(tc.ID)
 		switch {
@@ -93,28 +93,28 @@ func (p pending) sort(calls []event.ToolCall) (st Step) {
 		case !asked:
 			st.Ask = append(st.Ask, tc)
 		default:
-			st.Inputs = append(st.Inputs, a.InputID)
+			st.Questions = append(st.Questions, a.QuestionID)
 		}
 	}
-	st.Kind = StepCalls
+	st.Kind = ActionCalls
 	if len(st.Calls)+len(st.Ask) == 0 {
-		st.Kind = StepWait
+		st.Kind = ActionWait
 	}
 	return st
 }
 
 // afford returns the step if the budget allows it, else the step to take instead.
-func (p pending) afford(st Step) Step {
-	if st.Kind != StepGenerate && st.Kind != StepCalls {
+func (p pending) afford(st Action) Action {
+	if st.Kind != ActionGenerate && st.Kind != ActionCalls {
 		return st
 	}
-	if p.r.Asking() && p.r.question().quota != nil {
+	if p.r.Asking() && p.r.question().Quota != nil {
 		return p.hold(st)
 	}
 	if !p.r.Budget.Bounds() {
 		return st
 	}
-	if st.Kind == StepCalls {
+	if st.Kind == ActionCalls {
 		return p.affordCalls(st)
 	}
 	if use, over := p.r.exceeded(false); over {
@@ -125,7 +125,7 @@ func (p pending) afford(st Step) Step {
 
 // affordCalls is afford for calls of tools: those that were begun are brought to their
 // end, of the others as many are made as the run can afford.
-func (p pending) affordCalls(st Step) Step {
+func (p pending) affordCalls(st Action) Action {
 	begun, fresh := p.s.calls.begun(st.Calls)
 	if len(fresh) == 0 {
 		return st
@@ -146,25 +146,25 @@ func (p pending) affordCalls(st Step) Step {
 
 // hold returns the rest of a step while people are asked about a daily quota: it finishes calls
 // that have begun.
-func (p pending) hold(st Step) Step {
+func (p pending) hold(st Action) Action {
 	if begun, _ := p.s.calls.begun(st.Calls); len(begun) > 0 {
-		return Step{Kind: StepCalls, Rounds: st.Rounds, Calls: begun, Inputs: st.Inputs}
+		return Action{Kind: ActionCalls, Rounds: st.Rounds, Calls: begun, Questions: st.Questions}
 	}
-	return Step{Kind: StepWait, Rounds: st.Rounds, Inputs: []string{p.r.question().ID}}
+	return Action{Kind: ActionWait, Rounds: st.Rounds, Questions: []string{p.r.question().ID}}
 }
 
 // halt returns the step for a run that has used up its budget.
-func (p pending) halt(st Step, use event.BudgetUse) Step {
-	out := Step{Kind: StepStop, Rounds: st.Rounds, Use: use}
+func (p pending) halt(st Action, use event.BudgetUse) Action {
+	out := Action{Kind: ActionStop, Rounds: st.Rounds, Use: use}
 	if p.r.Budget.OnExceeded != event.BudgetAsk {
 		return out
 	}
 	in := p.r.question()
 	switch {
 	case in == nil || in.approved():
-		out.Kind = StepAsk
+		out.Kind = ActionAsk
 	case !in.Over:
-		out.Kind, out.Inputs = StepWait, []string{in.ID}
+		out.Kind, out.Questions = ActionWait, []string{in.ID}
 	}
 	return out
 }

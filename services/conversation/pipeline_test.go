@@ -26,14 +26,14 @@ func (w *world) ask(spec event.RunSpec) *conversation.Run {
 }
 
 // claim lets a worker take up a job.
-func (w *world) claim(u *conversation.Work) {
+func (w *world) claim(u *conversation.Job) {
 	w.append(fmt.Sprintf("claim.%d", len(w.log)), event.JobStartedData{
 		RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Worker: "w", Part: u.Part,
 	})
 }
 
 // say lets a worker finish a job with a text, and report.
-func (w *world) say(u *conversation.Work, text string) {
+func (w *world) say(u *conversation.Job, text string) {
 	if u.Attempt == 0 {
 		w.claim(u)
 	}
@@ -45,7 +45,7 @@ func (w *world) say(u *conversation.Work, text string) {
 }
 
 // fail lets a worker report that a job failed.
-func (w *world) fail(u *conversation.Work, retryable bool) {
+func (w *world) fail(u *conversation.Job, retryable bool) {
 	if u.Attempt == 0 {
 		w.claim(u)
 	}
@@ -55,12 +55,12 @@ func (w *world) fail(u *conversation.Work, retryable bool) {
 	w.ended(u)
 }
 
-func (w *world) ended(u *conversation.Work) {
+func (w *world) ended(u *conversation.Job) {
 	w.do(command.SettleJob, u.ID+".ended", command.JobRef{RunID: u.RunID, JobID: u.Part.JobID})
 }
 
 // job returns the one job that waits for a worker.
-func (w *world) job() *conversation.Work {
+func (w *world) job() *conversation.Job {
 	all := w.state.Unclaimed()
 	require.Len(w.t, all, 1)
 	return all[0]
@@ -95,8 +95,8 @@ func TestPlanSolveAggregate(t *testing.T) {
 	require.Equal(t, "step.completed step.started step.started", w.types(n))
 	both := w.state.Unclaimed()
 	brief := w.state.Brief(both[1].ID, 1000)
-	require.Equal(t, "C", brief.Task.Title)
-	require.Equal(t, "did A", brief.Inputs[0].Output)
+	require.Equal(t, "C", brief.Step.Title)
+	require.Equal(t, "did A", brief.Needs[0].Output)
 	w.say(both[1], "did C")
 	w.say(both[0], "did B")
 	w.say(w.job(), "did D")
@@ -118,14 +118,14 @@ func TestAPlanIsConfirmedOnce(t *testing.T) {
 	w.ask(event.RunSpec{ConfirmPlan: &yes})
 	w.say(w.job(), tasks)
 	require.Empty(t, w.state.Unclaimed(), "nothing starts before the answer")
-	in := w.state.Active().Pipeline.Input
+	in := w.state.Active().Plan.Asked
 	require.Equal(t, in.Asked.Add(5*time.Minute), w.state.Due(w.now, rules))
 
 	n := len(w.log)
 	w.do(command.Answer, "r0", command.AnswerQuestion{InputID: in.ID, Approved: true, Steps: []byte(`"x"`)})
 	require.Equal(t, "plan.invalid", w.types(n), "the question stays open")
 	w.do(command.Answer, "r1", command.AnswerQuestion{InputID: in.ID, Approved: true, Modified: []byte(`[{"id":"a","title":"AA"}]`)})
-	require.Equal(t, "AA", w.state.Active().Pipeline.Task("a").Title)
+	require.Equal(t, "AA", w.state.Active().Plan.Step("a").Title)
 	require.Equal(t, "plan.invalid input.answered step.started", w.types(n))
 
 	n = len(w.log)
@@ -148,7 +148,7 @@ func TestAPlanIsRejected(t *testing.T) {
 	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
 	w.say(w.job(), tasks)
 	n := len(w.log)
-	w.do(command.Answer, "r1", command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Feedback: "too dear"})
+	w.do(command.Answer, "r1", command.AnswerQuestion{InputID: r.Plan.Asked.ID, Feedback: "too dear"})
 	require.Equal(t, "input.answered plan.cancelled run.completed", w.types(n))
 	require.Equal(t, "rejected", r.Outcome)
 	require.Contains(t, r.Answer, "too dear")
@@ -166,7 +166,7 @@ func TestAQuestionExpires(t *testing.T) {
 	w.do(command.CheckDeadlines, "d2", nil)
 	require.Equal(t, "plan.cancelled input.expired run.completed", w.types(n))
 	require.Equal(t, "timeout", r.Outcome)
-	w.do(command.Answer, "late", command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Approved: true})
+	w.do(command.Answer, "late", command.AnswerQuestion{InputID: r.Plan.Asked.ID, Approved: true})
 	refused, _ := w.direct.(event.CommandRefusedData)
 	require.Equal(t, "INPUT_EXPIRED", refused.Code)
 }
@@ -191,7 +191,7 @@ func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
 	w.say(jobs[1], "did C")
 	n := len(w.log)
 	for i, pause := range []time.Duration{2 * time.Second, 4 * time.Second} {
-		w.fail(w.state.Active().Pipeline.Task("a").Work, true)
+		w.fail(w.state.Active().Plan.Step("a").Job, true)
 		due := w.state.Due(w.now, rules)
 		require.InDelta(t, pause.Seconds(), due.Sub(w.now).Seconds(), pause.Seconds()/10+0.001, "try %d", i+1)
 		w.now = due.Add(-time.Millisecond)
@@ -199,7 +199,7 @@ func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
 		w.now = due
 		w.do(command.CheckDeadlines, fmt.Sprint("due", i), nil)
 	}
-	w.fail(w.state.Active().Pipeline.Task("a").Work, true)
+	w.fail(w.state.Active().Plan.Step("a").Job, true)
 	require.Equal(t, "job.failed retry.scheduled step.restarted step.started job.failed retry.scheduled step.restarted step.started "+
 		"job.failed step.failed step.cancelled aggregate.started", w.types(n))
 	w.say(w.job(), "only C")
@@ -295,14 +295,14 @@ func TestReplanAndCancelPlan(t *testing.T) {
 	yes := true
 	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
 	w.say(w.job(), tasks)
-	first := r.Pipeline.Input
+	first := r.Plan.Asked
 	n := len(w.log)
 	w.do(command.Replan, "p1", command.ReplanRun{Question: "smaller"})
 	require.Equal(t, "plan.cancelled plan.started", w.types(n))
 	require.True(t, first.Over)
-	require.Equal(t, "smaller", r.Pipeline.Question)
+	require.Equal(t, "smaller", r.Plan.Question)
 	w.say(w.job(), tasks)
-	require.NotEqual(t, first.ID, r.Pipeline.Input.ID)
+	require.NotEqual(t, first.ID, r.Plan.Asked.ID)
 	n = len(w.log)
 	w.do(command.CancelPlan, "p2", command.CancelRun{})
 	require.Equal(t, "plan.cancelled run.completed", w.types(n))
@@ -312,7 +312,7 @@ func TestReplanAndCancelPlan(t *testing.T) {
 	n = len(w.log)
 	w.do(command.Replan, "p4", command.ReplanRun{})
 	require.Equal(t, "message.received run.started plan.started", w.types(n))
-	require.Equal(t, "smaller", w.state.Active().Pipeline.Question)
+	require.Equal(t, "smaller", w.state.Active().Plan.Question)
 }
 
 // TestAPlanNeedsAQuestion: what asks for one without any is a wrong request, and not too late.
@@ -346,10 +346,10 @@ func TestASnapshotGoesOnElsewhere(t *testing.T) {
 	yes := true
 	w.ask(event.RunSpec{ConfirmPlan: &yes})
 	w.say(w.job(), tasks)
-	asked := w.state.Active().Pipeline.Input.ID
+	asked := w.state.Active().Plan.Asked.ID
 	there := w.moved(t)
 	require.Equal(t, "session.restored input.requested", there.types(0))
-	require.Equal(t, asked, there.state.Active().Pipeline.Input.ID, "the question keeps its id")
+	require.Equal(t, asked, there.state.Active().Plan.Asked.ID, "the question keeps its id")
 	there.do(command.Answer, "yes", command.AnswerQuestion{InputID: asked, Approved: true})
 	there.say(there.job(), "did A")
 	there.claim(there.state.Unclaimed()[0])

@@ -51,14 +51,14 @@ func (d planner) startPlan(question string) decision.Fact {
 	work := fmt.Sprintf("%s.plan.%d", d.r.ID, n)
 	return decision.Fact{ID: work + ".started", Data: event.PlanStartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: fmt.Sprintf("plan_%s_%d", short(d.r.ID), n),
-		Number: n, MaxTries: d.p.Plans + d.triesLeft(), Question: question, Context: d.p.Context,
+		Number: n, MaxTries: d.p.Plans + d.triesLeft(), Question: question, Context: rawOf(d.p.Context),
 		Part: event.Part{JobID: work, Stage: event.StagePlanning},
 	}}
 }
 
 // judge parses the planner's text into plan.completed, or returns the event that says why the plan
 // is invalid.
-func (d planner) judge(w *Work, m Message) decision.Fact {
+func (d planner) judge(w *Job, m Message) decision.Fact {
 	made, err := plan.Coerce([]byte(m.Content))
 	if err != nil {
 		recovery := "retry"
@@ -72,13 +72,13 @@ func (d planner) judge(w *Work, m Message) decision.Fact {
 	}
 	return decision.Fact{ID: w.ID + ".completed", Data: event.PlanCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Steps: made.Tasks,
-		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.Tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
 	}}
 }
 
 // planJobFailed tries again after a pause, or gives the run up.
-func (d planner) planJobFailed(w *Work) []decision.Fact {
-	if retry, ok := d.retry(w, d.p.retries+1, d.rules.Tries); ok {
+func (d planner) planJobFailed(w *Job) []decision.Fact {
+	if retry, ok := d.retry(w, d.p.Retries+1, d.rules.Tries); ok {
 		return append(discards(w), retry)
 	}
 	return append(discards(w), d.planCancelled(w.ID, reasonError, "", ""))
@@ -91,17 +91,17 @@ func (d planner) drop() decision.Fact {
 	case p.Dropped == reasonError:
 		f := p.Job.Failure
 		return d.runFailed(fault.Lookup(fault.Code(f.Code)), f.Message, "")
-	case p.Dropped == timedOut && !p.Input.Expired:
-		in := p.Input
+	case p.Dropped == timedOut && !p.Asked.Expired:
+		in := p.Asked
 		return decision.Fact{ID: in.ID + ".expired", Data: event.InputExpiredData{
 			InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID,
 			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(d.now, in.Asked),
 		}}
 	case p.Dropped == timedOut:
 		return d.runCompleted(timedOut, "The plan was not confirmed in time, and nothing was done.", "")
-	case p.Input != nil && p.Input.rejected():
+	case p.Asked != nil && p.Asked.rejected():
 		text := "The plan was rejected, and nothing was done."
-		if why := p.Input.Answered.Feedback; why != "" {
+		if why := p.Asked.Answered.Feedback; why != "" {
 			text += " Reason given: " + why
 		}
 		return d.runCompleted(rejected, text, "")
@@ -118,7 +118,7 @@ func (d planner) ask() decision.Fact {
 }
 
 func (d planner) confirm() []decision.Fact {
-	in := d.p.Input
+	in := d.p.Asked
 	switch {
 	case d.p.Dropped != "":
 		return []decision.Fact{d.drop()}
@@ -140,7 +140,7 @@ func (d planner) confirms() bool {
 	switch {
 	case d.r.Spec.Mode != event.ModePlan:
 		return false
-	case d.r.Pipeline.Input != nil && d.r.Pipeline.Input.Answered != nil && d.r.Pipeline.Input.PlanID == d.r.Pipeline.PlanID:
+	case d.r.Plan.Asked != nil && d.r.Plan.Asked.Answered != nil && d.r.Plan.Asked.PlanID == d.r.Plan.PlanID:
 		return false
 	case d.r.Spec.ConfirmPlan != nil:
 		return *d.r.Spec.ConfirmPlan
@@ -154,7 +154,7 @@ func (d planner) confirms() bool {
 func (d planner) planCancelled(eventID, reason, by, feedback string) decision.Fact {
 	data := event.PlanCancelledData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Reason: reason, By: by, Feedback: feedback,
-		Steps: d.p.list(), DurationMS: since(d.now, d.p.planStarted),
+		Steps: d.p.list(), DurationMS: since(d.now, d.p.PlanStarted),
 	}
 	if d.p.Job != nil {
 		data.Part = d.p.Job.Part
@@ -181,7 +181,7 @@ func (d planner) betweenPlans() bool {
 		(p.Job == nil || p.Job.Ended) && len(p.Invalid) == 0
 }
 
-func (d planner) answer(c command.Command, a command.AnswerQuestion, in *Input) decision.Fact {
+func (d planner) answer(c command.Command, a command.AnswerQuestion, in *Question) decision.Fact {
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
 		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, Segment: a.Segment, ElapsedMS: since(d.now, in.Asked),

@@ -3,7 +3,6 @@ package conversation
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -23,8 +22,8 @@ var questionFolds = map[event.Type]effect{
 	}),
 }
 
-// Input is a question to people.
-type Input struct {
+// Question is a question to people.
+type Question struct {
 	ID       string
 	RunID    string
 	Asked    time.Time
@@ -45,20 +44,20 @@ type Input struct {
 
 	Asking *Asking `json:",omitempty"` // an agent of the swarm asks; nil: none
 
-	quota    *event.QuotaUse // of a question about a day's quota
-	resource string          // of the quota
+	Quota    *event.QuotaUse `json:",omitempty"` // of a question about a day's quota
+	Resource string          `json:",omitempty"` // of the quota
 }
 
 // Asking is a question of an agent of the swarm, as the log of its task has it.
 type Asking struct {
-	Work string // the job
+	Job  string // the job
 	Task string // the log of the swarm's task
 	Seq  uint64 // of the question in that log
 }
 
 // newQuestion returns a question that the log has.
-func newQuestion(e event.Event, d event.InputRequestedData) *Input {
-	in := &Input{ID: d.InputID, RunID: d.RunID, Asked: e.Time}
+func newQuestion(e event.Event, d event.InputRequestedData) *Question {
+	in := &Question{ID: d.InputID, RunID: d.RunID, Asked: e.Time}
 	if d.Scope == event.ScopeTool || d.Scope == event.ScopeClientTool {
 		in.CallID, in.Tool, in.Digest, in.Shown, in.Attempt = d.CallID, d.Tool, d.Digest, d.Definition, d.Attempt
 		in.Client, in.Schema = d.Scope == event.ScopeClientTool, string(d.Parameters)
@@ -67,11 +66,11 @@ func newQuestion(e event.Event, d event.InputRequestedData) *Input {
 	in.Timeout = time.Duration(d.TimeoutSeconds) * time.Second
 	switch d.Scope {
 	case event.ScopeAgent:
-		in.Asking = &Asking{Work: d.Job(d.RunID), Task: d.TaskID, Seq: d.TaskSeq}
+		in.Asking = &Asking{Job: d.Job(d.RunID), Task: d.TaskID, Seq: d.TaskSeq}
 	case event.ScopeBudget:
 		in.Budget, in.Attempt = true, d.Attempt
 		if d.Budget != nil && d.Budget.Quota != nil {
-			in.quota, in.resource = d.Budget.Quota, d.Budget.Resource
+			in.Quota, in.Resource = d.Budget.Quota, d.Budget.Resource
 		}
 	default:
 		in.PlanID = d.PlanID
@@ -80,21 +79,21 @@ func newQuestion(e event.Event, d event.InputRequestedData) *Input {
 }
 
 // ofPlan reports whether the question is if a plan is carried out.
-func (in *Input) ofPlan() bool { return in.CallID == "" && !in.Budget && in.Asking == nil }
+func (in *Question) ofPlan() bool { return in.CallID == "" && !in.Budget && in.Asking == nil }
 
-func (in *Input) rejected() bool {
+func (in *Question) rejected() bool {
 	return in.Answered != nil && in.Answered.Decision == event.DecisionReject
 }
 
-func (in *Input) approved() bool {
+func (in *Question) approved() bool {
 	return in.Answered != nil && in.Answered.Decision == event.DecisionApprove
 }
 
 // expires reports whether the question is open, and not for ever.
-func (in *Input) expires() bool { return !in.Over && in.Timeout > 0 }
+func (in *Question) expires() bool { return !in.Over && in.Timeout > 0 }
 
 // takes returns the fault of an answer with members that are for other questions.
-func (in *Input) takes(d command.AnswerQuestion) *fault.Fault {
+func (in *Question) takes(d command.AnswerQuestion) *fault.Fault {
 	switch {
 	case len(d.Message) > 0:
 		return fault.Newf(fault.InvalidField, "Only agents of the swarm take a message as the answer. Send a decision.")
@@ -108,7 +107,7 @@ func (in *Input) takes(d command.AnswerQuestion) *fault.Fault {
 
 // approvable returns the fault of an answer that approves a call which is not exactly known, or may not run. shown is the
 // digest of the call that the person has seen.
-func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown string, rules Rules) *fault.Fault {
+func (in *Question) approvable(c command.Command, d command.AnswerQuestion, shown string, rules Rules) *fault.Fault {
 	if !d.Approved {
 		if given(d.Arguments) {
 			return fault.Newf(fault.InvalidField, "An answer that rejects a call changes no arguments. The question stays open.").At("arguments")
@@ -130,7 +129,7 @@ func (in *Input) approvable(c command.Command, d command.AnswerQuestion, shown s
 }
 
 // fits returns the fault of arguments that the tool does not take.
-func (in *Input) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
+func (in *Question) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
 	wrong := func(text string, args ...any) *fault.Fault {
 		return fault.Newf(fault.InvalidField, text, args...).At("arguments")
 	}
@@ -148,26 +147,29 @@ func (in *Input) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
 
 // questions holds the questions of the runs that a state keeps.
 type questions struct {
-	byID   map[string]*Input
-	byCall map[string]*Input // those about calls of tools
+	byID   map[string]*Question
+	byCall map[string]*Question // those about calls of tools
 }
 
-func (q *questions) add(in *Input) {
-	q.byID[in.ID] = in
+func (q *questions) add(in *Question) {
+	if in.ID != "" {
+		q.byID[in.ID] = in
+	}
 	if in.CallID != "" {
 		q.byCall[in.CallID] = in
 	}
 }
 
 // has reports whether the question was asked. A call has at most one.
-func (q *questions) has(in *Input) bool {
+func (q *questions) has(in *Question) bool {
 	return q.byID[in.ID] != nil || in.CallID != "" && q.byCall[in.CallID] != nil
 }
 
 func (q *questions) forget(r *Run) {
-	of := func(_ string, in *Input) bool { return in.RunID == r.ID }
-	maps.DeleteFunc(q.byID, of)
-	maps.DeleteFunc(q.byCall, of)
+	for _, in := range r.Questions {
+		delete(q.byID, in.ID)
+		delete(q.byCall, in.CallID)
+	}
 }
 
 // approval returns the question about the call; ok is false if people were not asked.
@@ -176,7 +178,7 @@ func (q *questions) approval(callID string) (a Approval, ok bool) {
 	if in == nil {
 		return Approval{}, false
 	}
-	a = Approval{InputID: in.ID, Digest: in.Digest, Shown: in.Shown, Over: in.Over}
+	a = Approval{QuestionID: in.ID, Digest: in.Digest, Shown: in.Shown, Over: in.Over}
 	if in.Answered != nil {
 		a.Decision, a.Proof = in.Answered.Decision, in.Answered.Proof
 	}
@@ -191,17 +193,16 @@ func asked(s *State, e event.Event, d event.InputRequestedData) error {
 	in := newQuestion(e, d)
 	if in.ofPlan() {
 		p, err := s.planOf(d.RunID)
-		if err == nil {
-			p.asked(in)
-			s.questions.add(in)
+		if err != nil {
+			return err
 		}
-		return err
+		p.Phase = Confirming
 	}
 	r, err := s.runOf(d.RunID)
-	if err != nil || s.questions.has(in) {
+	if err != nil || !in.ofPlan() && s.questions.has(in) {
 		return err
 	}
-	in.Over = r.Status.Terminal()
+	in.Over = r.Status.Terminal() && !in.ofPlan()
 	s.questions.add(in)
 	r.ask(in)
 	return nil
@@ -230,7 +231,7 @@ func questionAnswered(s *State, _ event.Event, d event.InputAnsweredData) error 
 	return nil
 }
 
-func planAnswered(s *State, in *Input, d event.InputAnsweredData) error {
+func planAnswered(s *State, in *Question, d event.InputAnsweredData) error {
 	p, err := s.planOf(d.RunID)
 	switch {
 	case err != nil:

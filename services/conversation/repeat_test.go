@@ -65,7 +65,7 @@ func TestARepeatIsAnsweredAsTheFirst(t *testing.T) {
 		w := newWorld(t)
 		r := w.ask(event.RunSpec{ConfirmPlan: &yes})
 		w.say(w.job(), tasks)
-		bad := command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Approved: true, Steps: []byte(`[]`)}
+		bad := command.AnswerQuestion{InputID: r.Plan.Asked.ID, Approved: true, Steps: []byte(`[]`)}
 		w.do(command.Answer, "a1", bad)
 		refused, ok := w.again(command.Answer, "a1", bad).(event.CommandRefusedData)
 		require.True(t, ok)

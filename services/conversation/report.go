@@ -26,13 +26,13 @@ func (h report) abandoned() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := h.s.job(d.JobRef)
+	w, ok := h.s.openJob(d.JobRef)
 	if !ok {
 		return h.goOn()
 	}
 	r := h.s.Run(d.RunID)
 	entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.AttemptsOver))))
-	if r.Pipeline != nil {
+	if r.Plan != nil {
 		return decision.Of(w.failed(entry, h.now, 0)), nil
 	}
 	return decision.Of(append(stops(w), decision.Fact{ID: h.c.ID + ".failed", Data: event.RunFailedData{
@@ -48,7 +48,7 @@ func (h report) assigned() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := h.s.job(d.JobRef)
+	w, ok := h.s.openJob(d.JobRef)
 	if !ok || w.Attempt >= d.Attempt {
 		return h.goOn()
 	}
@@ -64,7 +64,7 @@ func (h report) finished() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := h.s.job(d.JobRef)
+	w, ok := h.s.openJob(d.JobRef)
 	if !ok {
 		return h.goOn()
 	}
@@ -91,7 +91,7 @@ func (h report) finished() (decision.Decision, error) {
 // answer records the answer of an agent of the swarm: as a message, which viewers see like a
 // model's, or as the run's failure. Events that were appended before the service died are not
 // repeated.
-func (h report) answer(d command.FinishedJob, w *Work) []decision.Fact {
+func (h report) answer(d command.FinishedJob, w *Job) []decision.Fact {
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
 		return append(stops(w), decision.Fact{ID: w.RunID + ".failed", Data: event.RunFailedData{
@@ -106,7 +106,7 @@ func (h report) answer(d command.FinishedJob, w *Work) []decision.Fact {
 			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Role: event.RoleAssistant, Waits: true,
 		}})
 	}
-	if w.said == 0 && text != "" {
+	if w.Length == 0 && text != "" {
 		list = append(list, decision.Fact{ID: h.c.ID + ".said", Data: event.MessageDeltaData{
 			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Text: text, Begins: true,
 		}})
@@ -124,7 +124,7 @@ func (h report) asks() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := h.s.job(d.JobRef)
+	w, ok := h.s.openJob(d.JobRef)
 	if !ok || h.s.questions.byID[d.InputID] != nil || w.Attempt > d.Attempt {
 		return h.goOn()
 	}
@@ -138,9 +138,9 @@ func (h report) asks() (decision.Decision, error) {
 }
 
 // withdraw closes the open questions of the agent that has a job: an agent has one.
-func (h report) withdraw(w *Work) (list []decision.Fact) {
-	for _, in := range h.s.queue.byID[w.RunID].questions {
-		if in.Asking != nil && !in.Over && in.Asking.Work == w.ID {
+func (h report) withdraw(w *Job) (list []decision.Fact) {
+	for _, in := range h.s.queue.byID[w.RunID].Questions {
+		if in.Asking != nil && !in.Over && in.Asking.Job == w.ID {
 			list = append(list, h.unanswered(in, true))
 		}
 	}
@@ -148,7 +148,7 @@ func (h report) withdraw(w *Work) (list []decision.Fact) {
 }
 
 // unanswered closes a question of an agent that has got no answer.
-func (h report) unanswered(in *Input, withdrawn bool) decision.Fact {
+func (h report) unanswered(in *Question, withdrawn bool) decision.Fact {
 	return decision.Fact{ID: in.ID + ".expired", Data: event.InputExpiredData{
 		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, TimeoutSeconds: int(in.Timeout / time.Second),
 		ElapsedMS: since(h.now, in.Asked), Scope: event.ScopeAgent, Withdrawn: withdrawn,

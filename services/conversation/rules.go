@@ -17,7 +17,7 @@ type Rules struct {
 	ConfirmTimeout time.Duration // how long a question stays open
 	OnBusy         string        // reject, enqueue, interrupt, unless session or message say otherwise
 	MaxConcurrent  int           // tasks of a run at once
-	TaskTimeout    time.Duration // of one attempt at a task, from its first claim
+	StepTimeout    time.Duration // of one attempt at a task, from its first claim
 	Tries          int           // at a plan, a task or an aggregate
 	Replans        int           // further attempts after an invalid plan
 	Backoff        time.Duration // before the second try; doubled before each further one

@@ -20,9 +20,9 @@ var runFolds = map[event.Type]effect{
 		return nil
 	}),
 	event.RunStarted:   with((*State).runStarted),
-	event.RunCompleted: with(ends(func(d event.RunCompletedData) string { return d.RunID }, (*Run).completed)),
-	event.RunFailed:    with(ends(func(d event.RunFailedData) string { return d.RunID }, (*Run).failed)),
-	event.RunCancelled: with(marked[event.RunCancelledData], stopped, ends(func(d event.RunCancelledData) string { return d.RunID }, (*Run).cancelled)),
+	event.RunCompleted: with(ends((*Run).completed, func(d event.RunCompletedData) string { return d.RunID })),
+	event.RunFailed:    with(ends((*Run).failed, func(d event.RunFailedData) string { return d.RunID })),
+	event.RunCancelled: with(marked[event.RunCancelledData], stopped, ends((*Run).cancelled, func(d event.RunCancelledData) string { return d.RunID })),
 }
 
 // Status is the state of a run.
@@ -54,23 +54,23 @@ type Run struct {
 	Started     time.Time // when it left the queue
 	Over        time.Time // when it became terminal
 	Answer      string
-	Outcome     string    // of a completed pipeline run
-	Pipeline    *Pipeline // nil in a chat run
+	Outcome     string // of a completed run with a plan
+	Plan        *Plan  // nil in a chat run
 
 	spending
 
-	works     []*Work   // its jobs, as begun
-	questions []*Input  // about its tool calls and its budget, as asked
-	failing   time.Time // when the first request to the model was made that failed since the last answer
-	weight    int       // of a terminal run
+	Jobs      []*Job      // as begun
+	Questions []*Question // as asked
+	Failing   time.Time   // when the first request to the model was made that failed since the last answer
+	Weight    int         // of a terminal run
 }
 
 // Attempt returns the newest claim of the run's newest job, 0 if none was claimed.
 func (r *Run) Attempt() int {
-	if len(r.works) == 0 {
+	if len(r.Jobs) == 0 {
 		return 0
 	}
-	return r.works[len(r.works)-1].Attempt
+	return r.Jobs[len(r.Jobs)-1].Attempt
 }
 
 // start begins the run. The job of a chat is the caller's to add.
@@ -82,12 +82,12 @@ func (r *Run) start(e event.Event, d event.RunStartedData) {
 	if r.Spec.Mode == event.ModeChat {
 		return
 	}
-	if r.Pipeline == nil {
-		r.Pipeline = &Pipeline{Phase: Planning, Question: r.Content}
+	if r.Plan == nil {
+		r.Plan = &Plan{Phase: Planning, Question: r.Content}
 	}
 	if r.Spec.Mode == event.ModeSteps && d.Repairs == "" {
-		r.Pipeline.Phase, r.Pipeline.Tasks = Solving, newTasks(r.Spec.Steps)
-		r.Pipeline.Planned = plan.Check(r.Spec.Steps) == nil
+		r.Plan.Phase, r.Plan.Steps = Solving, newSteps(r.Spec.Steps)
+		r.Plan.Planned = plan.Check(r.Spec.Steps) == nil
 	}
 }
 
@@ -124,28 +124,27 @@ func (r *Run) end(to Status, at time.Time) bool {
 		return false
 	}
 	r.Status, r.Over = to, at
-	for _, w := range r.works {
+	for _, w := range r.Jobs {
 		w.Ended = true
 	}
-	for _, in := range r.questions {
+	for _, in := range r.Questions {
 		in.Over = true
 	}
-	if r.Pipeline != nil {
-		r.Pipeline.Phase = Done
-		r.Pipeline.withdraw()
+	if r.Plan != nil {
+		r.Plan.Phase = Done
 	}
 	return true
 }
 
 // requestFailed notes that a request of a job to the model has failed.
-func (r *Run) requestFailed(w *Work, now time.Time) {
-	r.failing = earliest(r.failing, earliest(w.asked, now))
+func (r *Run) requestFailed(w *Job, now time.Time) {
+	r.Failing = earliest(r.Failing, earliest(w.Asked, now))
 }
 
 // exhausted reports whether a request at the time due would exceed the limit for a run without an
 // answer of the model. 0 = unlimited.
 func (r *Run) exhausted(due, asked time.Time, limit time.Duration) bool {
-	since := earliest(r.failing, asked)
+	since := earliest(r.Failing, asked)
 	return limit > 0 && !since.IsZero() && due.Sub(since) > limit
 }
 
@@ -159,7 +158,7 @@ func earliest(first, otherwise time.Time) time.Time {
 
 // cutOff is what people have read of the answer of a plan that was stopped.
 func (r *Run) cutOff() string {
-	for _, w := range slices.Backward(r.works) {
+	for _, w := range slices.Backward(r.Jobs) {
 		if n := len(w.Messages) - 1; w.Part.Stage == event.StageAggregation && n >= 0 && w.Messages[n].stopped() {
 			return w.Messages[n].shown()
 		}
@@ -169,7 +168,7 @@ func (r *Run) cutOff() string {
 
 // change replaces the arguments of a call that the model has asked for. The list of the event stays as it is.
 func (r *Run) change(callID string, arguments json.RawMessage) {
-	for _, w := range r.works {
+	for _, w := range r.Jobs {
 		for i, m := range w.Messages {
 			n := slices.IndexFunc(m.ToolCalls, func(tc event.ToolCall) bool { return tc.ID == callID })
 			if n < 0 {
@@ -184,11 +183,11 @@ func (r *Run) change(callID string, arguments json.RawMessage) {
 }
 
 // capability is the capability that the task of a job requires; empty if any worker will do.
-func (r *Run) capability(w *Work) string {
-	if w.Part.Stage != event.StageSolving || r.Pipeline == nil {
+func (r *Run) capability(w *Job) string {
+	if w.Part.Stage != event.StageSolving || r.Plan == nil {
 		return ""
 	}
-	t := r.Pipeline.Task(w.Part.StepID)
+	t := r.Plan.Step(w.Part.StepID)
 	if t == nil {
 		return ""
 	}
@@ -197,7 +196,7 @@ func (r *Run) capability(w *Work) string {
 
 // busy reports whether some worker has a job of the run.
 func (r *Run) busy() bool {
-	for _, w := range r.works {
+	for _, w := range r.Jobs {
 		if w.Attempt > 0 && !w.Ended && !w.Paused && w.Failure == nil {
 			return true
 		}
@@ -208,7 +207,7 @@ func (r *Run) busy() bool {
 // stopped returns the report of the worker that stopped a job because the budget or a day's quota
 // is used up; nil without one.
 func (r *Run) stopped() *event.JobFailedData {
-	for _, w := range r.works {
+	for _, w := range r.Jobs {
 		if f := w.Failure; f != nil && (f.Code == string(fault.BudgetExceeded) || f.Code == string(fault.QuotaExceeded)) {
 			return f
 		}
@@ -219,8 +218,8 @@ func (r *Run) stopped() *event.JobFailedData {
 // tally adds up the consumption of the run's jobs.
 func (r *Run) tally() usage.Tally {
 	var t usage.Tally
-	for _, w := range r.works {
-		t.Add(w.tally)
+	for _, w := range r.Jobs {
+		t.Add(w.Tally)
 	}
 	return t
 }
@@ -253,22 +252,22 @@ func (r *Run) outOfQuota() *fault.Fault {
 
 // bare returns what a restart of a step needs of a run.
 func (r *Run) bare() *Run {
-	p := r.Pipeline
+	p := r.Plan
 	out := &Run{ID: r.ID, Content: r.Content, Principal: r.Principal, Spec: r.Spec, Status: r.Status}
-	out.Pipeline = &Pipeline{Phase: p.Phase, Question: p.Question, Summary: p.Summary, PlanID: p.PlanID, Planned: p.Planned}
-	for _, t := range p.Tasks {
+	out.Plan = &Plan{Phase: p.Phase, Question: p.Question, Summary: p.Summary, PlanID: p.PlanID, Planned: p.Planned}
+	for _, t := range p.Steps {
 		c := *t
-		c.Work, c.Retry = nil, nil
-		out.Pipeline.Tasks = append(out.Pipeline.Tasks, &c)
+		c.Job, c.JobID, c.Retry = nil, "", nil
+		out.Plan.Steps = append(out.Plan.Steps, &c)
 	}
 	return out
 }
 
 // weigh counts the bytes that a finished run takes. The answer of a chat is its last message.
 func (r *Run) weigh(known calls) int {
-	n := runWeight + len(r.Content) + sizeOf(r.Spec) + sizeOf(r.Attachments) + answerWeight*len(r.questions)
-	for _, w := range r.works {
-		n += messageWeight + len(w.partial)
+	n := runWeight + len(r.Content) + sizeOf(r.Spec) + sizeOf(r.Attachments) + answerWeight*r.besidesPlan()
+	for _, w := range r.Jobs {
+		n += messageWeight + len(w.Partial)
 		for _, m := range w.Messages {
 			n += messageWeight + len(m.Content) + m.PassBack.Size(m.Reasoning)
 			for _, tc := range m.ToolCalls {
@@ -279,15 +278,15 @@ func (r *Run) weigh(known calls) int {
 			}
 		}
 	}
-	p := r.Pipeline
+	p := r.Plan
 	if p == nil {
 		return n
 	}
 	n += len(r.Answer) + len(p.Question) + len(p.Context) + len(p.Summary) + len(p.Result) + sizeOf(p.Invalid) + sizeOf(p.Feedback)
-	if p.Input != nil {
-		n += answerWeight + sizeOf(p.Input.Answered)
+	if p.Asked != nil {
+		n += answerWeight + sizeOf(p.Asked.Answered)
 	}
-	for _, t := range p.Tasks {
+	for _, t := range p.Steps {
 		n += runWeight + sizeOf(t.Step) + len(t.Output) + len(t.Error)
 	}
 	return n
@@ -305,14 +304,33 @@ func sizeOf(v any) int {
 // stepRestarted forgets that the model has failed, as people want the step tried again.
 func (r *Run) stepRestarted(_ event.Event, d event.StepRestartedData) {
 	if d.Reason != restartAfterError {
-		r.failing = time.Time{}
+		r.Failing = time.Time{}
 	}
 }
 
-// ask adds a question about a call or the budget, or of an agent.
-func (r *Run) ask(in *Input) {
-	r.questions = append(r.questions, in)
-	if in.Budget {
-		r.budgets = append(r.budgets, in)
+// ask adds a question. One that is asked again takes the place of the former.
+func (r *Run) ask(q *Question) {
+	r.Questions = append(slices.DeleteFunc(r.Questions, func(o *Question) bool { return o.ID == q.ID }), q)
+	r.refer(q)
+}
+
+// refer has the budget and the plan know the questions about them.
+func (r *Run) refer(q *Question) {
+	switch {
+	case q.Budget:
+		r.asked = append(r.asked, q)
+	case q.ofPlan() && r.Plan != nil:
+		r.Plan.Asked = q
 	}
+}
+
+// besidesPlan counts the questions that are not about the plan.
+func (r *Run) besidesPlan() int {
+	n := 0
+	for _, q := range r.Questions {
+		if !q.ofPlan() {
+			n++
+		}
+	}
+	return n
 }

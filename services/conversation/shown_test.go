@@ -53,11 +53,11 @@ func checkShown(t require.TestingT, log []event.Event) {
 
 // checkPlan compares the steps of a plan that is carried out, if the state still knows it. A step that waits for its next try is shown as running.
 func checkPlan(t require.TestingT, e event.Event, r *conversation.Run, i wire.SnapshotItem) {
-	if r == nil || r.Status.Terminal() || !r.Pipeline.Planned || r.Pipeline.PlanID != i.ID {
+	if r == nil || r.Status.Terminal() || !r.Plan.Planned || r.Plan.PlanID != i.ID {
 		return
 	}
 	for _, s := range i.Steps {
-		task := r.Pipeline.Task(s.ID)
+		task := r.Plan.Step(s.ID)
 		require.NotNil(t, task, "after %d, %s: step %s", e.Sequence, e.Type, s.ID)
 		if task.Retry == nil {
 			require.Equal(t, shownSteps[task.State], s.Status, "after %d, %s: step %s", e.Sequence, e.Type, s.ID)

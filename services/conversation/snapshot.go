@@ -21,7 +21,7 @@ type Snapshot struct {
 	Run         *RunSnapshot      `json:"run,omitempty"`
 	Queued      []RunSnapshot     `json:"queued,omitempty"`
 	Messages    int               `json:"messages"`
-	Tasks       int               `json:"tasks"`
+	Steps       int               `json:"tasks"`
 	Usage       event.Usage       `json:"usage"`
 	Tainted     bool              `json:"tainted,omitempty"` // the history holds untrusted output
 	Warnings    []string          `json:"warnings,omitempty"`
@@ -49,13 +49,13 @@ type RunSnapshot struct {
 	Planned  bool            `json:"planned,omitempty"`
 	Summary  string          `json:"summary,omitempty"`
 	Approved bool            `json:"approved,omitempty"` // the plan was confirmed
-	Tasks    []TaskSnapshot  `json:"tasks,omitempty"`
+	Steps    []StepSnapshot  `json:"tasks,omitempty"`
 	Result   string          `json:"result,omitempty"`
 }
 
 // TaskSnapshot is one task of a snapshot.
-type TaskSnapshot struct {
-	Task     event.Step `json:"task"`
+type StepSnapshot struct {
+	Step     event.Step `json:"task"`
 	Status   string     `json:"status"` // waiting, completed, failed, cancelled
 	Attempt  int        `json:"attempt"`
 	Restarts int        `json:"restarts,omitempty"`
@@ -69,14 +69,14 @@ func (s *State) Snapshot(limit int) Snapshot {
 	t := transcript{s}
 	snap := Snapshot{
 		Created: s.Created, Dialect: s.Dialect, Principal: s.Principal, Preferences: s.Preferences,
-		Messages: s.totals.Messages, Tasks: s.totals.Tasks, Usage: s.totals.Usage(), Tainted: s.Tainted,
+		Messages: s.totals.Messages, Steps: s.totals.Steps, Usage: s.totals.Usage(), Tainted: s.Tainted,
 	}
 	end := len(s.queue.order)
 	for i, r := range s.queue.order {
 		switch {
 		case r.Status == Queued:
 			snap.Queued = append(snap.Queued, r.snapshot())
-		case r.Status == Running, i == len(s.queue.order)-1 && r.Pipeline != nil:
+		case r.Status == Running, i == len(s.queue.order)-1 && r.Plan != nil:
 			one := r.snapshot()
 			snap.Run = &one
 			end = min(end, i)
@@ -109,7 +109,7 @@ func (s *State) Snapshot(limit int) Snapshot {
 func (t transcript) unfinished() []string {
 	var out []string
 	for _, r := range t.s.queue.order {
-		for _, w := range r.works {
+		for _, w := range r.Jobs {
 			if r.Status != Running || w.Ended || len(w.Messages) == 0 {
 				continue
 			}
@@ -129,19 +129,19 @@ func (r *Run) snapshot() RunSnapshot {
 		Sender: r.Sender, Attachments: r.Attachments,
 		Execution: r.ExecutionID, Started: r.Started, Answer: r.Answer, Outcome: r.Outcome,
 	}
-	p := r.Pipeline
+	p := r.Plan
 	if p == nil {
 		return snap
 	}
-	snap.Phase, snap.Question, snap.Context, snap.Plans = p.Phase, p.Question, p.Context, p.Plans
+	snap.Phase, snap.Question, snap.Context, snap.Plans = p.Phase, p.Question, rawOf(p.Context), p.Plans
 	snap.Planned, snap.Summary, snap.Result = p.Planned, p.Summary, p.Result
-	snap.Approved = p.Input != nil && p.Input.Answered != nil && p.Input.PlanID == p.PlanID
-	for _, t := range p.Tasks {
-		one := TaskSnapshot{Task: t.Step, Status: stateNames[t.State], Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
+	snap.Approved = p.Asked != nil && p.Asked.Answered != nil && p.Asked.PlanID == p.PlanID
+	for _, t := range p.Steps {
+		one := StepSnapshot{Step: t.Step, Status: stateNames[t.State], Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
 		if t.State == plan.Running {
 			one.Status = stateNames[plan.Waiting]
 		}
-		snap.Tasks = append(snap.Tasks, one)
+		snap.Steps = append(snap.Steps, one)
 	}
 	return snap
 }
@@ -169,11 +169,11 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	if s.Created.IsZero() {
 		s.Created = e.Time
 	}
-	s.window.lost = lost{Any: s.window.lost.Any || len(s.queue.order) > 0}
-	s.window.planned, s.window.asking, s.meter.timed = nil, "", nil
+	s.window.Lost = lost{Any: s.window.Lost.Any || len(s.queue.order) > 0}
+	s.window.Planned, s.window.Asking, s.meter.timed = nil, "", nil
 	s.queue, s.jobs, s.calls, s.questions = queue{lastExec: s.queue.lastExec}, nil, calls{}, questions{}
 	s.init()
-	s.totals, s.Closed = usage.TotalsOf(snap.Messages, snap.Tasks, snap.Usage), false
+	s.totals, s.Closed = usage.TotalsOf(snap.Messages, snap.Steps, snap.Usage), false
 	s.history, s.Tainted = snap.History, s.Tainted || snap.Tainted
 	runs := snap.Queued
 	if snap.Run != nil {
@@ -184,7 +184,7 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 		s.accept(one.run())
 	}
 	for _, r := range s.queue.order {
-		r.weight = r.weigh(s.calls)
+		r.Weight = r.weigh(s.calls)
 	}
 	s.shrink()
 	return nil
@@ -204,18 +204,18 @@ func (snap RunSnapshot) run() *Run {
 		}
 		return r
 	}
-	p := &Pipeline{
-		Phase: snap.Phase, Question: snap.Question, Context: snap.Context, Plans: snap.Plans, Planned: snap.Planned,
+	p := &Plan{
+		Phase: snap.Phase, Question: snap.Question, Context: string(snap.Context), Plans: snap.Plans, Planned: snap.Planned,
 		Summary: snap.Summary, Result: snap.Result, PlanID: fmt.Sprintf("plan_%s_%d", short(r.ID), snap.Plans),
 	}
-	r.Pipeline = p
-	for _, t := range snap.Tasks {
-		one := &Task{Step: t.Task, State: stateOf(t.Status), Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
+	r.Plan = p
+	for _, t := range snap.Steps {
+		one := &Step{Step: t.Step, State: stateOf(t.Status), Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
 		one.Counted = one.Final()
-		p.Tasks = append(p.Tasks, one)
+		p.Steps = append(p.Steps, one)
 	}
 	if snap.Approved {
-		p.Input = &Input{RunID: r.ID, PlanID: p.PlanID, Over: true, Answered: &event.InputAnsweredData{RunID: r.ID, Decision: event.DecisionApprove}}
+		r.ask(&Question{RunID: r.ID, PlanID: p.PlanID, Over: true, Answered: &event.InputAnsweredData{RunID: r.ID, Decision: event.DecisionApprove}})
 	}
 	if p.Phase == Confirming && !snap.Approved {
 		p.Phase = Planning // it holds already: the question is asked next

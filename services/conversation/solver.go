@@ -21,7 +21,7 @@ func (d solver) solve() []decision.Fact {
 	if list := d.progressed(); len(list) > 0 {
 		return list
 	}
-	for _, t := range d.p.Tasks {
+	for _, t := range d.p.Steps {
 		if list := d.settle(t); len(list) > 0 {
 			return list
 		}
@@ -39,17 +39,17 @@ func (d solver) solve() []decision.Fact {
 }
 
 // settle returns the outcome of a running task, or schedules another attempt.
-func (d solver) settle(t *Task) []decision.Fact {
+func (d solver) settle(t *Step) []decision.Fact {
 	if t.Retry != nil {
 		if d.now.Before(t.Retry.Due) {
 			return nil
 		}
-		return []decision.Fact{d.restarted(t, fmt.Sprintf("%s.again", t.Work.ID), restartAfterError, "", d.tries(t))}
+		return []decision.Fact{d.restarted(t, fmt.Sprintf("%s.again", t.Job.ID), restartAfterError, "", d.tries(t))}
 	}
 	if t.State != plan.Running {
 		return nil
 	}
-	w := t.Work
+	w := t.Job
 	if w.Failure != nil {
 		return d.jobFailed(t, w)
 	}
@@ -63,7 +63,7 @@ func (d solver) settle(t *Task) []decision.Fact {
 }
 
 // tries is the highest attempt that a task may have.
-func (d solver) tries(t *Task) int {
+func (d solver) tries(t *Step) int {
 	if t.Max > 0 {
 		return t.Max
 	}
@@ -74,18 +74,18 @@ func (d solver) timeout() time.Duration {
 	if n := d.r.Spec.TimeoutSeconds; n > 0 {
 		return time.Duration(n) * time.Second
 	}
-	return d.rules.TaskTimeout
+	return d.rules.StepTimeout
 }
 
-func (d solver) completed(t *Task, w *Work, m Message) []decision.Fact {
+func (d solver) completed(t *Step, w *Job, m Message) []decision.Fact {
 	return []decision.Fact{{ID: w.ID + ".completed", Data: event.StepCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
-		MessageID: m.ID, Output: m.Content, Usage: w.tally.Usage(), Tools: w.tally.ByTool,
+		MessageID: m.ID, Output: m.Content, Usage: w.Tally.Usage(), Tools: w.Tally.ByTool,
 		DurationMS: since(d.now, t.Started), Part: w.Part,
 	}}}
 }
 
-func (d solver) jobFailed(t *Task, w *Work) []decision.Fact {
+func (d solver) jobFailed(t *Step, w *Job) []decision.Fact {
 	if retry, ok := d.retry(w, t.Attempt, d.tries(t)); ok {
 		return append(discards(w), retry)
 	}
@@ -100,21 +100,21 @@ func (d solver) jobFailed(t *Task, w *Work) []decision.Fact {
 // progressed reports the progress of the run after an outcome that is not counted yet. It is a
 // separate fact, because another writer may append an event between the outcome and the count.
 func (d solver) progressed() []decision.Fact {
-	for _, t := range d.p.Tasks {
+	for _, t := range d.p.Steps {
 		if !t.Final() || t.Counted {
 			continue
 		}
 		return []decision.Fact{{ID: fmt.Sprintf("%s.t.%s.%d.%d.progressed", d.r.ID, t.ID, t.Attempt, t.Restarts), Data: event.RunProgressedData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: t.ID, Title: t.Title, Status: stateNames[t.State],
 			Completed: d.p.count(plan.Done), Failed: d.p.count(plan.Failed), Cancelled: d.p.count(plan.Cancelled),
-			Total: len(d.p.Tasks), ElapsedMS: since(d.now, d.p.solveStarted),
+			Total: len(d.p.Steps), ElapsedMS: since(d.now, d.p.SolveStarted),
 		}}}
 	}
 	return nil
 }
 
 // restarted gives a task another attempt.
-func (d solver) restarted(t *Task, eventID, reason, by string, limit int) decision.Fact {
+func (d solver) restarted(t *Step, eventID, reason, by string, limit int) decision.Fact {
 	data := event.StepRestartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: t.Attempt + 1, MaxAttempts: limit, Reason: reason, By: by,
 		PreviousError: t.Error, Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
@@ -131,18 +131,18 @@ func (d solver) doomed() []decision.Fact {
 	if len(ids) == 0 {
 		return nil
 	}
-	t := d.p.Task(ids[0])
+	t := d.p.Step(ids[0])
 	base := fmt.Sprintf("%s.t.%s.%d.%d.doomed", d.r.ID, t.ID, t.Attempt, t.Restarts)
 	return []decision.Fact{d.cancelled(t, base, "dependency_failed", "")}
 }
 
-func (d solver) cancelled(t *Task, eventID, reason, by string) decision.Fact {
+func (d solver) cancelled(t *Step, eventID, reason, by string) decision.Fact {
 	data := event.StepCancelledData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Reason: reason, By: by,
 		DurationMS: since(d.now, t.Started), Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
 	}
 	if t.State == plan.Running {
-		data.Part, data.Partial = t.Work.Part, clip(string(t.Work.partial), maxPartial)
+		data.Part, data.Partial = t.Job.Part, clip(string(t.Job.Partial), maxPartial)
 	} else {
 		data.DurationMS = 0
 	}
@@ -152,19 +152,19 @@ func (d solver) cancelled(t *Task, eventID, reason, by string) decision.Fact {
 func (d solver) startSteps() []decision.Fact {
 	limit := d.rules.concurrent(d.r.Spec)
 	state := func(id string) plan.State {
-		if t := d.p.Task(id); t.Retry == nil {
+		if t := d.p.Step(id); t.Retry == nil {
 			return t.State
 		}
 		return plan.Running // it waits for its time, not for a slot
 	}
 	var list []decision.Fact
 	for _, id := range plan.Start(d.p.list(), state, limit-d.p.count(plan.Running)) {
-		list = append(list, d.startStep(d.p.Task(id)))
+		list = append(list, d.startStep(d.p.Step(id)))
 	}
 	return list
 }
 
-func (d solver) startStep(t *Task) decision.Fact {
+func (d solver) startStep(t *Step) decision.Fact {
 	n := t.Attempt + 1
 	work := fmt.Sprintf("%s.t.%s.%d", d.r.ID, t.ID, n)
 	return decision.Fact{ID: work + ".started", Data: event.StepStartedData{
@@ -183,18 +183,18 @@ func (d solver) restart(c command.Command, ref command.StepRef) []decision.Fact 
 	if tries <= 0 || tries > d.rules.Tries {
 		tries = d.rules.Tries
 	}
-	again := func(t *Task, reason string) {
+	again := func(t *Step, reason string) {
 		if t.State == plan.Running {
 			list = append(list, d.endStep(t, c.ID+".ended."+t.ID, c.Principal, discards)...)
 		}
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}
 	for _, dependant := range d.affected(ref.StepID) {
-		if t := d.p.Task(dependant); t.State != plan.Waiting && !d.s.known.Has(c.ID+".restarted."+t.ID) {
+		if t := d.p.Step(dependant); t.State != plan.Waiting && !d.s.known.Has(c.ID+".restarted."+t.ID) {
 			again(t, restartForDependency)
 		}
 	}
-	again(d.p.Task(ref.StepID), restartUser) // last: it marks the command as done
+	again(d.p.Step(ref.StepID), restartUser) // last: it marks the command as done
 	return list
 }
 
@@ -203,7 +203,7 @@ func (d solver) restart(c command.Command, ref command.StepRef) []decision.Fact 
 func (d solver) affected(taskID string) []string {
 	list := d.p.list()
 	ids := plan.Dependants(list, taskID)
-	ids = slices.DeleteFunc(ids, func(id string) bool { return d.p.Task(id).Error == byUser })
+	ids = slices.DeleteFunc(ids, func(id string) bool { return d.p.Step(id).Error == byUser })
 	doomed := plan.Doomed(list, func(id string) plan.State {
 		if id == taskID || slices.Contains(ids, id) {
 			return plan.Waiting
@@ -214,22 +214,22 @@ func (d solver) affected(taskID string) []string {
 }
 
 // endStep cancels a task at a user's request after closing its unfinished messages.
-func (d solver) endStep(t *Task, eventID, by string, closing func(*Work) []decision.Fact) []decision.Fact {
+func (d solver) endStep(t *Step, eventID, by string, closing func(*Job) []decision.Fact) []decision.Fact {
 	var list []decision.Fact
 	if t.State == plan.Running {
-		list = closing(t.Work)
+		list = closing(t.Job)
 	}
 	return append(list, d.cancelled(t, eventID, userRequest, by))
 }
 
 // deadline is when a task's time runs out. The time of one that no worker has taken
 // up has not begun: it is looked at again later.
-func (d solver) deadline(t *Task) time.Time {
-	if w := t.Work; !w.Claimed.IsZero() && !w.Paused {
+func (d solver) deadline(t *Step) time.Time {
+	if w := t.Job; !w.Claimed.IsZero() && !w.Paused {
 		return w.Claimed.Add(d.timeout())
 	}
-	due := t.Work.Started.Add(d.timeout())
-	if due.After(d.now) && !t.Work.Paused {
+	due := t.Job.Started.Add(d.timeout())
+	if due.After(d.now) && !t.Job.Paused {
 		return due
 	}
 	return d.now.Add(d.timeout())

@@ -47,7 +47,7 @@ func (s *State) Run(id string) *Run { return s.queue.byID[id] }
 func (s *State) Runs() []*Run { return s.queue.order }
 
 // Work returns the job with the id, or nil.
-func (s *State) Work(id string) *Work { return s.jobs[id] }
+func (s *State) Job(id string) *Job { return s.jobs[id] }
 
 // Call returns the call with the id, or nil.
 func (s *State) Call(id string) *Call { return s.calls.byID[id] }
@@ -62,7 +62,7 @@ func (s *State) Waiting() int { return s.queue.waiting() }
 func (s *State) Idle() bool { return s.Active() == nil && s.Waiting() == 0 }
 
 // InSwarm reports whether an agent of the swarm answers the run.
-func (s *State) InSwarm(r *Run) bool { return r.Pipeline == nil && (s.Swarm() || r.Spec.Agent != "") }
+func (s *State) InSwarm(r *Run) bool { return r.Plan == nil && (s.Swarm() || r.Spec.Agent != "") }
 
 // Approval returns the question about the call; ok is false if people were not asked.
 func (s *State) Approval(callID string) (a Approval, ok bool) { return s.questions.approval(callID) }
@@ -94,14 +94,14 @@ func (s *State) init() {
 	if s.queue.byID == nil {
 		s.queue.byID, s.jobs = map[string]*Run{}, jobs{}
 		s.calls = calls{byID: map[string]*Call{}, must: map[string]bool{}}
-		s.questions = questions{byID: map[string]*Input{}, byCall: map[string]*Input{}}
+		s.questions = questions{byID: map[string]*Question{}, byCall: map[string]*Question{}}
 	}
 }
 
 // deleted forgets everything: no job is left that a worker could have, no question that
 // could be answered.
 func (s *State) deleted(e event.Event, _ event.SessionDeletedData) error {
-	*s = State{Seq: e.Sequence, Profile: Profile{Updated: e.Time, Closed: true, Deleted: true}, window: window{keep: s.window.keep, thin: s.window.thin}}
+	*s = State{Seq: e.Sequence, Profile: Profile{Updated: e.Time, Closed: true, Deleted: true}, window: window{Keep: s.window.Keep, thin: s.window.thin}}
 	s.init()
 	return nil
 }
@@ -137,9 +137,9 @@ func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
 	s.queue.lastExec = d.ExecutionID
 	switch {
 	case r.Spec.Mode == event.ModeChat:
-		s.jobs.begin(&Work{ID: r.ID, RunID: r.ID, ExecutionID: d.ExecutionID, StartedBy: e.ID, Started: e.Time}, r)
+		s.jobs.begin(&Job{ID: r.ID, RunID: r.ID, ExecutionID: d.ExecutionID, StartedBy: e.ID, Started: e.Time}, r)
 	case r.Spec.Mode == event.ModeSteps && d.Repairs == "":
-		s.totals.Tasks += len(r.Spec.Steps)
+		s.totals.Steps += len(r.Spec.Steps)
 	}
 	return nil
 }
@@ -147,21 +147,21 @@ func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
 // repair returns the run that starts from the plan and results of another.
 func (s *State) repair(d event.RunStartedData) *Run {
 	old := s.queue.byID[d.Repairs]
-	if old == nil && s.window.planned != nil && s.window.planned.ID == d.Repairs {
-		old = s.window.planned
+	if old == nil && s.window.Planned != nil && s.window.Planned.ID == d.Repairs {
+		old = s.window.Planned
 	}
 	r := &Run{ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Status: Queued}
-	r.Pipeline = &Pipeline{Phase: Solving, Question: d.Content, Planned: true}
-	if old == nil || old.Pipeline == nil {
+	r.Plan = &Plan{Phase: Solving, Question: d.Content, Planned: true}
+	if old == nil || old.Plan == nil {
 		return r
 	}
 	r.Principal, r.Spec = old.Principal, old.Spec
 	r.Spec.Mode = d.Mode
-	r.Pipeline.Question, r.Pipeline.Summary, r.Pipeline.PlanID = old.Pipeline.Question, old.Pipeline.Summary, old.Pipeline.PlanID
-	for _, t := range old.Pipeline.Tasks {
+	r.Plan.Question, r.Plan.Summary, r.Plan.PlanID = old.Plan.Question, old.Plan.Summary, old.Plan.PlanID
+	for _, t := range old.Plan.Steps {
 		c := *t
-		c.Work, c.Retry, c.Counted = nil, nil, c.Final()
-		r.Pipeline.Tasks = append(r.Pipeline.Tasks, &c)
+		c.Job, c.JobID, c.Retry, c.Counted = nil, "", nil, c.Final()
+		r.Plan.Steps = append(r.Plan.Steps, &c)
 	}
 	return r
 }

@@ -14,14 +14,15 @@ type Retry struct {
 	Error string
 }
 
-// Task is a piece of a plan and how far it has come.
-type Task struct {
+// Step is a step of a plan and how far it has come.
+type Step struct {
 	event.Step
 	State     plan.State
 	Attempt   int // begun
 	Restarts  int
-	Max       int // attempts that it may have; 0 = the rules' limit
-	Work      *Work
+	Max       int    // attempts that it may have; 0 = the rules' limit
+	Job       *Job   `json:"-"` // its newest
+	JobID     string // of Job
 	MessageID string // the message that holds Output
 	Output    string
 	Error     string
@@ -30,14 +31,16 @@ type Task struct {
 	Counted   bool // its outcome is in the run's progress
 }
 
-func (t *Task) start(e event.Event, d event.StepStartedData) {
+func (t *Step) start(e event.Event, d event.StepStartedData) *Job {
 	t.State, t.Attempt, t.Started, t.Retry = plan.Running, d.Attempt, e.Time, nil
-	t.Work = &Work{
+	t.Job = &Job{
 		ID: d.JobID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Attempt, MaxTries: d.MaxTries,
 	}
+	t.JobID = d.JobID
+	return t.Job
 }
 
-func (t *Task) restart(d event.StepRestartedData) {
+func (t *Step) restart(d event.StepRestartedData) {
 	t.settle(plan.Waiting)
 	t.Restarts++
 	t.Output = ""
@@ -46,26 +49,32 @@ func (t *Task) restart(d event.StepRestartedData) {
 	}
 }
 
-func (t *Task) settle(to plan.State) {
+func (t *Step) settle(to plan.State) {
 	t.State, t.Retry, t.Counted = to, nil, false
-	if t.Work != nil {
-		t.Work.Ended = true
+	if t.Job != nil {
+		t.Job.Ended = true
 	}
 }
 
-// Final reports whether the task has an outcome.
-func (t *Task) Final() bool {
+// link finds the job of a stored step. It reports whether that is missing.
+func (t *Step) link(known jobs) (missing bool) {
+	t.Job = known[t.JobID]
+	return t.Job == nil && t.JobID != ""
+}
+
+// Final reports whether the step has an outcome.
+func (t *Step) Final() bool {
 	return t.State == plan.Done || t.State == plan.Failed || t.State == plan.Cancelled
 }
 
-func (t *Task) result() Result {
-	return Result{Task: t.Step, Status: stateNames[t.State], Output: t.Output, Error: t.Error}
+func (t *Step) result() Result {
+	return Result{Step: t.Step, Status: stateNames[t.State], Output: t.Output, Error: t.Error}
 }
 
-func newTasks(list []event.Step) []*Task {
-	out := make([]*Task, len(list))
+func newSteps(list []event.Step) []*Step {
+	out := make([]*Step, len(list))
 	for i, t := range list {
-		out[i] = &Task{Step: t}
+		out[i] = &Step{Step: t}
 	}
 	return out
 }

@@ -46,7 +46,7 @@ func TestAStoppedAnswerStays(t *testing.T) {
 				Content: "once upon", StopReason: event.StopStopped,
 			}, said)
 			require.True(t, w.state.Run(run).Status.Terminal())
-			require.Equal(t, conversation.StepNone, w.state.Next(run).Kind)
+			require.Equal(t, conversation.ActionNone, w.state.Next(run).Kind)
 			if w.state.Closed {
 				return
 			}
@@ -79,9 +79,9 @@ func TestAStopThatDiesHalfway(t *testing.T) {
 	run := w.speaks("one", "once ", "upon")
 	_, whole := w.try(w.command(command.Cancel, "stop", command.CancelRun{}), 1)
 	require.False(t, whole)
-	require.Equal(t, conversation.StepNone, w.state.Next(run).Kind, "the worker that said it has nothing to do")
+	require.Equal(t, conversation.ActionNone, w.state.Next(run).Kind, "the worker that said it has nothing to do")
 	w.append("again", event.JobStartedData{RunID: run, Attempt: 2, Worker: "w2"})
-	require.Equal(t, conversation.StepGenerate, w.state.Next(run).Kind)
+	require.Equal(t, conversation.ActionGenerate, w.state.Next(run).Kind)
 	w.do(command.Cancel, "stop", command.CancelRun{})
 	require.Equal(t, conversation.Cancelled, w.state.Run(run).Status)
 }

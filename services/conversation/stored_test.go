@@ -214,7 +214,7 @@ func TestAStepIsRestartedAfterAForgottenPlan(t *testing.T) {
 		r := w.state.Active()
 		require.NotNil(t, r)
 		require.Equal(t, "do", r.Content)
-		require.Equal(t, 2, r.Pipeline.Task("t1").Attempt)
+		require.Equal(t, 2, r.Plan.Step("t1").Attempt)
 	}
 }
 

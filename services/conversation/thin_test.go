@@ -34,7 +34,7 @@ func (c *chaos) checkThin(t *rapid.T) {
 	c.thinned = len(c.log)
 	for job, run := range c.begunJobs {
 		if r := c.state.Run(run); r != nil && !r.Status.Terminal() {
-			require.Equal(t, c.state.Work(job), c.thin.Work(job), "job %s", job)
+			require.Equal(t, c.state.Job(job), c.thin.Job(job), "job %s", job)
 		}
 	}
 }
@@ -90,9 +90,9 @@ func TestAThinStateKnowsWhatIsRestarted(t *testing.T) {
 		require.NoError(t, thin.Apply(e))
 	}
 	require.Len(t, thin.Runs(), 3, "the plan, the newest chat, and the restarted step")
-	require.Equal(t, job, thin.Work(job.ID))
+	require.Equal(t, job, thin.Job(job.ID))
 	later, err := w.state.Thinned()
 	require.NoError(t, err)
 	require.Len(t, later.Runs(), 2, "the newest chat, and the restarted step with its plan")
-	require.Equal(t, job, later.Work(job.ID))
+	require.Equal(t, job, later.Job(job.ID))
 }

@@ -27,7 +27,7 @@ type transcript struct{ s *State }
 // before returns the conversation before r. The newest runs come first until the text is as long as allowed.
 func (t transcript) before(r *Run, limit int) (lines []Line, dropped int) {
 	at := t.s.queue.index(r.ID)
-	lines, dropped = make([]Line, 0, 2*max(at, 0)+len(t.s.history)), t.s.window.lost.Runs
+	lines, dropped = make([]Line, 0, 2*max(at, 0)+len(t.s.history)), t.s.window.Lost.Runs
 	for i := at - 1; i >= 0; i-- {
 		begin := len(lines)
 		lines = t.lines(lines, t.s.queue.order[i])
@@ -49,13 +49,13 @@ func (t transcript) before(r *Run, limit int) (lines []Line, dropped int) {
 // lines appends a run as later runs see it: question and answer, and of a chat run also its calls.
 func (t transcript) lines(out []Line, r *Run) []Line {
 	out = append(told(out, r), t.asks(r))
-	if r.Pipeline != nil {
+	if r.Plan != nil {
 		if text := orElse(r.Answer, r.cutOff()); text != "" {
 			out = append(out, Line{Role: event.RoleAssistant, Content: text})
 		}
 		return out
 	}
-	for _, w := range r.works {
+	for _, w := range r.Jobs {
 		out = t.said(out, w)
 	}
 	return out
@@ -67,7 +67,7 @@ func (t transcript) asks(r *Run) Line {
 }
 
 // said appends the messages and tool results of a job, up to a call that still gets its outcome.
-func (t transcript) said(out []Line, w *Work) []Line {
+func (t transcript) said(out []Line, w *Job) []Line {
 	over := t.s.queue.byID[w.RunID] == nil || t.s.queue.byID[w.RunID].Status.Terminal()
 	for _, m := range w.Messages {
 		if !over && len(t.s.calls.unsettled(m)) > 0 {

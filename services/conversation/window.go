@@ -20,46 +20,47 @@ type lost struct {
 
 // window is which finished runs a state keeps, and what it remembers of those that it has forgotten.
 type window struct {
-	keep    int  // see Keep
-	thin    bool // see Thin
-	lost    lost
-	planned *Run   // the newest planned run, if it is forgotten: see Run.bare
-	asking  string // the newest question of the planned runs that are forgotten
+	Keep    int // see State.Keep
+	Lost    lost
+	Planned *Run   // the newest planned run, if it is forgotten: see Run.bare
+	Asking  string // the newest question of the planned runs that are forgotten
+
+	thin bool // see State.Thin
 }
 
 // limit returns how many bytes of finished runs are kept; negative: all.
 func (w *window) limit() int {
 	switch {
-	case w.keep < 0:
+	case w.Keep < 0:
 		return -1
 	case w.thin:
 		return 1
-	case w.keep == 0:
+	case w.Keep == 0:
 		return windowBytes
 	}
-	return w.keep
+	return w.Keep
 }
 
 // forget keeps of a run that is forgotten only the plan that people may still change.
 func (w *window) forget(r *Run) {
-	w.lost = lost{Any: true, Runs: w.lost.Runs + 1}
-	if p := r.Pipeline; p != nil {
-		w.asking, w.planned = orElse(p.Question, w.asking), nil
-		if r.weight <= planBytes {
-			w.planned = r.bare()
+	w.Lost = lost{Any: true, Runs: w.Lost.Runs + 1}
+	if p := r.Plan; p != nil {
+		w.Asking, w.Planned = orElse(p.Question, w.Asking), nil
+		if r.Weight <= planBytes {
+			w.Planned = r.bare()
 		}
 	}
 }
 
 // Keep sets how many bytes of finished runs the state keeps, all if negative. It comes before the first event.
-func (s *State) Keep(bytes int) { s.window.keep = bytes }
+func (s *State) Keep(bytes int) { s.window.Keep = bytes }
 
 // Thin has the state keep the newest finished run only, and the newest one with a plan, which people may still change. It
 // is for a fold that is asked about jobs that go on.
 func (s *State) Thin() { s.window.thin = true }
 
 // Forgot reports whether the state does not know all calls of the log.
-func (s *State) Forgot() bool { return s.window.lost.Any }
+func (s *State) Forgot() bool { return s.window.Lost.Any }
 
 // Thinned returns a state of its own that knows what this one knows of jobs that go on, and is thin. It costs little, however
 // long the log is.
@@ -90,22 +91,22 @@ func (s *State) shrink() {
 	}
 	total, newest, planned := bytesOf(s.history), (*Run)(nil), (*Run)(nil)
 	for _, r := range s.queue.order {
-		if s.window.thin && r.Pipeline != nil {
+		if s.window.thin && r.Plan != nil {
 			planned = r
 		}
 		if r.Status.Terminal() {
-			total, newest = total+r.weight, r
+			total, newest = total+r.Weight, r
 		}
 	}
 	if total > limit && len(s.history) > 0 {
 		total -= bytesOf(s.history)
-		s.history, s.window.lost.Any = nil, true
+		s.history, s.window.Lost.Any = nil, true
 	}
 	s.queue.order = slices.DeleteFunc(s.queue.order, func(r *Run) bool {
 		if total <= limit || r == newest || r == planned || !r.Status.Terminal() {
 			return false
 		}
-		total -= r.weight
+		total -= r.Weight
 		s.forget(r)
 		return true
 	})

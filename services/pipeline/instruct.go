@@ -34,7 +34,7 @@ type sessionTask struct {
 var ownMembers = []string{"message_id", "content", "context_files", "image_urls", "session_id", "facts", "history"}
 
 // instruct gives a message to the agent of the swarm that answers it, as a task whose id follows from the run.
-func (s *Service) instruct(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
+func (s *Service) instruct(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Job) error {
 	r := l.State().Run(w.RunID)
 	history := l.State().Brief(w.ID, briefBytes).History
 	history = history[:len(history)-1] // the last line is the message itself

@@ -61,18 +61,18 @@ func next[T any](t testing.TB, from <-chan T, what string) T {
 }
 
 // claim plays a worker that takes the next work item.
-func (r *rig) claim(l subject.Log, items <-chan cmd.JobRef) *conversation.Work {
+func (r *rig) claim(l subject.Log, items <-chan cmd.JobRef) *conversation.Job {
 	r.T.Helper()
 	ref := next(r.T, items, "a work item")
 	require.Equal(r.T, l.Kind, ref.LogKind())
-	u := r.fold(l).Work(ref.Job())
+	u := r.fold(l).Job(ref.Job())
 	require.NotNil(r.T, u)
 	r.append(l, event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Worker: "w"})
-	return r.fold(l).Work(ref.Job())
+	return r.fold(l).Job(ref.Job())
 }
 
 // paused plays a worker whose model calls the tools, and who asks and puts the job down.
-func (r *rig) paused(l subject.Log, u *conversation.Work, calls ...string) {
+func (r *rig) paused(l subject.Log, u *conversation.Job, calls ...string) {
 	r.T.Helper()
 	said := event.MessageCompletedData{
 		MessageID: u.ID + ".m", RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt, Role: event.RoleAssistant, StopReason: "tool_calls",
@@ -83,9 +83,9 @@ func (r *rig) paused(l subject.Log, u *conversation.Work, calls ...string) {
 	r.append(l, said)
 	var inputs []string
 	for _, tc := range r.fold(l).Next(u.ID).Ask {
-		inputs = append(inputs, conversation.InputOf(tc.ID))
+		inputs = append(inputs, conversation.QuestionOf(tc.ID))
 		r.append(l, event.InputRequestedData{
-			InputID: conversation.InputOf(tc.ID), RunID: u.RunID, ExecutionID: u.ExecutionID, Scope: event.ScopeTool, Attempt: u.Attempt,
+			InputID: conversation.QuestionOf(tc.ID), RunID: u.RunID, ExecutionID: u.ExecutionID, Scope: event.ScopeTool, Attempt: u.Attempt,
 			CallID: tc.ID, Tool: tc.Name, Digest: "digest", Arguments: tc.Arguments,
 		})
 	}
@@ -194,7 +194,7 @@ func TestAnAnswerOutlivesTheService(t *testing.T) {
 	r.command(l, cmd.Answer, "r2", cmd.AnswerQuestion{CallID: "call_2", Feedback: "no"})
 	u = r.claim(l, items)
 	require.Equal(t, 3, u.Attempt)
-	require.Equal(t, conversation.StepGenerate, r.fold(l).Next(u.ID).Kind)
+	require.Equal(t, conversation.ActionGenerate, r.fold(l).Next(u.ID).Kind)
 	r.append(l, event.RunCompletedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 3, Content: "done"})
 	r.command(l, cmd.SendMessage, "m2", cmd.UserMessage{Content: "and now"})
 	require.Equal(t, conversation.RunID("m2"), r.claim(l, items).RunID)

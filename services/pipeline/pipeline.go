@@ -65,7 +65,7 @@ type Config struct {
 func (c Config) Rules() conversation.Rules {
 	r := conversation.Rules{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
-		TaskTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans, Patience: c.Patience,
+		StepTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans, Patience: c.Patience,
 		Budget: c.Budget, Budgets: c.Budgets, Access: c.Access, Fits: schema.Fits,
 	}
 	duration := func(v *time.Duration, def time.Duration) {
@@ -74,7 +74,7 @@ func (c Config) Rules() conversation.Rules {
 		}
 	}
 	duration(&r.ConfirmTimeout, DefaultConfirmTimeout)
-	duration(&r.TaskTimeout, DefaultTaskTimeout)
+	duration(&r.StepTimeout, DefaultTaskTimeout)
 	duration(&r.Backoff, DefaultBackoff)
 	duration(&r.Patience, retry.RunPatience)
 	if r.MaxConcurrent <= 0 {
@@ -120,7 +120,7 @@ func newService(cfg Config, deps ledger.Deps, name id.Name, kind id.Kind) (*Serv
 func (s *Service) env(_ context.Context, l *ledger.Log[conversation.State], c cmd.Command) (env, error) {
 	e := env{now: s.now(), rules: s.rules}
 	e.rules.Barred = s.barred(l.State(), c)
-	if r := l.State().Active(); r != nil && r.Pipeline != nil { // the next decision may start its plan
+	if r := l.State().Active(); r != nil && r.Plan != nil { // the next decision may start its plan
 		e.model = card.Model(s.deps.Directory)
 	}
 	return e, nil
@@ -235,13 +235,13 @@ func (s *Service) again(ctx context.Context, l *ledger.Log[conversation.State], 
 }
 
 // order gives a job of a log to a worker. Its claim fails if the log has gone on in a way that matters.
-func (s *Service) order(l *ledger.Log[conversation.State], w *conversation.Work) cmd.JobOrder {
+func (s *Service) order(l *ledger.Log[conversation.State], w *conversation.Job) cmd.JobOrder {
 	return cmd.JobOrder{JobRef: s.ref(w), At: l.Cursor().String()}
 }
 
 // dispatch sends a job to the workers, or to the swarm if it is for an agent there or
 // its task asks for a capability that only an agent there has. Without one, the job has failed.
-func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
+func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Job) error {
 	ref := s.ref(w)
 	capability := wanted(l.State(), w)
 	switch {
@@ -258,11 +258,11 @@ func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State
 }
 
 // wanted is the capability that the job's task asks for; empty if any worker will do.
-func wanted(st *conversation.State, w *conversation.Work) string {
+func wanted(st *conversation.State, w *conversation.Job) string {
 	if w.Part.Stage != event.StageSolving {
 		return ""
 	}
-	task := st.Run(w.RunID).Pipeline.Task(w.Part.StepID)
+	task := st.Run(w.RunID).Plan.Step(w.Part.StepID)
 	if task == nil || task.State != plan.Running {
 		return ""
 	}

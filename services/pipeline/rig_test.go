@@ -117,7 +117,7 @@ func (r *rig) work(l subject.Log, items <-chan cmd.JobRef, text string) cmd.JobR
 	case <-time.After(patience):
 		require.Fail(r.T, "no job was sent")
 	}
-	u := r.fold(l).Work(ref.Job())
+	u := r.fold(l).Job(ref.Job())
 	require.NotNil(r.T, u, "the job is in the log before it is sent")
 	r.append(l, event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1, Worker: "w", Part: u.Part})
 	if text == "" {

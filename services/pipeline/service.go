@@ -31,7 +31,7 @@ type env struct {
 }
 
 // ref names a job of a log of this service.
-func (s *Service) ref(w *conversation.Work) cmd.JobRef {
+func (s *Service) ref(w *conversation.Job) cmd.JobRef {
 	ref := cmd.JobRef{RunID: w.RunID, JobID: w.Part.JobID}
 	if s.kind != id.KindSession {
 		ref.Kind = s.kind

@@ -42,16 +42,16 @@ func (s *Service) inSwarm(tenant id.Tenant, capability string) bool {
 }
 
 // delegate gives a job to the swarm, as a task whose id follows from the job.
-func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
+func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Job) error {
 	b := l.State().Brief(w.ID, briefBytes)
 	t := swarmTask{
-		ID: b.Task.ID, Title: b.Task.Title, Description: b.Task.Description, Context: b.Task.Context, Question: b.Question,
+		ID: b.Step.ID, Title: b.Step.Title, Description: b.Step.Description, Context: b.Step.Context, Question: b.Question,
 	}
 	room := briefBytes
-	for _, in := range b.Inputs {
+	for _, in := range b.Needs {
 		text := in.Output[:min(len(in.Output), room)]
 		room -= len(text)
-		t.Inputs = append(t.Inputs, swarmInput{ID: in.Task.ID, Title: in.Task.Title, Output: text})
+		t.Inputs = append(t.Inputs, swarmInput{ID: in.Step.ID, Title: in.Step.Title, Output: text})
 	}
 	data, err := json.Marshal(t)
 	if err != nil {
@@ -62,8 +62,8 @@ func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State
 		return fmt.Errorf("name a task for the swarm: %w", err)
 	}
 	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CreateTask, w.ID+".create", cmd.NewTask{
-		TaskID: task.String(), Capabilities: []string{b.Task.Capability}, TaskType: "solve", Data: data,
-		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: l.Ref.Entity.String(), RunID: w.RunID, JobID: w.Part.JobID, Owner: l.State().Owner(),
+		TaskID: task.String(), Capabilities: []string{b.Step.Capability}, TaskType: "solve", Data: data,
+		TimeoutMS: s.rules.StepTimeout.Milliseconds(), Session: l.Ref.Entity.String(), RunID: w.RunID, JobID: w.Part.JobID, Owner: l.State().Owner(),
 	})
 }
 

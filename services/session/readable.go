@@ -95,10 +95,10 @@ func describe(st *conversation.State, snap conversation.Snapshot, limit int) rea
 		out.Plan.Status = "in_progress"
 	}
 	running := runningTasks(st.Run(snap.Run.ID))
-	for _, t := range snap.Run.Tasks {
+	for _, t := range snap.Run.Steps {
 		one := taskState{
-			ID: t.Task.ID, Title: clip(t.Task.Title, maxTaskText), Description: clip(t.Task.Description, maxTaskText),
-			Dependencies: t.Task.Dependencies, Status: t.Status, Attempt: t.Attempt,
+			ID: t.Step.ID, Title: clip(t.Step.Title, maxTaskText), Description: clip(t.Step.Description, maxTaskText),
+			Dependencies: t.Step.Dependencies, Status: t.Status, Attempt: t.Attempt,
 			Output: clip(t.Output, maxTaskText), Error: clip(t.Error, maxTaskText),
 		}
 		if running[one.ID] {
@@ -119,10 +119,10 @@ func describe(st *conversation.State, snap conversation.Snapshot, limit int) rea
 // does not tell: elsewhere they wait.
 func runningTasks(r *conversation.Run) map[string]bool {
 	out := map[string]bool{}
-	if r == nil || r.Pipeline == nil {
+	if r == nil || r.Plan == nil {
 		return out
 	}
-	for _, t := range r.Pipeline.Tasks {
+	for _, t := range r.Plan.Steps {
 		if t.State == plan.Running {
 			out[t.ID] = true
 		}
@@ -169,7 +169,7 @@ func (m memory) bytes() int {
 // openCalls returns the tool calls of the run that is on which have no outcome.
 func openCalls(st *conversation.State) []openCall {
 	out := []openCall{}
-	for _, w := range openWorks(st) {
+	for _, w := range openJobs(st) {
 		if len(w.Messages) == 0 {
 			continue
 		}
@@ -182,25 +182,25 @@ func openCalls(st *conversation.State) []openCall {
 	return out
 }
 
-// openWorks returns the jobs of the run that is on which a worker may have.
-func openWorks(st *conversation.State) []*conversation.Work {
+// openJobs returns the jobs of the active run that have not ended.
+func openJobs(st *conversation.State) []*conversation.Job {
 	r := st.Active()
 	if r == nil {
 		return nil
 	}
-	var out []*conversation.Work
-	add := func(w *conversation.Work) {
+	var out []*conversation.Job
+	add := func(w *conversation.Job) {
 		if w != nil && !w.Ended {
 			out = append(out, w)
 		}
 	}
-	if r.Pipeline == nil {
-		add(st.Work(r.ID))
+	if r.Plan == nil {
+		add(st.Job(r.ID))
 		return out
 	}
-	add(r.Pipeline.Job)
-	for _, t := range r.Pipeline.Tasks {
-		add(t.Work)
+	add(r.Plan.Job)
+	for _, t := range r.Plan.Steps {
+		add(t.Job)
 	}
 	return out
 }

@@ -97,11 +97,11 @@ func detail(r *conversation.Run) api.RunDetail {
 		RunID: r.ID, ExecutionID: r.ExecutionID, MessageID: r.MessageID, Mode: r.Spec.Mode, Status: string(r.Status),
 		Attempt: r.Attempt(), Content: r.Content, Answer: r.Answer, Outcome: r.Outcome,
 	}
-	if r.Pipeline == nil {
+	if r.Plan == nil {
 		return d
 	}
-	d.Stage = string(r.Pipeline.Phase)
-	for _, t := range r.Pipeline.Tasks {
+	d.Stage = string(r.Plan.Phase)
+	for _, t := range r.Plan.Steps {
 		d.Tasks = append(d.Tasks, api.StepDetail{
 			TaskID: t.ID, Title: t.Title, Status: stepStates[t.State], Attempt: t.Attempt,
 			Dependencies: t.Dependencies, Output: t.Output, Error: t.Error,

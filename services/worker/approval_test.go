@@ -26,7 +26,7 @@ func TestACallWaitsUntilItIsAllowed(t *testing.T) {
 	paused := last[event.JobSuspendedData](t, r.until(run, event.JobSuspended))
 	q := r.questions(1)[0]
 	require.Equal(t, []string{q.InputID}, paused.Inputs)
-	require.Equal(t, conversation.InputOf(q.CallID), q.InputID)
+	require.Equal(t, conversation.QuestionOf(q.CallID), q.InputID)
 	require.Equal(t, event.ScopeTool, q.Scope)
 	require.Equal(t, "bank_pay", q.Tool)
 	require.Equal(t, "pays once for every call", q.Description)
@@ -204,10 +204,10 @@ func TestWhatWasAllowedIsAnotherCall(t *testing.T) {
 			ToolCalls: []event.ToolCall{{ID: "call_1", Name: "bank_pay", Arguments: json.RawMessage(`{"amount":5000}`)}},
 		},
 		event.InputRequestedData{
-			InputID: conversation.InputOf("call_1"), RunID: run, ExecutionID: exec, Scope: event.ScopeTool, Attempt: 1,
+			InputID: conversation.QuestionOf("call_1"), RunID: run, ExecutionID: exec, Scope: event.ScopeTool, Attempt: 1,
 			CallID: "call_1", Tool: "bank_pay", Arguments: json.RawMessage(`{"amount":5}`), Digest: strings.Repeat("0", 64),
 		},
-		event.JobSuspendedData{RunID: run, ExecutionID: exec, Attempt: 1, Inputs: []string{conversation.InputOf("call_1")}},
+		event.JobSuspendedData{RunID: run, ExecutionID: exec, Attempt: 1, Inputs: []string{conversation.QuestionOf("call_1")}},
 	)
 	r.answer("call_1", true, "")
 	r.Until(r.ref, event.InputAnswered, 1)

@@ -27,14 +27,14 @@ type attempt struct {
 	id      string            // of the job: that of the run in a chat run
 	item    string            // names the work item: the same at every delivery of it, different for a second one
 	trace   string            // of the span
-	begun   conversation.Work // the job as it was begun: what does not change of it
+	begun   conversation.Job // the job as it was begun: what does not change of it
 	number  int
 	claimID string     // of our job.started event: the fence
 	what    event.Type // appended last, or refused
 }
 
 // current returns the job in the log's present state; nil if a restored session does not have it.
-func (a *attempt) current() *conversation.Work { return a.state.Work(a.id) }
+func (a *attempt) current() *conversation.Job { return a.state.Job(a.id) }
 
 // newAttempt returns an attempt at the job of a work item. It has no number until it has claimed the job.
 func newAttempt(s *Service, c cmd.Command, ref cmd.JobRef, log *ledger.Log[conversation.State]) *attempt {
@@ -45,7 +45,7 @@ func newAttempt(s *Service, c cmd.Command, ref cmd.JobRef, log *ledger.Log[conve
 }
 
 // over reports whether a job no longer needs a worker.
-func over(w *conversation.Work) bool { return w == nil || w.Ended || w.Failure != nil }
+func over(w *conversation.Job) bool { return w == nil || w.Ended || w.Failure != nil }
 
 // claim starts the next attempt, which asks the named model. A job whose attempts are used up is not claimed again: claim returns
 // the fault that ends it.

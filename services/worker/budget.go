@@ -126,7 +126,7 @@ func (b *budget) spend(ctx context.Context, u event.UsageRecordedData) error {
 }
 
 // enough returns *quota.Over if a quota of the day does not allow the step.
-func (b *budget) enough(ctx context.Context, st conversation.Step) error {
+func (b *budget) enough(ctx context.Context, st conversation.Action) error {
 	if r := b.state.Run(b.runID); r != nil && r.Asking() {
 		return nil // lets the open work reach its end
 	}
@@ -136,7 +136,7 @@ func (b *budget) enough(ctx context.Context, st conversation.Step) error {
 			return err
 		}
 	}
-	if st.Kind == conversation.StepGenerate {
+	if st.Kind == conversation.ActionGenerate {
 		return b.s.deps.Quota.Check(b.payer())
 	}
 	return nil

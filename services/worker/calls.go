@@ -44,7 +44,7 @@ type calls struct {
 // in the log before a tool runs, the result after. A call that a dead attempt had started
 // is repeated only if its tool is idempotent. The log's writer belongs to this goroutine
 // alone.
-func (cs *calls) bring(ctx context.Context, st conversation.Step) error {
+func (cs *calls) bring(ctx context.Context, st conversation.Action) error {
 	offered, err := cs.offer.list(ctx)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (cs *calls) intent(c event.ToolCall, offered tools.Tool) []event.Data {
 	return []event.Data{event.ToolCalledData{
 		CallID: c.ID, RunID: cs.runID, ExecutionID: cs.begun.ExecutionID, Attempt: cs.number, Tool: c.Name,
 		Description: "Executing " + c.Name, Arguments: c.Arguments, Digest: digest(c),
-		Idempotent: offered.Repeatable(c.Arguments), InputID: asked.InputID, Part: cs.begun.Part,
+		Idempotent: offered.Repeatable(c.Arguments), InputID: asked.QuestionID, Part: cs.begun.Part,
 	}}
 }
 
@@ -309,7 +309,7 @@ func (cs *calls) audit(list []event.Data) {
 			r.Digest = signature.Digest(known.Tool, known.Arguments)
 		}
 		asked, _ := cs.state.Approval(call)
-		r.Input = asked.InputID
+		r.Input = asked.QuestionID
 		cs.s.deps.Audit.Record(audit.ToolCalled, cs.tenant, r)
 	}
 }

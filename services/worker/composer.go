@@ -99,8 +99,8 @@ func (c *composer) system(b conversation.Brief) string {
 // conversation.
 func (c *composer) data(b conversation.Brief, offered []tools.Tool) prompt.Data {
 	d := prompt.Data{
-		Question: b.Question, Context: b.Context, Feedback: b.Feedback, Task: b.Task,
-		Inputs:  prompt.Share(results(b.Inputs), c.s.cfg.HistoryBytes),
+		Question: b.Question, Context: b.Context, Feedback: b.Feedback, Task: b.Step,
+		Inputs:  prompt.Share(results(b.Needs), c.s.cfg.HistoryBytes),
 		Results: prompt.Share(results(b.Results), c.s.cfg.HistoryBytes),
 	}
 	if b.Stage != event.StagePlanning {
@@ -131,7 +131,7 @@ func capabilities(d *directory.Directory, tenant id.Tenant) []string {
 func results(all []conversation.Result) []prompt.Result {
 	var out []prompt.Result
 	for _, r := range all {
-		out = append(out, prompt.Result{ID: r.Task.ID, Title: r.Task.Title, Status: r.Status, Output: r.Output, Error: r.Error})
+		out = append(out, prompt.Result{ID: r.Step.ID, Title: r.Step.Title, Status: r.Status, Output: r.Output, Error: r.Error})
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func (j *job) run(ctx context.Context) (ended bool, err error) {
 	switch {
 	case over(w):
 		return true, nil
-	case w.Paused && j.state.Next(j.id).Kind == conversation.StepWait:
+	case w.Paused && j.state.Next(j.id).Kind == conversation.ActionWait:
 		return false, nil // the answer has it resumed
 	case w.Attempt > 0 && w.Item != j.item && !w.Paused:
 		// Another work item has brought the job to a worker, and is delivered again if
@@ -201,30 +201,30 @@ func (j *job) step(ctx context.Context) error {
 		return err
 	}
 	switch st := j.state.Next(j.id); st.Kind {
-	case conversation.StepDiscard:
+	case conversation.ActionDiscard:
 		return j.discard(ctx, "the worker that wrote it is gone", st.Discard...)
-	case conversation.StepCalls, conversation.StepGenerate:
+	case conversation.ActionCalls, conversation.ActionGenerate:
 		err := j.budget.enough(ctx, st)
 		if err == nil {
 			err = j.proceed(ctx, st)
 		}
 		return j.budget.allowance(ctx, err)
-	case conversation.StepWait:
+	case conversation.ActionWait:
 		return j.questions.pause(ctx)
-	case conversation.StepFinish:
+	case conversation.ActionFinish:
 		return j.finish(ctx, st.Answer)
-	case conversation.StepAsk:
+	case conversation.ActionAsk:
 		return j.questions.aboutBudget(ctx)
-	case conversation.StepStop:
+	case conversation.ActionStop:
 		return conversation.BudgetFault(st.Use)
-	case conversation.StepNone:
+	case conversation.ActionNone:
 	}
 	return errEnded
 }
 
 // proceed has the model or the tools do something.
-func (j *job) proceed(ctx context.Context, st conversation.Step) error {
-	if st.Kind == conversation.StepCalls {
+func (j *job) proceed(ctx context.Context, st conversation.Action) error {
+	if st.Kind == conversation.ActionCalls {
 		return j.calls.bring(ctx, st)
 	}
 	if st.Rounds >= j.s.cfg.MaxRounds {

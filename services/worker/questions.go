@@ -34,7 +34,7 @@ func (qs *questions) aboutCalls(ctx context.Context, calls []event.ToolCall, off
 			scope, definition, parameters = event.ScopeClientTool, "", nil
 		}
 		questions = append(questions, event.InputRequestedData{
-			InputID: conversation.InputOf(c.ID), RunID: qs.runID, ExecutionID: qs.begun.ExecutionID, Scope: scope,
+			InputID: conversation.QuestionOf(c.ID), RunID: qs.runID, ExecutionID: qs.begun.ExecutionID, Scope: scope,
 			Attempt: qs.number, CallID: c.ID, Tool: c.Name, Description: tool.Description, Arguments: c.Arguments, Digest: digest(c), Definition: definition, Parameters: parameters,
 		})
 	}
@@ -63,7 +63,7 @@ func (qs *questions) aboutBudget(ctx context.Context) error {
 	return qs.over(ctx, "budget_", func() (q overQuestion, due bool) {
 		st := qs.state.Next(qs.id)
 		use := st.Use
-		return overQuestion{use, conversation.BudgetQuestion(use), use.Limit.AskSeconds}, st.Kind == conversation.StepAsk
+		return overQuestion{use, conversation.BudgetQuestion(use), use.Limit.AskSeconds}, st.Kind == conversation.ActionAsk
 	})
 }
 
@@ -121,11 +121,11 @@ func (qs *questions) pause(ctx context.Context) error {
 			return nil, err
 		}
 		st := s.Next(qs.id)
-		if st.Kind != conversation.StepWait {
+		if st.Kind != conversation.ActionWait {
 			return nil, errAnswered
 		}
 		return qs.events(left, event.JobSuspendedData{
-			RunID: qs.runID, ExecutionID: qs.begun.ExecutionID, Attempt: qs.number, Inputs: st.Inputs, Part: qs.begun.Part,
+			RunID: qs.runID, ExecutionID: qs.begun.ExecutionID, Attempt: qs.number, Inputs: st.Questions, Part: qs.begun.Part,
 		})
 	})
 	switch {

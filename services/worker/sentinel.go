@@ -36,7 +36,7 @@ func (w *sentinel) look(e event.Event) {
 		w.cancel(err)
 		return
 	}
-	switch u := w.state.Work(w.job); {
+	switch u := w.state.Job(w.job); {
 	case e.Sequence <= w.from:
 	case over(u):
 		w.cancel(errEnded)

@@ -60,13 +60,13 @@ func (t *Tally) Usage() event.Usage {
 // Totals count for a whole log. Their JSON form is part of stored states.
 type Totals struct {
 	Tally           `json:"Tally"`
-	Messages, Tasks int
+	Messages, Steps int
 	Begun           int // messages of the model, also those that were not finished
 }
 
 // TotalsOf returns the totals with which an imported conversation goes on.
-func TotalsOf(messages, tasks int, u event.Usage) Totals {
-	t := Totals{Messages: messages, Tasks: tasks, Begun: u.LLMCalls}
+func TotalsOf(messages, steps int, u event.Usage) Totals {
+	t := Totals{Messages: messages, Steps: steps, Begun: u.LLMCalls}
 	t.Calls, t.Tools = u.LLMCalls, u.ToolCalls
 	if u.InputTokens != nil && u.OutputTokens != nil {
 		t.Recorded, t.Input, t.Output, t.Details = u.LLMCalls, *u.InputTokens, *u.OutputTokens, u.TokenDetails
