@@ -29,7 +29,7 @@ type day struct {
 // timeLimit returns how long the attempt may take, and the error at that time: the limit of an
 // attempt, or the rest of the run's budget if that is less and people are not asked for more.
 func (b *budget) timeLimit() (time.Duration, error) {
-	limit, why := b.s.cfg.TurnTimeout, error(fault.New(fault.ModelTimeout).Wrap(errSlow))
+	limit, why := b.s.cfg.JobTimeout, error(fault.New(fault.ModelTimeout).Wrap(errSlow))
 	r := b.state.Run(b.runID)
 	if r == nil || r.Asks() {
 		return limit, why

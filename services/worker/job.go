@@ -23,8 +23,8 @@ import (
 
 // Why an attempt ends early.
 var (
-	errEnded  = errors.New("the run has ended")
-	errFenced = errors.New("another attempt holds the run")
+	errEnded  = errors.New("the job has ended")
+	errFenced = errors.New("another attempt holds the job")
 	errPaused = errors.New("all that is left to do waits for people")
 	// errSlow is in the fault of an attempt that has used up its time.
 	errSlow = errors.New("the attempt takes too long")
@@ -275,7 +275,7 @@ func (j *job) failure(err error) event.Data {
 	}
 	var allowed time.Duration
 	if errors.Is(err, errSlow) {
-		allowed = j.s.cfg.TurnTimeout
+		allowed = j.s.cfg.JobTimeout
 	}
 	return event.JobFailedData{
 		RunID: j.runID, ExecutionID: w.ExecutionID, Attempt: j.number, Code: string(f.Code), Message: f.Public(),

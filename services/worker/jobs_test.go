@@ -244,7 +244,7 @@ func TestATaskThatTakesTooLong(t *testing.T) {
 
 func TestAWorkerThatTakesTooLong(t *testing.T) {
 	r := newRigWith(t, scripted.Stages{Plan: scripted.Always(scripted.Stream(scripted.Hang()))}.Script(), pipeline.Config{Tries: 1})
-	r.worker("w1", func(c *worker.Config) { c.TurnTimeout = brief })
+	r.worker("w1", func(c *worker.Config) { c.JobTimeout = brief })
 	events := r.until(r.plan("think for ever"), event.RunFailed)
 	failed := all[event.JobFailedData](t, events)
 	require.Len(t, failed, 1)

@@ -116,7 +116,7 @@ func outcomeOf(err error) string {
 }
 
 func (m *metrics) attempt(ended bool, err error) {
-	outcome := "left" // another attempt or work item holds the run
+	outcome := "left" // another attempt or work item holds the job
 	switch {
 	case err != nil:
 		outcome = "interrupted"

@@ -55,7 +55,7 @@ type Config struct {
 	MaxRounds    int                             // messages of the model in one job; default 16
 	MaxPasses    int                             // how often a job whose model no worker is known to have is passed on; default 600
 	ToolTimeout  time.Duration                   // per tool call; default 60 s
-	TurnTimeout  time.Duration                   // one attempt; default 15 min
+	JobTimeout   time.Duration                   // one attempt; default 15 min
 	HistoryBytes int                             // conversation handed to the model; default 256 KiB
 	ModelTries   int                             // requests to the model for one message; default 8
 	RetryPause   time.Duration                   // before a failed request is made again, doubled before each further one; default 500 ms
@@ -104,7 +104,7 @@ func (c Config) withDefaults() Config {
 	dur(&c.RunRetryTime, retry.RunPatience)
 	dur(&c.AckWait, 10*time.Second)
 	dur(&c.ToolTimeout, time.Minute)
-	dur(&c.TurnTimeout, 15*time.Minute)
+	dur(&c.JobTimeout, 15*time.Minute)
 	if len(c.Capabilities) == 0 {
 		c.Capabilities = []string{card.General}
 	}
@@ -138,7 +138,7 @@ type Deps struct {
 	Signatures *signature.Verifier
 }
 
-// Service takes runs from the work queue. It is a lifecycle component; any number
+// Service takes jobs from the work queue. It is a lifecycle component; any number
 // of replicas share the queue.
 type Service struct {
 	cfg     Config
@@ -186,7 +186,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams, folds: kept, payloads: payload.New(deps.Conn), snapshots: snapshots.New(deps.Logger)}
 	s.workers = command.NewWorkers(deps.Conn, command.WorkersConfig{
 		Service: cmd.Worker, Instance: deps.Instance, Concurrency: cfg.Concurrency, AckWait: cfg.AckWait,
-		// Every attempt is one delivery; one more lets a living worker fail the run,
+		// Every attempt is one delivery; one more lets a living worker fail the job,
 		// the others are for workers that stop before they claim it.
 		MaxDeliver: 2*cfg.MaxAttempts + 2,
 		Logger:     deps.Logger, Registry: deps.Registry, OnDead: s.dead,
@@ -197,7 +197,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Name implements lifecycle.Component.
 func (s *Service) Name() string { return "worker" }
 
-// Start joins the directory and begins to take runs.
+// Start joins the directory and begins to take jobs.
 func (s *Service) Start(ctx context.Context) error {
 	data, err := s.card().Data()
 	if err == nil {
@@ -254,7 +254,7 @@ func (s *Service) Drain(ctx context.Context) error {
 	return errors.Join(s.seat.Leave(ctx), s.workers.Drain(ctx), s.ignorePings(), s.teams.Stop())
 }
 
-// Stop ends at once: model requests are closed and the runs handed back to the queue.
+// Stop ends at once: model requests are closed and the jobs handed back to the queue.
 func (s *Service) Stop() {
 	s.stopChecks()
 	s.workers.Stop()
@@ -293,7 +293,7 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery)
 	return s.report(ctx, c, ref, cmd.SettleJob, ref.Job()+".ended", ref)
 }
 
-// dead reports to the service of the log that a run was given up, so that the run gets its terminal
+// dead reports to the service of the log that a job was given up, so that its run gets its terminal
 // event and the next message proceeds. It retries until ctx ends; the work item then stays in the
 // queue, and the next worker gives it up again.
 func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {

@@ -400,7 +400,7 @@ type builder func(context.Context) (lifecycle.Component, error)
 // builders returns the builders of each role but the gateway, in the order of starting.
 func (p *process) builders() map[string][]builder {
 	return map[string][]builder{
-		config.RoleTools: {p.tools}, config.RoleWorker: {p.agent, p.trials, p.letters(config.RoleWorker)},
+		config.RoleTools: {p.tools}, config.RoleWorker: {p.worker, p.trials, p.letters(config.RoleWorker)},
 		config.RolePipeline: {p.pipeline, p.letters(config.RolePipeline)},
 		config.RoleSession:  {p.session, p.survey, p.installation, p.letters(config.RoleSession)},
 		config.RoleTask:     {p.task, p.letters(config.RoleTask)},

@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/worker"
 )
 
-func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
+func (p *process) worker(ctx context.Context) (lifecycle.Component, error) {
 	daily, err := p.ofDay(ctx)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 	}
 	return worker.New(worker.Config{
 		Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, MaxRounds: c.MaxRounds, MaxTokens: c.MaxTokens,
-		ModelTries: c.ModelTries, RetryTime: c.RetryTime, RunRetryTime: c.RunRetryTime, ToolTimeout: c.ToolTimeout, TurnTimeout: c.JobTimeout, System: c.System, DeltaPause: c.DeltaPause,
+		ModelTries: c.ModelTries, RetryTime: c.RetryTime, RunRetryTime: c.RunRetryTime, ToolTimeout: c.ToolTimeout, JobTimeout: c.JobTimeout, System: c.System, DeltaPause: c.DeltaPause,
 		Check: check, Capabilities: c.Capabilities, Prices: prices(p.Config.Models), Fallbacks: p.Config.Models.Fallbacks, Access: p.Config.Access.Policy(), Now: p.clock.Now,
 	}, worker.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
