@@ -181,7 +181,7 @@ func (c Config) check() error {
 		}
 	}
 	if c.Addr == "" {
-		return errors.New("addr is empty: say where the gateway listens, for example 127.0.0.1:9000")
+		return errors.New("addr is empty: specify where the gateway listens, for example 127.0.0.1:9000")
 	}
 	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
 		return errors.New("gateway.proxy_protocol needs gateway.trusted_proxies: other peers may not name a client")

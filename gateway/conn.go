@@ -314,7 +314,7 @@ func (c *conn) Tick(time.Time) {
 	case lapsed != nil:
 		c.End(lapsed)
 	case !ready && !started.IsZero() && now.Sub(started) > c.s.cfg.ReadyTimeout:
-		c.End(fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later."))
+		c.End(fault.Newf(fault.Overloaded, "The services for this request are not running. Try again later."))
 	default:
 		c.binding.Tick(now)
 	}

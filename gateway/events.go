@@ -256,7 +256,7 @@ func typesOf(r *http.Request) (types []event.Type, err error) {
 	for _, list := range r.URL.Query()[queryTypes] {
 		for name := range strings.SplitSeq(list, ",") {
 			if !event.Known(event.Type(name)) {
-				return nil, fault.Newf(fault.InvalidField, "types is a list of event types with commas between them: run.started,run.completed. No event has the type %q.", name).At(queryTypes)
+				return nil, fault.Newf(fault.InvalidField, "types must be a comma-separated list of event types, such as run.started,run.completed. %q is not an event type.", name).At(queryTypes)
 			}
 			types = append(types, event.Type(name))
 		}

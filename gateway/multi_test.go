@@ -248,7 +248,7 @@ func TestSessionsPerSocket(t *testing.T) {
 		c.ask(ask)
 		s := c.expectFrame("refused")
 		require.Equal(t, "RATE_LIMITED", s.Code)
-		require.Contains(t, s.Text, "holds 2 sessions")
+		require.Contains(t, s.Text, "has 2 sessions")
 	}
 	for _, l := range []subject.Log{a, b} {
 		c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0))})

@@ -58,7 +58,7 @@ func TestOversizedResults(t *testing.T) {
 		c.expectASP("task.execute")
 		raw := fmt.Sprintf(frame, task, result)
 		c.write(frameOf(raw))
-		require.Equal(t, fmt.Sprintf("The result is too large: the agent sent %d bytes; the limit is 65536. Ask for less at once.", len(raw)), s.failing(task).Error, name)
+		require.Equal(t, fmt.Sprintf("The result is too large: the agent sent %d bytes; the limit is 65536. Ask for less at a time.", len(raw)), s.failing(task).Error, name)
 		c.unanswered()
 	}
 	s.until(wirecmd.ParticipantAgent, agentID, "no load", func(all []wirecmd.Participant) bool { return all[0].Load == 0 })

@@ -59,7 +59,7 @@ func (s *Server) unready(ctx context.Context) *fault.Fault {
 		return fault.New(fault.BusUnavailable)
 	}
 	if err := s.dep.Conn.Trouble(); err != nil {
-		return fault.Newf(fault.BusUnavailable, "No message can be accepted: %v.", err)
+		return fault.Newf(fault.BusUnavailable, "Messages cannot be accepted now: %v.", err)
 	}
 	return s.verify(ctx)
 }
@@ -127,7 +127,7 @@ func (s *Server) inspect() *fault.Fault {
 	case len(drift) > 0:
 		s.dep.Logger.Error().Str("drift", drift[0].String()).Int("more", len(drift)-1).
 			Msg("waiting for NATS to be set up for this version")
-		return fault.Newf(fault.BusUnavailable, "The message bus is not set up as this version needs it. See the server's log.")
+		return fault.Newf(fault.BusUnavailable, "The message bus is not set up for this version. See the server's log.")
 	}
 	return nil
 }

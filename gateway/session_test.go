@@ -59,5 +59,5 @@ func TestBadParameterIsAProblem(t *testing.T) {
 	r := start(t)
 	_, status, body := r.handshake("deltas=perhaps")
 	require.Equal(t, 422, status)
-	require.JSONEq(t, `{"type":"about:blank","title":"INVALID_FIELD","status":422,"detail":"deltas is true or false.","field":"deltas"}`, body)
+	require.JSONEq(t, `{"type":"about:blank","title":"INVALID_FIELD","status":422,"detail":"deltas must be true or false.","field":"deltas"}`, body)
 }

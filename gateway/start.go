@@ -195,7 +195,7 @@ func (c *conn) retire(why *fault.Fault) {
 	}
 	c.s.async(func() {
 		c.backlog.quiet(c.s.drainPatience)
-		c.cut(fault.Newf(why.Code, "The gateway has not finished this before it had to close the connection. Reconnect, and send it again."))
+		c.cut(fault.Newf(why.Code, "The gateway closed the connection before it finished this request. Reconnect and send it again."))
 		c.backlog.quiet(drainSaying)
 		c.End(why)
 	})

@@ -36,7 +36,7 @@ var missing = map[id.Kind]fault.Code{
 func (s *Server) topics(r *http.Request, c *edge.Client, types []event.Type, to transport.Transport) (*watch.Topics, error) {
 	names := r.URL.Query()[queryTopic]
 	if len(names) > mostTopics {
-		return nil, fault.Newf(fault.InvalidField, "A stream has at most %d topics.", mostTopics).At(queryTopic)
+		return nil, fault.Newf(fault.InvalidField, "A stream can have at most %d topics.", mostTopics).At(queryTopic)
 	}
 	logs, err := logsOf(r, names)
 	if err != nil {
@@ -83,14 +83,14 @@ func logsOf(r *http.Request, names []string) ([]topicOfLog, error) {
 	out := make([]topicOfLog, len(names))
 	for i, topic := range names {
 		if slices.Contains(names[:i], topic) {
-			return nil, fault.Newf(fault.InvalidField, "The topic %q is named twice.", topic).At(queryTopic)
+			return nil, fault.Newf(fault.InvalidField, "The topic %q is listed twice.", topic).At(queryTopic)
 		}
 		if topic == topicEvents {
 			continue
 		}
 		text, is := strings.CutPrefix(topic, topicLog)
 		if !is {
-			return nil, fault.Newf(fault.InvalidField, "No topic is named %q. A topic is events, or log:KIND/ID@SEQ.", topic).At(queryTopic)
+			return nil, fault.Newf(fault.InvalidField, "The topic %q is unknown. Use events or log:KIND/ID@SEQ.", topic).At(queryTopic)
 		}
 		one, name, err := parseLog(text)
 		if err != nil {
@@ -110,7 +110,7 @@ func parseLog(text string) (one topicOfLog, name string, f *fault.Fault) {
 	}
 	kind, entity, whole := strings.Cut(name, "/")
 	if one.kind = id.Kind(kind); !whole || missing[one.kind] == "" || entity == "" {
-		return one, name, fault.Newf(fault.InvalidField, "%q is not the topic of a log. Write KIND/ID@SEQ with the kind session, member, team or task.", text)
+		return one, name, fault.Newf(fault.InvalidField, "%q is not the topic of a log. Use KIND/ID@SEQ with the kind session, member, team or task.", text)
 	}
 	one.entity = id.EntityFromExternal(entity)
 	name = kind + "/" + one.entity.String()

@@ -75,7 +75,7 @@ func moment(s string, now time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return t, fmt.Errorf("%q is neither a time like 2026-03-01T12:00:00Z nor a duration like 24h", s)
+		return t, fmt.Errorf("%q is not a time such as 2026-03-01T12:00:00Z or a duration such as 24h", s)
 	}
 	return t, nil
 }
@@ -163,7 +163,7 @@ func printReport(w io.Writer, r audit.Report) error {
 		_, err = fmt.Fprintf(w, "the records before %s have expired\n", r.Oldest.UTC().Format(time.RFC3339))
 	}
 	if err == nil && len(r.Faults) > 0 {
-		err = fmt.Errorf("the audit log is not whole: %d faults", len(r.Faults))
+		err = fmt.Errorf("the audit log is damaged: %d faults", len(r.Faults))
 	}
 	return err
 }

@@ -65,7 +65,7 @@ func (c *restoreCmd) Run(std streams) error {
 		Topology: process.Topology(l.Config), Force: c.Force, Done: shown(std),
 	})
 	if errors.Is(err, backup.ErrNotEmpty) {
-		return fmt.Errorf("%w; stop the services, then restore into a NATS without streams, or use --force to delete what is there", err)
+		return fmt.Errorf("%w; stop the services, then restore into a NATS server without streams, or use --force to delete the existing ones", err)
 	}
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func (c *cellsAssignCmd) Run(std streams) error {
 	return withCells(c.Config, *c, func(ctx context.Context, d *cell.Directory, _ *config.Loaded) error {
 		err := d.Assign(ctx, tenant, to)
 		if errors.Is(err, cell.ErrAssigned) {
-			return fmt.Errorf("%w: %s; \"waggle cells move\" changes it", err, d.Place(tenant).Cell)
+			return fmt.Errorf("%w: %s; use \"waggle cells move\" to change it", err, d.Place(tenant).Cell)
 		}
 		if err != nil {
 			return err
@@ -143,10 +143,10 @@ func (c *cellsAbandonCmd) Run(std streams) error {
 			return err
 		}
 		if !p.Moving() {
-			return fmt.Errorf("%s does not move: %s serves it", tenant, p.Cell)
+			return fmt.Errorf("%s is not being moved: the cell %s serves it", tenant, p.Cell)
 		}
 		if p.Cell.String() != l.Cells.Name {
-			return usageError{fmt.Errorf("the old cell of %s is %s, and the settings are those of %s", tenant, p.Cell, l.Cells.Name)}
+			return usageError{fmt.Errorf("%s moves from the cell %s, but these settings are for %s", tenant, p.Cell, l.Cells.Name)}
 		}
 		old, err := endOf(ctx, l.Config)
 		if err != nil {

@@ -46,9 +46,9 @@ func (c *chatCmd) Run(std streams) error {
 	}
 	switch {
 	case c.Yes && !c.Plan:
-		return usageError{errors.New("--yes needs --plan")}
+		return usageError{errors.New("--yes requires --plan")}
 	case len(c.Text) == 0 && c.JSON:
-		return usageError{errors.New("--json needs a question")}
+		return usageError{errors.New("--json requires a question")}
 	case len(c.Text) > 0 && strings.TrimSpace(text) == "":
 		return usageError{errors.New("the question is empty")}
 	case c.Plan:

@@ -44,7 +44,7 @@ func (c *doctorCmd) tryModel(std streams, l *config.Loaded) error {
 		l.Model = *c.Model
 	}
 	if l.Model == "demo" {
-		return usageError{errors.New("the demo model answers by rules and needs no trial: name another one with --model=PROVIDER:NAME or the setting \"model\"")}
+		return usageError{errors.New("the demo model is rule-based and needs no trial: choose another one with --model=PROVIDER:NAME or the setting \"model\"")}
 	}
 	m, err := process.OpenModel(l.Config)
 	if err != nil {

@@ -23,7 +23,7 @@ func (c *openCmd) Run(std streams) error {
 	ctx, stop := endable()
 	defer stop()
 	if err := probe(ctx, l.Addr, "/"); err != nil {
-		return fmt.Errorf("no console: %w (start it with \"waggle up\")", err)
+		return fmt.Errorf("no console at this address: %w (start it with \"waggle up\")", err)
 	}
 	at, err := reachable(l.Addr)
 	if err != nil {

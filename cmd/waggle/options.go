@@ -73,7 +73,7 @@ func collect(v reflect.Value, given map[string]string) {
 // check validates the configuration for a use.
 func check(l *config.Loaded, use config.For) error {
 	if err := l.Validate(use); err != nil {
-		return usageError{fmt.Errorf("the configuration is not usable:\n%w", err)}
+		return usageError{fmt.Errorf("invalid configuration:\n%w", err)}
 	}
 	return nil
 }

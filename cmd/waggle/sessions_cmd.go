@@ -250,7 +250,7 @@ type sessionsDeleteCmd struct {
 }
 
 // errNotConfirmed ends the command if no terminal can ask for a confirmation.
-var errNotConfirmed = errors.New("deleting cannot be undone, and no terminal is there to ask: confirm with --yes")
+var errNotConfirmed = errors.New("deletion cannot be undone, and standard input is not a terminal: confirm with --yes")
 
 // Run implements the command. A session that cannot be deleted does not keep the others.
 func (c *sessionsDeleteCmd) Run(std streams) error {

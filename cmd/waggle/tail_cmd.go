@@ -42,7 +42,7 @@ func (c *tailCmd) Run(std streams) error {
 		return usageError{err}
 	}
 	if !c.Follow && c.Target != "" && target.Subject != "" {
-		return usageError{errors.New("--no-follow needs session/ID: what is announced under a subject is not kept")}
+		return usageError{errors.New("--no-follow requires KIND/ID: announcements on a subject are not stored")}
 	}
 	o := tail.Options{Out: std.out, Err: std.err, JSON: c.JSON, Color: terminal.Color(std.out), Follow: c.Follow}
 	if c.After != "" {

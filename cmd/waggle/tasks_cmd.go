@@ -84,7 +84,7 @@ type tasksCreateCmd struct {
 // Run implements the command.
 func (c *tasksCreateCmd) Run(std streams) error {
 	if c.Agent == "" && c.AgentID == "" && len(c.Capabilities) == 0 {
-		return usageError{errors.New("say who is to do it: --agent, --agent-id or --capabilities")}
+		return usageError{errors.New("specify the agent with --agent, --agent-id or --capabilities")}
 	}
 	text := strings.Join(c.Data, " ")
 	if text == "-" {

@@ -65,7 +65,7 @@ type teamsCreateCmd struct {
 // Run implements the command.
 func (c *teamsCreateCmd) Run(std streams) error {
 	if (c.Name == "") == (c.File == "") {
-		return usageError{errors.New("give a name or a file (-f), one of both")}
+		return usageError{errors.New("specify either NAME or -f FILE")}
 	}
 	return c.ask(
 		std, c.JSON, func(ctx context.Context, a *waggle.Client) (json.RawMessage, error) {
@@ -134,7 +134,7 @@ func (c *teamsRunCmd) Run(std streams) error {
 	}
 	text := strings.TrimSpace(strings.Join(words, " "))
 	if text == "" {
-		return usageError{errors.New("say what the team is to do")}
+		return usageError{errors.New("specify a message for the team")}
 	}
 	v, isNew, err := c.team(std.in)
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *teamsRunCmd) team(in io.Reader) (v command.TeamView, isNew bool, err er
 			return known.Teams[i], false, nil
 		}
 		if !slices.Contains(known.Named, name) {
-			return v, false, usageError{fmt.Errorf("unknown team %q: give the id of a team, or the name of one in the gateway's "+
+			return v, false, usageError{fmt.Errorf("unknown team %q: use the id of a team, or the name of one in the gateway's "+
 				"configuration (waggle teams list shows both), or -f FILE", name)}
 		}
 	}

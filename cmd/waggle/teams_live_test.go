@@ -146,8 +146,8 @@ teams:
 
 	for line, want := range map[string]string{
 		"waggle teams run nobody hello":              "unknown team \"nobody\"",
-		"waggle teams run pair":                      "say what the team is to do",
-		"waggle teams create":                        "one of both",
+		"waggle teams run pair":                      "specify a message for the team",
+		"waggle teams create":                        "specify either NAME or -f FILE",
 		"waggle teams show team_0000000000000000":    "TEAM_NOT_FOUND",
 		"waggle teams run --target Three pair hello": "MEMBER_NOT_FOUND",
 		"echo 'name: x' | waggle teams create -f -":  "members",

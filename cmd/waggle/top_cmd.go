@@ -14,7 +14,7 @@ type topCmd struct{ gatewayFlags }
 // Run implements the command.
 func (c *topCmd) Run(std streams) error {
 	if !terminal.Is(std.in) || !terminal.Is(std.out) {
-		return usageError{errors.New("top needs a terminal; \"waggle sessions list\" and \"waggle tasks list\" write to files and pipes")}
+		return usageError{errors.New("top needs a terminal; use \"waggle sessions list\" or \"waggle tasks list\" with files and pipes")}
 	}
 	ctx, stop := endable()
 	defer stop()

@@ -124,7 +124,7 @@ func TestAMoveIsGivenUpWhileWorkGoesOn(t *testing.T) {
 		"cells", "move", "red", "--config", s.cells["a"].file, "--to", s.cells["b"].file, "--patience", "1ns",
 	}})
 	require.Error(t, p.Wait())
-	require.Contains(t, p.Output(), "in time")
+	require.Contains(t, p.Output(), "timed out")
 	require.Contains(t, s.command("a", "cells", "list"), "tenant red a\n")
 	require.NoError(t, c.ask("What is 2 + 2?"))
 	process.Eventually(t, "the other gateway knows as well", func() bool {

@@ -47,7 +47,7 @@ func parseOrigin(s string) (*url.URL, error) {
 		return nil, err
 	}
 	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.String() != u.Scheme+"://"+u.Host {
-		return nil, errors.New("it has to be of the form https://app.example.com, or null or file:// for pages that are opened from a disk")
+		return nil, errors.New("it must be of the form https://app.example.com, or null or file:// for pages that are opened from a disk")
 	}
 	return u, nil
 }

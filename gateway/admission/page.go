@@ -29,7 +29,7 @@ func (n Names) Page(r *http.Request) error {
 	case n.shown(r):
 		return nil
 	}
-	return fault.Newf(fault.OriginRefused, "Without authentication only pages of this address may connect. Add the page's origin to gateway.allowed_origins, or send the start token, which the server shows when it starts.")
+	return fault.Newf(fault.OriginRefused, "Without authentication, only pages from this address may connect. Add the page's origin to gateway.allowed_origins, or send the start token, which the server shows when it starts.")
 }
 
 // page reports whether a page of the origin may come in without the start token.

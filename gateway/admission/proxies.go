@@ -77,7 +77,7 @@ func (p *Proxies) Client(remote string, h http.Header) (string, error) {
 	client := peer.Addr()
 	for _, hop := range slices.Backward(hops) {
 		if client, err = p.parse(hop); err != nil {
-			return "", fault.Newf(fault.InvalidField, "The proxy in front of this gateway sends a header %s without the address of its client. Correct the proxy.", p.header).At(p.header).Wrap(err)
+			return "", fault.Newf(fault.InvalidField, "The proxy in front of this gateway sends a header %s without the client's address. Correct the proxy's configuration.", p.header).At(p.header).Wrap(err)
 		}
 		if !p.Trusts(client) {
 			break

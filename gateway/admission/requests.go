@@ -43,7 +43,7 @@ func (i *Inboxes) Open(p auth.Principal, anonymous bool) error {
 	}
 	leave, verdict := i.table.Enter(p.Tenant.String()+"/"+p.Subject, i.clock())
 	if verdict != Entered {
-		return fault.Newf(fault.RateLimited, "You have opened too many new clients. Come back as an earlier one, with its clientId and resumeToken, or wait.")
+		return fault.Newf(fault.RateLimited, "You have created too many new clients. Reconnect as an existing one with its clientId and resumeToken, or wait.")
 	}
 	leave()
 	return nil
@@ -99,9 +99,9 @@ func (q *Requests) enter(t *Table, key string) (func(), error) {
 	leave, verdict := t.Enter(key, q.clock())
 	switch verdict {
 	case TooMany:
-		return nil, fault.Newf(fault.RateLimited, "Too many requests at once. Wait for the answers to some of them, then send this one again.")
+		return nil, fault.Newf(fault.RateLimited, "Too many requests in progress. Wait for some of them to finish, then try again.")
 	case TooFast:
-		return nil, fault.Newf(fault.RateLimited, "Too many requests. Send fewer per second, and this one again.")
+		return nil, fault.Newf(fault.RateLimited, "Too many requests. Send fewer per second and try again.")
 	}
 	return leave, nil
 }

@@ -61,7 +61,7 @@ func (r *Room) Enter(ctx context.Context, principal string, bytes int) (*Part, e
 	defer cancel()
 	if err := p.of.left.Acquire(ctx, p.bytes); err != nil {
 		r.leave(principal)
-		return nil, fault.Newf(fault.RateLimited, "You have too many large answers in progress. Read those to the end, then send this request again.").Wrap(err)
+		return nil, fault.Newf(fault.RateLimited, "You have too many large responses in progress. Read them to the end, then try again.").Wrap(err)
 	}
 	if err := r.total.Acquire(ctx, p.bytes); err != nil {
 		p.of.left.Release(p.bytes)
@@ -87,7 +87,7 @@ func (r *Room) Make(ctx context.Context) (made func(), err error) {
 
 // overfull is the fault of an answer that others keep from being made.
 func overfull(err error) error {
-	return fault.Newf(fault.Overloaded, "The server has too many large answers in progress. Send this request again later.").Wrap(err)
+	return fault.Newf(fault.Overloaded, "The server has too many large responses in progress. Try again later.").Wrap(err)
 }
 
 // makers is how many pages are made at the same time: half of the processors serve all else.

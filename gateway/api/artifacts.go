@@ -21,7 +21,7 @@ import (
 const maxArtifactPages = 20
 
 // errNoArtifact is the answer about an artifact that the log does not have, or not any more.
-var errNoArtifact = fault.Newf(fault.NotFound, "The log has no such file, or its contents were not kept or have expired.")
+var errNoArtifact = fault.Newf(fault.NotFound, "This file does not exist in the log, or its contents were not kept or have expired.")
 
 // artifact returns a file that a member made, as it was then: its contents are an object of the member's log.
 func (a *API) artifact(r *http.Request, who *edge.Client) (any, error) {
@@ -123,7 +123,7 @@ func (a *API) sessionFile(r *http.Request, who *edge.Client) (any, error) {
 	}
 	stored, err := a.payloads.Find(r.Context(), log, r.PathValue("digest"))
 	if errors.Is(err, fault.New(fault.PayloadLost)) {
-		return nil, fault.Newf(fault.NotFound, "The session has no such file, or it has expired.").Wrap(err)
+		return nil, fault.Newf(fault.NotFound, "This file does not exist in the session, or has expired.").Wrap(err)
 	}
 	if err != nil {
 		return nil, err

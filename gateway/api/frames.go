@@ -67,7 +67,7 @@ func (p *framePage) read(ctx context.Context, first, after uint64) (wire.FramePa
 	from := after
 	if p.to.Fold != nil {
 		if from = first - 1; after-from > maxFolded {
-			return p.out, fault.Newf(fault.InvalidField, "Frames of this protocol depend on all events before them: after is at most %d in this log.", from+maxFolded).At("after")
+			return p.out, fault.Newf(fault.InvalidField, "Frames of this protocol depend on all earlier events: after must be at most %d in this log.", from+maxFolded).At("after")
 		}
 	}
 	p.out.Next = strconv.FormatUint(after, 10)

@@ -45,11 +45,11 @@ func (a *API) listRecords(r *http.Request, who *edge.Client) (any, error) {
 	in := cmd.RecordsRequest{PageRequest: page, Principal: q.Get("principal"), Action: q.Get("action"), Entity: q.Get("entity")}
 	for name, value := range map[string]string{"principal": in.Principal, "entity": in.Entity} {
 		if len(value) > maxRecordFilter {
-			return nil, fault.Newf(fault.InvalidField, "%s has at most %d bytes.", name, maxRecordFilter).At(name)
+			return nil, fault.Newf(fault.InvalidField, "%s must be at most %d bytes.", name, maxRecordFilter).At(name)
 		}
 	}
 	if _, err := id.ParseName(in.Action); in.Action != "" && err != nil {
-		return nil, fault.Newf(fault.InvalidField, "action must be the action of a record, such as api-call.").At("action").Wrap(err)
+		return nil, fault.Newf(fault.InvalidField, "action must be the action of an audit record, such as api-call.").At("action").Wrap(err)
 	}
 	return ask[wire.AuditPage](r, who, cmd.Installation, cmd.ListRecords, in)
 }

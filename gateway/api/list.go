@@ -46,7 +46,7 @@ func sessionFilterOf(q url.Values) (sessionFilter, error) {
 		}
 	}
 	if len(f.question) > maxQuestion {
-		return f, fault.Newf(fault.InvalidField, "q has at most %d bytes.", maxQuestion).At("q")
+		return f, fault.Newf(fault.InvalidField, "q must be at most %d bytes.", maxQuestion).At("q")
 	}
 	for name, to := range map[string]*time.Time{"since": &f.since, "until": &f.until} {
 		v := q.Get(name)
@@ -55,7 +55,7 @@ func sessionFilterOf(q url.Values) (sessionFilter, error) {
 		}
 		at, err := time.Parse(time.RFC3339Nano, v)
 		if err != nil {
-			return f, fault.Newf(fault.InvalidField, "%s must be a time as in RFC 3339.", name).At(name).Wrap(err)
+			return f, fault.Newf(fault.InvalidField, "%s must be a time in RFC 3339.", name).At(name).Wrap(err)
 		}
 		*to = at
 	}

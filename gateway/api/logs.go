@@ -91,7 +91,7 @@ func logFilterOf(r *http.Request) (logFilter, error) {
 	for _, list := range r.URL.Query()["types"] {
 		for name := range strings.SplitSeq(list, ",") {
 			if !event.Known(event.Type(name)) {
-				return f, fault.Newf(fault.InvalidField, "types is a list of event types with commas between them. No event has the type %q.", name).At("types")
+				return f, fault.Newf(fault.InvalidField, "types must be a comma-separated list of event types. %q is not an event type.", name).At("types")
 			}
 			f.types = append(f.types, name)
 		}
@@ -132,7 +132,7 @@ func (a *API) listLogEvents(r *http.Request, who *edge.Client) (any, error) {
 	pageOf := logPage{a: a, log: log, filter: f, limit: limit, first: first.Sequence, last: last.Sequence}
 	switch {
 	case q.Has("after") && q.Has("before"):
-		return nil, fault.Newf(fault.InvalidField, "A page has after or before, not both.").At("before")
+		return nil, fault.Newf(fault.InvalidField, "Use either after or before, not both.").At("before")
 	case q.Has("before"):
 		before, err := position(q.Get("before"), last.Sequence+1, "before")
 		if err != nil {
@@ -237,7 +237,7 @@ func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error)
 // readFault returns what a client may learn of a failed read of a log.
 func readFault(err error) error {
 	if cut, ok := errors.AsType[*eventlog.TruncatedError](err); ok { // it has expired meanwhile
-		return fault.Newf(fault.HeadExpired, "History before seq %d has expired. Ask again.", cut.First)
+		return fault.Newf(fault.HeadExpired, "History before seq %d has expired. Try again.", cut.First)
 	}
 	return err
 }

@@ -69,7 +69,7 @@ func spec(o wire.RunOptions) (event.RunSpec, error) {
 		}
 	}
 	if b := o.Budget; b != nil && (b.Tokens < 0 || b.CostUSD < 0 || b.ToolCalls < 0 || b.Seconds < 0 || b.AskSeconds < 0) {
-		return event.RunSpec{}, fault.Newf(fault.InvalidField, "A budget has no negative limits.").At("budget")
+		return event.RunSpec{}, fault.Newf(fault.InvalidField, "Budget limits must not be negative.").At("budget")
 	}
 	return event.RunSpec{
 		ConfirmPlan: o.ConfirmPlan, OnBusy: o.OnBusy, MaxConcurrent: o.MaxConcurrent, TimeoutSeconds: o.TimeoutSeconds, ClientID: o.ClientID, Budget: o.Budget,
@@ -91,7 +91,7 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 		return m, fault.Newf(fault.InvalidField, "mode must be one of chat, plan, steps.").At("mode")
 	}
 	if m.Agent = b.Agent; m.Agent != "" && m.Mode != event.ModeChat {
-		return m, fault.Newf(fault.InvalidField, "An agent of the swarm answers in the mode chat only.").At("agent")
+		return m, fault.Newf(fault.InvalidField, "agent is only valid with mode=chat.").At("agent")
 	}
 	if b.Mode != event.ModeSteps && len(b.Tasks) > 0 {
 		return m, fault.Newf(fault.InvalidField, "Only the mode steps takes tasks.").At("tasks")
@@ -105,7 +105,7 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 		}
 	}
 	if strings.TrimSpace(m.Content) == "" {
-		return m, fault.Newf(fault.InvalidField, "A message needs content.").At("content")
+		return m, fault.Newf(fault.InvalidField, "content must not be empty.").At("content")
 	}
 	return m, nil
 }

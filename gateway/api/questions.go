@@ -233,9 +233,9 @@ func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
 	case !slices.Contains(known, b.Decision):
 		return fault.Newf(fault.InvalidField, "decision must be one of %s.", strings.Join(known, ", ")).At("decision")
 	case b.Decision == wire.DecisionAnswer && len(b.Message) == 0:
-		return fault.Newf(fault.InvalidField, "The answer to an agent needs a message.").At("message")
+		return fault.Newf(fault.InvalidField, "An answer to an agent needs a message.").At("message")
 	case b.Decision != wire.DecisionAnswer && len(b.Message) > 0:
-		return fault.Newf(fault.InvalidField, "Only the decision answer takes a message.").At("message")
+		return fault.Newf(fault.InvalidField, "message is only valid with decision=answer.").At("message")
 	case b.Decision == event.DecisionModify && !edits:
 		return fault.Newf(fault.InvalidField, "The decision modify needs tasks or modified_tasks, or the arguments of a call.").At("decision")
 	case b.Decision != event.DecisionModify && edits:

@@ -47,7 +47,7 @@ func commandID(given string, parts ...string) (string, error) {
 	case given == "":
 		return uuid.NewString(), nil
 	case len(given) > maxClientID:
-		return "", fault.Newf(fault.InvalidField, "id has at most %d bytes.", maxClientID).At("id")
+		return "", fault.Newf(fault.InvalidField, "id must be at most %d bytes.", maxClientID).At("id")
 	}
 	return id.EntityFromExternal(strings.Join(append(parts, given), "\x00")).String(), nil
 }

@@ -109,7 +109,7 @@ func (a *API) pageError(r *http.Request, log subject.Log, after eventlog.Cursor,
 	var cut *eventlog.TruncatedError
 	switch {
 	case errors.As(err, &cut):
-		return fault.Newf(fault.HeadExpired, "History before seq %d has expired. Ask again with after=%d.", cut.First, cut.First-1)
+		return fault.Newf(fault.HeadExpired, "History before seq %d has expired. Try again with after=%d.", cut.First, cut.First-1)
 	case errors.Is(err, eventlog.ErrBeyondEnd) && after.Seq > 0:
 		if err := a.exists(r, log); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (a *API) importSession(r *http.Request, who *edge.Client) (any, error) {
 	p := who.Principal()
 	signed, err := request.Body(r, maxImport)
 	if errors.Is(err, fault.New(fault.MessageTooBig)) {
-		return nil, fault.Newf(fault.MessageTooBig, "A signed state has at most %d bytes.", maxImport)
+		return nil, fault.Newf(fault.MessageTooBig, "A signed state must be at most %d bytes.", maxImport)
 	}
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (a *API) showSnapshot(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	if !slices.Contains(snapshot.Kinds(), log.Kind) {
-		return nil, fault.Newf(fault.InvalidField, "The log of a %s has no snapshots.", log.Kind).At("kind")
+		return nil, fault.Newf(fault.InvalidField, "Logs of kind %s have no snapshots.", log.Kind).At("kind")
 	}
 	at := last.Sequence
 	if q := r.URL.Query(); q.Has("at") {
@@ -62,7 +62,7 @@ func (a *API) snapshotOf(ctx context.Context, log subject.Log, first, at uint64)
 	}
 	body, err := snapshot.Canonical(f.Snapshot(log.Entity))
 	if err == nil && len(body) > answer.MaxPage {
-		err = fault.Newf(fault.MessageTooBig, "The snapshot has %d bytes, which is more than an answer may have. Read the events.", len(body))
+		err = fault.Newf(fault.MessageTooBig, "The snapshot has %d bytes, which is more than a response may have. Read the events instead.", len(body))
 	}
 	return respond.Text(body), err
 }
@@ -101,7 +101,7 @@ func (a *API) baseOf(ctx context.Context, log subject.Log, first, at uint64) (ba
 }
 
 func tooFar(first uint64) error {
-	return fault.Newf(fault.InvalidField, "A snapshot depends on at most %d events before it in this log, which begins with seq %d.", maxFolded, first).At("at")
+	return fault.Newf(fault.InvalidField, "A snapshot covers at most %d events, and this log begins with seq %d. Use a smaller at.", maxFolded, first).At("at")
 }
 
 // between reads the events from one to another.

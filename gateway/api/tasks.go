@@ -254,7 +254,7 @@ func (a *API) messageTask(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	if len(b.Message) == 0 || string(b.Message) == "null" {
-		return nil, fault.Newf(fault.InvalidField, "A message to an agent is any JSON but null.").At("message")
+		return nil, fault.Newf(fault.InvalidField, "message must be any JSON value except null.").At("message")
 	}
 	c := cmd.Command{Service: cmd.Task, Verb: cmd.MessageTask, Key: log.Entity}
 	if c.ID, err = commandID(b.ID, "message", log.Entity.String(), p.Subject); err != nil {

@@ -34,7 +34,7 @@ func (a *API) createTeam(r *http.Request, who *edge.Client) (any, error) {
 	if b.Named == "" {
 		in.Definition = &b.TeamDefinition
 	} else if len(b.Members) > 0 {
-		return nil, fault.Newf(fault.TeamInvalid, "Give a definition, or the name of one, not both.").At("named")
+		return nil, fault.Newf(fault.TeamInvalid, "Specify either a definition or the name of one, not both.").At("named")
 	}
 	v, err := change[cmd.TeamView](r, who, cmd.Team, cmd.FoundTeam, in)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *API) messageTeam(r *http.Request, who *edge.Client) (any, error) {
 	}
 	switch {
 	case strings.TrimSpace(b.Content) == "":
-		return nil, fault.Newf(fault.InvalidField, "A message needs content.").At("content")
+		return nil, fault.Newf(fault.InvalidField, "content must not be empty.").At("content")
 	case len(b.Content) > maxContent:
 		return nil, fault.New(fault.MessageTooBig).At("content")
 	}

@@ -60,7 +60,7 @@ func (a *API) callTool(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	if b.TimeoutMS < 0 {
-		return nil, fault.Newf(fault.InvalidField, "timeout_ms is not negative.").At("timeout_ms")
+		return nil, fault.Newf(fault.InvalidField, "timeout_ms must not be negative.").At("timeout_ms")
 	}
 	in := cmd.ToolStart{WaitMS: (time.Duration(wait) * time.Second).Milliseconds(), ToolRequest: cmd.ToolRequest{
 		Kind: b.Kind, Server: r.PathValue("provider"), Tool: r.PathValue("tool"), Arguments: b.Arguments, TimeoutMS: b.TimeoutMS,

@@ -249,7 +249,7 @@ func (a *Connection) hangUp() {
 // Evicted returns the fault of a connection that has waited longest of all that have not
 // authenticated.
 func Evicted() *fault.Fault {
-	return fault.Newf(fault.Overloaded, "Too many connections have not authenticated, and this one has waited longest. Reconnect, and send credentials at once.")
+	return fault.Newf(fault.Overloaded, "Too many connections have not authenticated, and this one is the oldest. Reconnect and send credentials immediately.")
 }
 
 // evicted is the answer to a connection that has sent no request.

@@ -36,13 +36,13 @@ func address(log subject.Log, taskID string, i dialect.Intent) (command.Command,
 	if log.Kind == id.KindMember {
 		team, ok := id.TeamOf(log.Entity)
 		if !ok {
-			return c, fault.Newf(fault.AgentNotFound, "This agent belongs to no team. You cannot send to it here.")
+			return c, fault.Newf(fault.AgentNotFound, "This agent is not part of a team, so you cannot send to it here.")
 		}
 		c.Key, c.Member = team, log.Entity.String()
 	}
 	r, ok := table[i.Action()][log.Kind]
 	if !ok {
-		return c, fault.Newf(fault.UnknownType, "A run of the kind %s does not accept %s. It accepts messages, answers to its questions, and cancel.", log.Kind, i.Action())
+		return c, fault.Newf(fault.UnknownType, "Runs of kind %s do not accept %s. Send a message, an answer to a question, or cancel.", log.Kind, i.Action())
 	}
 	c.Service, c.Verb = r.service, r.verb
 	var err error

@@ -100,7 +100,7 @@ func TestAddress(t *testing.T) {
 func TestAnImpossibleIntentIsNamed(t *testing.T) {
 	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: id.EntityFromExternal("t")}
 	_, err := address(log, "t", dialect.Intent{ID: "c1", Data: dialect.Replan{}})
-	require.EqualError(t, err, "UNKNOWN_MESSAGE_TYPE: A run of the kind team does not accept replan. It accepts messages, answers to its questions, and cancel.")
+	require.EqualError(t, err, "UNKNOWN_MESSAGE_TYPE: Runs of kind team do not accept replan. Send a message, an answer to a question, or cancel.")
 }
 
 // TestCommandsAreComplete: all intents become commands or none does, and the name of a task is that of the target.

@@ -46,7 +46,7 @@ func TargetOf(r *http.Request, query url.Values) (*Target, error) {
 	case !ok:
 		return nil, nil //nolint:nilnil // naming nothing is no error
 	case query.Has(QuerySession):
-		return nil, fault.Newf(fault.InvalidField, "A socket shows either your session or the run that you watch. Leave one of them out.").At(QueryWatch)
+		return nil, fault.Newf(fault.InvalidField, "Use either session or watch, not both.").At(QueryWatch)
 	}
 	t := &Target{ByQuery: true}
 	kind, name, _ := strings.Cut(values[0], "/")

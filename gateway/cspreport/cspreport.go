@@ -66,7 +66,7 @@ func (c *Reports) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	address, _ := admission.Address(r.RemoteAddr)
 	leave, verdict := c.table.Enter(address, c.clock())
 	if verdict != admission.Entered {
-		c.refuse(w, fault.Newf(fault.RateLimited, "Too many reports. Send fewer."))
+		c.refuse(w, fault.Newf(fault.RateLimited, "Too many reports. Send fewer per second."))
 		return
 	}
 	defer leave()
@@ -115,7 +115,7 @@ type report struct {
 func read(w http.ResponseWriter, r *http.Request) ([]string, error) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || !slices.Contains([]string{"application/csp-report", "application/reports+json"}, media) {
-		return nil, fault.Newf(fault.BadJSON, "A report has the type application/csp-report or application/reports+json.")
+		return nil, fault.Newf(fault.BadJSON, "A report must have the type application/csp-report or application/reports+json.")
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, big := errors.AsType[*http.MaxBytesError](err); big {

@@ -45,7 +45,7 @@ func exact(ctx context.Context, c *Client, a *Act) error {
 func bind(d *command.AnswerQuestion, q stream.Question) (bool, error) {
 	switch {
 	case q.Disputed, q.CallID != "" && d.CallID != "" && d.CallID != q.CallID, q.CallID != "" && d.Digest != "" && d.Digest != q.Digest:
-		return false, fault.Newf(fault.InputNotFound, "The approval is for another call than the one that the question shows. Nothing was approved. Look at the question again, or reject it.")
+		return false, fault.Newf(fault.InputNotFound, "The approval does not match the call in the question. Nothing was approved. Read the question again, or reject it.")
 	case q.CallID != "":
 		d.CallID = q.CallID
 	case d.Digest == "":

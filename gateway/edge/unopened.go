@@ -74,7 +74,7 @@ func (u *Unopened) Refused(e event.Event) bool {
 // MayOpen returns why the principal may not open the session, nil if it may.
 func (u *Unopened) MayOpen() error {
 	if u.foreign {
-		return fault.Newf(fault.Forbidden, "This session has not begun. The user who named it sends the first message.")
+		return fault.Newf(fault.Forbidden, "This session has not started. Only the user who named it can send the first message.")
 	}
 	return nil
 }

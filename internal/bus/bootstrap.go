@@ -143,7 +143,7 @@ func mendable(drift []Drift) (bool, error) {
 	}
 	for _, d := range drift {
 		if !d.Fixed {
-			return false, fmt.Errorf("%s; NATS cannot change this in place: back the stream up and make it anew", d)
+			return false, fmt.Errorf("%s; NATS cannot change this in place: back up the stream and recreate it", d)
 		}
 	}
 	return len(drift) > 0, nil

@@ -34,9 +34,9 @@ var (
 	// ErrChanged means that another process has changed the tenant's entry meanwhile.
 	ErrChanged = errors.New("the tenant's entry has changed meanwhile")
 	// ErrMoving means that the tenant moves already.
-	ErrMoving = errors.New("the tenant moves already")
+	ErrMoving = errors.New("the tenant is already being moved")
 	// ErrAssigned means that the tenant has a cell.
-	ErrAssigned = errors.New("the tenant has a cell")
+	ErrAssigned = errors.New("the tenant already has a cell")
 )
 
 // Place is the cell of a tenant.

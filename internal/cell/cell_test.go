@@ -122,7 +122,7 @@ func TestAMoveEndsOnce(t *testing.T) {
 	until(t, d, func() bool { return d.Place(red).Cell == b && !d.Place(red).Moving() })
 	require.ErrorIs(t, d.Assign(ctx, red, a), cell.ErrAssigned)
 	_, err = d.Begin(ctx, red, b)
-	require.ErrorContains(t, err, "serves it already")
+	require.ErrorContains(t, err, "already serves it")
 }
 
 // TestTheLastCopyServesOn without a control cluster.

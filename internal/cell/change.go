@@ -48,7 +48,7 @@ func (d *Directory) Begin(ctx context.Context, t id.Tenant, to id.Name) (Place, 
 	case p.Moving():
 		return p, fmt.Errorf("move %s: %w, from %s to %s", t, ErrMoving, p.Cell, p.To)
 	case p.Cell == to:
-		return p, fmt.Errorf("move %s: the cell %s serves it already", t, to)
+		return p, fmt.Errorf("move %s: the cell %s already serves it", t, to)
 	}
 	p.To = to
 	return d.write(ctx, t, p)

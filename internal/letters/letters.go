@@ -29,7 +29,7 @@ import (
 const maxReason = 2000
 
 // errNoCommand means that the message which was given up held no command.
-var errNoCommand = fault.Newf(fault.InvalidField, "This dead letter holds no command, so it cannot be sent again. Discard it.").At("seq")
+var errNoCommand = fault.Newf(fault.InvalidField, "This dead letter has no command, so it cannot be sent again. Discard it.").At("seq")
 
 // unknown is the fault of a letter that the tenant does not have.
 func unknown() *fault.Fault {

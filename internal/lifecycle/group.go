@@ -145,7 +145,7 @@ func (r *run) watch(c Component) {
 	select {
 	case err := <-c.Failed():
 		if err == nil {
-			err = errors.New("ended without having been asked to")
+			err = errors.New("exited unexpectedly")
 		}
 		r.ask(&failure{c.Name(), err})
 	case <-r.over:

@@ -96,7 +96,7 @@ func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.O
 	err = write(ctx, s.js, s.stream, name, data)
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == codeStoreFailed {
 		s.log.Error().Err(err).Msg("large data rejected: stream or disk full")
-		return nil, fault.Newf(fault.MessageTooBig, "Data of %d bytes cannot be stored now: the store is full. Send less at once, or tell the operator.", len(data)).Wrap(err)
+		return nil, fault.Newf(fault.MessageTooBig, "Data of %d bytes cannot be stored now: the store is full. Send less at a time, or tell the operator.", len(data)).Wrap(err)
 	}
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("store object %s: %w", name, err))

@@ -146,7 +146,7 @@ func request(ctx context.Context, service, verb id.Name, body []byte) *nats.Msg 
 func unanswered(ctx context.Context, conn *bus.Conn, service id.Name, size int, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
-		return fault.Newf(fault.MessageTooBig, "The request has %d bytes, more than a message of the bus may have (%d).", size, conn.NATS().MaxPayload()).Wrap(err)
+		return fault.Newf(fault.MessageTooBig, "The request has %d bytes, more than the message bus accepts (%d).", size, conn.NATS().MaxPayload()).Wrap(err)
 	case errors.Is(err, nats.ErrNoResponders):
 		return fault.Newf(fault.BusUnavailable, "No %s service is running, and nothing was done. Start one with the role %s, or try again in a few seconds.", service, service).Wrap(err)
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -158,5 +158,5 @@ func unanswered(ctx context.Context, conn *bus.Conn, service id.Name, size int, 
 }
 
 func late(service id.Name) *fault.Fault {
-	return fault.Newf(fault.BusUnavailable, "The %s service did not answer in time. Try again in a few seconds.", service)
+	return fault.Newf(fault.BusUnavailable, "The %s service did not respond in time. Try again in a few seconds.", service)
 }

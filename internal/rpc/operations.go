@@ -217,7 +217,7 @@ func (h *operations[In, Key, Note, Out]) outcome(r Running[Note, Out], to string
 	case err != nil:
 		return h.failed(to, fmt.Errorf("encode the outcome: %w", err))
 	case len(m.Data) > limit:
-		return h.failed(to, fault.Newf(fault.MessageTooBig, "The outcome has %d bytes, more than a message of the bus may have (%d).", len(m.Data), limit))
+		return h.failed(to, fault.Newf(fault.MessageTooBig, "The outcome has %d bytes, more than the message bus accepts (%d).", len(m.Data), limit))
 	}
 	return m
 }

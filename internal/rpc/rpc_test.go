@@ -194,7 +194,7 @@ func TestWhatIsTooLargeIsSaidSo(t *testing.T) {
 	f := isFault(t, rpc.Call(patience(t), c, service, verb, strings.Repeat("x", 1<<20), nil), fault.MessageTooBig)
 	require.Contains(t, f.Message, "request")
 	f = isFault(t, rpc.Call(patience(t), c, service, verb, 1<<20, nil), fault.MessageTooBig)
-	require.Contains(t, f.Message, "answer")
+	require.Contains(t, f.Message, "response")
 	require.NoError(t, rpc.Call(patience(t), c, service, verb, 1<<19, nil))
 }
 
@@ -259,7 +259,7 @@ func TestALostCallerEndsItsWork(t *testing.T) {
 	ctx, cancel := context.WithTimeout(patience(t), 5*time.Second) // the work begins before
 	defer cancel()
 	f := isFault(t, rpc.Call(ctx, c, service, verb, numbers{}, nil), fault.BusUnavailable)
-	require.Contains(t, f.Message, "did not answer in time")
+	require.Contains(t, f.Message, "did not respond in time")
 	<-began
 	require.ErrorIs(t, <-ended, context.DeadlineExceeded)
 
@@ -291,7 +291,7 @@ func TestALostRequestIsRepeated(t *testing.T) {
 
 	asked.Store(-100) // without an answer
 	f := isFault(t, rpc.Repeat(late, c, service, verb, numbers{}, nil), fault.BusUnavailable)
-	require.Contains(t, f.Message, "did not answer in time")
+	require.Contains(t, f.Message, "did not respond in time")
 	require.EqualValues(t, -99, asked.Load())
 }
 
@@ -362,7 +362,7 @@ func TestDrainFinishesAndStopDoesNot(t *testing.T) {
 			continue
 		}
 		s.Stop()
-		require.Contains(t, isFault(t, <-result, fault.BusUnavailable).Message, "stopped before it had an answer")
+		require.Contains(t, isFault(t, <-result, fault.BusUnavailable).Message, "stopped before it responded")
 	}
 }
 

@@ -145,7 +145,7 @@ func (e *endpoint) answer(ctx context.Context, to string, out []byte, err error)
 	m.Data = out
 	limit := e.s.conn.NATS().MaxPayload()
 	if err == nil && int64(len(out)) > limit {
-		err = fault.Newf(fault.MessageTooBig, "The answer of %s has %d bytes, more than a message of the bus may have (%d).", e.label, len(out), limit)
+		err = fault.Newf(fault.MessageTooBig, "The response of %s has %d bytes, more than the message bus accepts (%d).", e.label, len(out), limit)
 	}
 	outcome := outcomeDone
 	if err != nil {
@@ -170,7 +170,7 @@ func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 	switch {
 	case known:
 	case e.s.kill.Err() != nil:
-		return fault.Newf(fault.BusUnavailable, "The %s service stopped before it had an answer. Try again in a few seconds.", e.s.cfg.Service)
+		return fault.Newf(fault.BusUnavailable, "The %s service stopped before it responded. Try again in a few seconds.", e.s.cfg.Service)
 	case ctx.Err() != nil:
 		e.s.log.Warn().Err(err).Str("verb", e.label).Msg("response too late for caller")
 		return late(e.s.cfg.Service)

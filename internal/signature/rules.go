@@ -16,9 +16,9 @@ const maxAge = 5 * time.Minute
 
 // Reasons why a command is refused.
 var (
-	errUnsigned = fault.Newf(fault.Forbidden, "The command speaks for a person and carries no valid signature of a gateway.")
-	errStale    = fault.Newf(fault.Forbidden, "The signature of the command is too old, or of another time.")
-	errForeign  = fault.Newf(fault.Forbidden, "The command names no person, and what it concerns belongs to one.")
+	errUnsigned = fault.Newf(fault.Forbidden, "The command acts for a person but has no valid signature of a gateway.")
+	errStale    = fault.Newf(fault.Forbidden, "The signature of the command is outside of the accepted time window.")
+	errForeign  = fault.Newf(fault.Forbidden, "The command names no person, but its target belongs to one.")
 )
 
 // AssistantSessions begins the id of each session in which the built-in agent does a task. It writes there in its own name, for the owner of the task.

@@ -38,7 +38,7 @@ func decode(b []byte, v any, options ...json.Options) error {
 	}
 	f := fault.New(fault.InvalidField).Wrap(err)
 	if errors.Is(err, json.ErrUnknownName) {
-		f = fault.Newf(fault.InvalidField, "This request has no such field. Nothing was done. Leave the field out.").Wrap(err)
+		f = fault.Newf(fault.InvalidField, "Unknown field. Nothing was done. Remove the field.").Wrap(err)
 	}
 	if bad, ok := errors.AsType[*json.SemanticError](err); ok {
 		return f.At(path(string(bad.JSONPointer)))

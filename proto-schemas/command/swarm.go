@@ -205,7 +205,7 @@ func ParsePlace(place string) (name, own string, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(place)
 	name, own, ok := strings.Cut(string(b), "\x00")
 	if err != nil || !ok {
-		return "", "", fault.Newf(fault.InvalidField, "This is not the next of a page.").At("after").Wrap(err)
+		return "", "", fault.Newf(fault.InvalidField, "This is not the next value of an earlier page.").At("after").Wrap(err)
 	}
 	return name, own, nil
 }

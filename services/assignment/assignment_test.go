@@ -129,7 +129,7 @@ func TestAnAgentInMaintenanceIsWaitedFor(t *testing.T) {
 	w.last(&q)
 	require.Equal(t, "busy", q.Reason)
 	w.due()
-	require.Contains(t, w.ended(assignment.StatusFailed, "AGENT_OFFLINE").Error, "took no tasks")
+	require.Contains(t, w.ended(assignment.StatusFailed, "AGENT_OFFLINE").Error, "did not accept tasks")
 }
 
 func TestTheTimeOfATask(t *testing.T) {

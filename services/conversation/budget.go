@@ -131,7 +131,7 @@ func BudgetFault(use event.BudgetUse) *fault.Fault {
 	if use.Resource == "" {
 		return fault.New(fault.BudgetExceeded)
 	}
-	return fault.Newf(fault.BudgetExceeded, "The run has used up its budget: %s. Ask for less at once, or ask the operator for a larger budget.", usedUp(use))
+	return fault.Newf(fault.BudgetExceeded, "The run has used up its budget: %s. Ask for less at a time, or ask the operator for a larger budget.", usedUp(use))
 }
 
 func usedUp(use event.BudgetUse) string {

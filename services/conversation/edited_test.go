@@ -113,10 +113,10 @@ func TestChangesThatAreNotTaken(t *testing.T) {
 		"a list":              {editing("m.c0", `[5]`), fault.InvalidField, "object"},
 		"nothing":             {editing("m.c0", `{}`), fault.InvalidField, "amount"},
 		"a call as it is":     {editing("m.c1", `{"amount":5}`), fault.InvalidField, "cannot be changed"},
-		"an unseen call":      {unseen, fault.InputNotFound, "another call"},
-		"no call":             {blind, fault.InputNotFound, "does not name the call"},
-		"the digest of other": {forged, fault.InputNotFound, "other arguments"},
-		"a rejection":         {rejecting, fault.InvalidField, "changes no arguments"},
+		"an unseen call":      {unseen, fault.InputNotFound, "does not match the call"},
+		"no call":             {blind, fault.InputNotFound, "does not name its call"},
+		"the digest of other": {forged, fault.InputNotFound, "does not match its arguments"},
+		"a rejection":         {rejecting, fault.InvalidField, "must not change arguments"},
 	} {
 		got := w.refused("r-"+name, c.answer)
 		require.Equal(t, string(c.code), got.Code, name)

@@ -61,7 +61,7 @@ func (s *Set) Generate(ctx context.Context, req Request, to Listener) (Reply, er
 
 // Unserved returns the fault of a request for a model that no process here can ask.
 func Unserved(spec string) error {
-	return fault.Newf(fault.ModelNotFound, "No running worker can ask the model %q. Configure its provider, or choose another model.", spec)
+	return fault.Newf(fault.ModelNotFound, "No running worker offers the model %q. Configure its provider, or choose another model.", spec)
 }
 
 // Barred returns the fault of a request of a tenant that may not use the model.

@@ -188,7 +188,7 @@ func TestAnApprovalOverTheAPIIsForTheCallThatIsShown(t *testing.T) {
 	require.False(t, w.questions("alice", "?limit=1&before="+older.Next).More)
 
 	path := "/api/v1/questions/session.s1.approve_c1/answer"
-	require.Contains(t, answerOf[wire.Problem](w, "alice", "POST", path, `{"id":"1","decision":"approve","digest":"`+other+`"}`, 422).Detail, "another call")
+	require.Contains(t, answerOf[wire.Problem](w, "alice", "POST", path, `{"id":"1","decision":"approve","digest":"`+other+`"}`, 422).Detail, "does not match the call")
 	out := answerOf[wire.QuestionOutcome](w, "alice", "POST", path, `{"id":"1","decision":"approve","digest":"`+shown+`"}`, 200)
 	require.Equal(t, "approve alice", out.Decision+" "+out.AnsweredBy)
 	captured := "/api/v1/questions/session.s1.approve_c2/answer"
@@ -201,7 +201,7 @@ func TestAnApprovalOverTheAPIIsForTheCallThatIsShown(t *testing.T) {
 		problem := answerOf[wire.Problem](w, "alice", "POST", edited, `{"id":"`+id+`","decision":"modify","arguments":`+body+`}`, 422)
 		require.Equal(t, "INVALID_FIELD arguments", problem.Title+" "+problem.Field, problem.Detail)
 	}
-	require.Contains(t, answerOf[wire.Problem](w, "alice", "POST", edited, `{"id":"c","decision":"modify","arguments":{"n":2},"digest":"`+other+`"}`, 422).Detail, "another call")
+	require.Contains(t, answerOf[wire.Problem](w, "alice", "POST", edited, `{"id":"c","decision":"modify","arguments":{"n":2},"digest":"`+other+`"}`, 422).Detail, "does not match the call")
 	out = answerOf[wire.QuestionOutcome](w, "alice", "POST", edited, `{"id":"d","decision":"modify","arguments":{"n":2},"digest":"`+shown+`"}`, 200)
 	require.Equal(t, "modify alice", out.Decision+" "+out.AnsweredBy)
 	events = r.Until(log, event.InputAnswered, 3)

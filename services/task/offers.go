@@ -159,7 +159,7 @@ func parseOffer(place string) (offerPlace, error) {
 	b, err := base64.RawURLEncoding.DecodeString(place)
 	order, tool, ok := strings.Cut(string(b), "\x00\x00")
 	if err != nil || !ok {
-		return offerPlace{}, fault.Newf(fault.InvalidField, "This is not the next of a page.").At("before").Wrap(err)
+		return offerPlace{}, fault.Newf(fault.InvalidField, "This is not the next value of an earlier page.").At("before").Wrap(err)
 	}
 	return offerPlace{order, tool}, nil
 }

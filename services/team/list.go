@@ -36,7 +36,7 @@ func parseMark(s string) (mark, error) {
 	at, team, ok := strings.Cut(s, "_")
 	created, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil || !ok || team == "" {
-		return mark{}, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before")
+		return mark{}, fault.Newf(fault.InvalidField, "before must be the next value of an earlier page.").At("before")
 	}
 	return mark{created, team}, nil
 }

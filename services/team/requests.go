@@ -155,7 +155,7 @@ func (s *Service) found(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, 
 func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
 	switch {
 	case in.Definition != nil && in.Named != "":
-		return event.TeamDefinition{}, fault.Newf(fault.TeamInvalid, "Give a definition, or the name of one, not both.").At("named")
+		return event.TeamDefinition{}, fault.Newf(fault.TeamInvalid, "Specify either a definition or the name of one, not both.").At("named")
 	case in.Definition != nil:
 		if err := teamwork.Check(*in.Definition); err != nil {
 			return event.TeamDefinition{}, err
@@ -164,7 +164,7 @@ func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
 	}
 	d, ok := s.named[in.Named]
 	if !ok {
-		return d, fault.Newf(fault.TeamNotFound, "This installation has no team of this name. Ask for the list of teams, or give a definition.").At("named")
+		return d, fault.Newf(fault.TeamNotFound, "This installation has no team with this name. Check the list of teams, or send a definition.").At("named")
 	}
 	return d, s.served(in.Tenant, d, "")
 }
@@ -185,7 +185,7 @@ func (s *Service) served(t id.Tenant, d event.TeamDefinition, path string) error
 			return fault.Newf(fault.TeamInvalid, "%s", model.Barred(spec).Message).At(at + "model")
 		}
 		if serves, there := card.Serves(s.deps.Directory, m.Model); there && !serves {
-			return fault.Newf(fault.TeamInvalid, "No running worker can ask this model. Name one of a provider that is configured: %s.",
+			return fault.Newf(fault.TeamInvalid, "No running worker offers this model. Use a model of a configured provider: %s.",
 				strings.Join(card.Providers(s.deps.Directory), ", ")).At(at + "model")
 		}
 	}

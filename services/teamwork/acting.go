@@ -182,9 +182,9 @@ func (ac acting) newTasks(list []newTask, by string) ([]event.BoardTask, error) 
 func (ac acting) checkTask(i int, t newTask, by string) error {
 	switch {
 	case t.Name == "" || len(t.Name) > maxTaskName:
-		return badInput("tasks[%d].task_name has to have 1 to %d bytes.", i, maxTaskName)
+		return badInput("tasks[%d].task_name must have 1 to %d bytes.", i, maxTaskName)
 	case len(t.Description) > maxTaskText:
-		return badInput("tasks[%d].description has to be shorter than %d bytes.", i, maxTaskText)
+		return badInput("tasks[%d].description must be shorter than %d bytes.", i, maxTaskText)
 	case len(t.Deliverables) > maxDeliverables:
 		return badInput("tasks[%d].file_deliverables: %d files at most.", i, maxDeliverables)
 	}

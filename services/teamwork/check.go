@@ -47,11 +47,11 @@ func (c *checker) team(d event.TeamDefinition, path string, above []string) erro
 	}
 	switch {
 	case slices.Contains(above, d.Name):
-		return invalid(path+".name", "The team %q would be a part of itself. Give the nested team another name, or take it out.", d.Name)
+		return invalid(path+".name", "The team %q would contain itself. Rename the nested team, or remove it.", d.Name)
 	case len(above) >= MaxDepth:
-		return invalid(path, "Teams can be nested %d deep. Take some levels out.", MaxDepth)
+		return invalid(path, "Teams can be nested %d deep. Remove some levels.", MaxDepth)
 	case len(d.Members) == 0:
-		return invalid(path+".members", "A team needs members. Name at least its coordinator.")
+		return invalid(path+".members", "A team needs members. Add at least its coordinator.")
 	}
 	if err := checkTexts(path, d.Description, d.Role); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (c *checker) team(d event.TeamDefinition, path string, above []string) erro
 	for i, m := range d.Members {
 		at := fmt.Sprintf("%s.members[%d]", path, i)
 		if first, double := seen[m.Name]; double {
-			return invalid(at+".name", "The name %q is that of members[%d] too. Names have to be unique in a team.", m.Name, first)
+			return invalid(at+".name", "The name %q is also that of members[%d]. Names must be unique in a team.", m.Name, first)
 		}
 		seen[m.Name] = i
 		if err := c.member(m, at, append(slices.Clone(above), d.Name)); err != nil {
@@ -79,7 +79,7 @@ func (c *checker) team(d event.TeamDefinition, path string, above []string) erro
 
 func (c *checker) member(m event.MemberDefinition, path string, above []string) error {
 	if c.members++; c.members > MaxMembers {
-		return invalid(path, "A team can have %d members, with all that is nested in it. Take some out.", MaxMembers)
+		return invalid(path, "A team can have %d members, including nested ones. Remove some.", MaxMembers)
 	}
 	if err := checkName(m.Name, path+".name"); err != nil {
 		return err
@@ -98,13 +98,13 @@ func checkKind(m event.MemberDefinition, path string) error {
 	builtIn := m.Model != "" || len(m.Tools) > 0 || m.AutoExecuteTools
 	switch {
 	case m.Team != nil && (builtIn || m.Swarm() || m.Instructions != ""):
-		return invalid(path, "A member that is a team has a name, a role and the team. Take the rest out.")
+		return invalid(path, "A member that is a team can only have name, role and team. Remove the other fields.")
 	case m.Swarm() && builtIn:
-		return invalid(path, "An agent of the swarm brings its own model and tools. Take model, tools and auto_execute_tools out.")
+		return invalid(path, "An agent of the swarm brings its own model and tools. Remove model, tools and auto_execute_tools.")
 	case m.Agent != "" && len(m.Capabilities) > 0:
-		return invalid(path, "An agent of the swarm is found by name or by capabilities. Give one of them.")
+		return invalid(path, "An agent of the swarm is found by name or by capabilities. Specify one of them.")
 	case len(m.Tools) > maxList || len(m.Capabilities) > maxList:
-		return invalid(path, "A member can have %d tools or capabilities. Take some out.", maxList)
+		return invalid(path, "A member can have %d tools or capabilities. Remove some.", maxList)
 	}
 	return checkLists(m, path)
 }
@@ -112,12 +112,12 @@ func checkKind(m event.MemberDefinition, path string) error {
 func checkLists(m event.MemberDefinition, path string) error {
 	for i, t := range m.Tools {
 		if server, tool, ok := strings.Cut(t, "/"); !ok || server == "" || tool == "" || len(t) > 2*maxName {
-			return invalid(fmt.Sprintf("%s.tools[%d]", path, i), "A tool is named <server>/<tool>, or <server>/* for all of a server.")
+			return invalid(fmt.Sprintf("%s.tools[%d]", path, i), "Name a tool as <server>/<tool>, or use <server>/* for all tools of a server.")
 		}
 	}
 	for i, name := range m.Capabilities {
 		if name == "" || len(name) > maxName {
-			return invalid(fmt.Sprintf("%s.capabilities[%d]", path, i), "A capability has 1 to %d characters. Correct it.", maxName)
+			return invalid(fmt.Sprintf("%s.capabilities[%d]", path, i), "A capability must have 1 to %d characters.", maxName)
 		}
 	}
 	return nil
@@ -127,9 +127,9 @@ func checkLists(m event.MemberDefinition, path string) error {
 func checkName(name, path string) error {
 	switch {
 	case name == "" || utf8.RuneCountInString(name) > maxName || !utf8.ValidString(name):
-		return invalid(path, "A name has 1 to %d characters. Correct it.", maxName)
+		return invalid(path, "A name must have 1 to %d characters.", maxName)
 	case strings.ContainsRune(name, '/') || strings.ContainsFunc(name, hidden) || strings.TrimSpace(name) != name:
-		return invalid(path, "A name has no slash, no control characters and no space at its ends. Correct it.")
+		return invalid(path, "A name must not contain a slash or control characters, or begin or end with a space.")
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf,
 func checkTexts(path string, texts ...string) error {
 	for _, t := range texts {
 		if len(t) > maxText || !utf8.ValidString(t) {
-			return invalid(path, "A text is too long or no UTF-8. Use %d KB at most.", maxText>>10)
+			return invalid(path, "A text is too long or not UTF-8. Use %d KB at most.", maxText>>10)
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func (s *State) Decide(c command.Command, now time.Time) (decision.Decision, err
 	decide, ok := verbs[c.Verb]
 	switch {
 	case !ok:
-		return decision.Decision{}, fault.Newf(fault.UnknownType, "Teams have no command %q. Send one that the protocol knows.", c.Verb)
+		return decision.Decision{}, fault.Newf(fault.UnknownType, "Teams have no command %q. Send one that the protocol defines.", c.Verb)
 	case !s.Created() && c.Verb != command.CreateTeam:
 		return Unknown(c), nil
 	}

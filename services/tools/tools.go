@@ -134,8 +134,8 @@ func (c Call) Changed(now Tool) error {
 	if c.Approval == nil || c.Approval.Definition == "" || c.Approval.Definition == now.Definition() {
 		return nil
 	}
-	return fault.Newf(fault.ToolDenied, "The tool %s has changed since people were asked about this call, so it was not run. "+
-		"Read its description again; people are asked anew about another call.", now.Name)
+	return fault.Newf(fault.ToolDenied, "The tool %s has changed since this call was shown for approval, so it was not run. "+
+		"Read its description again; a new call will be shown for approval again.", now.Name)
 }
 
 // Result is a tool's answer.
@@ -243,5 +243,5 @@ func (s Server) Order() string { return s.Kind + "\x00" + s.ID }
 
 // BadKind returns the fault of a request for an unknown kind of servers.
 func BadKind() error {
-	return fault.Newf(fault.ToolBadInput, "The kind of a server is %s or %s.", KindMCP, KindService).At("kind")
+	return fault.Newf(fault.ToolBadInput, "kind must be %s or %s.", KindMCP, KindService).At("kind")
 }

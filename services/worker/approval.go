@@ -20,7 +20,7 @@ func (cs *calls) forbidden(c event.ToolCall, offered tools.Tool) *fault.Fault {
 	case !asked.Allowed():
 		return fault.Newf(fault.ToolDenied, "This call was not allowed.")
 	case asked.Digest != digest(c):
-		return fault.Newf(fault.ToolDenied, "The approval is for another call than this one.")
+		return fault.Newf(fault.ToolDenied, "The approval does not match this call.")
 	}
 	log := cs.log.Ref
 	if err := signature.Approval(cs.s.deps.Signatures, asked.Proof, log.Tenant, log.Kind, log.Entity, c.ID, digest(c)); err != nil {

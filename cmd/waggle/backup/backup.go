@@ -120,7 +120,7 @@ func savePhase(ctx context.Context, c *bus.Conn, dir string, names []string) ([]
 func Load(dir string) (*Manifest, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // the folder is the operator's word
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no %s: it is not a backup, or an incomplete one", dir, manifestName)
+		return nil, fmt.Errorf("%s has no %s: it is not a backup, or an incomplete one", dir, manifestName)
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func Load(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: %w", manifestName, err)
 	}
 	if m.Format != formatVersion {
-		return nil, fmt.Errorf("the backup has the format %d; this program reads %d", m.Format, formatVersion)
+		return nil, fmt.Errorf("the backup has format %d; this version reads format %d", m.Format, formatVersion)
 	}
 	for _, s := range m.Streams {
 		if err := s.check(dir); err != nil {
@@ -156,7 +156,7 @@ func (s Stream) check(dir string) error {
 	case err != nil:
 		return err
 	case n != s.Bytes || h.String() != s.SHA256:
-		return fmt.Errorf("%s is damaged: its checksum is not that of the manifest", s.File)
+		return fmt.Errorf("%s is damaged: its checksum differs from the manifest", s.File)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func emptyFolder(dir string) error {
 		return err
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("%s is not empty: a backup needs a folder of its own", dir)
+		return fmt.Errorf("%s is not empty: choose an empty folder for the backup", dir)
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 		return nil, fmt.Errorf("replace the streams of an earlier version: %w", err)
 	}
 	if err := wakeGrown(ctx, c, m); err != nil {
-		return nil, fmt.Errorf("everything is restored, but open work waits for its next message: %w", err)
+		return nil, fmt.Errorf("restored, but open work does not continue until its next message: %w", err)
 	}
 	return m, nil
 }
@@ -254,7 +254,7 @@ func makeRoom(ctx context.Context, c *bus.Conn, m *Manifest, force bool) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("look at the stream %s: %w", name, err)
+			return fmt.Errorf("read the stream %s: %w", name, err)
 		}
 		if !force {
 			return fmt.Errorf("%w: the stream %s exists, with %d messages", ErrNotEmpty, name, have.CachedInfo().State.Msgs)

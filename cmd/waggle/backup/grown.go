@@ -27,7 +27,7 @@ func ends(ctx context.Context, c *bus.Conn) (map[string]uint64, error) {
 	for _, p := range c.Partitions().All() {
 		s, err := c.JS().Stream(ctx, p.EventStream())
 		if err != nil {
-			return nil, fmt.Errorf("look at the stream %s: %w", p.EventStream(), err)
+			return nil, fmt.Errorf("read the stream %s: %w", p.EventStream(), err)
 		}
 		out[p.EventStream()] = s.CachedInfo().State.LastSeq
 	}

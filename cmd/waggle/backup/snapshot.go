@@ -187,7 +187,7 @@ func restore(ctx context.Context, c *bus.Conn, dir string, s Stream, replicas in
 		return err
 	}
 	if made.Messages < s.Messages && s.kept(cfg) || made.LastSeq < s.LastSeq {
-		return fmt.Errorf("it has %d messages up to %d, the backup %d up to %d", made.Messages, made.LastSeq, s.Messages, s.LastSeq)
+		return fmt.Errorf("it has %d messages up to seq %d, the backup has %d up to seq %d", made.Messages, made.LastSeq, s.Messages, s.LastSeq)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func Ask(ctx context.Context, opt Options, text string, screen *terminal.Screen,
 	case a.done:
 		return a.err
 	case errors.Is(err, context.Canceled) && client.Session() != "":
-		return fmt.Errorf("interrupted; the answer goes on in session %s", terminal.Line(client.Session(), 200))
+		return fmt.Errorf("interrupted; the answer continues in session %s", terminal.Line(client.Session(), 200))
 	}
 	return err
 }

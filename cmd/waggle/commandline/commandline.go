@@ -94,7 +94,7 @@ func (p *Program) command(v reflect.Value, name, help string) *cobra.Command {
 	c.Args = n.check
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !work.IsValid() {
-			return errors.New("say which command: " + strings.Join(children(c), ", "))
+			return errors.New("specify a command: " + strings.Join(children(c), ", "))
 		}
 		if err := n.environment(os.LookupEnv); err != nil {
 			return err

@@ -95,12 +95,12 @@ func TestWrongArgumentsAreUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "say which command: do, dry-group, only, completion"},
+		{nil, "specify a command: do, dry-group, only, completion"},
 		{[]string{"nothing"}, `unknown command "nothing"; choose from do, dry-group, only, completion`},
-		{[]string{"only"}, "say which command: show"},
+		{[]string{"only"}, "specify a command: show"},
 		{[]string{"only", "x"}, `unknown command "x"; choose from show`},
-		{[]string{"do", "--list=a"}, "WORDS is missing; usage: tool do WORDS... [flags]"},
-		{[]string{"only", "show"}, "ID is missing; usage: tool only show ID [KIND/ID] [flags]"},
+		{[]string{"do", "--list=a"}, "missing argument WORDS; usage: tool do WORDS... [flags]"},
+		{[]string{"only", "show"}, "missing argument ID; usage: tool only show ID [KIND/ID] [flags]"},
 		{[]string{"do", "x"}, `required flag(s) "list" not set`},
 		{[]string{"od"}, `unknown command "od": did you mean do?`},
 		{[]string{"only", "shwo"}, `unknown command "shwo": did you mean show?`},

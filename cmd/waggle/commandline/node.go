@@ -88,7 +88,7 @@ func (n *node) usage() string {
 func (n *node) check(c *cobra.Command, args []string) error {
 	for i, a := range n.arguments {
 		if i >= len(args) && !a.optional {
-			return fmt.Errorf("%s is missing; usage: %s%s [flags]", a.name, c.CommandPath(), n.usage())
+			return fmt.Errorf("missing argument %s; usage: %s%s [flags]", a.name, c.CommandPath(), n.usage())
 		}
 		if a.many() {
 			return nil

@@ -61,7 +61,7 @@ func (p *problems) access(a *Access) {
 	for i, t := range a.Tenants {
 		path := fmt.Sprintf("access.tenants[%d].", i)
 		if _, err := id.ParseTenant(t.Tenant); err != nil || seen[t.Tenant] {
-			p.add(path+"tenant", "%q is not a tenant, or there twice", t.Tenant)
+			p.add(path+"tenant", "%q is not a tenant, or is listed twice", t.Tenant)
 		}
 		seen[t.Tenant] = true
 		one(path+"see", t.See, "", access.Owner, access.Group, access.Tenant)

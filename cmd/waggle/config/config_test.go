@@ -277,7 +277,7 @@ func TestStateKeysComeFromOnePlace(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, []Secret{Secret(key + "1"), Secret(key + "2")}, l.Session.StateKeys)
-	require.ErrorContains(t, l.Validate(everything), "choose one of")
+	require.ErrorContains(t, l.Validate(everything), "set either")
 	l.Session.StateKeyFile = ""
 	require.NoError(t, l.Validate(everything))
 }

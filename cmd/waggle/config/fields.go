@@ -129,7 +129,7 @@ func (f Field) setScalar(text string) error {
 	case reflect.Bool:
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			return fmt.Errorf("%q is neither true nor false", text)
+			return fmt.Errorf("%q is not true or false", text)
 		}
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
@@ -145,7 +145,7 @@ func (f Field) setScalar(text string) error {
 		}
 		v.SetFloat(n)
 	default:
-		return fmt.Errorf("cannot be set as text")
+		return fmt.Errorf("cannot be set from text")
 	}
 	return nil
 }

@@ -35,19 +35,19 @@ tools:
 	require.Contains(t, out.String(), "client_id: waggle")
 	require.NotContains(t, out.String(), "canary")
 	l.Tools.Servers[3].Paths.Read = []string{"/run/secrets"}
-	require.ErrorContains(t, l.Validate(everything), "tools.servers[3].paths.read: /run/secrets would open /run/secrets/client")
+	require.ErrorContains(t, l.Validate(everything), "tools.servers[3].paths.read: /run/secrets would expose /run/secrets/client")
 }
 
 func TestValidateNamesTheOptionOfOAuth(t *testing.T) {
 	for text, want := range map[string]string{
-		"{command: [x], oauth: {client_id: c, client_secret: s}}":                                                      "tools.servers[0].oauth: is for servers with a url",
+		"{command: [x], oauth: {client_id: c, client_secret: s}}":                                                      "tools.servers[0].oauth: applies to servers with a url",
 		"{url: 'https://x.example', oauth: {client_secret: s}}":                                                        "tools.servers[0].oauth.client_id:",
 		"{url: 'https://x.example', oauth: {client_id: c}}":                                                            "tools.servers[0].oauth.client_secret:",
 		"{url: 'https://x.example', oauth: {client_id: c, client_secret: canary, client_secret_file: f}}":              "tools.servers[0].oauth.client_secret:",
 		"{url: 'https://x.example', oauth: {client_id: c, client_secret: canary, token_url: 'http://as.example/t'}}":   "tools.servers[0].oauth.token_url:",
 		"{url: 'http://x.example', oauth: {client_id: c, client_secret: canary}}":                                      "tools.servers[0].url: must be https",
-		"{url: 'https://x.example', headers: {authorization: x}, oauth: {client_id: c, client_secret: canary}}":        "tools.servers[0].oauth: the server gets the token",
-		"{url: 'https://canary:canary@x.example', oauth: {client_id: c, client_secret: canary, token_url: canary://}}": "tools.servers[0].oauth: the server gets the token",
+		"{url: 'https://x.example', headers: {authorization: x}, oauth: {client_id: c, client_secret: canary}}":        "tools.servers[0].oauth: the token is sent as Authorization",
+		"{url: 'https://canary:canary@x.example', oauth: {client_id: c, client_secret: canary, token_url: canary://}}": "tools.servers[0].oauth: the token is sent as Authorization",
 	} {
 		text = "tools: {servers: [{name: a, " + text[1:] + "]}"
 		l, err := Load(Input{File: write(t, text)})

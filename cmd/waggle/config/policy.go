@@ -57,7 +57,7 @@ func (p *problems) policy(t *Tools) {
 	for i, s := range t.ServiceRules {
 		path := fmt.Sprintf("tools.service_rules[%d]", i)
 		if s.Service == "" || seen[s.Service] {
-			p.add(path+".service", "%q is empty or there twice", s.Service)
+			p.add(path+".service", "%q is empty or listed twice", s.Service)
 		}
 		seen[s.Service] = true
 		check(path, tools.Rules{Approval: s.Approval, Approvals: s.Approvals})

@@ -154,7 +154,7 @@ func (p *problems) quota(q *Quota) {
 			p.add(at+".tenant", "%v", err)
 		}
 		if slices.Contains(seen, t.Tenant) {
-			p.add(at+".tenant", "%q is there twice", t.Tenant)
+			p.add(at+".tenant", "%q is listed twice", t.Tenant)
 		}
 		seen = append(seen, t.Tenant)
 		p.limits(at+".limits", t.Limits)
@@ -162,7 +162,7 @@ func (p *problems) quota(q *Quota) {
 		p.ofTenants(at+".principal", t.Principal)
 		for k, own := range t.Principals {
 			if own.Subject == "" {
-				p.add(fmt.Sprintf("%s.principals[%d].subject", at, k), "say who")
+				p.add(fmt.Sprintf("%s.principals[%d].subject", at, k), "must not be empty")
 			}
 			p.limits(fmt.Sprintf("%s.principals[%d].limits", at, k), own.Limits)
 			p.ofTenants(fmt.Sprintf("%s.principals[%d].limits", at, k), own.Limits)
@@ -176,10 +176,10 @@ func (p *problems) quota(q *Quota) {
 // ofTenants refuses limits of principals that only tenants have.
 func (p *problems) ofTenants(at string, l Limits) {
 	if l.WorkspaceBytes != 0 {
-		p.add(at+".workspace_bytes", "is a limit of tenants: set it in quota.tenant or in limits of quota.tenants")
+		p.add(at+".workspace_bytes", "applies to tenants only: set it in quota.tenant or in limits of quota.tenants")
 	}
 	if l.Children != 0 {
-		p.add(at+".children", "is a limit of tenants: set it in quota.tenant or in limits of quota.tenants")
+		p.add(at+".children", "applies to tenants only: set it in quota.tenant or in limits of quota.tenants")
 	}
 }
 
@@ -202,7 +202,7 @@ func (p *problems) limits(at string, l Limits) {
 		{"children", float64(l.Children)},
 	} {
 		if v.n < 0 && v.n != quota.None {
-			p.add(at+"."+v.name, "must not be negative, but for -1 (no limit)")
+			p.add(at+"."+v.name, "must not be negative, except -1 (no limit)")
 		}
 	}
 	p.exceeding(at, l.OnExceeded, l.AskTimeout)

@@ -72,7 +72,7 @@ func (p *problems) unreached(at string, l *Loaded, box sandbox.Settings) {
 		case slices.Contains(box.Ports, port):
 			p.add(at+".network_ports", "%d is the port of %s, which no tool may reach", port, owner)
 		default:
-			p.add(at+".network", "opens port %d, that of %s, which no tool may reach; serve %s on another port, or leave network out", port, owner, owner)
+			p.add(at+".network", "opens port %d of %s, which no tool may reach; serve %s on another port, or omit network", port, owner, owner)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (p *problems) closed(at string, l *Loaded, s *ToolServer) {
 		for _, path := range paths {
 			for _, secret := range l.SecretPaths(l.File) {
 				if path != "" && (holds(path, secret) || holds(secret, path)) {
-					p.add(at+"."+setting, "%s would open %s to the program; name folders that hold nothing of waggle", path, secret)
+					p.add(at+"."+setting, "%s would expose %s to the program; choose folders without files of Waggle", path, secret)
 				}
 			}
 		}
@@ -106,7 +106,7 @@ func (p *problems) apart(at string, l *Loaded, i int) {
 			for setting, paths := range l.Tools.Servers[i].paths() {
 				for _, path := range paths {
 					if folder != "" && path != "" && holds(folder, path) && !holds(path, folder) {
-						p.add(at+"."+setting, "%s lies within %s, where %s may replace it", path, folder, other.Name)
+						p.add(at+"."+setting, "%s is inside %s, where %s could replace it", path, folder, other.Name)
 					}
 				}
 			}

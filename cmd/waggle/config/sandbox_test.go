@@ -40,15 +40,15 @@ func TestValidateNamesTheOptionOfTheSandbox(t *testing.T) {
 		"tools: {servers: [{name: a, command: [x], network_ports: [1]}]}":                                                                        "tools.servers[0]: network_ports:",
 		"tools: {servers: [{name: a, command: [x], network: true, network_ports: [4222]}]}":                                                      "tools.servers[0].network_ports: 4222 is the port of nats.",
 		"tools: {servers: [{name: a, command: [x], network: true, network_ports: [9464]}]}":                                                      "tools.servers[0].network_ports: 9464 is the port of telemetry.addr",
-		"{addr: '127.0.0.1:443', tools: {servers: [{name: a, command: [x], network: true}]}}":                                                    "tools.servers[0].network: opens port 443, that of addr",
-		"{nats: {addr: '127.0.0.1:80'}, tools: {servers: [{name: a, command: [x], network: true}]}}":                                             "tools.servers[0].network: opens port 80, that of nats.addr",
-		"{nats: {url: 'wss://bus.example.org'}, tools: {servers: [{name: a, command: [x], network: true}]}}":                                     "tools.servers[0].network: opens port 443, that of nats.url",
+		"{addr: '127.0.0.1:443', tools: {servers: [{name: a, command: [x], network: true}]}}":                                                    "tools.servers[0].network: opens port 443 of addr",
+		"{nats: {addr: '127.0.0.1:80'}, tools: {servers: [{name: a, command: [x], network: true}]}}":                                             "tools.servers[0].network: opens port 80 of nats.addr",
+		"{nats: {url: 'wss://bus.example.org'}, tools: {servers: [{name: a, command: [x], network: true}]}}":                                     "tools.servers[0].network: opens port 443 of nats.url",
 		"{nats: {url: 'nats://bus', addr: '127.0.0.1:5222'}, tools: {servers: [{name: a, command: [x], network: true, network_ports: [4222]}]}}": "tools.servers[0].network_ports: 4222 is the port of nats.url",
 		"{addr: '127.0.0.1:9007', tools: {servers: [{name: a, command: [x], network: true, network_ports: [9007]}]}}":                            "tools.servers[0].network_ports: 9007 is the port of addr",
 		"tools: {servers: [{name: a, command: [x], limits: {memory: -1}}]}":                                                                      "tools.servers[0]: limits:",
-		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w}]}}":                                                          "tools.servers[0].dir: /srv/w would open /srv/w/data",
+		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w}]}}":                                                          "tools.servers[0].dir: /srv/w would expose /srv/w/data",
 		"{data: /srv/w/data, tools: {servers: [{name: a, command: [x], dir: /srv/w/data/x}]}}":                                                   "tools.servers[0].dir:",
-		"tools: {servers: [{name: a, command: [x], dir: /srv/a}, {name: b, command: [x], paths: {read: [/srv/a/b]}}]}":                           "tools.servers[1].paths.read: /srv/a/b lies within /srv/a, where a may replace it",
+		"tools: {servers: [{name: a, command: [x], dir: /srv/a}, {name: b, command: [x], paths: {read: [/srv/a/b]}}]}":                           "tools.servers[1].paths.read: /srv/a/b is inside /srv/a, where a could replace it",
 		"{nats: {nkey: /etc/w/nk}, tools: {servers: [{name: a, command: [x], paths: {read: [/etc]}}]}}":                                          "tools.servers[0].paths.read:",
 		"{session: {state_key_file: /k/state.key}, tools: {servers: [{name: a, command: [x], paths: {write: [/k]}}]}}":                           "tools.servers[0].paths.write:",
 	} {
@@ -66,7 +66,7 @@ func TestNoServerSeesTheConfiguration(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("tools: {servers: [{name: a, command: [x], dir: "+link+"}]}"), 0o600))
 	l, err := Load(Input{File: file})
 	require.NoError(t, err)
-	require.ErrorContains(t, l.Validate(everything), "tools.servers[0].dir: "+link+" would open "+file)
+	require.ErrorContains(t, l.Validate(everything), "tools.servers[0].dir: "+link+" would expose "+file)
 
 	l.Tools.Servers[0].Sandbox = string(sandbox.Off)
 	require.NoError(t, l.Validate(everything))

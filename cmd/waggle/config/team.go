@@ -60,7 +60,7 @@ func ReadTeam(text []byte) (event.TeamDefinition, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&t); errors.Is(err, io.EOF) {
-		return event.TeamDefinition{}, errors.New("it holds no team")
+		return event.TeamDefinition{}, errors.New("it contains no team")
 	} else if err != nil {
 		return event.TeamDefinition{}, readable(err)
 	}
@@ -76,7 +76,7 @@ func (p *problems) teams(all []Team) {
 	for i, t := range all {
 		at := fmt.Sprintf("teams[%d]", i)
 		if seen[t.Name] {
-			p.add(at+".name", "another team has the name %q", t.Name)
+			p.add(at+".name", "another team is already called %q", t.Name)
 		}
 		seen[t.Name] = true
 		if err := teamwork.Check(t.Definition()); err != nil {

@@ -44,7 +44,7 @@ func TestATeamThatCannotWorkIsNamedWithItsPath(t *testing.T) {
 		"teams: [{name: a, coordinator: x, members: [{name: y}]}]":                                                          "teams[0].coordinator: ",
 		"teams: [{name: a, coordinator: x}]":                                                                                "teams[0].members: ",
 		"teams: [{coordinator: x, members: [{name: x}]}]":                                                                   "teams[0].name: ",
-		"teams: [{name: a, coordinator: x, members: [{name: x}]}, {name: a, coordinator: x, members: [{name: x}]}]":         "teams[1].name: another team has the name \"a\"",
+		"teams: [{name: a, coordinator: x, members: [{name: x}]}, {name: a, coordinator: x, members: [{name: x}]}]":         "teams[1].name: another team is already called \"a\"",
 		"teams: [{name: a, coordinator: x, members: [{name: x}, {name: x}]}]":                                               "teams[0].members[1].name: ",
 		"teams: [{name: a, coordinator: x, members: [{name: x}, {name: y, team: {name: b, coordinator: z}}]}]":              "teams[0].members[1].team.members: ",
 		"teams: [{name: a, coordinator: x, members: [{name: x}, {name: y, team: {name: a, coordinator: z, members: []}}]}]": "teams[0].members[1].team.name: ",

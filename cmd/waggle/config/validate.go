@@ -56,7 +56,7 @@ func ParseRoles(list []string) ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("--role: name at least one of %s", strings.Join(Roles, ", "))
+		return nil, fmt.Errorf("--role: specify at least one of %s", strings.Join(Roles, ", "))
 	}
 	return out, nil
 }
@@ -122,10 +122,10 @@ func (p *problems) general(c *Config, use For) {
 	}
 	p.telemetry(c, use)
 	if use.Embedded && c.Data == "" {
-		p.add("data", "name a folder for the embedded NATS server")
+		p.add("data", "specify a folder for the embedded NATS server")
 	}
 	if use.Has(RoleTools) && c.Tools.Builtin && c.Workspace == "" {
-		p.add("workspace", "name a folder, or set tools.builtin to false")
+		p.add("workspace", "specify a folder, or set tools.builtin to false")
 	}
 	if !slices.Contains([]string{"standard", "strict"}, c.Profile) {
 		p.add("profile", "%q is neither standard nor strict", c.Profile)
@@ -143,7 +143,7 @@ func (p *problems) telemetry(c *Config, use For) {
 	case t.Addr == LegacyOff:
 		t.Addr = ""
 	case t.Addr != "" && t.Addr == c.Addr && !strings.HasSuffix(t.Addr, ":0"):
-		p.add("telemetry.addr", "%s is the address of clients (addr); metrics need one of their own", t.Addr)
+		p.add("telemetry.addr", "%s is already the address for clients (addr); use another one for metrics", t.Addr)
 	case t.Addr != "":
 		p.hostPort("telemetry.addr", t.Addr)
 	case use.Embedded && c.Addr == DefaultAddr:
@@ -169,7 +169,7 @@ func (p *problems) numbers(c *Config) {
 	for _, f := range Fields(c) {
 		v := f.value
 		if v.IsValid() && !strings.HasPrefix(f.Path, "quota.") && (v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0) {
-			p.add(f.Path, "%s is negative", f.Value())
+			p.add(f.Path, "%s must not be negative", f.Value())
 		}
 	}
 }
@@ -201,24 +201,24 @@ func (p *problems) nats(n *NATS, use For) {
 		}
 	}
 	if n.URL == "" {
-		p.add("nats.url", "name the NATS server (--nats or WAGGLE_NATS)")
+		p.add("nats.url", "specify the NATS server (--nats or WAGGLE_NATS)")
 	}
 	if (n.TLSCert == "") != (n.TLSKey == "") {
-		p.add("nats.tls_cert", "certificate and key (nats.tls_key) go together")
+		p.add("nats.tls_cert", "set both nats.tls_cert and nats.tls_key, or neither")
 	}
 	if n.Creds != "" && n.NKey != "" {
-		p.add("nats.creds", "choose one of nats.creds and nats.nkey")
+		p.add("nats.creds", "set either nats.creds or nats.nkey, not both")
 	}
 }
 
 func (p *problems) embedded(n *NATS) {
 	p.hostPort("nats.addr", n.Addr)
 	if host, _, err := net.SplitHostPort(n.Addr); err == nil && !loopback(host) {
-		p.add("nats.addr", "%s is not a loopback address, and the embedded NATS server does not encrypt: others would read along; "+
+		p.add("nats.addr", "%s is not a loopback address, and the embedded NATS server does not encrypt: others could read the traffic; "+
 			"run a NATS server of your own and use \"waggle serve --nats URL\"", n.Addr)
 	}
 	if n.Replicas > 1 {
-		p.add("nats.replicas", "the embedded NATS server is a single one; use 1")
+		p.add("nats.replicas", "the embedded NATS server is a single server; use 1")
 	}
 }
 
@@ -264,23 +264,23 @@ func (p *problems) oidc(a *Auth) {
 		return
 	}
 	if !slices.Contains(o.Scopes, "openid") {
-		p.add("auth.oidc.scopes", "openid is missing")
+		p.add("auth.oidc.scopes", "must include openid")
 	}
 	switch u, err := url.Parse(a.JWT.Issuer); {
 	case a.JWT.Issuer == "":
-		p.add("auth.oidc", "name the issuer, whose tokens count, with auth.jwt")
+		p.add("auth.oidc", "set auth.jwt, for the issuer whose tokens are accepted")
 	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
-		p.add("auth.jwt.issuer", "people cannot sign in there: it is not an https URL, or http on this machine")
+		p.add("auth.jwt.issuer", "people cannot sign in there: it must be an https URL, or an http URL on this machine")
 	}
 }
 
 func (p *problems) apiKey(at string, k APIKey, seen map[string]bool) {
 	if k.ID == "" || seen[k.ID] {
-		p.add(at+".id", "every key needs an id of its own")
+		p.add(at+".id", "every key needs a unique id")
 	}
 	seen[k.ID] = true
 	if b, err := hex.DecodeString(k.SHA256.Reveal()); err != nil || len(b) != 32 {
-		p.add(at+".sha256", "not a SHA-256 in hex (64 digits): printf %%s KEY | sha256sum")
+		p.add(at+".sha256", "must be a SHA-256 in hex (64 digits): printf %%s KEY | sha256sum")
 	}
 	if _, err := id.ParseTenant(k.Tenant); err != nil {
 		p.add(at+".tenant", "%s", err)
@@ -302,11 +302,11 @@ func (p *problems) jwt(j *JWT) {
 	keys := (j.JWKSFile != "") != (j.JWKSURL != "")
 	switch {
 	case j.Issuer != "" && !keys:
-		p.add("auth.jwt", "name the issuer's keys: one of jwks_file and jwks_url")
+		p.add("auth.jwt", "set either jwks_file or jwks_url for the issuer's keys")
 	case j.Issuer != "" && j.Audience == "":
-		p.add("auth.jwt.audience", "name the audience that tokens are made for")
+		p.add("auth.jwt.audience", "set the audience of the tokens")
 	case j.Issuer == "" && (j.JWKSFile != "" || j.JWKSURL != ""):
-		p.add("auth.jwt.issuer", "name the issuer of the tokens")
+		p.add("auth.jwt.issuer", "set the issuer of the tokens")
 	}
 }
 
@@ -321,11 +321,11 @@ func (p *problems) tools(t *Tools) {
 	for i, s := range t.Servers {
 		at := fmt.Sprintf("tools.servers[%d]", i)
 		if !serverName.MatchString(s.Name) || seen[s.Name] {
-			p.add(at+".name", "%q is not a name of its own (letters, digits, _ and -; at most 30)", s.Name)
+			p.add(at+".name", "%q is not a unique name (letters, digits, _ and -; at most 30)", s.Name)
 		}
 		seen[s.Name] = true
 		if (len(s.Command) > 0) == (s.URL != "") {
-			p.add(at, "give one of command and url")
+			p.add(at, "set either command or url")
 		}
 		p.httpURL(at+".url", s.URL)
 		p.oauth(at, &t.Servers[i])
@@ -335,10 +335,10 @@ func (p *problems) tools(t *Tools) {
 			}
 		}
 		if s.PerTenant && s.URL != "" {
-			p.add(at+".per_tenant", "is for servers with a command; list a server with a url once for each tenant")
+			p.add(at+".per_tenant", "applies to servers with a command; list a server with a url once per tenant")
 		}
 		if s.OutputCap < 0 || s.Timeout < 0 || s.PerTenantMax < 0 || s.PerTenantRest < 0 {
-			p.add(at, "output_cap, timeout, per_tenant_max and per_tenant_rest cannot be negative")
+			p.add(at, "output_cap, timeout, per_tenant_max and per_tenant_rest must not be negative")
 		}
 	}
 }

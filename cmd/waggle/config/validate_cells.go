@@ -16,17 +16,17 @@ func (p *problems) cells(c *Config, use For) {
 	}
 	for path, name := range map[string]string{"cells.name": s.Name, "cells.default": s.Default} {
 		if _, err := id.ParseName(name); err != nil {
-			p.add(path, "%q is not a name of a cell: use letters, digits, _ and -", name)
+			p.add(path, "%q is not a cell name: use letters, digits, _ and -", name)
 		}
 	}
 	if s.Control == "" {
-		p.add("cells.control", "name the NATS server of the control cluster")
+		p.add("cells.control", "specify the NATS server of the control cluster")
 	}
 	if !use.Has(RoleGateway) {
 		return
 	}
 	if c.Gateway.ProxyProtocol {
-		p.add("gateway.proxy_protocol", "gateways of other cells speak HTTP at once: let the proxy send a header with the client's address")
+		p.add("gateway.proxy_protocol", "cannot be used with cells, because gateways of other cells do not send it: let the proxy send a header with the client's address")
 	}
 	if s.Address == "" {
 		s.Address = addressOf(c.Addr)

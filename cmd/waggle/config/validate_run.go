@@ -25,10 +25,10 @@ func (p *problems) pipeline(c *Pipeline) {
 		p.add("pipeline.on_busy", "%q is not one of reject, enqueue, interrupt", c.OnBusy)
 	}
 	if c.MaxConcurrent < 1 || c.MaxConcurrent > maxTasks {
-		p.add("pipeline.max_concurrent", "%d is not from 1 to %d", c.MaxConcurrent, maxTasks)
+		p.add("pipeline.max_concurrent", "%d must be from 1 to %d", c.MaxConcurrent, maxTasks)
 	}
 	if c.TaskAttempts < 1 || c.TaskAttempts > maxTaskAttempts {
-		p.add("pipeline.task_attempts", "%d is not from 1 to %d", c.TaskAttempts, maxTaskAttempts)
+		p.add("pipeline.task_attempts", "%d must be from 1 to %d", c.TaskAttempts, maxTaskAttempts)
 	}
 	// Frames carry these in whole seconds.
 	p.seconds("pipeline.confirm_timeout", c.ConfirmTimeout)
@@ -40,7 +40,7 @@ func (p *problems) pipeline(c *Pipeline) {
 
 func (p *problems) seconds(path string, d time.Duration) {
 	if d < time.Second {
-		p.add(path, "%s is less than a second", d)
+		p.add(path, "%s must be at least a second", d)
 	}
 }
 
@@ -50,7 +50,7 @@ func (p *problems) prices(m *Models) {
 	for i, v := range m.Prices {
 		at := fmt.Sprintf("models.prices[%d]", i)
 		if v.Model == "" || seen[v.Model] {
-			p.add(at+".model", "every price needs a model of its own")
+			p.add(at+".model", "every price needs a unique model")
 		}
 		seen[v.Model] = true
 		p.amount(at+".input", v.Input)
@@ -65,14 +65,14 @@ func (p *problems) prices(m *Models) {
 
 func (p *problems) amount(path string, v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
-		p.add(path, "%v is not an amount of dollars", v)
+		p.add(path, "%v is not a valid amount in dollars", v)
 	}
 }
 
 // stateKeys validates the keys of exported states; the keys of a file are read later.
 func (p *problems) stateKeys(s *Session) {
 	if len(s.StateKeys) > 0 && s.StateKeyFile != "" {
-		p.add("session.state_keys", "choose one of session.state_keys and session.state_key_file")
+		p.add("session.state_keys", "set either session.state_keys or session.state_key_file, not both")
 	}
 	if err := CheckStateKeys(s.StateKeys); err != nil {
 		p.add("session.state_keys", "%s", err)
@@ -83,7 +83,7 @@ func (p *problems) stateKeys(s *Session) {
 func CheckStateKeys(keys []Secret) error {
 	for i, k := range keys {
 		if len(k.Reveal()) < minStateKey {
-			return fmt.Errorf("key %d has less than %d characters (openssl rand -hex 32 makes one)", i+1, minStateKey)
+			return fmt.Errorf("key %d has fewer than %d characters (generate one with: openssl rand -hex 32)", i+1, minStateKey)
 		}
 	}
 	return nil

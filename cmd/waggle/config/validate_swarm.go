@@ -32,17 +32,17 @@ func (p *problems) task(c *Task) {
 		}
 	}
 	if c.Tries < 1 || c.Tries > maxTries {
-		p.add("task.tries", "%d is not from 1 to %d", c.Tries, maxTries)
+		p.add("task.tries", "%d must be from 1 to %d", c.Tries, maxTries)
 	}
 	if c.MaxDepth < 1 || c.MaxDepth > maxNested {
-		p.add("task.max_depth", "%d is not from 1 to %d", c.MaxDepth, maxNested)
+		p.add("task.max_depth", "%d must be from 1 to %d", c.MaxDepth, maxNested)
 	}
 }
 
 // assistant validates the settings of the built-in agent.
 func (p *problems) assistant(a *Assistant) {
 	if a.Enabled && a.Name == "" {
-		p.add("assistant.name", "name it, or set assistant.enabled to false")
+		p.add("assistant.name", "set a name, or set assistant.enabled to false")
 	}
 }
 

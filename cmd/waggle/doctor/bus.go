@@ -70,7 +70,7 @@ func mute(shown string, err error) []Finding {
 			"if it was enabled before, a full disk has disabled it: make room and restart the server")
 	}
 	return one(Fail, what, shown+" answers, but JetStream does not: "+err.Error(),
-		"in a cluster more than half of the servers have to be there: bring the missing ones back (--system-nkey names them); after a failure an election takes up to 9 s")
+		"in a cluster more than half of the servers must be running: start the missing ones (--system-nkey names them); after a failure an election takes up to 9 s")
 }
 
 func roles(ctx context.Context, conn *bus.Conn) []Finding {

@@ -50,7 +50,7 @@ type serverReport struct {
 }
 
 // errNotSystem reports that the asking user is not the system user.
-var errNotSystem = errors.New("this user may not ask the servers: it is not that of NATS' system account")
+var errNotSystem = errors.New("this user cannot query the servers: it does not belong to the NATS system account")
 
 // servers asks every NATS server, as the system user.
 func servers(ctx context.Context, p Patient) []Finding {
@@ -178,19 +178,19 @@ func judge(reports []serverReport) []Finding {
 	var bad, do []string
 	fail := func(is, should string) { bad, do = append(bad, is), append(do, should) }
 	if len(r.off) > 0 {
-		fail("JetStream is switched off on "+strings.Join(r.off, ", ")+": it holds no copies and takes none",
+		fail("JetStream is disabled on "+strings.Join(r.off, ", ")+": it stores no replicas",
 			"a full or failing disk does that, and the server stays so until it is restarted: make room, then restart "+strings.Join(r.off, ", ")+
 				"; if it is not configured there, give it the jetstream block of deploy/nats/server.conf")
 	}
 	if len(r.broken) > 0 {
-		fail("not every server answers for JetStream", "see the log of "+strings.Join(r.broken, ", "))
+		fail("JetStream does not respond on every server", "see the log of "+strings.Join(r.broken, ", "))
 	}
 	if r.size > 0 && r.leader == "" {
-		fail("JetStream has no meta leader: no stream can be made or moved", "bring the missing servers back: more than half have to be there")
+		fail("JetStream has no meta leader: streams cannot be created or moved", "start the missing servers: more than half must be running")
 	}
 	if away := r.away(); len(away) > 0 || len(reports) < r.size {
 		fail(strings.TrimSuffix(fmt.Sprintf("%d of %d servers answer; not there: %s", len(reports), r.size, strings.Join(away, ", ")), "; not there: "),
-			"bring the missing servers back")
+			"start the missing servers")
 	}
 	is := strings.Join(r.lines, "\n")
 	switch {

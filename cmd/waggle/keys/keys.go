@@ -104,7 +104,7 @@ func read(file string) (nkeys.KeyPair, error) {
 	}
 	pair, err := nkeys.ParseDecoratedUserNKey(seed)
 	if err != nil {
-		return nil, fmt.Errorf("%s holds no seed of a user: %w", file, err)
+		return nil, fmt.Errorf("%s does not contain a user seed: %w", file, err)
 	}
 	return pair, nil
 }

@@ -64,7 +64,7 @@ func TestWhatIsNoSeedIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(keys.SeedFile(dir, permission.Worker), []byte("nothing"), 0o600))
 	_, err := keys.Ensure(dir)
-	require.ErrorContains(t, err, "worker.nk holds no seed")
+	require.ErrorContains(t, err, "worker.nk does not contain a user seed")
 }
 
 func TestTheRoutesOfAClusterAreMadeOnce(t *testing.T) {

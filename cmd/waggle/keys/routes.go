@@ -34,7 +34,7 @@ func EnsureRoutes(dir string, servers []string) error {
 	fmt.Fprintf(&b, "authorization { user: waggle, password: %q }\nroutes: [\n", password)
 	for _, s := range servers {
 		if s == "" || strings.ContainsAny(s, "/@:\" \t\r\n") {
-			return fmt.Errorf("%q is not a name of a server", s)
+			return fmt.Errorf("%q is not a server name", s)
 		}
 		fmt.Fprintf(&b, "  \"nats-route://waggle:%s@%s:%d\"\n", password, s, routesPort)
 	}

@@ -69,7 +69,7 @@ func RotateSigning(dir, step string) error {
 			err = nil
 		}
 	default:
-		return fmt.Errorf("unknown step %q of a rotation; the steps are add, switch and drop", step)
+		return fmt.Errorf("unknown rotation step %q; use add, switch or drop", step)
 	}
 	if err != nil {
 		return fmt.Errorf("rotate the signing key: %w", err)

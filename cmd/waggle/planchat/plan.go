@@ -49,7 +49,7 @@ func estimate(t myagent.Task) string {
 func (d *draft) at(word string) (int, error) {
 	n, err := strconv.Atoi(word)
 	if err != nil || n < 1 || n > len(d.tasks) {
-		return 0, fmt.Errorf("task %q does not exist; the tasks have the numbers 1 to %d", word, len(d.tasks))
+		return 0, fmt.Errorf("step %q does not exist; use a number from 1 to %d", word, len(d.tasks))
 	}
 	return n - 1, nil
 }
@@ -66,9 +66,9 @@ func (d *draft) drop(words []string) error {
 	}
 	switch {
 	case len(gone) == 0:
-		return errors.New("say which tasks: drop 2 3")
+		return errors.New("specify the steps to drop, such as: drop 2 3")
 	case len(gone) == len(d.tasks):
-		return errors.New("nothing would be left; n rejects the plan")
+		return errors.New("at least one step must remain; use n to reject the plan")
 	}
 	d.tasks = slices.DeleteFunc(slices.Clone(d.tasks), func(t myagent.Task) bool { return gone[t.ID] })
 	for i := range d.tasks {
@@ -85,7 +85,7 @@ func (d *draft) retitle(word, title string) error {
 		return err
 	}
 	if title == "" {
-		return errors.New("say the new title: title 2 A BETTER ONE")
+		return errors.New("specify the new title, such as: title 2 A BETTER ONE")
 	}
 	d.tasks = slices.Clone(d.tasks)
 	d.tasks[i].Title = title
@@ -109,7 +109,7 @@ title 2 NEW ONE  give a task another title`
 func (d *draft) decide(line string) (verdict, error) {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
 	if len(words) == 0 {
-		return verdict{}, errors.New("y or n? (? lists further answers)")
+		return verdict{}, errors.New("y or n? (? lists more answers)")
 	}
 	_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch strings.ToLower(words[0]) {
@@ -121,7 +121,7 @@ func (d *draft) decide(line string) (verdict, error) {
 		return verdict{}, d.drop(words[1:])
 	case "title":
 		if len(words) < 2 {
-			return verdict{}, errors.New("say which task: title 2 A BETTER ONE")
+			return verdict{}, errors.New("specify the step, such as: title 2 A BETTER ONE")
 		}
 		_, title, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		return verdict{}, d.retitle(words[1], strings.TrimSpace(title))

@@ -145,7 +145,7 @@ func (t *talk) wanted() <-chan line {
 func (t *talk) read(l line) error {
 	switch {
 	case t.step != "" && errors.Is(l.err, io.EOF):
-		return fmt.Errorf("%w: the plan needs a decision and waits in session %s", chat.ErrNoAnswer, terminal.Line(t.client.Session(), 200))
+		return fmt.Errorf("%w: the plan is waiting for a decision in session %s", chat.ErrNoAnswer, terminal.Line(t.client.Session(), 200))
 	case l.err != nil:
 		return l.err
 	case t.step != "":
@@ -194,7 +194,7 @@ func (t *talk) interrupt() error {
 	case t.message == "":
 		return io.EOF
 	case t.stopping:
-		return fmt.Errorf("interrupted; the run goes on in session %s", terminal.Line(t.client.Session(), 200))
+		return fmt.Errorf("interrupted; the run continues in session %s", terminal.Line(t.client.Session(), 200))
 	}
 	t.stopping = true
 	t.screen.Status("stopping; Ctrl-C again leaves")

@@ -141,7 +141,7 @@ func TestAPlanIsChanged(t *testing.T) {
 	out, notes, err := talkTo(t, url, "do it", "drop 2\ntitle 1 Look twice\ndrop 7\ny\nn too long\n", false, nil)
 	require.NoError(t, err)
 	require.Equal(t, "Rejected.\n", out)
-	require.Contains(t, notes, `task "7" does not exist; the tasks have the numbers 1 to 2`)
+	require.Contains(t, notes, `step "7" does not exist; use a number from 1 to 2`)
 	require.Contains(t, notes, "the plan cannot be used: nonsense")
 }
 
@@ -167,7 +167,7 @@ func TestWithoutADecisionThePlanWaits(t *testing.T) {
 	url := myagenttest.Serve(t, func(p *myagenttest.Peer) { begin(p, true); p.Until() })
 	_, _, err := talkTo(t, url, "do it", "", false, nil)
 	require.ErrorIs(t, err, chat.ErrNoAnswer)
-	require.ErrorContains(t, err, "the plan needs a decision and waits in session s1")
+	require.ErrorContains(t, err, "the plan is waiting for a decision in session s1")
 }
 
 func TestAConversationGoesOnAfterALostConnection(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 const lookEvery = time.Second
 
 // errSwitch refuses a change that a running process cannot apply to its connections.
-var errSwitch = errors.New("auth: authentication was off when the process started; to switch it on, restart it")
+var errSwitch = errors.New("auth: authentication was off when the process started; restart it to switch authentication on")
 
 // reloader reads the configuration again when its files change or on a signal, and replaces the credentials in force.
 // An unusable configuration changes nothing. All other settings wait for the next start.

@@ -115,7 +115,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 	for text, why := range map[string]string{
 		"auth: {api_keys: [":                     "yaml",
 		"auth: {api_keys: [{id: x, shape: no}]}": "shape",
-		keysFile("second", "second"):             "of its own",
+		keysFile("second", "second"):             "unique id",
 		keysFile():                               "auth.api_keys",
 		keysFile("second") + "shutdown: -1s\n":   "shutdown",
 	} {

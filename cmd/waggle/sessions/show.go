@@ -20,7 +20,7 @@ const cellWidth = 48
 func WriteList(w io.Writer, raw json.RawMessage, now time.Time) error {
 	var d api.SessionList
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return fmt.Errorf("the gateway's answer is not a list of sessions: %w", err)
+		return fmt.Errorf("the gateway's response is not a list of sessions: %w", err)
 	}
 	if len(d.Sessions) == 0 {
 		_, err := fmt.Fprintln(w, "no sessions")
@@ -48,7 +48,7 @@ func stateOf(s api.SessionSummary) string {
 func WriteDetail(w io.Writer, raw json.RawMessage, now time.Time) error {
 	var d api.SessionDetail
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return fmt.Errorf("the gateway's answer is not a session: %w", err)
+		return fmt.Errorf("the gateway's response is not a session: %w", err)
 	}
 	head := [][]string{
 		{"session", d.SessionID},

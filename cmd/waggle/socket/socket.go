@@ -74,7 +74,7 @@ func Unreachable(url string, err error) error {
 var advices = map[fault.Code]string{
 	fault.SessionNotFound: `This session does not exist, or you may not see it. "waggle sessions list" shows the others.`,
 	fault.SessionClosed:   `This session has ended. "waggle chat" starts a new one.`,
-	fault.SessionDeleted:  "This session was deleted with all that was in it.",
+	fault.SessionDeleted:  "This session and its data were deleted.",
 }
 
 // Answered returns the error of a request to the HTTP API in words for the terminal.

@@ -136,7 +136,7 @@ func (l Login) read() (map[string]swarm.Resume, error) {
 		err = json.Unmarshal(b, &known)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the file %s does not say who you are: %w", l.Identity, err)
+		return nil, fmt.Errorf("the identity file %s is invalid: %w", l.Identity, err)
 	}
 	return known, nil
 }

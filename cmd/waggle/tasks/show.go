@@ -26,7 +26,7 @@ const resultLimit = 4000
 func WriteAgents(w io.Writer, raw json.RawMessage, _ time.Time) error {
 	var d api.AgentList
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return fmt.Errorf("the gateway's answer is not a list of agents: %w", err)
+		return fmt.Errorf("the gateway's response is not a list of agents: %w", err)
 	}
 	if len(d.Agents) == 0 {
 		_, err := fmt.Fprintln(w, "no agents")
@@ -49,7 +49,7 @@ func WriteAgents(w io.Writer, raw json.RawMessage, _ time.Time) error {
 func WriteTasks(w io.Writer, raw json.RawMessage, now time.Time) error {
 	var d api.TaskPage
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return fmt.Errorf("the gateway's answer is not a list of tasks: %w", err)
+		return fmt.Errorf("the gateway's response is not a list of tasks: %w", err)
 	}
 	if len(d.Tasks) == 0 {
 		_, err := fmt.Fprintln(w, "no tasks")
@@ -81,7 +81,7 @@ func took(t command.TaskView) string {
 func WriteTask(w io.Writer, raw json.RawMessage, now time.Time) error {
 	var t command.TaskView
 	if err := json.Unmarshal(raw, &t); err != nil || t.TaskID == "" {
-		return fmt.Errorf("the gateway's answer is not a task: %w", err)
+		return fmt.Errorf("the gateway's response is not a task: %w", err)
 	}
 	rows := [][]string{
 		{"task", t.TaskID},

@@ -142,7 +142,7 @@ func TestAClientStaysTheSame(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = Connect(t.Context(), login, nil)
-	require.ErrorContains(t, err, "does not say who you are")
+	require.ErrorContains(t, err, "is invalid")
 	_, err = Connect(t.Context(), Login{URL: "nowhere"}, nil)
 	require.Error(t, err)
 }

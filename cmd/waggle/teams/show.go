@@ -22,7 +22,7 @@ func View(raw json.RawMessage) (command.TeamView, error) {
 		err = errors.New("it has no id")
 	}
 	if err != nil {
-		return v, fmt.Errorf("the gateway's answer is not a team: %w", err)
+		return v, fmt.Errorf("the gateway's response is not a team: %w", err)
 	}
 	return v, nil
 }
@@ -31,7 +31,7 @@ func View(raw json.RawMessage) (command.TeamView, error) {
 func List(raw json.RawMessage) (command.TeamList, error) {
 	var l command.TeamList
 	if err := json.Unmarshal(raw, &l); err != nil {
-		return l, fmt.Errorf("the gateway's answer is not a list of teams: %w", err)
+		return l, fmt.Errorf("the gateway's response is not a list of teams: %w", err)
 	}
 	return l, nil
 }

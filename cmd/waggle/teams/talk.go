@@ -190,7 +190,7 @@ func (t *talk) answer(r read) error {
 	case errors.Is(r.err, io.EOF) && t.lines.Person(): // Ctrl-C, while a line was edited
 		return t.interrupt()
 	case errors.Is(r.err, io.EOF):
-		return fmt.Errorf("%w: tools need a decision, and the team waits: waggle teams watch %s", chat.ErrNoAnswer, t.id())
+		return fmt.Errorf("%w: the team is waiting for a decision about a tool: waggle teams watch %s", chat.ErrNoAnswer, t.id())
 	case r.err != nil:
 		return r.err
 	}
@@ -215,7 +215,7 @@ func (t *talk) interrupt() error {
 	case t.opt.Text == "":
 		return io.EOF
 	case t.stopping:
-		return fmt.Errorf("interrupted; the team may go on: waggle teams watch %s", t.id())
+		return fmt.Errorf("interrupted; the team may still be working: waggle teams watch %s", t.id())
 	}
 	t.stopping = true
 	t.screen.Note(terminal.Yellow, "stopping; Ctrl-C again leaves")

@@ -279,7 +279,7 @@ func TestInterruptsStopAndThenLeave(t *testing.T) {
 		interrupts <- os.Interrupt
 		p.until()
 	})}, "")
-	require.ErrorContains(t, err, "may go on: waggle teams watch team_1")
+	require.ErrorContains(t, err, "may still be working: waggle teams watch team_1")
 }
 
 func TestWatchingEndsWithTheTeam(t *testing.T) {

@@ -61,7 +61,7 @@ func rooms() []room {
 func decode[T any](raw json.RawMessage) (T, error) {
 	var out T
 	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, fmt.Errorf("the gateway's answer is of another version: %w", err)
+		return out, fmt.Errorf("the gateway runs another version: %w", err)
 	}
 	return out, nil
 }

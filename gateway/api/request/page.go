@@ -34,7 +34,7 @@ func PageOf[T any](r *http.Request, items []T, key func(T) string) (Page[T], err
 	}
 	after, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("before"))
 	if err != nil {
-		return Page[T]{}, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
+		return Page[T]{}, fault.Newf(fault.InvalidField, "before must be the next value of an earlier page.").At("before").Wrap(err)
 	}
 	slices.SortFunc(items, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
 	p := Page[T]{Items: []T{}}

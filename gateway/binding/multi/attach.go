@@ -190,7 +190,7 @@ func (m *Multi) roomFor(log subject.Log) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.sessions) >= m.of.cfg.Sessions {
-		return fault.Newf(fault.RateLimited, "This connection holds %d sessions, which is its limit. Open another connection for more.", len(m.sessions))
+		return fault.Newf(fault.RateLimited, "This connection has %d sessions, which is the limit. Open another connection for more.", len(m.sessions))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (m *Multi) readEcho() error {
 		m.own = map[string]bool{}
 	case "true", "1":
 	default:
-		return fault.Newf(fault.InvalidField, "echo is true or false.").At(queryEcho)
+		return fault.Newf(fault.InvalidField, "echo must be true or false.").At(queryEcho)
 	}
 	return nil
 }

@@ -342,7 +342,7 @@ func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request)
 	case !p.Owns(log):
 		return state, fault.New(fault.SessionExpired)
 	case log.Kind != id.KindSession:
-		return state, fault.Newf(fault.UnknownType, "A run of the kind %s has no state to be exported. Only sessions have.", log.Kind)
+		return state, fault.Newf(fault.UnknownType, "Runs of kind %s cannot be exported. Export a session instead.", log.Kind)
 	}
 	if err := m.sees(ctx, log); err != nil {
 		return state, err

@@ -106,7 +106,7 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	s.log = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
 	if !query.Has(binding.QuerySession) {
 		if resumes {
-			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Name the session that it is a position in.").At(binding.QueryAfter)
+			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Specify the session, too.").At(binding.QueryAfter)
 		}
 		return eventlog.Cursor{}, s.name()
 	}

@@ -113,7 +113,7 @@ func (t *Team) lifetime() (context.Context, context.CancelFunc) {
 // away for a moment.
 func (t *Team) resolve(ctx context.Context) (from start, err error) {
 	if t.target == nil {
-		return from, fault.Newf(fault.RunNotFound, "Name the log to show: the id of a team at the end of the path, or watch=<kind>/<id>.")
+		return from, fault.Newf(fault.RunNotFound, "Specify the log to show: a team's id at the end of the path, or watch=<kind>/<id>.")
 	}
 	t.log = t.target.Log(t.c.Client().Principal().Tenant)
 	if t.target.ByQuery {

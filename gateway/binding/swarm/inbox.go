@@ -89,7 +89,7 @@ func (p *Participant) comesBack() (req command.OpenClientRequest, err error) {
 	}
 	after, err := strconv.ParseUint(q.Get(binding.QueryAfter), 10, 64)
 	if err != nil || req.ClientID == "" {
-		return req, fault.Newf(fault.CursorInvalid, "after is the number of the last event that you have, and needs clientId and resumeToken.").At(binding.QueryAfter)
+		return req, fault.Newf(fault.CursorInvalid, "after must be the seq of the last event you received, and needs clientId and resumeToken.").At(binding.QueryAfter)
 	}
 	req.After = &after
 	return req, nil
@@ -103,7 +103,7 @@ func (p *Participant) awaitTasks(ctx context.Context) error {
 		return len(d.Members(directory.WhatService, command.Task)) > 0
 	})
 	if err != nil {
-		return fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later.").Wrap(err)
+		return fault.Newf(fault.Overloaded, "The services for this request are not running. Try again later.").Wrap(err)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func (p *Participant) askLong(o dialect.Order) error {
 	select {
 	case p.asks <- struct{}{}:
 	default:
-		return fault.Newf(fault.RateLimited, "This connection waits for %d tools, which is its limit. Wait for an answer.", cap(p.asks))
+		return fault.Newf(fault.RateLimited, "This connection is waiting for %d tool calls, which is the limit. Wait for one to finish.", cap(p.asks))
 	}
 	p.c.Underway(1)
 	p.wg.Go(func() {

@@ -306,7 +306,7 @@ func (p *Participant) loseCalls() {
 func (p *Participant) tellCaller(inbox string, news command.CallNews) {
 	err := p.publish(inbox, news)
 	if errors.Is(err, nats.ErrMaxPayload) && news.Final {
-		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes. Ask for less at once.", len(news.Result))
+		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes. Ask for less at a time.", len(news.Result))
 		err = p.publish(inbox, command.CallNews{
 			CallID: news.CallID, ServiceID: news.ServiceID, Final: true, Code: string(f.Code), Error: f.Public(),
 		})

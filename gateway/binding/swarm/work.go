@@ -111,9 +111,9 @@ func (w *work) inbox(callID string, final bool, now time.Time) (string, error) {
 	c, known := w.calls[callID]
 	switch {
 	case !known:
-		return "", fault.Newf(fault.TaskNotFound, "This connection has no such call. Answer a call on the connection that it came on, within its time.")
+		return "", fault.Newf(fault.TaskNotFound, "This connection has no such call. Answer a call on the connection that received it, before it times out.")
 	case final && c.over:
-		return "", fault.Newf(fault.TaskFinished, "This call has its result already.")
+		return "", fault.Newf(fault.TaskFinished, "This call already has a result.")
 	case final:
 		c.over, c.until = true, now.Add(callAfterlife)
 		w.calls[callID] = c

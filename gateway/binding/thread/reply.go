@@ -105,7 +105,7 @@ func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, list []w
 	case len(m.Unknown) > 0:
 		return fault.New(fault.InputNotFound)
 	case len(m.Intents) == 0:
-		return fault.Newf(fault.InvalidField, "resume has no answers.").At("resume")
+		return fault.Newf(fault.InvalidField, "resume must contain an answer.").At("resume")
 	}
 	if err := s.give(c, m); err != nil {
 		return err

@@ -24,7 +24,7 @@ func (t *Threads) History(ctx context.Context, c *edge.Client, at Place, before 
 		page.Messages, page.Before, found = base.Messages(before, limit)
 		kept = found && (len(page.Messages) == limit || !base.Cut())
 		if !found && !base.Knows(before) {
-			return fault.Newf(fault.CursorInvalid, "before is not the id of a message of the thread.").At("before")
+			return fault.Newf(fault.CursorInvalid, "before must be the id of a message in the thread.").At("before")
 		}
 		return nil
 	})

@@ -375,7 +375,7 @@ func (s *Stream) late() (out []*transport.Message) {
 func (s *Stream) await(is func(event.Event) (bool, error)) error {
 	s.listen()
 	late := time.AfterFunc(s.t.patience, func() {
-		s.cancel(fault.Newf(fault.Overloaded, "The service that takes messages does not answer. Send the same request again."))
+		s.cancel(fault.Newf(fault.Overloaded, "The session service did not respond. Send the same request again."))
 	})
 	defer late.Stop()
 	for {

@@ -39,7 +39,7 @@ func NewPage(ctx context.Context, src *stream.Source, log subject.Log, after eve
 
 // Expired implements stream.Binding: a page with a hole would look complete.
 func (p *Page) Expired(_ *stream.Stream, first uint64) {
-	p.to.End(fault.Newf(fault.HeadExpired, "The next events have expired. Ask for those that are left, after %d.", first-1))
+	p.to.End(fault.Newf(fault.HeadExpired, "The next events have expired. Request the remaining ones, after %d.", first-1))
 }
 
 // page completes its answer with the last event, or with the last that has room.

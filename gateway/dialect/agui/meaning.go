@@ -156,7 +156,7 @@ func (t *Thread) speaks(q input.Request, n int) (Meaning, error) {
 		return Meaning{}, err
 	}
 	if c.Empty() {
-		return Meaning{}, input.Wrong(field+".content", "a text that is not only white space, or a list of parts that has one, or a file")
+		return Meaning{}, input.Wrong(field+".content", "a string that is not only white space, or a list of parts that has one, or a file")
 	}
 	if q.Team {
 		return tells(q, c, field)

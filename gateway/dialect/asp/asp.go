@@ -241,7 +241,7 @@ func sealed(e event.Event, f wire.Frame, last, watched bool) ([]byte, error) {
 // damaged stands for an event that cannot be read: its participant must not mistake a damaged
 // log for silence.
 func damaged(e event.Event, watched bool) []byte {
-	f := fault.Newf(fault.Internal, "An event for you cannot be shown. Tell the operator its id and seq.")
+	f := fault.Newf(fault.Internal, "An event for you could not be shown. Tell the operator its id and seq.")
 	b, err := sealed(e, wire.Frame{Type: wire.Error, Content: trouble(f)}, true, watched)
 	if err != nil {
 		panic("asp: " + err.Error()) // A frame without raw members can always be encoded.

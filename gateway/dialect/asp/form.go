@@ -66,7 +66,7 @@ func (f *frame) text(o object, name string, low, high int) string {
 	}
 	s, ok := strict.Text(raw)
 	if n := utf8.RuneCountInString(s); !ok || n < low || n > high {
-		f.Wrong(o.At(name), fmt.Sprintf("a text of %d to %d characters", low, high), raw)
+		f.Wrong(o.At(name), fmt.Sprintf("a string of %d to %d characters", low, high), raw)
 	}
 	return s
 }
@@ -85,7 +85,7 @@ func (f *frame) needName(at ...place) string {
 		found = first(found, f.name(p.object, p.name))
 	}
 	if found == "" {
-		f.Wrong(at[0].At(at[0].name), fmt.Sprintf("a text of 1 to %d characters", wire.MaxID), nil)
+		f.Wrong(at[0].At(at[0].name), fmt.Sprintf("a string of 1 to %d characters", wire.MaxID), nil)
 	}
 	return found
 }
@@ -109,7 +109,7 @@ func (f *frame) here(names ...string) []place {
 func (f *frame) need(o object, name string) json.RawMessage {
 	raw := o.Get(name)
 	if raw == nil {
-		f.Wrong(o.At(name), "any JSON but null", nil)
+		f.Wrong(o.At(name), "any JSON value except null", nil)
 	}
 	return raw
 }

@@ -172,7 +172,7 @@ func askTask(f *frame) []dialect.Order {
 	}
 	switch request := c.Get("request"); {
 	case q.Message == nil && request == nil:
-		f.Wrong("content.message", "there, or a request", nil)
+		f.Wrong("content.message", "present, or a request", nil)
 	case q.Message == nil:
 		unfold(&q, request)
 	}

@@ -88,7 +88,7 @@ func unanswered(_ event.Event, d event.TaskAskExpiredData) []wire.Frame {
 	if strings.HasPrefix(d.InputID, unasked) {
 		return nil
 	}
-	c := trouble(fault.Newf(fault.InputExpired, "The client has not answered in time. The task goes on."))
+	c := trouble(fault.Newf(fault.InputExpired, "The client did not answer in time. The task continues."))
 	c.TaskID = d.TaskID
 	return frames(wire.Error, d.InputID, c)
 }

@@ -26,7 +26,7 @@ func (c *codec) Oversized(t dialect.Torn, in dialect.ParticipantInbound) ([]dial
 	if r.member && !in.Participant.Online {
 		return nil, f.id, f.refusal(fault.New(fault.NotRegistered))
 	}
-	why := fault.Newf(fault.MessageTooBig, "The message has %d bytes; the limit is %d. Send less at once.", t.Size, t.Limit)
+	why := fault.Newf(fault.MessageTooBig, "The message has %d bytes; the limit is %d. Send less at a time.", t.Size, t.Limit)
 	var orders []dialect.Order
 	if r.ends {
 		orders = f.tooLarge(t)
@@ -52,13 +52,13 @@ func (f *frame) tooLarge(t dialect.Torn) []dialect.Order {
 		if of == "" {
 			return nil
 		}
-		why := fault.Newf(fault.MessageTooBig, "The result is too large: the service sent %d bytes; the limit is %d. Ask for less at once.", t.Size, t.Limit)
+		why := fault.Newf(fault.MessageTooBig, "The result is too large: the service sent %d bytes; the limit is %d. Ask for less at a time.", t.Size, t.Limit)
 		return f.forward(dialect.Forward{CallID: of, Final: true, Failure: why})
 	}
 	if of = first(of, f.in.OnlyTask); of == "" {
 		return nil
 	}
-	why := fault.Newf(fault.MessageTooBig, "The result is too large: the agent sent %d bytes; the limit is %d. Ask for less at once.", t.Size, t.Limit)
+	why := fault.Newf(fault.MessageTooBig, "The result is too large: the agent sent %d bytes; the limit is %d. Ask for less at a time.", t.Size, t.Limit)
 	return f.tell(of, dialect.FinishTask{
 		TaskID: of, AgentID: f.in.Participant.ID, Failed: true, Code: string(why.Code), Error: why.Public(),
 	})

@@ -180,7 +180,7 @@ func (f *form) oneTask(raw json.RawMessage, field string) event.Step {
 		Dependencies:     f.dependencies(o),
 	}
 	if blank(t.Title) {
-		f.Wrong(o.At("title"), "a text that says what is to be done", o.Get("title"))
+		f.Wrong(o.At("title"), "a string that says what is to be done", o.Get("title"))
 	}
 	t.Extra = encoded(o.Rest(append([]string{"name", "objective"}, wire.TaskMembers...)...))
 	return t

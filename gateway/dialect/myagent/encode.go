@@ -53,7 +53,7 @@ func (c *codec) Encode(e event.Event) [][]byte {
 // damaged stands for an event that cannot be read: a viewer must not mistake a damaged
 // log for silence, and its seq must not be missing.
 func (c *codec) damaged(e event.Event) []byte {
-	f := fault.Newf(fault.Internal, "An event of this session cannot be shown. Tell the operator its seq.")
+	f := fault.Newf(fault.Internal, "An event of this session could not be shown. Tell the operator its seq.")
 	b, err := c.sealed(e, c.tell(trouble{Fault: f}))
 	if err != nil {
 		panic("myagent: " + err.Error()) // A frame without raw members can always be encoded.

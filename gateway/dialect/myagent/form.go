@@ -25,7 +25,7 @@ const (
 	anID       = "1 to 128 of the characters A-Z a-z 0-9 _ -"
 	anEventID  = "an event_id of this server"
 	aTask      = "a task"
-	aQuestion  = "a text, or an object with a question"
+	aQuestion  = "a string, or an object with a question"
 	aPosition  = "a position: last_seq or last_event_id"
 	aSessionID = "the id of a session, or a signed_state"
 )
@@ -54,7 +54,7 @@ func (f *form) question(o object, name string) string {
 	raw := o.Get(name)
 	s, ok := strict.Text(raw)
 	if !ok || blank(s) || utf8.RuneCountInString(s) > wire.MaxContent {
-		f.Wrong(o.At(name), fmt.Sprintf("a text of 1 to %d characters, not only white space", wire.MaxContent), raw)
+		f.Wrong(o.At(name), fmt.Sprintf("a string of 1 to %d characters, not only white space", wire.MaxContent), raw)
 	}
 	return s
 }
@@ -85,7 +85,7 @@ func (f *form) step(o object) string {
 	raw := o.Get("step_id")
 	s, ok := strict.Text(raw)
 	if n := utf8.RuneCountInString(s); !ok || n < 1 || n > wire.MaxID {
-		f.Wrong(o.At("step_id"), fmt.Sprintf("a text of 1 to %d characters", wire.MaxID), raw)
+		f.Wrong(o.At("step_id"), fmt.Sprintf("a string of 1 to %d characters", wire.MaxID), raw)
 	}
 	return s
 }
@@ -98,7 +98,7 @@ func (f *form) name(o object, name string) string {
 	}
 	s, ok := strict.Text(raw)
 	if !ok || s == "" {
-		f.Wrong(o.At(name), "a text that is not empty", raw)
+		f.Wrong(o.At(name), "a string that is not empty", raw)
 	}
 	return s
 }
@@ -189,4 +189,4 @@ func whole(raw json.RawMessage) (int64, bool) {
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-func atMost(limit int) string { return fmt.Sprintf("a text of at most %d characters", limit) }
+func atMost(limit int) string { return fmt.Sprintf("a string of at most %d characters", limit) }

@@ -72,11 +72,11 @@ func (m myagent) Bind(query url.Values) (dialect.Codec, error) { return m.BindSe
 func (m myagent) BindSessions(query url.Values) (dialect.Sessions, error) {
 	c := m[first(query.Get(paramDeltas), merged)]
 	if c == nil {
-		return nil, fault.Newf(fault.InvalidField, "deltas is %s, %s or %s.", none, merged, every).At(paramDeltas)
+		return nil, fault.Newf(fault.InvalidField, "deltas must be %s, %s or %s.", none, merged, every).At(paramDeltas)
 	}
 	language := query.Get(paramLanguage)
 	if language != "" && base(language) != english && base(language) != chinese {
-		return nil, fault.Newf(fault.InvalidField, "language is %s_CN or %s_US.", chinese, english).At(paramLanguage)
+		return nil, fault.Newf(fault.InvalidField, "language must be %s_CN or %s_US.", chinese, english).At(paramLanguage)
 	}
 	return c.in(language), nil
 }

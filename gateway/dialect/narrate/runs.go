@@ -137,7 +137,7 @@ func inputRequested(d event.InputRequestedData) Narration {
 	case event.ScopeClientTool:
 		n = Narration{Kind: Note, Text: ClientTool(d)}.of(d.RunID, d.ExecutionID) // only that client has the result
 	default:
-		n.Text = planText("The plan has to be confirmed", d.Steps, d.Summary)
+		n.Text = planText("The plan needs confirmation", d.Steps, d.Summary)
 	}
 	return n
 }

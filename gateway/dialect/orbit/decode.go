@@ -29,11 +29,11 @@ type members map[string]json.RawMessage
 func (codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	m, ok := object(frame)
 	if !ok {
-		return nil, invalid("", "A message is a JSON object.")
+		return nil, invalid("", "A message must be a JSON object.")
 	}
 	kind, ok := text(m["type"])
 	if !ok {
-		return nil, invalid("type", "A message has a type, which is a string.")
+		return nil, invalid("type", "type must be a string.")
 	}
 	switch kind {
 	case wire.UserMessage:
@@ -43,7 +43,7 @@ func (codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) 
 	case wire.Answer:
 		return answer(m, in)
 	}
-	return nil, fault.Newf(fault.UnknownType, "The message type %q is not known here. Send one of: %s.",
+	return nil, fault.Newf(fault.UnknownType, "The message type %q is unknown. Send one of: %s.",
 		clip(kind), strings.Join(wire.Inbound, ", ")).At("type")
 }
 
@@ -54,10 +54,10 @@ func userMessage(m members, in dialect.Inbound) ([]dialect.Intent, error) {
 	}
 	s, ok := text(raw)
 	if !ok {
-		return nil, invalid(field, "A user_message has a content, which is a string.")
+		return nil, invalid(field, "content must be a string.")
 	}
 	if strings.TrimSpace(s) == "" {
-		return nil, invalid(field, "The content of a user_message must not be empty.")
+		return nil, invalid(field, "content must not be empty.")
 	}
 	return intent(m, in, dialect.SendMessage{Content: s})
 }
@@ -69,15 +69,15 @@ func answer(m members, in dialect.Inbound) ([]dialect.Intent, error) {
 	}
 	question, ok := text(m["question_id"])
 	if n := utf8.RuneCountInString(question); !ok || n < 1 || n > maxQuestionID {
-		return nil, invalid("question_id", "An answer has the id of its question, a string of 1 to 128 characters.")
+		return nil, invalid("question_id", "question_id must be the id of the question, a string of 1 to 128 characters.")
 	}
 	approved := string(m["approved"]) == "true"
 	if !approved && string(m["approved"]) != "false" {
-		return nil, invalid("approved", "An answer has a field approved, which is true or false.")
+		return nil, invalid("approved", "approved must be true or false.")
 	}
 	feedback, ok := text(m["feedback"])
 	if raw, there := m["feedback"]; there && !ok && string(raw) != "null" {
-		return nil, invalid("feedback", "The feedback of an answer is a string.")
+		return nil, invalid("feedback", "feedback must be a string.")
 	}
 	return intent(m, in, dialect.Answer{InputID: question, Approved: approved, Feedback: feedback})
 }
@@ -94,7 +94,7 @@ func content(m members) (field string, raw json.RawMessage, err error) {
 	}
 	inner, ok := object(data)
 	if !ok {
-		return "", nil, invalid("data", "The data of a message is a JSON object.")
+		return "", nil, invalid("data", "data must be a JSON object.")
 	}
 	return "data.content", inner["content"], nil
 }
@@ -117,7 +117,7 @@ func idOf(m members, in dialect.Inbound) (string, error) {
 	}
 	s, ok := text(raw)
 	if !ok || s == "" {
-		return "", invalid("id", "An id is a string that is not empty. Leave it out to have one assigned.")
+		return "", invalid("id", "id must be a string that is not empty. Omit it to get one assigned.")
 	}
 	return id.EntityFromExternal(s).String(), nil
 }

@@ -22,7 +22,7 @@ func (c codec) Encode(e event.Event) [][]byte {
 	frame, err := encode(e)
 	switch {
 	case err != nil:
-		f := fault.Newf(fault.Internal, "An event of this session cannot be shown. Tell the operator its seq.")
+		f := fault.Newf(fault.Internal, "An event of this session could not be shown. Tell the operator its seq.")
 		return one(render(wire.Frame[wire.ErrorData]{
 			Type: wire.Error, Seq: e.Sequence, Timestamp: stamp(e.Time), Agent: e.Via.Route, Data: errorData(f),
 		}))

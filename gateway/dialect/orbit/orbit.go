@@ -41,7 +41,7 @@ func (orbit) Bind(query url.Values) (dialect.Codec, error) {
 	case "true", "1":
 		return streaming, nil
 	}
-	return nil, fault.Newf(fault.InvalidField, "deltas is true or false.").At(paramDeltas)
+	return nil, fault.Newf(fault.InvalidField, "deltas must be true or false.").At(paramDeltas)
 }
 
 // The codecs of the dialect.

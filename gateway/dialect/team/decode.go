@@ -29,15 +29,15 @@ var readers = map[string]func(*form, fields, dialect.Inbound) dialect.Intent{
 func (*codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	top, ok := strict.Members(frame)
 	if !ok {
-		return nil, invalid("", "A message is a JSON object.")
+		return nil, invalid("", "A message must be a JSON object.")
 	}
 	kind, ok := strict.Text(top["type"])
 	if !ok {
-		return nil, invalid("type", "A message has a type, which is a string.")
+		return nil, invalid("type", "type must be a string.")
 	}
 	read, ok := readers[kind]
 	if !ok {
-		return nil, fault.Newf(fault.UnknownType, "The message type %q is not known here. Send one of: %s.",
+		return nil, fault.Newf(fault.UnknownType, "The message type %q is unknown. Send one of: %s.",
 			clip(kind), strings.Join(wire.Inbound, ", ")).At("type")
 	}
 	f := &form{}
@@ -108,7 +108,7 @@ func (f *form) resume(_ fields, in dialect.Inbound) dialect.Intent {
 // whole asks something of a team as a whole.
 func (f *form) whole(data dialect.IntentData, in dialect.Inbound) dialect.Intent {
 	if in.Kind != id.KindTeam {
-		f.wrong("type", "one for a team, which this socket does not show")
+		f.wrong("type", "a type that this connection accepts, and this one is for teams")
 	}
 	return dialect.Intent{Data: data}
 }

@@ -38,7 +38,7 @@ type count struct{ i, n, all, of int }
 
 // unreadable tells that an event cannot be shown.
 func unreadable() *wire.ErrorPayload {
-	f := fault.Newf(fault.Internal, "An event cannot be shown. Tell the operator its position.")
+	f := fault.Newf(fault.Internal, "An event could not be shown. Tell the operator its position.")
 	return &wire.ErrorPayload{Code: string(f.Code), Message: f.Public()}
 }
 

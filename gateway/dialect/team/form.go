@@ -23,8 +23,8 @@ type form struct{ fault *fault.Fault }
 
 // Rules in words.
 const (
-	aText     = "a text that is not empty"
-	someTexts = "a list of texts"
+	aText     = "a string that is not empty"
+	someTexts = "a list of strings"
 	aToken    = "the approval_token of the question"
 )
 
@@ -63,7 +63,7 @@ func (f *form) text(p fields, name string) string {
 	raw := p.get(name)
 	s, ok := strict.Text(raw)
 	if raw != nil && !ok {
-		f.wrong("payload."+name, "a text")
+		f.wrong("payload."+name, "a string")
 	}
 	return s
 }
@@ -148,7 +148,7 @@ func (f *form) token(p fields, call string) wire.ApprovalToken {
 	}
 	for name, to := range map[string]*string{"invocationId": &t.InvocationID, "targetMemberName": &t.TargetMemberName, "digest": &t.Digest} {
 		if *to, ok = strict.Text(fields(m).get(name)); fields(m).get(name) != nil && !ok {
-			f.wrong("payload.approval_token."+name, "a text")
+			f.wrong("payload.approval_token."+name, "a string")
 		}
 	}
 	if t.InvocationID != call {
@@ -169,6 +169,6 @@ func (f *form) messageID(p fields, in dialect.Inbound) string {
 // wrong notes what is wrong with a member. The first thing counts.
 func (f *form) wrong(field, rule string) {
 	if f.fault == nil {
-		f.fault = invalid(field, fmt.Sprintf("%s has to be %s.", field, rule))
+		f.fault = invalid(field, fmt.Sprintf("%s must be %s.", field, rule))
 	}
 }

@@ -62,7 +62,7 @@ func (v variants) Bind(query url.Values) (dialect.Codec, error) { return v.BindT
 func (v variants) BindTeams(query url.Values) (dialect.Teams, error) {
 	more := query.Get(paramAdditions)
 	if more != "" && more != "true" && more != "false" {
-		return nil, fault.Newf(fault.InvalidField, "additions is true or false.").At(paramAdditions)
+		return nil, fault.Newf(fault.InvalidField, "additions must be true or false.").At(paramAdditions)
 	}
 	switch query.Get(paramFormat) {
 	case "", flattened:
@@ -73,7 +73,7 @@ func (v variants) BindTeams(query url.Values) (dialect.Teams, error) {
 	case enveloped:
 		return v.deep, nil
 	}
-	return nil, fault.Newf(fault.InvalidField, "format is %s or %s.", flattened, enveloped).At(paramFormat)
+	return nil, fault.Newf(fault.InvalidField, "format must be %s or %s.", flattened, enveloped).At(paramFormat)
 }
 
 // codec is one variant: whose sockets it is for, and the form of messages.

@@ -57,7 +57,7 @@ func AGUI() Protocols {
 func threads(v agui.Variant) Protocol {
 	return func(kind id.Kind, name string, _ url.Values) (Translation, error) {
 		if !slices.Contains(shown, kind) {
-			return Translation{}, fault.Newf(fault.InvalidField, "AG-UI shows sessions and teams, and no %s.", kind).At("as")
+			return Translation{}, fault.Newf(fault.InvalidField, "AG-UI only shows sessions and teams, not a %s.", kind).At("as")
 		}
 		t := agui.Of(kind, v).Clone(name)
 		return Translation{Fold: t.Fold, Next: func(e event.Event) [][]byte {
@@ -79,7 +79,7 @@ type Protocols map[string]Protocol
 func (ps Protocols) Begin(kind id.Kind, name string, query url.Values) (Translation, error) {
 	p, ok := ps[query.Get("as")]
 	if !ok {
-		return Translation{}, fault.Newf(fault.InvalidField, "as is one of %s.", ps.names()).At("as")
+		return Translation{}, fault.Newf(fault.InvalidField, "as must be one of %s.", ps.names()).At("as")
 	}
 	return p(kind, name, query)
 }

@@ -32,7 +32,7 @@ func (codec) Name() string { return "plain" }
 func (codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(frame, &m) != nil || m == nil {
-		return nil, invalid("", "A message is a JSON object.")
+		return nil, invalid("", "A message must be a JSON object.")
 	}
 	var data dialect.IntentData
 	var err error

@@ -29,7 +29,7 @@ func (o *Oversize) Unwrap() error { return o.Fault() }
 
 // Fault says how large the message was and how large it may be.
 func (o *Oversize) Fault() *fault.Fault {
-	return fault.Newf(fault.MessageTooBig, "The message has %d bytes; the limit is %d. Send less at once.", o.Size, o.Limit)
+	return fault.Newf(fault.MessageTooBig, "The message has %d bytes; the limit is %d. Send less at a time.", o.Size, o.Limit)
 }
 
 // Limit gives the socket limits of its own. The goroutine that reads calls it before Read.

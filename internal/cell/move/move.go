@@ -61,9 +61,9 @@ type Result struct {
 
 var (
 	// errBusy means that the tenant had work in progress for too long.
-	errBusy = errors.New("the tenant's work in progress has not ended in time")
+	errBusy = errors.New("timed out waiting for the tenant's work in progress to end")
 	// errGateways means that a gateway has not let the tenant go.
-	errGateways = errors.New("not every gateway of the cell has let the tenant go in time")
+	errGateways = errors.New("timed out waiting for the gateways of the cell to release the tenant")
 	// errDiffers means that a copy is not the same as the original.
 	errDiffers = errors.New("the copy differs from the original")
 )
@@ -144,11 +144,11 @@ func (m Move) compare(ctx context.Context, copied transfer.Census) error {
 func (m Move) quiet(ctx context.Context, p cell.Place) error {
 	ctx, cancel := context.WithTimeout(ctx, m.Patience)
 	defer cancel()
-	m.Report("wait until all gateways have let the tenant go")
+	m.Report("waiting for all gateways to release the tenant")
 	if err := m.gateways(ctx, p); err != nil {
 		return err
 	}
-	m.Report("wait until the tenant's work in progress has ended")
+	m.Report("waiting for the tenant's work in progress to end")
 	err := m.idle(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", errBusy, err)

@@ -225,7 +225,7 @@ func TestAMoveWaitsForEveryGateway(t *testing.T) {
 			m := s.move()
 			m.Patience = soon
 			_, err = m.Run(s.ctx)
-			require.ErrorContains(t, err, "let the tenant go")
+			require.ErrorContains(t, err, "to release the tenant")
 			s.requireBack(before, 5)
 		})
 	}

@@ -49,7 +49,7 @@ func ParsePlace(s string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || n == 0 {
-		return 0, fault.Newf(fault.InvalidField, "before must be the next of a page.").At("before").Wrap(err)
+		return 0, fault.Newf(fault.InvalidField, "before must be the next value of an earlier page.").At("before").Wrap(err)
 	}
 	return n, nil
 }

@@ -36,7 +36,7 @@ func (f *Follower) Reindex(ctx context.Context, in command.ReindexRequest) (api.
 	}
 	out := api.Reindexed{Logs: w.logs.Load(), Written: w.written.Load(), Next: at.String()}
 	if errors.Is(err, errRaced) {
-		err = fault.Newf(fault.BusUnavailable, "Other processes write the same entries. Try again in a few seconds.").Wrap(err)
+		err = fault.Newf(fault.BusUnavailable, "Other processes are writing the same entries. Try again in a few seconds.").Wrap(err)
 	}
 	return out, err
 }
@@ -66,7 +66,7 @@ func parsePlace(s string) (p place, err error) {
 		p.at, err = strconv.ParseUint(at, 10, 64)
 	}
 	if err != nil {
-		return place{}, fault.Newf(fault.InvalidField, "after must be the next of the last answer.").At("after").Wrap(err)
+		return place{}, fault.Newf(fault.InvalidField, "after must be the next value of the previous response.").At("after").Wrap(err)
 	}
 	return p, nil
 }

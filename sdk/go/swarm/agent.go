@@ -216,7 +216,7 @@ func (a *Agent) begin(m Message) error {
 		return nil // goodbye is being said
 	case len(a.tasks) >= maxHeld:
 		a.wg.Go(func() { // the server assigns it to no other agent before this report
-			a.report(a.link.ctx, t, nil, fmt.Errorf("the agent has %d tasks, which is all that it takes", maxHeld))
+			a.report(a.link.ctx, t, nil, fmt.Errorf("the agent has %d tasks, which is its limit", maxHeld))
 		})
 		return nil
 	}

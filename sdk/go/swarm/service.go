@@ -90,7 +90,7 @@ func NewService(opt ServiceOptions) (*Service, error) {
 	}
 	for _, t := range opt.Tools {
 		if t.ID == "" || t.Run == nil || s.tools[t.ID].Run != nil {
-			return nil, fmt.Errorf("swarm: tool %q needs an id of its own and a Run", t.ID)
+			return nil, fmt.Errorf("swarm: tool %q needs a unique id and a Run", t.ID)
 		}
 		s.tools[t.ID] = t
 	}
@@ -244,7 +244,7 @@ func (s *Service) do(ctx context.Context, c *ToolRun, crowded bool) {
 		c.cancel(nil)
 	}()
 	if crowded {
-		s.report(ctx, c, nil, fmt.Errorf("the service has %d calls, which is all that it takes", maxHeld))
+		s.report(ctx, c, nil, fmt.Errorf("the service has %d calls, which is its limit", maxHeld))
 		return
 	}
 	select {

@@ -101,7 +101,7 @@ func (k Keys) Open(signed []byte, now time.Time) (state []byte, at time.Time, er
 	at = time.Unix(s.Timestamp, 0).UTC()
 	switch {
 	case now.Sub(at) > Valid:
-		return nil, at, fault.Newf(fault.StateExpired, "The signed state is of %s and was valid for %d hours. Export a new one, or create a new session.", at.Format(time.RFC3339), int(Valid.Hours()))
+		return nil, at, fault.Newf(fault.StateExpired, "The signed state was exported at %s and was valid for %d hours. Export a new one, or create a new session.", at.Format(time.RFC3339), int(Valid.Hours()))
 	case at.Sub(now) > maxSkew:
 		return nil, at, tampered("It is of the future: compare the clocks of the servers.")
 	}

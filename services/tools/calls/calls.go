@@ -131,7 +131,7 @@ func (c *Table) Begin(ctx context.Context, call tools.Call) (r *Run, fresh bool,
 	c.forget()
 	if r, ok := c.all[keyOf(call)]; ok {
 		if r.digest != digest {
-			return nil, false, fault.Newf(fault.ToolBadInput, "The id of this call belongs to another one, with another tool or other arguments.").At("id")
+			return nil, false, fault.Newf(fault.ToolBadInput, "This call id was already used with another tool or other arguments. Use a new id.").At("id")
 		}
 		if err := c.join(r); err != nil {
 			return nil, false, err
@@ -156,7 +156,7 @@ func (c *Table) join(r *Run) error {
 	u := c.tenants[r.key.Tenant]
 	if r.ended.IsZero() {
 		if u.callers >= FollowersPerCall*c.share {
-			return fault.Newf(fault.ToolsBusy, "Too many callers wait for running tool calls of your tenant. Wait until one has ended.")
+			return fault.Newf(fault.ToolsBusy, "Too many callers are waiting for tool calls of your tenant. Wait until one ends.")
 		}
 		u.callers++
 	}

@@ -94,7 +94,7 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s does not exist.", bound.Shorten(call.Tool, offer.MaxName))
 	}
 	if s.refused.Load() {
-		return tools.Result{}, false, fault.Newf(fault.ToolsDown, "The tool server %s does not run: its machine cannot confine it as tools.sandbox requires. Nothing was run.", s.cfg.Name)
+		return tools.Result{}, false, fault.Newf(fault.ToolsDown, "The tool server %s is not running: its machine cannot confine it as tools.sandbox requires. Nothing was run.", s.cfg.Name)
 	}
 	sess, tool, err := s.acquire(ctx, call.Tool)
 	if err != nil && !errors.Is(err, calls.ErrTimeout) {
@@ -105,7 +105,7 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 	}
 	defer sess.release()
 	if tool == nil {
-		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s does not exist any more.", call.Tool)
+		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s no longer exists.", call.Tool)
 	}
 	if err := call.Changed(tool.Tool); err != nil { // while the call waited for a connection
 		return tools.Result{}, false, err
@@ -140,7 +140,7 @@ func (s *Server) lost(ctx context.Context, sess *session, tool *offer.Tool, call
 	if je != nil {
 		s.changed() // The tool or the session may no longer exist: fetch the tools.
 		if je.Code == jsonrpc.CodeInvalidParams {
-			return tools.Result{}, false, fault.Newf(fault.ToolBadInput, "The tool refused the arguments: %s", bound.Shorten(je.Message, bound.Message)).Wrap(err)
+			return tools.Result{}, false, fault.Newf(fault.ToolBadInput, "The tool rejected the arguments: %s", bound.Shorten(je.Message, bound.Message)).Wrap(err)
 		}
 		return tools.Result{}, false, fault.Newf(fault.ToolFailed, "The tool failed: %s", bound.Shorten(je.Message, bound.Message)).Wrap(err)
 	}

@@ -102,9 +102,9 @@ func (c *Config) Complete() error {
 func (c *Config) checkServer() error {
 	switch {
 	case len(c.Command) == 0 && c.URL == "":
-		return fmt.Errorf("command: give a command or a url")
+		return fmt.Errorf("command: set either command or url")
 	case len(c.Command) > 0 && c.URL != "":
-		return fmt.Errorf("url: give a command or a url, not both")
+		return fmt.Errorf("url: set either command or url, not both")
 	case len(c.Command) > 0 && c.Command[0] == "":
 		return fmt.Errorf("command: the program's name is empty")
 	case c.URL != "" && !isHTTP(c.URL):
@@ -120,9 +120,9 @@ func (c *Config) CheckOAuth() error {
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil || c.URL == "":
-		return fmt.Errorf("oauth: is for servers with a url; give a program its key in env")
+		return fmt.Errorf("oauth: applies to servers with a url; pass a program its key in env")
 	case u.User != nil, slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") }):
-		return fmt.Errorf("oauth: the server gets the token as its Authorization; leave that out of headers and url")
+		return fmt.Errorf("oauth: the token is sent as Authorization; remove Authorization from headers and url")
 	}
 	return c.OAuth.Check(c.URL)
 }
@@ -161,11 +161,11 @@ const (
 func (c *Config) checkPerTenant() error {
 	switch {
 	case !c.PerTenant && (c.MaxPrograms != 0 || c.RestAfter != 0):
-		return fmt.Errorf("per_tenant: set it to true, or leave out per_tenant_max and per_tenant_rest")
+		return fmt.Errorf("per_tenant: set it to true, or omit per_tenant_max and per_tenant_rest")
 	case !c.PerTenant:
 		return nil
 	case len(c.Command) == 0:
-		return fmt.Errorf("per_tenant: is for servers with a command; list a server with a url once for each tenant")
+		return fmt.Errorf("per_tenant: applies to servers with a command; list a server with a url once per tenant")
 	case c.Sandbox.Mode == sandbox.Off && c.Dir == "":
 		return fmt.Errorf("per_tenant: set dir: without a sandbox the programs would share the folder of waggle")
 	case c.MaxPrograms < 0:

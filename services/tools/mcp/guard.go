@@ -26,7 +26,7 @@ const (
 
 var (
 	errLineTooLong = fmt.Errorf("a message is longer than %d bytes", maxLine)
-	errFlood       = errors.New("the server sends far more than it was asked for")
+	errFlood       = errors.New("the server's response exceeds the limit")
 )
 
 // guard filters a server's output. It passes lines that look like messages and drops the others (banners and debug output

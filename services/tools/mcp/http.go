@@ -283,15 +283,15 @@ func (g *gate) explain(err error) error {
 	answer := fmt.Sprintf("it answers %d %s", r.status, http.StatusText(r.status))
 	switch {
 	case r.status == http.StatusUnauthorized && g.tokens != nil:
-		return fmt.Errorf("%s: it does not accept the token that oauth has fetched%s; look at oauth.scopes", answer, g.tokens.Clean(r.wants()))
+		return fmt.Errorf("%s: it rejects the token that oauth fetched%s; check oauth.scopes", answer, g.tokens.Clean(r.wants()))
 	case r.status == http.StatusUnauthorized && g.configured():
-		return fmt.Errorf("%s: it does not accept the Authorization that is sent%s; correct it in headers", answer, r.wants())
+		return fmt.Errorf("%s: it rejects the Authorization that is sent%s; correct it in headers", answer, r.wants())
 	case r.status == http.StatusUnauthorized:
-		return fmt.Errorf("%s: it asks for credentials%s; set oauth, or headers with the Authorization that it wants", answer, r.wants())
+		return fmt.Errorf("%s: it requires credentials%s; set oauth, or headers with the Authorization that it expects", answer, r.wants())
 	case r.status == http.StatusForbidden:
 		return fmt.Errorf("%s: the credentials have no right to it%s", answer, r.wants())
 	case r.status == http.StatusNotFound:
-		return fmt.Errorf("%s: look whether the path of url is that of its MCP endpoint", answer)
+		return fmt.Errorf("%s: check that the path of url is that of its MCP endpoint", answer)
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return fmt.Errorf("%s: %s", answer, bound.Shorten(said.Message, bound.Title))

@@ -78,7 +78,7 @@ func (p *programs) start(t id.Tenant) (*program, error) {
 	cfg, err := p.server.cfg.in(folder.Name(t))
 	if err != nil {
 		p.server.log.Error().Err(err).Stringer("tenant", t).Msg("failed to create folder for tool program")
-		return nil, fault.Newf(fault.ToolsDown, "The tool server %s has no folder for you. Tell the operator.", cfg.Name).Wrap(err)
+		return nil, fault.Newf(fault.ToolsDown, "The tool server %s has no folder for your tenant. Tell the operator.", cfg.Name).Wrap(err)
 	}
 	log := p.log.With().Stringer("tenant", t).Logger()
 	ctx, stop := context.WithCancel(p.life)

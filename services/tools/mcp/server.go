@@ -202,7 +202,7 @@ func (s *Server) watch(ctx context.Context, sess *session) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-sess.gone:
-			return errors.New("it did not react to a cancelled call, or cannot be reached")
+			return errors.New("it did not respond to a cancelled call, or cannot be reached")
 		case <-sess.done:
 			return sess.ending()
 		case <-s.refresh:

@@ -64,7 +64,7 @@ func (c *client) ToolsOf(ctx context.Context, tenant id.Tenant, kind, server str
 }
 
 func emptyAnswer() *fault.Fault {
-	return fault.Newf(fault.Internal, "The tool service sent an empty answer.")
+	return fault.Newf(fault.Internal, "The tool service sent an empty response.")
 }
 
 // tools returns all pages as one. Its digest is empty if the tools changed meanwhile.
@@ -124,7 +124,7 @@ func (c *client) CallWith(ctx context.Context, call tools.Call, told func(tools.
 	case err != nil:
 		return tools.Result{}, publicError(err)
 	case res == nil:
-		return tools.Result{}, fault.Newf(fault.ToolLost, "The tool service sent an empty answer. Whether the tool had its effect is not known.")
+		return tools.Result{}, fault.Newf(fault.ToolLost, "The tool service sent an empty response. The call may have taken effect.")
 	}
 	return *res, nil
 }
@@ -137,11 +137,11 @@ func publicError(err error) error {
 	case errors.Is(err, rpc.ErrLost):
 		return fault.New(fault.ToolLost).Wrap(err)
 	case errors.Is(err, rpc.ErrNotStopped):
-		return fault.Newf(fault.ToolLost, "The tool was told to stop, but did not confirm it. Whether it had its effect is not known.").Wrap(err)
+		return fault.Newf(fault.ToolLost, "The tool was cancelled but did not confirm it. The call may have taken effect.").Wrap(err)
 	case errors.Is(err, fault.New(fault.BusUnavailable)):
 		return fault.New(fault.ToolsDown).Wrap(err)
 	case errors.Is(err, nats.ErrMaxPayload):
-		return fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be.").Wrap(err)
+		return fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be. Send less at a time.").Wrap(err)
 	}
 	if _, ok := errors.AsType[*fault.Fault](err); ok {
 		return err

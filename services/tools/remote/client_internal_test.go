@@ -64,7 +64,7 @@ func TestAnUnconfirmedCancellationLosesTheCall(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err := c.Call(ctx, aCall)
 	require.ErrorIs(t, err, fault.New(fault.ToolLost))
-	require.ErrorContains(t, err, "told to stop")
+	require.ErrorContains(t, err, "was cancelled")
 }
 
 func TestAnOutcomeThatCannotBeReadLosesTheCall(t *testing.T) {

@@ -76,7 +76,7 @@ func (s *Schema) Arguments(raw json.RawMessage) (map[string]any, error) {
 	}
 	v, err := decode(raw, ofArguments)
 	if err != nil {
-		return nil, fault.Newf(fault.ToolBadInput, "The arguments are not usable JSON: %s.", reason(err)).Wrap(err)
+		return nil, fault.Newf(fault.ToolBadInput, "The arguments are invalid: %s.", reason(err)).Wrap(err)
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -85,7 +85,7 @@ func (s *Schema) Arguments(raw json.RawMessage) (map[string]any, error) {
 	if !s.plan.affordable(v) {
 		return nil, fault.Newf(fault.ToolBadInput, "The arguments take too long to check against the tool's schema. Send fewer values, or values that are nested less.")
 	}
-	if f := s.fits(v, fault.ToolBadInput, "The arguments do not fit the tool's schema"); f != nil {
+	if f := s.fits(v, fault.ToolBadInput, "The arguments do not match the tool's schema"); f != nil {
 		return nil, f
 	}
 	return object, nil
@@ -96,7 +96,7 @@ func (s *Schema) Arguments(raw json.RawMessage) (map[string]any, error) {
 func Fits(schema, arguments json.RawMessage) *fault.Fault {
 	s, err := Compile(schema)
 	if err != nil {
-		return fault.Newf(fault.ToolBadInput, "The schema of the tool's arguments cannot be used.").Wrap(err)
+		return fault.Newf(fault.ToolBadInput, "The schema of the tool's arguments is invalid. Tell the operator of the tool.").Wrap(err)
 	}
 	_, err = s.Arguments(arguments)
 	return fault.From(err, "")
@@ -107,12 +107,12 @@ func Fits(schema, arguments json.RawMessage) *fault.Fault {
 func (s *Schema) CheckResult(raw json.RawMessage) error {
 	v, err := decode(raw, ofResults)
 	if err != nil {
-		return fault.Newf(fault.BadOutput, "The tool's answer is not usable JSON: %s.", reason(err)).Wrap(err)
+		return fault.Newf(fault.BadOutput, "The tool's result is invalid: %s.", reason(err)).Wrap(err)
 	}
 	if !s.plan.affordable(v) {
-		return fault.Newf(fault.BadOutput, "The tool's answer takes too long to check against its schema. Ask for less at once.")
+		return fault.Newf(fault.BadOutput, "The tool's result takes too long to check against its schema. Ask for less at a time.")
 	}
-	if f := s.fits(v, fault.BadOutput, "The tool's answer does not fit its schema"); f != nil {
+	if f := s.fits(v, fault.BadOutput, "The tool's result does not match its schema"); f != nil {
 		return f
 	}
 	return nil

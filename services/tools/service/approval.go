@@ -26,7 +26,7 @@ func (s *Service) allowed(tool tools.Tool, call tools.Call) error {
 	s.log.Warn().Err(err).Str("tool", tool.Name).Str("call_id", call.ID).Stringer("tenant", call.Tenant).Msg("tool call rejected: not approved")
 	text := "The tool %s runs only after a person has approved the call."
 	if call.Agent {
-		text = "The tool %s runs only after a person has approved the call, and agents cannot ask one. The operator opens it to agents with tools.servers[].agents: true."
+		text = "The tool %s runs only after a person has approved the call, and agents cannot ask for approval. The operator can open it to agents with tools.servers[].agents: true."
 	}
 	return fault.Newf(fault.ToolDenied, text, tool.Name).Wrap(err)
 }

@@ -138,7 +138,7 @@ func TestAnApprovalIsForTheToolThatWasShown(t *testing.T) {
 		c := newCall(t, "child_effect", args{"file": r.file("ran")})
 		c.Approval = approve(t, s, c, true)
 		c.Approval.Definition = other.Definition()
-		require.Contains(t, r.fails(t, c, fault.ToolDenied).Public(), "has changed since people were asked", name)
+		require.Contains(t, r.fails(t, c, fault.ToolDenied).Public(), "has changed since this call was shown", name)
 	}
 	require.NoFileExists(t, r.file("ran"))
 	c := newCall(t, "child_effect", args{"file": r.file("ran")})
@@ -193,7 +193,7 @@ func TestAToolThatChangesWhileACallWaits(t *testing.T) {
 	now.Store(&script{Pages: []string{`{"tools":[{"name":"a","description":"new"}]}`}, Result: `{"content":"done"}`})
 	away.Store(false)
 	if err := <-ended; !errors.Is(err, fault.New(fault.ToolsDown)) { // a call does not wait for ever
-		require.Contains(t, isFault(t, err, fault.ToolDenied).Public(), "has changed since people were asked")
+		require.Contains(t, isFault(t, err, fault.ToolDenied).Public(), "has changed since this call was shown")
 	}
 	r.fails(t, approved(), fault.ToolDenied)
 }

@@ -140,8 +140,8 @@ func wrongArguments(t *testing.T, r *rig) {
 		{"workspace_read_file", `{"path":7}`, "/path", "got number, want string"},
 		{"workspace_read_file", `{"path":"x","more":1}`, "", "additional properties 'more' not allowed"},
 		{"workspace_read_file", `[]`, "", "must be a JSON object"},
-		{"workspace_read_file", `{"path":`, "", "not usable JSON"},
-		{"child_echo", `{"text":"a","text":"b"}`, "", "not usable JSON"},
+		{"workspace_read_file", `{"path":`, "", "arguments are invalid"},
+		{"child_echo", `{"text":"a","text":"b"}`, "", "arguments are invalid"},
 		{long, `{"a":0}`, "/a", "minimum: got 0, want 1"},
 		{long, `{"a":1e999999999}`, "", "exponent"},
 		{long, `{"a":1.5}`, "/a", "got number, want integer"},
@@ -232,7 +232,7 @@ func sameID(t *testing.T, r *rig) {
 	require.NoError(t, err)
 	require.Equal(t, 2, r.ran(t, "same"), "an id counts within its scope")
 	c.Arguments = []byte(`{"n":1}`)
-	require.Contains(t, r.fails(t, c, fault.ToolBadInput).Message, "belongs to another one")
+	require.Contains(t, r.fails(t, c, fault.ToolBadInput).Message, "was already used")
 }
 
 func timeOut(t *testing.T, r *rig) {

@@ -181,13 +181,13 @@ func TestWhyThereIsNoToken(t *testing.T) {
 		"another kind":   {func(a *authServer, _ *mcpservers.Config) { a.kind = "DPoP" }, `tokens of type "DPoP"`},
 		"keys only": {func(a *authServer, _ *mcpservers.Config) {
 			a.docs["/.well-known/oauth-authorization-server/as"] = `{"issuer":"%s/as","token_endpoint":"%s/as/token","token_endpoint_auth_methods_supported":["private_key_jwt"]}`
-		}, "takes no secret, but private_key_jwt"},
+		}, "does not accept a secret, only private_key_jwt"},
 		"another issuer": {func(a *authServer, _ *mcpservers.Config) {
 			a.docs["/.well-known/oauth-authorization-server/as"] = `{"issuer":"https://evil.example","token_endpoint":"%s/as/token"}`
-		}, "is that of another one, https://evil.example"},
+		}, "belongs to another one, https://evil.example"},
 		"another resource": {func(a *authServer, _ *mcpservers.Config) {
 			a.docs["/.well-known/oauth-protected-resource/mcp"] = `{"resource":"%s/other","authorization_servers":["%s/as"]}`
-		}, "is that of another resource"},
+		}, "belongs to another resource"},
 		"no metadata of the issuer": {func(a *authServer, _ *mcpservers.Config) {
 			delete(a.docs, "/.well-known/oauth-authorization-server/as")
 		}, "publishes no metadata; set oauth.token_url"},
@@ -197,12 +197,12 @@ func TestWhyThereIsNoToken(t *testing.T) {
 		"an endpoint in the clear": {func(a *authServer, _ *mcpservers.Config) {
 			a.docs["/.well-known/oauth-authorization-server/as"] = `{"issuer":"%s/as","token_endpoint":"http://10.0.0.1/token"}`
 		}, "http://10.0.0.1, which is not https"},
-		"a broken server": {func(a *authServer, _ *mcpservers.Config) { a.docs, a.missing = nil, 500 }, "it answers 500"},
+		"a broken server": {func(a *authServer, _ *mcpservers.Config) { a.docs, a.missing = nil, 500 }, "the server responded 500"},
 		"no file": {func(a *authServer, cfg *mcpservers.Config) {
 			cfg.OAuth.Secret, cfg.OAuth.File = "", filepath.Join(a.t.TempDir(), "none")
 		}, "oauth.client_secret_file: "},
 		"a token of no use": {
-			func(a *authServer, _ *mcpservers.Config) { a.deaf = true }, "it answers 401 Unauthorized: it does not accept the token that oauth has fetched by OAuth: the token [redacted] is not known; look",
+			func(a *authServer, _ *mcpservers.Config) { a.deaf = true }, "it answers 401 Unauthorized: it rejects the token that oauth fetched by OAuth: the token [redacted] is not known; check",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -167,7 +167,7 @@ func TestWhyTheOlderTransportIsRefused(t *testing.T) {
 	}{
 		"another host":    {&old{refuse: 405, endpoint: elsewhere.URL + "/messages?token=canary"}, []string{"it answers 405 Method Not Allowed;", "it wants messages sent to another host"}},
 		"another scheme":  {&old{refuse: 405, endpoint: "ftp://x.example/"}, []string{"another host"}},
-		"no such message": {&old{refuse: 405, endpoint: "/messages", accept: 401}, []string{"it answers 401 Unauthorized: it asks for credentials"}},
+		"no such message": {&old{refuse: 405, endpoint: "/messages", accept: 401}, []string{"it answers 401 Unauthorized: it requires credentials"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.script = plainScript()
@@ -180,7 +180,7 @@ func TestWhyTheOlderTransportIsRefused(t *testing.T) {
 	}
 	require.Empty(t, stolen)
 	for status, want := range map[int][]string{
-		404: {"it answers 404 Not Found: look whether the path", "nor can it be used over the older transport, HTTP with SSE: it answers 404"},
+		404: {"it answers 404 Not Found: check that the path", "nor can it be used over the older transport, HTTP with SSE: it answers 404"},
 		405: {"it answers 405 Method Not Allowed; nor can"},
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))

@@ -134,11 +134,11 @@ func TestProgramsOfTenantsAreBounded(t *testing.T) {
 // TestOptionsForProgramsOfTenants: errors name the option.
 func TestOptionsForProgramsOfTenants(t *testing.T) {
 	for want, change := range map[string]func(*mcpservers.Config){
-		"servers[0].per_tenant: is for servers with a command": func(c *mcpservers.Config) { c.Command, c.URL, c.PerTenant = nil, "http://127.0.0.1:1", true },
-		"servers[0].per_tenant: set dir":                       func(c *mcpservers.Config) { c.PerTenant = true },
-		"servers[0].per_tenant: set it to true":                func(c *mcpservers.Config) { c.MaxPrograms = 3 },
-		"servers[0].per_tenant_max: must not":                  func(c *mcpservers.Config) { c.PerTenant, c.Dir, c.MaxPrograms = true, ".", -1 },
-		"servers[0].per_tenant_rest: must not":                 func(c *mcpservers.Config) { c.PerTenant, c.Dir, c.RestAfter = true, ".", -1 },
+		"servers[0].per_tenant: applies to servers with a command": func(c *mcpservers.Config) { c.Command, c.URL, c.PerTenant = nil, "http://127.0.0.1:1", true },
+		"servers[0].per_tenant: set dir":                           func(c *mcpservers.Config) { c.PerTenant = true },
+		"servers[0].per_tenant: set it to true":                    func(c *mcpservers.Config) { c.MaxPrograms = 3 },
+		"servers[0].per_tenant_max: must not":                      func(c *mcpservers.Config) { c.PerTenant, c.Dir, c.MaxPrograms = true, ".", -1 },
+		"servers[0].per_tenant_rest: must not":                     func(c *mcpservers.Config) { c.PerTenant, c.Dir, c.RestAfter = true, ".", -1 },
 	} {
 		c := program("child", "plain")
 		change(&c)

@@ -115,15 +115,15 @@ func TestWhyAnHTTPServerRefuses(t *testing.T) {
 	}{
 		"OAuth": {
 			answer(401, `Bearer resource_metadata="http://127.0.0.1/.well-known/oauth-protected-resource", scope="files:read"`), nil,
-			`it answers 401 Unauthorized: it asks for credentials by OAuth with scope "files:read"; set`,
+			`it answers 401 Unauthorized: it requires credentials by OAuth with scope "files:read"; set`,
 		},
-		"no challenge":    {answer(401), nil, "it answers 401 Unauthorized: it asks for credentials; set"},
-		"another scheme":  {answer(401, `Basic realm="x"`), nil, "it asks for credentials; set"},
-		"two schemes":     {answer(401, `Basic realm="x"`, `Bearer error="invalid_token"`), nil, "it asks for credentials by OAuth; set"},
-		"a bad challenge": {answer(401, `Bearer scope="a`), nil, "it asks for credentials; set"},
+		"no challenge":    {answer(401), nil, "it answers 401 Unauthorized: it requires credentials; set"},
+		"another scheme":  {answer(401, `Basic realm="x"`), nil, "it requires credentials; set"},
+		"two schemes":     {answer(401, `Basic realm="x"`, `Bearer error="invalid_token"`), nil, "it requires credentials by OAuth; set"},
+		"a bad challenge": {answer(401, `Bearer scope="a`), nil, "it requires credentials; set"},
 		"a wrong key": {
 			answer(401, `Bearer error="invalid_token", error_description="The access token expired."`), key,
-			"it does not accept the Authorization that is sent by OAuth: The access token expired; correct it in headers",
+			"it rejects the Authorization that is sent by OAuth: The access token expired; correct it in headers",
 		},
 		"no right": {answer(403, `Bearer error="insufficient_scope", scope="a b"`), key, `it answers 403 Forbidden: the credentials have no right to it by OAuth with scope "a b"`},
 		"overload": {answer(503), nil, "it answers 503 Service Unavailable"},

@@ -203,7 +203,7 @@ func TestRequireRefusesAGap(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_, err := r.Call(t.Context(), newCall(t, "h_read_file", nil))
 				f := isFault(t, err, fault.ToolsDown)
-				return f.Message == "The tool server h does not run: its machine cannot confine it as tools.sandbox requires. Nothing was run."
+				return f.Message == "The tool server h is not running: its machine cannot confine it as tools.sandbox requires. Nothing was run."
 			}, patience, tick)
 			require.Contains(t, r.call(t, "workspace_list_files", nil), "notes.md")
 		})

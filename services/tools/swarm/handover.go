@@ -103,7 +103,7 @@ func (h *handover) run(ctx context.Context) ending {
 	h.open = h.w.opened(h.r)
 	switch err := nc.PublishRequest(to, h.inbox+toDispatch, body); {
 	case errors.Is(err, nats.ErrMaxPayload):
-		return failed(fateOver, fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be.").Wrap(err))
+		return failed(fateOver, fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be. Send less at a time.").Wrap(err))
 	case err != nil:
 		return failed(fateRefused, fault.New(fault.ToolsDown).Wrap(err))
 	}
@@ -154,7 +154,7 @@ func (h *handover) wait(ctx context.Context) ending {
 	var gone <-chan time.Time
 	for {
 		if n, err := h.sub.Dropped(); err == nil && n > 0 {
-			return failed(fateOver, fault.Newf(fault.ToolFailed, "The service sends far more than it was asked for. Whether the tool had its effect is not known."))
+			return failed(fateOver, fault.Newf(fault.ToolFailed, "The service's response exceeds the limit. The call may have taken effect."))
 		}
 		v, news := h.w.look(h.key.tenant)
 		switch {
@@ -173,7 +173,7 @@ func (h *handover) wait(ctx context.Context) ending {
 			if !h.w.conn.Up() {
 				confirm.Reset(h.w.waits.Confirm)
 			} else if !h.confirmed {
-				return failed(fateLost, fault.Newf(fault.ServiceLost, "The gateway of the service did not confirm the call. Whether the tool had its effect is not known."))
+				return failed(fateLost, fault.Newf(fault.ServiceLost, "The gateway of the service did not confirm the call. The call may have taken effect."))
 			}
 		case <-gone:
 			return failed(fateLost, fault.New(fault.ServiceLost))

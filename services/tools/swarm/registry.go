@@ -254,7 +254,7 @@ func (w *Registry) take(key serviceKey, own string, not map[string]bool) (*repli
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.calls[key] >= w.max {
-		return nil, fault.Newf(fault.ServiceBusy, "The service has %d open calls, and gets no more until some have ended.", w.max)
+		return nil, fault.Newf(fault.ServiceBusy, "The service has %d open calls, which is the limit. Try again when one has ended.", w.max)
 	}
 	var able []*replica
 	var list []candidate

@@ -48,7 +48,7 @@ func newReplica(m *member, reserved []string, compile compiler) *replica {
 			break
 		}
 		if _, twice := r.tools[t.ID]; twice {
-			r.wrong = append(r.wrong, fmt.Errorf("tool %s: it is there twice", bound.Shorten(t.ID, bound.Title)))
+			r.wrong = append(r.wrong, fmt.Errorf("tool %s: it is listed twice", bound.Shorten(t.ID, bound.Title)))
 			continue
 		}
 		k, err := learnParticipantTool(prefix, p.ID, t, compile)

@@ -27,7 +27,7 @@ func local(path string) (string, error) {
 	case !utf8.ValidString(path):
 		return "", errors.New("the path is not valid UTF-8")
 	case filepath.IsAbs(path) || strings.HasPrefix(path, "/"):
-		return "", fmt.Errorf("%s is an absolute path; give one relative to the workspace, for example notes.md", clip(path))
+		return "", fmt.Errorf("%s is an absolute path; use one relative to the workspace, for example notes.md", clip(path))
 	case path == "":
 		return ".", nil
 	}

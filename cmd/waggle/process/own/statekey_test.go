@@ -49,7 +49,7 @@ func TestStateKeysComeFromConfigurationOrFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, [][]byte{[]byte(second), []byte(first)}, keys)
 
-	for text, want := range map[string]string{"": "holds no key", "short\n": "key 1 has less than 32"} {
+	for text, want := range map[string]string{"": "holds no key", "short\n": "key 1 has fewer than 32"} {
 		require.NoError(t, os.WriteFile(c.Session.StateKeyFile, []byte(text), 0o600))
 		_, err = StateKeys(c, true)
 		require.ErrorContains(t, err, want)

@@ -44,7 +44,7 @@ func ContentOf(m *wire.Message, field string) (c Content, err error) {
 	}
 	var parts []wire.Part
 	if json.Unmarshal(m.Content, &parts) != nil || len(parts) > maxParts {
-		return c, Wrong(field+".content", "a text or a list of at most 64 parts")
+		return c, Wrong(field+".content", "a string or a list of at most 64 parts")
 	}
 	var texts []string
 	for i, p := range parts {

@@ -98,7 +98,7 @@ func Check(in wire.Input, to To) (Request, error) {
 	}
 	switch {
 	case in.ThreadID == "" || len(in.ThreadID) > maxThreadID:
-		return q, Wrong("threadId", "a text of 1 to 1024 bytes")
+		return q, Wrong("threadId", "a string of 1 to 1024 bytes")
 	case in.Messages == nil:
 		return q, Wrong("messages", "a list")
 	case q.Older || strings.HasPrefix(in.ProtocolVersion, "1."):
@@ -117,7 +117,7 @@ func Check(in wire.Input, to To) (Request, error) {
 // CheckRunID returns why a text is not the id of a run.
 func CheckRunID(s string) error {
 	if s == "" || len(s) > maxRunID || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		return Wrong("runId", "a text of 1 to 200 printable bytes")
+		return Wrong("runId", "a string of 1 to 200 printable bytes")
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ var roles = map[string]string{
 }
 
 // forms are the forms of content in words.
-var forms = map[string]string{`"[`: "a text, or a list of parts", `"`: "a text", `"n`: "a text, or absent", `{`: "an object"}
+var forms = map[string]string{`"[`: "a string, or a list of parts", `"`: "a string", `"n`: "a string, or absent", `{`: "an object"}
 
 // checkMessages returns why a list is not one of messages, with the place of the first that is not one: what is passed over would
 // be lost without a word.
@@ -34,7 +34,7 @@ func checkMessage(m *wire.Message, field string) error {
 	case !known:
 		return Wrong(field+".role", "user, assistant, tool, system, developer, reasoning or activity")
 	case m.ID == "":
-		return Wrong(field+".id", "a text that is not empty")
+		return Wrong(field+".id", "a string that is not empty")
 	case m.Role == wire.RoleTool && m.ToolCallID == "":
 		return Wrong(field+".toolCallId", "the id of the call that the message is the result of")
 	}
@@ -55,7 +55,7 @@ func checkParts(content []byte, field string) error {
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(content, &parts) != nil || len(parts) > maxParts {
-		return Wrong(field, fmt.Sprintf("a text or a list of at most %d parts", maxParts))
+		return Wrong(field, fmt.Sprintf("a string or a list of at most %d parts", maxParts))
 	}
 	for i, raw := range parts {
 		var p wire.Part

@@ -82,10 +82,10 @@ func (r *Reader) Wrong(field, rule string, value []byte) {
 		what = "A message"
 	}
 	if value == nil {
-		r.Fault = fault.Newf(fault.InvalidField, "%s is missing: it has to be %s. Add it and send the message again.", what, rule).At(field).Unlike(rule, nil)
+		r.Fault = fault.Newf(fault.InvalidField, "%s is missing: it must be %s. Add it and send the message again.", what, rule).At(field).Unlike(rule, nil)
 		return
 	}
-	r.Fault = fault.Newf(fault.InvalidField, "%s has to be %s. Correct it and send the message again.", what, rule).At(field).Unlike(rule, Sample(value))
+	r.Fault = fault.Newf(fault.InvalidField, "%s must be %s. Correct it and send the message again.", what, rule).At(field).Unlike(rule, Sample(value))
 }
 
 // Object reads a member that is an object. An absent one has no members.
@@ -118,7 +118,7 @@ func OnlyAnswer(path string, m map[string]json.RawMessage, known ...string) *fau
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if !slices.Contains(known, name) {
 			field := Object{Path: path}.At(Cut(name, sampleLimit))
-			return fault.Newf(fault.InvalidField, "The question takes no %s in its answer. Nothing was answered. Send only: %s.",
+			return fault.Newf(fault.InvalidField, "This question does not accept %s in its answer. Nothing was answered. Send only: %s.",
 				field, strings.Join(known, ", ")).At(field)
 		}
 	}

@@ -50,8 +50,8 @@ func (c *Calls) Add(id, name, arguments string, cut bool) {
 
 // The texts for a model about a call that it cannot have meant as it is.
 const (
-	callCut = "This call was not made: your answer reached its limit of tokens within the call, so that its arguments are cut. Send less at once, for example in several calls."
-	notJSON = "This call was not made: its arguments are not valid JSON. If the limit of tokens has cut them, send less at once."
+	callCut = "This call was not made: your answer reached its limit of tokens within the call, so that its arguments are cut. Send less at a time, for example in several calls."
+	notJSON = "This call was not made: its arguments are not valid JSON. If the limit of tokens has cut them, send less at a time."
 )
 
 // Whole reports whether the arguments of a call are a whole JSON object.

@@ -19,8 +19,8 @@ const (
 )
 
 var (
-	errSilent  = errors.New("no data from the model's service")
-	errTooLong = errors.New("the answer of the model's service is too long")
+	errSilent  = errors.New("no data from the model provider")
+	errTooLong = errors.New("the response of the model provider is too long")
 )
 
 // Failure returns the failure for an error of an answer that was read to its end.

@@ -48,5 +48,5 @@ func Cut(s string, limit int) string {
 
 // TooLong returns INVALID_OUTPUT for an answer of size bytes that may not be cut to limit.
 func TooLong(size, limit int) *fault.Fault {
-	return fault.Newf(fault.BadOutput, "The tool's answer has %d bytes; at most %d can be passed on. Ask for less at once.", size, limit)
+	return fault.Newf(fault.BadOutput, "The tool's result has %d bytes; the limit is %d. Ask for less at a time.", size, limit)
 }

@@ -33,9 +33,9 @@ func (c *Config) Check(server string) error {
 	u, err := url.Parse(server)
 	switch {
 	case c.ClientID == "":
-		return errors.New("oauth.client_id: name the client that the authorization server knows")
+		return errors.New("oauth.client_id: set the client id known to the authorization server")
 	case (c.Secret == "") == (c.File == ""):
-		return errors.New("oauth.client_secret: give one of client_secret and client_secret_file")
+		return errors.New("oauth.client_secret: set either client_secret or client_secret_file")
 	case err != nil || u.Scheme != "https" && !onLoopback(u):
 		return errors.New("url: must be https, or http on loopback: with oauth tokens are not sent in the clear")
 	case c.TokenURL == "":

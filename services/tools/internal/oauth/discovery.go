@@ -110,7 +110,7 @@ func (c *Client) resource(ctx context.Context, named string) (*resource, error) 
 			wrong = errors.Join(wrong, err)
 		case !found:
 		case r.Resource != "" && !c.covers(r.Resource):
-			wrong = errors.Join(wrong, fmt.Errorf("the metadata at %s is that of another resource, %s", hostOf(place), bound.Shorten(r.Resource, bound.Title)))
+			wrong = errors.Join(wrong, fmt.Errorf("the metadata at %s belongs to another resource, %s", hostOf(place), bound.Shorten(r.Resource, bound.Title)))
 		default:
 			return &r, nil
 		}
@@ -163,7 +163,7 @@ func (c *Client) issuer(ctx context.Context, at *url.URL) (*issuer, error) {
 			continue
 		}
 		if u, err := url.Parse(i.Issuer); i.Issuer != "" && (err != nil || u.Host != at.Host || u.Scheme != at.Scheme) {
-			return nil, fmt.Errorf("the metadata of the authorization server %s is that of another one, %s", at.Host, bound.Shorten(i.Issuer, bound.Title))
+			return nil, fmt.Errorf("the metadata of the authorization server %s belongs to another one, %s", at.Host, bound.Shorten(i.Issuer, bound.Title))
 		}
 		if _, err := c.web.allowed(i.Token); err != nil {
 			return nil, err
@@ -183,5 +183,5 @@ func styleOf(methods []string) (oauth2.AuthStyle, error) {
 	case slices.Contains(methods, "client_secret_post"):
 		return oauth2.AuthStyleInParams, nil
 	}
-	return 0, fmt.Errorf("the authorization server takes no secret, but %s", bound.Shorten(strings.Join(methods, ", "), bound.Title))
+	return 0, fmt.Errorf("the authorization server does not accept a secret, only %s", bound.Shorten(strings.Join(methods, ", "), bound.Title))
 }

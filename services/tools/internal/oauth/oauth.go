@@ -116,7 +116,7 @@ func (c *Client) get(ctx context.Context, challenges []string) (err error) {
 	config.ClientSecret = secret
 	got, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, c.web.client(config.TokenURL, c.from.found, false)))
 	if err == nil && !strings.EqualFold(got.Type(), "bearer") {
-		err = fmt.Errorf("it gives tokens of type %q, which cannot be used", bound.Shorten(got.TokenType, bound.Title))
+		err = fmt.Errorf("it issues tokens of type %q, which are not supported", bound.Shorten(got.TokenType, bound.Title))
 	}
 	if err != nil {
 		return fmt.Errorf("the authorization server at %s: %s", hostOf(config.TokenURL), refusal(err))

@@ -81,7 +81,7 @@ func (w *web) read(ctx context.Context, address string, into any) (found bool, _
 	case res.StatusCode == http.StatusBadGateway, res.StatusCode < http.StatusInternalServerError && res.StatusCode != http.StatusOK:
 		return false, nil
 	case res.StatusCode != http.StatusOK:
-		return false, fmt.Errorf("the metadata at %s: it answers %d %s", u.Host, res.StatusCode, http.StatusText(res.StatusCode))
+		return false, fmt.Errorf("the metadata at %s: the server responded %d %s", u.Host, res.StatusCode, http.StatusText(res.StatusCode))
 	}
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxMetadata+1))
 	switch {
