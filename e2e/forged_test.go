@@ -113,7 +113,7 @@ func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
 		if role == permission.Gateway {
 			answer, err := nc.Request(in, body, process.Patience)
 			require.NoError(t, err)
-			require.Contains(t, string(answer.Data), "speaks for a person")
+			require.Contains(t, string(answer.Data), "acts for a person")
 			continue
 		}
 		require.NoError(t, nc.Publish(in, body))
@@ -123,7 +123,7 @@ func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
 	process.Eventually(t, "the forged commands are dead letters", func() bool {
 		dead := deadOf(t, operator, m.Session)
 		for c := range sent {
-			if !strings.Contains(dead[c], "speaks for a person") {
+			if !strings.Contains(dead[c], "acts for a person") {
 				return false
 			}
 		}

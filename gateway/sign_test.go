@@ -112,7 +112,7 @@ func TestAnApprovalIsForTheCallThatWasShown(t *testing.T) {
 			c.sendTeamFrame(refused)
 			f := c.expectTeamFrame("failed")
 			require.Equal(t, string(fault.InputNotFound), f.Code, "%+v", refused)
-			require.Contains(t, f.Text, "another call", "%+v", refused)
+			require.Contains(t, f.Text, "does not match the call", "%+v", refused)
 		}
 		for _, drops := range []string{"call_3", "unknown"} { // the service refuses it, or needs none
 			c.sendTeamFrame(teamRequest{Ask: "approve", To: "Coder", Text: drops, Digest: hostileDigest})
@@ -144,7 +144,7 @@ func TestAnApprovalOverHTTPIsForTheCallThatWasShown(t *testing.T) {
 	for _, call := range []string{"call_4", "call_5"} {
 		status, body := answer(call, true)
 		require.Equal(t, http.StatusUnprocessableEntity, status, "%s: %s", call, body)
-		require.Contains(t, body, "another call", call)
+		require.Contains(t, body, "does not match the call", call)
 	}
 	require.Empty(t, r.inbox(l.Entity.String()), "nothing was sent")
 	for _, x := range []struct {

@@ -217,7 +217,7 @@ func TestWhatWasAllowedIsAnotherCall(t *testing.T) {
 	failed := all[event.ToolFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.ToolDenied), failed[0].Code)
-	require.Contains(t, failed[0].Message, "another call")
+	require.Contains(t, failed[0].Message, "does not match this call")
 	require.Zero(t, servicetest.Count(events, event.ToolStarted))
 }
 

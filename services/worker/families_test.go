@@ -230,8 +230,8 @@ func TestCallsThatCannotBeMade(t *testing.T) {
 		"cut by the limit":       {`{"amount":`, "length", "limit of tokens"},
 		"cut before its start":   {``, "length", "limit of tokens"},
 		"no JSON":                {`{"amount" 3}`, "tool_calls", "not valid JSON"},
-		"not those of the tool":  {`{"amount":"much"}`, "tool_calls", "do not fit"},
-		"without what is needed": {`{}`, "tool_calls", "do not fit"},
+		"not those of the tool":  {`{"amount":"much"}`, "tool_calls", "do not match"},
+		"without what is needed": {`{}`, "tool_calls", "do not match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRuled(t, scripted.Sequence(

@@ -97,7 +97,7 @@ func TestAnApprovalIsForTheToolThatWasShown(t *testing.T) {
 	require.Zero(t, r.pays.Load())
 	x, err := r.llm.Exchange(r.Ctx, 2)
 	require.NoError(t, err)
-	require.Contains(t, string(x.Body), "has changed since people were asked about this call, so it was not run")
+	require.Contains(t, string(x.Body), "has changed since this call was shown for approval, so it was not run")
 	r.release <- struct{}{}
 	r.answer(again.CallID, true, "")
 	events := r.until(run, event.RunCompleted)

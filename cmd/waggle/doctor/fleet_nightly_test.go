@@ -183,7 +183,7 @@ func TestTheServersOfAFleet(t *testing.T) {
 	for _, stranger := range []permission.Role{permission.Operator, permission.Monitor} {
 		got := servers(t.Context(), f.patient(f.seed(stranger)))[0]
 		require.Equal(t, Fail, got.Level)
-		require.Contains(t, got.Is, "not that of NATS' system account", stranger)
+		require.Contains(t, got.Is, "does not belong to the NATS system account", stranger)
 		require.Contains(t, got.Do, "system.nk")
 	}
 
