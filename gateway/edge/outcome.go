@@ -53,7 +53,7 @@ func (c *Client) Outcome(ctx context.Context, log subject.Log, cmd command.Comma
 	if err != nil {
 		return event.Event{}, gone(err)
 	}
-	late := fault.Newf(fault.Overloaded, "The service that carries this out does not answer. Send the same request again.")
+	late := fault.Newf(fault.Overloaded, "The service for this request did not respond. Send the same request again.")
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(o.Patience, DefaultPatience), late)
 	defer cancel()
 	r := &reply{Client: c, direct: make(chan event.Event, maxDirect)}

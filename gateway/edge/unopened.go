@@ -116,7 +116,7 @@ func (u *Unopened) Open(ctx context.Context, s Socket, patience time.Duration, r
 	case f := <-u.answer:
 		return f
 	case <-late.C:
-		f := fault.Newf(fault.Overloaded, "The service that opens sessions does not answer. Come back and send the message again.")
+		f := fault.Newf(fault.Overloaded, "The session service did not respond. Reconnect and send the message again.")
 		s.End(f)
 		return f
 	case <-s.Done():

@@ -26,7 +26,7 @@ func (h calling) call(c command.Command, d command.ToolRequest, env Env) (effect
 	}
 	why := h.fence(d.AgentID)
 	if why == nil && openOf(h.callIDs, h.callHead, h.current) >= MaxOpen {
-		why = fault.Newf(fault.QueueFull, "Too many calls of this task are open. Wait for one to end, then call again.")
+		why = fault.Newf(fault.QueueFull, "Too many calls of this task are open. Wait for one to end, then try again.")
 	}
 	if why != nil {
 		return refuse(c, why)
@@ -51,7 +51,7 @@ func (h calling) callNotified(c command.Command, d event.CallNotifiedData, env E
 	case h.Done():
 		return refuse(c, fault.New(fault.TaskFinished))
 	case l == nil || l.intent == nil || !h.current(l.intent.TaskHead):
-		return refuse(c, fault.Newf(fault.NotFound, "No such call is open."))
+		return refuse(c, fault.Newf(fault.NotFound, "This call is not open."))
 	case l.told >= MaxNotes:
 		return refuse(c, fault.New(fault.RateLimited))
 	}

@@ -21,7 +21,7 @@ func (h giving) create(c command.Command, d command.NewTask, env Env) (effect, e
 	case h.once[eventID]:
 		return h.goOn(env)
 	case !h.Created.IsZero():
-		return refuse(c, fault.Newf(fault.InvalidField, "A task with this id exists already. Use another id.").At("task_id"))
+		return refuse(c, fault.Newf(fault.InvalidField, "A task with this id already exists. Use another id.").At("task_id"))
 	}
 	if d.TaskID == "" {
 		d.TaskID = c.Key.String()
@@ -67,9 +67,9 @@ func (h giving) message(c command.Command, d command.TaskMessage, env Env) (effe
 	case h.Done():
 		return refuse(c, fault.New(fault.TaskFinished))
 	case h.asking() && !h.mayAnswer(c, env.Rules):
-		return refuse(c, fault.Newf(fault.Forbidden, "You may not answer the question of this task. Its owner or an operator may."))
+		return refuse(c, fault.Newf(fault.Forbidden, "Only the task's owner or an operator may answer this question."))
 	case !q.meant(d):
-		return refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more. Nothing was changed."))
+		return refuse(c, fault.Newf(fault.InputNotFound, "The question is no longer open. Nothing was changed."))
 	case !h.asking() && q != nil && answers(d):
 		return h.tooLate(c, d, q)
 	}

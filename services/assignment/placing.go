@@ -36,7 +36,7 @@ func (h placing) place(env Env) []decision.Fact {
 	case h.head.Attempt > 0:
 		return h.fail(fault.AgentLost, "")
 	case reason == reasonBusy:
-		return h.fail(fault.AgentOffline, "The agent took no tasks all the time. Try again later.")
+		return h.fail(fault.AgentOffline, "The agent did not accept tasks in time. Try again later.")
 	}
 	return h.fail(fault.AgentOffline, "")
 }

@@ -64,7 +64,7 @@ func (s *State) forbids(d command.SpawnChild, r Rules) *fault.Fault {
 	case s.task.Depth >= r.MaxDepth:
 		return fault.New(fault.TooDeep)
 	case openOf(s.childIDs, s.childHead, s.current) >= MaxOpen:
-		return fault.Newf(fault.QueueFull, "Too many children of this task are open. Wait for one to end, then send it again.")
+		return fault.Newf(fault.QueueFull, "Too many children of this task are open. Wait for one to end, then try again.")
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (h answering) respondPlan(d command.AnswerQuestion, in *Question) (decision
 	case in.Expired, in.Over && h.s.queue.byID[in.RunID].Plan.Dropped == timedOut:
 		return h.refuse(fault.New(fault.InputExpired), in)
 	case in.Over:
-		return h.refuse(fault.Newf(fault.InputNotFound, "The question is not open any more: its plan was cancelled."), in)
+		return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: its plan was cancelled."), in)
 	}
 	r := h.s.queue.byID[in.RunID]
 	dir := h.director(r)
@@ -95,7 +95,7 @@ func (h answering) respondTool(d command.AnswerQuestion, in *Question) (decision
 	case in.Answered != nil:
 		return h.refuse(fault.New(fault.InputAnswered), in)
 	case in.Over:
-		return h.refuse(fault.Newf(fault.InputNotFound, "The question is not open any more: its run has ended."), in)
+		return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: its run has ended."), in)
 	}
 	if in.Client {
 		return h.respondClient(d, in)
@@ -170,7 +170,7 @@ func (h answering) answeredLate(in *Question, why string) (decision.Decision, er
 	case in.Expired:
 		return h.refuse(fault.New(fault.InputExpired), in)
 	}
-	return h.refuse(fault.Newf(fault.InputNotFound, "The question is not open any more: %s.", why), in)
+	return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: %s.", why), in)
 }
 
 // refuse tells the sender why the command has no effect.

@@ -34,7 +34,7 @@ func (h control) cancelStep() (decision.Decision, error) {
 	}
 	t := d.p.Step(ref.StepID)
 	if t.Final() {
-		return h.notDone(ref.StepID, h.lacks(ref), "The task has its outcome already.")
+		return h.notDone(ref.StepID, h.lacks(ref), "The task already has a result.")
 	}
 	return decision.Decision{Facts: solver{d}.endStep(t, eventID, h.c.Principal, stops), Direct: done(h.c.Verb, ref.StepID, true, "Done.")}, nil
 }
@@ -56,7 +56,7 @@ func (h control) restartStep() (decision.Decision, error) {
 	case on && d.p.Planned && d.p.Step(ref.StepID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
 		return decision.Decision{Facts: solver{d}.restart(h.c, ref), Direct: done(h.c.Verb, ref.StepID, true, "Done.")}, nil
 	case h.s.Active() != nil:
-		return h.notDone(ref.StepID, h.lacks(ref), "The run that is on has no such task, or cannot go back any more.")
+		return h.notDone(ref.StepID, h.lacks(ref), "The active run has no such task, or can no longer go back.")
 	}
 	return h.repairStep(ref)
 }
@@ -88,7 +88,7 @@ func (h control) cancelPlan() (decision.Decision, error) {
 	}
 	d, ok := h.current()
 	if !ok || (d.p.Phase != Planning && d.p.Phase != Confirming) || d.p.Dropped != "" {
-		return h.notDone("", fault.RunOver, "No plan is being made.")
+		return h.notDone("", fault.RunOver, "No plan is in progress.")
 	}
 	var list []decision.Fact
 	if d.p.Job != nil {
@@ -141,13 +141,13 @@ func (h control) replan() (decision.Decision, error) {
 	case on && (dir.p.Phase == Planning || dir.p.Phase == Confirming) && dir.p.Dropped == "":
 		return planner{dir}.replan(h.c, orElse(d.Question, dir.p.Question))
 	case h.s.Active() != nil:
-		return h.notDone("", fault.RunOver, "The plan is being carried out already.")
+		return h.notDone("", fault.RunOver, "The plan is already running.")
 	}
 	if d.Question == "" {
 		d.Question = h.lastQuestion()
 	}
 	if d.Question == "" {
-		return h.notDone("", fault.InvalidField, "A plan needs a question. Send one.")
+		return h.notDone("", fault.InvalidField, "A plan needs a request. Send one.")
 	}
 	return h.planAgain(d)
 }

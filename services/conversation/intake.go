@@ -83,7 +83,7 @@ func (h intake) refusal(spec event.RunSpec) *fault.Fault {
 	case h.rules.Barred != nil:
 		return h.rules.Barred
 	case spec.Agent != "" && spec.Mode != event.ModeChat:
-		return fault.Newf(fault.InvalidField, "An agent of the swarm answers messages of the mode chat only.").At("mode")
+		return fault.Newf(fault.InvalidField, "Agents only answer messages with mode=chat.").At("mode")
 	case h.s.Waiting() >= h.room():
 		return fault.New(fault.QueueFull)
 	case h.s.Active() != nil && h.onBusy(spec) == event.OnBusyReject:

@@ -96,11 +96,11 @@ func (in *Question) expires() bool { return !in.Over && in.Timeout > 0 }
 func (in *Question) takes(d command.AnswerQuestion) *fault.Fault {
 	switch {
 	case len(d.Message) > 0:
-		return fault.Newf(fault.InvalidField, "Only agents of the swarm take a message as the answer. Send a decision.")
+		return fault.Newf(fault.InvalidField, "Only questions of agents accept a message. Send a decision.")
 	case (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)):
 		return fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. The question stays open.")
 	case (in.CallID == "" || in.Client) && given(d.Arguments):
-		return fault.Newf(fault.InvalidField, "Only the answer to the call of a tool may change arguments. The question stays open.")
+		return fault.Newf(fault.InvalidField, "Only an answer about a tool call may change arguments. The question stays open.")
 	}
 	return nil
 }
@@ -110,12 +110,12 @@ func (in *Question) takes(d command.AnswerQuestion) *fault.Fault {
 func (in *Question) approvable(c command.Command, d command.AnswerQuestion, shown string, rules Rules) *fault.Fault {
 	if !d.Approved {
 		if given(d.Arguments) {
-			return fault.Newf(fault.InvalidField, "An answer that rejects a call changes no arguments. The question stays open.").At("arguments")
+			return fault.Newf(fault.InvalidField, "An answer that rejects a call must not change arguments. The question stays open.").At("arguments")
 		}
 		return nil
 	}
 	if shown == "" {
-		return fault.Newf(fault.InputNotFound, "The approval does not name the call that it is for. Look at the question again.")
+		return fault.Newf(fault.InputNotFound, "The approval does not name its call. Read the question again.")
 	}
 	if given(d.Arguments) {
 		if f := in.fits(d, rules); f != nil {
@@ -140,7 +140,7 @@ func (in *Question) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
 		return wrong("%s The question stays open.", f.Public())
 	}
 	if d.Digest != event.CallDigest(in.Tool, d.Arguments) {
-		return fault.Newf(fault.InputNotFound, "The approval is for other arguments than it has. Look at the question again.")
+		return fault.Newf(fault.InputNotFound, "The approval does not match its arguments. Read the question again.")
 	}
 	return nil
 }

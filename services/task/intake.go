@@ -37,7 +37,7 @@ func (it *intake) submit(ctx context.Context, in cmd.ParticipantRequest) (cmd.Ta
 		return cmd.TaskView{}, err
 	}
 	if d.AgentID == "" && d.AgentName == "" && len(d.Capabilities) == 0 {
-		return cmd.TaskView{}, fault.Newf(fault.InvalidField, "Name the agent: its id, its name, or its capabilities.").At("agentName")
+		return cmd.TaskView{}, fault.Newf(fault.InvalidField, "Specify the agent by its id, its name or its capabilities.").At("agentName")
 	}
 	if len(in.Data) > maxTask {
 		return cmd.TaskView{}, fault.New(fault.MessageTooBig)
@@ -91,7 +91,7 @@ func (it *intake) retry(ctx context.Context, in cmd.ParticipantRequest) (cmd.Tas
 	case old.EndedAt.IsZero():
 		return cmd.TaskView{}, fault.New(fault.TaskOpen)
 	case old.Status == event.TaskEndCompleted:
-		return cmd.TaskView{}, fault.Newf(fault.TaskFinished, "This task has completed, and is not repeated. Submit a new one.")
+		return cmd.TaskView{}, fault.Newf(fault.TaskFinished, "This task has completed and cannot be repeated. Submit a new one.")
 	}
 	t := old.Task
 	n := cmd.NewTask{

@@ -110,7 +110,7 @@ func (ac acting) createTasks(c command.Command, a command.TeamAct, _ time.Time) 
 		Tasks []newTask `json:"tasks"`
 	}
 	if json.Unmarshal(a.Arguments, &args) != nil || len(args.Tasks) == 0 {
-		return ac.refuse(c, badInput("tasks has to be a list of tasks with task_name, assignee_name and description."))
+		return ac.refuse(c, badInput("tasks must be a list of tasks with task_name, assignee_name and description."))
 	}
 	added, err := ac.newTasks(args.Tasks, a.Member)
 	if err != nil {
@@ -234,7 +234,7 @@ func (ac acting) updateTask(c command.Command, a command.TeamAct, _ time.Time) (
 	case t == nil:
 		return ac.refuse(c, badInput("The board has no such task. Use list_tasks to see it."))
 	case !slices.Contains(boardStatuses, status):
-		return ac.refuse(c, badInput("new_status has to be one of %s.", strings.Join(boardStatuses, ", ")))
+		return ac.refuse(c, badInput("new_status must be one of %s.", strings.Join(boardStatuses, ", ")))
 	case len(t.FileDeliverables)+len(args.Deliverables) > maxDeliverables:
 		return ac.refuse(c, badInput("deliverables: %d files at most.", maxDeliverables))
 	}

@@ -25,7 +25,7 @@ func (cs *calls) forbidden(c event.ToolCall, offered tools.Tool) *fault.Fault {
 	log := cs.log.Ref
 	if err := signature.Approval(cs.s.deps.Signatures, asked.Proof, log.Tenant, log.Kind, log.Entity, c.ID, digest(c)); err != nil {
 		cs.s.deps.Logger.Error().Err(err).Stringer("log", log).Str("call_id", c.ID).Str("tool", c.Name).Msg("tool call rejected: approval not proven")
-		return fault.Newf(fault.ToolDenied, "This call has no approval that a person has signed.").Wrap(err)
+		return fault.Newf(fault.ToolDenied, "This call has no approval signed for a person.").Wrap(err)
 	}
 	if offered.Name == "" {
 		return nil // the tool service says that it is not there

@@ -64,7 +64,7 @@ func (p *products) artifact(ctx context.Context, o outcome) ([]event.Data, error
 // keep stores the contents of an artifact. Where they cannot be stored, it returns a notice for people: the file is written all
 // the same.
 func (p *products) keep(ctx context.Context, a *event.Artifact, w workspace.Writing) ([]event.Data, error) {
-	why := fault.Newf(fault.MessageTooBig, "A file of more than %d bytes can be seen in the workspace only: %s.", event.MaxArtifact, w.Path)
+	why := fault.Newf(fault.MessageTooBig, "Files of more than %d bytes are only available in the workspace: %s.", event.MaxArtifact, w.Path)
 	if w.Known && len(w.Contents) <= event.MaxArtifact {
 		raw, err := json.Marshal(event.ArtifactFile{ArtifactID: a.ArtifactID, Path: w.Path, Contents: w.Contents})
 		if err != nil {

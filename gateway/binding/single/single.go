@@ -128,7 +128,7 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 // name names a new session.
 func (s *Single) name() (err error) {
 	if !s.c.Client().MayAct() {
-		return fault.Newf(fault.Forbidden, "You may watch sessions but not start any. Name the session to watch.")
+		return fault.Newf(fault.Forbidden, "You may watch sessions but not start them. Specify the session to watch.")
 	}
 	if s.log.Entity, err = edge.NameSession(s.c.Client().Principal(), event.Preferences{}); err != nil {
 		return err

@@ -86,7 +86,7 @@ func tooLong(data json.RawMessage, why error) json.RawMessage {
 		return data
 	}
 	if !r.Failed {
-		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes; the limit is %d. Ask for less at once.", len(r.Result), edge.MaxCommand)
+		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes; the limit is %d. Ask for less at a time.", len(r.Result), edge.MaxCommand)
 		if why != nil {
 			f = fault.From(why, "")
 		}
