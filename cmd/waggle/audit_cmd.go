@@ -18,20 +18,20 @@ import (
 
 type auditCmds struct {
 	Show   auditCmd       `cmd:"" default:"withargs" help:"Show records, oldest first (the default)."`
-	Verify auditVerifyCmd `cmd:"" help:"Check that no record is missing, changed or moved."`
+	Verify auditVerifyCmd `cmd:"" help:"Verify that no record is missing, changed or reordered."`
 }
 
 type auditCmd struct {
 	fileFlag
 	natsFlags
 	Tenant    string `help:"Only records of this tenant." placeholder:"TENANT"`
-	Principal string `help:"Only what this principal did." placeholder:"SUBJECT"`
-	Entity    string `help:"Only what was done to this session, task, team or agent." placeholder:"ID"`
-	Action    string `help:"Only this action: connection-accepted, connection-refused, connection-closed, authentication-failed, command, decision, tool-call, export, import, quota-refused, deletion, api-call, records-lost." placeholder:"ACTION"`
-	Since     string `help:"Only from this time (RFC 3339) on, or for so long before now (24h)." placeholder:"TIME"`
-	Until     string `help:"Only up to this time (RFC 3339), or until so long before now." placeholder:"TIME"`
-	Follow    bool   `short:"f" help:"Go on with what happens."`
-	JSON      bool   `name:"json" help:"Print the records themselves, one a line."`
+	Principal string `help:"Only records of this principal." placeholder:"SUBJECT"`
+	Entity    string `help:"Only records about this session, task, team or agent." placeholder:"ID"`
+	Action    string `help:"Only records of this action: connection-accepted, connection-refused, connection-closed, authentication-failed, command, decision, tool-call, export, import, quota-refused, deletion, api-call, records-lost." placeholder:"ACTION"`
+	Since     string `help:"Only records since this time (RFC 3339) or this long ago (24h)." placeholder:"TIME"`
+	Until     string `help:"Only records until this time (RFC 3339) or this long ago." placeholder:"TIME"`
+	Follow    bool   `short:"f" help:"Follow new records."`
+	JSON      bool   `name:"json" help:"Print records as JSON, one per line."`
 }
 
 // Run implements the command.

@@ -15,7 +15,7 @@ import (
 type backupCmd struct {
 	fileFlag
 	natsFlags
-	Out string `required:"" help:"Folder for the backup; it is made, and must be empty." placeholder:"DIR"`
+	Out string `required:"" help:"Folder for the backup; created if missing, and must be empty." placeholder:"DIR"`
 }
 
 // Run implements the command.
@@ -45,8 +45,8 @@ const clockFormat = "2006-01-02 15:04:05.000Z"
 type restoreCmd struct {
 	fileFlag
 	natsFlags
-	From  string `required:"" help:"Folder of the backup." placeholder:"DIR"`
-	Force bool   `help:"Delete the streams that are there. The user on the bus has to be allowed to; that of no role is."`
+	From  string `required:"" help:"Folder with the backup." placeholder:"DIR"`
+	Force bool   `help:"Delete existing streams first. The NATS user needs the permission, which no role has."`
 }
 
 // Run implements the command.

@@ -12,7 +12,7 @@ import (
 type bootstrapCmd struct {
 	fileFlag
 	natsFlags
-	Timeout              time.Duration `help:"How long to wait for a cluster that is not ready." default:"2m"`
+	Timeout              time.Duration `help:"How long to wait for the cluster to become ready." default:"2m"`
 	ChangeAuditRetention bool          `help:"Change only the limits of the audit log (audit.max_age, audit.max_bytes), as the user retention. Smaller limits remove records."`
 }
 

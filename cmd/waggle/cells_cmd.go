@@ -18,9 +18,9 @@ import (
 
 type cellsCmd struct {
 	List    cellsListCmd    `cmd:"" help:"List cells with their gateways, and tenants with their cells."`
-	Assign  cellsAssignCmd  `cmd:"" help:"Give a tenant its cell, before its first message."`
-	Move    cellsMoveCmd    `cmd:"" help:"Move a tenant with all its data to another cell, while its clients stay connected."`
-	Abandon cellsAbandonCmd `cmd:"" help:"End the move of a tenant whose command has died: its old cell serves it again."`
+	Assign  cellsAssignCmd  `cmd:"" help:"Assign a tenant to a cell, before its first message."`
+	Move    cellsMoveCmd    `cmd:"" help:"Move a tenant and its data to another cell while its clients stay connected."`
+	Abandon cellsAbandonCmd `cmd:"" help:"Abort an interrupted move of a tenant; its old cell serves it again."`
 }
 
 type cellsListCmd struct{ fileFlag }
@@ -56,7 +56,7 @@ func (c *cellsListCmd) Run(std streams) error {
 type cellsAssignCmd struct {
 	fileFlag
 	Tenant string `arg:"" help:"The tenant."`
-	Cell   string `arg:"" help:"The cell that is to serve it."`
+	Cell   string `arg:"" help:"The tenant's new cell."`
 }
 
 // Run implements the command.
@@ -85,8 +85,8 @@ func (c *cellsAssignCmd) Run(std streams) error {
 type cellsMoveCmd struct {
 	fileFlag
 	Tenant   string        `arg:"" help:"The tenant."`
-	To       string        `required:"" help:"YAML file, or folder of such files, with the settings of the new cell; --config has those of the old one." placeholder:"FILE"`
-	Patience time.Duration `default:"1m" help:"How long the tenant's work in progress may take to end. After that the move is given up."`
+	To       string        `required:"" help:"YAML file, or folder of such files, with the settings of the new cell; --config is for the old one." placeholder:"FILE"`
+	Patience time.Duration `default:"1m" help:"How long to wait for the tenant's work in progress before aborting the move."`
 }
 
 // Run implements the command.
@@ -128,7 +128,7 @@ func (c *cellsMoveCmd) Run(std streams) error {
 
 type cellsAbandonCmd struct {
 	fileFlag
-	Tenant string `arg:"" help:"The tenant. --config has the settings of its old cell."`
+	Tenant string `arg:"" help:"The tenant. --config must be the settings of its old cell."`
 }
 
 // Run implements the command.

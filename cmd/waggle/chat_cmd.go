@@ -21,12 +21,12 @@ import (
 )
 
 type chatCmd struct {
-	Text []string `arg:"" optional:"" help:"The question. Without it, a conversation; \"-\" reads it from standard input."`
+	Text []string `arg:"" optional:"" help:"The question. Without it, start a conversation; \"-\" reads it from standard input."`
 	gatewayFlags
-	Session string `help:"Session to continue; without it a new one begins." placeholder:"ID"`
-	JSON    bool   `name:"json" help:"Print the gateway's frames instead, one a line."`
-	Plan    bool   `help:"Let the question be planned: show the plan, ask whether to carry it out, show how its tasks get on."`
-	Yes     bool   `help:"With --plan: carry the plan out without asking."`
+	Session string `help:"Session to continue (a new one)." placeholder:"ID"`
+	JSON    bool   `name:"json" help:"Print the gateway's frames as JSON, one per line."`
+	Plan    bool   `help:"Plan first: show the plan, ask for approval, then show the progress of its steps."`
+	Yes     bool   `help:"With --plan: approve the plan without asking."`
 }
 
 // maxQuestion is the gateway's limit for one message.

@@ -14,9 +14,9 @@ import (
 type doctorCmd struct {
 	processFlags
 	natsFlags
-	Model      *string `name:"model" optional:"configured" help:"Only ask the configured model, or another one (--model=PROVIDER:NAME): a streamed answer, a call of a tool, two calls at once, an answer in JSON. Costs a few hundred tokens." placeholder:"MODEL"`
-	SystemNKey string  `name:"system-nkey" help:"Seed file of the NATS system user (system.nk): asks every NATS server, too." placeholder:"FILE"`
-	JSON       bool    `name:"json" help:"One line of JSON for each finding."`
+	Model      *string `name:"model" optional:"configured" help:"Only test the configured model, or another one (--model=PROVIDER:NAME): streaming, a tool call, two parallel calls, JSON output. Uses a few hundred tokens." placeholder:"MODEL"`
+	SystemNKey string  `name:"system-nkey" help:"Seed file of the NATS system user (system.nk); also checks every NATS server." placeholder:"FILE"`
+	JSON       bool    `name:"json" help:"Print each finding as one line of JSON."`
 }
 
 // Run implements the command.

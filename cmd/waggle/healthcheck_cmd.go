@@ -23,7 +23,7 @@ const (
 type healthcheckCmd struct {
 	fileFlag
 	Addr *string       `opt:"addr" help:"Address of the process (WAGGLE_ADDR; 127.0.0.1:9000)." placeholder:"HOST:PORT"`
-	Wait time.Duration `help:"How long to repeat the check until the process is ready." default:"0s"`
+	Wait time.Duration `help:"How long to wait for the process to become ready." default:"0s"`
 }
 
 // Run implements the command.

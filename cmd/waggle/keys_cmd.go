@@ -9,10 +9,10 @@ import (
 )
 
 type keysCmd struct {
-	Dir        string   `help:"Folder for the keys; made if it does not exist." default:"./secrets/nats" placeholder:"DIR"`
-	Cluster    []string `help:"Names of the NATS servers of a cluster: writes routes.conf for them too." placeholder:"HOST,..."`
+	Dir        string   `help:"Folder for the keys; created if missing." default:"./secrets/nats" placeholder:"DIR"`
+	Cluster    []string `help:"Names of the NATS servers of a cluster; also writes routes.conf." placeholder:"HOST,..."`
 	Partitions string   `help:"Number of partitions of the installation (nats.partitions): writes accounts.conf for its NATS servers, in place of deploy/nats/accounts.conf, which is for 16." enum:",16,64,256" default:"" placeholder:"N"`
-	Signing    string   `help:"Step of a rotation of the signing key: add, switch or drop." enum:",add,switch,drop" default:"" placeholder:"STEP"`
+	Signing    string   `help:"Step of a signing key rotation: add, switch or drop." enum:",add,switch,drop" default:"" placeholder:"STEP"`
 }
 
 // Run implements the command.

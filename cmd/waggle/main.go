@@ -24,27 +24,27 @@ type cli struct {
 	ShowVersion bool `name:"version" help:"Show the version."`
 
 	Up    upCmd    `cmd:"" group:"Start" help:"Run every role and an embedded NATS server in one process."`
-	Serve serveCmd `cmd:"" group:"Start" help:"Run some roles against a NATS server."`
+	Serve serveCmd `cmd:"" group:"Start" help:"Run selected roles against a NATS server."`
 	Open  openCmd  `cmd:"" group:"Start" help:"Open the console of a running gateway in a browser."`
 
-	Chat     chatCmd     `cmd:"" group:"Talk" help:"Ask a question, or talk, in a session of the gateway."`
+	Chat     chatCmd     `cmd:"" group:"Talk" help:"Ask a question or chat in a session of the gateway."`
 	Sessions sessionsCmd `cmd:"" group:"Talk" help:"List, show, export, import, cancel and delete sessions."`
 	Agents   agentsCmd   `cmd:"" group:"Talk" help:"List the agents of the swarm."`
-	Tasks    tasksCmd    `cmd:"" group:"Talk" help:"Give tasks to agents; list, show, watch and cancel them."`
-	Teams    teamsCmd    `cmd:"" group:"Talk" help:"Run teams of agents, watch them, and decide on their tools."`
+	Tasks    tasksCmd    `cmd:"" group:"Talk" help:"Submit tasks to agents; list, show, watch and cancel them."`
+	Teams    teamsCmd    `cmd:"" group:"Talk" help:"Run and watch teams of agents, and decide on their tool calls."`
 
-	Top   topCmd    `cmd:"" group:"Watch" help:"Show sessions, questions, agents, tasks, teams and queues as they change, and answer questions."`
-	Tail  tailCmd   `cmd:"" group:"Watch" help:"Show the events of a session, or of everything, as they happen."`
-	Audit auditCmds `cmd:"" group:"Watch" help:"Show who did what: the audit log. \"audit verify\" checks its chains."`
+	Top   topCmd    `cmd:"" group:"Watch" help:"Live overview of sessions, questions, agents, tasks, teams and queues; answer questions."`
+	Tail  tailCmd   `cmd:"" group:"Watch" help:"Show the events of a session, or all events, live."`
+	Audit auditCmds `cmd:"" group:"Watch" help:"Show the audit log. \"audit verify\" checks its integrity."`
 
-	Doctor      doctorCmd      `cmd:"" group:"Operate" help:"Check configuration and installation, and say what to do."`
-	Token       tokenCmd       `cmd:"" group:"Operate" help:"Show the token with which web pages may use a running \"waggle up\" without authentication."`
-	Keys        keysCmd        `cmd:"" group:"Operate" help:"Make the keys with which each role logs in to NATS."`
-	Bootstrap   bootstrapCmd   `cmd:"" group:"Operate" help:"Make the streams of an installation whose processes only verify them."`
-	Backup      backupCmd      `cmd:"" group:"Operate" help:"Copy all streams and buckets into a folder, while everything works."`
-	Restore     restoreCmd     `cmd:"" group:"Operate" help:"Put a backup back into an empty NATS."`
-	Reindex     reindexCmd     `cmd:"" group:"Operate" help:"Rebuild the lists of sessions, tasks and questions from the logs, while everything works."`
-	Cells       cellsCmd       `cmd:"" group:"Operate" help:"Show which cell serves which tenant, and move tenants between cells."`
+	Doctor      doctorCmd      `cmd:"" group:"Operate" help:"Check the configuration and the installation, and suggest fixes."`
+	Token       tokenCmd       `cmd:"" group:"Operate" help:"Show the token that lets web pages use a running \"waggle up\" without authentication."`
+	Keys        keysCmd        `cmd:"" group:"Operate" help:"Generate the NATS keys for each role."`
+	Bootstrap   bootstrapCmd   `cmd:"" group:"Operate" help:"Create the streams and buckets of an installation."`
+	Backup      backupCmd      `cmd:"" group:"Operate" help:"Back up all streams and buckets to a folder while the installation runs."`
+	Restore     restoreCmd     `cmd:"" group:"Operate" help:"Restore a backup into an empty NATS server."`
+	Reindex     reindexCmd     `cmd:"" group:"Operate" help:"Rebuild the lists of sessions, tasks and questions from the logs while the installation runs."`
+	Cells       cellsCmd       `cmd:"" group:"Operate" help:"Assign tenants to cells and move tenants between cells."`
 	Healthcheck healthcheckCmd `cmd:"" group:"Operate" help:"Exit with 0 if the process at --addr is ready."`
 	Version     versionCmd     `cmd:"" group:"Operate" help:"Show the version."`
 }

@@ -39,7 +39,7 @@ type processFlags struct {
 	fileFlag
 	Addr        *string `opt:"addr" help:"Where to listen (WAGGLE_ADDR; 127.0.0.1:9000 for a gateway)." placeholder:"HOST:PORT"`
 	Telemetry   *string `name:"telemetry-addr" opt:"telemetry.addr" help:"Where to serve metrics and profiles (WAGGLE_TELEMETRY_ADDR; 127.0.0.1:9464 with \"waggle up\")." placeholder:"HOST:PORT"`
-	Legacy      *bool   `opt:"legacy" help:"Also listen where the original servers of the protocols do (WAGGLE_LEGACY)."`
+	Legacy      *bool   `opt:"legacy" help:"Also listen on the ports of the protocols' original servers (WAGGLE_LEGACY)."`
 	Workspace   *string `opt:"workspace" help:"Folder of the file tools (WAGGLE_WORKSPACE; ./workspace)." placeholder:"DIR"`
 	LogLevel    *string `opt:"log.level" help:"trace, debug, info, warn, error or disabled (WAGGLE_LOG_LEVEL; info)." placeholder:"LEVEL"`
 	LogFormat   *string `opt:"log.format" help:"json, console or auto (WAGGLE_LOG_FORMAT; auto)." placeholder:"FORMAT"`

@@ -24,18 +24,18 @@ import (
 )
 
 type sessionsCmd struct {
-	List   sessionsListCmd   `cmd:"" help:"List the sessions, the newest first."`
+	List   sessionsListCmd   `cmd:"" help:"List sessions, newest first."`
 	Show   sessionsShowCmd   `cmd:"" help:"Show a session and its runs."`
-	Export sessionsExportCmd `cmd:"" help:"Write the state of a session, signed, so that it can be imported elsewhere."`
-	Import sessionsImportCmd `cmd:"" help:"Go on with an exported session here. Needs the key that it was signed with."`
-	Cancel sessionsCancelCmd `cmd:"" help:"Stop the active run of a session, which stays usable."`
-	Delete sessionsDeleteCmd `cmd:"" help:"Stop sessions and remove their logs for good."`
+	Export sessionsExportCmd `cmd:"" help:"Export the signed state of a session, for import elsewhere."`
+	Import sessionsImportCmd `cmd:"" help:"Resume an exported session. Requires the key that signed it."`
+	Cancel sessionsCancelCmd `cmd:"" help:"Stop the active run of a session. The session stays usable."`
+	Delete sessionsDeleteCmd `cmd:"" help:"Stop sessions and delete their logs permanently."`
 }
 
 // gatewayFlags name the gateway and the credentials.
 type gatewayFlags struct {
 	URL   string `name:"url" default:"ws://127.0.0.1:9000/ws" env:"WAGGLE_URL" help:"The gateway (${env})." placeholder:"URL"`
-	Token string `env:"WAGGLE_TOKEN" help:"API key or JWT (${env}, which does not show in the process list)." placeholder:"TOKEN"`
+	Token string `env:"WAGGLE_TOKEN" help:"API key or JWT (${env} keeps it out of the process list)." placeholder:"TOKEN"`
 }
 
 // warn writes a warning if others can read the credentials on their way.
@@ -99,7 +99,7 @@ func asked(what, look, id string) func(io.Writer, json.RawMessage, time.Time) er
 // answerFlags are the flags of commands that print the gateway's answer.
 type answerFlags struct {
 	gatewayFlags
-	JSON bool `name:"json" help:"Print the gateway's answer."`
+	JSON bool `name:"json" help:"Print the gateway's response as JSON."`
 }
 
 // get prints the answer to a GET request to the path below /api/v1.
@@ -112,8 +112,8 @@ func (a answerFlags) get(std streams, write func(io.Writer, json.RawMessage, tim
 // listFlags are those of a command that prints a list.
 type listFlags struct {
 	answerFlags
-	Limit uint   `help:"Print no more than so many (all)." placeholder:"N"`
-	State string `help:"Print those in this state alone." placeholder:"STATE"`
+	Limit uint   `help:"Maximum number of records to print (all)." placeholder:"N"`
+	State string `help:"Only those in this state." placeholder:"STATE"`
 }
 
 // list prints a list of the API. Its member of the answer has the same name. Without a query it reads the states itself.
@@ -144,7 +144,7 @@ func (l listFlags) list(std streams, write func(io.Writer, json.RawMessage, time
 
 type sessionsListCmd struct {
 	listFlags
-	Search string `help:"Print those whose first message has this text." placeholder:"TEXT"`
+	Search string `help:"Only those whose first message contains this text." placeholder:"TEXT"`
 }
 
 // Run implements the command.
@@ -185,7 +185,7 @@ func (c *sessionsCancelCmd) Run(std streams) error {
 type sessionsExportCmd struct {
 	gatewayFlags
 	ID     string `arg:"" help:"The session."`
-	Output string `short:"o" help:"File to write instead of standard output; only you may read it." placeholder:"FILE"`
+	Output string `short:"o" help:"File to write instead of standard output, readable only by you." placeholder:"FILE"`
 }
 
 // Run implements the command.
@@ -205,7 +205,7 @@ func (c *sessionsExportCmd) Run(std streams) error {
 
 type sessionsImportCmd struct {
 	gatewayFlags
-	File string `arg:"" help:"What \"sessions export\" wrote; \"-\" reads it from standard input."`
+	File string `arg:"" help:"Output of \"sessions export\"; \"-\" reads it from standard input."`
 }
 
 // maxState is more than any state that a server exports.
@@ -246,7 +246,7 @@ func (c *sessionsImportCmd) Run(std streams) error {
 type sessionsDeleteCmd struct {
 	gatewayFlags
 	IDs []string `arg:"" name:"id" help:"The sessions."`
-	Yes bool     `short:"y" help:"Do not ask."`
+	Yes bool     `short:"y" help:"Do not ask for confirmation."`
 }
 
 // errNotConfirmed ends the command if no terminal can ask for a confirmation.

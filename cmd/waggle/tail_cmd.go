@@ -21,11 +21,11 @@ import (
 type tailCmd struct {
 	fileFlag
 	natsFlags
-	Target string `arg:"" optional:"" help:"session/ID for a session from its beginning, or a subject such as 'live.>'; default everything." placeholder:"session/ID"`
-	Tenant string `help:"Tenant of the session (default \"default\"), or only this tenant's events." placeholder:"TENANT"`
-	After  string `help:"A session: show only what comes after this seq." placeholder:"SEQ"`
-	Follow bool   `negatable:"" default:"true" help:"A session: go on with what happens; --no-follow ends at its last event; without a session it shows the newest event of each log."`
-	JSON   bool   `name:"json" help:"Print the events themselves, one a line."`
+	Target string `arg:"" optional:"" help:"session/ID for a session from its beginning, or a subject such as 'live.>' (everything)." placeholder:"session/ID"`
+	Tenant string `help:"Tenant of the session (default \"default\"), or whose events to show." placeholder:"TENANT"`
+	After  string `help:"Only events after this seq of the session." placeholder:"SEQ"`
+	Follow bool   `negatable:"" default:"true" help:"Follow new events; --no-follow stops at the last one. Without a session, --no-follow shows the newest event of each log."`
+	JSON   bool   `name:"json" help:"Print events as JSON, one per line."`
 }
 
 // connectPatience is how long a tool for people waits for NATS.

@@ -22,11 +22,11 @@ type agentsCmd struct{ listFlags }
 func (c *agentsCmd) Run(std streams) error { return c.list(std, tasks.WriteAgents, "agents", nil) }
 
 type tasksCmd struct {
-	List   tasksListCmd   `cmd:"" help:"List the tasks, the newest first."`
+	List   tasksListCmd   `cmd:"" help:"List tasks, newest first."`
 	Show   tasksShowCmd   `cmd:"" help:"Show a task and its result."`
-	Create tasksCreateCmd `cmd:"" help:"Give a task to an agent and wait for its result."`
-	Watch  tasksWatchCmd  `cmd:"" help:"Show what happens to a task of yours until it ends."`
-	Tell   tasksTellCmd   `cmd:"" help:"Tell the agent of a task of yours something, or answer its question."`
+	Create tasksCreateCmd `cmd:"" help:"Submit a task to an agent and wait for the result."`
+	Watch  tasksWatchCmd  `cmd:"" help:"Watch one of your tasks until it ends."`
+	Tell   tasksTellCmd   `cmd:"" help:"Send a message to a task's agent, or answer its question."`
 	Cancel tasksCancelCmd `cmd:"" help:"Stop a task."`
 }
 
@@ -46,7 +46,7 @@ func (c *tasksShowCmd) Run(std streams) error { return c.get(std, tasks.WriteTas
 // clientFlags say which client of the swarm a command is.
 type clientFlags struct {
 	gatewayFlags
-	Identity string `env:"WAGGLE_IDENTITY" help:"File that remembers which client you are (${env}; waggle/clients.json in your configuration folder)." placeholder:"FILE"`
+	Identity string `env:"WAGGLE_IDENTITY" help:"File that stores your client identity (${env}; waggle/clients.json in your configuration folder)." placeholder:"FILE"`
 }
 
 // connected runs f as a client, until it returns or is interrupted.
@@ -71,14 +71,14 @@ func (c clientFlags) connected(event func(swarm.Event), f func(context.Context, 
 
 type tasksCreateCmd struct {
 	clientFlags
-	Data         []string      `arg:"" help:"What is to be done: JSON, or a text; \"-\" reads it from standard input."`
+	Data         []string      `arg:"" help:"The task as JSON or plain text; \"-\" reads it from standard input."`
 	Agent        string        `help:"Name of the agent." placeholder:"NAME"`
-	AgentID      string        `name:"agent-id" help:"Its id, instead of the name." placeholder:"ID"`
-	Capabilities []string      `help:"Any agent that has all of these, instead of a name." placeholder:"WORD"`
+	AgentID      string        `name:"agent-id" help:"Agent id, instead of a name." placeholder:"ID"`
+	Capabilities []string      `help:"Any agent with all of these capabilities, instead of a name." placeholder:"WORD"`
 	Type         string        `help:"Type of the task, for the agent." placeholder:"WORD"`
-	Timeout      time.Duration `help:"When the task fails (the server's setting)." placeholder:"TIME"`
-	Detach       bool          `help:"Print the task's id and do not wait."`
-	JSON         bool          `name:"json" help:"Print the end of the task as the gateway tells it."`
+	Timeout      time.Duration `help:"Timeout of the task (the server's setting)." placeholder:"TIME"`
+	Detach       bool          `help:"Print the task's id without waiting for the result."`
+	JSON         bool          `name:"json" help:"Print the gateway's message about the end of the task."`
 }
 
 // Run implements the command.
@@ -112,7 +112,7 @@ func (c *tasksCreateCmd) Run(std streams) error {
 type tasksWatchCmd struct {
 	clientFlags
 	ID   string `arg:"" help:"The task."`
-	JSON bool   `name:"json" help:"Print the gateway's messages, one a line."`
+	JSON bool   `name:"json" help:"Print the gateway's messages as JSON, one per line."`
 }
 
 // Run implements the command.
@@ -137,7 +137,7 @@ func (c *tasksWatchCmd) Run(std streams) error {
 type tasksTellCmd struct {
 	clientFlags
 	ID   string   `arg:"" help:"The task."`
-	Data []string `arg:"" help:"JSON, or a text."`
+	Data []string `arg:"" help:"JSON or plain text."`
 }
 
 // Run implements the command.
@@ -150,8 +150,8 @@ func (c *tasksTellCmd) Run(streams) error {
 type tasksCancelCmd struct {
 	gatewayFlags
 	ID     string `arg:"" help:"The task."`
-	Reason string `help:"Why, for the agent." placeholder:"TEXT"`
-	JSON   bool   `name:"json" help:"Print the gateway's answer."`
+	Reason string `help:"Reason to tell the agent." placeholder:"TEXT"`
+	JSON   bool   `name:"json" help:"Print the gateway's response as JSON."`
 }
 
 // Run implements the command.

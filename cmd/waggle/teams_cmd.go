@@ -23,15 +23,15 @@ import (
 )
 
 type teamsCmd struct {
-	List   teamsListCmd   `cmd:"" help:"List the teams, the newest first, and those that can be run by name."`
+	List   teamsListCmd   `cmd:"" help:"List teams, newest first, and definitions that can be run by name."`
 	Show   teamsShowCmd   `cmd:"" help:"Show a team, its members and its tasks."`
-	Create teamsCreateCmd `cmd:"" help:"Make a team from a file, or of those that the gateway knows by name."`
-	Run    teamsRunCmd    `cmd:"" help:"Give a team something to do and show how it does it, until it is idle."`
-	Watch  teamsWatchCmd  `cmd:"" help:"Show what a team does."`
-	Stop   teamsStopCmd   `cmd:"" help:"Stop what a team, or a member of it, is doing. It stays usable."`
-	Pause  teamsPauseCmd  `cmd:"" help:"Let the members finish what they do, and hold further messages back."`
-	Resume teamsResumeCmd `cmd:"" help:"Let a paused team go on."`
-	Delete teamsDeleteCmd `cmd:"" help:"Stop a team and close it for good."`
+	Create teamsCreateCmd `cmd:"" help:"Create a team from a file or from a named definition."`
+	Run    teamsRunCmd    `cmd:"" help:"Send a team a message and follow it until idle."`
+	Watch  teamsWatchCmd  `cmd:"" help:"Watch a team."`
+	Stop   teamsStopCmd   `cmd:"" help:"Stop the current work of a team or of one member. It stays usable."`
+	Pause  teamsPauseCmd  `cmd:"" help:"Let the members finish their current work, then hold further messages back."`
+	Resume teamsResumeCmd `cmd:"" help:"Resume a paused team."`
+	Delete teamsDeleteCmd `cmd:"" help:"Stop a team and close it permanently."`
 }
 
 type teamsListCmd struct{ listFlags }
@@ -57,9 +57,9 @@ func (c *teamsShowCmd) Run(std streams) error { return c.get(std, teams.WriteTea
 
 type teamsCreateCmd struct {
 	gatewayFlags
-	Name string `arg:"" optional:"" help:"Name of a definition in the gateway's configuration."`
-	File string `short:"f" help:"YAML or JSON file with the definition instead; \"-\" reads it from standard input." placeholder:"FILE"`
-	JSON bool   `name:"json" help:"Print the gateway's answer."`
+	Name string `arg:"" optional:"" help:"Name of a team definition in the gateway's configuration."`
+	File string `short:"f" help:"YAML or JSON file with a team definition; \"-\" reads it from standard input." placeholder:"FILE"`
+	JSON bool   `name:"json" help:"Print the gateway's response as JSON."`
 }
 
 // Run implements the command.
@@ -119,11 +119,11 @@ func definition(in io.Reader, file string) ([]byte, error) {
 
 type teamsRunCmd struct {
 	gatewayFlags
-	Words  []string `arg:"" placeholder:"TEAM WORDS" help:"The team, by its id or the name of a definition, unless -f names a file; then what it is to do."`
+	Words  []string `arg:"" placeholder:"TEAM WORDS" help:"Team id or name of a definition, unless -f is used, then the message."`
 	File   string   `short:"f" help:"YAML or JSON file with the definition of the team." placeholder:"FILE"`
-	Target string   `help:"Member that is asked, as NODE/MEMBER in nested teams; else the coordinator." placeholder:"MEMBER"`
-	Yes    bool     `help:"Let every tool run without asking."`
-	JSON   bool     `name:"json" help:"Print the gateway's frames instead, one a line."`
+	Target string   `help:"Member to address, as NODE/MEMBER in nested teams (the coordinator)." placeholder:"MEMBER"`
+	Yes    bool     `help:"Run every tool without asking."`
+	JSON   bool     `name:"json" help:"Print the gateway's frames as JSON, one per line."`
 }
 
 // Run implements the command.
@@ -200,8 +200,8 @@ func (g gatewayFlags) show(std streams, opt teams.Options, asJSON bool) error {
 type teamsWatchCmd struct {
 	gatewayFlags
 	ID   string `arg:"" help:"The team."`
-	All  bool   `help:"From its beginning, not only the work in progress."`
-	JSON bool   `name:"json" help:"Print the gateway's frames instead, one a line."`
+	All  bool   `help:"Start from the beginning instead of the work in progress."`
+	JSON bool   `name:"json" help:"Print the gateway's frames as JSON, one per line."`
 }
 
 // Run implements the command.
@@ -226,8 +226,8 @@ type teamsStopCmd struct {
 	gatewayFlags
 	ID     string `arg:"" help:"The team."`
 	Target string `help:"Only this member, as NODE/MEMBER in nested teams." placeholder:"MEMBER"`
-	Reason string `help:"Why, for who watches." placeholder:"TEXT"`
-	JSON   bool   `name:"json" help:"Print the gateway's answer."`
+	Reason string `help:"Reason to show to viewers." placeholder:"TEXT"`
+	JSON   bool   `name:"json" help:"Print the gateway's response as JSON."`
 }
 
 // Run implements the command.

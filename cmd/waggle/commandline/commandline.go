@@ -67,7 +67,7 @@ func New(root any, name, about string, out io.Writer, work func(any) error) *Pro
 		case "help":
 			c.Hidden = true // the last line of help names --help
 		case "completion":
-			c.Short = "Print what completes commands and flags in a shell."
+			c.Short = "Generate a shell completion script."
 		}
 	}
 	return p

@@ -177,7 +177,7 @@ Commands:
   dry-group show  Show a thing.
   dry-group drop  Drop a thing.
   only show       Show it.
-  completion      Print what completes commands and flags in a shell.
+  completion      Generate a shell completion script.
 
 "tool COMMAND --help" shows more about a command.
 `, help("--help"))
