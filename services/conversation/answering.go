@@ -26,7 +26,7 @@ func (h answering) respond() (decision.Decision, error) {
 		return h.refuse(fault.New(fault.InputNotFound), &Question{ID: d.InputID})
 	}
 	if !h.mayAnswer(in) {
-		return h.refuse(fault.Newf(fault.Forbidden, "You may not answer this question. Its owner or an operator may."), &Question{ID: in.ID, CallID: in.CallID})
+		return h.refuse(fault.Newf(fault.Forbidden, "Only the session's owner or an operator may answer this question."), &Question{ID: in.ID, CallID: in.CallID})
 	}
 	if in.Asking != nil {
 		return h.respondAgent(in)
@@ -91,7 +91,7 @@ func (h answering) respondTool(d command.AnswerQuestion, in *Question) (decision
 	case in.Answered != nil && in.Answered.CommandID == h.c.ID:
 		return h.answeredAgain(in)
 	case d.CallID != "" && d.CallID != in.CallID, shown != "" && shown != in.Digest:
-		return h.refuse(fault.Newf(fault.InputNotFound, "The answer is about another call than the question. Look at the question again."), &Question{ID: in.ID, CallID: in.CallID})
+		return h.refuse(fault.Newf(fault.InputNotFound, "The answer does not match the call in the question. Read the question again."), &Question{ID: in.ID, CallID: in.CallID})
 	case in.Answered != nil:
 		return h.refuse(fault.New(fault.InputAnswered), in)
 	case in.Over:
@@ -126,7 +126,7 @@ func (h answering) respondClient(d command.AnswerQuestion, in *Question) (decisi
 	}
 	switch {
 	case d.Approved && d.Result == nil:
-		return h.refuse(fault.Newf(fault.InvalidField, "The client carries this tool out itself. Answer with its result."), &Question{ID: in.ID, CallID: in.CallID})
+		return h.refuse(fault.Newf(fault.InvalidField, "The client runs this tool. Answer with its result."), &Question{ID: in.ID, CallID: in.CallID})
 	case d.Approved:
 		data.Decision, data.Result, data.Files = event.DecisionApprove, *d.Result, d.Files
 	}
