@@ -112,7 +112,7 @@ func TestArgumentsThatFitIntoNoEvent(t *testing.T) {
 	huge := pay("call_0", 5)
 	huge.Arguments = fmt.Sprintf(`{"amount":5,"for":%q}`, strings.Repeat("x", 1<<20))
 	r := newRuled(t, scripted.Sequence(
-		scripted.Stream(scripted.Calls(9, huge, pay("call_1", 7))), scripted.Stream(scripted.Text("paid less"))), tools.Rules{})
+		scripted.Stream(scripted.Calls(1<<10, huge, pay("call_1", 7))), scripted.Stream(scripted.Text("paid less"))), tools.Rules{})
 	r.worker("w1", nil)
 	run := r.ask("pay")
 	q := r.questions(1)[0]
