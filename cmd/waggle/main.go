@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
-// Exit codes, beside 0.
+// Exit codes other than 0.
 const (
 	exitFailed = 1 // it was tried and failed
 	exitUsage  = 2 // flags or configuration are wrong

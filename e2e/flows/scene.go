@@ -176,7 +176,7 @@ func (m *Socket) On(event, task string, metadata map[string]any) {
 	m.Send(event, members)
 }
 
-// Resume shows a session from behind the seq, in the way that content says, and waits
+// Resume shows a session after the seq, as content requests, and waits
 // for the end of the replay.
 func (m *Socket) Resume(after uint64, content map[string]any) {
 	m.s.t.Helper()

@@ -1,4 +1,4 @@
-// Package cell knows which cell of an installation serves a tenant, and which gateways a cell has.
+// Package cell maps the tenants of an installation to cells, and lists the gateways of each cell.
 //
 // An installation of several cells has one NATS cluster for each, and a small control cluster. The control cluster holds two
 // buckets: the cell of each tenant, and the leases of all gateways. Each process keeps a copy of both, and goes on with its

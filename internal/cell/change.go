@@ -59,7 +59,7 @@ func (d *Directory) Finish(ctx context.Context, t id.Tenant, p Place) (Place, er
 	return d.write(ctx, t, Place{Cell: p.To, Revision: p.Revision})
 }
 
-// Abandon gives up the move that Begin returned: the tenant's old cell goes on.
+// Abandon aborts the move that Begin returned: the tenant's old cell continues to serve it.
 func (d *Directory) Abandon(ctx context.Context, t id.Tenant, p Place) (Place, error) {
 	return d.write(ctx, t, Place{Cell: p.Cell, Revision: p.Revision})
 }

@@ -105,7 +105,7 @@ func (s *Store) Last(ctx context.Context, log subject.Log) (Cursor, error) {
 	return e.Cursor(), nil
 }
 
-// Follows reports whether the shard has an event of a log of the kind behind the sequence of its stream. It asks the leader, and returns
+// Follows reports whether the shard has an event of a log of the kind after the sequence of its stream. It asks the leader, and returns
 // fault.BusUnavailable wrapped if that does not answer for Options.Retry.
 func (s *Store) Follows(ctx context.Context, p subject.Partition, k id.Kind, after uint64) (found bool, err error) {
 	err = s.retry(ctx, func() error {

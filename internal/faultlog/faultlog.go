@@ -1,4 +1,4 @@
-// Package faultlog parts an error into what a caller may know and what its operator needs: the first becomes a fault, the second goes
+// Package faultlog splits an error into the part that a caller may see and the details for operators: the first becomes a fault, the second goes
 // to the log.
 package faultlog
 

@@ -38,7 +38,7 @@ func (u Use) Daily() bool {
 // Share returns the used part of the limit.
 func (u Use) Share() float64 { return u.Used / u.Limit }
 
-// InUse reads the holdings of limited resources from the bus, without a ledger of its own, and returns the use of each
+// InUse reads the holdings of limited resources from the bus, without its own ledger, and returns the use of each
 // tenant and of each principal that has a limit: of a day only that of now. The most used limits come first. The use of
 // connections includes gateways that ended within the last 30 seconds.
 func InUse(ctx context.Context, conn *bus.Conn, p Policy, now time.Time) ([]Use, error) {

@@ -36,7 +36,7 @@ type Running[Note, Out any] struct {
 
 // Operations answers requests that outlast any one message, such as calls of tools. A caller follows its operation: it gets
 // signs of life, the progress if it asked for that, and the outcome; a caller that hears nothing attaches again by the key.
-// An operation belongs to its owner, not to its callers: it goes on when they leave, and when the server drains.
+// An operation belongs to its owner, not to its callers: it continues when they leave, and when the server drains.
 type Operations[In any, Key comparable, Note, Out any] struct {
 	Verbs
 	// Begin starts the operation of a request, or joins the one with the same key. ctx carries values only.

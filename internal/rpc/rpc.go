@@ -171,7 +171,7 @@ func (s *Server) offer(ctx context.Context) error {
 	return s.conn.Flush(ctx)
 }
 
-// Drain accepts no more requests and waits for those that have arrived. Operations go on, with their followers.
+// Drain accepts no more requests and waits for those that have arrived. Operations continue, with their followers.
 func (s *Server) Drain(ctx context.Context) error {
 	s.Leave()
 	done := make(chan struct{})

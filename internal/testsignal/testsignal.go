@@ -1,4 +1,4 @@
-// Package testsignal lets production code tell tests of a moment, so that they need not poll for it.
+// Package testsignal lets production code signal a moment to tests, so that they need not poll for it.
 //
 // A type holds a Signal as a field, whose zero value is ready, and sends where the moment is: when a copy has applied a change,
 // say. Without a test that has armed the signal, Send costs one atomic load. Signals carry nothing that production code needs:

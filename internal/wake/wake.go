@@ -1,4 +1,4 @@
-// Package wake makes services read logs that other means than appends have brought to an installation: a restore, or the move
+// Package wake makes services read logs that reached an installation by other means than appends: a restore, or the move
 // of a tenant from another cell.
 package wake
 

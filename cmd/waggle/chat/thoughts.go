@@ -34,7 +34,7 @@ func (t *Thoughts) Whole(screen *terminal.Screen, message, text string) {
 	}
 }
 
-// Fold shows the reasoning so far in one line. The model goes on with something else.
+// Fold shows the reasoning so far in one line. The model continues with something else.
 func (t *Thoughts) Fold(screen *terminal.Screen) {
 	if t.folded || t.text.Len() == 0 {
 		return

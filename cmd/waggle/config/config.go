@@ -53,7 +53,7 @@ type Config struct {
 	Cells     Cells         `yaml:"cells"`
 }
 
-// Console sets the web console, which the gateway serves beside its protocols.
+// Console sets the web console, which the gateway serves next to its protocols.
 type Console struct {
 	Enabled bool `yaml:"enabled" doc:"Serve the web console at /. The page shows only what the API returns to the signed-in user."`
 }
@@ -255,7 +255,7 @@ type Assistant struct {
 	Concurrency  int      `yaml:"concurrency" doc:"Accepted tasks of one process; 0 = 64. worker.concurrency limits how many run."`
 }
 
-// Models holds facts about models beside their names.
+// Models holds facts about models, besides their names.
 type Models struct {
 	Fallbacks []string `yaml:"fallbacks" doc:"Models to ask in this order when the service of the model is overloaded, down, or its account is exhausted, such as \"anthropic:claude-sonnet-4-5\". The log and the user are told. A member of a team whose definition names a model has no fallbacks."`
 	Prices    []Price  `yaml:"prices"`
@@ -359,7 +359,7 @@ type ToolOAuth struct {
 	TokenURL         string   `yaml:"token_url,omitempty" doc:"Token endpoint. Empty = the one of the server's metadata: the server then chooses who gets the secret."`
 }
 
-// ToolPaths are files and folders of the machine that a program may use, beside its own folder and the system's programs and
+// ToolPaths are files and folders of the machine that a program may use, besides its own folder and the system's programs and
 // libraries.
 type ToolPaths struct {
 	Read  []string `yaml:"read,omitempty" doc:"Files and folders that the program may read and execute."`

@@ -1,4 +1,4 @@
-// Package rates remembers the metrics of each process for a quarter of an hour and tells how often things happened in all of them, and
+// Package rates keeps the metrics of each process for a quarter of an hour and reports how often things happened in all of them, and
 // how long they took. The processes ask each other over the bus.
 package rates
 

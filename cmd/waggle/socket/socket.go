@@ -1,4 +1,4 @@
-// Package socket puts failed connections of the terminal's clients into words.
+// Package socket explains failed connections of the terminal's clients.
 package socket
 
 import (

@@ -153,7 +153,7 @@ func (s *Screen) remark(style Style, line string) {
 	_, _ = io.WriteString(s.to(s.err), Paint(s.color, style, line)+"\n")
 }
 
-// Status shows text beside a spinner until the next call; empty text removes it.
+// Status shows text next to a spinner until the next call; empty text removes it.
 func (s *Screen) Status(text string) {
 	if !s.live {
 		return

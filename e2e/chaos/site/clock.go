@@ -40,7 +40,7 @@ const (
 //go:embed shift.go.txt
 var shifting []byte
 
-// The line of time.Now behind which the shift is added.
+// The line of time.Now after which the shift is added.
 const (
 	nowHead  = "func Now() Time {\n"
 	nowReads = "\tsec, nsec, mono := runtimeNow()\n"

@@ -31,7 +31,7 @@ const (
 	commandTimeout = 20 * time.Second
 )
 
-// Isolate runs the test binary again in network and mount namespaces of its own, where
+// Isolate runs the test binary again in separate network and mount namespaces, where
 // partitions and full disks harm no other process and end with it. It returns the exit code
 // of that run, or false if this is that run, or if the machine does not allow it: then
 // Network says why, and faults that need it are reported as not possible.

@@ -54,7 +54,7 @@ func builtDir() (string, error) {
 	return dir, err
 }
 
-// CleanUp removes what was built. It is called once, after all tests.
+// CleanUp removes built files. Call it once, after all tests.
 func CleanUp() error {
 	built.Lock()
 	defer built.Unlock()

@@ -67,7 +67,7 @@ func (m *RawMyAgent) Create(language string, metadata map[string]any) {
 	m.Session = m.Until(myagent.AgentSessionCreated).SessionID
 }
 
-// Attach shows a session from behind the seq and waits for the end of the replay.
+// Attach shows a session after the seq and waits for the end of the replay.
 func (m *RawMyAgent) Attach(session string, after uint64) sdk.Frame {
 	m.t.Helper()
 	m.Session, m.seqs[session] = session, after

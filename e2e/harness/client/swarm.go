@@ -235,7 +235,7 @@ func (b *Swarm) Errors() (out []string) {
 	return out
 }
 
-// Until waits for a frame of the type behind the last one that it returned. An error
+// Until waits for a frame of the type after the last one that it returned. An error
 // that answers no Ask ends the test.
 func (b *Swarm) Until(kind string) SwarmFrame {
 	b.t.Helper()

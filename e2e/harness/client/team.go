@@ -219,7 +219,7 @@ func (c *Team) Until(what string, ok func(TeamFrame) bool) TeamFrame {
 	return c.until(what, 0, func() []TeamFrame { return c.frames }, ok)
 }
 
-// UntilAfter is Until for frames behind a position.
+// UntilAfter is Until for frames after a position.
 func (c *Team) UntilAfter(seq uint64, what string, ok func(TeamFrame) bool) TeamFrame {
 	c.t.Helper()
 	return c.until(what, 0, func() []TeamFrame { return c.frames }, func(f TeamFrame) bool { return f.Sequence > seq && ok(f) })

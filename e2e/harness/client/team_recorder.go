@@ -25,7 +25,7 @@ func (s Recorded) Event() uint64 { return s.Pos >> 4 }
 
 // TeamRecorder is a viewer of a team, flattened and from its beginning, that keeps what it is
 // sent and when, and looks at nothing else: there may be thousands of frames a second.
-// Whenever its line breaks it comes back behind the last frame that it has. It is safe
+// After each disconnect it resumes after the last frame that it has. It is safe
 // for concurrent use.
 type TeamRecorder struct {
 	t     testing.TB

@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 )
 
-// Roles of the Agent Swarm Protocol. Each is served under a path of its own.
+// Roles of the Agent Swarm Protocol. Each has its own path.
 const (
 	RoleClient  = "client"
 	RoleAgent   = "agent"

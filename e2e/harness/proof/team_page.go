@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
-// Texts about the tests, behind the table of the page.
+// Texts about the tests, after the table of the page.
 const (
 	teamPageTests = `
 The messages of the table are sent, or taken, by a real run of real processes over real sockets in the named end-to-end

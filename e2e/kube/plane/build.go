@@ -41,7 +41,7 @@ var programs = []program{
 	{Generator, "v0.23.0", "tools", "sigs.k8s.io/controller-tools/cmd/controller-gen", ""},
 }
 
-// Programs that are built beside the control plane.
+// Programs that are built in addition to the control plane.
 const (
 	Helm      = "helm"
 	Generator = "controller-gen" // makes definitions from the Go types of custom resources

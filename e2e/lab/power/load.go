@@ -61,7 +61,7 @@ func logOf(n int) subject.Log {
 	return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(fmt.Sprint("log-", n))}
 }
 
-// Open returns the logs behind a connection. They end with the test.
+// Open returns the logs on a connection. They end with the test.
 func Open(t testing.TB, conn *bus.Conn) *eventlog.Store {
 	t.Helper()
 	s, err := eventlog.New(conn, eventlog.Options{Logger: zerolog.Nop()})

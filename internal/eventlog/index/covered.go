@@ -18,7 +18,7 @@ type positions struct {
 	Shards [subject.MostPartitions]uint64 `json:"shards"`
 }
 
-// MarshalJSON leaves out the shards behind the last one with a message.
+// MarshalJSON omits the shards after the last one with a message.
 func (p positions) MarshalJSON() ([]byte, error) {
 	n := len(p.Shards)
 	for n > 0 && p.Shards[n-1] == 0 {

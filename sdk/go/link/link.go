@@ -65,7 +65,7 @@ func New[F any](opt Options, proto Protocol[F]) *Link[F] {
 	return &Link[F]{opt: opt.withDefaults(), proto: proto, changed: make(chan struct{}), ended: make(chan struct{}), stop: func() {}}
 }
 
-// Run makes connections until ctx ends, Close is called or coming back is pointless, and
+// Run connects until ctx ends, Close is called or a retry is pointless, and
 // returns why: ErrClosed for the first two. It is for one call.
 func (l *Link[F]) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -1,6 +1,6 @@
 package link
 
-// Send has a frame sent on each connection, behind those that were sent before it, until
+// Send sends a frame on each connection, after earlier ones, until
 // it is settled. It does not wait. Its error is ErrFull or the end of the link.
 func (l *Link[F]) Send(o Outgoing[F]) error {
 	l.mu.Lock()
@@ -19,7 +19,7 @@ func (l *Link[F]) Send(o Outgoing[F]) error {
 	return nil
 }
 
-// Tell queues a frame once, behind earlier ones, on the ready connection. It reports false without
+// Tell queues a frame once, after earlier ones, on the ready connection. It reports false without
 // one. The frame may be lost with the connection.
 func (l *Link[F]) Tell(frame []byte) bool {
 	l.mu.Lock()

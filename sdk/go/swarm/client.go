@@ -128,7 +128,7 @@ func (c *Client) ID() string {
 	return c.resume.ClientID
 }
 
-// Resume returns the data by which another process resumes as this client, behind the last event
+// Resume returns the data by which another process resumes as this client, after the last event
 // from which OnEvent has returned. It is the zero value if the server does not offer that.
 func (c *Client) Resume() Resume {
 	c.mu.Lock()

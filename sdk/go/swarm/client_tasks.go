@@ -207,7 +207,7 @@ func (c *Client) MCPTools(ctx context.Context, server string) ([]ToolEntry, erro
 	return l.Tools, err
 }
 
-// RunMCPTool runs a tool of an MCP server. The error of a failed tool is an *Error, beside the
+// RunMCPTool runs a tool of an MCP server. The error of a failed tool is an *Error, together with the
 // outcome.
 func (c *Client) RunMCPTool(ctx context.Context, server, tool string, params any) (MCPExecution, error) {
 	r, err := ask[MCPExecution](ctx, c.link, request{

@@ -1,4 +1,4 @@
-// Package marks remembers which ids a log has had.
+// Package marks remembers the ids that occurred in a log.
 package marks
 
 import (

@@ -1,4 +1,4 @@
-// Package retry says how long to wait before work that has failed is done again.
+// Package retry computes the delay before failed work is retried.
 package retry
 
 import (

@@ -51,7 +51,7 @@ func New(t testing.TB, conn *bus.Conn, patience time.Duration) *Rig {
 	return Within(t, conn, patience, 2*patience)
 }
 
-// Within is New for a test with a time limit of its own.
+// Within is New for a test with its own time limit.
 func Within(t testing.TB, conn *bus.Conn, patience, whole time.Duration) *Rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), whole)
@@ -74,7 +74,7 @@ func (r *Rig) Store() *eventlog.Store {
 	return r.StoreOn(r.Conn)
 }
 
-// StoreOn returns a store of the event log on a connection of its own.
+// StoreOn returns a store of the event log on a separate connection.
 func (r *Rig) StoreOn(conn *bus.Conn) *eventlog.Store {
 	r.T.Helper()
 	s, err := eventlog.New(conn, eventlog.Options{Logger: zerolog.Nop()})

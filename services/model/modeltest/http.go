@@ -22,7 +22,7 @@ import (
 // key is the credential of every model under test. It must never appear.
 const key = "sk-test-0123456789abcdef"
 
-// HTTP is a model behind HTTP under test.
+// HTTP is an HTTP model provider under test.
 type HTTP struct {
 	Protocol string // the scripted server's name for it
 	Open     func(env model.Env) (model.Model, error)

@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// ExerciseImages checks that a model behind HTTP is given the images of users and of tools, and what comes of a refusal.
+// ExerciseImages checks that an HTTP model provider gets the images of users and tools, and how a refusal is handled.
 func ExerciseImages(t *testing.T, open func(model.Env) (model.Model, error)) {
 	t.Helper()
 	red, blue := model.Image{MediaType: "image/png", Data: "AAAA"}, model.Image{MediaType: "image/jpeg", Data: "BBBB"}

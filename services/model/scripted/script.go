@@ -72,7 +72,7 @@ func TooMany(retryAfter string) Reply {
 // must steps that a test writes itself.
 type Step func(ctx context.Context, w *Writer) error
 
-// Text streams each piece as a chunk of its own.
+// Text streams each piece as a separate chunk.
 func Text(pieces ...string) Step {
 	return func(ctx context.Context, w *Writer) error {
 		for _, p := range pieces {

@@ -14,7 +14,7 @@
 // Smart is a script that behaves like a simple model: it calls the tools that the user's text asks for and answers from
 // their results.
 //
-// Stages answers the requests of pipeline runs, each stage and step by a script of its own, with plans made by Plan:
+// Stages answers the requests of pipeline runs, each stage and step from its own script, with plans made by Plan:
 //
 //	scripted.Stages{
 //		Plan:  scripted.InTurn(scripted.Stream(scripted.Text("no plan")), scripted.Plan(tasks...)),

@@ -34,7 +34,7 @@ func (s Stages) of(x *Exchange) Script {
 }
 
 // InTurn answers the n-th request that it receives with the n-th reply, and those after the last with the last. Unlike
-// Sequence it has a count of its own, so that it can be a part of Stages.
+// Sequence it has its own count, so that it can be a part of Stages.
 func InTurn(replies ...Reply) Script {
 	var n atomic.Int64
 	return func(*Exchange) Reply { return replies[min(n.Add(1), int64(len(replies)))-1] }

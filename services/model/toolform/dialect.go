@@ -3,7 +3,7 @@ package toolform
 // Dialect is the form of schemas that a provider takes.
 type Dialect int
 
-// The dialects. All of them have an object at the top, without alternatives beside it, and no keyword that breaks the rules
+// The dialects. All of them have an object at the top, without alternatives next to it, and no keyword that breaks the rules
 // of JSON Schema 2020-12.
 const (
 	// Plain is the form for servers of which nothing else is known.

@@ -1,4 +1,4 @@
-// Package trial finds out what a configured model can do, by asking it: for a streamed answer, a call of a tool, two calls at
+// Package trial tests the abilities of a configured model with requests: a streamed answer, a tool call, two calls at
 // once, and an answer in JSON.
 package trial
 

@@ -1,4 +1,4 @@
-// Package registry knows the agents, providers and clients of the swarm: those that are live, by the directory, and those
+// Package registry lists the agents, providers and clients of the swarm: those that are live, by the directory, and those
 // that were, by its bucket.
 package registry
 

@@ -141,7 +141,7 @@ func publicError(err error) error {
 	case errors.Is(err, fault.New(fault.BusUnavailable)):
 		return fault.New(fault.ToolsDown).Wrap(err)
 	case errors.Is(err, nats.ErrMaxPayload):
-		return fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be. Send less at a time. Send less at a time.").Wrap(err)
+		return fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be. Send less at a time.").Wrap(err)
 	}
 	if _, ok := errors.AsType[*fault.Fault](err); ok {
 		return err

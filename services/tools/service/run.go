@@ -65,7 +65,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Name returns "tools".
 func (s *Service) Name() string { return tools.ServiceName.String() }
 
-// Failed returns nil: the service restarts a failed server and goes on.
+// Failed returns nil: the service restarts a failed server and continues.
 func (s *Service) Failed() <-chan error { return nil }
 
 // Start opens the workspace, begins to connect the servers and answers the bus. It returns when the built-in server is

@@ -103,7 +103,7 @@ func (h *handover) run(ctx context.Context) ending {
 	h.open = h.w.opened(h.r)
 	switch err := nc.PublishRequest(to, h.inbox+toDispatch, body); {
 	case errors.Is(err, nats.ErrMaxPayload):
-		return failed(fateOver, fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be. Send less at a time. Send less at a time.").Wrap(err))
+		return failed(fateOver, fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be. Send less at a time.").Wrap(err))
 	case err != nil:
 		return failed(fateRefused, fault.New(fault.ToolsDown).Wrap(err))
 	}

@@ -1,4 +1,4 @@
-// Package memory paces the garbage collection of a process with its own bus, and returns memory when work is over.
+// Package memory paces the garbage collection of a process with an embedded bus, and returns memory to the system when work ends.
 package memory
 
 import (

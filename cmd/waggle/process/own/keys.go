@@ -1,4 +1,4 @@
-// Package own keeps what belongs to a process with its own bus and to commands beside it: keys, tokens and the address of the bus,
+// Package own stores the files that a process with an embedded bus shares with local commands: keys, tokens and the address of the bus,
 // each a file of the data folder.
 package own
 
@@ -51,7 +51,7 @@ func Users(c config.Config) ([]embedded.User, error) {
 	return all, nil
 }
 
-// TellURL writes the server's address beside the keys, in one step. It is forgotten when the server ends.
+// TellURL writes the server's address next to the keys, atomically. It is removed when the server ends.
 func TellURL(c config.Config, at string) (forget func(), err error) {
 	name := urlFile(c)
 	forget = func() { _ = os.Remove(name) }

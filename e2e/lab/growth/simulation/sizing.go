@@ -110,7 +110,7 @@ func (f Figures) SizeFor(users int, linger time.Duration) Size {
 // mostCores of a NATS server in this plan.
 const mostCores = 16
 
-// ShapeFor returns the nodes for the demand of a cell: every part goes on when it has lost one.
+// ShapeFor returns the nodes for the demand of a cell: every part survives the loss of one.
 func (f Figures) ShapeFor(d Demand) Shape {
 	cores := int(f.Cores.Value)
 	if float64(d.Users) <= f.CellUsers.Value/2 {

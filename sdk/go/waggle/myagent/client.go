@@ -54,7 +54,7 @@ func (o Options) link(down func(error)) link.Options {
 	}.Link(down)
 }
 
-// Client is one session. After a loss it connects again and resumes behind its last event. Frames
+// Client is one session. After a disconnect it reconnects and resumes after its last event. Frames
 // of Message, SolveTasks and Respond arrive once, however often the connection breaks. Its methods
 // may be called from any goroutine.
 type Client struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
-// Restore restores a session from its signed state, over a connection of its own. It
+// Restore restores a session from its signed state, over a separate connection. It
 // returns the session's id and the server's remarks on it. A refusal is an *Error.
 func Restore(ctx context.Context, opt Options, signed json.RawMessage) (session string, warnings []string, err error) {
 	query := url.Values{}

@@ -43,7 +43,7 @@ type Handler interface {
 	Lost(err error) // the connection is lost and will be restored
 }
 
-// Client is a team's socket. After a loss it connects again and resumes behind its last frame. Its
+// Client is a team's socket. After a disconnect it reconnects and resumes after its last frame. Its
 // methods may be called from any goroutine.
 type Client struct {
 	link    *link.Link[Frame]

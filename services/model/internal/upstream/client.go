@@ -1,4 +1,4 @@
-// Package upstream holds the common parts of all model providers behind HTTP: it maps failures to faults, limits the wait
+// Package upstream holds the common parts of all HTTP model providers: it maps failures to faults, limits the wait
 // for a silent provider, and keeps keys out of errors and logs.
 package upstream
 

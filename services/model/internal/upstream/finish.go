@@ -71,7 +71,7 @@ func End(word string, calls int) (Finish, error) {
 	return Finish{Stop: model.StopEnd}, nil
 }
 
-// Paused reports whether the model goes on when it is asked again with what it said.
+// Paused reports whether the model continues when it is sent its own output again.
 func Paused(word string) bool { return finishes[strings.ToLower(word)] == paused }
 
 func clip(word string) string {

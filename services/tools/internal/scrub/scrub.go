@@ -1,4 +1,4 @@
-// Package scrub makes the words of programs and servers fit to be shown: without secrets and without control characters.
+// Package scrub removes secrets and control characters from the output of programs and servers.
 package scrub
 
 import (

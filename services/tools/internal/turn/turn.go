@@ -1,4 +1,4 @@
-// Package turn lets only some of a tenant's checks run at once: a check keeps a processor busy and cannot be stopped, so that
+// Package turn limits how many checks of a tenant run at once: a check keeps a processor busy and cannot be stopped, so that
 // one tenant's checks would otherwise take all processors.
 package turn
 

@@ -1,4 +1,4 @@
-// Package dial says how the clients of all dialects connect.
+// Package dial holds the connection settings that the clients of all dialects share.
 package dial
 
 import (
