@@ -94,7 +94,7 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 		return m, fault.Newf(fault.InvalidField, "agent is only valid with mode=chat.").At("agent")
 	}
 	if b.Mode != event.ModeSteps && len(b.Tasks) > 0 {
-		return m, fault.Newf(fault.InvalidField, "Only the mode steps takes tasks.").At("tasks")
+		return m, fault.Newf(fault.InvalidField, "tasks is only valid with mode=steps.").At("tasks")
 	}
 	if b.Mode == event.ModeSteps {
 		if m.Steps, err = stepsOf(b.Tasks); err != nil {
@@ -113,7 +113,7 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 // stepsOf returns the steps of a message, each with an id of its own.
 func stepsOf(list []event.Step) ([]event.Step, error) {
 	if len(list) == 0 || len(list) > maxSteps {
-		return nil, fault.Newf(fault.InvalidField, "tasks is a list of 1 to %d tasks.", maxSteps).At("tasks")
+		return nil, fault.Newf(fault.InvalidField, "tasks must be a list of 1 to %d steps.", maxSteps).At("tasks")
 	}
 	known := map[string]bool{}
 	out := slices.Clone(list)
@@ -124,16 +124,16 @@ func stepsOf(list []event.Step) ([]event.Step, error) {
 		}
 		switch {
 		case strings.TrimSpace(out[i].Title) == "":
-			return nil, fault.Newf(fault.InvalidField, "A task needs a title.").At(at + ".title")
+			return nil, fault.Newf(fault.InvalidField, "A step needs a title.").At(at + ".title")
 		case known[out[i].ID]:
-			return nil, fault.Newf(fault.InvalidField, "Two tasks have the same id.").At(at + ".id")
+			return nil, fault.Newf(fault.InvalidField, "Two steps have the same id.").At(at + ".id")
 		}
 		known[out[i].ID] = true
 	}
 	for i := range out {
 		for _, d := range out[i].Dependencies {
 			if !known[d] || d == out[i].ID {
-				return nil, fault.Newf(fault.InvalidField, "A task depends on other tasks of the list.").At(fmt.Sprintf("tasks[%d].dependencies", i))
+				return nil, fault.Newf(fault.InvalidField, "A step can only depend on other steps of the list.").At(fmt.Sprintf("tasks[%d].dependencies", i))
 			}
 		}
 	}

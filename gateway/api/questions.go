@@ -237,9 +237,9 @@ func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
 	case b.Decision != wire.DecisionAnswer && len(b.Message) > 0:
 		return fault.Newf(fault.InvalidField, "message is only valid with decision=answer.").At("message")
 	case b.Decision == event.DecisionModify && !edits:
-		return fault.Newf(fault.InvalidField, "The decision modify needs tasks or modified_tasks, or the arguments of a call.").At("decision")
+		return fault.Newf(fault.InvalidField, "decision=modify needs tasks, modified_tasks or arguments.").At("decision")
 	case b.Decision != event.DecisionModify && edits:
-		return fault.Newf(fault.InvalidField, "Only the decision modify takes tasks or arguments.").At("decision")
+		return fault.Newf(fault.InvalidField, "tasks, modified_tasks and arguments are only valid with decision=modify.").At("decision")
 	}
 	return nil
 }

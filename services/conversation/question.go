@@ -98,7 +98,7 @@ func (in *Question) takes(d command.AnswerQuestion) *fault.Fault {
 	case len(d.Message) > 0:
 		return fault.Newf(fault.InvalidField, "Only questions of agents accept a message. Send a decision.")
 	case (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)):
-		return fault.Newf(fault.InvalidField, "Only the answer to a plan may change tasks. The question stays open.")
+		return fault.Newf(fault.InvalidField, "Only an answer about a plan may change its steps. The question stays open.")
 	case (in.CallID == "" || in.Client) && given(d.Arguments):
 		return fault.Newf(fault.InvalidField, "Only an answer about a tool call may change arguments. The question stays open.")
 	}
