@@ -103,7 +103,7 @@ steady: natsd $(TESTSUM) ## run make test N times beside two programs that keep 
 
 # Most of what Waggle promises is decided in these packages.
 CENTRAL  := internal/eventlog internal/command services/ledger services/conversation services/teamwork services/assignment services/worker \
-	gateway/stream gateway/dialect/agui internal/quota internal/auth services/tools/service
+	gateway/stream gateway/agui/fold internal/quota internal/auth services/tools/service
 SAMPLE   ?= 40
 SEED     ?= 1
 BUDGET   ?= 60m

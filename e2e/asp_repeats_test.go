@@ -218,7 +218,7 @@ func TestEveryRequestOfASwarmSaysWhatARepeatGets(t *testing.T) {
 	}
 	require.NotEmpty(t, named)
 	all := ""
-	for _, pattern := range []string{"*_test.go", "../gateway/*_test.go", "../gateway/dialect/asp/*_test.go", "../services/*/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../gateway/*_test.go", "../gateway/asp/*_test.go", "../services/*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, name := range files {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness/original"
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	teamdialect "github.com/waggle-dev/waggle/gateway/dialect/team"
+	teamdialect "github.com/waggle-dev/waggle/gateway/team"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/binding/swarm"
+	"github.com/waggle-dev/waggle/gateway/asp/participants"
 	"github.com/waggle-dev/waggle/internal/auth"
 )
 
@@ -112,7 +112,7 @@ type Config struct {
 	SessionsPerSocket int           // default 64
 	AckInterval       time.Duration // how long an acknowledgement waits for a higher one, default 5 s
 
-	Participants swarm.Config // of the clients, agents and services of the swarm
+	Participants participants.Config // of the clients, agents and services of the swarm
 	// Legacy are more addresses to listen on. Default none.
 	Legacy []Listener
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/events"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -36,32 +36,32 @@ const topicsQuiet = 10 * time.Second
 // queryTypes is the parameter that names the types of announcements to be shown.
 const queryTypes = "types"
 
-// events is one stream of server-sent events. Its client asks for nothing on it.
-type events struct {
+// eventStream is one stream of server-sent events. Its client asks for nothing on it.
+type eventStream struct {
 	s        *Server
 	protocol string
 	nothing  bool // nothing is to be streamed
 	to       *sse.Response
 	pass     *admission.Pass
 	client   edge.Client
-	shown    watch.Binding
+	shown    events.Binding
 	begun    time.Time
 	gone     chan struct{} // closed when the stream has ended
 }
 
 var (
-	_ connection  = (*events)(nil)
-	_ sse.Handler = (*events)(nil)
+	_ connection  = (*eventStream)(nil)
+	_ sse.Handler = (*eventStream)(nil)
 )
 
 // serveEvents returns the handler of streams that show what bind binds them to. It answers
 // with a problem document if the log does not exist or the request is invalid.
-func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.HandlerFunc {
+func (s *Server) serveEvents(bind func(*eventStream, *http.Request) error) http.HandlerFunc {
 	return s.serveStream(protocolEvents, bind)
 }
 
 // serveStream is serveEvents for streams of a protocol.
-func (s *Server) serveStream(protocol string, bind func(*events, *http.Request) error) http.HandlerFunc {
+func (s *Server) serveStream(protocol string, bind func(*eventStream, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -94,12 +94,12 @@ func body(protocol string, w http.ResponseWriter, r *http.Request, gone func()) 
 }
 
 // newEvents returns a stream that is written to w.
-func (s *Server) newEvents(protocol string, w http.ResponseWriter, r *http.Request) *events {
+func (s *Server) newEvents(protocol string, w http.ResponseWriter, r *http.Request) *eventStream {
 	beat := s.cfg.PingInterval
 	if r.URL.Query().Has(queryTopic) {
 		beat = min(beat, topicsQuiet)
 	}
-	e := &events{
+	e := &eventStream{
 		s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), gone: make(chan struct{}),
 		to: sse.New(w, sse.Options{
 			QueueBytes: s.cfg.QueueBytes, Heartbeat: beat, WriteStall: s.cfg.WriteStall, Stats: &s.sent, Shared: r.ProtoMajor > 1,
@@ -110,7 +110,7 @@ func (s *Server) newEvents(protocol string, w http.ResponseWriter, r *http.Reque
 }
 
 // begin binds the stream, and reports whether it is to be served; the request has been answered otherwise.
-func (e *events) begin(w http.ResponseWriter, r *http.Request, bind func(*events, *http.Request) error) bool {
+func (e *eventStream) begin(w http.ResponseWriter, r *http.Request, bind func(*eventStream, *http.Request) error) bool {
 	err := e.admit(r)
 	if err == nil && r.Method != http.MethodHead {
 		err = bind(e, r)
@@ -128,7 +128,7 @@ func (e *events) begin(w http.ResponseWriter, r *http.Request, bind func(*events
 	return false
 }
 
-func (e *events) refuse(w http.ResponseWriter, err error) {
+func (e *eventStream) refuse(w http.ResponseWriter, err error) {
 	f := e.s.asFault(err)
 	e.s.met.refused.WithLabelValues(string(f.Code)).Inc()
 	if e.protocol == protocolThreads {
@@ -139,7 +139,7 @@ func (e *events) refuse(w http.ResponseWriter, err error) {
 }
 
 // admit decides whether the request may have a stream, as conn.admit does for sockets.
-func (e *events) admit(r *http.Request) (err error) {
+func (e *eventStream) admit(r *http.Request) (err error) {
 	if err := e.s.reserve(e, e.pass); err != nil {
 		return err
 	}
@@ -170,14 +170,14 @@ func (e *events) admit(r *http.Request) (err error) {
 //
 // An idle stream keeps the stack of what has called it, and a stack of 8 KiB suffices only while all of them have small frames:
 // records are made in functions of their own.
-func (e *events) serve(ctx context.Context) {
+func (e *eventStream) serve(ctx context.Context) {
 	e.recordBegin()
 	defer e.recordEnd()
 	defer e.shown.Close()
 	e.to.Serve(ctx, e)
 }
 
-func (e *events) recordBegin() {
+func (e *eventStream) recordBegin() {
 	record := audit.Record{}
 	for _, role := range e.client.Principal().Roles {
 		record.Roles = append(record.Roles, string(role))
@@ -185,7 +185,7 @@ func (e *events) recordBegin() {
 	e.client.Record(audit.Connected, record)
 }
 
-func (e *events) recordEnd() {
+func (e *eventStream) recordEnd() {
 	e.client.Record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.dep.Clock().Sub(e.begun).Milliseconds()})
 }
 
@@ -206,12 +206,12 @@ func find(r *http.Request, c *edge.Client, kind id.Kind) (at place, err error) {
 }
 
 // bindLog binds the stream to the log of the kind that the path names.
-func (e *events) bindLog(r *http.Request, kind id.Kind) error {
+func (e *eventStream) bindLog(r *http.Request, kind id.Kind) error {
 	at, err := find(r, &e.client, kind)
 	if err != nil {
 		return err
 	}
-	e.shown = watch.NewLog(r.Context(), e.s.shared.Streams, at.log, at.after, e.to)
+	e.shown = events.NewLog(r.Context(), e.s.shared.Streams, at.log, at.after, e.to)
 	return nil
 }
 
@@ -232,7 +232,7 @@ func resumeAt(r *http.Request, last eventlog.Cursor) (after eventlog.Cursor, err
 }
 
 // bindLive binds the stream to the topics that the query names, without any to the announcements of the tenant.
-func (e *events) bindLive(r *http.Request) (err error) {
+func (e *eventStream) bindLive(r *http.Request) (err error) {
 	types, err := typesOf(r)
 	if err != nil {
 		return err
@@ -265,10 +265,10 @@ func typesOf(r *http.Request) (types []event.Type, err error) {
 }
 
 // Room implements sse.Handler.
-func (e *events) Room() { e.shown.Room() }
+func (e *eventStream) Room() { e.shown.Room() }
 
 // Tick implements sse.Handler: credentials end, and streams that are too old.
-func (e *events) Tick(time.Time) {
+func (e *eventStream) Tick(time.Time) {
 	f := e.s.lapsed(e.client.Principal())
 	age := e.s.dep.Clock().Sub(e.begun)
 	switch {
@@ -278,30 +278,30 @@ func (e *events) Tick(time.Time) {
 	case e.protocol == protocolThreads: // its clients take no events but those of their protocol
 		e.to.End(f)
 	default:
-		watch.End(e.to, f)
+		events.End(e.to, f)
 	}
 }
 
 // Protocol implements connection.
-func (e *events) Protocol() string { return e.protocol }
+func (e *eventStream) Protocol() string { return e.protocol }
 
 // flush implements connection: nothing is acknowledged.
-func (*events) flush(context.Context) {}
+func (*eventStream) flush(context.Context) {}
 
 // Settle implements connection: events are shown whether services run or not.
-func (*events) Settle() {}
+func (*eventStream) Settle() {}
 
 // retire implements connection.
-func (e *events) retire(why *fault.Fault) { e.to.End(why) }
+func (e *eventStream) retire(why *fault.Fault) { e.to.End(why) }
 
 // tenant implements connection.
-func (e *events) tenant() id.Tenant { return e.client.Principal().Tenant }
+func (e *eventStream) tenant() id.Tenant { return e.client.Principal().Tenant }
 
 // left implements connection.
-func (e *events) left() <-chan struct{} { return e.gone }
+func (e *eventStream) left() <-chan struct{} { return e.gone }
 
 // queued implements connection.
-func (e *events) queued() int { return e.to.Queued() }
+func (e *eventStream) queued() int { return e.to.Queued() }
 
 // queuedEvents returns the bytes that are queued on streams of events.
 func (s *Server) queuedEvents() (n int) {
@@ -312,7 +312,7 @@ func (s *Server) queuedEvents() (n int) {
 }
 
 // depart reverts the counts of admit.
-func (e *events) depart() {
+func (e *eventStream) depart() {
 	close(e.gone)
 	e.pass.Leave()
 }

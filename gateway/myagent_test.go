@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 )
 
 // framed is a frame of the MyAgent protocol, as far as the gateway has a part in it.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/events"
 	"github.com/waggle-dev/waggle/gateway/transport/unary"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -45,7 +45,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind)
 }
 
 // page begins the answer of servePage, which pass is for. The caller closes the page.
-func (s *Server) page(pass *admission.Pass, w http.ResponseWriter, r *http.Request, kind id.Kind) (*watch.Page, *unary.Response, error) {
+func (s *Server) page(pass *admission.Pass, w http.ResponseWriter, r *http.Request, kind id.Kind) (*events.Page, *unary.Response, error) {
 	who, err := pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
 	if err != nil {
 		return nil, nil, err
@@ -66,12 +66,12 @@ func (s *Server) page(pass *admission.Pass, w http.ResponseWriter, r *http.Reque
 	}
 	pass.Add(part.Leave)
 	to := unary.New(w, unary.Options{QueueBytes: s.cfg.QueueBytes, WriteStall: s.cfg.WriteStall, Lines: true})
-	return watch.NewPage(r.Context(), s.shared.Streams, at.log, at.after, at.last.Seq, to), to, nil
+	return events.NewPage(r.Context(), s.shared.Streams, at.log, at.after, at.last.Seq, to), to, nil
 }
 
 // streamLog returns the handler of streams of logs of a kind, and of pages of them.
 func (s *Server) streamLog(kind id.Kind) http.HandlerFunc {
-	stream := s.serveEvents(func(e *events, r *http.Request) error { return e.bindLog(r, kind) })
+	stream := s.serveEvents(func(e *eventStream, r *http.Request) error { return e.bindLog(r, kind) })
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept")
 		if wantsLines(r) {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	presence "github.com/waggle-dev/waggle/gateway/binding/swarm"
-	"github.com/waggle-dev/waggle/gateway/dialect/asp"
+	"github.com/waggle-dev/waggle/gateway/asp"
+	presence "github.com/waggle-dev/waggle/gateway/asp/participants"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/strictjson/hostile"

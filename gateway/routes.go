@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/waggle-dev/waggle/gateway/agui"
+	"github.com/waggle-dev/waggle/gateway/agui/thread"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/single"
-	"github.com/waggle-dev/waggle/gateway/binding/thread"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/translation"
 	"github.com/waggle-dev/waggle/gateway/edge"
@@ -127,7 +127,7 @@ func (s *Server) routes() http.Handler {
 	api.New(api.Config{
 		Edge: s.shared.Edge, Signatures: s.dep.Signatures, Auth: s.gate, Admit: s.admitRequest,
 		Status: s.dep.Status, Settings: s.dep.Settings, Rates: s.dep.Rates, Examine: s.dep.Examine,
-		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive), Translate: s.translator(), Reports: reports, Login: s.dep.Login,
+		Stream: s.streamLog, Live: s.serveEvents((*eventStream).bindLive), Translate: s.translator(), Reports: reports, Login: s.dep.Login,
 	}).Mount(paths)
 	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), s.streamThread, s.threadServer(), s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.unserved(w, r, paths) })

@@ -34,13 +34,13 @@ import (
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/arrival"
+	"github.com/waggle-dev/waggle/gateway/asp/participants"
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/binding/multi"
-	"github.com/waggle-dev/waggle/gateway/binding/swarm"
-	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/dialect/translation"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/events"
 	"github.com/waggle-dev/waggle/gateway/forward"
+	"github.com/waggle-dev/waggle/gateway/myagent/sessions"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
@@ -104,10 +104,10 @@ type Server struct {
 	workers   *workers.Watch
 
 	shared *binding.Gateway
-	multi  *multi.Sessions
-	swarm  *swarm.Swarm
+	multi  *sessions.Sessions
+	swarm  *participants.Swarm
 
-	announcements *watch.Announcements
+	announcements *events.Announcements
 	cells         *forward.Forwarder // nil in an installation of one cell
 	sight         *sight.Sight
 	sent          sse.Stats // by streams of events
@@ -159,8 +159,8 @@ func (s *Server) share() {
 		QueueBytes: s.cfg.QueueBytes, MessageRate: s.cfg.MessageRate, MessageBurst: s.cfg.MessageBurst, ReadyTimeout: s.cfg.ReadyTimeout,
 		WorkersMissing: s.workers.Missing, Go: func(f func()) { s.wg.Go(f) }, Later: func(f func()) { s.async(f) },
 	}
-	s.multi = multi.New(s.shared, multi.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
-	s.swarm = swarm.New(s.shared, s.cfg.Participants)
+	s.multi = sessions.New(s.shared, sessions.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
+	s.swarm = participants.New(s.shared, s.cfg.Participants)
 }
 
 // newGate returns the gate of the configuration. Without authentication only this machine

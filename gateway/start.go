@@ -10,8 +10,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/arrival"
-	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/cspreport"
+	"github.com/waggle-dev/waggle/gateway/events"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/reuse"
@@ -40,7 +40,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	}
 	s.arrivals = arrival.New(cfg.MaxConnections)
 	s.sight = &sight.Sight{Policy: dep.Access, Log: dep.Log}
-	s.announcements = watch.NewAnnouncements(dep.Conn, s.sight, dep.Logger)
+	s.announcements = events.NewAnnouncements(dep.Conn, s.sight, dep.Logger)
 	s.foreign.Log = dep.Logger
 	var err error
 	if s.proxies, err = cfg.proxies(); err != nil {

@@ -13,7 +13,7 @@ const headerTrace = "traceparent"
 
 // streamThread returns the handler of requests that are shown a thread. open is called for those of a principal that may watch.
 func (s *Server) streamThread(open agui.Open) http.HandlerFunc {
-	return s.serveStream(protocolThreads, func(e *events, r *http.Request) error {
+	return s.serveStream(protocolThreads, func(e *eventStream, r *http.Request) error {
 		p := e.client.Principal()
 		if r.Method == http.MethodPost {
 			if _, err := s.dep.Quota.Allow(p.Tenant, p.Subject); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/agui/fold"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -98,7 +98,7 @@ func TestATeamIsAThread(t *testing.T) {
 	o := r.site()
 	first := o.later(o.base, strings.TrimSuffix(ask("any thread", "one"), "}")+`,"forwardedProps":{"waggle":{"targetMember":"Boss"}}}`)
 	c := o.told()
-	require.Equal(t, agui.CommandID("one"), c.ID)
+	require.Equal(t, fold.CommandID("one"), c.ID)
 	require.Equal(t, "Boss", c.Member)
 	o.begins("Boss", c.ID, "r1")
 	o.does("Boss", event.MessageCompletedData{MessageID: "m1", RunID: "r1", Attempt: 1, Role: event.RoleAssistant, Content: "I ask Coder."})

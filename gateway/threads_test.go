@@ -13,7 +13,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/dialect/agui"
+	"github.com/waggle-dev/waggle/gateway/agui/fold"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -61,8 +61,8 @@ func (r *rig) happens(l subject.Log, data ...event.Data) {
 // running is the beginning of a run.
 func running(run string) []event.Data {
 	return []event.Data{
-		event.MessageReceivedData{MessageID: agui.CommandID(run), RunID: "w-" + run, Content: "do " + run, RunSpec: extraOf(run)},
-		event.RunStartedData{RunID: "w-" + run, MessageID: agui.CommandID(run), Content: "do " + run},
+		event.MessageReceivedData{MessageID: fold.CommandID(run), RunID: "w-" + run, Content: "do " + run, RunSpec: extraOf(run)},
+		event.RunStartedData{RunID: "w-" + run, MessageID: fold.CommandID(run), Content: "do " + run},
 	}
 }
 
@@ -132,7 +132,7 @@ func TestAnswersToNothing(t *testing.T) {
 func TestARefusedRunIsRefusedAgain(t *testing.T) {
 	r := start(t)
 	name, l := r.thread()
-	r.happens(l, event.MessageRefusedData{MessageID: agui.CommandID("one"), Code: "SESSION_BUSY", Message: "Not now."})
+	r.happens(l, event.MessageRefusedData{MessageID: fold.CommandID("one"), Code: "SESSION_BUSY", Message: "Not now."})
 	for range 2 {
 		status, text, _ := r.demands("/agui", ask(name, "one"))
 		require.Equal(t, http.StatusConflict, status, text)

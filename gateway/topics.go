@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/events"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -33,7 +33,7 @@ var missing = map[id.Kind]fault.Code{
 
 // topics shows a principal the topics that the query names. One that the principal does not see is said to be missing, and the
 // others are shown.
-func (s *Server) topics(r *http.Request, c *edge.Client, types []event.Type, to transport.Transport) (*watch.Topics, error) {
+func (s *Server) topics(r *http.Request, c *edge.Client, types []event.Type, to transport.Transport) (*events.Topics, error) {
 	names := r.URL.Query()[queryTopic]
 	if len(names) > mostTopics {
 		return nil, fault.Newf(fault.InvalidField, "A stream can have at most %d topics.", mostTopics).At(queryTopic)
@@ -42,7 +42,7 @@ func (s *Server) topics(r *http.Request, c *edge.Client, types []event.Type, to 
 	if err != nil {
 		return nil, err
 	}
-	shown := watch.NewTopics(to)
+	shown := events.NewTopics(to)
 	for i, name := range names {
 		if name == topicEvents {
 			shown.Announcements(r.Context(), name, s.announcements, c.Principal(), types)

@@ -14,11 +14,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/agui/fold"
+	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
+	"github.com/waggle-dev/waggle/gateway/agui/thread"
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/gateway/binding/thread"
-	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
-	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -165,7 +165,7 @@ func (t server) postCancel(r *http.Request, c *edge.Client) (any, error) {
 			return nil, err
 		}
 	}
-	if err := t.Cancel(r.Context(), c, place(r, c, r.PathValue("thread"), dialect.V1, nil), in); err != nil {
+	if err := t.Cancel(r.Context(), c, place(r, c, r.PathValue("thread"), fold.V1, nil), in); err != nil {
 		return nil, err
 	}
 	return respond.Accepted{Answer: map[string]bool{"accepted": true}}, nil
@@ -179,7 +179,7 @@ func (t server) postAnswers(r *http.Request, c *edge.Client) (any, error) {
 	if err := input.CheckResume(in.Resume); err != nil {
 		return nil, err
 	}
-	if err := t.Answer(r.Context(), c, place(r, c, r.PathValue("thread"), dialect.V1, nil), in.Resume); err != nil {
+	if err := t.Answer(r.Context(), c, place(r, c, r.PathValue("thread"), fold.V1, nil), in.Resume); err != nil {
 		return nil, err
 	}
 	return respond.Accepted{Answer: map[string]bool{"accepted": true}}, nil

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/agui/fold"
+	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
+	"github.com/waggle-dev/waggle/gateway/agui/thread"
 	"github.com/waggle-dev/waggle/gateway/api/request"
-	"github.com/waggle-dev/waggle/gateway/binding/thread"
-	dialect "github.com/waggle-dev/waggle/gateway/dialect/agui"
-	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -33,7 +33,7 @@ const pathTeam = "team_id"
 const pathAgent = "agent"
 
 // place returns the thread with the name in the tenant of the client. All threads of a team show its log.
-func place(r *http.Request, c *edge.Client, name string, v dialect.Variant, to thread.Response) thread.Place {
+func place(r *http.Request, c *edge.Client, name string, v fold.Variant, to thread.Response) thread.Place {
 	at := thread.Place{Name: name, Variant: v, To: to}
 	at.Log = subject.Log{Tenant: c.Principal().Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
 	if team := r.PathValue(pathTeam); team != "" {
@@ -48,15 +48,15 @@ func answers(r *http.Request) input.To {
 }
 
 // variant returns the variant that a client takes: an older one where it says no version.
-func variant(r *http.Request, older bool) dialect.Variant {
+func variant(r *http.Request, older bool) fold.Variant {
 	q := r.URL.Query()
 	switch {
 	case strings.HasPrefix(q.Get("version"), "1."), !older && q.Get("version") == "":
-		return dialect.V1
+		return fold.V1
 	case q.Get("subagents") == "1":
-		return dialect.V0Subagents
+		return fold.V0Subagents
 	}
-	return dialect.V0
+	return fold.V0
 }
 
 // position returns where a client that comes back stands, nil for one that has nothing.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/asp"
-	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
-	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
-	"github.com/waggle-dev/waggle/gateway/dialect/team"
+	"github.com/waggle-dev/waggle/gateway/asp"
+	"github.com/waggle-dev/waggle/gateway/myagent"
+	"github.com/waggle-dev/waggle/gateway/orbit"
+	"github.com/waggle-dev/waggle/gateway/team"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"

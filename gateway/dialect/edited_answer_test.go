@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/dialect/agui/input"
-	"github.com/waggle-dev/waggle/gateway/dialect/asp"
-	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
-	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
-	"github.com/waggle-dev/waggle/gateway/dialect/team"
+	"github.com/waggle-dev/waggle/gateway/myagent"
+	"github.com/waggle-dev/waggle/gateway/orbit"
+	"github.com/waggle-dev/waggle/gateway/team"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"

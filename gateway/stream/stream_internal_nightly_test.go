@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
+	"github.com/waggle-dev/waggle/gateway/orbit"
 )
 
 // Handing an encoded entry to one more viewer, up to the bytes in

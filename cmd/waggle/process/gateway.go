@@ -12,11 +12,11 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/process/own"
 	"github.com/waggle-dev/waggle/console"
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/binding/swarm"
+	"github.com/waggle-dev/waggle/gateway/asp/participants"
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
-	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
-	"github.com/waggle-dev/waggle/gateway/dialect/team"
+	"github.com/waggle-dev/waggle/gateway/myagent"
+	"github.com/waggle-dev/waggle/gateway/orbit"
+	"github.com/waggle-dev/waggle/gateway/team"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
@@ -54,7 +54,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread, StreamMaxAge: c.StreamMaxAge,
 		RequestRate: c.RequestRate, Requests: c.Requests,
 		Heartbeat: c.Heartbeat, SessionsPerSocket: c.SocketSessions,
-		Participants: participants(p.Config), Legacy: legacy(c.Legacy),
+		Participants: participantLimits(p.Config), Legacy: legacy(c.Legacy),
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
@@ -167,9 +167,9 @@ func Auth(a config.Auth) auth.Config {
 	return out
 }
 
-// participants returns the limits of the swarm, and the names that only some principals may have. The assistant does not come
+// participantLimits returns the limits of the swarm, and the names that only some principals may have. The assistant does not come
 // through a gateway, so that no principal may have its name.
-func participants(c config.Config) swarm.Config {
+func participantLimits(c config.Config) participants.Config {
 	l := c.Gateway.Participants
 	names := maps.Clone(c.Swarm.Names)
 	if c.Assistant.Enabled {
@@ -178,7 +178,7 @@ func participants(c config.Config) swarm.Config {
 		}
 		names[c.Assistant.Name] = nil
 	}
-	return swarm.Config{
+	return participants.Config{
 		Grace: l.Grace, Ping: l.Ping, Dead: l.Dead, Rate: l.Rate, Burst: l.Burst, Calls: l.Calls, Asks: l.Asks,
 		ReadLimit: l.ReadLimit, LargeFrames: l.LargeFrames, Names: names,
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/binding/swarm"
-	"github.com/waggle-dev/waggle/gateway/dialect/asp"
+	"github.com/waggle-dev/waggle/gateway/asp/participants"
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/services/assignment"
@@ -44,9 +44,9 @@ const (
 func (p *process) swarmRoutes() map[string]gateway.Route {
 	c := p.Config
 	s := asp.Settings{
-		ServerVersion: p.Version, Heartbeat: cmp.Or(c.Gateway.Participants.Ping, swarm.DefaultPing),
+		ServerVersion: p.Version, Heartbeat: cmp.Or(c.Gateway.Participants.Ping, participants.DefaultPing),
 		QueueTimeout: c.Task.QueueTimeout, TaskTimeout: c.Task.Timeout,
-		MaxConcurrentTasks: cmp.Or(c.Gateway.Participants.Calls, swarm.DefaultCalls), Statuses: command.Vocabulary(c.Gateway.ASPStatuses),
+		MaxConcurrentTasks: cmp.Or(c.Gateway.Participants.Calls, participants.DefaultCalls), Statuses: command.Vocabulary(c.Gateway.ASPStatuses),
 		RawMessages: c.Gateway.ASPMessages == config.ASPMessagesObject,
 	}
 	return map[string]gateway.Route{pathClient: gateway.Swarm(asp.Client(s)), pathAgent: gateway.Swarm(asp.Agent(s)), pathService: gateway.Swarm(asp.Service(s))}

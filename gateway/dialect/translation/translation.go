@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/agui/fold"
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/dialect/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -48,22 +48,22 @@ var shown = []id.Kind{id.KindSession, id.KindTeam}
 // AGUI returns the variants of AG-UI, as a stream of the whole thread shows them.
 func AGUI() Protocols {
 	all := Protocols{}
-	for _, v := range []agui.Variant{agui.V1, agui.V0, agui.V0Subagents} {
+	for _, v := range []fold.Variant{fold.V1, fold.V0, fold.V0Subagents} {
 		all[v.Name()] = threads(v)
 	}
 	return all
 }
 
-func threads(v agui.Variant) Protocol {
+func threads(v fold.Variant) Protocol {
 	return func(kind id.Kind, name string, _ url.Values) (Translation, error) {
 		if !slices.Contains(shown, kind) {
 			return Translation{}, fault.Newf(fault.InvalidField, "AG-UI only shows sessions and teams, not a %s.", kind).At("as")
 		}
-		t := agui.Of(kind, v).Clone(name)
+		t := fold.Of(kind, v).Clone(name)
 		return Translation{Fold: t.Fold, Next: func(e event.Event) [][]byte {
 			var out [][]byte
 			for _, f := range t.Next(e) {
-				if f.Shown != agui.OwnStream {
+				if f.Shown != fold.OwnStream {
 					out = append(out, f.Data)
 				}
 			}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
+	"github.com/waggle-dev/waggle/gateway/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )

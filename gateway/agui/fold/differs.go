@@ -1,0 +1,84 @@
+package fold
+
+import (
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
+	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
+)
+
+// differs reports whether the client has other messages than the thread, from the first one on that both have: another text
+// under the same id, an answer that the thread does not have (as one that was withdrawn when its worker was lost), or less than
+// the thread. A client that has no message of the thread only sends its new ones, and older messages may be those of a
+// conversation that it has brought, or that the thread has forgotten. The texts of steps and members count only where the
+// client has them: not all front ends keep these.
+func (t *Thread) differs(q input.Request) bool {
+	theirs, from, differ := t.inCommon(q)
+	if from < 0 || differ {
+		return differ
+	}
+	has := make(map[string]bool, 2*len(theirs))
+	for _, one := range theirs {
+		has[one.id], has[one.text] = true, has[one.text] || one.role == wire.RoleAssistant
+	}
+	for _, m := range t.history.list[from:] {
+		one, spoken := t.spoken(m)
+		if spoken && m.SubagentRunID == "" && !has[one.id] && (one.role == wire.RoleUser || !has[one.text]) {
+			return true
+		}
+	}
+	return false
+}
+
+// spoken is a text of a person or of the model.
+type spoken struct{ id, role, text string }
+
+// spoken returns the text of a message; false if it is open, or has none.
+func (t *Thread) spoken(m *message) (spoken, bool) {
+	if m.open || m.Role != wire.RoleUser && m.Role != wire.RoleAssistant {
+		return spoken{}, false
+	}
+	c, err := input.ContentOf(&m.Message, "messages")
+	return spoken{m.ID, m.Role, c.Text}, err == nil && c.Text != ""
+}
+
+// inCommon returns the client's texts from the first message on that the thread has, too, and the place of that one in the
+// thread; -1 without one. differ says that one of them is not in the thread, or says something else there.
+func (t *Thread) inCommon(q input.Request) (theirs []spoken, from int, differ bool) {
+	from = -1
+	var ours map[string]bool
+	for _, m := range q.Messages {
+		if m.Role != wire.RoleUser && m.Role != wire.RoleAssistant {
+			continue
+		}
+		i := t.history.index(m.ID)
+		c, err := input.ContentOf(&m, "messages")
+		if i >= 0 {
+			if from < 0 {
+				from, ours = i, t.said(i)
+			}
+			mine, _ := input.ContentOf(&t.history.list[i].Message, "messages")
+			if !t.history.list[i].open && (err != nil || c.Text != mine.Text) {
+				return nil, from, true
+			}
+		}
+		if from < 0 || c.Text == "" {
+			continue
+		}
+		if i < 0 && m.Role == wire.RoleAssistant && !ours[c.Text] { // front ends may have ids of their own for the same text
+			return nil, from, true
+		}
+		theirs = append(theirs, spoken{m.ID, m.Role, c.Text})
+	}
+	return theirs, from, false
+}
+
+// said are the texts of the model from a place of the history on.
+func (t *Thread) said(from int) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range t.history.list[from:] {
+		if one, ok := t.spoken(m); ok && one.role == wire.RoleAssistant {
+			out[one.text] = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package thread
+
+import (
+	"context"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
+	"github.com/waggle-dev/waggle/gateway/agui/fold"
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// give sends answers and waits until the first of them has an outcome that moves the run, or all have one.
+func (s *Stream) give(c *edge.Client, m fold.Meaning) error {
+	a := &answers{recipients: s.t.g.Recipients, who: c.Principal(), open: map[string]string{}}
+	s.listen()
+	a.to = s.log
+	var err error
+	if a.name, err = s.t.g.Recipients.Add(a); err != nil {
+		return err
+	}
+	s.answers = a
+	if err := s.t.store(s.ctx, c, s.at.Log, m.Intents); err != nil {
+		return err
+	}
+	cmds, err := binding.Commands(nil, s.at.Log, m.Intents...)
+	if err != nil {
+		return err
+	}
+	for _, cmd := range cmds {
+		var d command.AnswerQuestion
+		if err := cmd.Decode(&d); err != nil {
+			return err
+		}
+		a.open[cmd.ID] = d.InputID
+	}
+	return c.Do(s.ctx, subject.ReplyTo(s.t.g.Name, a.name), cmds...)
+}
+
+// replies sends the answers of a request for a run, and waits until the run goes on with one of them.
+func (s *Stream) replies(c *edge.Client, m fold.Meaning) error {
+	if err := s.give(c, m); err != nil {
+		return err
+	}
+	err := s.await(func(event.Event) (bool, error) { return s.thread.Newest() == s.run || s.shown(), nil })
+	if err != nil {
+		return err
+	}
+	if s.thread.Newest() != s.run && len(s.first) == 0 { // the run has gone on without these answers, or has ended
+		for _, d := range s.answers.refused {
+			switch code := fault.Code(d.Code); code {
+			case fault.PlanInvalid, fault.InvalidField:
+				return fault.Newf(code, "%s", d.Message).At("resume")
+			}
+		}
+		s.called, s.run = s.run, s.thread.Newest() // as the client calls it
+		s.prelude()
+	}
+	return nil
+}
+
+// shown reports whether each answer has an outcome that the log has, too: the task of an agent that has asked refuses an answer,
+// because the question is over, before the log of the thread says so. A run that ends says nothing about its questions.
+func (s *Stream) shown() bool {
+	if !s.answers.settled() {
+		return false
+	}
+	if _, active := s.thread.Run(); !active {
+		return true
+	}
+	for _, d := range s.answers.refused {
+		q, known := s.thread.Question(d.InputID)
+		switch fault.Code(d.Code) {
+		case fault.InputAnswered, fault.InputExpired, fault.InputNotFound, fault.TaskFinished:
+			if known && !q.Over && q.Scope == event.ScopeAgent {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Answer gives answers during a run, and returns when each has been taken or refused.
+func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, list []wire.ResumeEntry) error {
+	last, err := t.exists(ctx, c, at)
+	if err != nil {
+		return err
+	}
+	s := newStream(ctx, t, c, at)
+	defer s.Close()
+	var m fold.Meaning
+	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *fold.Thread, end eventlog.Cursor) (err error) {
+		m, err = base.Answers("answer-"+edge.NewID(), list, "")
+		s.thread, s.after = base.Clone(at.Name), end
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(m.Unknown) > 0:
+		return fault.New(fault.InputNotFound)
+	case len(m.Intents) == 0:
+		return fault.Newf(fault.InvalidField, "resume must contain an answer.").At("resume")
+	}
+	if err := s.give(c, m); err != nil {
+		return err
+	}
+	if err := s.await(func(event.Event) (bool, error) { return s.answers.settled(), nil }); err != nil {
+		return err
+	}
+	for _, d := range s.answers.refused {
+		f := fault.Newf(fault.Code(d.Code), "%s", d.Message).At("resume")
+		return Detailed{f, refusal(d)}
+	}
+	return nil
+}
