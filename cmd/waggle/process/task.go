@@ -8,8 +8,8 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/asp/participants"
 	"github.com/waggle-dev/waggle/gateway/asp"
+	"github.com/waggle-dev/waggle/gateway/asp/participants"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/services/assignment"
