@@ -25,8 +25,11 @@ var variants = []fold.Variant{fold.V1, fold.V0, fold.V0Subagents}
 func logs(t testing.TB) map[string][]event.Event {
 	t.Helper()
 	out := map[string][]event.Event{}
-	paths, err := filepath.Glob("../*/testdata/transcripts/*.txtar")
+	paths, err := filepath.Glob("../../*/testdata/transcripts/*.txtar") // of the other protocols
 	require.NoError(t, err)
+	own, err := filepath.Glob("testdata/transcripts/*.txtar")
+	require.NoError(t, err)
+	paths = append(paths, own...)
 	for _, p := range paths {
 		archive, err := txtar.ParseFile(p)
 		require.NoError(t, err)
