@@ -61,7 +61,7 @@ func TestEveryEventOfASwarmIsTold(t *testing.T) {
 	}
 }
 
-const page = "../../../docs/PROTOCOL-ASP.md"
+const page = "../../docs/PROTOCOL-ASP.md"
 
 var headings = map[string]string{command.ParticipantClient: "## Clients", command.ParticipantAgent: "## Agents", command.ParticipantService: "## Services"}
 

@@ -19,7 +19,7 @@ import (
 func TestWatchingAnyRun(t *testing.T) {
 	dialecttest.ExerciseWatching(t, dialecttest.Watch{
 		Encode: []func(event.Event) [][]byte{codecs[command.ParticipantClient].Encode},
-		Kind:   "type", Outbound: wire.Client.Out, Schema: wire.Schema, Groups: []string{"client.out"}, Page: "../../../docs/PROTOCOL-ASP.md",
+		Kind:   "type", Outbound: wire.Client.Out, Schema: wire.Schema, Groups: []string{"client.out"}, Page: "../../docs/PROTOCOL-ASP.md",
 		Member: func(f map[string]any) string {
 			at, _ := f["watched"].(map[string]any)
 			member, _ := at["member"].(string)

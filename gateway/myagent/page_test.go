@@ -17,7 +17,7 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
-const page = "../../../docs/PROTOCOL-MYAGENT.md"
+const page = "../../docs/PROTOCOL-MYAGENT.md"
 
 func kindOf(t *testing.T, line string) (kind string, toClient bool) {
 	t.Helper()

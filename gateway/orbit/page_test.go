@@ -18,7 +18,7 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-const page = "../../../docs/PROTOCOL-ORBIT.md"
+const page = "../../docs/PROTOCOL-ORBIT.md"
 
 // transcript returns all lines of a golden transcript, each with the type of its message.
 func transcript(t *testing.T, path string) map[string]string {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	page         = "../../../docs/PROTOCOL-TEAM.md"
-	messagesPage = "../../../docs/generated/team-messages.md"
+	page         = "../../docs/PROTOCOL-TEAM.md"
+	messagesPage = "../../docs/generated/team-messages.md"
 )
 
 // TestTheTableIsComplete: every message has one meaning, and the table no other message.
@@ -118,7 +118,7 @@ func TestMessagesPage(t *testing.T) {
 	}
 	raw, err := os.ReadFile(messagesPage)
 	require.NoError(t, err)
-	bundled, err := os.ReadFile("../../../" + bundlePath)
+	bundled, err := os.ReadFile("../../" + bundlePath)
 	require.NoError(t, err)
 	defined, err := bundle.Messages(string(bundled), "in")
 	require.NoError(t, err)
