@@ -13,7 +13,7 @@ import (
 // aggregator decides on the end of a planned run: the aggregate, and the outcome.
 type aggregator struct{ director }
 
-// solved continues the run once every task has an outcome.
+// solved continues the run once every step has an outcome.
 func (d aggregator) solved() []decision.Fact {
 	done := d.p.count(plan.Done)
 	switch {
@@ -33,7 +33,7 @@ func (d aggregator) conclude(status, answer, message string) decision.Fact {
 	return d.runCompleted(status, answer, message)
 }
 
-// noneSolved ends a run without any result, a step at a time.
+// noneSolved ends a run without any result, one event at a time.
 func (d aggregator) noneSolved() decision.Fact {
 	entry := fault.Lookup(fault.TasksFailed)
 	switch {
@@ -48,7 +48,7 @@ func (d aggregator) noneSolved() decision.Fact {
 	return d.runFailed(entry, entry.Message, d.report())
 }
 
-// report lists the outcome of each task, for a run without any other answer.
+// report lists the outcome of each step, for a run without any other answer.
 func (d aggregator) report() string {
 	var b strings.Builder
 	b.WriteString("None of the tasks could be solved.")
@@ -88,7 +88,7 @@ func (d aggregator) startAggregate() decision.Fact {
 }
 
 func (d aggregator) aggregate() []decision.Fact {
-	p, w := d.p, d.p.Job
+	p, j := d.p, d.p.Job
 	switch {
 	case p.Combined:
 		return []decision.Fact{d.conclude(d.status(), p.Result, p.ResultID)}
@@ -97,23 +97,23 @@ func (d aggregator) aggregate() []decision.Fact {
 			return nil
 		}
 		return []decision.Fact{d.startAggregate()}
-	case w == nil || w.Ended:
+	case j == nil || j.Ended:
 		return []decision.Fact{d.startAggregate()}
-	case w.Failure != nil:
-		if retry, ok := d.retry(w, p.Retries+1, d.rules.Tries); ok {
-			return append(discards(w), retry)
+	case j.Failure != nil:
+		if retry, ok := d.retry(j, p.Retries+1, d.rules.Tries); ok {
+			return append(discards(j), retry)
 		}
 		if p.Status == "" {
-			return append(stops(w), d.summed(failure, w.Failure.Message))
+			return append(stops(j), d.summed(failure, j.Failure.Message))
 		}
-		return []decision.Fact{d.runFailed(fault.Lookup(fault.Code(w.Failure.Code)), w.Failure.Message, "")}
+		return []decision.Fact{d.runFailed(fault.Lookup(fault.Code(j.Failure.Code)), j.Failure.Message, "")}
 	}
-	m, ok := w.final()
+	m, ok := j.final()
 	if !ok {
 		return nil
 	}
-	return []decision.Fact{{ID: w.ID + ".completed", Data: event.AggregateCompletedData{
+	return []decision.Fact{{ID: j.ID + ".completed", Data: event.AggregateCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, MessageID: m.ID, Result: m.Content, Bytes: len(m.Content),
-		Usage: w.Tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+		Usage: j.Tally.Usage(), DurationMS: since(d.now, j.Started), Part: j.Part,
 	}}}
 }

@@ -18,94 +18,94 @@ func (h answering) respond() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	in := h.s.questions.byID[d.InputID]
+	q := h.s.questions.byID[d.InputID]
 	if d.InputID == "" && d.CallID != "" {
-		in = h.s.questions.byCall[d.CallID]
+		q = h.s.questions.byCall[d.CallID]
 	}
-	if in == nil {
+	if q == nil {
 		return h.refuse(fault.New(fault.InputNotFound), &Question{ID: d.InputID})
 	}
-	if !h.mayAnswer(in) {
-		return h.refuse(fault.Newf(fault.Forbidden, "Only the session's owner or an operator may answer this question."), &Question{ID: in.ID, CallID: in.CallID})
+	if !h.mayAnswer(q) {
+		return h.refuse(fault.Newf(fault.Forbidden, "Only the session's owner or an operator may answer this question."), &Question{ID: q.ID, CallID: q.CallID})
 	}
-	if in.Asking != nil {
-		return h.respondAgent(in)
+	if q.Asking != nil {
+		return h.respondAgent(q)
 	}
-	if f := in.takes(d); f != nil {
-		return h.refuse(f, &Question{ID: in.ID, CallID: in.CallID})
+	if f := q.takes(d); f != nil {
+		return h.refuse(f, &Question{ID: q.ID, CallID: q.CallID})
 	}
-	if in.CallID != "" {
-		return h.respondTool(d, in)
+	if q.CallID != "" {
+		return h.respondTool(d, q)
 	}
-	if in.Budget {
-		return h.respondBudget(d, in)
+	if q.Budget {
+		return h.respondBudget(d, q)
 	}
-	return h.respondPlan(d, in)
+	return h.respondPlan(d, q)
 }
 
 // respondPlan takes the answer to the question whether a plan is carried out.
-func (h answering) respondPlan(d command.AnswerQuestion, in *Question) (decision.Decision, error) {
+func (h answering) respondPlan(d command.AnswerQuestion, q *Question) (decision.Decision, error) {
 	switch {
-	case in.Answered != nil && in.Answered.CommandID == h.c.ID:
-		return h.answeredAgain(in)
+	case q.Answered != nil && q.Answered.CommandID == h.c.ID:
+		return h.answeredAgain(q)
 	case h.s.known.Has(h.c.ID + ".invalid"):
-		return h.invalid(d, in)
-	case in.Answered != nil:
-		return h.refuse(fault.New(fault.InputAnswered), in)
-	case in.Expired, in.Over && h.s.queue.byID[in.RunID].Plan.Dropped == timedOut:
-		return h.refuse(fault.New(fault.InputExpired), in)
-	case in.Over:
-		return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: its plan was cancelled."), in)
+		return h.invalid(d, q)
+	case q.Answered != nil:
+		return h.refuse(fault.New(fault.InputAnswered), q)
+	case q.Expired, q.Over && h.s.queue.byID[q.RunID].Plan.Dropped == timedOut:
+		return h.refuse(fault.New(fault.InputExpired), q)
+	case q.Over:
+		return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: its plan was cancelled."), q)
 	}
-	r := h.s.queue.byID[in.RunID]
+	r := h.s.queue.byID[q.RunID]
 	dir := h.director(r)
-	return decision.Of(planner{dir}.answer(h.c, d, in)), nil
+	return decision.Of(planner{dir}.answer(h.c, d, q)), nil
 }
 
-// answeredAgain decides about the answer that counts, when it comes again. It answers a sender that wants it to.
-func (h answering) answeredAgain(in *Question) (decision.Decision, error) {
+// answeredAgain decides on a repeat of the answer that counts. It answers a sender that asks for that.
+func (h answering) answeredAgain(q *Question) (decision.Decision, error) {
 	got, err := h.goOn()
 	if h.c.Again != "" {
-		got.Direct = *in.Answered
+		got.Direct = *q.Answered
 	}
 	return got, err
 }
 
-// invalid decides about an answer whose steps make no plan, when it comes again.
-func (h answering) invalid(a command.AnswerQuestion, in *Question) (decision.Decision, error) {
-	if r := h.s.queue.byID[in.RunID]; h.c.Again != "" && r != nil && r.Plan != nil {
+// invalid decides on a repeat of an answer whose steps make no valid plan.
+func (h answering) invalid(a command.AnswerQuestion, q *Question) (decision.Decision, error) {
+	if r := h.s.queue.byID[q.RunID]; h.c.Again != "" && r != nil && r.Plan != nil {
 		if _, err := (planner{h.director(r)}).edited(a); err != nil {
-			return h.refuse(fault.Newf(fault.PlanInvalid, "%s", fault.From(err, "").Public()), &Question{ID: in.ID})
+			return h.refuse(fault.Newf(fault.PlanInvalid, "%s", fault.From(err, "").Public()), &Question{ID: q.ID})
 		}
 	}
 	return h.goOn()
 }
 
 // respondTool takes the answer to the question whether a tool call may run.
-func (h answering) respondTool(d command.AnswerQuestion, in *Question) (decision.Decision, error) {
+func (h answering) respondTool(d command.AnswerQuestion, q *Question) (decision.Decision, error) {
 	shown := d.Digest
 	if given(d.Arguments) {
 		shown = d.Shown
 	}
 	switch {
-	case in.Answered != nil && in.Answered.CommandID == h.c.ID:
-		return h.answeredAgain(in)
-	case d.CallID != "" && d.CallID != in.CallID, shown != "" && shown != in.Digest:
-		return h.refuse(fault.Newf(fault.InputNotFound, "The answer does not match the call in the question. Read the question again."), &Question{ID: in.ID, CallID: in.CallID})
-	case in.Answered != nil:
-		return h.refuse(fault.New(fault.InputAnswered), in)
-	case in.Over:
-		return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: its run has ended."), in)
+	case q.Answered != nil && q.Answered.CommandID == h.c.ID:
+		return h.answeredAgain(q)
+	case d.CallID != "" && d.CallID != q.CallID, shown != "" && shown != q.Digest:
+		return h.refuse(fault.Newf(fault.InputNotFound, "The answer does not match the call in the question. Read the question again."), &Question{ID: q.ID, CallID: q.CallID})
+	case q.Answered != nil:
+		return h.refuse(fault.New(fault.InputAnswered), q)
+	case q.Over:
+		return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: its run has ended."), q)
 	}
-	if in.Client {
-		return h.respondClient(d, in)
+	if q.Client {
+		return h.respondClient(d, q)
 	}
-	if f := in.approvable(h.c, d, shown, h.rules); f != nil {
-		return h.refuse(f, &Question{ID: in.ID, CallID: in.CallID})
+	if f := q.approvable(h.c, d, shown, h.rules); f != nil {
+		return h.refuse(f, &Question{ID: q.ID, CallID: q.CallID})
 	}
 	data := event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
-		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), CallID: in.CallID, Tool: in.Tool,
+		InputID: q.ID, RunID: q.RunID, ExecutionID: h.s.queue.byID[q.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
+		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, q.Asked), CallID: q.CallID, Tool: q.Tool,
 		Proof: h.c.Proof(),
 	}
 	switch {
@@ -118,15 +118,15 @@ func (h answering) respondTool(d command.AnswerQuestion, in *Question) (decision
 }
 
 // respondClient takes the outcome of a call that the client has carried out.
-func (h answering) respondClient(d command.AnswerQuestion, in *Question) (decision.Decision, error) {
+func (h answering) respondClient(d command.AnswerQuestion, q *Question) (decision.Decision, error) {
 	data := event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionReject,
-		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), CallID: in.CallID, Tool: in.Tool,
+		InputID: q.ID, RunID: q.RunID, ExecutionID: h.s.queue.byID[q.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionReject,
+		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, q.Asked), CallID: q.CallID, Tool: q.Tool,
 		Scope: event.ScopeClientTool,
 	}
 	switch {
 	case d.Approved && d.Result == nil:
-		return h.refuse(fault.Newf(fault.InvalidField, "The client runs this tool. Answer with its result."), &Question{ID: in.ID, CallID: in.CallID})
+		return h.refuse(fault.Newf(fault.InvalidField, "The client runs this tool. Answer with its result."), &Question{ID: q.ID, CallID: q.CallID})
 	case d.Approved:
 		data.Decision, data.Result, data.Files = event.DecisionApprove, *d.Result, d.Files
 	}
@@ -134,13 +134,13 @@ func (h answering) respondClient(d command.AnswerQuestion, in *Question) (decisi
 }
 
 // respondBudget takes the answer to the question about a budget.
-func (h answering) respondBudget(d command.AnswerQuestion, in *Question) (decision.Decision, error) {
-	if in.Over {
-		return h.answeredLate(in, "its run has ended")
+func (h answering) respondBudget(d command.AnswerQuestion, q *Question) (decision.Decision, error) {
+	if q.Over {
+		return h.answeredLate(q, "its run has ended")
 	}
 	data := event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
-		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), Scope: event.ScopeBudget,
+		InputID: q.ID, RunID: q.RunID, ExecutionID: h.s.queue.byID[q.RunID].ExecutionID, CommandID: h.c.ID, Decision: event.DecisionApprove,
+		Feedback: d.Feedback, By: h.c.Principal, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, q.Asked), Scope: event.ScopeBudget,
 		Proof: h.c.Proof(),
 	}
 	if !d.Approved {
@@ -149,33 +149,33 @@ func (h answering) respondBudget(d command.AnswerQuestion, in *Question) (decisi
 	return decision.Of(decision.Fact{ID: h.c.ID + ".answered", Data: data}), nil
 }
 
-// respondAgent refuses an answer to an agent that cannot count. Any other one changes nothing here: see Handed.
-func (h answering) respondAgent(in *Question) (decision.Decision, error) {
-	if in.Over {
-		return h.answeredLate(in, "its agent does not wait")
+// respondAgent refuses an answer to an agent that cannot count. It changes nothing otherwise: see Handed.
+func (h answering) respondAgent(q *Question) (decision.Decision, error) {
+	if q.Over {
+		return h.answeredLate(q, "its agent does not wait")
 	}
 	if len(h.c.Data) > maxToAgent {
-		return h.refuse(fault.Newf(fault.InvalidField, "The answer is too long for an agent. Send less than 40 KB."), in)
+		return h.refuse(fault.Newf(fault.InvalidField, "The answer is too long for an agent. Send less than 40 KB."), q)
 	}
 	return h.goOn()
 }
 
 // answeredLate refuses an answer to a question that is over, unless it is the one that counts.
-func (h answering) answeredLate(in *Question, why string) (decision.Decision, error) {
+func (h answering) answeredLate(q *Question, why string) (decision.Decision, error) {
 	switch {
-	case in.Answered != nil && in.Answered.CommandID == h.c.ID:
-		return h.answeredAgain(in)
-	case in.Answered != nil:
-		return h.refuse(fault.New(fault.InputAnswered), in)
-	case in.Expired:
-		return h.refuse(fault.New(fault.InputExpired), in)
+	case q.Answered != nil && q.Answered.CommandID == h.c.ID:
+		return h.answeredAgain(q)
+	case q.Answered != nil:
+		return h.refuse(fault.New(fault.InputAnswered), q)
+	case q.Expired:
+		return h.refuse(fault.New(fault.InputExpired), q)
 	}
-	return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: %s.", why), in)
+	return h.refuse(fault.Newf(fault.InputNotFound, "The question is no longer open: %s.", why), q)
 }
 
 // refuse tells the sender why the command has no effect.
-func (h answering) refuse(f *fault.Fault, in *Question) (decision.Decision, error) {
-	data := event.CommandRefusedData{CommandID: h.c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field, InputID: in.ID}
+func (h answering) refuse(f *fault.Fault, q *Question) (decision.Decision, error) {
+	data := event.CommandRefusedData{CommandID: h.c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field, InputID: q.ID}
 	if f.Code == fault.InputNotFound {
 		data.Field = "step_id"
 	}
@@ -185,23 +185,23 @@ func (h answering) refuse(f *fault.Fault, in *Question) (decision.Decision, erro
 	if h.s.Agent != nil {
 		data.AgentName = h.s.Agent.Name
 	}
-	if in.Answered != nil {
-		data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
-		data.AnsweredOn = in.Answered.ClientID
+	if q.Answered != nil {
+		data.AnsweredBy, data.Decision = orElse(q.Answered.By, q.Answered.ClientID), q.Answered.Decision
+		data.AnsweredOn = q.Answered.ClientID
 	}
 	return decision.Decision{Facts: h.advance(), Direct: data}, nil
 }
 
 // mayAnswer reports whether the sender of the answer may give it.
-func (h answering) mayAnswer(in *Question) bool {
+func (h answering) mayAnswer(q *Question) bool {
 	asker := ""
-	if r := h.s.queue.byID[in.RunID]; r != nil {
+	if r := h.s.queue.byID[q.RunID]; r != nil {
 		asker = r.Principal
 	}
 	return h.rules.Access.MayAnswer(h.c.Tenant, h.s.Owner(), asker, person(h.c))
 }
 
-// Handed returns the message that hands an answer on to the agent that has asked: the log of its task takes the first one, and
+// Handed returns the message that forwards an answer to the agent that has asked. The log of its task accepts the first one, and
 // reports it with command.CloseQuestion. ok is false for any other command.
 func (s *State) Handed(c command.Command, rules Rules) (m command.TaskMessage, ok bool) {
 	var d command.AnswerQuestion
@@ -209,8 +209,8 @@ func (s *State) Handed(c command.Command, rules Rules) (m command.TaskMessage, o
 	if c.Verb != command.Answer || s.Deleted || !h.sees() || len(c.Data) > maxToAgent || c.Decode(&d) != nil {
 		return m, false
 	}
-	in := s.questions.byID[d.InputID]
-	if in == nil || in.Asking == nil || in.Over || !h.mayAnswer(in) {
+	q := s.questions.byID[d.InputID]
+	if q == nil || q.Asking == nil || q.Over || !h.mayAnswer(q) {
 		return m, false
 	}
 	told, err := d.ToAgent()
@@ -225,8 +225,8 @@ func (s *State) Handed(c command.Command, rules Rules) (m command.TaskMessage, o
 		made = event.DecisionApprove
 	}
 	return command.TaskMessage{
-		TaskID: in.Asking.Task, MessageType: command.TypeInputResponse, Message: told, Asked: in.Asking.Seq,
-		Given: &event.GivenAnswer{InputID: in.ID, Decision: made, Feedback: d.Feedback, ClientID: d.ClientID, Segment: d.Segment},
+		TaskID: q.Asking.Task, MessageType: command.TypeInputResponse, Message: told, Asked: q.Asking.Seq,
+		Given: &event.GivenAnswer{InputID: q.ID, Decision: made, Feedback: d.Feedback, ClientID: d.ClientID, Segment: d.Segment},
 	}, true
 }
 

@@ -131,11 +131,11 @@ func onJob[T event.Data](f func(*Job, event.Event, T), place func(T) at) fold[T]
 	return func(s *State, e event.Event, d T) error {
 		p := place(d)
 		id := p.part.Job(p.run)
-		w := s.jobs[id]
-		if w == nil {
+		j := s.jobs[id]
+		if j == nil {
 			return s.unknown("job %q was never begun", id)
 		}
-		f(w, e, d)
+		f(j, e, d)
 		return nil
 	}
 }

@@ -18,7 +18,7 @@ var teamTools = map[string]bool{
 // approval.
 func TeamTool(name string) bool { return teamTools[name] }
 
-// InputOf returns the id of the question whether the call may run.
+// QuestionOf returns the id of the question whether the call may run.
 func QuestionOf(callID string) string { return "approve_" + callID }
 
 // Approval is the question about a tool call with its answer.

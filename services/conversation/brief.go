@@ -16,12 +16,12 @@ type Brief struct {
 	Feedback []string     // planning: why earlier plans of the run were invalid, oldest first
 	Step     *event.Step  // solving
 	Needs    []Result     // solving: results of the steps that it depends on
-	Results  []Result     // aggregation: of all tasks, in the order of the plan
+	Results  []Result     // aggregation: of all steps, in the order of the plan
 	Own      []Line       // texts and tool results of the job so far
-	Files    []event.File // of a pipeline run: those of its message
+	Files    []event.File // of a planned run: those of its message
 }
 
-// Result is the outcome of a task.
+// Result is the outcome of a step.
 type Result struct {
 	Step   event.Step
 	Status string // completed, failed, cancelled
@@ -35,9 +35,9 @@ type Result struct {
 // itself is always complete.
 func (s *State) Brief(workID string, limit int) Brief {
 	t := transcript{s}
-	w := s.Job(workID)
-	r := s.Run(w.RunID)
-	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: t.said(nil, w)}
+	j := s.Job(workID)
+	r := s.Run(j.RunID)
+	b := Brief{Stage: j.Part.Stage, Question: r.Content, Own: t.said(nil, j)}
 	size := bytesOf(b.Own)
 	if r.Plan == nil {
 		size += bytesOf(append(told(nil, r), t.asks(r)))
@@ -52,11 +52,11 @@ func (s *State) Brief(workID string, limit int) Brief {
 	if b.Question, b.Context = p.Question, rawOf(p.Context); len(b.Context) == 0 && len(r.Spec.Facts) > 0 {
 		b.Context, _ = json.Marshal(r.Spec.Facts) //nolint:errchkjson // strings
 	}
-	switch w.Part.Stage {
+	switch j.Part.Stage {
 	case event.StagePlanning:
 		b.Feedback = append(append(b.Feedback, p.Feedback...), p.Invalid...)
 	case event.StageSolving:
-		step := p.Step(w.Part.StepID)
+		step := p.Step(j.Part.StepID)
 		b.Step = &step.Step
 		for _, id := range step.Dependencies {
 			b.Needs = append(b.Needs, p.Step(id).result())

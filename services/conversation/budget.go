@@ -21,15 +21,14 @@ type spending struct {
 	asked []*Question // the questions about its budget, or a day's quota
 }
 
-// Worked is how long workers have been busy with the run, as the log tells it. It is
-// counted for runs whose budget bounds it.
+// Worked is how long workers have been busy with the run, by the times in the log. It is counted only if the budget bounds it.
 func (b *spending) Worked() time.Duration { return b.Busy }
 
 // granted counts how often people have renewed the run's budget.
 func (b *spending) granted() int {
 	n := 0
-	for _, in := range b.asked {
-		if in.Quota == nil && in.approved() {
+	for _, q := range b.asked {
+		if q.Quota == nil && q.approved() {
 			n++
 		}
 	}
@@ -39,8 +38,8 @@ func (b *spending) granted() int {
 // Granted returns how often people have allowed the run to continue over a daily limit.
 func (b *spending) Granted(resource, scope, day string) int {
 	n := 0
-	for _, in := range b.asked {
-		if in.Quota != nil && in.Resource == resource && in.Quota.Scope == scope && in.Quota.Day == day && in.approved() {
+	for _, q := range b.asked {
+		if q.Quota != nil && q.Resource == resource && q.Quota.Scope == scope && q.Quota.Day == day && q.approved() {
 			n++
 		}
 	}
@@ -84,13 +83,13 @@ func (b *spending) question() *Question {
 	return b.asked[len(b.asked)-1]
 }
 
-// Expiring is the question about the budget that is open and will not stay so.
+// Expiring returns the open question about the budget if it has a timeout.
 func (b *spending) Expiring() (inputID string, ok bool) {
-	in := b.question()
-	if in == nil || !in.expires() {
+	q := b.question()
+	if q == nil || !q.expires() {
 		return "", false
 	}
-	return in.ID, true
+	return q.ID, true
 }
 
 // TimeLeft is how long workers may still be busy with the run before it has to be
@@ -107,12 +106,12 @@ func (b *spending) Asks() bool { return b.Budget.OnExceeded == event.BudgetAsk }
 
 // quotaRefused returns why the run ends if people have not let it continue over a day's quota, else nil.
 func (b *spending) quotaRefused() *fault.Fault {
-	in := b.question()
-	if in == nil || in.Quota == nil || !in.rejected() && !in.Expired {
+	q := b.question()
+	if q == nil || q.Quota == nil || !q.rejected() && !q.Expired {
 		return nil
 	}
 	return fault.Newf(fault.QuotaExceeded, "The %s of the %s for %s are used up (%g of %g), and the run was not allowed to continue.",
-		quotaNames[in.Resource], in.Quota.Scope, in.Quota.Day, in.Quota.Used, in.Quota.Limit)
+		quotaNames[q.Resource], q.Quota.Scope, q.Quota.Day, q.Quota.Used, q.Quota.Limit)
 }
 
 // quotaNames are the names of the resources with a daily quota.
@@ -126,7 +125,7 @@ func BudgetQuestion(use event.BudgetUse) string {
 	return "The run has used up its budget: " + usedUp(use) + ". May it have as much once more?"
 }
 
-// BudgetFault says what of a budget is used up.
+// BudgetFault explains which part of a budget is used up.
 func BudgetFault(use event.BudgetUse) *fault.Fault {
 	if use.Resource == "" {
 		return fault.New(fault.BudgetExceeded)

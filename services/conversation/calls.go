@@ -54,7 +54,7 @@ type Call struct {
 	Attempt    int    // of the newest event about it
 	Result     string // text for the model, once final
 
-	Files []event.File `json:",omitempty"` // that it has returned besides
+	Files []event.File `json:",omitempty"` // that it has returned, too
 }
 
 func (c *Call) started(d event.ToolStartedData) { c.become(d.Attempt, CallStarted, "") }
@@ -121,7 +121,7 @@ func (c *calls) unsettled(m Message) []event.ToolCall {
 	return out
 }
 
-// begun tells apart the calls that are in the log and those that are not.
+// begun separates the calls that the log has from the others.
 func (c *calls) begun(list []event.ToolCall) (begun, fresh []event.ToolCall) {
 	for _, tc := range list {
 		if c.byID[tc.ID] != nil {
@@ -134,26 +134,26 @@ func (c *calls) begun(list []event.ToolCall) (begun, fresh []event.ToolCall) {
 }
 
 // decided gives a call the outcome that the answer to its question has: it was refused, or the client has carried it out.
-func (c *calls) decided(in *Question, d event.InputAnsweredData) {
+func (c *calls) decided(q *Question, d event.InputAnsweredData) {
 	refused := d.Decision == event.DecisionReject
-	out := &Call{ID: in.CallID, RunID: in.RunID, Job: in.RunID, Tool: in.Tool, Status: CallFailed, Attempt: in.Attempt}
+	out := &Call{ID: q.CallID, RunID: q.RunID, Job: q.RunID, Tool: q.Tool, Status: CallFailed, Attempt: q.Attempt}
 	switch {
-	case in.Client && refused:
+	case q.Client && refused:
 		out.Result, out.Files = orElse(d.Feedback, "The client did not carry the call out."), d.Files
-	case in.Client:
+	case q.Client:
 		out.Status, out.Result, out.Files = CallCompleted, d.Result, d.Files
-	case refused && c.byID[in.CallID] == nil:
+	case refused && c.byID[q.CallID] == nil:
 		out.Result = "denied: " + orElse(d.Feedback, "no reason was given")
 	default:
 		return
 	}
-	c.byID[in.CallID] = out
+	c.byID[q.CallID] = out
 }
 
 // forget removes the calls of a run.
 func (c *calls) forget(r *Run) {
-	for _, w := range r.Jobs {
-		for _, m := range w.Messages {
+	for _, j := range r.Jobs {
+		for _, m := range j.Messages {
 			for _, tc := range m.ToolCalls {
 				delete(c.must, tc.ID)
 			}

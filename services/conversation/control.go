@@ -39,8 +39,8 @@ func (h control) cancelStep() (decision.Decision, error) {
 	return decision.Decision{Facts: solver{d}.endStep(t, eventID, h.c.Principal, stops), Direct: done(h.c.Verb, ref.StepID, true, "Done.")}, nil
 }
 
-// restartStep gives a task another attempt, and with it what depends on it. After
-// the end of a run, a new run repairs its result.
+// restartStep gives a step, and the steps that depend on it, another attempt. After the end of a run, a new run repairs its
+// result.
 func (h control) restartStep() (decision.Decision, error) {
 	var ref command.StepRef
 	if err := h.c.Decode(&ref); err != nil {
@@ -98,7 +98,7 @@ func (h control) cancelPlan() (decision.Decision, error) {
 	return decision.Decision{Facts: list, Direct: done(h.c.Verb, "", true, "Done.")}, nil
 }
 
-// lacks returns the code of why nothing can be done about a step: its run or the step does not exist, or their time is over.
+// lacks returns the code of the reason why a step cannot be changed: its run or the step does not exist, or the run is over.
 func (h control) lacks(ref command.StepRef) fault.Code {
 	r := h.s.Active()
 	switch {
@@ -117,7 +117,7 @@ func (h control) lacks(ref command.StepRef) fault.Code {
 	return fault.RunOver
 }
 
-// notDone reports that the command had no effect, with the code of why, and returns the due events.
+// notDone reports that the command had no effect, with the code of the reason, and returns the due events.
 func (h control) notDone(taskID string, code fault.Code, why string) (decision.Decision, error) {
 	n := done(h.c.Verb, taskID, false, why)
 	n.Error = string(code)
@@ -181,7 +181,7 @@ func (h control) planAgain(d command.ReplanRun) (decision.Decision, error) {
 // otherRun is the notice about a step of a run that is neither active nor the last one.
 const otherRun = "This run is not active, and not the last one. Nothing was changed."
 
-// done tells the sender of a command about a task or plan whether it had an effect.
+// done tells the sender of a command about a step or plan whether it had an effect.
 func done(action id.Name, taskID string, ok bool, message string) event.NoticeData {
 	level := "info"
 	if !ok {

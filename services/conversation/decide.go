@@ -77,7 +77,7 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (decision.
 	return decide(h)
 }
 
-// person is who sends the command.
+// person returns the sender of the command.
 func person(c command.Command) access.Person {
 	return access.Person{Subject: c.Principal, Operator: c.Operator}
 }
@@ -110,7 +110,7 @@ func (h handler) current() (director, bool) {
 	return h.director(r), true
 }
 
-// goOn decides what follows from the state alone.
+// goOn returns the events that are due without the command.
 func (h handler) goOn() (decision.Decision, error) {
 	return decision.Of(h.advance()...), nil
 }
@@ -170,16 +170,15 @@ func (h handler) start(r *Run) decision.Fact {
 	return decision.Fact{ID: r.ID + ".started", Data: d}
 }
 
-// stop cancels a run with everything that is open in it, by the command c. It closes unfinished
-// messages first.
+// stop cancels a run, and before that all that is open in it.
 func (h handler) stop(r *Run, reason string) []decision.Fact {
 	var list []decision.Fact
 	if p := r.Plan; p != nil {
 		d := h.director(r)
 		list = d.stop(h.c)
 	}
-	if w := h.s.Job(r.ID); r.Plan == nil && w != nil {
-		list = stops(w)
+	if j := h.s.Job(r.ID); r.Plan == nil && j != nil {
+		list = stops(j)
 	}
 	return append(list, decision.Fact{ID: h.c.ID + ".cancelled." + r.ID, Data: event.RunCancelledData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: h.c.Principal, CommandID: h.c.ID,
@@ -195,7 +194,7 @@ func (h handler) gone() decision.Decision {
 	return decision.Decision{Direct: event.CommandRefusedData{CommandID: h.c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field}}
 }
 
-// absent is the fault of a message to what does not exist.
+// absent is the fault of a message to a session or member that does not exist.
 func absent(service id.Name) fault.Code {
 	if service == command.Member {
 		return fault.AgentNotFound

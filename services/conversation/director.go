@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// Outcomes of a pipeline run, and the states in which it is summed up.
+// Outcomes of a planned run.
 const (
 	success        = "success"
 	partialSuccess = "partial_success"
@@ -45,7 +45,7 @@ type director struct {
 	rules Rules
 }
 
-// unsound ends a run whose tasks, as the client gave them, cannot be solved.
+// unsound ends a run whose steps, as the client gave them, make no valid plan.
 func (d director) unsound() []decision.Fact {
 	if d.r.Spec.Mode != event.ModeSteps || d.p.Planned {
 		return nil
@@ -64,18 +64,18 @@ func (d director) unsound() []decision.Fact {
 }
 
 // retry schedules another attempt at a failed job, unless that cannot help.
-func (d director) retry(w *Job, attempt, tries int) (decision.Fact, bool) {
-	f := w.Failure
+func (d director) retry(j *Job, attempt, tries int) (decision.Fact, bool) {
+	f := j.Failure
 	if !f.Retryable || attempt >= tries {
 		return decision.Fact{}, false
 	}
-	pause := retry.Backoff(d.rules.Backoff, attempt, w.ID)
+	pause := retry.Backoff(d.rules.Backoff, attempt, j.ID)
 	if retry.Transient(f.Code) && d.r.exhausted(d.now.Add(pause), time.Time{}, d.rules.Patience) {
 		return decision.Fact{}, false
 	}
-	return decision.Fact{ID: w.ID + ".retry", Data: event.RetryScheduledData{
+	return decision.Fact{ID: j.ID + ".retry", Data: event.RetryScheduledData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: attempt, MaxAttempts: tries,
-		RetryAfterMS: pause.Milliseconds(), Code: f.Code, Message: f.Message, Part: w.Part,
+		RetryAfterMS: pause.Milliseconds(), Code: f.Code, Message: f.Message, Part: j.Part,
 	}}, true
 }
 
@@ -105,8 +105,8 @@ func (d director) usage() event.Usage {
 	return t.Usage()
 }
 
-// stop cancels everything open in the run. The run's end tells the reason; its plan and tasks show
-// a user's request.
+// stop cancels everything open in the run. The end of the run has the reason; its plan and steps show
+// a request of a user.
 func (d director) stop(c command.Command) []decision.Fact {
 	var list []decision.Fact
 	p := d.p
@@ -130,14 +130,14 @@ func (d director) stop(c command.Command) []decision.Fact {
 // overBudget ends a run whose budget is not extended: people declined or did not answer, or one of
 // its jobs was stopped. An unanswered question expires first.
 func (d director) overBudget() []decision.Fact {
-	in := d.r.question()
+	q := d.r.question()
 	switch {
-	case in != nil && in.expires() && !d.now.Before(in.Asked.Add(in.Timeout)):
-		return []decision.Fact{{ID: in.ID + ".expired", Data: event.InputExpiredData{
-			InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID,
-			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(d.now, in.Asked), Scope: event.ScopeBudget,
+	case q != nil && q.expires() && !d.now.Before(q.Asked.Add(q.Timeout)):
+		return []decision.Fact{{ID: q.ID + ".expired", Data: event.InputExpiredData{
+			InputID: q.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID,
+			TimeoutSeconds: int(q.Timeout / time.Second), ElapsedMS: since(d.now, q.Asked), Scope: event.ScopeBudget,
 		}}}
-	case in != nil && (in.rejected() || in.Expired), d.r.stopped() != nil:
+	case q != nil && (q.rejected() || q.Expired), d.r.stopped() != nil:
 		return d.failBudget()
 	}
 	return nil
@@ -148,8 +148,8 @@ func (d director) failBudget() []decision.Fact {
 	if d.r.Plan != nil {
 		list = d.stop(command.Command{ID: d.r.ID + ".budget"})
 	} else {
-		for _, w := range d.r.Jobs {
-			list = append(list, stops(w)...)
+		for _, j := range d.r.Jobs {
+			list = append(list, stops(j)...)
 		}
 	}
 	if why := d.r.outOfQuota(); why != nil {
@@ -165,18 +165,18 @@ func (d director) failBudget() []decision.Fact {
 	return append(list, failed)
 }
 
-// concluded ends a run whose agent of the swarm has had its say.
+// concluded ends a run that an agent of the swarm has answered.
 func (d director) concluded() []decision.Fact {
-	w := d.s.Job(d.r.ID)
-	if w == nil || w.Ended {
+	j := d.s.Job(d.r.ID)
+	if j == nil || j.Ended {
 		return nil
 	}
-	m, said := w.final()
+	m, said := j.final()
 	if !said {
 		return nil
 	}
 	return []decision.Fact{{ID: d.r.ID + ".completed", Data: event.RunCompletedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: max(w.Attempt, 1), MessageID: m.ID, Content: m.Content,
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: max(j.Attempt, 1), MessageID: m.ID, Content: m.Content,
 		DurationMS: since(d.now, d.r.Started),
 	}}}
 }
@@ -195,7 +195,7 @@ func since(now, then time.Time) int64 {
 	return max(0, now.Sub(then).Milliseconds())
 }
 
-// short is enough of a run's id to tell the runs of a session apart.
+// short is enough of the id of a run to distinguish the runs of a session.
 func short(runID string) string {
 	_, hash, _ := strings.Cut(runID, "_")
 	return hash[:min(len(hash), 12)]

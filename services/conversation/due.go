@@ -8,7 +8,7 @@ import (
 )
 
 // Due returns the earliest time at which advance may return an event: the expiry of an open
-// question, a deadline of a task, or the end of a pause between attempts. It is zero if the state
+// question, a deadline of a step, or the end of a pause between attempts. It is zero if the state
 // waits for commands only. Calling advance earlier has no effect.
 func (s *State) Due(now time.Time, rules Rules) time.Time {
 	var due time.Time
@@ -24,8 +24,8 @@ func (s *State) Due(now time.Time, rules Rules) time.Time {
 	if !ok {
 		return due
 	}
-	if in := d.p.Asked; in != nil && !in.Over {
-		at(in.Asked.Add(in.Timeout))
+	if q := d.p.Asked; q != nil && !q.Over {
+		at(q.Asked.Add(q.Timeout))
 	}
 	if d.p.Retry != nil {
 		at(d.p.Retry.Due)
@@ -48,11 +48,9 @@ func (s *State) Stats(now time.Time) event.Stats {
 		st.DurationSeconds = int64(max(0, now.Sub(s.Created)) / time.Second)
 	}
 	st.TotalMessages = s.totals.Messages
-	if len(s.queue.order) == 0 {
-		return st
-	}
-	last := s.queue.order[len(s.queue.order)-1]
+	last := s.queue.last()
 	switch {
+	case last == nil:
 	case last.Status == Completed && (last.Outcome == "" || last.Outcome == success):
 	case last.Outcome == partialSuccess, last.Plan != nil && last.Plan.count(plan.Done) > 0:
 		st.CompletionStatus = "partial"

@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// MaxWaiting is how many messages may wait behind the active run: enough for a person who types
+// MaxWaiting is how many messages may wait for the active run: enough for a person who types
 // ahead, and few enough to stop a faulty client early.
 const MaxWaiting = 16
 
@@ -56,8 +56,8 @@ func (h intake) receive() (decision.Decision, error) {
 	return decision.Of(list...), nil
 }
 
-// receivedAgain decides about a message that was accepted or refused before. It answers a sender that wants it to, unless the
-// reason of an old refusal is forgotten.
+// receivedAgain decides on a repeat of a message. It answers a sender that asks for that, unless the reason of an old refusal is
+// forgotten.
 func (h intake) receivedAgain(d command.UserMessage) (decision.Decision, error) {
 	got, err := h.goOn()
 	switch {

@@ -48,20 +48,20 @@ type Job struct {
 	Ended       bool      // it no longer needs a worker
 	Attempt     int       // of the newest claim; 0 = never claimed
 	Claim       string    // id of the newest job.started event: the fence
-	Item        string    // the work item behind that claim
+	Item        string    // work item of that claim
 	Refused     int       // highest refused attempt
 	Messages    []Message
 	Open        []string // messages that have started and are neither completed nor discarded
 	Failure     *event.JobFailedData
 	SwarmTask   string // the task of an agent of the swarm that has it
-	Try         int    // of the plan, task or aggregate: 1, 2, ...
+	Try         int    // of the plan, step or aggregate: 1, 2, ...
 	MaxTries    int
 	Paused      bool // it is suspended: all remaining calls waited for people at that time
 
 	Outage  retry.Outage // consecutive failed requests to the model
 	Instead string       `json:",omitempty"` // the model that is asked in place of the run's, which has failed
 
-	Worker  string    // the instance behind the newest claim
+	Worker  string    // instance with the newest claim
 	Pause   string    // id of the newest job.suspended event
 	Rested  int       // the claim that ended with that event
 	Asked   time.Time // when the newest request to the model was made
@@ -74,53 +74,53 @@ type Job struct {
 	run *Run
 }
 
-func (w *Job) claimed(e event.Event, d event.JobStartedData) {
-	if w.Claimed.IsZero() || w.Paused { // the time in which it waited for people does not count
-		w.Claimed = e.Time
+func (j *Job) claimed(e event.Event, d event.JobStartedData) {
+	if j.Claimed.IsZero() || j.Paused { // the time in which it waited for people does not count
+		j.Claimed = e.Time
 	}
-	w.Attempt, w.Claim, w.Item, w.SwarmTask, w.Worker, w.Paused = d.Attempt, e.ID, d.CommandID, d.SwarmTask, d.Worker, false
+	j.Attempt, j.Claim, j.Item, j.SwarmTask, j.Worker, j.Paused = d.Attempt, e.ID, d.CommandID, d.SwarmTask, d.Worker, false
 }
 
-func (w *Job) refused(_ event.Event, d event.AttemptRefusedData) {
-	w.Refused = max(w.Refused, d.Attempt)
+func (j *Job) refused(_ event.Event, d event.AttemptRefusedData) {
+	j.Refused = max(j.Refused, d.Attempt)
 }
 
 // suspended notes that the job waits for people. A claim that is not the newest cannot suspend it.
-func (w *Job) suspended(e event.Event, d event.JobSuspendedData) {
-	if d.Attempt == w.Attempt {
-		w.Paused, w.Pause, w.Rested = true, e.ID, w.Attempt
+func (j *Job) suspended(e event.Event, d event.JobSuspendedData) {
+	if d.Attempt == j.Attempt {
+		j.Paused, j.Pause, j.Rested = true, e.ID, j.Attempt
 	}
 }
 
-func (w *Job) gaveUp(e event.Event, d event.JobFailedData) {
-	if w.Ended || w.Failure != nil {
+func (j *Job) gaveUp(e event.Event, d event.JobFailedData) {
+	if j.Ended || j.Failure != nil {
 		return
 	}
-	w.Failure = &d
+	j.Failure = &d
 	if retry.Transient(d.Code) {
-		w.run.requestFailed(w, e.Time)
+		j.run.requestFailed(j, e.Time)
 	}
 }
 
-func (w *Job) requestFailed(e event.Event, d event.RequestFailedData) {
-	w.run.requestFailed(w, e.Time)
-	w.Outage.Since = earliest(w.Outage.Since, earliest(w.Asked, e.Time))
-	w.Outage.Tries, w.Outage.Next = d.Try, e.Time.Add(time.Duration(d.RetryAfterMS)*time.Millisecond)
-	if w.Outage.Code = d.Code; d.NextModel != "" {
-		w.Instead = d.NextModel
+func (j *Job) requestFailed(e event.Event, d event.RequestFailedData) {
+	j.run.requestFailed(j, e.Time)
+	j.Outage.Since = earliest(j.Outage.Since, earliest(j.Asked, e.Time))
+	j.Outage.Tries, j.Outage.Next = d.Try, e.Time.Add(time.Duration(d.RetryAfterMS)*time.Millisecond)
+	if j.Outage.Code = d.Code; d.NextModel != "" {
+		j.Instead = d.NextModel
 	}
 }
 
-func (w *Job) messageStarted(e event.Event, d event.MessageStartedData) {
-	w.Open = append(w.Open, d.MessageID)
-	w.Partial, w.Length, w.Begun = nil, 0, !d.Waits
-	w.Asked = e.Time
+func (j *Job) messageStarted(e event.Event, d event.MessageStartedData) {
+	j.Open = append(j.Open, d.MessageID)
+	j.Partial, j.Length, j.Begun = nil, 0, !d.Waits
+	j.Asked = e.Time
 }
 
-func (w *Job) delta(_ event.Event, d event.MessageDeltaData) {
-	w.Length += len(d.Text)
-	w.Begun = w.Begun || d.Begins
-	w.Partial = append(w.Partial, d.Text...)
+func (j *Job) delta(_ event.Event, d event.MessageDeltaData) {
+	j.Length += len(d.Text)
+	j.Begun = j.Begun || d.Begins
+	j.Partial = append(j.Partial, d.Text...)
 }
 
 // thought is what a model wants back with a message that is not complete yet.
@@ -131,13 +131,13 @@ type thought struct {
 }
 
 // reasoned keeps the reasoning for the message that follows from it, if the model wants it back.
-func (w *Job) reasoned(_ event.Event, d event.ReasoningCompletedData) {
+func (j *Job) reasoned(_ event.Event, d event.ReasoningCompletedData) {
 	if d.PassBack != nil {
-		w.Thought = thought{Message: d.MessageID, Reasoning: d.Content, PassBack: d.PassBack}
+		j.Thought = thought{Message: d.MessageID, Reasoning: d.Content, PassBack: d.PassBack}
 	}
 }
 
-func (w *Job) messageCompleted(_ event.Event, d event.MessageCompletedData) {
+func (j *Job) messageCompleted(_ event.Event, d event.MessageCompletedData) {
 	m := Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls}
 	if !d.Complete() {
 		m.Stop = d.StopReason
@@ -145,14 +145,14 @@ func (w *Job) messageCompleted(_ event.Event, d event.MessageCompletedData) {
 	if m.stopped() {
 		m.Attempt = d.Attempt
 	} else {
-		w.Outage, w.run.Failing = retry.Outage{}, time.Time{}
-		w.Tally.Calls++
+		j.Outage, j.run.Failing = retry.Outage{}, time.Time{}
+		j.Tally.Calls++
 	}
-	if w.Thought.Message == d.MessageID {
-		m.Reasoning, m.PassBack = w.Thought.Reasoning, w.Thought.PassBack
+	if j.Thought.Message == d.MessageID {
+		m.Reasoning, m.PassBack = j.Thought.Reasoning, j.Thought.PassBack
 	}
-	w.closeMessage(d.MessageID)
-	w.Messages = append(w.Messages, m)
+	j.closeMessage(d.MessageID)
+	j.Messages = append(j.Messages, m)
 }
 
 // answered records which calls of a message a person has to allow, and counts the message.
@@ -164,66 +164,66 @@ func answered(s *State, _ event.Event, d event.MessageCompletedData) error {
 	return nil
 }
 
-func (w *Job) discarded(_ event.Event, d event.MessageDiscardedData) { w.closeMessage(d.MessageID) }
+func (j *Job) discarded(_ event.Event, d event.MessageDiscardedData) { j.closeMessage(d.MessageID) }
 
-func (w *Job) used(_ event.Event, d event.UsageRecordedData) { w.Tally.Record(d) }
+func (j *Job) used(_ event.Event, d event.UsageRecordedData) { j.Tally.Record(d) }
 
-func (w *Job) toolCalled(_ event.Event, d event.ToolCalledData) { w.Tally.Use(d.Tool) }
+func (j *Job) toolCalled(_ event.Event, d event.ToolCalledData) { j.Tally.Use(d.Tool) }
 
-func (w *Job) closeMessage(id string) {
-	w.Open = slices.DeleteFunc(w.Open, func(m string) bool { return m == id })
-	w.Partial, w.Thought = nil, thought{}
+func (j *Job) closeMessage(id string) {
+	j.Open = slices.DeleteFunc(j.Open, func(m string) bool { return m == id })
+	j.Partial, j.Thought = nil, thought{}
 }
 
 // Silent reports whether viewers have been shown nothing of the message that is open.
-func (w *Job) Silent() bool { return w == nil || !w.Begun }
+func (j *Job) Silent() bool { return j == nil || !j.Begun }
 
-// final returns the job's last word: a message without tool calls.
-func (w *Job) final() (Message, bool) {
-	if len(w.Messages) == 0 || len(w.Open) > 0 {
+// final returns the answer of the job: its last message, if that has no tool calls.
+func (j *Job) final() (Message, bool) {
+	if len(j.Messages) == 0 || len(j.Open) > 0 {
 		return Message{}, false
 	}
-	last := w.Messages[len(w.Messages)-1]
+	last := j.Messages[len(j.Messages)-1]
 	return last, len(last.ToolCalls) == 0 && !last.stopped()
 }
 
-// failed says that a job ended in an error that its worker does not report.
-func (w *Job) failed(entry fault.Entry, now time.Time, limit time.Duration) decision.Fact {
-	return decision.Fact{ID: w.ID + ".failed", Data: event.JobFailedData{
-		RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code), Message: entry.Message,
-		Retryable: entry.Retryable, TimeoutSeconds: int(limit / time.Second), ElapsedMS: since(now, w.Started),
-		Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
+// failed is the end of a job in an error that its worker does not report.
+func (j *Job) failed(entry fault.Entry, now time.Time, limit time.Duration) decision.Fact {
+	return decision.Fact{ID: j.ID + ".failed", Data: event.JobFailedData{
+		RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: j.Attempt, Code: string(entry.Code), Message: entry.Message,
+		Retryable: entry.Retryable, TimeoutSeconds: int(limit / time.Second), ElapsedMS: since(now, j.Started),
+		Try: j.Try, MaxTries: j.MaxTries, Part: j.Part,
 	}}
 }
 
 // Stopped closes the newest open message with the text so far.
-func (w *Job) Stopped(message string) event.MessageCompletedData {
+func (j *Job) Stopped(message string) event.MessageCompletedData {
 	return event.MessageCompletedData{
-		MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Role: event.RoleAssistant,
-		Content: string(w.Partial), StopReason: event.StopStopped, Silent: w.Silent(), Part: w.Part,
+		MessageID: message, RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: j.Attempt, Role: event.RoleAssistant,
+		Content: string(j.Partial), StopReason: event.StopStopped, Silent: j.Silent(), Part: j.Part,
 	}
 }
 
 // Said reports whether people have read a part of the message that is open.
-func (w *Job) Said() bool { return w != nil && len(w.Open) > 0 && len(w.Partial) > 0 }
+func (j *Job) Said() bool { return j != nil && len(j.Open) > 0 && len(j.Partial) > 0 }
 
-// discards closes the messages that a job leaves half said.
-func discards(w *Job) []decision.Fact {
-	list := make([]decision.Fact, 0, len(w.Open))
-	for _, m := range w.Open {
+// discards closes the unfinished messages of a job.
+func discards(j *Job) []decision.Fact {
+	list := make([]decision.Fact, 0, len(j.Open))
+	for _, m := range j.Open {
 		list = append(list, decision.Fact{ID: m + ".discarded", Data: event.MessageDiscardedData{
-			MessageID: m, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Reason: "the work was stopped",
-			Silent: w.Silent(), Part: w.Part,
+			MessageID: m, RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: j.Attempt, Reason: "the work was stopped",
+			Silent: j.Silent(), Part: j.Part,
 		}})
 	}
 	return list
 }
 
 // stops closes the messages of a job that ends for good. The text that people have read stays.
-func stops(w *Job) []decision.Fact {
-	list := discards(w)
-	if n := len(list) - 1; n >= 0 && len(w.Partial) > 0 {
-		said := w.Stopped(w.Open[n])
+func stops(j *Job) []decision.Fact {
+	list := discards(j)
+	if n := len(list) - 1; n >= 0 && len(j.Partial) > 0 {
+		said := j.Stopped(j.Open[n])
 		list[n] = decision.Fact{ID: said.MessageID + ".stopped", Data: said}
 	}
 	return list
@@ -231,8 +231,7 @@ func stops(w *Job) []decision.Fact {
 
 // Spent returns how many claims of the job count against the limit: those since it was suspended
 // last. Waiting for people costs no attempts.
-func (w *Job) Spent() int { return w.Attempt - w.Rested }
+func (j *Job) Spent() int { return j.Attempt - j.Rested }
 
-// Resumption is the id of the work item that has the job taken up again after its
-// newest pause.
-func (w *Job) Resumption() string { return w.Pause + ".resumed" }
+// Resumption is the id of the work item that resumes the job after its newest suspension.
+func (j *Job) Resumption() string { return j.Pause + ".resumed" }

@@ -14,26 +14,26 @@ import (
 type jobs map[string]*Job
 
 // begin adds a job of a run.
-func (j jobs) begin(w *Job, r *Run) {
-	r.Jobs = append(r.Jobs, w)
-	j.add(w, r)
+func (known jobs) begin(j *Job, r *Run) {
+	r.Jobs = append(r.Jobs, j)
+	known.add(j, r)
 }
 
-func (j jobs) add(w *Job, r *Run) {
-	w.run = r
-	j[w.ID] = w
+func (known jobs) add(j *Job, r *Run) {
+	j.run = r
+	known[j.ID] = j
 }
 
-func (j jobs) forget(r *Run) {
-	for _, w := range r.Jobs {
-		delete(j, w.ID)
+func (known jobs) forget(r *Run) {
+	for _, j := range r.Jobs {
+		delete(known, j.ID)
 	}
 }
 
 // openJob returns the job that the reference names, if it is still open.
 func (s *State) openJob(ref command.JobRef) (*Job, bool) {
-	w, r := s.Job(ref.Job()), s.Run(ref.RunID)
-	return w, w != nil && r != nil && r.Status == Running && !w.Ended && w.Failure == nil
+	j, r := s.Job(ref.Job()), s.Run(ref.RunID)
+	return j, j != nil && r != nil && r.Status == Running && !j.Ended && j.Failure == nil
 }
 
 // Wants reports whether the job that the reference names is still open.
@@ -42,17 +42,16 @@ func (s *State) Wants(ref command.JobRef) bool {
 	return ok
 }
 
-// Unclaimed returns the jobs that no worker has taken up yet, in the order
-// in which they were begun.
+// Unclaimed returns the jobs of the active run that no worker has claimed, in the order in which they began.
 func (s *State) Unclaimed() []*Job {
 	r := s.Active()
 	if r == nil {
 		return nil
 	}
 	var out []*Job
-	for _, w := range r.Jobs {
-		if !w.Ended && w.Attempt == 0 && w.Failure == nil {
-			out = append(out, w)
+	for _, j := range r.Jobs {
+		if !j.Ended && j.Attempt == 0 && j.Failure == nil {
+			out = append(out, j)
 		}
 	}
 	return out
@@ -67,9 +66,9 @@ func (s *State) Claimed() []*Job {
 		return nil
 	}
 	var out []*Job
-	for _, w := range r.Jobs {
-		if !w.Ended && !w.Paused && w.Attempt > 0 && w.Failure == nil && w.SwarmTask == "" {
-			out = append(out, w)
+	for _, j := range r.Jobs {
+		if !j.Ended && !j.Paused && j.Attempt > 0 && j.Failure == nil && j.SwarmTask == "" {
+			out = append(out, j)
 		}
 	}
 	return out
@@ -82,9 +81,9 @@ func (s *State) Ready() []*Job {
 		return nil
 	}
 	var out []*Job
-	for _, w := range r.Jobs {
-		if w.Paused && !w.Ended && w.Failure == nil && s.Next(w.ID).Kind != ActionWait {
-			out = append(out, w)
+	for _, j := range r.Jobs {
+		if j.Paused && !j.Ended && j.Failure == nil && s.Next(j.ID).Kind != ActionWait {
+			out = append(out, j)
 		}
 	}
 	return out
@@ -95,16 +94,16 @@ func (s *State) Ready() []*Job {
 func (s *State) Abandoned() []*Job {
 	var out []*Job
 	for _, r := range s.queue.order {
-		for _, w := range r.Jobs {
-			_, said := w.final()
+		for _, j := range r.Jobs {
+			_, said := j.final()
 			switch {
-			case !w.Ended || said || w.Failure != nil:
+			case !j.Ended || said || j.Failure != nil:
 			case s.InSwarm(r):
 				if r.Status == Cancelled {
-					out = append(out, w)
+					out = append(out, j)
 				}
-			case w.SwarmTask != "":
-				out = append(out, w)
+			case j.SwarmTask != "":
+				out = append(out, j)
 			}
 		}
 	}
@@ -116,9 +115,9 @@ func (s *State) Abandoned() []*Job {
 func (s *State) Delegated() []*Job {
 	var out []*Job
 	for _, r := range s.queue.order {
-		for _, w := range r.Jobs {
-			if w.SwarmTask != "" || r.capability(w) != "" || r.Plan == nil && r.Spec.Agent != "" {
-				out = append(out, w)
+		for _, j := range r.Jobs {
+			if j.SwarmTask != "" || r.capability(j) != "" || r.Plan == nil && r.Spec.Agent != "" {
+				out = append(out, j)
 			}
 		}
 	}
@@ -129,20 +128,20 @@ func (s *State) Delegated() []*Job {
 // repeated, because the time for retries is used up or would be before then. The provider's wish, after, is
 // never shortened.
 func (s *State) Retry(workID string, now time.Time, after time.Duration, p retry.Patience) (pause time.Duration, ok bool) {
-	w := s.Job(workID)
-	if w == nil {
+	j := s.Job(workID)
+	if j == nil {
 		return 0, false
 	}
-	pause, ok = p.Before(w.Outage.Tries+1, after, w.ID+w.Asked.String())
+	pause, ok = p.Before(j.Outage.Tries+1, after, j.ID+j.Asked.String())
 	due := now.Add(pause)
-	if !ok || due.Sub(earliest(w.Outage.Since, w.Asked)) > p.Job {
+	if !ok || due.Sub(earliest(j.Outage.Since, j.Asked)) > p.Job {
 		return 0, false
 	}
-	return pause, !w.run.exhausted(due, w.Asked, p.Run)
+	return pause, !j.run.exhausted(due, j.Asked, p.Run)
 }
 
-// SwarmTask is the id of the task that a job is given to the swarm as. It says itself:
-// agents send it back, and an id of id.EntityFromExternal would become another one then.
+// SwarmTask is the id of the task that hands a job to the swarm. It is made without id.EntityFromExternal: agents send it
+// back, and a second conversion would change it.
 // Jobs of different logs may have the same id.
 func SwarmTask(log subject.Log, work string) string {
 	sum := sha256.Sum256([]byte(log.Name() + "/" + work))

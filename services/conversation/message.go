@@ -15,10 +15,10 @@ type Message struct {
 	PassBack  *event.PassBack `json:",omitempty"`
 }
 
-// stopped reports whether the job was ended in the middle of the message.
+// stopped reports whether the job ended in the middle of the message.
 func (m Message) stopped() bool { return m.Stop == event.StopStopped }
 
-// shown is the text for the model.
+// shown returns the text for the model.
 func (m Message) shown() string {
 	if m.stopped() {
 		return m.Content + cutMark

@@ -68,11 +68,11 @@ func clockOfWorker(e event.Event, known jobs) string {
 	if d.Worker != "" {
 		return e.Source + " " + d.Worker
 	}
-	if w := known[d.Job(d.RunID)]; w != nil {
-		return e.Source + " " + w.Worker
+	if j := known[d.Job(d.RunID)]; j != nil {
+		return e.Source + " " + j.Worker
 	}
 	return e.Source
 }
 
-// workerSource is what workers write into their events as the source.
+// workerSource is the source in events of workers.
 const workerSource = "waggle/worker"

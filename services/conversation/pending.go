@@ -4,63 +4,63 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// StepKind is the kind of a worker's next step for a run.
+// ActionKind is the kind of an action.
 type ActionKind int
 
-// The steps of a job, in the order in which they are looked for.
+// The actions of a worker, in the order in which they are checked for.
 const (
 	ActionNone     ActionKind = iota // it no longer needs a worker
 	ActionDiscard                    // messages of a dead attempt are still open
 	ActionCalls                      // tool calls of the last message have no outcome, and some may run or be asked for
 	ActionWait                       // all of them wait for people
-	ActionGenerate                   // it is the model's turn
+	ActionGenerate                   // request the next message of the model
 	ActionFinish                     // the last message is the answer
 	ActionAsk                        // ask people whether to renew the run's budget
 	ActionStop                       // the run's budget is used up
 )
 
-// Step is the next thing to do for a job.
+// Action is what a worker does next for a job.
 type Action struct {
 	Kind      ActionKind
-	Discard   []string         // StepDiscard: message ids
-	Calls     []event.ToolCall // StepCalls: those without an outcome that may run now, in the model's order
-	Ask       []event.ToolCall // StepCalls: those that people have to be asked about first
-	Questions []string         // StepCalls, StepWait: the questions that are open
+	Discard   []string         // ActionDiscard: message ids
+	Calls     []event.ToolCall // ActionCalls: those without an outcome that may run now, in the model's order
+	Ask       []event.ToolCall // ActionCalls: those that people have to be asked about first
+	Questions []string         // ActionCalls, ActionWait: the questions that are open
 	Answer    Message          // StepFinish
 	Rounds    int              // messages of the model so far
 
-	Use event.BudgetUse // StepAsk, StepStop: the resource that is used up
+	Use event.BudgetUse // ActionAsk, ActionStop: the resource that is used up
 }
 
-// Next returns the rest of the job. It depends on the log only, so that a worker that takes over
+// Next returns the next action of the job. It depends on the log only, so that a worker that takes over
 // continues exactly where the dead one stopped.
 func (s *State) Next(workID string) Action {
-	w := s.Job(workID)
-	if w == nil || w.Ended || w.Failure != nil {
+	j := s.Job(workID)
+	if j == nil || j.Ended || j.Failure != nil {
 		return Action{Kind: ActionNone}
 	}
-	return pending{s: s, r: w.run, w: w}.next()
+	return pending{s: s, r: j.run, j: j}.next()
 }
 
 // pending finds what is left to do of a job.
 type pending struct {
 	s *State
 	r *Run
-	w *Job
+	j *Job
 }
 
 func (p pending) next() Action {
-	st := Action{Rounds: len(p.w.Messages)}
-	if len(p.w.Open) > 0 {
-		st.Kind, st.Discard = ActionDiscard, append([]string(nil), p.w.Open...)
+	st := Action{Rounds: len(p.j.Messages)}
+	if len(p.j.Open) > 0 {
+		st.Kind, st.Discard = ActionDiscard, append([]string(nil), p.j.Open...)
 		return st
 	}
-	if len(p.w.Messages) == 0 {
+	if len(p.j.Messages) == 0 {
 		st.Kind = ActionGenerate
 		return p.afford(st)
 	}
-	last := p.w.Messages[len(p.w.Messages)-1]
-	if last.stopped() && last.Attempt == p.w.Attempt { // the end of the job follows
+	last := p.j.Messages[len(p.j.Messages)-1]
+	if last.stopped() && last.Attempt == p.j.Attempt { // the end of the job follows
 		return Action{Kind: ActionNone}
 	}
 	if last.stopped() { // the process that stopped it died before that
@@ -103,7 +103,7 @@ func (p pending) sort(calls []event.ToolCall) (st Action) {
 	return st
 }
 
-// afford returns the step if the budget allows it, else the step to take instead.
+// afford returns the action if the budget allows it, else the action in its place.
 func (p pending) afford(st Action) Action {
 	if st.Kind != ActionGenerate && st.Kind != ActionCalls {
 		return st
@@ -123,8 +123,8 @@ func (p pending) afford(st Action) Action {
 	return st
 }
 
-// affordCalls is afford for calls of tools: those that were begun are brought to their
-// end, of the others as many are made as the run can afford.
+// affordCalls is afford for calls of tools: those that have begun are finished, and as many others are made as the budget
+// allows.
 func (p pending) affordCalls(st Action) Action {
 	begun, fresh := p.s.calls.begun(st.Calls)
 	if len(fresh) == 0 {
@@ -144,7 +144,7 @@ func (p pending) affordCalls(st Action) Action {
 	return st
 }
 
-// hold returns the rest of a step while people are asked about a daily quota: it finishes calls
+// hold returns the action while people are asked about a daily quota: it finishes calls
 // that have begun.
 func (p pending) hold(st Action) Action {
 	if begun, _ := p.s.calls.begun(st.Calls); len(begun) > 0 {
@@ -153,18 +153,18 @@ func (p pending) hold(st Action) Action {
 	return Action{Kind: ActionWait, Rounds: st.Rounds, Questions: []string{p.r.question().ID}}
 }
 
-// halt returns the step for a run that has used up its budget.
+// halt returns the action for a run that has used up its budget.
 func (p pending) halt(st Action, use event.BudgetUse) Action {
 	out := Action{Kind: ActionStop, Rounds: st.Rounds, Use: use}
 	if p.r.Budget.OnExceeded != event.BudgetAsk {
 		return out
 	}
-	in := p.r.question()
+	q := p.r.question()
 	switch {
-	case in == nil || in.approved():
+	case q == nil || q.approved():
 		out.Kind = ActionAsk
-	case !in.Over:
-		out.Kind, out.Questions = ActionWait, []string{in.ID}
+	case !q.Over:
+		out.Kind, out.Questions = ActionWait, []string{q.ID}
 	}
 	return out
 }

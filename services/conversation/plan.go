@@ -72,7 +72,7 @@ type Plan struct {
 	Steps     []*Step   // in the order of the plan
 	Job       *Job      `json:"-"` // makes the plan or aggregate, or has made the last one
 	JobID     string    // of Job
-	Asked     *Question `json:"-"` // the newest question if the plan is carried out
+	Asked     *Question `json:"-"` // the newest question whether the plan is carried out
 	Result    string    // of the aggregate
 	ResultID  string    // the message that holds it
 	Status    string    // as summed up

@@ -56,35 +56,34 @@ func (d planner) startPlan(question string) decision.Fact {
 	}}
 }
 
-// judge parses the planner's text into plan.completed, or returns the event that says why the plan
-// is invalid.
-func (d planner) judge(w *Job, m Message) decision.Fact {
+// judge parses the text of the planner into plan.completed, or into plan.invalid with the reason.
+func (d planner) judge(j *Job, m Message) decision.Fact {
 	made, err := plan.Coerce([]byte(m.Content))
 	if err != nil {
 		recovery := "retry"
 		if len(d.p.Invalid) >= d.rules.Replans {
 			recovery = "none"
 		}
-		return decision.Fact{ID: w.ID + ".invalid", Data: event.PlanInvalidData{
+		return decision.Fact{ID: j.ID + ".invalid", Data: event.PlanInvalidData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Code: string(fault.PlanInvalid),
-			Message: fault.From(err, "").Public(), Raw: clip(m.Content, maxRaw), Recovery: recovery, Part: w.Part,
+			Message: fault.From(err, "").Public(), Raw: clip(m.Content, maxRaw), Recovery: recovery, Part: j.Part,
 		}}
 	}
-	return decision.Fact{ID: w.ID + ".completed", Data: event.PlanCompletedData{
+	return decision.Fact{ID: j.ID + ".completed", Data: event.PlanCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Steps: made.Tasks,
-		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.Tally.Usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+		Summary: made.Summary, Reasoning: made.Reasoning, Usage: j.Tally.Usage(), DurationMS: since(d.now, j.Started), Part: j.Part,
 	}}
 }
 
-// planJobFailed tries again after a pause, or gives the run up.
-func (d planner) planJobFailed(w *Job) []decision.Fact {
-	if retry, ok := d.retry(w, d.p.Retries+1, d.rules.Tries); ok {
-		return append(discards(w), retry)
+// planJobFailed schedules another try, or cancels the plan.
+func (d planner) planJobFailed(j *Job) []decision.Fact {
+	if retry, ok := d.retry(j, d.p.Retries+1, d.rules.Tries); ok {
+		return append(discards(j), retry)
 	}
-	return append(discards(w), d.planCancelled(w.ID, reasonError, "", ""))
+	return append(discards(j), d.planCancelled(j.ID, reasonError, "", ""))
 }
 
-// drop ends a run whose plan will not be carried out, a step at a time.
+// drop ends a run whose plan will not be carried out, one event at a time.
 func (d planner) drop() decision.Fact {
 	p := d.p
 	switch {
@@ -92,10 +91,10 @@ func (d planner) drop() decision.Fact {
 		f := p.Job.Failure
 		return d.runFailed(fault.Lookup(fault.Code(f.Code)), f.Message, "")
 	case p.Dropped == timedOut && !p.Asked.Expired:
-		in := p.Asked
-		return decision.Fact{ID: in.ID + ".expired", Data: event.InputExpiredData{
-			InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID,
-			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(d.now, in.Asked),
+		q := p.Asked
+		return decision.Fact{ID: q.ID + ".expired", Data: event.InputExpiredData{
+			InputID: q.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID,
+			TimeoutSeconds: int(q.Timeout / time.Second), ElapsedMS: since(d.now, q.Asked),
 		}}
 	case p.Dropped == timedOut:
 		return d.runCompleted(timedOut, "The plan was not confirmed in time, and nothing was done.", "")
@@ -118,22 +117,22 @@ func (d planner) ask() decision.Fact {
 }
 
 func (d planner) confirm() []decision.Fact {
-	in := d.p.Asked
+	q := d.p.Asked
 	switch {
 	case d.p.Dropped != "":
 		return []decision.Fact{d.drop()}
 	case !d.p.Planned: // another plan was requested
 		return d.plan()
-	case in.rejected():
-		return []decision.Fact{d.planCancelled(in.ID, userRequest, in.Answered.By, in.Answered.Feedback)}
-	case in.Answered != nil:
+	case q.rejected():
+		return []decision.Fact{d.planCancelled(q.ID, userRequest, q.Answered.By, q.Answered.Feedback)}
+	case q.Answered != nil:
 		return solver{d.director}.solve()
-	case in.Over:
+	case q.Over:
 		return []decision.Fact{d.ask()}
-	case d.now.Before(in.Asked.Add(in.Timeout)):
+	case d.now.Before(q.Asked.Add(q.Timeout)):
 		return nil
 	}
-	return []decision.Fact{d.planCancelled(in.ID, timedOut, "", "")}
+	return []decision.Fact{d.planCancelled(q.ID, timedOut, "", "")}
 }
 
 func (d planner) confirms() bool {
@@ -181,10 +180,10 @@ func (d planner) betweenPlans() bool {
 		(p.Job == nil || p.Job.Ended) && len(p.Invalid) == 0
 }
 
-func (d planner) answer(c command.Command, a command.AnswerQuestion, in *Question) decision.Fact {
+func (d planner) answer(c command.Command, a command.AnswerQuestion, q *Question) decision.Fact {
 	data := event.InputAnsweredData{
-		InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
-		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, Segment: a.Segment, ElapsedMS: since(d.now, in.Asked),
+		InputID: q.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
+		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, Segment: a.Segment, ElapsedMS: since(d.now, q.Asked),
 		Proof: c.Proof(),
 	}
 	if !a.Approved {
@@ -194,7 +193,7 @@ func (d planner) answer(c command.Command, a command.AnswerQuestion, in *Questio
 	tasks, err := d.edited(a)
 	if err != nil {
 		return decision.Fact{ID: c.ID + ".invalid", Data: event.PlanInvalidData{
-			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, InputID: in.ID, By: c.Principal,
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, InputID: q.ID, By: c.Principal,
 			Code: string(fault.PlanInvalid), Message: fault.From(err, "").Public(),
 			Raw: clip(string(append(bytes.Clone(a.Steps), a.Modified...)), maxRaw), Recovery: "manual_input",
 		}}
@@ -205,7 +204,7 @@ func (d planner) answer(c command.Command, a command.AnswerQuestion, in *Questio
 	return decision.Fact{ID: c.ID + ".answered", Data: data}
 }
 
-// edited returns the tasks as the answer wants them, nil if it leaves them as they are.
+// edited returns the steps that the answer asks for, nil if it changes none.
 func (d planner) edited(a command.AnswerQuestion) ([]event.Step, error) {
 	switch {
 	case given(a.Steps):

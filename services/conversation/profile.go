@@ -22,7 +22,7 @@ var logFolds = map[event.Type]effect{
 	event.TodosUpdated:    with(marked[event.TodosUpdatedData], onProfile((*Profile).todosUpdated)),
 }
 
-// Profile is what the log of a session, or of a member of a team, says of it as a whole.
+// Profile describes a session, or a member of a team, as a whole.
 type Profile struct {
 	Created     time.Time
 	Updated     time.Time
@@ -43,8 +43,7 @@ func (p *Profile) Owner() string { return cmp.Or(p.Principal, p.OpenedFor) }
 // Unowned reports whether no person owns the log, as is true of the sessions of the built-in agent.
 func (p *Profile) Unowned(command.Command) bool { return p.Principal == "" }
 
-// Swarm reports whether the log is that of a member which is an agent of the swarm:
-// all its runs are done there.
+// Swarm reports whether the owner of the log is an agent of the swarm, which answers all its runs.
 func (p *Profile) Swarm() bool { return p.Agent != nil && p.Agent.Swarm() }
 
 func (p *Profile) created(e event.Event, d event.SessionCreatedData) {
@@ -62,7 +61,7 @@ func (p *Profile) memberClosed(event.Event, event.MemberClosedData) { p.Closed =
 
 func (p *Profile) todosUpdated(_ event.Event, d event.TodosUpdatedData) { p.Todos = d.Todos }
 
-// from says who a message is from.
+// from introduces a message with its sender.
 func (p *Profile) from(sender event.Sender) string {
 	if sender.Kind == event.SenderSystem {
 		return "Notification from the system:"

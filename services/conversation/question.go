@@ -15,8 +15,8 @@ var questionFolds = map[event.Type]effect{
 	event.InputRequested: with(asked),
 	event.InputAnswered:  with(questionAnswered),
 	event.InputExpired: with(func(s *State, _ event.Event, d event.InputExpiredData) error {
-		if in := s.questions.byID[d.InputID]; in != nil {
-			in.Over, in.Expired = true, !d.Withdrawn
+		if q := s.questions.byID[d.InputID]; q != nil {
+			q.Over, q.Expired = true, !d.Withdrawn
 		}
 		return nil
 	}),
@@ -57,49 +57,49 @@ type Asking struct {
 
 // newQuestion returns a question that the log has.
 func newQuestion(e event.Event, d event.InputRequestedData) *Question {
-	in := &Question{ID: d.InputID, RunID: d.RunID, Asked: e.Time}
+	q := &Question{ID: d.InputID, RunID: d.RunID, Asked: e.Time}
 	if d.Scope == event.ScopeTool || d.Scope == event.ScopeClientTool {
-		in.CallID, in.Tool, in.Digest, in.Shown, in.Attempt = d.CallID, d.Tool, d.Digest, d.Definition, d.Attempt
-		in.Client, in.Schema = d.Scope == event.ScopeClientTool, string(d.Parameters)
-		return in
+		q.CallID, q.Tool, q.Digest, q.Shown, q.Attempt = d.CallID, d.Tool, d.Digest, d.Definition, d.Attempt
+		q.Client, q.Schema = d.Scope == event.ScopeClientTool, string(d.Parameters)
+		return q
 	}
-	in.Timeout = time.Duration(d.TimeoutSeconds) * time.Second
+	q.Timeout = time.Duration(d.TimeoutSeconds) * time.Second
 	switch d.Scope {
 	case event.ScopeAgent:
-		in.Asking = &Asking{Job: d.Job(d.RunID), Task: d.TaskID, Seq: d.TaskSeq}
+		q.Asking = &Asking{Job: d.Job(d.RunID), Task: d.TaskID, Seq: d.TaskSeq}
 	case event.ScopeBudget:
-		in.Budget, in.Attempt = true, d.Attempt
+		q.Budget, q.Attempt = true, d.Attempt
 		if d.Budget != nil && d.Budget.Quota != nil {
-			in.Quota, in.Resource = d.Budget.Quota, d.Budget.Resource
+			q.Quota, q.Resource = d.Budget.Quota, d.Budget.Resource
 		}
 	default:
-		in.PlanID = d.PlanID
+		q.PlanID = d.PlanID
 	}
-	return in
+	return q
 }
 
-// ofPlan reports whether the question is if a plan is carried out.
-func (in *Question) ofPlan() bool { return in.CallID == "" && !in.Budget && in.Asking == nil }
+// ofPlan reports whether the question asks if a plan is carried out.
+func (q *Question) ofPlan() bool { return q.CallID == "" && !q.Budget && q.Asking == nil }
 
-func (in *Question) rejected() bool {
-	return in.Answered != nil && in.Answered.Decision == event.DecisionReject
+func (q *Question) rejected() bool {
+	return q.Answered != nil && q.Answered.Decision == event.DecisionReject
 }
 
-func (in *Question) approved() bool {
-	return in.Answered != nil && in.Answered.Decision == event.DecisionApprove
+func (q *Question) approved() bool {
+	return q.Answered != nil && q.Answered.Decision == event.DecisionApprove
 }
 
 // expires reports whether the question is open, and not for ever.
-func (in *Question) expires() bool { return !in.Over && in.Timeout > 0 }
+func (q *Question) expires() bool { return !q.Over && q.Timeout > 0 }
 
 // takes returns the fault of an answer with members that are for other questions.
-func (in *Question) takes(d command.AnswerQuestion) *fault.Fault {
+func (q *Question) takes(d command.AnswerQuestion) *fault.Fault {
 	switch {
 	case len(d.Message) > 0:
 		return fault.Newf(fault.InvalidField, "Only questions of agents accept a message. Send a decision.")
-	case (in.CallID != "" || in.Budget) && (given(d.Steps) || given(d.Modified)):
+	case (q.CallID != "" || q.Budget) && (given(d.Steps) || given(d.Modified)):
 		return fault.Newf(fault.InvalidField, "Only an answer about a plan may change its steps. The question stays open.")
-	case (in.CallID == "" || in.Client) && given(d.Arguments):
+	case (q.CallID == "" || q.Client) && given(d.Arguments):
 		return fault.Newf(fault.InvalidField, "Only an answer about a tool call may change arguments. The question stays open.")
 	}
 	return nil
@@ -107,7 +107,7 @@ func (in *Question) takes(d command.AnswerQuestion) *fault.Fault {
 
 // approvable returns the fault of an answer that approves a call which is not exactly known, or may not run. shown is the
 // digest of the call that the person has seen.
-func (in *Question) approvable(c command.Command, d command.AnswerQuestion, shown string, rules Rules) *fault.Fault {
+func (q *Question) approvable(c command.Command, d command.AnswerQuestion, shown string, rules Rules) *fault.Fault {
 	if !d.Approved {
 		if given(d.Arguments) {
 			return fault.Newf(fault.InvalidField, "An answer that rejects a call must not change arguments. The question stays open.").At("arguments")
@@ -118,7 +118,7 @@ func (in *Question) approvable(c command.Command, d command.AnswerQuestion, show
 		return fault.Newf(fault.InputNotFound, "The approval does not name its call. Read the question again.")
 	}
 	if given(d.Arguments) {
-		if f := in.fits(d, rules); f != nil {
+		if f := q.fits(d, rules); f != nil {
 			return f
 		}
 	}
@@ -129,17 +129,17 @@ func (in *Question) approvable(c command.Command, d command.AnswerQuestion, show
 }
 
 // fits returns the fault of arguments that the tool does not take.
-func (in *Question) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
+func (q *Question) fits(d command.AnswerQuestion, rules Rules) *fault.Fault {
 	wrong := func(text string, args ...any) *fault.Fault {
 		return fault.Newf(fault.InvalidField, text, args...).At("arguments")
 	}
-	if in.Schema == "" || rules.Fits == nil {
+	if q.Schema == "" || rules.Fits == nil {
 		return wrong("The arguments of this call cannot be changed. Approve it as it is, or reject it and say what should be different.")
 	}
-	if f := rules.Fits(json.RawMessage(in.Schema), d.Arguments); f != nil {
+	if f := rules.Fits(json.RawMessage(q.Schema), d.Arguments); f != nil {
 		return wrong("%s The question stays open.", f.Public())
 	}
-	if d.Digest != event.CallDigest(in.Tool, d.Arguments) {
+	if d.Digest != event.CallDigest(q.Tool, d.Arguments) {
 		return fault.Newf(fault.InputNotFound, "The approval does not match its arguments. Read the question again.")
 	}
 	return nil
@@ -151,47 +151,47 @@ type questions struct {
 	byCall map[string]*Question // those about calls of tools
 }
 
-func (q *questions) add(in *Question) {
-	if in.ID != "" {
-		q.byID[in.ID] = in
+func (all *questions) add(q *Question) {
+	if q.ID != "" {
+		all.byID[q.ID] = q
 	}
-	if in.CallID != "" {
-		q.byCall[in.CallID] = in
+	if q.CallID != "" {
+		all.byCall[q.CallID] = q
 	}
 }
 
 // has reports whether the question was asked. A call has at most one.
-func (q *questions) has(in *Question) bool {
-	return q.byID[in.ID] != nil || in.CallID != "" && q.byCall[in.CallID] != nil
+func (all *questions) has(q *Question) bool {
+	return all.byID[q.ID] != nil || q.CallID != "" && all.byCall[q.CallID] != nil
 }
 
-func (q *questions) forget(r *Run) {
-	for _, in := range r.Questions {
-		delete(q.byID, in.ID)
-		delete(q.byCall, in.CallID)
+func (all *questions) forget(r *Run) {
+	for _, q := range r.Questions {
+		delete(all.byID, q.ID)
+		delete(all.byCall, q.CallID)
 	}
 }
 
 // approval returns the question about the call; ok is false if people were not asked.
-func (q *questions) approval(callID string) (a Approval, ok bool) {
-	in := q.byCall[callID]
-	if in == nil {
+func (all *questions) approval(callID string) (a Approval, ok bool) {
+	q := all.byCall[callID]
+	if q == nil {
 		return Approval{}, false
 	}
-	a = Approval{QuestionID: in.ID, Digest: in.Digest, Shown: in.Shown, Over: in.Over}
-	if in.Answered != nil {
-		a.Decision, a.Proof = in.Answered.Decision, in.Answered.Proof
+	a = Approval{QuestionID: q.ID, Digest: q.Digest, Shown: q.Shown, Over: q.Over}
+	if q.Answered != nil {
+		a.Decision, a.Proof = q.Answered.Decision, q.Answered.Proof
 	}
 	if a.Decision == event.DecisionModify {
-		a.Digest = event.CallDigest(in.Tool, in.Answered.Arguments)
+		a.Digest = event.CallDigest(q.Tool, q.Answered.Arguments)
 	}
 	return a, true
 }
 
 // asked folds a question.
 func asked(s *State, e event.Event, d event.InputRequestedData) error {
-	in := newQuestion(e, d)
-	if in.ofPlan() {
+	q := newQuestion(e, d)
+	if q.ofPlan() {
 		p, err := s.planOf(d.RunID)
 		if err != nil {
 			return err
@@ -199,49 +199,49 @@ func asked(s *State, e event.Event, d event.InputRequestedData) error {
 		p.Phase = Confirming
 	}
 	r, err := s.runOf(d.RunID)
-	if err != nil || !in.ofPlan() && s.questions.has(in) {
+	if err != nil || !q.ofPlan() && s.questions.has(q) {
 		return err
 	}
-	in.Over = r.Status.Terminal() && !in.ofPlan()
-	s.questions.add(in)
-	r.ask(in)
+	q.Over = r.Status.Terminal() && !q.ofPlan()
+	s.questions.add(q)
+	r.ask(q)
 	return nil
 }
 
 // questionAnswered folds the answer that counts.
 func questionAnswered(s *State, _ event.Event, d event.InputAnsweredData) error {
-	in := s.questions.byID[d.InputID]
-	if in == nil || in.ofPlan() {
-		return planAnswered(s, in, d)
+	q := s.questions.byID[d.InputID]
+	if q == nil || q.ofPlan() {
+		return planAnswered(s, q, d)
 	}
-	if in.Over {
+	if q.Over {
 		return nil
 	}
-	in.Over = true
-	if in.CallID == "" {
+	q.Over = true
+	if q.CallID == "" {
 		d.Message = nil // the agent has it
-		in.Answered = &d
+		q.Answered = &d
 		return nil
 	}
-	in.Answered, in.Schema = &d, ""
+	q.Answered, q.Schema = &d, ""
 	if d.Decision == event.DecisionModify {
-		s.Run(in.RunID).change(in.CallID, d.Arguments)
+		s.Run(q.RunID).change(q.CallID, d.Arguments)
 	}
-	s.calls.decided(in, d)
+	s.calls.decided(q, d)
 	return nil
 }
 
-func planAnswered(s *State, in *Question, d event.InputAnsweredData) error {
+func planAnswered(s *State, q *Question, d event.InputAnsweredData) error {
 	p, err := s.planOf(d.RunID)
 	switch {
 	case err != nil:
 		return err
-	case in == nil:
+	case q == nil:
 		return fmt.Errorf("question %q was never asked", d.InputID)
-	case in.Over:
+	case q.Over:
 		return nil
 	}
-	in.Answered, in.Over = &d, true
+	q.Answered, q.Over = &d, true
 	p.answered(d)
 	return nil
 }

@@ -26,17 +26,17 @@ func (h report) abandoned() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := h.s.openJob(d.JobRef)
+	j, ok := h.s.openJob(d.JobRef)
 	if !ok {
 		return h.goOn()
 	}
 	r := h.s.Run(d.RunID)
 	entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.AttemptsOver))))
 	if r.Plan != nil {
-		return decision.Of(w.failed(entry, h.now, 0)), nil
+		return decision.Of(j.failed(entry, h.now, 0)), nil
 	}
-	return decision.Of(append(stops(w), decision.Fact{ID: h.c.ID + ".failed", Data: event.RunFailedData{
-		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: w.Attempt,
+	return decision.Of(append(stops(j), decision.Fact{ID: h.c.ID + ".failed", Data: event.RunFailedData{
+		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: j.Attempt,
 		Code: string(entry.Code), Message: entry.Message, Retryable: entry.Retryable,
 	}})...), nil
 }
@@ -48,13 +48,13 @@ func (h report) assigned() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := h.s.openJob(d.JobRef)
-	if !ok || w.Attempt >= d.Attempt {
+	j, ok := h.s.openJob(d.JobRef)
+	if !ok || j.Attempt >= d.Attempt {
 		return h.goOn()
 	}
 	return decision.Of(decision.Fact{ID: h.c.ID + ".taken", Data: event.JobStartedData{
-		RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: d.Attempt, Worker: d.Agent, Resumed: w.Attempt > 0,
-		SwarmTask: d.TaskID, Part: w.Part,
+		RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: d.Attempt, Worker: d.Agent, Resumed: j.Attempt > 0,
+		SwarmTask: d.TaskID, Part: j.Part,
 	}}), nil
 }
 
@@ -64,55 +64,55 @@ func (h report) finished() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := h.s.openJob(d.JobRef)
+	j, ok := h.s.openJob(d.JobRef)
 	if !ok {
 		return h.goOn()
 	}
-	if _, said := w.final(); said {
+	if _, said := j.final(); said {
 		return h.goOn()
 	}
-	if w.Part.JobID == "" {
-		return decision.Of(h.answer(d, w)...), nil
+	if j.Part.JobID == "" {
+		return decision.Of(h.answer(d, j)...), nil
 	}
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
 		return decision.Of(decision.Fact{ID: h.c.ID + ".failed", Data: event.JobFailedData{
-			RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code),
+			RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: j.Attempt, Code: string(entry.Code),
 			Message: orElse(d.Message, entry.Message), Retryable: d.Retryable || entry.Retryable,
-			ElapsedMS: since(h.now, w.Started), Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
+			ElapsedMS: since(h.now, j.Started), Try: j.Try, MaxTries: j.MaxTries, Part: j.Part,
 		}}), nil
 	}
 	return decision.Of(decision.Fact{ID: h.c.ID + ".done", Data: event.MessageCompletedData{
-		MessageID: w.ID + ".result", RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: max(w.Attempt, 1),
-		Role: event.RoleAssistant, Content: clip(d.Output, maxOutput), StopReason: "end", Silent: true, Part: w.Part,
+		MessageID: j.ID + ".result", RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: max(j.Attempt, 1),
+		Role: event.RoleAssistant, Content: clip(d.Output, maxOutput), StopReason: "end", Silent: true, Part: j.Part,
 	}}), nil
 }
 
 // answer records the answer of an agent of the swarm: as a message, which viewers see like a
 // model's, or as the run's failure. Events that were appended before the service died are not
 // repeated.
-func (h report) answer(d command.FinishedJob, w *Job) []decision.Fact {
+func (h report) answer(d command.FinishedJob, j *Job) []decision.Fact {
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
-		return append(stops(w), decision.Fact{ID: w.RunID + ".failed", Data: event.RunFailedData{
-			RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code),
-			Message: orElse(d.Message, entry.Message), Retryable: d.Retryable || entry.Retryable, DurationMS: since(h.now, w.Started),
+		return append(stops(j), decision.Fact{ID: j.RunID + ".failed", Data: event.RunFailedData{
+			RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: j.Attempt, Code: string(entry.Code),
+			Message: orElse(d.Message, entry.Message), Retryable: d.Retryable || entry.Retryable, DurationMS: since(h.now, j.Started),
 		}})
 	}
-	message, attempt, text := w.ID+".result", max(w.Attempt, 1), clip(d.Output, maxOutput)
+	message, attempt, text := j.ID+".result", max(j.Attempt, 1), clip(d.Output, maxOutput)
 	var list []decision.Fact
-	if !slices.Contains(w.Open, message) {
+	if !slices.Contains(j.Open, message) {
 		list = append(list, decision.Fact{ID: h.c.ID + ".started", Data: event.MessageStartedData{
-			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Role: event.RoleAssistant, Waits: true,
+			MessageID: message, RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: attempt, Role: event.RoleAssistant, Waits: true,
 		}})
 	}
-	if w.Length == 0 && text != "" {
+	if j.Length == 0 && text != "" {
 		list = append(list, decision.Fact{ID: h.c.ID + ".said", Data: event.MessageDeltaData{
-			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Text: text, Begins: true,
+			MessageID: message, RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: attempt, Text: text, Begins: true,
 		}})
 	}
 	return append(list, decision.Fact{ID: h.c.ID + ".done", Data: event.MessageCompletedData{
-		MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt,
+		MessageID: message, RunID: j.RunID, ExecutionID: j.ExecutionID, Attempt: attempt,
 		Role: event.RoleAssistant, Content: text, StopReason: "end", Silent: text == "",
 	}})
 }
@@ -124,34 +124,34 @@ func (h report) asks() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := h.s.openJob(d.JobRef)
-	if !ok || h.s.questions.byID[d.InputID] != nil || w.Attempt > d.Attempt {
+	j, ok := h.s.openJob(d.JobRef)
+	if !ok || h.s.questions.byID[d.InputID] != nil || j.Attempt > d.Attempt {
 		return h.goOn()
 	}
-	if _, said := w.final(); said {
+	if _, said := j.final(); said {
 		return h.goOn()
 	}
-	return decision.Of(append(h.withdraw(w), decision.Fact{ID: d.InputID + ".asked", Data: event.InputRequestedData{
-		InputID: d.InputID, RunID: w.RunID, ExecutionID: w.ExecutionID, Scope: event.ScopeAgent, Summary: d.Summary, TimeoutSeconds: d.TimeoutSeconds,
-		AgentQuestion: d.AgentQuestion, Part: w.Part,
+	return decision.Of(append(h.withdraw(j), decision.Fact{ID: d.InputID + ".asked", Data: event.InputRequestedData{
+		InputID: d.InputID, RunID: j.RunID, ExecutionID: j.ExecutionID, Scope: event.ScopeAgent, Summary: d.Summary, TimeoutSeconds: d.TimeoutSeconds,
+		AgentQuestion: d.AgentQuestion, Part: j.Part,
 	}})...), nil
 }
 
 // withdraw closes the open questions of the agent that has a job: an agent has one.
-func (h report) withdraw(w *Job) (list []decision.Fact) {
-	for _, in := range h.s.queue.byID[w.RunID].Questions {
-		if in.Asking != nil && !in.Over && in.Asking.Job == w.ID {
-			list = append(list, h.unanswered(in, true))
+func (h report) withdraw(j *Job) (list []decision.Fact) {
+	for _, q := range h.s.queue.byID[j.RunID].Questions {
+		if q.Asking != nil && !q.Over && q.Asking.Job == j.ID {
+			list = append(list, h.unanswered(q, true))
 		}
 	}
 	return list
 }
 
 // unanswered closes a question of an agent that has got no answer.
-func (h report) unanswered(in *Question, withdrawn bool) decision.Fact {
-	return decision.Fact{ID: in.ID + ".expired", Data: event.InputExpiredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, TimeoutSeconds: int(in.Timeout / time.Second),
-		ElapsedMS: since(h.now, in.Asked), Scope: event.ScopeAgent, Withdrawn: withdrawn,
+func (h report) unanswered(q *Question, withdrawn bool) decision.Fact {
+	return decision.Fact{ID: q.ID + ".expired", Data: event.InputExpiredData{
+		InputID: q.ID, RunID: q.RunID, ExecutionID: h.s.queue.byID[q.RunID].ExecutionID, TimeoutSeconds: int(q.Timeout / time.Second),
+		ElapsedMS: since(h.now, q.Asked), Scope: event.ScopeAgent, Withdrawn: withdrawn,
 	}}
 }
 
@@ -161,15 +161,15 @@ func (h report) closed() (decision.Decision, error) {
 	if err := h.c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	in := h.s.questions.byID[d.InputID]
-	if in == nil || in.Asking == nil || in.Over {
+	q := h.s.questions.byID[d.InputID]
+	if q == nil || q.Asking == nil || q.Over {
 		return h.goOn()
 	}
 	if d.CommandID == "" {
-		return decision.Of(h.unanswered(in, d.Withdrawn)), nil
+		return decision.Of(h.unanswered(q, d.Withdrawn)), nil
 	}
-	return decision.Of(decision.Fact{ID: in.ID + ".answered", Data: event.InputAnsweredData{
-		InputID: in.ID, RunID: in.RunID, ExecutionID: h.s.queue.byID[in.RunID].ExecutionID, CommandID: d.CommandID, Decision: d.Decision, Feedback: d.Feedback,
-		By: d.By, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, in.Asked), Scope: event.ScopeAgent, Message: d.Message,
+	return decision.Of(decision.Fact{ID: q.ID + ".answered", Data: event.InputAnsweredData{
+		InputID: q.ID, RunID: q.RunID, ExecutionID: h.s.queue.byID[q.RunID].ExecutionID, CommandID: d.CommandID, Decision: d.Decision, Feedback: d.Feedback,
+		By: d.By, ClientID: d.ClientID, Segment: d.Segment, ElapsedMS: since(h.now, q.Asked), Scope: event.ScopeAgent, Message: d.Message,
 	}}), nil
 }

@@ -16,9 +16,9 @@ type Rules struct {
 	ConfirmPlan    bool          // ask before a plan is carried out, unless session or message say otherwise
 	ConfirmTimeout time.Duration // how long a question stays open
 	OnBusy         string        // reject, enqueue, interrupt, unless session or message say otherwise
-	MaxConcurrent  int           // tasks of a run at once
-	StepTimeout    time.Duration // of one attempt at a task, from its first claim
-	Tries          int           // at a plan, a task or an aggregate
+	MaxConcurrent  int           // steps of a run at once
+	StepTimeout    time.Duration // of one attempt at a step, from its first claim
+	Tries          int           // at a plan, a step or an aggregate
 	Replans        int           // further attempts after an invalid plan
 	Backoff        time.Duration // before the second try; doubled before each further one
 	Patience       time.Duration // how long the requests of a run to the model may fail one after the other; 0 = for ever

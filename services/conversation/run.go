@@ -124,11 +124,11 @@ func (r *Run) end(to Status, at time.Time) bool {
 		return false
 	}
 	r.Status, r.Over = to, at
-	for _, w := range r.Jobs {
-		w.Ended = true
+	for _, j := range r.Jobs {
+		j.Ended = true
 	}
-	for _, in := range r.Questions {
-		in.Over = true
+	for _, q := range r.Questions {
+		q.Over = true
 	}
 	if r.Plan != nil {
 		r.Plan.Phase = Done
@@ -137,8 +137,8 @@ func (r *Run) end(to Status, at time.Time) bool {
 }
 
 // requestFailed notes that a request of a job to the model has failed.
-func (r *Run) requestFailed(w *Job, now time.Time) {
-	r.Failing = earliest(r.Failing, earliest(w.Asked, now))
+func (r *Run) requestFailed(j *Job, now time.Time) {
+	r.Failing = earliest(r.Failing, earliest(j.Asked, now))
 }
 
 // exhausted reports whether a request at the time due would exceed the limit for a run without an
@@ -158,9 +158,9 @@ func earliest(first, otherwise time.Time) time.Time {
 
 // cutOff is what people have read of the answer of a plan that was stopped.
 func (r *Run) cutOff() string {
-	for _, w := range slices.Backward(r.Jobs) {
-		if n := len(w.Messages) - 1; w.Part.Stage == event.StageAggregation && n >= 0 && w.Messages[n].stopped() {
-			return w.Messages[n].shown()
+	for _, j := range slices.Backward(r.Jobs) {
+		if n := len(j.Messages) - 1; j.Part.Stage == event.StageAggregation && n >= 0 && j.Messages[n].stopped() {
+			return j.Messages[n].shown()
 		}
 	}
 	return ""
@@ -168,26 +168,26 @@ func (r *Run) cutOff() string {
 
 // change replaces the arguments of a call that the model has asked for. The list of the event stays as it is.
 func (r *Run) change(callID string, arguments json.RawMessage) {
-	for _, w := range r.Jobs {
-		for i, m := range w.Messages {
+	for _, j := range r.Jobs {
+		for i, m := range j.Messages {
 			n := slices.IndexFunc(m.ToolCalls, func(tc event.ToolCall) bool { return tc.ID == callID })
 			if n < 0 {
 				continue
 			}
 			calls := slices.Clone(m.ToolCalls)
 			calls[n].Arguments = arguments
-			w.Messages[i].ToolCalls = calls
+			j.Messages[i].ToolCalls = calls
 			return
 		}
 	}
 }
 
-// capability is the capability that the task of a job requires; empty if any worker will do.
-func (r *Run) capability(w *Job) string {
-	if w.Part.Stage != event.StageSolving || r.Plan == nil {
+// capability is the capability that the step of a job requires; empty if any worker can do it.
+func (r *Run) capability(j *Job) string {
+	if j.Part.Stage != event.StageSolving || r.Plan == nil {
 		return ""
 	}
-	t := r.Plan.Step(w.Part.StepID)
+	t := r.Plan.Step(j.Part.StepID)
 	if t == nil {
 		return ""
 	}
@@ -196,8 +196,8 @@ func (r *Run) capability(w *Job) string {
 
 // busy reports whether some worker has a job of the run.
 func (r *Run) busy() bool {
-	for _, w := range r.Jobs {
-		if w.Attempt > 0 && !w.Ended && !w.Paused && w.Failure == nil {
+	for _, j := range r.Jobs {
+		if j.Attempt > 0 && !j.Ended && !j.Paused && j.Failure == nil {
 			return true
 		}
 	}
@@ -207,8 +207,8 @@ func (r *Run) busy() bool {
 // stopped returns the report of the worker that stopped a job because the budget or a day's quota
 // is used up; nil without one.
 func (r *Run) stopped() *event.JobFailedData {
-	for _, w := range r.Jobs {
-		if f := w.Failure; f != nil && (f.Code == string(fault.BudgetExceeded) || f.Code == string(fault.QuotaExceeded)) {
+	for _, j := range r.Jobs {
+		if f := j.Failure; f != nil && (f.Code == string(fault.BudgetExceeded) || f.Code == string(fault.QuotaExceeded)) {
 			return f
 		}
 	}
@@ -218,8 +218,8 @@ func (r *Run) stopped() *event.JobFailedData {
 // tally adds up the consumption of the run's jobs.
 func (r *Run) tally() usage.Tally {
 	var t usage.Tally
-	for _, w := range r.Jobs {
-		t.Add(w.Tally)
+	for _, j := range r.Jobs {
+		t.Add(j.Tally)
 	}
 	return t
 }
@@ -266,9 +266,9 @@ func (r *Run) bare() *Run {
 // weigh counts the bytes that a finished run takes. The answer of a chat is its last message.
 func (r *Run) weigh(known calls) int {
 	n := runWeight + len(r.Content) + sizeOf(r.Spec) + sizeOf(r.Attachments) + answerWeight*r.besidesPlan()
-	for _, w := range r.Jobs {
-		n += messageWeight + len(w.Partial)
-		for _, m := range w.Messages {
+	for _, j := range r.Jobs {
+		n += messageWeight + len(j.Partial)
+		for _, m := range j.Messages {
 			n += messageWeight + len(m.Content) + m.PassBack.Size(m.Reasoning)
 			for _, tc := range m.ToolCalls {
 				n += messageWeight + 2*len(tc.Arguments)

@@ -53,7 +53,7 @@ type RunSnapshot struct {
 	Result   string          `json:"result,omitempty"`
 }
 
-// TaskSnapshot is one task of a snapshot.
+// StepSnapshot is one step of a snapshot.
 type StepSnapshot struct {
 	Step     event.Step `json:"task"`
 	Status   string     `json:"status"` // waiting, completed, failed, cancelled
@@ -109,11 +109,11 @@ func (s *State) Snapshot(limit int) Snapshot {
 func (t transcript) unfinished() []string {
 	var out []string
 	for _, r := range t.s.queue.order {
-		for _, w := range r.Jobs {
-			if r.Status != Running || w.Ended || len(w.Messages) == 0 {
+		for _, j := range r.Jobs {
+			if r.Status != Running || j.Ended || len(j.Messages) == 0 {
 				continue
 			}
-			for _, tc := range t.s.calls.unsettled(w.Messages[len(w.Messages)-1]) {
+			for _, tc := range t.s.calls.unsettled(j.Messages[len(j.Messages)-1]) {
 				if c := t.s.calls.byID[tc.ID]; c != nil && c.Status == CallStarted && !c.Idempotent {
 					out = append(out, "Outcome unknown: the tool "+c.Tool+" was running. Check whether it had its effect before it is called again.")
 				}

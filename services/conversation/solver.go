@@ -15,8 +15,7 @@ import (
 // solver decides on the steps of a plan.
 type solver struct{ director }
 
-// solve settles ended tasks, reports progress, starts tasks that can start, and begins the
-// aggregation after the last one.
+// solve settles ended steps, reports progress, starts the steps that can start, and begins the aggregation after the last.
 func (d solver) solve() []decision.Fact {
 	if list := d.progressed(); len(list) > 0 {
 		return list
@@ -38,7 +37,7 @@ func (d solver) solve() []decision.Fact {
 	return aggregator{d.director}.solved()
 }
 
-// settle returns the outcome of a running task, or schedules another attempt.
+// settle returns the outcome of a running step, or schedules another attempt.
 func (d solver) settle(t *Step) []decision.Fact {
 	if t.Retry != nil {
 		if d.now.Before(t.Retry.Due) {
@@ -49,20 +48,20 @@ func (d solver) settle(t *Step) []decision.Fact {
 	if t.State != plan.Running {
 		return nil
 	}
-	w := t.Job
-	if w.Failure != nil {
-		return d.jobFailed(t, w)
+	j := t.Job
+	if j.Failure != nil {
+		return d.jobFailed(t, j)
 	}
-	if m, ok := w.final(); ok {
-		return d.completed(t, w, m)
+	if m, ok := j.final(); ok {
+		return d.completed(t, j, m)
 	}
-	if limit := d.timeout(); !w.Paused && !w.Claimed.IsZero() && !d.now.Before(w.Claimed.Add(limit)) {
-		return []decision.Fact{w.failed(fault.Lookup(fault.TaskTimeout), d.now, limit)}
+	if limit := d.timeout(); !j.Paused && !j.Claimed.IsZero() && !d.now.Before(j.Claimed.Add(limit)) {
+		return []decision.Fact{j.failed(fault.Lookup(fault.TaskTimeout), d.now, limit)}
 	}
 	return nil
 }
 
-// tries is the highest attempt that a task may have.
+// tries is the highest attempt that a step may have.
 func (d solver) tries(t *Step) int {
 	if t.Max > 0 {
 		return t.Max
@@ -77,22 +76,22 @@ func (d solver) timeout() time.Duration {
 	return d.rules.StepTimeout
 }
 
-func (d solver) completed(t *Step, w *Job, m Message) []decision.Fact {
-	return []decision.Fact{{ID: w.ID + ".completed", Data: event.StepCompletedData{
+func (d solver) completed(t *Step, j *Job, m Message) []decision.Fact {
+	return []decision.Fact{{ID: j.ID + ".completed", Data: event.StepCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
-		MessageID: m.ID, Output: m.Content, Usage: w.Tally.Usage(), Tools: w.Tally.ByTool,
-		DurationMS: since(d.now, t.Started), Part: w.Part,
+		MessageID: m.ID, Output: m.Content, Usage: j.Tally.Usage(), Tools: j.Tally.ByTool,
+		DurationMS: since(d.now, t.Started), Part: j.Part,
 	}}}
 }
 
-func (d solver) jobFailed(t *Step, w *Job) []decision.Fact {
-	if retry, ok := d.retry(w, t.Attempt, d.tries(t)); ok {
-		return append(discards(w), retry)
+func (d solver) jobFailed(t *Step, j *Job) []decision.Fact {
+	if retry, ok := d.retry(j, t.Attempt, d.tries(t)); ok {
+		return append(discards(j), retry)
 	}
 	return append(
-		stops(w), decision.Fact{ID: w.ID + ".given-up", Data: event.StepFailedData{
+		stops(j), decision.Fact{ID: j.ID + ".given-up", Data: event.StepFailedData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
-			Code: w.Failure.Code, Message: w.Failure.Message, DurationMS: since(d.now, t.Started), Part: w.Part,
+			Code: j.Failure.Code, Message: j.Failure.Message, DurationMS: since(d.now, t.Started), Part: j.Part,
 		}},
 	)
 }
@@ -113,7 +112,7 @@ func (d solver) progressed() []decision.Fact {
 	return nil
 }
 
-// restarted gives a task another attempt.
+// restarted gives a step another attempt.
 func (d solver) restarted(t *Step, eventID, reason, by string, limit int) decision.Fact {
 	data := event.StepRestartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: t.Attempt + 1, MaxAttempts: limit, Reason: reason, By: by,
@@ -125,7 +124,7 @@ func (d solver) restarted(t *Step, eventID, reason, by string, limit int) decisi
 	return decision.Fact{ID: eventID, Data: data}
 }
 
-// doomed cancels the tasks that can never start.
+// doomed cancels the steps that can never start.
 func (d solver) doomed() []decision.Fact {
 	ids := plan.Doomed(d.p.list(), d.p.state)
 	if len(ids) == 0 {
@@ -173,7 +172,7 @@ func (d solver) startStep(t *Step) decision.Fact {
 	}}
 }
 
-// restart puts a task and what depends on it back to the start.
+// restart gives a step, and the steps that depend on it, another attempt.
 func (d solver) restart(c command.Command, ref command.StepRef) []decision.Fact {
 	var list []decision.Fact
 	if d.p.Phase == Aggregating {
@@ -198,8 +197,8 @@ func (d solver) restart(c command.Command, ref command.StepRef) []decision.Fact 
 	return list
 }
 
-// affected returns what depends on the task and could be solved after it: not what
-// a person cancelled, nor what waits for that.
+// affected returns the steps that depend on the step and could be solved after it. It leaves out those that a person has
+// cancelled, and those that depend on them.
 func (d solver) affected(taskID string) []string {
 	list := d.p.list()
 	ids := plan.Dependants(list, taskID)
@@ -213,7 +212,7 @@ func (d solver) affected(taskID string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(doomed, id) })
 }
 
-// endStep cancels a task at a user's request after closing its unfinished messages.
+// endStep cancels a step at the request of a user, after closing its unfinished messages.
 func (d solver) endStep(t *Step, eventID, by string, closing func(*Job) []decision.Fact) []decision.Fact {
 	var list []decision.Fact
 	if t.State == plan.Running {
@@ -222,11 +221,11 @@ func (d solver) endStep(t *Step, eventID, by string, closing func(*Job) []decisi
 	return append(list, d.cancelled(t, eventID, userRequest, by))
 }
 
-// deadline is when a task's time runs out. The time of one that no worker has taken
-// up has not begun: it is looked at again later.
+// deadline is when the time of a step runs out. It has not begun for a step that no worker has claimed: such a step is
+// checked again later.
 func (d solver) deadline(t *Step) time.Time {
-	if w := t.Job; !w.Claimed.IsZero() && !w.Paused {
-		return w.Claimed.Add(d.timeout())
+	if j := t.Job; !j.Claimed.IsZero() && !j.Paused {
+		return j.Claimed.Add(d.timeout())
 	}
 	due := t.Job.Started.Add(d.timeout())
 	if due.After(d.now) && !t.Job.Paused {
@@ -238,5 +237,5 @@ func (d solver) deadline(t *Step) time.Time {
 // maxPartial bounds the part of an unfinished text that the event about a cancelled step has, in bytes.
 const maxPartial = 2000
 
-// byUser marks a task that a person cancelled.
+// byUser marks a step that a person cancelled.
 const byUser = "cancelled: " + userRequest

@@ -46,7 +46,7 @@ func (s *State) Run(id string) *Run { return s.queue.byID[id] }
 // Runs returns the runs that it keeps in the order in which their messages were accepted.
 func (s *State) Runs() []*Run { return s.queue.order }
 
-// Work returns the job with the id, or nil.
+// Job returns the job with the id, or nil.
 func (s *State) Job(id string) *Job { return s.jobs[id] }
 
 // Call returns the call with the id, or nil.

@@ -7,7 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// Retry is work that waits for another try.
+// Retry is a step, plan or aggregate that waits for another try.
 type Retry struct {
 	Since time.Time
 	Due   time.Time

@@ -55,8 +55,8 @@ func (t transcript) lines(out []Line, r *Run) []Line {
 		}
 		return out
 	}
-	for _, w := range r.Jobs {
-		out = t.said(out, w)
+	for _, j := range r.Jobs {
+		out = t.said(out, j)
 	}
 	return out
 }
@@ -67,9 +67,9 @@ func (t transcript) asks(r *Run) Line {
 }
 
 // said appends the messages and tool results of a job, up to a call that still gets its outcome.
-func (t transcript) said(out []Line, w *Job) []Line {
-	over := t.s.queue.byID[w.RunID] == nil || t.s.queue.byID[w.RunID].Status.Terminal()
-	for _, m := range w.Messages {
+func (t transcript) said(out []Line, j *Job) []Line {
+	over := t.s.queue.byID[j.RunID] == nil || t.s.queue.byID[j.RunID].Status.Terminal()
+	for _, m := range j.Messages {
 		if !over && len(t.s.calls.unsettled(m)) > 0 {
 			break
 		}
@@ -84,7 +84,7 @@ func (t transcript) said(out []Line, w *Job) []Line {
 }
 
 // resultOf is the result of a call for the model. A call that its run has left without one, because it was cancelled or
-// failed, says so: a model that does not know of a call makes it again.
+// failed, gets a result that explains this: a model without it makes the call again.
 func (t transcript) resultOf(tc event.ToolCall) Line {
 	out := Line{Role: "tool", ToolCallID: tc.ID, IsError: true}
 	c := t.s.calls.byID[tc.ID]

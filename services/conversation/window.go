@@ -55,15 +55,15 @@ func (w *window) forget(r *Run) {
 // Keep sets how many bytes of finished runs the state keeps, all if negative. It comes before the first event.
 func (s *State) Keep(bytes int) { s.window.Keep = bytes }
 
-// Thin has the state keep the newest finished run only, and the newest one with a plan, which people may still change. It
-// is for a fold that is asked about jobs that go on.
+// Thin has the state keep only the newest finished run, and the newest planned one, which people may still change. Workers
+// need no more.
 func (s *State) Thin() { s.window.thin = true }
 
 // Forgot reports whether the state does not know all calls of the log.
 func (s *State) Forgot() bool { return s.window.Lost.Any }
 
-// Thinned returns a state of its own that knows what this one knows of jobs that go on, and is thin. It costs little, however
-// long the log is.
+// Thinned returns a thin state that shares nothing with this one and knows all about unfinished jobs. Its cost does not depend
+// on the length of the log.
 func (s *State) Thinned() (*State, error) {
 	c := *s
 	c.queue.order, c.queue.byID, c.jobs = slices.Clone(s.queue.order), maps.Clone(s.queue.byID), maps.Clone(s.jobs)
