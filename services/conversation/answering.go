@@ -201,15 +201,13 @@ func (h answering) mayAnswer(q *Question) bool {
 	return h.rules.Access.MayAnswer(h.c.Tenant, h.s.Owner(), asker, person(h.c))
 }
 
-// Handed returns the message that forwards an answer to the agent that has asked. The log of its task accepts the first one, and
-// reports it with command.CloseQuestion. ok is false for any other command.
-func (s *State) Handed(c command.Command, rules Rules) (m command.TaskMessage, ok bool) {
+// handed: see State.Handed.
+func (h answering) handed() (m command.TaskMessage, ok bool) {
 	var d command.AnswerQuestion
-	h := answering{handler{s: s, c: c, rules: rules}}
-	if c.Verb != command.Answer || s.Deleted || !h.sees() || len(c.Data) > maxToAgent || c.Decode(&d) != nil {
+	if h.c.Verb != command.Answer || h.s.Deleted || !h.sees() || len(h.c.Data) > maxToAgent || h.c.Decode(&d) != nil {
 		return m, false
 	}
-	q := s.questions.byID[d.InputID]
+	q := h.s.questions.byID[d.InputID]
 	if q == nil || q.Asking == nil || q.Over || !h.mayAnswer(q) {
 		return m, false
 	}

@@ -50,35 +50,6 @@ func with[T event.Data](parts ...fold[T]) effect {
 	}
 }
 
-// unknown is the outcome of an event about a part that the state does not have: nothing if the part may be forgotten, as late
-// events of a worker that was replaced may come after the end of a run.
-func (s *State) unknown(format, id string) error {
-	if s.window.Lost.Any {
-		return errForgotten
-	}
-	return fmt.Errorf(format, id)
-}
-
-// runOf returns the run that an event is about.
-func (s *State) runOf(id string) (*Run, error) {
-	if r := s.queue.byID[id]; r != nil {
-		return r, nil
-	}
-	return nil, s.unknown("run %q was never accepted", id)
-}
-
-// planOf returns the plan that an event is about.
-func (s *State) planOf(run string) (*Plan, error) {
-	r := s.queue.byID[run]
-	switch {
-	case r != nil && r.Plan != nil:
-		return r.Plan, nil
-	case r == nil && s.window.Lost.Any:
-		return nil, errForgotten
-	}
-	return nil, fmt.Errorf("run %q has no plan", run)
-}
-
 // at is the place of an event in a run.
 type at struct {
 	run  string

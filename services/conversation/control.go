@@ -1,10 +1,9 @@
 package conversation
 
 import (
-	"slices"
-
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -155,7 +154,7 @@ func (h control) replan() (decision.Decision, error) {
 // replanned answers a replan that was carried out before.
 func (h control) replanned(d command.ReplanRun, known bool) (decision.Decision, error) {
 	if h.s.known.wasRefused(h.c.ID) {
-		return intake{h.handler}.receivedAgain(command.UserMessage{Content: d.Question, RunSpec: d.RunSpec})
+		return intake(h).receivedAgain(command.UserMessage{Content: d.Question, RunSpec: d.RunSpec})
 	}
 	got, err := h.goOn()
 	got.Direct = planningAgain(h.c)
@@ -173,7 +172,7 @@ func (h control) planAgain(d command.ReplanRun) (decision.Decision, error) {
 		return decision.Decision{}, fmt.Errorf("encode %s: %w", command.SendMessage, err)
 	}
 	h.c.Data = data
-	got, err := intake{h.handler}.receive()
+	got, err := intake(h).receive()
 	got.Direct = planningAnew(h.c)
 	return got, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
+	"github.com/waggle-dev/waggle/services/plan"
 )
 
 // decide is how a command is decided.
@@ -53,28 +54,6 @@ var memberVerbs = map[id.Name]decide{
 	command.CloseQuestion:  verbs[command.CloseQuestion],
 	command.CheckDeadlines: verbs[command.CheckDeadlines],
 	command.Resume:         verbs[command.Resume],
-}
-
-// Decide returns the remaining effect of the command in this state. now is the time of handling.
-// After a decision without facts, another call changes nothing.
-func (s *State) Decide(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
-	known := verbs
-	if c.Service == command.Member {
-		known = memberVerbs
-	}
-	decide, ok := known[c.Verb]
-	if !ok {
-		return decision.Decision{}, fault.Newf(fault.UnknownType, "the %s service has no command %q", c.Service, c.Verb)
-	}
-	h := handler{s: s, c: c, now: now, rules: rules.withBudget(c)}
-	if s.Deleted {
-		return h.gone(), nil
-	}
-	if !h.sees() {
-		f := fault.New(absent(c.Service))
-		return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field}}, nil
-	}
-	return decide(h)
 }
 
 // person returns the sender of the command.
@@ -200,4 +179,36 @@ func absent(service id.Name) fault.Code {
 		return fault.AgentNotFound
 	}
 	return fault.SessionNotFound
+}
+
+// due: see State.Due.
+func (h handler) due() time.Time {
+	var due time.Time
+	at := func(t time.Time) {
+		if due.IsZero() || t.Before(due) {
+			due = t
+		}
+	}
+	if r := h.s.Active(); r != nil && r.question() != nil && r.question().expires() {
+		at(r.question().Asked.Add(r.question().Timeout))
+	}
+	d, ok := h.current()
+	if !ok {
+		return due
+	}
+	if q := d.p.Asked; q != nil && !q.Over {
+		at(q.Asked.Add(q.Timeout))
+	}
+	if d.p.Retry != nil {
+		at(d.p.Retry.Due)
+	}
+	for _, t := range d.p.Steps {
+		switch {
+		case t.Retry != nil:
+			at(t.Retry.Due)
+		case t.State == plan.Running:
+			at(solver{d}.deadline(t))
+		}
+	}
+	return due
 }

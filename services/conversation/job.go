@@ -235,3 +235,6 @@ func (j *Job) Spent() int { return j.Attempt - j.Rested }
 
 // Resumption is the id of the work item that resumes the job after its newest suspension.
 func (j *Job) Resumption() string { return j.Pause + ".resumed" }
+
+// open reports whether the job is to be done.
+func (j *Job) open() bool { return !j.Ended && j.Failure == nil }

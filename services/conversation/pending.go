@@ -32,16 +32,6 @@ type Action struct {
 	Use event.BudgetUse // ActionAsk, ActionStop: the resource that is used up
 }
 
-// Next returns the next action of the job. It depends on the log only, so that a worker that takes over
-// continues exactly where the dead one stopped.
-func (s *State) Next(workID string) Action {
-	j := s.Job(workID)
-	if j == nil || j.Ended || j.Failure != nil {
-		return Action{Kind: ActionNone}
-	}
-	return pending{s: s, r: j.run, j: j}.next()
-}
-
 // pending finds what is left to do of a job.
 type pending struct {
 	s *State

@@ -27,7 +27,7 @@ func (d planner) plan() []decision.Fact {
 	case p.Planned && d.confirms():
 		return []decision.Fact{d.ask()}
 	case p.Planned:
-		return solver{d.director}.solve()
+		return solver(d).solve()
 	case p.Retry != nil:
 		if d.now.Before(p.Retry.Due) {
 			return nil
@@ -126,7 +126,7 @@ func (d planner) confirm() []decision.Fact {
 	case q.rejected():
 		return []decision.Fact{d.planCancelled(q.ID, userRequest, q.Answered.By, q.Answered.Feedback)}
 	case q.Answered != nil:
-		return solver{d.director}.solve()
+		return solver(d).solve()
 	case q.Over:
 		return []decision.Fact{d.ask()}
 	case d.now.Before(q.Asked.Add(q.Timeout)):

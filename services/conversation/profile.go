@@ -16,7 +16,7 @@ var logFolds = map[event.Type]effect{
 	event.SessionClosed:   with(onProfile((*Profile).closed)),
 	event.SessionDeleted:  with((*State).deleted),
 	event.SessionPaused:   with(marked[event.SessionPausedData]),
-	event.SessionRestored: with((*State).restored),
+	event.SessionRestored: with(restored),
 	event.MemberCreated:   with(onProfile((*Profile).memberCreated)),
 	event.MemberClosed:    with(onProfile((*Profile).memberClosed)),
 	event.TodosUpdated:    with(marked[event.TodosUpdatedData], onProfile((*Profile).todosUpdated)),

@@ -29,7 +29,7 @@ func TestADecisionLeavesTheStateAsItIs(t *testing.T) {
 			k.ID = rapid.SampledFrom([]string{k.ID, "other"}).Draw(t, "id")
 			before, err := conversation.Load(storedOf(t, &c.state))
 			require.NoError(t, err)
-			_, _ = c.state.Decide(k, c.now, rules) //nolint:errcheck // the data may be of another command
+			_, _ = c.state.Decide(k, c.now, rules) // the data may be of another command
 			require.Equal(t, before, &c.state, "%s", k.Verb)
 		}
 		t.Repeat(map[string]func(*rapid.T){

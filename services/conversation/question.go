@@ -151,30 +151,30 @@ type questions struct {
 	byCall map[string]*Question // those about calls of tools
 }
 
-func (all *questions) add(q *Question) {
+func (qs *questions) add(q *Question) {
 	if q.ID != "" {
-		all.byID[q.ID] = q
+		qs.byID[q.ID] = q
 	}
 	if q.CallID != "" {
-		all.byCall[q.CallID] = q
+		qs.byCall[q.CallID] = q
 	}
 }
 
 // has reports whether the question was asked. A call has at most one.
-func (all *questions) has(q *Question) bool {
-	return all.byID[q.ID] != nil || q.CallID != "" && all.byCall[q.CallID] != nil
+func (qs *questions) has(q *Question) bool {
+	return qs.byID[q.ID] != nil || q.CallID != "" && qs.byCall[q.CallID] != nil
 }
 
-func (all *questions) forget(r *Run) {
+func (qs *questions) forget(r *Run) {
 	for _, q := range r.Questions {
-		delete(all.byID, q.ID)
-		delete(all.byCall, q.CallID)
+		delete(qs.byID, q.ID)
+		delete(qs.byCall, q.CallID)
 	}
 }
 
 // approval returns the question about the call; ok is false if people were not asked.
-func (all *questions) approval(callID string) (a Approval, ok bool) {
-	q := all.byCall[callID]
+func (qs *questions) approval(callID string) (a Approval, ok bool) {
+	q := qs.byCall[callID]
 	if q == nil {
 		return Approval{}, false
 	}

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -333,4 +334,36 @@ func (r *Run) besidesPlan() int {
 		}
 	}
 	return n
+}
+
+// where returns the jobs of the run that fit, as begun. A nil run has none.
+func (r *Run) where(fits func(*Job) bool) []*Job {
+	if r == nil {
+		return nil
+	}
+	var out []*Job
+	for _, j := range r.Jobs {
+		if fits(j) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// link finds the jobs and questions that parts of the run refer to.
+func (r *Run) link(known jobs) error {
+	for _, q := range r.Questions {
+		r.refer(q)
+	}
+	if r.Plan == nil {
+		return nil
+	}
+	missing := r.Plan.link(known)
+	for _, t := range r.Plan.Steps {
+		missing = missing || t.link(known)
+	}
+	if missing {
+		return fmt.Errorf("it lacks a job of the run %q", r.ID)
+	}
+	return nil
 }

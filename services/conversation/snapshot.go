@@ -63,67 +63,7 @@ type StepSnapshot struct {
 	Error    string     `json:"error,omitempty"`
 }
 
-// Snapshot returns the state in a portable form. It keeps the newest conversation within limit
-// bytes.
-func (s *State) Snapshot(limit int) Snapshot {
-	t := transcript{s}
-	snap := Snapshot{
-		Created: s.Created, Dialect: s.Dialect, Principal: s.Principal, Preferences: s.Preferences,
-		Messages: s.totals.Messages, Steps: s.totals.Steps, Usage: s.totals.Usage(), Tainted: s.Tainted,
-	}
-	end := len(s.queue.order)
-	for i, r := range s.queue.order {
-		switch {
-		case r.Status == Queued:
-			snap.Queued = append(snap.Queued, r.snapshot())
-		case r.Status == Running, i == len(s.queue.order)-1 && r.Plan != nil:
-			one := r.snapshot()
-			snap.Run = &one
-			end = min(end, i)
-		}
-	}
-	snap.History = append(snap.History, s.history...)
-	for _, r := range s.queue.order[:end] {
-		if r.Status.Terminal() {
-			snap.History = t.lines(snap.History, r)
-		}
-	}
-	dropped := 0
-	for size := bytesOf(snap.History); size > limit && len(snap.History) > 0; dropped++ {
-		size -= bytesOf(snap.History[:1])
-		snap.History = snap.History[1:]
-	}
-	// A history must not begin with the result of a call that was left out.
-	for len(snap.History) > 0 && snap.History[0].Role != event.RoleUser {
-		snap.History = snap.History[1:]
-		dropped++
-	}
-	if dropped > 0 {
-		snap.Warnings = append(snap.Warnings, fmt.Sprintf("The %d oldest lines of the conversation were left out.", dropped))
-	}
-	snap.Warnings = append(snap.Warnings, t.unfinished()...)
-	return snap
-}
-
-// unfinished names the calls that may still have their effect where they were made.
-func (t transcript) unfinished() []string {
-	var out []string
-	for _, r := range t.s.queue.order {
-		for _, j := range r.Jobs {
-			if r.Status != Running || j.Ended || len(j.Messages) == 0 {
-				continue
-			}
-			for _, tc := range t.s.calls.unsettled(j.Messages[len(j.Messages)-1]) {
-				if c := t.s.calls.byID[tc.ID]; c != nil && c.Status == CallStarted && !c.Idempotent {
-					out = append(out, "Outcome unknown: the tool "+c.Tool+" was running. Check whether it had its effect before it is called again.")
-				}
-			}
-		}
-	}
-	return out
-}
-
-func (r *Run) snapshot() RunSnapshot {
+func snapshotOf(r *Run) RunSnapshot {
 	snap := RunSnapshot{
 		ID: r.ID, MessageID: r.MessageID, Content: r.Content, Principal: r.Principal, Spec: r.Spec, Status: r.Status,
 		Sender: r.Sender, Attachments: r.Attachments,
@@ -160,7 +100,7 @@ func (s Snapshot) Stage() string {
 
 // restored replaces all runs by those of an export: the history of a session that returns from elsewhere contains the
 // conversation here.
-func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
+func restored(s *State, e event.Event, d event.SessionRestoredData) error {
 	var snap Snapshot
 	if err := json.Unmarshal(d.State, &snap); err != nil {
 		return fmt.Errorf("decode the restored state: %w", err)
@@ -192,32 +132,32 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 
 // run returns the run of a snapshot. Work in progress starts again: a chat run from its beginning, an
 // unfinished plan or aggregate from scratch, and an open question is asked again.
-func (snap RunSnapshot) run() *Run {
+func (s RunSnapshot) run() *Run {
 	r := &Run{
-		ID: snap.ID, MessageID: snap.MessageID, Content: snap.Content, Principal: snap.Principal, Spec: snap.Spec,
-		Sender: snap.Sender, Attachments: snap.Attachments,
-		Status: snap.Status, ExecutionID: snap.Execution, Started: snap.Started, Answer: snap.Answer, Outcome: snap.Outcome,
+		ID: s.ID, MessageID: s.MessageID, Content: s.Content, Principal: s.Principal, Spec: s.Spec,
+		Sender: s.Sender, Attachments: s.Attachments,
+		Status: s.Status, ExecutionID: s.Execution, Started: s.Started, Answer: s.Answer, Outcome: s.Outcome,
 	}
-	if snap.Phase == "" {
+	if s.Phase == "" {
 		if r.Status == Running {
 			r.Status = Queued
 		}
 		return r
 	}
 	p := &Plan{
-		Phase: snap.Phase, Question: snap.Question, Context: string(snap.Context), Plans: snap.Plans, Planned: snap.Planned,
-		Summary: snap.Summary, Result: snap.Result, PlanID: fmt.Sprintf("plan_%s_%d", short(r.ID), snap.Plans),
+		Phase: s.Phase, Question: s.Question, Context: string(s.Context), Plans: s.Plans, Planned: s.Planned,
+		Summary: s.Summary, Result: s.Result, PlanID: fmt.Sprintf("plan_%s_%d", short(r.ID), s.Plans),
 	}
 	r.Plan = p
-	for _, t := range snap.Steps {
+	for _, t := range s.Steps {
 		one := &Step{Step: t.Step, State: stateOf(t.Status), Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
 		one.Counted = one.Final()
 		p.Steps = append(p.Steps, one)
 	}
-	if snap.Approved {
+	if s.Approved {
 		r.ask(&Question{RunID: r.ID, PlanID: p.PlanID, Over: true, Answered: &event.InputAnsweredData{RunID: r.ID, Decision: event.DecisionApprove}})
 	}
-	if p.Phase == Confirming && !snap.Approved {
+	if p.Phase == Confirming && !s.Approved {
 		p.Phase = Planning // it holds already: the question is asked next
 	}
 	return r

@@ -34,7 +34,7 @@ func (d solver) solve() []decision.Fact {
 	if d.p.open() {
 		return nil
 	}
-	return aggregator{d.director}.solved()
+	return aggregator(d).solved()
 }
 
 // settle returns the outcome of a running step, or schedules another attempt.

@@ -44,8 +44,8 @@ type storedCall struct {
 	Arguments string
 }
 
-// Store returns the state so that Load gives the same again. The same state gives the same bytes.
-func (s *State) Store() ([]byte, error) {
+// encode: see State.Store.
+func encode(s *State) ([]byte, error) {
 	out := stored{
 		Version: FoldVersion, Seq: s.Seq, Profile: s.Profile, Runs: s.queue.order, LastExec: s.queue.lastExec,
 		Must: slices.Sorted(maps.Keys(s.calls.must)), Known: s.known.Encode(), Refusals: s.known.refusals,
@@ -110,24 +110,6 @@ func (in *stored) link(s *State) (err error) {
 	}
 	if s.meter.timed = s.queue.byID[in.Timed]; s.meter.timed == nil && in.Timed != "" {
 		return fmt.Errorf("it lacks the run %q", in.Timed)
-	}
-	return nil
-}
-
-// link finds the jobs and questions that parts of the run refer to.
-func (r *Run) link(known jobs) error {
-	for _, q := range r.Questions {
-		r.refer(q)
-	}
-	if r.Plan == nil {
-		return nil
-	}
-	missing := r.Plan.link(known)
-	for _, t := range r.Plan.Steps {
-		missing = missing || t.link(known)
-	}
-	if missing {
-		return fmt.Errorf("it lacks a job of the run %q", r.ID)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,6 +101,101 @@ func (t transcript) resultOf(tc event.ToolCall) Line {
 	}
 	if a, _ := t.s.questions.approval(tc.ID); a.Decision == event.DecisionModify {
 		out.Content = event.CallChanged + out.Content
+	}
+	return out
+}
+
+// brief: see State.Brief.
+func (t transcript) brief(jobID string, limit int) Brief {
+	j := t.s.Job(jobID)
+	r := j.run
+	b := Brief{Stage: j.Part.Stage, Question: r.Content, Own: t.said(nil, j)}
+	size := bytesOf(b.Own)
+	if r.Plan == nil {
+		size += bytesOf(append(told(nil, r), t.asks(r)))
+	}
+	b.History, b.Dropped = t.before(r, limit-size)
+	p := r.Plan
+	if p == nil {
+		b.History = append(told(b.History, r), t.asks(r))
+		return b
+	}
+	b.History, b.Files = told(b.History, r), r.Spec.Files
+	if b.Question, b.Context = p.Question, rawOf(p.Context); len(b.Context) == 0 && len(r.Spec.Facts) > 0 {
+		b.Context, _ = json.Marshal(r.Spec.Facts) //nolint:errchkjson // strings
+	}
+	switch j.Part.Stage {
+	case event.StagePlanning:
+		b.Feedback = append(append(b.Feedback, p.Feedback...), p.Invalid...)
+	case event.StageSolving:
+		step := p.Step(j.Part.StepID)
+		b.Step = &step.Step
+		for _, id := range step.Dependencies {
+			b.Needs = append(b.Needs, p.Step(id).result())
+		}
+	case event.StageAggregation:
+		for _, step := range p.Steps {
+			b.Results = append(b.Results, step.result())
+		}
+	}
+	return b
+}
+
+// snapshot: see State.Snapshot.
+func (t transcript) snapshot(limit int) Snapshot {
+	s := t.s
+	snap := Snapshot{
+		Created: s.Created, Dialect: s.Dialect, Principal: s.Principal, Preferences: s.Preferences,
+		Messages: s.totals.Messages, Steps: s.totals.Steps, Usage: s.totals.Usage(), Tainted: s.Tainted,
+	}
+	end := len(s.queue.order)
+	for i, r := range s.queue.order {
+		switch {
+		case r.Status == Queued:
+			snap.Queued = append(snap.Queued, snapshotOf(r))
+		case r.Status == Running, i == len(s.queue.order)-1 && r.Plan != nil:
+			one := snapshotOf(r)
+			snap.Run = &one
+			end = min(end, i)
+		}
+	}
+	snap.History = append(snap.History, s.history...)
+	for _, r := range s.queue.order[:end] {
+		if r.Status.Terminal() {
+			snap.History = t.lines(snap.History, r)
+		}
+	}
+	dropped := 0
+	for size := bytesOf(snap.History); size > limit && len(snap.History) > 0; dropped++ {
+		size -= bytesOf(snap.History[:1])
+		snap.History = snap.History[1:]
+	}
+	// A history must not begin with the result of a call that was left out.
+	for len(snap.History) > 0 && snap.History[0].Role != event.RoleUser {
+		snap.History = snap.History[1:]
+		dropped++
+	}
+	if dropped > 0 {
+		snap.Warnings = append(snap.Warnings, fmt.Sprintf("The %d oldest lines of the conversation were left out.", dropped))
+	}
+	snap.Warnings = append(snap.Warnings, t.unfinished()...)
+	return snap
+}
+
+// unfinished names the calls that may still have their effect where they were made.
+func (t transcript) unfinished() []string {
+	var out []string
+	for _, r := range t.s.queue.order {
+		for _, j := range r.Jobs {
+			if r.Status != Running || j.Ended || len(j.Messages) == 0 {
+				continue
+			}
+			for _, tc := range t.s.calls.unsettled(j.Messages[len(j.Messages)-1]) {
+				if c := t.s.calls.byID[tc.ID]; c != nil && c.Status == CallStarted && !c.Idempotent {
+					out = append(out, "Outcome unknown: the tool "+c.Tool+" was running. Check whether it had its effect before it is called again.")
+				}
+			}
+		}
 	}
 	return out
 }
