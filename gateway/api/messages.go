@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -93,11 +94,11 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 	if m.Agent = b.Agent; m.Agent != "" && m.Mode != event.ModeChat {
 		return m, fault.Newf(fault.InvalidField, "agent is only valid with mode=chat.").At("agent")
 	}
-	if b.Mode != event.ModeSteps && len(b.Tasks) > 0 {
-		return m, fault.Newf(fault.InvalidField, "tasks is only valid with mode=steps.").At("tasks")
+	if b.Mode != event.ModeSteps && len(b.Steps) > 0 {
+		return m, fault.Newf(fault.InvalidField, "steps is only valid with mode=steps.").At("steps")
 	}
 	if b.Mode == event.ModeSteps {
-		if m.Steps, err = stepsOf(b.Tasks); err != nil {
+		if m.Steps, err = stepsOf(b.Steps); err != nil {
 			return m, err
 		}
 		if strings.TrimSpace(m.Content) == "" {
@@ -113,12 +114,12 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 // stepsOf returns the steps of a message, each with an id of its own.
 func stepsOf(list []event.Step) ([]event.Step, error) {
 	if len(list) == 0 || len(list) > maxSteps {
-		return nil, fault.Newf(fault.InvalidField, "tasks must be a list of 1 to %d steps.", maxSteps).At("tasks")
+		return nil, fault.Newf(fault.InvalidField, "steps must be a list of 1 to %d steps.", maxSteps).At("steps")
 	}
 	known := map[string]bool{}
 	out := slices.Clone(list)
 	for i := range out {
-		at := fmt.Sprintf("tasks[%d]", i)
+		at := fmt.Sprintf("steps[%d]", i)
 		if out[i].ID == "" {
 			out[i].ID = fmt.Sprint("task_", i+1)
 		}
@@ -133,7 +134,7 @@ func stepsOf(list []event.Step) ([]event.Step, error) {
 	for i := range out {
 		for _, d := range out[i].Dependencies {
 			if !known[d] || d == out[i].ID {
-				return nil, fault.Newf(fault.InvalidField, "A step can only depend on other steps of the list.").At(fmt.Sprintf("tasks[%d].dependencies", i))
+				return nil, fault.Newf(fault.InvalidField, "A step can only depend on other steps of the list.").At(fmt.Sprintf("steps[%d].dependencies", i))
 			}
 		}
 	}
@@ -154,11 +155,17 @@ func (a *API) messageSession(r *http.Request, who *edge.Client) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b wire.NewMessage
+	var b struct {
+		wire.NewMessage
+		Tasks json.RawMessage `json:"tasks"` // the former name of steps
+	}
 	if err := request.Decode(r, maxMessage, &b, true); err != nil {
 		return nil, err
 	}
-	m, err := messageOf(b)
+	if b.Tasks != nil {
+		return nil, fault.Newf(fault.InvalidField, "tasks is now called steps. Rename it and send the message again.").At("tasks")
+	}
+	m, err := messageOf(b.NewMessage)
 	if err != nil {
 		return nil, err
 	}

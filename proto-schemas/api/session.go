@@ -157,7 +157,7 @@ type NewMessage struct {
 	ID      string       `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response
 	Content string       `json:"content,omitempty"`
 	Mode    string       `json:"mode,omitempty"`  // absent or chat, plan, steps
-	Tasks   []event.Step `json:"tasks,omitempty"` // mode steps: the steps to solve
+	Steps   []event.Step `json:"steps,omitempty"` // mode steps: the steps to solve
 	Agent   string       `json:"agent,omitempty"` // mode chat: the agent of the swarm, by name, that answers; absent = the model
 	RunOptions
 	event.Attachments

@@ -33,9 +33,10 @@ func TestAMessageOverHTTP(t *testing.T) {
 	w := r.serveGateway()
 	l, path := w.named(`{"language":"en_US","on_busy":"reject"}`)
 	for body, field := range map[string]string{
-		`{}`: "content", `{"content":" "}`: "content", `{"content":"x","mode":"dance"}`: "mode", `{"content":"x","tasks":[{"title":"a"}]}`: "tasks",
-		`{"mode":"steps"}`: "tasks", `{"mode":"steps","tasks":[{"title":""}]}`: "tasks[0].title", `{"mode":"steps","tasks":[{"id":"a","title":"x"},{"id":"a","title":"y"}]}`: "tasks[1].id",
-		`{"mode":"steps","tasks":[{"title":"x","dependencies":["none"]}]}`: "tasks[0].dependencies", `{"content":"x","on_busy":"maybe"}`: "on_busy",
+		`{}`: "content", `{"content":" "}`: "content", `{"content":"x","mode":"dance"}`: "mode", `{"content":"x","steps":[{"title":"a"}]}`: "steps",
+		`{"mode":"steps","tasks":[{"title":"a"}]}`: "tasks",
+		`{"mode":"steps"}`: "steps", `{"mode":"steps","steps":[{"title":""}]}`: "steps[0].title", `{"mode":"steps","steps":[{"id":"a","title":"x"},{"id":"a","title":"y"}]}`: "steps[1].id",
+		`{"mode":"steps","steps":[{"title":"x","dependencies":["none"]}]}`: "steps[0].dependencies", `{"content":"x","on_busy":"maybe"}`: "on_busy",
 		`{"content":"x","max_concurrent":-1}`: "max_concurrent", `{"content":"x","budget":{"tokens":-1}}`: "budget",
 		`{"content":"x","id":"` + strings.Repeat("i", 201) + `"}`: "id",
 	} {
@@ -76,7 +77,7 @@ func TestStepsOverHTTP(t *testing.T) {
 	r.startPipeline("p")
 	w := r.serveGateway()
 	l, path := w.named(``)
-	sent := answerOf[wire.Accepted](w, "alice", "POST", path+"/messages", `{"mode":"steps","tasks":[{"id":"t1","title":"one"},{"title":"two","dependencies":["t1"]}]}`, 202)
+	sent := answerOf[wire.Accepted](w, "alice", "POST", path+"/messages", `{"mode":"steps","steps":[{"id":"t1","title":"one"},{"title":"two","dependencies":["t1"]}]}`, 202)
 	r.untilTask(l, "t1")
 	steps := path + "/runs/" + sent.RunID + "/steps/"
 	same := func(path, body string) wire.Accepted {

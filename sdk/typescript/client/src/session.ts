@@ -146,7 +146,7 @@ export class Session extends Watched {
     const { id = this.newId(), maxConcurrent, timeoutSeconds } = o;
     const run = this.begin(id);
     const signal = until(this.signal, o);
-    const body = { id, mode: "steps", tasks: steps, max_concurrent: maxConcurrent, timeout_seconds: timeoutSeconds };
+    const body = { id, mode: "steps", steps, max_concurrent: maxConcurrent, timeout_seconds: timeoutSeconds };
     this.enqueue(run, () => this.http.json<void>(`${this.path}/messages`, { method: "POST", body, signal }), signal);
     return run;
   }

@@ -156,7 +156,7 @@ export type NewMessage = RunOptions &
     /**
      * mode steps: the steps to solve
      */
-    tasks?: Step[];
+    steps?: Step[];
   };
 /**
  * NewPlan is the optional body of a request for another plan.
