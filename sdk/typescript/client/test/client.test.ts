@@ -164,7 +164,7 @@ test("what is done to a plan is done once, though its answer is lost with the li
   );
   expect((await within(session.solve([{ id: "a", title: "compute 6*7" }]).result(), "the answer")).text).toContain("42");
   expect([times("step.restarted"), times("plan.cancelled"), times("message.received")]).toEqual([1, 2, 2]);
-  await expect(session.solve([], { id: "b" }).result()).rejects.toMatchObject({ code: "INVALID_FIELD", field: "tasks" });
+  await expect(session.solve([], { id: "b" }).result()).rejects.toMatchObject({ code: "INVALID_FIELD", field: "steps" });
   expect(lost.size).toBe(5);
   own.close();
 });
