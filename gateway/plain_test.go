@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// pathPlain is the path of the dialect that docs/how-to-add-a-dialect.md adds.
+// pathPlain is the path of the dialect that docs/how-to-add-a-protocol.md adds.
 const pathPlain = "/plain"
 
 // plainly gives the gateway the dialect, with one line of routes.

@@ -18,7 +18,7 @@ type Origin struct {
 	Connection string // empty for a request
 }
 
-// Client is a user or a program outside: on a connection, or of one request. All methods may be called concurrently.
+// Client is a user or a program outside of the installation: on a connection, or of one request. All methods may be called concurrently.
 type Client struct {
 	e      *Edge
 	origin Origin

@@ -1,4 +1,4 @@
-// Package plain is the dialect of docs/how-to-add-a-dialect.md: a chat in lines of text.
+// Package plain is the dialect of docs/how-to-add-a-protocol.md: a chat in lines of text.
 package plain
 
 import (
