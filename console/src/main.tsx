@@ -2,7 +2,8 @@ import { render } from "preact";
 import "./style/main.css";
 import { effect } from "@preact/signals";
 import { begin, wantedLanguage } from "./app.ts";
-import { callback, returned } from "./model/signin.ts";
+import { returned } from "./model/signin.ts";
+import { callback } from "./route.ts";
 import { Shell } from "./shell.tsx";
 import { speak } from "./words.ts";
 

@@ -1,5 +1,8 @@
 import { signal } from "@preact/signals";
 
+/** The path to which a sign-in provider sends people back. */
+export const callback = "/login/callback";
+
 /** How a session is shown. */
 export type SessionView = "talk" | "waterfall" | "log";
 

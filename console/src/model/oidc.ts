@@ -1,9 +1,9 @@
 import type { OIDCLogin } from "@waggle-dev/client";
 import * as oauth from "oauth4webapi";
 import { renewed, signIn } from "../app.ts";
+import { callback } from "../route.ts";
 import { t } from "../words.ts";
 import { identify } from "./live.ts";
-import { callback } from "./signin.ts";
 
 // The sign-in with OpenID Connect: the code flow with PKCE. The gateway verifies the token; this page checks that the answer is the
 // one to its own question.

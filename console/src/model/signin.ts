@@ -4,9 +4,6 @@ import { begin, client, reason } from "../app.ts";
 import { go, parse } from "../route.ts";
 import { t } from "../words.ts";
 
-/** Where the provider sends people back to. */
-export const callback = "/login/callback";
-
 /** The provider at which people sign in, once it is known. */
 export const provider = signal<OIDCLogin | undefined>(undefined);
 
