@@ -20,7 +20,7 @@ import (
 type waits chan string
 
 func (w waits) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte("wait for")) {
+	if bytes.Contains(line, []byte("waiting for")) {
 		w <- string(line)
 	}
 	return len(line), nil
