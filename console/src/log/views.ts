@@ -1,7 +1,7 @@
 import type { Arrow, Side } from "../fold/arrows.ts";
 import type { TeamFold } from "../fold/team.ts";
 import type { Bar } from "../fold/waterfall.ts";
-import type { MemberRow, Part, Report, Shown, Summary } from "./protocol.ts";
+import type { Extent, MemberRow, Part, Report, Shown, Summary } from "./protocol.ts";
 import type { State } from "./states.ts";
 import { Talk } from "./talk.ts";
 
@@ -21,6 +21,8 @@ export class Views {
   private range: { from: number; to: number } | undefined;
   private bars: readonly Bar[] | undefined;
   private summary = "";
+  private extent = "";
+  private at = 0;
   private rows: readonly MemberRow[] | undefined;
   private tasks: readonly unknown[] | undefined;
   private arrows: { sides: readonly Side[]; length: number; from: number; arrows: readonly Arrow[] } | undefined;
@@ -63,6 +65,21 @@ export class Views {
     const text = JSON.stringify(summary);
     if (text !== this.summary) patch.summary = summary;
     this.summary = text;
+  }
+
+  /** Adds how much of the log is here, if that has changed. */
+  putExtent(patch: Patch, extent: Extent): void {
+    const text = JSON.stringify(extent);
+    if (text !== this.extent) patch.extent = extent;
+    this.extent = text;
+  }
+
+  /** Adds the event at which the view stands, if that is another one. `find` has what is known of it. */
+  putPlace(patch: Patch, seq: number, find: () => { time: string; type: string } | undefined): void {
+    if (seq === this.at) return;
+    this.at = seq;
+    const e = find();
+    if (e) patch.at = { seq, time: e.time, type: e.type };
   }
 
   private putBars(patch: Patch, s: State): void {
