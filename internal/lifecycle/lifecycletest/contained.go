@@ -26,6 +26,13 @@ func contained(t *testing.T, c lifecycle.Component, run func(*testing.T, lifecyc
 	noGoroutines(t)
 }
 
+// LeavesNothing runs f and fails the test for goroutines that f leaves.
+func LeavesNothing(t *testing.T, f func()) {
+	t.Helper()
+	pprof.Do(t.Context(), pprof.Labels(label, t.Name()), func(context.Context) { f() })
+	noGoroutines(t)
+}
+
 // within fails the test if f hangs. f may use require.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
@@ -64,7 +71,7 @@ func noGoroutines(t *testing.T) {
 func labelled(value string) []string {
 	var out []string
 	for stack := range strings.SplitSeq(all(), "\n\n") {
-		if strings.Contains(stack, `"`+label+`":"`+value+`"`) && !strings.Contains(stack, "lifecycletest.contained+") {
+		if strings.Contains(stack, `"`+label+`":"`+value+`"`) && !strings.Contains(stack, "lifecycletest.contained+") && !strings.Contains(stack, "lifecycletest.LeavesNothing+") {
 			out = append(out, stack)
 		}
 	}

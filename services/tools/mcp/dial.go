@@ -76,6 +76,9 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 			}
 			p.stop(true)
 			_ = p.stdout.Close()
+			if cs != nil { // it came up as the caller gave up
+				_ = cs.Close()
+			}
 			return nil, unusable(ctx, err, alone, p.ending())
 		}
 		s := newSession(cs)
@@ -146,7 +149,10 @@ func InProcess(server func() *mcp.Server) Dialer {
 		}
 		s := newSession(cs)
 		s.seen = true
-		s.end = func() { _ = ss.Close() }
+		s.end = func() {
+			_ = cs.Close() // first: the server waits for the end of the subscription to its changes
+			_ = ss.Close()
+		}
 		return s, nil
 	}
 }

@@ -83,6 +83,9 @@ func dialOld(ctx context.Context, cfg *Config, tokens *oauth.Client, changed fun
 	cs, err := handshake(ctx, tapped{lasting{t, life}}, true, changed) // such a server may not even answer to newer handshakes
 	if !hangs() || err != nil {
 		end()
+		if cs != nil { // it came up as the caller gave up
+			_ = cs.Close()
+		}
 		g.base.CloseIdleConnections()
 		if ctx.Err() != nil {
 			err = errors.New("it sends no endpoint for messages, or no answer")

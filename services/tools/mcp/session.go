@@ -40,7 +40,8 @@ func newSession(cs *mcp.ClientSession) *session {
 	s := &session{cs: cs, done: make(chan struct{}), gone: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		_ = cs.Wait() // The process reports its end; other ends do not matter.
+		_ = cs.Wait()  // The process reports its end; other ends do not matter.
+		_ = cs.Close() // Ends the subscription to changes of the tools, which outlives its connection.
 	}()
 	return s
 }
