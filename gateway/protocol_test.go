@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -297,6 +298,9 @@ func play(c *client, p protocolCase, n int) error {
 			_ = c.try(text(kind(probe)))
 		}
 	}()
+	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
 	var pongs, said []string
 	for {
 		op, payload, err := c.read()
@@ -326,7 +330,7 @@ func play(c *client, p protocolCase, n int) error {
 
 // answer returns the code of an error frame, or the message type that it names.
 func answer(payload []byte) string {
-	const before, after = `The message type \"`, `\" is not known`
+	const before, after = `The message type \"`, `\" is unknown`
 	if i := bytes.Index(payload, []byte(before)); i >= 0 {
 		rest := payload[i+len(before):]
 		if j := bytes.Index(rest, []byte(after)); j >= 0 {
