@@ -162,8 +162,8 @@ func (a *API) messageSession(r *http.Request, who *edge.Client) (any, error) {
 	if err := request.Decode(r, maxMessage, &b, true); err != nil {
 		return nil, err
 	}
-	if b.Tasks != nil {
-		return nil, fault.Newf(fault.InvalidField, "tasks is now called steps. Rename it and send the message again.").At("tasks")
+	if err := renamed(map[string]json.RawMessage{"tasks": b.Tasks}); err != nil {
+		return nil, err
 	}
 	m, err := messageOf(b.NewMessage)
 	if err != nil {

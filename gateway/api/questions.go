@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -174,10 +175,18 @@ func (a *API) answerQuestion(r *http.Request, who *edge.Client) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b wire.QuestionAnswer
-	if err := request.DecodeKnown(r, maxAnswer, &b); err != nil {
+	var body struct {
+		wire.QuestionAnswer
+		Tasks         json.RawMessage `json:"tasks"`          // the former name of steps
+		ModifiedTasks json.RawMessage `json:"modified_tasks"` // the former name of modified_steps
+	}
+	if err := request.DecodeKnown(r, maxAnswer, &body); err != nil {
 		return nil, err
 	}
+	if err := renamed(map[string]json.RawMessage{"tasks": body.Tasks, "modified_tasks": body.ModifiedTasks}); err != nil {
+		return nil, err
+	}
+	b := body.QuestionAnswer
 	if err := checkAnswer(q.log.Kind, b); err != nil {
 		return nil, err
 	}
@@ -187,7 +196,7 @@ func (a *API) answerQuestion(r *http.Request, who *edge.Client) (any, error) {
 	}
 	var data any = cmd.AnswerQuestion{
 		InputID: q.input, Digest: b.Digest, Approved: b.Decision != event.DecisionReject, Feedback: b.Feedback,
-		Steps: b.Tasks, Modified: b.ModifiedTasks, Arguments: b.Arguments, ClientID: b.ClientID, Result: b.Result, Message: b.Message,
+		Steps: b.Steps, Modified: b.ModifiedSteps, Arguments: b.Arguments, ClientID: b.ClientID, Result: b.Result, Message: b.Message,
 	}
 	switch q.log.Kind {
 	case id.KindMember:
@@ -228,7 +237,7 @@ func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
 	if kind == id.KindTask {
 		known = known[3:]
 	}
-	edits := len(b.Tasks)+len(b.ModifiedTasks)+len(b.Arguments) > 0
+	edits := len(b.Steps)+len(b.ModifiedSteps)+len(b.Arguments) > 0
 	switch {
 	case !slices.Contains(known, b.Decision):
 		return fault.Newf(fault.InvalidField, "decision must be one of %s.", strings.Join(known, ", ")).At("decision")
@@ -237,9 +246,9 @@ func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
 	case b.Decision != wire.DecisionAnswer && len(b.Message) > 0:
 		return fault.Newf(fault.InvalidField, "message is only valid with decision=answer.").At("message")
 	case b.Decision == event.DecisionModify && !edits:
-		return fault.Newf(fault.InvalidField, "decision=modify needs tasks, modified_tasks or arguments.").At("decision")
+		return fault.Newf(fault.InvalidField, "decision=modify needs steps, modified_steps or arguments.").At("decision")
 	case b.Decision != event.DecisionModify && edits:
-		return fault.Newf(fault.InvalidField, "tasks, modified_tasks and arguments are only valid with decision=modify.").At("decision")
+		return fault.Newf(fault.InvalidField, "steps, modified_steps and arguments are only valid with decision=modify.").At("decision")
 	}
 	return nil
 }
@@ -256,7 +265,7 @@ func answered(q asking, who *edge.Client, commandID string, b wire.QuestionAnswe
 		if err != nil {
 			return nil, err
 		}
-		return nil, fault.Newf(fault.PlanInvalid, "%s", d.Message).At("tasks")
+		return nil, fault.Newf(fault.PlanInvalid, "%s", d.Message).At("steps")
 	case event.InputAnswered:
 		d, err := event.As[event.InputAnsweredData](e)
 		if err != nil {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -111,4 +113,15 @@ func owned(who *edge.Client, kind id.Kind, entity id.Entity) (subject.Log, error
 		return subject.Log{}, fault.New(missing[kind])
 	}
 	return log, nil
+}
+
+// renamed refuses members with a former name, and says the name that they have now.
+func renamed(former map[string]json.RawMessage) error {
+	for _, name := range slices.Sorted(maps.Keys(former)) {
+		if former[name] != nil {
+			now := strings.Replace(name, "tasks", "steps", 1)
+			return fault.Newf(fault.InvalidField, "%s is now called %s. Rename it and send the request again.", name, now).At(name)
+		}
+	}
+	return nil
 }

@@ -54,7 +54,7 @@ func (a *API) showSession(r *http.Request, who *edge.Client) (any, error) {
 	for cut := false; ; {
 		in := cmd.SessionRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: who.SeesAll(), Skip: len(d.Runs)}
 		if cut {
-			in.Skip, in.Steps = in.Skip-1, len(d.Runs[in.Skip-1].Tasks)
+			in.Skip, in.Steps = in.Skip-1, len(d.Runs[in.Skip-1].Steps)
 		}
 		part, err := ask[wire.SessionPart](r, who, cmd.Session, cmd.ShowSession, in)
 		if err != nil {

@@ -81,8 +81,8 @@ type QuestionAnswer struct {
 	Digest   string `json:"digest,omitempty"`    // of the question that the person has seen; another one is refused
 	ClientID string `json:"client_id,omitempty"` // the answering device
 
-	Tasks         json.RawMessage `json:"tasks,omitempty"`          // modify: the list of steps in place of the plan's
-	ModifiedTasks json.RawMessage `json:"modified_tasks,omitempty"` // modify: changed members of steps with the same ids
+	Steps         json.RawMessage `json:"steps,omitempty"`          // modify: the list of steps in place of the plan's
+	ModifiedSteps json.RawMessage `json:"modified_steps,omitempty"` // modify: changed members of steps with the same ids
 	Arguments     json.RawMessage `json:"arguments,omitempty"`      // modify, of scope tool: what the call runs with, checked against the question's parameters
 	Result        *string         `json:"result,omitempty"`         // approve, of scope client_tool: what the tool has returned
 	Message       json.RawMessage `json:"message,omitempty"`        // answer, of scope agent: any JSON, for the agent

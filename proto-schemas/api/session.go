@@ -100,12 +100,12 @@ type RunDetail struct {
 	Answer      string       `json:"answer,omitempty"`
 	Stage       string       `json:"stage,omitempty"` // planning, confirmation, solving, aggregation, done
 	Outcome     string       `json:"outcome,omitempty"`
-	Tasks       []StepDetail `json:"tasks,omitempty"` // steps of the plan
+	Steps       []StepDetail `json:"steps,omitempty"` // of the plan
 }
 
 // StepDetail is one step of a run.
 type StepDetail struct {
-	TaskID       string   `json:"task_id"` // id of the step
+	StepID       string   `json:"step_id"`
 	Title        string   `json:"title"`
 	Status       string   `json:"status"` // waiting, running, completed, failed, cancelled
 	Attempt      int      `json:"attempt"`
@@ -125,9 +125,9 @@ type SessionPart struct {
 func (d *SessionDetail) Take(part SessionPart, cut bool) {
 	runs, more := d.Runs, part.Runs
 	if cut && len(runs) > 0 && len(more) > 0 {
-		steps := append(runs[len(runs)-1].Tasks, more[0].Tasks...)
+		steps := append(runs[len(runs)-1].Steps, more[0].Steps...)
 		runs[len(runs)-1] = more[0]
-		runs[len(runs)-1].Tasks, more = steps, more[1:]
+		runs[len(runs)-1].Steps, more = steps, more[1:]
 	}
 	*d = part.SessionDetail
 	d.Runs = append(runs, more...)

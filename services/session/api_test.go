@@ -140,9 +140,9 @@ func TestAPIShowsTheTasksOfRuns(t *testing.T) {
 	require.Equal(t, "steps", d.Runs[0].Mode)
 	require.Equal(t, "solving", d.Runs[0].Stage)
 	require.Equal(t, []wire.StepDetail{
-		{TaskID: "t1", Title: "one", Status: "completed", Attempt: 1, Output: "first result"},
-		{TaskID: "t2", Title: "two", Status: "running", Attempt: 1, Dependencies: []string{"t1"}},
-	}, d.Runs[0].Tasks)
+		{StepID: "t1", Title: "one", Status: "completed", Attempt: 1, Output: "first result"},
+		{StepID: "t2", Title: "two", Status: "running", Attempt: 1, Dependencies: []string{"t1"}},
+	}, d.Runs[0].Steps)
 	require.Equal(t, 2, d.Stats.TotalSteps)
 }
 

@@ -56,16 +56,16 @@ func fit(p *api.SessionPart, has, room int) error {
 	runs := p.Runs
 	for i := range runs {
 		run := &runs[i]
-		steps := run.Tasks
+		steps := run.Steps
 		if i == 0 {
 			steps = steps[min(max(has, 0), len(steps)):]
 		}
-		run.Tasks = nil
+		run.Steps = nil
 		size, err := sizeOf(run)
 		if err != nil {
 			return err
 		}
-		if room -= size + len(`"tasks":[],`); room < 0 && i > 0 {
+		if room -= size + len(`"steps":[],`); room < 0 && i > 0 {
 			p.Runs, p.More = runs[:i], true
 			return nil
 		}
@@ -74,11 +74,11 @@ func fit(p *api.SessionPart, has, room int) error {
 				return err
 			}
 			if room -= size; room < 0 && i+n > 0 {
-				run.Tasks, p.Runs, p.More, p.Cut = steps[:n], runs[:i+1], true, true
+				run.Steps, p.Runs, p.More, p.Cut = steps[:n], runs[:i+1], true, true
 				return nil
 			}
 		}
-		run.Tasks = steps
+		run.Steps = steps
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ func detail(r *conversation.Run) api.RunDetail {
 	}
 	d.Stage = string(r.Plan.Phase)
 	for _, t := range r.Plan.Steps {
-		d.Tasks = append(d.Tasks, api.StepDetail{
-			TaskID: t.ID, Title: t.Title, Status: stepStates[t.State], Attempt: t.Attempt,
+		d.Steps = append(d.Steps, api.StepDetail{
+			StepID: t.ID, Title: t.Title, Status: stepStates[t.State], Attempt: t.Attempt,
 			Dependencies: t.Dependencies, Output: t.Output, Error: t.Error,
 		})
 	}

@@ -1628,7 +1628,7 @@ export interface QuestionAnswer {
   /**
    * modify: changed members of steps with the same ids
    */
-  modified_tasks?: unknown;
+  modified_steps?: unknown;
   /**
    * approve, of scope client_tool: what the tool has returned
    */
@@ -1636,7 +1636,7 @@ export interface QuestionAnswer {
   /**
    * modify: the list of steps in place of the plan's
    */
-  tasks?: unknown;
+  steps?: unknown;
 }
 /**
  * QuestionList lists questions to people: open ones, the newest first, or those that are over, the newest end first.
@@ -1859,9 +1859,9 @@ export interface RunDetail {
   stage?: string;
   status: string;
   /**
-   * steps of the plan
+   * of the plan
    */
-  tasks?: StepDetail[];
+  steps?: StepDetail[];
 }
 /**
  * StepDetail is one step of a run.
@@ -1878,10 +1878,7 @@ export interface StepDetail {
    * waiting, running, completed, failed, cancelled
    */
   status: string;
-  /**
-   * id of the step
-   */
-  task_id: string;
+  step_id: string;
   title: string;
 }
 /**
