@@ -35,7 +35,7 @@ func TestAMessageOverHTTP(t *testing.T) {
 	for body, field := range map[string]string{
 		`{}`: "content", `{"content":" "}`: "content", `{"content":"x","mode":"dance"}`: "mode", `{"content":"x","steps":[{"title":"a"}]}`: "steps",
 		`{"mode":"steps","tasks":[{"title":"a"}]}`: "tasks",
-		`{"mode":"steps"}`: "steps", `{"mode":"steps","steps":[{"title":""}]}`: "steps[0].title", `{"mode":"steps","steps":[{"id":"a","title":"x"},{"id":"a","title":"y"}]}`: "steps[1].id",
+		`{"mode":"steps"}`:                         "steps", `{"mode":"steps","steps":[{"title":""}]}`: "steps[0].title", `{"mode":"steps","steps":[{"id":"a","title":"x"},{"id":"a","title":"y"}]}`: "steps[1].id",
 		`{"mode":"steps","steps":[{"title":"x","dependencies":["none"]}]}`: "steps[0].dependencies", `{"content":"x","on_busy":"maybe"}`: "on_busy",
 		`{"content":"x","max_concurrent":-1}`: "max_concurrent", `{"content":"x","budget":{"tokens":-1}}`: "budget",
 		`{"content":"x","id":"` + strings.Repeat("i", 201) + `"}`: "id",

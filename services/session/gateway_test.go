@@ -116,7 +116,8 @@ func TestAQuestionIsListedAndAnsweredOverHTTP(t *testing.T) {
 	}
 	answerOf[wire.Problem](w, "vera", "POST", path, `{"decision":"approve"}`, 403)
 	for body, field := range map[string]string{
-		`{"decision":"maybe"}`: "decision", `{"decision":"modify"}`: "decision", `{"decision":"approve","tasks":[]}`: "decision", `{"decision":"reject","arguments":{}}`: "decision",
+		`{"decision":"maybe"}`: "decision", `{"decision":"modify"}`: "decision", `{"decision":"approve","steps":[]}`: "decision", `{"decision":"reject","arguments":{}}`: "decision",
+		`{"decision":"modify","tasks":[]}`: "tasks", `{"decision":"modify","modified_tasks":[]}`: "modified_tasks", // the former names
 	} {
 		require.Equal(t, field, answerOf[wire.Problem](w, "alice", "POST", path, body, 422).Field, body)
 	}
@@ -125,11 +126,11 @@ func TestAQuestionIsListedAndAnsweredOverHTTP(t *testing.T) {
 	}
 	answerOf[wire.Problem](w, "alice", "POST", "/api/v1/questions/session.s1.none/answer", `{"decision":"approve"}`, 422)
 
-	invalid := `{"id":"phone-0","decision":"modify","tasks":[]}`
+	invalid := `{"id":"phone-0","decision":"modify","steps":[]}`
 	for range 2 {
 		require.Equal(t, string(fault.PlanInvalid), answerOf[wire.Problem](w, "alice", "POST", path, invalid, 422).Title)
 	}
-	const answer = `{"id":"phone-1","decision":"modify","tasks":[{"id":"t2","title":"write"}],"feedback":"no pictures","client_id":"phone"}`
+	const answer = `{"id":"phone-1","decision":"modify","steps":[{"id":"t2","title":"write"}],"feedback":"no pictures","client_id":"phone"}`
 	first := answerOf[wire.QuestionOutcome](w, "alice", "POST", path, answer, 200)
 	require.Equal(t, "modify alice phone", strings.Join([]string{first.Decision, first.AnsweredBy, first.AnsweredOn}, " "))
 	require.NotZero(t, first.Seq)

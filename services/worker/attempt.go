@@ -24,9 +24,9 @@ type attempt struct {
 	state   *conversation.State // of the log
 	tenant  id.Tenant
 	runID   string
-	id      string            // of the job: that of the run in a chat run
-	item    string            // names the work item: the same at every delivery of it, different for a second one
-	trace   string            // of the span
+	id      string           // of the job: that of the run in a chat run
+	item    string           // names the work item: the same at every delivery of it, different for a second one
+	trace   string           // of the span
 	begun   conversation.Job // the job as it was begun: what does not change of it
 	number  int
 	claimID string     // of our job.started event: the fence

@@ -47,7 +47,7 @@ func TestAClientWithOtherMessages(t *testing.T) {
 		"lacks an answer":                 {u1 + u2 + a2, true},
 		"lacks the newest answer":         {u1 + a1 + u2, true},
 		"an alien answer":                 {u1 + a1 + u2 + a2 + said("alien", "assistant", "I am here"), true},
-		"a string that was withdrawn":       {u1 + said("a0", "assistant", "w1 w2") + u2 + a2, true},
+		"a string that was withdrawn":     {u1 + said("a0", "assistant", "w1 w2") + u2 + a2, true},
 		"the same beside the true answer": {u1 + said("a0", "assistant", "w1 w2") + a1 + u2 + a2, true},
 	} {
 		m, err := thread.Means(request(t, `{"messages":[`+c.has+`{"id":"x","role":"user","content":"more"}]}`))
