@@ -47,6 +47,27 @@ func (l *life) run(f func() error) error {
 	if l.quit.Err() != nil {
 		return errOver
 	}
+	l.begin(f)
+	return nil
+}
+
+// take is run for a goroutine that brings new work. It is counted before a Stop can wait for it, or not at all.
+func (l *life) take(f func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.quit.Err() != nil {
+		return errOver
+	}
+	l.intake.Add(1)
+	l.begin(func() error {
+		defer l.intake.Done()
+		return f()
+	})
+	return nil
+}
+
+// begin runs f in a goroutine that Drain and Stop wait for. mu is held.
+func (l *life) begin(f func() error) {
 	l.wg.Go(func() {
 		if err := f(); err != nil && l.quit.Err() == nil {
 			select {
@@ -55,7 +76,6 @@ func (l *life) run(f func() error) error {
 			}
 		}
 	})
-	return nil
 }
 
 // leave ends the intake and prevents new goroutines.

@@ -46,15 +46,7 @@ func (p *pool) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.intake.Add(1)
-	err = p.run(func() error { //nolint:contextcheck // pulling outlives the start
-		defer p.intake.Done()
-		return p.pull(cons)
-	})
-	if err != nil {
-		p.intake.Done()
-	}
-	return err
+	return p.take(func() error { return p.pull(cons) }) //nolint:contextcheck // pulling outlives the start
 }
 
 // consumer creates the consumer, or returns the one that another replica has created.
