@@ -3,8 +3,6 @@ package event_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -42,6 +40,8 @@ func TestNeedsPerson(t *testing.T) {
 		"an agent and an opened tool":                       {event.PendingCall{Policy: always, Tainted: true, Delegated: true}, false},
 		"an agent and an opened tool, as the log has it":    {event.PendingCall{Policy: always, Recorded: true, Delegated: true}, false},
 	} {
-		require.Equal(t, c.want, c.call.NeedsPerson(), name)
+		if got := c.call.NeedsPerson(); got != c.want {
+			t.Errorf("%s: NeedsPerson() = %t, want %t", name, got, c.want)
+		}
 	}
 }
