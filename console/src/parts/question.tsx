@@ -51,7 +51,7 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
     try {
       await answer(ask.id, {
         decision: modified ? "modify" : decision,
-        ...(modified ? (changed ? { tasks: kept(steps) } : { arguments: edited }) : {}),
+        ...(modified ? (changed ? { steps: kept(steps) } : { arguments: edited }) : {}),
         ...(ask.digest ? { digest: ask.digest } : {}),
         ...(decision === "answer" ? { message: why } : why ? { feedback: why } : {}),
         ...(decision === "approve" && ask.scope === "client_tool" ? { result: why } : {}),
