@@ -233,15 +233,6 @@ func (b *backlog) begin() {
 	b.busy, b.changed.L = true, &b.mu
 }
 
-// accepted records an open socket and its principal.
-func (c *conn) accepted() {
-	r := audit.Record{}
-	for _, role := range c.client.Principal().Roles {
-		r.Roles = append(r.Roles, string(role))
-	}
-	c.client.Record(audit.Connected, r)
-}
-
 // turnedAway records why a socket was refused, before or after its handshake.
 func (c *conn) turnedAway(f *fault.Fault) {
 	action := audit.Refused

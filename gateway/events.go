@@ -171,18 +171,10 @@ func (e *eventStream) admit(r *http.Request) (err error) {
 // An idle stream keeps the stack of what has called it, and a stack of 8 KiB suffices only while all of them have small frames:
 // records are made in functions of their own.
 func (e *eventStream) serve(ctx context.Context) {
-	e.recordBegin()
+	e.client.RecordConnected()
 	defer e.recordEnd()
 	defer e.shown.Close()
 	e.to.Serve(ctx, e)
-}
-
-func (e *eventStream) recordBegin() {
-	record := audit.Record{}
-	for _, role := range e.client.Principal().Roles {
-		record.Roles = append(record.Roles, string(role))
-	}
-	e.client.Record(audit.Connected, record)
 }
 
 func (e *eventStream) recordEnd() {

@@ -106,7 +106,7 @@ func (c *conn) open() error {
 		}
 		return err
 	}
-	c.accepted()
+	c.client.RecordConnected()
 	c.Limit(c.policy.Limits)
 	return c.binding.Begin()
 }

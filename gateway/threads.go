@@ -5,11 +5,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
-	"github.com/waggle-dev/waggle/internal/telemetry"
 )
-
-// headerTrace is the header with the trace that a request belongs to (W3C trace context).
-const headerTrace = "traceparent"
 
 // streamThread returns the handler of requests that are shown a thread. open is called for those of a principal that may watch.
 func (s *Server) streamThread(open agui.Open) http.HandlerFunc {
@@ -20,8 +16,8 @@ func (s *Server) streamThread(open agui.Open) http.HandlerFunc {
 				return err
 			}
 		}
-		ctx := telemetry.Extract(r.Context(), r.Header.Get(headerTrace))
-		st, err := open(ctx, r, &e.client, e.to)
+		r = respond.Traced(r)
+		st, err := open(r.Context(), r, &e.client, e.to)
 		switch {
 		case err != nil && st != nil:
 			st.Close()

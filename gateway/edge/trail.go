@@ -69,6 +69,15 @@ func requested(a command.Command, err error) (r audit.Record, ok bool) {
 	return r, true
 }
 
+// RecordConnected records an open connection, and the roles of its principal.
+func (c *Client) RecordConnected() {
+	r := audit.Record{}
+	for _, role := range c.Principal().Roles {
+		r.Roles = append(r.Roles, string(role))
+	}
+	c.Record(audit.Connected, r)
+}
+
 // RecordState records that a state was exported or imported, or was refused.
 func (c *Client) RecordState(action id.Name, log subject.Log, err error) {
 	r := outcome(err)

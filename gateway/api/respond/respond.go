@@ -109,6 +109,11 @@ type Server struct {
 // headerTrace is the header with the trace that a request belongs to (W3C trace context).
 const headerTrace = "traceparent"
 
+// Traced returns the request with the trace that it belongs to in its context.
+func Traced(r *http.Request) *http.Request {
+	return r.WithContext(telemetry.Extract(r.Context(), r.Header.Get(headerTrace)))
+}
+
 // client returns the client of a request.
 func (s Server) client(r *http.Request, p auth.Principal) *edge.Client {
 	return s.Edge.Client(p, edge.Origin{Protocol: s.Protocol, Remote: s.Edge.Audit.Remote(r.RemoteAddr)})
@@ -146,7 +151,7 @@ func (s Server) serve(h Handler, room int) http.HandlerFunc {
 		}
 		var b ready
 		if err == nil {
-			r = r.WithContext(telemetry.Extract(r.Context(), r.Header.Get(headerTrace)))
+			r = Traced(r)
 			b, err = s.made(h, r, s.client(r, p), room)
 		}
 		if err != nil {
