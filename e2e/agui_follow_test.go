@@ -62,7 +62,7 @@ func TestAGUIFollowsAThread(t *testing.T) {
 	require.Len(t, f.llm.Exchanges(), 3)
 }
 
-// TestAGUIAnswersDuringARun: what still runs goes on while one task is asked about and answered, and who is late is told whose
+// TestAGUIAnswersDuringARun: what still runs continues while one task is asked about and answered, and who is late is told whose
 // answer counts.
 func TestAGUIAnswersDuringARun(t *testing.T) {
 	open := make(chan struct{})

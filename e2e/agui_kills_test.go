@@ -64,7 +64,7 @@ func (g *gatewaysThatDie) any() string {
 	return g.addrs[g.calls%len(g.addrs)]
 }
 
-// persist reads a run of a thread until its end: at the beginning with the request post, and behind its last frame whenever the line
+// persist reads a run of a thread until its end: at the beginning with the request post, and after its last frame whenever the line
 // breaks. It returns the frames and how often it broke.
 func persist(ctx context.Context, t *testing.T, g *gatewaysThatDie, base, thread, run string, post []byte, seen func()) (frames []aguiFrame, breaks int, err error) {
 	for ctx.Err() == nil {

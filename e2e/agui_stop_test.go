@@ -18,7 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// TestAGUIStopsATask of a plan, and the rest goes on.
+// TestAGUIStopsATask of a plan, and the rest continues.
 func TestAGUIStopsATask(t *testing.T) {
 	t.Parallel()
 	p, cast := apart.forTenant(t, scripted.Stages{

@@ -79,7 +79,7 @@ func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 	}
 	t.Logf("%d requests", probes)
 
-	// Nothing of that has reached red, and its task goes on.
+	// Nothing of that has reached red, and its task continues.
 	service.Say("service.task.result", object{"taskId": call, "result": "own"})
 	agent.Until("service.task.execute.response")
 	agent.Say("agent.task.result", object{"taskId": task, "result": "own"})

@@ -16,7 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// TestAGatewayIsKilledInTheMiddleOfAnAnswer: a chat and a stream of AG-UI go on at another
+// TestAGatewayIsKilledInTheMiddleOfAnAnswer: a chat and a stream of AG-UI continue at another
 // gateway, and have seen, in the end, exactly what an undisturbed viewer saw.
 func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	streamResumes(t, second, viewer.Session, begun, stream)
 }
 
-// streamResumes requires that a stream of AG-UI, whose gateway has died, goes on at another one and shows the whole answer.
+// streamResumes requires that a stream of AG-UI, whose gateway has died, continues at another one and shows the whole answer.
 func streamResumes(t *testing.T, addr, thread string, begun aguiFrame, stream <-chan aguiFrame) {
 	t.Helper()
 	require.Equal(t, wire.RunStarted, begun.Type)

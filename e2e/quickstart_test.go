@@ -77,7 +77,7 @@ func askAndCheck(t *testing.T, addr string) {
 }
 
 // TestTheLogOutlivesEverything: the whole installation is killed and started again
-// on its files; the session goes on with its history, and a client and an agent of the
+// on its files; the session continues with its history, and a client and an agent of the
 // swarm come back to a task, which ends once.
 func TestTheLogOutlivesEverything(t *testing.T) {
 	t.Parallel()

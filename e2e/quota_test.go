@@ -54,7 +54,7 @@ func (f *fleet) counted(c *bus.Conn, resource id.Name) (sum int64) {
 }
 
 // TestABudgetSurvivesItsWorker: a worker is killed in the middle of a run. The worker
-// that goes on neither loses nor repeats the usage of the run and of the tenant's day: the
+// that continues neither loses nor repeats the usage of the run and of the tenant's day: the
 // run stops where it would have stopped.
 func TestABudgetSurvivesItsWorker(t *testing.T) {
 	f := newFleet(t, func(x *scripted.Exchange) scripted.Reply {

@@ -50,7 +50,7 @@ func sdkSessions(t *testing.T, p place) {
 	_, err = plan.Ask(ctx, question, func(waggle.Question) waggle.Reply { return waggle.Reply{Feedback: "not now"} })
 	require.NoError(t, err)
 
-	// Another program goes on behind what this one has seen.
+	// Another program continues after what this one has seen.
 	id, seq := plan.ID(), plan.Seq()
 	plan.Close()
 	again := w.Plan(waggle.SessionOptions{ID: id, After: seq})

@@ -16,7 +16,7 @@ import (
 )
 
 // TestACancelStopsEverything: while a run plans, solves with tools and puts together. The
-// model's request is closed, no tool starts any more, and the session goes on with the
+// model's request is closed, no tool starts any more, and the session continues with the
 // next message.
 func TestACancelStopsEverything(t *testing.T) {
 	t.Parallel()

@@ -145,7 +145,7 @@ func newTeamScenario(c *teamFleet) *teamScenario {
 	return p
 }
 
-// until waits for a frame behind the last one that was waited for.
+// until waits for a frame after the last one that was waited for.
 func (p *teamScenario) until(what string, ok func(client.TeamFrame) bool) client.TeamFrame {
 	p.t.Helper()
 	f := p.flat.UntilAfter(p.at, what, ok)

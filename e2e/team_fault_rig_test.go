@@ -51,7 +51,7 @@ func newSplitFleet(t *testing.T, script scripted.Script, o splitOptions) *splitF
 	f := &splitFleet{teamFleet: &teamFleet{fleet: newFleet(t, script)}, teams: map[id.Name]*process.Process{}}
 	// Tests write faster than people: a message over the default rate would be refused.
 	f.configure(o.Servers + "worker: {concurrency: 64}\ngateway:\n  message_rate: 1000\n  message_burst: 1000\n")
-	if o.Queue > 0 { // goes on with the section gateway
+	if o.Queue > 0 { // continues with the section gateway
 		f.configure(fmt.Sprintf("  queue_bytes: %d\n", o.Queue))
 	}
 	if o.Shared != "" {

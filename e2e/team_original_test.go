@@ -207,7 +207,7 @@ func (l *teamHistory) shown(codec dialect.Teams, head int) (frames [][]byte, at 
 	return frames, at
 }
 
-// TestAnAnswerComesOnceWhereverItIsCut: the run ends while the client is away, or goes on.
+// TestAnAnswerComesOnceWhereverItIsCut: the run ends while the client is away, or continues.
 func TestAnAnswerComesOnceWhereverItIsCut(t *testing.T) {
 	t.Parallel()
 	bound, err := teamdialect.Teams().Bind(url.Values{})

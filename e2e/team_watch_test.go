@@ -236,7 +236,7 @@ func (c *teamFleet) watchSession(t *testing.T) {
 	a.until(event.PipelineCompleted, 1, "")
 	m.Message("say four; refuse", nil)
 	a.answer(2, "ASP")
-	log := a.until(event.RunCompleted, 2, "") // it ends the run, behind pipeline.completed
+	log := a.until(event.RunCompleted, 2, "") // it ends the run, after pipeline.completed
 	require.Equal(t, event.RunCompleted, log[len(log)-1].Type)
 	a.told("one", "three", "four")
 	a.end(log)

@@ -307,7 +307,7 @@ func knock(addr, key, path, frame string, n things) string {
 			frames <- n.same(string(raw))
 		}
 	}()
-	_ = conn.Ping(ctx) // answered behind the frame, and what the socket has said shows whether it is closed
+	_ = conn.Ping(ctx) // answered after the frame, and what the socket has said shows whether it is closed
 	var said []string
 	for quiet := false; !quiet; {
 		select {

@@ -97,7 +97,7 @@ func (c *chat) ask(text string) error {
 	}
 }
 
-// viewer shows a session over a socket that it opens again behind the last frame whenever it ends, and keeps every frame.
+// viewer shows a session over a socket that it opens again after the last frame whenever it ends, and keeps every frame.
 type viewer struct {
 	link *client.Reconnecting
 

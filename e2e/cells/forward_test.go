@@ -72,7 +72,7 @@ func (s *site) streams(cell, key, session string) {
 	require.Contains(s.t, resp.Header.Get("Content-Type"), "text/event-stream")
 	require.Len(s.t, resp.Header.Values("Cache-Control"), 1)
 	line := make([]byte, 1)
-	_, err = resp.Body.Read(line) // while the stream goes on
+	_, err = resp.Body.Read(line) // while the stream continues
 	require.NoError(s.t, err)
 }
 

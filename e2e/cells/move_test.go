@@ -114,7 +114,7 @@ func TestATenantMovesWhileItsUsersTalk(t *testing.T) {
 	t.Logf("%d frames at viewers that came back %d times", frames, returns)
 }
 
-// TestAMoveIsGivenUpWhileWorkGoesOn, and the old cell goes on with the tenant.
+// TestAMoveIsGivenUpWhileWorkGoesOn, and the old cell continues with the tenant.
 func TestAMoveIsGivenUpWhileWorkGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -132,7 +132,7 @@ func TestAMoveIsGivenUpWhileWorkGoesOn(t *testing.T) {
 	})
 }
 
-// TestAMoverIsKilled: the tenant waits until an operator abandons the move, and its users go on where they were.
+// TestAMoverIsKilled: the tenant waits until an operator abandons the move, and its users continue where they were.
 func TestAMoverIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

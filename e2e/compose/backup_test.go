@@ -15,7 +15,7 @@ import (
 )
 
 // TestABackupOfTheFleetIsRestored: the two commands of the page, while the fleet works and
-// into one that has lost all its data. A session goes on with what it had; a fleet that
+// into one that has lost all its data. A session continues with what it had; a fleet that
 // has data is not written over.
 func TestABackupOfTheFleetIsRestored(t *testing.T) {
 	for _, tool := range tools(t) {

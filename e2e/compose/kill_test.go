@@ -20,7 +20,7 @@ import (
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
-// services of docker-compose.yml that go on running.
+// services of docker-compose.yml that continue running.
 var services = []string{
 	"lb", "gateway", "session", "pipeline", "worker", "task", "team", "tools", "nats-1", "nats-2", "nats-3",
 }
@@ -54,7 +54,7 @@ func TestAnyOneContainerMayBeKilled(t *testing.T) {
 		began, before := time.Now(), verify.Answers(clients)
 		f.run("docker", "kill", id)
 		if s == "gateway" || strings.HasPrefix(s, "nats-") {
-			further("the talk goes on without " + s) // its replicas go on
+			further("the talk goes on without " + s) // its replicas continue
 		}
 		f.run("docker", "start", id)
 		f.healthy(id)

@@ -20,7 +20,7 @@ func (f *fleet) talk(n int) *verify.Conversation {
 }
 
 // TestEachServerOfAClusterFreezesDisappearsAndDies: while clients talk, each NATS server in turn stops running without
-// closing a connection, loses its network while it goes on running, and is killed. Clients see their whole sessions.
+// closing a connection, loses its network while it continues running, and is killed. Clients see their whole sessions.
 func TestEachServerOfAClusterFreezesDisappearsAndDies(t *testing.T) {
 	f := start(t)
 	clients := []*verify.Conversation{f.talk(0), f.talk(1)}

@@ -24,7 +24,7 @@ func (f *fleet) unpause(i int) {
 	require.NoError(f.t, err)
 }
 
-// disconnect takes the network from a server, which goes on running.
+// disconnect takes the network from a server, which continues running.
 func (f *fleet) disconnect(i int) {
 	f.t.Helper()
 	_, err := f.engine.NetworkDisconnect(within(f.t), f.network.ID, client.NetworkDisconnectOptions{Container: f.nats[i].GetContainerID()})

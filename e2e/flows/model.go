@@ -52,7 +52,7 @@ func (a *actor) gate(key string) chan struct{} {
 	return a.gates[key]
 }
 
-// open lets the answers that wait at a gate go on.
+// open lets the answers that wait at a gate continue.
 func (a *actor) open(key string) { close(a.gate(key)) }
 
 // times counts how often a thing was asked for.
@@ -68,7 +68,7 @@ func (a *actor) script() scripted.Script {
 	return scripted.Stages{Plan: a.plan, Solve: a.solve, Aggregate: a.aggregate}.Script()
 }
 
-// direct returns what stands behind a stage direction in a question.
+// direct returns what stands after a stage direction in a question.
 func direct(question, direction string) (string, bool) {
 	for part := range strings.SplitSeq(question, ";") {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(part), direction); ok {

@@ -27,7 +27,7 @@ type Flow struct {
 	Demo  bool // it needs nothing that only the scripted model does
 
 	Concurrent bool // tasks are solved side by side
-	Live       bool // a run goes on while what was missed is shown: where that ends differs
+	Live       bool // a run continues while what was missed is shown: where that ends differs
 	Exact      bool // seqs are the same every time
 	Hasty      bool // questions are open for a second only
 

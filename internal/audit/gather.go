@@ -17,7 +17,7 @@ const (
 
 // Gatherer writes one record for all refusals of a second that have the same action, reason, principal and address: strangers
 // cause refusals as fast as they like, and must push no other record out of the queue of the Writer. While that queue is a
-// quarter full, it goes on counting. It is safe for concurrent use; a nil *Gatherer writes nothing.
+// quarter full, it continues counting. It is safe for concurrent use; a nil *Gatherer writes nothing.
 type Gatherer struct {
 	w *Writer
 

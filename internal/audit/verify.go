@@ -161,7 +161,7 @@ func (v *verifier) join(id string, c *links) {
 	}
 }
 
-// skip continues the row behind a gap. The beginning of a chain may have expired.
+// skip continues the row after a gap. The beginning of a chain may have expired.
 func (v *verifier) skip(id string, c *links) {
 	first := slices.Min(slices.Collect(maps.Keys(c.waiting)))
 	if !c.begun && v.expired {

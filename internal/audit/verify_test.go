@@ -123,7 +123,7 @@ func TestWhatIsNotWholeIsNamed(t *testing.T) {
 	}
 }
 
-// A record that stands behind later ones although it is much older than its place was moved. Retries take half a
+// A record that stands after later ones although it is much older than its place was moved. Retries take half a
 // minute.
 func TestAMovedRecordIsNamed(t *testing.T) {
 	c := bustest.Single(t)

@@ -214,7 +214,7 @@ func (c *Conn) Trouble() error {
 // block. cancel does not wait for a running call.
 func (c *Conn) Watch(f func(up bool)) (cancel func()) { return add(c, c.state, f) }
 
-// Closed is closed when the connection is closed for good.
+// Closed is closed when the connection is closed permanently.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
 // OnSlow calls f after a subscription of this connection lost messages because its reader was too slow. f must not

@@ -57,7 +57,7 @@ func TestAnInstallationKeepsItsPartitions(t *testing.T) {
 }
 
 // TestOneNumberOfPartitionsWins: of processes that start an installation at once with different numbers, those with one number
-// go on.
+// continue.
 func TestOneNumberOfPartitionsWins(t *testing.T) {
 	t.Parallel()
 	url := bustest.Bare(t)

@@ -1,7 +1,7 @@
 // Package cell maps the tenants of an installation to cells, and lists the gateways of each cell.
 //
 // An installation of several cells has one NATS cluster for each, and a small control cluster. The control cluster holds two
-// buckets: the cell of each tenant, and the leases of all gateways. Each process keeps a copy of both, and goes on with its
+// buckets: the cell of each tenant, and the leases of all gateways. Each process keeps a copy of both, and continues with its
 // last copy while the control cluster is gone.
 //
 // The state of a tenant changes by compare-and-set only: of two processes that begin a move, one succeeds. A gateway reports

@@ -127,7 +127,7 @@ func (p *pool) mend(cons jetstream.Consumer, why error) jetstream.Consumer {
 	return again
 }
 
-// gone reports whether the connection was closed for good.
+// gone reports whether the connection was closed permanently.
 func gone(err error) bool {
 	return errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, jetstream.ErrConnectionClosed)
 }

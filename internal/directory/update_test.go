@@ -45,7 +45,7 @@ func TestAMemberChangesWhatItSays(t *testing.T) {
 	said, err := kv.Get(patience(t), key)
 	require.NoError(t, err)
 	require.NoError(t, kv.Delete(patience(t), key))
-	var again uint64 // of the heartbeat behind the deletion
+	var again uint64 // of the heartbeat after the deletion
 	require.Eventually(t, func() bool {
 		now, err := kv.Get(patience(t), key)
 		if err == nil && now.Revision() > said.Revision() {

@@ -46,7 +46,7 @@ type ack struct {
 	Duplicate bool      `json:"duplicate"`
 }
 
-// run tries until the event is in the log, a foreign event appears, or the attempt fails for good. While the outcome
+// run tries until the event is in the log, a foreign event appears, or the attempt fails permanently. While the outcome
 // is unknown it reads on before it tries again: every retry expects the log to end at the Writer's position.
 func (a *attempt) run(ctx context.Context) (seen, error) {
 	if err := a.encode(); err != nil {

@@ -103,7 +103,7 @@ func lostAck(t *testing.T, r *rig) {
 	sink.reach(t, 3)
 	sink.exact(t, 0)
 
-	// The same with a foreign event behind the own one.
+	// The same with a foreign event after the own one.
 	d := notice(log, "d")
 	stream := inject(t, conn, log, d, 4, w.at.Stream)
 	inject(t, conn, log, notice(log, "foreign"), 5, stream)

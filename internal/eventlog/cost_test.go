@@ -30,7 +30,7 @@ func uncompared(t *testing.T, s *Store, log subject.Log) *tail {
 	require.Eventually(t, func() bool {
 		tl.mu.Lock()
 		defer tl.mu.Unlock()
-		if tl.checkAt.IsZero() { // its start, which sets the first one, goes on
+		if tl.checkAt.IsZero() { // its start, which sets the first one, continues
 			return false
 		}
 		tl.checkAt = time.Now().Add(time.Hour)

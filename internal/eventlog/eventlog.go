@@ -63,7 +63,7 @@ var (
 	ErrBeyondEnd = errors.New("position is beyond the end of the log")
 	// ErrClosed means that the Store was closed.
 	ErrClosed = errors.New("event log store is closed")
-	// ErrRefused is wrapped when the bus refuses an append for good: the event is too big, has an invalid name, or its
+	// ErrRefused is wrapped when the bus refuses an append permanently: the event is too big, has an invalid name, or its
 	// dedupe id belongs to another message.
 	ErrRefused = errors.New("append refused")
 

@@ -124,7 +124,7 @@ type end struct {
 }
 
 // begin returns nil if no request for the log is on its way, and otherwise the next, to wait for. The caller of the
-// former calls next behind its own request.
+// former calls next after its own request.
 func (e *ends) begin(log subject.Log) (wait *end) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

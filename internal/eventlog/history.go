@@ -192,7 +192,7 @@ func (s *Store) confirm(ctx context.Context, log subject.Log, at Cursor, from ui
 	}
 }
 
-// retry calls do until it succeeds, fails for good, or the bus has failed for Options.Retry. Time without a
+// retry calls do until it succeeds, fails permanently, or the bus has failed for Options.Retry. Time without a
 // connection counts as well.
 func (s *Store) retry(ctx context.Context, do func() error) error {
 	deadline := time.Now().Add(s.opt.Retry)

@@ -63,7 +63,7 @@ func (s *Store) readPage(ctx context.Context, log subject.Log, at Cursor, most i
 		return p, err
 	}
 	if len(p.entries) > 0 {
-		return p, nil // the next read meets errors behind the entries
+		return p, nil // the next read meets errors after the entries
 	}
 	return p, p.err
 }

@@ -16,7 +16,7 @@ const (
 	recentBytes   = 8 << 20
 	// recentTime is the time without use after which a log is forgotten: a reader that comes later asks the bus.
 	recentTime = 20 * time.Second
-	// entryBytes is the size of an entry besides its stored form.
+	// entryBytes is the size of an entry excluding its stored form.
 	entryBytes = 512
 )
 

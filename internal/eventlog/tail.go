@@ -195,7 +195,7 @@ func (t *tail) unlive(v *Viewer) {
 	v.index = -1
 }
 
-// leave removes a viewer for good.
+// leave removes a viewer permanently.
 func (t *tail) leave(v *Viewer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -47,7 +47,7 @@ type slot struct {
 // written wait, and the next write admits them together.
 type counter struct {
 	ledger *Ledger
-	over   func(subject.Quota) bool // reports that a holding has stopped counting for good
+	over   func(subject.Quota) bool // reports that a holding has stopped counting permanently
 	life   context.Context          //nolint:containedctx // the life of the counter, ended by close
 	end    context.CancelFunc
 	wg     sync.WaitGroup

@@ -112,7 +112,7 @@ func TestTheDaysToolCalls(t *testing.T) {
 	require.Equal(t, "2026-03-01", o.Day)
 	cfg(b, quota.Payer{Tenant: tenant(t, "others"), Principal: "bob"}, 4)
 
-	// People let bob's run go on: up to as much once more, and on that day only.
+	// People let bob's run continue: up to as much once more, and on that day only.
 	let := func(day string) quota.Payer {
 		return quota.Payer{Tenant: of, Principal: "eve", Granted: func(resource, scope, on string) int {
 			if resource == "tool_calls" && scope == quota.ScopeTenant && on == day {

@@ -45,7 +45,7 @@ type Rules struct {
 	// Apart counts each group separately: the sums as of a write are those of its holder's group, whatever Counts
 	// says.
 	Apart bool
-	// Over reports whether a holding can be deleted for good. The sweep calls it without the lock, for holdings older
+	// Over reports whether a holding can be deleted permanently. The sweep calls it without the lock, for holdings older
 	// than a minute; an error means unknown. nil means never.
 	Over func(ctx context.Context, q subject.Quota) (bool, error)
 
@@ -365,7 +365,7 @@ func (l *Ledger) sweepOnce(ctx context.Context) (given int) {
 	return given
 }
 
-// space waits between two keys of a sweep that reads logs, and reports whether ctx goes on.
+// space waits between two keys of a sweep that reads logs, and reports whether ctx continues.
 func (l *Ledger) space(ctx context.Context) bool {
 	if !l.rules.Reads {
 		return true

@@ -171,7 +171,7 @@ func (p *pending) follow(ctx context.Context) (*nats.Msg, error) {
 			if final || err != nil {
 				return m, err
 			}
-		case <-p.c.Conn.Closed(): // closed for good: no message will arrive
+		case <-p.c.Conn.Closed(): // closed permanently: no message will arrive
 			return nil, fmt.Errorf("%w: %w", ErrLost, nats.ErrConnectionClosed)
 		case <-done:
 			done = nil

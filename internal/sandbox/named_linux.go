@@ -14,7 +14,7 @@ import (
 // A command names files that its program needs: [python3, /srv/tools/server.py]. They are readable in the sandbox without a
 // setting. The rules:
 //
-//   - A file or folder that a word names is readable, and so is a path behind the "=" of an option.
+//   - A file or folder that a word names is readable, and so is a path after the "=" of an option.
 //   - A script imports its neighbours: its folder is readable, unless that is a folder of many (a home, a hidden folder of a
 //     home, /etc, /srv, ...) or holds secrets of waggle. Of JavaScript the node_modules and package.json of the folders
 //     above are readable, too.
@@ -94,7 +94,7 @@ func (n *naming) open(path string) {
 	}
 }
 
-// program opens what the program needs beside itself.
+// program opens what the program needs besides itself.
 func (n *naming) program(path string) {
 	file, hops, ok := n.follow(path, n.loose)
 	if !ok {

@@ -63,7 +63,7 @@ type ExecuteMetadata struct {
 	Deadline          string          `json:"deadline,omitempty"` // Addition
 }
 
-// CancelTaskContent is the content of task.cancel: the agent need not go on.
+// CancelTaskContent is the content of task.cancel: the agent need not continue.
 type CancelTaskContent struct {
 	TaskID string `json:"taskId"`
 	Reason string `json:"reason,omitempty"`

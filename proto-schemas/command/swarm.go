@@ -168,7 +168,7 @@ type OpenClientReply struct {
 type ParticipantFilter struct {
 	Status       string   `json:"status,omitempty"`       // a word of either Vocabulary
 	Capabilities []string `json:"capabilities,omitempty"` // all of them
-	Name         string   `json:"name,omitempty"`         // part of it, whatever the case
+	Name         string   `json:"name,omitempty"`         // part of it, case-insensitive
 	Prefix       string   `json:"prefix,omitempty"`       // beginning of the name; the order of the list makes it cheap
 	Type         string   `json:"type,omitempty"`
 

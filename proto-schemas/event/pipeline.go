@@ -76,7 +76,7 @@ type Said struct {
 	Content string `json:"content"`
 }
 
-// Fact is what a client tells the model beside a message.
+// Fact is what a client tells the model in addition to a message.
 type Fact struct {
 	Description string `json:"description"`
 	Value       string `json:"value"`

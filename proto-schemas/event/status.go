@@ -45,14 +45,14 @@ func StatusAfter(e Event) (status MemberStatus, ok bool) {
 		if d, err := As[InputExpiredData](e); err != nil || d.Scope != ScopeAgent {
 			return "", false
 		}
-		return AgentProcessingInput, true // the agent goes on
+		return AgentProcessingInput, true // the agent continues
 	}
 	if e.Type == InputAnswered {
 		d, err := As[InputAnsweredData](e)
 		if err != nil {
 			return "", false
 		}
-		if d.Scope == ScopeBudget { // the unit goes on by being taken up, or its run ends
+		if d.Scope == ScopeBudget { // the unit continues by being taken up, or its run ends
 			return "", false
 		}
 		if d.Scope == ScopeAgent {

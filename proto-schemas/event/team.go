@@ -62,7 +62,7 @@ type Sender struct {
 	MessageType string `json:"message_type,omitempty"` // default direct_message
 }
 
-// Attachments are the parts of a message besides its text.
+// Attachments are the parts of a message excluding its text.
 type Attachments struct {
 	ContextFiles []string `json:"context_files,omitempty"` // paths in the workspace
 	ImageURLs    []string `json:"image_urls,omitempty"`

@@ -203,7 +203,7 @@ func (m *member) repeat(t *rapid.T) {
 	m.followUp()
 }
 
-// work lets a worker do one thing: take an item from the queue, or go on with what it
+// work lets a worker do one thing: take an item from the queue, or continue with what it
 // has, perhaps after another one took it over.
 func (m *member) work(t *rapid.T) {
 	m.redeliver()

@@ -219,7 +219,7 @@ func discards(j *Job) []decision.Fact {
 	return list
 }
 
-// stops closes the messages of a job that ends for good. The text that people have read stays.
+// stops closes the messages of a job that ends permanently. The text that people have read stays.
 func stops(j *Job) []decision.Fact {
 	list := discards(j)
 	if n := len(list) - 1; n >= 0 && len(j.Partial) > 0 {

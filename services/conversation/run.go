@@ -236,7 +236,7 @@ func (r *Run) Use() event.BudgetUse {
 	return use
 }
 
-// Weights of the parts of a run besides their texts: each part has ids and times.
+// Weights of the parts of a run excluding their texts: each part has ids and times.
 const (
 	runWeight     = 192
 	messageWeight = 64

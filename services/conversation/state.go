@@ -267,7 +267,7 @@ func (s *State) Thinned() (*State, error) {
 	c.questions = questions{byID: maps.Clone(s.questions.byID), byCall: maps.Clone(s.questions.byCall)}
 	c.Thin()
 	c.shrink()
-	raw, err := c.Store() // the two go on apart: nothing is shared
+	raw, err := c.Store() // the two continue apart: nothing is shared
 	if err != nil {
 		return nil, err
 	}

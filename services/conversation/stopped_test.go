@@ -72,7 +72,7 @@ func TestAStoppedMessageWithoutText(t *testing.T) {
 }
 
 // The service that stops an answer appends two events. If it dies in between, the text is not taken for the answer: a worker that comes
-// later goes on with the run, and a repeat of the command ends it.
+// later continues with the run, and a repeat of the command ends it.
 func TestAStopThatDiesHalfway(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.Open, "open", command.OpenSession{Dialect: "orbit"})

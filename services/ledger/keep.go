@@ -117,7 +117,7 @@ func (x *Snapshots[S]) replace(ctx context.Context, log subject.Log, one snapsho
 	return was, x.putParts(ctx, parts)
 }
 
-// Erase removes the snapshot of a deleted log for good. It leaves a marker, so that a process that does not know of the
+// Erase removes the snapshot of a deleted log permanently. It leaves a marker, so that a process that does not know of the
 // deletion cannot store one later. It does nothing for a log that was too short for a snapshot.
 func (x *Snapshots[S]) Erase(ctx context.Context, log subject.Log, end uint64) error {
 	if x.kv == nil || end < x.every() {

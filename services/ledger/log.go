@@ -102,7 +102,7 @@ func (l *Log[S]) discard() {
 // fold takes the next entry of the log.
 func (l *Log[S]) fold(e *eventlog.Entry) {
 	l.last = e.ID
-	if s := l.start; s != nil { // the log has to go on where the snapshot ends
+	if s := l.start; s != nil { // the log has to continue where the snapshot ends
 		l.start, l.wrong = nil, e.Sequence != s.Seq || e.ID != s.Event
 		return
 	}

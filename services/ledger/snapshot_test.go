@@ -362,7 +362,7 @@ func TestAProcessThatMissedADeletionStoresNoSnapshot(t *testing.T) {
 	require.NoError(t, r.keeper("").snapshot.Erase(r.Ctx, subject.Log{Tenant: ref.Tenant, Kind: ref.Kind, Entity: ref.Entity}, every-1), "it had none")
 }
 
-// Whenever processes stop and others go on, each has the state of the whole log.
+// Whenever processes stop and others continue, each has the state of the whole log.
 func TestAnyRestartHasTheWholeState(t *testing.T) {
 	r := newRig(t)
 	to := 0

@@ -92,7 +92,7 @@ func (r *rig) given(l subject.Log, heard <-chan event.Event) string {
 }
 
 // interrogation is a run whose agent asks four times: it gets an answer in the session, one at the task, none in time, and
-// does not wait for the last. The services stop at the event with the number, and others go on. It returns the number of events.
+// does not wait for the last. The services stop at the event with the number, and others continue. It returns the number of events.
 func interrogation(r *rig, name string, heard <-chan event.Event, stopAt int) int {
 	r.T.Helper()
 	stop := r.replicas(name + "a")

@@ -210,7 +210,7 @@ func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State
 // again hands the jobs of a log that came from elsewhere to the workers once more: those
 // that have them may be of another installation, or gone with their commands. If one of
 // them is here, it keeps its job. Workers pass by what a second work item brings, so this
-// is the one behind the claim, which they know by its time.
+// is the one after the claim, which they know by its time.
 func (s *Service) again(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
 	if c.Verb != cmd.Resume {
 		return nil

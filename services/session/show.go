@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// showEnvelope bounds the size of an answer beside its runs.
+// showEnvelope bounds the size of an answer excluding its runs.
 const showEnvelope = 8 << 10
 
 var stepStates = map[plan.State]string{

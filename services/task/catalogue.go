@@ -15,7 +15,7 @@ import (
 // kindServer is the kind of MCP servers in lists.
 const kindServer = tools.KindMCP
 
-// listEnvelope bounds the size of an answer beside its tasks.
+// listEnvelope bounds the size of an answer excluding its tasks.
 const listEnvelope = 8 << 10
 
 // catalogue lists the participants of the swarm and their tools.

@@ -19,7 +19,7 @@ import (
 // about 50 ms.
 const maxListed = 100
 
-// listEnvelope bounds the size of a list beside its teams.
+// listEnvelope bounds the size of a list excluding its teams.
 const listEnvelope = 32 << 10
 
 // mark is a place in the list of teams: those after it were created earlier.

@@ -134,7 +134,7 @@ func (a *anyTeam) again(r *rapid.T, c command.Command) {
 	}
 }
 
-// works lets a member go on with what it has.
+// works lets a member continue with what it has.
 func (a *anyTeam) works(r *rapid.T) {
 	has := a.busy()
 	if len(has) == 0 {

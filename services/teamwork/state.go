@@ -74,7 +74,7 @@ func (s *State) From() uint64 {
 	return s.seq
 }
 
-// Recent returns the sequence behind which a viewer without a position begins: the oldest
+// Recent returns the sequence after which a viewer without a position begins: the oldest
 // rest in the window. If something has been open for longer, it is the last rest before it.
 func (s *State) Recent() uint64 {
 	if len(s.window.Rests) == 0 {

@@ -104,7 +104,7 @@ func TestAnAnswerWhileAnotherCallRuns(t *testing.T) {
 }
 
 // TestAnswersRaceWithThePause: people answer at the moment in which the last other call
-// ends and the worker is about to put the job down. However it goes, the run goes on, and
+// ends and the worker is about to put the job down. However it goes, the run continues, and
 // each call runs once.
 func TestAnswersRaceWithThePause(t *testing.T) {
 	const runs = 12

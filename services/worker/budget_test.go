@@ -65,7 +65,7 @@ func TestAClientMayLowerTheBudgetAndNotRaiseIt(t *testing.T) {
 }
 
 // TestARunAsksForMoreBudget: the worker that asked is killed while people think about
-// it; another goes on when they have answered, as often as they do.
+// it; another continues when they have answered, as often as they do.
 func TestARunAsksForMoreBudget(t *testing.T) {
 	r := newBudgetRig(t, looks(), event.Budget{Tokens: 20, OnExceeded: event.BudgetAsk})
 	_, cut := r.worker("w1", nil)

@@ -114,7 +114,7 @@ func (c *composer) data(b conversation.Brief, offered []tools.Tool) prompt.Data 
 	return d
 }
 
-// capabilities is what steps of a plan may ask for: what workers can do beside anything,
+// capabilities is what steps of a plan may ask for: what workers can do apart from anything,
 // and what agents of the tenant can.
 func capabilities(d *directory.Directory, tenant id.Tenant) []string {
 	out := card.Capabilities(d)

@@ -147,7 +147,7 @@ func TestTheDemoModelPlansAndSolves(t *testing.T) {
 	require.Contains(t, answer, "6*7 = 42")
 	require.Equal(t, 3, servicetest.Count(events, event.StepCompleted))
 	require.Nil(t, last[event.RunCompletedData](t, events).Usage.CostUSD)
-	r.until(r.ask("what does it say?"), event.RunCompleted) // the chat goes on after it
+	r.until(r.ask("what does it say?"), event.RunCompleted) // the chat continues after it
 }
 
 func TestAPlannerIsToldWhatWasWrong(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/services/worker/teamtools"
 )
 
-// products is what calls leave beside their results: files, images, to-do lists.
+// products is what calls produce in addition to their results: files, images, to-do lists.
 type products struct{ *attempt }
 
 // of are the events of a member's call besides its result: a to-do list, a file. They precede

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// build is the cost of a package beside its tests, in seconds: linking its test binary, usually with a NATS server in
+	// build is the cost of a package excluding its tests, in seconds: linking its test binary, usually with a NATS server in
 	// it.
 	build = 4
 	// unknown is the assumed time of tests that have not run here yet.

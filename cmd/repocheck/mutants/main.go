@@ -1,7 +1,7 @@
 // Command mutants measures how many small faults in packages their own tests notice: it makes a sample of faults, one at a time,
 // and runs the tests of the package on each.
 //
-//	mutants -out FOLDER internal/eventlog services/ledger         measure; run it again to go on
+//	mutants -out FOLDER internal/eventlog services/ledger         measure; run it again to continue
 //	mutants -out FOLDER -compare BEFORE internal/eventlog         and fail if a fault that was noticed before is not
 //
 // No source file changes: the go command reads the faulty file as an overlay. The sample depends on the seed and on the product

@@ -48,7 +48,7 @@ func (w *Writer) show(blocks string) {
 	_, _ = io.WriteString(w.Out, text)
 }
 
-// whole returns where the last block ends that is complete: before a line that is not indented, behind a blank line, and outside of
+// whole returns where the last block ends that is complete: before a line that is not indented, after a blank line, and outside of
 // a fence of code.
 func whole(text string) (end int) {
 	fence, blank, at := "", false, 0

@@ -175,5 +175,5 @@ func total(numbers []float64) (out float64) {
 	return out
 }
 
-// round keeps three digits behind the point: more are noise.
+// round keeps three decimal places: more are noise.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }

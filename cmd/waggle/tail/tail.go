@@ -24,7 +24,7 @@ type Options struct {
 	JSON   bool      // the events unchanged, one a line
 	Color  bool
 	After  eventlog.Cursor // for a log: show only later events
-	Follow bool            // for a log: go on with live events
+	Follow bool            // for a log: continue with live events
 }
 
 // buffered is the number of announcements that may wait for a slow terminal: seconds of a busy installation. Beyond it tail

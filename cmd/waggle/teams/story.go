@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
-// line is a part of the story for good.
+// line is a final part of the story.
 type line struct {
 	terminal.Row
 	quiet bool // it need not be said where the tree is shown

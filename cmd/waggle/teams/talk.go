@@ -276,7 +276,7 @@ func (t *talk) outcome(status string) error {
 	return nil
 }
 
-// show leaves the tree on the screen, for good.
+// show prints the tree a last time.
 func (t *talk) show() {
 	if !t.opt.Live {
 		return

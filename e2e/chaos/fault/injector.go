@@ -81,7 +81,7 @@ func (n *Injector) killFor(ctx context.Context, d time.Duration, members ...*sit
 	return err
 }
 
-// pauseFor stops a process where it is, does something meanwhile, and lets it go on.
+// pauseFor stops a process where it is, does something meanwhile, and lets it continue.
 func (n *Injector) pauseFor(ctx context.Context, d time.Duration, m *site.Member, meanwhile func() error) error {
 	proof, err := m.Pause()
 	if err != nil {

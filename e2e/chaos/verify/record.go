@@ -25,7 +25,7 @@ type Stored struct {
 // Record is everything that is stored, log by log, read past the code under test.
 type Record struct {
 	Logs  map[string][]Stored // in the order of the stream
-	next  map[string]uint64   // stream sequence to go on from, by stream
+	next  map[string]uint64   // stream sequence to continue from, by stream
 	fresh map[string]bool     // logs that have grown since the last Fresh
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	// maxBackoff keeps the pauses of tests short.
 	maxBackoff = 2 * time.Second
-	// ping and pong notice a dead connection. A gateway answers a ping behind the command before it, which may wait
+	// ping and pong notice a dead connection. A gateway answers a ping after the command before it, which may wait
 	// 15 s for a leader of the bus.
 	ping = 10 * time.Second
 	pong = 20 * time.Second

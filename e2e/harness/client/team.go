@@ -42,7 +42,7 @@ func (f TeamFrame) Member(name string) json.RawMessage {
 }
 
 // Team watches a team, one of its members or any other run on a socket of the team
-// protocol, and comes back behind the last frame that it got whenever the connection
+// protocol, and comes back after the last frame that it got whenever the connection
 // breaks, if it is asked to. It is safe for concurrent use.
 type Team struct {
 	t     testing.TB

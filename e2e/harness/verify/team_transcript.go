@@ -142,7 +142,7 @@ func idOf(piece map[string]any) string {
 	return fmt.Sprint(piece["id"], piece["segment_id"])
 }
 
-// join puts the text of a piece behind that of another.
+// join puts the text of a piece after that of another.
 func join(to, piece map[string]any) {
 	for _, p := range []map[string]any{to, piece} {
 		if inner, ok := p["payload"].(map[string]any); ok {

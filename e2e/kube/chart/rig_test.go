@@ -167,7 +167,7 @@ func workloads(t testing.TB, docs []chart.Document) []workload {
 	return out
 }
 
-// services are the workloads that go on: all but the Job.
+// services are the workloads that continue: all but the Job.
 func services(t testing.TB, docs []chart.Document) []workload {
 	return slices.DeleteFunc(workloads(t, docs), func(w workload) bool { return w.role == "bootstrap" })
 }

@@ -53,7 +53,7 @@ func all(t *testing.T, sync, long time.Duration) (lost int, age time.Duration) {
 	}
 	store := power.Open(t, power.Connect(t, c))
 	lost, age = power.Lost(t, store, acked, moment)
-	again := power.Write(t, store) // the logs go on where they end
+	again := power.Write(t, store) // the logs continue where they end
 	again.Until(100, 0)
 	_, wrong := again.Stop()
 	require.NoError(t, wrong)
@@ -73,7 +73,7 @@ func needsRoot(t *testing.T) {
 const most = 8 * time.Second
 
 // TestAllServersLoseTheirPower: what that costs are events of the last moments, as
-// sync_interval says; the logs have no gaps and go on.
+// sync_interval says; the logs have no gaps and continue.
 func TestAllServersLoseTheirPower(t *testing.T) {
 	needsRoot(t)
 	t.Run("synced every second", func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package move moves a tenant from one cell to another.
 //
 // A move has a point of no return: the change of the tenant's entry in the directory. Until then the old cell has everything,
-// and goes on with the tenant when the move fails. Nothing is appended while the logs are copied: gateways have let all clients
+// and continues with the tenant when the move fails. Nothing is appended while the logs are copied: gateways have let all clients
 // of the tenant go and take no others, services have handled all commands, and no timer of the tenant is set.
 //
 // A move copies what cannot be made again: logs, payloads, snapshots, acknowledgements, the registry, holdings of quotas, and
@@ -181,7 +181,7 @@ func (m Move) idle(ctx context.Context) error {
 }
 
 // gateways waits until each gateway that the old cell or the control cluster knows has carried out the change. A gateway that
-// cannot reach the control cluster, but can reach its cell, keeps the move from going on.
+// cannot reach the control cluster, but can reach its cell, keeps the move from continuing.
 func (m Move) gateways(ctx context.Context, p cell.Place) error {
 	local, err := directory.Open(ctx, m.From.Conn)
 	if err != nil {

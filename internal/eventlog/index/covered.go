@@ -31,7 +31,7 @@ func (p positions) MarshalJSON() ([]byte, error) {
 // the others alone: of none, if all announcements arrived.
 type coverage struct {
 	base positions
-	bits [subject.MostPartitions]bitset.BitSet // bit 0 is the message behind the base
+	bits [subject.MostPartitions]bitset.BitSet // bit 0 is the message after the base
 }
 
 // begin forgets everything unless the stored positions are those of the last move: the index was lost, or another process wrote it.

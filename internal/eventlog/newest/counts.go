@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// fresh is how long a count holds, and each how much longer for each message: the server goes through all subjects of a filter, 80
+	// fresh is how long a count holds, and each how much longer for each message: the server visits all subjects of a filter, 80
 	// ns each, for a fiftieth of the time at most.
 	fresh = time.Second
 	each  = 4 * time.Microsecond

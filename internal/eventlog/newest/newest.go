@@ -32,7 +32,7 @@ type stretch struct {
 	filter string
 	first  uint64 // sequence of the oldest message
 	before uint64 // where the unread part ends
-	beyond int    // number of messages behind that end, as far as known
+	beyond int    // number of messages after that end, as far as known
 	single bool   // a request for each message costs less than to count all of them
 	tail   bool   // the newest message of the filter may lie far before that end
 }
@@ -79,7 +79,7 @@ func distinct(list []Entry) []Entry {
 	})
 }
 
-// toNewest moves the end of the stretch behind its newest message, which lies before the sequence.
+// toNewest moves the end of the stretch after its newest message, which lies before the sequence.
 func (s *stretch) toNewest(ctx context.Context, before uint64) error {
 	last, err := s.r.one(ctx, get{LastFor: s.filter})
 	switch {
@@ -102,7 +102,7 @@ func (s *stretch) read(ctx context.Context, want, total int) ([]Entry, error) {
 	// As if the messages lay evenly. As many sequences as are wanted hold no more messages than one read returns.
 	span := s.before - s.first
 	width := max(uint64(want), span/uint64(max(total, 1))*uint64(want)) //nolint:gosec // positive
-	lacks, limit, over := want, 0, uint64(0)                            // over: a start behind which are too many
+	lacks, limit, over := want, 0, uint64(0)                            // over: a start after which are too many
 	for step := 0; lacks > 0 && s.before > s.first && step < maxSteps; step++ {
 		start := s.first
 		if s.before-s.first > width {

@@ -29,7 +29,7 @@ type Reader struct {
 	Large *Large
 }
 
-// Large is what a reader has besides of a large stream with one message a subject: the server goes through all subjects of a filter to
+// Large is what a reader has besides of a large stream with one message a subject: the server visits all subjects of a filter to
 // find its newest message and to count its messages, 8 ms each with 100,000.
 type Large struct {
 	End    func(ctx context.Context) (End, error)

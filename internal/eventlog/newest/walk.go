@@ -30,7 +30,7 @@ type part struct {
 }
 
 // walk returns the messages of a filter from the start to the end, if they are not more than the limit. It asks for each message alone: for
-// each request for several ones the server goes through all subjects of the filter, to say how many messages follow.
+// each request for several ones the server visits all subjects of the filter, to say how many messages follow.
 func (r Reader) walk(ctx context.Context, filter string, start, end uint64, limit int) (out found, err error) {
 	span := end - start
 	parts := make([]part, min(walkers, span))

@@ -122,7 +122,7 @@ func TestACopyIsExact(t *testing.T) {
 	}
 }
 
-// TestTheNewCellGoesOnWithALog behind its copied events.
+// TestTheNewCellGoesOnWithALog after its copied events.
 func TestTheNewCellGoesOnWithALog(t *testing.T) {
 	one, two := bustest.Single(t), bustest.Single(t)
 	from, to := store(t, one), store(t, two)

@@ -143,7 +143,7 @@ func New(r Rules) Filter {
 	return f
 }
 
-// sockets judges the calls for sockets. Landlock judges TCP ports; sockets in the file system, and protocols beside TCP, are
+// sockets judges the calls for sockets. Landlock judges TCP ports; sockets in the file system, and protocols other than TCP, are
 // outside of its rules, so that the filter refuses them.
 func (f *Filter) sockets(network bool) {
 	f.never(unix.SYS_LISTEN, unix.EACCES)

@@ -131,7 +131,7 @@ var (
 
 func aSeq(about string) node { return maybeNumber(0, myagent.MaxSeq, about) }
 
-// reconnect is an event that goes on with a session.
+// reconnect is an event that continues with a session.
 func reconnect(kind, about string) node {
 	signed := orNull("object", "A signed state, as agent.state_exported had it: the session is restored from it.", nil)
 	cursor := node{"type": "string", "pattern": ofThisSession}

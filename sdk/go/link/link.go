@@ -20,7 +20,7 @@ type Protocol[F any] struct {
 	// Exact says that the server neither leaves out nor repeats a position: a frame that does not
 	// follow the one before is a *GapError, which ends the connection.
 	Exact bool
-	// Resume returns the URL parameters by which the next connection resumes behind Link.At. Its
+	// Resume returns the URL parameters by which the next connection resumes after Link.At. Its
 	// error ends the attempt.
 	Resume func() (url.Values, error)
 	// Begin introduces the client on a new connection. It runs beside Take and ends with

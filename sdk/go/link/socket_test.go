@@ -87,7 +87,7 @@ func (p *pipe) hear() (frame, bool) {
 	}
 }
 
-// after is where the client wants to go on.
+// after is where the client wants to continue.
 func (p *pipe) after() uint64 {
 	n, _ := strconv.ParseUint(p.address.Query().Get("after"), 10, 64)
 	return n

@@ -91,7 +91,7 @@ const (
 type Filter struct {
 	Status       string   `json:"status,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"` // all of them
-	Name         string   `json:"name,omitempty"`         // a part of it, whatever the case
+	Name         string   `json:"name,omitempty"`         // a part of it, case-insensitive
 	Type         string   `json:"type,omitempty"`         // of clients and MCP servers
 }
 

@@ -183,7 +183,7 @@ func call[T any](ctx context.Context, c *Client, method string, body any, parts 
 // SessionOptions say which session is meant. The zero value is a new one.
 type SessionOptions struct {
 	ID    string // session to continue; empty = a new one
-	After uint64 // position to go on behind; 0 = a plan's beginning, or from now on in a chat
+	After uint64 // position to continue after; 0 = a plan's beginning, or from now on in a chat
 
 	// ConfirmPlan asks before a plan is carried out; nil = the server's choice.
 	ConfirmPlan *bool

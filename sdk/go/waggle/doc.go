@@ -10,7 +10,7 @@
 //	defer s.Close()
 //	answer, err := s.Ask(ctx, "What do bees say?")
 //
-// A [Session] outlives its connections: on any gateway it resumes behind the last event that it
+// A [Session] outlives its connections: on any gateway it resumes after the last event that it
 // got, so that each event arrives once and in order, and each message counts once. A program that
 // does not read its events stops the connection's reader; no event is lost.
 //

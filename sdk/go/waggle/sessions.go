@@ -42,7 +42,7 @@ func (c *Client) CancelSession(ctx context.Context, session string) error {
 	return err
 }
 
-// DeleteSession removes a session with all its events for good, and reports whether that is done
+// DeleteSession removes a session with all its events permanently, and reports whether that is done
 // already: services that are away do it when they are back.
 func (c *Client) DeleteSession(ctx context.Context, session string) (done bool, err error) {
 	answer, err := c.Call(ctx, http.MethodDelete, nil, "sessions", session)

@@ -72,7 +72,7 @@ func (c *Client) ResumeTeam(ctx context.Context, id string) error {
 	return err
 }
 
-// CloseTeam stops a team and closes it for good.
+// CloseTeam stops a team and closes it permanently.
 func (c *Client) CloseTeam(ctx context.Context, id string) error {
 	_, err := c.Call(ctx, http.MethodDelete, nil, "teams", id)
 	return err
@@ -126,7 +126,7 @@ func (h teamHandler) Frame(f team.Frame) {
 	}
 }
 
-func (h teamHandler) Lost(error) {} // the frames go on behind the last one
+func (h teamHandler) Lost(error) {} // the frames continue after the last one
 
 // Next returns the next frame, and waits for one. Its error is that of ctx, or the end of
 // the connection: ErrClosed, an *Error of the server, or why the gateway cannot be reached.

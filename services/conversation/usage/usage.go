@@ -64,7 +64,7 @@ type Totals struct {
 	Begun           int // messages of the model, also those that were not finished
 }
 
-// TotalsOf returns the totals with which an imported conversation goes on.
+// TotalsOf returns the totals with which an imported conversation continues.
 func TotalsOf(messages, steps int, u event.Usage) Totals {
 	t := Totals{Messages: messages, Steps: steps, Begun: u.LLMCalls}
 	t.Calls, t.Tools = u.LLMCalls, u.ToolCalls

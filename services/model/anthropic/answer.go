@@ -204,7 +204,7 @@ func (a *answer) complete() (err error) {
 	return err
 }
 
-// paused reports whether the model goes on when it is asked again with what it said.
+// paused reports whether the model continues when it is asked again with what it said.
 func (a *answer) paused() bool { return upstream.Paused(a.word) }
 
 func (a *answer) calls() (out []*received) {

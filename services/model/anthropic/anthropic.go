@@ -88,7 +88,7 @@ func (m *Model) Name() string { return prefix + ":" + m.name }
 // Close implements model.Model.
 func (m *Model) Close() error { m.client.Close(); return nil }
 
-// maxPauses bounds how often a model is asked to go on within one answer.
+// maxPauses bounds how often a model is asked to continue within one answer.
 const maxPauses = 8
 
 // Generate implements model.Model.

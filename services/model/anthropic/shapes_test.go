@@ -81,7 +81,7 @@ func TestThinkingBetweenCalls(t *testing.T) {
 		{"type":"thinking","thinking":"More.","signature":"bW9yZQ=="},{"type":"tool_use","id":"call_b","name":"g","input":{"k":2}}]`, assistant(t, srv.Exchanges()[1]))
 }
 
-// A model that pauses goes on when it is asked again with what it said, and both texts are one answer.
+// A model that pauses continues when it is asked again with what it said, and both texts are one answer.
 func TestAPause(t *testing.T) {
 	searches := `{"type":"content_block_start","index":1,"content_block":{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}}`
 	query := `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"query\":\"bees\"}"}}`

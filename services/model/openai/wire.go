@@ -125,7 +125,7 @@ type (
 		Arguments upstream.Arguments `json:"arguments"`
 	}
 
-	// usage counts tokens. Members beside the first three are details, and missing on many servers.
+	// usage counts tokens. Members after the first three are details, and missing on many servers.
 	usage struct {
 		Prompt     upstream.Count `json:"prompt_tokens"`
 		Completion upstream.Count `json:"completion_tokens"`

@@ -102,7 +102,7 @@ func (b *builder) parts(in node, within []string) ([]any, []string) {
 	switch {
 	case !ok:
 		return parts, within
-	case slices.Contains(within, name): // it goes on as deep as one likes
+	case slices.Contains(within, name): // it continues as deep as one likes
 		return append(slices.Clone(parts), node{"type": typesOr(b.defs[name], "object")}), within
 	}
 	return append([]any{b.defs[name]}, parts...), append(slices.Clone(within), name)

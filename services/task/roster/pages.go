@@ -16,7 +16,7 @@ const (
 	Found = 512
 )
 
-// Some returns at most n participants behind a spot that pass the filter, and where the next part begins; more is false at the
+// Some returns at most n participants after a spot that pass the filter, and where the next part begins; more is false at the
 // end of the list. Those of all tenants are among them.
 func (r *Roster) Some(t id.Tenant, kind string, f cmd.ParticipantFilter, after Spot, n int) (out []cmd.Participant, next Spot, more bool) {
 	r.mu.Lock()

@@ -24,7 +24,7 @@ const (
 	Remembered = 10 * time.Minute
 	// rememberBytes bounds the kept outcomes; the oldest are discarded first.
 	rememberBytes = 64 << 20
-	// outcomeCost is the memory of an outcome beside its text.
+	// outcomeCost is the memory of an outcome excluding its text.
 	outcomeCost = 512
 	// maxWaiting bounds the arguments of concurrent calls.
 	maxWaiting = 32 << 20

@@ -31,7 +31,7 @@ type Config struct {
 	Command []string
 	Env     map[string]string
 	Dir     string
-	// Sandbox says what the program may do beside that.
+	// Sandbox says what the program may do besides.
 	Sandbox sandbox.Settings
 
 	// URL is an http or https endpoint. The client sends Headers with every request and never to another host.

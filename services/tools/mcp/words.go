@@ -26,7 +26,7 @@ const (
 	lastBytes = 1500
 )
 
-// words are what a program says beside the protocol. They are safe for concurrent use.
+// words are what a program prints outside of the protocol. They are safe for concurrent use.
 type words struct {
 	log   zerolog.Logger
 	scrub scrub.Scrubber

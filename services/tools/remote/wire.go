@@ -21,7 +21,7 @@ var (
 	verbsOfCalls = rpc.Verbs{Begin: id.MustName("call"), Attach: id.MustName("attach"), Cancel: id.MustName("cancel")}
 )
 
-// envelope bounds the size of an answer beside its list.
+// envelope bounds the size of an answer excluding its list.
 const envelope = 4 << 10
 
 // callRef identifies an earlier call.

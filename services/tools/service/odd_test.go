@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/service"
 )
 
-// overAll runs a test with the script as a program and behind both forms of HTTP answers.
+// overAll runs a test with the script as a program, and over both forms of HTTP answers.
 func overAll(t *testing.T, s script, test func(*testing.T, *rig)) {
 	t.Helper()
 	srv := httptest.NewServer(s)

@@ -246,7 +246,7 @@ func (s *Service) CallWith(ctx context.Context, call tools.Call, told func(tools
 		case <-done:
 			done = nil
 			if !s.calls.Leave(r) {
-				return tools.Result{}, fault.New(fault.ToolCancelled) // Another caller waits for it: it goes on.
+				return tools.Result{}, fault.New(fault.ToolCancelled) // Another caller waits for it: it continues.
 			}
 		}
 	}

@@ -102,7 +102,7 @@ func busURL(t *testing.T, r *rig) string {
 	return r.conn.NATS().ConnectedUrl()
 }
 
-// During a loss of the bus the tool goes on, and its result arrives afterwards.
+// During a loss of the bus the tool continues, and its result arrives afterwards.
 func TestTheBusRestartsDuringACall(t *testing.T) {
 	t.Parallel()
 	url, restart := bustest.Server(t)

@@ -200,7 +200,7 @@ func respond(with string) nats.MsgHandler {
 	}
 }
 
-// During a loss of the bus a service goes on, and its result arrives if the service sends it after the reconnection.
+// During a loss of the bus a service continues, and its result arrives if the service sends it after the reconnection.
 func TestTheBusRestartsDuringAServiceCall(t *testing.T) {
 	t.Parallel()
 	f := newField(t, service.Config{}, true)

@@ -85,7 +85,7 @@ func (f *finder) visit(ctx context.Context, p string, info fs.FileInfo) error {
 	}
 	file, _, err := openFile(f.root, p)
 	if err != nil {
-		return nil // Gone or not readable: a search goes on.
+		return nil // Gone or not readable: a search continues.
 	}
 	defer file.Close()
 	return f.scan(p, io.LimitReader(withContext(ctx, file), maxSearchedFile))
@@ -95,7 +95,7 @@ func (f *finder) visit(ctx context.Context, p string, info fs.FileInfo) error {
 func (f *finder) scan(p string, r io.Reader) error {
 	in := bufio.NewReaderSize(r, block)
 	if head, err := in.Peek(512); len(head) == 0 || (err != nil && !errors.Is(err, io.EOF)) || strings.ContainsRune(string(head), 0) {
-		return nil // Not readable: a search goes on.
+		return nil // Not readable: a search continues.
 	}
 	for line := 1; ; {
 		// The buffer splits longer lines into pieces of its size.
@@ -109,7 +109,7 @@ func (f *finder) scan(p string, r io.Reader) error {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil:
-			return nil //nolint:nilerr // The end, or a file that became unreadable: the search goes on.
+			return nil //nolint:nilerr // The end, or a file that became unreadable: the search continues.
 		default:
 			line++
 		}

@@ -12,7 +12,7 @@ type Ring struct {
 }
 
 const (
-	// overhead is the memory of an entry besides its texts, measured with a frame in one dialect: the entry (320 bytes), the
+	// overhead is the memory of an entry excluding its texts, measured with a frame in one dialect: the entry (320 bytes), the
 	// strings that it does not share (100), the headers that arrived with the stored form (130) and the frame's
 	// bookkeeping (290).
 	overhead = 840

@@ -114,7 +114,7 @@ func (r *Requester) Many(ctx context.Context, m *nats.Msg, room int, quiet time.
 	}
 }
 
-// visitAll visits an answer and those that wait behind it, and returns whether more will come.
+// visitAll visits an answer and those that wait after it, and returns whether more will come.
 func visitAll(a *nats.Msg, waiting <-chan *nats.Msg, visit func(*nats.Msg) bool) (more bool, err error) {
 	for {
 		if bus.NoResponders(a) {

@@ -24,7 +24,7 @@ const ackPause = time.Second
 type Options struct {
 	URL     string // ws://HOST:PORT/ws/session
 	Session string // session to continue; empty = a new one
-	After   uint64 // position of the session to continue behind; 0 = from its beginning
+	After   uint64 // position of the session to continue after; 0 = from its beginning
 	Token   string // API key or JWT; may be empty
 	// TokenSource, if set, returns the token before each connection.
 	TokenSource func(ctx context.Context) (string, error)

@@ -43,7 +43,7 @@ func As[T any](f Frame) T {
 type Options struct {
 	URL     string // ws://HOST:PORT/ws
 	Session string // session to continue; empty = a new one
-	// After is the position in the session behind which the client begins; 0 = from now on.
+	// After is the position in the session after which the client begins; 0 = from now on.
 	After uint64
 	Token string // API key or JWT; may be empty
 	// TokenSource, if set, returns the token before each connection.
@@ -60,7 +60,7 @@ type Handler interface {
 }
 
 // Client is a session that survives its connections: after a loss it connects again and
-// resumes behind the last frame that it saw. A message sent with it is accepted once,
+// resumes after the last frame that it saw. A message sent with it is accepted once,
 // however often the connection breaks: until the server has shown that it has the message,
 // the message is sent again, under the same id.
 type Client struct {

@@ -33,7 +33,7 @@ type Options struct {
 	// Next, if set, returns the URL of each further connection in URL's place.
 	Next func() string
 
-	All   bool   // begin behind After; otherwise with the work in progress, or now
+	All   bool   // begin after After; otherwise with the work in progress, or now
 	After uint64 // a position of the team's log; 0 = the first frame
 }
 

@@ -18,7 +18,7 @@ type Finish struct {
 const (
 	failed    = "failed"    // the provider's failure: what was said so far does not count
 	malformed = "malformed" // the model's call of a tool could not be read
-	paused    = "paused"    // the model goes on when it is asked again with what it said
+	paused    = "paused"    // the model continues when it is asked again with what it said
 )
 
 // finishes maps the words of servers, in lower case, to what they mean. They are those of OpenAI, Azure, Anthropic, Gemini,

@@ -156,7 +156,7 @@ func unquote(raw []byte) []byte {
 	return out
 }
 
-// escapes are the characters behind the escapes of one letter.
+// escapes are the characters after the escapes of one letter.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func hex4(b []byte) rune {
