@@ -59,7 +59,7 @@ func TestAPlanInTheTerminal(t *testing.T) {
 	}
 	out, err := talk("y\n", question)
 	require.NoError(t, err, out)
-	for _, want := range []string{"Task", "After", "Carry it out?", "▸ 1 ", "✓ 1 ", "notes.md", "Welcome to your workspace"} {
+	for _, want := range []string{"Step", "After", "Carry it out?", "▸ 1 ", "✓ 1 ", "notes.md", "Welcome to your workspace"} {
 		require.Contains(t, out, want)
 	}
 	out, err = talk("n not today\n", question)

@@ -175,7 +175,7 @@ var Catalogue = []Entry{
 	{PlanInvalid, 422, 0, true, Client, "This plan cannot be carried out. Correct it and send it again."},
 	{PlanFailed, 502, 0, true, Provider, "The request could not be turned into a plan. Rephrase it and send it again."},
 	{TaskTimeout, 504, 0, true, Provider, "The task was not completed in time. Allow more time, or make it smaller."},
-	{TasksFailed, 502, 0, true, Provider, "No task succeeded. Check the error of each task, then send the message again."},
+	{TasksFailed, 502, 0, true, Provider, "No step succeeded. Check the error of each step, then send the message again."},
 	{TeamNotFound, 404, 4004, false, Client, "This team does not exist. Check the list of teams."},
 	{TeamInvalid, 422, 0, false, Client, "The team definition is invalid. Correct the named field."},
 	{TeamClosed, 410, 0, false, Client, "This team has been shut down. Create a new one."},

@@ -62,7 +62,7 @@ type Console struct {
 type Cells struct {
 	Name    string `yaml:"name" doc:"Name of the cell that this process belongs to. Without it the installation has one cell, and the other settings of cells are ignored."`
 	Control string `yaml:"control" doc:"NATS server of the control cluster, or several separated by commas: it holds the cell of each tenant and the addresses of all gateways (role gateway, \"waggle cells\")."`
-	Default string `yaml:"default" doc:"Cell of tenants that are not in the directory. It has to be the same in all cells."`
+	Default string `yaml:"default" doc:"Cell of tenants that are not in the directory. It must be the same in all cells."`
 	Address string `yaml:"address" doc:"URL under which gateways of other cells reach this one (http://10.0.1.7:9000). Empty = addr, which then has to name a host. List the other cells' gateways in gateway.trusted_proxies, because their requests name the client."`
 	Creds   string `yaml:"creds" doc:"Credentials file (JWT and key) for the control cluster."`
 	NKey    string `yaml:"nkey" doc:"File with an nkey seed for the control cluster."`

@@ -23,7 +23,7 @@ func (d *draft) number(id string) int {
 
 // table returns the plan for people, a row a task.
 func (d *draft) table() [][]string {
-	rows := [][]string{{"#", "Task", "After", "Estimate"}}
+	rows := [][]string{{"#", "Step", "After", "Estimate"}}
 	for i, t := range d.tasks {
 		after := make([]string, len(t.Dependencies))
 		for j, id := range t.Dependencies {

@@ -113,7 +113,7 @@ func TestAPlanIsShownConfirmedAndCarriedOut(t *testing.T) {
 	require.Equal(t, "Half done\n", out, "the text that was streamed is not shown again")
 	require.Equal(t, []string{
 		"Plan: Three steps",
-		"  #  Task         After  Estimate",
+		"  #  Step         After  Estimate",
 		"  1  Look around         5 s",
 		"  2  内容生成     1",
 		"  3  Write        1, 2",

@@ -513,7 +513,7 @@ export interface ParticipantTool {
   output_schema?: unknown;
 }
 /**
- * Attachments are the parts of a message besides its text.
+ * Attachments are the parts of a message excluding its text.
  */
 export interface Attachments {
   /**

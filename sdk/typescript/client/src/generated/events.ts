@@ -1156,7 +1156,7 @@ export interface MessageReceived {
   from?: number;
 }
 /**
- * Attachments are the parts of a message besides its text.
+ * Attachments are the parts of a message excluding its text.
  */
 export interface Attachments {
   /**
@@ -1287,7 +1287,7 @@ export interface Said {
   content: string;
 }
 /**
- * Fact is what a client tells the model beside a message.
+ * Fact is what a client tells the model in addition to a message.
  */
 export interface Fact {
   description: string;
