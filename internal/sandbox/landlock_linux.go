@@ -23,11 +23,8 @@ const (
 	rightsOfFiles = rightsFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// Types of rules.
-const (
-	rulePath = 1
-	rulePort = 2
-)
+// rulePort is the type of a rule for a port.
+const rulePort = 2
 
 // system lists the files that ordinary programs read: programs, libraries, certificates, names and the machine's size. Those
 // that do not exist count for nothing.
@@ -113,50 +110,32 @@ func newRuleset(version int) (*ruleset, error) {
 }
 
 func (r *ruleset) fillFiles(o *order) error {
-	for _, path := range system {
-		if err := r.optional(path, rightsRead); err != nil {
-			return err
-		}
-	}
-	proc := global
+	proc, own := global, []string(nil)
 	if o.Features.OwnProc {
-		proc = []string{"/proc"}
-		if err := r.optional("/dev/shm", rightsWrite); err != nil {
-			return err
-		}
+		proc, own = []string{"/proc"}, []string{"/dev/shm"}
 	}
-	for _, path := range proc {
-		if err := r.optional(path, rightsRead); err != nil {
-			return err
+	for _, rule := range []struct {
+		paths    []string
+		rights   uint64
+		optional bool // a path may be missing or out of reach
+	}{
+		{system, rightsRead, true},
+		{own, rightsWrite, true},
+		{proc, rightsRead, true},
+		{devices, rightsDevice, true},
+		{o.Read, rightsRead, false},
+		{o.Named, rightsRead, true},
+		{o.Write, rightsWrite, false},
+	} {
+		for _, path := range rule.paths {
+			err := r.path(path, rule.rights)
+			if rule.optional && (errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission)) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
 		}
-	}
-	for _, path := range devices {
-		if err := r.optional(path, rightsDevice); err != nil {
-			return err
-		}
-	}
-	for _, path := range o.Read {
-		if err := r.path(path, rightsRead); err != nil {
-			return err
-		}
-	}
-	for _, path := range o.Named {
-		if err := r.optional(path, rightsRead); err != nil {
-			return err
-		}
-	}
-	for _, path := range o.Write {
-		if err := r.path(path, rightsWrite); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// optional allows access to a path that may be missing.
-func (r *ruleset) optional(path string, rights uint64) error {
-	if err := r.path(path, rights); !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
-		return err
 	}
 	return nil
 }
@@ -176,7 +155,7 @@ func (r *ruleset) path(path string, rights uint64) error {
 		rights &= rightsOfFiles
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.files, Parent_fd: int32(fd)} //nolint:gosec // A descriptor fits.
-	if errno := r.add(rulePath, unsafe.Pointer(&rule)); errno != 0 {                             //nolint:gosec // as above
+	if errno := r.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule)); errno != 0 {      //nolint:gosec // as above
 		return &os.PathError{Op: "allow", Path: path, Err: errno}
 	}
 	return nil
