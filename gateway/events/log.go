@@ -44,7 +44,7 @@ type Log struct {
 func NewLog(ctx context.Context, src *stream.Source, log subject.Log, after eventlog.Cursor, to transport.Transport) *Log {
 	l := &Log{to: to}
 	l.stream = stream.New(src, stream.Options{Life: ctx, Log: log, Codec: codec, To: to, Slot: stream.NewSlot(), Binding: l})
-	l.stream.Watch(after)
+	l.stream.Watch(after, nil)
 	return l
 }
 

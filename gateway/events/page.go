@@ -33,7 +33,7 @@ func NewPage(ctx context.Context, src *stream.Source, log subject.Log, after eve
 		to.Complete()
 		return p
 	}
-	p.stream.Watch(after)
+	p.stream.Watch(after, nil)
 	return p
 }
 

@@ -1,58 +1,21 @@
 package stream
 
 import (
-	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 )
-
-// show queues what the client missed and returns how many of the entries have been
-// taken; whatever is newer is left. The stream is locked.
-func (r *replay) show(s *Stream, entries []*eventlog.Entry) (taken int) {
-	missed := entries
-	for i, e := range entries {
-		if e.From > r.Head {
-			missed = entries[:i]
-			break
-		}
-	}
-	shown := missed
-	if r.Merge {
-		shown = eventlog.Merge(missed)
-	}
-	switch {
-	case r.Batch == nil:
-		s.show(shown)
-	case r.batches(s, s.together(shown)) && len(missed) > 0:
-		s.at = missed[len(missed)-1].Cursor()
-	}
-	r.close(s)
-	for taken < len(missed) && missed[taken].Sequence <= s.reached() {
-		taken++
-	}
-	return taken
-}
-
-// Say queues a text.
-func (o *Opening) Say(build func() []byte) { o.s.say(build) }
-
-// Replay has what the client missed shown as r says.
-func (o *Opening) Replay(r Replay) {
-	o.s.replay = &replay{Replay: r, after: o.s.at.Seq}
-	o.s.replay.close(o.s)
-}
 
 // Deliver implements eventlog.Sink. An entry is encoded once per codec, for all its
 // viewers, and entries that come together leave together.
 func (s *Stream) Deliver(batch []*eventlog.Entry) int {
 	s.Binding.Seen(s)
-	taken := s.deliver(batch)
-	if shown := batch[:taken]; len(shown) > 0 && shown[len(shown)-1].Type.Tombstone() {
+	taken, deleted := s.deliver(batch)
+	if deleted {
 		s.Binding.Deleted(s)
 	}
 	return taken
 }
 
-func (s *Stream) deliver(batch []*eventlog.Entry) (taken int) {
+func (s *Stream) deliver(batch []*eventlog.Entry) (taken int, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.goesOn(batch)
@@ -63,58 +26,99 @@ func (s *Stream) deliver(batch []*eventlog.Entry) (taken int) {
 	if !s.held && s.flush() && s.replay != nil {
 		taken = s.replay.show(s, whole)
 	}
-	if !s.held && len(s.rest) == 0 && s.replay == nil {
+	if !s.held && len(s.rest.ms) == 0 && s.replay == nil {
 		taken += s.show(whole[taken:])
 	}
 	for _, e := range batch[:taken] {
 		s.stand.follow(e.Event)
 	}
+	deleted = s.settled()
 	if taken == len(whole) && taken < len(batch) {
 		s.fetch(batch[taken])
 	}
 	if taken < len(batch) {
 		s.src.Lagged()
 	}
+	return taken, deleted
+}
+
+// show takes entries in order and queues what they become. It takes no more once something that the queue has no room for is
+// left, and keeps that: at most as much as the spare room and one entry. It returns how many it has taken. The caller has
+// locked.
+func (s *Stream) show(batch []*eventlog.Entry) (taken int) {
+	q, _ := queues.Get().(*queue)
+	size := 0
+	for _, e := range batch {
+		n := len(q.ms)
+		s.take(e, q)
+		for _, m := range q.ms[n:] {
+			size += len(m.Data)
+		}
+		if taken++; size <= s.Spare && taken < len(batch) {
+			continue
+		}
+		if size = 0; !s.pass(q) {
+			break
+		}
+	}
+	queues.Put(q)
 	return taken
 }
 
-// show queues entries as they are and returns how many it has taken. The caller has
-// locked.
-func (s *Stream) show(batch []*eventlog.Entry) int {
-	if len(batch) == 0 {
-		return 0
-	}
+// take takes an entry and adds to the queue what is due because of it. The caller has locked.
+func (s *Stream) take(e *eventlog.Entry, q *queue) {
 	if s.pieces != nil {
-		return s.gather(batch)
+		s.gather(e, q)
+	} else {
+		q.add(s.at.Seq, s.project(e)...)
+		s.at = e.Cursor()
 	}
-	if len(batch) == 1 {
-		return s.showOne(batch)
+	s.gone = s.gone || e.Type.Tombstone()
+	if s.Shown == nil {
+		return
 	}
-	all, _ := batches.Get().(*[]*transport.Message)
-	defer func() {
-		clear(*all)
-		*all = (*all)[:0]
-		batches.Put(all)
-	}()
-	for _, e := range batch {
-		*all = append(*all, s.frames(e)...)
+	var held Held
+	if s.got != nil && s.got.seq == e.Sequence {
+		held = s.passOn
 	}
-	sent := s.send(*all)
-	if sent < len(*all) {
-		return s.took(batch, sent)
-	}
-	for _, e := range batch {
-		s.take(e)
-	}
-	return len(batch)
+	s.Shown(e, held)
 }
 
-// showOne is show for one entry, which is what comes live.
-func (s *Stream) showOne(batch []*eventlog.Entry) int {
-	frames := s.frames(batch[0])
-	if sent := s.send(frames); sent < len(frames) {
-		return s.took(batch, sent)
+// pass sends messages behind those that wait, and keeps those for which the transport has no room. It reports whether none
+// are left.
+func (s *Stream) pass(q *queue) bool {
+	sent := 0
+	if len(q.ms) > 0 && len(s.rest.ms) == 0 {
+		sent = s.To.Send(q.ms...)
 	}
-	s.take(batch[0])
-	return 1
+	s.rest.ms, s.rest.behind = append(s.rest.ms, q.ms[sent:]...), append(s.rest.behind, q.behind[sent:]...)
+	q.clear()
+	return len(s.rest.ms) == 0
+}
+
+// flush queues what was left over and reports whether nothing is left. The caller
+// has locked.
+func (s *Stream) flush() bool {
+	if len(s.rest.ms) == 0 {
+		return true
+	}
+	if !s.rest.send(s.To) {
+		return false
+	}
+	s.rest = queue{} // it may have been long, and the stream may be idle for long
+	return true
+}
+
+// settled does what is due once nothing waits for room, and reports whether the binding is to be told that the log was
+// deleted. The caller has locked.
+func (s *Stream) settled() (deleted bool) {
+	if len(s.rest.ms) > 0 || s.over {
+		return false
+	}
+	s.settleFetch()
+	if s.Clear != nil {
+		s.Clear()
+	}
+	deleted, s.gone = s.gone, false
+	return deleted
 }

@@ -8,6 +8,24 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
+// fetch is an entry of a stream whose data is stored as an object. The log goes on without
+// the stream until the object is there, as it does for a socket that is full.
+type fetch struct {
+	seq     uint64
+	entry   *eventlog.Entry // with the data; nil until it is there
+	release func()          // gives the connection's slot back; nil = it was, or is to be
+}
+
+// passOn returns what gives back the connection's slot, which the caller has to
+// call, if the stream has it. The stream is locked.
+func (s *Stream) passOn() (release func()) {
+	if s.got == nil || s.got.release == nil {
+		return func() {}
+	}
+	release, s.got.release = s.got.release, nil
+	return release
+}
+
 // whole returns the entries that can be shown: those before the first whose data is not
 // there yet. The stream is locked.
 func (s *Stream) whole(batch []*eventlog.Entry) []*eventlog.Entry {
@@ -28,7 +46,6 @@ func (s *Stream) whole(batch []*eventlog.Entry) []*eventlog.Entry {
 
 // fetch begins to load what the entry refers to. The stream is locked.
 func (s *Stream) fetch(e *eventlog.Entry) {
-	s.settleFetch()
 	if s.over || s.got != nil {
 		return
 	}

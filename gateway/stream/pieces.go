@@ -29,6 +29,53 @@ func endsSentence(text string) bool {
 	return strings.HasSuffix(text, "\n") || strings.ContainsRune(sentenceEnd, last)
 }
 
+// pieces puts consecutive deltas of one text together. A piece ends with a sentence, with
+// the stretch of pieceWait that the time of its first delta lies in, and before anything
+// else that is shown. So the pieces of a log are the same whenever and however it is read,
+// but that a reader of the newest events is shown one in two parts if the rest of it is
+// announced later than patience allows. The pieces after it are the same again.
+type pieces struct {
+	gathers func(event.MessageDeltaData) bool // nil: none
+
+	open  []*eventlog.Entry // the piece that has been begun
+	of    delta
+	bytes int
+	upTo  eventlog.Cursor // the last entry taken, shown or not
+	round int             // counts the pieces that were begun
+	timer *time.Timer
+}
+
+// delta is a part of a text.
+type delta struct {
+	gathers bool       // it is to be put together with others
+	of      event.Type // of a message's text or of reasoning
+	bytes   int
+	ends    bool                   // with a sentence
+	head    event.MessageDeltaData // all but the text
+}
+
+// Keys of what entries remember: a delta of a codec, and the piece of the deltas from a
+// sequence to the entry.
+type (
+	deltaKey string
+	pieceKey uint64
+)
+
+// flush ends the piece that has been begun and returns it: one entry, unless its deltas
+// cannot be merged. All who show the same deltas share it.
+func (p *pieces) flush() []*eventlog.Entry {
+	run := p.open
+	p.open = nil
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	if len(run) < 2 {
+		return run
+	}
+	merged, _ := run[len(run)-1].Memo(pieceKey(run[0].From), func() any { return eventlog.Merge(run) }).([]*eventlog.Entry)
+	return merged
+}
+
 // delta returns the part of a text that the entry is, zero if it is to be shown as it is.
 func (p *pieces) delta(e *eventlog.Entry, codec string) delta {
 	if p.gathers == nil || e.Type != event.MessageDelta && e.Type != event.ReasoningDelta {
@@ -86,68 +133,39 @@ func (p *pieces) patience() time.Duration {
 	return stretch(first).Add(2 * pieceWait).Sub(first.Time)
 }
 
-// gather shows entries with deltas put together and returns how many it has taken. It
-// keeps entries beyond the room of the queue, within the stream's spare room. The caller has locked.
-func (s *Stream) gather(batch []*eventlog.Entry) int {
-	all, _ := batches.Get().(*[]*transport.Message)
-	defer func() {
-		clear(*all)
-		*all = (*all)[:0]
-		batches.Put(all)
-	}()
-	size := 0
-	for i, e := range batch {
-		n := len(*all)
-		*all = s.lay(*all, e)
-		for _, p := range (*all)[n:] {
-			size += len(p.Data)
-		}
-		if size <= s.Spare && i < len(batch)-1 {
-			continue
-		}
-		if s.pass(*all); len(s.rest) > 0 {
-			return i + 1
-		}
-		clear(*all)
-		*all, size = (*all)[:0], 0
-	}
-	return len(batch)
-}
-
-// lay takes an entry and appends the frames that are due because of it.
-func (s *Stream) lay(out []*transport.Message, e *eventlog.Entry) []*transport.Message {
+// gather takes an entry and adds to the queue the pieces, and the entry, that are due because of it. The caller has locked.
+func (s *Stream) gather(e *eventlog.Entry, q *queue) {
 	p := s.pieces
 	before, round := p.upTo, p.round
 	d := p.delta(e, s.Codec.Name())
-	ready := p.next(e, d, d.gathers || len(s.frames(e)) > 0)
-	for _, r := range ready {
-		out = append(out, s.frames(r)...)
+	var own []*transport.Message
+	if !d.gathers {
+		own = s.project(e)
 	}
-	switch {
-	case len(p.open) == 0:
-		s.at = e.Cursor()
-	case len(ready) > 0:
+	ready := p.next(e, d, d.gathers || len(own) > 0)
+	for _, r := range ready {
+		if r != e || d.gathers {
+			q.add(s.at.Seq, s.project(r)...)
+			s.at = r.Cursor()
+		}
+	}
+	if len(ready) > 0 && s.at.Seq < before.Seq {
 		s.at = before
+	}
+	q.add(s.at.Seq, own...)
+	if len(p.open) == 0 {
+		s.at = e.Cursor()
 	}
 	if len(p.open) > 0 && p.round != round {
 		now := p.round
 		p.timer = time.AfterFunc(p.patience(), func() { s.overdue(now) })
 	}
-	return out
-}
-
-// pass queues frames, and keeps those for which the queue has no room.
-func (s *Stream) pass(frames []*transport.Message) {
-	if len(s.rest) == 0 {
-		frames = frames[s.send(frames):]
-	}
-	s.rest = append(s.rest, frames...)
 }
 
 // overdue shows a piece that has waited long enough for more of its text.
 func (s *Stream) overdue(round int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if !s.over && s.pieces.round == round {
 		s.settle()
 	}
@@ -159,12 +177,11 @@ func (s *Stream) settle() {
 	if s.pieces == nil || len(s.pieces.open) == 0 {
 		return
 	}
-	var out []*transport.Message
 	for _, e := range s.pieces.flush() {
-		out = append(out, s.frames(e)...)
+		s.put(s.project(e)...)
+		s.at = e.Cursor()
 	}
 	s.at = s.pieces.upTo
-	s.pass(out)
 }
 
 // reached returns the sequence of the last entry that was taken, shown or not. The caller
@@ -185,7 +202,7 @@ func (s *Stream) together(entries []*eventlog.Entry) (out []*eventlog.Entry) {
 	p := pieces{gathers: s.pieces.gathers}
 	for _, e := range entries {
 		d := p.delta(e, s.Codec.Name())
-		out = append(out, p.next(e, d, d.gathers || len(s.frames(e)) > 0)...)
+		out = append(out, p.next(e, d, d.gathers || len(s.project(e)) > 0)...)
 	}
 	return append(out, p.flush()...)
 }

@@ -5,12 +5,55 @@ import (
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // maxBatchBytes bounds the stored form of the events of one frame: no more than the
 // largest event by itself, a quarter of the default queue.
 const maxBatchBytes = 256 << 10
+
+// Replay says how a client is shown what it missed: everything up to Head, the end of the
+// log when the client came.
+type Replay struct {
+	Head  uint64
+	Merge bool // consecutive parts of a text as one
+	// Batch returns one text for many events; nil = each has its own.
+	Batch func([]event.Event) []byte
+	// Replayed returns the text that ends the replay: count events up to at were shown.
+	Replayed func(count int, at eventlog.Cursor) []byte
+}
+
+// replay is a Replay that goes on.
+type replay struct {
+	Replay
+	after uint64 // where the client stood
+}
+
+// show queues what the client missed and returns how many of the entries have been
+// taken; whatever is newer is left. The stream is locked.
+func (r *replay) show(s *Stream, entries []*eventlog.Entry) (taken int) {
+	missed := entries
+	for i, e := range entries {
+		if e.From > r.Head {
+			missed = entries[:i]
+			break
+		}
+	}
+	shown := missed
+	if r.Merge {
+		shown = eventlog.Merge(missed)
+	}
+	switch {
+	case r.Batch == nil:
+		s.show(shown)
+	case r.batches(s, s.together(shown)) && len(missed) > 0:
+		s.at = missed[len(missed)-1].Cursor()
+	}
+	r.close(s)
+	for taken < len(missed) && missed[taken].Sequence <= s.reached() {
+		taken++
+	}
+	return taken
+}
 
 // close says that the replay is over, if it is.
 func (r *replay) close(s *Stream) {
@@ -26,14 +69,14 @@ func (r *replay) close(s *Stream) {
 // batches queues entries as few frames, as far as the queue has room, and reports whether
 // these are all.
 func (r *replay) batches(s *Stream, entries []*eventlog.Entry) bool {
-	for len(entries) > 0 && len(s.rest) == 0 {
+	for len(entries) > 0 && len(s.rest.ms) == 0 {
 		n := batchSize(entries)
 		events := make([]event.Event, n)
 		for i, e := range entries[:n] {
 			events[i] = e.Event
 		}
-		s.at = entries[n-1].Cursor()
 		s.say(func() []byte { return r.Batch(events) })
+		s.at = entries[n-1].Cursor()
 		entries = entries[n:]
 	}
 	return len(entries) == 0
@@ -53,23 +96,14 @@ func batchSize(entries []*eventlog.Entry) int {
 // say queues a text behind everything that the stream has taken, now or when the queue
 // has room. The caller has locked.
 func (s *Stream) say(build func() []byte) {
-	if s.over {
-		return
-	}
-	s.settle()
-	var frame []byte
-	if !s.src.safely(s.Log, func() { frame = build() }) {
-		frame = s.Codec.Fail(fault.New(fault.Internal), s.src.Clock())
-	}
-	s.rest = append(s.rest, transport.Text(frame))
-	s.flush()
+	s.showLocked(func() []*transport.Message { return []*transport.Message{transport.Text(build())} })
 }
 
 // Beat sends a heartbeat, unless messages of the stream wait: the first of them is as good
 // a sign, and the heartbeat would overtake it.
 func (s *Stream) Beat(build func(seq uint64) []byte) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if s.flush() {
 		s.say(func() []byte { return build(s.at.Seq) })
 	}
@@ -100,7 +134,7 @@ func (s *Stream) Release(build func() []byte) {
 		s.replay.close(s)
 	}
 	v := s.v
-	s.mu.Unlock()
+	s.unlock()
 	if v != nil {
 		v.Resume()
 	}

@@ -16,6 +16,14 @@ const (
 	workerBackText = "A worker is available again, and work goes on."
 )
 
+// standing is what a stream knows of the run that it shows, as far as it has shown it.
+type standing struct {
+	waits    bool // for a worker: a run is active and awaits no answer of people
+	told     bool // that no worker is available
+	known    bool // an event has said whether it waits
+	recalled bool // the events before those that were shown have been asked
+}
+
 // follow takes note of an event.
 func (w *standing) follow(e event.Event) {
 	known := w.known

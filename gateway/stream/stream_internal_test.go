@@ -101,7 +101,7 @@ func (n several) Encode(e event.Event) [][]byte {
 func left(f *Stream) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.rest) > 0
+	return len(f.rest.ms) > 0
 }
 
 // An entry of several frames is taken as a whole: what the queue has no room for is
@@ -153,7 +153,7 @@ func TestCodecsThatSayNothing(t *testing.T) {
 	f, _ := fed(t, several(-1), 1<<20, io.Discard)
 	batch := entries(t, 2)
 	require.Equal(t, 2, f.Deliver(batch))
-	require.Equal(t, "INTERNAL", string(f.frames(batch[0])[0].Data))
+	require.Equal(t, "INTERNAL", string(f.project(batch[0])[0].Data))
 	f, _ = fed(t, several(0), 1<<20, io.Discard)
 	require.Equal(t, 2, f.Deliver(entries(t, 2)))
 	require.Equal(t, uint64(2), f.Position())

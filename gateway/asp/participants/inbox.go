@@ -148,7 +148,7 @@ func (p *Participant) show(in *inbox, after eventlog.Cursor) {
 	p.mu.Lock()
 	p.inbox = in
 	p.mu.Unlock()
-	in.stream.Watch(after)
+	in.stream.Watch(after, nil)
 }
 
 // probe asks the client for a sign that it has what was sent, if something was. It does

@@ -38,7 +38,7 @@ func (p *Participant) showWatched() {
 	g := p.run
 	p.mu.Unlock()
 	if g != nil {
-		g.stream.WatchBehind(nil, eventlog.Cursor{}, 0)
+		g.stream.Watch(eventlog.Cursor{}, nil)
 	}
 }
 

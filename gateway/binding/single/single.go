@@ -90,7 +90,7 @@ func (s *Single) Begin() error {
 	}
 	s.c.Settle()
 	f := s.show(s, s.codec)
-	f.Watch(after)
+	f.Watch(after, nil)
 	s.shows(f)
 	return nil
 }

@@ -83,13 +83,18 @@ func (t *Team) Begin() error {
 	t.c.Greeted()
 	t.c.Settle()
 	s := t.show(t, t.codec)
-	first := t.codec.Welcome(t.g.Link(t.id), t.target.Name, from.view)
-	if from.view != nil && from.after.Seq < from.view.Head {
-		// A status of now ends, for the original's client, the answers that are still to be shown.
-		s.SayBehind(from.view.Head, first[1:])
-		first = first[:1]
-	}
-	s.WatchBehind(first, from.after, from.skip)
+	s.Watch(from.after, func(o *stream.Opening) {
+		first := t.codec.Welcome(t.g.Link(t.id), t.target.Name, from.view)
+		if from.view != nil && from.after.Seq < from.view.Head {
+			// A status of now ends, for the original's client, the answers that are still to be shown.
+			o.Follow(from.view.Head, first[1:])
+			first = first[:1]
+		}
+		for _, text := range first {
+			o.Say(func() []byte { return text })
+		}
+		o.Skip(from.skip)
+	})
 	t.shows(s)
 	return nil
 }

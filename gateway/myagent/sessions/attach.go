@@ -210,7 +210,7 @@ func (m *Multi) show(a *attached, after eventlog.Cursor, first func(*stream.Open
 			a.client = old.client
 		}
 	}
-	a.stream.WatchAfter(after, func(o *stream.Opening) {
+	a.stream.Watch(after, func(o *stream.Opening) {
 		m.mu.Lock()
 		m.sessions = append(slices.DeleteFunc(m.sessions, func(o *attached) bool { return o.log == a.log }), a)
 		m.mu.Unlock()
