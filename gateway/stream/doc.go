@@ -1,4 +1,4 @@
-// Package stream reads logs for somebody outside. A Stream shows one log on one connection: history, then live events, each
+// Package stream reads logs for the clients of a gateway. A Stream shows one log on one connection: history, then live events, each
 // once and in order. It is bounded in bytes: a stream whose transport is full leaves live mode, and reads the log at its own
 // pace when the transport has room again. Read reads a part of a log that has an end.
 //
