@@ -1,5 +1,5 @@
-// Package api serves the HTTP API below /api/v1: one table of routes, whose handlers ask the services over internal/rpc,
-// send them commands, and read logs.
+// Package api serves the HTTP API below /api/v1. Each resource is a type with its routes and their handlers, which ask the services
+// over internal/rpc, send them commands, and read logs. The API composes the resources.
 //
 // Answers are JSON, and failures are problem documents (RFC 9457). Entities of other tenants do not exist.
 package api
@@ -10,6 +10,7 @@ import (
 	"net/url"
 
 	"github.com/waggle-dev/waggle/gateway/api/keyframe"
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -56,24 +57,82 @@ type Translation struct {
 	Next func(event.Event) [][]byte // takes an event and returns its frames, each one JSON text
 }
 
-// API answers the requests. It is safe for concurrent use.
-type API struct {
-	cfg      Config
+// Route is a request that the API answers: what the OpenAPI document says of it, and its handler. A route without a handler does not
+// exist in this installation.
+type Route = openapi.Route
+
+// resource is a noun of the API, with all that may be asked of it.
+type resource interface{ routes() []Route }
+
+// parts are what the resources work with.
+type parts struct {
+	edge     *edge.Edge
+	server   respond.Server
 	payloads *payload.Store
 	index    *index.Index
-	again    *sender.Sender // of commands that were signed before, or never
-	server   respond.Server
-
-	keyframes *keyframe.Cache // of snapshots
 }
+
+// API answers the requests. It is safe for concurrent use.
+type API struct{ routes []Route }
 
 // New returns the API.
 func New(cfg Config) *API {
-	a := &API{cfg: cfg, keyframes: keyframe.New(), server: respond.Server{Auth: cfg.Auth, Edge: cfg.Edge, Protocol: Protocol, Admit: cfg.Admit}}
+	p := &parts{edge: cfg.Edge, server: respond.Server{Auth: cfg.Auth, Edge: cfg.Edge, Protocol: Protocol, Admit: cfg.Admit}}
+	letters := letters{parts: p, signatures: cfg.Signatures}
 	if conn := cfg.Edge.Bus; conn != nil {
-		a.payloads = payload.New(conn)
-		a.again = sender.NewSender(conn)
-		a.index = index.New(conn, cfg.Edge.Log)
+		p.payloads = payload.New(conn)
+		p.index = index.New(conn, cfg.Edge.Log)
+		letters.again = sender.NewSender(conn)
+	}
+	sessions, logs := sessions{p}, logs{p}
+	a := &API{}
+	for _, r := range []resource{
+		sessions,
+		messages{p, sessions},
+		plans{p, sessions},
+		questions{p},
+		tasks{p},
+		teams{p},
+		participants{p},
+		tools{p},
+		logs,
+		frames{p, logs, cfg.Translate},
+		snapshots{p, logs, keyframe.New()},
+		artifacts{p, logs},
+		streams{cfg.Stream, cfg.Live},
+		letters,
+		installation{p, cfg.Settings, cfg.Rates, cfg.Examine},
+		system{p, cfg.Status, cfg.Login, cfg.Reports},
+	} {
+		a.routes = append(a.routes, r.routes()...)
 	}
 	return a
+}
+
+// Mount registers the routes.
+func (a *API) Mount(mux *http.ServeMux) {
+	for _, r := range a.routes {
+		if r.Handler != nil {
+			mux.HandleFunc(r.Method+" "+Prefix+r.Path, r.Handler)
+		}
+	}
+}
+
+// Routes returns the table of routes.
+func Routes() []Route { return New(Config{Edge: &edge.Edge{}}).routes }
+
+//go:generate go test -count=1 -run ^TestDocumentIsCurrent$ -update .
+
+// Document returns the OpenAPI document of the routes.
+func Document() ([]byte, error) {
+	return openapi.Document(Prefix, Routes(), []openapi.Tag{
+		{Name: "sessions", About: "Conversations: messages, runs and their steps, states."},
+		{Name: "questions", About: "Questions to people: approvals of tools, plans and budgets, questions of agents."},
+		{Name: "teams", About: "Teams of agents, with messages to their members."},
+		{Name: "tasks", About: "Tasks of the swarm."},
+		{Name: "swarm", About: "Agents, services, clients and MCP servers, and calls of their tools."},
+		{Name: "events", About: "Logs and streams of what happens, and the files that logs name."},
+		{Name: "installation", About: "The installation and its operation."},
+		{Name: "system", About: "The principal, the console, schemas and this document."},
+	})
 }

@@ -2,12 +2,12 @@ package api
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"path"
 
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -17,15 +17,30 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// artifacts are the files that members of teams make.
+type artifacts struct {
+	*parts
+	logs logs
+}
+
 // maxArtifactPages bounds the pages of maxLogScan events that one request looks for an artifact in.
 const maxArtifactPages = 20
 
 // errNoArtifact is the answer about an artifact that the log does not have, or not any more.
 var errNoArtifact = fault.Newf(fault.NotFound, "This file does not exist in the log, or its contents were not kept or have expired.")
 
-// artifact returns a file that a member made, as it was then: its contents are an object of the member's log.
-func (a *API) artifact(r *http.Request, who *edge.Client) (any, error) {
-	log, first, last, err := a.namedLog(r, who)
+func (f artifacts) routes() []Route {
+	return []Route{{
+		Method: "GET", Path: "/artifacts/{kind}/{id}/{artifact}", ID: "showArtifact", Tag: "events", Summary: "Fetch a file that a member of a team made, as it was then.",
+		Query:   []openapi.Parameter{{Name: "version", About: "Digest of the object of one artifact.* event; by default the newest of the last 100,000 events.", Type: "string"}},
+		Answers: []openapi.Answer{{Status: http.StatusOK, About: "The file, to be saved.", Media: respond.MediaBytes}},
+		Faults:  logFaults(fault.NotFound), Handler: f.server.ServePage(f.show),
+	}}
+}
+
+// show returns a file that a member made, as it was then: its contents are an object of the member's log.
+func (f artifacts) show(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := f.logs.named(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +50,11 @@ func (a *API) artifact(r *http.Request, who *edge.Client) (any, error) {
 	name, version := r.PathValue("artifact"), r.URL.Query().Get("version")
 	var stored json.RawMessage
 	if version != "" && log.Kind != id.KindTeam {
-		stored, err = a.payloads.Find(r.Context(), log, version)
+		stored, err = f.payloads.Find(r.Context(), log, version)
 	} else {
-		page := logPage{a: a, log: log, limit: maxEvents, first: first.Sequence, last: last.Sequence}
+		page := logPage{logs: f.logs, log: log, limit: eventLimit.Maximum, first: first.Sequence, last: last.Sequence}
 		page.filter.types = []string{string(event.ArtifactPersisted), string(event.ArtifactUpdated)}
-		stored, err = a.found(r, who, page, name, version)
+		stored, err = f.found(r, who, page, name, version)
 	}
 	if errors.Is(err, fault.New(fault.PayloadLost)) {
 		return nil, errNoArtifact.Wrap(err)
@@ -55,7 +70,7 @@ func (a *API) artifact(r *http.Request, who *edge.Client) (any, error) {
 }
 
 // found loads the newest version of an artifact that a log tells of, or the named one.
-func (a *API) found(r *http.Request, who *edge.Client, page logPage, name, version string) (json.RawMessage, error) {
+func (f artifacts) found(r *http.Request, who *edge.Client, page logPage, name, version string) (json.RawMessage, error) {
 	is := func(d event.Artifact) bool {
 		return d.ArtifactID == name && (version == "" || d.Object != nil && d.Object.Digest == version)
 	}
@@ -74,7 +89,7 @@ func (a *API) found(r *http.Request, who *edge.Client, page logPage, name, versi
 	if err := who.Sees(r.Context(), of, errNoArtifact); err != nil {
 		return nil, err
 	}
-	return a.payloads.Get(r.Context(), of.Tenant, ref)
+	return f.payloads.Get(r.Context(), of.Tenant, ref)
 }
 
 // newest returns the object of the newest artifact that is wanted.
@@ -112,33 +127,4 @@ func newestOf(page wire.LogPage, is func(event.Artifact) bool) (ref *event.Objec
 		}
 	}
 	return nil, false
-}
-
-// sessionFile returns a file of the session. Its address names its contents, whose type is read from them: what a client says of
-// it would have a browser run it.
-func (a *API) sessionFile(r *http.Request, who *edge.Client) (any, error) {
-	log, err := a.existing(r, who)
-	if err != nil {
-		return nil, err
-	}
-	stored, err := a.payloads.Find(r.Context(), log, r.PathValue("digest"))
-	if errors.Is(err, fault.New(fault.PayloadLost)) {
-		return nil, fault.Newf(fault.NotFound, "This file does not exist in the session, or has expired.").Wrap(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var text string
-	if err := json.Unmarshal(stored, &text); err != nil {
-		return nil, fault.New(fault.NotFound).Wrap(err) // an object of another kind
-	}
-	body, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, fault.New(fault.NotFound).Wrap(err)
-	}
-	out := respond.Bytes{Body: body}
-	if media := http.DetectContentType(body); (event.File{MediaType: media}).Picture() {
-		out.Media = media
-	}
-	return out, nil
 }

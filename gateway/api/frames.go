@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
-	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -17,35 +18,52 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-const (
-	// defaultFrames and maxFrames are numbers of events on a page of frames.
-	defaultFrames, maxFrames = 100, 1000
-	// maxFolded bounds the events that a page folds before its first, for protocols whose frames depend on them.
-	maxFolded = 100_000
-)
+// maxFolded bounds the events that a page folds before its first, for protocols whose frames depend on them.
+const maxFolded = 100_000
 
-// listLogFrames answers with a page of a log as the clients of a protocol read it.
-func (a *API) listLogFrames(r *http.Request, who *edge.Client) (any, error) {
-	log, first, last, err := a.namedLog(r, who)
+// frameLimit is the number of events of a page of frames.
+var frameLimit = limit("Events", 100, 1000)
+
+// frames are the events of a log as the clients of a protocol read them.
+type frames struct {
+	*parts
+	logs      logs
+	translate func(subject.Log, url.Values) (Translation, error) // nil: the gateway speaks no protocol
+}
+
+func (f frames) routes() []Route {
+	r := Route{
+		Method: "GET", Path: "/logs/{kind}/{id}/frames", ID: "listLogFrames", Tag: "events", Summary: "Read a page of a log as the clients of a protocol do.",
+		Query: []openapi.Parameter{
+			{Name: "as", About: "The protocol: agent, agent-team, agui, agui-0, agui-0+subagents, asp-client, myagent or orbit. Other parameters choose its variant, as they do when a client connects.", Type: "string"},
+			{Name: "after", About: "Seq: the page begins with the next event. AG-UI and logs of over 100,000 events: not beyond that many.", Type: "integer"},
+			frameLimit.Parameter,
+		},
+		Answers: json200("The frames of each event, without those that a connection adds.", wire.FramePage{}),
+		Faults:  logFaults(fault.InvalidField, fault.CursorInvalid, fault.HeadExpired),
+	}
+	if f.translate != nil {
+		r.Handler = f.server.ServePage(f.list)
+	}
+	return []Route{r}
+}
+
+// list answers with a page of a log as the clients of a protocol read it.
+func (f frames) list(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := f.logs.named(r, who)
 	if err != nil {
 		return nil, err
 	}
-	q := r.URL.Query()
-	to, err := a.cfg.Translate(log, q)
+	q := queryOf(r)
+	to, err := f.translate(log, q.Values)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := request.Number(r, "limit", defaultFrames, maxFrames)
-	if err != nil {
-		return nil, err
+	limit, after := q.count(frameLimit), q.seq("after", 0, last.Sequence)
+	if q.err != nil {
+		return nil, q.err
 	}
-	after := uint64(0)
-	if q.Has("after") {
-		if after, err = position(q.Get("after"), last.Sequence, "after"); err != nil {
-			return nil, err
-		}
-	}
-	page := framePage{a: a, log: log, to: to, limit: limit, room: answer.MaxPage, out: wire.FramePage{Protocol: q.Get("as"), Events: []wire.EventFrames{}}}
+	page := framePage{parts: f.parts, log: log, to: to, limit: limit, room: answer.MaxPage, out: wire.FramePage{Protocol: q.Get("as"), Events: []wire.EventFrames{}}}
 	if after+1 < first.Sequence {
 		page.out.Expired, after = first.Sequence-1, first.Sequence-1
 	}
@@ -54,7 +72,7 @@ func (a *API) listLogFrames(r *http.Request, who *edge.Client) (any, error) {
 
 // framePage makes a page of frames.
 type framePage struct {
-	a     *API
+	parts *parts
 	log   subject.Log
 	to    Translation
 	limit int
@@ -71,8 +89,8 @@ func (p *framePage) read(ctx context.Context, first, after uint64) (wire.FramePa
 		}
 	}
 	p.out.Next = strconv.FormatUint(after, 10)
-	err := p.a.cfg.Edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from}, func(entry *eventlog.Entry) error {
-		e, err := p.a.payloads.Event(ctx, p.log.Tenant, entry.Event)
+	err := p.parts.edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from}, func(entry *eventlog.Entry) error {
+		e, err := p.parts.payloads.Event(ctx, p.log.Tenant, entry.Event)
 		if err != nil {
 			return err
 		}

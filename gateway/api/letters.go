@@ -6,11 +6,11 @@ import (
 	"sync"
 
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
-	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
-	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/letters"
+	sender "github.com/waggle-dev/waggle/internal/command"
+	stored "github.com/waggle-dev/waggle/internal/letters"
+	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -18,71 +18,82 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-const (
-	// defaultLetters and maxLetters bound the dead letters of one page, some 3 KB each. To list them the service reads their
-	// commands, too, of at most 256 KiB.
-	defaultLetters = 50
-	maxLetters     = 100
-)
-
-// operating makes a Handler for operators alone a handler of requests.
-func operating(h func(*API, *http.Request, *edge.Client) (any, error)) func(*API) http.HandlerFunc {
-	return authenticated(func(a *API, r *http.Request, who *edge.Client) (any, error) {
-		if !who.Principal().Has(auth.RoleOperator) {
-			return nil, fault.Newf(fault.Forbidden, "Only principals with the role operator may do this.")
-		}
-		return h(a, r, who)
-	})
+// letters are dead letters: the commands of the tenant that services have given up. They are for operators.
+type letters struct {
+	*parts
+	signatures *signature.Verifier // may be nil
+	again      *sender.Sender      // of commands that were signed before, or never
 }
 
-// pageRequest returns the page that the request asks for.
-func pageRequest(r *http.Request, who *edge.Client, otherwise, limit int) (in cmd.PageRequest, err error) {
-	p := who.Principal()
-	in.Tenant = p.Tenant
-	if in.Limit, err = request.Number(r, "limit", otherwise, limit); err == nil {
-		in.Before, err = placeOf(r)
+// letterLimit is the number of dead letters of a page, some 3 KB each. To list them the service reads their commands, too, of at most
+// 256 KiB.
+var letterLimit = limit("Dead letters", 50, 100)
+
+func (l letters) routes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/dead-letters", ID: "listDeadLetters", Tag: "installation", Summary: "List the commands of the tenant that services have given up, the newest first. For operators.",
+			Query: []openapi.Parameter{before, letterLimit.Parameter}, Answers: json200("A page of dead letters.", wire.DeadLetterList{}),
+			Faults: []fault.Code{fault.InvalidField}, Handler: l.server.Serve(operating(l.list)),
+		},
+		{
+			Method: "GET", Path: "/dead-letters/{seq}", ID: "showDeadLetter", Tag: "installation", Summary: "Show a dead letter with its command. For operators.",
+			Answers: json200("The dead letter.", wire.DeadLetterDetail{}), Faults: []fault.Code{fault.MessageTooBig, fault.NotFound},
+			Handler: l.server.Serve(operating(l.show)),
+		},
+		{
+			Method: "POST", Path: "/dead-letters/{seq}/resend", ID: "resendDeadLetter", Tag: "installation",
+			Summary: "Send the command of a dead letter again, and remove the dead letter. For operators.",
+			Answers: []openapi.Answer{{Status: http.StatusAccepted, About: "The command is queued. Its service handles it once, however often it is sent.", Type: wire.Accepted{}}},
+			Faults:  []fault.Code{fault.InvalidField, fault.MessageTooBig, fault.NotFound}, Handler: l.server.Serve(operating(l.resend)),
+		},
+		{
+			Method: "DELETE", Path: "/dead-letters/{seq}", ID: "discardDeadLetter", Tag: "installation", Summary: "Discard a dead letter for good. For operators.",
+			Answers: []openapi.Answer{{Status: http.StatusNoContent, About: "The dead letter is discarded."}}, Faults: []fault.Code{fault.NotFound},
+			Handler: l.server.Serve(operating(l.discard)),
+		},
 	}
-	return in, err
 }
 
-// listLetters answers with a page of the dead letters of the tenant.
-func (a *API) listLetters(r *http.Request, who *edge.Client) (any, error) {
-	in, err := pageRequest(r, who, defaultLetters, maxLetters)
-	if err != nil {
-		return nil, err
+// list answers with a page of the dead letters of the tenant.
+func (l letters) list(r *http.Request, who *edge.Client) (any, error) {
+	q := queryOf(r)
+	in := pageRequest(q, who, letterLimit)
+	if q.err != nil {
+		return nil, q.err
 	}
 	return ask[wire.DeadLetterList](r, who, cmd.Installation, cmd.ListLetters, in)
 }
 
-// showLetter answers with a dead letter and its command.
-func (a *API) showLetter(r *http.Request, who *edge.Client) (any, error) {
-	_, l, err := a.letter(r, who)
+// show answers with a dead letter and its command.
+func (l letters) show(r *http.Request, who *edge.Client) (any, error) {
+	_, dead, err := l.named(r, who)
 	if err != nil {
 		return nil, err
 	}
-	return l.Detail()
+	return dead.Detail()
 }
 
-// resendLetter has the service of a dead letter queue its command again, and discards the letter. After a failure between
+// resend has the service of a dead letter queue its command again, and discards the letter. After a failure between
 // the two the letter stays, and a repeat queues nothing twice.
-func (a *API) resendLetter(r *http.Request, who *edge.Client) (any, error) {
-	at, l, err := a.letter(r, who)
+func (l letters) resend(r *http.Request, who *edge.Client) (any, error) {
+	at, dead, err := l.named(r, who)
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.Renewed()
+	c, err := dead.Renewed()
 	if err != nil {
 		return nil, err
 	}
 	if clientsSend().MayPublish(subject.CommandsOf(c.Service, c.Verb)) {
-		err = a.sendAgain(r, c)
+		err = l.sendAgain(r, c)
 	} else {
 		_, err = change[cmd.ResendReply](r, who, cmd.Letters, c.Service, at)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := discard(r, who, at); err != nil && !gone(err) {
+	if err := discarded(r, who, at); err != nil && !gone(err) {
 		return nil, err
 	}
 	return respond.Accepted{Answer: wire.Accepted{Accepted: true, CommandID: c.ID}}, nil
@@ -95,23 +106,24 @@ var clientsSend = sync.OnceValue(func() permission.List {
 })
 
 // sendAgain sends a command as it is. One of a person gets a new signature in place of one that is too old.
-func (a *API) sendAgain(r *http.Request, c cmd.Command) error {
-	if err := a.cfg.Edge.Signer.Renew(a.cfg.Signatures, &c); err != nil {
+func (l letters) sendAgain(r *http.Request, c cmd.Command) error {
+	if err := l.edge.Signer.Renew(l.signatures, &c); err != nil {
 		return err
 	}
-	return a.again.Send(r.Context(), c)
+	return l.again.Send(r.Context(), c)
 }
 
-// discardLetter removes a dead letter for good.
-func (a *API) discardLetter(r *http.Request, who *edge.Client) (any, error) {
+// discard removes a dead letter for good.
+func (l letters) discard(r *http.Request, who *edge.Client) (any, error) {
 	at, err := letterRef(r, who)
 	if err != nil {
 		return nil, err
 	}
-	return respond.NoContent{}, discard(r, who, at)
+	return respond.NoContent{}, discarded(r, who, at)
 }
 
-func discard(r *http.Request, who *edge.Client, at cmd.LetterRequest) error {
+// discarded has the service discard a letter.
+func discarded(r *http.Request, who *edge.Client, at cmd.LetterRequest) error {
 	_, err := change[struct{}](r, who, cmd.Installation, cmd.DiscardLetter, at)
 	return err
 }
@@ -119,12 +131,12 @@ func discard(r *http.Request, who *edge.Client, at cmd.LetterRequest) error {
 // gone reports whether the error says that a letter does not exist: another request has dealt with it.
 func gone(err error) bool { return fault.From(err, "").Code == fault.NotFound }
 
-// letter returns the dead letter that the request names.
-func (a *API) letter(r *http.Request, who *edge.Client) (at cmd.LetterRequest, l letters.Letter, err error) {
+// named returns the dead letter that the request names.
+func (l letters) named(r *http.Request, who *edge.Client) (at cmd.LetterRequest, dead stored.Letter, err error) {
 	if at, err = letterRef(r, who); err == nil {
-		l, err = ask[letters.Letter](r, who, cmd.Installation, cmd.ShowLetter, at)
+		dead, err = ask[stored.Letter](r, who, cmd.Installation, cmd.ShowLetter, at)
 	}
-	return at, l, err
+	return at, dead, err
 }
 
 func letterRef(r *http.Request, who *edge.Client) (cmd.LetterRequest, error) {
@@ -134,33 +146,4 @@ func letterRef(r *http.Request, who *edge.Client) (cmd.LetterRequest, error) {
 		return cmd.LetterRequest{}, fault.Newf(fault.NotFound, "This dead letter does not exist. Use the seq of one in the list.").Wrap(err)
 	}
 	return cmd.LetterRequest{Tenant: p.Tenant, Sequence: seq}, nil
-}
-
-// deadLetterRoutes are for operators.
-func deadLetterRoutes() []Route {
-	page := func(what string, limit int) []openapi.Parameter {
-		return []openapi.Parameter{pageQuery[0], {Name: "limit", About: what, Type: "integer", Maximum: limit}}
-	}
-	known := []fault.Code{fault.NotFound}
-	return []Route{
-		{
-			Method: "GET", Path: "/dead-letters", ID: "listDeadLetters", Tag: "installation", Summary: "List the commands of the tenant that services have given up, the newest first. For operators.",
-			Query: page("Dead letters of the page; 50 by default.", maxLetters), Answers: json200("A page of dead letters.", wire.DeadLetterList{}),
-			Faults: []fault.Code{fault.InvalidField}, Handler: operating((*API).listLetters),
-		},
-		{
-			Method: "GET", Path: "/dead-letters/{seq}", ID: "showDeadLetter", Tag: "installation", Summary: "Show a dead letter with its command. For operators.",
-			Answers: json200("The dead letter.", wire.DeadLetterDetail{}), Faults: append([]fault.Code{fault.MessageTooBig}, known...), Handler: operating((*API).showLetter),
-		},
-		{
-			Method: "POST", Path: "/dead-letters/{seq}/resend", ID: "resendDeadLetter", Tag: "installation",
-			Summary: "Send the command of a dead letter again, and remove the dead letter. For operators.",
-			Answers: []openapi.Answer{{Status: http.StatusAccepted, About: "The command is queued. Its service handles it once, however often it is sent.", Type: wire.Accepted{}}},
-			Faults:  append([]fault.Code{fault.InvalidField, fault.MessageTooBig}, known...), Handler: operating((*API).resendLetter),
-		},
-		{
-			Method: "DELETE", Path: "/dead-letters/{seq}", ID: "discardDeadLetter", Tag: "installation", Summary: "Discard a dead letter for good. For operators.",
-			Answers: []openapi.Answer{{Status: http.StatusNoContent, About: "The dead letter is discarded."}}, Faults: known, Handler: operating((*API).discardLetter),
-		},
-	}
 }

@@ -2,17 +2,15 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/waggle-dev/waggle/gateway/answer"
-	"github.com/waggle-dev/waggle/gateway/api/request"
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
+	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -21,6 +19,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// logs are what is stored of sessions, members, teams, tasks and calls.
+type logs struct{ *parts }
+
 // maxLogScan bounds the events that one page of a log looks at. A filter that few of them pass makes a page short or
 // empty, and its next continues.
 const maxLogScan = 5000
@@ -28,26 +29,49 @@ const maxLogScan = 5000
 // shownKinds are the kinds of the logs that principals read.
 var shownKinds = []id.Kind{id.KindSession, id.KindMember, id.KindTeam, id.KindTask, id.KindCall}
 
-// me answers with the principal of the request.
-func (*API) me(_ *http.Request, who *edge.Client) (any, error) {
-	p := who.Principal()
-	out := wire.Me{Subject: p.Subject, Tenant: p.Tenant.String(), Roles: []string{}, May: []string{}, Expires: p.Expires}
-	for _, role := range p.Roles {
-		out.Roles = append(out.Roles, string(role))
-	}
-	for _, right := range []struct {
-		name string
-		has  bool
-	}{{"watch", p.MayWatch()}, {"act", p.MayAct()}, {"operate", p.Has(auth.RoleOperator)}} {
-		if right.has {
-			out.May = append(out.May, right.name)
-		}
-	}
-	return out, nil
+// eventLimit is the number of events of a page, which answer.MaxPage bounds, too.
+var eventLimit = limit("Events", 500, 1000)
+
+// The filters of events.
+var logTypes, logRun = openapi.Parameter{
+	Name: "types", About: "Types of events, separated by commas; all by default. Those of members count in the log of a team.", Type: "string", Many: true,
+}, openapi.Parameter{Name: "run", About: "Id of the run that the events belong to.", Type: "string"}
+
+// logFaults are those of all requests about a log.
+func logFaults(more ...fault.Code) []fault.Code {
+	return append(more, fault.RunNotFound, fault.SessionDeleted)
 }
 
-// namedLog returns the log that the request names and its ends, if the principal sees it. Another one does not exist.
-func (a *API) namedLog(r *http.Request, who *edge.Client) (log subject.Log, first, last *eventlog.Entry, err error) {
+func (l logs) routes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/head", ID: "showLogHead", Tag: "events", Summary: "Show the extent of the log of a session, member, team, task or call.",
+			Answers: json200("The extent.", wire.LogHead{}), Faults: logFaults(), Handler: l.server.Serve(l.head),
+		},
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/events", ID: "listLogEvents", Tag: "events", Summary: "Read a page of the log of a session, member, team, task or call.",
+			Query: []openapi.Parameter{
+				{Name: "after", About: "Seq: the page begins with the next event. Without after and before it begins with the log.", Type: "integer"},
+				{Name: "before", About: "Seq: the page has the newest events before it.", Type: "integer"},
+				eventLimit.Parameter, logTypes, logRun,
+			},
+			Answers: json200("The events, oldest first. With types or run a page may be short or empty and still have a next.", wire.LogPage{}),
+			Faults:  logFaults(fault.InvalidField, fault.CursorInvalid, fault.HeadExpired), Handler: l.server.ServePage(l.events),
+		},
+		{
+			Method: "GET", Path: "/logs/{kind}/{id}/export", ID: "exportLog", Tag: "events", Summary: "Save the log of a session, member, team, task or call as a file.",
+			Query: []openapi.Parameter{
+				{Name: "until", About: "Seq of the last event; without it that of the log.", Type: "integer"},
+				logTypes, logRun,
+			},
+			Answers: []openapi.Answer{{Status: http.StatusOK, About: "The events, oldest first, one on each line. A connection that is cut leaves a part of them.", Media: respond.MediaLines}},
+			Faults:  logFaults(fault.InvalidField, fault.CursorInvalid), Handler: l.server.ServeExport(l.export),
+		},
+	}
+}
+
+// named returns the log that the request names and its ends, if the principal sees it. Another one does not exist.
+func (l logs) named(r *http.Request, who *edge.Client) (log subject.Log, first, last *eventlog.Entry, err error) {
 	p := who.Principal()
 	unknown := fault.New(fault.RunNotFound)
 	kind := id.Kind(r.PathValue("kind"))
@@ -56,7 +80,7 @@ func (a *API) namedLog(r *http.Request, who *edge.Client) (log subject.Log, firs
 	}
 	log = subject.Log{Tenant: p.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
 	if err = who.Sees(r.Context(), log, unknown); err == nil {
-		first, last, err = a.cfg.Edge.Log.Ends(r.Context(), log)
+		first, last, err = l.edge.Log.Ends(r.Context(), log)
 	}
 	switch {
 	case err != nil:
@@ -69,9 +93,9 @@ func (a *API) namedLog(r *http.Request, who *edge.Client) (log subject.Log, firs
 	return log, first, last, nil
 }
 
-// showHead answers with the extent of a log.
-func (a *API) showHead(r *http.Request, who *edge.Client) (any, error) {
-	log, first, last, err := a.namedLog(r, who)
+// head answers with the extent of a log.
+func (l logs) head(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := l.named(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -114,22 +138,22 @@ func (f logFilter) passes(e event.Event) bool {
 	return in.Decode(&of) == nil && of.RunID == f.run
 }
 
-// listLogEvents answers with a page of a log: behind a position, or the newest events before one.
-func (a *API) listLogEvents(r *http.Request, who *edge.Client) (any, error) {
-	log, first, last, err := a.namedLog(r, who)
+// events answers with a page of a log: behind a position, or the newest events before one.
+func (l logs) events(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := l.named(r, who)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := request.Number(r, "limit", defaultEvents, maxEvents)
-	if err != nil {
-		return nil, err
+	q := queryOf(r)
+	limit := q.count(eventLimit)
+	if q.err != nil {
+		return nil, q.err
 	}
 	f, err := logFilterOf(r)
 	if err != nil {
 		return nil, err
 	}
-	q := r.URL.Query()
-	pageOf := logPage{a: a, log: log, filter: f, limit: limit, first: first.Sequence, last: last.Sequence}
+	pageOf := logPage{logs: l, log: log, filter: f, limit: limit, first: first.Sequence, last: last.Sequence}
 	switch {
 	case q.Has("after") && q.Has("before"):
 		return nil, fault.Newf(fault.InvalidField, "Use either after or before, not both.").At("before")
@@ -149,95 +173,47 @@ func (a *API) listLogEvents(r *http.Request, who *edge.Client) (any, error) {
 	return pageOf.newer(r.Context(), 0)
 }
 
-// position reads a seq of at most limit.
-func position(s string, limit uint64, field string) (uint64, error) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n > limit {
-		return 0, fault.New(fault.CursorInvalid).At(field)
+// export answers with the events of a log as a file. An event that follows while it is read is not in it.
+func (l logs) export(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := l.named(r, who)
+	if err != nil {
+		return nil, err
 	}
-	return n, nil
-}
-
-// logPage makes a page of a log with the ends first and last.
-type logPage struct {
-	a           *API
-	log         subject.Log
-	filter      logFilter
-	limit       int
-	first, last uint64
-}
-
-// newer returns the events behind a position.
-func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) {
-	out, room, scanned := wire.LogPage{Events: []json.RawMessage{}}, answer.MaxPage, 0
-	if after+1 < p.first {
-		out.Expired, after = p.first-1, p.first-1
+	f, err := logFilterOf(r)
+	if err != nil {
+		return nil, err
 	}
-	err := p.a.cfg.Edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: after}, func(e *eventlog.Entry) error {
-		if scanned == maxLogScan || len(out.Events) == p.limit || room < len(e.Raw) && len(out.Events) > 0 {
-			out.More = true
-			return errPageFull
+	until := last.Sequence
+	if s := r.URL.Query().Get("until"); s != "" {
+		if until, err = position(s, last.Sequence, "until"); err != nil {
+			return nil, err
 		}
-		scanned, after = scanned+1, e.Sequence
-		if p.filter.passes(e.Event) {
-			raw := shown(e)
-			out.Events, room = append(out.Events, raw), room-len(raw)-1
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errPageFull) {
-		return out, readFault(err)
 	}
-	out.Next = strconv.FormatUint(after, 10)
-	return out, nil
-}
-
-// older returns the newest events before a position. It reads the log backwards in stretches.
-func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error) {
-	out, room := wire.LogPage{Events: []json.RawMessage{}}, answer.MaxPage
-	for scanned := 0; before > p.first && len(out.Events) < p.limit && scanned < maxLogScan; {
-		width := uint64(min(max(p.limit-len(out.Events), minScan), maxLogScan-scanned))
-		from := max(p.first, before-min(before, width))
-		var part []json.RawMessage
-		var seqs []uint64
-		err := p.a.cfg.Edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
-			if e.Sequence >= before {
-				return errPageFull
+	return respond.Export{
+		Media: respond.MediaLines, Name: string(log.Kind) + "-" + log.Entity.String() + ".jsonl",
+		Write: func(ctx context.Context, w io.Writer) error {
+			err := l.edge.Log.Read(ctx, log, eventlog.Cursor{Seq: first.Sequence - 1}, func(e *eventlog.Entry) error {
+				switch {
+				case e.Sequence > until:
+					return errPageFull
+				case e.Type.Tombstone():
+					return fault.New(fault.SessionDeleted)
+				case !f.passes(e.Event):
+					return nil
+				}
+				return writeLine(w, e)
+			})
+			if errors.Is(err, errPageFull) {
+				return nil
 			}
-			scanned++
-			if p.filter.passes(e.Event) {
-				part, seqs = append(part, shown(e)), append(seqs, e.Sequence)
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errPageFull) {
-			return out, readFault(err)
-		}
-		take := len(part)
-		for take > 0 && len(out.Events)+len(part)-take < p.limit {
-			if room -= len(part[take-1]) + 1; room < 0 && len(out.Events)+len(part)-take > 0 {
-				break
-			}
-			take--
-		}
-		out.Events = append(slices.Clone(part[take:]), out.Events...)
-		if before = from; take > 0 {
-			before = seqs[take-1] + 1
-			break
-		}
-	}
-	if out.More = before > p.first; out.More {
-		out.Next = strconv.FormatUint(before, 10)
-	} else if p.first > 1 {
-		out.Expired = p.first - 1
-	}
-	return out, nil
+			return err
+		},
+	}, nil
 }
 
-// readFault returns what a client may learn of a failed read of a log.
-func readFault(err error) error {
-	if cut, ok := errors.AsType[*eventlog.TruncatedError](err); ok { // it has expired meanwhile
-		return fault.Newf(fault.HeadExpired, "History before seq %d has expired. Try again.", cut.First)
-	}
+// writeLine writes an event and the end of its line at once.
+func writeLine(w io.Writer, e *eventlog.Entry) error {
+	raw := shown(e)
+	_, err := w.Write(append(append(make([]byte, 0, len(raw)+1), raw...), '\n'))
 	return err
 }

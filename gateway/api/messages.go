@@ -15,8 +15,13 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
+
+// messages are what people say in sessions, with what they want to be done about it.
+type messages struct {
+	*parts
+	sessions sessions
+}
 
 const (
 	// maxMessage bounds the body of a message, which has to fit into an event.
@@ -25,35 +30,74 @@ const (
 	maxSteps = 100
 	// maxOption bounds the numbers of a run's options.
 	maxOption = 1_000_000
-	// maxAction bounds the body of an action, which is at most an id and a reason.
-	maxAction = 16 << 10
 )
 
 // modeChat is the name of the mode whose value in the log is empty.
 const modeChat = "chat"
 
-// nameSession answers with the id of a new session.
-func (a *API) nameSession(r *http.Request, who *edge.Client) (any, error) {
-	var b wire.NewSession
-	if err := request.Decode(r, maxAction, &b, false); err != nil {
-		return nil, err
-	}
-	if err := checkBusy(b.OnBusy); err != nil {
-		return nil, err
-	}
-	session, err := edge.NameSession(who.Principal(), event.Preferences{Language: b.Language, ConfirmPlan: b.ConfirmPlan, OnBusy: b.OnBusy})
+func (m messages) routes() []Route {
+	return []Route{{
+		Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
+		Body: wire.NewMessage{}, Required: true, Example: `{"id":"first","content":"which files are in the workspace, and what does notes.md say?","mode":"plan"}`,
+		Answers: taken("The message is received."),
+		Faults:  actionFaults(fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound, fault.AgentNotFound),
+		Handler: m.server.Serve(m.send),
+	}}
+}
+
+// actionFaults are those of requests to a session that have an outcome.
+func actionFaults(more ...fault.Code) []fault.Code {
+	return append(more, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.Draining, fault.SessionNotFound, fault.SessionDeleted)
+}
+
+// send sends a session a message. The first one opens a session that only has a name.
+func (m messages) send(r *http.Request, who *edge.Client) (any, error) {
+	log, err := m.sessions.log(r, who)
 	if err != nil {
 		return nil, err
 	}
-	return respond.Created{Location: Prefix + "/sessions/" + session.String(), Answer: wire.SessionName{SessionID: session.String()}}, nil
+	var b struct {
+		wire.NewMessage
+		Tasks json.RawMessage `json:"tasks"` // the former name of steps
+	}
+	if err := request.Decode(r, maxMessage, &b, true); err != nil {
+		return nil, err
+	}
+	if err := renamed(map[string]json.RawMessage{"tasks": b.Tasks}); err != nil {
+		return nil, err
+	}
+	said, err := messageOf(b.NewMessage)
+	if err != nil {
+		return nil, err
+	}
+	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.SendMessage, Key: log.Entity}
+	if c.ID, err = commandID(b.ID); err != nil {
+		return nil, err
+	}
+	if said.Agent != "" {
+		if _, err := agents.Named(r.Context(), m.edge.Bus, who.Principal(), said.Agent); err != nil {
+			return nil, err
+		}
+	}
+	last, err := m.edge.Log.Last(r.Context(), log)
+	if err == nil && last.Seq == 0 {
+		err = who.Open(r.Context(), log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := act(r, who, log, c, said, received(c.ID))
+	if err != nil {
+		return nil, err
+	}
+	return took(c.ID, e)
 }
 
 func checkBusy(onBusy string) error {
-	known := []string{event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}
-	if onBusy != "" && !slices.Contains(known, onBusy) {
-		return fault.Newf(fault.InvalidField, "on_busy must be one of %s.", strings.Join(known, ", ")).At("on_busy")
+	if onBusy == "" {
+		return nil
 	}
-	return nil
+	return oneOf("on_busy", onBusy, []string{event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt})
 }
 
 // spec returns the run that the options ask for.
@@ -89,7 +133,7 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 	case event.ModePlan, event.ModeSteps:
 		m.Mode = b.Mode
 	default:
-		return m, fault.Newf(fault.InvalidField, "mode must be one of chat, plan, steps.").At("mode")
+		return m, oneOf("mode", b.Mode, []string{modeChat, event.ModePlan, event.ModeSteps})
 	}
 	if m.Agent = b.Agent; m.Agent != "" && m.Mode != event.ModeChat {
 		return m, fault.Newf(fault.InvalidField, "agent is only valid with mode=chat.").At("agent")
@@ -149,49 +193,6 @@ func titles(steps []event.Step) string {
 	return strings.Join(all, "; ")
 }
 
-// messageSession sends a session a message. The first one opens a session that only has a name.
-func (a *API) messageSession(r *http.Request, who *edge.Client) (any, error) {
-	log, err := a.sessionLog(r, who)
-	if err != nil {
-		return nil, err
-	}
-	var b struct {
-		wire.NewMessage
-		Tasks json.RawMessage `json:"tasks"` // the former name of steps
-	}
-	if err := request.Decode(r, maxMessage, &b, true); err != nil {
-		return nil, err
-	}
-	if err := renamed(map[string]json.RawMessage{"tasks": b.Tasks}); err != nil {
-		return nil, err
-	}
-	m, err := messageOf(b.NewMessage)
-	if err != nil {
-		return nil, err
-	}
-	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.SendMessage, Key: log.Entity}
-	if c.ID, err = commandID(b.ID); err != nil {
-		return nil, err
-	}
-	if m.Agent != "" {
-		if _, err := agents.Named(r.Context(), a.cfg.Edge.Bus, who.Principal(), m.Agent); err != nil {
-			return nil, err
-		}
-	}
-	last, err := a.cfg.Edge.Log.Last(r.Context(), log)
-	if err == nil && last.Seq == 0 {
-		err = who.Open(r.Context(), log)
-	}
-	if err != nil {
-		return nil, err
-	}
-	e, err := act(r, who, log, c, m, received(c.ID))
-	if err != nil {
-		return nil, err
-	}
-	return took(c.ID, e)
-}
-
 // received returns a function that finds what came of a message.
 func received(commandID string) func(event.Event) bool {
 	return func(e event.Event) bool { return e.ID == commandID+".received" || e.ID == commandID+".refused" }
@@ -215,104 +216,4 @@ func took(commandID string, e event.Event) (any, error) {
 		out.RunID = d.RunID
 	}
 	return respond.Accepted{Answer: out}, nil
-}
-
-// lastRun stands for the active run, or for the last one.
-const lastRun = "last"
-
-// stepAction returns the handler of a request about a step of a run.
-func stepAction(verb id.Name) func(*API, *http.Request, *edge.Client) (any, error) {
-	return func(a *API, r *http.Request, who *edge.Client) (any, error) {
-		log, err := a.existing(r, who)
-		if err != nil {
-			return nil, err
-		}
-		var b wire.StepAction
-		if err := request.Decode(r, maxAction, &b, false); err != nil {
-			return nil, err
-		}
-		if b.MaxAttempts < 0 || b.MaxAttempts > maxOption {
-			return nil, fault.Newf(fault.InvalidField, "max_attempts must be a number from 1 to %d.", maxOption).At("max_attempts")
-		}
-		run, step := r.PathValue("run"), r.PathValue("step")
-		c := cmd.Command{Service: cmd.Pipeline, Verb: verb, Key: log.Entity}
-		if c.ID, err = commandID(b.ID, verb.String(), run, step); err != nil {
-			return nil, err
-		}
-		if run == lastRun {
-			run = ""
-		}
-		ref := cmd.StepRef{RunID: run, StepID: step, Reason: b.Reason, MaxAttempts: b.MaxAttempts}
-		e, err := act(r, who, log, c, ref, func(e event.Event) bool {
-			return e.ID == c.ID+".cancelled."+step || e.ID == c.ID+".restarted."+step
-		})
-		if err != nil {
-			return nil, err
-		}
-		return carriedOut(c.ID, e)
-	}
-}
-
-// carriedOut answers a request about a run with the event that it has caused.
-func carriedOut(commandID string, e event.Event) (any, error) {
-	var of struct {
-		RunID string `json:"run_id"`
-	}
-	if e.Sequence > 0 {
-		if err := e.Decode(&of); err != nil {
-			return nil, err
-		}
-	}
-	return respond.Accepted{Answer: wire.Accepted{Accepted: true, CommandID: commandID, RunID: of.RunID, Seq: e.Sequence}}, nil
-}
-
-// cancelPlan gives up the plan of the active run, whose steps have not begun.
-func (a *API) cancelPlan(r *http.Request, who *edge.Client) (any, error) {
-	log, err := a.existing(r, who)
-	if err != nil {
-		return nil, err
-	}
-	var b wire.CancelPlan
-	if err := request.Decode(r, maxAction, &b, false); err != nil {
-		return nil, err
-	}
-	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.CancelPlan, Key: log.Entity}
-	if c.ID, err = commandID(b.ID, cmd.CancelPlan.String()); err != nil {
-		return nil, err
-	}
-	e, err := act(r, who, log, c, cmd.CancelRun{Reason: b.Reason}, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" })
-	if err != nil {
-		return nil, err
-	}
-	return carriedOut(c.ID, e)
-}
-
-// replan has another plan made: for the active run, or in a new one.
-func (a *API) replan(r *http.Request, who *edge.Client) (any, error) {
-	log, err := a.existing(r, who)
-	if err != nil {
-		return nil, err
-	}
-	var b wire.NewPlan
-	if err := request.Decode(r, maxMessage, &b, false); err != nil {
-		return nil, err
-	}
-	in := cmd.ReplanRun{Question: b.Question}
-	if in.RunSpec, err = spec(b.RunOptions); err != nil {
-		return nil, err
-	}
-	in.Mode = event.ModePlan
-	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.Replan, Key: log.Entity}
-	if c.ID, err = commandID(b.ID, cmd.Replan.String()); err != nil {
-		return nil, err
-	}
-	is := received(c.ID)
-	e, err := act(r, who, log, c, in, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" || is(e) })
-	switch {
-	case err != nil:
-		return nil, err
-	case e.Type == event.MessageRefused:
-		return took(c.ID, e)
-	}
-	return carriedOut(c.ID, e)
 }

@@ -1,14 +1,13 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
@@ -20,10 +19,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// questions are what sessions, teams and tasks ask people.
+type questions struct{ *parts }
+
 const (
-	// defaultQuestions and maxQuestions bound the questions of one page, at most 12 KB each.
-	defaultQuestions = 50
-	maxQuestions     = 200
 	// maxQuestionScan bounds the entries that one answer looks at, and maxQuestionRead those that are read together, at most 12 KB each.
 	maxQuestionScan = 5000
 	maxQuestionRead = 400
@@ -31,28 +30,51 @@ const (
 	maxAnswer = 160 << 10
 )
 
+// The parameters of the list of questions. A question has at most 12 KB.
+var (
+	questionScope = chosen("scope", "plan, tool, client_tool, budget or agent.",
+		event.ScopePlan, event.ScopeTool, event.ScopeClientTool, event.ScopeBudget, wire.ScopeAgent)
+	questionState = chosen("state", "open (default), answered, expired or withdrawn. One whose time is over is not open.",
+		wire.QuestionOpen, wire.QuestionAnswered, wire.QuestionExpired, wire.QuestionWithdrawn)
+	questionKind = chosen("kind", "Kind of the log that asks: session, member or task. A question of an agent that does a job is listed once, as that of the job's log; with task, as that of its task.",
+		string(id.KindSession), string(id.KindMember), string(id.KindTask))
+	questionLimit = limit("Questions", 50, 200)
+)
+
+func (l questions) routes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/questions", ID: "listQuestions", Tag: "questions", Summary: "List what sessions, teams and tasks ask people.",
+			Query: []openapi.Parameter{
+				questionScope.Parameter, questionState.Parameter, questionKind.Parameter,
+				{Name: "log", About: "Id of the log that asks.", Type: "string"},
+				before, questionLimit.Parameter,
+			},
+			Answers: json200("A page of the questions that the principal sees.", wire.QuestionList{}), Faults: []fault.Code{fault.InvalidField},
+			Handler: l.server.Serve(l.list),
+		},
+		{
+			Method: "POST", Path: "/questions/{input}/answer", ID: "answerQuestion", Tag: "questions", Summary: "Answer a question. The first answer counts.",
+			Body: wire.QuestionAnswer{}, Required: true, Example: `{"decision":"approve","feedback":"go on"}`,
+			Answers: json200("The answer counts. A repeat with the same id has the same response.", wire.QuestionOutcome{}),
+			Faults: []fault.Code{
+				fault.NotFound, fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.SessionDeleted, fault.InputAnswered, fault.InputNotFound,
+				fault.InputExpired, fault.PlanInvalid, fault.TaskNotFound, fault.TaskFinished, fault.MemberNotFound, fault.TeamClosed, fault.Draining,
+			},
+			Handler: l.server.Serve(l.answer),
+		},
+	}
+}
+
 // questionFilter is what a list of questions asks for. Empty members allow everything.
 type questionFilter struct{ scope, state, kind, log string }
 
-func questionFilterOf(r *http.Request) (questionFilter, error) {
-	q := r.URL.Query()
-	f := questionFilter{scope: q.Get("scope"), state: q.Get("state"), kind: q.Get("kind"), log: q.Get("log")}
+func questionFilterOf(q *query) questionFilter {
+	f := questionFilter{scope: q.choice(questionScope), state: q.choice(questionState), kind: q.choice(questionKind), log: q.Get("log")}
 	if f.state == "" {
 		f.state = wire.QuestionOpen
 	}
-	for _, one := range []struct {
-		name, value string
-		known       []string
-	}{
-		{"scope", f.scope, []string{event.ScopePlan, event.ScopeTool, event.ScopeClientTool, event.ScopeBudget, wire.ScopeAgent}},
-		{"state", f.state, []string{wire.QuestionOpen, wire.QuestionAnswered, wire.QuestionExpired, wire.QuestionWithdrawn}},
-		{"kind", f.kind, []string{string(id.KindSession), string(id.KindMember), string(id.KindTask)}},
-	} {
-		if one.value != "" && !slices.Contains(one.known, one.value) {
-			return f, fault.Newf(fault.InvalidField, "%s must be one of %s.", one.name, strings.Join(one.known, ", ")).At(one.name)
-		}
-	}
-	return f, nil
+	return f
 }
 
 // passes reports whether the list has the question at the time. One that takes no answer any more is not open, even before an event
@@ -66,64 +88,37 @@ func (f questionFilter) passes(q *index.StoredQuestion, now time.Time) bool {
 	return is(f.scope, q.Scope) && is(f.state, q.State) && is(f.kind, q.Kind) && is(f.log, q.LogID)
 }
 
-// sees reports whether the principal sees the question: as it sees the log that asks.
-func (a *API) sees(who *edge.Client, q *index.StoredQuestion) bool {
-	return who.SeesAll() || q.Known && who.SeesOwner(q.Principal)
-}
-
-// listQuestions answers with a page of the questions that the principal sees and that pass the filters, from the index.
-func (a *API) listQuestions(r *http.Request, who *edge.Client) (any, error) {
-	limit, err := request.Number(r, "limit", defaultQuestions, maxQuestions)
-	if err != nil {
-		return nil, err
+// list answers with a page of the questions that the principal sees and that pass the filters, from the index. It sees a question as
+// it sees the log that asks.
+func (l questions) list(r *http.Request, who *edge.Client) (any, error) {
+	q := queryOf(r)
+	limit, f, before := q.count(questionLimit), questionFilterOf(q), q.place()
+	if q.err != nil {
+		return nil, q.err
 	}
-	f, err := questionFilterOf(r)
-	if err != nil {
-		return nil, err
-	}
-	before, err := placeOf(r)
-	if err != nil {
-		return nil, err
-	}
-	return a.questions(r.Context(), who, f, before, limit)
-}
-
-// questions collects a page of questions before the place in the index.
-func (a *API) questions(ctx context.Context, who *edge.Client, f questionFilter, before uint64, limit int) (wire.QuestionList, error) {
-	p := who.Principal()
-	part, now := subject.QuestionsOver, time.Now()
+	tenant, now, part := who.Principal().Tenant, time.Now(), subject.QuestionsOver
 	if f.state == wire.QuestionOpen {
 		part = subject.QuestionsOpen
 	}
 	out := wire.QuestionList{Questions: []wire.Question{}}
-	for scanned, least := 0, minScan; ; least = min(2*least, maxQuestionRead) {
-		page, err := a.index.Questions(ctx, p.Tenant, part, before, min(max(limit-len(out.Questions), least), maxQuestionScan-scanned))
-		if err != nil {
-			return out, err
-		}
-		full := false
-		for i := range page.Questions {
-			one := &page.Questions[i]
-			if full = len(out.Questions) == limit; full {
-				break
+	var err error
+	out.Next, err = search[index.StoredQuestion]{
+		limit: limit, least: minScan, most: maxQuestionScan, atOnce: maxQuestionRead,
+		place: func(one *index.StoredQuestion) uint64 { return one.Sequence },
+		read: func(before uint64, entries int) (stretch[index.StoredQuestion], error) {
+			page, err := l.index.Questions(r.Context(), tenant, part, before, entries)
+			return stretch[index.StoredQuestion]{entries: page.Questions, end: page.Scanned, looked: page.Entries, more: page.More}, err
+		},
+		take: func(one *index.StoredQuestion) bool {
+			if !who.SeesAll() && (!one.Known || !who.SeesOwner(one.Principal)) || !f.passes(one, now) {
+				return false
 			}
-			before = one.Sequence
-			if a.sees(who, one) && f.passes(one, now) {
-				out.Questions = append(out.Questions, one.Question.Question)
-			}
-		}
-		if !full {
-			before = page.Scanned
-		}
-		scanned += page.Entries
-		switch {
-		case !full && !page.More:
-			return out, nil
-		case full || len(out.Questions) == limit || scanned >= maxQuestionScan:
-			out.Next, out.More = strconv.FormatUint(before, 10), true
-			return out, nil
-		}
-	}
+			out.Questions = append(out.Questions, one.Question.Question)
+			return true
+		},
+	}.from(before)
+	out.More = out.Next != ""
+	return out, err
 }
 
 // asking is a question that an answer is for.
@@ -133,12 +128,12 @@ type asking struct {
 }
 
 // asked returns the question that the request names, if the principal sees its log. Another one does not exist.
-func (a *API) asked(r *http.Request, who *edge.Client) (q asking, err error) {
+func (l questions) asked(r *http.Request, who *edge.Client) (q asking, err error) {
 	p := who.Principal()
 	q.id = r.PathValue("input")
 	unknown := fault.Newf(fault.NotFound, "This question does not exist. Use the id of a question in the list.")
 	tokens := strings.Split(q.id, ".")
-	if len(tokens) != 3 || !slices.Contains([]id.Kind{id.KindSession, id.KindMember, id.KindTask}, id.Kind(tokens[0])) {
+	if len(tokens) != 3 || !slices.Contains(questionKind.known, tokens[0]) {
 		return q, unknown
 	}
 	entity, err := id.ParseEntity(tokens[1])
@@ -153,7 +148,7 @@ func (a *API) asked(r *http.Request, who *edge.Client) (q asking, err error) {
 	if err := who.Sees(r.Context(), q.log, unknown); err != nil {
 		return q, err
 	}
-	last, err := a.cfg.Edge.Log.Last(r.Context(), q.log)
+	last, err := l.edge.Log.Last(r.Context(), q.log)
 	if err == nil && last.Seq == 0 {
 		err = unknown
 	}
@@ -161,17 +156,17 @@ func (a *API) asked(r *http.Request, who *edge.Client) (q asking, err error) {
 		return q, err
 	}
 	q.input = input.String()
-	known, ok, err := a.index.Question(r.Context(), q.log, input)
+	known, ok, err := l.index.Question(r.Context(), q.log, input)
 	if ok {
 		q.input = known.InputID
 	}
 	return q, err
 }
 
-// answerQuestion answers a question. The response to the answer that counts is the same each time it comes; any other one
+// answer answers a question. The response to the answer that counts is the same each time it comes; any other one
 // learns which answer counts.
-func (a *API) answerQuestion(r *http.Request, who *edge.Client) (any, error) {
-	q, err := a.asked(r, who)
+func (l questions) answer(r *http.Request, who *edge.Client) (any, error) {
+	q, err := l.asked(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +235,7 @@ func checkAnswer(kind id.Kind, b wire.QuestionAnswer) error {
 	edits := len(b.Steps)+len(b.ModifiedSteps)+len(b.Arguments) > 0
 	switch {
 	case !slices.Contains(known, b.Decision):
-		return fault.Newf(fault.InvalidField, "decision must be one of %s.", strings.Join(known, ", ")).At("decision")
+		return oneOf("decision", b.Decision, known)
 	case b.Decision == wire.DecisionAnswer && len(b.Message) == 0:
 		return fault.Newf(fault.InvalidField, "An answer to an agent needs a message.").At("message")
 	case b.Decision != wire.DecisionAnswer && len(b.Message) > 0:

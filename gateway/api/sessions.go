@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
@@ -22,10 +24,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// sessions are conversations. Messages to them are in messages, and the steps of their runs in plans.
+type sessions struct{ *parts }
+
 const (
-	// defaultEvents and maxEvents bound the events of one answer, beside answer.MaxPage.
-	defaultEvents = 500
-	maxEvents     = 1000
 	// maxHistory bounds the events of an exported state.
 	maxHistory = 1000
 	// maxImport bounds the body of an import: as large as a client's frame may be, which brings the same states.
@@ -41,12 +43,92 @@ const (
 	deletePauseMax = 250 * time.Millisecond
 )
 
-// errPageFull ends a read at the limit of the page.
-var errPageFull = errors.New("page full")
+// history is the number of events of an exported state. The service knows the default.
+var history = count{Parameter: openapi.Parameter{Name: "max_history", About: "Number of events; 100 by default.", Type: "integer", Maximum: maxHistory}}
 
-func (a *API) showSession(r *http.Request, who *edge.Client) (any, error) {
+// signedState is the body of an import: any object, which only the session service can read.
+type signedState map[string]any
+
+func (s sessions) routes() []Route {
+	known := []fault.Code{fault.SessionNotFound, fault.SessionDeleted}
+	with := func(more ...fault.Code) []fault.Code { return append(more, known...) }
+	return []Route{
+		{
+			Method: "GET", Path: "/sessions", ID: "listSessions", Tag: "sessions", Summary: "List sessions, the newest change first.",
+			Query: sessionQuery, Answers: json200("A page of the sessions of the tenant.", wire.SessionList{}), Faults: []fault.Code{fault.InvalidField},
+			Handler: s.server.Serve(s.list),
+		},
+		{
+			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
+			Body: wire.NewSession{}, Example: `{"confirm_plan":true,"language":"en"}`,
+			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, Handler: s.server.Serve(s.name),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}", ID: "showSession", Tag: "sessions", Summary: "Show a session and its runs.",
+			Answers: json200("The session.", wire.SessionDetail{}), Faults: with(fault.MessageTooBig, fault.HeadExpired), Handler: s.server.Serve(s.show),
+		},
+		{
+			Method: "DELETE", Path: "/sessions/{id}", ID: "deleteSession", Tag: "sessions", Summary: "Delete a session with its log for good.",
+			Answers: []openapi.Answer{
+				{Status: http.StatusNoContent, About: "The session is deleted."},
+				{Status: http.StatusAccepted, About: "The session will be deleted.", Type: wire.Accepted{}},
+			},
+			Faults: with(), Handler: s.server.Serve(s.delete),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}/events", ID: "listSessionEvents", Tag: "sessions", Summary: "Read a page of a session's log.",
+			Query:   []openapi.Parameter{{Name: "after", About: "Position: the page begins with the next event.", Type: "string"}, eventLimit.Parameter},
+			Answers: json200("The events.", wire.EventPage{}), Faults: with(fault.InvalidField, fault.CursorInvalid, fault.HeadExpired),
+			Handler: s.server.ServePage(s.events),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}/files/{digest}", ID: "showSessionFile", Tag: "sessions", Summary: "Fetch a file that a message of a session has brought along.",
+			Answers: []openapi.Answer{{Status: http.StatusOK, About: "The file: an image with its media type, anything else to be saved.", Media: respond.MediaBytes}},
+			Faults:  with(fault.NotFound, fault.PayloadLost), Handler: s.server.Serve(s.file),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}/state", ID: "exportSession", Tag: "sessions", Summary: "Export the signed state of a session.",
+			Query:   []openapi.Parameter{{Name: "history", About: "With the newest events.", Type: "boolean"}, history.Parameter},
+			Answers: json200("The state.", event.StateExportedData{}), Faults: with(fault.InvalidField, fault.MessageTooBig, fault.HeadExpired),
+			Handler: s.server.Serve(s.exportState),
+		},
+		{
+			Method: "POST", Path: "/sessions/import", ID: "importSession", Tag: "sessions", Summary: "Restore a session from the signed state of an export.",
+			Body: signedState{}, Required: true, Example: `{"signed":"the answer of exportSession"}`, Answers: json200("The session.", cmd.ImportReply{}),
+			Faults:  []fault.Code{fault.BadJSON, fault.MessageTooBig, fault.StateTampered, fault.StateExpired, fault.SessionDeleted, fault.QuotaExceeded},
+			Handler: s.server.Serve(s.importState),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/cancel", ID: "cancelSession", Tag: "sessions", Summary: "Cancel the active run of a session.",
+			Answers: accepted(), Faults: with(), Handler: s.server.Serve(s.cancel),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/close", ID: "closeSession", Tag: "sessions", Summary: "Close a session: it takes no message any more, and its log stays.",
+			Answers: accepted(), Faults: with(), Handler: s.server.Serve(s.close),
+		},
+	}
+}
+
+// name answers with the id of a new session.
+func (s sessions) name(r *http.Request, who *edge.Client) (any, error) {
+	var b wire.NewSession
+	if err := request.Decode(r, maxAction, &b, false); err != nil {
+		return nil, err
+	}
+	if err := checkBusy(b.OnBusy); err != nil {
+		return nil, err
+	}
+	session, err := edge.NameSession(who.Principal(), event.Preferences{Language: b.Language, ConfirmPlan: b.ConfirmPlan, OnBusy: b.OnBusy})
+	if err != nil {
+		return nil, err
+	}
+	return respond.Created{Location: Prefix + "/sessions/" + session.String(), Answer: wire.SessionName{SessionID: session.String()}}, nil
+}
+
+func (s sessions) show(r *http.Request, who *edge.Client) (any, error) {
 	p := who.Principal()
-	log, err := a.sessionLog(r, who)
+	log, err := s.log(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -67,23 +149,63 @@ func (a *API) showSession(r *http.Request, who *edge.Client) (any, error) {
 	}
 }
 
-func (a *API) sessionEvents(r *http.Request, who *edge.Client) (any, error) {
-	log, err := a.sessionLog(r, who)
+// delete removes a session. The answer is 204 once all of it is gone, and 202 if that takes longer than a client should wait: then
+// the command is stored and survives any crash. A repeat has the same answer as long as the tombstone is kept.
+func (s sessions) delete(r *http.Request, who *edge.Client) (any, error) {
+	log, err := s.existing(r, who)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		log, err = s.log(r, who)
+	}
 	if err != nil {
 		return nil, err
 	}
-	limit, err := request.Number(r, "limit", defaultEvents, maxEvents)
+	if erased, err := s.edge.Log.Erased(r.Context(), log); err != nil || erased {
+		return respond.NoContent{}, err
+	}
+	out, err := send(r, who, cmd.Command{Service: cmd.Session, Verb: cmd.Delete, Key: log.Entity}, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.awaitErased(r.Context(), log):
+		return respond.NoContent{}, nil
+	}
+	return respond.Accepted{Answer: out}, nil
+}
+
+// awaitErased reports whether the log is erased within deletePatience.
+func (s sessions) awaitErased(ctx context.Context, log subject.Log) bool {
+	ctx, cancel := context.WithTimeout(ctx, deletePatience)
+	defer cancel()
+	for pause := deletePause; ; pause = min(2*pause, deletePauseMax) {
+		if erased, err := s.edge.Log.Erased(ctx, log); err == nil && erased {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s sessions) events(r *http.Request, who *edge.Client) (any, error) {
+	log, err := s.log(r, who)
 	if err != nil {
 		return nil, err
+	}
+	q := queryOf(r)
+	limit := q.count(eventLimit)
+	if q.err != nil {
+		return nil, q.err
 	}
 	var after eventlog.Cursor
-	if s := r.URL.Query().Get("after"); s != "" {
-		if after, err = eventlog.ParseCursor(s); err != nil {
+	if given := q.Get("after"); given != "" {
+		if after, err = eventlog.ParseCursor(given); err != nil {
 			return nil, fault.New(fault.CursorInvalid).At("after").Wrap(err)
 		}
 	}
 	page, next, room := wire.EventPage{Events: []json.RawMessage{}}, after, answer.MaxPage
-	err = a.cfg.Edge.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
+	err = s.edge.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
 		raw := shown(e)
 		if room -= len(raw) + 1; len(page.Events) == limit || room < 0 && len(page.Events) > 0 {
 			page.More = true
@@ -92,11 +214,11 @@ func (a *API) sessionEvents(r *http.Request, who *edge.Client) (any, error) {
 		page.Events, next = append(page.Events, raw), e.Cursor()
 		return nil
 	})
-	if err = a.pageError(r, log, after, err); err != nil {
+	if err = s.pageError(r, log, after, err); err != nil {
 		return nil, err
 	}
 	if len(page.Events) == 0 {
-		if err := a.exists(r, log); err != nil {
+		if err := s.exists(r, log); err != nil {
 			return nil, err
 		}
 	}
@@ -105,13 +227,13 @@ func (a *API) sessionEvents(r *http.Request, who *edge.Client) (any, error) {
 }
 
 // pageError returns what a client may learn of the failed read of a page, nil if the page is complete.
-func (a *API) pageError(r *http.Request, log subject.Log, after eventlog.Cursor, err error) error {
+func (s sessions) pageError(r *http.Request, log subject.Log, after eventlog.Cursor, err error) error {
 	var cut *eventlog.TruncatedError
 	switch {
 	case errors.As(err, &cut):
 		return fault.Newf(fault.HeadExpired, "History before seq %d has expired. Try again with after=%d.", cut.First, cut.First-1)
 	case errors.Is(err, eventlog.ErrBeyondEnd) && after.Seq > 0:
-		if err := a.exists(r, log); err != nil {
+		if err := s.exists(r, log); err != nil {
 			return err
 		}
 		return fault.New(fault.CursorInvalid).At("after")
@@ -121,44 +243,56 @@ func (a *API) pageError(r *http.Request, log subject.Log, after eventlog.Cursor,
 	return err
 }
 
-// cancelSession stops the active run.
-func (a *API) cancelSession(r *http.Request, who *edge.Client) (any, error) {
-	log, err := a.existing(r, who)
+// file returns a file of the session. Its address names its contents, whose type is read from them: what a client says of it would
+// have a browser run it.
+func (s sessions) file(r *http.Request, who *edge.Client) (any, error) {
+	log, err := s.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
-	return send(r, who, cmd.Command{Service: cmd.Pipeline, Verb: cmd.Cancel, Key: log.Entity}, struct{}{})
-}
-
-// closeSession ends a session for good. Its log stays.
-func (a *API) closeSession(r *http.Request, who *edge.Client) (any, error) {
-	log, err := a.existing(r, who)
+	stored, err := s.payloads.Find(r.Context(), log, r.PathValue("digest"))
+	if errors.Is(err, fault.New(fault.PayloadLost)) {
+		return nil, fault.Newf(fault.NotFound, "This file does not exist in the session, or has expired.").Wrap(err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return send(r, who, cmd.Command{Service: cmd.Session, Verb: cmd.Close, Key: log.Entity}, cmd.CloseSession{Reason: "user_request"})
+	var text string
+	if err := json.Unmarshal(stored, &text); err != nil {
+		return nil, fault.New(fault.NotFound).Wrap(err) // an object of another kind
+	}
+	body, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fault.New(fault.NotFound).Wrap(err)
+	}
+	out := respond.Bytes{Body: body}
+	if media := http.DetectContentType(body); (event.File{MediaType: media}).Picture() {
+		out.Media = media
+	}
+	return out, nil
 }
 
-func (a *API) exportSession(r *http.Request, who *edge.Client) (any, error) {
+func (s sessions) exportState(r *http.Request, who *edge.Client) (any, error) {
 	p := who.Principal()
-	log, err := a.existing(r, who)
+	log, err := s.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
+	q := queryOf(r)
 	in := cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, All: who.SeesAll()}
-	if s := r.URL.Query().Get("history"); s != "" {
-		if in.History, err = strconv.ParseBool(s); err != nil {
+	if with := q.Get("history"); with != "" {
+		if in.History, err = strconv.ParseBool(with); err != nil {
 			return nil, fault.Newf(fault.InvalidField, "history must be true or false.").At("history")
 		}
 	}
-	if in.MaxHistory, err = request.Number(r, "max_history", 0, maxHistory); err != nil {
-		return nil, err
+	if in.MaxHistory = q.count(history); q.err != nil {
+		return nil, q.err
 	}
 	return ask[event.StateExportedData](r, who, cmd.Session, cmd.Export, in)
 }
 
-// importSession imports the signed state in the body: the member signed of an exported one.
-func (a *API) importSession(r *http.Request, who *edge.Client) (any, error) {
+// importState imports the signed state in the body: the member signed of an exported one.
+func (s sessions) importState(r *http.Request, who *edge.Client) (any, error) {
 	p := who.Principal()
 	signed, err := request.Body(r, maxImport)
 	if errors.Is(err, fault.New(fault.MessageTooBig)) {
@@ -171,7 +305,7 @@ func (a *API) importSession(r *http.Request, who *edge.Client) (any, error) {
 		return nil, fault.New(fault.BadJSON)
 	}
 	in := cmd.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: signed}
-	if err := a.cfg.Edge.Signer.Import(&in); err != nil {
+	if err := s.edge.Signer.Import(&in); err != nil {
 		return nil, err
 	}
 	out, err := change[cmd.ImportReply](r, who, cmd.Session, cmd.Import, in)
@@ -179,66 +313,44 @@ func (a *API) importSession(r *http.Request, who *edge.Client) (any, error) {
 	return out, err
 }
 
-// deleteSession removes a session. The answer is 204 once all of it is gone, and 202 if that takes longer than a client
-// should wait: then the command is stored and survives any crash. A repeat has the same answer as long as the tombstone
-// is kept.
-func (a *API) deleteSession(r *http.Request, who *edge.Client) (any, error) {
-	log, err := a.existing(r, who)
-	if errors.Is(err, eventlog.ErrDeleted) {
-		log, err = a.sessionLog(r, who)
-	}
+// cancel stops the active run.
+func (s sessions) cancel(r *http.Request, who *edge.Client) (any, error) {
+	log, err := s.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
-	if erased, err := a.cfg.Edge.Log.Erased(r.Context(), log); err != nil || erased {
-		return respond.NoContent{}, err
-	}
-	out, err := send(r, who, cmd.Command{Service: cmd.Session, Verb: cmd.Delete, Key: log.Entity}, nil)
-	switch {
-	case err != nil:
-		return nil, err
-	case a.awaitErased(r.Context(), log):
-		return respond.NoContent{}, nil
-	}
-	return respond.Accepted{Answer: out}, nil
+	return send(r, who, cmd.Command{Service: cmd.Pipeline, Verb: cmd.Cancel, Key: log.Entity}, struct{}{})
 }
 
-// awaitErased reports whether the log is erased within deletePatience.
-func (a *API) awaitErased(ctx context.Context, log subject.Log) bool {
-	ctx, cancel := context.WithTimeout(ctx, deletePatience)
-	defer cancel()
-	for pause := deletePause; ; pause = min(2*pause, deletePauseMax) {
-		if erased, err := a.cfg.Edge.Log.Erased(ctx, log); err == nil && erased {
-			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(pause):
-		}
+// close ends a session for good. Its log stays.
+func (s sessions) close(r *http.Request, who *edge.Client) (any, error) {
+	log, err := s.existing(r, who)
+	if err != nil {
+		return nil, err
 	}
+	return send(r, who, cmd.Command{Service: cmd.Session, Verb: cmd.Close, Key: log.Entity}, cmd.CloseSession{Reason: "user_request"})
 }
 
 // existing returns the log that the request names, which has events.
-func (a *API) existing(r *http.Request, who *edge.Client) (subject.Log, error) {
-	log, err := a.sessionLog(r, who)
+func (s sessions) existing(r *http.Request, who *edge.Client) (subject.Log, error) {
+	log, err := s.log(r, who)
 	if err == nil {
-		err = a.exists(r, log)
+		err = s.exists(r, log)
 	}
 	return log, err
 }
 
 // exists returns SESSION_NOT_FOUND for a log without events.
-func (a *API) exists(r *http.Request, log subject.Log) error {
-	last, err := a.cfg.Edge.Log.Last(r.Context(), log)
+func (s sessions) exists(r *http.Request, log subject.Log) error {
+	last, err := s.edge.Log.Last(r.Context(), log)
 	if err == nil && last.Seq == 0 {
 		return fault.New(fault.SessionNotFound)
 	}
 	return err
 }
 
-// sessionLog returns the log that the request names, if the principal sees it. Another one does not exist.
-func (a *API) sessionLog(r *http.Request, who *edge.Client) (subject.Log, error) {
+// log returns the log that the request names, if the principal sees it. Another one does not exist.
+func (s sessions) log(r *http.Request, who *edge.Client) (subject.Log, error) {
 	entity, err := id.ParseEntity(r.PathValue("id"))
 	if err != nil {
 		return subject.Log{}, fault.New(fault.SessionNotFound).Wrap(err)

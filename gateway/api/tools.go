@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
@@ -15,45 +16,79 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
-const (
-	// maxTools bounds the tools of a page.
-	maxTools = 500
-	// defaultWait and maxWait bound the seconds for which a call of a tool is waited for: most tools answer at once, and
-	// proxies end requests that are silent for a minute.
-	defaultWait = 5
-	maxWait     = 50
-	// callMargin is what a request to the service may take besides that.
-	callMargin = 10 * time.Second
-)
+// tools are those of MCP servers and services.
+type tools struct{ *parts }
 
-// listTools returns a page of tools. An answer of the service holds as many as fit into a message of the bus.
-func (a *API) listTools(r *http.Request, who *edge.Client) (any, error) {
-	p := who.Principal()
-	limit, err := request.Number(r, "limit", request.DefaultItems, maxTools)
-	if err != nil {
-		return nil, err
+// toolWait is the number of seconds for which a call of a tool is waited for: most tools answer at once, and proxies end requests
+// that are silent for a minute.
+var toolWait = count{openapi.Parameter{Name: "wait", About: "Seconds to wait for the outcome; 5 by default.", Type: "integer", Maximum: 50}, 5}
+
+// callMargin is what a request to the service may take besides that.
+const callMargin = 10 * time.Second
+
+var toolLimit = limit("Tools", defaultItems, 500)
+
+func (t tools) routes() []Route {
+	known := []fault.Code{fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolsDown}
+	return []Route{
+		{
+			Method: "GET", Path: "/tools", ID: "listTools", Tag: "swarm", Summary: "List the tools of providers.",
+			Query: []openapi.Parameter{
+				{Name: "kind", About: "Kind of the providers: mcp or service.", Type: "string"},
+				{Name: "provider", About: "Id of a provider.", Type: "string"},
+				before, toolLimit.Parameter,
+			},
+			Answers: json200("A page of the tools, without their schemas.", wire.ToolPage{}), Faults: []fault.Code{fault.ToolsDown, fault.InvalidField},
+			Handler: t.server.Serve(t.list),
+		},
+		{
+			Method: "GET", Path: "/tools/{provider}/{tool}", ID: "showTool", Tag: "swarm", Summary: "Show a tool of a provider.",
+			Query:   []openapi.Parameter{{Name: "kind", About: "Kind of the provider: mcp or service.", Type: "string"}},
+			Answers: json200("The tool.", wire.ToolDetail{}), Faults: known, Handler: t.server.Serve(t.show),
+		},
+		{
+			Method: "POST", Path: "/tools/{provider}/{tool}/call", ID: "callTool", Tag: "swarm", Summary: "Call a tool of a provider.",
+			Query: []openapi.Parameter{toolWait.Parameter},
+			Body:  wire.NewToolCall{}, Required: true, Example: `{"id":"c1","kind":"service","arguments":{"path":"notes.md"},"timeout_ms":10000}`,
+			Answers: []openapi.Answer{
+				{Status: http.StatusOK, About: "The outcome. A repeat with the same id has the same response.", Type: wire.CallView{}},
+				{Status: http.StatusAccepted, About: "The call takes longer. The log of kind call with the id call_id gets its outcome.", Type: wire.CallView{}},
+			},
+			Faults: append([]fault.Code{
+				fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.ToolDenied, fault.ServiceBusy, fault.ToolsBusy, fault.Overloaded, fault.QuotaExceeded,
+			}, known...),
+			Handler: t.server.Serve(t.call),
+		},
 	}
-	q := r.URL.Query()
+}
+
+// list returns a page of tools. An answer of the service holds as many as fit into a message of the bus.
+func (t tools) list(r *http.Request, who *edge.Client) (any, error) {
+	p, q := who.Principal(), queryOf(r)
+	limit := q.count(toolLimit)
+	if q.err != nil {
+		return nil, q.err
+	}
 	return ask[wire.ToolPage](r, who, cmd.Task, cmd.ListOffers, cmd.OfferListRequest{
 		Tenant: p.Tenant, Kind: q.Get("kind"), Server: q.Get("provider"), Before: q.Get("before"), Limit: limit,
 	})
 }
 
-// showTool returns one tool with its schemas.
-func (a *API) showTool(r *http.Request, who *edge.Client) (any, error) {
+// show returns one tool with its schemas.
+func (t tools) show(r *http.Request, who *edge.Client) (any, error) {
 	p := who.Principal()
 	return ask[wire.ToolDetail](r, who, cmd.Task, cmd.ReadOffer, cmd.ReadOfferRequest{
 		Tenant: p.Tenant, ToolsOf: cmd.ToolsOf{Kind: r.URL.Query().Get("kind"), Server: r.PathValue("provider")}, Tool: r.PathValue("tool"),
 	})
 }
 
-// callTool runs a tool for the principal, outside of sessions and tasks. The principal that names the tool and its arguments
+// call runs a tool for the principal, outside of sessions and tasks. The principal that names the tool and its arguments
 // has decided about the call, and the gateway signs it. Policy, quotas and log are those of a client of the swarm.
-func (a *API) callTool(r *http.Request, who *edge.Client) (any, error) {
-	p := who.Principal()
-	wait, err := request.Number(r, "wait", defaultWait, maxWait)
-	if err != nil {
-		return nil, err
+func (t tools) call(r *http.Request, who *edge.Client) (any, error) {
+	p, q := who.Principal(), queryOf(r)
+	wait := time.Duration(q.count(toolWait)) * time.Second
+	if q.err != nil {
+		return nil, q.err
 	}
 	var b wire.NewToolCall
 	if err := request.Decode(r, maxMessage, &b, true); err != nil {
@@ -62,9 +97,10 @@ func (a *API) callTool(r *http.Request, who *edge.Client) (any, error) {
 	if b.TimeoutMS < 0 {
 		return nil, fault.Newf(fault.InvalidField, "timeout_ms must not be negative.").At("timeout_ms")
 	}
-	in := cmd.ToolStart{WaitMS: (time.Duration(wait) * time.Second).Milliseconds(), ToolRequest: cmd.ToolRequest{
+	in := cmd.ToolStart{WaitMS: wait.Milliseconds(), ToolRequest: cmd.ToolRequest{
 		Kind: b.Kind, Server: r.PathValue("provider"), Tool: r.PathValue("tool"), Arguments: b.Arguments, TimeoutMS: b.TimeoutMS,
 	}}
+	var err error
 	if in.CallID, err = commandID(b.ID, "call", p.Subject, in.Kind, in.Server, in.Tool); err != nil {
 		return nil, err
 	}
@@ -72,7 +108,7 @@ func (a *API) callTool(r *http.Request, who *edge.Client) (any, error) {
 		in.Arguments = json.RawMessage("{}")
 	}
 	request := cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject}
-	if request.Proof, err = a.cfg.Edge.Signer.Call(p.Tenant, p.Subject, in.ToolRequest); err != nil {
+	if request.Proof, err = t.edge.Signer.Call(p.Tenant, p.Subject, in.ToolRequest); err != nil {
 		return nil, err
 	}
 	if request.Data, err = plainjson.Marshal(in); err != nil {
@@ -80,7 +116,7 @@ func (a *API) callTool(r *http.Request, who *edge.Client) (any, error) {
 	}
 	var out cmd.ToolOutcome
 	err = who.Ask(r.Context(), edge.Request{
-		Service: cmd.Task, Verb: cmd.StartTool, In: request, Data: request.Data, Within: time.Duration(wait)*time.Second + callMargin, Changes: true,
+		Service: cmd.Task, Verb: cmd.StartTool, In: request, Data: request.Data, Within: wait + callMargin, Changes: true,
 	}, &out)
 	if err != nil {
 		return nil, misplaced(err)
@@ -101,26 +137,4 @@ func misplaced(err error) error {
 		return f.At("arguments" + f.Field)
 	}
 	return err
-}
-
-// retryTask submits a task that ended without success again, as a new one.
-func (a *API) retryTask(r *http.Request, who *edge.Client) (any, error) {
-	p := who.Principal()
-	log, err := taskLog(r, who)
-	if err != nil {
-		return nil, err
-	}
-	var b wire.RetryTask
-	if err := request.Decode(r, maxCancel, &b, false); err != nil {
-		return nil, err
-	}
-	in := cmd.TaskRetry{TaskID: r.PathValue("id")}
-	if in.NewID, err = commandID(b.ID, "retry", p.Subject, log.Entity.String()); err != nil {
-		return nil, err
-	}
-	data, err := plainjson.Marshal(in)
-	if err != nil {
-		return nil, err
-	}
-	return a.newTask(r, who, cmd.RetryTask, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, All: who.SeesAll(), Data: data})
 }

@@ -10,7 +10,7 @@ import (
 
 // Document returns the OpenAPI 3.1 document of the routes below the prefix. Its schemas are those of proto-schemas/api.
 // tags say what the groups of operations are about.
-func Document[H any](prefix string, routes []Route[H], tags []Tag) ([]byte, error) {
+func Document(prefix string, routes []Route, tags []Tag) ([]byte, error) {
 	schemas, err := components()
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func components() (object, error) {
 }
 
 // operation returns the description of a route.
-func (r Route[H]) operation(prefix string, schemas object) (object, error) {
+func (r Route) operation(prefix string, schemas object) (object, error) {
 	op := object{"operationId": r.ID, "summary": r.Summary, "tags": []string{r.Tag}, "x-codeSamples": []object{r.sample(prefix)}}
 	if r.Public {
 		op["security"] = []object{}
@@ -51,7 +51,7 @@ func (r Route[H]) operation(prefix string, schemas object) (object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.ID, err)
 		}
-		op["requestBody"] = object{"required": r.Required, "content": object{"application/json": object{"schema": s, "example": r.Example}}}
+		op["requestBody"] = object{"required": r.Required, "content": object{"application/json": object{"schema": s, "example": json.RawMessage(r.Example)}}}
 	}
 	responses := r.problems()
 	for _, a := range r.Answers {
@@ -84,7 +84,7 @@ func (r Route[H]) operation(prefix string, schemas object) (object, error) {
 }
 
 // sample is the request at the command line.
-func (r Route[H]) sample(prefix string) object {
+func (r Route) sample(prefix string) object {
 	words := []string{"curl"}
 	if r.Method != http.MethodGet && (r.Method != http.MethodPost || r.Body == nil) {
 		words = append(words, "-X", r.Method)
@@ -94,7 +94,7 @@ func (r Route[H]) sample(prefix string) object {
 		words = append(words, `-H "Authorization: Bearer $KEY"`)
 	}
 	if r.Body != nil {
-		words = append(words, "-H 'Content-Type: application/json' -d '"+strings.ReplaceAll(string(r.Example), "'", `'\\''`)+"'")
+		words = append(words, "-H 'Content-Type: application/json' -d '"+strings.ReplaceAll(r.Example, "'", `'\\''`)+"'")
 	}
 	return object{"lang": "Shell", "label": "curl", "source": strings.Join(words, " ")}
 }
@@ -111,7 +111,7 @@ func either(a, b object) object {
 }
 
 // problems returns the responses to failed requests, by status.
-func (r Route[H]) problems() object {
+func (r Route) problems() object {
 	codes := slices.Concat(anyFault, r.Faults)
 	if r.Body != nil {
 		codes = append(codes, fault.MediaType)
@@ -136,7 +136,7 @@ func (r Route[H]) problems() object {
 }
 
 // parameters returns the parameters of a route: those of its path, its query and its headers.
-func (r Route[H]) parameters() []object {
+func (r Route) parameters() []object {
 	var all []object
 	for part := range strings.SplitSeq(r.Path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {

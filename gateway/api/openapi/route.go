@@ -1,13 +1,13 @@
 package openapi
 
 import (
-	"encoding/json"
+	"net/http"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Route is a request that the API answers, with what makes its handler.
-type Route[H any] struct {
+// Route is a request that the API answers, with its handler.
+type Route struct {
 	Method, Path string // Path is below the prefix
 	ID           string // operationId of the document
 	Tag          string
@@ -15,13 +15,13 @@ type Route[H any] struct {
 	Public       bool // answers requests without credentials
 	Query        []Parameter
 	Header       []Parameter
-	Body         any             // zero value of the type of the request's body; nil: no body
-	Required     bool            // the body
-	Example      json.RawMessage // of the body
+	Body         any    // zero value of the type of the request's body; nil: no body
+	Required     bool   // the body
+	Example      string // of the body: a JSON text
 	Answers      []Answer
 	Faults       []fault.Code // besides those that every route has
 
-	Handler H // makes the handler
+	Handler http.HandlerFunc // nil: the route is not served
 }
 
 // Parameter is a parameter of the query, or a header.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -59,17 +58,4 @@ func decode(r *http.Request, limit int64, into any, required bool, read func([]b
 		return fault.New(fault.BadJSON)
 	}
 	return nil
-}
-
-// Number returns a parameter of the query from 1 to limit, or the default if the query does not have it.
-func Number(r *http.Request, name string, otherwise, limit int) (int, error) {
-	s := r.URL.Query().Get(name)
-	if s == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > limit {
-		return 0, fault.Newf(fault.InvalidField, "%s must be a number from 1 to %d.", name, limit).At(name)
-	}
-	return n, nil
 }

@@ -9,14 +9,23 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/keyframe"
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/snapshot"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
+
+// snapshots are what logs have said up to one of their events.
+type snapshots struct {
+	*parts
+	logs      logs
+	keyframes *keyframe.Cache
+}
 
 const (
 	// snapshotVersion changes when the same events have another snapshot.
@@ -29,34 +38,48 @@ const (
 	snapshotMost = 2000
 )
 
-// showSnapshot answers with what a log has said up to one of its events.
-func (a *API) showSnapshot(r *http.Request, who *edge.Client) (any, error) {
-	log, first, last, err := a.namedLog(r, who)
+func (s snapshots) routes() []Route {
+	return []Route{{
+		Method: "GET", Path: "/logs/{kind}/{id}/snapshot", ID: "showLogSnapshot", Tag: "events",
+		Summary: "Show what the log of a session, member, team or task has said up to one of its events.",
+		Query:   []openapi.Parameter{{Name: "at", About: "Seq of that event; the newest one by default.", Type: "integer"}},
+		Header:  ifNoneMatch,
+		Answers: []openapi.Answer{
+			{Status: http.StatusOK, About: "The snapshot, as canonical JSON (RFC 8785). Its base tells which events it is made of.", Type: wire.Snapshot{}},
+			notModified,
+		},
+		Faults:  logFaults(fault.InvalidField, fault.CursorInvalid, fault.HeadExpired, fault.MessageTooBig),
+		Handler: s.server.ServePage(s.show),
+	}}
+}
+
+// show answers with what a log has said up to one of its events.
+func (s snapshots) show(r *http.Request, who *edge.Client) (any, error) {
+	log, first, last, err := s.logs.named(r, who)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(snapshot.Kinds(), log.Kind) {
 		return nil, fault.Newf(fault.InvalidField, "Logs of kind %s have no snapshots.", log.Kind).At("kind")
 	}
-	at := last.Sequence
-	if q := r.URL.Query(); q.Has("at") {
-		if at, err = position(q.Get("at"), last.Sequence, "at"); err != nil {
-			return nil, err
-		}
+	q := queryOf(r)
+	at := q.seq("at", last.Sequence, last.Sequence)
+	if q.err != nil {
+		return nil, q.err
 	}
 	if at < first.Sequence {
 		return nil, fault.Newf(fault.HeadExpired, "History before seq %d has expired.", first.Sequence).At("at")
 	}
 	tag := fmt.Sprintf(`"%d.%d.%d"`, snapshotVersion, first.Sequence, at)
-	return respond.Tagged{Tag: tag, Make: func() (any, error) { return a.snapshotOf(r.Context(), log, first.Sequence, at) }}, nil
+	return respond.Tagged{Tag: tag, Make: func() (any, error) { return s.of(r.Context(), log, first.Sequence, at) }}, nil
 }
 
-func (a *API) snapshotOf(ctx context.Context, log subject.Log, first, at uint64) (any, error) {
-	base, read, err := a.baseOf(ctx, log, first, at)
+func (s snapshots) of(ctx context.Context, log subject.Log, first, at uint64) (any, error) {
+	base, read, err := s.baseOf(ctx, log, first, at)
 	if err != nil {
 		return nil, err
 	}
-	f, err := a.folded(ctx, log, base, at, read)
+	f, err := s.folded(ctx, log, base, at, read)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +92,7 @@ func (a *API) snapshotOf(ctx context.Context, log subject.Log, first, at uint64)
 
 // baseOf returns the event with which a snapshot begins, and the events up to its end that were read for it, if they are few. A
 // conversation may be long: it is enough to know what still matters.
-func (a *API) baseOf(ctx context.Context, log subject.Log, first, at uint64) (base uint64, read []event.Event, err error) {
+func (s snapshots) baseOf(ctx context.Context, log subject.Log, first, at uint64) (base uint64, read []event.Event, err error) {
 	if !snapshot.Cuts(log.Kind) {
 		if at-first >= maxFolded {
 			return 0, nil, tooFar(first)
@@ -78,7 +101,7 @@ func (a *API) baseOf(ctx context.Context, log subject.Log, first, at uint64) (ba
 	}
 	var cut snapshot.Cut
 	for begin, end := first+max(snapshotReach, at-first+1)-snapshotReach, at; ; {
-		part, err := a.between(ctx, log, begin, end)
+		part, err := s.between(ctx, log, begin, end)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -105,15 +128,15 @@ func tooFar(first uint64) error {
 }
 
 // between reads the events from one to another.
-func (a *API) between(ctx context.Context, log subject.Log, from, to uint64) ([]event.Event, error) {
+func (s snapshots) between(ctx context.Context, log subject.Log, from, to uint64) ([]event.Event, error) {
 	var out []event.Event
-	err := a.each(ctx, log, from, to, func(e event.Event) { out = append(out, e) })
+	err := s.each(ctx, log, from, to, func(e event.Event) { out = append(out, e) })
 	return out, err
 }
 
 // each visits the events from one to another.
-func (a *API) each(ctx context.Context, log subject.Log, from, to uint64, visit func(event.Event)) error {
-	err := a.cfg.Edge.Log.Read(ctx, log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
+func (s snapshots) each(ctx context.Context, log subject.Log, from, to uint64, visit func(event.Event)) error {
+	err := s.edge.Log.Read(ctx, log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
 		if e.Sequence > to {
 			return errPageFull
 		}
@@ -128,8 +151,8 @@ func (a *API) each(ctx context.Context, log subject.Log, from, to uint64, visit 
 
 // folded returns the fold of the events from one to another. It goes on from the nearest one that is kept. The last events may
 // have been read.
-func (a *API) folded(ctx context.Context, log subject.Log, base, at uint64, read []event.Event) (*snapshot.Fold, error) {
-	f := a.keyframes.Before(log, base, at)
+func (s snapshots) folded(ctx context.Context, log subject.Log, base, at uint64, read []event.Event) (*snapshot.Fold, error) {
+	f := s.keyframes.Before(log, base, at)
 	if f == nil {
 		f = snapshot.New(log.Kind)
 	}
@@ -138,7 +161,7 @@ func (a *API) folded(ctx context.Context, log subject.Log, base, at uint64, read
 			return
 		}
 		if f.Take(e); e.Sequence%keyframe.Every == 0 {
-			a.keyframes.Keep(log, f)
+			s.keyframes.Keep(log, f)
 		}
 	}
 	from, to := max(base, f.Seq()+1), at
@@ -146,7 +169,7 @@ func (a *API) folded(ctx context.Context, log subject.Log, base, at uint64, read
 		to = read[0].Sequence - 1
 	}
 	if from <= to {
-		if err := a.each(ctx, log, from, to, take); err != nil {
+		if err := s.each(ctx, log, from, to, take); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/api/openapi"
+	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/internal/eventlog/index"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+const (
+	// maxScan bounds the entries that one answer looks at, 0.5 KB each, and maxRead those that are read together. A filter
+	// that few of them pass makes a page short or empty, and its next continues.
+	maxScan = 20_000
+	maxRead = 1000
+)
+
+// The parameters of the list of sessions.
+var (
+	sessionLimit  = limit("Items", defaultItems, maxItems)
+	sessionStatus = chosen("status", "open or closed.", wire.SessionOpen, wire.SessionClosed)
+	sessionState  = chosen("state", "running, waiting (for people), or how the last run ended: completed, partly, failed, cancelled, unknown_outcome. idle: no run is under way.", wire.SessionStates()...)
+	sessionSince  = moment{openapi.Parameter{Name: "since", About: "Changed at this time or later (RFC 3339).", Type: "string"}}
+	sessionUntil  = moment{openapi.Parameter{Name: "until", About: "Changed before this time (RFC 3339).", Type: "string"}}
+	sessionText   = short("q", "Part of the beginning of the first message, in any case.", 200)
+	sessionQuery  = []openapi.Parameter{
+		before, sessionLimit.Parameter, sessionStatus.Parameter, sessionState.Parameter,
+		{Name: "principal", About: "The principal that opened the session.", Type: "string"},
+		{Name: "dialect", About: "The dialect of the connection that opened the session.", Type: "string"},
+		sessionSince.Parameter, sessionUntil.Parameter, sessionText.Parameter,
+	}
+)
+
+// sessionFilter is what a list of sessions asks for. Empty members allow everything.
+type sessionFilter struct {
+	status, state, principal, dialect, question string
+	since, until                                time.Time
+}
+
+func sessionFilterOf(q *query) sessionFilter {
+	return sessionFilter{
+		status: q.choice(sessionStatus), state: q.choice(sessionState), principal: q.Get("principal"), dialect: q.Get("dialect"),
+		question: strings.ToLower(q.text(sessionText)), since: q.moment(sessionSince), until: q.moment(sessionUntil),
+	}
+}
+
+func (f sessionFilter) passes(s *index.Stored) bool {
+	is := func(want, has string) bool { return want == "" || want == has }
+	return is(f.status, s.Status()) && f.in(s.State()) && is(f.principal, s.Owner) && is(f.dialect, s.Dialect) &&
+		!s.UpdatedAt.Before(f.since) && (f.until.IsZero() || s.UpdatedAt.Before(f.until)) &&
+		(f.question == "" || strings.Contains(strings.ToLower(s.Question), f.question))
+}
+
+// in reports whether the state is the one that the filter asks for.
+func (f sessionFilter) in(state string) bool {
+	if f.state == wire.SessionIdle {
+		return state != wire.SessionRunning && state != wire.SessionWaiting
+	}
+	return f.state == "" || f.state == state
+}
+
+// list answers with a page of the sessions that the principal sees and that pass the filters, from the index.
+func (s sessions) list(r *http.Request, who *edge.Client) (any, error) {
+	q := queryOf(r)
+	limit, f, before := q.count(sessionLimit), sessionFilterOf(q), q.place()
+	if q.err != nil {
+		return nil, q.err
+	}
+	tenant, all, filtered := who.Principal().Tenant, who.SeesAll(), f != (sessionFilter{})
+	out := wire.SessionList{Sessions: []wire.SessionSummary{}}
+	pages := search[index.Stored]{
+		limit: limit, least: 1, most: maxScan, atOnce: maxRead,
+		place: func(one *index.Stored) uint64 { return one.Sequence },
+		read: func(before uint64, entries int) (stretch[index.Stored], error) {
+			part, err := s.index.Page(r.Context(), tenant, id.KindSession, before, entries)
+			if all {
+				out.Total = &part.Total
+			}
+			return stretch[index.Stored]{entries: part.Summaries, looked: len(part.Summaries), more: part.More}, err
+		},
+		take: func(one *index.Stored) bool {
+			if !all && (!one.Known || !who.SeesOwner(one.Owner)) {
+				return false
+			}
+			if filtered {
+				out.Searched++
+			}
+			passes := f.passes(one)
+			if passes {
+				out.Sessions = append(out.Sessions, summaryOf(one))
+			}
+			return passes
+		},
+	}
+	if !all || filtered {
+		pages.least = minScan
+	}
+	var err error
+	out.Next, err = pages.from(before)
+	out.More = out.Next != ""
+	return out, err
+}
+
+func summaryOf(s *index.Stored) wire.SessionSummary {
+	return wire.SessionSummary{
+		SessionID: s.Log.Entity.String(), Status: s.Status(), LastSeq: s.LastSeq, LastEvent: s.LastEvent, UpdatedAt: s.UpdatedAt,
+		Question: s.Question, State: s.State(), Dialect: s.Dialect, Principal: s.Owner, CreatedAt: s.CreatedAt, Runs: s.Runs,
+	}
+}
