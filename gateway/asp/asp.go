@@ -36,8 +36,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-//go:generate go test -count=1 -run ^TestWatchingAnyRun$ -update .
-
 // greeting is the text of the first frame of every socket. It is the protocol's own.
 const greeting = "Welcome to Agent Swarm Protocol"
 

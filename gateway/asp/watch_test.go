@@ -14,12 +14,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// TestWatchingAnyRun: the table of the page is what the codec does, nothing that matters
-// is dropped, and members of a team look as they do by themselves.
+// TestWatchingAnyRun: nothing that matters is dropped, and members of a team look as they do by themselves.
 func TestWatchingAnyRun(t *testing.T) {
 	dialecttest.ExerciseWatching(t, dialecttest.Watch{
 		Encode: []func(event.Event) [][]byte{codecs[command.ParticipantClient].Encode},
-		Kind:   "type", Outbound: wire.Client.Out, Schema: wire.Schema, Groups: []string{"client.out"}, Page: "../../docs/PROTOCOL-ASP.md",
+		Kind:   "type", Outbound: wire.Client.Out, Schema: wire.Schema, Groups: []string{"client.out"},
 		Member: func(f map[string]any) string {
 			at, _ := f["watched"].(map[string]any)
 			member, _ := at["member"].(string)

@@ -24,8 +24,6 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
-//go:generate go test -count=1 -run ^TestWatchingAnyRun$ -update .
-
 // paramLanguage is the query parameter that chooses the language of texts for people
 // until a session says its own.
 const paramLanguage = "language"

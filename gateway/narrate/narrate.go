@@ -32,10 +32,12 @@ type Narration struct {
 	Text      string
 	Lead      string // introduces Text, with its separator: "The child task c1 has failed: "
 	Code      string // of a Failure; never empty there
-	Run       string // the run that the event belongs to, if it names one
+	Run       string // the run, or the task of the swarm, that the event belongs to, if it names one
 	Execution string
-	Detail    bool // changes nothing that people wait for; protocols of few words leave it out
-	Ask       Ask  // of a Question
+	By        string // the agent of the swarm that the event is about: its name, or its id without one
+	Detail    bool   // changes nothing that people wait for; protocols of few words leave it out
+	Ends      bool   // of a Failure: the run or the task ends with it
+	Ask       Ask    // of a Question
 }
 
 // Ask is the part of a question that clients need for its answer.
@@ -53,8 +55,14 @@ const ScopeTask = "task"
 // ErrUnreadable reports an event that wraps another one which cannot be read.
 var ErrUnreadable = errors.New("the relayed event cannot be read")
 
-// Whole returns the text with its lead.
-func (n Narration) Whole() string { return n.Lead + n.Text }
+// Whole returns the text with its lead and, of a question about a tool, its arguments.
+func (n Narration) Whole() string {
+	text := n.Lead + n.Text
+	if n.Ask.Tool != "" && len(n.Ask.Arguments) > 0 {
+		text += "\nArguments: " + shortened(n.Ask.Arguments)
+	}
+	return text
+}
 
 // Fault fills in the gaps of an error that an event reports: the code is at least
 // fault.Internal, and the text at least that of the catalogue.
@@ -83,6 +91,13 @@ func Seconds(ms int64) int {
 func failed(lead, code, message string) Narration {
 	code, message = Fault(code, message)
 	return Narration{Kind: Failure, Lead: lead, Code: code, Text: message}
+}
+
+// end is failed for what a run or a task ends with.
+func end(lead, code, message string) Narration {
+	n := failed(lead, code, message)
+	n.Ends = true
+	return n
 }
 
 // of adds the run.
@@ -126,6 +141,27 @@ func same(text string) entry {
 // minor is same for details.
 func minor(text string) entry {
 	return entry{tell: func(event.Event) (Narration, error) { return Narration{Kind: Note, Text: text, Detail: true}, nil }}
+}
+
+// inTask adds to the row of an event of a task of the swarm which task it is about, and which agent.
+func inTask(row entry) entry {
+	tell := row.tell
+	row.tell = func(e event.Event) (Narration, error) {
+		n, err := tell(e)
+		if err != nil {
+			return n, err
+		}
+		var head event.TaskHead
+		if err := eventdata.Into(e, &head); err != nil {
+			return Narration{}, err
+		}
+		n.Run, n.By = head.TaskID, First(head.AgentName, head.AgentID)
+		if n.Kind == Question && n.By != "" {
+			n.Lead = n.By + " asks: "
+		}
+		return n, nil
+	}
+	return row
 }
 
 func silent(reason string) entry { return entry{silent: reason} }

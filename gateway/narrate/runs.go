@@ -43,7 +43,7 @@ func runCompleted(d event.RunCompletedData) Narration {
 
 // runFailed contains the answer that the run has all the same.
 func runFailed(d event.RunFailedData) Narration {
-	n := failed("", d.Code, d.Message).of(d.RunID, d.ExecutionID)
+	n := end("", d.Code, d.Message).of(d.RunID, d.ExecutionID)
 	if d.Answer != "" {
 		n.Text += "\n" + d.Answer
 	}
@@ -51,7 +51,7 @@ func runFailed(d event.RunFailedData) Narration {
 }
 
 func runCancelled(d event.RunCancelledData) Narration {
-	n := failed("", string(fault.RunCancelled), "").of(d.RunID, d.ExecutionID)
+	n := end("", string(fault.RunCancelled), "").of(d.RunID, d.ExecutionID)
 	if d.Reason != "" {
 		n.Text += " (reason: " + d.Reason + ")"
 	}
@@ -93,7 +93,7 @@ func toolFailed(d event.ToolFailedData) Narration {
 }
 
 func toolUnknown(d event.ToolUnknownData) Narration {
-	return failed("Outcome unknown: ", string(fault.ToolLost), d.Message).of(d.RunID, d.ExecutionID)
+	return failed("The outcome of the tool "+d.Tool+" is unknown: ", string(fault.ToolLost), d.Message).of(d.RunID, d.ExecutionID)
 }
 
 func planCompleted(d event.PlanCompletedData) Narration {
@@ -134,6 +134,7 @@ func inputRequested(d event.InputRequestedData) Narration {
 		}
 	case event.ScopeAgent:
 		n = agentAsks(d.InputID, d.Message, d.Options, d.TimeoutSeconds).of(d.RunID, d.ExecutionID)
+		n.By = First(d.AgentName, d.AgentID)
 	case event.ScopeClientTool:
 		n = Narration{Kind: Note, Text: ClientTool(d)}.of(d.RunID, d.ExecutionID) // only that client has the result
 	default:
@@ -156,9 +157,14 @@ func agentAsks(inputID string, message, choices json.RawMessage, seconds int) Na
 func ClientTool(d event.InputRequestedData) string {
 	text := "The run waits for the client that offers the tool " + d.Tool + " to carry it out"
 	if len(d.Arguments) > 0 {
-		text += " with " + cut(string(bytes.ToValidUTF8(d.Arguments, []byte("\ufffd"))), maxArguments)
+		text += " with " + shortened(d.Arguments)
 	}
 	return text + "."
+}
+
+// shortened returns the arguments of a call in a text for people.
+func shortened(arguments json.RawMessage) string {
+	return cut(string(bytes.ToValidUTF8(arguments, []byte("\ufffd"))), maxArguments)
 }
 
 // maxArguments bounds the arguments of a call in a text for people, in bytes.

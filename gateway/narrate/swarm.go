@@ -26,9 +26,13 @@ func taskFinished(d event.TaskFinishedData) Narration {
 	case event.TaskEndCompleted:
 		return Narration{Kind: Answer, Text: Plain(d.Result)}
 	case event.TaskEndCancelled:
-		return failed("", string(fault.RunCancelled), d.Error)
+		return end("", string(fault.RunCancelled), d.Error)
 	}
-	return failed("Agent processing failed: ", First(d.Code, string(fault.TaskFailed)), d.Error)
+	lead := "Agent processing failed: "
+	if name := First(d.AgentName, d.AgentID); name != "" {
+		lead = "The agent " + name + " has failed: "
+	}
+	return end(lead, First(d.Code, string(fault.TaskFailed)), d.Error)
 }
 
 func childCreated(d event.ChildCreatedData) string {
@@ -48,7 +52,7 @@ func callFinished(d event.CallFinishedData) Narration {
 	case "success":
 		return Narration{Kind: Note, Text: d.Tool + ": " + Plain(d.Result), Detail: true}
 	case "unknown":
-		return failed("Outcome unknown: ", string(fault.ToolLost), d.Error)
+		return failed("The outcome of the tool "+d.Tool+" is unknown: ", string(fault.ToolLost), d.Error)
 	}
 	return failed("The tool "+d.Tool+" has failed: ", First(d.Code, string(fault.ToolFailed)), d.Error)
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-//go:generate go test -count=1 -run ^TestWatchingAnyRun$ -update .
-
 // paramDeltas is the query parameter that asks for texts while they are written.
 const paramDeltas = "deltas"
 
@@ -46,9 +44,9 @@ func (orbit) Bind(query url.Values) (dialect.Codec, error) {
 
 // The codecs of the dialect.
 var (
-	plain     dialect.Codec = codec{name: "orbit", frames: join(answers, watched)}
-	original  dialect.Codec = codec{name: "orbit+page", frames: join(join(answers, watched), page)}
-	streaming dialect.Codec = codec{name: "orbit+deltas", frames: join(join(answers, watched), deltas)}
+	plain     dialect.Codec = codec{name: "orbit", frames: join(answers, additions)}
+	original  dialect.Codec = codec{name: "orbit+page", frames: join(join(answers, additions), page)}
+	streaming dialect.Codec = codec{name: "orbit+deltas", frames: join(join(answers, additions), deltas)}
 )
 
 // codec is one variant of the dialect, with the frames of its own.

@@ -12,8 +12,7 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-// TestWatchingAnyRun: the table of the page is what the codecs do, nothing that matters
-// is dropped, and members of a team look as they do by themselves.
+// TestWatchingAnyRun: nothing that matters is dropped, and members of a team look as they do by themselves.
 func TestWatchingAnyRun(t *testing.T) {
 	var encode []func(event.Event) [][]byte
 	for _, q := range []url.Values{{"deltas": {"false"}}, {"deltas": {"true"}}} {
@@ -22,7 +21,7 @@ func TestWatchingAnyRun(t *testing.T) {
 		encode = append(encode, codec.Encode)
 	}
 	dialecttest.ExerciseWatching(t, dialecttest.Watch{
-		Encode: encode, Kind: "type", Outbound: wire.Outbound, Schema: wire.Schema, Page: page,
+		Encode: encode, Kind: "type", Outbound: wire.Outbound, Schema: wire.Schema,
 		Member: func(f map[string]any) string {
 			route, _ := f["agent"].(string)
 			return route

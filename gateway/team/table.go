@@ -2,7 +2,7 @@ package team
 
 import wire "github.com/waggle-dev/waggle/proto-schemas/team"
 
-//go:generate go test -count=1 -run "^(TestMessagesPage|TestWatchingAnyRun)$" -update .
+//go:generate go test -count=1 -run ^TestMessagesPage$ -update .
 
 // Row is a message of the protocol with what it means.
 type Row struct {

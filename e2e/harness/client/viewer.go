@@ -22,7 +22,6 @@ import (
 type Dialect struct {
 	Name string
 	Path string // of its socket, up to the run
-	Page string // of its documentation
 
 	kind  string // the member of a frame that names its type
 	seq   func(frame map[string]any) uint64
@@ -32,20 +31,20 @@ type Dialect struct {
 // Dialects are all of them. Frames of those that have schemas are checked.
 func Dialects() []Dialect {
 	return []Dialect{
-		{Name: "ORBIT", Path: "/ws?watch=", Page: "PROTOCOL-ORBIT.md", kind: "type", seq: at("seq"), check: func(testing.TB, proof.TeamCounts, []byte) {}},
-		{Name: "MyAgent", Path: "/ws/session?deltas=all&watch=", Page: "PROTOCOL-MYAGENT.md", kind: "event", seq: at("seq"), check: func(t testing.TB, _ proof.TeamCounts, raw []byte) {
+		{Name: "ORBIT", Path: "/ws?watch=", kind: "type", seq: at("seq"), check: func(testing.TB, proof.TeamCounts, []byte) {}},
+		{Name: "MyAgent", Path: "/ws/session?deltas=all&watch=", kind: "event", seq: at("seq"), check: func(t testing.TB, _ proof.TeamCounts, raw []byte) {
 			f := sdk.Frame{Raw: raw}
 			if assert.NoError(t, json.Unmarshal(raw, &f)) {
 				proof.MyAgentReceived(t, f)
 			}
 		}},
-		{Name: "ASP", Path: "/ws/asp/client?watch=", Page: "PROTOCOL-ASP.md", kind: "type", seq: at("watched", "seq"), check: func(t testing.TB, _ proof.TeamCounts, raw []byte) {
+		{Name: "ASP", Path: "/ws/asp/client?watch=", kind: "type", seq: at("watched", "seq"), check: func(t testing.TB, _ proof.TeamCounts, raw []byte) {
 			var f SwarmFrame
 			if assert.NoError(t, json.Unmarshal(raw, &f)) {
 				proof.SwarmReceived(t, proof.RoleClient, f.Type, raw)
 			}
 		}},
-		{Name: "team", Path: "/ws/agent-team?additions=true&watch=", Page: "PROTOCOL-TEAM.md", kind: "type", seq: position(at("payload", "team_stream_event_envelope", "sequence")), check: checkTeam},
+		{Name: "team", Path: "/ws/agent-team?additions=true&watch=", kind: "type", seq: position(at("payload", "team_stream_event_envelope", "sequence")), check: checkTeam},
 		{Name: "team envelopes", Path: "/ws/agent-team?format=envelope&watch=", seq: position(at("sequence")), check: checkTeam},
 	}
 }

@@ -220,7 +220,6 @@ func Filled(t testing.TB, info event.Info, text, raw string, n int) json.RawMess
 func ExerciseWatchingTeams(t *testing.T, w Watch) {
 	t.Helper()
 	c := watching(t, w)
-	t.Run("table", c.table)
 	t.Run("told", c.told)
 	t.Run("told of every type", c.toldOfEveryType)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -239,3 +240,5 @@ func refusal(codec dialect.Codec, r dialect.Request, f *fault.Fault) []byte {
 	}
 	return codec.Fail(f, Now)
 }
+
+var update = flag.Bool("update", false, "rewrite the golden transcripts")

@@ -10,15 +10,11 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-// watched are the frames of runs with a plan, tasks of the swarm, members and teams whose
-// form here is not the neutral one. The original protocol has no form for them.
-var watched = frames{
+// additions are the frames of sessions for which the original protocol has no form.
+var additions = frames{
 	event.InputRequested: with(inputRequested),
 	event.Notice:         with(notice),
 	event.RequestFailed:  with(requestFailed),
-	event.TaskAssigned:   with(taskAssigned),
-	event.CallStarted:    with(callStarted),
-	event.CallFinished:   with(callFinished),
 
 	event.MessageReceived: silent, // run.started has its text
 	event.CommandRefused:  silent, // Fail has its frame
@@ -90,6 +86,7 @@ func asked(e event.Event, d event.InputRequestedData) (q question, ok bool, err 
 	if err != nil {
 		return q, false, err
 	}
+	n.Ask.Arguments = nil // the text says them
 	n.Text = "May the tool " + d.Tool + " be called with " + preview(string(args)) + "?"
 	if d.Description != "" {
 		n.Text += "\n" + d.Description
@@ -125,26 +122,4 @@ func orNeutral(e event.Event, err error) ([]byte, error) {
 		return nil, err
 	}
 	return neutral(e)
-}
-
-func taskAssigned(e event.Event, _ event.TaskAssignedData) ([]byte, error) {
-	return frame(wire.AgentThinking, "", e, wire.ThoughtData{Message: wire.ThinkingText})
-}
-
-func callStarted(e event.Event, d event.CallStartedData) ([]byte, error) {
-	args, err := arguments(d.Arguments)
-	if err != nil {
-		return nil, err
-	}
-	return frame(wire.ToolCalled, "", e, wire.ToolCalledData{ToolName: d.Tool, Description: "Executing " + d.Tool, Arguments: args})
-}
-
-func callFinished(e event.Event, d event.CallFinishedData) ([]byte, error) {
-	switch d.Status {
-	case "success":
-		return toolResult(e, "", d.Tool, narrate.First(narrate.Plain(d.Result), "Tool executed successfully"))
-	case "unknown":
-		return toolResult(e, "", d.Tool, "Outcome unknown: "+narrate.First(d.Error, d.Code))
-	}
-	return toolResult(e, "", d.Tool, "Failed: "+narrate.First(d.Error, d.Code))
 }
