@@ -44,7 +44,7 @@ var features = []string{"tasks", "agents", "services", "mcp", "clients", "resume
 
 // Client returns the codec of the sockets of clients.
 func Client(s Settings) dialect.Participants {
-	return &codec{name: "asp-client", kind: command.ParticipantClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(s), watched: watchEvents()}
+	return &codec{name: "asp-client", kind: command.ParticipantClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(s), watched: watchedTasks()}
 }
 
 // Agent returns the codec of the sockets of agents.
@@ -349,5 +349,5 @@ type codec struct {
 	types      wire.Types
 	in         map[string]reader
 	out        map[event.Type]writer
-	watched    map[event.Type]writer // of a log that a client watches
+	watched    map[event.Type]writer // of a task that a client watches; other logs have the neutral form
 }

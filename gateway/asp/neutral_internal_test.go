@@ -33,6 +33,6 @@ func TestTheNeutralForm(t *testing.T) {
 		raw, err := json.Marshal(got)
 		require.NoError(t, err)
 		first, _, _ := strings.Cut(n.Whole(), "\n")
-		require.Contains(t, string(raw), strings.TrimSuffix(first, "."), "%s", info.Type)
+		require.Contains(t, string(raw), first, "%s", info.Type)
 	}
 }

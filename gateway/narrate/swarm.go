@@ -57,6 +57,10 @@ func callFinished(d event.CallFinishedData) Narration {
 	return failed("The tool "+d.Tool+" has failed: ", First(d.Code, string(fault.ToolFailed)), d.Error)
 }
 
+func written(lead string, a event.Artifact) Narration {
+	return Narration{Kind: Note, Lead: lead, Text: a.Path, Run: a.RunID}
+}
+
 func todosUpdated(d event.TodosUpdatedData) string {
 	var b strings.Builder
 	b.WriteString("To do:")

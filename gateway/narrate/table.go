@@ -84,8 +84,8 @@ var table = map[event.Type]entry{
 	event.MemberCreated:     detail(func(d event.MemberCreatedData) string { return "A member has joined: " + d.Name }),
 	event.MemberClosed:      minor("The member has ended."),
 	event.TodosUpdated:      detail(todosUpdated),
-	event.ArtifactPersisted: note(func(d event.ArtifactPersistedData) string { return "Created the file " + d.Path }),
-	event.ArtifactUpdated:   note(func(d event.ArtifactUpdatedData) string { return "Changed the file " + d.Path }),
+	event.ArtifactPersisted: with(func(d event.ArtifactPersistedData) Narration { return written("Created the file ", d.Artifact) }),
+	event.ArtifactUpdated:   with(func(d event.ArtifactUpdatedData) Narration { return written("Changed the file ", d.Artifact) }),
 
 	event.TeamCreated:        detail(func(d event.TeamCreatedData) string { return "The team was created: " + d.Definition.Name }),
 	event.TeamMemberStarted:  detail(func(d event.TeamMemberStartedData) string { return "A member has started: " + d.Name }),
