@@ -106,8 +106,8 @@ func cursor(e event.Event) string {
 // sessionOf returns the id in the name of a log: tenant.kind.id.
 func sessionOf(log string) string { return log[strings.LastIndexByte(log, '.')+1:] }
 
-// neutral shows an event in its neutral form. A type that this version does not know is a
-// notice without data: it keeps the seq of the frames dense.
+// neutral shows an event in its neutral form. One that says nothing is a notice without data: it keeps the seq of the
+// frames dense.
 func neutral(c *codec, e event.Event) (wire.Frame, error) {
 	n, err := narrate.Of(e)
 	if err != nil {
@@ -116,24 +116,32 @@ func neutral(c *codec, e event.Event) (wire.Frame, error) {
 	at := run(n.Run, n.Execution)
 	switch n.Kind {
 	case narrate.Failure:
-		return c.agentError(n.Whole(), wire.ErrorMeta{Context: at, ErrorType: n.Code, Operation: string(e.Type)}), nil
+		return c.agentError(n.Whole(), wire.ErrorMeta{Context: at, ErrorType: n.Code, Operation: string(e.Type), MessageID: n.ID}), nil
 	case narrate.Question:
 		return c.asked(n), nil
 	case narrate.Answer:
 		return finalAnswer(n.Whole(), wire.FinalAnswerMeta{Context: at, Status: "success"}, nil), nil
-	case narrate.Silent, narrate.Note, narrate.Message:
+	case narrate.Message:
+		return wire.Frame{Event: wire.UserMessage, Content: n.Whole(), Metadata: wire.EchoMeta{Context: at, MessageID: n.ID}}, nil
+	case narrate.Silent, narrate.Note:
 	}
-	return c.notice(first(n.Whole(), c.words.other), wire.NoticeMeta{Work: wire.Work{Context: at}, Action: string(e.Type)}), nil
+	return c.notice(first(n.Whole(), c.words.other), wire.NoticeMeta{
+		Work: wire.Work{Context: at}, Action: string(e.Type), MessageID: n.ID, Member: n.By,
+	}), nil
 }
 
-// asked is a question that takes yes or no.
+// asked is a question that takes yes or no. The feedback of a yes is the answer to an agent.
 func (c *codec) asked(n narrate.Narration) wire.Frame {
+	yes := c.words.allow
+	if n.Ask.Scope == narrate.ScopeTask {
+		yes = c.words.answer
+	}
 	return wire.Frame{
 		Event: wire.AgentUserConfirm, StepID: &n.Ask.ID, Content: n.Whole(), ShowContent: n.Whole(),
 		Metadata: wire.ConfirmMeta{
 			Context: run(n.Run, n.Execution), Scope: n.Ask.Scope, Summary: n.Whole(),
 			TimeoutSeconds: n.Ask.TimeoutSeconds, Required: true,
-			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
+			Options: []wire.Option{{Value: event.DecisionApprove, Label: yes}, {Value: event.DecisionReject, Label: c.words.deny}},
 		},
 	}
 }

@@ -1,15 +1,13 @@
 package myagent
 
 import (
-	"maps"
-
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// allFrames returns the frames of every canonical type.
+// allFrames returns the frames of the events of sessions. Other events have their neutral form.
 func allFrames() frames {
-	all := frames{
+	return frames{
 		event.SessionCreated:     with(sessionCreated),
 		event.SessionClosed:      with(sessionClosed),
 		event.SessionDeleted:     with(sessionDeleted),
@@ -29,6 +27,7 @@ func allFrames() frames {
 		event.RunCancelled:       with(runCancelled),
 		event.JobStarted:         with(turnStarted),
 		event.JobFailed:          with(turnFailed),
+		event.JobSuspended:       with(turnPaused),
 		event.AttemptRefused:     with(attemptRefused),
 		event.ToolCalled:         with(toolCalled),
 		event.ToolStarted:        with(toolStarted),
@@ -59,9 +58,6 @@ func allFrames() frames {
 		event.StateExported:      with(stateExported),
 		event.CommandRefused:     with(commandRefused),
 	}
-	maps.Copy(all, swarmFrames())
-	maps.Copy(all, teamFrames())
-	return all
 }
 
 // Dialect returns the MyAgent dialect. Its codecs implement dialect.Sessions.

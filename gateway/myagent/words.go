@@ -28,10 +28,10 @@ type words struct {
 	noWorker, workerBack                                         string
 	retryIn, retryWith, incomplete, thought                      string
 
+	mayCall, toolWith, clientTool, allow, deny, agentAsks, answer, callAnswered, options, waitsForPeople string
+
 	notices map[string]string     // by code, or by the text of the log: texts of notices, empty = those of the log
 	faults  map[fault.Code]string // the catalogue of errors, empty = its own texts
-
-	watched
 }
 
 // people returns the text of an error for people, in their language if it is that of the catalogue. A text of its own stays
@@ -61,16 +61,6 @@ func (w *words) problem(code, text string) string {
 		text += " "
 	}
 	return text
-}
-
-// watched are the texts about what only watched logs hold: tasks of the swarm and teams.
-type watched struct {
-	mayCall, toolWith, clientTool, allow, deny, agentAsks, answer, callAnswered, options  string
-	taskQueued, taskReleased, taskReported, taskRefused, taskDeleted, childMade, childEnd string
-	callNotified, childFailed, taskCancelledBy, noAnswer                                  string
-	agentMade, agentClosed, waitsForPeople, todos, fileMade, fileChanged                  string
-	teamMade, memberStarted, teamStatus, teamFailed, teamMessage, dropped                 string
-	stopped, allMembers, paused, resumed, closing, closed, board, boardTask               string
 }
 
 var inChinese = words{
@@ -112,16 +102,8 @@ var inChinese = words{
 	},
 	faults: faultsInChinese,
 
-	watched: watched{
-		mayCall: "是否允许调用工具 %s？", toolWith: "工具：%s；参数：%s", clientTool: "等待提供该工具的客户端执行。工具：%s；参数：%s", allow: "允许", deny: "拒绝", agentAsks: "智能体提问", answer: "回答", callAnswered: "工具调用已答复：%s", options: "（可选：%s）",
-		taskQueued: "任务正在等待智能体", taskReleased: "智能体 %s 已离开，任务将交给其他智能体", taskReported: "智能体报告状态：%s",
-		taskRefused: "智能体 %s 的报告已被拒绝", taskDeleted: "任务已随其会话一起删除", childMade: "智能体把子任务交给了 %s", childEnd: "子任务已结束：%s", callNotified: "服务报告：%s",
-		childFailed: "子任务 %s 失败：%s", taskCancelledBy: "任务已取消", noAnswer: "问题未在规定时间内得到答复",
-		agentMade: "成员已创建：%s", agentClosed: "成员已关闭", waitsForPeople: "等待人工答复", todos: "待办事项：", fileMade: "已生成文件：%s", fileChanged: "已修改文件：%s",
-		teamMade: "团队已创建：%s", memberStarted: "成员已启动：%s", teamStatus: "团队状态：%s", teamFailed: "团队中有成员失败",
-		teamMessage: "发给 %s 的消息：%s", dropped: "发给 %s 的消息未送达：%s", stopped: "已停止：%s", allMembers: "所有成员", paused: "团队已暂停",
-		resumed: "团队继续工作", closing: "团队正在关闭", closed: "团队已结束", board: "团队任务（%d 个）", boardTask: "团队任务 %s：%s",
-	},
+	mayCall: "是否允许调用工具 %s？", toolWith: "工具：%s；参数：%s", clientTool: "等待提供该工具的客户端执行。工具：%s；参数：%s", allow: "允许", deny: "拒绝",
+	agentAsks: "智能体提问", answer: "回答", callAnswered: "工具调用已答复：%s", options: "（可选：%s）", waitsForPeople: "等待人工答复",
 }
 
 var inEnglish = words{
@@ -143,16 +125,6 @@ var inEnglish = words{
 	workerBack: "A worker is available again, and work goes on.",
 	thought:    "The model has finished thinking", retryIn: "%s Trying again in %s s (%d of %d).", retryWith: "%[1]s Asking the model %[3]s in %[2]s s (%[4]d of %[5]d).", incomplete: "%s\n\n(%s)",
 
-	watched: watched{
-		mayCall: "May the tool %s be called?", toolWith: "Tool: %s. Arguments: %s", clientTool: "The run waits for the client that offers the tool to carry it out. Tool: %s. Arguments: %s", allow: "Allow", deny: "Deny", agentAsks: "The agent asks", answer: "Answer",
-		callAnswered: "The tool call was answered: %s", options: " (options: %s)",
-		taskQueued: "The task waits for an agent", taskReleased: "The agent %s disconnected; the task goes to another agent", taskReported: "The agent reports a status: %s",
-		taskRefused: "A report of the agent %s was refused", taskDeleted: "The task was deleted with its session", childMade: "The agent gave a task to %s", childEnd: "The child task has ended: %s",
-		callNotified: "The service says: %s", childFailed: "The child task %s has failed: %s", taskCancelledBy: "The task was cancelled",
-		noAnswer: "The question was not answered in time", agentMade: "Member created: %s", agentClosed: "The member has ended",
-		waitsForPeople: "Waiting for people to answer", todos: "To do:", fileMade: "Created the file %s", fileChanged: "Changed the file %s",
-		teamMade: "Team created: %s", memberStarted: "A member has started: %s", teamStatus: "The team's status: %s", teamFailed: "A member of the team has failed",
-		teamMessage: "A message for %s: %s", dropped: "A message for %s was dropped: %s", stopped: "Stopped: %s", allMembers: "all members", paused: "The team is paused",
-		resumed: "The team goes on", closing: "The team is shutting down", closed: "The team has ended", board: "Tasks of the team (%d)", boardTask: "Task %s of the team: %s",
-	},
+	mayCall: "May the tool %s be called?", toolWith: "Tool: %s. Arguments: %s", clientTool: "The run waits for the client that offers the tool to carry it out. Tool: %s. Arguments: %s", allow: "Allow", deny: "Deny",
+	agentAsks: "The agent asks", answer: "Answer", callAnswered: "The tool call was answered: %s", options: " (options: %s)", waitsForPeople: "Waiting for people to answer",
 }

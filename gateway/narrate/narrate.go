@@ -34,6 +34,7 @@ type Narration struct {
 	Code      string // of a Failure; never empty there
 	Run       string // the run, or the task of the swarm, that the event belongs to, if it names one
 	Execution string
+	ID        string // of the message that came, or that was lost
 	By        string // the agent of the swarm that the event is about: its name, or its id without one
 	Detail    bool   // changes nothing that people wait for; protocols of few words leave it out
 	Ends      bool   // of a Failure: the run or the task ends with it

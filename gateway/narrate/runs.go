@@ -12,10 +12,14 @@ import (
 )
 
 func messageReceived(d event.MessageReceivedData) Narration {
-	return Narration{Kind: Message, Text: d.Content, Run: d.RunID}
+	return Narration{Kind: Message, Text: d.Content, Run: d.RunID, ID: d.MessageID}
 }
 
-func messageRefused(d event.MessageRefusedData) Narration { return failed("", d.Code, d.Message) }
+func messageRefused(d event.MessageRefusedData) Narration {
+	n := failed("", d.Code, d.Message)
+	n.ID = d.MessageID
+	return n
+}
 
 // messageCompleted is silent for a message that only calls tools.
 func messageCompleted(d event.MessageCompletedData) Narration {

@@ -9,7 +9,11 @@ import (
 )
 
 func taskCreated(d event.TaskCreatedData) Narration {
-	return Narration{Kind: Message, Text: First(Plain(d.Data), d.TaskType)}
+	return Narration{Kind: Message, Text: First(Plain(d.Data), d.TaskType), ID: d.TaskID}
+}
+
+func taskMessaged(d event.TaskMessagedData) Narration {
+	return Narration{Kind: Message, Text: Plain(d.Message), ID: d.MessageID}
 }
 
 func taskReleased(d event.TaskReleasedData) string {
@@ -78,8 +82,14 @@ func teamStatus(d event.TeamStatusData) Narration {
 	return Narration{Kind: Note, Text: "The team's status: " + d.NewStatus, Detail: true}
 }
 
+func teamMessage(d event.TeamMessageData) Narration {
+	return Narration{Kind: Note, Lead: "A message for " + d.Member + ": ", Text: d.Content, ID: d.MessageID, Detail: true}
+}
+
 func teamMessageDropped(d event.TeamMessageDroppedData) Narration {
-	return failed("A message for "+d.Member+" was dropped: ", DropCode(d.Reason), d.Reason)
+	n := failed("A message for "+d.Member+" was dropped: ", DropCode(d.Reason), d.Reason)
+	n.ID = d.MessageID
+	return n
 }
 
 // DropCode returns the code of a dropped message. The reason of an intended drop is not in

@@ -71,9 +71,7 @@ type NoticeMeta struct {
 	TokensUsed *Tokens  `json:"tokens_used,omitempty"` // usage
 	CostUSD    *float64 `json:"cost_usd,omitempty"`    // usage
 
-	Member string `json:"member,omitempty"` // of a team or of the swarm: who it is about, by name
-	Status string `json:"status,omitempty"` // of a team, a task of the swarm or a task on the board: what it is now
-	Path   string `json:"path,omitempty"`   // artifact_persisted, artifact_updated
+	Member string `json:"member,omitempty"` // of a task of the swarm: its agent
 
 	Replayed    *int   `json:"replayed,omitempty"`            // replay: how many events were shown
 	Count       int    `json:"count,omitempty"`               // replay_batch: how many are in event_list
