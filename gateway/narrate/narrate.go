@@ -36,6 +36,7 @@ type Narration struct {
 	Execution string
 	ID        string // of the message that came, or that was lost
 	By        string // the agent of the swarm that the event is about: its name, or its id without one
+	Closes    string // the question that is over: it has an answer, or its time is up
 	Detail    bool   // changes nothing that people wait for; protocols of few words leave it out
 	Ends      bool   // of a Failure: the run or the task ends with it
 	Ask       Ask    // of a Question

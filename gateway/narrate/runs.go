@@ -192,13 +192,13 @@ func inputAnswered(d event.InputAnsweredData) Narration {
 	if d.Feedback != "" {
 		text += " (" + d.Feedback + ")"
 	}
-	return Narration{Kind: Note, Text: text}.of(d.RunID, d.ExecutionID)
+	return Narration{Kind: Note, Text: text, Closes: d.InputID}.of(d.RunID, d.ExecutionID)
 }
 
 // inputExpired reports a question that takes no answer any more.
 func inputExpired(d event.InputExpiredData) Narration {
 	if d.Withdrawn {
-		return Narration{Kind: Note, Text: Withdrawn(d)}.of(d.RunID, d.ExecutionID)
+		return Narration{Kind: Note, Text: Withdrawn(d), Closes: d.InputID}.of(d.RunID, d.ExecutionID)
 	}
 	return expired(d.InputID).of(d.RunID, d.ExecutionID)
 }
@@ -210,7 +210,9 @@ func Withdrawn(d event.InputExpiredData) string {
 
 // expired reports a question without an answer.
 func expired(question string) Narration {
-	return failed("", string(fault.InputExpired), "The question "+question+" was not answered in time.")
+	n := failed("", string(fault.InputExpired), "The question "+question+" was not answered in time.")
+	n.Closes = question
+	return n
 }
 
 func stepStarted(d event.StepStartedData) Narration {

@@ -13,7 +13,7 @@ func taskCreated(d event.TaskCreatedData) Narration {
 }
 
 func taskMessaged(d event.TaskMessagedData) Narration {
-	return Narration{Kind: Message, Text: Plain(d.Message), ID: d.MessageID}
+	return Narration{Kind: Message, Text: Plain(d.Message), ID: d.MessageID, Closes: d.InputID}
 }
 
 func taskReleased(d event.TaskReleasedData) string {

@@ -28,7 +28,7 @@ func (c *codec) Encode(e event.Event) [][]byte {
 
 // builders maps the types of events to what makes their messages. A status that
 // follows from an event is added to them.
-var builders = merged(ofMessages, ofTools, ofPlans, ofSwarm, ofTeams, silent)
+var builders = merged(ofMessages, ofTools, ofTeams, silent)
 
 // messages returns what the event becomes.
 func (at *scene) messages() []message {

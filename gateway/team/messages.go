@@ -25,7 +25,6 @@ func nothing(*scene) ([]message, error) { return nil, nil }
 // silent are the events that statuses and members' own events tell.
 var silent = map[event.Type]build{
 	event.RunCancelled:   nothing,
-	event.PlanCancelled:  nothing,
 	event.TeamStopped:    nothing,
 	event.TeamPauseBegun: nothing,
 	event.TeamResumed:    nothing,
@@ -38,30 +37,43 @@ func inherited(at *scene) ([]message, error) {
 	if n, err := narrate.Of(at.Event); err != nil || n.Detail {
 		return nil, err
 	}
-	return neutral(at)
+	return at.narrated()
 }
 
-// neutral builds the neutral form of an event: a notification of the system, an answer, or
-// an error. A question takes any answer, which is the next message.
-func neutral(at *scene) ([]message, error) {
+// narrated builds the neutral form of an event: a notification of the system, an answer, an error, or a question that is
+// answered like one about a call. The answer to a question ends it.
+func (at *scene) narrated() ([]message, error) {
 	n, err := narrate.Of(at.Event)
 	if err != nil {
 		return nil, err
 	}
+	list := at.told(n)
+	if n.Closes != "" {
+		kind := wire.ToolApproved
+		if n.Kind == narrate.Failure {
+			kind = wire.ToolDenied
+		}
+		list = append(list, one(kind, &wire.DecisionPayload{InvocationID: n.Closes, ToolName: toolQuestion, TurnID: n.Run})...)
+	}
+	for i := range list {
+		list[i].member = n.By
+	}
+	return list, nil
+}
+
+func (at *scene) told(n narrate.Narration) []message {
 	switch n.Kind {
 	case narrate.Answer:
-		return complete(n.Whole(), "", ""), nil
+		return complete(n.Whole(), "", "")
 	case narrate.Failure:
-		return failure(n.Code, n.Text), nil
+		return failure(n.Code, n.Whole())
 	case narrate.Question:
-		return one(wire.InterAgentMessage, &wire.InterAgentPayload{
-			RecipientRoleName: theUser, Content: n.Whole(), MessageType: questionType, InputID: n.Ask.ID,
-		}), nil
+		return at.asked(n.Ask.ID, questionName(n.Ask.Scope, toolPlan), questionArguments(n.Whole(), n.Ask.Options), &wire.ApprovalPayload{TurnID: n.Run})
 	case narrate.Note, narrate.Message:
-		return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(at.Type), Content: n.Whole()}), nil
+		return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(at.Type), Content: n.Whole()})
 	case narrate.Silent:
 	}
-	return nil, nil
+	return nil
 }
 
 // with decodes the event's data for f.
@@ -122,9 +134,3 @@ func failure(code, text string) []message {
 	code, text = narrate.Fault(code, text)
 	return one(wire.Error, &wire.ErrorPayload{Code: code, Message: text})
 }
-
-// questionType is the type of a question that says none. It is the swarm's.
-const questionType = "input_request"
-
-// theUser is who the questions of a swarm's agents are for.
-const theUser = "user"

@@ -21,28 +21,23 @@ var ofMessages = map[event.Type]build{
 
 	event.RunCompleted:   with(runCompleted),
 	event.RunFailed:      with(runFailed),
-	event.Notice:         neutral, // also a detail
+	event.JobFailed:      with(jobFailed),
+	event.Notice:         (*scene).narrated, // also a detail
 	event.CommandRefused: with(commandRefused),
 }
 
-// messageReceived shows what others than users say; users know what they said. The
-// tasks of a run that has no plan come with its message.
+// messageReceived shows what others than users say; users know what they said.
 func messageReceived(at *scene, d event.MessageReceivedData) []message {
-	var list []message
 	switch {
 	case d.Sender == nil:
+		return nil
 	case d.Sender.Kind == event.SenderSystem:
-		list = one(wire.TaskNotification, &wire.NotificationPayload{SenderID: d.Sender.ID, Content: d.Content})
-	default:
-		list = one(wire.InterAgentMessage, &wire.InterAgentPayload{
-			SenderAgentID: d.Sender.ID, SenderAgentName: narrate.First(d.Sender.Route, d.Sender.Name),
-			RecipientRoleName: at.member(message{}), Content: d.Content, MessageType: narrate.First(d.Sender.MessageType, directMessage),
-		})
+		return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: d.Sender.ID, Content: d.Content})
 	}
-	if len(d.Steps) > 0 {
-		list = append(list, at.tasksCreated(d.Steps)...)
-	}
-	return list
+	return one(wire.InterAgentMessage, &wire.InterAgentPayload{
+		SenderAgentID: d.Sender.ID, SenderAgentName: narrate.First(d.Sender.Route, d.Sender.Name),
+		RecipientRoleName: at.member(message{}), Content: d.Content, MessageType: narrate.First(d.Sender.MessageType, directMessage),
+	})
 }
 
 // messageStarted says that the model is asked. The segment of a text begins with the text;
@@ -142,6 +137,14 @@ func runFailed(at *scene, d event.RunFailedData) []message {
 		}
 	}
 	return append(list, status...)
+}
+
+// jobFailed is silent while another attempt follows.
+func jobFailed(_ *scene, d event.JobFailedData) []message {
+	if d.Retryable && d.Try < d.MaxTries {
+		return nil
+	}
+	return failure(d.Code, d.Message)
 }
 
 // commandRefused is a direct message: the reason why a frame has no effect. The log that it

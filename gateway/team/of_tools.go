@@ -67,36 +67,27 @@ func inputRequested(at *scene, d event.InputRequestedData) []message {
 	if d.Scope == event.ScopeClientTool { // an answer here could not carry the result
 		return joined(segments(call, tool, arguments), at.status(tool), toolLog(call, tool, narrate.ClientTool(d)))
 	}
-	if d.Scope != event.ScopeTool {
-		call, tool, arguments = d.InputID, toolPlan, planArguments(d)
+	switch d.Scope {
+	case event.ScopeTool:
+	case event.ScopeBudget:
+		call, tool, arguments = d.InputID, toolBudget, budgetArguments(d)
+	case event.ScopeAgent:
+		call, tool, arguments = d.InputID, toolQuestion, questionArguments(d.Summary, d.Options)
+	default:
+		list, _ := at.narrated() // the data have been read
+		return list
 	}
-	if d.Scope == event.ScopeBudget {
-		tool, arguments = toolBudget, budgetArguments(d)
-	}
-	if d.Scope == event.ScopeAgent {
-		tool, arguments = toolQuestion, questionArguments(d)
-	}
-	_, shows := place(at.outer.Subject)
-	return joined(segments(call, tool, arguments), at.status(tool), one(wire.ToolApprovalRequested, &wire.ApprovalPayload{
-		InvocationID: call, ToolName: tool, Arguments: arguments, TurnID: d.RunID, AgentID: at.entity,
-		ApprovalToken: wire.ApprovalToken{
-			TeamRunID: shows, RunVersion: wire.RunVersion, InvocationID: call, InvocationVersion: max(d.Attempt, 1),
-			TargetMemberName: narrate.First(at.Via.Route, at.member(message{})), Digest: d.Digest,
-		},
-	}))
+	return at.asked(call, tool, arguments, &wire.ApprovalPayload{TurnID: d.RunID, ApprovalToken: wire.ApprovalToken{InvocationVersion: d.Attempt, Digest: d.Digest}})
 }
 
-// planArguments are the tasks of a plan as arguments of a call.
-func planArguments(d event.InputRequestedData) json.RawMessage {
-	v := struct {
-		Summary string      `json:"summary,omitempty"`
-		Tasks   []wire.Task `json:"tasks"`
-	}{d.Summary, planTasks(d.Steps)}
-	b, err := wire.Encode(v)
-	if err != nil {
-		panic("team: " + err.Error()) // Nothing in it is raw.
-	}
-	return b
+// asked is a question whether a call may run; it fills in the rest of p.
+func (at *scene) asked(call, tool string, arguments json.RawMessage, p *wire.ApprovalPayload) []message {
+	_, shows := place(at.outer.Subject)
+	p.InvocationID, p.ToolName, p.Arguments, p.AgentID = call, tool, arguments, at.entity
+	t := &p.ApprovalToken
+	t.TeamRunID, t.RunVersion, t.InvocationID, t.InvocationVersion = shows, wire.RunVersion, call, max(t.InvocationVersion, 1)
+	t.TargetMemberName = narrate.First(at.Via.Route, at.member(message{}))
+	return joined(segments(call, tool, arguments), at.status(tool), one(wire.ToolApprovalRequested, p))
 }
 
 // budgetArguments say what a run has used up, as arguments of a call.
@@ -112,18 +103,18 @@ func budgetArguments(d event.InputRequestedData) json.RawMessage {
 }
 
 // questionArguments are a question and its options, as arguments of a call.
-func questionArguments(d event.InputRequestedData) json.RawMessage {
+func questionArguments(text string, options json.RawMessage) json.RawMessage {
 	b, err := wire.Encode(struct {
 		Message string          `json:"message"`
 		Options json.RawMessage `json:"options,omitempty"`
-	}{d.Summary, d.Options})
+	}{text, options})
 	if err != nil {
 		return object(nil) // the options are not JSON
 	}
 	return b
 }
 
-// inputAnswered is the one decision that counts. Of a changed plan the new one is shown.
+// inputAnswered is the one decision that counts.
 func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	if d.Scope == event.ScopeClientTool {
 		return clientToolAnswered(at, d)
@@ -140,17 +131,13 @@ func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 		p.Error = fault.Lookup(fault.ToolDenied).Message
 		return joined(status, one(wire.ToolDenied, p))
 	}
-	list := joined(status, one(wire.ToolApproved, p))
-	if d.Decision == event.DecisionModify && len(d.Steps) > 0 {
-		list = append(list, at.tasksCreated(d.Steps)...)
-	}
-	return list
+	return joined(status, one(wire.ToolApproved, p))
 }
 
 // questionName is how a question of a scope is called: those about calls and plans have the other name.
 func questionName(scope, other string) string {
 	switch scope {
-	case event.ScopeAgent:
+	case event.ScopeAgent, narrate.ScopeTask:
 		return toolQuestion
 	case event.ScopeBudget:
 		return toolBudget

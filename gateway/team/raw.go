@@ -6,12 +6,8 @@ import (
 	"fmt"
 
 	"github.com/waggle-dev/waggle/gateway/internal/strict"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
-
-// lost is the code of a call whose outcome is not known.
-const lost = string(fault.ToolLost)
 
 // object returns raw as a JSON object, which is all that the protocol allows for
 // arguments. Nothing is {}, and a value of another kind becomes its member "value".
@@ -24,14 +20,6 @@ func object(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	return fmt.Appendf(nil, `{"value":%s}`, raw)
-}
-
-// orNull returns raw, or null without a value.
-func orNull(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
-	}
-	return bytes.ToValidUTF8(raw, []byte("\ufffd"))
 }
 
 // text returns a text as JSON.

@@ -39,7 +39,7 @@ func Table() []Row {
 		{wire.TodoListUpdate, false, "an agent's whole list of things to do"},
 		{wire.InterAgentMessage, false, "a message from another agent, at its receiver"},
 		{wire.TaskNotification, false, "a message from the system: a task on the board is yours, a message was dropped, a notice"},
-		{wire.TaskPlanEvent, false, "the whole board or plan, or what has become of one of its tasks"},
+		{wire.TaskPlanEvent, false, "the whole board, or what has become of one of its tasks"},
 		{wire.ArtifactPersisted, false, "a member created a file"},
 		{wire.ArtifactUpdated, false, "a member changed a file"},
 		{wire.MessageAccepted, false, "the team has a user's message, and is not idle again before that is done (addition)"},
