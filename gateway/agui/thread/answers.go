@@ -2,7 +2,6 @@ package thread
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -11,25 +10,22 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// answers are those that a client gives in one request, or its message to a team. A nil one has none.
+// answers are those that a client gives in one request, or its message to a team. A nil one has none. The log that the client is
+// shown is locked while they are used.
 type answers struct {
-	recipients *edge.Recipients
-	who        auth.Principal
-	name       id.Name
-	to         *entries
+	of   *Stream
+	name id.Name
 
-	mu      sync.Mutex
 	open    map[string]string // commands without an outcome: their questions
-	taken   int
 	refused []event.CommandRefusedData
 }
 
 // Principal implements edge.Recipient.
-func (a *answers) Principal() auth.Principal { return a.who }
+func (a *answers) Principal() auth.Principal { return a.of.by.Principal() }
 
 // Receive implements edge.Recipient.
 func (a *answers) Receive(_ subject.Log, e event.Event) []byte {
-	a.to.tell(e)
+	a.of.direct(e)
 	return edge.Confirmed
 }
 
@@ -38,32 +34,21 @@ func (a *answers) note(e event.Event) {
 	if a == nil {
 		return
 	}
-	e = event.Unwrap(e)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch e.Type {
+	switch e = event.Unwrap(e); e.Type {
 	case event.TeamMessage:
 		if d, err := event.As[event.TeamMessageData](e); err == nil {
-			a.take(d.MessageID)
+			delete(a.open, d.MessageID)
 		}
 	case event.InputAnswered:
 		if d, err := event.As[event.InputAnsweredData](e); err == nil {
-			a.take(d.CommandID)
+			delete(a.open, d.CommandID)
 		}
 	case event.PlanInvalid:
 		a.invalid(e)
 	}
 }
 
-// take notes that the log has what a command asks for. The caller has locked.
-func (a *answers) take(commandID string) {
-	if _, mine := a.open[commandID]; mine {
-		delete(a.open, commandID)
-		a.taken++
-	}
-}
-
-// invalid notes that the tasks of an answer make no plan. The caller has locked.
+// invalid notes that the tasks of an answer make no plan.
 func (a *answers) invalid(e event.Event) {
 	d, err := event.As[event.PlanInvalidData](e)
 	if err != nil {
@@ -78,18 +63,11 @@ func (a *answers) invalid(e event.Event) {
 }
 
 // settled reports whether each answer has an outcome.
-func (a *answers) settled() bool {
-	if a == nil {
-		return true
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.open) == 0
-}
+func (a *answers) settled() bool { return a == nil || len(a.open) == 0 }
 
 func (a *answers) close() {
 	if a != nil && !a.name.IsZero() {
-		a.recipients.Remove(a.name)
+		a.of.t.g.Recipients.Remove(a.name)
 	}
 }
 
@@ -98,8 +76,6 @@ func (a *answers) refuse(e event.Event) (d event.CommandRefusedData, mine bool) 
 	if a == nil || e.Type != event.CommandRefused || e.Decode(&d) != nil {
 		return d, false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	question, mine := a.open[d.CommandID]
 	if mine {
 		delete(a.open, d.CommandID)

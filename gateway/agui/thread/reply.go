@@ -15,17 +15,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// give sends answers and waits until the first of them has an outcome that moves the run, or all have one.
-func (s *Stream) give(c *edge.Client, m fold.Meaning) error {
-	a := &answers{recipients: s.t.g.Recipients, who: c.Principal(), open: map[string]string{}}
-	s.listen()
-	a.to = s.log
-	var err error
-	if a.name, err = s.t.g.Recipients.Add(a); err != nil {
-		return err
-	}
-	s.answers = a
-	if err := s.t.store(s.ctx, c, s.at.Log, m.Intents); err != nil {
+// give sends answers, or a message to a team, and waits until is returns true or an error.
+func (s *Stream) give(ctx context.Context, c *edge.Client, m fold.Meaning, is func() (bool, error)) error {
+	a := &answers{of: s, open: map[string]string{}}
+	if err := s.t.store(ctx, c, s.at.Log, m.Intents); err != nil {
 		return err
 	}
 	cmds, err := binding.Commands(nil, s.at.Log, m.Intents...)
@@ -39,29 +32,37 @@ func (s *Stream) give(c *edge.Client, m fold.Meaning) error {
 		}
 		a.open[cmd.ID] = d.InputID
 	}
-	return c.Do(s.ctx, subject.ReplyTo(s.t.g.Name, a.name), cmds...)
+	s.answers = a
+	send := func() (err error) {
+		if a.name, err = s.t.g.Recipients.Add(a); err != nil {
+			return err
+		}
+		return c.Do(ctx, subject.ReplyTo(s.t.g.Name, a.name), cmds...)
+	}
+	return s.await(ctx, send, func(event.Event) (bool, error) { return is() })
 }
 
-// replies sends the answers of a request for a run, and waits until the run goes on with one of them.
-func (s *Stream) replies(c *edge.Client, m fold.Meaning) error {
-	if err := s.give(c, m); err != nil {
-		return err
-	}
-	err := s.await(func(event.Event) (bool, error) { return s.thread.Newest() == s.run || s.shown(), nil })
-	if err != nil {
-		return err
-	}
-	if s.thread.Newest() != s.run && len(s.first) == 0 { // the run has gone on without these answers, or has ended
-		for _, d := range s.answers.refused {
+// replies sends the answers of a request for a run, and waits until the run goes on with one of them, or all have an outcome.
+func (s *Stream) replies(ctx context.Context, c *edge.Client, m fold.Meaning) error {
+	return s.give(ctx, c, m, func() (bool, error) {
+		switch {
+		case s.thread.Newest() == s.run:
+			return true, nil
+		case !s.shown():
+			return false, nil
+		case len(s.first) > 0:
+			return true, nil
+		}
+		for _, d := range s.answers.refused { // the run has gone on without these answers, or has ended
 			switch code := fault.Code(d.Code); code {
 			case fault.PlanInvalid, fault.InvalidField:
-				return fault.Newf(code, "%s", d.Message).At("resume")
+				return true, fault.Newf(code, "%s", d.Message).At("resume")
 			}
 		}
 		s.called, s.run = s.run, s.thread.Newest() // as the client calls it
 		s.prelude()
-	}
-	return nil
+		return true, nil
+	})
 }
 
 // shown reports whether each answer has an outcome that the log has, too: the task of an agent that has asked refuses an answer,
@@ -107,15 +108,14 @@ func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, list []w
 	case len(m.Intents) == 0:
 		return fault.Newf(fault.InvalidField, "resume must contain an answer.").At("resume")
 	}
-	if err := s.give(c, m); err != nil {
-		return err
-	}
-	if err := s.await(func(event.Event) (bool, error) { return s.answers.settled(), nil }); err != nil {
-		return err
-	}
-	for _, d := range s.answers.refused {
-		f := fault.Newf(fault.Code(d.Code), "%s", d.Message).At("resume")
-		return Detailed{f, refusal(d)}
-	}
-	return nil
+	return s.give(ctx, c, m, func() (bool, error) {
+		if !s.answers.settled() {
+			return false, nil
+		}
+		for _, d := range s.answers.refused {
+			f := fault.Newf(fault.Code(d.Code), "%s", d.Message).At("resume")
+			return true, Detailed{f, refusal(d)}
+		}
+		return true, nil
+	})
 }

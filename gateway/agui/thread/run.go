@@ -61,31 +61,30 @@ func (s *Stream) carryOut(ctx context.Context, c *edge.Client, q input.Request, 
 		s.look(q)
 		return nil
 	case fold.Reply:
-		return s.replies(c, m)
+		return s.replies(ctx, c, m)
 	}
 	if q.Team {
-		return s.tells(c, m)
+		return s.tells(ctx, c, m)
 	}
 	return s.speaks(ctx, c, q, m, last)
 }
 
 // tells sends a team a message and waits until the log has it, or it is refused. If the team is at work, its run is shown under the
 // id of the request.
-func (s *Stream) tells(c *edge.Client, m fold.Meaning) error {
-	if err := s.give(c, m); err != nil {
-		return err
-	}
-	if err := s.await(func(event.Event) (bool, error) { return s.answers.settled(), nil }); err != nil {
-		return err
-	}
-	for _, d := range s.answers.refused {
-		return fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
-	}
-	if s.thread.Newest() != s.run {
-		s.called, s.run, s.first = s.run, s.thread.Newest(), nil
-		s.prelude()
-	}
-	return nil
+func (s *Stream) tells(ctx context.Context, c *edge.Client, m fold.Meaning) error {
+	return s.give(ctx, c, m, func() (bool, error) {
+		if !s.answers.settled() {
+			return false, nil
+		}
+		for _, d := range s.answers.refused {
+			return true, fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
+		}
+		if s.thread.Newest() != s.run {
+			s.called, s.run, s.first = s.run, s.thread.Newest(), nil
+			s.prelude()
+		}
+		return true, nil
+	})
 }
 
 // look shows the thread: the active run, under the id of the request, or nothing but its messages.
@@ -118,10 +117,8 @@ func (s *Stream) speaks(ctx context.Context, c *edge.Client, q input.Request, m 
 	if err != nil {
 		return err
 	}
-	if err := c.Do(ctx, "", cmds...); err != nil {
-		return err
-	}
-	return s.await(func(e event.Event) (bool, error) { return taken(e, cmds[len(cmds)-1].ID) })
+	send := func() error { return c.Do(ctx, "", cmds...) }
+	return s.await(ctx, send, func(e event.Event) (bool, error) { return taken(e, cmds[len(cmds)-1].ID) })
 }
 
 // taken reports whether an event takes the message, or why it was refused.
@@ -150,8 +147,6 @@ func (s *Stream) open(ctx context.Context, c *edge.Client, q input.Request) erro
 	if err != nil {
 		return err
 	}
-	if err := c.Do(ctx, "", cmd); err != nil {
-		return err
-	}
-	return s.await(func(e event.Event) (bool, error) { return e.Type == event.SessionCreated, nil })
+	send := func() error { return c.Do(ctx, "", cmd) }
+	return s.await(ctx, send, func(e event.Event) (bool, error) { return e.Type == event.SessionCreated, nil })
 }

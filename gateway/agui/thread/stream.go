@@ -2,62 +2,76 @@ package thread
 
 import (
 	"context"
+	"errors"
 	"strings"
-	"time"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/agui/fold"
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Stream shows a thread, or one run of it, on a response. Begin starts its feed; Room and Close may be called concurrently.
+// Stream shows a thread, or one run of it, on a response. Its opening runs on the goroutine of the request: a snapshot of the
+// thread or a position in its log, and the wait for what comes of a command. From Begin on, a stream of the log brings the
+// rest, with this one as its projector. Room and Close may be called concurrently.
 type Stream struct {
 	t  *Threads
 	by *edge.Client
 	at Place
+
+	ctx     context.Context //nolint:containedctx // the life of the stream
+	cancel  context.CancelFunc
+	log     *stream.Stream // nil before the log is read
+	counted bool           // among the viewers
+	cancels bool           // the run is stopped when its last viewer has gone
+	size    int            // of the thread at its end
+
+	// The log is locked while what follows is used, once it is read.
 
 	run     string // the run that is shown, and the stretches that follow it by themselves; empty = the thread
 	called  string // the name of that run for the client; empty = its own
 	all     bool   // the thread is shown
 	follows bool   // over all later runs
 	thread  *fold.Thread
-	after   eventlog.Cursor
-	skip    int              // frames of the next event that the client has
-	over    bool             // nothing follows
-	begun   bool             // a frame was shown
-	answers *answers         // that the client gives; nil = none
-	counted bool             // among the viewers
-	edited  bool             // the client's history is not that of the thread
-	cancels bool             // the run is stopped when its last viewer has gone
-	notices []map[string]any // about the request, behind the first frame
-
-	size   int             // of the thread at its end
-	part   *answer.Part    // the room of first; nil: it needs none, or the response has taken it over
-	ctx    context.Context //nolint:containedctx // the life of the stream
-	cancel context.CancelCauseFunc
-	log    *entries             // behind after; nil before the stream reads
-	first  []*transport.Message // before anything of the feed
-	rest   []*transport.Message // without room in the response; once the stream has begun, only its feed has it
-	feed   feed
+	after   eventlog.Cursor      // behind which the log is read
+	skip    int                  // frames of the next event that the client has
+	over    bool                 // nothing follows
+	ending  *fault.Fault         // with which the response ends, behind all that is shown; nil = it goes on
+	begun   bool                 // a frame was shown
+	edited  bool                 // the client's history is not that of the thread
+	answers *answers             // that the client gives; nil = none
+	notices []map[string]any     // about the request, behind the first frame
+	part    *answer.Part         // the room of first; nil: it needs none, or the response has taken it over
+	first   []*transport.Message // of the opening
+	live    bool                 // the opening is over
+	heard   func(event.Event, error)
 }
+
+var (
+	_ stream.Projector = (*Stream)(nil)
+	_ stream.Binding   = (*Stream)(nil)
+)
 
 // newStream returns a stream for a client that ends with ctx, or with Close.
 func newStream(ctx context.Context, t *Threads, c *edge.Client, at Place) *Stream {
 	s := &Stream{t: t, by: c, at: at}
-	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s
 }
 
 // Over reports whether nothing follows the position of the client: it gets an answer without a body.
-func (s *Stream) Over() bool { return s.over && len(s.first) == 0 }
+func (s *Stream) Over() (nothing bool) {
+	s.locked(func() { nothing = s.over && len(s.first) == 0 })
+	return nothing
+}
 
-// Begin starts the feed, which ends with the response, or when nothing follows.
+// Begin ends the opening: the response gets what it has, and then the log, until it is over.
 func (s *Stream) Begin() {
 	var stop func(context.Context)
 	if s.cancels {
@@ -65,11 +79,21 @@ func (s *Stream) Begin() {
 	}
 	s.counted = true
 	s.t.viewers.enter(s.at.Log, s.run, stop)
-	s.rest, s.first = s.first, nil
-	if s.part != nil {
-		s.part.Shrink(bytesOf(s.rest))
+	reads := s.log != nil
+	if !reads {
+		s.log = s.reader()
 	}
-	s.wake()
+	s.log.Show(func() []*transport.Message {
+		first := s.first
+		s.live, s.first = true, nil
+		if s.part != nil {
+			s.part.Shrink(bytesOf(first))
+		}
+		return first
+	})
+	if !reads && !s.over {
+		s.log.Watch(s.after, nil)
+	}
 }
 
 func bytesOf(ms []*transport.Message) (n int) {
@@ -77,6 +101,33 @@ func bytesOf(ms []*transport.Message) (n int) {
 		n += len(m.Data)
 	}
 	return n
+}
+
+// reader returns a stream of the log.
+func (s *Stream) reader() *stream.Stream {
+	return stream.New(s.t.g.Streams, stream.Options{
+		Life: s.ctx, Log: s.at.Log, Projector: s, To: s.at.To, Slot: stream.NewSlot(), Binding: s, Clear: s.clear,
+	})
+}
+
+// listen begins to read the log behind the position of the stream.
+func (s *Stream) listen() {
+	if s.log == nil {
+		s.log = s.reader()
+		s.log.Watch(s.after, nil)
+	}
+}
+
+// locked calls f with the log locked.
+func (s *Stream) locked(f func()) {
+	if s.log == nil {
+		f()
+		return
+	}
+	s.log.Show(func() []*transport.Message {
+		f()
+		return nil
+	})
 }
 
 // forms is how often a prelude is in memory while it is made: as JSON, as a message, and as the response writes it.
@@ -91,26 +142,25 @@ func (s *Stream) reserve(size int) (err error) {
 	return err
 }
 
-// handOver gives the room to the response once it has all of the prelude.
-func (s *Stream) handOver() {
-	if s.part != nil {
+// clear gives the room of the prelude to the response, which has all of it, and ends a response to which nothing comes.
+func (s *Stream) clear() {
+	if s.live && s.part != nil {
 		s.at.To.Written(s.part.Leave)
 		s.part = nil
+	}
+	if s.live && s.ending != nil {
+		s.at.To.End(s.ending)
 	}
 }
 
 // Room implements watch.Binding.
-func (s *Stream) Room() { s.wake() }
-
-// wake has the feed look for something to do. It does not block.
-func (s *Stream) wake() { s.feed.wake(s.advance) }
+func (s *Stream) Room() { s.log.Resume() }
 
 // Close implements watch.Binding.
 func (s *Stream) Close() {
-	s.cancel(context.Canceled)
-	s.feed.close()
+	s.cancel()
 	if s.log != nil {
-		s.log.viewer.Close()
+		s.log.Close()
 	}
 	s.answers.close()
 	if s.part != nil {
@@ -138,57 +188,114 @@ func (s *Stream) abandon(ctx context.Context) {
 	}
 }
 
-// listen begins to read the log behind the position of the stream.
-func (s *Stream) listen() {
-	if s.log == nil {
-		s.log = watch(s.t.g.Log, s.at.Log, s.after)
-	}
+// Seen implements stream.Binding.
+func (*Stream) Seen(*stream.Stream) {}
+
+// Expired implements stream.Binding: the fold goes on with what the log has.
+func (*Stream) Expired(*stream.Stream, uint64) {}
+
+// Deleted implements stream.Binding. The tombstone has ended the response.
+func (*Stream) Deleted(*stream.Stream) {}
+
+// Notice implements stream.Binding: clients of threads are told of no workers.
+func (*Stream) Notice(*stream.Stream, event.NoticeData) {}
+
+// Failed implements stream.Binding.
+func (s *Stream) Failed(log *stream.Stream, err error) {
+	err = gone(err)
+	log.Show(func() []*transport.Message {
+		s.over, s.ending = true, fault.From(err, "")
+		s.hear(event.Event{}, err)
+		return nil
+	})
 }
 
-// advance shows what has come, and reports whether more may come.
-func (s *Stream) advance() bool {
-	err := s.drain()
-	if err != nil && s.ctx.Err() == nil {
-		s.at.To.End(fault.From(gone(err), ""))
-	}
-	return err == nil
-}
-
-// drain shows what has come, as far as the response has room.
-func (s *Stream) drain() error {
-	for {
-		if s.rest = s.rest[s.at.To.Send(s.rest...):]; len(s.rest) > 0 || s.over {
-			return s.ctx.Err() // Room wakes the feed
-		}
-		s.rest = nil // it may be long, and the stream may be idle for long
-		s.handOver()
-		s.listen()
-		more, err := s.step()
-		if err != nil || !more {
-			return err
-		}
-	}
-}
-
-// step takes what comes next, and reports whether something has.
-func (s *Stream) step() (more bool, err error) {
-	e, d, err := s.log.poll(s.wake)
+// gone turns the reasons why a log cannot be read into faults.
+func gone(err error) error {
 	switch {
-	case d != nil:
-		s.rest = s.refused(*d)
-		return true, nil
-	case e == nil:
-		return false, err
+	case errors.Is(err, eventlog.ErrDeleted):
+		return fault.New(fault.SessionDeleted)
+	case errors.Is(err, eventlog.ErrBeyondEnd):
+		return fault.New(fault.CursorInvalid)
+	case errors.Is(err, eventlog.ErrClosed):
+		return fault.New(fault.Draining)
 	}
-	ms := s.messages(e)
-	if s.all && (e.Type == event.SessionClosed || e.Type == event.TeamClosed) || e.Type.Tombstone() {
-		s.over = true
-		s.at.To.Send(ms...)
-		s.at.To.End(fault.New(fault.SessionClosed))
-		return true, nil
+	return err
+}
+
+// Project implements stream.Projector.
+func (s *Stream) Project(e *eventlog.Entry) (ms []*transport.Message) {
+	if s.over {
+		return nil
 	}
-	s.rest = ms
-	return true, nil
+	ended := s.all && (e.Type == event.SessionClosed || e.Type == event.TeamClosed) || e.Type.Tombstone()
+	switch ok := stream.Safely(s.t.g.Logger, s.at.Log, func() { ms = s.messages(e) }); {
+	case !ok:
+		s.over, s.ending, ms = true, fault.New(fault.Internal), nil
+	case ended:
+		s.over, s.ending = true, fault.New(fault.SessionClosed)
+	}
+	ms = s.opened(ms)
+	s.hear(e.Event, nil)
+	return ms
+}
+
+// opened keeps messages of the opening, and returns all others.
+func (s *Stream) opened(ms []*transport.Message) []*transport.Message {
+	if s.live {
+		return ms
+	}
+	s.first = append(s.first, ms...)
+	return nil
+}
+
+// hear tells the opening what has come, if it waits.
+func (s *Stream) hear(e event.Event, failed error) {
+	if s.heard != nil {
+		s.heard(e, failed)
+	}
+}
+
+// direct takes a direct message.
+func (s *Stream) direct(e event.Event) {
+	s.log.Show(func() []*transport.Message {
+		ms := s.opened(s.refused(e))
+		s.hear(e, nil)
+		return ms
+	})
+}
+
+// await sends what the client asks for, and reads the log and direct messages until is has what it waits for, or an error. What
+// they become is shown first. The log is locked while is runs.
+func (s *Stream) await(ctx context.Context, send func() error, is func(event.Event) (bool, error)) error {
+	done := make(chan error, 1)
+	s.listen()
+	s.locked(func() {
+		s.heard = func(e event.Event, err error) {
+			ok := err != nil
+			if !ok {
+				ok, err = is(e)
+			}
+			if ok || err != nil {
+				s.heard = nil
+				done <- err
+			}
+		}
+		if s.ending != nil { // nothing comes
+			s.hear(event.Event{}, s.ending)
+		}
+	})
+	if err := send(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.t.patience, fault.Newf(fault.Overloaded, "The session service did not respond. Send the same request again."))
+	defer cancel()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // framesKey names what viewers share of an entry: those whose threads are alike.
@@ -369,28 +476,4 @@ func (s *Stream) late() (out []*transport.Message) {
 		}
 	}
 	return out
-}
-
-// await reads the log, and direct messages, until is has what it waits for, or an error. Their frames are the first of the stream.
-func (s *Stream) await(is func(event.Event) (bool, error)) error {
-	s.listen()
-	late := time.AfterFunc(s.t.patience, func() {
-		s.cancel(fault.Newf(fault.Overloaded, "The session service did not respond. Send the same request again."))
-	})
-	defer late.Stop()
-	for {
-		e, d, err := s.log.next(s.ctx)
-		switch {
-		case err != nil:
-			return gone(err)
-		case d != nil:
-			s.first = append(s.first, s.refused(*d)...)
-		default:
-			d = &e.Event
-			s.first = append(s.first, s.messages(e)...)
-		}
-		if done, err := is(*d); done || err != nil {
-			return err
-		}
-	}
 }
