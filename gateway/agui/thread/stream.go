@@ -265,8 +265,8 @@ func (s *Stream) direct(e event.Event) {
 	})
 }
 
-// await sends what the client asks for, and reads the log and direct messages until is has what it waits for, or an error. What
-// they become is shown first. The log is locked while is runs.
+// await sends what the client asks for, and reads the log and direct messages until is has what it waits for, or an error. Their
+// frames are the first of the stream. The log is locked while is runs.
 func (s *Stream) await(ctx context.Context, send func() error, is func(event.Event) (bool, error)) error {
 	done := make(chan error, 1)
 	s.listen()
