@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/agui/thread"
 	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/single"
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -88,10 +89,10 @@ func Team(d dialect.TeamDialect) Route {
 }
 
 // Swarm returns the route of clients, agents or providers of a swarm.
-func Swarm(codec dialect.Participants) Route {
+func Swarm(codec *asp.Codec) Route {
 	var frames translation.Protocol
 	if codec.Kind() == command.ParticipantClient { // others watch no log
-		frames = translation.Watched(codec)
+		frames = translation.Watched(codec.Encode)
 	}
 	return Route{
 		protocol: codec.Name(), swarm: true, frames: frames,

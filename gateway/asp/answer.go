@@ -16,7 +16,7 @@ import (
 // answers is the table of the replies to requests. Requests that are not in it are
 // answered by events: Submit, or not at all: OpenClient and NameClient,
 // which only come with a Register.
-var answers = map[string]func(*codec, dialect.Order, json.RawMessage) (wire.Frame, error){
+var answers = map[string]func(*Codec, Order, json.RawMessage) (wire.Frame, error){
 	dialect.Topic(dialect.ListAgents{}):   decoded(agentList),
 	dialect.Topic(dialect.ListServices{}): decoded(serviceList),
 	dialect.Topic(dialect.ListClients{}):  decoded(clientList),
@@ -28,8 +28,8 @@ var answers = map[string]func(*codec, dialect.Order, json.RawMessage) (wire.Fram
 }
 
 // decoded decodes a reply for f.
-func decoded[T any](f func(*codec, dialect.Order, T) wire.Frame) func(*codec, dialect.Order, json.RawMessage) (wire.Frame, error) {
-	return func(c *codec, o dialect.Order, reply json.RawMessage) (wire.Frame, error) {
+func decoded[T any](f func(*Codec, Order, T) wire.Frame) func(*Codec, Order, json.RawMessage) (wire.Frame, error) {
+	return func(c *Codec, o Order, reply json.RawMessage) (wire.Frame, error) {
 		var v T
 		if err := json.Unmarshal(reply, &v); err != nil {
 			return wire.Frame{}, fmt.Errorf("decode reply to %s: %w", o.Type, err)
@@ -38,8 +38,8 @@ func decoded[T any](f func(*codec, dialect.Order, T) wire.Frame) func(*codec, di
 	}
 }
 
-// Answer implements dialect.Participants.
-func (c *codec) Answer(at dialect.Link, o dialect.Order, reply json.RawMessage) [][]byte {
+// Answer turns the reply to an order into frames.
+func (c *Codec) Answer(at dialect.Link, o Order, reply json.RawMessage) [][]byte {
 	if _, ok := o.Ask.(dialect.Submit); ok {
 		return c.asBefore(at, o, reply)
 	}
@@ -63,7 +63,7 @@ func (c *codec) Answer(at dialect.Link, o dialect.Order, reply json.RawMessage) 
 
 // asBefore answers a request for a task that has come before: again, and with the end that
 // the task has had. Any other one is answered by events.
-func (c *codec) asBefore(at dialect.Link, o dialect.Order, reply json.RawMessage) (out [][]byte) {
+func (c *Codec) asBefore(at dialect.Link, o Order, reply json.RawMessage) (out [][]byte) {
 	var v command.TaskView
 	if json.Unmarshal(reply, &v) != nil || !v.Before {
 		return nil
@@ -94,7 +94,7 @@ func (c *codec) asBefore(at dialect.Link, o dialect.Order, reply json.RawMessage
 }
 
 // registered answers what changes a participant's place in the directory.
-func registered(c *codec, o dialect.Order, p command.Participant) wire.Frame {
+func registered(c *Codec, o Order, p command.Participant) wire.Frame {
 	p.Online = true
 	status, state := c.status(o, p)
 	switch {
@@ -118,7 +118,7 @@ func registered(c *codec, o dialect.Order, p command.Participant) wire.Frame {
 	}}
 }
 
-func agentList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
+func agentList(c *Codec, o Order, l command.ParticipantList) wire.Frame {
 	out := wire.AgentListContent{Next: l.Next(), Agents: []wire.AgentEntry{}}
 	for _, p := range l.Participants {
 		status, state := c.status(o, p)
@@ -143,7 +143,7 @@ func describedIn(raw json.RawMessage) string {
 	return extra(m["manifest"], "description")
 }
 
-func serviceList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
+func serviceList(c *Codec, o Order, l command.ParticipantList) wire.Frame {
 	out := wire.ServiceListContent{Next: l.Next(), Services: []wire.ServiceEntry{}}
 	for _, p := range l.Participants {
 		status, state := c.status(o, p)
@@ -155,7 +155,7 @@ func serviceList(c *codec, o dialect.Order, l command.ParticipantList) wire.Fram
 	return wire.Frame{Type: wire.AgentServiceListReply, Content: out}
 }
 
-func clientList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
+func clientList(c *Codec, o Order, l command.ParticipantList) wire.Frame {
 	out := wire.ClientListContent{Next: l.Next(), Clients: []wire.ClientEntry{}}
 	for _, p := range l.Participants {
 		out.Clients = append(out.Clients, c.clientEntry(o, p))
@@ -163,7 +163,7 @@ func clientList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame
 	return wire.Frame{Type: wire.ClientListResponse, Content: out}
 }
 
-func (c *codec) clientEntry(o dialect.Order, p command.Participant) wire.ClientEntry {
+func (c *Codec) clientEntry(o Order, p command.Participant) wire.ClientEntry {
 	status, state := c.status(o, p)
 	return wire.ClientEntry{
 		ID: p.ID, Name: p.Name, Status: status, State: state, ClientType: extra(p.Extra, "clientType", "type"),
@@ -171,7 +171,7 @@ func (c *codec) clientEntry(o dialect.Order, p command.Participant) wire.ClientE
 	}
 }
 
-func serverList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
+func serverList(c *Codec, o Order, l command.ParticipantList) wire.Frame {
 	out := wire.ServerListContent{Next: l.Next(), Servers: []wire.ServerEntry{}}
 	for _, p := range l.Participants {
 		status, state := c.status(o, p)
@@ -189,7 +189,7 @@ func serverList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame
 	return wire.Frame{Type: kind, Content: out}
 }
 
-func toolList(c *codec, o dialect.Order, l command.ToolList) wire.Frame {
+func toolList(c *Codec, o Order, l command.ToolList) wire.Frame {
 	tools := make([]wire.ToolEntry, 0, len(l.Tools))
 	for _, t := range l.Tools {
 		entry := wire.ToolEntry{
@@ -212,7 +212,7 @@ func toolList(c *codec, o dialect.Order, l command.ToolList) wire.Frame {
 }
 
 // toolOutcome answers a call outside of a task, or one whose task was found by its caller.
-func toolOutcome(c *codec, _ dialect.Order, d command.ToolOutcome) wire.Frame {
+func toolOutcome(c *Codec, _ Order, d command.ToolOutcome) wire.Frame {
 	if d.Kind == kindService {
 		return wire.Frame{Type: wire.ServiceExecuteReply, Content: wire.ServiceExecuteReplyContent{
 			ServiceID: d.Server, ServiceName: d.ServerName, ToolID: d.Tool, TaskID: d.TaskID, Status: outcome(d.Status), Result: d.Result,
@@ -230,7 +230,7 @@ func toolOutcome(c *codec, _ dialect.Order, d command.ToolOutcome) wire.Frame {
 }
 
 // taskView has no member error: the calls of the SDK reject an answer that has one, and it would tell of no failed task.
-func taskView(_ *codec, _ dialect.Order, v command.TaskView) wire.Frame {
+func taskView(_ *Codec, _ Order, v command.TaskView) wire.Frame {
 	if v.Error != "" || v.Code != "" {
 		failure, err := json.Marshal(wire.TaskFailure{Error: v.Error, Code: v.Code, Result: v.Result})
 		if err == nil { // the result was JSON when it was taken
@@ -243,7 +243,7 @@ func taskView(_ *codec, _ dialect.Order, v command.TaskView) wire.Frame {
 	}}
 }
 
-func clientNote(c *codec, o dialect.Order, n command.ClientNote) wire.Frame {
+func clientNote(c *Codec, o Order, n command.ClientNote) wire.Frame {
 	if c.kind == command.ParticipantService {
 		return wire.Frame{Type: wire.NotificationReceived, Content: wire.NotificationReceivedContent{Message: received, NotificationID: o.RequestID}}
 	}
@@ -262,7 +262,7 @@ func list(l []string) []string {
 
 // status returns the words for the status of a participant: that of the vocabulary in which the
 // order is answered and that of the other one. A participant that is away is inactive.
-func (c *codec) status(o dialect.Order, p command.Participant) (status, state string) {
+func (c *Codec) status(o Order, p command.Participant) (status, state string) {
 	now := first(p.Status, command.StatusActive)
 	if !p.Online {
 		now = command.StatusInactive

@@ -43,28 +43,28 @@ const greeting = "Welcome to Agent Swarm Protocol"
 var features = []string{"tasks", "agents", "services", "mcp", "clients", "resume", "cancel"}
 
 // Client returns the codec of the sockets of clients.
-func Client(s Settings) dialect.Participants {
-	return &codec{name: "asp-client", kind: command.ParticipantClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(s), watched: watchedTasks()}
+func Client(s Settings) *Codec {
+	return &Codec{name: "asp-client", kind: command.ParticipantClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(s), watched: watchedTasks()}
 }
 
 // Agent returns the codec of the sockets of agents.
-func Agent(s Settings) dialect.Participants {
-	return &codec{name: "asp-agent", kind: command.ParticipantAgent, settings: s, types: wire.Agent, in: agentFrames(), out: agentEvents()}
+func Agent(s Settings) *Codec {
+	return &Codec{name: "asp-agent", kind: command.ParticipantAgent, settings: s, types: wire.Agent, in: agentFrames(), out: agentEvents()}
 }
 
 // Service returns the codec of the sockets of services.
-func Service(s Settings) dialect.Participants {
-	return &codec{name: "asp-service", kind: command.ParticipantService, settings: s, types: wire.Service, in: serviceFrames(), out: serviceEvents()}
+func Service(s Settings) *Codec {
+	return &Codec{name: "asp-service", kind: command.ParticipantService, settings: s, types: wire.Service, in: serviceFrames(), out: serviceEvents()}
 }
 
-// Name implements dialect.Participants.
-func (c *codec) Name() string { return c.name }
+// Name is short, constant and unique among all codecs.
+func (c *Codec) Name() string { return c.name }
 
-// Kind implements dialect.Participants.
-func (c *codec) Kind() string { return c.kind }
+// Kind is command.ParticipantClient, ParticipantAgent or ParticipantService.
+func (c *Codec) Kind() string { return c.kind }
 
-// Welcome implements dialect.Participants.
-func (c *codec) Welcome(at dialect.Link, opened *command.OpenClientReply) []byte {
+// Welcome returns the first frame of a socket. For a client, opened describes its inbox.
+func (c *Codec) Welcome(at dialect.Link, opened *command.OpenClientReply) []byte {
 	f := wire.Frame{ID: at.ConnectionID, Type: wire.Welcome}
 	if c.kind != command.ParticipantClient {
 		content := wire.WelcomeContent{
@@ -90,8 +90,10 @@ func (c *codec) Welcome(at dialect.Link, opened *command.OpenClientReply) []byte
 	return linked(at, f)
 }
 
-// Orders implements dialect.Participants.
-func (c *codec) Orders(raw []byte, in dialect.ParticipantInbound) ([]dialect.Order, string, error) {
+// Orders turns a frame into orders to the gateway. The rules for frame and error are
+// those of dialect.Codec.Decode; requestID is the id that an error refers to, if the frame has
+// a readable one. An error that the participant does not get is Dropped.
+func (c *Codec) Orders(raw []byte, in Inbound) ([]Order, string, error) {
 	f := frame{in: in}
 	r, ok := c.open(&f, raw)
 	f.quiet = f.kind != "" && c.quiet(r, f.top.Get("id") != nil)
@@ -117,7 +119,7 @@ var described = []string{"agent.list.request", "agent.status.update", "mcp.serve
 
 // quiet reports whether the sender of a frame is not told that it has no effect. One
 // whose type is unknown is answered as a request is.
-func (c *codec) quiet(r reader, hasID bool) bool {
+func (c *Codec) quiet(r reader, hasID bool) bool {
 	if r.telling == usual && c.kind == command.ParticipantClient {
 		return false
 	}
@@ -127,13 +129,13 @@ func (c *codec) quiet(r reader, hasID bool) bool {
 // refusal is why a frame has no effect, for its sender or for the gateway alone.
 func (f *frame) refusal(err error) error {
 	if f.quiet && err != nil {
-		return dialect.Dropped{Err: err, Ends: f.kind == wire.AgentRegister || f.kind == wire.ServiceRegister}
+		return Dropped{Err: err, Ends: f.kind == wire.AgentRegister || f.kind == wire.ServiceRegister}
 	}
 	return err
 }
 
 // open reads what all frames have and returns what reads the rest.
-func (c *codec) open(f *frame, raw []byte) (reader, bool) {
+func (c *Codec) open(f *frame, raw []byte) (reader, bool) {
 	m, ok := strict.Members(raw)
 	if !ok {
 		f.Wrong("", strict.AnObject, raw)
@@ -163,10 +165,11 @@ func (c *codec) open(f *frame, raw []byte) (reader, bool) {
 	return r, ok
 }
 
-// Encode implements dialect.Participants. Of a log that a client watches the frames say so and
+// Encode turns an event of the client's log, or a direct message, into frames. Events of a log
+// give the same bytes for every socket. Of a log that a client watches the frames say so and
 // have no seq of the client's own; events of members of a team have the frames that they
 // have in their own logs, with the member.
-func (c *codec) Encode(e event.Event) [][]byte {
+func (c *Codec) Encode(e event.Event) [][]byte {
 	table, watched := c.out, c.watched != nil && isWatched(e)
 	if watched {
 		table, e = c.watched, event.Unwrap(e)
@@ -194,10 +197,11 @@ func (c *codec) Encode(e event.Event) [][]byte {
 	return out
 }
 
-// Repeat implements dialect.Participants. The SDK's call for a task settles in two steps: the first
+// Repeat returns frames to send again a moment after those of an event of the client's log. They
+// are not part of the event, have no position, and may get lost. The SDK's call for a task settles in two steps: the first
 // on the result with the requestId of the call, the second on a later one without. A
 // client that does not need that one knows it by its id, which is that of the first.
-func (c *codec) Repeat(e event.Event) [][]byte {
+func (c *Codec) Repeat(e event.Event) [][]byte {
 	if c.kind != command.ParticipantClient || e.Type != event.TaskFinished || e.Sequence == 0 || isWatched(e) {
 		return nil
 	}
@@ -247,15 +251,15 @@ func damaged(e event.Event, watched bool) []byte {
 	return b
 }
 
-// Refuse implements dialect.Participants.
-func (c *codec) Refuse(at dialect.Link, o dialect.Order, f *fault.Fault) []byte {
+// Refuse returns the frame with the fault of an order, or of a frame that became none: that order has a RequestID only.
+func (c *Codec) Refuse(at dialect.Link, o Order, f *fault.Fault) []byte {
 	content := trouble(f)
 	content.Details = first(content.Details, absent(o.Ask, f.Code))
 	return linked(at, wire.Frame{Type: wire.Error, RequestID: o.RequestID, Content: content})
 }
 
-// Ping implements dialect.Participants. The protocol has none for clients.
-func (c *codec) Ping(at dialect.Link) []byte {
+// Ping returns the frame of a heartbeat, or nil for a participant that has none. The protocol has none for clients.
+func (c *Codec) Ping(at dialect.Link) []byte {
 	if c.kind == command.ParticipantClient {
 		return nil
 	}
@@ -275,9 +279,9 @@ type Row struct {
 // Table lists every message of a role (command.ParticipantClient, ParticipantAgent, ParticipantService) and
 // how it is handled.
 func Table(kind string) []Row {
-	c, _ := map[string]dialect.Participants{
+	c := map[string]*Codec{
 		command.ParticipantClient: Client(Settings{}), command.ParticipantAgent: Agent(Settings{}), command.ParticipantService: Service(Settings{}),
-	}[kind].(*codec)
+	}[kind]
 	if c == nil {
 		return nil
 	}
@@ -342,8 +346,9 @@ type Settings struct {
 	RawMessages bool
 }
 
-// codec is the codec of one role.
-type codec struct {
+// Codec translates for the sockets of one role: clients, agents or services. The socket of a client shows the client's log;
+// the others get direct messages only. Frames become orders, which the gateway carries out in sequence. It is immutable.
+type Codec struct {
 	name, kind string
 	settings   Settings
 	types      wire.Types

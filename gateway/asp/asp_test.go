@@ -1,15 +1,10 @@
 package asp_test
 
 import (
-	"io/fs"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/waggle-dev/waggle/gateway/asp"
-	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 )
@@ -20,62 +15,26 @@ var settings = asp.Settings{
 }
 
 // codecs are the three roles.
-var codecs = map[string]dialect.Participants{
+var codecs = map[string]*asp.Codec{
 	command.ParticipantClient: asp.Client(settings), command.ParticipantAgent: asp.Agent(settings), command.ParticipantService: asp.Service(settings),
 }
 
 var types = map[string]wire.Types{command.ParticipantClient: wire.Client, command.ParticipantAgent: wire.Agent, command.ParticipantService: wire.Service}
 
-func suite(t testing.TB, role string, accepted []string) dialecttest.ParticipantSuite {
-	t.Helper()
-	s := dialecttest.ParticipantSuite{
-		Codec: codecs[role], Package: "github.com/waggle-dev/waggle/gateway/asp", Transcripts: "testdata/" + role,
-		Schema: wire.Schema, Inbound: types[role].In, Aliases: types[role].Aliases, Outbound: types[role].Out,
-		Accepted: accepted, Unsaid: unsaid, NoLog: role != command.ParticipantClient,
-	}
-	if role != command.ParticipantAgent { // The description has no examples for agents.
-		var err error
-		s.Examples, err = fs.Sub(wire.Examples, "examples/"+role)
-		require.NoError(t, err)
-	}
-	return s
-}
+func TestClient(t *testing.T) { exercise(t, command.ParticipantClient, clientAccepted) }
 
-// unsaid are members of the description's examples that no frame has. The schemas say why.
-var unsaid = []string{"service.started content.estimatedDuration", "error content.stack"}
+func TestAgent(t *testing.T) { exercise(t, command.ParticipantAgent, agentAccepted) }
 
-func TestClient(t *testing.T) {
-	dialecttest.ExerciseParticipants(t, suite(t, command.ParticipantClient, clientAccepted))
-}
+func TestService(t *testing.T) { exercise(t, command.ParticipantService, serviceAccepted) }
 
-func TestAgent(t *testing.T) {
-	dialecttest.ExerciseParticipants(t, suite(t, command.ParticipantAgent, agentAccepted))
-}
+func FuzzClient(f *testing.F) { fuzzOrders(f, command.ParticipantClient, clientAccepted) }
 
-func TestService(t *testing.T) {
-	dialecttest.ExerciseParticipants(t, suite(t, command.ParticipantService, serviceAccepted))
-}
+func FuzzAgent(f *testing.F) { fuzzOrders(f, command.ParticipantAgent, agentAccepted) }
 
-func FuzzClient(f *testing.F) {
-	dialecttest.FuzzOrders(f, suite(f, command.ParticipantClient, clientAccepted))
-}
+func FuzzService(f *testing.F) { fuzzOrders(f, command.ParticipantService, serviceAccepted) }
 
-func FuzzAgent(f *testing.F) {
-	dialecttest.FuzzOrders(f, suite(f, command.ParticipantAgent, agentAccepted))
-}
+func FuzzClientEvents(f *testing.F) { fuzzEvents(f, command.ParticipantClient) }
 
-func FuzzService(f *testing.F) {
-	dialecttest.FuzzOrders(f, suite(f, command.ParticipantService, serviceAccepted))
-}
+func FuzzAgentEvents(f *testing.F) { fuzzEvents(f, command.ParticipantAgent) }
 
-func FuzzClientEvents(f *testing.F) {
-	dialecttest.FuzzParticipantEncode(f, suite(f, command.ParticipantClient, nil))
-}
-
-func FuzzAgentEvents(f *testing.F) {
-	dialecttest.FuzzParticipantEncode(f, suite(f, command.ParticipantAgent, nil))
-}
-
-func FuzzServiceEvents(f *testing.F) {
-	dialecttest.FuzzParticipantEncode(f, suite(f, command.ParticipantService, nil))
-}
+func FuzzServiceEvents(f *testing.F) { fuzzEvents(f, command.ParticipantService) }

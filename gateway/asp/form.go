@@ -49,13 +49,13 @@ func rest(o object, known ...string) json.RawMessage {
 // frame is a message that is being read.
 type frame struct {
 	strict.Reader
-	in           dialect.ParticipantInbound
+	in           Inbound
 	top, content object
 	kind, id     string             // type and id as they were sent
 	words        command.Vocabulary // of statuses, if the frame gives it away
 	quiet        bool               // its sender is not told that it has no effect
 	named        string             // request, once it was asked for
-	placed       *dialect.Placement // it names no task: which one it is given to
+	placed       *Placement         // it names no task: which one it is given to
 }
 
 // text reads a string of low to high characters, empty if it is absent.

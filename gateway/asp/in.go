@@ -20,17 +20,17 @@ const (
 )
 
 // one is what most frames ask: one thing.
-func one(o dialect.Order) []dialect.Order { return []dialect.Order{o} }
+func one(o Order) []Order { return []Order{o} }
 
 // ask asks for something that has an answer.
-func ask(q dialect.Inquiry) []dialect.Order { return one(dialect.Order{Ask: q}) }
+func ask(q dialect.Inquiry) []Order { return one(Order{Ask: q}) }
 
 // tell returns an intent about a task; empty = about the watched run, which is a task.
-func (f *frame) tell(task string, data dialect.IntentData) []dialect.Order {
+func (f *frame) tell(task string, data dialect.IntentData) []Order {
 	if f.Fault != nil {
 		return nil
 	}
-	return one(dialect.Order{Intent: &dialect.Intent{ID: f.intentID(), Request: f.request(), Data: data}, Task: task})
+	return one(Order{Intent: &dialect.Intent{ID: f.intentID(), Request: f.request(), Data: data}, Task: task})
 }
 
 // intentID returns the id of the intent of the frame. It carries the id of the frame if
@@ -43,8 +43,8 @@ func (f *frame) intentID() string {
 }
 
 // say answers at once.
-func (f *frame) say(kind string, content any) []dialect.Order {
-	return one(dialect.Order{Frames: [][]byte{linked(dialect.Link{Now: f.in.Now}, f.reply(kind, content))}})
+func (f *frame) say(kind string, content any) []Order {
+	return one(Order{Frames: [][]byte{linked(dialect.Link{Now: f.in.Now}, f.reply(kind, content))}})
 }
 
 // reply is a frame that answers this one.
@@ -57,14 +57,14 @@ func (f *frame) reply(kind string, content any) wire.Frame {
 }
 
 // ping answers a ping.
-func ping(f *frame) []dialect.Order {
+func ping(f *frame) []Order {
 	orders := f.say(wire.Pong, wire.PulseContent{Timestamp: wire.Stamp(f.in.Now)})
 	orders[0].Heartbeat = true
 	return orders
 }
 
 // pong is a sign of life, which any frame is.
-func pong(*frame) []dialect.Order { return nil }
+func pong(*frame) []Order { return nil }
 
 // filter reads content.filters.
 func (f *frame) filter(types ...string) command.ParticipantFilter {
@@ -92,7 +92,7 @@ func (f *frame) tool(kind string, server, name []place, params ...string) comman
 }
 
 // run asks for a tool outside of a task that is known.
-func (f *frame) run(r command.ToolRequest) []dialect.Order {
+func (f *frame) run(r command.ToolRequest) []Order {
 	r.CallID = f.stable("call " + f.request())
 	return ask(dialect.RunTool(r))
 }
@@ -123,24 +123,24 @@ func typed(extra json.RawMessage, name string) json.RawMessage {
 }
 
 // withStatus returns the sender with another status.
-func (f *frame) withStatus() []dialect.Order {
+func (f *frame) withStatus() []Order {
 	p := f.in.Participant
 	p.Status = f.status(f.content, "status")
 	if p.Status == "" {
 		f.Wrong("content.status", aStatus, nil)
 	}
 	f.text(f.content, "message", 0, wire.MaxText)
-	return one(dialect.Order{Register: &p})
+	return one(Order{Register: &p})
 }
 
 // leave says goodbye, also once more.
-func (f *frame) leave(kind string) []dialect.Order {
+func (f *frame) leave(kind string) []Order {
 	if f.in.Participant.ID == "" {
 		f.Fault = fault.New(fault.NotRegistered)
 		return nil
 	}
 	bye := f.say(kind, wire.UnregisteredContent{ID: f.in.Participant.ID, Message: "Goodbye"})
-	return append([]dialect.Order{{Leave: true}}, bye...) // nothing is handed over after the goodbye
+	return append([]Order{{Leave: true}}, bye...) // nothing is handed over after the goodbye
 }
 
 // notificationTypes are the types of notifications that the protocol names.
@@ -232,7 +232,7 @@ type reader struct {
 	member  bool    // only of a registered participant
 	ends    bool    // a task or a call, which fails if the frame is too large
 	telling telling // when the sender is told that it has no effect
-	read    func(*frame) []dialect.Order
+	read    func(*frame) []Order
 }
 
 const (

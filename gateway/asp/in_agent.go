@@ -39,7 +39,7 @@ func agentFrames() map[string]reader {
 	}
 }
 
-func registerAgent(f *frame) []dialect.Order {
+func registerAgent(f *frame) []Order {
 	manifest := f.Object(f.content, "manifest")
 	p := f.participant(command.ParticipantAgent, f.name(f.content, "id"), f.name(f.content, "agentId"), f.name(manifest, "id"), f.in.NewID())
 	p.Name = f.needName(f.here("name", "agentName")...)
@@ -47,10 +47,10 @@ func registerAgent(f *frame) []dialect.Order {
 	if f.content.Get("tasks") != nil {
 		p.Knows, p.Holds = true, f.list(f.content, "tasks")
 	}
-	return one(dialect.Order{Register: &p})
+	return one(Order{Register: &p})
 }
 
-func leaveAgent(f *frame) []dialect.Order { return f.leave(wire.AgentUnregistered) }
+func leaveAgent(f *frame) []Order { return f.leave(wire.AgentUnregistered) }
 
 // task reads the id of the task that a frame is about, at one of the places where agents
 // put it.
@@ -83,13 +83,13 @@ func (f *frame) place(guess string) string {
 			return task
 		}
 	}
-	f.placed = &dialect.Placement{Request: request, Task: guess}
+	f.placed = &Placement{Request: request, Task: guess}
 	return guess
 }
 
 // agentResult reads the end of a task. The described form names the task by the id of
 // the frame that it answers, which is the task's.
-func agentResult(f *frame) []dialect.Order {
+func agentResult(f *frame) []Order {
 	task := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"}, place{f.top, "requestId"})
 	r := dialect.FinishTask{TaskID: task, AgentID: f.in.Participant.ID, Result: orNull(f.content.Get("result"))}
 	if f.kind == wire.AgentResponse && f.content.Get("result") == nil {
@@ -117,7 +117,7 @@ func fail(r *dialect.FinishTask, why failure) {
 	}
 }
 
-func taskError(f *frame) []dialect.Order {
+func taskError(f *frame) []Order {
 	task := f.task()
 	f.need(f.content, "error")
 	r := dialect.FinishTask{TaskID: task, AgentID: f.in.Participant.ID}
@@ -125,7 +125,7 @@ func taskError(f *frame) []dialect.Order {
 	return f.tell(task, r)
 }
 
-func taskStatus(f *frame) []dialect.Order {
+func taskStatus(f *frame) []Order {
 	task := f.task()
 	r := dialect.ReportTask{TaskID: task, AgentID: f.in.Participant.ID, Status: f.word(f.content, "status"), Progress: f.content.Get("progress")}
 	if r.Status == "" {
@@ -137,7 +137,7 @@ func taskStatus(f *frame) []dialect.Order {
 	return f.tell(task, r)
 }
 
-func notifyTask(f *frame) []dialect.Order {
+func notifyTask(f *frame) []Order {
 	c, task := f.content, f.task()
 	n := dialect.NotifyTask{
 		TaskID: task, AgentID: f.in.Participant.ID, RequestID: f.id, Level: f.word(c, "level"), Message: f.need(c, "message"), Data: c.Get("data"),
@@ -164,7 +164,7 @@ const unasked = "unasked_"
 
 // askTask reads a question, in either form: as members of the content, or in
 // content.request, which may be anything.
-func askTask(f *frame) []dialect.Order {
+func askTask(f *frame) []Order {
 	c, task := f.content, f.task()
 	q := dialect.AskTask{
 		TaskID: task, AgentID: f.in.Participant.ID, RequestID: first(f.id, unasked+f.in.NewID()), MessageType: f.word(c, "messageType"),
@@ -204,22 +204,22 @@ func unfold(q *dialect.AskTask, request json.RawMessage) {
 	}
 }
 
-func listServices(f *frame) []dialect.Order { return ask(dialect.ListServices(f.filter("type"))) }
+func listServices(f *frame) []Order { return ask(dialect.ListServices(f.filter("type"))) }
 
-func serviceTools(f *frame) []dialect.Order {
+func serviceTools(f *frame) []Order {
 	return ask(dialect.ListTools{Kind: kindService, Server: f.needName(f.here("serviceId", "service")...)})
 }
 
-func agentService(f *frame) []dialect.Order {
+func agentService(f *frame) []Order {
 	return f.call(f.tool(kindService, f.here("serviceId", "service"), f.here("toolId", "toolName", "functionName", "operation"), "params", "parameters"))
 }
 
-func agentMCP(f *frame) []dialect.Order {
+func agentMCP(f *frame) []Order {
 	return f.call(f.tool(kindMCP, f.here("serverId"), f.here("toolName", "toolId"), "parameters", "params"))
 }
 
 // call calls a tool within a task, or outside of any.
-func (f *frame) call(r command.ToolRequest) []dialect.Order {
+func (f *frame) call(r command.ToolRequest) []Order {
 	r.TaskID, r.AgentID = f.within("taskId", "parentTaskId"), f.in.Participant.ID
 	if r.TaskID == "" {
 		return f.run(r)
@@ -228,7 +228,7 @@ func (f *frame) call(r command.ToolRequest) []dialect.Order {
 }
 
 // agentRequest reads a request for a child task.
-func agentRequest(f *frame) []dialect.Order {
+func agentRequest(f *frame) []Order {
 	c := f.content
 	s := command.SpawnChild{
 		TaskID: first(f.name(c, "parentTaskId"), f.name(c, "taskId"), f.name(f.top, "taskId")), AgentID: f.in.Participant.ID, AgentName: f.in.Participant.Name, RequestID: f.id, ChildID: f.stable("task"),

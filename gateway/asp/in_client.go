@@ -30,15 +30,15 @@ func clientFrames() map[string]reader {
 	}
 }
 
-func clientAgents(f *frame) []dialect.Order { return ask(dialect.ListAgents(f.filter())) }
+func clientAgents(f *frame) []Order { return ask(dialect.ListAgents(f.filter())) }
 
-func listServers(f *frame) []dialect.Order { return ask(dialect.ListServers(f.filter("type"))) }
+func listServers(f *frame) []Order { return ask(dialect.ListServers(f.filter("type"))) }
 
-func listClients(f *frame) []dialect.Order {
+func listClients(f *frame) []Order {
 	return ask(dialect.ListClients(f.filter("clientType", "type")))
 }
 
-func createTask(f *frame) []dialect.Order {
+func createTask(f *frame) []Order {
 	c := f.content
 	t := dialect.Submit{
 		TaskID: f.stable("task"), RequestID: f.id, ClientID: f.in.Participant.ID, AgentID: f.name(c, "agentId"), AgentName: f.name(c, "agentName"),
@@ -68,11 +68,11 @@ func typeOfData(data map[string]json.RawMessage) string {
 	return s
 }
 
-func showTask(f *frame) []dialect.Order {
+func showTask(f *frame) []Order {
 	return ask(dialect.ShowTask{TaskID: f.needName(f.here("taskId")...)})
 }
 
-func cancelTask(f *frame) []dialect.Order {
+func cancelTask(f *frame) []Order {
 	task := f.needName(f.here("taskId")...)
 	member := f.name(f.content, "agentName")
 	if name, ok := f.ofWatched(task); ok {
@@ -83,7 +83,7 @@ func cancelTask(f *frame) []dialect.Order {
 	})
 }
 
-func messageTask(f *frame) []dialect.Order {
+func messageTask(f *frame) []Order {
 	task := f.needName(f.here("taskId")...)
 	input, member := f.name(f.content, "inputId"), f.name(f.content, "agentName")
 	if name, ok := f.ofWatched(task); ok {
@@ -95,23 +95,23 @@ func messageTask(f *frame) []dialect.Order {
 	})
 }
 
-func serverTools(f *frame) []dialect.Order {
+func serverTools(f *frame) []Order {
 	return ask(dialect.ListTools{Kind: kindMCP, Server: f.needName(f.here("serverId")...)})
 }
 
-func clientTool(f *frame) []dialect.Order {
+func clientTool(f *frame) []Order {
 	return f.run(f.tool(kindMCP, f.here("serverId"), f.here("toolName", "toolId"), "parameters", "params"))
 }
 
 // registerClient makes two or three orders: to come back as the client that it was, to
 // write down its name, and to show it to others, which is what is answered.
-func registerClient(f *frame) []dialect.Order {
+func registerClient(f *frame) []Order {
 	c := f.content
 	p := f.participant(command.ParticipantClient)
 	p.Name = first(f.name(c, "clientName"), f.name(c, "name"), p.Name)
 	kind, version := first(f.word(c, "clientType"), f.word(c, "type")), f.word(c, "version")
 	p.Extra = typed(rest(c, "clientName", "name", "capabilities", "description", "status", "clientId", "resumeToken", "lastSeq"), "clientType")
-	var orders []dialect.Order
+	var orders []Order
 	back := dialect.OpenClient{ClientID: f.name(c, "clientId"), Token: f.name(c, "resumeToken"), After: f.seq(c, "lastSeq")}
 	if back.ClientID != "" && back.Token != "" {
 		orders = ask(back)
@@ -119,7 +119,7 @@ func registerClient(f *frame) []dialect.Order {
 	orders = append(orders, ask(dialect.NameClient{
 		ClientID: p.ID, Name: p.Name, ClientType: kind, Version: version, Capabilities: p.Capabilities, Extra: p.Extra,
 	})...)
-	return append(orders, dialect.Order{Register: &p})
+	return append(orders, Order{Register: &p})
 }
 
 // seq reads a position, nil if it is absent.
@@ -140,7 +140,7 @@ func (f *frame) seq(o object, name string) *uint64 {
 // maxSeq is the largest position that every JSON reader can hold.
 const maxSeq = 1<<53 - 1
 
-func messageClient(f *frame) []dialect.Order {
+func messageClient(f *frame) []Order {
 	target := f.Object(f.content, "target")
 	to := f.needName(place{f.content, "targetClientId"}, place{target, "id"})
 	return ask(dialect.SendClient{MessageID: f.stable("message"), TargetID: to, MessageType: f.word(f.content, "messageType"), Data: f.content.Get("data")})

@@ -32,13 +32,13 @@ func serviceFrames() map[string]reader {
 	}
 }
 
-func registerService(f *frame) []dialect.Order {
+func registerService(f *frame) []Order {
 	manifest := f.Object(f.content, "manifest")
 	name := f.needName(f.here("name", "serviceName")...)
 	p := f.participant(command.ParticipantService, f.name(f.content, "id"), f.name(f.content, "serviceId"), f.name(manifest, "id"), slug(name), f.in.NewID())
 	p.Name, p.Tools = name, f.tools()
 	p.Extra = rest(f.content, "id", "serviceId", "name", "serviceName", "capabilities", "description", "status", "tools")
-	return one(dialect.Order{Register: &p})
+	return one(Order{Register: &p})
 }
 
 // slug makes an id of a name, as the original server does.
@@ -76,21 +76,21 @@ func (f *frame) tools() []command.ParticipantTool {
 	return out
 }
 
-func leaveService(f *frame) []dialect.Order { return f.leave(wire.ServiceUnregistered) }
+func leaveService(f *frame) []Order { return f.leave(wire.ServiceUnregistered) }
 
 // forward hands on what the service says about a call.
-func (f *frame) forward(w dialect.Forward) []dialect.Order { return one(dialect.Order{Forward: &w}) }
+func (f *frame) forward(w Forward) []Order { return one(Order{Forward: &w}) }
 
-func serviceResult(f *frame) []dialect.Order {
+func serviceResult(f *frame) []Order {
 	call := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"}, place{f.top, "requestId"})
 	result := orNull(f.content.Get("result"))
 	if why, ok := failureOf(result); ok {
-		return f.forward(dialect.Forward{CallID: call, Final: true, Failure: why.fault()})
+		return f.forward(Forward{CallID: call, Final: true, Failure: why.fault()})
 	}
 	if truthy(f.content.Get("error")) {
-		return f.forward(dialect.Forward{CallID: call, Final: true, Failure: failureIn(f.content.Members).fault()})
+		return f.forward(Forward{CallID: call, Final: true, Failure: failureIn(f.content.Members).fault()})
 	}
-	return f.forward(dialect.Forward{CallID: call, Final: true, Result: result})
+	return f.forward(Forward{CallID: call, Final: true, Result: result})
 }
 
 // fault tells of an error that a tool reports. Its own code is part of the text, for models, and of the details: those of the
@@ -121,7 +121,7 @@ func (w failure) about() json.RawMessage {
 	return strict.Encoded(m)
 }
 
-func serviceNotifies(f *frame) []dialect.Order {
+func serviceNotifies(f *frame) []Order {
 	n := f.Object(f.content, "notification")
 	if n.Members == nil {
 		f.Wrong("content.notification", strict.AnObject, f.content.Get("notification"))
@@ -131,7 +131,7 @@ func serviceNotifies(f *frame) []dialect.Order {
 		CallID: call, Server: f.in.Participant.ID, ServerName: f.in.Participant.Name, NotificationType: first(f.word(n, "type"), "info"),
 		Message: f.text(n, "message", 0, wire.MaxText), Data: n.Get("data"), At: f.moment(n, "timestamp"),
 	}
-	return append(f.acknowledge(), f.forward(dialect.Forward{CallID: call, Request: f.request(), Notification: &d})...)
+	return append(f.acknowledge(), f.forward(Forward{CallID: call, Request: f.request(), Notification: &d})...)
 }
 
 // moment reads a time; now, if it is absent or no time.
@@ -144,13 +144,13 @@ func (f *frame) moment(o object, name string) time.Time {
 	return f.in.Now.UTC().Truncate(time.Millisecond)
 }
 
-func (f *frame) acknowledge() []dialect.Order {
+func (f *frame) acknowledge() []Order {
 	return f.say(wire.NotificationReceived, wire.NotificationReceivedContent{Message: received, NotificationID: f.id})
 }
 
 // serviceSays reads a notification about no call. It is for the operator, unless it
 // names a client.
-func serviceSays(f *frame) []dialect.Order {
+func serviceSays(f *frame) []Order {
 	n := f.Object(f.content, "notification")
 	if n.Members == nil {
 		f.Wrong("content.notification", strict.AnObject, f.content.Get("notification"))
@@ -164,11 +164,11 @@ func serviceSays(f *frame) []dialect.Order {
 	return ask(dialect.SendClient{MessageID: message, TargetID: client, MessageType: wire.ServiceNotified, Data: f.content.Get("notification")})
 }
 
-func serviceError(f *frame) []dialect.Order {
+func serviceError(f *frame) []Order {
 	f.need(f.content, "error")
 	call := first(f.name(f.content, "taskId"), f.name(f.top, "taskId"))
 	if call == "" {
 		return nil // the error concerns no call, and so no caller
 	}
-	return f.forward(dialect.Forward{CallID: call, Final: true, Failure: failureIn(f.content.Members).fault()})
+	return f.forward(Forward{CallID: call, Final: true, Failure: failureIn(f.content.Members).fault()})
 }

@@ -26,7 +26,7 @@ func (f *frame) ofWatched(task string) (string, bool) {
 
 // order asks something of the watched run, and says that it was sent: what becomes of
 // it is told to all who watch.
-func (f *frame) order(member string, data dialect.IntentData, kind string, content any) []dialect.Order {
+func (f *frame) order(member string, data dialect.IntentData, kind string, content any) []Order {
 	if f.Fault != nil {
 		return nil
 	}
@@ -34,12 +34,12 @@ func (f *frame) order(member string, data dialect.IntentData, kind string, conte
 	if f.in.Watched.Kind == id.KindTeam {
 		i.Member = member
 	}
-	return append(one(dialect.Order{Intent: i}), f.say(kind, content)...)
+	return append(one(Order{Intent: i}), f.say(kind, content)...)
 }
 
 // messageWatched answers a question of the watched run, or says something to it. Of a
 // task of the swarm the agent gets the message as it is.
-func (f *frame) messageWatched(task, name, input, member string) []dialect.Order {
+func (f *frame) messageWatched(task, name, input, member string) []Order {
 	kind, message := f.word(f.content, "messageType"), f.need(f.content, "message")
 	sent := wire.TaskMessageSentContent{TaskID: task, Status: statusSent, InputID: input}
 	if f.in.Watched.Kind == id.KindTask {
@@ -101,7 +101,7 @@ func decision(raw json.RawMessage) (approved bool, feedback string, ok bool) {
 }
 
 // cancelWatched stops the run, or all that is on where the id is the watched log's own.
-func (f *frame) cancelWatched(task, name, member string) []dialect.Order {
+func (f *frame) cancelWatched(task, name, member string) []Order {
 	reason := f.text(f.content, "reason", 0, wire.MaxText)
 	content := wire.TaskCancelContent{TaskID: task, Status: statusAccepted, Message: "The run is being stopped"}
 	stop := dialect.Cancel{RunID: name, Reason: reason}

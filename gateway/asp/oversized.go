@@ -11,9 +11,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Oversized implements dialect.Participants. A result fails its task or its call; all else has no
-// effect.
-func (c *codec) Oversized(t dialect.Torn, in dialect.ParticipantInbound) ([]dialect.Order, string, error) {
+// Oversized turns a frame beyond the size limit into orders: only to fail the task or the
+// call that the frame ends. Otherwise the error says that the frame is too large. The
+// rules are those of Orders.
+func (c *Codec) Oversized(t Torn, in Inbound) ([]Order, string, error) {
 	top, content := torn.Read(t.Head, t.Tail, "content")
 	f := frame{in: in, top: object{Members: top}, content: object{Path: "content", Members: content}}
 	f.id, f.kind = shown(f.top, "id"), shown(f.top, "type")
@@ -27,7 +28,7 @@ func (c *codec) Oversized(t dialect.Torn, in dialect.ParticipantInbound) ([]dial
 		return nil, f.id, f.refusal(fault.New(fault.NotRegistered))
 	}
 	why := fault.Newf(fault.MessageTooBig, "The message has %d bytes; the limit is %d. Send less at a time.", t.Size, t.Limit)
-	var orders []dialect.Order
+	var orders []Order
 	if r.ends {
 		orders = f.tooLarge(t)
 	}
@@ -43,7 +44,7 @@ func (c *codec) Oversized(t dialect.Torn, in dialect.ParticipantInbound) ([]dial
 // tooLarge makes the end of a task or of a call, which is too large, its failure. Where its
 // frame does not show which one it is of, it is that of the only one; without one it returns
 // no orders.
-func (f *frame) tooLarge(t dialect.Torn) []dialect.Order {
+func (f *frame) tooLarge(t Torn) []Order {
 	of := first(shown(f.content, "taskId"), shown(f.top, "taskId"), shown(f.top, "requestId"))
 	if f.in.Participant.Kind == command.ParticipantService {
 		if of == "" && f.kind != wire.ServiceError { // which may be about no call
@@ -53,7 +54,7 @@ func (f *frame) tooLarge(t dialect.Torn) []dialect.Order {
 			return nil
 		}
 		why := fault.Newf(fault.MessageTooBig, "The result is too large: the service sent %d bytes; the limit is %d. Ask for less at a time.", t.Size, t.Limit)
-		return f.forward(dialect.Forward{CallID: of, Final: true, Failure: why})
+		return f.forward(Forward{CallID: of, Final: true, Failure: why})
 	}
 	if of = first(of, f.in.OnlyTask); of == "" {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/asp"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -92,8 +91,8 @@ func TestThePage(t *testing.T) {
 			shown["out "+typeOf(t, line)] = true
 		}
 		for _, line := range dialecttest.Shown(sends) {
-			_, _, err := codecs[kind].Orders([]byte(line), dialect.ParticipantInbound{
-				Participant: dialecttest.Registered(kind), OnlyTask: "task-1", LastTask: "task-1", Now: dialecttest.Now, NewID: func() string { return "new-1" },
+			_, _, err := codecs[kind].Orders([]byte(line), asp.Inbound{
+				Participant: registered(kind), OnlyTask: "task-1", LastTask: "task-1", Now: dialecttest.Now, NewID: func() string { return "new-1" },
 			})
 			require.NoError(t, err, line)
 			shown["in "+typeOf(t, line)] = true

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/asp"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 )
@@ -26,7 +25,7 @@ func TestStatusesOfTheDocument(t *testing.T) {
 		`{"status":"OFFLINE"}`:     {"online", "active"},
 	} {
 		orders, _, err := client.Orders([]byte(`{"id":"1","type":"client.agent.list.request","content":{"filters":`+filters+`}}`),
-			dialect.ParticipantInbound{Participant: dialecttest.Registered(command.ParticipantClient), Now: dialecttest.Now})
+			asp.Inbound{Participant: registered(command.ParticipantClient), Now: dialecttest.Now})
 		require.NoError(t, err)
 		require.Len(t, orders, 1)
 		frames := client.Answer(dialecttest.Link, orders[0], json.RawMessage(`{"peers":[{"id":"a","name":"A","status":"active","online":true}]}`))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
@@ -38,8 +39,8 @@ func TestWatchingAnyRun(t *testing.T) {
 
 // TestOneQuestionHasManyAnswers: whatever shape an SDK gives to an answer, it is the same.
 func TestOneQuestionHasManyAnswers(t *testing.T) {
-	in := dialect.ParticipantInbound{
-		Participant: dialecttest.Registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
+	in := asp.Inbound{
+		Participant: registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
 		Watched: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindMember, Entity: id.EntityFromExternal("agent_1")},
 	}
 	for message, want := range map[string]bool{
@@ -59,7 +60,7 @@ func TestOneQuestionHasManyAnswers(t *testing.T) {
 // TestWithoutAWatchedRunNothingIsMarked: a socket that watches nothing takes a marked id
 // for the id of a task.
 func TestWithoutAWatchedRunNothingIsMarked(t *testing.T) {
-	in := dialect.ParticipantInbound{Participant: dialecttest.Registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" }}
+	in := asp.Inbound{Participant: registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" }}
 	orders, _, err := codecs[command.ParticipantClient].Orders([]byte(`{"type":"task.message","content":{"taskId":"watched/q","message":true}}`), in)
 	require.NoError(t, err)
 	require.Len(t, orders, 1)
@@ -70,8 +71,8 @@ func TestWithoutAWatchedRunNothingIsMarked(t *testing.T) {
 // client sends is understood.
 func TestExamplesOfWatching(t *testing.T) {
 	known := dialecttest.Said(t, "testdata/"+command.ParticipantClient)
-	in := dialect.ParticipantInbound{
-		Participant: dialecttest.Registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
+	in := asp.Inbound{
+		Participant: registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
 		Watched: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: id.EntityFromExternal("team_1")},
 	}
 	examples := dialecttest.Shown(dialecttest.Part(t, page, "## Watching any run"))

@@ -9,7 +9,7 @@
 //
 // The package is not the place for sockets, deadlines, limits or authentication:
 // those are the gateway's. Abilities that only some dialects have are small
-// interfaces of their own (MultiDialect, TeamDialect, Participants), for which the gateway has routes.
+// interfaces of their own (MultiDialect, TeamDialect), for which the gateway has routes.
 package dialect
 
 import (

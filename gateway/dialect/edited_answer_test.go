@@ -43,7 +43,7 @@ func TestAnAnswerHasNoUnknownMembers(t *testing.T) {
 		}
 	}
 	watching := func(frame string) error {
-		_, _, err := asp.Client(asp.Settings{}).Orders([]byte(frame), dialect.ParticipantInbound{
+		_, _, err := asp.Client(asp.Settings{}).Orders([]byte(frame), asp.Inbound{
 			Participant: command.Participant{Kind: command.ParticipantClient}, NewID: in.NewID,
 			Watched: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindMember, Entity: id.EntityFromExternal("agent_1")},
 		})

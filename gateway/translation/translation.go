@@ -37,9 +37,9 @@ func Of(d dialect.Dialect) Protocol {
 	}
 }
 
-// Watched is the protocol of participants that watch logs.
-func Watched(codec dialect.Participants) Protocol {
-	return func(id.Kind, string, url.Values) (Translation, error) { return Translation{Next: codec.Encode}, nil }
+// Watched is the protocol of participants that watch logs, whose codec encodes events alone.
+func Watched(encode func(event.Event) [][]byte) Protocol {
+	return func(id.Kind, string, url.Values) (Translation, error) { return Translation{Next: encode}, nil }
 }
 
 // shown are the kinds of logs that are threads of AG-UI.

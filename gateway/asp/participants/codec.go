@@ -3,20 +3,17 @@ package participants
 import (
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 var _ stream.Codec = logCodec{}
 
 // logCodec shows the log of a client, or a run, in a codec of the swarm.
-type logCodec struct{ dialect.Participants }
-
-// Encode implements stream.Codec.
-func (s logCodec) Encode(e event.Event) [][]byte { return s.Participants.Encode(e) }
+type logCodec struct{ *asp.Codec }
 
 // Fail implements stream.Codec. Agents and services learn the end of their connection by the
 // close code and its reason alone, and clients a fault that passes: an error that answers no
@@ -25,10 +22,10 @@ func (s logCodec) Fail(f *fault.Fault, now time.Time) []byte {
 	if f.Retryable() || s.Kind() != command.ParticipantClient {
 		return nil
 	}
-	return s.Refuse(dialect.Link{Now: now}, dialect.Order{}, f)
+	return s.Refuse(dialect.Link{Now: now}, asp.Order{}, f)
 }
 
 // Truncated returns the frame that tells a client that events before it have expired.
 func (s logCodec) Truncated(_ uint64, now time.Time) []byte {
-	return s.Refuse(dialect.Link{Now: now}, dialect.Order{}, fault.New(fault.HeadExpired))
+	return s.Refuse(dialect.Link{Now: now}, asp.Order{}, fault.New(fault.HeadExpired))
 }

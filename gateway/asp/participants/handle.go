@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/transport"
@@ -14,7 +15,7 @@ import (
 )
 
 // reopen changes the socket to the inbox that the client comes back to.
-func (p *Participant) reopen(ctx context.Context, o dialect.Order, req command.OpenClientRequest) error {
+func (p *Participant) reopen(ctx context.Context, o asp.Order, req command.OpenClientRequest) error {
 	p.mu.Lock()
 	former, old := p.presence, p.inbox
 	p.mu.Unlock()
@@ -67,7 +68,7 @@ func (p *Participant) Flush(ctx context.Context) {
 }
 
 // carryOut does what a frame asks for.
-func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
+func (p *Participant) carryOut(ctx context.Context, o asp.Order) error {
 	if err := p.permit(o); err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
 }
 
 // ask asks a service and answers with what it says.
-func (p *Participant) ask(ctx context.Context, o dialect.Order) error {
+func (p *Participant) ask(ctx context.Context, o asp.Order) error {
 	if req, ok := o.Ask.(dialect.OpenClient); ok {
 		return p.reopen(ctx, o, command.OpenClientRequest(req))
 	}
@@ -151,7 +152,7 @@ func (p *Participant) Handle(ctx context.Context, message []byte) error {
 		return err // the gateway stops
 	}
 	if err := strictjson.Check(message); err != nil {
-		p.refuse(dialect.Order{}, err)
+		p.refuse(asp.Order{}, err)
 		return err
 	}
 	orders, requestID, err := p.codec.Orders(message, p.inbound())
@@ -159,15 +160,15 @@ func (p *Participant) Handle(ctx context.Context, message []byte) error {
 }
 
 // obey carries out what a frame asks for, or tells that it has no effect.
-func (p *Participant) obey(ctx context.Context, orders []dialect.Order, requestID string, err error) error {
-	if d, quiet := errors.AsType[dialect.Dropped](err); quiet {
+func (p *Participant) obey(ctx context.Context, orders []asp.Order, requestID string, err error) error {
+	if d, quiet := errors.AsType[asp.Dropped](err); quiet {
 		if f := p.drop(err); d.Ends {
 			p.c.Finish(binding.ClosePolicy, string(f.Code))
 		}
 		return err
 	}
 	if err != nil {
-		p.refuse(dialect.Order{RequestID: requestID}, err)
+		p.refuse(asp.Order{RequestID: requestID}, err)
 		return err
 	}
 	for _, o := range orders {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
@@ -64,7 +64,7 @@ func (p *Participant) welcomeClient() error {
 	}
 	reply, in, after, err := p.open(ctx, req)
 	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.ClientNotFound {
-		p.refuse(dialect.Order{}, f)
+		p.refuse(asp.Order{}, f)
 		p.c.Finish(fault.Lookup(fault.SessionNotFound).Close, string(f.Code)) // it need not come back as it is
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
@@ -22,7 +23,7 @@ import (
 const longPatience = 15 * time.Minute
 
 // permit returns why the participant may not ask for something.
-func (p *Participant) permit(o dialect.Order) error {
+func (p *Participant) permit(o asp.Order) error {
 	needsPresence := o.Intent != nil || o.Forward != nil || o.Ask != nil && binding.RequestOf(o.Ask).Long
 	switch {
 	case needsPresence && !p.registered().Online:
@@ -34,7 +35,7 @@ func (p *Participant) permit(o dialect.Order) error {
 }
 
 // changes reports whether an order is for those only who may act.
-func changes(o dialect.Order) bool {
+func changes(o asp.Order) bool {
 	switch {
 	case o.Ask != nil:
 		return !binding.RequestOf(o.Ask).Looks
@@ -102,7 +103,7 @@ func tooLong(data json.RawMessage, why error) json.RawMessage {
 
 // inquire asks a service and returns what it says. The answer is at least as new as what
 // this gateway has of the directory, and as the confirmed presence of the participant.
-func (p *Participant) inquire(ctx context.Context, o dialect.Order) (reply json.RawMessage, err error) {
+func (p *Participant) inquire(ctx context.Context, o asp.Order) (reply json.RawMessage, err error) {
 	to := binding.RequestOf(o.Ask)
 	data, err := json.Marshal(o.Ask)
 	if err != nil {
@@ -156,7 +157,7 @@ func (p *Participant) decided(ask *command.ParticipantRequest, r dialect.RunTool
 }
 
 // askLong asks without keeping later frames waiting. Such requests end with the socket.
-func (p *Participant) askLong(o dialect.Order) error {
+func (p *Participant) askLong(o asp.Order) error {
 	select {
 	case p.asks <- struct{}{}:
 	default:
@@ -176,7 +177,7 @@ func (p *Participant) askLong(o dialect.Order) error {
 }
 
 // answerLong answers a long request, unless the socket has ended with it.
-func (p *Participant) answerLong(o dialect.Order, reply json.RawMessage, err error) {
+func (p *Participant) answerLong(o asp.Order, reply json.RawMessage, err error) {
 	_, draining := errors.AsType[*fault.Fault](context.Cause(p.ctx))
 	switch {
 	case err == nil:
@@ -187,7 +188,7 @@ func (p *Participant) answerLong(o dialect.Order, reply json.RawMessage, err err
 }
 
 // forward hands on what a service says about a call that came on this connection.
-func (p *Participant) forward(f dialect.Forward) error {
+func (p *Participant) forward(f asp.Forward) error {
 	self, now := p.registered(), p.g.Clock()
 	inbox, err := p.work.inbox(f.CallID, f.Final, now)
 	if err != nil {

@@ -3,7 +3,7 @@ package participants
 import (
 	"context"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 )
 
@@ -18,6 +18,6 @@ func (p *Participant) Oversized(ctx context.Context, o *ws.Oversize) error {
 	p.g.Metrics.Oversized.WithLabelValues(who.Kind).Inc()
 	p.g.Logger.Warn().Int64("size", o.Size).Int64("limit", o.Limit).Str("kind", who.Kind).Str("participant", who.ID).
 		Str("connection", p.id.String()).Msg("oversized frame skipped")
-	orders, requestID, err := p.codec.Oversized(dialect.Torn{Head: o.Head, Tail: o.Tail, Size: o.Size, Limit: o.Limit}, p.inbound())
+	orders, requestID, err := p.codec.Oversized(asp.Torn{Head: o.Head, Tail: o.Tail, Size: o.Size, Limit: o.Limit}, p.inbound())
 	return p.obey(ctx, orders, requestID, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
 
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
@@ -42,7 +43,7 @@ type Participant struct {
 	g      *binding.Gateway
 	c      binding.Connection
 	target *binding.Target // that a client watches; nil = none
-	codec  dialect.Participants
+	codec  *asp.Codec
 	id     id.Name // of the connection
 	reply  string  // subject of direct messages
 	rate   *rate.Limiter
@@ -71,7 +72,7 @@ type Participant struct {
 
 // Bind returns the binding of a connection. The target is the run that a client watches
 // beside its inbox, nil = none.
-func (s *Swarm) Bind(c binding.Connection, codec dialect.Participants, target *binding.Target) *Participant {
+func (s *Swarm) Bind(c binding.Connection, codec *asp.Codec, target *binding.Target) *Participant {
 	cfg := s.cfg
 	p := &Participant{
 		of: s, g: s.g, c: c, target: target, codec: codec, rate: rate.NewLimiter(rate.Limit(cfg.Rate), cfg.Burst),
@@ -100,8 +101,8 @@ func (p *Participant) Unmetered(context.Context, []byte) bool { return false }
 func (p *Participant) Settle() {}
 
 // inbound returns what the codec may know of the socket.
-func (p *Participant) inbound() dialect.ParticipantInbound {
-	return dialect.ParticipantInbound{
+func (p *Participant) inbound() asp.Inbound {
+	return asp.Inbound{
 		Participant: p.registered(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
 		Placed: p.placements.find, Watched: p.watched(), NewID: edge.NewID, Now: p.g.Clock(),
 	}
@@ -110,7 +111,7 @@ func (p *Participant) inbound() dialect.ParticipantInbound {
 // fail says that an order could not be carried out: to its sender, if that waits for an
 // answer. An end of a task or a call, or a presence, that our side has lost for now ends the
 // socket: the participant comes back, and what it had is decided then.
-func (p *Participant) fail(o dialect.Order, err error) {
+func (p *Participant) fail(o asp.Order, err error) {
 	if !o.Unanswered {
 		p.refuse(o, err)
 		return
@@ -152,7 +153,7 @@ func (p *Participant) registered() command.Participant {
 }
 
 // refuse tells the participant that an order of its has no effect, or a frame that became none: its order has a RequestID only.
-func (p *Participant) refuse(o dialect.Order, err error) {
+func (p *Participant) refuse(o asp.Order, err error) {
 	f := p.c.FaultOf(err)
 	p.g.Metrics.Faults.WithLabelValues(string(f.Code)).Inc()
 	p.c.Force(transport.Text(p.codec.Refuse(p.g.Link(p.id), o, f)))
@@ -358,7 +359,7 @@ func (p *Participant) logOf(task string) subject.Log {
 }
 
 // answer answers with what the gateway says itself.
-func (p *Participant) answer(o dialect.Order, reply any) error {
+func (p *Participant) answer(o asp.Order, reply any) error {
 	data, err := json.Marshal(reply)
 	if err != nil {
 		return fmt.Errorf("encode the answer to %s: %w", o.Type, err)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -32,7 +32,7 @@ func (p *placements) find(request string) (task string, known bool) {
 	return task, known
 }
 
-func (p *placements) add(at dialect.Placement) {
+func (p *placements) add(at asp.Placement) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, known := p.known[at.Request]; known {

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -55,7 +55,7 @@ func (s *Swarm) Count() int {
 
 // Policy returns the policy of connections of the codec. They read more slowly beyond their
 // rate and their quota: an error that they do not expect ends programs that use the SDKs.
-func (s *Swarm) Policy(codec dialect.Participants) binding.Policy {
+func (s *Swarm) Policy(codec *asp.Codec) binding.Policy {
 	return binding.Policy{
 		Rights: func(p auth.Principal) (enter, act bool) { return rights(codec.Kind(), p) },
 		Limits: ws.Limits{Message: s.cfg.ReadLimit, Drain: maxDrain},

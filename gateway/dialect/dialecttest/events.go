@@ -58,8 +58,8 @@ func told(codec dialect.Codec, f *fault.Fault) [][]byte {
 	return out
 }
 
-// texts are what models, tools and users may write.
-var texts = []string{
+// Texts are what models, tools and users may write.
+var Texts = []string{
 	"plain", "", "quotes \" and \\ back", "line\nbreak\ttab", "nul \x00 bell \a", "\u2028\u2029", "<b>&amp;</b>",
 	"\U0001F41D bees", "e\u0301 \u202e right to left", `{"json":"inside"}`, strings.Repeat("é", 199), strings.Repeat("é", 200),
 	strings.Repeat("é", 201), strings.Repeat("\U0001F41D", 1000), "bad \xff utf-8",
@@ -67,18 +67,18 @@ var texts = []string{
 
 // events encodes every canonical type with every text and every kind of JSON, and checks
 // the frames. Which frame an event gives depends on the members that it has and on the
-// variant: each variant gets each form of the data, with a text and without. Other texts go
+// variant: each variant gets each form of the data, with a text and without. Other Texts go
 // through all variants alike: each type gets each text, and every pair of a type and a
 // variant, and of a text and a variant, comes at least once.
 func (c *checker) events(t *testing.T) {
 	for n, info := range c.types() {
-		for i, raw := range raws {
+		for i, raw := range Raws {
 			c.encodeAll(t, c.event(info.Type, i, fill(t, info, "plain", raw, i)))
 		}
 		for i := range 2 { // without and with what is optional
 			c.encodeAll(t, c.event(info.Type, i, fill(t, info, "", `{}`, i)))
 		}
-		for i, text := range texts {
+		for i, text := range Texts {
 			c.encode(t, c.bound[(n+i)%len(c.bound)], c.event(info.Type, i, fill(t, info, text, `{}`, i)))
 		}
 	}
@@ -149,7 +149,7 @@ func (*checker) oneAtMost(t require.TestingT, e event.Event, said []reading) {
 	}
 }
 
-// unsaid are the types that may have no frame: parts of texts that are shown later, and
+// unsaid are the types that may have no frame: parts of Texts that are shown later, and
 // details of the work that some protocols have no word for.
 var unsaid = map[event.Type]bool{
 	event.MessageStarted: true, event.MessageDelta: true, event.MessageCompleted: true, event.MessageDiscarded: true, event.ReasoningDelta: true, event.ReasoningCompleted: true,

@@ -19,7 +19,7 @@ const open = "..."
 // must decode; of one to the client, some transcript must hold a frame that has all
 // its members, with the same kinds of values.
 func (c *checker) examples(t *testing.T) {
-	frames := goldenFrames(t, c.Transcripts, c.typeOf)
+	frames := GoldenFrames(t, c.Transcripts, c.typeOf)
 	entries, err := fs.ReadDir(c.Examples, ".")
 	require.NoError(t, err)
 	checked := 0

@@ -31,14 +31,14 @@ func FuzzDecode(f *testing.F, s Suite) {
 	})
 }
 
-// FuzzEncode feeds every codec events of every type: with arbitrary texts where
+// FuzzEncode feeds every codec events of every type: with arbitrary Texts where
 // data is well formed, and with arbitrary bytes as data. The seed corpus has every type
 // and every text.
 func FuzzEncode(f *testing.F, s Suite) {
 	c := load(f, s)
 	types := c.types()
 	for i, info := range types {
-		f.Add(uint8(i), texts[i%len(texts)], []byte(fill(f, info, "x", `{}`, i)), uint64(i))
+		f.Add(uint8(i), Texts[i%len(Texts)], []byte(fill(f, info, "x", `{}`, i)), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, text string, raw []byte, seq uint64) {
 		info := types[int(kind)%len(types)]

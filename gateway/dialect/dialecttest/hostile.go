@@ -88,9 +88,9 @@ func hostileTo(t testing.TB, kind string, types, accepted []string) func(emit fu
 	}
 }
 
-// maxRefusal bounds a frame that refuses another one, in bytes: it quotes a field and
+// MaxRefusal bounds a frame that refuses another one, in bytes: it quotes a field and
 // a value of it, not the whole message.
-const maxRefusal = 1024
+const MaxRefusal = 1024
 
 // decode checks all that is promised of Request and Decode for one document, and returns
 // the fault.
@@ -102,7 +102,7 @@ func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) error {
 		require.Equal(t, kept, string(doc), "Decode must not change the frame")
 	}
 	for _, i := range intents {
-		sound(t, i)
+		Sound(t, i)
 	}
 	if err != nil {
 		require.Empty(t, intents, "%.200q: a fault means that nothing was asked", doc)
@@ -111,7 +111,7 @@ func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) error {
 		require.NotEqual(t, fault.Internal, f.Code, "%.200q: a client's mistake is not ours", doc)
 		reply := refusal(codec, r, f)
 		c.frame(t, reply)
-		require.Less(t, len(reply), maxRefusal, "a refusal must not quote the whole message: %s", reply)
+		require.Less(t, len(reply), MaxRefusal, "a refusal must not quote the whole message: %s", reply)
 	}
 	if kind := c.typeOf(doc); slices.Contains(c.Inbound, kind) && strictjson.Check(doc) == nil {
 		fits := c.schemas.check(kind, doc)

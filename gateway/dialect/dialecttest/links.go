@@ -89,7 +89,7 @@ func (c *checker) batched(t *testing.T, s dialect.Sessions, events []event.Event
 func (c *checker) exported(t *testing.T, s dialect.Sessions) {
 	info := event.DirectMessages[0]
 	require.Equal(t, event.StateExported, info.Type)
-	for i, raw := range raws {
+	for i, raw := range Raws {
 		var d event.StateExportedData
 		require.NoError(t, json.Unmarshal(fill(t, info, "text", raw, i), &d))
 		c.linked(t, s.Exported(Link, Session.Entity.String(), d), Session.Entity.String(), raw)
@@ -116,7 +116,7 @@ func (c *checker) languages(t *testing.T, s dialect.Sessions) {
 	en, _ := s.In("en_US")
 	require.NotEqual(t, zh.Name(), en.Name())
 	same, _ := s.In("tlh")
-	require.Equal(t, s.Name(), same.Name(), "a language without texts changes nothing")
+	require.Equal(t, s.Name(), same.Name(), "a language without Texts changes nothing")
 }
 
 // cursor is the form of event ids.
@@ -128,8 +128,8 @@ func cursor(e event.Event) string {
 	return s
 }
 
-// raws are JSON that comes from elsewhere: arguments, contexts, states.
-var raws = []string{`{}`, `{"a":{"b":[1,2]}}`, `[1,"x"]`, `"x"`, `null`, `1e999`}
+// Raws are JSON that comes from elsewhere: arguments, contexts, states.
+var Raws = []string{`{}`, `{"a":{"b":[1,2]}}`, `[1,"x"]`, `"x"`, `null`, `1e999`}
 
 func seqOf(frame []byte) uint64 {
 	var v struct {

@@ -61,13 +61,13 @@ func golden(t testing.TB, folder string) [][]byte {
 	for _, p := range paths {
 		a, err := txtar.ParseFile(p)
 		require.NoError(t, err)
-		out = append(append(out, lines(section(a, "frames"))...), lines(section(a, "replies"))...)
+		out = append(append(out, Lines(Section(a, "frames"))...), Lines(Section(a, "replies"))...)
 	}
 	return out
 }
 
-// goldenFrames returns the same, parsed, by type.
-func goldenFrames(t testing.TB, folder string, of func(frame []byte) string) map[string][]any {
+// GoldenFrames returns the same, parsed, by type.
+func GoldenFrames(t testing.TB, folder string, of func(frame []byte) string) map[string][]any {
 	t.Helper()
 	out := map[string][]any{}
 	for _, f := range golden(t, folder) {

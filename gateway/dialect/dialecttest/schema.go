@@ -120,7 +120,7 @@ func Checker(schema string, groups ...string) (func(name string, doc []byte) err
 func Fits(t testing.TB, schema, name string, doc []byte) {
 	t.Helper()
 	Is(t, schema, name, doc)
-	frames(t, schema, doc)
+	inBundle(t, schema, doc)
 }
 
 // Is requires that a document of any kind fits the named definition of a bundle.
@@ -131,8 +131,8 @@ func Is(t testing.TB, schema, name string, doc []byte) {
 	require.NoError(t, schemas{name: s}.check(name, doc), "%s", doc)
 }
 
-// frames requires that a document fits the root of a bundle, which takes every message.
-func frames(t require.TestingT, schema string, doc []byte) {
+// inBundle requires that a document fits the root of a bundle, which takes every message.
+func inBundle(t require.TestingT, schema string, doc []byte) {
 	s, err := definition(schema, "#")
 	require.NoError(t, err)
 	require.NoError(t, schemas{"root": s}.check("root", doc), "%s", doc)

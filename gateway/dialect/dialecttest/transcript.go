@@ -49,17 +49,17 @@ func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 		c.frame(t, f)
 		seen[c.typeOf(f)] = true
 	}
-	stateless(t, tr.codec.Encode, tr.events, tr.perEvent)
+	Stateless(t, tr.codec.Encode, tr.events, tr.perEvent)
 	c.resumable(t, tr.codec, tr.events, tr.perEvent)
-	compare(t, archive, path, result{"intents", tr.intents}, result{"replies", tr.replies}, result{"frames", tr.frames})
+	Compare(t, archive, path, Result{"intents", tr.intents}, Result{"replies", tr.replies}, Result{"frames", tr.frames})
 }
 
 func (c *checker) parse(t *testing.T, a *txtar.Archive) *transcript {
 	t.Helper()
 	require.NotEmpty(t, bytes.TrimSpace(a.Comment), "a transcript says what it shows")
-	query, err := url.ParseQuery(strings.TrimSpace(string(section(a, "query"))))
+	query, err := url.ParseQuery(strings.TrimSpace(string(Section(a, "query"))))
 	require.NoError(t, err)
-	tr := &transcript{client: lines(section(a, "client")), bus: lines(section(a, "bus"))}
+	tr := &transcript{client: Lines(Section(a, "client")), bus: Lines(Section(a, "bus"))}
 	tr.codec, err = c.Dialect.Bind(query)
 	require.NoError(t, err)
 	return tr
@@ -89,8 +89,8 @@ func (c *checker) playClient(t *testing.T, tr *transcript) {
 		}
 		require.NoError(t, err, "an error of Decode is a fault")
 		for _, i := range intents {
-			sound(t, i)
-			raw, err := json.Marshal(showIntent(i))
+			Sound(t, i)
+			raw, err := json.Marshal(ShowIntent(i))
 			require.NoError(t, err)
 			tr.intents = append(tr.intents, raw)
 		}
@@ -137,9 +137,9 @@ func (tr *transcript) said(t *testing.T, what string) [][]byte {
 	return [][]byte{tr.linked(t, s, word, arg)}
 }
 
-// stateless checks that an event gives the same bytes whatever came before it, and
+// Stateless checks that an event gives the same bytes whatever came before it, and
 // that a codec leaves what it was given and what it returned alone.
-func stateless(t *testing.T, encode func(event.Event) [][]byte, events []event.Event, frames [][][]byte) {
+func Stateless(t *testing.T, encode func(event.Event) [][]byte, events []event.Event, frames [][][]byte) {
 	t.Helper()
 	for i := len(events) - 1; i >= 0; i-- {
 		before := bytes.Clone(events[i].Data)
@@ -148,29 +148,29 @@ func stateless(t *testing.T, encode func(event.Event) [][]byte, events []event.E
 	}
 }
 
-// result is what playing a transcript gave, for one of its sections.
-type result struct {
-	section string
-	rows    [][]byte
+// Result is what playing a transcript gave, for one of its sections.
+type Result struct {
+	Section string
+	Rows    [][]byte
 }
 
-// compare checks that the sections of a transcript are the results, or makes them so.
-func compare(t *testing.T, a *txtar.Archive, path string, results ...result) {
+// Compare checks that the sections of a transcript are the results, or makes them so.
+func Compare(t *testing.T, a *txtar.Archive, path string, results ...Result) {
 	t.Helper()
 	for _, r := range results {
 		if *update {
-			setSection(a, r.section, r.rows)
+			setSection(a, r.Section, r.Rows)
 			continue
 		}
-		require.Equal(t, text(r.rows), string(section(a, r.section)), "%s; run with -update if this is meant", r.section)
+		require.Equal(t, text(r.Rows), string(Section(a, r.Section)), "%s; run with -update if this is meant", r.Section)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(path, txtar.Format(a), 0o600))
 	}
 }
 
-// shownIntent is an intent as transcripts show it.
-type shownIntent struct {
+// ShownIntent is an intent as transcripts show it.
+type ShownIntent struct {
 	ID      string             `json:"id"`
 	Request string             `json:"request,omitempty"`
 	Action  string             `json:"action"`
@@ -178,15 +178,16 @@ type shownIntent struct {
 	Member  string             `json:"member,omitempty"`
 }
 
-func showIntent(i dialect.Intent) shownIntent {
-	return shownIntent{ID: i.ID, Request: i.Request, Action: i.Action(), Data: i.Data, Member: i.Member}
+// ShowIntent returns an intent as transcripts show it.
+func ShowIntent(i dialect.Intent) ShownIntent {
+	return ShownIntent{ID: i.ID, Request: i.Request, Action: i.Action(), Data: i.Data, Member: i.Member}
 }
 
 // legalID is what an id of a command has to be.
 var legalID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
-// sound checks that a command can be made of an intent.
-func sound(t testing.TB, i dialect.Intent) {
+// Sound checks that a command can be made of an intent.
+func Sound(t testing.TB, i dialect.Intent) {
 	t.Helper()
 	if !legalID.MatchString(i.ID) {
 		require.Regexp(t, legalID, i.ID)
@@ -196,7 +197,8 @@ func sound(t testing.TB, i dialect.Intent) {
 	require.NoError(t, err)
 }
 
-func section(a *txtar.Archive, name string) []byte {
+// Section returns the file of a transcript with the name, nil without one.
+func Section(a *txtar.Archive, name string) []byte {
 	for _, f := range a.Files {
 		if f.Name == name {
 			return f.Data
@@ -217,7 +219,8 @@ func setSection(a *txtar.Archive, name string, rows [][]byte) {
 	}
 }
 
-func lines(b []byte) [][]byte {
+// Lines returns the lines of a section that are not empty.
+func Lines(b []byte) [][]byte {
 	var out [][]byte
 	for line := range bytes.Lines(b) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {

@@ -1,4 +1,4 @@
-package dialecttest
+package asp_test
 
 import (
 	"bytes"
@@ -13,7 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -22,16 +24,16 @@ import (
 
 // shownOrder is an order as transcripts show it.
 type shownOrder struct {
-	RequestID string               `json:"request_id,omitempty"`
-	Type      string               `json:"type"`
-	Intent    *shownIntent         `json:"intent,omitempty"`
-	Task      string               `json:"task,omitempty"`
-	Ask       *shownAsk            `json:"ask,omitempty"`
-	Register  *command.Participant `json:"register,omitempty"`
-	Forward   *shownForward        `json:"forward,omitempty"`
-	Say       int                  `json:"say,omitempty"` // how many frames; they are among the replies
-	Leave     bool                 `json:"leave,omitempty"`
-	Quiet     bool                 `json:"quiet,omitempty"`
+	RequestID string                   `json:"request_id,omitempty"`
+	Type      string                   `json:"type"`
+	Intent    *dialecttest.ShownIntent `json:"intent,omitempty"`
+	Task      string                   `json:"task,omitempty"`
+	Ask       *shownAsk                `json:"ask,omitempty"`
+	Register  *command.Participant     `json:"register,omitempty"`
+	Forward   *shownForward            `json:"forward,omitempty"`
+	Say       int                      `json:"say,omitempty"` // how many frames; they are among the replies
+	Leave     bool                     `json:"leave,omitempty"`
+	Quiet     bool                     `json:"quiet,omitempty"`
 }
 
 type shownAsk struct {
@@ -48,10 +50,10 @@ type shownForward struct {
 	Notification *event.CallNotifiedData `json:"notification,omitempty"`
 }
 
-func showOrder(t *testing.T, o dialect.Order) []byte {
+func showOrder(t *testing.T, o asp.Order) []byte {
 	s := shownOrder{RequestID: o.RequestID, Type: o.Type, Task: o.Task, Register: o.Register, Say: len(o.Frames), Leave: o.Leave, Quiet: o.Unanswered}
 	if o.Intent != nil {
-		i := showIntent(*o.Intent)
+		i := dialecttest.ShowIntent(*o.Intent)
 		s.Intent = &i
 	}
 	if o.Ask != nil {
@@ -68,11 +70,11 @@ func showOrder(t *testing.T, o dialect.Order) []byte {
 	return raw
 }
 
-// participantTranscript is one golden file, played.
-type participantTranscript struct {
-	*participants
-	in                      dialect.ParticipantInbound
-	asked                   []dialect.Order
+// transcript is one golden file, played.
+type transcript struct {
+	*role
+	in                      asp.Inbound
+	asked                   []asp.Order
 	orders, replies, frames [][]byte
 	events                  []event.Event
 	perEvent                [][][]byte
@@ -80,64 +82,66 @@ type participantTranscript struct {
 
 // transcripts runs every golden file, then checks that together they show every
 // message type of the role.
-func (c *participants) transcripts(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(c.Transcripts, "*.txtar"))
+func (c *role) transcripts(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("testdata", c.Kind(), "*.txtar"))
 	require.NoError(t, err)
-	require.NotEmpty(t, paths, "no transcripts in %s", c.Transcripts)
+	require.NotEmpty(t, paths, "no transcripts of %s", c.Kind())
 	said, heard := map[string]bool{}, map[string]bool{}
 	for _, p := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(p), ".txtar"), func(t *testing.T) { c.transcript(t, p, said, heard) })
 	}
-	for _, kind := range c.Inbound {
+	for _, kind := range c.In {
 		require.True(t, heard[kind], "no transcript shows a %s from the participant", kind)
 	}
 	for alias := range c.Aliases {
 		require.True(t, heard[alias], "no transcript shows a %s from the participant", alias)
 	}
-	for _, kind := range c.Outbound {
+	for _, kind := range c.Out {
 		require.True(t, said[kind], "no transcript shows a %s to the participant", kind)
 	}
 }
 
-func (c *participants) transcript(t *testing.T, path string, said, heard map[string]bool) {
+func (c *role) transcript(t *testing.T, path string, said, heard map[string]bool) {
 	a, err := txtar.ParseFile(path)
 	require.NoError(t, err)
 	require.NotEmpty(t, bytes.TrimSpace(a.Comment), "a transcript says what it shows")
-	tr := &participantTranscript{participants: c, in: c.socket()}
-	if raw := section(a, "peer"); raw != nil {
+	tr := &transcript{role: c, in: c.socket()}
+	if raw := dialecttest.Section(a, "peer"); raw != nil {
 		tr.in.Participant = command.Participant{}
 		require.NoError(t, json.Unmarshal(raw, &tr.in.Participant))
 	}
-	if raw := section(a, "watched"); raw != nil {
+	if raw := dialecttest.Section(a, "watched"); raw != nil {
 		tr.in.Watched, err = subject.ParseName(strings.TrimSpace(string(raw)))
 		require.NoError(t, err)
 	}
-	tr.in.OnlyTask = strings.TrimSpace(string(section(a, "task")))
-	if tr.in.LastTask = tr.in.OnlyTask; section(a, "last") != nil {
-		tr.in.LastTask = strings.TrimSpace(string(section(a, "last")))
+	tr.in.OnlyTask = strings.TrimSpace(string(dialecttest.Section(a, "task")))
+	if tr.in.LastTask = tr.in.OnlyTask; dialecttest.Section(a, "last") != nil {
+		tr.in.LastTask = strings.TrimSpace(string(dialecttest.Section(a, "last")))
 	}
-	for _, f := range lines(section(a, "client")) {
+	for _, f := range dialecttest.Lines(dialecttest.Section(a, "client")) {
 		heard[kindOf(f)] = true
 		tr.hear(t, f)
 	}
-	for _, line := range lines(section(a, "bus")) {
+	for _, line := range dialecttest.Lines(dialecttest.Section(a, "bus")) {
 		tr.play(t, line)
 	}
 	for _, f := range slices.Concat(tr.replies, tr.frames) {
 		c.frame(t, f)
 		said[kindOf(f)] = true
 	}
-	stateless(t, c.Codec.Encode, tr.events, tr.perEvent)
+	dialecttest.Stateless(t, c.Encode, tr.events, tr.perEvent)
 	for i, e := range tr.events {
-		lastHasSeq(t, e, c.said.frames(t, tr.perEvent[i]))
+		lastHasSeq(t, e, c.said.Frames(t, tr.perEvent[i]))
 	}
-	compare(t, a, path, result{"orders", tr.orders}, result{"replies", tr.replies}, result{"frames", tr.frames})
+	dialecttest.Compare(t, a, path,
+		dialecttest.Result{Section: "orders", Rows: tr.orders}, dialecttest.Result{Section: "replies", Rows: tr.replies},
+		dialecttest.Result{Section: "frames", Rows: tr.frames})
 }
 
 // hear gives the codec a frame of the participant.
-func (tr *participantTranscript) hear(t *testing.T, f []byte) {
-	orders, requestID, err := tr.Codec.Orders(f, tr.in)
-	if d, ok := errors.AsType[dialect.Dropped](err); ok {
+func (tr *transcript) hear(t *testing.T, f []byte) {
+	orders, requestID, err := tr.Orders(f, tr.in)
+	if d, ok := errors.AsType[asp.Dropped](err); ok {
 		require.Empty(t, orders)
 		tr.orders = append(tr.orders, []byte(map[bool]string{false: "dropped ", true: "ends "}[d.Ends]+d.Error()))
 		return
@@ -145,7 +149,7 @@ func (tr *participantTranscript) hear(t *testing.T, f []byte) {
 	if flt, ok := errors.AsType[*fault.Fault](err); ok {
 		require.Empty(t, orders)
 		tr.orders = append(tr.orders, []byte("fault "+flt.Error()))
-		tr.replies = append(tr.replies, tr.Codec.Refuse(Link, dialect.Order{RequestID: requestID}, flt))
+		tr.replies = append(tr.replies, tr.Refuse(dialecttest.Link, asp.Order{RequestID: requestID}, flt))
 		return
 	}
 	require.NoError(t, err, "an error of Orders is a fault")
@@ -161,7 +165,7 @@ func (tr *participantTranscript) hear(t *testing.T, f []byte) {
 }
 
 // play is one line of the bus.
-func (tr *participantTranscript) play(t *testing.T, line []byte) {
+func (tr *transcript) play(t *testing.T, line []byte) {
 	if line[0] == '!' {
 		tr.frames = append(tr.frames, tr.linked(t, string(line[1:]))...)
 		return
@@ -169,17 +173,17 @@ func (tr *participantTranscript) play(t *testing.T, line []byte) {
 	var e event.Event
 	require.NoError(t, json.Unmarshal(line, &e), "%s", line)
 	if e.Sequence > 0 {
-		require.False(t, tr.NoLog, "a participant without a log gets direct messages: %s", line)
-		Event(t, line)
+		require.False(t, tr.noLog, "a participant without a log gets direct messages: %s", line)
+		dialecttest.Event(t, line)
 	}
-	got := tr.Codec.Encode(e)
+	got := tr.Encode(e)
 	tr.frames = append(tr.frames, got...)
-	tr.frames = append(tr.frames, tr.Codec.Repeat(e)...)
+	tr.frames = append(tr.frames, tr.Repeat(e)...)
 	tr.events, tr.perEvent = append(tr.events, e), append(tr.perEvent, got)
 }
 
 // linked returns what a gateway says of itself.
-func (tr *participantTranscript) linked(t *testing.T, what string) [][]byte {
+func (tr *transcript) linked(t *testing.T, what string) [][]byte {
 	word, arg, _ := strings.Cut(what, " ")
 	switch word {
 	case "welcome":
@@ -187,23 +191,23 @@ func (tr *participantTranscript) linked(t *testing.T, what string) [][]byte {
 		if arg != "" {
 			require.NoError(t, json.Unmarshal([]byte(arg), &opened))
 		}
-		return [][]byte{tr.Codec.Welcome(Link, opened)}
+		return [][]byte{tr.Welcome(dialecttest.Link, opened)}
 	case "ping":
-		return [][]byte{tr.Codec.Ping(Link)}
+		return [][]byte{tr.Ping(dialecttest.Link)}
 	case "refuse":
-		o, code := dialect.Order{RequestID: "req-1"}, arg
+		o, code := asp.Order{RequestID: "req-1"}, arg
 		if number, rest, numbered := strings.Cut(arg, " "); numbered {
 			o, code = tr.order(t, number), rest
 		}
-		return [][]byte{tr.Codec.Refuse(Link, o, fault.New(fault.Code(code)))}
+		return [][]byte{tr.Refuse(dialecttest.Link, o, fault.New(fault.Code(code)))}
 	}
 	require.Equal(t, "answer", word, "unknown line in the bus section: !%s", what)
 	number, reply, _ := strings.Cut(arg, " ")
-	return tr.Codec.Answer(Link, tr.order(t, number), json.RawMessage(reply))
+	return tr.Answer(dialecttest.Link, tr.order(t, number), json.RawMessage(reply))
 }
 
 // order returns an order that was asked, by its number.
-func (tr *participantTranscript) order(t *testing.T, number string) dialect.Order {
+func (tr *transcript) order(t *testing.T, number string) asp.Order {
 	n, err := strconv.Atoi(number)
 	require.NoError(t, err)
 	require.True(t, n >= 1 && n <= len(tr.asked), "order %d does not exist", n)
@@ -213,26 +217,21 @@ func (tr *participantTranscript) order(t *testing.T, number string) dialect.Orde
 // examples checks the examples of the protocol's description: those of the participant are
 // accepted and fit their schemas, and of those to it every member is in some frame of
 // the transcripts, with the same kind of value.
-func (c *participants) examples(t *testing.T) {
-	said := goldenFrames(t, c.Transcripts, kindOf)
+func (c *role) examples(t *testing.T) {
+	said := dialecttest.GoldenFrames(t, "testdata/"+c.Kind(), kindOf)
 	for kind, raw := range c.described(t, "in") {
-		require.NotEmpty(t, kind)
 		c.orders(t, raw)
-		require.NoError(t, c.in.check(kind, raw))
-		frames(t, c.Schema, raw)
+		c.in.Example(t, kind, raw, nil, nil)
 	}
-	shapes := &checker{Suite: Suite{Unsaid: c.Unsaid}}
 	for kind, raw := range c.described(t, "out") {
-		require.NoError(t, c.said.schemas.check(kind, raw))
-		frames(t, c.Schema, raw)
-		shapes.shape(t, kind, kind, parse(t, raw), said[kind])
+		c.said.Example(t, kind, raw, unsaid, said[kind])
 	}
 }
 
-// ExerciseParticipants runs the whole suite against the codec.
-func ExerciseParticipants(t *testing.T, s ParticipantSuite) {
+// exercise runs the whole suite against the codec of a role.
+func exercise(t *testing.T, kind string, accepted []string) {
 	t.Helper()
-	c := loadParticipants(t, s)
+	c := load(t, kind, accepted)
 	t.Run("codec", c.codec)
 	t.Run("transcripts", c.transcripts)
 	t.Run("examples", c.examples)
@@ -243,5 +242,5 @@ func ExerciseParticipants(t *testing.T, s ParticipantSuite) {
 	t.Run("damage", c.damage)
 	t.Run("any event", c.anyEvent)
 	t.Run("cuts", c.cuts)
-	t.Run("pure", (&checker{Suite: Suite{Package: s.Package}}).pure)
+	t.Run("pure", func(t *testing.T) { dialecttest.Pure(t, "github.com/waggle-dev/waggle/gateway/asp") })
 }

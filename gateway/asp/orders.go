@@ -1,59 +1,18 @@
-package dialect
+package asp
 
 import (
 	"encoding/json"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Participants is the codec of the sockets of one role of participants: clients, agents or
-// providers. The socket of a client shows the client's log; the others get direct messages only.
-// Frames become orders, which the gateway carries out in sequence.
-type Participants interface {
-	// Name is short, constant and unique among all codecs.
-	Name() string
-
-	// Kind is command.ParticipantClient, ParticipantAgent or ParticipantService.
-	Kind() string
-
-	// Welcome returns the first frame of a socket. For a client, opened describes its inbox.
-	Welcome(at Link, opened *command.OpenClientReply) []byte
-
-	// Orders turns a frame into orders to the gateway. The rules for frame and error are
-	// those of Codec.Decode; requestID is the id that an error refers to, if the frame has
-	// a readable one. An error that the participant does not get is Dropped.
-	Orders(frame []byte, in ParticipantInbound) (orders []Order, requestID string, err error)
-
-	// Oversized turns a frame beyond the size limit into orders: only to fail the task or the
-	// call that the frame ends. Otherwise the error says that the frame is too large. The
-	// rules are those of Orders.
-	Oversized(frame Torn, in ParticipantInbound) (orders []Order, requestID string, err error)
-
-	// Encode turns an event of the client's log, or a direct message, into frames. Events of
-	// a log give the same bytes for every socket.
-	Encode(e event.Event) [][]byte
-
-	// Repeat returns frames to send again a moment after those of an event of the client's
-	// log. They are not part of the event, have no position, and may get lost.
-	Repeat(e event.Event) [][]byte
-
-	// Answer turns the reply to an order into frames.
-	Answer(at Link, o Order, reply json.RawMessage) [][]byte
-
-	// Refuse returns the frame with the fault of an order, or of a frame that became none: that order has a RequestID only.
-	Refuse(at Link, o Order, f *fault.Fault) []byte
-
-	// Ping returns the frame of a heartbeat, or nil if the protocol has none and relies on
-	// pings of WebSocket.
-	Ping(at Link) []byte
-}
-
-// ParticipantInbound is what a codec may know about the socket on which a frame arrived.
-type ParticipantInbound struct {
+// Inbound is what a codec may know about the socket on which a frame arrived.
+type Inbound struct {
 	Participant command.Participant                            // as registered; Online is false before
 	OnlyTask    string                                         // the one task that was handed to the agent here and is not over; empty if none or several
 	OnlyCall    string                                         // the one call that the service was handed here and that is not over; empty if none or several
@@ -76,8 +35,8 @@ type Order struct {
 	Type      string             // of the frame, for Answer
 	Words     command.Vocabulary // of the frame, for Answer; empty = it does not say
 
-	Intent   *Intent              // carry it out in the log of the Task, or of the watched run
-	Ask      Inquiry              // ask it and answer with what comes back
+	Intent   *dialect.Intent      // carry it out in the log of the Task, or of the watched run
+	Ask      dialect.Inquiry      // ask it and answer with what comes back
 	Register *command.Participant // take or change the participant's place in the directory, then Answer with the participant
 	Forward  *Forward             // hand on what a service says about a call
 	Frames   [][]byte             // frames to be sent back at once
