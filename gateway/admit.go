@@ -28,7 +28,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 		return false
 	}
 	c.arrival.Upgrades()
-	sock, err := s.sockets().Accept(&handshake{ResponseWriter: w, s: s}, r, c.subprotocols)
+	sock, err := s.sockets().Accept(&handshake{ResponseWriter: w, answers: s.answers}, r, c.subprotocols)
 	if err != nil { // the answer is written already
 		c.arrival.Becomes(nil)
 		s.dep.Logger.Debug().Err(err).Msg("handshake failed")
@@ -51,7 +51,7 @@ func (c *conn) admit(r *http.Request) error {
 		s.foreign.Refused(r)
 		return err
 	}
-	if err := s.reserve(c, c.pass); err != nil {
+	if err := s.conns.reserve(c, c.pass); err != nil {
 		return err
 	}
 	if err := c.pass.Address(); err != nil {
@@ -82,7 +82,7 @@ func (c *conn) credentials(r *http.Request) error {
 		}
 		return nil
 	}
-	if c.s.full() { // before the credentials cost anything
+	if c.s.conns.full() { // before the credentials cost anything
 		return fault.New(fault.Overloaded)
 	}
 	err := c.authenticate(r.Context(), given.Token)
@@ -103,7 +103,7 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.enter(c.pass, c.arrival); err != nil {
+	if err := c.s.conns.enter(c.pass, c.arrival); err != nil {
 		return err
 	}
 	if err := c.home(p, token); err != nil {
@@ -111,44 +111,6 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	}
 	_, act := c.policy.Rights(p)
 	c.client.Identify(p, act)
-	return nil
-}
-
-// enter counts a connection whose client has authenticated, unless the gateway is full.
-func (s *Server) enter(pass *admission.Pass, a *arrival.Connection) error {
-	s.mu.Lock()
-	full := s.entered >= s.cfg.MaxConnections
-	if !full {
-		s.entered++
-	}
-	s.mu.Unlock()
-	if full {
-		return fault.New(fault.Overloaded)
-	}
-	a.Admitted()
-	pass.Add(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.entered--
-	})
-	return nil
-}
-
-// reserve lists the connection, unless the gateway is draining.
-func (s *Server) reserve(c connection, pass *admission.Pass) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.draining {
-		return fault.New(fault.Draining)
-	}
-	s.conns[c] = struct{}{}
-	s.wg.Add(1)
-	pass.Add(func() {
-		s.mu.Lock()
-		delete(s.conns, c)
-		s.mu.Unlock()
-		s.wg.Done()
-	})
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (b *bridge) Begin() error {
 	}
 	b.far = far
 	b.abroad.Store(true)
-	if !b.c.s.async(b.carry) {
+	if !b.c.s.conns.async(b.carry) {
 		_ = far.CloseNow()
 		return fault.New(fault.Draining)
 	}

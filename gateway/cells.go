@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
@@ -19,6 +18,17 @@ import (
 // protocolForwarded is the name of forwarded sockets in metrics.
 const protocolForwarded = "forwarded"
 
+// elsewhere forwards requests of tenants that other cells serve, within the limits of this gateway.
+type elsewhere struct {
+	*answers
+
+	cells    *forward.Forwarder // nil in an installation of one cell
+	gate     *admission.Gate
+	requests *admission.Requests
+	conns    *connections
+	ctx      context.Context //nolint:containedctx // of the gateway, which ends sockets, too
+}
+
 // newForwarder returns the forwarder of the gateway; nil in an installation of one cell.
 func (s *Server) newForwarder() *forward.Forwarder {
 	c := s.dep.Cells
@@ -32,33 +42,33 @@ func (s *Server) newForwarder() *forward.Forwarder {
 
 // homed forwards requests of tenants that other cells serve. Requests without valid credentials, and those of pages that may
 // not send them, go on to the handler, which refuses them in its own words.
-func (s *Server) homed(h http.Handler) http.Handler {
-	if s.cells == nil {
+func (e *elsewhere) homed(h http.Handler) http.Handler {
+	if e.cells == nil {
 		return h
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := admission.CredentialsOf(r)
-		if !given.Given && !s.gate.Anonymous || r.Method == http.MethodOptions || s.gate.Page(r) != nil {
+		if !given.Given && !e.gate.Anonymous || r.Method == http.MethodOptions || e.gate.Page(r) != nil {
 			h.ServeHTTP(w, r)
 			return
 		}
-		who, err := s.gate.Known(r.Context(), r.RemoteAddr, given.Token)
+		who, err := e.gate.Known(r.Context(), r.RemoteAddr, given.Token)
 		if err != nil {
 			h.ServeHTTP(w, r)
 			return
 		}
 		arrival.Of(r).Yield()
-		to, here, err := s.cells.Aim(who.Tenant, len(r.Header.Values(forward.HeaderCell)) > 0)
+		to, here, err := e.cells.Aim(who.Tenant, len(r.Header.Values(forward.HeaderCell)) > 0)
 		if err == nil && !here {
-			err = s.forward(w, r, who, to)
+			err = e.forward(w, r, who, to)
 		}
 		var leave func()
 		if err == nil && here {
-			leave, err = s.cells.Enter(who.Tenant)
+			leave, err = e.cells.Enter(who.Tenant)
 		}
 		switch {
 		case err != nil:
-			s.refuse(w, s.asFault(err))
+			e.refuse(w, e.asFault(err))
 		case here:
 			defer leave()
 			h.ServeHTTP(w, r)
@@ -67,34 +77,34 @@ func (s *Server) homed(h http.Handler) http.Handler {
 }
 
 // forward forwards the request within the limits of this gateway. It has answered if it returns nil.
-func (s *Server) forward(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name) error {
+func (e *elsewhere) forward(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name) error {
 	socket := sse.Upgrades(r)
 	if socket || strings.Contains(r.Header.Get("Accept"), respond.MediaEvents) {
-		return s.forwardStream(w, r, who, to, !socket)
+		return e.forwardStream(w, r, who, to, !socket)
 	}
-	leave, err := s.requests.Address(r.RemoteAddr)
+	leave, err := e.requests.Address(r.RemoteAddr)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if leave, err = s.requests.Principal(who, s.gate.Anonymous); err != nil {
+	if leave, err = e.requests.Principal(who, e.gate.Anonymous); err != nil {
 		return err
 	}
 	defer leave()
 	arrival.Of(r).Admitted()
-	s.cells.Serve(w, r, to)
+	e.cells.Serve(w, r, to)
 	return nil
 }
 
 // forwardStream forwards a socket or a stream of events, which counts as a connection of its address and of its principal.
-func (s *Server) forwardStream(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name, events bool) error {
+func (e *elsewhere) forwardStream(w http.ResponseWriter, r *http.Request, who auth.Principal, to id.Name, events bool) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	f := &forwarded{cancel: cancel, gone: make(chan struct{})}
-	pass := s.gate.Pass(r.RemoteAddr)
+	pass := e.gate.Pass(r.RemoteAddr)
 	defer pass.Leave()
 	defer close(f.gone)
-	if err := s.reserve(f, pass); err != nil {
+	if err := e.conns.reserve(f, pass); err != nil {
 		return err
 	}
 	if err := pass.Address(); err != nil {
@@ -108,11 +118,11 @@ func (s *Server) forwardStream(w http.ResponseWriter, r *http.Request, who auth.
 			return err
 		}
 	}
-	if err := s.enter(pass, arrival.Of(r)); err != nil {
+	if err := e.conns.enter(pass, arrival.Of(r)); err != nil {
 		return err
 	}
-	defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the gateway ends sockets, too
-	s.cells.Serve(w, r.WithContext(ctx), to)
+	defer context.AfterFunc(e.ctx, cancel)() //nolint:contextcheck // the gateway ends sockets, too
+	e.cells.Serve(w, r.WithContext(ctx), to)
 	return nil
 }
 
@@ -144,12 +154,3 @@ func (*forwarded) queued() int { return 0 }
 
 // tenant implements connection: the tenant is not served here.
 func (*forwarded) tenant() id.Tenant { return id.Tenant{} }
-
-// sendAwayTenants asks the clients of tenants that the cell does not serve any more to reconnect.
-func (s *Server) sendAwayTenants(tenants []id.Tenant) {
-	for _, c := range s.open() {
-		if slices.Contains(tenants, c.tenant()) {
-			c.retire(fault.New(fault.TenantMoving))
-		}
-	}
-}

@@ -110,7 +110,7 @@ func (c *conn) Settle() {
 	c.mu.Lock()
 	waiting := !c.ready && !c.started.IsZero()
 	c.mu.Unlock()
-	if waiting && c.s.answerable() {
+	if waiting && c.s.ready.answerable() {
 		c.binding.Settle()
 	}
 }
@@ -296,14 +296,14 @@ func (c *conn) Tick(time.Time) {
 	started, ready := c.started, c.ready
 	c.mu.Unlock()
 	p, known := c.client.Principal(), c.client.Identified()
-	lapsed := c.s.lapsed(p)
+	over := lapsed(c.s.dep.Auth, now, p)
 	switch {
 	case !known:
 		if c.denied == nil && now.Sub(c.born) > c.s.cfg.FirstMessage {
 			c.End(fault.New(fault.HandshakeSlow))
 		}
-	case lapsed != nil:
-		c.End(lapsed)
+	case over != nil:
+		c.End(over)
 	case !ready && !started.IsZero() && now.Sub(started) > c.s.cfg.ReadyTimeout:
 		c.End(fault.Newf(fault.Overloaded, "The services for this request are not running. Try again later."))
 	default:
@@ -312,10 +312,10 @@ func (c *conn) Tick(time.Time) {
 }
 
 // lapsed returns why the credentials of a principal are no longer valid, or nil.
-func (s *Server) lapsed(p auth.Principal) *fault.Fault {
-	r, revocable := s.dep.Auth.(auth.Revoker)
+func lapsed(a auth.Authenticator, now time.Time, p auth.Principal) *fault.Fault {
+	r, revocable := a.(auth.Revoker)
 	switch {
-	case !p.Expires.IsZero() && !s.dep.Clock().Before(p.Expires):
+	case !p.Expires.IsZero() && !now.Before(p.Expires):
 		return fault.New(fault.Expired)
 	case revocable && r.Revoked(p):
 		return fault.New(fault.Unauthenticated)

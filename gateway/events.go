@@ -36,9 +36,23 @@ const topicsQuiet = 10 * time.Second
 // queryTypes is the parameter that names the types of announcements to be shown.
 const queryTypes = "types"
 
+// streams shows logs, announcements and threads as server-sent events, or logs as they are now as lines.
+type streams struct {
+	*answers
+
+	door          *door
+	conns         *connections
+	shared        *binding.Gateway
+	announcements *events.Announcements
+	auth          auth.Authenticator
+	cfg           Config
+	sent          sse.Stats
+	ctx           context.Context //nolint:containedctx // of the gateway, which ends streams, too
+}
+
 // eventStream is one stream of server-sent events. Its client asks for nothing on it.
 type eventStream struct {
-	s        *Server
+	s        *streams
 	protocol string
 	nothing  bool // nothing is to be streamed
 	to       *sse.Response
@@ -56,12 +70,12 @@ var (
 
 // serveEvents returns the handler of streams that show what bind binds them to. It answers
 // with a problem document if the log does not exist or the request is invalid.
-func (s *Server) serveEvents(bind func(*eventStream, *http.Request) error) http.HandlerFunc {
+func (s *streams) serveEvents(bind func(*eventStream, *http.Request) error) http.HandlerFunc {
 	return s.serveStream(protocolEvents, bind)
 }
 
 // serveStream is serveEvents for streams of a protocol.
-func (s *Server) serveStream(protocol string, bind func(*eventStream, *http.Request) error) http.HandlerFunc {
+func (s *streams) serveStream(protocol string, bind func(*eventStream, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -94,18 +108,18 @@ func body(protocol string, w http.ResponseWriter, r *http.Request, gone func()) 
 }
 
 // newEvents returns a stream that is written to w.
-func (s *Server) newEvents(protocol string, w http.ResponseWriter, r *http.Request) *eventStream {
+func (s *streams) newEvents(protocol string, w http.ResponseWriter, r *http.Request) *eventStream {
 	beat := s.cfg.PingInterval
 	if r.URL.Query().Has(queryTopic) {
 		beat = min(beat, topicsQuiet)
 	}
 	e := &eventStream{
-		s: s, protocol: protocol, pass: s.gate.Pass(r.RemoteAddr), begun: s.dep.Clock(), gone: make(chan struct{}),
+		s: s, protocol: protocol, pass: s.door.gate.Pass(r.RemoteAddr), begun: s.shared.Clock(), gone: make(chan struct{}),
 		to: sse.New(w, sse.Options{
 			QueueBytes: s.cfg.QueueBytes, Heartbeat: beat, WriteStall: s.cfg.WriteStall, Stats: &s.sent, Shared: r.ProtoMajor > 1,
 		}),
 	}
-	s.shared.Connect(&e.client, nil, edge.Origin{Protocol: protocol, Remote: s.dep.Audit.Remote(r.RemoteAddr), Connection: edge.NewID()})
+	s.shared.Connect(&e.client, nil, edge.Origin{Protocol: protocol, Remote: s.shared.Audit.Remote(r.RemoteAddr), Connection: edge.NewID()})
 	return e
 }
 
@@ -130,7 +144,7 @@ func (e *eventStream) begin(w http.ResponseWriter, r *http.Request, bind func(*e
 
 func (e *eventStream) refuse(w http.ResponseWriter, err error) {
 	f := e.s.asFault(err)
-	e.s.met.refused.WithLabelValues(string(f.Code)).Inc()
+	e.s.refused.WithLabelValues(string(f.Code)).Inc()
 	if e.protocol == protocolThreads {
 		e.s.logUnsent(agui.Problem(w, err, f))
 		return
@@ -140,13 +154,13 @@ func (e *eventStream) refuse(w http.ResponseWriter, err error) {
 
 // admit decides whether the request may have a stream, as conn.admit does for sockets.
 func (e *eventStream) admit(r *http.Request) (err error) {
-	if err := e.s.reserve(e, e.pass); err != nil {
+	if err := e.s.conns.reserve(e, e.pass); err != nil {
 		return err
 	}
 	if err := e.pass.Address(); err != nil {
 		return err
 	}
-	if e.s.full() { // before the credentials cost anything
+	if e.s.conns.full() { // before the credentials cost anything
 		return fault.New(fault.Overloaded)
 	}
 	who, err := e.pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
@@ -154,7 +168,7 @@ func (e *eventStream) admit(r *http.Request) (err error) {
 		return err
 	}
 	e.client.Identify(who, who.MayAct())
-	leave, err := e.s.requests.Principal(who, e.s.gate.Anonymous)
+	leave, err := e.s.door.requests.Principal(who, e.s.door.gate.Anonymous)
 	if err != nil {
 		return err
 	}
@@ -163,7 +177,7 @@ func (e *eventStream) admit(r *http.Request) (err error) {
 		return err
 	}
 	unlimited(r)
-	return e.s.enter(e.pass, arrival.Of(r))
+	return e.s.conns.enter(e.pass, arrival.Of(r))
 }
 
 // serve writes until the stream ends.
@@ -178,7 +192,7 @@ func (e *eventStream) serve(ctx context.Context) {
 }
 
 func (e *eventStream) recordEnd() {
-	e.client.Record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.dep.Clock().Sub(e.begun).Milliseconds()})
+	e.client.Record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.shared.Clock().Sub(e.begun).Milliseconds()})
 }
 
 // place is a log, the position behind which it is to be shown, and its end.
@@ -261,8 +275,8 @@ func (e *eventStream) Room() { e.shown.Room() }
 
 // Tick implements sse.Handler: credentials end, and streams that are too old.
 func (e *eventStream) Tick(time.Time) {
-	f := e.s.lapsed(e.client.Principal())
-	age := e.s.dep.Clock().Sub(e.begun)
+	f := lapsed(e.s.auth, e.s.shared.Clock(), e.client.Principal())
+	age := e.s.shared.Clock().Sub(e.begun)
 	switch {
 	case f == nil && e.s.cfg.StreamMaxAge > 0 && age >= e.s.cfg.StreamMaxAge:
 		e.retire(fault.New(fault.Draining))
@@ -294,14 +308,6 @@ func (e *eventStream) left() <-chan struct{} { return e.gone }
 
 // queued implements connection.
 func (e *eventStream) queued() int { return e.to.Queued() }
-
-// queuedEvents returns the bytes that are queued on streams of events.
-func (s *Server) queuedEvents() (n int) {
-	for _, c := range s.open() {
-		n += c.queued()
-	}
-	return n
-}
 
 // depart reverts the counts of admit.
 func (e *eventStream) depart() {

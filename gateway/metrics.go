@@ -49,10 +49,10 @@ func newMetrics(s *Server) *metrics {
 		gauge("unauthenticated", "Connections that have not authenticated, from the moment they are accepted.", func() float64 { return float64(s.arrivals.Strangers.Len()) }),
 		sum("evicted_total", "Connections without credentials that were closed, the oldest first, because more came than the gateway keeps.", func() float64 { return float64(s.arrivals.Strangers.Evicted()) }),
 		gauge("large_messages", "Messages beyond gateway.read_limit that are being read or handled.", func() float64 { return float64(stats().Large) }),
-		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) + float64(s.queuedEvents()) }),
-		sum("frames_out_total", "Frames written.", func() float64 { return float64(stats().Frames + s.sent.Messages.Load()) }),
-		sum("sent_bytes_total", "Bytes written, with framing.", func() float64 { return float64(stats().BytesWritten + s.sent.Bytes.Load()) }),
-		sum("writes_total", "Calls that wrote to a socket.", func() float64 { return float64(stats().Writes + s.sent.Writes.Load()) }),
+		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) + float64(s.conns.queued()) }),
+		sum("frames_out_total", "Frames written.", func() float64 { return float64(stats().Frames + s.streams.sent.Messages.Load()) }),
+		sum("sent_bytes_total", "Bytes written, with framing.", func() float64 { return float64(stats().BytesWritten + s.streams.sent.Bytes.Load()) }),
+		sum("writes_total", "Calls that wrote to a socket.", func() float64 { return float64(stats().Writes + s.streams.sent.Writes.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "waggle_gateway_info", Help: "Always 1; the label says which version runs.",
 			ConstLabels: prometheus.Labels{"version": s.dep.Version},
@@ -82,7 +82,7 @@ func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 	for _, route := range c.s.dep.Routes {
 		n[route.protocol] = 0
 	}
-	for _, open := range c.s.open() {
+	for _, open := range c.s.conns.open() {
 		n[open.Protocol()]++
 	}
 	for name, count := range n {

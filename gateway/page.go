@@ -32,8 +32,8 @@ func wantsLines(r *http.Request) bool {
 
 // servePage answers a request with the events that a log of the kind has now, one on each
 // line: as many as fit into one answer.
-func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind) {
-	pass := s.gate.Pass(r.RemoteAddr)
+func (s *streams) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind) {
+	pass := s.door.gate.Pass(r.RemoteAddr)
 	defer pass.Leave()
 	page, to, err := s.page(pass, w, r, kind)
 	if err != nil {
@@ -45,17 +45,17 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind)
 }
 
 // page begins the answer of servePage, which pass is for. The caller closes the page.
-func (s *Server) page(pass *admission.Pass, w http.ResponseWriter, r *http.Request, kind id.Kind) (*events.Page, *unary.Response, error) {
+func (s *streams) page(pass *admission.Pass, w http.ResponseWriter, r *http.Request, kind id.Kind) (*events.Page, *unary.Response, error) {
 	who, err := pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
 	if err != nil {
 		return nil, nil, err
 	}
-	leave, err := s.admitRequest(r, who)
+	leave, err := s.door.admitRequest(r, who)
 	if err != nil {
 		return nil, nil, err
 	}
 	pass.Add(leave)
-	client := s.shared.Edge.Client(who, edge.Origin{Protocol: protocolEvents, Remote: s.dep.Audit.Remote(r.RemoteAddr)})
+	client := s.shared.Edge.Client(who, edge.Origin{Protocol: protocolEvents, Remote: s.shared.Audit.Remote(r.RemoteAddr)})
 	at, err := find(r, client, kind)
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +70,7 @@ func (s *Server) page(pass *admission.Pass, w http.ResponseWriter, r *http.Reque
 }
 
 // streamLog returns the handler of streams of logs of a kind, and of pages of them.
-func (s *Server) streamLog(kind id.Kind) http.HandlerFunc {
+func (s *streams) streamLog(kind id.Kind) http.HandlerFunc {
 	stream := s.serveEvents(func(e *eventStream, r *http.Request) error { return e.bindLog(r, kind) })
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept")

@@ -2,7 +2,10 @@ package gateway
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -25,13 +28,33 @@ const (
 // needed are the services without which no message of a client is answered.
 var needed = []id.Name{command.Session, command.Pipeline, command.Worker, id.MustName("tools")}
 
+// readiness says whether this gateway should get new connections, and whether their messages are answered.
+type readiness struct {
+	conn      *bus.Conn
+	directory *directory.Directory // nil = all services count as running
+	topology  bus.Topology         // zero = bus.DefaultTopology
+	logger    zerolog.Logger
+	conns     *connections
+	ctx       context.Context //nolint:containedctx // of the gateway: a check outlives its probe
+
+	mu      sync.Mutex
+	checked time.Time // the last check of the streams that succeeded
+	running *check    // nil: none
+}
+
+// check is one check of the streams. Probes share it.
+type check struct {
+	done  chan struct{}
+	fault *fault.Fault // after done
+}
+
 // answerable reports whether all services run that an answer needs.
-func (s *Server) answerable() bool {
-	if s.dep.Directory == nil {
+func (d *readiness) answerable() bool {
+	if d.directory == nil {
 		return true
 	}
 	for _, name := range needed {
-		if len(s.dep.Directory.Members(directory.WhatService, name)) == 0 {
+		if len(d.directory.Members(directory.WhatService, name)) == 0 {
 			return false
 		}
 	}
@@ -39,35 +62,32 @@ func (s *Server) answerable() bool {
 }
 
 // membersChanged settles the connections that wait for services. The directory calls it.
-func (s *Server) membersChanged() {
-	if !s.answerable() {
-		return
-	}
-	for _, c := range s.open() {
-		c.Settle()
+func (d *readiness) membersChanged() {
+	if d.answerable() {
+		d.conns.settle()
 	}
 }
 
 // unready returns why this gateway should get no new connections now, or nil.
-func (s *Server) unready(ctx context.Context) *fault.Fault {
+func (d *readiness) unready(ctx context.Context) *fault.Fault {
 	switch {
-	case s.isDraining():
+	case d.conns.isDraining():
 		return fault.New(fault.Draining)
-	case s.full():
+	case d.conns.full():
 		return fault.New(fault.Overloaded)
-	case !s.dep.Conn.Up():
+	case !d.conn.Up():
 		return fault.New(fault.BusUnavailable)
 	}
-	if err := s.dep.Conn.Trouble(); err != nil {
+	if err := d.conn.Trouble(); err != nil {
 		return fault.Newf(fault.BusUnavailable, "Messages cannot be accepted now: %v.", err)
 	}
-	return s.verify(ctx)
+	return d.verify(ctx)
 }
 
 // verify waits for a check of the streams, unless one has succeeded within verifyEvery. A check goes on when its probe gives
 // up, so that later probes get its result.
-func (s *Server) verify(ctx context.Context) *fault.Fault {
-	c := s.check() //nolint:contextcheck // It outlives its probe.
+func (d *readiness) verify(ctx context.Context) *fault.Fault {
+	c := d.check() //nolint:contextcheck // It outlives its probe.
 	if c == nil {
 		return nil
 	}
@@ -82,50 +102,50 @@ func (s *Server) verify(ctx context.Context) *fault.Fault {
 }
 
 // check returns the check in progress or a new one, and nil if one has succeeded within verifyEvery.
-func (s *Server) check() *check {
-	s.verified.mu.Lock()
-	defer s.verified.mu.Unlock()
-	if s.verified.running == nil {
-		if time.Since(s.verified.at) < verifyEvery {
+func (d *readiness) check() *check {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running == nil {
+		if time.Since(d.checked) < verifyEvery {
 			return nil
 		}
 		c := &check{done: make(chan struct{})}
-		if !s.async(func() { s.finish(c) }) {
+		if !d.conns.async(func() { d.finish(c) }) {
 			c.fault = fault.New(fault.Draining)
 			close(c.done)
 			return c
 		}
-		s.verified.running = c
+		d.running = c
 	}
-	return s.verified.running
+	return d.running
 }
 
 // finish runs a check and publishes its result.
-func (s *Server) finish(c *check) {
-	c.fault = s.inspect()
-	s.verified.mu.Lock()
-	defer s.verified.mu.Unlock()
-	s.verified.running = nil
+func (d *readiness) finish(c *check) {
+	c.fault = d.inspect()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.running = nil
 	if c.fault == nil {
-		s.verified.at = time.Now()
+		d.checked = time.Now()
 	}
 	close(c.done)
 }
 
 // inspect compares the streams with what this version needs.
-func (s *Server) inspect() *fault.Fault {
-	ctx, cancel := context.WithTimeout(s.ctx, verifyTimeout)
+func (d *readiness) inspect() *fault.Fault {
+	ctx, cancel := context.WithTimeout(d.ctx, verifyTimeout)
 	defer cancel()
-	topology := s.dep.Topology
+	topology := d.topology
 	if topology == (bus.Topology{}) {
 		topology = bus.DefaultTopology()
 	}
-	drift, err := bus.Verify(ctx, s.dep.Conn, topology)
+	drift, err := bus.Verify(ctx, d.conn, topology)
 	switch {
 	case err != nil:
 		return fault.New(fault.BusUnavailable).Wrap(err)
 	case len(drift) > 0:
-		s.dep.Logger.Error().Str("drift", drift[0].String()).Int("more", len(drift)-1).
+		d.logger.Error().Str("drift", drift[0].String()).Int("more", len(drift)-1).
 			Msg("waiting for NATS to be set up for this version")
 		return fault.Newf(fault.BusUnavailable, "The message bus is not set up for this version. See the server's log.")
 	}

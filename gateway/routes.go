@@ -126,24 +126,24 @@ func (s *Server) routes() http.Handler {
 		reports = s.pageReports.ServeHTTP
 	}
 	api.New(api.Config{
-		Edge: s.shared.Edge, Signatures: s.dep.Signatures, Auth: s.gate, Admit: s.admitRequest,
+		Edge: s.shared.Edge, Signatures: s.dep.Signatures, Auth: s.gate, Admit: s.door.admitRequest,
 		Status: s.dep.Status, Settings: s.dep.Settings, Rates: s.dep.Rates, Examine: s.dep.Examine,
-		Stream: s.streamLog, Live: s.serveEvents((*eventStream).bindLive), Translate: s.translator(), Reports: reports, Login: s.dep.Login,
+		Stream: s.streams.streamLog, Live: s.streams.serveEvents((*eventStream).bindLive), Translate: s.translator(), Reports: reports, Login: s.dep.Login,
 	}).Mount(paths)
-	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), s.streamThread, s.threadServer(), s.dep.Version)
+	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), s.streams.streamThread, s.streams.threadServer(), s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.unserved(w, r, paths) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {
-		mux.Handle(path, through(s.homed(s.accept(route)), s.named))
+		mux.Handle(path, through(s.elsewhere.homed(s.accept(route)), s.door.named))
 	}
 	mux.HandleFunc("GET "+pathHealth, s.health)
 	mux.HandleFunc("GET "+pathTeamHealth, s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	// Browsers send reports without the origin of their page, and strangers leave no audit records.
-	mux.Handle("POST "+api.ReportsPath, through(s.limited(paths), s.named))
+	mux.Handle("POST "+api.ReportsPath, through(s.door.limited(paths), s.door.named))
 	recorded := edge.Recorder{Log: s.dep.Audit, Refusals: s.refusals, Auth: s.dep.Auth}
-	mux.Handle("/", through(s.homed(through(s.limited(recorded.Handler(paths)), s.sameOrigin, s.bounded)), s.named, s.paged()))
+	mux.Handle("/", through(s.elsewhere.homed(through(s.door.limited(recorded.Handler(paths)), s.door.sameOrigin, s.door.bounded)), s.door.named, s.door.paged()))
 	return mux
 }
 

@@ -37,12 +37,10 @@ import (
 	"github.com/waggle-dev/waggle/gateway/asp/participants"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/edge"
-	"github.com/waggle-dev/waggle/gateway/events"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/myagent/sessions"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/translation"
-	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/gateway/workers"
 	"github.com/waggle-dev/waggle/internal/access"
@@ -60,7 +58,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -83,6 +80,12 @@ var errEnded = errors.New("gateway: started after it was stopped")
 
 // Server is one gateway. It implements lifecycle.Component.
 type Server struct {
+	*answers
+	door      *door
+	elsewhere *elsewhere
+	streams   *streams
+	listeners *listeners
+
 	cfg  Config
 	dep  Deps
 	http *http.Server
@@ -100,18 +103,17 @@ type Server struct {
 	answering atomic.Int64 // HTTP requests, streams included
 	arrivals  *arrival.Table
 	name      id.Name // of the instance
-	verified  verified
+	ready     *readiness
+	conns     *connections
 	workers   *workers.Watch
 
 	shared *binding.Gateway
 	multi  *sessions.Sessions
 	swarm  *participants.Swarm
 
-	announcements *events.Announcements
-	cells         *forward.Forwarder // nil in an installation of one cell
-	sight         *sight.Sight
-	sent          sse.Stats // by streams of events
-	pageReports   http.Handler
+	cells       *forward.Forwarder // nil in an installation of one cell
+	sight       *sight.Sight
+	pageReports http.Handler
 
 	short  *reuse.Goroutines // handle messages and open connections
 	ctx    context.Context   //nolint:containedctx // lives as long as the sockets; Stop ends it
@@ -119,26 +121,15 @@ type Server struct {
 
 	drainPatience time.Duration
 
-	mu       sync.Mutex
-	hub      *ws.Hub
-	listener net.Listener
-	lease    *directory.Lease
-	unwatch  func()
-	conns    map[connection]struct{}
-	entered  int // connections whose clients have authenticated
-	extra    []extra
-	draining bool
-	stopped  bool
-	wg       sync.WaitGroup // readers and the HTTP server
+	mu      sync.Mutex
+	hub     *ws.Hub
+	lease   *directory.Lease
+	unwatch func()
 }
 
 // share makes the parts that bindings share.
 func (s *Server) share() {
-	s.workers = &workers.Watch{Conn: s.dep.Conn, Directory: s.dep.Directory, Needed: func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.conns) > 0
-	}}
+	s.workers = &workers.Watch{Conn: s.dep.Conn, Directory: s.dep.Directory, Needed: func() bool { return s.conns.count() > 0 }}
 	store := payload.New(s.dep.Conn)
 	outside := &edge.Edge{
 		Name: s.name, Source: "waggle/gateway/" + s.dep.Conn.Instance(), Clock: s.dep.Clock, Logger: s.dep.Logger,
@@ -157,7 +148,7 @@ func (s *Server) share() {
 			Resumes: s.met.resumes, Expired: s.met.expired,
 		},
 		QueueBytes: s.cfg.QueueBytes, MessageRate: s.cfg.MessageRate, MessageBurst: s.cfg.MessageBurst, ReadyTimeout: s.cfg.ReadyTimeout,
-		WorkersMissing: s.workers.Missing, Go: func(f func()) { s.wg.Go(f) }, Later: func(f func()) { s.async(f) },
+		WorkersMissing: s.workers.Missing, Go: func(f func()) { s.conns.work.Go(f) }, Later: func(f func()) { s.conns.async(f) },
 	}
 	s.multi = sessions.New(s.shared, sessions.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
 	s.swarm = participants.New(s.shared, s.cfg.Participants)
@@ -197,14 +188,11 @@ func (s *Server) Name() string { return "gateway" }
 func (s *Server) Failed() <-chan error { return s.fail }
 
 // Addr returns the address listened on, or nil before Start.
-func (s *Server) Addr() net.Addr {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.listener == nil {
-		return nil
-	}
-	return s.listener.Addr()
-}
+func (s *Server) Addr() net.Addr { return s.listeners.addr() }
+
+// LegacyAddrs returns the addresses of the extra listeners by the path that they
+// serve; none before Start.
+func (s *Server) LegacyAddrs() map[string]net.Addr { return s.listeners.extraAddrs() }
 
 // join lists the gateway in the directory.
 func (s *Server) join(ctx context.Context) (*directory.Lease, error) {
@@ -230,8 +218,8 @@ func (s *Server) leave(l *directory.Lease) {
 // Stop cuts all connections and ends.
 func (s *Server) Stop() {
 	s.mu.Lock()
-	s.stopped, s.draining = true, true
-	unwatch, lease, listener, hub, extra := s.unwatch, s.lease, s.listener, s.hub, s.extra
+	s.conns.stop()
+	unwatch, lease, hub := s.unwatch, s.lease, s.hub
 	s.unwatch, s.lease = nil, nil
 	s.mu.Unlock()
 	if unwatch != nil {
@@ -240,15 +228,12 @@ func (s *Server) Stop() {
 	s.cancel()
 	s.shared.Recipients.Close()
 	_ = s.http.Close()
-	_ = closeExtra(extra)
-	if listener != nil {
-		_ = listener.Close()
-	}
+	_ = s.listeners.close()
 	if hub != nil {
 		hub.Close()
 	}
 	s.leave(lease)
-	s.wg.Wait()
+	s.conns.work.Wait()
 	if s.cells != nil {
 		s.cells.Stop()
 	}
@@ -262,82 +247,6 @@ func (s *Server) sockets() *ws.Hub {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hub
-}
-
-func (s *Server) connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
-
-// full reports whether as many clients with credentials are connected as may be.
-func (s *Server) full() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.entered >= s.cfg.MaxConnections
-}
-
-func (s *Server) isDraining() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.draining
-}
-
-// connection is a client's link to the gateway, over any transport. Only flush blocks.
-type connection interface {
-	// Protocol names its protocol in metrics.
-	Protocol() string
-	// Settle checks whether the services that its messages wait for have started.
-	Settle()
-	// retire asks its client to reconnect, after the requests in progress, and says why.
-	retire(*fault.Fault)
-	// tenant returns the tenant of its client; zero before that has authenticated.
-	tenant() id.Tenant
-	// left is closed when the connection has ended.
-	left() <-chan struct{}
-	// flush sends its acknowledgements. It may block.
-	flush(ctx context.Context)
-	// queued returns the bytes that wait to be written, except for those that the hub counts.
-	queued() int
-}
-
-// open returns the connections.
-func (s *Server) open() []connection {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]connection, 0, len(s.conns))
-	for c := range s.conns {
-		out = append(out, c)
-	}
-	return out
-}
-
-// async runs f, for which Stop waits, and returns false if the gateway has been stopped.
-func (s *Server) async(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
-		return false
-	}
-	s.wg.Go(f)
-	return true
-}
-
-// flushAll sends the acknowledgements of all connections every Config.AckInterval, until the
-// gateway stops.
-func (s *Server) flushAll() {
-	t := time.NewTicker(s.cfg.AckInterval)
-	defer t.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-t.C:
-		}
-		for _, c := range s.open() {
-			c.flush(s.ctx)
-		}
-	}
 }
 
 // Deps are the dependencies of a gateway. Conn, Log, Commands, Auth and Routes
@@ -428,22 +337,6 @@ func (c Config) checkLegacy(dep Deps) error {
 	return errors.Join(errs...)
 }
 
-// extra is a listener that serves the dialect of one path under every path, or those of
-// several paths under theirs.
-type extra struct {
-	paths []string
-	l     net.Listener
-	http  *http.Server
-}
-
-func closeExtra(all []extra) error {
-	var errs []error
-	for _, e := range all {
-		errs = append(errs, e.http.Close(), e.l.Close())
-	}
-	return errors.Join(errs...)
-}
-
 // metrics of one gateway. Labels have fixed sets of values, whatever clients send.
 type metrics struct {
 	registry prometheus.Registerer
@@ -472,19 +365,6 @@ func (m *metrics) unregister() {
 	for _, c := range m.all {
 		m.registry.Unregister(c)
 	}
-}
-
-// verified holds the time of the last successful check of the streams, and the check in progress.
-type verified struct {
-	mu      sync.Mutex
-	at      time.Time
-	running *check
-}
-
-// check is one check of the streams. Probes share it.
-type check struct {
-	done  chan struct{}
-	fault *fault.Fault // after done
 }
 
 // Route is the protocol of one path, and the binding of its connections.

@@ -33,14 +33,15 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		dep.Commands = dep.Commands.Signing(dep.Signer.Sign)
 	}
 	s := &Server{
-		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{}, drainPatience: drainPatience,
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: newConnections(cfg.MaxConnections), drainPatience: drainPatience,
 	}
+	s.met = newMetrics(s)
+	s.answers = &answers{logger: dep.Logger, refused: s.met.refused}
 	if s.cells = s.newForwarder(); s.cells != nil {
 		s.dep.Commands = dep.Commands.Within(s.cells.Continue)
 	}
 	s.arrivals = arrival.New(cfg.MaxConnections)
 	s.sight = &sight.Sight{Policy: dep.Access, Log: dep.Log}
-	s.announcements = events.NewAnnouncements(dep.Conn, s.sight, dep.Logger)
 	s.foreign.Log = dep.Logger
 	var err error
 	if s.proxies, err = cfg.proxies(); err != nil {
@@ -58,11 +59,11 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.short = reuse.New(s.ctx)
+	s.ready = &readiness{conn: dep.Conn, directory: dep.Directory, topology: dep.Topology, logger: dep.Logger, conns: s.conns, ctx: s.ctx}
 	s.refusals = audit.NewGatherer(s.dep.Audit)
 	if s.gate, err = s.newGate(); err != nil {
 		return nil, err
 	}
-	s.met = newMetrics(s)
 	for _, d := range cspreport.Directives { // each has a series from the start
 		s.met.reports.WithLabelValues(d)
 	}
@@ -71,62 +72,61 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	}); err != nil {
 		return nil, err
 	}
+	s.door = &door{
+		answers: s.answers, gate: s.gate, foreign: &s.foreign, proxies: s.proxies, requests: s.requests, quota: dep.Quota, pages: dep.Pages,
+		readLimit: cfg.ReadLimit, came: s.met.requests,
+	}
+	s.elsewhere = &elsewhere{answers: s.answers, cells: s.cells, gate: s.gate, requests: s.requests, conns: s.conns, ctx: s.ctx}
+	s.listeners = &listeners{cfg: cfg, arrivals: s.arrivals, logger: dep.Logger, fail: s.fail}
 	s.share()
+	s.streams = &streams{
+		answers: s.answers, door: s.door, conns: s.conns, shared: s.shared, announcements: events.NewAnnouncements(dep.Conn, s.sight, dep.Logger),
+		auth: dep.Auth, cfg: cfg, ctx: s.ctx,
+	}
 	s.http = s.httpServer(s.routes())
 	return s, s.met.register()
 }
 
 // Start listens, joins the directory and serves.
 func (s *Server) Start(ctx context.Context) error {
-	l, err := s.listen(ctx, s.cfg.Addr)
-	if err != nil {
-		return fmt.Errorf("gateway: %w", err)
+	if err := s.listeners.open(ctx, s.extraServer); err != nil {
+		return err
 	}
-	extra, err := s.listenExtra(ctx)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	shut := func() error { return errors.Join(l.Close(), closeExtra(extra)) }
 	if err := s.shared.Recipients.Subscribe(s.dep.Conn); err != nil {
-		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
+		return errors.Join(fmt.Errorf("gateway: %w", err), s.listeners.close())
 	}
 	lease, err := s.join(ctx)
 	if err == nil && s.cells != nil {
-		err = s.cells.Start(ctx, s.name, s.sendAwayTenants)
+		err = s.cells.Start(ctx, s.name, s.conns.sendAwayTenants)
 	}
 	if err != nil {
 		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
 		s.shared.Recipients.Close()
-		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
+		return errors.Join(fmt.Errorf("gateway: %w", err), s.listeners.close())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped {
+	if s.conns.isStopped() {
 		s.shared.Recipients.Close()
 		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
-		return errors.Join(errEnded, shut())
+		return errors.Join(errEnded, s.listeners.close())
 	}
 	s.hub = ws.NewHub(ws.Options{
 		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
 		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
 		LargeMessages: s.cfg.Participants.LargeFrames,
 	})
-	s.listener, s.lease = l, lease
+	s.lease = lease
 	if s.dep.Directory != nil {
-		s.unwatch = s.dep.Directory.Watch(s.membersChanged)
-		s.wg.Go(func() { s.workers.Run(s.ctx) })
+		s.unwatch = s.dep.Directory.Watch(s.ready.membersChanged)
+		s.conns.work.Go(func() { s.workers.Run(s.ctx) })
 	}
-	s.wg.Go(s.flushAll)
+	s.conns.work.Go(func() { s.conns.flush(s.ctx, s.cfg.AckInterval) })
 	if s.dep.swarm() {
-		s.wg.Go(s.swarm.Run)
+		s.conns.work.Go(s.swarm.Run)
 	}
-	s.serveExtra(extra)
-	s.wg.Go(func() {
-		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			s.fail <- fmt.Errorf("gateway: %w", err)
-		}
-	})
-	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("listening for clients")
+	s.listeners.serve(s.http, &s.conns.work)
+	s.dep.Logger.Info().Stringer("addr", s.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("listening for clients")
 	return nil
 }
 
@@ -142,8 +142,8 @@ const (
 // Config.DrainSpread, and returns when all clients have left. It answers probes until then:
 // /readyz says that the gateway is draining.
 func (s *Server) Drain(ctx context.Context) error {
+	s.conns.drain()
 	s.mu.Lock()
-	s.draining = true
 	lease := s.lease
 	s.lease = nil
 	s.mu.Unlock()
@@ -151,37 +151,11 @@ func (s *Server) Drain(ctx context.Context) error {
 	if s.cells != nil {
 		s.cells.Drain()
 	}
-	if err := s.sendAway(ctx); err != nil {
+	if err := s.conns.sendAway(ctx, s.cfg.DrainSpread, s.ctx.Done()); err != nil {
 		return err
 	}
-	if err := errors.Join(s.http.Shutdown(ctx), s.shutdownExtra(ctx)); err != nil {
+	if err := errors.Join(s.http.Shutdown(ctx), s.listeners.shutdown(ctx)); err != nil {
 		return fmt.Errorf("gateway: end HTTP: %w", err)
-	}
-	return nil
-}
-
-// sendAway closes the sockets one after the other and waits until all have ended.
-func (s *Server) sendAway(ctx context.Context) error {
-	all := s.open()
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	for i, c := range all {
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return fmt.Errorf("gateway: %d sockets left: %w", len(all)-i, ctx.Err())
-		case <-s.ctx.Done():
-			return nil
-		}
-		c.retire(fault.New(fault.Draining))
-		pause.Reset(s.cfg.DrainSpread / time.Duration(len(all)))
-	}
-	for _, c := range all {
-		select {
-		case <-c.left():
-		case <-ctx.Done():
-			return fmt.Errorf("gateway: wait for sockets: %w", ctx.Err())
-		}
 	}
 	return nil
 }
@@ -193,7 +167,7 @@ func (c *conn) retire(why *fault.Fault) {
 		c.End(why)
 		return
 	}
-	c.s.async(func() {
+	c.s.conns.async(func() {
 		c.backlog.quiet(c.s.drainPatience)
 		c.cut(fault.Newf(why.Code, "The gateway closed the connection before it finished this request. Reconnect and send it again."))
 		c.backlog.quiet(drainSaying)

@@ -8,11 +8,11 @@ import (
 )
 
 // streamThread returns the handler of requests that are shown a thread. open is called for those of a principal that may watch.
-func (s *Server) streamThread(open agui.Open) http.HandlerFunc {
+func (s *streams) streamThread(open agui.Open) http.HandlerFunc {
 	return s.serveStream(protocolThreads, func(e *eventStream, r *http.Request) error {
 		p := e.client.Principal()
 		if r.Method == http.MethodPost {
-			if _, err := s.dep.Quota.Allow(p.Tenant, p.Subject); err != nil {
+			if _, err := s.door.quota.Allow(p.Tenant, p.Subject); err != nil {
 				return err
 			}
 		}
@@ -36,6 +36,6 @@ func (s *Server) streamThread(open agui.Open) http.HandlerFunc {
 }
 
 // threadServer answers the requests about threads that get no stream.
-func (s *Server) threadServer() respond.Server {
-	return respond.Server{Auth: s.gate, Edge: s.shared.Edge, Protocol: protocolThreads, Admit: s.admitRequest, Refuse: agui.Problem}
+func (s *streams) threadServer() respond.Server {
+	return respond.Server{Auth: s.door.gate, Edge: s.shared.Edge, Protocol: protocolThreads, Admit: s.door.admitRequest, Refuse: agui.Problem}
 }

@@ -33,7 +33,7 @@ var missing = map[id.Kind]fault.Code{
 
 // topics shows a principal the topics that the query names. One that the principal does not see is said to be missing, and the
 // others are shown.
-func (s *Server) topics(r *http.Request, c *edge.Client, types []event.Type, to transport.Transport) (*events.Topics, error) {
+func (s *streams) topics(r *http.Request, c *edge.Client, types []event.Type, to transport.Transport) (*events.Topics, error) {
 	names := r.URL.Query()[queryTopic]
 	if len(names) > mostTopics {
 		return nil, fault.Newf(fault.InvalidField, "A stream can have at most %d topics.", mostTopics).At(queryTopic)
