@@ -80,7 +80,7 @@ type framePage struct {
 	out   wire.FramePage
 }
 
-// read fills the page with the frames of the events behind a position.
+// read fills the page with the frames of the events after a position.
 func (p *framePage) read(ctx context.Context, first, after uint64) (wire.FramePage, error) {
 	from := after
 	if p.to.Fold != nil {

@@ -30,7 +30,7 @@ type logPage struct {
 	first, last uint64
 }
 
-// newer returns the events behind a position.
+// newer returns the events after a position.
 func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) {
 	out, room, scanned := wire.LogPage{Events: []json.RawMessage{}}, answer.MaxPage, 0
 	if after+1 < p.first {

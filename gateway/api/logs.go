@@ -138,7 +138,7 @@ func (f logFilter) passes(e event.Event) bool {
 	return in.Decode(&of) == nil && of.RunID == f.run
 }
 
-// events answers with a page of a log: behind a position, or the newest events before one.
+// events answers with a page of a log: after a position, or the newest events before one.
 func (l logs) events(r *http.Request, who *edge.Client) (any, error) {
 	log, first, last, err := l.named(r, who)
 	if err != nil {

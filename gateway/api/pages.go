@@ -10,7 +10,7 @@ import (
 const minScan = 100
 
 // gathered fills a page with several answers of a service, each of which holds as many items as fit into one of its messages. part
-// returns at most some items from a position, and the position of those behind; the last part has no position.
+// returns at most some items from a position, and the position of those after them; the last part has no position.
 func gathered[T any](p *parts, from string, limit int, part func(from string, limit int) ([]T, string, error)) ([]T, string, error) {
 	items, room := []T{}, answer.MaxPage
 	for {

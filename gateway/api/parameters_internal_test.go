@@ -3,11 +3,13 @@ package api
 import (
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -84,3 +86,26 @@ func TestTheFirstWrongParameterIsNamed(t *testing.T) {
 }
 
 func many(n int) string { return strings.Repeat("x", n) }
+
+// TestAParameterIsWithinItsBoundsOrWrong, whatever a client sends.
+func TestAParameterIsWithinItsBoundsOrWrong(t *testing.T) {
+	t.Parallel()
+	numeric, anything := rapid.StringMatching(`-?[0-9]{0,20}`), rapid.String()
+	rapid.Check(t, func(t *rapid.T) {
+		given := rapid.OneOf(numeric, anything, rapid.SampledFrom(sessionStatus.known)).Draw(t, "given")
+		read := func(name string, of func(*query)) bool {
+			q := &query{Values: url.Values{name: {given}}}
+			of(q)
+			return q.err == nil
+		}
+		var n int
+		var s string
+		var seq uint64
+		require.True(t, !read("limit", func(q *query) { n = q.count(sessionLimit) }) || n >= 1 && n <= sessionLimit.Maximum)
+		require.True(t, !read("status", func(q *query) { s = q.choice(sessionStatus) }) || s == "" || slices.Contains(sessionStatus.known, s))
+		require.True(t, !read("q", func(q *query) { s = q.text(sessionText) }) || len(s) <= sessionText.bytes)
+		require.True(t, !read("at", func(q *query) { seq = q.seq("at", 0, 9) }) || seq <= 9)
+		read("since", func(q *query) { q.moment(sessionSince) })
+		read("before", func(q *query) { q.place() })
+	})
+}

@@ -149,7 +149,7 @@ func (s snapshots) each(ctx context.Context, log subject.Log, from, to uint64, v
 	return nil
 }
 
-// folded returns the fold of the events from one to another. It goes on from the nearest one that is kept. The last events may
+// folded returns the fold of the events from one to another. It continues from the nearest one that is kept. The last events may
 // have been read.
 func (s snapshots) folded(ctx context.Context, log subject.Log, base, at uint64, read []event.Event) (*snapshot.Fold, error) {
 	f := s.keyframes.Before(log, base, at)
