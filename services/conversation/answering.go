@@ -48,7 +48,7 @@ func (h answering) respondPlan(d command.AnswerQuestion, q *Question) (decision.
 	switch {
 	case q.Answered != nil && q.Answered.CommandID == h.c.ID:
 		return h.answeredAgain(q)
-	case h.s.known.Has(h.c.ID + ".invalid"):
+	case h.s.known.has(h.c.ID + ".invalid"):
 		return h.invalid(d, q)
 	case q.Answered != nil:
 		return h.refuse(fault.New(fault.InputAnswered), q)

@@ -58,7 +58,7 @@ type at struct {
 
 // marked notes the event as the effect of a command.
 func marked[T event.Data](s *State, e event.Event, _ T) error {
-	s.known.Add(e.ID)
+	s.known.add(e.ID)
 	return nil
 }
 

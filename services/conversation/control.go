@@ -21,7 +21,7 @@ func (h control) cancelStep() (decision.Decision, error) {
 		return decision.Decision{}, err
 	}
 	eventID := h.c.ID + ".cancelled." + ref.StepID
-	if h.s.known.Has(eventID) {
+	if h.s.known.has(eventID) {
 		return h.wasDone(ref.StepID)
 	}
 	d, ok := h.current()
@@ -45,7 +45,7 @@ func (h control) restartStep() (decision.Decision, error) {
 	if err := h.c.Decode(&ref); err != nil {
 		return decision.Decision{}, err
 	}
-	if h.s.known.Has(h.c.ID + ".restarted." + ref.StepID) {
+	if h.s.known.has(h.c.ID + ".restarted." + ref.StepID) {
 		return h.wasDone(ref.StepID)
 	}
 	d, on := h.current()
@@ -82,7 +82,7 @@ func (h control) repairStep(ref command.StepRef) (decision.Decision, error) {
 
 func (h control) cancelPlan() (decision.Decision, error) {
 	eventID := h.c.ID
-	if h.s.known.Has(eventID + ".plan-cancelled") {
+	if h.s.known.has(eventID + ".plan-cancelled") {
 		return h.wasDone("")
 	}
 	d, ok := h.current()
@@ -135,7 +135,7 @@ func (h control) replan() (decision.Decision, error) {
 	dir, on := h.current()
 	known := h.s.known.heard(h.c.ID)
 	switch {
-	case known, h.s.known.Has(h.c.ID+".plan-cancelled") && (!on || !planner{dir}.betweenPlans()):
+	case known, h.s.known.has(h.c.ID+".plan-cancelled") && (!on || !planner{dir}.betweenPlans()):
 		return h.replanned(d, known)
 	case on && (dir.p.Phase == Planning || dir.p.Phase == Confirming) && dir.p.Dropped == "":
 		return planner{dir}.replan(h.c, orElse(d.Question, dir.p.Question))

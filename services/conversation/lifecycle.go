@@ -49,7 +49,7 @@ func (h lifecycle) noteTodos() (decision.Decision, error) {
 	switch {
 	case h.s.Created.IsZero():
 		return decision.Decision{}, fault.New(fault.AgentNotFound)
-	case h.s.Closed, h.s.known.Has(eventID):
+	case h.s.Closed, h.s.known.has(eventID):
 		return h.goOn()
 	}
 	return decision.Of(decision.Fact{ID: eventID, Data: d}), nil
@@ -124,11 +124,11 @@ func (h lifecycle) cancel() (decision.Decision, error) {
 // command finds where it stopped. It leaves runs that were accepted later.
 func (h lifecycle) stopAll(reason string) []decision.Fact {
 	before := len(h.s.queue.order)
-	if h.s.known.Has(h.c.ID + ".cancelled") {
+	if h.s.known.has(h.c.ID + ".cancelled") {
 		before = 0 // unless one of its runs is left
 	}
 	for i, r := range h.s.queue.order {
-		if h.s.known.Has(h.c.ID + ".cancelled." + r.ID) {
+		if h.s.known.has(h.c.ID + ".cancelled." + r.ID) {
 			before = i
 			break
 		}
@@ -144,7 +144,7 @@ func (h lifecycle) stopAll(reason string) []decision.Fact {
 
 // sumUp appends the totals of a paused session. Then the session continues.
 func (h lifecycle) sumUp(d command.CancelRun) (decision.Decision, error) {
-	if paused := h.c.ID + ".paused"; d.Pause && h.s.Agent == nil && !h.s.Created.IsZero() && !h.s.Closed && !h.s.known.Has(paused) {
+	if paused := h.c.ID + ".paused"; d.Pause && h.s.Agent == nil && !h.s.Created.IsZero() && !h.s.Closed && !h.s.known.has(paused) {
 		return decision.Of(decision.Fact{ID: paused, Data: event.SessionPausedData{Reason: "user_request", Stats: h.s.Stats(h.now)}}), nil
 	}
 	return h.goOn()
@@ -153,7 +153,7 @@ func (h lifecycle) sumUp(d command.CancelRun) (decision.Decision, error) {
 // cancelled reports whether the command has had its effect: it stops one run, not
 // the one after it as well.
 func (h lifecycle) cancelled() bool {
-	return h.s.known.Has(h.c.ID+".cancelled") || h.s.known.Has(h.c.ID+".paused")
+	return h.s.known.has(h.c.ID+".cancelled") || h.s.known.has(h.c.ID+".paused")
 }
 
 // deletion is why the runs of a deleted session end.

@@ -163,7 +163,7 @@ func (d planner) planCancelled(eventID, reason, by, feedback string) decision.Fa
 
 // replan drops the plan that is made or being made for another one.
 func (d planner) replan(c command.Command, question string) (decision.Decision, error) {
-	if !d.s.known.Has(c.ID + ".plan-cancelled") {
+	if !d.s.known.has(c.ID + ".plan-cancelled") {
 		var list []decision.Fact
 		if d.p.Job != nil {
 			list = discards(d.p.Job)

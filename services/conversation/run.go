@@ -113,7 +113,7 @@ func (r *Run) cancelled(e event.Event, _ event.RunCancelledData) bool {
 // stopped notes that a command has cancelled one of several runs.
 func stopped(s *State, e event.Event, d event.RunCancelledData) error {
 	if command, ok := strings.CutSuffix(e.ID, "."+d.RunID); ok {
-		s.known.Add(command)
+		s.known.add(command)
 	}
 	return nil
 }

@@ -189,7 +189,7 @@ func (d solver) restart(c command.Command, ref command.StepRef) []decision.Fact 
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}
 	for _, dependant := range d.affected(ref.StepID) {
-		if t := d.p.Step(dependant); t.State != plan.Waiting && !d.s.known.Has(c.ID+".restarted."+t.ID) {
+		if t := d.p.Step(dependant); t.State != plan.Waiting && !d.s.known.has(c.ID+".restarted."+t.ID) {
 			again(t, restartForDependency)
 		}
 	}

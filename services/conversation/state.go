@@ -370,7 +370,7 @@ func (s *State) received(_ event.Event, d event.MessageReceivedData) error {
 // accept adds a run for a message.
 func (s *State) accept(r *Run) {
 	s.queue.add(r)
-	s.known.Add(messageMark(r.MessageID))
+	s.known.add(messageMark(r.MessageID))
 }
 
 func (s *State) runStarted(e event.Event, d event.RunStartedData) error {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/services/conversation/marks"
 	"github.com/waggle-dev/waggle/services/conversation/usage"
 )
 
@@ -48,7 +47,7 @@ type storedCall struct {
 func encode(s *State) ([]byte, error) {
 	out := stored{
 		Version: FoldVersion, Seq: s.Seq, Profile: s.Profile, Runs: s.queue.order, LastExec: s.queue.lastExec,
-		Must: slices.Sorted(maps.Keys(s.calls.must)), Known: s.known.Encode(), Refusals: s.known.refusals,
+		Must: slices.Sorted(maps.Keys(s.calls.must)), Known: s.known.encode(), Refusals: s.known.refusals,
 		Window: s.window, History: s.history, Totals: s.totals, Clock: s.meter.clock,
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.calls.byID)) {
@@ -86,7 +85,7 @@ func Load(raw []byte) (*State, error) {
 
 // link gives a state the parts that refer to each other.
 func (in *stored) link(s *State) (err error) {
-	if s.known.Set, err = marks.Decode(in.Known); err != nil {
+	if s.known.marks, err = decodeMarks(in.Known); err != nil {
 		return err
 	}
 	for _, id := range in.Must {
