@@ -42,7 +42,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/translation"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
-	"github.com/waggle-dev/waggle/gateway/workers"
 	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -105,7 +104,7 @@ type Server struct {
 	name      id.Name // of the instance
 	ready     *readiness
 	conns     *connections
-	workers   *workers.Watch
+	workers   *workerWatch
 
 	shared *binding.Gateway
 	multi  *sessions.Sessions
@@ -129,7 +128,7 @@ type Server struct {
 
 // share makes the parts that bindings share.
 func (s *Server) share() {
-	s.workers = &workers.Watch{Conn: s.dep.Conn, Directory: s.dep.Directory, Needed: func() bool { return s.conns.count() > 0 }}
+	s.workers = &workerWatch{conn: s.dep.Conn, directory: s.dep.Directory, needed: func() bool { return s.conns.count() > 0 }}
 	store := payload.New(s.dep.Conn)
 	outside := &edge.Edge{
 		Name: s.name, Source: "waggle/gateway/" + s.dep.Conn.Instance(), Clock: s.dep.Clock, Logger: s.dep.Logger,
@@ -148,7 +147,7 @@ func (s *Server) share() {
 			Resumes: s.met.resumes, Expired: s.met.expired,
 		},
 		QueueBytes: s.cfg.QueueBytes, MessageRate: s.cfg.MessageRate, MessageBurst: s.cfg.MessageBurst, ReadyTimeout: s.cfg.ReadyTimeout,
-		WorkersMissing: s.workers.Missing, Go: func(f func()) { s.conns.work.Go(f) }, Later: func(f func()) { s.conns.async(f) },
+		WorkersMissing: s.workers.gone, Go: func(f func()) { s.conns.work.Go(f) }, Later: func(f func()) { s.conns.async(f) },
 	}
 	s.multi = sessions.New(s.shared, sessions.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
 	s.swarm = participants.New(s.shared, s.cfg.Participants)

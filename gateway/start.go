@@ -119,7 +119,7 @@ func (s *Server) Start(ctx context.Context) error {
 	s.lease = lease
 	if s.dep.Directory != nil {
 		s.unwatch = s.dep.Directory.Watch(s.ready.membersChanged)
-		s.conns.work.Go(func() { s.workers.Run(s.ctx) })
+		s.conns.work.Go(func() { s.workers.run(s.ctx) })
 	}
 	s.conns.work.Go(func() { s.conns.flush(s.ctx, s.cfg.AckInterval) })
 	if s.dep.swarm() {

@@ -1,5 +1,4 @@
-// Package workers finds out whether any worker runs.
-package workers
+package gateway
 
 import (
 	"context"
@@ -23,23 +22,23 @@ const (
 	missedPings = 3
 )
 
-// Watch tracks whether any worker runs. The lease of a killed worker stays in the directory for half a minute. Its subscription
-// ends with its connection, so that a ping finds out at once.
-type Watch struct {
-	Conn      *bus.Conn
-	Directory *directory.Directory
-	Needed    func() bool // whether any client is connected: an idle installation sends no pings
+// workerWatch tracks whether any worker runs. The lease of a killed worker stays in the directory for half a minute. Its
+// subscription ends with its connection, so that a ping finds out at once.
+type workerWatch struct {
+	conn      *bus.Conn
+	directory *directory.Directory
+	needed    func() bool // whether any client is connected: an idle installation sends no pings
 
 	missing  atomic.Bool
 	answered bool // once
 	missed   int  // pings in a row without a responder
 }
 
-// Missing reports whether clients need a worker and none runs. It is safe for concurrent use.
-func (w *Watch) Missing() bool { return w.missing.Load() }
+// gone reports whether clients need a worker and none runs. It is safe for concurrent use.
+func (w *workerWatch) gone() bool { return w.missing.Load() }
 
-// Run pings the workers until the context ends.
-func (w *Watch) Run(ctx context.Context) {
+// run pings the workers until the context ends.
+func (w *workerWatch) run(ctx context.Context) {
 	t := time.NewTicker(pingEvery)
 	defer t.Stop()
 	for {
@@ -52,8 +51,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-func (w *Watch) check(ctx context.Context) {
-	if w.Needed() {
+func (w *workerWatch) check(ctx context.Context) {
+	if w.needed() {
 		w.ping(ctx)
 		return
 	}
@@ -63,17 +62,17 @@ func (w *Watch) check(ctx context.Context) {
 
 // ping pings once. It sends a bare request, because a trace each second would be noise. A timeout proves nothing while a worker
 // is listed: the worker may be busy, or the bus down. A worker of the previous version is listed and answers no pings.
-func (w *Watch) ping(ctx context.Context) {
+func (w *workerWatch) ping(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pingEvery)
 	defer cancel()
-	_, err := w.Conn.NATS().RequestWithContext(ctx, subject.RPC(command.Worker, command.PingWorker), nil)
-	listed := len(w.Directory.Members(directory.WhatService, command.Worker)) > 0
+	_, err := w.conn.NATS().RequestWithContext(ctx, subject.RPC(command.Worker, command.PingWorker), nil)
+	listed := len(w.directory.Members(directory.WhatService, command.Worker)) > 0
 	switch {
 	case err == nil:
 		w.answered, w.missed = true, 0
 		w.missing.Store(false)
 		return
-	case errors.Is(err, nats.ErrNoResponders) && (w.answered || !listed), errors.Is(err, context.DeadlineExceeded) && !listed && w.Conn.Up():
+	case errors.Is(err, nats.ErrNoResponders) && (w.answered || !listed), errors.Is(err, context.DeadlineExceeded) && !listed && w.conn.Up():
 		w.missed++
 	}
 	if w.missed >= missedPings {

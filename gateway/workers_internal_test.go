@@ -1,4 +1,4 @@
-package workers
+package gateway
 
 import (
 	"testing"
@@ -9,10 +9,10 @@ import (
 // TestAGatewayWithoutClientsSendsNoPings: it has no bus here. The next client is not told of
 // workers that were missing before it came.
 func TestAGatewayWithoutClientsSendsNoPings(t *testing.T) {
-	w := &Watch{Needed: func() bool { return false }}
+	w := &workerWatch{needed: func() bool { return false }}
 	w.missed = missedPings
 	w.missing.Store(true)
 	w.check(t.Context())
 	require.Zero(t, w.missed)
-	require.False(t, w.Missing())
+	require.False(t, w.gone())
 }
