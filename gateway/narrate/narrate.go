@@ -83,8 +83,8 @@ func First(texts ...string) string {
 	return ""
 }
 
-// Seconds converts milliseconds into seconds, rounded up.
-func Seconds(ms int64) int {
+// seconds converts milliseconds into seconds, rounded up.
+func seconds(ms int64) int {
 	const perSecond = 1000
 	return int((ms + perSecond - 1) / perSecond)
 }

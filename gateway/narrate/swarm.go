@@ -21,7 +21,7 @@ func taskReleased(d event.TaskReleasedData) string {
 }
 
 func taskAsked(d event.TaskAskedData) Narration {
-	return agentAsks(d.InputID, d.Message, d.Options, Seconds(d.TimeoutMS))
+	return agentAsks(d.InputID, d.Message, d.Options, seconds(d.TimeoutMS))
 }
 
 // taskFinished is the answer of an agent of the swarm, or the reason why none comes.
@@ -87,14 +87,14 @@ func teamMessage(d event.TeamMessageData) Narration {
 }
 
 func teamMessageDropped(d event.TeamMessageDroppedData) Narration {
-	n := failed("A message for "+d.Member+" was dropped: ", DropCode(d.Reason), d.Reason)
+	n := failed("A message for "+d.Member+" was dropped: ", dropCode(d.Reason), d.Reason)
 	n.ID = d.MessageID
 	return n
 }
 
-// DropCode returns the code of a dropped message. The reason of an intended drop is not in
+// dropCode returns the code of a dropped message. The reason of an intended drop is not in
 // the catalogue.
-func DropCode(reason string) string {
+func dropCode(reason string) string {
 	if string(fault.Lookup(fault.Code(reason)).Code) == reason {
 		return reason
 	}

@@ -211,7 +211,6 @@ type InterAgentPayload struct {
 	RecipientRoleName string `json:"recipient_role_name"`
 	Content           string `json:"content"`
 	MessageType       string `json:"message_type"`
-	InputID           string `json:"input_id,omitempty"` // it is a question that takes an answer
 	Where
 }
 
