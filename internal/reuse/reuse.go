@@ -1,8 +1,8 @@
 // Package reuse runs short jobs on goroutines that wait for the next one. A new goroutine has a small stack, which a job that
 // encodes JSON or sends a request has copied to larger ones.
 //
-// The copies took 6 % of the processor time of an answer; a second of waiting avoids most of them, and does not delay tests
-// that wait for all goroutines.
+// With go statements instead, an answer takes 7 % more processor time (BenchmarkRun in seven pairs: 15 % more to 13 % less). A
+// second of waiting avoids most copies, and does not delay tests that wait for all goroutines.
 package reuse
 
 import (
