@@ -35,38 +35,38 @@ func wantsLines(r *http.Request) bool {
 func (s *streams) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind) {
 	pass := s.door.gate.Pass(r.RemoteAddr)
 	defer pass.Leave()
-	page, to, err := s.page(pass, w, r, kind)
+	to, err := s.page(pass, w, r, kind)
 	if err != nil {
 		s.refuse(w, s.asFault(err))
 		return
 	}
-	defer page.Close()
 	to.Serve(r.Context(), s.problem)
 }
 
-// page begins the answer of servePage, which pass is for. The caller closes the page.
-func (s *streams) page(pass *admission.Pass, w http.ResponseWriter, r *http.Request, kind id.Kind) (*events.Page, *unary.Response, error) {
+// page returns the answer of servePage, which pass is for.
+func (s *streams) page(pass *admission.Pass, w http.ResponseWriter, r *http.Request, kind id.Kind) (*unary.Response, error) {
 	who, err := pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	leave, err := s.door.admitRequest(r, who)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	pass.Add(leave)
 	client := s.shared.Edge.Client(who, edge.Origin{Protocol: protocolEvents, Remote: s.shared.Audit.Remote(r.RemoteAddr)})
 	at, err := find(r, client, kind)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	part, err := client.Room(r.Context(), s.cfg.QueueBytes)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	pass.Add(part.Leave)
 	to := unary.New(w, unary.Options{QueueBytes: s.cfg.QueueBytes, WriteStall: s.cfg.WriteStall, Lines: true})
-	return events.NewPage(r.Context(), s.shared.Streams, at.log, at.after, at.last.Seq, to), to, nil
+	events.Page(r.Context(), s.shared.Streams, at.log, at.after, at.last.Seq, to)
+	return to, nil
 }
 
 // streamLog returns the handler of streams of logs of a kind, and of pages of them.

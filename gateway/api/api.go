@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/waggle-dev/waggle/gateway/api/keyframe"
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
@@ -97,7 +96,7 @@ func New(cfg Config) *API {
 		tools{p},
 		logs,
 		frames{p, logs, cfg.Translate},
-		snapshots{p, logs, keyframe.New()},
+		newSnapshots(p, logs),
 		artifacts{p, logs},
 		streams{cfg.Stream, cfg.Live},
 		letters,

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -89,7 +89,7 @@ func (p *framePage) read(ctx context.Context, first, after uint64) (wire.FramePa
 		}
 	}
 	p.out.Next = strconv.FormatUint(after, 10)
-	err := p.parts.edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from}, func(entry *eventlog.Entry) error {
+	err := stream.Read(ctx, p.parts.edge.Log, p.log, eventlog.Cursor{Seq: from}, stream.ToEnd, func(entry *eventlog.Entry) error {
 		e, err := p.parts.payloads.Event(ctx, p.log.Tenant, entry.Event)
 		if err != nil {
 			return err
@@ -100,13 +100,10 @@ func (p *framePage) read(ctx context.Context, first, after uint64) (wire.FramePa
 		}
 		return p.add(e)
 	})
-	if err != nil && !errors.Is(err, errPageFull) {
-		return p.out, readFault(err)
-	}
-	return p.out, nil
+	return p.out, readFault(err)
 }
 
-// add adds the frames of the next event, or returns errPageFull.
+// add adds the frames of the next event, or returns stream.ErrEnough.
 func (p *framePage) add(e event.Event) error {
 	one, size := wire.EventFrames{Seq: e.Sequence, Type: string(e.Type), Frames: []json.RawMessage{}}, 0
 	if len(p.out.Events) < p.limit {
@@ -116,7 +113,7 @@ func (p *framePage) add(e event.Event) error {
 	}
 	if len(p.out.Events) == p.limit || size > p.room && len(p.out.Events) > 0 {
 		p.out.More = true
-		return errPageFull
+		return stream.ErrEnough
 	}
 	p.room -= size
 	p.out.Events, p.out.Next = append(p.out.Events, one), strconv.FormatUint(e.Sequence, 10)

@@ -8,15 +8,13 @@ import (
 	"strconv"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventdata"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
-
-// errPageFull ends a read at the limit of the page.
-var errPageFull = errors.New("page full")
 
 // shown returns the stored form of an event as people may read it.
 func shown(e *eventlog.Entry) json.RawMessage { return eventdata.RawForPeople(e.Type, e.Raw) }
@@ -36,10 +34,10 @@ func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) 
 	if after+1 < p.first {
 		out.Expired, after = p.first-1, p.first-1
 	}
-	err := p.logs.edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: after}, func(e *eventlog.Entry) error {
+	err := stream.Read(ctx, p.logs.edge.Log, p.log, eventlog.Cursor{Seq: after}, stream.ToEnd, func(e *eventlog.Entry) error {
 		if scanned == maxLogScan || len(out.Events) == p.limit || room < len(e.Raw) && len(out.Events) > 0 {
 			out.More = true
-			return errPageFull
+			return stream.ErrEnough
 		}
 		scanned, after = scanned+1, e.Sequence
 		if p.filter.passes(e.Event) {
@@ -48,7 +46,7 @@ func (p logPage) newer(ctx context.Context, after uint64) (wire.LogPage, error) 
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errPageFull) {
+	if err != nil {
 		return out, readFault(err)
 	}
 	out.Next = strconv.FormatUint(after, 10)
@@ -63,17 +61,14 @@ func (p logPage) older(ctx context.Context, before uint64) (wire.LogPage, error)
 		from := max(p.first, before-min(before, width))
 		var part []json.RawMessage
 		var seqs []uint64
-		err := p.logs.edge.Log.Read(ctx, p.log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
-			if e.Sequence >= before {
-				return errPageFull
-			}
+		err := stream.Read(ctx, p.logs.edge.Log, p.log, eventlog.Cursor{Seq: from - 1}, before-1, func(e *eventlog.Entry) error {
 			scanned++
 			if p.filter.passes(e.Event) {
 				part, seqs = append(part, shown(e)), append(seqs, e.Sequence)
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, errPageFull) {
+		if err != nil {
 			return out, readFault(err)
 		}
 		take := len(part)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -192,10 +192,8 @@ func (l logs) export(r *http.Request, who *edge.Client) (any, error) {
 	return respond.Export{
 		Media: respond.MediaLines, Name: string(log.Kind) + "-" + log.Entity.String() + ".jsonl",
 		Write: func(ctx context.Context, w io.Writer) error {
-			err := l.edge.Log.Read(ctx, log, eventlog.Cursor{Seq: first.Sequence - 1}, func(e *eventlog.Entry) error {
+			return stream.Read(ctx, l.edge.Log, log, eventlog.Cursor{Seq: first.Sequence - 1}, until, func(e *eventlog.Entry) error {
 				switch {
-				case e.Sequence > until:
-					return errPageFull
 				case e.Type.Tombstone():
 					return fault.New(fault.SessionDeleted)
 				case !f.passes(e.Event):
@@ -203,10 +201,6 @@ func (l logs) export(r *http.Request, who *edge.Client) (any, error) {
 				}
 				return writeLine(w, e)
 			})
-			if errors.Is(err, errPageFull) {
-				return nil
-			}
-			return err
 		},
 	}, nil
 }

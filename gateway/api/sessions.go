@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
@@ -205,11 +206,11 @@ func (s sessions) events(r *http.Request, who *edge.Client) (any, error) {
 		}
 	}
 	page, next, room := wire.EventPage{Events: []json.RawMessage{}}, after, answer.MaxPage
-	err = s.edge.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
+	err = stream.Read(r.Context(), s.edge.Log, log, after, stream.ToEnd, func(e *eventlog.Entry) error {
 		raw := shown(e)
 		if room -= len(raw) + 1; len(page.Events) == limit || room < 0 && len(page.Events) > 0 {
 			page.More = true
-			return errPageFull
+			return stream.ErrEnough
 		}
 		page.Events, next = append(page.Events, raw), e.Cursor()
 		return nil
@@ -237,8 +238,6 @@ func (s sessions) pageError(r *http.Request, log subject.Log, after eventlog.Cur
 			return err
 		}
 		return fault.New(fault.CursorInvalid).At("after")
-	case errors.Is(err, errPageFull):
-		return nil
 	}
 	return err
 }

@@ -2,17 +2,16 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 
 	"github.com/waggle-dev/waggle/gateway/answer"
-	"github.com/waggle-dev/waggle/gateway/api/keyframe"
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/snapshot"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -23,8 +22,18 @@ import (
 // snapshots are what logs have said up to one of their events.
 type snapshots struct {
 	*parts
-	logs      logs
-	keyframes *keyframe.Cache
+	logs  logs
+	folds *stream.Folds[snapshotKey, *snapshot.Fold]
+}
+
+// snapshotKey names the folds of a log that begin with one of its events.
+type snapshotKey struct {
+	log  subject.Log
+	base uint64
+}
+
+func newSnapshots(p *parts, l logs) snapshots {
+	return snapshots{p, l, stream.NewFolds(snapshotBytes, snapshotMarks, func(k snapshotKey) *snapshot.Fold { return snapshot.New(k.log.Kind) })}
 }
 
 const (
@@ -36,6 +45,8 @@ const (
 	snapshotStretch = 1000
 	// snapshotMost is the number of events that are kept from finding the beginning to the fold.
 	snapshotMost = 2000
+	// snapshotBytes and snapshotMarks bound the folds that are kept, of all logs and of one.
+	snapshotBytes, snapshotMarks = 32 << 20, 100
 )
 
 func (s snapshots) routes() []Route {
@@ -136,45 +147,31 @@ func (s snapshots) between(ctx context.Context, log subject.Log, from, to uint64
 
 // each visits the events from one to another.
 func (s snapshots) each(ctx context.Context, log subject.Log, from, to uint64, visit func(event.Event)) error {
-	err := s.edge.Log.Read(ctx, log, eventlog.Cursor{Seq: from - 1}, func(e *eventlog.Entry) error {
-		if e.Sequence > to {
-			return errPageFull
-		}
+	err := stream.Read(ctx, s.edge.Log, log, eventlog.Cursor{Seq: from - 1}, to, func(e *eventlog.Entry) error {
 		visit(e.Event)
 		return nil
 	})
-	if err != nil && !errors.Is(err, errPageFull) {
-		return readFault(err)
-	}
-	return nil
+	return readFault(err)
 }
 
-// folded returns the fold of the events from one to another. It continues from the nearest one that is kept. The last events may
-// have been read.
+// folded returns the fold of the events from one to another. The last events may have been read.
 func (s snapshots) folded(ctx context.Context, log subject.Log, base, at uint64, read []event.Event) (*snapshot.Fold, error) {
-	f := s.keyframes.Before(log, base, at)
-	if f == nil {
-		f = snapshot.New(log.Kind)
-	}
-	take := func(e event.Event) {
-		if e.Sequence < base || e.Sequence <= f.Seq() {
-			return
+	f, _, err := s.folds.Before(snapshotKey{log, base}, at, func(after eventlog.Cursor, take func(event.Event)) error {
+		from, to := max(base, after.Seq+1), at
+		if len(read) > 0 {
+			to = read[0].Sequence - 1
 		}
-		if f.Take(e); e.Sequence%keyframe.Every == 0 {
-			s.keyframes.Keep(log, f)
+		if from <= to {
+			if err := s.each(ctx, log, from, to, take); err != nil {
+				return err
+			}
 		}
-	}
-	from, to := max(base, f.Seq()+1), at
-	if len(read) > 0 {
-		to = read[0].Sequence - 1
-	}
-	if from <= to {
-		if err := s.each(ctx, log, from, to, take); err != nil {
-			return nil, err
+		for _, e := range read {
+			if e.Sequence >= from {
+				take(e)
+			}
 		}
-	}
-	for _, e := range read {
-		take(e)
-	}
-	return f, nil
+		return nil
+	})
+	return f, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -175,10 +176,7 @@ func (t tasks) show(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	size := 0
-	err = t.edge.Log.Read(r.Context(), log, eventlog.Cursor{Seq: d.LastSeq - min(d.LastSeq, maxTaskEvents)}, func(e *eventlog.Entry) error {
-		if e.Sequence > d.LastSeq {
-			return errPageFull // younger than the record
-		}
+	err = stream.Read(r.Context(), t.edge.Log, log, eventlog.Cursor{Seq: d.LastSeq - min(d.LastSeq, maxTaskEvents)}, d.LastSeq, func(e *eventlog.Entry) error {
 		raw := shown(e)
 		d.Events = append(d.Events, raw)
 		for size += len(raw); len(d.Events) > maxTaskEvents || size > answer.MaxPage && len(d.Events) > 1; {
@@ -191,7 +189,7 @@ func (t tasks) show(r *http.Request, who *edge.Client) (any, error) {
 	switch {
 	case errors.As(err, &cut):
 		return nil, fault.New(fault.TaskNotFound)
-	case err != nil && !errors.Is(err, errPageFull):
+	case err != nil:
 		return nil, err
 	}
 	err = errors.Join(t.payloads.Show(r.Context(), log.Tenant, &d.TaskView), t.payloads.Show(r.Context(), log.Tenant, &d.Task))

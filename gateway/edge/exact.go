@@ -75,17 +75,11 @@ var questioned = map[id.Name]id.Kind{command.Pipeline: id.KindSession, command.T
 // recall finds a question in its log. It returns the zero question if the log does not show it.
 func (e *Edge) recall(ctx context.Context, log subject.Log, member, name string) (stream.Question, error) {
 	shown := stream.OnlyQuestion(name)
-	read := func(after eventlog.Cursor) error {
-		return e.Log.Read(ctx, log, after, func(one *eventlog.Entry) error {
+	err := e.Streams.Loader.Do(ctx, func() error {
+		_, err := stream.ReadLeft(ctx, e.Log, log, eventlog.Cursor{}, stream.ToEnd, func(one *eventlog.Entry) error {
 			shown.Note(log.Entity, one.Event)
 			return nil
 		})
-	}
-	err := e.Streams.Loader.Do(ctx, func() error {
-		err := read(eventlog.Cursor{})
-		if gone, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
-			err = read(eventlog.Cursor{Seq: gone.First - 1})
-		}
 		return err
 	})
 	if err != nil && !errors.Is(err, eventlog.ErrDeleted) {

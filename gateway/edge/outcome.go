@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -116,28 +117,18 @@ func (o *Edge) follow(ctx context.Context, log subject.Log, after eventlog.Curso
 	}
 }
 
-// errFound ends a read.
-var errFound = errors.New("found")
-
 // find returns the event of a command that has been carried out: one behind the position or, for a command that came
 // before, an older one. Its Sequence is 0 if the log does not have it any more.
 func (o *Edge) find(ctx context.Context, log subject.Log, after eventlog.Cursor, is func(event.Event) bool) (out event.Event, err error) {
-	visit := func(e *eventlog.Entry) error {
-		if !is(e.Event) {
-			return nil
-		}
-		out = e.Event
-		return errFound
-	}
 	for _, from := range []eventlog.Cursor{after, {}} {
-		err = o.Log.Read(ctx, log, from, visit)
-		if cut, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
-			err = o.Log.Read(ctx, log, eventlog.Cursor{Seq: cut.First - 1}, visit)
-		}
-		if errors.Is(err, errFound) {
-			return out, nil
-		}
-		if err != nil {
+		_, err = stream.ReadLeft(ctx, o.Log, log, from, stream.ToEnd, func(e *eventlog.Entry) error {
+			if !is(e.Event) {
+				return nil
+			}
+			out = e.Event
+			return stream.ErrEnough
+		})
+		if err != nil || out.Sequence > 0 {
 			return out, gone(err)
 		}
 	}

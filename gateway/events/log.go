@@ -63,15 +63,19 @@ func (l *Log) Expired(_ *stream.Stream, first uint64) {
 }
 
 // Failed implements stream.Binding.
-func (l *Log) Failed(_ *stream.Stream, err error) {
+func (l *Log) Failed(_ *stream.Stream, err error) { End(l.to, lost(err)) }
+
+// lost is the fault of a log that cannot be read any more.
+func lost(err error) *fault.Fault {
 	switch {
 	case errors.Is(err, eventlog.ErrClosed):
-		End(l.to, fault.New(fault.Draining))
+		return fault.New(fault.Draining)
 	case errors.Is(err, eventlog.ErrBeyondEnd):
-		End(l.to, fault.New(fault.CursorInvalid))
-	default:
-		End(l.to, fault.From(err, ""))
+		return fault.New(fault.CursorInvalid)
+	case errors.Is(err, eventlog.ErrDeleted):
+		return fault.New(fault.SessionDeleted)
 	}
+	return fault.From(err, "")
 }
 
 // Deleted implements stream.Binding: the client has the tombstone, and no event follows.

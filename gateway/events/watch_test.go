@@ -396,13 +396,8 @@ func TestAPageEndsWithTheLogOrWithItsRoom(t *testing.T) {
 		{4, 4, 100, nil},
 	} {
 		to := &answer{client: newClient(c.room), complete: make(chan struct{})}
-		p := events.NewPage(t.Context(), r.src, log, eventlog.Cursor{Seq: c.after}, c.last, to)
-		select {
-		case <-to.complete:
-		case <-time.After(bustest.Patience):
-			require.FailNow(t, "the page did not come in time")
-		}
-		p.Close()
+		events.Page(t.Context(), r.src, log, eventlog.Cursor{Seq: c.after}, c.last, to)
+		<-to.complete
 		require.Equal(t, c.want, seqs(to.queue))
 		require.Nil(t, to.ended)
 	}
@@ -413,7 +408,6 @@ func TestAPageOfADeletedLogIsAFault(t *testing.T) {
 	r := newRig(t)
 	r.append(event.SessionDeletedData{})
 	to := &answer{client: newClient(100), complete: make(chan struct{})}
-	p := events.NewPage(t.Context(), r.src, log, eventlog.Cursor{}, 40, to)
-	defer p.Close()
+	events.Page(t.Context(), r.src, log, eventlog.Cursor{}, 40, to)
 	require.Equal(t, fault.SessionDeleted, to.end(t).Code)
 }

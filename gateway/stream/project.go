@@ -61,11 +61,12 @@ func late(e event.Event, clock func() time.Time) bool {
 }
 
 // encode builds the messages of an entry.
-func (c *coded) encode() any {
-	var out []*transport.Message
-	e := c.entry.Event
-	ok := c.src.safely(c.Log, func() {
-		texts := c.Codec.Encode(e)
+func (c *coded) encode() any { return c.src.Encode(c.Log, c.Codec, c.entry.Event) }
+
+// Encode returns the messages of an event of a log. One that the codec cannot encode becomes its text for the fault.
+func (s *Source) Encode(log subject.Log, codec Codec, e event.Event) (out []*transport.Message) {
+	ok := s.safely(log, func() {
+		texts := codec.Encode(e)
 		out = make([]*transport.Message, 0, len(texts))
 		for i, p := range texts {
 			at := transport.Position{Seq: e.Sequence}
@@ -76,7 +77,7 @@ func (c *coded) encode() any {
 		}
 	})
 	if !ok {
-		out = []*transport.Message{transport.Text(c.Codec.Fail(fault.New(fault.Internal), c.src.Clock()))}
+		out = []*transport.Message{transport.Text(codec.Fail(fault.New(fault.Internal), s.Clock()))}
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -89,9 +88,6 @@ func (s *Stream) TellWorkers(missing bool) {
 	}
 }
 
-// errShown ends the reading of a log where its stream has begun.
-var errShown = errors.New("the stream has shown what follows")
-
 // recall reads whether the run waits from the events before the one that the stream began
 // with: its client has come back to it. A failure is made good at the next tick.
 func (s *Stream) recall(ctx context.Context) {
@@ -99,24 +95,17 @@ func (s *Stream) recall(ctx context.Context) {
 	s.mu.Lock()
 	from := s.from
 	s.mu.Unlock()
-	visit := func(e *eventlog.Entry) error {
-		if e.Sequence > from {
-			return errShown
-		}
-		before.follow(e.Event)
-		return nil
-	}
 	err := s.src.Loader.Do(ctx, func() error {
-		err := s.src.Log.Read(ctx, s.Log, eventlog.Cursor{}, visit)
-		if gone, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
-			err = s.src.Log.Read(ctx, s.Log, eventlog.Cursor{Seq: gone.First - 1}, visit)
-		}
+		_, err := ReadLeft(ctx, s.src.Log, s.Log, eventlog.Cursor{}, from, func(e *eventlog.Entry) error {
+			before.follow(e.Event)
+			return nil
+		})
 		return err
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case err != nil && !errors.Is(err, errShown):
+	case err != nil:
 		s.stand.recalled = false
 	case !s.stand.known:
 		s.stand.waits, s.stand.known = before.waits, true

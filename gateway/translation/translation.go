@@ -60,7 +60,7 @@ func threads(v fold.Variant) Protocol {
 			return Translation{}, fault.Newf(fault.InvalidField, "AG-UI only shows sessions and teams, not a %s.", kind).At("as")
 		}
 		t := fold.Of(kind, v).Clone(name)
-		return Translation{Fold: t.Fold, Next: func(e event.Event) [][]byte {
+		return Translation{Fold: t.Take, Next: func(e event.Event) [][]byte {
 			var out [][]byte
 			for _, f := range t.Next(e) {
 				if f.Shown != fold.OwnStream {

@@ -185,7 +185,7 @@ func TestFramesAreEncodedOnceForAllViewers(t *testing.T) {
 				}
 				require.Equal(t, alone.Beginning(), like.Beginning())
 				for _, e := range events[join:min(join+5, len(events))] {
-					base.Fold(e)
+					base.Take(e)
 				}
 			}
 		}
@@ -218,7 +218,7 @@ func TestFoldingIsPlaying(t *testing.T) {
 				for i, e := range events[cut:] {
 					require.Equal(t, whole[cut+i], viewer.Next(e), "%s, %s: cut before event %d, event %d", name, v.Name(), cut+1, cut+i+1)
 				}
-				base.Fold(events[cut])
+				base.Take(events[cut])
 			}
 		}
 	}
@@ -239,7 +239,7 @@ func TestAnyCutJoins(t *testing.T) {
 			}
 		}
 		for cut, e := range events {
-			base.Fold(e)
+			base.Take(e)
 			viewer, r, c := base.Clone("thread-1"), newRules(), &client{}
 			frames := viewer.Prelude()
 			for _, next := range events[cut+1:] {

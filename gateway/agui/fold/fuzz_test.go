@@ -27,7 +27,7 @@ func FuzzRequests(f *testing.F) {
 	for cut := 1; cut <= len(site); cut += 20 {
 		teams := fold.Of(id.KindTeam, fold.V1)
 		for _, e := range site[:cut] {
-			teams.Fold(e)
+			teams.Take(e)
 		}
 		threads = append(threads, teams)
 	}

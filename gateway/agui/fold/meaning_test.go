@@ -38,7 +38,7 @@ func logOf(t testing.TB, data ...event.Data) (out []event.Event) {
 func folded(events []event.Event) *fold.Thread {
 	t := fold.New(fold.V1)
 	for _, e := range events {
-		t.Fold(e)
+		t.Take(e)
 	}
 	return t
 }
@@ -324,7 +324,7 @@ func TestOlderMessagesAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	require.False(t, ok, before)
 	old := fold.Until(id.KindSession, fold.V1, "m300")
 	for _, e := range log {
-		old.Fold(e)
+		old.Take(e)
 	}
 	page, before, ok := old.Messages("m300", 10)
 	require.True(t, ok)

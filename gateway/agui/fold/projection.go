@@ -57,8 +57,8 @@ var handlers = map[event.Type]func(*Thread, event.Event){
 	event.Error:             with(errorReported),
 }
 
-// Fold takes the next event of the log.
-func (t *Thread) Fold(e event.Event) {
+// Take takes the next event of the log.
+func (t *Thread) Take(e event.Event) {
 	t.mute = true
 	t.next(e)
 	t.mute = false

@@ -126,6 +126,9 @@ func (t *Thread) Clone(id string) *Thread {
 	return &c
 }
 
+// Fork returns a copy from which others begin. It has no Past.
+func (t *Thread) Fork() *Thread { return t.Clone("") }
+
 // Call names the newest stretch in its boundaries as a client calls it.
 func (t *Thread) Call(runID string) { t.alias = runID }
 

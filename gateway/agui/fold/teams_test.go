@@ -97,7 +97,7 @@ func TestATeamAsks(t *testing.T) {
 	thread := empty(fold.V1, o.out)
 	again := func() {
 		for _, e := range o.out[thread.Seq():] {
-			thread.Fold(e)
+			thread.Take(e)
 		}
 	}
 	again()
@@ -165,7 +165,7 @@ func TestMessagesToATeam(t *testing.T) {
 	o.own(event.TeamMessageData{MessageID: "c2", Member: "Boss", Content: "and that", Extra: []byte(`{"agui":{"run_id":"run-3","message_id":"u2"}}`)})
 	thread := fold.Of(id.KindTeam, fold.V1)
 	for _, e := range o.out {
-		thread.Fold(e)
+		thread.Take(e)
 	}
 	require.Equal(t, "run-2", thread.Open())
 	require.True(t, thread.Knows("u1") && thread.Knows("u2"))
@@ -200,7 +200,7 @@ func TestAnyTeam(t *testing.T) {
 			cut := rapid.IntRange(0, len(events)-1).Draw(r, "cut")
 			base := empty(v, events)
 			for _, e := range events[:cut] {
-				base.Fold(e)
+				base.Take(e)
 			}
 			viewer := base.Clone("thread-1")
 			for i, e := range events[cut:] {
@@ -216,7 +216,7 @@ func TestEveryRunOfATeamEnds(t *testing.T) {
 		events := newSite(t, rapid.Uint64().Draw(r, "seed")).live(60)
 		thread := empty(fold.V1, events)
 		for _, e := range events {
-			thread.Fold(e)
+			thread.Take(e)
 			d, err := event.As[event.TeamStatusData](e)
 			_, active := thread.Run()
 			switch {

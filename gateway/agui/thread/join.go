@@ -58,7 +58,7 @@ func (s *Stream) again(ctx context.Context, last eventlog.Cursor) error {
 	s.t.g.Metrics.Resumes.WithLabelValues("cold").Inc()
 	var found fold.Stretch
 	var known, waits bool
-	err := s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *fold.Thread, end eventlog.Cursor) error {
+	err := s.t.folded(ctx, s.at, last, func(base *fold.Thread, end eventlog.Cursor) error {
 		found, known = s.place(base)
 		waits = !known && base.Waits(fold.CommandID(s.run))
 		s.thread, s.after = base.Clone(s.at.Name), end
@@ -108,7 +108,7 @@ func (s *Stream) ended(ctx context.Context, found fold.Stretch) error {
 
 // joins places the stream at the end of the log.
 func (s *Stream) joins(ctx context.Context, last eventlog.Cursor) error {
-	return s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *fold.Thread, end eventlog.Cursor) error {
+	return s.t.folded(ctx, s.at, last, func(base *fold.Thread, end eventlog.Cursor) error {
 		s.thread, s.after = base.Clone(s.at.Name), end
 		return nil
 	})
@@ -135,7 +135,7 @@ func (s *Stream) resume(ctx context.Context, after transport.Position, last even
 
 // nothing notes whether nothing follows the position: the stream would have ended.
 func (s *Stream) nothing(ctx context.Context, after transport.Position, last eventlog.Cursor) error {
-	return s.t.states.at(ctx, s.at.Log, s.at.Variant, last, func(base *fold.Thread, _ eventlog.Cursor) error {
+	return s.t.folded(ctx, s.at, last, func(base *fold.Thread, _ eventlog.Cursor) error {
 		s.size = base.Size()
 		found, known := s.place(base)
 		run := s.run
@@ -159,16 +159,15 @@ func (s *Stream) nothing(ctx context.Context, after transport.Position, last eve
 
 // rewind places the stream behind the event with the sequence.
 func (s *Stream) rewind(ctx context.Context, seq uint64) error {
-	st, err := s.t.states.before(ctx, s.at.Log, s.at.Variant, seq)
+	th, end, first, err := s.t.before(ctx, s.at, seq)
 	if err != nil {
 		return err
 	}
-	if st.thread.Seq() < seq {
+	if th.Seq() < seq {
 		s.t.g.Metrics.Expired.Inc()
-		return Detailed{fault.New(fault.HeadExpired), map[string]any{"first": st.first}}
+		return Detailed{fault.New(fault.HeadExpired), map[string]any{"first": first}}
 	}
-	s.t.states.share(s.at.Log, s.at.Variant, st.thread)
-	s.thread, s.after = st.thread.Clone(s.at.Name), st.end
+	s.thread, s.after = th.Clone(s.at.Name), end
 	s.name()
 	return nil
 }

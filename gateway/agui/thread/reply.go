@@ -95,7 +95,7 @@ func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, list []w
 	s := newStream(ctx, t, c, at)
 	defer s.Close()
 	var m fold.Meaning
-	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *fold.Thread, end eventlog.Cursor) (err error) {
+	err = t.folded(ctx, at, last, func(base *fold.Thread, end eventlog.Cursor) (err error) {
 		m, err = base.Answers("answer-"+edge.NewID(), list, "")
 		s.thread, s.after = base.Clone(at.Name), end
 		return err

@@ -20,7 +20,7 @@ func (t *Threads) History(ctx context.Context, c *edge.Client, at Place, before 
 		return page, err
 	}
 	var found, kept bool
-	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *fold.Thread, _ eventlog.Cursor) error {
+	err = t.folded(ctx, at, last, func(base *fold.Thread, _ eventlog.Cursor) error {
 		page.Messages, page.Before, found = base.Messages(before, limit)
 		kept = found && (len(page.Messages) == limit || !base.Cut())
 		if !found && !base.Knows(before) {
@@ -37,13 +37,13 @@ func (t *Threads) History(ctx context.Context, c *edge.Client, at Place, before 
 
 // older returns a page of messages that are older than what a fold keeps.
 func (t *Threads) older(ctx context.Context, at Place, last eventlog.Cursor, before string, limit int) (page []wire.Message, next string, err error) {
-	st := &state{key: key{at.Log, at.Variant}, thread: fold.Until(at.Log.Kind, at.Variant, before)}
-	if err := t.states.read(ctx, st, last.Seq); err != nil {
+	th := fold.Until(at.Log.Kind, at.Variant, before)
+	if _, err := t.read(ctx, at, eventlog.Cursor{}, last.Seq, th.Take); err != nil {
 		return nil, "", err
 	}
-	page, next, kept := st.thread.Messages(before, limit)
+	page, next, kept := th.Messages(before, limit)
 	if !kept { // the message was discarded
-		page, next, _ = st.thread.Messages("", limit)
+		page, next, _ = th.Messages("", limit)
 	}
 	return page, next, nil
 }
@@ -55,7 +55,7 @@ func (t *Threads) Cancel(ctx context.Context, c *edge.Client, at Place, in wire.
 		return err
 	}
 	var i dialect.Intent
-	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *fold.Thread, _ eventlog.Cursor) (err error) {
+	err = t.folded(ctx, at, last, func(base *fold.Thread, _ eventlog.Cursor) (err error) {
 		i, err = base.Stops(in)
 		return err
 	})

@@ -30,7 +30,7 @@ func (t *Threads) Run(ctx context.Context, c *edge.Client, at Place, q input.Req
 	s.run = q.RunID
 	var m fold.Meaning
 	var open []wire.Interrupt
-	err = t.states.at(ctx, at.Log, at.Variant, last, func(base *fold.Thread, end eventlog.Cursor) (err error) {
+	err = t.folded(ctx, at, last, func(base *fold.Thread, end eventlog.Cursor) (err error) {
 		m, err = base.Means(q)
 		open, _ = base.Questions()
 		s.thread, s.after = base.Clone(at.Name), end

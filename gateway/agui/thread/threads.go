@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/agui/fold"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -22,7 +23,7 @@ const DefaultPatience = 10 * time.Second
 // Threads are the threads of a gateway. All methods are safe for concurrent use.
 type Threads struct {
 	g        *binding.Gateway
-	states   *states
+	states   *stream.Folds[state, *fold.Thread]
 	viewers  *viewers
 	patience time.Duration
 }
@@ -32,7 +33,7 @@ func New(g *binding.Gateway, patience time.Duration) *Threads {
 	if patience <= 0 {
 		patience = DefaultPatience
 	}
-	return &Threads{g: g, states: newStates(g), viewers: newViewers(g), patience: patience}
+	return &Threads{g: g, states: newStates(), viewers: newViewers(g), patience: patience}
 }
 
 // Detailed is a fault with more to say.
