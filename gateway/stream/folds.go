@@ -22,7 +22,7 @@ type Fold[F any] interface {
 // Bounds of Folds.
 const (
 	maxFolds  = 1024
-	markEvery = 1000 // events between two marks of a log, as long as there are few
+	markEvery = 1000 // events between two marks of a log at first
 )
 
 // Folds keeps folds of logs, those that were used last: of each log the fold at its end, and marks in its middle from which a
