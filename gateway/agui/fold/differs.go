@@ -11,8 +11,8 @@ import (
 // the thread. A client that has no message of the thread only sends its new ones, and older messages may be those of a
 // conversation that it has brought, or that the thread has forgotten. The texts of steps and members count only where the
 // client has them: not all front ends keep these.
-func (t *Thread) differs(q input.Request) bool {
-	theirs, from, differ := t.inCommon(q)
+func (r request) differs() bool {
+	theirs, from, differ := r.inCommon()
 	if from < 0 || differ {
 		return differ
 	}
@@ -20,8 +20,8 @@ func (t *Thread) differs(q input.Request) bool {
 	for _, one := range theirs {
 		has[one.id], has[one.text] = true, has[one.text] || one.role == wire.RoleAssistant
 	}
-	for _, m := range t.history.list[from:] {
-		one, spoken := t.spoken(m)
+	for _, m := range r.thread.history.list[from:] {
+		one, spoken := m.spoken()
 		if spoken && m.SubagentRunID == "" && !has[one.id] && (one.role == wire.RoleUser || !has[one.text]) {
 			return true
 		}
@@ -32,8 +32,8 @@ func (t *Thread) differs(q input.Request) bool {
 // spoken is a text of a person or of the model.
 type spoken struct{ id, role, text string }
 
-// spoken returns the text of a message; false if it is open, or has none.
-func (t *Thread) spoken(m *message) (spoken, bool) {
+// spoken returns the text of the message; false if it is open, or has none.
+func (m *message) spoken() (spoken, bool) {
 	if m.open || m.Role != wire.RoleUser && m.Role != wire.RoleAssistant {
 		return spoken{}, false
 	}
@@ -43,21 +43,21 @@ func (t *Thread) spoken(m *message) (spoken, bool) {
 
 // inCommon returns the client's texts from the first message on that the thread has, too, and the place of that one in the
 // thread; -1 without one. differ says that one of them is not in the thread, or says something else there.
-func (t *Thread) inCommon(q input.Request) (theirs []spoken, from int, differ bool) {
+func (r request) inCommon() (theirs []spoken, from int, differ bool) {
 	from = -1
 	var ours map[string]bool
-	for _, m := range q.Messages {
+	for _, m := range r.q.Messages {
 		if m.Role != wire.RoleUser && m.Role != wire.RoleAssistant {
 			continue
 		}
-		i := t.history.index(m.ID)
+		i := r.thread.history.index(m.ID)
 		c, err := input.ContentOf(&m, "messages")
 		if i >= 0 {
 			if from < 0 {
-				from, ours = i, t.said(i)
+				from, ours = i, r.thread.history.said(i)
 			}
-			mine, _ := input.ContentOf(&t.history.list[i].Message, "messages")
-			if !t.history.list[i].open && (err != nil || c.Text != mine.Text) {
+			mine, _ := input.ContentOf(&r.thread.history.list[i].Message, "messages")
+			if !r.thread.history.list[i].open && (err != nil || c.Text != mine.Text) {
 				return nil, from, true
 			}
 		}
@@ -73,10 +73,10 @@ func (t *Thread) inCommon(q input.Request) (theirs []spoken, from int, differ bo
 }
 
 // said are the texts of the model from a place of the history on.
-func (t *Thread) said(from int) map[string]bool {
+func (h *history) said(from int) map[string]bool {
 	out := map[string]bool{}
-	for _, m := range t.history.list[from:] {
-		if one, ok := t.spoken(m); ok && one.role == wire.RoleAssistant {
+	for _, m := range h.list[from:] {
+		if one, ok := m.spoken(); ok && one.role == wire.RoleAssistant {
 			out[one.text] = true
 		}
 	}

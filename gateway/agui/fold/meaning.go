@@ -15,6 +15,7 @@ import (
 // Means returns what the request means in the thread, which is not a clone. The error is a *fault.Fault; for
 // fault.InputRequired, Questions has the open ones.
 func (t *Thread) Means(q input.Request) (Meaning, error) {
+	r := request{t, q}
 	if _, known := t.Stretch(q.RunID); known || t.Waits(CommandID(q.RunID)) {
 		return Meaning{Kind: Repeat}, nil
 	}
@@ -23,34 +24,40 @@ func (t *Thread) Means(q input.Request) (Meaning, error) {
 	}
 	unknown := t.unknown(q.Resume)
 	if len(unknown) < len(q.Resume) {
-		m, err := t.replies(q)
-		m.Edited = m.Edited || t.differs(q)
+		m, err := r.replies()
+		m.Edited = m.Edited || r.differs()
 		return m, err
 	}
 	if open, only := t.Questions(); only && len(open) > 0 {
 		return Meaning{}, fault.New(fault.InputRequired)
 	}
-	m, err := t.says(q)
-	m.Unknown, m.Edited = unknown, m.Edited || t.differs(q)
+	m, err := r.says()
+	m.Unknown, m.Edited = unknown, m.Edited || r.differs()
 	return m, err
 }
 
+// request is a request for a run in a thread.
+type request struct {
+	thread *Thread
+	q      input.Request
+}
+
 // says returns the meaning of the messages of a request.
-func (t *Thread) says(q input.Request) (Meaning, error) {
-	results, err := t.results(q)
+func (r request) says() (Meaning, error) {
+	results, err := r.results()
 	if err != nil {
 		return Meaning{}, err
 	}
-	n := q.User()
-	if n < 0 || t.Knows(q.Messages[n].ID) {
+	n := r.q.User()
+	if n < 0 || r.thread.Knows(r.q.Messages[n].ID) {
 		if len(results.Intents) > 0 {
 			return results, nil
 		}
 		return Meaning{Kind: Look}, nil
 	}
-	out, err := t.speaks(q, n)
+	out, err := r.speaks(n)
 	out.Skipped, out.Edited = append(results.Skipped, out.Skipped...), out.Edited || results.Edited
-	before := append(results.Intents, t.unanswered(q)...)
+	before := append(results.Intents, r.unanswered()...)
 	for i := range before { // the run of the message has the client's id, not what goes on with these
 		if d, ok := before[i].Data.(dialect.Answer); ok {
 			d.Segment = ""
@@ -62,14 +69,14 @@ func (t *Thread) says(q input.Request) (Meaning, error) {
 }
 
 // results returns the meaning of the results of the client's tools. Those of calls that do not wait are passed over.
-func (t *Thread) results(q input.Request) (Meaning, error) {
+func (r request) results() (Meaning, error) {
 	m := Meaning{Kind: Reply}
-	for n, one := range q.Messages {
-		call, waits := t.pending(one.ToolCallID)
+	for n, one := range r.q.Messages {
+		call, waits := r.thread.run.waitingCall(one.ToolCallID)
 		if one.Role != wire.RoleTool || !waits {
 			continue
 		}
-		d := t.resultOf(call, q)
+		d := r.resultOf(call)
 		c, err := input.ContentOf(&one, fmt.Sprintf("messages[%d]", n))
 		switch {
 		case err != nil:
@@ -80,38 +87,38 @@ func (t *Thread) results(q input.Request) (Meaning, error) {
 			d.Approved, d.Result, d.Files = true, new(c.Returned()), c.Inline
 			m.Skipped, m.Edited = append(m.Skipped, c.Skipped...), m.Edited || len(c.Inline) > 0
 		}
-		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.t%d", q.RunID, n)), Data: d})
+		m.Intents = append(m.Intents, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.t%d", r.q.RunID, n)), Data: d})
 	}
 	return m, nil
 }
 
 // unanswered refuses the client's calls for which a new message has no results.
-func (t *Thread) unanswered(q input.Request) (out []dialect.Intent) {
-	if t.run == nil || t.run.over {
+func (r request) unanswered() (out []dialect.Intent) {
+	if r.thread.run == nil || r.thread.run.over {
 		return nil
 	}
-	for n, call := range t.run.questions {
-		answered := slices.ContainsFunc(q.Messages, func(m wire.Message) bool { return m.Role == wire.RoleTool && m.ToolCallID == call.ToolCallID })
+	for n, call := range r.thread.run.questions {
+		answered := slices.ContainsFunc(r.q.Messages, func(m wire.Message) bool { return m.Role == wire.RoleTool && m.ToolCallID == call.ToolCallID })
 		if call.Over || call.Scope != event.ScopeClientTool || answered {
 			continue
 		}
-		d := t.resultOf(call, q)
+		d := r.resultOf(call)
 		d.Feedback = "not answered"
-		out = append(out, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.u%d", q.RunID, n)), Data: d})
+		out = append(out, dialect.Intent{ID: CommandID(fmt.Sprintf("%s.u%d", r.q.RunID, n)), Data: d})
 	}
 	return out
 }
 
-func (t *Thread) resultOf(call Question, q input.Request) dialect.Answer {
-	return dialect.Answer{InputID: call.ID, CallID: call.ToolCallID, Digest: call.Digest, ClientID: q.ClientID, Segment: q.RunID}
+func (r request) resultOf(call Question) dialect.Answer {
+	return dialect.Answer{InputID: call.ID, CallID: call.ToolCallID, Digest: call.Digest, ClientID: r.q.ClientID, Segment: r.q.RunID}
 }
 
-// pending returns the question of a client's call that waits for its result.
-func (t *Thread) pending(callID string) (Question, bool) {
-	if t.run == nil || t.run.over || callID == "" {
+// waitingCall returns the question of a client's call that waits for its result.
+func (r *run) waitingCall(callID string) (Question, bool) {
+	if r == nil || r.over || callID == "" {
 		return Question{}, false
 	}
-	for _, q := range t.run.questions {
+	for _, q := range r.questions {
 		if q.ToolCallID == callID && q.Scope == event.ScopeClientTool && !q.Over {
 			return q, true
 		}
@@ -148,8 +155,8 @@ func conversation(q input.Request, m *wire.Message) (out []event.Said) {
 }
 
 // speaks returns the meaning of a new message, which is the n-th of the input.
-func (t *Thread) speaks(q input.Request, n int) (Meaning, error) {
-	m := &q.Messages[n]
+func (r request) speaks(n int) (Meaning, error) {
+	m := &r.q.Messages[n]
 	field := fmt.Sprintf("messages[%d]", n)
 	c, err := input.ContentOf(m, field)
 	if err != nil {
@@ -158,33 +165,33 @@ func (t *Thread) speaks(q input.Request, n int) (Meaning, error) {
 	if c.Empty() {
 		return Meaning{}, input.Wrong(field+".content", "a string that is not only white space, or a list of parts that has one, or a file")
 	}
-	if q.Team {
-		return tells(q, c, field)
+	if r.q.Team {
+		return tells(r.q, c, field)
 	}
 	d := dialect.SendMessage{Content: c.Text, Attachments: event.Attachments{ImageURLs: c.Images, ContextFiles: c.Files}}
 	d.RunSpec = event.RunSpec{
-		ConfirmPlan: q.ConfirmPlan, OnBusy: first(q.OnBusy, event.OnBusyEnqueue), MaxConcurrent: q.MaxConcurrent,
-		TimeoutSeconds: q.TimeoutSeconds, ClientID: q.ClientID, Budget: q.Budget, Extra: q.Extra,
+		ConfirmPlan: r.q.ConfirmPlan, OnBusy: first(r.q.OnBusy, event.OnBusyEnqueue), MaxConcurrent: r.q.MaxConcurrent,
+		TimeoutSeconds: r.q.TimeoutSeconds, ClientID: r.q.ClientID, Budget: r.q.Budget, Extra: r.q.Extra,
 	}
-	if q.Mode == event.ModePlan {
+	if r.q.Mode == event.ModePlan {
 		d.Mode = event.ModePlan
 	}
-	if t.fresh() {
-		d.History = conversation(q, m)
+	if r.thread.fresh() {
+		d.History = conversation(r.q, m)
 	}
 	d.Facts = c.Facts
-	for _, f := range q.Context {
+	for _, f := range r.q.Context {
 		d.Facts = append(d.Facts, event.Fact{Description: f.Description, Value: f.Value})
 	}
 	out := Meaning{Kind: Speak, Skipped: c.Skipped, Edited: len(c.Inline) > 0}
-	if d.Agent = q.Agent; q.Agent != "" {
-		out.unoffered(q)
+	if d.Agent = r.q.Agent; r.q.Agent != "" {
+		out.unoffered(r.q)
 		out.Skipped = append(out.Skipped, c.Pictures()...)
 	} else {
-		d.ClientTools = offered(q.Tools)
+		d.ClientTools = offered(r.q.Tools)
 	}
 	d.Files = c.Inline
-	out.Intents = []dialect.Intent{{ID: CommandID(q.RunID), Data: d}}
+	out.Intents = []dialect.Intent{{ID: CommandID(r.q.RunID), Data: d}}
 	return out, nil
 }
 
@@ -225,19 +232,19 @@ func offered(tools []wire.Tool) (out []event.ClientTool) {
 }
 
 // replies returns the meaning of answers, which have to be one for each open question.
-func (t *Thread) replies(q input.Request) (Meaning, error) {
-	m, err := t.Answers(q.RunID, q.Resume, q.ClientID)
+func (r request) replies() (Meaning, error) {
+	m, err := r.thread.Answers(r.q.RunID, r.q.Resume, r.q.ClientID)
 	if err != nil {
 		return m, err
 	}
-	results, err := t.results(q)
+	results, err := r.results()
 	if err != nil {
 		return m, err
 	}
 	m.Intents, m.Skipped, m.Edited = append(m.Intents, results.Intents...), results.Skipped, results.Edited
-	open, _ := t.Questions()
+	open, _ := r.thread.Questions()
 	for _, i := range open {
-		if !slices.ContainsFunc(q.Resume, func(e wire.ResumeEntry) bool { return e.InterruptID == i.ID }) {
+		if !slices.ContainsFunc(r.q.Resume, func(e wire.ResumeEntry) bool { return e.InterruptID == i.ID }) {
 			return Meaning{}, fault.New(fault.InputRequired)
 		}
 	}
