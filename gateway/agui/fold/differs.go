@@ -29,18 +29,6 @@ func (r request) differs() bool {
 	return false
 }
 
-// spoken is a text of a person or of the model.
-type spoken struct{ id, role, text string }
-
-// spoken returns the text of the message; false if it is open, or has none.
-func (m *message) spoken() (spoken, bool) {
-	if m.open || m.Role != wire.RoleUser && m.Role != wire.RoleAssistant {
-		return spoken{}, false
-	}
-	c, err := input.ContentOf(&m.Message, "messages")
-	return spoken{m.ID, m.Role, c.Text}, err == nil && c.Text != ""
-}
-
 // inCommon returns the client's texts from the first message on that the thread has, too, and the place of that one in the
 // thread; -1 without one. differ says that one of them is not in the thread, or says something else there.
 func (r request) inCommon() (theirs []spoken, from int, differ bool) {
@@ -70,15 +58,4 @@ func (r request) inCommon() (theirs []spoken, from int, differ bool) {
 		theirs = append(theirs, spoken{m.ID, m.Role, c.Text})
 	}
 	return theirs, from, false
-}
-
-// said are the texts of the model from a place of the history on.
-func (h *history) said(from int) map[string]bool {
-	out := map[string]bool{}
-	for _, m := range h.list[from:] {
-		if one, ok := m.spoken(); ok && one.role == wire.RoleAssistant {
-			out[one.text] = true
-		}
-	}
-	return out
 }

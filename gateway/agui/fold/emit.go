@@ -14,7 +14,7 @@ func (t *Thread) base(kind string) wire.Base { return t.baseOf(kind, wire.Origin
 
 // baseOf is base with more about the origin.
 func (t *Thread) baseOf(kind string, o wire.Origin) wire.Base {
-	if t.unstamped(kind) {
+	if t.out.unstamped(kind) {
 		return wire.Base{}
 	}
 	return t.stamped(kind, o)
@@ -39,23 +39,7 @@ func (t *Thread) stamped(kind string, o wire.Origin) wire.Base {
 }
 
 // emit appends a frame of the open stretch.
-func (t *Thread) emit(frame any) { t.emitFor(frame, t.Open(), Everywhere, false) }
-
-func (t *Thread) emitFor(frame any, stretch string, shown Shown, ends bool) {
-	if t.mute {
-		return
-	}
-	_, own := frame.(wire.Boundary)
-	if !own && t.given() {
-		t.out = append(t.out, Frame{Data: t.shared.Frames[len(t.out)].Data, Stretch: stretch, Shown: shown, Ends: ends})
-		return
-	}
-	data, err := plainjson.Marshal(frame)
-	if err != nil {
-		return // The frames have no values that JSON lacks.
-	}
-	t.out = append(t.out, Frame{Data: data, Stretch: stretch, Shown: shown, Ends: ends, Own: own})
-}
+func (t *Thread) emit(frame any) { t.out.add(frame, t.Open(), Everywhere, false) }
 
 // custom appends an event that the protocol has no form for.
 func (t *Thread) custom(name string, value any) {
@@ -123,12 +107,12 @@ func (t *Thread) change(id string, patch []wire.Operation, content any) {
 		return
 	}
 	t.keep(a)
-	if t.mute {
+	if t.out.mute {
 		return
 	}
 	delta := wire.Activity{Base: t.base(wire.ActivityDelta), MessageID: a.id, ActivityType: a.kind, Patch: patch, SubagentRunID: t.owner(a.sub)}
 	whole := t.whole(a)
-	if !t.given() && length(whole) < length(delta) {
+	if !t.out.given() && length(whole) < length(delta) {
 		t.emit(whole)
 		return
 	}

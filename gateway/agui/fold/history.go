@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
+
+	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
 )
 
 // A snapshot has the newest messages within these bounds.
@@ -141,4 +143,27 @@ func (h *history) change(callID, arguments string) {
 		h.add(one, m.open)
 		return
 	}
+}
+
+// spoken is a text of a person or of the model.
+type spoken struct{ id, role, text string }
+
+// spoken returns the text of the message; false if it is open, or has none.
+func (m *message) spoken() (spoken, bool) {
+	if m.open || m.Role != wire.RoleUser && m.Role != wire.RoleAssistant {
+		return spoken{}, false
+	}
+	c, err := input.ContentOf(&m.Message, "messages")
+	return spoken{m.ID, m.Role, c.Text}, err == nil && c.Text != ""
+}
+
+// said are the texts of the model from a place of the history on.
+func (h *history) said(from int) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range h.list[from:] {
+		if one, ok := m.spoken(); ok && one.role == wire.RoleAssistant {
+			out[one.text] = true
+		}
+	}
+	return out
 }

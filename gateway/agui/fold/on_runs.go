@@ -36,8 +36,8 @@ func messageRefused(t *Thread, d event.MessageRefusedData) {
 func (t *Thread) queued(d event.MessageReceivedData) {
 	x := input.ExtraOf(d.Extra)
 	id := runIDOf(d)
-	t.emitFor(t.started(id, x.ParentRunID, t.variant.inputOf(d)), id, OwnStream, false)
-	t.emitFor(wire.CustomEvent{Base: t.base(wire.Custom), Name: wire.CustomQueued, Value: map[string]int{"ahead": d.Queued}}, id, OwnStream, false)
+	t.out.add(t.started(id, x.ParentRunID, t.variant.inputOf(d)), id, OwnStream, false)
+	t.out.add(wire.CustomEvent{Base: t.base(wire.Custom), Name: wire.CustomQueued, Value: map[string]int{"ahead": d.Queued}}, id, OwnStream, false)
 }
 
 func runStarted(t *Thread, d event.RunStartedData) {
@@ -92,7 +92,7 @@ func runFailed(t *Thread, d event.RunFailedData) {
 
 // notBegun ends the own stream of a run that was cancelled before its turn.
 func notBegun(t *Thread, e event.Event) {
-	d, ok := dataOf[event.RunCancelledData](t, e)
+	d, ok := dataOf[event.RunCancelledData](&t.out, e)
 	m, waits := t.waiting[d.RunID]
 	if !ok || !waits {
 		return
@@ -100,9 +100,9 @@ func notBegun(t *Thread, e event.Event) {
 	delete(t.waiting, d.RunID)
 	id := runIDOf(m)
 	if m.Queued == 0 { // its own stream has not begun
-		t.emitFor(t.started(id, input.ExtraOf(m.Extra).ParentRunID, t.variant.inputOf(m)), id, OwnStream, false)
+		t.out.add(t.started(id, input.ExtraOf(m.Extra).ParentRunID, t.variant.inputOf(m)), id, OwnStream, false)
 	}
-	t.emitFor(t.cancelled(id), id, OwnStream, true)
+	t.out.add(t.cancelled(id), id, OwnStream, true)
 	if t.past != nil {
 		t.past.stretches[id] = Stretch{Run: m.RunID, Begun: t.seq, Ended: t.seq}
 	}

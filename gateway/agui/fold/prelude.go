@@ -17,12 +17,10 @@ func (t *Thread) Prelude() []Frame {
 	t.emit(t.started(r.last, "", nil))
 	t.state()
 	if !open {
-		t.emitFor(t.ended(), r.last, Everywhere, true)
+		t.out.add(t.ended(), r.last, Everywhere, true)
 		r.stretch = ""
 	}
-	out := t.out
-	t.out = nil
-	return out
+	return t.out.take()
 }
 
 // state says what is open.
@@ -56,19 +54,17 @@ func (t *Thread) state() {
 // Idle returns the frames of a run that asks for nothing in a thread whose newest run is over: all messages.
 func (t *Thread) Idle(runID, parent string) []Frame {
 	started := wire.Boundary{Base: t.stamped(wire.RunStarted, wire.Origin{}), ThreadID: t.id, RunID: runID, ProtocolVersion: wire.Version, ParentRunID: parent}
-	t.emitFor(started, runID, Everywhere, false)
-	t.emitFor(wire.Snapshot{Base: t.base(wire.MessagesSnapshot), Messages: t.messages()}, runID, Everywhere, false)
+	t.out.add(started, runID, Everywhere, false)
+	t.out.add(wire.Snapshot{Base: t.base(wire.MessagesSnapshot), Messages: t.messages()}, runID, Everywhere, false)
 	if t.run != nil {
 		for _, a := range t.run.acts {
-			t.emitFor(t.whole(a), runID, Everywhere, false)
+			t.out.add(t.whole(a), runID, Everywhere, false)
 		}
 	}
-	t.emitFor(wire.Boundary{
+	t.out.add(wire.Boundary{
 		Base: t.stamped(wire.RunFinished, wire.Origin{}), ThreadID: t.id, RunID: runID, Outcome: &wire.Outcome{Type: wire.OutcomeSuccess},
 	}, runID, Everywhere, true)
-	out := t.out
-	t.out = nil
-	return out
+	return t.out.take()
 }
 
 // Waiting returns the first frames of the own stream of a run that waits for its turn, by the id of its command.
@@ -78,9 +74,7 @@ func (t *Thread) Waiting(commandID string) []Frame {
 			t.queued(m)
 		}
 	}
-	out := t.out
-	t.out = nil
-	return out
+	return t.out.take()
 }
 
 // Snapshot returns all messages, as of no event.

@@ -59,32 +59,30 @@ var handlers = map[event.Type]func(*Thread, event.Event){
 
 // Take takes the next event of the log.
 func (t *Thread) Take(e event.Event) {
-	t.mute = true
+	t.out.mute = true
 	t.next(e)
-	t.mute = false
+	t.out.mute = false
 }
 
 // Next takes the next event of the log and returns its frames.
 func (t *Thread) Next(e event.Event) []Frame {
 	t.next(e)
-	out := t.out
-	t.out = nil
-	return out
+	return t.out.take()
 }
 
 // Share is Next for an event that other threads show as well.
 func (t *Thread) Share(e event.Event) *Shared {
 	s := &Shared{}
-	t.sharing = s
-	defer func() { t.sharing = nil }()
+	t.out.sharing = s
+	defer func() { t.out.sharing = nil }()
 	s.Frames = t.Next(e)
 	return s
 }
 
 // Like is Next for an event that another thread has shared. Only boundaries are encoded again: they name the thread as the viewer does.
 func (t *Thread) Like(e event.Event, s *Shared) []Frame {
-	t.shared = s
-	defer func() { t.shared = nil }()
+	t.out.shared = s
+	defer func() { t.out.shared = nil }()
 	return t.Next(e)
 }
 
@@ -150,7 +148,7 @@ var teamHandlers = map[event.Type]func(*Thread, event.Event){
 
 // inTeam folds an event of a team's log.
 func (t *Thread) inTeam(e event.Event) {
-	t.at = t.innerOf(e)
+	t.at = t.out.innerOf(e)
 	if v := t.at.Via; v.AgentID != "" && v.Status != "" {
 		t.become(v.Route, v.Status)
 	}
@@ -162,7 +160,7 @@ func (t *Thread) inTeam(e event.Event) {
 // with decodes the event's data for f.
 func with[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	return func(t *Thread, e event.Event) {
-		if d, ok := dataOf[T](t, e); ok {
+		if d, ok := dataOf[T](&t.out, e); ok {
 			f(t, d)
 		}
 	}
@@ -174,11 +172,11 @@ func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 		if !t.working() {
 			return
 		}
-		of, ok := t.headOf(e)
+		of, ok := t.out.headOf(e)
 		if !ok || of.RunID != "" && of.RunID != t.run.id {
 			return
 		}
-		if d, ok := dataOf[T](t, e); ok {
+		if d, ok := dataOf[T](&t.out, e); ok {
 			t.attempt = of.Attempt
 			f(t, d)
 		}
@@ -191,11 +189,11 @@ func ofMember[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 		if !t.working() || e.Via.Route == "" {
 			return
 		}
-		of, ok := t.headOf(e)
+		of, ok := t.out.headOf(e)
 		if !ok || of.RunID != "" && t.team.active[of.RunID] != e.Via.Route {
 			return
 		}
-		d, ok := dataOf[T](t, e)
+		d, ok := dataOf[T](&t.out, e)
 		if !ok {
 			return
 		}

@@ -56,22 +56,6 @@ const (
 	ThreadStream
 )
 
-// Shared is an event as one thread has shown it. Other threads of the same variant that have the same beginning neither decode
-// nor encode it again. It does not change, and is safe for concurrent use.
-type Shared struct {
-	Frames []Frame
-
-	inner *event.Event // of a team's event
-	head  *head
-	data  any // nil: it was not decoded
-}
-
-// head is what events of runs have in common.
-type head struct {
-	RunID   string `json:"run_id"`
-	Attempt int    `json:"attempt"`
-}
-
 // Thread is the projection of one log. It is not safe for concurrent use.
 type Thread struct {
 	variant Variant
@@ -89,11 +73,8 @@ type Thread struct {
 	at      event.Event // that is being folded
 	attempt int         // of the worker that it is of; 0 = of none
 	of      string      // the member's run that it is of; empty = of none
-	mute    bool        // no frames are wanted
 	first   uint64      // of the events that were folded
-	shared  *Shared     // the event of another viewer; nil = it is decoded and encoded here
-	sharing *Shared     // the event for other viewers; nil = it is not shown by others
-	out     []Frame
+	out     output
 }
 
 // New returns the projection of an empty log of a session.
@@ -120,7 +101,7 @@ func Until(kind id.Kind, v Variant, messageID string) *Thread {
 // Clone returns a copy for a viewer, whose boundaries name the thread id. It has no Past.
 func (t *Thread) Clone(id string) *Thread {
 	c := *t
-	c.id, c.past, c.out = id, nil, nil
+	c.id, c.past, c.out = id, nil, output{}
 	c.run, c.history, c.waiting = t.run.clone(), t.history.clone(), maps.Clone(t.waiting)
 	c.team = t.team.clone()
 	return &c

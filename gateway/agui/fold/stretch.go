@@ -26,7 +26,7 @@ func (t *Thread) begin(id, parent string, input *wire.Input) {
 	if input != nil && t.waiting[r.id].Queued > 0 {
 		shown = ThreadStream
 	}
-	t.emitFor(t.started(id, parent, input), id, shown, false)
+	t.out.add(t.started(id, parent, input), id, shown, false)
 	for _, name := range r.steps {
 		t.emit(wire.Step{Base: t.base(wire.StepStarted), StepName: name})
 	}
@@ -53,7 +53,7 @@ func following(id string) string {
 }
 
 func (t *Thread) started(id, parent string, input *wire.Input) wire.Boundary {
-	if t.mute {
+	if t.out.mute {
 		return wire.Boundary{}
 	}
 	if input != nil {
@@ -104,7 +104,7 @@ func (t *Thread) outcome(open []wire.Interrupt) *wire.Outcome {
 func (t *Thread) finish(e *ending) {
 	r := t.run
 	r.end = e
-	t.emitFor(t.ended(), r.stretch, Everywhere, true)
+	t.out.add(t.ended(), r.stretch, Everywhere, true)
 	if t.past != nil {
 		s := t.past.stretches[r.stretch]
 		s.Ended = t.seq

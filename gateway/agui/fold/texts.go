@@ -30,8 +30,8 @@ func (t *Thread) messages() []wire.Message {
 // snapshot appends all messages.
 func (t *Thread) snapshot() {
 	switch {
-	case t.mute:
-	case t.given():
+	case t.out.mute:
+	case t.out.given():
 		t.emit(wire.Snapshot{})
 	default:
 		t.emit(wire.Snapshot{Base: t.base(wire.MessagesSnapshot), Messages: t.messages()})
