@@ -20,8 +20,8 @@ func (s *Stream) deliver(batch []*eventlog.Entry) (taken int, deleted bool) {
 	defer s.mu.Unlock()
 	s.goesOn(batch)
 	whole := s.whole(batch)
-	if shown := s.Questions.Showing(s.Log.Entity, batch); shown != nil {
-		defer func() { shown(batch[:taken]) }()
+	if s.Questions.showing(batch) {
+		defer func() { s.Questions.shown(s.Log.Entity, batch[:taken]) }()
 	}
 	if !s.held && s.flush() && s.replay != nil {
 		taken = s.replay.show(s, whole)

@@ -104,18 +104,21 @@ func concerns(e event.Event) bool {
 	return false
 }
 
-// Showing holds back every reader until shown is called with the entries that the client was sent. A client may answer a frame
-// before the stream that queued it has returned: by then its question has to be known. shown is nil if no entry concerns a question.
-func (q *Questions) Showing(log id.Entity, batch []*eventlog.Entry) (shown func(sent []*eventlog.Entry)) {
+// showing holds back every reader until shown is called, if an entry concerns a question, and reports whether one does. A client
+// may answer a frame before the stream that queued it has returned: by then its question has to be known.
+func (q *Questions) showing(batch []*eventlog.Entry) bool {
 	if q == nil || !slices.ContainsFunc(batch, func(e *eventlog.Entry) bool { return concerns(e.Event) }) {
-		return nil
+		return false
 	}
 	q.mu.Lock()
-	return func(sent []*eventlog.Entry) {
-		defer q.mu.Unlock()
-		for _, e := range sent {
-			q.note(log, e.Event)
-		}
+	return true
+}
+
+// shown notes the entries of a log that the client was sent, behind showing.
+func (q *Questions) shown(log id.Entity, sent []*eventlog.Entry) {
+	defer q.mu.Unlock()
+	for _, e := range sent {
+		q.note(log, e.Event)
 	}
 }
 
