@@ -178,6 +178,8 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.sent.Store(true)
 	res, sent, err := g.send(req)
 	if err != nil {
+		// A server that was restarted has ended all connections: the next call must not be lost over another one of them.
+		g.base.CloseIdleConnections()
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" || !sent {
 			a.refused.Store(true)
 		}

@@ -28,6 +28,8 @@ import (
 // endpoint is a streamable HTTP server that a test can stop and restart at its address.
 type endpoint struct {
 	stateless bool
+	around    func(http.Handler) http.Handler                 // a handler before the server; nil = none
+	number    func(context.Context, net.Conn) context.Context // of connections, as http.Server has it; nil = none
 
 	addr  string
 	front atomic.Pointer[http.HandlerFunc] // answers before the server, if set
@@ -63,13 +65,17 @@ func (m *endpoint) up(t testing.TB, stateless bool) {
 	})
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
 		&mcp.StreamableHTTPOptions{Stateless: stateless, JSONResponse: stateless})
+	var served http.Handler = h
+	if m.around != nil {
+		served = m.around(h)
+	}
 	m.listen(t, func(w http.ResponseWriter, req *http.Request) {
 		if f := m.front.Load(); f != nil {
 			(*f)(w, req)
 			return
 		}
 		defer context.AfterFunc(req.Context(), func() { m.aborted.Add(1) })()
-		h.ServeHTTP(w, req)
+		served.ServeHTTP(w, req)
 	})
 }
 
@@ -84,7 +90,7 @@ func (m *endpoint) listen(t testing.TB, h http.HandlerFunc) {
 		l, err = net.Listen("tcp", m.addr)
 		return err == nil
 	}, patience, 10*time.Millisecond)
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: patience}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: patience, ConnContext: m.number}
 	m.srv = srv
 	go func() { _ = srv.Serve(l) }()
 }
