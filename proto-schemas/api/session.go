@@ -73,6 +73,12 @@ type SessionSummary struct {
 	Principal string    `json:"principal,omitempty"` // that opened it
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	Runs      int       `json:"runs,omitempty"` // number of runs
+
+	Model      string   `json:"model,omitempty"`       // that answered last, as its provider names it
+	Agent      string   `json:"agent,omitempty"`       // of the swarm that had the last job; absent = a worker had it
+	DurationMS int64    `json:"duration_ms,omitempty"` // sum over the runs that have ended, in milliseconds
+	Tokens     int64    `json:"tokens,omitempty"`      // of these runs, input and output
+	CostUSD    *float64 `json:"cost_usd,omitempty"`    // of these runs; absent = a model has no price
 }
 
 // SessionDetail is one session with its runs.

@@ -68,6 +68,46 @@ func TestASummaryFollowsItsLog(t *testing.T) {
 	require.Equal(t, before, again)
 }
 
+// TestASummaryCountsWhatRunsTook: time, tokens and cost of the runs that are over, and who answered. The cost is unknown as soon as
+// a model has no price.
+func TestASummaryCountsWhatRunsTook(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	l := sessionOf(red, "s1")
+	used := func(in, out int64, usd ...float64) *event.Usage {
+		u := &event.Usage{LLMCalls: 1, InputTokens: &in, OutputTokens: &out}
+		if len(usd) > 0 {
+			u.CostUSD = &usd[0]
+		}
+		return u
+	}
+	r.append(l, opened("ann"), asked("r1", "one"))
+	for _, step := range []struct {
+		data         event.Data
+		ms, tokens   int64
+		cost         string
+		model, agent string
+	}{
+		{event.JobStartedData{RunID: "r1", Worker: "w-1", Model: "large"}, 0, 0, "unknown", "", ""},
+		{event.UsageRecordedData{RunID: "r1", Model: "large-2026"}, 0, 0, "unknown", "large-2026", ""},
+		{event.RunCompletedData{RunID: "r1", DurationMS: 1500, Usage: used(100, 20, 0.25)}, 1500, 120, "0.25", "large-2026", ""},
+		{event.RunFailedData{RunID: "r2", Code: "X", DurationMS: 500, Usage: used(10, 0, 0.5)}, 2000, 130, "0.75", "large-2026", ""},
+		{event.RunCancelledData{RunID: "r3"}, 2000, 130, "0.75", "large-2026", ""},
+		{event.JobStartedData{RunID: "r4", Worker: "painter", SwarmTask: "t1"}, 2000, 130, "0.75", "large-2026", "painter"},
+		{event.RunCompletedData{RunID: "r4", DurationMS: 1, Usage: &event.Usage{ToolCalls: 1}}, 2001, 130, "0.75", "large-2026", "painter"},
+		{event.RunCompletedData{RunID: "r5", DurationMS: 1, Usage: used(1, 1)}, 2002, 132, "unknown", "large-2026", "painter"},
+	} {
+		r.append(l, step.data)
+		require.NoError(t, r.Update(r.ctx, l))
+		s := r.all(red, 10)[0]
+		cost := "unknown"
+		if c := s.Spent.Cost(); c != nil {
+			cost = fmt.Sprint(*c)
+		}
+		require.Equal(t, fmt.Sprint(step.ms, step.tokens, step.cost, step.model, step.agent), fmt.Sprint(s.Spent.MS, s.Spent.Tokens, cost, s.Model, s.Agent), step.data)
+	}
+}
+
 func (r *rig) purgeIndex() {
 	r.t.Helper()
 	s, err := r.conn.JS().Stream(r.ctx, subject.StreamIndex)

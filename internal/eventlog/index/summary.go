@@ -13,7 +13,7 @@ import (
 )
 
 // format is the version of a summary. A summary of another version is made anew.
-const format = 3
+const format = 4
 
 // questionRunes is enough to recognise a session by.
 const questionRunes = 120
@@ -45,6 +45,9 @@ type Summary struct {
 	Job       bool      `json:"job,omitempty"`      // of a task: it is a job of another log, which asks its questions, too
 	Ended     string    `json:"ended,omitempty"`    // how the run ended that ended last
 	Calls     *calls    `json:"calls,omitempty"`    // of the run under way; nil: none whose effect matters
+	Spent     spent     `json:"spent,omitzero"`     // by the runs that are over
+	Model     string    `json:"model,omitempty"`    // that answered last, as its provider names it
+	Agent     string    `json:"agent,omitempty"`    // of the swarm that had the last job; empty: a worker had it
 	Gone      bool      `json:"gone,omitempty"`     // a marker in place of a summary
 }
 
@@ -112,6 +115,8 @@ func (s *Summary) add(e *eventlog.Entry) {
 		}
 	case event.RunCompleted, event.RunFailed, event.RunCancelled:
 		s.over(e)
+	case event.JobStarted, event.UsageRecorded:
+		s.answers(e)
 	case event.ToolCalled, event.ToolStarted, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
 		s.Calls = s.Calls.with(e)
 	case event.InputRequested:
@@ -166,12 +171,15 @@ func (s *Summary) accept(text string) {
 func (s *Summary) over(e *eventlog.Entry) {
 	s.Open = max(s.Open-1, 0)
 	var d struct {
-		RunID   string `json:"run_id"`
-		Outcome string `json:"outcome"`
+		RunID      string       `json:"run_id"`
+		Outcome    string       `json:"outcome"`
+		DurationMS int64        `json:"duration_ms"`
+		Usage      *event.Usage `json:"usage"`
 	}
 	if err := eventdata.Into(e.Event, &d); err != nil {
 		return
 	}
+	s.Spent.add(d.DurationMS, d.Usage)
 	if d.RunID == s.Asking || s.Open == 0 {
 		s.Asks, s.Asking = 0, ""
 	}

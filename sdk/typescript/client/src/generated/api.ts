@@ -2012,11 +2012,23 @@ export interface SessionList {
  * SessionSummary is one session in a list.
  */
 export interface SessionSummary {
+  /**
+   * of the swarm that had the last job; absent = a worker had it
+   */
+  agent?: string;
+  /**
+   * of these runs; absent = a model has no price
+   */
+  cost_usd?: number;
   created_at?: string;
   /**
    * of the connection that opened it
    */
   dialect?: string;
+  /**
+   * sum over the runs that have ended, in milliseconds
+   */
+  duration_ms?: number;
   /**
    * type of that event
    */
@@ -2025,6 +2037,10 @@ export interface SessionSummary {
    * of the newest event, as of the last change of the other members
    */
   last_seq: number;
+  /**
+   * that answered last, as its provider names it
+   */
+  model?: string;
   /**
    * that opened it
    */
@@ -2046,6 +2062,10 @@ export interface SessionSummary {
    * open, closed
    */
   status: string;
+  /**
+   * of these runs, input and output
+   */
+  tokens?: number;
   updated_at: string;
 }
 /**
