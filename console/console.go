@@ -24,7 +24,7 @@ var dist embed.FS
 
 const (
 	// policy lets the page load what this gateway serves, and nothing else. No script makes elements of texts.
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'%s; worker-src 'self'; " +
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' blob:; connect-src 'self'%s; worker-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types waggle-worker; " +
 		// Browsers know report-uri at any address. They take report-to at https only, and no longer look at report-uri then.
 		"report-uri /api/v1/csp-reports"

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const modules = new URL("../../node_modules/", import.meta.url);
-const parts = ["preact", "@preact/signals", "@preact/signals-core", "streaming-markdown", "oauth4webapi"];
+const parts = ["preact", "@preact/signals", "@preact/signals-core", "streaming-markdown", "oauth4webapi", "@fontsource-variable/inter"];
 const texts = parts.map((name) => {
   const folder = new URL(`${name}/`, modules);
   const { version, license } = JSON.parse(readFileSync(new URL("package.json", folder), "utf8"));

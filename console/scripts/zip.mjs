@@ -9,7 +9,7 @@ const smallest = 1024;
 const folder = process.argv[2];
 for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })) {
   const path = join(file.parentPath, file.name);
-  if (!file.isFile() || path.endsWith(".gz")) continue;
+  if (!file.isFile() || /\.(gz|woff2)$/.test(path)) continue;
   const plain = readFileSync(path);
   if (plain.length < smallest) continue;
   writeFileSync(`${path}.gz`, gzipSync(plain, { level: 9 }));

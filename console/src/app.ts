@@ -88,7 +88,7 @@ effect(() => {
 });
 
 /** How things are shown; kept in this browser. */
-function setting<T extends string>(name: string, values: readonly T[]) {
+export function setting<T extends string>(name: string, values: readonly T[]) {
   const key = `waggle.${name}`;
   const first = localStorage.getItem(key) as T | null;
   const s = signal<T>(first !== null && values.includes(first) ? first : (values[0] as T));

@@ -8,13 +8,13 @@ import { turn } from "./turns.ts";
 type RoomName = Parameters<typeof room>[0];
 
 /** The rooms, and the keys that go there after g. */
-export const rooms: readonly { name: RoomName; key: string; icon: IconName }[] = [
-  { name: "playground", key: "p", icon: "play" },
-  { name: "sessions", key: "s", icon: "list" },
-  { name: "questions", key: "q", icon: "hand" },
-  { name: "teams", key: "m", icon: "team" },
-  { name: "swarm", key: "w", icon: "swarm" },
-  { name: "installation", key: "i", icon: "gear" },
+export const rooms: readonly { name: RoomName; key: string; icon: IconName; group: "build" | "operate" }[] = [
+  { name: "playground", key: "p", icon: "play", group: "build" },
+  { name: "sessions", key: "s", icon: "list", group: "build" },
+  { name: "questions", key: "q", icon: "hand", group: "build" },
+  { name: "teams", key: "m", icon: "team", group: "build" },
+  { name: "swarm", key: "w", icon: "swarm", group: "operate" },
+  { name: "installation", key: "i", icon: "gear", group: "operate" },
 ];
 
 /** What may lie over the page. */

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 export const callback = "/login/callback";
 
 /** How a session is shown. */
-export type SessionView = "talk" | "waterfall" | "log";
+export type SessionView = "talk" | "trace" | "log";
 
 /** How a team is shown. */
 export type TeamView = "tree" | "messages" | "board" | "log";
@@ -16,7 +16,7 @@ export type InstallationTab = "health" | "queues" | "dead" | "rates" | "quotas" 
 export type SwarmTab = "agents" | "providers" | "tools" | "tasks";
 
 /** How a task is shown. */
-export type TaskView = "work" | "waterfall" | "log";
+export type TaskView = "work" | "trace" | "log";
 
 /** A tool of a provider, and the call of it that is shown. */
 export interface ToolPlace {
@@ -53,7 +53,7 @@ export type Route =
   | { room: "nowhere" };
 
 /** The order of the views of a session. */
-export const sessionViews: readonly SessionView[] = ["talk", "waterfall", "log"];
+export const sessionViews: readonly SessionView[] = ["talk", "trace", "log"];
 
 /** The order of the views of a team. */
 export const teamViews: readonly TeamView[] = ["tree", "messages", "board", "log"];
@@ -65,7 +65,7 @@ export const installationTabs: readonly InstallationTab[] = ["health", "queues",
 export const swarmTabs: readonly SwarmTab[] = ["agents", "providers", "tools", "tasks"];
 
 /** The order of the views of a task. */
-export const taskViews: readonly TaskView[] = ["work", "waterfall", "log"];
+export const taskViews: readonly TaskView[] = ["work", "trace", "log"];
 
 /** Reads an address. Members that it does not know, or whose values make no sense, are left out. */
 export function parse(path: string, query: string): Route {

@@ -2,26 +2,11 @@ import { effect, useComputed } from "@preact/signals";
 import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import {
-  begin,
-  clock,
-  epoch,
-  login,
-  nextTheme,
-  nextTongue,
-  nextZone,
-  notice,
-  now,
-  signedIn,
-  signOut,
-  theme,
-  tongue,
-  waiting,
-  zone,
-} from "./app.ts";
+import { begin, clock, epoch, login, notice, now, waiting } from "./app.ts";
 import { type Over, onKeys, rooms } from "./keys.ts";
 import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
+import { Account } from "./parts/account.tsx";
 import { arrive, placeOf } from "./parts/arrive.ts";
 import { Dialog, Face } from "./parts/basics.tsx";
 import { Icon, Logo } from "./parts/icons.tsx";
@@ -29,8 +14,9 @@ import { later } from "./parts/later.tsx";
 import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
 import { Questions } from "./rooms/questions.tsx";
-import { Playground, SessionRoom } from "./rooms/session.tsx";
+import { SessionRoom } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
+import { Start } from "./rooms/start.tsx";
 import { TeamRoom } from "./rooms/team.tsx";
 import { Teams } from "./rooms/teams.tsx";
 import { go, room, route } from "./route.ts";
@@ -89,8 +75,9 @@ export function Shell(): JSX.Element {
           <kbd>{mac ? "⌘" : "Ctrl"} K</kbd>
         </button>
         <ul>
-          {rooms.map((x) => (
-            <li key={x.name} class={x.name === "swarm" || x.name === "installation" ? "rest" : undefined}>
+          {rooms.map((x, i) => (
+            <li key={x.name} class={x.group === "operate" ? "rest" : undefined}>
+              {x.group !== rooms[i - 1]?.group && <small class="group">{t(`nav.${x.group}`)}</small>}
               <Link to={room(x.name)} current={r.room === x.name || (r.room === "task" && x.name === "swarm")}>
                 <Icon name={x.icon} />
                 <span>{t(`nav.${x.name}` as Word)}</span>
@@ -107,24 +94,7 @@ export function Shell(): JSX.Element {
         </ul>
         <div class="foot">
           <Connection />
-          <button type="button" class="quiet" onClick={nextTheme} title={t(`theme.${theme.value}` as Word)}>
-            <Icon name="sun" />
-            <span>{t(`theme.${theme.value}` as Word)}</span>
-          </button>
-          <button type="button" class="quiet" onClick={nextTongue} title={t(`language.${tongue.value}` as Word)}>
-            <Icon name="globe" />
-            <span>{t(`language.${tongue.value}` as Word)}</span>
-          </button>
-          <button type="button" class="quiet" onClick={nextZone} title={t(`zone.${zone.value}` as Word)}>
-            <Icon name="clock" />
-            <span>{t(`zone.${zone.value}` as Word)}</span>
-          </button>
-          {signedIn.value && (
-            <button type="button" class="quiet" onClick={signOut}>
-              <Icon name="person" />
-              <span>{t("login.out")}</span>
-            </button>
-          )}
+          <Account keys={() => show("keys")} />
         </div>
       </nav>
       <main id="main" tabIndex={-1}>
@@ -147,7 +117,7 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element |
   const r = route.value;
   switch (r.room) {
     case "playground":
-      return <Playground key={epoch.value} />;
+      return <Start key={epoch.value} />;
     case "sessions":
       return (
         <div class="split" key={epoch.value}>

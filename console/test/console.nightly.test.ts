@@ -100,7 +100,7 @@ test("every room is accessible, in light and dark, wide and narrow", async () =>
       "/",
       "/sessions",
       session,
-      `${session}?view=waterfall`,
+      `${session}?view=trace`,
       `${session}?view=log`,
       `${session}?at=3`,
       "/questions",
@@ -131,7 +131,7 @@ test("keys go anywhere: rooms, the palette, views", async () => {
   await page.keyboard.press("Enter");
   await page.waitForSelector(".session .head");
   await page.keyboard.press("]");
-  await page.waitForFunction(() => location.search.includes("view=waterfall"));
+  await page.waitForFunction(() => location.search.includes("view=trace"));
   await page.keyboard.press("g");
   await page.keyboard.press("i");
   await page.waitForFunction(() => location.pathname === "/installation/health");

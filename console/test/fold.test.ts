@@ -2,10 +2,10 @@ import type { CanonicalEvent, Step } from "@waggle-dev/client";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { alignment } from "../src/fold/alignment.ts";
+import { axis, type Bar, BarsBuilder } from "../src/fold/bars.ts";
 import { layers } from "../src/fold/layers.ts";
 import { fits, line } from "../src/fold/lines.ts";
 import { plain, prose, target } from "../src/fold/text.ts";
-import { axis, type Bar, WaterfallBuilder } from "../src/fold/waterfall.ts";
 import { dangling, kept } from "../src/parts/steps.ts";
 
 const nodes = fc.uniqueArray(
@@ -44,7 +44,7 @@ const event = (type: string, data: object, time = seq * 1000): CanonicalEvent =>
   ({ type, data, time: new Date(time).toISOString(), sequence: ++seq, id: String(seq) }) as unknown as CanonicalEvent;
 
 test("a run has its bars, and its end leaves none open", () => {
-  const w = new WaterfallBuilder();
+  const w = new BarsBuilder();
   const run_id = "r";
   for (const e of [
     event("message.received", { run_id, message_id: "m" }),
@@ -92,7 +92,7 @@ const someEvents = fc.array(
 test("whatever a log has in it, bars do not end before they begin, and each is on the axis", () => {
   fc.assert(
     fc.property(someEvents, (all) => {
-      const w = new WaterfallBuilder();
+      const w = new BarsBuilder();
       for (const { type, id, time } of all)
         w.take(event(type, { run_id: id, job_id: id, call_id: id, step_id: id, step: { id, title: id } }, time));
       const { bars, until } = w.bars;

@@ -2,7 +2,7 @@ import type { CanonicalEvent } from "@waggle-dev/client";
 import { ViewBuilder } from "@waggle-dev/client/view";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { WaterfallBuilder } from "../src/fold/waterfall.ts";
+import { BarsBuilder } from "../src/fold/bars.ts";
 import { CutFinder } from "../src/log/cut.ts";
 import { History } from "../src/log/history.ts";
 import { Filter, Marks } from "../src/log/lines.ts";
@@ -229,7 +229,7 @@ test("the fold of a session looks at the items of one run only, and says the sam
       for (const e of events) quick.take(e);
       // Each event is taken by a builder that has looked at nothing yet.
       let slow = new ViewBuilder();
-      const bars = new WaterfallBuilder();
+      const bars = new BarsBuilder();
       for (const e of events) {
         slow = slow.fork();
         slow.take(e);

@@ -24,7 +24,7 @@ test("the page speaks Chinese, in every room, and stays with it", async () => {
       "/",
       "/sessions",
       session,
-      `${session}?view=waterfall`,
+      `${session}?view=trace`,
       "/questions",
       "/teams",
       "/swarm",

@@ -332,12 +332,12 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   const [file] = await Promise.all([p.waitForEvent("download"), p.click('.session .head button:has-text("Export log")')]);
   const lines = (await readFile(await file.path(), "utf8")).trimEnd().split("\n");
   expect(lines.map((l) => JSON.parse(l).sequence)).toEqual(log.map((e) => e.sequence));
-  await p.click("#tab-waterfall");
-  await p.waitForSelector(".waterfall .bar");
+  await p.click("#tab-trace");
+  await p.waitForSelector(".trace .bar");
   await trace.lap(p);
   await scrub(someSeqs(60));
-  console.log(`scrubbing over the waterfall: ${await trace.stop(p)}`);
-  await small(p, "a waterfall");
+  console.log(`scrubbing over the trace: ${await trace.stop(p)}`);
+  await small(p, "a trace");
   await p.click(".frame button");
   await p.click("#tab-talk");
   await p.waitForSelector(".talk .item");

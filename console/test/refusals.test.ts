@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { CanonicalEvent } from "@waggle-dev/client";
 import { ViewBuilder } from "@waggle-dev/client/view";
 import { expect, test } from "vitest";
-import { WaterfallBuilder } from "../src/fold/waterfall.ts";
+import { BarsBuilder } from "../src/fold/bars.ts";
 import { isRefusal, problem } from "../src/problem.ts";
 
 // A log in which a model refuses calls, a step fails, another one is skipped, and people decide.
@@ -52,7 +52,7 @@ test("a wait for the next try shows until the work goes on", () => {
 });
 
 test("calls that a model refuses are failed with their reason, and the pauses after them have it too", () => {
-  const w = new WaterfallBuilder();
+  const w = new BarsBuilder();
   for (const e of events) w.take(e);
   const bars = w.bars.bars.filter((b) => b.kind === "model" || b.kind === "pause");
   const limited = "MODEL_RATE_LIMITED";

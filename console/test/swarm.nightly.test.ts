@@ -179,8 +179,8 @@ test("a task shows its attempts after its agent was lost, and is cancelled and r
   expect(await page.textContent(".attempts li:first-child")).toContain("lost it");
   expect(await page.textContent(".attempts li:last-child")).toContain("has it");
   expect(await faults(page)).toEqual([]);
-  await page.click("#tab-waterfall");
-  await page.waitForFunction(() => document.querySelectorAll(".waterfall .kind-job").length === 2);
+  await page.click("#tab-trace");
+  await page.waitForFunction(() => document.querySelectorAll(".trace .kind-job").length === 2);
   await page.click("#tab-log");
   await page.waitForFunction(() => document.body.textContent?.includes("task.released"));
   await page.click("#tab-work");
@@ -213,8 +213,8 @@ test("the log of a session leads to the task of the agent that answers", async (
   const agent = await defineAgent({ name: "echo", run: () => "heard" }).serve({ url: on.waggle.url, token: key("bot") });
   const { session_id } = await api<{ session_id: string }>("POST", "/api/v1/sessions", {});
   await api("POST", `/api/v1/sessions/${session_id}/messages`, { content: "hello", agent: "echo" });
-  const { page, errors } = await visitAs("ann", `/sessions/${session_id}?view=waterfall`);
-  await page.click(".waterfall .kind-job th button");
+  const { page, errors } = await visitAs("ann", `/sessions/${session_id}?view=trace`);
+  await page.click(".trace .kind-job th button");
   await page.click('.detail a:has-text("Open the task")');
   await page.waitForSelector(".attempts li");
   expect(await page.textContent(".facts")).toContain(session_id);

@@ -246,9 +246,9 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   await page.reload();
   await says(page, ".talk", "2 of 2 steps done");
   expect(await page.textContent(".talk")).toBe(before);
-  await page.click("#tab-waterfall");
-  await page.waitForSelector(".waterfall .bar");
-  expect(await page.locator(".waterfall .kind-people").count()).toBe(1);
+  await page.click("#tab-trace");
+  await page.waitForSelector(".trace .bar");
+  expect(await page.locator(".trace .kind-people").count()).toBe(1);
 
   // As of the question the plan still has its three steps, and nobody acts there.
   const requested = (await eventsOf(sessionOf(page))).find((e) => e.type === "input.requested");

@@ -34,7 +34,7 @@ func (b *bars) take(e event.Event, d fields) {
 
 func (b *bars) opens(e event.Event, d fields, kind, key, name, state string) {
 	name1 := kind + " " + key
-	b.shut(name1, e.Time.UnixMilli(), stateFailed, "")
+	b.shut(e, name1, stateFailed, "")
 	if b.open == nil {
 		b.open = map[string]int{}
 	}
@@ -43,16 +43,16 @@ func (b *bars) opens(e event.Event, d fields, kind, key, name, state string) {
 }
 
 func (b *bars) ends(e event.Event, d fields, kind, key, state string) {
-	b.shut(kind+" "+key, e.Time.UnixMilli(), state, d.Code)
+	b.shut(e, kind+" "+key, state, d.Code)
 }
 
-// shut ends a bar. Of one that has failed it keeps the code of the failure.
-func (b *bars) shut(name string, at int64, state, code string) {
+// shut ends a bar with an event. Of one that has failed it keeps the code of the failure.
+func (b *bars) shut(e event.Event, name, state, code string) {
 	n, is := b.open[name]
 	if !is {
 		return
 	}
-	b.all[n].To, b.all[n].State = ptr(max(at, b.all[n].From)), state
+	b.all[n].To, b.all[n].State, b.all[n].End = ptr(max(e.Time.UnixMilli(), b.all[n].From)), state, e.Sequence
 	if state == stateFailed {
 		b.all[n].Reason = code
 	}
@@ -67,7 +67,7 @@ func (b *bars) over(e event.Event, d fields) {
 			if b.all[n].Kind == barRun {
 				code = d.Code
 			}
-			b.shut(name, e.Time.UnixMilli(), last(e), code)
+			b.shut(e, name, last(e), code)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (b *bars) lastCallOver(e event.Event, d fields) {
 		return one.Kind == barModel && one.Run == d.RunID && one.Job == d.JobID
 	}
 	if i := b.callFailed(of, d.Code); i >= 0 {
-		b.shut(b.all[i].ID, e.Time.UnixMilli(), stateFailed, d.Code)
+		b.shut(e, b.all[i].ID, stateFailed, d.Code)
 	}
 }
 

@@ -48,7 +48,7 @@ func (t *task) begin(e event.Event, name, kind, title, state string) {
 func (t *task) end(e event.Event, name, state string) {
 	for i := range t.bars.all {
 		if b := &t.bars.all[i]; b.To == nil && (b.ID == name || strings.HasPrefix(b.ID, name+" ")) {
-			b.To, b.State = ptr(e.Time.UnixMilli()), state
+			b.To, b.State, b.End = ptr(e.Time.UnixMilli()), state, e.Sequence
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (t *task) finished(e event.Event, d event.TaskFinishedData) {
 		if b.To != nil {
 			continue
 		}
-		b.To, b.State = ptr(e.Time.UnixMilli()), ended(d.Status)
+		b.To, b.State, b.End = ptr(e.Time.UnixMilli()), ended(d.Status), e.Sequence
 		if b.Kind == barPeople || b.Kind == barQueue {
 			b.State = stateCancelled
 		}

@@ -99,7 +99,8 @@ type SnapshotBar struct {
 	Job    string `json:"job,omitempty"`    // that it belongs to
 	Reason string `json:"reason,omitempty"` // of one that has failed: a code of the error catalogue
 
-	Seq uint64 `json:"seq"` // of the event that began it
+	Seq uint64 `json:"seq"`           // of the event that began it
+	End uint64 `json:"end,omitempty"` // of the event that ended it
 }
 
 // SnapshotTeam is a team with its nested teams. A route is a path of member names; a side is people, board, or @ and a route.

@@ -1,7 +1,7 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
+import type { Bar, BarState } from "./bars.ts";
 import { canonical } from "./canonical.ts";
 import { head } from "./text.ts";
-import type { Bar, BarState } from "./waterfall.ts";
 
 /** One agent's hold of a task. */
 export interface Attempt {
@@ -106,6 +106,8 @@ export class TaskBuilder {
   state: TaskState = none;
   private all: Bar[] = [];
   private last = 0;
+  /** The sequence of the event that is taken. */
+  private seq = 0;
 
   /** A builder that goes on from a state and its bars. */
   static from(state: TaskState, bars: readonly Bar[], until: number): TaskBuilder {
@@ -129,6 +131,7 @@ export class TaskBuilder {
   }
 
   take(e: CanonicalEvent): void {
+    this.seq = e.sequence;
     const at = Date.parse(e.time);
     this.last = Math.max(this.last, Number.isNaN(at) ? 0 : at);
     const next = this.next(e, at);
@@ -284,7 +287,8 @@ export class TaskBuilder {
 
   /** Ends the bars with the id, or whose id begins with the word. */
   private end(id: string, at: number, state: BarState): void {
-    this.all = this.all.map((b) => (b.to === undefined && (b.id === id || b.id.startsWith(`${id} `)) ? { ...b, to: at, state } : b));
+    const over = (b: Bar) => b.to === undefined && (b.id === id || b.id.startsWith(`${id} `));
+    this.all = this.all.map((b) => (over(b) ? { ...b, to: at, state, end: this.seq } : b));
   }
 }
 

@@ -1,10 +1,10 @@
 import { type Question, questionOf, type Snapshot, type SnapshotTalk } from "@waggle-dev/client";
 import { emptyView, type View, type ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
+import type { Bar } from "../fold/bars.ts";
 import { canonical } from "../fold/canonical.ts";
 import type { TaskState } from "../fold/task.ts";
 import type { Member, Task } from "../fold/team.ts";
-import type { Bar } from "../fold/waterfall.ts";
 
 /** A conversation as snapshots have it. */
 export interface TalkImage {

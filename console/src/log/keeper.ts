@@ -171,7 +171,7 @@ export class Keeper {
     this.views.part = part;
     this.views.member = member;
     const f = this.shown;
-    if (part === "waterfall" && f && f.base > this.reader.first && f.state.bars.bars.length < mostBars) this.all.start();
+    if (part === "trace" && f && f.base > this.reader.first && f.state.bars.bars.length < mostBars) this.all.start();
     this.pulse.soon();
   }
 

@@ -20,13 +20,13 @@ const kinds: Partial<Record<CanonicalEvent["type"], string>> = {
 /** So many marks are shown, the newest. */
 const most = 400;
 
-/** What stands out in a log: questions, failures, unknown outcomes, and messages. */
+/** What stands out in a log: questions, failures, unknown outcomes, takeovers by another worker, and messages. */
 export class Marks {
   private readonly all = new Map<number, string>();
   changed = false;
 
   note(e: CanonicalEvent): void {
-    const kind = kinds[e.type];
+    const kind = e.type === "job.started" && e.data.resumed ? "takeover" : kinds[e.type];
     if (!kind || this.all.has(e.sequence)) return;
     this.all.set(e.sequence, kind);
     this.changed = true;

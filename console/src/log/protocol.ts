@@ -1,9 +1,9 @@
 import type { CanonicalEvent, Question } from "@waggle-dev/client";
 import type { TeamView, Thought, ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
+import type { Bar } from "../fold/bars.ts";
 import type { TaskState } from "../fold/task.ts";
 import type { Member, Task, Wait } from "../fold/team.ts";
-import type { Bar } from "../fold/waterfall.ts";
 
 // The page and its worker talk in these messages. The worker has the log; the page has what it shows of it.
 
@@ -11,7 +11,7 @@ import type { Bar } from "../fold/waterfall.ts";
 export type Kind = "session" | "team" | "task";
 
 /** The part of a log that is shown: the worker sends patches for no other one. */
-export type Part = "talk" | "waterfall" | "log" | "tree" | "messages" | "board" | "work";
+export type Part = "talk" | "trace" | "log" | "tree" | "messages" | "board" | "work";
 
 /** How the worker opens a log. */
 export interface Opening {

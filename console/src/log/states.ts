@@ -1,9 +1,9 @@
 import type { CanonicalEvent, Snapshot } from "@waggle-dev/client";
 import { type TeamView, TeamViewBuilder, ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
+import { type Bar, BarsBuilder } from "../fold/bars.ts";
 import { TaskBuilder, type TaskState } from "../fold/task.ts";
 import { type Definition, TeamFold } from "../fold/team.ts";
-import { type Bar, WaterfallBuilder } from "../fold/waterfall.ts";
 import { type Image, membersOf, type SaidImage, talkImage, viewOf } from "./image.ts";
 import type { Asked, Kind, Shown, Summary } from "./protocol.ts";
 
@@ -59,7 +59,7 @@ const keyOf = (item: Shown): string => {
 class SessionState implements State {
   readonly team = undefined;
   private view = new ViewBuilder();
-  private falls = new WaterfallBuilder();
+  private falls = new BarsBuilder();
   private ends = new Map<string, string>();
   /** Runs that repair others, and the titles of their steps. */
   private repairs = new Set<string>();
@@ -79,7 +79,7 @@ class SessionState implements State {
   static from(s: Snapshot): SessionState {
     const f = new SessionState();
     f.view = ViewBuilder.from(viewOf(s.conversation, s.seq));
-    f.falls = WaterfallBuilder.from((s.bars ?? []) as Bar[], s.until);
+    f.falls = BarsBuilder.from((s.bars ?? []) as Bar[], s.until);
     for (const q of s.conversation?.questions ?? []) if (q.ends) f.ends.set((q.data as { input_id: string }).input_id, q.ends);
     return f;
   }

@@ -1,6 +1,6 @@
 import type { Arrow, Side } from "../fold/arrows.ts";
+import type { Bar } from "../fold/bars.ts";
 import type { TeamFold } from "../fold/team.ts";
-import type { Bar } from "../fold/waterfall.ts";
 import type { Extent, MemberRow, Part, Report, Shown, Summary } from "./protocol.ts";
 import type { State } from "./states.ts";
 import { Talk } from "./talk.ts";
@@ -56,7 +56,7 @@ export class Views {
       const changed = talk.patch(s.talk(this.member), older, partial);
       if (changed) patch.talk = changed;
     }
-    if (this.part === "waterfall") this.putBars(patch, s);
+    if (this.part === "trace") this.putBars(patch, s);
     if (s.team && this.part !== "log") this.putTeam(patch, s.team);
   }
 

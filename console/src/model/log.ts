@@ -1,8 +1,8 @@
 import { batch, signal } from "@preact/signals";
 import { type CanonicalEvent, WaggleError } from "@waggle-dev/client";
 import { refusedLogin, token } from "../app.ts";
+import type { Bar } from "../fold/bars.ts";
 import type { Task } from "../fold/team.ts";
-import type { Bar } from "../fold/waterfall.ts";
 import type { ArrowsPatch, Extent, Kind, Mark, MemberRow, Part, Report, Summary } from "../log/protocol.ts";
 import { Conversation } from "./conversation.ts";
 import { whileShown } from "./live.ts";

@@ -19,9 +19,6 @@ export interface Choice {
 /** Does something that may be refused, and says so. */
 const tries = (f: () => Promise<unknown>) => () => void f().catch((e) => say(reason(e)));
 
-/** The name of a setting: what stands before its value. */
-const before = (key: Word) => t(key).split(/[:：]/)[0] ?? "";
-
 const places = ["playground", "sessions", "questions", "teams", "swarm", "installation"] as const;
 
 /** Where one can go, and how things are shown: the same in every room. */
@@ -51,9 +48,9 @@ function everywhere(): Choice[] {
   if (mayAct.value)
     all.push({ id: "plan", text: t("palette.plan"), run: newPlan }, { id: "answer", text: t("palette.answer"), run: nextQuestion });
   all.push(
-    { id: "theme", text: before("theme.auto"), run: nextTheme },
-    { id: "zone", text: before("zone.local"), run: nextZone },
-    { id: "language", text: before("language.auto"), run: nextTongue },
+    { id: "theme", text: t("theme"), run: nextTheme },
+    { id: "zone", text: t("zone"), run: nextZone },
+    { id: "language", text: t("language"), run: nextTongue },
     signedIn.value
       ? { id: "out", text: t("login.out"), run: signOut }
       : {

@@ -98,7 +98,7 @@ export function Composer(p: {
           </button>
         )}
       </Writing>
-      {sample && <SampleDialog message={message(draft.value.trim() || t("play.idea1"))} session={p.session} close={() => show(false)} />}
+      {sample && <SampleDialog message={message(draft.value.trim() || t("play.tool.ask"))} session={p.session} close={() => show(false)} />}
     </>
   );
 }

@@ -82,7 +82,7 @@ function taskOf(e: CanonicalEvent): string | undefined {
 }
 
 /** An event, once it is there. */
-function useEvent(model: LogModel, seq: number): CanonicalEvent | undefined {
+export function useEvent(model: LogModel, seq: number): CanonicalEvent | undefined {
   const [event, setEvent] = useState<CanonicalEvent | undefined>(undefined);
   useEffect(() => {
     setEvent(undefined);

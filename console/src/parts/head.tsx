@@ -70,8 +70,8 @@ export function Head<V extends string>(p: {
             </button>
           ))}
         </div>
-        <Scrubber model={model} seek={p.seek} />
       </div>
+      <Scrubber model={model} seek={p.seek} />
       {model.inPast && (
         <p class="frame" role="status">
           <Icon name="clock" />

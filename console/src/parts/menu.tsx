@@ -4,13 +4,21 @@ import { useId } from "preact/hooks";
 import { t } from "../words.ts";
 import { Icon } from "./icons.tsx";
 
-const query = typeof matchMedia === "function" ? matchMedia("(width < 720px)") : undefined;
+/** Whether the page fits a query, now and after each change. */
+function media(text: string) {
+  const query = typeof matchMedia === "function" ? matchMedia(text) : undefined;
+  const fits = signal(query?.matches ?? false);
+  query?.addEventListener("change", (e) => {
+    fits.value = e.matches;
+  });
+  return fits;
+}
 
 /** Whether the page is as narrow as a phone. */
-export const narrow = signal(query?.matches ?? false);
-query?.addEventListener("change", (e) => {
-  narrow.value = e.matches;
-});
+export const narrow = media("(width < 720px)");
+
+/** Whether the page has room for tables. */
+export const wide = media("(width >= 1200px)");
 
 /** What can be done with what a room shows: side by side, or on a phone behind a button. */
 export function Menu({ children }: { children: ComponentChildren }): JSX.Element {

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
-import { login, nextTheme, nextTongue, nextZone, signedIn, signOut, theme, tongue, zone } from "../app.ts";
+import { login, signedIn, signOut } from "../app.ts";
 import { go, room } from "../route.ts";
-import { t, type Word } from "../words.ts";
+import { t } from "../words.ts";
+import { Settings } from "./account.tsx";
 import { Dialog } from "./basics.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 
@@ -33,9 +34,6 @@ export function More({ close, search }: { close: () => void; search: () => void 
           t("nav.installation"),
           away(() => go(room("installation"))),
         )}
-        {item("sun", t(`theme.${theme.value}` as Word), nextTheme)}
-        {item("globe", t(`language.${tongue.value}` as Word), nextTongue)}
-        {item("clock", t(`zone.${zone.value}` as Word), nextZone)}
         {signedIn.value
           ? item("person", t("login.out"), signOut)
           : item(
@@ -46,6 +44,7 @@ export function More({ close, search }: { close: () => void; search: () => void 
               }),
             )}
       </ul>
+      <Settings />
       <button type="button" onClick={close}>
         {t("keys.close")}
       </button>

@@ -4,6 +4,7 @@ import { span, title } from "../app.ts";
 import { align, difference, type Pair } from "../fold/compare.ts";
 import type { Deed, Sheet } from "../fold/run.ts";
 import { readSide, type Side } from "../model/compare.ts";
+import { dollars } from "../parts/amounts.ts";
 import { Face, Failure, Skeleton, StateChip, Text } from "../parts/basics.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
@@ -169,7 +170,6 @@ function Head(p: { side: Side; name: string; other: Sheet; change: (run: string)
 
 const minus = (a: number | undefined, b: number | undefined) => (a === undefined || b === undefined ? 0 : a - b);
 const count = (n: number) => n.toLocaleString(language());
-const dollars = (n: number) => `$${n.toFixed(4)}`;
 
 /** By how much this side has more or less than the other one. */
 function Delta({ by, text }: { by: number; text: (n: number) => string }): JSX.Element | null {

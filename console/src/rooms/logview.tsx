@@ -4,9 +4,9 @@ import type { LogModel } from "../model/log.ts";
 import { Skeleton } from "../parts/basics.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Log } from "./log.tsx";
-import { Waterfall } from "./waterfall.tsx";
+import { Trace } from "./trace.tsx";
 
-/** A log below its head: as a waterfall, event by event, or as the room makes it out of its children. */
+/** A log below its head: as a trace, event by event, or as the room makes it out of its children. */
 export function LogView(p: {
   model: LogModel;
   view: string;
@@ -30,8 +30,8 @@ export function LogView(p: {
       <div class="view" id="view" role="tabpanel" aria-busy={model.behind} aria-labelledby={`tab-${view}`}>
         {!p.ready ? (
           <Skeleton />
-        ) : view === "waterfall" ? (
-          <Waterfall
+        ) : view === "trace" ? (
+          <Trace
             model={model}
             open={(seq) => {
               pick(seq);

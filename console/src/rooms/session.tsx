@@ -1,15 +1,15 @@
 import { useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { epoch, mayAct, me, reason, say, title } from "../app.ts";
+import { epoch, mayAct, reason, say, title } from "../app.ts";
 import type { Message } from "../fold/message.ts";
 import { plain } from "../fold/text.ts";
 import { closeSession, deleteSession, nameSession, sendMessage, stopRun } from "../model/act.ts";
 import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { remember } from "../model/lists.ts";
 import { LogModel } from "../model/log.ts";
-import { Face, Failure, Skeleton, StateChip, Text } from "../parts/basics.tsx";
-import { Composer, draft, mode } from "../parts/composer.tsx";
+import { Face, Failure, StateChip } from "../parts/basics.tsx";
+import { Composer, draft } from "../parts/composer.tsx";
 import { ConfirmDialog } from "../parts/confirm.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -167,67 +167,4 @@ function Missing(): JSX.Element {
 /** What a session is called: its first message. */
 function nameOf(model: LogModel): string {
   return model.summary.value.name || t(model.head === 0 ? "session.new" : "sessions.untitled");
-}
-
-/** The start page: a question to the model, and three to begin with. */
-export function Playground(): JSX.Element {
-  const [waits, setWaits] = useState(false);
-  const [sending, setSending] = useState<Message | undefined>(undefined);
-  useEffect(() => {
-    title.value = "";
-  }, []);
-  const send = (m: Message) => {
-    setSending(m);
-    begin(m, setWaits).catch((error) => {
-      setSending(undefined);
-      say(reason(error));
-      draft.value ||= m.content;
-    });
-  };
-  return (
-    <section class="session playground" aria-label={t("nav.playground")}>
-      <div class="view">
-        <div class="talk">
-          <div class="column welcome">
-            <h1>{t("play.title")}</h1>
-            <p>{t("play.text")}</p>
-            {sending ? (
-              <>
-                <article class="item user">
-                  <h2>{t("talk.you")}</h2>
-                  <p class="said about">
-                    <Text most={20_000}>{sending.content}</Text>
-                  </p>
-                </article>
-                <Skeleton rows={3} />
-              </>
-            ) : (
-              (mayAct.value || !me.value) && (
-                <>
-                  <h2>{t("play.first")}</h2>
-                  <ul class="ideas">
-                    {([1, 2, 3] as const).map((n) => (
-                      <li key={n}>
-                        <button
-                          type="button"
-                          onClick={() => {
-                            mode.value = n === 2 ? "plan" : "chat";
-                            send({ content: t(`play.idea${n}`), mode: mode.value, confirm: true });
-                          }}
-                        >
-                          <span>{t(`play.idea${n}`)}</span>
-                          <small>{t(`play.idea${n}.about`)}</small>
-                        </button>
-                      </li>
-                    ))}
-                  </ul>
-                </>
-              )
-            )}
-          </div>
-        </div>
-      </div>
-      <Composer waits={waits} send={send} />
-    </section>
-  );
 }

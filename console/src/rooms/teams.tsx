@@ -12,7 +12,7 @@ import { go } from "../route.ts";
 import { t } from "../words.ts";
 
 /** A team that works with every model, the built-in one included. Its writer asks before it writes. */
-const example: TeamDefinition = {
+export const example: TeamDefinition = {
   name: "pair",
   coordinator: "Lead",
   members: [

@@ -2143,6 +2143,10 @@ export interface Snapshot {
  */
 export interface SnapshotBar {
   /**
+   * of the event that ended it
+   */
+  end?: number;
+  /**
    * milliseconds since 1970
    */
   from: number;

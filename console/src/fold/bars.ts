@@ -1,6 +1,6 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
 
-/** What a bar of the waterfall shows. */
+/** What a bar of a trace shows. */
 export type BarKind = "run" | "queue" | "job" | "model" | "tool" | "people" | "pause" | "step";
 /** How what a bar shows has ended, if it has. */
 export type BarState = "running" | "completed" | "failed" | "cancelled" | "unknown" | "waiting";
@@ -18,6 +18,8 @@ export interface Bar {
   state: BarState;
   /** The sequence of the event that began it. */
   seq: number;
+  /** The sequence of the event that ended it, if it has ended. */
+  end?: number;
   /** The job that it belongs to, if any. */
   job?: string;
   /** Of one that has failed: a code of the error catalogue. */
@@ -27,15 +29,15 @@ export interface Bar {
 type Data = Record<string, unknown>;
 
 /** Makes the bars of a log, one event after the other. A bar is a value that does not change any more. */
-export class WaterfallBuilder {
+export class BarsBuilder {
   private all: Bar[] = [];
   /** The places of the bars that have not ended. */
   private open = new Map<string, number>();
   private last = 0;
 
   /** A builder that goes on from bars. */
-  static from(bars: readonly Bar[], until: number): WaterfallBuilder {
-    const f = new WaterfallBuilder();
+  static from(bars: readonly Bar[], until: number): BarsBuilder {
+    const f = new BarsBuilder();
     f.all = [...bars];
     f.open = new Map(bars.flatMap((b, i) => (b.to === undefined ? [[b.id, i] as const] : [])));
     f.last = until;
@@ -43,8 +45,8 @@ export class WaterfallBuilder {
   }
 
   /** A builder that goes on from here by itself: what either takes from now on does not show in the other. */
-  fork(): WaterfallBuilder {
-    const f = new WaterfallBuilder();
+  fork(): BarsBuilder {
+    const f = new BarsBuilder();
     f.all = [...this.all];
     f.open = new Map(this.open);
     f.last = this.last;
@@ -66,7 +68,7 @@ export class WaterfallBuilder {
   opens(e: CanonicalEvent, kind: BarKind, key: string, name = "", state: BarState = "running"): void {
     const id = `${kind} ${key}`;
     const from = Date.parse(e.time);
-    this.end(id, from, "failed");
+    this.end(e, id, "failed");
     const { run_id: run, job_id } = e.data as Data;
     const job = text(job_id);
     const bar: Bar = { id, kind, run: text(run), name, from, to: undefined, state, seq: e.sequence, ...(job ? { job } : {}) };
@@ -75,7 +77,7 @@ export class WaterfallBuilder {
 
   /** @internal */
   ends(e: CanonicalEvent, kind: BarKind, key: string, state: BarState): void {
-    this.end(`${kind} ${key}`, Date.parse(e.time), state, codeOf(e));
+    this.end(e, `${kind} ${key}`, state, codeOf(e));
   }
 
   /** @internal A call of the model has failed, although its message was discarded before. */
@@ -89,7 +91,7 @@ export class WaterfallBuilder {
     const code = codeOf(e);
     if (!code.startsWith("MODEL_")) return;
     const call = this.callFailed((b) => b.kind === "model" && b.run === run && (b.job ?? "") === job, code);
-    if (call) this.end(call.id, Date.parse(e.time), "failed", code);
+    if (call) this.end(e, call.id, "failed", code);
   }
 
   /** Marks the newest bar that fits as failed unless it has completed. */
@@ -105,16 +107,17 @@ export class WaterfallBuilder {
   over(e: CanonicalEvent, run: string, state: BarState): void {
     for (const [id, at] of this.open) {
       const bar = this.all[at];
-      if (bar?.run === run) this.end(id, Date.parse(e.time), state, bar.kind === "run" ? codeOf(e) : "");
+      if (bar?.run === run) this.end(e, id, state, bar.kind === "run" ? codeOf(e) : "");
     }
   }
 
-  /** Ends a bar. Of one that has failed it keeps the code of the failure. */
-  private end(id: string, time: number, state: BarState, code = ""): void {
+  /** Ends a bar with an event. Of one that has failed it keeps the code of the failure. */
+  private end(e: CanonicalEvent, id: string, state: BarState, code = ""): void {
     const at = this.open.get(id);
     const bar = at === undefined ? undefined : this.all[at];
     if (at === undefined || !bar) return;
-    this.all[at] = { ...bar, to: Math.max(time, bar.from), state, ...(state === "failed" && code ? { reason: code } : {}) };
+    const to = Math.max(Date.parse(e.time), bar.from);
+    this.all[at] = { ...bar, to, state, end: e.sequence, ...(state === "failed" && code ? { reason: code } : {}) };
     this.open.delete(id);
   }
 }
@@ -126,7 +129,7 @@ const codeOf = (e: CanonicalEvent) => text((e.data as Data)["code"]);
 /** The name of the pauses between the calls of a model for a piece of work. */
 const modelOf = (d: Data) => `model ${text(d["run_id"])}/${text(d["job_id"])}`;
 
-type Taker = (w: WaterfallBuilder, e: CanonicalEvent, d: Data) => void;
+type Taker = (w: BarsBuilder, e: CanonicalEvent, d: Data) => void;
 
 const runOver: Taker = (w, e, d) => w.over(e, text(d["run_id"]), e.type.slice(4) as BarState);
 const toolOver: Taker = (w, e, d) => w.ends(e, "tool", text(d["call_id"]), e.type.slice(5) as BarState);
