@@ -121,4 +121,37 @@ func TestListsAreFiltered(t *testing.T) {
 	}
 	got, _ := r.walked("op", url.Values{"since": {begun.Add(-time.Minute).Format(time.RFC3339)}, "limit": {"60"}})
 	require.Len(t, got, n)
+	r.countsAndSummaries(n, begun)
+}
+
+// countsAndSummaries: counts are of what a principal sees, and a summary says what the list says.
+func (r *rig) countsAndSummaries(n int, begun time.Time) {
+	r.t.Helper()
+	read := func(who, path string, want int, out any) {
+		r.t.Helper()
+		status, body, _ := r.get(path, bearer(who)...)
+		require.Equal(r.t, want, status, body)
+		if out != nil {
+			require.NoError(r.t, json.Unmarshal([]byte(body), out))
+		}
+	}
+	var counts wire.SessionCounts
+	read("op", "/api/v1/session-counts", http.StatusOK, &counts)
+	require.ElementsMatch(r.t, []wire.StateCount{
+		{State: "running", Sessions: 1}, {State: "completed", Sessions: 2}, {State: "partly", Sessions: 1}, {State: "failed", Sessions: 2},
+		{State: "cancelled", Sessions: 3}, {State: "unknown_outcome", Sessions: 2}, {State: "idle", Sessions: n - 11},
+	}, counts.States)
+	require.Equal(r.t, n, counts.Searched)
+	counts = wire.SessionCounts{}
+	read("ann", "/api/v1/session-counts?since="+url.QueryEscape(begun.Add(-time.Minute).Format(time.RFC3339)), http.StatusOK, &counts)
+	require.Equal(r.t, wire.SessionCounts{Searched: 3, States: []wire.StateCount{{State: "idle", Sessions: 2}, {State: "running", Sessions: 1}}}, counts)
+	counts = wire.SessionCounts{}
+	read("op", "/api/v1/session-counts?principal=who-ann&since="+url.QueryEscape(begun.Add(time.Hour).Format(time.RFC3339)), http.StatusOK, &counts)
+	require.Equal(r.t, wire.SessionCounts{Searched: n, States: []wire.StateCount{}}, counts)
+	read("op", "/api/v1/session-counts?since=yesterday", http.StatusBadRequest, nil)
+	var one wire.SessionSummary
+	read("ann", "/api/v1/sessions/s100/summary", http.StatusOK, &one)
+	require.Equal(r.t, "running Where IS it?", one.State+" "+one.Question)
+	read("ann", "/api/v1/sessions/s101/summary", http.StatusNotFound, nil)
+	read("op", "/api/v1/sessions/none/summary", http.StatusNotFound, nil)
 }

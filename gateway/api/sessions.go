@@ -66,6 +66,15 @@ func (s sessions) routes() []Route {
 			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, Handler: s.server.Serve(s.name),
 		},
 		{
+			Method: "GET", Path: "/session-counts", ID: "countSessions", Tag: "sessions", Summary: "Count the sessions in each state.",
+			Query: countQuery, Answers: json200("The counts.", wire.SessionCounts{}), Faults: []fault.Code{fault.InvalidField},
+			Handler: s.server.Serve(s.count),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}/summary", ID: "summarizeSession", Tag: "sessions", Summary: "Show a session as lists do, as of at most a second ago.",
+			Answers: json200("The session.", wire.SessionSummary{}), Faults: with(), Handler: s.server.Serve(s.summary),
+		},
+		{
 			Method: "GET", Path: "/sessions/{id}", ID: "showSession", Tag: "sessions", Summary: "Show a session and its runs.",
 			Answers: json200("The session.", wire.SessionDetail{}), Faults: with(fault.MessageTooBig, fault.HeadExpired), Handler: s.server.Serve(s.show),
 		},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -17,6 +19,8 @@ const (
 	// that few of them pass makes a page short or empty, and its next continues.
 	maxScan = 20_000
 	maxRead = 1000
+	// maxCounted bounds the sessions that are counted: pages ask for the counts whenever something has changed.
+	maxCounted = 2000
 )
 
 // The parameters of the list of sessions.
@@ -34,6 +38,11 @@ var (
 		sessionSince.Parameter, sessionUntil.Parameter, sessionText.Parameter,
 	}
 )
+
+// countQuery are the parameters of the counts of sessions: the filters of a list, but for the state that they count.
+var countQuery = slices.DeleteFunc(slices.Clone(sessionQuery), func(p openapi.Parameter) bool {
+	return p.Name == before.Name || p.Name == sessionLimit.Name || p.Name == sessionState.Name
+})
 
 // sessionFilter is what a list of sessions asks for. Empty members allow everything.
 type sessionFilter struct {
@@ -70,39 +79,85 @@ func (s sessions) list(r *http.Request, who *edge.Client) (any, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	tenant, all, filtered := who.Principal().Tenant, who.SeesAll(), f != (sessionFilter{})
+	all, filtered := who.SeesAll(), f != (sessionFilter{})
 	out := wire.SessionList{Sessions: []wire.SessionSummary{}}
-	pages := search[index.Stored]{
-		limit: limit, least: 1, most: maxScan, atOnce: maxRead,
-		place: func(one *index.Stored) uint64 { return one.Sequence },
-		read: func(before uint64, entries int) (stretch[index.Stored], error) {
-			part, err := s.index.Page(r.Context(), tenant, id.KindSession, before, entries)
-			if all {
-				out.Total = &part.Total
-			}
-			return stretch[index.Stored]{entries: part.Summaries, looked: len(part.Summaries), more: part.More}, err
-		},
-		take: func(one *index.Stored) bool {
-			if !all && (!one.Known || !who.SeesOwner(one.Owner)) {
-				return false
-			}
-			if filtered {
-				out.Searched++
-			}
-			passes := f.passes(one)
-			if passes {
-				out.Sessions = append(out.Sessions, summaryOf(one))
-			}
-			return passes
-		},
-	}
-	if !all || filtered {
+	pages := s.seen(r, who, func(total int) {
+		if all {
+			out.Total = &total
+		}
+	}, func(one *index.Stored) bool {
+		if filtered {
+			out.Searched++
+		}
+		passes := f.passes(one)
+		if passes {
+			out.Sessions = append(out.Sessions, summaryOf(one))
+		}
+		return passes
+	})
+	if pages.limit = limit; !all || filtered {
 		pages.least = minScan
 	}
 	var err error
 	out.Next, err = pages.from(before)
 	out.More = out.Next != ""
 	return out, err
+}
+
+// seen is a search among the sessions that the principal sees. total gets the number of all sessions of the tenant.
+func (s sessions) seen(r *http.Request, who *edge.Client, total func(int), take func(*index.Stored) bool) search[index.Stored] {
+	tenant, all := who.Principal().Tenant, who.SeesAll()
+	return search[index.Stored]{
+		least: 1, most: maxScan, atOnce: maxRead,
+		place: func(one *index.Stored) uint64 { return one.Sequence },
+		read: func(before uint64, entries int) (stretch[index.Stored], error) {
+			part, err := s.index.Page(r.Context(), tenant, id.KindSession, before, entries)
+			total(part.Total)
+			return stretch[index.Stored]{entries: part.Summaries, looked: len(part.Summaries), more: part.More}, err
+		},
+		take: func(one *index.Stored) bool {
+			return (all || one.Known && who.SeesOwner(one.Owner)) && take(one)
+		},
+	}
+}
+
+// count answers with the number of sessions in each state, of those that the principal sees and that pass the filters.
+func (s sessions) count(r *http.Request, who *edge.Client) (any, error) {
+	q := queryOf(r)
+	f := sessionFilterOf(q)
+	if q.err != nil {
+		return nil, q.err
+	}
+	out, found := wire.SessionCounts{States: []wire.StateCount{}}, map[string]int{}
+	pages := s.seen(r, who, func(int) {}, func(one *index.Stored) bool {
+		out.Searched++
+		if f.passes(one) {
+			found[one.State()]++
+		}
+		return false // no page is filled
+	})
+	pages.limit, pages.least, pages.most = maxCounted, maxRead, maxCounted
+	next, err := pages.from(0)
+	out.More = next != ""
+	for _, state := range wire.SessionStates() {
+		if n := found[state]; n > 0 {
+			out.States = append(out.States, wire.StateCount{State: state, Sessions: n})
+		}
+	}
+	return out, err
+}
+
+// summary answers with what lists say of a session.
+func (s sessions) summary(r *http.Request, who *edge.Client) (any, error) {
+	log, err := s.log(r, who)
+	if err != nil {
+		return nil, err
+	}
+	one, found, err := s.index.Summary(r.Context(), log)
+	if err == nil && !found {
+		err = fault.New(fault.SessionNotFound)
+	}
+	return summaryOf(&one), err
 }
 
 func summaryOf(s *index.Stored) wire.SessionSummary {

@@ -81,6 +81,19 @@ type SessionSummary struct {
 	CostUSD    *float64 `json:"cost_usd,omitempty"`    // of these runs; absent = a model has no price
 }
 
+// SessionCounts says how many sessions there are in each state, of those that changed last.
+type SessionCounts struct {
+	States   []StateCount `json:"states"`   // all that have sessions, in the order of SessionStates
+	Searched int          `json:"searched"` // sessions that were looked at, the newest change first
+	More     bool         `json:"more"`     // older ones were not looked at
+}
+
+// StateCount is the number of sessions in a state.
+type StateCount struct {
+	State    string `json:"state"`
+	Sessions int    `json:"sessions"`
+}
+
 // SessionDetail is one session with its runs.
 type SessionDetail struct {
 	SessionID string      `json:"session_id"`

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -40,6 +41,19 @@ func (x *Index) Page(ctx context.Context, t id.Tenant, k id.Kind, before uint64,
 		out.Summaries = append(out.Summaries, one)
 	}
 	return out, err
+}
+
+// Summary returns the summary of a log, which may be a second old, and whether the index has one.
+func (x *Index) Summary(ctx context.Context, log subject.Log) (Stored, bool, error) {
+	e, err := x.newest.Last(ctx, log.Index())
+	switch {
+	case errors.Is(err, newest.ErrNone):
+		return Stored{}, false, nil
+	case err != nil:
+		return Stored{}, false, err
+	}
+	one, err := summaryOf(e)
+	return one, err == nil && !one.Gone, err
 }
 
 // ParsePlace reads the member next of a page, which is a place in the index. The empty text is the end of the index, 0.

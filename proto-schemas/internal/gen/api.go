@@ -15,6 +15,8 @@ var apiBodies = []any{
 	api.SchemaList{},
 	api.Status{},
 	api.SessionList{},
+	api.SessionCounts{},
+	api.SessionSummary{},
 	api.SessionDetail{},
 	api.EventPage{},
 	api.QuestionList{},

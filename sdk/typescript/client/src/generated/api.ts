@@ -72,6 +72,7 @@ export type ApiDocument =
   | ServerList
   | ServiceList
   | ServiceStatus
+  | SessionCounts
   | SessionDetail
   | SessionList
   | SessionName
@@ -98,6 +99,7 @@ export type ApiDocument =
   | SnapshotTaskCall
   | SnapshotTeam
   | SnapshotThought1
+  | StateCount
   | StateExportedData
   | Stats
   | Status
@@ -1938,6 +1940,30 @@ export interface ServiceList {
 export interface ServiceStatus {
   name: string;
   replicas: number;
+}
+/**
+ * SessionCounts says how many sessions there are in each state, of those that changed last.
+ */
+export interface SessionCounts {
+  /**
+   * older ones were not looked at
+   */
+  more: boolean;
+  /**
+   * sessions that were looked at, the newest change first
+   */
+  searched: number;
+  /**
+   * all that have sessions, in the order of SessionStates
+   */
+  states: StateCount[];
+}
+/**
+ * StateCount is the number of sessions in a state.
+ */
+export interface StateCount {
+  sessions: number;
+  state: string;
 }
 /**
  * SessionDetail is one session with its runs.
