@@ -1,4 +1,12 @@
-import { type QuestionAnswer, type QuestionOutcome, type TeamDefinition, type TeamView, WaggleError } from "@waggle-dev/client";
+import {
+  type CanonicalEvent,
+  type LogPage,
+  type QuestionAnswer,
+  type QuestionOutcome,
+  type TeamDefinition,
+  type TeamView,
+  WaggleError,
+} from "@waggle-dev/client";
 import { client, refusedLogin, say } from "../app.ts";
 import { type Message, messageBody } from "../fold/message.ts";
 import { patient } from "../log/patient.ts";
@@ -27,6 +35,21 @@ export async function nameSession(): Promise<string> {
 /** Sends a message. It waits for the connection if there is none, and counts once. */
 export function sendMessage(session: string, m: Message, onWait?: (waits: boolean) => void): Promise<unknown> {
   return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/messages`, messageBody(m, newId()), onWait);
+}
+
+/** Sends the newest message of a session once more, answered in the same way. */
+export async function askAgain(session: string): Promise<unknown> {
+  const path = `/api/v1/logs/session/${encodeURIComponent(session)}/events?types=message.received&limit=1&before=${Number.MAX_SAFE_INTEGER}`;
+  const { events } = await persist<LogPage & { events: CanonicalEvent[] }>("GET", path);
+  const last = events[0];
+  if (last?.type !== "message.received") return undefined;
+  const { content, mode, agent, confirm_plan } = last.data;
+  return sendMessage(session, {
+    content,
+    mode: mode === "plan" ? "plan" : "chat",
+    confirm: confirm_plan ?? true,
+    ...(agent ? { agent } : {}),
+  });
 }
 
 /** Stops the active run of a session. */

@@ -19,6 +19,8 @@ export function Head<V extends string>(p: {
   view: V;
   turn: (to: V) => void;
   seek: (at: number | undefined, how: "passes" | "stays") => void;
+  /** What is known of it besides its state. */
+  facts?: ComponentChildren;
   children?: ComponentChildren;
 }): JSX.Element {
   const { model } = p;
@@ -40,7 +42,6 @@ export function Head<V extends string>(p: {
           <Text>{p.name}</Text>
         </h1>
         {p.state}
-        <Id value={model.id} />
         <span class="grow" />
         <Menu>
           {p.children}
@@ -70,6 +71,9 @@ export function Head<V extends string>(p: {
             </button>
           ))}
         </div>
+        {p.facts}
+        <span class="grow" />
+        <Id value={model.id} />
       </div>
       <Scrubber model={model} seek={p.seek} />
       {model.inPast && (

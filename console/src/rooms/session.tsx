@@ -1,14 +1,18 @@
 import { useSignalEffect } from "@preact/signals";
+import type { SessionSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { epoch, mayAct, reason, say, title } from "../app.ts";
+import { epoch, mayAct, reason, say, span, title } from "../app.ts";
 import type { Message } from "../fold/message.ts";
 import { plain } from "../fold/text.ts";
-import { closeSession, deleteSession, nameSession, sendMessage, stopRun } from "../model/act.ts";
+import { askAgain, closeSession, deleteSession, nameSession, sendMessage, stopRun } from "../model/act.ts";
+import { whoOf } from "../model/columns.ts";
 import { choose, chosen, compareChosen } from "../model/compare.ts";
+import { sessionSummary } from "../model/counts.ts";
 import { remember } from "../model/lists.ts";
 import { LogModel } from "../model/log.ts";
-import { Face, Failure, StateChip } from "../parts/basics.tsx";
+import { dollars, tokens } from "../parts/amounts.ts";
+import { Face, Failure, StateChip, Text } from "../parts/basics.tsx";
 import { Composer, draft } from "../parts/composer.tsx";
 import { ConfirmDialog } from "../parts/confirm.tsx";
 import { Head } from "../parts/head.tsx";
@@ -42,6 +46,8 @@ function modelOf(id: string, part: SessionView, at: number | undefined): LogMode
 /** One session: its conversation, what took how long, and its log, as of now or as of any event. */
 export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.Element {
   const model = useMemo(() => modelOf(at.id, at.view, at.at), [at.id, epoch.value]);
+  const summary = useMemo(() => sessionSummary(at.id), [at.id, epoch.value]);
+  useEffect(() => () => summary.close(), [summary]);
   const [waits, setWaits] = useState(false);
   useEffect(() => () => model.close(), [model]);
   useEffect(() => {
@@ -56,6 +62,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
     return <Failure error={model.error.value} again={() => model.read()} />;
   }
   const { state, unknowns } = model.summary.value;
+  const facts = summary.value.value;
   const past = model.inPast;
   const ready = at.view === "log" ? model.head > 0 : at.view === "talk" ? model.talk.keys.value : model.bars.value;
   const change = (to: Partial<SessionRoute>) => go({ ...at, ...to } as SessionRoute, "replace");
@@ -82,7 +89,14 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         view={at.view}
         turn={(to) => change({ view: to })}
         seek={seek}
+        facts={facts && <Facts of={facts} />}
       >
+        {mayAct.value && !past && (state === "failed" || state === "cancelled" || state === "partly") && (
+          <button type="button" class="quiet" onClick={() => void askAgain(at.id).catch((error) => say(reason(error)))}>
+            <Icon name="again" />
+            <span class="wide">{t("session.again")}</span>
+          </button>
+        )}
         <button
           type="button"
           class="quiet"
@@ -114,6 +128,31 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         />
       )}
     </section>
+  );
+}
+
+/** What the runs of a session took, and who answered and asked. */
+function Facts({ of: s }: { of: SessionSummary }): JSX.Element {
+  const runs = s.runs ?? 0;
+  const all: (string | undefined)[] = [
+    s.duration_ms ? span(s.duration_ms) : undefined,
+    whoOf(s) || undefined,
+    s.tokens ? t("facts.tokens", { n: tokens(s.tokens) }) : undefined,
+    s.cost_usd === undefined ? undefined : dollars(s.cost_usd),
+    runs > 1 ? t("sessions.runs", { n: runs }) : undefined,
+    s.principal ? t("facts.by", { who: s.principal }) : undefined,
+  ];
+  return (
+    <ul class="facts">
+      {all.map(
+        (one) =>
+          one && (
+            <li key={one}>
+              <Text most={40}>{one}</Text>
+            </li>
+          ),
+      )}
+    </ul>
   );
 }
 

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { epoch, title } from "../app.ts";
 import { newest, type Order, ordered, stateOf } from "../model/columns.ts";
 import { choose, chosen } from "../model/compare.ts";
+import { countOf, sessionCounts } from "../model/counts.ts";
 import { sessionList } from "../model/lists.ts";
 import { Face, Failure, Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -29,6 +30,10 @@ const states = [
 export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions" }>; narrow: boolean }): JSX.Element {
   const list = useMemo(() => sessionList(at), [at.q, at.state, epoch.value]);
   useEffect(() => () => list.close(), [list]);
+  const table = wide.value && !narrow;
+  const counted = useMemo(() => (table ? sessionCounts() : undefined), [table, epoch.value]);
+  useEffect(() => () => counted?.close(), [counted]);
+  const counts = counted?.value.value;
   const [q, setQ] = useState(at.q);
   useEffect(() => {
     if (at.id === undefined) title.value = t("sessions.title");
@@ -41,7 +46,6 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
   const [over, setOver] = useState(-1);
   const [order, sort] = useState<Order>(newest);
   const [several, pick] = useState<ReadonlySet<string>>(new Set());
-  const table = wide.value && !narrow;
   const found = list.rows.value;
   const rows = useMemo(() => found && (table ? ordered(found, order) : found), [found, table, order]);
   const current = rows?.findIndex((s) => s.session_id === at.id) ?? -1;
@@ -87,6 +91,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
             {[["", "sessions.all"] as const, ...states].map(([value, word]) => (
               <button key={value} type="button" class="quiet" aria-pressed={at.state === value} onClick={() => filter(at.q, value)}>
                 {t(word)}
+                {countOf(counts, value) && <small>{countOf(counts, value)}</small>}
               </button>
             ))}
           </fieldset>

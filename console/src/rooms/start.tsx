@@ -5,7 +5,7 @@ import type { Message } from "../fold/message.ts";
 import { messageTeam, startTeam } from "../model/act.ts";
 import { useAgents } from "../model/agents.ts";
 import { stateOf } from "../model/columns.ts";
-import { type Count, Overview } from "../model/overview.ts";
+import { Overview } from "../model/overview.ts";
 import { Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
 import { Composer, draft, mode } from "../parts/composer.tsx";
 import { Icon, type IconName } from "../parts/icons.tsx";
@@ -129,9 +129,9 @@ function Now(): JSX.Element {
     <section class="now" aria-label={t("now.title")}>
       <ul class="counts">
         <Figure word="now.running" look="running" count={o.running.value} to={sessions("running")} />
-        <Figure word="now.waiting" look="waiting" count={{ n: waiting.value, more: false }} to={room("questions")} />
+        <Figure word="now.waiting" look="waiting" count={String(waiting.value)} to={room("questions")} />
         <Figure word="now.failed" look="failed" count={o.failed.value} to={sessions("failed")} />
-        <Figure word="now.agents" look="completed" count={{ n: agents.length, more: false }} to={room("swarm")} />
+        <Figure word="now.agents" look="completed" count={String(agents.length)} to={room("swarm")} />
       </ul>
       {recent && recent.length > 0 && (
         <>
@@ -155,12 +155,12 @@ function Now(): JSX.Element {
   );
 }
 
-function Figure(p: { word: Word; look: string; count: Count | undefined; to: Route }): JSX.Element {
-  const n = p.count?.n ?? 0;
+function Figure(p: { word: Word; look: string; count: string | undefined; to: Route }): JSX.Element {
+  const some = p.count !== undefined && p.count !== "0";
   return (
-    <li class={n > 0 ? `state-${p.look}` : undefined}>
+    <li class={some ? `state-${p.look}` : undefined}>
       <Link to={p.to}>
-        <b>{p.count ? `${n}${p.count.more ? "+" : ""}` : "–"}</b>
+        <b>{p.count ?? "–"}</b>
         <span>{t(p.word)}</span>
       </Link>
     </li>
