@@ -74,7 +74,7 @@ type SessionSummary struct {
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	Runs      int       `json:"runs,omitempty"` // number of runs
 
-	Model      string   `json:"model,omitempty"`       // that answered last, as its provider names it
+	Model      string   `json:"model,omitempty"`       // that answered last
 	Agent      string   `json:"agent,omitempty"`       // of the swarm that had the last job; absent = a worker had it
 	DurationMS int64    `json:"duration_ms,omitempty"` // sum over the runs that have ended, in milliseconds
 	Tokens     int64    `json:"tokens,omitempty"`      // of these runs, input and output

@@ -89,7 +89,7 @@ func TestASummaryCountsWhatRunsTook(t *testing.T) {
 		model, agent string
 	}{
 		{event.JobStartedData{RunID: "r1", Worker: "w-1", Model: "large"}, 0, 0, "unknown", "", ""},
-		{event.UsageRecordedData{RunID: "r1", Model: "large-2026"}, 0, 0, "unknown", "large-2026", ""},
+		{event.MessageStartedData{RunID: "r1", Model: "large-2026"}, 0, 0, "unknown", "large-2026", ""},
 		{event.RunCompletedData{RunID: "r1", DurationMS: 1500, Usage: used(100, 20, 0.25)}, 1500, 120, "0.25", "large-2026", ""},
 		{event.RunFailedData{RunID: "r2", Code: "X", DurationMS: 500, Usage: used(10, 0, 0.5)}, 2000, 130, "0.75", "large-2026", ""},
 		{event.RunCancelledData{RunID: "r3"}, 2000, 130, "0.75", "large-2026", ""},

@@ -52,7 +52,7 @@ func (s *Summary) answers(e *eventlog.Entry) {
 	if err := eventdata.Into(e.Event, &d); err != nil {
 		return
 	}
-	if e.Type == event.UsageRecorded {
+	if e.Type == event.MessageStarted {
 		s.Model = d.Model
 		return
 	}

@@ -46,7 +46,7 @@ type Summary struct {
 	Ended     string    `json:"ended,omitempty"`    // how the run ended that ended last
 	Calls     *calls    `json:"calls,omitempty"`    // of the run under way; nil: none whose effect matters
 	Spent     spent     `json:"spent,omitzero"`     // by the runs that are over
-	Model     string    `json:"model,omitempty"`    // that answered last, as its provider names it
+	Model     string    `json:"model,omitempty"`    // that answered last
 	Agent     string    `json:"agent,omitempty"`    // of the swarm that had the last job; empty: a worker had it
 	Gone      bool      `json:"gone,omitempty"`     // a marker in place of a summary
 }
@@ -115,7 +115,7 @@ func (s *Summary) add(e *eventlog.Entry) {
 		}
 	case event.RunCompleted, event.RunFailed, event.RunCancelled:
 		s.over(e)
-	case event.JobStarted, event.UsageRecorded:
+	case event.JobStarted, event.MessageStarted:
 		s.answers(e)
 	case event.ToolCalled, event.ToolStarted, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
 		s.Calls = s.Calls.with(e)

@@ -2064,7 +2064,7 @@ export interface SessionSummary {
    */
   last_seq: number;
   /**
-   * that answered last, as its provider names it
+   * that answered last
    */
   model?: string;
   /**
