@@ -8,8 +8,8 @@ const on = stage();
 
 /** A new session in which these messages are answered, one after the other. */
 async function session(page: Page, ...messages: string[]): Promise<string> {
-  await page.click('nav a:has-text("Playground")');
-  await page.waitForSelector(".playground");
+  await page.click('nav a:has-text("Start")');
+  await page.waitForSelector(".start");
   for (const [i, text] of messages.entries()) {
     await page.fill(".composer textarea", text);
     await page.keyboard.press("Enter");

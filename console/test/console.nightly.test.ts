@@ -256,7 +256,8 @@ test("an installation with keys asks for one, shows what its role may see, and f
     else expect(text).toContain("No such session");
     await other.page.close();
   }
-  await page.click("nav .foot button:last-child");
+  await page.click("nav .account");
+  await page.click('.account-menu button:has-text("Sign out")');
   await page.waitForSelector("dialog.login[open]");
   await page.close();
   await server.end();

@@ -9,9 +9,8 @@ test("the page speaks Chinese, in every room, and stays with it", async () => {
   const { page, errors } = await visit(on.browser, on.waggle.url);
   await ask(page, "what does notes.md say?");
   const session = new URL(page.url()).pathname;
-  const language = page.locator('nav .foot button[title^="Language"]');
-  await language.click(); // from that of the browser to English
-  await language.click();
+  await page.click("nav .account");
+  await page.click('.account-menu label:has-text("中文")');
   await page.waitForFunction((word) => document.querySelector(".session .head .chip")?.textContent?.includes(word), zh["state.completed"]);
   expect(await page.getAttribute("html", "lang")).toBe("zh-CN");
   for (const [colorScheme, size] of [

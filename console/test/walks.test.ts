@@ -152,7 +152,8 @@ test("people sign in at their provider or with a key, come back to what they loo
   await page.waitForSelector("main .sessions, main .face");
   expect(await page.locator("dialog.login").count()).toBe(0);
   expect(errors).toEqual([]);
-  await page.click("nav .foot button:last-child");
+  await page.click("nav .account");
+  await page.click('.account-menu button:has-text("Sign out")');
   await page.waitForSelector("dialog.login[open]");
 
   await page.fill('dialog input[type="password"]', "wrong");
@@ -249,6 +250,14 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   await page.click("#tab-trace");
   await page.waitForSelector(".trace .bar");
   expect(await page.locator(".trace .kind-people").count()).toBe(1);
+  await page.click(".trace .kind-step .name"); // what went in and what came out
+  await says(page, ".trace .detail", "Ended with event");
+  await page.focus(".trace .rows");
+  await page.keyboard.press("+");
+  await page.waitForSelector('.scale button:has-text("Show all")');
+  await page.keyboard.press("0");
+  await page.waitForSelector('.scale button:has-text("Show all")', { state: "detached" });
+  expect(await faults(page)).toEqual([]);
 
   // As of the question the plan still has its three steps, and nobody acts there.
   const requested = (await eventsOf(sessionOf(page))).find((e) => e.type === "input.requested");
@@ -259,8 +268,20 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   await page.focus('.scrubber input[type="range"]');
   await page.keyboard.press("ArrowLeft");
   await page.waitForFunction((at) => location.search === `?at=${at}`, Number(requested?.sequence) - 1);
-  await page.click(".frame button"); // back to live
+  await page.click('.scrubber button:has-text("1×")');
+  await page.click('.scrubber button[title="Play the log"]'); // to its end, which is live
+  await page.waitForFunction(() => location.search === "");
   await says(page, ".talk", "2 of 2 steps done");
+
+  // The table: counts, a selection, an order.
+  await page.goto(`${on.waggle.url}/sessions`);
+  await page.waitForSelector(".states small");
+  await page.waitForSelector(".sessions.table .line");
+  await page.click(".sessions .line .pick");
+  await says(page, ".several", "1 session");
+  await page.click('.several button:has-text("Clear selection")');
+  await page.click('.columns button:has-text("Duration")');
+  await page.waitForSelector('.columns button[aria-pressed="true"]:has-text("Duration")');
   expect(await faults(page)).toEqual([]);
   expect(errors).toEqual([]);
   await page.close();

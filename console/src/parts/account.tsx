@@ -13,7 +13,8 @@ export function Account({ keys }: { keys: () => void }): JSX.Element {
   const name = who?.subject || t("account.none");
   return (
     <>
-      <button type="button" class="quiet account" popovertarget={id} aria-label={t("account.menu", { name })} title={name}>
+      <button type="button" class="quiet account" popovertarget={id} title={t("account.menu")}>
+        <span class="only-read">{t("account.menu")}</span>
         <i aria-hidden="true">{[...name][0]?.toUpperCase()}</i>
         <span>
           <b>

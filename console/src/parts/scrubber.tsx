@@ -41,8 +41,8 @@ export function Scrubber({
       >
         <Icon name={player.plays ? "pause" : "play"} />
       </button>
-      <button type="button" class="quiet speed" title={t("player.speed")} aria-label={t("player.speed")} onClick={player.faster}>
-        {player.speed}×
+      <button type="button" class="quiet speed" title={t("player.speed")} onClick={player.faster}>
+        <span class="only-read">{t("player.speed")}</span> {player.speed}×
       </button>
       <div class="track">
         <Marks marks={model.marks.value} first={first} head={head} />

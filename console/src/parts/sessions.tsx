@@ -67,9 +67,23 @@ export function Line({ s, picked, pick }: { s: SessionSummary; picked: boolean; 
   };
   return (
     <div class={picked ? "line picked" : "line"} style={grid()} role="presentation">
-      <button type="button" class="pick" aria-pressed={picked} tabIndex={-1} aria-label={t("several.pick")} onClick={pick}>
-        {picked && <Icon name="tick" />}
-      </button>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the list has the key x */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: options hold nothing that takes the focus */}
+      <span
+        class={picked ? "pick on" : "pick"}
+        title={t("several.pick")}
+        onClick={(e) => {
+          e.stopPropagation();
+          pick();
+        }}
+      >
+        {picked && (
+          <>
+            <Icon name="tick" />
+            <span class="only-read">{t("several.picked")}</span>
+          </>
+        )}
+      </span>
       <StateChip state={stateOf(s)} small />
       <span class="title">
         <Text most={200}>{s.question || t("sessions.untitled")}</Text>

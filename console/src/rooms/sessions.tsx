@@ -110,6 +110,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
         />
       ) : (
         <div class="grow">
+          {table && <Header order={order} sort={sort} />}
           <Rows
             rows={rows}
             height={table ? 44 : 60}
@@ -121,7 +122,6 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
               open(rows[i]);
             }}
             mark={(i) => rows[i] && (table ? turn(rows[i].session_id) : choose(rows[i].session_id))}
-            {...(table ? { head: { height: 36, content: <Header order={order} sort={sort} /> } } : {})}
             row={(s) => (table ? <Line s={s} picked={several.has(s.session_id)} pick={() => turn(s.session_id)} /> : <Row s={s} />)}
           />
         </div>

@@ -10,9 +10,8 @@ import { Icon } from "../parts/icons.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { t } from "../words.ts";
 
-/** The height of a row, and of the scale above the rows, in pixels. */
+/** The height of a row in pixels. */
 const height = 32;
-const scaleHeight = 30;
 
 /** So many lines the scale has at most. */
 const mostTicks = 8;
@@ -51,6 +50,7 @@ export function Trace({ model, open }: { model: LogModel; open: (seq: number) =>
         look(to);
       }}
     >
+      <Scale lines={lines} view={view} look={look} />
       <Rows
         rows={rows}
         height={height}
@@ -59,7 +59,6 @@ export function Trace({ model, open }: { model: LogModel; open: (seq: number) =>
         pick={(i) => pick(rows[i] ? nameOf(rows[i].bar) : "")}
         level={(r) => ({ level: r.depth + 1, ...(r.below > 0 ? { expanded: !shut.has(nameOf(r.bar)) } : {}) })}
         turn={(i, to) => rows[i] && rows[i].below > 0 && fold(rows[i].bar, to === "shut")}
-        head={{ height: scaleHeight, content: <Scale lines={lines} view={view} look={look} /> }}
         row={(r) => (
           <Row
             of={r}
