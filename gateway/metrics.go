@@ -19,7 +19,7 @@ func newMetrics(s *Server) *metrics {
 		registry: s.dep.Registry, codes: closeCodes(),
 		frames:    counter("frames_in_total", "Messages and control frames received."),
 		received:  counter("received_bytes_total", "Bytes of messages received, without framing."),
-		lags:      counter("lag_entries_total", "How often a socket's queue was full, so that it left live mode to read the log at its own pace."),
+		lags:      counter("lag_entries_total", "How often a viewer took fewer events than were offered: its queue is full, stored data is being loaded, or an expired history is being shown."),
 		acks:      counter("acks_total", "Acknowledgements of events sent on, after coalescing."),
 		strays:    counter("acks_dropped_total", "Acknowledgements that were dropped: they could not be read, named no session that the client may see, or came too fast."),
 		lost:      counter("asides_lost_total", "Answers to one connection that had no room in its queue."),

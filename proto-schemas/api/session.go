@@ -81,7 +81,7 @@ type SessionSummary struct {
 	CostUSD    *float64 `json:"cost_usd,omitempty"`    // of these runs; absent = a model has no price
 }
 
-// SessionCounts says how many sessions there are in each state, of those that changed last.
+// SessionCounts is the number of sessions in each state, of those that changed last.
 type SessionCounts struct {
 	States   []StateCount `json:"states"`   // all that have sessions, in the order of SessionStates
 	Searched int          `json:"searched"` // sessions that were looked at, the newest change first

@@ -1942,7 +1942,7 @@ export interface ServiceStatus {
   replicas: number;
 }
 /**
- * SessionCounts says how many sessions there are in each state, of those that changed last.
+ * SessionCounts is the number of sessions in each state, of those that changed last.
  */
 export interface SessionCounts {
   /**
