@@ -16,9 +16,8 @@ var (
 	CloseMember  = id.MustName("close")      // data: CloseSession
 )
 
-// Verbs of the team service. Commands of one team are handled in order. Besides these
-// it takes Message (UserMessage), Cancel (CancelRun: stops the member, or all) and Respond
-// (RespondInput), for the team or for Command.Member.
+// Verbs of the team service. Commands of one team are handled in order. Besides these it takes SendMessage, Cancel (which
+// stops the member, or all) and Answer, for the team or for Command.Member.
 var (
 	CreateTeam = id.MustName("create")          // data: NewTeam
 	PauseTeam  = id.MustName("pause")           // no data
