@@ -125,6 +125,7 @@ type rig struct {
 
 	mu       sync.Mutex
 	commands map[string]chan wirecmd.Command // by session
+	opens    int                             // commands that ask for a session; guarded by mu
 	writers  map[subject.Log]*eventlog.Writer
 	mute     bool // new sessions are not made
 }
@@ -213,6 +214,9 @@ func (r *rig) command(m *nats.Msg) {
 	}
 	r.mu.Lock()
 	mute := r.mute
+	if c.Verb == wirecmd.Open {
+		r.opens++
+	}
 	r.mu.Unlock()
 	if c.Verb == wirecmd.Open && !mute {
 		_ = r.make(c)
@@ -227,6 +231,13 @@ func (r *rig) command(m *nats.Msg) {
 func (r *rig) make(open wirecmd.Command) error {
 	l := subject.Log{Tenant: open.Tenant, Kind: id.KindSession, Entity: open.Key}
 	return r.append(l, "created", event.SessionCreatedData{Dialect: "orbit", Principal: open.Principal})
+}
+
+// opened returns the number of sessions that were asked for.
+func (r *rig) opened() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.opens
 }
 
 // anyCommand returns the next command of any session, of a rig that is mute. The

@@ -81,7 +81,10 @@ func (m messages) send(r *http.Request, who *edge.Client) (any, error) {
 	}
 	last, err := m.edge.Log.Last(r.Context(), log)
 	if err == nil && last.Seq == 0 {
-		err = who.Open(r.Context(), log)
+		var first cmd.Command
+		if first, err = command(who, c, said); err == nil {
+			err = who.Open(r.Context(), log, first)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -25,6 +25,9 @@ type Rule func(ctx context.Context, c *Client, a *Act) error
 // rules hold in every installation, in this order.
 var rules = []Rule{rights, ownTenant, visible, size, exact}
 
+// unborn are those that do not look at the log, which need not exist.
+var unborn = []Rule{rights, ownTenant, size}
+
 // Do sends commands: all of them, or none. The services get them in this order, and tell replyTo about refusals if it is not
 // empty. Principal and time are filled in. The error is a fault; whether commands are stored is unknown only after BusUnavailable, and
 // a repeat with the same ids is safe then.
@@ -32,7 +35,7 @@ func (c *Client) Do(ctx context.Context, replyTo string, cmds ...command.Command
 	ready := make([]command.Command, len(cmds))
 	for i, cmd := range cmds {
 		a := Act{Command: c.signed(cmd)}
-		if err := c.may(ctx, &a); err != nil {
+		if err := c.may(ctx, &a, rules); err != nil {
 			if r, ok := refused(a.Command, err); ok {
 				c.Record(audit.Decided, r)
 			}
@@ -62,8 +65,19 @@ func (c *Client) signed(cmd command.Command) command.Command {
 	return cmd
 }
 
-// may returns why the rules do not let the client have something done.
-func (c *Client) may(ctx context.Context, a *Act) error {
+// MayBegin returns why the client may not have the commands done to a log that does not exist yet. It is asked before the log is made for
+// them: commands that are refused make none.
+func (c *Client) MayBegin(ctx context.Context, cmds ...command.Command) error {
+	for _, cmd := range cmds {
+		if err := c.may(ctx, &Act{Command: c.signed(cmd)}, unborn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// may returns why the rules, and those of the installation, do not let the client have something done.
+func (c *Client) may(ctx context.Context, a *Act, rules []Rule) error {
 	for _, of := range [][]Rule{rules, c.e.Rules} {
 		for _, rule := range of {
 			if err := rule(ctx, c, a); err != nil {
@@ -92,7 +106,7 @@ func (c *Client) Ask(ctx context.Context, q Request, out any) error {
 		return c.e.call(ctx, q, out)
 	}
 	a := Act{Command: c.signed(command.Command{Service: q.Service, Verb: q.Verb, Tenant: c.Principal().Tenant, Key: q.Key, Data: q.Data}), Request: true}
-	err := c.may(ctx, &a)
+	err := c.may(ctx, &a, rules)
 	if err == nil {
 		err = c.e.call(ctx, q, out)
 	}

@@ -162,12 +162,15 @@ func refusal(e event.Event) error {
 
 // Open makes a session that has no events, with its first command. A session of another name than a gateway gave the
 // principal does not exist.
-func (c *Client) Open(ctx context.Context, log subject.Log) error {
+func (c *Client) Open(ctx context.Context, log subject.Log, cmds ...command.Command) error {
 	u, ok := c.e.Awaited(c.Principal(), log)
 	if !ok {
 		return fault.New(fault.SessionNotFound)
 	}
 	if err := u.MayOpen(); err != nil {
+		return err
+	}
+	if err := c.MayBegin(ctx, cmds...); err != nil {
 		return err
 	}
 	cmd, err := Opening(log, command.OpenSession{Dialect: c.Protocol(), Preferences: u.Preferences()})

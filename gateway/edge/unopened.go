@@ -89,10 +89,10 @@ type Socket interface {
 	Done() <-chan struct{}
 }
 
-// Open makes the session, if it does not exist, and returns once it does. The stream
+// Open makes the session for commands that the client may send, if it does not exist, and returns once it does. The stream
 // that shows the log calls Seen. A connection that waits too long for the service is ended, so that
 // its client comes back and sends again what has no answer.
-func (u *Unopened) Open(ctx context.Context, s Socket, patience time.Duration, replyTo string) error {
+func (u *Unopened) Open(ctx context.Context, s Socket, patience time.Duration, replyTo string, cmds ...command.Command) error {
 	if u.Exists() {
 		return nil
 	}
@@ -100,6 +100,9 @@ func (u *Unopened) Open(ctx context.Context, s Socket, patience time.Duration, r
 		return err
 	}
 	c := s.Client()
+	if err := c.MayBegin(ctx, cmds...); err != nil {
+		return err
+	}
 	cmd, err := Opening(u.log, command.OpenSession{Dialect: c.Protocol(), Preferences: u.wishes})
 	if err != nil {
 		return err

@@ -147,6 +147,10 @@ func (s *Stream) open(ctx context.Context, c *edge.Client, q input.Request) erro
 	if err != nil {
 		return err
 	}
+	first := command.Command{Service: command.Pipeline, Verb: command.SendMessage, Tenant: s.at.Log.Tenant, Key: s.at.Log.Entity}
+	if err := c.MayBegin(ctx, first); err != nil {
+		return err
+	}
 	send := func() error { return c.Do(ctx, "", cmd) }
 	return s.await(ctx, send, func(e event.Event) (bool, error) { return e.Type == event.SessionCreated, nil })
 }

@@ -273,7 +273,7 @@ func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byt
 		return err
 	}
 	if v.unopened != nil {
-		if err := v.unopened.Open(ctx, v.c, v.g.ReadyTimeout, v.opener); err != nil {
+		if err := v.unopened.Open(ctx, v.c, v.g.ReadyTimeout, v.opener, cmds...); err != nil {
 			return err
 		}
 	}

@@ -102,7 +102,7 @@ func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error 
 	if err != nil {
 		return err
 	}
-	if err := m.ensure(ctx, a); err != nil {
+	if err := m.ensure(ctx, a, cmds...); err != nil {
 		return err
 	}
 	m.noteOwn(cmds)

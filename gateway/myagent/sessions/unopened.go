@@ -7,6 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -50,10 +51,10 @@ func (m *Multi) open(req dialect.Request) error {
 	return nil
 }
 
-// ensure makes the session, if it does not exist yet.
-func (m *Multi) ensure(ctx context.Context, a *attached) error {
+// ensure makes the session for commands, if it does not exist yet.
+func (m *Multi) ensure(ctx context.Context, a *attached, cmds ...command.Command) error {
 	if a.unopened == nil {
 		return nil
 	}
-	return a.unopened.Open(ctx, m.c, m.g.ReadyTimeout, m.reply)
+	return a.unopened.Open(ctx, m.c, m.g.ReadyTimeout, m.reply, cmds...)
 }
