@@ -148,7 +148,7 @@ func (r *rig) countsAndSummaries(n int, begun time.Time) {
 	counts = wire.SessionCounts{}
 	read("op", "/api/v1/session-counts?principal=who-ann&since="+url.QueryEscape(begun.Add(time.Hour).Format(time.RFC3339)), http.StatusOK, &counts)
 	require.Equal(r.t, wire.SessionCounts{Searched: n, States: []wire.StateCount{}}, counts)
-	read("op", "/api/v1/session-counts?since=yesterday", http.StatusBadRequest, nil)
+	read("op", "/api/v1/session-counts?since=yesterday", http.StatusUnprocessableEntity, nil)
 	var one wire.SessionSummary
 	read("ann", "/api/v1/sessions/s100/summary", http.StatusOK, &one)
 	require.Equal(r.t, "running Where IS it?", one.State+" "+one.Question)

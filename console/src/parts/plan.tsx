@@ -24,7 +24,7 @@ export function PlanCard({ item }: { item: Extract<ViewItem, { kind: "plan" }> }
           )}
         </span>
       </header>
-      <PlanGraph steps={steps} />
+      <PlanGraph steps={steps} go={(step) => show(item.run, step)} />
       {lost.length > 0 && (
         <ul class="lost">
           {lost.map((s) => (
@@ -42,6 +42,14 @@ export function PlanCard({ item }: { item: Extract<ViewItem, { kind: "plan" }> }
       )}
     </article>
   );
+}
+
+/** Shows what a step of a run has said or called first, if that is on the page. */
+function show(run: string, step: string): void {
+  const at = document.querySelector<HTMLElement>(`.talk [data-step="${CSS.escape(`${run}/${step}`)}"]`);
+  at?.scrollIntoView({ block: "center", behavior: "smooth" });
+  at?.classList.add("found");
+  setTimeout(() => at?.classList.remove("found"), 1200);
 }
 
 const reasons: Record<string, Word> = {

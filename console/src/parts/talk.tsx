@@ -102,7 +102,7 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
     }
     case "answer":
       return (
-        <article class={item.step === undefined ? "item answer" : "item answer of-step"}>
+        <article class={item.step === undefined ? "item answer" : "item answer of-step"} data-step={placeOf(item)}>
           {item.step === undefined && <h2 class="only-read">{t("talk.answer")}</h2>}
           {item.step !== undefined && <h2>{t("talk.step", { title: stepTitle(item.step, item.run, talk) })}</h2>}
           <Reasoning of={item} />
@@ -143,6 +143,9 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
   }
 }
 
+/** Names the step that something belongs to, among all runs; undefined: it belongs to none. */
+const placeOf = (item: { run: string; step: string | undefined }) => (item.step === undefined ? undefined : `${item.run}/${item.step}`);
+
 /** What a side of messages of a team is called. */
 export function sideName(side: Side): string {
   return side === "people" ? t("team.side.people") : side === "board" ? t("team.side.board") : side.slice(1);
@@ -161,7 +164,12 @@ export function ToolCard({ item }: { item: Extract<ViewItem, { kind: "tool" }> }
   const unknown = item.status === "unknown";
   const [open, setOpen] = useState(unknown);
   return (
-    <details class={`item tool state-${item.status}`} open={open || unknown} onToggle={(e) => setOpen(e.currentTarget.open)}>
+    <details
+      class={`item tool state-${item.status}`}
+      data-step={placeOf(item)}
+      open={open || unknown}
+      onToggle={(e) => setOpen(e.currentTarget.open)}
+    >
       <summary>
         <Icon name="tool" />
         <code class="name">
