@@ -63,7 +63,7 @@ type fetched struct {
 
 func fetch(t *testing.T, method, addr, path, key string) fetched {
 	t.Helper()
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, nil)
 	require.NoError(t, err)

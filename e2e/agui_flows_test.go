@@ -56,7 +56,7 @@ func TestOneThreadInThreeProtocols(t *testing.T) {
 			p := p.in(t)
 			c, thread := p.agui(), newRun()
 			open := interrupts(t, c.run(thread, newRun(), "do three things "+cast.cue, planned))
-			ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+			ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 			defer cancel()
 			viewer := c.follow(ctx, "/threads/"+thread+"?follow=1")
 			until(t, viewer, runEnds(""))

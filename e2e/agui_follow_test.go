@@ -22,7 +22,7 @@ func TestAGUIFollowsAThread(t *testing.T) {
 	open := make(chan struct{})
 	f, addrs, _ := aguiFleet(t, scripted.Sequence(say("one"), scripted.Stream(scripted.Text("two "), scripted.Gate(open), scripted.Text("is done")), say("three")), 2, "")
 	c, other := aguiClient{t: t, addr: addrs[0]}, aguiClient{t: t, addr: addrs[1]}
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 	defer cancel()
 	thread, second, third := newRun(), newRun(), newRun()
 	c.run(thread, newRun(), "first", nil)
@@ -81,7 +81,7 @@ func TestAGUIAnswersDuringARun(t *testing.T) {
 	c := aguiClient{t: t, addr: addr}
 	thread := newRun()
 	answered := 0
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 	defer cancel()
 	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, newRun(), "write", func(in map[string]any) {
 		in["forwardedProps"] = map[string]any{"waggle": map[string]any{"mode": "plan", "confirmPlan": false}}

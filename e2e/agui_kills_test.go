@@ -121,7 +121,7 @@ func TestAGUITeamsSurviveGateways(t *testing.T) {
 	g.add(c.fleet)
 	g.add(c.fleet)
 	definition := object{"name": "site", "coordinator": "Boss", "members": []object{{"name": "Boss"}, {"name": "Coder", "role": "codes"}}}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*process.MaxWait)
 	defer cancel()
 	var frames atomic.Int64
 	more := make(chan struct{}, 1)

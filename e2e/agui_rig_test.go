@@ -106,7 +106,7 @@ func (c aguiClient) run(thread, run, text string, change func(map[string]any)) [
 // runAt is run below a base.
 func (c aguiClient) runAt(base, thread, run, text string, change func(map[string]any)) []aguiFrame {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	resp := c.request(ctx, http.MethodPost, base, aguiInput(thread, run, text, change))
 	defer func() { _ = resp.Body.Close() }()
@@ -116,7 +116,7 @@ func (c aguiClient) runAt(base, thread, run, text string, change func(map[string
 // get reads a stream of a thread until its end.
 func (c aguiClient) get(path string, header ...string) []aguiFrame {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	resp := c.request(ctx, http.MethodGet, path, nil, header...)
 	defer func() { _ = resp.Body.Close() }()
@@ -126,7 +126,7 @@ func (c aguiClient) get(path string, header ...string) []aguiFrame {
 // text returns status and body of a request with a whole answer.
 func (c aguiClient) text(method, path string, body []byte, header ...string) (int, string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	resp := c.request(ctx, method, path, body, header...)
 	defer func() { _ = resp.Body.Close() }()

@@ -139,7 +139,7 @@ func TestAGUIStreamsSurviveKills(t *testing.T) {
 
 // run has threads talk until enough gateways were killed.
 func (s *aguiSoak) run(f *fleet) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(2+*gatewayKills/15)*process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(2+*gatewayKills/15)*process.MaxWait)
 	defer cancel()
 	work, ctx := errgroup.WithContext(ctx)
 	for range soakThreads {

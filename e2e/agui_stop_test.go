@@ -29,7 +29,7 @@ func TestAGUIStopsATask(t *testing.T) {
 	}.Script())
 	c := p.agui()
 	thread := newRun()
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 	defer cancel()
 	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, newRun(), "do it "+cast.cue, func(in map[string]any) {
 		in["forwardedProps"] = map[string]any{"waggle": map[string]any{"mode": "plan", "confirmPlan": false}}
@@ -65,7 +65,7 @@ func TestAStoppedAnswerIsKept(t *testing.T) {
 		return scripted.Stream(scripted.Text("I begin. "), scripted.Hang())
 	})
 	c, thread := p.agui(), newRun()
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 	defer cancel()
 	resp := c.request(ctx, http.MethodPost, "", aguiInput(thread, newRun(), "do it "+cast.cue, nil))
 	defer func() { _ = resp.Body.Close() }()

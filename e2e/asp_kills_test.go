@@ -102,7 +102,7 @@ func judge(t *testing.T, guest *client.SwarmClient, workers []*client.SwarmAgent
 	}
 	require.Equal(t, map[string]int{"completed": tasks}, status)
 	require.Len(t, ends, tasks)
-	require.Eventually(t, func() bool { return process.Up(addrs[0]) }, process.Patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return process.Up(addrs[0]) }, process.MaxWait, 50*time.Millisecond)
 	again := guest.Replay(addrs[0], len(raw))
 	for i := range raw {
 		require.Equal(t, again[i], raw[i], "event %d of those in the log", i)

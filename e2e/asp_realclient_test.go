@@ -35,7 +35,7 @@ func (c counted) Read(b []byte) (int, error) {
 // the second only when all frames of the read that brought the first have been handled.
 func sendTask(t *testing.T, p place, content object) (first, second client.SwarmFrame, between []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 	defer cancel()
 	var reads atomic.Int64
 	conn, _, err := websocket.Dial(ctx, "ws://"+p.addr+"/ws/asp/client", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + p.key}}, HTTPClient: &http.Client{ //nolint:bodyclose // closed by the library

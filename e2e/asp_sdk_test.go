@@ -18,12 +18,12 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
-// sdkPatience bounds what the SDK is asked to do, on a busy machine.
-const sdkPatience = 90 * time.Second
+// sdkMaxWait bounds what the SDK is asked to do, on a busy machine.
+const sdkMaxWait = 90 * time.Second
 
 func sdkContext(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), sdkPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), sdkMaxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -172,7 +172,7 @@ func TestTasksAtTheTerminal(t *testing.T) {
 		out, err = waggle("tasks", "list")
 		require.NoError(t, err, out)
 		return strings.Contains(out, "completed") && strings.Contains(out, "cancelled")
-	}, process.Patience, 100*time.Millisecond)
+	}, process.MaxWait, 100*time.Millisecond)
 	out, err = waggle("agents")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "echo-1")

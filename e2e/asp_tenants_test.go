@@ -263,7 +263,7 @@ func available(t *testing.T, addr, key string, lists ...string) {
 // over returns an answer of the API, empty without a gateway.
 func over(t *testing.T, method, url, key string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	require.NoError(t, err)

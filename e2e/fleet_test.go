@@ -155,7 +155,7 @@ func (f *fleet) gateway() (*process.Process, string) {
 // listen connects to NATS as a monitor does.
 func (f *fleet) listen() *nats.Conn {
 	f.t.Helper()
-	nc, err := nats.Connect(f.nats, nats.Timeout(bustest.Patience))
+	nc, err := nats.Connect(f.nats, nats.Timeout(bustest.MaxWait))
 	require.NoError(f.t, err)
 	f.t.Cleanup(nc.Close)
 	return nc

@@ -57,7 +57,7 @@ func deadOf(t *testing.T, nc *nats.Conn, session string) map[string]string {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	s, err := js.Stream(ctx, subject.StreamDead)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestAStolenKeySpeaksForNoPerson(t *testing.T) {
 		require.NoError(t, nc.Flush())
 		in, body := subject.RPC(command.Session, command.Import), []byte(`{"tenant":"default","principal":"anonymous","signed":{}}`)
 		if role == permission.Gateway {
-			answer, err := nc.Request(in, body, process.Patience)
+			answer, err := nc.Request(in, body, process.MaxWait)
 			require.NoError(t, err)
 			require.Contains(t, string(answer.Data), "acts for a person")
 			continue

@@ -87,7 +87,7 @@ func (g *guarded) startServer(opts *server.Options) *server.Server {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	require.True(g.t, s.ReadyForConnections(process.Patience))
+	require.True(g.t, s.ReadyForConnections(process.MaxWait))
 	return s
 }
 
@@ -199,7 +199,7 @@ func (g *guarded) dial(role permission.Role) (*nats.Conn, <-chan error) {
 	key, err := nats.NkeyOptionFromSeed(keys.SeedFile(g.keys, role))
 	require.NoError(g.t, err)
 	refused := make(chan error, 1024)
-	nc, err := nats.Connect(g.url, key, nats.Timeout(bustest.Patience), nats.CustomInboxPrefix(permission.Inbox(role)),
+	nc, err := nats.Connect(g.url, key, nats.Timeout(bustest.MaxWait), nats.CustomInboxPrefix(permission.Inbox(role)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 	require.NoError(g.t, err)
 	g.t.Cleanup(nc.Close)

@@ -42,7 +42,7 @@ func TestToolServersOfOthers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		all, err := svc.Servers(context.Background(), id.DefaultTenant, tools.KindMCP)
 		return err == nil && all[0].Status == "active" && all[1].Status == "active"
-	}, process.Patience, 20*time.Millisecond)
+	}, process.MaxWait, 20*time.Millisecond)
 	c := caller{t: t, svc: svc}
 	t.Run("files", func(t *testing.T) { c.t = t; filesOfOthers(c, dir) })
 	t.Run("everything", func(t *testing.T) { c.t = t; everything(c) })
@@ -120,7 +120,7 @@ func (c caller) make(tool string, arguments map[string]any) tools.Call {
 	raw, err := json.Marshal(arguments)
 	require.NoError(c.t, err)
 	return tools.Call{
-		ID: rand.Text(), Scope: "e2e", Tenant: id.DefaultTenant, Tool: tool, Arguments: raw, Timeout: process.Patience,
+		ID: rand.Text(), Scope: "e2e", Tenant: id.DefaultTenant, Tool: tool, Arguments: raw, Timeout: process.MaxWait,
 	}
 }
 

@@ -25,7 +25,7 @@ func TestAMonitorRebuildsTheSession(t *testing.T) {
 	chat.Ask("list the files " + cast.cue)
 	chat.Until("agent_response")
 
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	nc, _ := apart.dial(permission.Operator)
 	m, err := monitor.Follow(nc, p.tenant.String()+".session."+chat.Session)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// npmPatience is for a registry on a bad day; a minute is usual for the first time.
-const npmPatience = 5 * time.Minute
+// npmMaxWait is for a registry on a bad day; a minute is usual for the first time.
+const npmMaxWait = 5 * time.Minute
 
 // installs are folders with packages of others, by the folder of testdata that names them.
 var installs = struct {
@@ -36,7 +36,7 @@ func packages(t *testing.T, name string) string {
 	installs.dirs[name] = dir
 	require.NoError(t, os.Chmod(dir, 0o755)) // programs of a root process run as another user
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))))
-	ctx, cancel := context.WithTimeout(context.Background(), npmPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), npmMaxWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	cmd.Dir = dir

@@ -55,7 +55,7 @@ func used(t *testing.T, g *guarded, n subject.Partitions) (count int) {
 	nc, _ := g.dial(permission.Operator)
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 	defer cancel()
 	for _, p := range n.All() {
 		s, err := js.Stream(ctx, p.EventStream())

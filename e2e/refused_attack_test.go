@@ -59,7 +59,7 @@ func (a *attacker) send(subj string, body any, header map[string]string) {
 		require.NoError(a.t, a.nc.PublishMsg(m))
 		return
 	}
-	answer, err := a.nc.RequestMsg(m, process.Patience)
+	answer, err := a.nc.RequestMsg(m, process.MaxWait)
 	require.NoError(a.t, err, "%s sends %s", a.list.Role, subj)
 	if strings.Contains(string(answer.Data), `"error"`) {
 		a.refused++
@@ -173,7 +173,7 @@ func (a *attacker) divert(targets []string, renew func()) (taken int) {
 		}
 		if stream == directory {
 			renew() // a lease, for leases end by themselves
-			_, err := sub.NextMsg(process.Patience)
+			_, err := sub.NextMsg(process.MaxWait)
 			require.NoError(a.t, err, a.list.Role)
 		}
 	}

@@ -90,7 +90,7 @@ func awaitRefusal(refused <-chan error, subject string) error {
 			return err
 		}
 		return nil
-	case <-time.After(process.Patience):
+	case <-time.After(process.MaxWait):
 		return errors.New("the server did not refuse it")
 	}
 }

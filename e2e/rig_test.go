@@ -23,7 +23,7 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(process.Patience):
+	case <-time.After(process.MaxWait):
 		require.Fail(t, "nothing came", "%s", what)
 		panic("unreachable")
 	}

@@ -104,7 +104,7 @@ func asked(x *scripted.Exchange) string {
 func waitingIn(t *testing.T, llm *scripted.Server, stage, question string) *scripted.Exchange {
 	t.Helper()
 	name := map[string]string{"plan": event.StagePlanning, "solve": event.StageSolving, "aggregate": event.StageAggregation}[stage]
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	x, err := llm.Find(ctx, func(x *scripted.Exchange) bool {
 		toolDone := stage != "solve" || x.Prompt.Messages[len(x.Prompt.Messages)-1].Role == "tool"

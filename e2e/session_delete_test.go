@@ -34,7 +34,7 @@ func storedOf(t *testing.T, nc *nats.Conn, session string) (types []string) {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	log := logOf(session)
 	s, err := js.Stream(ctx, subject.DefaultPartitions.Stream(log))
@@ -53,7 +53,7 @@ func storedOf(t *testing.T, nc *nats.Conn, session string) (types []string) {
 // remove asks a gateway to delete a session and returns the status of the answer.
 func remove(t *testing.T, addr, session string) int {
 	t.Helper()
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://"+addr+"/api/v1/sessions/"+session, nil)
 	require.NoError(t, err)
@@ -283,7 +283,7 @@ func TestADeletionOutlivesItsService(t *testing.T) {
 			f.serve("session")
 			js, err := jetstream.New(bus)
 			require.NoError(t, err)
-			ctx, cancel := process.Within(process.Patience)
+			ctx, cancel := process.Within(process.MaxWait)
 			defer cancel()
 			process.Eventually(t, "the next one finishes", func() bool {
 				s, err := js.Stream(ctx, subject.StreamCommands)

@@ -109,7 +109,7 @@ func (c *chaos) run(t *testing.T) ([]*client.MyAgent, [][]string) {
 
 // talk asks one question after the other, with a line that breaks every now and then.
 func (c *chaos) talk(d *client.MyAgent) ([]string, error) {
-	ctx, cancel := process.Within(time.Duration(max(4, *reconnects/250)) * process.Patience)
+	ctx, cancel := process.Within(time.Duration(max(4, *reconnects/250)) * process.MaxWait)
 	defer cancel()
 	broken := make(chan struct{})
 	go func() { defer close(broken); c.breaker(ctx, d) }()

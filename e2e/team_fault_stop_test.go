@@ -115,7 +115,7 @@ func (f *splitFleet) stopped(teamClient *client.Team, round int, busy []string, 
 		task := fmt.Sprintf("round-%d-%d.", round, i)
 		verb := []string{"stamp", "dream of"}[(round+i)%2]
 		teamClient.Say("SEND_MESSAGE", object{"content": verb + " " + task, "member_route_key": route})
-		ctx, cancel := process.Within(process.Patience)
+		ctx, cancel := process.Within(process.MaxWait)
 		x, err := f.llm.Find(ctx, func(x *scripted.Exchange) bool {
 			asked, last := false, x.Prompt.Messages[len(x.Prompt.Messages)-1]
 			for _, m := range x.Prompt.Messages {
@@ -138,7 +138,7 @@ func (f *splitFleet) stopped(teamClient *client.Team, round int, busy []string, 
 		select {
 		case <-x.Gone():
 			took = append(took, x.Ended().Sub(sent))
-		case <-time.After(process.Patience):
+		case <-time.After(process.MaxWait):
 			require.FailNow(f.t, "the model's request stays open", "round %d", round)
 		}
 	}

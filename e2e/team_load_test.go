@@ -95,7 +95,7 @@ func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
 	for i, route := range routes {
 		f.message(view.TeamID, route, fmt.Sprint("go ", i))
 	}
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	_, err := f.llm.Exchange(ctx, typists)
 	require.NoError(t, err, "all agents stream")

@@ -251,7 +251,7 @@ func post(t *testing.T, url, key, body string) string {
 // ask makes a request and returns the status and the body of the answer.
 func ask(t *testing.T, method, url, key, body string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.MaxWait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -278,7 +278,7 @@ func tell(t *testing.T, addr, key string, v verb, n things) string {
 // knock opens a socket, sends the frame unless it is empty, and returns all frames until the
 // socket closes or falls silent.
 func knock(addr, key, path, frame string, n things) string {
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	conn, resp, err := websocket.Dial(ctx, "ws://"+addr+n.fill(path), &websocket.DialOptions{ //nolint:bodyclose // closed by the library
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + key}},

@@ -76,10 +76,10 @@ func (r *rig) handshakeAt(path, query string, header ...string) (*client, int, s
 // tcp opens a bare connection.
 func (r *rig) tcp() *client {
 	r.t.Helper()
-	nc, err := net.DialTimeout("tcp", r.addr, patience)
+	nc, err := net.DialTimeout("tcp", r.addr, maxWait)
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() { _ = nc.Close() })
-	require.NoError(r.t, nc.SetDeadline(time.Now().Add(patience)))
+	require.NoError(r.t, nc.SetDeadline(time.Now().Add(maxWait)))
 	return &client{t: r.t, Conn: nc, br: bufio.NewReader(nc)}
 }
 
@@ -162,7 +162,7 @@ func (e closedError) Error() string { return fmt.Sprintf("closed with %d (%s)", 
 // unmasked, no reserved bits, the shortest length.
 func (c *client) read() (op byte, payload []byte, err error) {
 	var h [8]byte
-	require.NoError(c.t, c.SetDeadline(time.Now().Add(patience)))
+	require.NoError(c.t, c.SetDeadline(time.Now().Add(maxWait)))
 	if _, err = io.ReadFull(c.br, h[:2]); err != nil {
 		return 0, nil, errHungUp
 	}

@@ -43,7 +43,7 @@ func everyDialect(t *testing.T) *rig {
 // stored returns how many messages each stream holds, buckets and timers among them, and how many each key of the directory has.
 func (r *rig) stored() map[string]uint64 {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	out := map[string]uint64{}
 	list := r.conn.JS().ListStreams(ctx)

@@ -36,7 +36,7 @@ func (r *rig) reads(path string, header ...string) *source {
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * patience}).Do(req) //nolint:bodyclose // leave closes it
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * maxWait}).Do(req) //nolint:bodyclose // leave closes it
 	require.NoError(r.t, err)
 	s := &source{r: r, res: res, in: bufio.NewReaderSize(res.Body, 64<<10), cancel: cancel}
 	r.t.Cleanup(s.leave)

@@ -119,7 +119,7 @@ func TestDrainSendsStreamsElsewhere(t *testing.T) {
 	last := s.must()
 	drained := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 		defer cancel()
 		drained <- r.srv.Drain(ctx)
 	}()

@@ -2,5 +2,5 @@ package gateway
 
 import "time"
 
-// SetDrainPatience sets the time that requests in progress have when the gateway drains.
-func (s *Server) SetDrainPatience(d time.Duration) { s.drainPatience = d }
+// SetDrainMaxWait sets the time that requests in progress have when the gateway drains.
+func (s *Server) SetDrainMaxWait(d time.Duration) { s.drainMaxWait = d }

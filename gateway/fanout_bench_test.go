@@ -110,7 +110,7 @@ func await(b *testing.B, got *atomic.Int64, want int64) {
 	b.Helper()
 	tick := time.NewTicker(100 * time.Microsecond)
 	defer tick.Stop()
-	for late := time.After(patience); got.Load() < want; {
+	for late := time.After(maxWait); got.Load() < want; {
 		select {
 		case <-tick.C:
 		case <-late:

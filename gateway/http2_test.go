@@ -41,7 +41,7 @@ func TestStreamsOfOneConnection(t *testing.T) {
 	}
 	t.Cleanup(tr.CloseIdleConnections)
 	client := &http.Client{Transport: tr}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*maxWait)
 	defer cancel()
 	name, l := r.thread(running("one")...)
 	open := func(path string) *http.Response { // the cleanup closes its body

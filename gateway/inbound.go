@@ -89,11 +89,11 @@ func (b *backlog) done() {
 }
 
 // quiet waits until the worker has exited and all long requests have ended, at most for the given time.
-func (b *backlog) quiet(patience time.Duration) {
+func (b *backlog) quiet(maxWait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	late := false
-	defer time.AfterFunc(patience, func() {
+	defer time.AfterFunc(maxWait, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		late = true

@@ -47,7 +47,7 @@ func TestLifecycle(t *testing.T) {
 // openDirectory gives the gateway a directory.
 func (r *rig) openDirectory() {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	var err error
 	r.dir, err = directory.Open(ctx, r.conn)
@@ -58,7 +58,7 @@ func (r *rig) openDirectory() {
 // join lists a service until the test ends or leave is called.
 func (r *rig) join(name string) (leave func()) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	lease, err := r.dir.Join(ctx, directory.Member{What: directory.WhatService, Name: id.MustName(name), Instance: id.MustName(unique())})
 	require.NoError(r.t, err)
@@ -70,7 +70,7 @@ func (r *rig) join(name string) (leave func()) {
 // lists waits until the directory lists n instances of a service.
 func (r *rig) lists(name string, n int) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	require.NoError(r.t, r.dir.Wait(ctx, func(d *directory.Directory) bool {
 		return len(d.Members(directory.WhatService, id.MustName(name))) == n
@@ -190,7 +190,7 @@ func TestServicesThatStartLater(t *testing.T) {
 	t.Parallel()
 	r := prepare(t, bustest.Single(t))
 	r.openDirectory()
-	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = patience })
+	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = maxWait })
 	r.serve()
 	l := r.session("default", "old")
 	c := r.dial("session=" + l.Entity.String() + "&after=0")

@@ -80,7 +80,7 @@ func (r *rig) asks(path string, header ...string) net.Conn {
 	}
 	_, err = io.WriteString(nc, head+"\r\n")
 	require.NoError(r.t, err)
-	require.NoError(r.t, nc.SetDeadline(time.Now().Add(patience)))
+	require.NoError(r.t, nc.SetDeadline(time.Now().Add(maxWait)))
 	return nc
 }
 
@@ -88,7 +88,7 @@ func (r *rig) asks(path string, header ...string) net.Conn {
 // told to read first, and all others get their pages.
 func TestSlowReadersTakeNoMemory(t *testing.T) {
 	const each = 30
-	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme"), key("carol", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = 4 * patience })
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme"), key("carol", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = 4 * maxWait })
 	l := r.session("acme")
 	for range 19 {
 		r.answers(l, strings.Repeat("x", 200<<10))
@@ -143,7 +143,7 @@ func TestSlowReadersTakeNoMemory(t *testing.T) {
 // joins and for one that comes back.
 func TestSlowThreadsTakeNoMemory(t *testing.T) {
 	const each, messages = 20, 9
-	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme"), key("carol", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = 4 * patience })
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme"), key("carol", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.WriteStall = 4 * maxWait })
 	l := r.session("acme")
 	for i := range messages {
 		run := fmt.Sprint("r", i)

@@ -116,7 +116,7 @@ func startLogHub(b *testing.B, conn *bus.Conn, topic string) (addr string, end f
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(b.Context())
 	var readers sync.WaitGroup
-	srv := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := &http.Server{ReadHeaderTimeout: maxWait, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := &hijacked{ResponseWriter: w}
 		sub, err := conn.NATS().Subscribe(topic+"."+r.URL.Path[1:], func(m *nats.Msg) {
 			_, _ = h.nc.Write(append([]byte{fin | opText, 126, byte(len(m.Data) >> 8), byte(len(m.Data))}, m.Data...))

@@ -214,7 +214,7 @@ func startFloor(b *testing.B) (f *floor, addr string, stop func()) {
 	f = newFloor()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
-	srv := &http.Server{Handler: f, ReadHeaderTimeout: patience}
+	srv := &http.Server{Handler: f, ReadHeaderTimeout: maxWait}
 	go func() { _ = srv.Serve(l) }()
 	return f, l.Addr().String(), func() {
 		close(f.stop)

@@ -123,7 +123,7 @@ func TestPresenceOutlivesItsGateway(t *testing.T) {
 	agentID := unique()
 	c := other.agent(agentID, "A")
 	s.onlyEntry(wirecmd.ParticipantAgent, agentID)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	drained := make(chan error, 1)
 	go func() { drained <- other.srv.Drain(ctx) }()

@@ -298,7 +298,7 @@ func play(c *client, p protocolCase, n int) error {
 			_ = c.try(text(kind(probe)))
 		}
 	}()
-	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(maxWait)); err != nil {
 		return err
 	}
 	var pongs, said []string

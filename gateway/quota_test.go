@@ -51,7 +51,7 @@ func TestQuotasHoldOverTwoGateways(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, status, _ := one.handshake("", bearer("bob")...)
 		return status == http.StatusSwitchingProtocols
-	}, patience, 10*time.Millisecond)
+	}, maxWait, 10*time.Millisecond)
 	_, status, body = two.handshake("", bearer("bob")...)
 	require.Equal(t, http.StatusTooManyRequests, status)
 	require.Contains(t, body, "Your tenant has used up the quota of 3 connections at once")
@@ -61,7 +61,7 @@ func TestQuotasHoldOverTwoGateways(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, status, _ := two.handshake("", bearer("bob")...)
 		return status == http.StatusSwitchingProtocols
-	}, patience, 10*time.Millisecond, "who leaves makes room, on the other gateway too")
+	}, maxWait, 10*time.Millisecond, "who leaves makes room, on the other gateway too")
 
 	var text []byte
 	seen := map[string]int{}
@@ -80,7 +80,7 @@ func TestQuotasHoldOverTwoGateways(t *testing.T) {
 		}))
 		return seen["connection-closed "] > 0 && seen["connection-accepted "] >= 4 && seen["connection-refused "+string(fault.QuotaExceeded)] >= 2 &&
 			seen["authentication-failed "+string(fault.Unauthenticated)] == 1
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 	require.Equal(t, 1, seen["open open who-alice red"])
 	require.GreaterOrEqual(t, seen["quota-refused "], 2)
 	require.NotContains(t, string(text), "a-wrong-secret")

@@ -72,7 +72,7 @@ func (h held) Write(p []byte) (int, error) {
 func TestASlowCheckServesLaterProbes(t *testing.T) {
 	t.Parallel()
 	url, _ := bustest.Server(t)
-	observer, err := nats.Connect(url, nats.Timeout(bustest.Patience))
+	observer, err := nats.Connect(url, nats.Timeout(bustest.MaxWait))
 	require.NoError(t, err)
 	t.Cleanup(observer.Close)
 	looks, err := observer.SubscribeSync("$JS.API.STREAM.INFO.EVT_00")
@@ -86,7 +86,7 @@ func TestASlowCheckServesLaterProbes(t *testing.T) {
 		if n == 0 {
 			break
 		}
-		_, err = looks.NextMsg(patience)
+		_, err = looks.NextMsg(maxWait)
 		require.NoError(t, err)
 	}
 
@@ -95,7 +95,7 @@ func TestASlowCheckServesLaterProbes(t *testing.T) {
 		status, body, _ := r.get("/readyz")
 		require.Equal(t, http.StatusServiceUnavailable, status, body)
 	}
-	_, err = looks.NextMsg(patience)
+	_, err = looks.NextMsg(maxWait)
 	require.NoError(t, err, "no check")
 	require.NoError(t, observer.Flush())
 	n, _, err := looks.Pending()

@@ -230,7 +230,7 @@ func TestReplayMerged(t *testing.T) {
 // expire makes the events of a log before its last few go.
 func (r *rig) expire(l subject.Log, keep uint64) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	s, err := r.conn.JS().Stream(ctx, subject.DefaultPartitions.Stream(l))
 	require.NoError(r.t, err)

@@ -128,7 +128,7 @@ func TestADrainEndsRequestsOfParticipants(t *testing.T) {
 // A drain waits for short requests.
 func TestADrainLetsShortRequestsFinish(t *testing.T) {
 	r, o := startMulti(t)
-	r.srv.SetDrainPatience(patience) // on a busy machine this one is not short
+	r.srv.SetDrainMaxWait(maxWait) // on a busy machine this one is not short
 	l := r.session("default", "one")
 	c, _ := r.dialMulti()
 	free := holdLock(t, &o.mu)

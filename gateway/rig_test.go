@@ -40,8 +40,8 @@ import (
 // allCommands are those of all services, in the order in which they were sent.
 var allCommands = subject.StreamSubjects(subject.StreamCommands)[0]
 
-// patience bounds every wait: machines may be busy.
-const patience = 60 * time.Second
+// maxWait bounds every wait: machines may be busy.
+const maxWait = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envSockets) != "" {
@@ -170,10 +170,10 @@ func prepare(t testing.TB, conn *bus.Conn) *rig {
 func (r *rig) server(opts ...option) *gateway.Server {
 	r.t.Helper()
 	cfg, dep := gateway.Config{ // tests share a slow machine: no socket is late unless a test wants that
-		Addr: "127.0.0.1:0", HandshakeTimeout: patience, FirstMessage: patience, ReadyTimeout: patience, MessageTimeout: 5 * patience,
-		PingInterval: 5 * patience, PongTimeout: 5 * patience, WriteStall: 5 * patience, Heartbeat: 5 * patience,
+		Addr: "127.0.0.1:0", HandshakeTimeout: maxWait, FirstMessage: maxWait, ReadyTimeout: maxWait, MessageTimeout: 5 * maxWait,
+		PingInterval: 5 * maxWait, PongTimeout: 5 * maxWait, WriteStall: 5 * maxWait, Heartbeat: 5 * maxWait,
 	}, r.deps()
-	cfg.Participants.Dead = 5 * patience // of those that do not read, either
+	cfg.Participants.Dead = 5 * maxWait // of those that do not read, either
 	for _, o := range opts {
 		o(&cfg, &dep)
 	}
@@ -199,7 +199,7 @@ func logger() zerolog.Logger {
 
 func (r *rig) serve() {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	require.NoError(r.t, r.srv.Start(ctx))
 	r.t.Cleanup(r.srv.Stop)
@@ -267,7 +267,7 @@ func (r *rig) nextCommand(session string) wirecmd.Command {
 	select {
 	case c := <-r.inbox(session):
 		return c
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(r.t, "no command came for session "+session)
 		return wirecmd.Command{}
 	}
@@ -286,7 +286,7 @@ func (r *rig) append(l subject.Log, eventID string, data event.Data) error {
 		r.writers[l] = w
 	}
 	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	once := []event.Event{e}
 	err = w.Append(ctx, func() ([]event.Event, error) {
@@ -362,8 +362,8 @@ func (r *rig) send(method, path string, content io.Reader, header ...string) (in
 		}
 		req.Header.Add(header[i], header[i+1])
 	}
-	tr := &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: patience}).DialContext}
-	res, err := (&http.Client{Transport: tr, Timeout: patience}).Do(req)
+	tr := &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: maxWait}).DialContext}
+	res, err := (&http.Client{Transport: tr, Timeout: maxWait}).Do(req)
 	require.NoError(r.t, err)
 	defer func() { _ = res.Body.Close() }()
 	var b strings.Builder
@@ -411,7 +411,7 @@ func (r *rig) metric(name string, label ...string) float64 {
 // eventually waits for a condition that nothing signals.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	require.Eventually(t, f, patience, 2*time.Millisecond, what)
+	require.Eventually(t, f, maxWait, 2*time.Millisecond, what)
 }
 
 // settled fails the test unless goroutines, descriptors and sockets return to what

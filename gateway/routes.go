@@ -130,7 +130,7 @@ func (s *Server) routes() http.Handler {
 		Status: s.dep.Status, Settings: s.dep.Settings, Rates: s.dep.Rates, Examine: s.dep.Examine,
 		Stream: s.streams.streamLog, Live: s.streams.serveEvents((*eventStream).bindLive), Translate: s.translator(), Reports: reports, Login: s.dep.Login,
 	}).Mount(paths)
-	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultPatience)), s.streams.streamThread, s.streams.threadServer(), s.dep.Version)
+	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultMaxWait)), s.streams.streamThread, s.streams.threadServer(), s.dep.Version)
 	paths.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.unserved(w, r, paths) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {

@@ -69,9 +69,9 @@ const (
 	// idleHTTP is longer than the interval of common probes, so that they keep their
 	// connection.
 	idleHTTP = time.Minute
-	// leavePatience bounds how long Stop tells the directory: without a bus the lease
+	// leaveMaxWait bounds how long Stop tells the directory: without a bus the lease
 	// runs out by itself.
-	leavePatience = time.Second
+	leaveMaxWait = time.Second
 )
 
 // errEnded is the error of Start after Stop.
@@ -118,7 +118,7 @@ type Server struct {
 	ctx    context.Context   //nolint:containedctx // lives as long as the sockets; Stop ends it
 	cancel context.CancelFunc
 
-	drainPatience time.Duration
+	drainMaxWait time.Duration
 
 	mu      sync.Mutex
 	hub     *ws.Hub
@@ -137,7 +137,7 @@ func (s *Server) share() {
 			Log: s.dep.Log, Loader: stream.NewLoader(store, s.dep.Logger), Logger: s.dep.Logger, Clock: s.dep.Clock, Lagged: s.met.lags.Inc,
 		},
 		Sight: s.sight, Recipients: edge.NewRecipients(s.name, s.dep.Logger), Signer: s.dep.Signer, Audit: s.dep.Audit, Room: s.room,
-		Patience: min(s.cfg.ReadyTimeout, edge.DefaultPatience), Rules: s.dep.Rules,
+		MaxWait: min(s.cfg.ReadyTimeout, edge.DefaultMaxWait), Rules: s.dep.Rules,
 	}
 	s.shared = &binding.Gateway{
 		Edge: outside, Started: s.dep.Clock(), Life: s.ctx, Directory: s.dep.Directory, Payloads: store,
@@ -207,7 +207,7 @@ func (s *Server) leave(l *directory.Lease) {
 	if l == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveMaxWait)
 	defer cancel()
 	if err := l.Leave(ctx); err != nil {
 		s.dep.Logger.Debug().Err(err).Msg("failed to remove gateway from directory")

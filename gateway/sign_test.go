@@ -167,7 +167,7 @@ func TestAnApprovalOverHTTPIsForTheCallThatWasShown(t *testing.T) {
 		select {
 		case status := <-done:
 			require.Equal(t, http.StatusAccepted, status, x.call)
-		case <-time.After(patience):
+		case <-time.After(maxWait):
 			require.FailNow(t, "no answer", x.call)
 		}
 	}

@@ -33,7 +33,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		dep.Commands = dep.Commands.Signing(dep.Signer.Sign)
 	}
 	s := &Server{
-		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: newConnections(cfg.MaxConnections), drainPatience: drainPatience,
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: newConnections(cfg.MaxConnections), drainMaxWait: drainMaxWait,
 	}
 	s.met = newMetrics(s)
 	s.answers = &answers{logger: dep.Logger, refused: s.met.refused}
@@ -131,9 +131,9 @@ func (s *Server) Start(ctx context.Context) error {
 }
 
 const (
-	// drainPatience is the time that requests in progress have before their socket is sent
+	// drainMaxWait is the time that requests in progress have before their socket is sent
 	// to another gateway. A request takes milliseconds, unless its service is down.
-	drainPatience = time.Second
+	drainMaxWait = time.Second
 	// drainSaying is the time to tell the client about requests that were cut off.
 	drainSaying = time.Second
 )
@@ -168,7 +168,7 @@ func (c *conn) retire(why *fault.Fault) {
 		return
 	}
 	c.s.conns.async(func() {
-		c.backlog.quiet(c.s.drainPatience)
+		c.backlog.quiet(c.s.drainMaxWait)
 		c.cut(fault.Newf(why.Code, "The gateway closed the connection before it finished this request. Reconnect and send it again."))
 		c.backlog.quiet(drainSaying)
 		c.End(why)

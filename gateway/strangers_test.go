@@ -25,7 +25,7 @@ import (
 func silent(t testing.TB, addr string, n int, send string) (all []net.Conn) {
 	t.Helper()
 	for range n {
-		nc, err := net.DialTimeout("tcp", addr, patience)
+		nc, err := net.DialTimeout("tcp", addr, maxWait)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = nc.Close() })
 		_, err = io.WriteString(nc, send)
@@ -51,7 +51,7 @@ func TestSilentStrangers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, authenticated(key("alice", "red")), func(c *gateway.Config, _ *gateway.Deps) {
-				c.MaxConnections, c.FirstMessage, c.MessageTimeout = 4, patience, patience
+				c.MaxConnections, c.FirstMessage, c.MessageTimeout = 4, maxWait, maxWait
 			})
 			first := r.dial("", bearer("alice")...)
 			first.ready()
@@ -83,10 +83,10 @@ func TestSilentStrangers(t *testing.T) {
 // TestRequestsOnOneConnectionDisplaceNoOther: a connection that asks again and again has one place of the pool.
 func TestRequestsOnOneConnectionDisplaceNoOther(t *testing.T) {
 	r := start(t, authenticated(key("alice", "red")), func(c *gateway.Config, _ *gateway.Deps) {
-		c.MaxConnections, c.FirstMessage, c.MessageTimeout = 4, patience, patience // 16 strangers
+		c.MaxConnections, c.FirstMessage, c.MessageTimeout = 4, maxWait, maxWait // 16 strangers
 	})
 	silent(t, r.addr, 15, "")
-	nc, err := net.DialTimeout("tcp", r.addr, patience)
+	nc, err := net.DialTimeout("tcp", r.addr, maxWait)
 	require.NoError(t, err)
 	defer func() { _ = nc.Close() }()
 	in := bufio.NewReader(nc)
@@ -106,7 +106,7 @@ func TestRequestsOnOneConnectionDisplaceNoOther(t *testing.T) {
 // TestEvictedStrangersLearnWhy: as a close code, or as a problem document.
 func TestEvictedStrangersLearnWhy(t *testing.T) {
 	r := start(t, authenticated(key("alice", "red")), func(c *gateway.Config, _ *gateway.Deps) {
-		c.MaxConnections, c.FirstMessage = 1, patience
+		c.MaxConnections, c.FirstMessage = 1, maxWait
 	})
 	waiting := r.dial("")
 	quiet := silent(t, r.addr, 1, "")[0]
@@ -114,7 +114,7 @@ func TestEvictedStrangersLearnWhy(t *testing.T) {
 	s := waiting.must("error")
 	require.Equal(t, "OVERLOADED", s.Data.Code)
 	waiting.closes(1013)
-	require.NoError(t, quiet.SetDeadline(time.Now().Add(patience)))
+	require.NoError(t, quiet.SetDeadline(time.Now().Add(maxWait)))
 	res, err := http.ReadResponse(bufio.NewReader(quiet), nil)
 	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
@@ -146,7 +146,7 @@ func TestThousandsOfSilentSockets(t *testing.T) {
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files))
 	require.Greater(t, files.Cur, uint64(2*strangers), "ulimit -n")
 	r := start(t, authenticated(key("alice", "red")), func(c *gateway.Config, _ *gateway.Deps) {
-		c.MaxConnections, c.FirstMessage = 1000, patience
+		c.MaxConnections, c.FirstMessage = 1000, maxWait
 	})
 	silent(t, r.addr, strangers/2, "")
 	silent(t, r.addr, strangers/2, handshakeOf(r))

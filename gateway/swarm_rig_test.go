@@ -230,7 +230,7 @@ func (d *taskService) begins(n int) {
 	for range n {
 		select {
 		case <-d.began:
-		case <-time.After(patience):
+		case <-time.After(maxWait):
 			require.Fail(d.r.t, "no tool is run")
 		}
 	}
@@ -399,7 +399,7 @@ func (s *swarm) listed(kind, participantID string) []wirecmd.Participant {
 // until waits until the entries of a participant in the directory meet a condition.
 func (s *swarm) until(kind, participantID, what string, f func([]wirecmd.Participant) bool) (all []wirecmd.Participant) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	err := s.dir.Wait(ctx, func(*directory.Directory) bool {
 		all = s.listed(kind, participantID)
@@ -424,7 +424,7 @@ func (s *swarm) deliver(to wirecmd.Participant, about subject.Log, data event.Da
 	require.NoError(s.t, err)
 	gw, connection, err := subject.ParseReplyTo(to.Gateway + "." + to.Connection)
 	require.NoError(s.t, err)
-	m, err := s.conn.NATS().Request(subject.Direct(gw, connection), b, patience)
+	m, err := s.conn.NATS().Request(subject.Direct(gw, connection), b, maxWait)
 	require.NoError(s.t, err)
 	return string(m.Data)
 }
@@ -450,7 +450,7 @@ func (c caller) request(callID string) event.CallRequestedData {
 // nextNews returns the next report to the caller.
 func (c caller) nextNews() wirecmd.CallNews {
 	c.t.Helper()
-	m, err := c.sub.NextMsg(patience)
+	m, err := c.sub.NextMsg(maxWait)
 	require.NoError(c.t, err)
 	var news wirecmd.CallNews
 	require.NoError(c.t, json.Unmarshal(m.Data, &news))

@@ -139,7 +139,7 @@ func TestTasksAreHandedToAgents(t *testing.T) {
 	require.Equal(t, "-", s.deliver(p, taskLog("default", task), data), "it has said goodbye")
 	gw, connection, err := subject.ParseReplyTo(p.Gateway + "." + p.Connection)
 	require.NoError(t, err)
-	m, err := s.conn.NATS().Request(subject.Direct(gw, connection), []byte("nonsense"), patience)
+	m, err := s.conn.NATS().Request(subject.Direct(gw, connection), []byte("nonsense"), maxWait)
 	require.NoError(t, err)
 	require.Equal(t, "-", string(m.Data))
 }

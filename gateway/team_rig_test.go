@@ -360,7 +360,7 @@ func (r *rig) sendDirect(to string, about subject.Log, data event.Data) {
 
 // confirmed is sendDirect that waits until the gateway has the message. It may be called on any goroutine.
 func (r *rig) confirmed(to string, about subject.Log, data event.Data) {
-	_, err := r.conn.NATS().Request(directSubject(r.t, to), r.direct(about, data), patience)
+	_, err := r.conn.NATS().Request(directSubject(r.t, to), r.direct(about, data), maxWait)
 	assert.NoError(r.t, err)
 }
 

@@ -29,7 +29,7 @@ func (r *rig) demands(path, body string, header ...string) (int, string, http.He
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 4 * patience}).Do(req)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 4 * maxWait}).Do(req)
 	require.NoError(r.t, err)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)

@@ -50,7 +50,7 @@ type watcher struct {
 // until reads on to a frame that has the text.
 func (c *client) until(text string) string {
 	c.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); { // heartbeats come whatever else does not
+	for end := time.Now().Add(maxWait); time.Now().Before(end); { // heartbeats come whatever else does not
 		b, err := c.text()
 		require.NoError(c.t, err, "before %q", text)
 		if strings.Contains(string(b), text) {
@@ -310,7 +310,7 @@ func TestAnInboxBesideARun(t *testing.T) {
 		s.writeInbox(inbox, fmt.Sprintf("inbox %d;%s", i, pad))
 	}
 	next := map[string]int{}
-	for end := time.Now().Add(patience); next["run"] < each || next["inbox"] < each; {
+	for end := time.Now().Add(maxWait); next["run"] < each || next["inbox"] < each; {
 		require.True(t, time.Now().Before(end), "%v", next)
 		b, err := c.text()
 		require.NoError(t, err)

@@ -73,6 +73,6 @@ func storing(t *testing.T, size string) string {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	require.True(t, s.ReadyForConnections(bustest.Patience))
+	require.True(t, s.ReadyForConnections(bustest.MaxWait))
 	return s.ClientURL()
 }

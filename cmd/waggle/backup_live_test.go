@@ -42,7 +42,7 @@ func TestABackupUnderLoadIsPutBack(t *testing.T) {
 	require.NoError(t, err, out)
 
 	stop, rounds := busy(t, i)
-	require.Eventually(t, func() bool { return rounds.Load() >= 2 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return rounds.Load() >= 2 }, maxWait, 10*time.Millisecond)
 	out, err = i.run(t, "waggle backup --out copy")
 	require.NoError(t, err, out)
 	during := rounds.Load()
@@ -134,7 +134,7 @@ func again(t *testing.T, url string, args ...string) *installation {
 	select {
 	case text := <-where:
 		i.ws, i.addr = chatLine.FindStringSubmatch(text)[1], chatLine.FindStringSubmatch(text)[2]
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(t, "it does not say where it is", i.errors.String())
 	}
 	return i
@@ -143,7 +143,7 @@ func again(t *testing.T, url string, args ...string) *installation {
 // each calls f with every event in the logs.
 func each(t *testing.T, conn *bus.Conn, f func(subj string, stream uint64, seq uint64)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	for _, p := range subject.DefaultPartitions.All() {
 		s, err := conn.JS().Stream(ctx, p.EventStream())
@@ -155,7 +155,7 @@ func each(t *testing.T, conn *bus.Conn, f func(subj string, stream uint64, seq u
 		c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
 		require.NoError(t, err)
 		for n := uint64(0); n < state.Msgs; n++ {
-			m, err := c.Next(jetstream.FetchMaxWait(patience))
+			m, err := c.Next(jetstream.FetchMaxWait(maxWait))
 			require.NoError(t, err)
 			meta, err := m.Metadata()
 			require.NoError(t, err)
@@ -231,7 +231,7 @@ func span(from, to uint64) []uint64 {
 // which has a frame for every event, and returns the sequences of what comes up to last.
 func (i *installation) resume(t *testing.T, session string, after, last uint64) (got []uint64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	url := fmt.Sprintf("ws://%s/ws/session?deltas=all&watch=session/%s&after=%d", i.addr, session, after)
 	c, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // the connection is closed

@@ -109,7 +109,7 @@ func cutInTwo(t *testing.T, ask []string, grown []id.Kind, ends event.Type) {
 	t.Cleanup(conn.Close)
 
 	dir := filepath.Join(t.TempDir(), "copy")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	m, err := backup.Save(ctx, conn, dir, "test", func(s backup.Stream) {
 		if s.Name != subject.TimerStreams()[0] {
@@ -141,6 +141,6 @@ func cutInTwo(t *testing.T, ask []string, grown []id.Kind, ends event.Type) {
 	require.NoError(t, err, out)
 	require.False(t, ended(t, back, ends))
 	again(t, fresh, "--config", file)
-	require.Eventually(t, func() bool { return ended(t, back, ends) }, patience, 200*time.Millisecond)
+	require.Eventually(t, func() bool { return ended(t, back, ends) }, maxWait, 200*time.Millisecond)
 	dense(t, back)
 }

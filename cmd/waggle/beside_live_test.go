@@ -51,7 +51,7 @@ func (i *installation) beside(t *testing.T, role string) {
 		require.Equal(t, http.StatusOK, status, body)
 	case <-ended:
 		require.Fail(t, "the process has ended", said.String())
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		_ = c.Process.Signal(syscall.SIGKILL)
 		<-ended
 		require.Fail(t, "the process is never ready", said.String())
@@ -103,7 +103,7 @@ func TestAProcessBesideUpTakesItsPart(t *testing.T) {
 // greeted connects a client of the swarm and waits for its welcome.
 func greeted(t *testing.T, base string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, base+"/ws/asp/client", nil) //nolint:bodyclose // Dial closes it
 	require.NoError(t, err)

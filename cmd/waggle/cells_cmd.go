@@ -84,9 +84,9 @@ func (c *cellsAssignCmd) Run(std streams) error {
 
 type cellsMoveCmd struct {
 	fileFlag
-	Tenant   string        `arg:"" help:"The tenant."`
-	To       string        `required:"" help:"YAML file, or folder of such files, with the settings of the new cell; --config is for the old one." placeholder:"FILE"`
-	Patience time.Duration `default:"1m" help:"How long to wait for the tenant's work in progress before aborting the move."`
+	Tenant  string        `arg:"" help:"The tenant."`
+	To      string        `required:"" help:"YAML file, or folder of such files, with the settings of the new cell; --config is for the old one." placeholder:"FILE"`
+	MaxWait time.Duration `default:"1m" help:"How long to wait for the tenant's work in progress before aborting the move."`
 }
 
 // Run implements the command.
@@ -114,7 +114,7 @@ func (c *cellsMoveCmd) Run(std streams) error {
 		}
 		defer to.Conn.Close()
 		r, err := move.Move{
-			Directory: d, Tenant: tenant, From: from, To: to, Patience: c.Patience,
+			Directory: d, Tenant: tenant, From: from, To: to, MaxWait: c.MaxWait,
 			Report: func(step string) { _, _ = fmt.Fprintln(std.out, step) },
 		}.Run(ctx)
 		if err != nil {

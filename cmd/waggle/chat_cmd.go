@@ -77,7 +77,7 @@ func (c *chatCmd) talk(opt chat.Options, screen *terminal.Screen, std streams) e
 
 // model returns the model that most workers answer with, empty if the gateway does not say.
 func (c *chatCmd) model(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	ctx, cancel := context.WithTimeout(ctx, connectMaxWait)
 	defer cancel()
 	w, err := waggle.Open(ctx, c.URL, waggle.Options{Token: c.Token})
 	if err != nil {

@@ -79,7 +79,7 @@ func (i *installation) spy(t *testing.T) func() map[string]int {
 	t.Helper()
 	key, err := nats.NkeyOptionFromSeed(i.seed(permission.Role("all")))
 	require.NoError(t, err)
-	nc, err := nats.Connect(i.nats, key, nats.Timeout(bustest.Patience))
+	nc, err := nats.Connect(i.nats, key, nats.Timeout(bustest.MaxWait))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	sub, err := nc.SubscribeSync(">")
@@ -97,7 +97,7 @@ func (i *installation) spy(t *testing.T) func() map[string]int {
 				return out
 			}
 			for range n {
-				m, err := sub.NextMsg(patience)
+				m, err := sub.NextMsg(maxWait)
 				require.NoError(t, err)
 				out[family(m.Subject)]++
 			}

@@ -26,7 +26,7 @@ func (i *installation) join(t *testing.T, role permission.Role) (*nats.Conn, <-c
 	key, err := nats.NkeyOptionFromSeed(i.seed(role))
 	require.NoError(t, err)
 	refused := make(chan error, 16)
-	nc, err := nats.Connect(i.nats, key, nats.Timeout(bustest.Patience), nats.CustomInboxPrefix(permission.Inbox(role)),
+	nc, err := nats.Connect(i.nats, key, nats.Timeout(bustest.MaxWait), nats.CustomInboxPrefix(permission.Inbox(role)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
@@ -55,7 +55,7 @@ func TestTheEmbeddedBusAsksForAKey(t *testing.T) {
 	require.NoError(t, monitor.Flush())
 	answer, err := i.run(t, `bin/waggle chat "hello"`)
 	require.NoError(t, err, answer)
-	_, err = heard.NextMsg(patience)
+	_, err = heard.NextMsg(maxWait)
 	require.NoError(t, err, "the monitor receives announcements")
 	for _, subject := range []string{"cmd.session.default.session.x.message", "live.default.session.x.y", "$JS.API.INFO", "evt.x"} {
 		require.NoError(t, monitor.Publish(subject, []byte("{}")))
@@ -63,7 +63,7 @@ func TestTheEmbeddedBusAsksForAKey(t *testing.T) {
 		select {
 		case err := <-refused:
 			require.ErrorIs(t, err, nats.ErrPermissionViolation, subject)
-		case <-time.After(patience):
+		case <-time.After(maxWait):
 			require.Fail(t, "the monitor may publish", subject)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
 
-// patience bounds every wait; a busy machine with two cores needs it.
-const patience = 90 * time.Second
+// maxWait bounds every wait; a busy machine with two cores needs it.
+const maxWait = 90 * time.Second
 
 // installation is a running "waggle up" in a folder of its own.
 type installation struct {
@@ -58,7 +58,7 @@ func start(t testing.TB, args ...string) *installation {
 		i.ws, i.addr = chatLine.FindStringSubmatch(text)[1], chatLine.FindStringSubmatch(text)[2]
 		i.telemetry = metricsLine.FindStringSubmatch(text)[1]
 		i.nats = natsLine.FindStringSubmatch(text)[1]
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(t, "no banner")
 	}
 	return i
@@ -94,7 +94,7 @@ func (i *installation) end(t testing.TB, s syscall.Signal) error {
 	case err := <-i.ended:
 		i.ended <- err // for the clean-up
 		return err
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Error("the process does not end: ", i.errors)
 		return nil
 	}
@@ -103,7 +103,7 @@ func (i *installation) end(t testing.TB, s syscall.Signal) error {
 // run runs a shell command line of a document, with "waggle" being this program.
 func (i *installation) run(t *testing.T, line string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(line, "bin/waggle", "waggle"))
 	c.Dir, c.Env = i.dir, i.env()
@@ -171,7 +171,7 @@ func TestReadmeAndTour(t *testing.T) {
 // session's id.
 func converse(t *testing.T, url string, lines []string) (session string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // Dial closes it
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestReindex(t *testing.T) {
 			}
 		}
 		return len(summaries) >= 3
-	}, patience, 50*time.Millisecond)
+	}, maxWait, 50*time.Millisecond)
 	ghost := subject.Log{Tenant: summaries[0].Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal("ghost")}
 	asks := func(log subject.Log) string { return log.Question(subject.QuestionsOpen, id.EntityFromExternal("i1")) }
 	keeper.purge(t, summaries[0].Index())
@@ -68,7 +68,7 @@ func TestReindex(t *testing.T) {
 		out, err := i.run(t, "waggle reindex")
 		require.NoError(t, err, out)
 		return maps.Equal(is, keeper.entries(t))
-	}, patience, 50*time.Millisecond)
+	}, maxWait, 50*time.Millisecond)
 }
 
 // chatter has people chat until it is stopped.

@@ -45,7 +45,7 @@ func (i *installation) as(t *testing.T, key string) (*websocket.Conn, error) {
 // closes reads until the socket is closed and returns what was said and the code.
 func closes(t *testing.T, c *websocket.Conn) (string, websocket.StatusCode) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	var said strings.Builder
 	for {
@@ -60,7 +60,7 @@ func closes(t *testing.T, c *websocket.Conn) (string, websocket.StatusCode) {
 // lives pings, and reads meanwhile, because only a reader gets the pong.
 func lives(t *testing.T, c *websocket.Conn) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	go func() {
 		for {
@@ -116,14 +116,14 @@ func TestKeysChangeWithoutARestart(t *testing.T) {
 	require.NoError(t, err)
 
 	require.NoError(t, os.WriteFile(file, []byte("auth: {api_keys: ["), 0o600))
-	require.Eventually(t, func() bool { return i.metric(t, "waggle_config_refused") == "1" }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return i.metric(t, "waggle_config_refused") == "1" }, maxWait, 50*time.Millisecond)
 	_, err = i.as(t, "comes")
 	require.NoError(t, err)
 	lives(t, stays)
 
 	put(t, file, "stays")
 	require.NoError(t, i.cmd.Process.Signal(syscall.SIGHUP))
-	require.Eventually(t, func() bool { return i.metric(t, "waggle_config_refused") == "0" }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return i.metric(t, "waggle_config_refused") == "0" }, maxWait, 50*time.Millisecond)
 	_, err = i.as(t, "comes")
 	require.Error(t, err)
 	require.NoError(t, i.end(t, syscall.SIGTERM))

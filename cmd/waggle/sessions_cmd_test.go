@@ -48,7 +48,7 @@ func TestSessionsAreDeleted(t *testing.T) {
 	require.Eventually(t, func() bool {
 		all = list()
 		return len(all) == 2 && strings.HasSuffix(all[0], "keep this")
-	}, patience, 50*time.Millisecond, "the index has both sessions")
+	}, maxWait, 50*time.Millisecond, "the index has both sessions")
 	doomed, _, _ := strings.Cut(all[1], " ") // the newest comes first
 	kept, _, _ := strings.Cut(all[0], " ")
 
@@ -72,7 +72,7 @@ func TestSessionsAreDeleted(t *testing.T) {
 		out, err = i.run(t, "waggle audit --action deletion")
 		require.NoError(t, err, out)
 		return strings.Contains(out, doomed)
-	}, patience, 50*time.Millisecond, "the audit log has the deletion")
+	}, maxWait, 50*time.Millisecond, "the audit log has the deletion")
 }
 
 // TestListsTakeALimitAndAState on the command line.
@@ -94,7 +94,7 @@ func TestListsTakeALimitAndAState(t *testing.T) {
 		}
 		return len(d.Sessions)
 	}
-	require.Eventually(t, func() bool { return rows("waggle sessions list --state completed") == 3 }, patience, time.Millisecond) // lists follow logs
+	require.Eventually(t, func() bool { return rows("waggle sessions list --state completed") == 3 }, maxWait, time.Millisecond) // lists follow logs
 	require.Equal(t, 3, rows("waggle sessions list"))
 	require.Equal(t, 2, rows("waggle sessions list --limit 2"))
 	require.Equal(t, 3, rows("waggle sessions list --state completed"))

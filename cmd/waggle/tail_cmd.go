@@ -28,8 +28,8 @@ type tailCmd struct {
 	JSON   bool   `name:"json" help:"Print events as JSON, one per line."`
 }
 
-// connectPatience is how long a tool for people waits for NATS.
-const connectPatience = 3 * time.Second
+// connectMaxWait is how long a tool for people waits for NATS.
+const connectMaxWait = 3 * time.Second
 
 // Run implements the command.
 func (c *tailCmd) Run(std streams) error {
@@ -71,7 +71,7 @@ func connected(c config.Config, do func(context.Context, *bus.Conn) error) error
 }
 
 func connect(ctx context.Context, c config.Config) (*bus.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	ctx, cancel := context.WithTimeout(ctx, connectMaxWait)
 	defer cancel()
 	return process.Connect(ctx, c, "waggle/tail", zerolog.Nop())
 }

@@ -81,7 +81,7 @@ func TestTourOfTeams(t *testing.T) {
 // shows reads from a socket until a frame holds the text, from the beginning.
 func (i *installation) shows(t *testing.T, path, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, "ws://"+i.addr+path, nil) //nolint:bodyclose // Dial closes it
 	require.NoError(t, err, path)
@@ -99,7 +99,7 @@ func (i *installation) shows(t *testing.T, path, text string) {
 // all shows a team from its beginning until it is idle, and closes it.
 func (i *installation) all(t *testing.T, team string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	c := exec.CommandContext(ctx, "waggle", "teams", "watch", team, "--all")
 	c.Dir, c.Env = i.dir, i.env()
@@ -138,11 +138,11 @@ teams:
 	require.Regexp(t, `^team_[0-9a-f]{16}$`, team)
 	require.Contains(t, ok("waggle teams show "+team), "about   Two who count.\n")
 	ok("waggle teams pause " + team)
-	require.Eventually(t, func() bool { return strings.Contains(ok("waggle teams show "+team), "PAUSED") }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(ok("waggle teams show "+team), "PAUSED") }, maxWait, 50*time.Millisecond)
 	ok("waggle teams resume " + team)
 	ok("waggle teams stop " + team + " --target One --reason enough")
 	ok("waggle teams delete " + team)
-	require.Eventually(t, func() bool { return !strings.Contains(ok("waggle teams list"), team) }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return !strings.Contains(ok("waggle teams list"), team) }, maxWait, 50*time.Millisecond)
 
 	for line, want := range map[string]string{
 		"waggle teams run nobody hello":              "unknown team \"nobody\"",

@@ -2,7 +2,7 @@ import { WaggleClient } from "@waggle-dev/client";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch } from "../../sdk/typescript/testing/browser.ts";
-import { Line, Model, patience, up, Waggle } from "../../sdk/typescript/testing/server.ts";
+import { Line, Model, maxWait, up, Waggle } from "../../sdk/typescript/testing/server.ts";
 import { faults, removals, visit } from "./page.ts";
 
 // Two gateways behind one address, as a fleet has them. The pages are open in every room while one gateway is killed.
@@ -91,7 +91,7 @@ test("gateways are killed one after the other while three tabs of a browser show
   const tabs: { page: Page; id: string; removed: () => Promise<number> }[] = [];
   for (const { id } of [one, one, two]) {
     const page = await context.newPage();
-    page.setDefaultTimeout(patience);
+    page.setDefaultTimeout(maxWait);
     await page.goto(`${fleet.url}/sessions/${id}`);
     await page.waitForFunction(() => document.querySelector(".item.answer")?.textContent?.includes("word3"));
     tabs.push({ page, id, removed: await removals(page, "body", ".item, .chip") });

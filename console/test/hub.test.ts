@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type CanonicalEvent, WaggleClient } from "@waggle-dev/client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { seqs } from "../../sdk/typescript/testing/events.ts";
-import { patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
+import { maxWait, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
 import { Hub } from "../src/live/hub.ts";
 import { announcements, type News } from "../src/live/protocol.ts";
 import { Tap } from "../src/live/tap.ts";
@@ -32,7 +32,7 @@ afterAll(async () => {
   await waggle?.end();
 });
 
-const soon = { timeout: patience };
+const soon = { timeout: maxWait };
 
 /** What ends the tabs of a test. */
 const tabs: (() => void)[] = [];

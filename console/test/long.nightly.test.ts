@@ -8,7 +8,7 @@ import { ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.ts";
-import { Model, patience, type Reply, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { Model, maxWait, type Reply, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 import { Tap } from "../src/live/tap.ts";
 import { agrees } from "../src/log/image.ts";
 import { Keeper } from "../src/log/keeper.ts";
@@ -126,7 +126,7 @@ interface Watched extends Window {
 /** Opens a page that notes when its first item or row is painted. */
 async function visit(path: string): Promise<{ p: Page; errors: string[]; requests: Requests }> {
   const { page: p, errors } = await open(browser, "about:blank");
-  p.setDefaultTimeout(patience);
+  p.setDefaultTimeout(maxWait);
   await p.setViewportSize({ width: 1300, height: 850 });
   await p.addInitScript(() => {
     const w = window as unknown as Watched;
@@ -300,7 +300,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   const began = Date.now();
   await scrub(seqs);
   expect(before).toBeLessThanOrEqual(4);
-  await expect.poll(() => requests.stretches.length, { timeout: patience }).toBeGreaterThan(log.length / 1000 - 3);
+  await expect.poll(() => requests.stretches.length, { timeout: maxWait }).toBeGreaterThan(log.length / 1000 - 3);
   await p.waitForSelector(".scrubber .reading", { state: "detached" });
   console.log(`scrubbing while the whole log came, in ${Date.now() - began} ms: ${await trace.lap(p)}`);
   for (const [seq, view] of folds([last])) {
@@ -461,7 +461,7 @@ test("an answer streams into a long session, and ten thousand sessions are a lis
   console.log(`streaming: ${await trace.lap(p)}`);
 
   const total = async () => (await api<{ total: number }>("GET", "/sessions?limit=1")).total;
-  await expect.poll(total, { timeout: patience }).toBeGreaterThanOrEqual(sessions); // the index follows the logs
+  await expect.poll(total, { timeout: maxWait }).toBeGreaterThanOrEqual(sessions); // the index follows the logs
   await p.goto(`${waggle.url}/sessions`);
   await p.waitForSelector(".sessions .row");
   await small(p, "sessions");

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { patience } from "../../sdk/typescript/testing/server.ts";
+import { maxWait } from "../../sdk/typescript/testing/server.ts";
 import { client, Provider } from "./provider.ts";
 
 // The sign-in of the page without a browser: its questions go to a provider, and its answers are checked. What the gateway makes of
@@ -106,8 +106,8 @@ test("a token is renewed before it ends, and is in memory only unless the reader
     expect(provider.grants).toEqual(["authorization_code"]);
     vi.advanceTimersByTime(1);
     vi.useRealTimers();
-    await expect.poll(() => provider.grants, { timeout: patience }).toContain("refresh_token");
-    await expect.poll(() => app.token(), { timeout: patience }).not.toBe(first);
+    await expect.poll(() => provider.grants, { timeout: maxWait }).toContain("refresh_token");
+    await expect.poll(() => app.token(), { timeout: maxWait }).not.toBe(first);
   } finally {
     vi.useRealTimers();
   }

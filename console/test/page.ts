@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.ts";
-import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { maxWait, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 
 const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 /** A page of the size at the address, and the errors that it reports. */
 export async function visit(browser: Browser, url: string, size = { width: 1300, height: 850 }): Promise<{ page: Page; errors: string[] }> {
   const { page, errors } = await open(browser, url);
-  page.setDefaultTimeout(patience);
+  page.setDefaultTimeout(maxWait);
   await page.setViewportSize(size);
   return { page, errors };
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { type Question, WaggleClient } from "@waggle-dev/client";
 import { defineAgent } from "@waggle-dev/client/swarm";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
+import { maxWait, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
 import { type Language, languages, languagesOf, type Sample, snippet } from "../src/fold/snippet.ts";
 
 // Every program that the console shows is run against the real binary.
@@ -45,7 +45,7 @@ function environment(): NodeJS.ProcessEnv {
 
 function output(program: string, args: string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(program, args, { cwd, env: environment(), timeout: 2 * patience }, (error, out, err) =>
+    execFile(program, args, { cwd, env: environment(), timeout: 2 * maxWait }, (error, out, err) =>
       error ? reject(new Error(`${error.message}: ${err}`)) : resolve(out),
     );
   });
@@ -63,7 +63,7 @@ function untilAnswer(program: string, args: string[]): Promise<string> {
     const timer = setTimeout(() => {
       end();
       reject(new Error(`no end: ${out}`));
-    }, patience);
+    }, maxWait);
     p.stdout.on("data", (b) => {
       out += b;
       if (!out.includes("event: run.completed")) return;

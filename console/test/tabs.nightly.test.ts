@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { BrowserContext, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { HoldingProxy } from "../../sdk/typescript/testing/proxy.ts";
-import { patience, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { maxWait, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 import { removals, stage } from "./page.ts";
 
 // Tabs of one browser, which share the connections that it has to the gateway.
@@ -19,7 +19,7 @@ async function post<T>(waggle: Waggle, path: string, body: unknown, key = ""): P
   return (await answer.json()) as T;
 }
 
-const soon = { timeout: patience };
+const soon = { timeout: maxWait };
 let messages = 0;
 
 const say = (waggle: Waggle, session: string, content: string, more: object = {}, key = "") =>
@@ -35,7 +35,7 @@ async function session(waggle: Waggle, content: string, key = ""): Promise<strin
 /** Opens one more tab of a browser, and collects the errors that it reports. */
 async function tab(context: BrowserContext, url: string, errors: string[]): Promise<Page> {
   const page = await context.newPage();
-  page.setDefaultTimeout(patience);
+  page.setDefaultTimeout(maxWait);
   page.on("pageerror", (e) => errors.push(String(e)));
   await page.goto(url);
   return page;

@@ -6,7 +6,7 @@ import { defineAgent } from "@waggle-dev/client/swarm";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch } from "../../sdk/typescript/testing/browser.ts";
-import { Model, patience, type Reply, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { Model, maxWait, type Reply, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
 import { commandSubject, publish } from "./bus.ts";
 import { faults, removals, violations, visit } from "./page.ts";
 import { client as oidcClient, Provider } from "./provider.ts";
@@ -462,7 +462,7 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
   });
   await publish(join(on.waggle.dir, "data"), messages);
   await expect
-    .poll(async () => (await api<{ dead_letters: [] }>("GET", "/dead-letters")).dead_letters.length, { timeout: patience })
+    .poll(async () => (await api<{ dead_letters: [] }>("GET", "/dead-letters")).dead_letters.length, { timeout: maxWait })
     .toBe(3);
   await page.goto(`${on.waggle.url}/installation/dead`);
   const letter = (id: string) => page.locator(`.letters > li:has(.id[title="key-${id}"])`);

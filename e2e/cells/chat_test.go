@@ -77,7 +77,7 @@ func (c *chat) ask(text string) error {
 	if err := c.client.Send(text); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	for {
 		n, next, wrong := c.count()
@@ -160,7 +160,7 @@ func (v *viewer) has() ([]client.OrbitFrame, error) {
 // replay returns all frames of a session, as a viewer gets them that nothing disturbs, up to that many answers.
 func (s *site) replay(cell, key, session string, answers int) []client.OrbitFrame {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, "ws://"+s.cells[cell].addr+"/ws?session="+session+"&after=0", dialOptions(key)) //nolint:bodyclose // closed by the library
 	require.NoError(s.t, err)

@@ -59,7 +59,7 @@ func TestCredentialsMayComeWithTheFirstMessage(t *testing.T) {
 // streams requires that the stream of events of a session begins with its first event.
 func (s *site) streams(cell, key, session string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.cells[cell].addr+"/api/v1/sessions/"+session+"/stream", http.NoBody)
 	require.NoError(s.t, err)

@@ -152,7 +152,7 @@ func (s *site) settled() {
 
 func (s *site) send(cell, method, path string, head http.Header) answer {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+s.cells[cell].addr+path, http.NoBody)
 	require.NoError(s.t, err)

@@ -23,7 +23,7 @@ type pair struct {
 // pair makes a team of the tenant whose user has the key.
 func (s *site) pair(t *testing.T, cell, key string) *pair {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*process.MaxWait)
 	t.Cleanup(cancel)
 	w, err := waggle.Open(ctx, "ws://"+s.cells[cell].addr, waggle.Options{Token: key})
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ import (
 	"github.com/waggle-dev/waggle/internal/freeport"
 )
 
-// patience bounds one step of Compose: a service that ends waits up to 45 s for its work.
-const patience = 3 * time.Minute
+// maxWait bounds one step of Compose: a service that ends waits up to 45 s for its work.
+const maxWait = 3 * time.Minute
 
 // fleet is docker-compose.yml, started in a folder of its own with secrets of its own.
 type fleet struct {
@@ -106,7 +106,7 @@ func (f *fleet) end() {
 // run runs a program in the fleet's folder and returns what it prints.
 func (f *fleet) run(name string, args ...string) string {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out bytes.Buffer

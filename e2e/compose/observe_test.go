@@ -125,7 +125,7 @@ func (p prometheus) rules(t *testing.T) int {
 			}
 		}
 		return all == want && done == want
-	}, patience, time.Second, "every rule is carried out")
+	}, maxWait, time.Second, "every rule is carried out")
 	return want
 }
 

@@ -87,7 +87,7 @@ func (f *fleet) takes(key string) bool {
 
 func (f *fleet) socket(key string) *websocket.Conn {
 	f.t.Helper()
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	c, resp, err := websocket.Dial(ctx, f.url("/ws"), &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + key}}})
 	require.NoError(f.t, err)

@@ -26,7 +26,7 @@ func TestAChatSaysThatNoWorkerIsAvailable(t *testing.T) {
 	require.Len(t, worker, 1)
 	f.run("docker", "kill", worker[0])
 
-	ctx, cancel := process.Within(2 * process.Patience)
+	ctx, cancel := process.Within(2 * process.MaxWait)
 	defer cancel()
 	asked := time.Now()
 	id := d.Message(verify.Question, nil)

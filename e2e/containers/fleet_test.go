@@ -22,8 +22,8 @@ import (
 
 const (
 	natsImage, waggleImage = "waggle-nats:dev", "waggle:dev" // scripts/images.sh builds them
-	// patience bounds one step of the engine: a slow machine takes its time to elect leaders.
-	patience    = 3 * time.Minute
+	// maxWait bounds one step of the engine: a slow machine takes its time to elect leaders.
+	maxWait     = 3 * time.Minute
 	gatewayPort = "9000/tcp"
 	servers     = 3
 )
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -82,7 +82,7 @@ func start(t *testing.T) *fleet {
 	for _, c := range f.nats {
 		f.healthy(c)
 	}
-	f.role("bootstrap", wait.ForExit(), "bootstrap", "--timeout", patience.String())
+	f.role("bootstrap", wait.ForExit(), "bootstrap", "--timeout", maxWait.String())
 	for _, role := range []string{"session", "pipeline", "worker", "tools"} {
 		f.role(role, wait.ForHealthCheck(), "serve", "--role", role)
 	}
@@ -168,7 +168,7 @@ func (f *fleet) role(role string, ready wait.Strategy, command ...string) *testc
 		"WAGGLE_SIGNING_PUBLIC_KEY_FILE": "/run/signing/signing.pub",
 	}
 	binds := []string{filepath.Join(f.secrets, role) + ":/run/secrets:ro", filepath.Join(f.secrets, "signing") + ":/run/signing:ro"}
-	options := []testcontainers.ContainerCustomizer{testcontainers.WithCmd(command...), testcontainers.WithWaitStrategyAndDeadline(patience, ready)}
+	options := []testcontainers.ContainerCustomizer{testcontainers.WithCmd(command...), testcontainers.WithWaitStrategyAndDeadline(maxWait, ready)}
 	switch role {
 	case "gateway":
 		env["WAGGLE_CONFIG"] = "/run/clients/gateway.yaml"
@@ -192,5 +192,5 @@ func (f *fleet) role(role string, ready wait.Strategy, command ...string) *testc
 // healthy waits until the container's own check succeeds.
 func (f *fleet) healthy(c *testcontainers.DockerContainer) {
 	f.t.Helper()
-	require.NoError(f.t, wait.ForHealthCheck().WithStartupTimeout(patience).WaitUntilReady(within(f.t), c))
+	require.NoError(f.t, wait.ForHealthCheck().WithStartupTimeout(maxWait).WaitUntilReady(within(f.t), c))
 }

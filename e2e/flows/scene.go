@@ -209,7 +209,7 @@ func (m *Socket) Await(conditions ...string) []sdk.Frame {
 	for left := len(conditions); left > 0; {
 		f, err := m.talk.Peek()
 		require.NoError(m.s.t, err, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names())
-		require.Less(m.s.t, time.Since(began), process.Patience, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names()) // heartbeats keep coming
+		require.Less(m.s.t, time.Since(began), process.MaxWait, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names()) // heartbeats keep coming
 		m.note(f)
 		for i, c := range conditions {
 			if got[i].Event == "" && fits(f, c) {

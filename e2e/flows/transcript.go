@@ -43,7 +43,7 @@ type Place struct{ Addr, Other, Key string }
 type Stage struct {
 	actor  *actor
 	Places map[string]Place // by model
-	Hasty  map[string]Place // the same with little patience for people
+	Hasty  map[string]Place // the same with a short timeout for people
 }
 
 // NewStage returns a stage without places, and the model that plays on it.

@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
-import { freePort, Line, patience, up, type Waggle } from "../../sdk/typescript/testing/server.js";
+import { freePort, Line, maxWait, up, type Waggle } from "../../sdk/typescript/testing/server.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const question = "which files are in the workspace, and what does notes.md say?";
@@ -109,7 +109,7 @@ test("react-chat: a plan is changed, carried out and shown, also after a reload 
   await page.click(".question .reply button.main");
   await page.waitForFunction(() => !document.querySelector(".question"));
   const written = () => readFile(join(waggle.option("--workspace"), "other.txt"), "utf8").catch(() => "");
-  await expect.poll(written, { timeout: patience }).toBe("tea");
+  await expect.poll(written, { timeout: maxWait }).toBe("tea");
   await page.setViewportSize({ width: 390, height: 780 });
   await picture(page, "react-chat-narrow");
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);

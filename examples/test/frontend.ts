@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { WaggleClient } from "@waggle-dev/client";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
-import { patience } from "../../sdk/typescript/testing/server.js";
+import { maxWait } from "../../sdk/typescript/testing/server.js";
 
 // What the front ends of others are put through: the same plan, the same model, the same page of questions.
 
@@ -56,7 +56,7 @@ const times = (text: string, piece: string) => text.split(piece).length - 1;
 /** Waits until the page shows a text. */
 async function sees(page: Page, text: string): Promise<void> {
   // biome-ignore lint/performance/useDomNodeTextContent: what people see
-  await page.waitForFunction((t) => document.body.innerText.includes(t), text, { timeout: patience });
+  await page.waitForFunction((t) => document.body.innerText.includes(t), text, { timeout: maxWait });
 }
 
 /** Shows what is wrong when a test fails. */
@@ -74,13 +74,13 @@ export async function showing(page: Page, name: string, work: () => Promise<void
 export async function askedTogether(page: Page, input: string, send: string): Promise<void> {
   await page.fill(input, "read the notes twice, side by side");
   await page.click(send);
-  await page.waitForSelector(".question", { timeout: patience });
+  await page.waitForSelector(".question", { timeout: maxWait });
   await page.click(".question button.main");
-  await page.waitForFunction(() => document.querySelectorAll(".question").length === 2, undefined, { timeout: patience });
+  await page.waitForFunction(() => document.querySelectorAll(".question").length === 2, undefined, { timeout: maxWait });
   await page.locator(".question button.main").nth(1).click();
   await page.locator(".question[data-given=false] button.main").click();
   await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
-    timeout: patience,
+    timeout: maxWait,
   });
 }
 
@@ -88,11 +88,11 @@ export async function askedTogether(page: Page, input: string, send: string): Pr
 export async function edited(page: Page, name: string, input: string, send: string): Promise<void> {
   await page.fill(input, "read the notes twice, side by side");
   await page.click(send);
-  await page.waitForSelector(".question", { timeout: patience });
+  await page.waitForSelector(".question", { timeout: maxWait });
   await page.click(".question button.main");
   const edit = async (args: string, open: number) => {
     const asked = (n: number) => document.querySelectorAll(".question[data-given=false]").length === n;
-    await page.waitForFunction(asked, open, { timeout: patience });
+    await page.waitForFunction(asked, open, { timeout: maxWait });
     if ((await page.locator(".question textarea").count()) === 0) await page.locator(".question >> text=Edit").first().click();
     await page.fill(".question textarea", args);
     await picture(page, `${name}-edit-${open}`);
@@ -102,7 +102,7 @@ export async function edited(page: Page, name: string, input: string, send: stri
       .click();
   };
   const refuses = async (args: string) => {
-    await page.waitForSelector(".question [role=alert]", { timeout: patience });
+    await page.waitForSelector(".question [role=alert]", { timeout: maxWait });
     expect(await page.textContent(".question [role=alert]")).toContain("/path");
     expect(await page.inputValue(".question textarea")).toContain(args);
     expect(await page.locator(".question").count()).toBe(1);
@@ -115,7 +115,7 @@ export async function edited(page: Page, name: string, input: string, send: stri
   await refuses("8"); // the request was refused
   await edit('{ "path": "./notes.md" }', 1);
   await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
-    timeout: patience,
+    timeout: maxWait,
   });
   await sees(page, "./notes.md");
   expect(await page.locator(".question").count()).toBe(0);
@@ -126,16 +126,16 @@ export async function edited(page: Page, name: string, input: string, send: stri
 export async function stopped(page: Page, name: string, input: string, send: string, stop: string): Promise<void> {
   await page.fill(input, "speak without end");
   await page.click(send);
-  await page.waitForSelector(".question", { timeout: patience });
+  await page.waitForSelector(".question", { timeout: maxWait });
   await page.click(".question button.main");
   await sees(page, "more9 ");
   await page.click(stop);
-  await page.waitForSelector(".plan li[data-status=cancelled]", { timeout: patience });
+  await page.waitForSelector(".plan li[data-status=cancelled]", { timeout: maxWait });
   await picture(page, `${name}-stopped`);
   for (const again of [false, true]) {
     if (again) await page.reload();
     await sees(page, "more9 ");
-    await page.waitForSelector(".plan li[data-status=cancelled]", { timeout: patience });
+    await page.waitForSelector(".plan li[data-status=cancelled]", { timeout: maxWait });
     expect(times(await shown(page), "more9 ")).toBe(1);
   }
   await picture(page, `${name}-stopped-reloaded`);
@@ -147,26 +147,26 @@ export async function failed(page: Page, input: string, send: string): Promise<v
   await page.click(send);
   await sees(page, "Asking again.");
   await page.waitForFunction(() => /^(?!.*Asking again\.).+/s.test(document.querySelector(".problem")?.textContent ?? ""), undefined, {
-    timeout: patience,
+    timeout: maxWait,
   });
   const problem = await page.textContent(".problem");
   await page.reload();
-  await page.waitForFunction((text) => document.querySelector(".problem")?.textContent === text, problem, { timeout: patience });
+  await page.waitForFunction((text) => document.querySelector(".problem")?.textContent === text, problem, { timeout: maxWait });
 }
 
 /** Two windows of one thread: each shows what is said, asked, answered and done in the other. */
 export async function twoWindows(one: Page, two: Page, input: string, send: string): Promise<void> {
   await one.fill(input, "speak at once");
   await one.click(send);
-  await one.waitForSelector(".question", { timeout: patience });
+  await one.waitForSelector(".question", { timeout: maxWait });
   await two.goto(one.url());
-  await two.waitForSelector(".question", { timeout: patience });
+  await two.waitForSelector(".question", { timeout: maxWait });
   await one.click(".question button.main");
   for (const page of [two, one]) await sees(page, words("both").trim());
   expect(await two.locator(".question").count()).toBe(0);
   await two.fill(input, "what do the notes say, and what follows?");
   await two.click(send);
-  await one.waitForSelector(".question", { timeout: patience });
+  await one.waitForSelector(".question", { timeout: maxWait });
   await one.click(".question button.main");
   for (const page of [one, two]) await sees(page, "workspace_read_file");
 }
@@ -181,7 +181,7 @@ export async function spokenTogether(page: Page, input: string, send: string): P
   for (const reload of [false, true]) {
     await page.fill(input, "speak at once");
     await page.click(send);
-    await page.waitForSelector(".question", { timeout: patience });
+    await page.waitForSelector(".question", { timeout: maxWait });
     await page.click(".question button.main");
     await sees(page, "left3 ");
     if (reload) await page.reload();
@@ -199,9 +199,9 @@ export async function carriedOut(page: Page, name: string, input: string, send: 
   await picture(page, `${name}-plan`);
   await page.click(".question button.main");
   await sees(page, "workspace_read_file");
-  await page.waitForSelector(".question", { timeout: patience });
+  await page.waitForSelector(".question", { timeout: maxWait });
   await page.reload();
-  await page.waitForSelector(".question", { timeout: patience });
+  await page.waitForSelector(".question", { timeout: maxWait });
   await picture(page, `${name}-tool`);
   await page.click(".question button.main");
   await sees(page, "next3 ");
@@ -212,7 +212,7 @@ export async function carriedOut(page: Page, name: string, input: string, send: 
   await killed();
   await sees(page, words("sum").trim());
   await page.waitForFunction(() => document.querySelectorAll(".plan li[data-status=completed]").length === 2, undefined, {
-    timeout: patience,
+    timeout: maxWait,
   });
   await picture(page, `${name}-done`);
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.js";
-import { freePort, Model, patience, up, type Waggle, within } from "../../sdk/typescript/testing/server.js";
+import { freePort, Model, maxWait, up, type Waggle, within } from "../../sdk/typescript/testing/server.js";
 import { askedTogether, carriedOut, complete, edited, failed, picture, script, showing, stopped, twoWindows } from "./frontend.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -22,7 +22,7 @@ beforeAll(async () => {
   waggle = await up("", { ...model.env, WAGGLE_TOOLS_BUILTIN_APPROVAL: "always", ...short });
   runtime = await copilotkit();
   browser = await launch();
-}, 4 * patience); // CopilotKit's chat has 30 MB of sources
+}, 4 * maxWait); // CopilotKit's chat has 30 MB of sources
 afterAll(async () => {
   await browser?.close();
   await runtime?.end();
@@ -56,7 +56,7 @@ test(
     expect(errors).toEqual([]);
     await page.close();
   },
-  4 * patience,
+  4 * maxWait,
 );
 
 test(
@@ -66,7 +66,7 @@ test(
     await showing(page, "copilotkit-edit", () => edited(page, "copilotkit", "textarea", "[data-testid=copilot-send-button]"));
     await page.close();
   },
-  4 * patience,
+  4 * maxWait,
 );
 
 test(
@@ -78,7 +78,7 @@ test(
     expect(errors).toEqual([]);
     await page.close();
   },
-  4 * patience,
+  4 * maxWait,
 );
 
 test(
@@ -88,7 +88,7 @@ test(
     await showing(page, "copilotkit-failed", () => failed(page, "textarea", "[data-testid=copilot-send-button]"));
     await page.close();
   },
-  4 * patience,
+  4 * maxWait,
 );
 
 test(
@@ -102,7 +102,7 @@ test(
     await one.page.close();
     await two.page.close();
   },
-  4 * patience,
+  4 * maxWait,
 );
 
 test(
@@ -119,5 +119,5 @@ test(
     expect(errors).toEqual([]);
     await page.close();
   },
-  4 * patience,
+  4 * maxWait,
 );

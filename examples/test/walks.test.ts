@@ -5,7 +5,7 @@ import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
-import { freePort, Line, Model, patience, up, type Waggle } from "../../sdk/typescript/testing/server.js";
+import { freePort, Line, Model, maxWait, up, type Waggle } from "../../sdk/typescript/testing/server.js";
 import { sources } from "../../sdk/typescript/testing/sources.js";
 import { carriedOut, complete, edited, script, showing, spokenTogether, stopped, twoWindows } from "./frontend.js";
 
@@ -88,7 +88,7 @@ async function yes(page: Page, what: string): Promise<void> {
 
 test("the SDK and its hooks in a browser: a chat, a plan with approvals, a restarted step, over cut lines and a reload, exactly", async () => {
   const { page, errors } = await open(browser, "about:blank");
-  page.setDefaultTimeout(patience);
+  page.setDefaultTimeout(maxWait);
   await page.exposeFunction("cut", () => line.cut());
   await page.goto(`${site.origin}/hooks/?url=${encodeURIComponent(line.url)}&session=walk`);
   await page.waitForSelector("#text");
@@ -111,9 +111,9 @@ test("the SDK and its hooks in a browser: a chat, a plan with approvals, a resta
   expect(await page.locator(".user").count()).toBe(2);
   await page.waitForFunction(() => document.querySelectorAll(".answer").length >= 2 && !document.querySelector(".question"));
   const ends = () => page.evaluate(() => (window as unknown as Watched).seen.types.filter((t) => t === "run.completed").length);
-  await expect.poll(ends, { timeout: patience }).toBe(2);
+  await expect.poll(ends, { timeout: maxWait }).toBe(2);
   await page.evaluate(() => (window as unknown as Watched).client.sessions.open("walk").restartStep("next"));
-  await expect.poll(ends, { timeout: patience }).toBe(3);
+  await expect.poll(ends, { timeout: maxWait }).toBe(3);
   const { types, seqs } = await page.evaluate(() => (window as unknown as Watched).seen);
   expect(types).toContain("step.restarted");
   expect(seqs).toEqual(seqs.map((_, i) => i + 1));

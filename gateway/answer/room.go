@@ -21,8 +21,8 @@ const (
 	Small = 64 << 10
 	// shares is how many principals together fill the room.
 	shares = 3
-	// roomPatience is how long an answer waits for room: pages are made within milliseconds.
-	roomPatience = 2 * time.Second
+	// roomMaxWait is how long an answer waits for room: pages are made within milliseconds.
+	roomMaxWait = 2 * time.Second
 )
 
 // Room bounds the bytes of large answers in progress: those that are made, and those that their clients have not taken yet.
@@ -57,7 +57,7 @@ func (r *Room) Enter(ctx context.Context, principal string, bytes int) (*Part, e
 		return nil, nil //nolint:nilnil // a part without a bound
 	}
 	p := &Part{room: r, principal: principal, bytes: min(int64(bytes), r.share), of: r.shareOf(principal)}
-	ctx, cancel := context.WithTimeout(ctx, roomPatience)
+	ctx, cancel := context.WithTimeout(ctx, roomMaxWait)
 	defer cancel()
 	if err := p.of.left.Acquire(ctx, p.bytes); err != nil {
 		r.leave(principal)
@@ -77,7 +77,7 @@ func (r *Room) Make(ctx context.Context) (made func(), err error) {
 	if r == nil {
 		return func() {}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, roomPatience)
+	ctx, cancel := context.WithTimeout(ctx, roomMaxWait)
 	defer cancel()
 	if err := r.making.Acquire(ctx, 1); err != nil {
 		return nil, overfull(err)

@@ -136,8 +136,8 @@ func (i installation) records(r *http.Request, who *edge.Client) (any, error) {
 	return ask[wire.AuditPage](r, who, cmd.Installation, cmd.ListRecords, in)
 }
 
-// trialPatience bounds one trial of a model: a local one may read its weights first.
-const trialPatience = 3 * time.Minute
+// trialMaxWait bounds one trial of a model: a local one may read its weights first.
+const trialMaxWait = 3 * time.Minute
 
 // tryModel has a worker try what its model can do.
 func (i installation) tryModel(r *http.Request, who *edge.Client) (any, error) {
@@ -146,13 +146,13 @@ func (i installation) tryModel(r *http.Request, who *edge.Client) (any, error) {
 		return nil, fault.New(fault.NotFound)
 	}
 	var out wire.ModelTrial
-	err = who.Ask(r.Context(), edge.Request{Service: cmd.Worker, Verb: cmd.TryModel, In: cmd.ModelTrial{Trial: n}, Within: trialPatience, Changes: true}, &out)
+	err = who.Ask(r.Context(), edge.Request{Service: cmd.Worker, Verb: cmd.TryModel, In: cmd.ModelTrial{Trial: n}, Within: trialMaxWait, Changes: true}, &out)
 	return out, err
 }
 
 const (
-	// reindexPatience bounds a part of the work on the index, which takes some seconds and a few long logs.
-	reindexPatience = 2 * time.Minute
+	// reindexMaxWait bounds a part of the work on the index, which takes some seconds and a few long logs.
+	reindexMaxWait = 2 * time.Minute
 	// maxReindex bounds the body of its request.
 	maxReindex = 4 << 10
 )
@@ -172,7 +172,7 @@ func (i installation) reindex(r *http.Request, who *edge.Client) (any, error) {
 	}
 	var out wire.Reindexed
 	err := who.Ask(r.Context(), edge.Request{
-		Service: service, Verb: cmd.Reindex, In: cmd.ReindexRequest{Tenant: who.Principal().Tenant, After: b.After}, Within: reindexPatience, Changes: true,
+		Service: service, Verb: cmd.Reindex, In: cmd.ReindexRequest{Tenant: who.Principal().Tenant, After: b.After}, Within: reindexMaxWait, Changes: true,
 	}, &out)
 	return out, err
 }

@@ -36,9 +36,9 @@ const (
 )
 
 const (
-	// deletePatience bounds the wait for the end of a deletion: longer than the election after a lost leader, shorter
-	// than the patience of clients and proxies.
-	deletePatience = 10 * time.Second
+	// deleteMaxWait bounds the wait for the end of a deletion: longer than the election after a lost leader, shorter
+	// than clients and proxies wait.
+	deleteMaxWait = 10 * time.Second
 	// deletePause is the first pause between two looks, doubled up to deletePauseMax: a deletion takes some milliseconds.
 	deletePause    = 5 * time.Millisecond
 	deletePauseMax = 250 * time.Millisecond
@@ -182,9 +182,9 @@ func (s sessions) delete(r *http.Request, who *edge.Client) (any, error) {
 	return respond.Accepted{Answer: out}, nil
 }
 
-// awaitErased reports whether the log is erased within deletePatience.
+// awaitErased reports whether the log is erased within deleteMaxWait.
 func (s sessions) awaitErased(ctx context.Context, log subject.Log) bool {
-	ctx, cancel := context.WithTimeout(ctx, deletePatience)
+	ctx, cancel := context.WithTimeout(ctx, deleteMaxWait)
 	defer cancel()
 	for pause := deletePause; ; pause = min(2*pause, deletePauseMax) {
 		if erased, err := s.edge.Log.Erased(ctx, log); err == nil && erased {

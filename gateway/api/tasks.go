@@ -130,8 +130,8 @@ func (t tasks) create(r *http.Request, who *edge.Client) (any, error) {
 	return t.begin(r, who, cmd.Submit, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: data})
 }
 
-// taskPatience bounds the wait for the log of a new task.
-const taskPatience = 5 * time.Second
+// taskMaxWait bounds the wait for the log of a new task.
+const taskMaxWait = 5 * time.Second
 
 // checkTimes returns the fault of the first time of a new task that is negative.
 func checkTimes(b wire.NewTask) error {
@@ -153,7 +153,7 @@ func (t tasks) begin(r *http.Request, who *edge.Client, verb id.Name, in cmd.Par
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), taskPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), taskMaxWait)
 	defer cancel()
 	for _, err := range t.edge.Log.Tail(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(v.TaskID)}, eventlog.Cursor{}) {
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/arrival"
 )
 
-const patience = 30 * time.Second
+const maxWait = 30 * time.Second
 
 // TestNoConnectionKeepsItsTurn: strangers that wait for an answer, send half of a body, or stay silent as a socket, and
 // clients that have authenticated, keep no other connection from its turn.
@@ -24,7 +24,7 @@ func TestNoConnectionKeepsItsTurn(t *testing.T) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	ctx, release := context.WithTimeout(t.Context(), 2*patience)
+	ctx, release := context.WithTimeout(t.Context(), 2*maxWait)
 	defer release()
 	entered := make(chan string, 100)
 	mux := http.NewServeMux()
@@ -53,7 +53,7 @@ func TestNoConnectionKeepsItsTurn(t *testing.T) {
 		}()
 	})
 	mux.HandleFunc("GET /asks", func(http.ResponseWriter, *http.Request) {})
-	s := &http.Server{Handler: mux, ConnContext: table.Accept, ConnState: table.Changed, ReadHeaderTimeout: patience}
+	s := &http.Server{Handler: mux, ConnContext: table.Accept, ConnState: table.Changed, ReadHeaderTimeout: maxWait}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(table.Listen(l)) }()
 	defer func() {
@@ -62,10 +62,10 @@ func TestNoConnectionKeepsItsTurn(t *testing.T) {
 		require.ErrorIs(t, <-served, http.ErrServerClosed)
 	}()
 	send := func(head string) net.Conn {
-		nc, err := net.DialTimeout("tcp", l.Addr().String(), patience)
+		nc, err := net.DialTimeout("tcp", l.Addr().String(), maxWait)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = nc.Close() })
-		require.NoError(t, nc.SetDeadline(time.Now().Add(patience)))
+		require.NoError(t, nc.SetDeadline(time.Now().Add(maxWait)))
 		_, err = io.WriteString(nc, head+" HTTP/1.1\r\nHost: here\r\n")
 		require.NoError(t, err)
 		return nc

@@ -40,8 +40,8 @@ type Edge struct {
 	Audit      *audit.Writer     // nil: nothing is recorded
 	Room       *answer.Room      // bounds the bytes of large answers; nil: they have no bound
 
-	// Patience is how long a request waits for its command to be carried out or refused; zero = DefaultPatience.
-	Patience time.Duration
+	// MaxWait is how long a request waits for its command to be carried out or refused; zero = DefaultMaxWait.
+	MaxWait time.Duration
 	// Rules are those of this installation. They come after the rules that hold everywhere.
 	Rules []Rule
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// DefaultPatience is how long a request waits for its command to be carried out or refused.
-const DefaultPatience = 10 * time.Second
+// DefaultMaxWait is how long a request waits for its command to be carried out or refused.
+const DefaultMaxWait = 10 * time.Second
 
 // maxDirect bounds the direct messages that wait for a request: a command is answered once.
 const maxDirect = 4
@@ -55,7 +55,7 @@ func (c *Client) Outcome(ctx context.Context, log subject.Log, cmd command.Comma
 		return event.Event{}, gone(err)
 	}
 	late := fault.Newf(fault.Overloaded, "The service for this request did not respond. Send the same request again.")
-	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(o.Patience, DefaultPatience), late)
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(o.MaxWait, DefaultMaxWait), late)
 	defer cancel()
 	r := &reply{Client: c, direct: make(chan event.Event, maxDirect)}
 	name, err := o.Recipients.Add(r)

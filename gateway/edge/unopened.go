@@ -92,7 +92,7 @@ type Socket interface {
 // Open makes the session for commands that the client may send, if it does not exist, and returns once it does. The stream
 // that shows the log calls Seen. A connection that waits too long for the service is ended, so that
 // its client comes back and sends again what has no answer.
-func (u *Unopened) Open(ctx context.Context, s Socket, patience time.Duration, replyTo string, cmds ...command.Command) error {
+func (u *Unopened) Open(ctx context.Context, s Socket, maxWait time.Duration, replyTo string, cmds ...command.Command) error {
 	if u.Exists() {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (u *Unopened) Open(ctx context.Context, s Socket, patience time.Duration, r
 	if err := c.Do(ctx, replyTo, cmd); err != nil {
 		return err
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(maxWait)
 	defer late.Stop()
 	select {
 	case <-u.seen:

@@ -22,9 +22,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// subscribePatience bounds the wait for the bus to have a subscription: a client that is
+// subscribeMaxWait bounds the wait for the bus to have a subscription: a client that is
 // refused comes back.
-const subscribePatience = 5 * time.Second
+const subscribeMaxWait = 5 * time.Second
 
 // announced are the kinds of logs whose announcements are shown. Inboxes are their
 // clients' own.
@@ -127,7 +127,7 @@ func (a *Announcements) subscribe(ctx context.Context, t id.Tenant, of *tenant) 
 		sub.SetClosedHandler(func(string) { of.ended.Done() })
 		of.subs = append(of.subs, sub)
 	}
-	ctx, cancel := context.WithTimeout(ctx, subscribePatience)
+	ctx, cancel := context.WithTimeout(ctx, subscribeMaxWait)
 	defer cancel()
 	if err := a.conn.Flush(ctx); err != nil {
 		return fmt.Errorf("subscribe to announcements: %w", err)
@@ -179,8 +179,8 @@ func (a *Announcements) announce(ctx context.Context, of *tenant, m *nats.Msg) {
 	}
 }
 
-// sightPatience bounds the wait for the owner of a log that the gateway has not met yet.
-const sightPatience = 2 * time.Second
+// sightMaxWait bounds the wait for the owner of a log that the gateway has not met yet.
+const sightMaxWait = 2 * time.Second
 
 // visible returns the subjects of the viewers that see the log although they do not see all.
 func (a *Announcements) visible(ctx context.Context, of *tenant, log subject.Log) map[string]bool {
@@ -192,7 +192,7 @@ func (a *Announcements) visible(ctx context.Context, of *tenant, log subject.Log
 		}
 	}
 	a.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, sightPatience)
+	ctx, cancel := context.WithTimeout(ctx, sightMaxWait)
 	defer cancel()
 	out := map[string]bool{}
 	for name, who := range narrow {

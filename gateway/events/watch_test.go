@@ -89,7 +89,7 @@ func (c *client) Done() <-chan struct{} { return c.done }
 // until waits until the condition holds.
 func (c *client) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(bustest.Patience)
+	late := time.After(bustest.MaxWait)
 	for {
 		c.mu.Lock()
 		ok := holds()
@@ -129,9 +129,9 @@ func (c *client) end(t *testing.T) *fault.Fault {
 
 var log = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s1")}
 
-func patience(t *testing.T) context.Context {
+func maxWait(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), bustest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), bustest.MaxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -155,10 +155,10 @@ func TestLiveShowsTheTypesOfOneTenant(t *testing.T) {
 	conn := bustest.Single(t)
 	a := events.NewAnnouncements(conn, nil, zerolog.Nop())
 	some, all := newClient(10), newClient(10)
-	one, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, []event.Type{event.RunStarted}, some)
+	one, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, []event.Type{event.RunStarted}, some)
 	require.NoError(t, err)
 	subs := conn.NATS().NumSubscriptions()
-	two, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, all)
+	two, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, all)
 	require.NoError(t, err)
 	require.Equal(t, subs, conn.NATS().NumSubscriptions(), "viewers of a tenant share its subscriptions")
 
@@ -188,10 +188,10 @@ func TestASlowViewerLearnsHowMuchItHasLost(t *testing.T) {
 	conn := bustest.Single(t)
 	a := events.NewAnnouncements(conn, nil, zerolog.Nop())
 	slow, quick := newClient(3), newClient(100)
-	one, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, slow)
+	one, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, slow)
 	require.NoError(t, err)
 	defer one.Close()
-	two, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, quick)
+	two, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, quick)
 	require.NoError(t, err)
 	defer two.Close()
 	const sent = 10
@@ -234,7 +234,7 @@ func TestASlowGatewayTellsItsViewers(t *testing.T) {
 	conn := bustest.Single(t)
 	a := events.NewAnnouncements(conn, nil, zerolog.Nop())
 	c := &stalled{client: newClient(100), begun: make(chan struct{}, 1), goOn: make(chan struct{})}
-	l, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, c)
+	l, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, c)
 	require.NoError(t, err)
 	defer l.Close()
 	goOn := sync.OnceFunc(func() { close(c.goOn) })
@@ -246,7 +246,7 @@ func TestASlowGatewayTellsItsViewers(t *testing.T) {
 	for n := range sent - 1 {
 		announce(t, conn, log, event.RunStarted, n+1)
 	}
-	require.NoError(t, conn.Flush(patience(t)))
+	require.NoError(t, conn.Flush(maxWait(t)))
 	goOn()
 	shown, told := 0, 0
 	for shown+told < sent {
@@ -270,7 +270,7 @@ func TestLiveWithoutABus(t *testing.T) {
 	a := events.NewAnnouncements(conn, nil, zerolog.Nop())
 	conn.Close()
 	for range 2 { // a failure leaves nothing behind
-		_, err := a.Show(patience(t), auth.Principal{Tenant: id.DefaultTenant}, nil, newClient(1))
+		_, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, newClient(1))
 		require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 	}
 }
@@ -306,7 +306,7 @@ func (r *rig) append(d event.Data) {
 	e, err := event.New(log, fmt.Sprintf("e%d", r.events), "test", time.Now(), d)
 	require.NoError(r.t, err)
 	done := false
-	require.NoError(r.t, r.writer.Append(patience(r.t), func() ([]event.Event, error) {
+	require.NoError(r.t, r.writer.Append(maxWait(r.t), func() ([]event.Event, error) {
 		if done {
 			return nil, nil
 		}

@@ -30,12 +30,12 @@ import (
 const HeaderCell = "Waggle-Cell"
 
 const (
-	// dialPatience bounds one attempt to reach a gateway: a machine that is gone does not answer.
-	dialPatience = 2 * time.Second
+	// dialMaxWait bounds one attempt to reach a gateway: a machine that is gone does not answer.
+	dialMaxWait = 2 * time.Second
 	// idleConns is the number of idle connections that are kept to each gateway.
 	idleConns = 64
-	// leavePatience bounds the withdrawal of the lease, which expires otherwise.
-	leavePatience = time.Second
+	// leaveMaxWait bounds the withdrawal of the lease, which expires otherwise.
+	leaveMaxWait = time.Second
 )
 
 // Config configures a Forwarder. All fields are required.
@@ -65,7 +65,7 @@ func New(cfg Config) *Forwarder {
 	f := &Forwarder{Guests: Guests{dir: cfg.Directory, own: cfg.Cell, count: map[id.Tenant]int{}}, cfg: cfg}
 	f.over = f.settle
 	f.through = &transport{dir: cfg.Directory, base: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: dialPatience}).DialContext,
+		DialContext:         (&net.Dialer{Timeout: dialMaxWait}).DialContext,
 		MaxIdleConnsPerHost: idleConns, IdleConnTimeout: time.Minute, DisableCompression: true,
 	}}
 	return f
@@ -109,7 +109,7 @@ func (f *Forwarder) Stop() {
 		return
 	}
 	f.unwatch()
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveMaxWait)
 	defer cancel()
 	if err := f.lease.Leave(ctx); err != nil {
 		f.cfg.Logger.Debug().Err(err).Msg("gateway lease left to expire")

@@ -26,13 +26,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 
-const patience = 60 * time.Second
+const maxWait = 60 * time.Second
 
 var a, b = id.MustName("a"), id.MustName("b")
 
 func within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -86,7 +86,7 @@ func start(t testing.TB, d *cell.Directory, own id.Name, instance string) *gatew
 	t.Cleanup(srv.Close)
 	g.url = srv.URL
 	g.Forwarder = forward.New(forward.Config{
-		Directory: d, Cell: own, URL: srv.URL, Stall: patience, Logger: zerolog.Nop(),
+		Directory: d, Cell: own, URL: srv.URL, Stall: maxWait, Logger: zerolog.Nop(),
 		Refuse: func(w http.ResponseWriter, f *fault.Fault) { _ = answer.Fault(w, f) },
 	})
 	require.NoError(t, g.Start(within(t), id.MustName(instance), func(all []id.Tenant) {
@@ -226,5 +226,5 @@ func TestAMoveIsReportedWhenTheGuestsHaveLeft(t *testing.T) {
 	require.Eventually(t, func() bool {
 		to, here, err := g.Aim(red, false)
 		return err == nil && !here && to == b
-	}, patience, time.Millisecond)
+	}, maxWait, time.Millisecond)
 }

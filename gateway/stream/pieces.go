@@ -33,7 +33,7 @@ func endsSentence(text string) bool {
 // the stretch of pieceWait that the time of its first delta lies in, and before anything
 // else that is shown. So the pieces of a log are the same whenever and however it is read,
 // but that a reader of the newest events is shown one in two parts if the rest of it is
-// announced later than patience allows. The pieces after it are the same again.
+// announced later than maxWait allows. The pieces after it are the same again.
 type pieces struct {
 	gathers func(event.MessageDeltaData) bool // nil: none
 
@@ -126,9 +126,9 @@ func (p *pieces) joins(e *eventlog.Entry, d delta) bool {
 // begins: so a viewer who resumes in the middle of one, or was shown one in two parts, has the same pieces as all others after it.
 func stretch(e *eventlog.Entry) time.Time { return e.Time.Truncate(pieceWait) }
 
-// patience returns for how long the piece that has been begun waits for what may still belong to it: to the end of its stretch,
+// maxWait returns for how long the piece that has been begun waits for what may still belong to it: to the end of its stretch,
 // and as long again for deltas that were stored in time and are announced late.
-func (p *pieces) patience() time.Duration {
+func (p *pieces) maxWait() time.Duration {
 	first := p.open[0]
 	return stretch(first).Add(2 * pieceWait).Sub(first.Time)
 }
@@ -158,7 +158,7 @@ func (s *Stream) gather(e *eventlog.Entry, q *queue) {
 	}
 	if len(p.open) > 0 && p.round != round {
 		now := p.round
-		p.timer = time.AfterFunc(p.patience(), func() { s.overdue(now) })
+		p.timer = time.AfterFunc(p.maxWait(), func() { s.overdue(now) })
 	}
 }
 

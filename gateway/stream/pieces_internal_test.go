@@ -125,7 +125,7 @@ func TestAnyPieces(t *testing.T) {
 }
 
 // TestPiecesAreTheSameForEveryReader: deltas are appended at any times and announced late in any way, so that a live viewer's
-// patience may end in any piece. Its pieces, joined, are those of the log, and from any position on so are those of who resumes.
+// maxWait may end in any piece. Its pieces, joined, are those of the log, and from any position on so are those of who resumes.
 func TestPiecesAreTheSameForEveryReader(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -162,7 +162,7 @@ func TestAPieceWaitsForItsStretch(t *testing.T) {
 	t.Parallel()
 	for ms, wait := range map[int]int{0: 500, 1: 499, 249: 251, 250: 500, 499: 251} {
 		p := pieces{open: []*eventlog.Entry{entry(t, 1, time.Duration(ms)*time.Millisecond, event.RunStartedData{RunID: "r"})}}
-		require.Equal(t, time.Duration(wait)*time.Millisecond, p.patience(), ms)
+		require.Equal(t, time.Duration(wait)*time.Millisecond, p.maxWait(), ms)
 	}
 }
 

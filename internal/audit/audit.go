@@ -42,13 +42,13 @@ const (
 	// tries bounds the attempts to send a record over an open connection. With tryPause between them, and the time of
 	// each attempt, they outlast a lost leader.
 	tries = 5
-	// ackPatience bounds the wait for the acknowledgement of a record.
-	ackPatience = 5 * time.Second
-	tryPause    = 500 * time.Millisecond
-	// closePatience bounds the time in which Close sends the remaining records.
-	closePatience = 3 * time.Second
-	// anchorPatience bounds the look at the log before the first record.
-	anchorPatience = 2 * time.Second
+	// ackMaxWait bounds the wait for the acknowledgement of a record.
+	ackMaxWait = 5 * time.Second
+	tryPause   = 500 * time.Millisecond
+	// closeMaxWait bounds the time in which Close sends the remaining records.
+	closeMaxWait = 3 * time.Second
+	// anchorMaxWait bounds the look at the log before the first record.
+	anchorMaxWait = 2 * time.Second
 	// maxNumbers bounds the numbers in one record: with 10 digits each they fit into its maximum size.
 	maxNumbers = 1000
 	// inFlight is the number of records sent before the first acknowledgement: enough for 10,000 a second at 10 ms.
@@ -212,7 +212,7 @@ func (w *Writer) run() {
 
 // newest returns the sequence of the newest record in the log, 0 if it is unknown.
 func (w *Writer) newest() uint64 {
-	ctx, cancel := context.WithTimeout(context.Background(), anchorPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), anchorMaxWait)
 	defer cancel()
 	s, err := w.conn.JS().Stream(ctx, subject.StreamAudit)
 	if err != nil {
@@ -302,7 +302,7 @@ func acknowledged(ack jetstream.PubAckFuture) error {
 		return nil
 	case err := <-ack.Err():
 		return err
-	case <-time.After(ackPatience):
+	case <-time.After(ackMaxWait):
 		return nats.ErrTimeout
 	}
 }
@@ -316,7 +316,7 @@ func (w *Writer) deliver(m *nats.Msg) (err error) {
 			continue
 		}
 		tried++
-		ctx, cancel := context.WithTimeout(context.Background(), ackPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), ackMaxWait)
 		_, err = w.conn.JS().PublishMsg(ctx, m)
 		cancel()
 		if err == nil {
@@ -351,7 +351,7 @@ func (w *Writer) Close() {
 		}()
 		select {
 		case <-ended:
-		case <-time.After(closePatience):
+		case <-time.After(closeMaxWait):
 			w.opts.Logger.Warn().Int("waiting", len(w.queue)).Msg("last audit records dropped: NATS too slow")
 		}
 		if w.opts.Registry != nil {

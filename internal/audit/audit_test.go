@@ -97,7 +97,7 @@ func TestWhatFindsNoRoomIsCountedAndSaid(t *testing.T) {
 			}
 		}
 		return stored > 0 && lost > 0
-	}, bustest.Patience, 10*time.Millisecond)
+	}, bustest.MaxWait, 10*time.Millisecond)
 	w.Close()
 	require.Positive(t, lost)
 	said, stored := int64(0), 0

@@ -44,7 +44,7 @@ func TestAFloodOfFailuresLosesNoOtherRecord(t *testing.T) {
 	reader := bustest.Dial(t, i.URL)
 	require.Eventually(t, func() bool {
 		return len(read(t, reader, auditlog.Query{Action: audit.Command.String()})) == others
-	}, bustest.Patience, 50*time.Millisecond)
+	}, bustest.MaxWait, 50*time.Millisecond)
 	g.Close()
 	w.Close()
 	var failures int64

@@ -15,16 +15,16 @@ import (
 func TestAwaitWaitsForTheBootstrap(t *testing.T) {
 	t.Parallel()
 	conns := bare(t, 2)
-	gone, cancel := context.WithCancelCause(patience(t))
+	gone, cancel := context.WithCancelCause(maxWait(t))
 	enough := errors.New("enough")
 	cancel(enough)
 	err := bus.Await(gone, conns[0], bus.DefaultTopology())
 	require.ErrorIs(t, err, enough)
 
 	done := make(chan error, 2)
-	go func() { done <- bus.Await(patience(t), conns[0], bus.DefaultTopology()) }()
-	go func() { done <- bus.Await(patience(t), conns[0], bus.DefaultTopology(), "CMD") }()
-	require.NoError(t, bus.Bootstrap(patience(t), conns[1], bus.DefaultTopology()))
+	go func() { done <- bus.Await(maxWait(t), conns[0], bus.DefaultTopology()) }()
+	go func() { done <- bus.Await(maxWait(t), conns[0], bus.DefaultTopology(), "CMD") }()
+	require.NoError(t, bus.Bootstrap(maxWait(t), conns[1], bus.DefaultTopology()))
 	require.NoError(t, <-done)
 	require.NoError(t, <-done)
 }
@@ -33,14 +33,14 @@ func TestAwaitWaitsForTheBootstrap(t *testing.T) {
 func TestAwaitLooksAtTheNamedStreamsOnly(t *testing.T) {
 	t.Parallel()
 	c := bare(t, 1)[0]
-	_, err := c.JS().CreateStream(patience(t), stream(t, bootstrapped(t), "DEAD").Config)
+	_, err := c.JS().CreateStream(maxWait(t), stream(t, bootstrapped(t), "DEAD").Config)
 	require.NoError(t, err)
-	require.NoError(t, bus.Await(patience(t), c, bus.DefaultTopology(), "DEAD"))
+	require.NoError(t, bus.Await(maxWait(t), c, bus.DefaultTopology(), "DEAD"))
 }
 
 func bootstrapped(t *testing.T) *bus.Conn {
 	c := bare(t, 1)[0]
-	require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
+	require.NoError(t, bus.Bootstrap(maxWait(t), c, bus.DefaultTopology()))
 	return c
 }
 
@@ -48,7 +48,7 @@ func bootstrapped(t *testing.T) *bus.Conn {
 func TestEveryStreamIsInThePermissions(t *testing.T) {
 	t.Parallel()
 	var all []string
-	names := bootstrapped(t).JS().StreamNames(patience(t))
+	names := bootstrapped(t).JS().StreamNames(maxWait(t))
 	for name := range names.Name() {
 		all = append(all, name)
 	}

@@ -25,7 +25,7 @@ func bare(t *testing.T, n int) []*bus.Conn {
 }
 
 func drift(t *testing.T, c *bus.Conn) []bus.Drift {
-	d, err := bus.Verify(patience(t), c, bus.DefaultTopology())
+	d, err := bus.Verify(maxWait(t), c, bus.DefaultTopology())
 	require.NoError(t, err)
 	return d
 }
@@ -39,14 +39,14 @@ func TestManyProcessesMayBootstrapAtOnce(t *testing.T) {
 	errs := make([]error, len(conns))
 	var all sync.WaitGroup
 	for i, c := range conns {
-		all.Go(func() { errs[i] = bus.Bootstrap(patience(t), c, bus.DefaultTopology()) })
+		all.Go(func() { errs[i] = bus.Bootstrap(maxWait(t), c, bus.DefaultTopology()) })
 	}
 	all.Wait()
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
 	require.Empty(t, drift(t, conns[0]))
-	require.NoError(t, bus.Bootstrap(patience(t), conns[0], bus.DefaultTopology()))
+	require.NoError(t, bus.Bootstrap(maxWait(t), conns[0], bus.DefaultTopology()))
 }
 
 // A store that is too small says which settings ask for more than it has.
@@ -54,12 +54,12 @@ func TestAStoreWithoutRoomNamesTheSettings(t *testing.T) {
 	t.Parallel()
 	top := bus.DefaultTopology()
 	top.AuditMaxBytes = 1 << 50
-	err := bus.Bootstrap(patience(t), bare(t, 1)[0], top)
+	err := bus.Bootstrap(maxWait(t), bare(t, 1)[0], top)
 	require.ErrorContains(t, err, "has no room for stream AUDIT: it reserves 1073741824 MiB")
 	require.ErrorContains(t, err, "lower audit.max_bytes (1073741824 MiB)")
 	require.NotContains(t, err.Error(), "event_max_bytes", "it reserves nothing")
 	top.AuditMaxBytes, top.EventMaxBytes = bus.DefaultAuditMaxBytes, 1<<50
-	require.ErrorContains(t, bus.Bootstrap(patience(t), bare(t, 1)[0], top), "nats.event_max_bytes (1073741824 MiB in each of 16 streams)")
+	require.ErrorContains(t, bus.Bootstrap(maxWait(t), bare(t, 1)[0], top), "nats.event_max_bytes (1073741824 MiB in each of 16 streams)")
 }
 
 // A second bootstrap touches neither stored messages nor a stream that is right.
@@ -67,13 +67,13 @@ func TestBootstrapKeepsWhatIsStored(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	for n := range 5 {
-		_, err := c.JS().Publish(patience(t), "evt.03.default.session.x", fmt.Append(nil, n))
+		_, err := c.JS().Publish(maxWait(t), "evt.03.default.session.x", fmt.Append(nil, n))
 		require.NoError(t, err)
 	}
 	before := stream(t, c, "EVT_03")
 	top := bus.DefaultTopology()
 	top.EventMaxAge = time.Hour
-	require.NoError(t, bus.Bootstrap(patience(t), c, top))
+	require.NoError(t, bus.Bootstrap(maxWait(t), c, top))
 	after := stream(t, c, "EVT_03")
 	require.Equal(t, before.Created, after.Created)
 	require.EqualValues(t, 5, after.State.Msgs)
@@ -81,7 +81,7 @@ func TestBootstrapKeepsWhatIsStored(t *testing.T) {
 }
 
 func stream(t *testing.T, c *bus.Conn, name string) *jetstream.StreamInfo {
-	s, err := c.JS().Stream(patience(t), name)
+	s, err := c.JS().Stream(maxWait(t), name)
 	require.NoError(t, err)
 	return s.CachedInfo()
 }
@@ -108,14 +108,14 @@ func TestDriftIsNamedAndMended(t *testing.T) {
 	} {
 		cfg := stream(t, c, change.stream).Config
 		change.f(&cfg)
-		_, err := c.JS().UpdateStream(patience(t), cfg)
+		_, err := c.JS().UpdateStream(maxWait(t), cfg)
 		require.NoError(t, err, field)
 		got := drift(t, c)
 		require.Len(t, got, 1, "%s: %v", field, got)
 		require.Equal(t, change.stream+" "+field, got[0].Stream+" "+got[0].Field)
 		require.NotEqual(t, got[0].Want, got[0].Have)
 		require.True(t, got[0].Fixed)
-		require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()), field)
+		require.NoError(t, bus.Bootstrap(maxWait(t), c, bus.DefaultTopology()), field)
 		require.Empty(t, drift(t, c), field)
 	}
 }
@@ -128,12 +128,12 @@ func TestCompressionIsMendedAndDelaysNoStart(t *testing.T) {
 		cfg := stream(t, c, name).Config
 		require.Equal(t, jetstream.S2Compression, cfg.Compression)
 		cfg.Compression = jetstream.NoCompression
-		_, err := c.JS().UpdateStream(patience(t), cfg)
+		_, err := c.JS().UpdateStream(maxWait(t), cfg)
 		require.NoError(t, err)
 	}
 	require.Empty(t, drift(t, c))
-	require.NoError(t, bus.Await(patience(t), c, bus.DefaultTopology()))
-	require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
+	require.NoError(t, bus.Await(maxWait(t), c, bus.DefaultTopology()))
+	require.NoError(t, bus.Bootstrap(maxWait(t), c, bus.DefaultTopology()))
 	require.Equal(t, jetstream.S2Compression, stream(t, c, "EVT_03").Config.Compression)
 	require.Equal(t, jetstream.NoCompression, stream(t, c, "AUDIT").Config.Compression, "the operator decides on the audit log")
 }
@@ -150,9 +150,9 @@ func TestWhatCannotBeMendedIsRefused(t *testing.T) {
 		"subjects overlap with an existing stream": {Name: "OTHER", Subjects: []string{"evt.>"}},
 	} {
 		c := bare(t, 1)[0]
-		_, err := c.JS().CreateStream(patience(t), wrong)
+		_, err := c.JS().CreateStream(maxWait(t), wrong)
 		require.NoError(t, err)
-		require.ErrorContains(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()), says)
+		require.ErrorContains(t, bus.Bootstrap(maxWait(t), c, bus.DefaultTopology()), says)
 		require.NotEmpty(t, drift(t, c))
 	}
 }
@@ -168,11 +168,11 @@ func TestBootstrapWaitsForAServerAndNotForEver(t *testing.T) {
 	defer cancel()
 	require.Error(t, bus.Bootstrap(short, c, bus.DefaultTopology()))
 	done := make(chan error)
-	go func() { done <- bus.Bootstrap(patience(t), c, bus.DefaultTopology()) }()
+	go func() { done <- bus.Bootstrap(maxWait(t), c, bus.DefaultTopology()) }()
 	in.Start()
 	require.NoError(t, <-done)
 
 	top := bus.DefaultTopology()
 	top.Replicas = 3
-	require.ErrorContains(t, bus.Bootstrap(patience(t), c, top), "replicas > 1 not supported")
+	require.ErrorContains(t, bus.Bootstrap(maxWait(t), c, top), "replicas > 1 not supported")
 }

@@ -30,7 +30,7 @@ const (
 	pingInterval = 5 * time.Second
 	maxPings     = 2
 	// drainTimeout bounds Close: a server that does not answer must not delay the end of a process beyond an
-	// orchestrator's patience.
+	// orchestrator's grace period.
 	drainTimeout = 5 * time.Second
 	// connectPause spaces the attempts of Connect: a starting server is ready within a second.
 	connectPause = 200 * time.Millisecond

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 
-func patience(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), bustest.Patience)
+func maxWait(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), bustest.MaxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -48,12 +48,12 @@ func TestAConnectionComesBackAndSaysSo(t *testing.T) {
 		require.False(t, c.Up())
 		// Nothing is queued: a publish fails at once.
 		require.ErrorIs(t, c.NATS().Publish("x", nil), nats.ErrReconnectBufExceeded)
-		_, err := c.JS().Publish(patience(t), "cmd.a.00.b.c.d", nil)
+		_, err := c.JS().Publish(maxWait(t), "cmd.a.00.b.c.d", nil)
 		require.Error(t, err)
 		in.Start()
 		require.True(t, <-s.ch)
 		require.True(t, c.Up())
-		_, err = c.JS().Publish(patience(t), "cmd.a.00.b.c.d", nil)
+		_, err = c.JS().Publish(maxWait(t), "cmd.a.00.b.c.d", nil)
 		require.NoError(t, err)
 	}
 	require.Empty(t, s.ch)
@@ -101,7 +101,7 @@ func TestConnectWaitsForTheServerWithinItsContext(t *testing.T) {
 	}
 	got := make(chan result)
 	go func() {
-		c, err := bus.Connect(patience(t), bus.Config{URL: url, Name: "waggle/test"})
+		c, err := bus.Connect(maxWait(t), bus.Config{URL: url, Name: "waggle/test"})
 		got <- result{c, err}
 	}()
 	srv, err := embedded.Start(embedded.Config{Port: port, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})

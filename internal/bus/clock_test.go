@@ -15,10 +15,10 @@ import (
 // TestTheClockOfTheBus: the clock shows the server's time, and continues without the server.
 func TestTheClockOfTheBus(t *testing.T) {
 	conn := bare(t, 1)[0]
-	require.NoError(t, bus.Bootstrap(patience(t), conn, bus.DefaultTopology()))
+	require.NoError(t, bus.Bootstrap(maxWait(t), conn, bus.DefaultTopology()))
 	c, err := bus.NewClock(t.Context(), conn, subject.StreamCommands, subject.StreamDead)
 	require.NoError(t, err)
-	near := func() { require.WithinDuration(t, time.Now(), c.Now(), bustest.Patience) }
+	near := func() { require.WithinDuration(t, time.Now(), c.Now(), bustest.MaxWait) }
 	near()
 	first := c.Now()
 	require.Equal(t, time.UTC, first.Location())

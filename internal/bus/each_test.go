@@ -16,7 +16,7 @@ import (
 // TestEachVisitsWhatAStreamHas: all messages or the last of each subject, only those that match, up to the first error.
 func TestEachVisitsWhatAStreamHas(t *testing.T) {
 	c := bustest.Single(t)
-	ctx := patience(t)
+	ctx := maxWait(t)
 	log := func(name string) subject.Log {
 		return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
 	}
@@ -61,12 +61,12 @@ func TestTheControlClusterMayBeThatOfACell(t *testing.T) {
 	top := bus.DefaultTopology()
 	top.LeaseTTL *= 2
 	for range 2 {
-		require.NoError(t, bus.BootstrapControl(patience(t), c, top))
+		require.NoError(t, bus.BootstrapControl(maxWait(t), c, top))
 	}
-	s, err := c.JS().Stream(patience(t), subject.BucketStream(subject.BucketDirectory))
+	s, err := c.JS().Stream(maxWait(t), subject.BucketStream(subject.BucketDirectory))
 	require.NoError(t, err)
 	require.Equal(t, bus.DefaultTopology().LeaseTTL, s.CachedInfo().Config.MaxAge)
-	drift, err := bus.Verify(patience(t), c, bus.DefaultTopology())
+	drift, err := bus.Verify(maxWait(t), c, bus.DefaultTopology())
 	require.NoError(t, err)
 	require.Empty(t, drift)
 }

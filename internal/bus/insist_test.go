@@ -35,7 +35,7 @@ func TestInsistTriesAgainWhileThatCanHelp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tries := 0
-			got, err := bus.Insist(patience(t), c, s.again, func(context.Context) (int, error) {
+			got, err := bus.Insist(maxWait(t), c, s.again, func(context.Context) (int, error) {
 				if tries++; tries <= len(s.failures) {
 					return 0, s.failures[tries-1]
 				}
@@ -51,7 +51,7 @@ func TestInsistTriesAgainWhileThatCanHelp(t *testing.T) {
 func TestInsistEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	ctx, cancel := context.WithCancelCause(patience(t))
+	ctx, cancel := context.WithCancelCause(maxWait(t))
 	gone, tries := errors.New("the caller is gone"), 0
 	_, err := bus.Insist(ctx, c, nil, func(context.Context) (any, error) {
 		if tries++; tries == 2 {
@@ -68,7 +68,7 @@ func TestInsistDoesNotWaitForALostAnswer(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	tries := 0
-	_, err := bus.Insist(patience(t), c, nil, func(ctx context.Context) (any, error) {
+	_, err := bus.Insist(maxWait(t), c, nil, func(ctx context.Context) (any, error) {
 		if tries++; tries == 1 {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -87,7 +87,7 @@ func TestInsistGivesAStayingLossUp(t *testing.T) {
 	in.Stop()
 	require.False(t, <-s.ch)
 	tries := 0
-	_, err := bus.Insist(patience(t), c, nil, func(context.Context) (any, error) {
+	_, err := bus.Insist(maxWait(t), c, nil, func(context.Context) (any, error) {
 		tries++
 		return nil, c.NATS().Publish("x", nil)
 	})

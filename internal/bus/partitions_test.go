@@ -16,7 +16,7 @@ import (
 // shards returns the number of event streams.
 func shards(t *testing.T, c *bus.Conn) subject.Partitions {
 	var n subject.Partitions
-	for name := range c.JS().StreamNames(patience(t)).Name() {
+	for name := range c.JS().StreamNames(maxWait(t)).Name() {
 		if strings.HasPrefix(name, "EVT_") {
 			n++
 		}
@@ -35,19 +35,19 @@ func TestAnInstallationKeepsItsPartitions(t *testing.T) {
 			c := bustest.DialPartitions(t, url, made)
 			bustest.Bootstrap(t, c, bus.DefaultTopology())
 			require.Equal(t, made, shards(t, c))
-			require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
-			require.NoError(t, bus.Await(patience(t), c, bus.DefaultTopology()))
+			require.NoError(t, bus.Bootstrap(maxWait(t), c, bus.DefaultTopology()))
+			require.NoError(t, bus.Await(maxWait(t), c, bus.DefaultTopology()))
 			require.Empty(t, drift(t, c))
 			for _, n := range subject.PartitionChoices() {
 				if n == made {
 					continue
 				}
 				other := bustest.DialPartitions(t, url, n)
-				err := bus.Bootstrap(patience(t), other, bus.DefaultTopology())
+				err := bus.Bootstrap(maxWait(t), other, bus.DefaultTopology())
 				require.ErrorIs(t, err, bus.ErrPartitions)
 				require.ErrorContains(t, err, fmt.Sprintf("set nats.partitions to %d", made))
 				for _, stream := range []string{"EVT_00", "EVT_15", "CMD"} {
-					require.ErrorIs(t, bus.Await(patience(t), other, bus.DefaultTopology(), stream), bus.ErrPartitions, stream)
+					require.ErrorIs(t, bus.Await(maxWait(t), other, bus.DefaultTopology(), stream), bus.ErrPartitions, stream)
 				}
 			}
 			require.Equal(t, made, shards(t, c))
@@ -65,7 +65,7 @@ func TestOneNumberOfPartitionsWins(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range conns {
 		conns[i] = bustest.DialPartitions(t, url, subject.PartitionChoices()[i%2])
-		all.Go(func() { errs[i] = bus.Bootstrap(patience(t), conns[i], bus.DefaultTopology()) })
+		all.Go(func() { errs[i] = bus.Bootstrap(maxWait(t), conns[i], bus.DefaultTopology()) })
 	}
 	all.Wait()
 	made := shards(t, conns[0])

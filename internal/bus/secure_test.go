@@ -110,14 +110,14 @@ func TestConnectWithTLSAndNKey(t *testing.T) {
 		URL: secure(t, a, public), TLSCA: a.file("ca.pem"), TLSCert: a.file("client.pem"), TLSKey: a.file("client.key"),
 		NKeySeedFile: a.file("user.seed"),
 	}
-	c, err := bus.Connect(patience(t), good)
+	c, err := bus.Connect(maxWait(t), good)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.NATS().FlushWithContext(patience(t)))
+	require.NoError(t, c.NATS().FlushWithContext(maxWait(t)))
 
 	bad := good
 	bad.NKeySeedFile = a.file("stranger.seed")
-	_, err = bus.Connect(patience(t), bad)
+	_, err = bus.Connect(maxWait(t), bad)
 	require.ErrorIs(t, err, nats.ErrAuthorization, "it does not try again for ever")
 	bad = good
 	bad.TLSCert, bad.TLSKey = "", ""

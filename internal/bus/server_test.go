@@ -16,7 +16,7 @@ import (
 func TestWhatTheServerDoesNotCheck(t *testing.T) {
 	t.Parallel()
 	c := bare(t, 1)[0]
-	_, err := c.JS().CreateStream(patience(t), jetstream.StreamConfig{
+	_, err := c.JS().CreateStream(maxWait(t), jetstream.StreamConfig{
 		Name: "SHARED", Subjects: []string{"mine.>", "theirs.>"}, AllowMsgSchedules: true, AllowRollup: true,
 	})
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestWhatTheServerDoesNotCheck(t *testing.T) {
 		if value == "purge" {
 			m.Header.Set("Nats-Scheduler", "theirs.schedule")
 		}
-		_, err := c.JS().PublishMsg(patience(t), m, more...)
+		_, err := c.JS().PublishMsg(maxWait(t), m, more...)
 		require.NoError(t, err)
 	}
 	schedule := func(target string) []jetstream.PublishOpt {
@@ -46,18 +46,18 @@ func TestWhatTheServerDoesNotCheck(t *testing.T) {
 
 	info := stream(t, c, "SHARED").Config
 	info.AllowRollup = false
-	_, err = c.JS().UpdateStream(patience(t), info)
+	_, err = c.JS().UpdateStream(maxWait(t), info)
 	require.NoError(t, err)
 	require.True(t, stream(t, c, "SHARED").Config.AllowRollup, "schedules bring roll-ups with them")
 	info.AllowMsgSchedules = false
-	_, err = c.JS().UpdateStream(patience(t), info)
+	_, err = c.JS().UpdateStream(maxWait(t), info)
 	require.ErrorContains(t, err, "message schedules can not be disabled")
 	marks := jetstream.StreamConfig{Name: "MARKS", Subjects: []string{"marks.>"}, SubjectDeleteMarkerTTL: time.Minute}
-	_, err = c.JS().CreateStream(patience(t), marks)
+	_, err = c.JS().CreateStream(maxWait(t), marks)
 	require.NoError(t, err)
 	require.True(t, stream(t, c, "MARKS").Config.AllowRollup, "so do markers of expired messages")
 	marks.SubjectDeleteMarkerTTL, marks.AllowMsgTTL, marks.DenyPurge = 0, true, true
-	_, err = c.JS().UpdateStream(patience(t), marks)
+	_, err = c.JS().UpdateStream(maxWait(t), marks)
 	require.NoError(t, err, "without them, a stream may lose the right to roll-ups, and to purges for ever")
 	require.False(t, stream(t, c, "MARKS").Config.AllowRollup)
 }
@@ -67,7 +67,7 @@ func TestReservedSpace(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	sum := int64(0)
-	for info := range c.JS().ListStreams(patience(t)).Info() {
+	for info := range c.JS().ListStreams(maxWait(t)).Info() {
 		sum += max(info.Config.MaxBytes, 0)
 	}
 	require.Greater(t, sum, int64(512<<20))

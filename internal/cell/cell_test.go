@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 
-const patience = 60 * time.Second
+const maxWait = 60 * time.Second
 
 var (
 	a, b = id.MustName("a"), id.MustName("b")
@@ -37,7 +37,7 @@ func tenant(s string) id.Tenant {
 
 func within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -80,7 +80,7 @@ func (l *ledger) audit(t *testing.T, what string) {
 			finished += l.finished[key]
 		}
 		return finished >= accepted
-	}, 4*bustest.Patience, 20*time.Millisecond, "accepted %d, finished %d", accepted, finished) // hundreds may be left
+	}, 4*bustest.MaxWait, 20*time.Millisecond, "accepted %d, finished %d", accepted, finished) // hundreds may be left
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.Logf("%s: keys %d, accepted %d, handled %d, lost %d; attempts %d, repeated %d, broken off %d; out of order %d, at the same time %d",
@@ -123,7 +123,7 @@ func (l *ledger) feed(t *testing.T, c *bus.Conn, keys, each int) {
 		all.Go(func() {
 			key := fmt.Sprint("key", k)
 			for n := 1; n <= each; n++ {
-				one, ctx := number(t, cmd.Session, key, n), patience(t)
+				one, ctx := number(t, cmd.Session, key, n), maxWait(t)
 				for s.Send(ctx, one) != nil { // an unsure sender returns an error: send it again
 					if ctx.Err() != nil {
 						t.Errorf("%s %d is not accepted", key, n)
@@ -160,7 +160,7 @@ func TestOrderHoldsWhileReplicasComeAndGo(t *testing.T) {
 		live = live[1:]
 		switch n % 3 {
 		case 0:
-			require.NoError(t, errors.Join(gone.lease.Leave(patience(t)), gone.ordered.Drain(patience(t))))
+			require.NoError(t, errors.Join(gone.lease.Leave(maxWait(t)), gone.ordered.Drain(maxWait(t))))
 		case 1:
 			gone.ordered.Stop() // its lease stays
 		case 2:
@@ -183,7 +183,7 @@ func (l *ledger) progress(t *testing.T, n int) {
 			sum += done
 		}
 		return sum >= n
-	}, bustest.Patience, 5*time.Millisecond, "%d commands", n)
+	}, bustest.MaxWait, 5*time.Millisecond, "%d commands", n)
 }
 
 // The leader of the queue is killed again and again, under load.

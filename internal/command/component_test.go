@@ -22,7 +22,7 @@ import (
 func TestComponentsKeepTheContractOfLifecycle(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	dir, err := directory.Open(patience(t), c)
+	dir, err := directory.Open(maxWait(t), c)
 	require.NoError(t, err)
 	t.Cleanup(dir.Close)
 	for name, fresh := range map[string]func() lifecycle.Component{
@@ -36,7 +36,7 @@ func TestComponentsKeepTheContractOfLifecycle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { lifecycletest.Exercise(t, fresh) })
 	}
-	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamCommands))
+	require.NoError(t, c.JS().DeleteStream(maxWait(t), subject.StreamCommands))
 	lifecycletest.StartFails(t, func() lifecycle.Component {
 		return command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker}, newRecorder(nil).handle)
 	})
@@ -63,7 +63,7 @@ func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
 		send(t, c, number(t, cmd.Worker, "k", n))
 	}
 	empty(t, c, subject.StreamCommands)
-	require.NoError(t, w.Drain(patience(t)))
+	require.NoError(t, w.Drain(maxWait(t)))
 	telemetry.Lint(t, reg)
 	counts := map[string]float64{}
 	families, err := reg.Gather()
@@ -89,9 +89,9 @@ func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
 	// Another component of the process shares them; a taken name is an error.
 	again := command.NewWorkers(c, command.WorkersConfig{Service: cmd.Session, Registry: reg}, r.handle)
 	t.Cleanup(again.Stop)
-	require.NoError(t, again.Start(patience(t)))
+	require.NoError(t, again.Start(maxWait(t)))
 	taken := prometheus.NewRegistry()
 	taken.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "waggle_command_handled_total", Help: "Other."}))
-	require.Error(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker, Registry: taken}, r.handle).Start(patience(t)))
+	require.Error(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker, Registry: taken}, r.handle).Start(maxWait(t)))
 	require.Equal(t, 1, testutil.CollectAndCount(taken), fmt.Sprint("nothing was added to ", taken))
 }

@@ -137,15 +137,15 @@ func TestPartitionsAreDividedAndTakenOver(t *testing.T) {
 		require.Eventually(t, func() bool { // until the replicas have seen each other
 			got = round()
 			return len(got) == len(names)
-		}, bustest.Patience, 20*time.Millisecond)
+		}, bustest.MaxWait, 20*time.Millisecond)
 		t.Logf("%d partitions: %v", int(subject.DefaultPartitions), got)
 		for _, name := range names {
 			require.Positive(t, got[name])
 		}
 	}
 	division("a", "b", "c")
-	require.NoError(t, replicas["b"].lease.Leave(patience(t)))
-	require.NoError(t, replicas["b"].ordered.Drain(patience(t)))
+	require.NoError(t, replicas["b"].lease.Leave(maxWait(t)))
+	require.NoError(t, replicas["b"].ordered.Drain(maxWait(t)))
 	division("a", "c")
 	replicas["c"].conn.NATS().Close() // its lease stays for half a minute
 	division("a")
@@ -154,7 +154,7 @@ func TestPartitionsAreDividedAndTakenOver(t *testing.T) {
 func TestStopHandsAnOrderedCommandBackAtOnce(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
-	cfg := command.OrderedConfig{AckWait: 10 * bustest.Patience}
+	cfg := command.OrderedConfig{AckWait: 10 * bustest.MaxWait}
 	a := newRecorder(func(one call) error { <-one.ctx.Done(); return one.ctx.Err() })
 	first := newReplica(t, s.URL, "a", cfg, a.handle)
 	send(t, first.conn, number(t, cmd.Session, "k", 1), number(t, cmd.Session, "k", 2))
@@ -171,12 +171,12 @@ func TestStopHandsAnOrderedCommandBackAtOnce(t *testing.T) {
 func TestDrainLeavesAFailingCommandToOthers(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
-	cfg := command.OrderedConfig{AckWait: 10 * bustest.Patience, Backoff: []time.Duration{10 * bustest.Patience}}
+	cfg := command.OrderedConfig{AckWait: 10 * bustest.MaxWait, Backoff: []time.Duration{10 * bustest.MaxWait}}
 	a := newRecorder(func(call) error { return errBroken })
 	first := newReplica(t, s.URL, "a", cfg, a.handle)
 	send(t, first.conn, number(t, cmd.Session, "k", 1))
 	a.next(t)
-	require.NoError(t, first.ordered.Drain(patience(t)))
+	require.NoError(t, first.ordered.Drain(maxWait(t)))
 	b := newRecorder(nil)
 	newReplica(t, s.URL, "b", cfg, b.handle)
 	require.Equal(t, "c1", b.next(t).ID)
@@ -193,7 +193,7 @@ func TestAnOrderedConsumerThatVanishesIsMadeAgain(t *testing.T) {
 	r.next(t)
 	empty(t, a.conn, subject.StreamCommands)
 	durable := "session-" + subject.DefaultPartitions.OfCommand(one.Address()).String()
-	require.NoError(t, a.conn.JS().DeleteConsumer(patience(t), subject.StreamCommands, durable))
+	require.NoError(t, a.conn.JS().DeleteConsumer(maxWait(t), subject.StreamCommands, durable))
 	send(t, a.conn, number(t, cmd.Session, "k", 2))
 	require.Equal(t, "c2", r.next(t).ID)
 }
@@ -201,12 +201,12 @@ func TestAnOrderedConsumerThatVanishesIsMadeAgain(t *testing.T) {
 func TestStartSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamCommands))
-	require.NoError(t, c.JS().DeleteStream(patience(t), subject.TimerStream(cmd.Session)))
+	require.NoError(t, c.JS().DeleteStream(maxWait(t), subject.StreamCommands))
+	require.NoError(t, c.JS().DeleteStream(maxWait(t), subject.TimerStream(cmd.Session)))
 	w := command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker}, nil)
-	require.ErrorContains(t, w.Start(patience(t)), "stream CMD")
+	require.ErrorContains(t, w.Start(maxWait(t)), "stream CMD")
 	tm := command.NewTimers(c, cmd.Session, log(t), nil)
-	require.ErrorContains(t, tm.Start(patience(t)), "stream TIMER")
+	require.ErrorContains(t, tm.Start(maxWait(t)), "stream TIMER")
 	err := command.NewSender(c).Send(shortly(t), number(t, cmd.Worker, "k", 1))
 	require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 	require.ErrorIs(t, err, context.DeadlineExceeded)

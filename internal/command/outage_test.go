@@ -30,40 +30,40 @@ func (w waits) Write(line []byte) (int, error) {
 func TestComponentsStartThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	server := bustest.Start(t, bus.DefaultTopology())
-	steady, err := directory.Open(patience(t), bustest.Dial(t, server.URL))
+	steady, err := directory.Open(maxWait(t), bustest.Dial(t, server.URL))
 	require.NoError(t, err)
 	t.Cleanup(steady.Close)
 	starts := map[string]func(*bus.Conn) error{
 		"workers": func(c *bus.Conn) error {
 			w := command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker}, newRecorder(nil).handle)
 			t.Cleanup(w.Stop)
-			return w.Start(patience(t))
+			return w.Start(maxWait(t))
 		},
 		"ordered": func(c *bus.Conn) error {
 			o := command.NewOrdered(c, steady, command.OrderedConfig{Service: cmd.Session, Instance: id.MustName("a")}, newRecorder(nil).handle)
 			t.Cleanup(o.Stop)
-			return o.Start(patience(t))
+			return o.Start(maxWait(t))
 		},
 		"timers": func(c *bus.Conn) error {
 			timers := command.NewTimers(c, cmd.Session, log(t), nil)
 			t.Cleanup(timers.Stop)
-			return timers.Start(patience(t))
+			return timers.Start(maxWait(t))
 		},
 		"directory": func(c *bus.Conn) error {
-			d, err := directory.Open(patience(t), c)
+			d, err := directory.Open(maxWait(t), c)
 			if err == nil {
 				t.Cleanup(d.Close)
 			}
 			return err
 		},
-		"bucket":        func(c *bus.Conn) error { _, err := c.Bucket(patience(t), subject.BucketAcks); return err },
-		"subscriptions": func(c *bus.Conn) error { return c.Flush(patience(t)) },
+		"bucket":        func(c *bus.Conn) error { _, err := c.Bucket(maxWait(t), subject.BucketAcks); return err },
+		"subscriptions": func(c *bus.Conn) error { return c.Flush(maxWait(t)) },
 	}
 	said := map[string]waits{}
 	conns := map[string]*bus.Conn{}
 	for name := range starts {
 		said[name] = make(waits, 100)
-		c, err := bus.Connect(patience(t), bus.Config{URL: server.URL, Name: name, Logger: zerolog.New(said[name])})
+		c, err := bus.Connect(maxWait(t), bus.Config{URL: server.URL, Name: name, Logger: zerolog.New(said[name])})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		conns[name] = c
@@ -80,7 +80,7 @@ func TestComponentsStartThroughAnOutage(t *testing.T) {
 		case <-said[name]:
 		case err := <-done[name]:
 			require.FailNow(t, "it did not wait", "%s: %v", name, err)
-		case <-patience(t).Done():
+		case <-maxWait(t).Done():
 			require.FailNow(t, "it says nothing", name)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// busPatience is the time for which failures of the bus do not count as attempts at an ordered command: longer than a
+// busMaxWait is the time for which failures of the bus do not count as attempts at an ordered command: longer than a
 // rolling restart of a cluster. A command that fails for longer has a cause of its own.
-const busPatience = 10 * time.Minute
+const busMaxWait = 10 * time.Minute
 
 var errBus = fault.New(fault.BusUnavailable)
 
@@ -99,7 +99,7 @@ func (d *processor) attempts(k *claim, c command.Command, first int, accepted ti
 	for try := 1; ; try++ {
 		end := d.metrics.begin(accepted)
 		err := call(k.ctx, &d.log, d.handler, c, Delivery{Attempt: attempt, Final: attempt >= d.maxDeliver, Accepted: accepted})
-		excused := d.inPlace && errors.Is(err, errBus) && time.Since(began) < busPatience
+		excused := d.inPlace && errors.Is(err, errBus) && time.Since(began) < busMaxWait
 		v := d.judge(k, c, err, attempt, attempt >= d.maxDeliver && !excused)
 		end(v.outcome)
 		if !v.stay || !d.inPlace {

@@ -14,14 +14,14 @@ import (
 )
 
 // never exceeds the length of a test.
-const never = 10 * bustest.Patience
+const never = 10 * bustest.MaxWait
 
 // consumers returns the names of the consumers of commands.
 func consumers(t testing.TB, c *bus.Conn) (out []string) {
 	t.Helper()
-	s, err := c.JS().Stream(patience(t), subject.StreamCommands)
+	s, err := c.JS().Stream(maxWait(t), subject.StreamCommands)
 	require.NoError(t, err)
-	names := s.ConsumerNames(patience(t))
+	names := s.ConsumerNames(maxWait(t))
 	for n := range names.Name() {
 		out = append(out, n)
 	}
@@ -32,7 +32,7 @@ func consumers(t testing.TB, c *bus.Conn) (out []string) {
 // atRest waits until all partitions of the replica rest.
 func atRest(t testing.TB, r *replica) {
 	t.Helper()
-	require.Eventually(t, func() bool { return command.Resting(r.ordered) == int(subject.DefaultPartitions) }, bustest.Patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return command.Resting(r.ordered) == int(subject.DefaultPartitions) }, bustest.MaxWait, 5*time.Millisecond)
 }
 
 // A partition has a consumer only while it has commands. The consumer outlives the pause of a crash loop, so that
@@ -53,14 +53,14 @@ func TestAPartitionRestsAndWakes(t *testing.T) {
 		atRest(t, a)
 		atRest(t, b)
 		require.Equal(t, []string{durable}, consumers(t, a.conn))
-		info, err := a.conn.JS().Consumer(patience(t), subject.StreamCommands, durable)
+		info, err := a.conn.JS().Consumer(maxWait(t), subject.StreamCommands, durable)
 		require.NoError(t, err)
 		require.Greater(t, info.CachedInfo().Config.InactiveThreshold, 5*time.Minute)
 		if n == 2 { // the server removes it while the partition rests
 			require.Eventually(t, func() bool { // a late hint wakes a replica that has nothing to do
-				_ = a.conn.JS().DeleteConsumer(patience(t), subject.StreamCommands, durable)
+				_ = a.conn.JS().DeleteConsumer(maxWait(t), subject.StreamCommands, durable)
 				return len(consumers(t, a.conn)) == 0
-			}, bustest.Patience, 5*time.Millisecond)
+			}, bustest.MaxWait, 5*time.Millisecond)
 			send(t, a.conn, number(t, cmd.Session, "k", 3))
 			n++
 			require.Equal(t, n, numberOf(r.next(t).Command))
@@ -93,7 +93,7 @@ func TestDepthsOfPartitionsThatRest(t *testing.T) {
 	s := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, s.URL)
 	send(t, c, number(t, cmd.Session, "k", 1), number(t, cmd.Session, "k", 2), number(t, cmd.Task, "k", 1))
-	got, err := command.Depths(patience(t), c)
+	got, err := command.Depths(maxWait(t), c)
 	require.NoError(t, err)
 	require.Equal(t, map[string]command.Depth{"session": {Pending: 2}, "task": {Pending: 1}}, got)
 
@@ -101,7 +101,7 @@ func TestDepthsOfPartitionsThatRest(t *testing.T) {
 	r := newRecorder(func(call) error { <-on.ch; return nil })
 	newReplica(t, s.URL, "a", command.OrderedConfig{}, r.handle)
 	r.next(t)
-	got, err = command.Depths(patience(t), c)
+	got, err = command.Depths(maxWait(t), c)
 	on.open()
 	require.NoError(t, err)
 	require.Equal(t, map[string]command.Depth{"session": {Pending: 1, Out: 1}, "task": {Pending: 1}}, got)

@@ -57,8 +57,8 @@ func numberOf(c cmd.Command) int {
 	return o.N
 }
 
-func patience(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), bustest.Patience)
+func maxWait(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), bustest.MaxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -67,7 +67,7 @@ func send(t testing.TB, c *bus.Conn, commands ...cmd.Command) {
 	t.Helper()
 	s := command.NewSender(c)
 	for _, one := range commands {
-		require.NoError(t, s.Send(patience(t), one))
+		require.NoError(t, s.Send(maxWait(t), one))
 	}
 }
 
@@ -107,7 +107,7 @@ func (r *recorder) next(t testing.TB) call {
 	select {
 	case c := <-r.calls:
 		return c
-	case <-time.After(bustest.Patience):
+	case <-time.After(bustest.MaxWait):
 		require.FailNow(t, "no command arrives")
 		return call{}
 	}
@@ -121,7 +121,7 @@ func workers(t testing.TB, c *bus.Conn, cfg command.WorkersConfig, h command.Han
 	}
 	w := command.NewWorkers(c, cfg, h)
 	t.Cleanup(w.Stop)
-	require.NoError(t, w.Start(patience(t)))
+	require.NoError(t, w.Start(maxWait(t)))
 	return w
 }
 
@@ -143,35 +143,35 @@ func newReplicaOf(t testing.TB, url, name string, cfg command.OrderedConfig, h c
 	t.Helper()
 	r := &replica{conn: bustest.Dial(t, url)}
 	var err error
-	r.dir, err = directory.Open(patience(t), r.conn)
+	r.dir, err = directory.Open(maxWait(t), r.conn)
 	require.NoError(t, err)
 	t.Cleanup(r.dir.Close)
 	cfg.Service, cfg.Instance, cfg.Logger = cmd.Session, id.MustName(name), log(t)
 	if cfg.AckWait == 0 {
 		cfg.AckWait = ackWait
 	}
-	r.lease, err = r.dir.Join(patience(t), directory.Member{
+	r.lease, err = r.dir.Join(maxWait(t), directory.Member{
 		What: directory.WhatService, Name: cfg.Service, Instance: cfg.Instance,
 	})
 	require.NoError(t, err)
 	r.ordered = command.NewOrdered(r.conn, r.dir, cfg, h)
 	change(r.ordered)
 	t.Cleanup(r.ordered.Stop)
-	require.NoError(t, r.ordered.Start(patience(t)))
+	require.NoError(t, r.ordered.Start(maxWait(t)))
 	return r
 }
 
 // deadLetters waits for n dead letters and returns them in order.
 func deadLetters(t testing.TB, c *bus.Conn, n int) []command.DeadLetter {
 	t.Helper()
-	cons, err := c.JS().OrderedConsumer(patience(t), subject.StreamDead, jetstream.OrderedConsumerConfig{})
+	cons, err := c.JS().OrderedConsumer(maxWait(t), subject.StreamDead, jetstream.OrderedConsumerConfig{})
 	require.NoError(t, err)
 	iter, err := cons.Messages()
 	require.NoError(t, err)
 	defer iter.Stop()
 	var out []command.DeadLetter
 	for len(out) < n {
-		msg, err := iter.Next(jetstream.NextContext(patience(t)))
+		msg, err := iter.Next(jetstream.NextContext(maxWait(t)))
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(msg.Subject(), "dead."))
 		var d command.DeadLetter
@@ -184,12 +184,12 @@ func deadLetters(t testing.TB, c *bus.Conn, n int) []command.DeadLetter {
 // empty waits until the stream is empty.
 func empty(t testing.TB, c *bus.Conn, stream string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return size(t, c, stream) == 0 }, bustest.Patience, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return size(t, c, stream) == 0 }, bustest.MaxWait, 20*time.Millisecond,
 		"%s is not empty", stream)
 }
 
 func size(t testing.TB, c *bus.Conn, stream string) uint64 {
-	s, err := c.JS().Stream(patience(t), stream)
+	s, err := c.JS().Stream(maxWait(t), stream)
 	require.NoError(t, err)
 	return s.CachedInfo().State.Msgs
 }

@@ -31,9 +31,9 @@ func TestACommandSentTwiceIsStoredOnce(t *testing.T) {
 	elsewhere := number(t, cmd.Worker, "other", 1) // the same id for another addressee
 	send(t, c, one, one, elsewhere, one)
 	require.EqualValues(t, 2, size(t, c, subject.StreamCommands))
-	s, err := c.JS().Stream(patience(t), subject.StreamCommands)
+	s, err := c.JS().Stream(maxWait(t), subject.StreamCommands)
 	require.NoError(t, err)
-	msg, err := s.GetMsg(patience(t), 1)
+	msg, err := s.GetMsg(maxWait(t), 1)
 	require.NoError(t, err)
 	var stored cmd.Command
 	require.NoError(t, json.Unmarshal(msg.Data, &stored))
@@ -50,7 +50,7 @@ func TestACommandSentByManyAtOnceIsAccepted(t *testing.T) {
 	for n := range commands {
 		var all errgroup.Group
 		for range senders {
-			all.Go(func() error { return command.NewSender(c).Send(patience(t), number(t, cmd.Worker, "k", n)) })
+			all.Go(func() error { return command.NewSender(c).Send(maxWait(t), number(t, cmd.Worker, "k", n)) })
 		}
 		require.NoError(t, all.Wait())
 	}
@@ -74,12 +74,12 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 	} {
 		one := number(t, cmd.Worker, "k", 1)
 		spoil(&one)
-		require.ErrorIs(t, s.Send(patience(t), one), fault.New(fault.InvalidField), name)
+		require.ErrorIs(t, s.Send(maxWait(t), one), fault.New(fault.InvalidField), name)
 	}
 	for _, bytes := range []int{300 << 10, 2 << 20} { // above the stream's bound, above the server's
 		big := number(t, cmd.Worker, "k", 1)
 		big.Data = json.RawMessage(`"` + strings.Repeat("x", bytes) + `"`)
-		require.ErrorIs(t, s.Send(patience(t), big), fault.New(fault.MessageTooBig))
+		require.ErrorIs(t, s.Send(maxWait(t), big), fault.New(fault.MessageTooBig))
 	}
 	require.Zero(t, size(t, c, subject.StreamCommands))
 }
@@ -100,23 +100,23 @@ func TestCommandsOfOneRequestAreStoredTogether(t *testing.T) {
 			big.Data = json.RawMessage(`"` + strings.Repeat("x", 300<<10) + `"`)
 			spoilt := number(t, cmd.Worker, "k", 5)
 			spoilt.ID = ""
-			require.ErrorIs(t, s.SendAll(patience(t), one, big), fault.New(fault.MessageTooBig))
-			require.ErrorIs(t, s.SendAll(patience(t), big, one), fault.New(fault.MessageTooBig))
-			require.ErrorIs(t, s.SendAll(patience(t), one, spoilt), fault.New(fault.InvalidField))
+			require.ErrorIs(t, s.SendAll(maxWait(t), one, big), fault.New(fault.MessageTooBig))
+			require.ErrorIs(t, s.SendAll(maxWait(t), big, one), fault.New(fault.MessageTooBig))
+			require.ErrorIs(t, s.SendAll(maxWait(t), one, spoilt), fault.New(fault.InvalidField))
 			require.Zero(t, size(t, c, subject.StreamCommands))
 
-			require.NoError(t, s.SendAll(patience(t)))
-			require.NoError(t, s.Send(patience(t), two)) // of a request that did not come to its end
+			require.NoError(t, s.SendAll(maxWait(t)))
+			require.NoError(t, s.Send(maxWait(t), two)) // of a request that did not come to its end
 			for range 2 {
-				require.NoError(t, s.SendAll(patience(t), one, two, three))
+				require.NoError(t, s.SendAll(maxWait(t), one, two, three))
 			}
 			require.EqualValues(t, 3, size(t, c, subject.StreamCommands))
 			four, five := number(t, cmd.Worker, "k", 6), number(t, cmd.Worker, "k", 7)
-			require.NoError(t, s.SendAll(patience(t), four, five))
-			stream, err := c.JS().Stream(patience(t), subject.StreamCommands)
+			require.NoError(t, s.SendAll(maxWait(t), four, five))
+			stream, err := c.JS().Stream(maxWait(t), subject.StreamCommands)
 			require.NoError(t, err)
 			for i, want := range []string{four.ID, five.ID} {
-				msg, err := stream.GetMsg(patience(t), uint64(4+i))
+				msg, err := stream.GetMsg(maxWait(t), uint64(4+i))
 				require.NoError(t, err)
 				var got cmd.Command
 				require.NoError(t, json.Unmarshal(msg.Data, &got))
@@ -135,7 +135,7 @@ func TestManySendTheSameRequest(t *testing.T) {
 		var all errgroup.Group
 		for range senders {
 			all.Go(func() error {
-				return command.NewSender(c).SendAll(patience(t), number(t, cmd.Worker, "k", 2*n), number(t, cmd.Worker, "k", 2*n+1))
+				return command.NewSender(c).SendAll(maxWait(t), number(t, cmd.Worker, "k", 2*n), number(t, cmd.Worker, "k", 2*n+1))
 			})
 		}
 		require.NoError(t, all.Wait())
@@ -155,7 +155,7 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	var err error
 	for n := 0; err == nil && n < 10; n++ {
 		one.ID = strings.Repeat("c", n+1)
-		err = s.Send(patience(t), one)
+		err = s.Send(maxWait(t), one)
 	}
 	require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 	require.ErrorContains(t, err, "maximum bytes exceeded")
@@ -178,7 +178,7 @@ func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
 	<-down
 	s := command.NewSender(c)
 	require.ErrorIs(t, s.Send(shortly(t), number(t, cmd.Worker, "k", 1)), fault.New(fault.BusUnavailable))
-	require.ErrorIs(t, s.Send(patience(t), number(t, cmd.Worker, "k", 2)), fault.New(fault.BusUnavailable))
+	require.ErrorIs(t, s.Send(maxWait(t), number(t, cmd.Worker, "k", 2)), fault.New(fault.BusUnavailable))
 	accepted := make(chan error)
 	go func() { accepted <- s.Send(context.Background(), number(t, cmd.Worker, "k", 3)) }()
 	in.Start()
@@ -191,7 +191,7 @@ func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
 		require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 		require.Zero(t, n)
 	}
-	require.NoError(t, s.Send(patience(t), number(t, cmd.Worker, "k", 4)))
+	require.NoError(t, s.Send(maxWait(t), number(t, cmd.Worker, "k", 4)))
 }
 
 // One trace leads from the sender through the queue into the handler.
@@ -203,11 +203,11 @@ func TestATraceCrossesTheQueue(t *testing.T) {
 	c := bustest.Single(t)
 	r := newRecorder(nil)
 	w := workers(t, c, command.WorkersConfig{}, r.handle)
-	ctx, root := telemetry.Tracer().Start(patience(t), "root")
+	ctx, root := telemetry.Tracer().Start(maxWait(t), "root")
 	require.NoError(t, command.NewSender(c).Send(ctx, number(t, cmd.Worker, "k", 1)))
 	root.End()
 	r.next(t)
-	require.NoError(t, w.Drain(patience(t)))
+	require.NoError(t, w.Drain(maxWait(t)))
 	parents := map[string]string{}
 	names := map[string]string{}
 	for _, s := range spans.Ended() {
@@ -223,12 +223,12 @@ func TestATraceCrossesTheQueue(t *testing.T) {
 func TestADeadCommandWaitsForItsRecord(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	s, err := c.JS().Stream(patience(t), subject.StreamDead)
+	s, err := c.JS().Stream(maxWait(t), subject.StreamDead)
 	require.NoError(t, err)
 	dead := s.CachedInfo().Config
 	full := dead
 	full.Discard, full.MaxBytes = jetstream.DiscardNew, 1
-	_, err = c.JS().UpdateStream(patience(t), full)
+	_, err = c.JS().UpdateStream(maxWait(t), full)
 	require.NoError(t, err)
 	told := make(chan struct{}, 10)
 	workers(t, c, command.WorkersConfig{
@@ -236,11 +236,11 @@ func TestADeadCommandWaitsForItsRecord(t *testing.T) {
 	}, newRecorder(func(call) error { return command.Permanent(errBroken) }).handle)
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	require.Eventually(t, func() bool {
-		cons, err := c.JS().Consumer(patience(t), subject.StreamCommands, cmd.Worker.String())
+		cons, err := c.JS().Consumer(maxWait(t), subject.StreamCommands, cmd.Worker.String())
 		return err == nil && cons.CachedInfo().NumRedelivered > 0
-	}, bustest.Patience, 20*time.Millisecond)
+	}, bustest.MaxWait, 20*time.Millisecond)
 	require.Empty(t, told)
-	_, err = c.JS().UpdateStream(patience(t), dead)
+	_, err = c.JS().UpdateStream(maxWait(t), dead)
 	require.NoError(t, err)
 	<-told
 	require.Len(t, deadLetters(t, c, 1), 1)
@@ -264,9 +264,9 @@ func TestASenderWithinBounds(t *testing.T) {
 			require.EqualValues(t, left, size(t, c, subject.StreamCommands))
 		}, nil
 	}).Signing(func(*cmd.Command) error { return nil })
-	require.NoError(t, sender.Send(patience(t), number(t, cmd.Worker, "k", 1)))
-	require.NoError(t, sender.Send(patience(t), number(t, cmd.Worker, "k", 2)))
-	require.ErrorIs(t, sender.Send(patience(t), number(t, cmd.Worker, "k", 3)), refused)
+	require.NoError(t, sender.Send(maxWait(t), number(t, cmd.Worker, "k", 1)))
+	require.NoError(t, sender.Send(maxWait(t), number(t, cmd.Worker, "k", 2)))
+	require.ErrorIs(t, sender.Send(maxWait(t), number(t, cmd.Worker, "k", 3)), refused)
 	require.Equal(t, 2, left)
 	require.EqualValues(t, 2, size(t, c, subject.StreamCommands))
 }

@@ -41,7 +41,7 @@ func timers(t *testing.T, c *bus.Conn, f func(context.Context, subject.Timer) er
 		return f(ctx, one)
 	})
 	t.Cleanup(tm.Stop)
-	require.NoError(t, tm.Start(patience(t)))
+	require.NoError(t, tm.Start(maxWait(t)))
 	return out
 }
 
@@ -54,12 +54,12 @@ func TestTimersFireOnceAndNotBefore(t *testing.T) {
 	now := time.Now()
 	for name, in := range map[string]time.Duration{"overdue": -time.Hour, "now": 0, "soon": 700 * time.Millisecond, "later": 2 * time.Second} {
 		due[name] = now.Add(in)
-		require.NoError(t, s.SetTimer(patience(t), timer(name), due[name]))
+		require.NoError(t, s.SetTimer(maxWait(t), timer(name), due[name]))
 	}
-	require.NoError(t, s.SetTimer(patience(t), timer("moved"), now.Add(time.Hour)))
+	require.NoError(t, s.SetTimer(maxWait(t), timer("moved"), now.Add(time.Hour)))
 	due["moved"] = now.Add(3 * time.Second)
-	require.NoError(t, s.SetTimer(patience(t), timer("moved"), due["moved"])) // replaces
-	require.NoError(t, s.SetTimer(patience(t), timer("never"), now.Add(time.Hour)))
+	require.NoError(t, s.SetTimer(maxWait(t), timer("moved"), due["moved"])) // replaces
+	require.NoError(t, s.SetTimer(maxWait(t), timer("never"), now.Add(time.Hour)))
 	for range len(due) {
 		f := <-got
 		t.Logf("%s fired %v after it was due", f.name, f.at.Sub(due[f.name]).Round(time.Millisecond))
@@ -67,7 +67,7 @@ func TestTimersFireOnceAndNotBefore(t *testing.T) {
 		require.False(t, f.at.Before(due[f.name]), "%s came too early", f.name)
 		delete(due, f.name)
 	}
-	require.Eventually(t, func() bool { return size(t, c, subject.TimerStream(cmd.Session)) == 1 }, bustest.Patience, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return size(t, c, subject.TimerStream(cmd.Session)) == 1 }, bustest.MaxWait, 20*time.Millisecond,
 		"what is not due yet, and nothing else, is left")
 	require.Empty(t, got)
 }
@@ -76,7 +76,7 @@ func TestTimersFireOnceAndNotBefore(t *testing.T) {
 func TestATimerIsDueToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	stream, err := c.JS().Stream(patience(t), subject.TimerStream(cmd.Session))
+	stream, err := c.JS().Stream(maxWait(t), subject.TimerStream(cmd.Session))
 	require.NoError(t, err)
 	hour := time.Now().Add(time.Hour).Truncate(time.Second)
 	for _, row := range []struct{ after, want time.Duration }{
@@ -86,8 +86,8 @@ func TestATimerIsDueToTheMillisecond(t *testing.T) {
 		{time.Second - 1, time.Second},
 	} {
 		one := timer(fmt.Sprint("one-", row.after.Nanoseconds()))
-		require.NoError(t, command.NewSender(c).SetTimer(patience(t), one, hour.Add(row.after)))
-		m, err := stream.GetLastMsgForSubject(patience(t), one.Set())
+		require.NoError(t, command.NewSender(c).SetTimer(maxWait(t), one, hour.Add(row.after)))
+		m, err := stream.GetLastMsgForSubject(maxWait(t), one.Set())
 		require.NoError(t, err)
 		due, err := time.Parse("@at "+time.RFC3339, m.Header.Get(jetstream.ScheduleHeader))
 		require.NoError(t, err)
@@ -108,8 +108,8 @@ func TestATimerThatFailsComesAgain(t *testing.T) {
 		}
 		return nil
 	})
-	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("one"), time.Now()))
-	_, err := c.JS().Publish(patience(t), "timer.fire.session.junk", nil)
+	require.NoError(t, command.NewSender(c).SetTimer(maxWait(t), timer("one"), time.Now()))
+	_, err := c.JS().Publish(maxWait(t), "timer.fire.session.junk", nil)
 	require.NoError(t, err)
 	for range 3 {
 		require.Equal(t, "one", (<-got).name)
@@ -122,7 +122,7 @@ func TestTimersOutliveARestart(t *testing.T) {
 	t.Parallel()
 	in := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, in.URL)
-	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("one"), time.Now().Add(time.Second)))
+	require.NoError(t, command.NewSender(c).SetTimer(maxWait(t), timer("one"), time.Now().Add(time.Second)))
 	in.Stop()
 	in.Start()
 	got := timers(t, bustest.Dial(t, in.URL), nil)
@@ -133,12 +133,12 @@ func TestTimersOutliveARestart(t *testing.T) {
 func TestATimerFiresBesideManyOthers(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("first"), time.Now().Add(time.Minute)))
+	require.NoError(t, command.NewSender(c).SetTimer(maxWait(t), timer("first"), time.Now().Add(time.Minute)))
 	bustest.Fill(t, c, 140<<20, func(i int) string { return timer(fmt.Sprint("other-", i)).Set() })
-	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("last"), time.Now()))
+	require.NoError(t, command.NewSender(c).SetTimer(maxWait(t), timer("last"), time.Now()))
 	require.Equal(t, "last", (<-timers(t, c, nil)).name)
-	s, err := c.JS().Stream(patience(t), subject.TimerStream(cmd.Session))
+	s, err := c.JS().Stream(maxWait(t), subject.TimerStream(cmd.Session))
 	require.NoError(t, err)
-	_, err = s.GetLastMsgForSubject(patience(t), timer("first").Set())
+	_, err = s.GetLastMsgForSubject(maxWait(t), timer("first").Set())
 	require.NoError(t, err)
 }

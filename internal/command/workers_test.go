@@ -111,10 +111,10 @@ func TestWhatIsNoCommandIsGivenUp(t *testing.T) {
 	foreign, err := json.Marshal(other)
 	require.NoError(t, err)
 	for _, body := range []string{"\x00 not json", `{"id":"x"}`, string(foreign)} {
-		_, err := c.JS().Publish(patience(t), subject.DefaultPartitions.Command(good.Address()), []byte(body))
+		_, err := c.JS().Publish(maxWait(t), subject.DefaultPartitions.Command(good.Address()), []byte(body))
 		require.NoError(t, err)
 	}
-	_, err = c.JS().Publish(patience(t), "cmd.worker.77.x", nil)
+	_, err = c.JS().Publish(maxWait(t), "cmd.worker.77.x", nil)
 	require.NoError(t, err)
 	r := newRecorder(nil)
 	workers(t, c, command.WorkersConfig{Concurrency: 1}, r.handle)
@@ -127,9 +127,9 @@ func TestWhatIsNoCommandIsGivenUp(t *testing.T) {
 
 // abandon takes the next command like a process that dies with it.
 func abandon(t *testing.T, c *bus.Conn) jetstream.Msg {
-	cons, err := c.JS().Consumer(patience(t), subject.StreamCommands, cmd.Worker.String())
+	cons, err := c.JS().Consumer(maxWait(t), subject.StreamCommands, cmd.Worker.String())
 	require.NoError(t, err)
-	batch, err := cons.Fetch(1, jetstream.FetchContext(patience(t)))
+	batch, err := cons.Fetch(1, jetstream.FetchContext(maxWait(t)))
 	require.NoError(t, err)
 	msg := <-batch.Messages()
 	require.NotNil(t, msg)
@@ -141,7 +141,7 @@ func TestAnAbandonedCommandIsTakenOver(t *testing.T) {
 	c := bustest.Single(t)
 	require.NoError(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker, AckWait: ackWait}, nil).Drain(t.Context()))
 	first := workers(t, c, command.WorkersConfig{}, newRecorder(nil).handle) // creates the consumer
-	require.NoError(t, first.Drain(patience(t)))
+	require.NoError(t, first.Drain(maxWait(t)))
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	abandon(t, c)
 	r := newRecorder(nil)
@@ -159,7 +159,7 @@ func TestACommandThatKillsIsGivenUpUntouched(t *testing.T) {
 	c := bustest.Single(t)
 	cfg := command.WorkersConfig{MaxDeliver: 2}
 	first := workers(t, c, cfg, newRecorder(nil).handle)
-	require.NoError(t, first.Drain(patience(t)))
+	require.NoError(t, first.Drain(maxWait(t)))
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	abandon(t, c)
 	require.NoError(t, abandon(t, c).Nak()) // as if it had died again, without the wait
@@ -177,11 +177,11 @@ func TestStopHandsBackAtOnce(t *testing.T) {
 	c := bustest.Single(t)
 	a := newRecorder(func(one call) error { <-one.ctx.Done(); return one.ctx.Err() })
 	// A wait would fail the test: the other replica has it because it was returned.
-	w := workers(t, c, command.WorkersConfig{AckWait: 10 * bustest.Patience}, a.handle)
+	w := workers(t, c, command.WorkersConfig{AckWait: 10 * bustest.MaxWait}, a.handle)
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	a.next(t)
 	b := newRecorder(nil)
-	workers(t, c, command.WorkersConfig{AckWait: 10 * bustest.Patience}, b.handle)
+	workers(t, c, command.WorkersConfig{AckWait: 10 * bustest.MaxWait}, b.handle)
 	w.Stop()
 	require.Equal(t, 2, b.next(t).Attempt)
 	empty(t, c, subject.StreamCommands)
@@ -206,8 +206,8 @@ func TestDrainFinishesWhatIsOn(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, w.Drain(short), context.Canceled, "it is still on")
 	close(release)
-	require.NoError(t, w.Drain(patience(t)))
-	require.Eventually(t, func() bool { return size(t, c, subject.StreamCommands) == 1 }, bustest.Patience, 20*time.Millisecond,
+	require.NoError(t, w.Drain(maxWait(t)))
+	require.Eventually(t, func() bool { return size(t, c, subject.StreamCommands) == 1 }, bustest.MaxWait, 20*time.Millisecond,
 		"the other was left alone")
 	require.Empty(t, r.calls)
 }
@@ -249,7 +249,7 @@ func TestALongHandlerKeepsItsClaim(t *testing.T) {
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	r.next(t)
 	for range 4 { // more than one ack wait
-		m, err := sub.NextMsgWithContext(patience(t))
+		m, err := sub.NextMsgWithContext(maxWait(t))
 		require.NoError(t, err)
 		require.Equal(t, "+WPI", string(m.Data))
 	}
@@ -267,7 +267,7 @@ func TestAConsumerThatVanishesIsMadeAgain(t *testing.T) {
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	r.next(t)
 	empty(t, c, subject.StreamCommands)
-	require.NoError(t, c.JS().DeleteConsumer(patience(t), subject.StreamCommands, cmd.Worker.String()))
+	require.NoError(t, c.JS().DeleteConsumer(maxWait(t), subject.StreamCommands, cmd.Worker.String()))
 	send(t, c, number(t, cmd.Worker, "k", 2))
 	require.Equal(t, "c2", r.next(t).ID)
 }

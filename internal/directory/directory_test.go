@@ -34,14 +34,14 @@ func start(t *testing.T) *bustest.Instance {
 }
 
 func open(t *testing.T, c *bus.Conn) *directory.Directory {
-	d, err := directory.Open(patience(t), c)
+	d, err := directory.Open(maxWait(t), c)
 	require.NoError(t, err)
 	t.Cleanup(d.Close)
 	return d
 }
 
-func patience(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), bustest.Patience)
+func maxWait(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), bustest.MaxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -51,7 +51,7 @@ func replica(name id.Name, instance string) directory.Member {
 }
 
 func join(t *testing.T, d *directory.Directory, m directory.Member) *directory.Lease {
-	l, err := d.Join(patience(t), m)
+	l, err := d.Join(maxWait(t), m)
 	require.NoError(t, err)
 	return l
 }
@@ -59,7 +59,7 @@ func join(t *testing.T, d *directory.Directory, m directory.Member) *directory.L
 // sees waits until the directory lists exactly these instances of the name, in order.
 func sees(t *testing.T, d *directory.Directory, name id.Name, want ...string) {
 	t.Helper()
-	err := d.Wait(patience(t), func(d *directory.Directory) bool {
+	err := d.Wait(maxWait(t), func(d *directory.Directory) bool {
 		return fmt.Sprint(instances(d, name)) == fmt.Sprint(want)
 	})
 	require.NoError(t, err, "want %v, have %v", want, instances(d, name))
@@ -90,11 +90,11 @@ func TestMembersAreListedEverywhereUntilTheyLeave(t *testing.T) {
 		require.False(t, d.Members(directory.WhatService, session)[0].Started.IsZero())
 		require.Len(t, d.All(directory.WhatService), 3)
 	}
-	require.NoError(t, one.Leave(patience(t)))
-	require.NoError(t, one.Leave(patience(t)))
+	require.NoError(t, one.Leave(maxWait(t)))
+	require.NoError(t, one.Leave(maxWait(t)))
 	sees(t, a, session, "two")
 	sees(t, open(t, bustest.Dial(t, s.URL)), session, "two")
-	require.NoError(t, two.Leave(patience(t)))
+	require.NoError(t, two.Leave(maxWait(t)))
 	sees(t, b, session)
 }
 
@@ -105,7 +105,7 @@ func TestTheDeadAreDroppedAndTheLivingAreNot(t *testing.T) {
 	join(t, d, replica(session, "living"))
 	doomed := bustest.Dial(t, s.URL)
 	l := join(t, open(t, doomed), replica(session, "doomed"))
-	require.NoError(t, d.Reach(patience(t), l.Joined()), "all have been told of the join")
+	require.NoError(t, d.Reach(maxWait(t), l.Joined()), "all have been told of the join")
 	sees(t, d, session, "doomed", "living")
 	changes := make(chan struct{}, 100)
 	defer d.Watch(func() { changes <- struct{}{} })()
@@ -124,7 +124,7 @@ func TestAVanishedKeyIsPutAgain(t *testing.T) {
 	d := open(t, c)
 	m := replica(session, "a")
 	join(t, d, m)
-	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
+	kv, err := c.JS().KeyValue(maxWait(t), subject.BucketDirectory)
 	require.NoError(t, err)
 	gone := make(chan struct{}, 10)
 	defer d.Watch(func() {
@@ -132,7 +132,7 @@ func TestAVanishedKeyIsPutAgain(t *testing.T) {
 			gone <- struct{}{}
 		}
 	})()
-	require.NoError(t, kv.Delete(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
+	require.NoError(t, kv.Delete(maxWait(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
 	<-gone
 	sees(t, d, session, "a")
 }
@@ -168,7 +168,7 @@ func TestAMemberJoinsOnceTheBusIsBack(t *testing.T) {
 		bustest.Down(t, c)
 		joined := make(chan error, 1)
 		go func() {
-			_, err := d.Join(patience(t), replica(session, "a"))
+			_, err := d.Join(maxWait(t), replica(session, "a"))
 			joined <- err
 		}()
 		s.Start()
@@ -184,14 +184,14 @@ func TestCloseTakesItsMembersOffTheList(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	d := open(t, bustest.Dial(t, s.URL))
-	closing, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
+	closing, err := directory.Open(maxWait(t), bustest.Dial(t, s.URL))
 	require.NoError(t, err)
 	join(t, closing, replica(session, "a"))
 	sees(t, d, session, "a")
 	closing.Close()
 	sees(t, d, session)
 	require.ErrorContains(t, closing.Wait(t.Context(), func(*directory.Directory) bool { return false }), "closed")
-	_, err = closing.Join(patience(t), replica(session, "b"))
+	_, err = closing.Join(maxWait(t), replica(session, "b"))
 	require.ErrorContains(t, err, "closed")
 	sees(t, d, session)
 }
@@ -217,7 +217,7 @@ func TestWhatIsNoMemberIsNotListed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := bustest.Dial(t, s.URL)
-	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
+	kv, err := c.JS().KeyValue(maxWait(t), subject.BucketDirectory)
 	require.NoError(t, err)
 	m := replica(session, "a")
 	for key, value := range map[string]string{
@@ -225,15 +225,15 @@ func TestWhatIsNoMemberIsNotListed(t *testing.T) {
 		"service.session.other": `{"what":"service","name":"session","instance":"a"}`, // claims another key
 		"service.session.bad":   `{"what":"service","name":"ses.sion","instance":"bad"}`,
 	} {
-		_, err := kv.PutString(patience(t), key, value)
+		_, err := kv.PutString(maxWait(t), key, value)
 		require.NoError(t, err)
 	}
 	d := open(t, c)
 	join(t, d, m)
 	sees(t, d, session, "a")
-	revision, err := kv.PutString(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance), "gone mad")
+	revision, err := kv.PutString(maxWait(t), subject.DirectoryKey(m.What, m.Name, m.Instance), "gone mad")
 	require.NoError(t, err)
-	require.NoError(t, d.Reach(patience(t), revision))
+	require.NoError(t, d.Reach(maxWait(t), revision))
 	sees(t, d, session, "a") // the next heartbeat restores the entry
 }
 
@@ -242,6 +242,6 @@ func TestABucketWithoutALeaseTimeIsRefused(t *testing.T) {
 	top := bus.DefaultTopology()
 	top.LeaseTTL = 0
 	s := bustest.Start(t, top)
-	_, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
+	_, err := directory.Open(maxWait(t), bustest.Dial(t, s.URL))
 	require.ErrorContains(t, err, "no time to live")
 }

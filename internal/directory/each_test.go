@@ -47,15 +47,15 @@ func TestEachTellsOfMembersOneByOne(t *testing.T) {
 	second := join(t, d, replica(name, "b"))
 	require.Equal(t, []string{"b  false"}, s.all(), "Join returns after the functions were called")
 	require.NoError(t, second.Set(json.RawMessage(`{"n":1}`)))
-	require.NoError(t, second.Shown(patience(t)))
+	require.NoError(t, second.Shown(maxWait(t)))
 	require.Equal(t, []string{`b {"n":1} false`}, s.all())
 	left := make(chan int, 10)
 	defer d.Watch(func() { left <- len(d.Members(directory.WhatService, name)) })() // called after the functions of Each
-	require.NoError(t, first.Leave(patience(t)))
+	require.NoError(t, first.Leave(maxWait(t)))
 	require.Equal(t, 1, <-left)
 	require.Equal(t, []string{"a  true"}, s.all())
 	cancel()
-	require.NoError(t, second.Leave(patience(t)))
+	require.NoError(t, second.Leave(maxWait(t)))
 	require.Zero(t, <-left)
 	require.Empty(t, s.all())
 }

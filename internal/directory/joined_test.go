@@ -28,7 +28,7 @@ func TestTheBucketSaysWhoJoinedLater(t *testing.T) {
 	want := []uint64{first.Joined(), second.Joined()}
 	require.Equal(t, want, order(a))
 	require.NoError(t, first.Set(json.RawMessage(`"changed"`)))
-	require.NoError(t, first.Shown(patience(t)))
+	require.NoError(t, first.Shown(maxWait(t)))
 	for _, d := range []*directory.Directory{a, b, open(t, bustest.Dial(t, s.URL))} {
 		require.Equal(t, want, order(d))
 	}
@@ -41,18 +41,18 @@ func TestABucketMadeAnewCountsAnew(t *testing.T) {
 	c := bustest.Dial(t, s.URL)
 	d := open(t, c)
 	for range 10 {
-		require.NoError(t, join(t, d, replica(session, "before")).Leave(patience(t)))
+		require.NoError(t, join(t, d, replica(session, "before")).Leave(maxWait(t)))
 	}
 	l := join(t, d, replica(session, "a"))
 	require.Greater(t, l.Joined(), uint64(10))
-	stream, err := c.JS().Stream(patience(t), "KV_"+subject.BucketDirectory)
+	stream, err := c.JS().Stream(maxWait(t), "KV_"+subject.BucketDirectory)
 	require.NoError(t, err)
 	cfg := stream.CachedInfo().Config
-	require.NoError(t, c.JS().DeleteStream(patience(t), cfg.Name))
-	_, err = c.JS().CreateStream(patience(t), cfg)
+	require.NoError(t, c.JS().DeleteStream(maxWait(t), cfg.Name))
+	_, err = c.JS().CreateStream(maxWait(t), cfg)
 	require.NoError(t, err)
 	require.NoError(t, l.Set(json.RawMessage(`"changed"`)))
-	require.Eventually(t, func() bool { return l.Joined() < 10 }, bustest.Patience, lease/100)
+	require.Eventually(t, func() bool { return l.Joined() < 10 }, bustest.MaxWait, lease/100)
 	later := join(t, open(t, bustest.Dial(t, s.URL)), replica(session, "b"))
 	require.Greater(t, later.Joined(), l.Joined())
 }

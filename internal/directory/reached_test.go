@@ -23,7 +23,7 @@ func TestACopyReachesWhatAnotherHasSeen(t *testing.T) {
 	for i := range 20 {
 		l := join(t, a, replica(session, "r"+string(rune('a'+i))))
 		require.GreaterOrEqual(t, a.Revision(), l.Joined(), "Join returns when the own copy has it")
-		require.NoError(t, b.Reach(patience(t), l.Joined()))
+		require.NoError(t, b.Reach(maxWait(t), l.Joined()))
 		require.GreaterOrEqual(t, b.Revision(), l.Joined())
 		require.Len(t, b.Members(directory.WhatService, session), i+1)
 		last := 0
@@ -33,7 +33,7 @@ func TestACopyReachesWhatAnotherHasSeen(t *testing.T) {
 		require.Equal(t, i+1, last, "what watches the copy was told before")
 	}
 	again := open(t, bustest.Dial(t, s.URL))
-	require.NoError(t, again.Reach(patience(t), a.Revision()), "a copy that is made later has it all")
+	require.NoError(t, again.Reach(maxWait(t), a.Revision()), "a copy that is made later has it all")
 }
 
 // A server that restarts takes the watches of copies along. It does not tell.
@@ -42,20 +42,20 @@ func TestACopyWhoseWatchIsLostReachesWhatAnotherHasSeen(t *testing.T) {
 	s := start(t)
 	conn := bustest.Dial(t, s.URL)
 	a := open(t, conn)
-	bucket, err := conn.JS().Stream(patience(t), subject.BucketStream(subject.BucketDirectory))
+	bucket, err := conn.JS().Stream(maxWait(t), subject.BucketStream(subject.BucketDirectory))
 	require.NoError(t, err)
 	ours := map[string]bool{}
-	for name := range bucket.ConsumerNames(patience(t)).Name() {
+	for name := range bucket.ConsumerNames(maxWait(t)).Name() {
 		ours[name] = true
 	}
 	b := open(t, bustest.Dial(t, s.URL))
-	for name := range bucket.ConsumerNames(patience(t)).Name() {
+	for name := range bucket.ConsumerNames(maxWait(t)).Name() {
 		if !ours[name] {
-			require.NoError(t, bucket.DeleteConsumer(patience(t), name))
+			require.NoError(t, bucket.DeleteConsumer(maxWait(t), name))
 		}
 	}
 	l := join(t, a, replica(session, "one"))
-	require.NoError(t, b.Reach(patience(t), l.Joined()))
+	require.NoError(t, b.Reach(maxWait(t), l.Joined()))
 	sees(t, b, session, "one")
 }
 

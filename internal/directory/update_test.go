@@ -33,27 +33,27 @@ func TestAMemberChangesWhatItSays(t *testing.T) {
 	for i := 1; i <= 20; i++ {
 		require.NoError(t, l.Set(json.RawMessage(fmt.Sprint(i))))
 		if i%5 == 0 {
-			require.NoError(t, l.Shown(patience(t)))
+			require.NoError(t, l.Shown(maxWait(t)))
 			require.Equal(t, fmt.Sprint(i), data(own))
 		}
 	}
-	require.NoError(t, other.Wait(patience(t), func(d *directory.Directory) bool { return data(d) == "20" }))
+	require.NoError(t, other.Wait(maxWait(t), func(d *directory.Directory) bool { return data(d) == "20" }))
 	require.Error(t, l.Set(json.RawMessage(`{`)))
-	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
+	kv, err := c.JS().KeyValue(maxWait(t), subject.BucketDirectory)
 	require.NoError(t, err)
 	key := subject.DirectoryKey(m.What, m.Name, m.Instance)
-	said, err := kv.Get(patience(t), key)
+	said, err := kv.Get(maxWait(t), key)
 	require.NoError(t, err)
-	require.NoError(t, kv.Delete(patience(t), key))
+	require.NoError(t, kv.Delete(maxWait(t), key))
 	var again uint64 // of the heartbeat after the deletion
 	require.Eventually(t, func() bool {
-		now, err := kv.Get(patience(t), key)
+		now, err := kv.Get(maxWait(t), key)
 		if err == nil && now.Revision() > said.Revision() {
 			again = now.Revision()
 		}
 		return again > 0
-	}, bustest.Patience, 10*time.Millisecond)
-	require.NoError(t, other.Wait(patience(t), func(d *directory.Directory) bool { return d.Revision() >= again }))
+	}, bustest.MaxWait, 10*time.Millisecond)
+	require.NoError(t, other.Wait(maxWait(t), func(d *directory.Directory) bool { return d.Revision() >= again }))
 	sees(t, other, session, "a")
 	require.Equal(t, "20", data(other), "heartbeats say what was said last")
 }
@@ -75,7 +75,7 @@ func TestWhatIsShownIsInTheRevision(t *testing.T) {
 		}
 	})()
 	require.NoError(t, l.Set(json.RawMessage(`1`)))
-	require.NoError(t, l.Shown(patience(t)))
+	require.NoError(t, l.Shown(maxWait(t)))
 	require.Greater(t, d.Revision(), before)
 	require.ErrorIs(t, <-between, context.Canceled)
 }
@@ -84,14 +84,14 @@ func TestALapsedMemberIsListedUntilItsLeaseEnds(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	d := open(t, bustest.Dial(t, s.URL))
-	ending, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
+	ending, err := directory.Open(maxWait(t), bustest.Dial(t, s.URL))
 	require.NoError(t, err)
 	l := join(t, ending, replica(session, "a"))
 	join(t, ending, replica(agent, "b"))
 	sees(t, d, session, "a")
 	sees(t, d, agent, "b")
 	l.Lapse()
-	require.NoError(t, l.Leave(patience(t)))
+	require.NoError(t, l.Leave(maxWait(t)))
 	ending.Close()
 	sees(t, d, agent)
 	require.Len(t, d.Members(directory.WhatService, session), 1, "who lapses is not taken off the list")

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// lagPatience is the time for which a replica may lag before the Store asks the leader. A follower lags 3 to 7 ms
+	// lagMaxWait is the time for which a replica may lag before the Store asks the leader. A follower lags 3 to 7 ms
 	// (measured under load); on a busy machine ten times that.
-	lagPatience = 250 * time.Millisecond
+	lagMaxWait  = 250 * time.Millisecond
 	lagPause    = 3 * time.Millisecond
 	lagPauseMax = 50 * time.Millisecond
 	// retryPause is the first pause after an error of the bus, doubled up to retryPauseMax, so that a retry follows
@@ -142,7 +142,7 @@ func (s *Store) followOnce(ctx context.Context, log subject.Log, at Cursor, most
 	if err != nil {
 		return nil, err
 	}
-	patience := time.Now().Add(lagPatience)
+	maxWait := time.Now().Add(lagMaxWait)
 	for pause := lagPause; ; pause = min(2*pause, lagPauseMax) {
 		p, err := s.readPage(ctx, log, scan, most)
 		if err != nil {
@@ -151,13 +151,13 @@ func (s *Store) followOnce(ctx context.Context, log subject.Log, at Cursor, most
 		if len(p.entries) > 0 && p.entries[0].Sequence == at.Seq+1 {
 			return p.entries, nil
 		}
-		if len(p.entries) > 0 || time.Now().After(patience) {
+		if len(p.entries) > 0 || time.Now().After(maxWait) {
 			return s.confirm(ctx, log, at, scan.Stream+1)
 		}
 		if p.scanned > scan.Stream {
 			scan.Stream = p.scanned
 			if p.more { // the replica is behind only where it has nothing further
-				pause, patience = lagPause, time.Now().Add(lagPatience)
+				pause, maxWait = lagPause, time.Now().Add(lagMaxWait)
 				continue
 			}
 		}

@@ -31,13 +31,13 @@ func requests(t *testing.T, nc *nats.Conn, asking ...*nats.Conn) func() (subject
 			require.NoError(t, c.Publish(mark.Subject, nil))
 		}
 		for range asking {
-			_, err := mark.NextMsg(bustest.Patience)
+			_, err := mark.NextMsg(bustest.MaxWait)
 			require.NoError(t, err)
 		}
 		n, _, err := sub.Pending()
 		require.NoError(t, err)
 		for range n {
-			m, err := sub.NextMsg(bustest.Patience)
+			m, err := sub.NextMsg(bustest.MaxWait)
 			require.NoError(t, err)
 			subjects = append(subjects, m.Subject)
 		}

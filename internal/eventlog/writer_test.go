@@ -274,7 +274,7 @@ func TestDeltasGatherWhatComesInAPause(t *testing.T) {
 	require.NoError(t, d.Write("last"))
 	require.Equal(t, "last", <-appended)
 	cancel() // the end of the context ends the pause
-	require.Eventually(t, func() bool { return errors.Is(d.Write("late"), context.Canceled) }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return errors.Is(d.Write("late"), context.Canceled) }, bustest.MaxWait, time.Millisecond)
 	require.ErrorIs(t, d.Close(), context.Canceled)
 }
 
@@ -303,7 +303,7 @@ func TestDeltasBoundWhatWaits(t *testing.T) {
 		}
 		done <- errors.Join(err, d.Write(strings.Repeat("ü", 200_000)))
 	}()
-	require.Eventually(t, func() bool { return written.Load() >= 60_000 }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return written.Load() >= 60_000 }, bustest.MaxWait, time.Millisecond)
 	require.LessOrEqual(t, written.Load(), int64(maxWaiting+maxDelta+1000))
 	close(hold)
 	require.NoError(t, <-done)

@@ -35,8 +35,8 @@ const (
 	Inline = 120 << 10
 	// maxSize bounds loaded data: many times the largest frame.
 	maxSize = 64 << 20
-	// patience bounds one object, which takes milliseconds.
-	patience = 10 * time.Second
+	// maxWait bounds one object, which takes milliseconds.
+	maxWait = 10 * time.Second
 )
 
 // Store stores and loads objects. It is safe for concurrent use.
@@ -80,7 +80,7 @@ func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.O
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	objects, err := s.open(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Store) Get(ctx context.Context, tenant id.Tenant, ref event.ObjectRef) 
 	if err != nil {
 		return nil, lost(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	objects, err := s.open(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Store) Find(ctx context.Context, log subject.Log, digest string) (json.
 	if err != nil {
 		return nil, lost(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	objects, err := s.open(ctx)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 const (
 	// retryPause spaces the tries of a write that the bus did not accept.
 	retryPause = time.Second
-	// closePatience bounds the time in which Close returns the remaining holdings: unreturned ones count until other
+	// closeMaxWait bounds the time in which Close returns the remaining holdings: unreturned ones count until other
 	// processes miss their holder.
-	closePatience = 2 * time.Second
+	closeMaxWait = 2 * time.Second
 )
 
 // caps are the limits of an admission; 0 = unlimited.
@@ -238,7 +238,7 @@ func (c *counter) close(giveBack bool) {
 		defer close(done)
 		c.wg.Wait()
 	}()
-	late := time.AfterFunc(closePatience, c.end)
+	late := time.AfterFunc(closeMaxWait, c.end)
 	defer late.Stop()
 	<-done
 	c.end()

@@ -37,7 +37,7 @@ var workers atomic.Int64
 
 func daily(t testing.TB, c *bus.Conn, p quota.Policy, now func() time.Time) *quota.Daily {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	d, err := quota.OpenDaily(ctx, quota.Config{
 		Conn: c, Policy: p, Now: now, Slice: 50 * time.Millisecond, Instance: fmt.Sprint("worker-", workers.Add(1)),
@@ -70,7 +70,7 @@ func TestTheDaysTokensAndMoney(t *testing.T) {
 	require.ErrorContains(t, err, "105 of 100 tokens of today", "what was on when the limit was reached is counted")
 	require.NoError(t, a.Check(quota.Payer{Tenant: tenant(t, "others"), Principal: "ann"}), "another tenant has its own")
 	restart()
-	require.Eventually(t, func() bool { return b.Spend(t.Context(), bob, 1, 0) == nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.Spend(t.Context(), bob, 1, 0) == nil }, maxWait, time.Millisecond)
 	require.ErrorIs(t, open().Check(quota.Payer{Tenant: of, Principal: "eve"}), errExceeded, "a worker that comes later knows")
 	today.skip(12 * time.Hour)
 	require.NoError(t, a.Check(ann))
@@ -192,7 +192,7 @@ func TestTheDaysTime(t *testing.T) {
 	select {
 	case o := <-told:
 		require.ErrorIs(t, o, errExceeded)
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(t, "no notification came")
 	}
 	last.Stop()
@@ -260,6 +260,6 @@ func TestDaysOfWorkersWhoseClocksDiffer(t *testing.T) {
 		require.Eventually(rt, func() bool {
 			fleet[0].Sweep(context.Background(), audit.Tokens)
 			return fleet[1].Used(audit.Tokens, of.Tenant, "ann", "20260301") == quota.Sums{}
-		}, patience, time.Millisecond, "long after, it is forgotten")
+		}, maxWait, time.Millisecond, "long after, it is forgotten")
 	})
 }

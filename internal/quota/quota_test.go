@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const patience = 60 * time.Second
+const maxWait = 60 * time.Second
 
 var errExceeded = fault.New(fault.QuotaExceeded)
 
@@ -85,7 +85,7 @@ type gateway struct {
 
 func (f *fleet) gateway() *gateway {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	f.opened++
 	cfg := f.config(f.conn)
@@ -109,7 +109,7 @@ func (f *fleet) stop(g *gateway) {
 }
 
 func (g *gateway) enter(t testing.TB, of id.Tenant, who string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	leave, err := g.Enter(ctx, of, who)
 	if errors.Is(err, errExceeded) {

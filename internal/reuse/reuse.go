@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// patience is the time for which a goroutine waits for its next job.
-	patience = time.Second
+	// maxWait is the time for which a goroutine waits for its next job.
+	maxWait = time.Second
 	// most bounds the goroutines that wait. After a burst the others end at once.
 	most = 64
 )
@@ -58,14 +58,14 @@ func (g *Goroutines) waiting() chan<- func() {
 // work runs jobs until none comes in time.
 func (g *Goroutines) work(job func()) {
 	jobs := make(chan func(), 1)
-	enough := time.NewTimer(patience)
+	enough := time.NewTimer(maxWait)
 	defer enough.Stop()
 	for job != nil {
 		job()
 		if !g.wait(jobs) {
 			return
 		}
-		enough.Reset(patience)
+		enough.Reset(maxWait)
 		select {
 		case job = <-jobs:
 		case <-enough.C:

@@ -53,7 +53,7 @@ func TestARequestBetweenTwoReplicasIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestACallerWithoutPatienceIsNotAskedToWait(t *testing.T) {
+func TestACallerWithoutTimeIsNotAskedToWait(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -40,11 +40,11 @@ func Call(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out an
 
 // CallWithin asks one replica of the service and decodes its answer into out, which may be nil. It returns the
 // service's fault, or one of its own: BUS_UNAVAILABLE, which allows a retry, if no replica runs, no answer comes
-// within ctx and patience, or the connection is down; MESSAGE_TOO_BIG if the request does not fit a message of the
+// within ctx and maxWait, or the connection is down; MESSAGE_TOO_BIG if the request does not fit a message of the
 // bus. If ctx is cancelled its cause is wrapped. Without an answer the request may or may not have been handled.
 // CallWithin is safe for concurrent use.
-func CallWithin(ctx context.Context, conn *bus.Conn, patience time.Duration, service, verb id.Name, in, out any) (err error) {
-	return call(ctx, conn, patience, false, service, verb, in, out)
+func CallWithin(ctx context.Context, conn *bus.Conn, maxWait time.Duration, service, verb id.Name, in, out any) (err error) {
+	return call(ctx, conn, maxWait, false, service, verb, in, out)
 }
 
 // Repeat is Call for requests that look something up, and for those that the service carries out once however often they
@@ -54,7 +54,7 @@ func Repeat(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out 
 	return call(ctx, conn, callTimeout, true, service, verb, in, out)
 }
 
-func call(ctx context.Context, conn *bus.Conn, patience time.Duration, repeat bool, service, verb id.Name, in, out any) (err error) {
+func call(ctx context.Context, conn *bus.Conn, maxWait time.Duration, repeat bool, service, verb id.Name, in, out any) (err error) {
 	label := service.String() + "." + verb.String()
 	ctx, span := telemetry.Start(ctx, "ask "+label, trace.SpanKindClient, telemetry.SystemNATS, telemetry.KeyDestination.String(label))
 	defer func() { telemetry.End(span, err) }()
@@ -62,7 +62,7 @@ func call(ctx context.Context, conn *bus.Conn, patience time.Duration, repeat bo
 	if err != nil {
 		return fmt.Errorf("ask %s: encode the request: %w", label, err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	send := func(ctx context.Context) (*nats.Msg, error) {
 		return conn.NATS().RequestMsgWithContext(ctx, request(waiting, service, verb, body))

@@ -94,7 +94,7 @@ func operate(t *testing.T, c *bus.Conn, change ...func(*rpc.Operations[string, s
 	}
 	rpc.HandleOperations(s, o)
 	t.Cleanup(s.Stop)
-	require.NoError(t, s.Start(patience(t)))
+	require.NoError(t, s.Start(maxWait(t)))
 	return h, s
 }
 
@@ -123,7 +123,7 @@ func TestAnOperationReportsItsProgressAndItsOutcome(t *testing.T) {
 	c := bustest.Single(t)
 	h, _ := operate(t, c)
 	var notes []string
-	got := begin(patience(t), caller(bustest.Dial(t, c.NATS().ConnectedUrl()), bustest.Patience), "a", func(n string) { notes = append(notes, n) })
+	got := begin(maxWait(t), caller(bustest.Dial(t, c.NATS().ConnectedUrl()), bustest.MaxWait), "a", func(n string) { notes = append(notes, n) })
 	j := <-h.begun
 	j.notes <- "one"
 	j.notes <- "two"
@@ -131,7 +131,7 @@ func TestAnOperationReportsItsProgressAndItsOutcome(t *testing.T) {
 	require.Equal(t, outcome{"three", nil}, <-got)
 	require.Equal(t, []string{"one", "two"}, notes)
 
-	again := <-begin(patience(t), caller(c, bustest.Patience), "a", nil)
+	again := <-begin(maxWait(t), caller(c, bustest.MaxWait), "a", nil)
 	require.Equal(t, outcome{"three", nil}, again, "the same key joins the operation")
 	require.Empty(t, h.begun)
 }
@@ -140,17 +140,17 @@ func TestFaultsOfOperationsReachTheCaller(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	h, _ := operate(t, c)
-	isFault(t, (<-begin(patience(t), caller(c, bustest.Patience), "refused", nil)).err, fault.InvalidField)
-	got := begin(patience(t), caller(c, bustest.Patience), "a", nil)
+	isFault(t, (<-begin(maxWait(t), caller(c, bustest.MaxWait), "refused", nil)).err, fault.InvalidField)
+	got := begin(maxWait(t), caller(c, bustest.MaxWait), "a", nil)
 	(<-h.begun).finish("", fault.New(fault.Overloaded))
 	isFault(t, (<-got).err, fault.Overloaded)
-	got = begin(patience(t), caller(c, bustest.Patience), "b", nil)
+	got = begin(maxWait(t), caller(c, bustest.MaxWait), "b", nil)
 	(<-h.begun).finish("", errors.New("the secret"))
 	require.NotContains(t, isFault(t, (<-got).err, fault.Internal).Error(), "secret")
-	got = begin(patience(t), caller(c, bustest.Patience), "c", nil)
+	got = begin(maxWait(t), caller(c, bustest.MaxWait), "c", nil)
 	(<-h.begun).finish(strings.Repeat("x", 1<<20), nil)
 	isFault(t, (<-got).err, fault.MessageTooBig)
-	_, err := rpc.Operate[string, string](patience(t), caller(c, bustest.Patience), "d", strings.Repeat("x", 1<<20), nil)
+	_, err := rpc.Operate[string, string](maxWait(t), caller(c, bustest.MaxWait), "d", strings.Repeat("x", 1<<20), nil)
 	isFault(t, err, fault.MessageTooBig)
 }
 
@@ -159,11 +159,11 @@ func TestFollowersAreBounded(t *testing.T) {
 	c := bustest.Single(t)
 	h, _ := operate(t, c, func(o *rpc.Operations[string, string, string, string]) { o.Followers = 1 })
 	told := make(chan string, 1)
-	got := begin(patience(t), caller(c, bustest.Patience), "a", func(note string) { told <- note })
+	got := begin(maxWait(t), caller(c, bustest.MaxWait), "a", func(note string) { told <- note })
 	j := <-h.begun
 	j.notes <- "started"
 	require.Equal(t, "started", <-told, "the first caller follows the operation")
-	isFault(t, (<-begin(patience(t), caller(c, bustest.Patience), "a", nil)).err, fault.Overloaded)
+	isFault(t, (<-begin(maxWait(t), caller(c, bustest.MaxWait), "a", nil)).err, fault.Overloaded)
 	j.finish("done", nil)
 	require.Equal(t, outcome{"done", nil}, <-got)
 }
@@ -173,8 +173,8 @@ func TestCancellingEndsTheOperationOnItsReplica(t *testing.T) {
 	c := bustest.Single(t)
 	a, _ := operate(t, c)
 	b, _ := operate(t, bustest.Dial(t, c.NATS().ConnectedUrl()))
-	ctx, cancel := context.WithCancel(patience(t))
-	got := begin(ctx, caller(c, bustest.Patience), "a", nil)
+	ctx, cancel := context.WithCancel(maxWait(t))
+	got := begin(ctx, caller(c, bustest.MaxWait), "a", nil)
 	var j *job
 	select {
 	case j = <-a.begun:
@@ -190,10 +190,10 @@ func TestAnOperationOutlivesTheDrainOfItsReplica(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	h, s := operate(t, c)
-	got := begin(patience(t), caller(c, bustest.Patience), "a", nil)
+	got := begin(maxWait(t), caller(c, bustest.MaxWait), "a", nil)
 	j := <-h.begun
-	require.NoError(t, s.Drain(patience(t)))
-	isFault(t, (<-begin(patience(t), caller(c, bustest.Patience), "b", nil)).err, fault.BusUnavailable)
+	require.NoError(t, s.Drain(maxWait(t)))
+	isFault(t, (<-begin(maxWait(t), caller(c, bustest.MaxWait), "b", nil)).err, fault.BusUnavailable)
 	j.finish("done", nil)
 	require.Equal(t, outcome{"done", nil}, <-got)
 	s.Stop()
@@ -222,7 +222,7 @@ func TestTheOperationOfASilentReplicaIsLost(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	replica(t, c.NATS(), verbs.Begin, func(m *nats.Msg) { respond(t, m, "running", "") })
-	require.ErrorIs(t, (<-begin(patience(t), caller(c, 200*time.Millisecond), "a", nil)).err, rpc.ErrLost)
+	require.ErrorIs(t, (<-begin(maxWait(t), caller(c, 200*time.Millisecond), "a", nil)).err, rpc.ErrLost)
 }
 
 func TestAClosedConnectionLosesItsOperations(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAClosedConnectionLosesItsOperations(t *testing.T) {
 	c := bustest.Single(t)
 	h, _ := operate(t, c)
 	own := bustest.Dial(t, c.NATS().ConnectedUrl())
-	got := begin(patience(t), caller(own, bustest.Patience), "a", nil)
+	got := begin(maxWait(t), caller(own, bustest.MaxWait), "a", nil)
 	j := <-h.begun
 	own.NATS().Close()
 	require.ErrorIs(t, (<-got).err, rpc.ErrLost)
@@ -243,7 +243,7 @@ func TestALostOutcomeIsAskedForAgain(t *testing.T) {
 	c := bustest.Single(t)
 	replica(t, c.NATS(), verbs.Begin, func(m *nats.Msg) { respond(t, m, "running", "") })
 	replica(t, c.NATS(), verbs.Attach, func(m *nats.Msg) { respond(t, m, "done", `"again"`) })
-	require.Equal(t, outcome{"again", nil}, <-begin(patience(t), caller(c, 10*time.Second), "a", nil))
+	require.Equal(t, outcome{"again", nil}, <-begin(maxWait(t), caller(c, 10*time.Second), "a", nil))
 }
 
 func TestACancellationIsRepeatedUntilItIsConfirmed(t *testing.T) {
@@ -252,8 +252,8 @@ func TestACancellationIsRepeatedUntilItIsConfirmed(t *testing.T) {
 	asked := make(chan struct{}, 1000)
 	replica(t, c.NATS(), verbs.Begin, func(m *nats.Msg) { respond(t, m, "running", "") })
 	replica(t, c.NATS(), verbs.Cancel, func(*nats.Msg) { asked <- struct{}{} })
-	ctx, cancel := context.WithCancel(patience(t))
-	by := caller(c, bustest.Patience)
+	ctx, cancel := context.WithCancel(maxWait(t))
+	by := caller(c, bustest.MaxWait)
 	by.CancelWait = 5 * time.Second // for three of them, on a busy machine
 	got := begin(ctx, by, "a", nil)
 	cancel()
@@ -278,6 +278,6 @@ func TestALeavingReplicaPassesTheOperationOn(t *testing.T) {
 		r.Header.Set("Waggle-Ask-Again", "1")
 		require.NoError(t, m.RespondMsg(r))
 	})
-	require.Equal(t, outcome{"here", nil}, <-begin(patience(t), caller(c, bustest.Patience), "a", nil))
+	require.Equal(t, outcome{"here", nil}, <-begin(maxWait(t), caller(c, bustest.MaxWait), "a", nil))
 	require.Equal(t, 2, asked)
 }

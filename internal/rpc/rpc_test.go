@@ -43,7 +43,7 @@ func TestARequestWaitsForWhatItsSenderHasSeen(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	open := func() *directory.Directory {
-		d, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
+		d, err := directory.Open(maxWait(t), bustest.Dial(t, s.URL))
 		require.NoError(t, err)
 		t.Cleanup(d.Close)
 		return d
@@ -54,13 +54,13 @@ func TestARequestWaitsForWhatItsSenderHasSeen(t *testing.T) {
 	})
 	c := bustest.Dial(t, s.URL)
 	for i := range 50 {
-		_, err := ours.Join(patience(t), directory.Member{What: directory.WhatService, Name: service, Instance: id.MustName(fmt.Sprint("i", i))})
+		_, err := ours.Join(maxWait(t), directory.Member{What: directory.WhatService, Name: service, Instance: id.MustName(fmt.Sprint("i", i))})
 		require.NoError(t, err)
 		var out sum
-		require.NoError(t, rpc.Call(directory.Seen(patience(t), ours.Revision()), c, service, verb, numbers{}, &out))
+		require.NoError(t, rpc.Call(directory.Seen(maxWait(t), ours.Revision()), c, service, verb, numbers{}, &out))
 		require.Equal(t, i+1, out.Sum)
 	}
-	err := rpc.Call(directory.Seen(patience(t), ours.Revision()+1_000_000), c, service, verb, numbers{}, nil)
+	err := rpc.Call(directory.Seen(maxWait(t), ours.Revision()+1_000_000), c, service, verb, numbers{}, nil)
 	require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 }
 
@@ -71,10 +71,10 @@ type sum struct {
 	By  string
 }
 
-// patience returns a context that ends with the test, or when a call hangs.
-func patience(t testing.TB) context.Context {
+// maxWait returns a context that ends with the test, or when a call hangs.
+func maxWait(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), bustest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), bustest.MaxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -86,7 +86,7 @@ func serve[In, Out any](t testing.TB, c *bus.Conn, cfg rpc.Config, f func(contex
 	s := rpc.NewServer(c, cfg)
 	rpc.Handle(s, verb, f)
 	t.Cleanup(s.Stop)
-	require.NoError(t, s.Start(patience(t)))
+	require.NoError(t, s.Start(maxWait(t)))
 	return s
 }
 
@@ -118,13 +118,13 @@ func TestAnAnswerOverTheBus(t *testing.T) {
 	reg := telemetry.NewRegistry()
 	serve(t, c, rpc.Config{Registry: reg}, add)
 	var got sum
-	require.NoError(t, rpc.Call(patience(t), bustest.Dial(t, c.NATS().ConnectedUrl()), service, verb, numbers{2, 3}, &got))
+	require.NoError(t, rpc.Call(maxWait(t), bustest.Dial(t, c.NATS().ConnectedUrl()), service, verb, numbers{2, 3}, &got))
 	require.Equal(t, 5, got.Sum)
-	require.NoError(t, rpc.Call(patience(t), c, service, verb, numbers{}, nil), "an unwanted answer")
+	require.NoError(t, rpc.Call(maxWait(t), c, service, verb, numbers{}, nil), "an unwanted answer")
 	telemetry.Lint(t, reg)
-	isFault(t, rpc.Call(patience(t), c, service, verb, "no numbers", &got), fault.BadJSON)
-	require.ErrorContains(t, rpc.Call(patience(t), c, service, verb, make(chan int), &got), "encode the request")
-	require.ErrorContains(t, rpc.Call(patience(t), c, service, verb, numbers{}, new(int)), "decode the answer")
+	isFault(t, rpc.Call(maxWait(t), c, service, verb, "no numbers", &got), fault.BadJSON)
+	require.ErrorContains(t, rpc.Call(maxWait(t), c, service, verb, make(chan int), &got), "encode the request")
+	require.ErrorContains(t, rpc.Call(maxWait(t), c, service, verb, numbers{}, new(int)), "decode the answer")
 }
 
 func TestFaultsTravelAndOtherErrorsStayHome(t *testing.T) {
@@ -156,11 +156,11 @@ func TestFaultsTravelAndOtherErrorsStayHome(t *testing.T) {
 		return sum{}, want.Unlike("", []byte("no JSON"))
 	})
 
-	got := isFault(t, rpc.Call(patience(t), c, service, verb, numbers{A: 1}, nil), fault.InvalidField)
+	got := isFault(t, rpc.Call(maxWait(t), c, service, verb, numbers{A: 1}, nil), fault.InvalidField)
 	require.Equal(t, want, got)
-	require.Empty(t, isFault(t, rpc.Call(patience(t), c, service, verb, numbers{A: 4}, nil), fault.InvalidField).Provided)
+	require.Empty(t, isFault(t, rpc.Call(maxWait(t), c, service, verb, numbers{A: 4}, nil), fault.InvalidField).Provided)
 	for a := 2; a <= 3; a++ {
-		got = isFault(t, rpc.Call(patience(t), c, service, verb, numbers{A: a}, nil), fault.Internal)
+		got = isFault(t, rpc.Call(maxWait(t), c, service, verb, numbers{A: a}, nil), fault.Internal)
 		require.NotContains(t, got.Error(), "secret")
 		require.NotEmpty(t, got.Ref)
 		require.Contains(t, said(), got.Ref)
@@ -176,13 +176,13 @@ func TestAMissingServiceIsNamed(t *testing.T) {
 	t.Parallel()
 	i := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, i.URL)
-	f := isFault(t, rpc.Call(patience(t), c, service, verb, numbers{}, nil), fault.BusUnavailable)
+	f := isFault(t, rpc.Call(maxWait(t), c, service, verb, numbers{}, nil), fault.BusUnavailable)
 	require.Contains(t, f.Message, "No desk service is running")
 	require.True(t, f.Retryable())
 
 	i.Stop()
 	bustest.Down(t, c)
-	f = isFault(t, rpc.Call(patience(t), c, service, verb, numbers{}, nil), fault.BusUnavailable)
+	f = isFault(t, rpc.Call(maxWait(t), c, service, verb, numbers{}, nil), fault.BusUnavailable)
 	require.NotContains(t, f.Message, "No desk service is running")
 	c.NATS().Close()
 }
@@ -191,11 +191,11 @@ func TestWhatIsTooLargeIsSaidSo(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	serve(t, c, rpc.Config{}, func(_ context.Context, n int) (string, error) { return strings.Repeat("x", n), nil })
-	f := isFault(t, rpc.Call(patience(t), c, service, verb, strings.Repeat("x", 1<<20), nil), fault.MessageTooBig)
+	f := isFault(t, rpc.Call(maxWait(t), c, service, verb, strings.Repeat("x", 1<<20), nil), fault.MessageTooBig)
 	require.Contains(t, f.Message, "request")
-	f = isFault(t, rpc.Call(patience(t), c, service, verb, 1<<20, nil), fault.MessageTooBig)
+	f = isFault(t, rpc.Call(maxWait(t), c, service, verb, 1<<20, nil), fault.MessageTooBig)
 	require.Contains(t, f.Message, "response")
-	require.NoError(t, rpc.Call(patience(t), c, service, verb, 1<<19, nil))
+	require.NoError(t, rpc.Call(maxWait(t), c, service, verb, 1<<19, nil))
 }
 
 func TestTheTraceGoesOn(t *testing.T) {
@@ -204,7 +204,7 @@ func TestTheTraceGoesOn(t *testing.T) {
 	serve(t, c, rpc.Config{}, func(ctx context.Context, _ numbers) (string, error) { return telemetry.Inject(ctx), nil })
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	var got string
-	require.NoError(t, rpc.Call(telemetry.Extract(patience(t), parent), c, service, verb, numbers{}, &got))
+	require.NoError(t, rpc.Call(telemetry.Extract(maxWait(t), parent), c, service, verb, numbers{}, &got))
 	require.Equal(t, strings.Split(parent, "-")[1], strings.Split(got, "-")[1])
 }
 
@@ -230,7 +230,7 @@ func TestOnlySoManyAtATime(t *testing.T) {
 	const places = 2 * 17 // handled, and waiting
 	results := make(chan error, places+1)
 	for range places + 1 {
-		go func() { results <- rpc.Call(patience(t), c, service, verb, numbers{}, nil) }()
+		go func() { results <- rpc.Call(maxWait(t), c, service, verb, numbers{}, nil) }()
 	}
 	isFault(t, <-results, fault.Overloaded) // while the others wait
 	for range 2 {
@@ -256,14 +256,14 @@ func TestALostCallerEndsItsWork(t *testing.T) {
 		ended <- ctx.Err()
 		return sum{}, ctx.Err()
 	})
-	ctx, cancel := context.WithTimeout(patience(t), 5*time.Second) // the work begins before
+	ctx, cancel := context.WithTimeout(maxWait(t), 5*time.Second) // the work begins before
 	defer cancel()
 	f := isFault(t, rpc.Call(ctx, c, service, verb, numbers{}, nil), fault.BusUnavailable)
 	require.Contains(t, f.Message, "did not respond in time")
 	<-began
 	require.ErrorIs(t, <-ended, context.DeadlineExceeded)
 
-	ctx, cancel = context.WithCancel(patience(t))
+	ctx, cancel = context.WithCancel(maxWait(t))
 	cancel()
 	require.ErrorIs(t, rpc.Call(ctx, c, service, verb, numbers{}, nil), context.Canceled)
 }
@@ -273,7 +273,7 @@ func TestALostRequestIsRepeated(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	var asked atomic.Int64
-	late := lateness{patience(t), make(chan struct{})}
+	late := lateness{maxWait(t), make(chan struct{})}
 	sub, err := c.NATS().Subscribe(subject.RPC(service, verb), func(m *nats.Msg) {
 		switch n := asked.Add(1); {
 		case n == -99:
@@ -285,7 +285,7 @@ func TestALostRequestIsRepeated(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = sub.Unsubscribe() }()
 	var out sum
-	require.NoError(t, rpc.Repeat(patience(t), c, service, verb, numbers{1, 2}, &out))
+	require.NoError(t, rpc.Repeat(maxWait(t), c, service, verb, numbers{1, 2}, &out))
 	require.Equal(t, 3, out.Sum)
 	require.EqualValues(t, 2, asked.Load())
 
@@ -319,14 +319,14 @@ func TestARepeatedRequestWaitsForALostConnection(t *testing.T) {
 	serve(t, c, rpc.Config{}, add)
 	in.Stop()
 	bustest.Down(t, c)
-	isFault(t, rpc.Call(patience(t), c, service, verb, numbers{1, 2}, nil), fault.BusUnavailable)
-	isFault(t, rpc.Repeat(patience(t), c, service, verb, numbers{1, 2}, nil), fault.BusUnavailable) // it stays lost
-	for range 5 {                                                                                   // a restart may take longer than Repeat waits
+	isFault(t, rpc.Call(maxWait(t), c, service, verb, numbers{1, 2}, nil), fault.BusUnavailable)
+	isFault(t, rpc.Repeat(maxWait(t), c, service, verb, numbers{1, 2}, nil), fault.BusUnavailable) // it stays lost
+	for range 5 {                                                                                  // a restart may take longer than Repeat waits
 		in.Stop()
 		bustest.Down(t, c)
 		answered := make(chan error, 1)
 		var out sum
-		go func() { answered <- rpc.Repeat(patience(t), c, service, verb, numbers{1, 2}, &out) }()
+		go func() { answered <- rpc.Repeat(maxWait(t), c, service, verb, numbers{1, 2}, &out) }()
 		in.Start()
 		if <-answered == nil {
 			require.Equal(t, 3, out.Sum)
@@ -350,14 +350,14 @@ func TestDrainFinishesAndStopDoesNot(t *testing.T) {
 			return sum{}, ctx.Err()
 		})
 		result := make(chan error, 1)
-		go func() { result <- rpc.Call(patience(t), c, service, verb, numbers{}, nil) }()
+		go func() { result <- rpc.Call(maxWait(t), c, service, verb, numbers{}, nil) }()
 		<-began
 		if drain {
-			over, cancel := context.WithCancel(patience(t))
+			over, cancel := context.WithCancel(maxWait(t))
 			cancel()
 			require.ErrorIs(t, s.Drain(over), context.Canceled, "it waits for the request")
 			close(gate)
-			require.NoError(t, s.Drain(patience(t)))
+			require.NoError(t, s.Drain(maxWait(t)))
 			require.NoError(t, <-result)
 			continue
 		}
@@ -389,7 +389,7 @@ func TestACallOutlivesItsReplica(t *testing.T) {
 				default:
 				}
 				var got sum
-				if err := rpc.Call(patience(t), c, service, verb, numbers{1, 1}, &got); err != nil {
+				if err := rpc.Call(maxWait(t), c, service, verb, numbers{1, 1}, &got); err != nil {
 					t.Error(err)
 					return
 				}
@@ -401,10 +401,10 @@ func TestACallOutlivesItsReplica(t *testing.T) {
 	for i := range 10 {
 		name := string(rune('a' + i))
 		next := replica(name)
-		require.NoError(t, now.Drain(patience(t)))
+		require.NoError(t, now.Drain(maxWait(t)))
 		now.Stop()
 		now = next
-		require.Eventually(t, func() bool { _, answers := by.Load(name); return answers || t.Failed() }, bustest.Patience, time.Millisecond)
+		require.Eventually(t, func() bool { _, answers := by.Load(name); return answers || t.Failed() }, bustest.MaxWait, time.Millisecond)
 	}
 	close(stop)
 	callers.Wait()
@@ -418,14 +418,14 @@ func TestNATSToolsSeeTheService(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	serve(t, c, rpc.Config{Description: "adds"}, add)
-	require.NoError(t, rpc.Call(patience(t), c, service, verb, numbers{1, 2}, nil))
-	isFault(t, rpc.Call(patience(t), c, service, verb, "x", nil), fault.BadJSON)
+	require.NoError(t, rpc.Call(maxWait(t), c, service, verb, numbers{1, 2}, nil))
+	isFault(t, rpc.Call(maxWait(t), c, service, verb, "x", nil), fault.BadJSON)
 
 	ask := func(v micro.Verb, out any) {
 		t.Helper()
 		subj, err := micro.ControlSubject(v, service.String(), "")
 		require.NoError(t, err)
-		m, err := c.NATS().RequestWithContext(patience(t), subj, nil)
+		m, err := c.NATS().RequestWithContext(maxWait(t), subj, nil)
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(m.Data, out))
 	}
@@ -442,7 +442,7 @@ func TestNATSToolsSeeTheService(t *testing.T) {
 	require.Equal(t, int64(2), ours.Requests)
 	require.Equal(t, int64(1), ours.Errors)
 
-	m, err := c.NATS().RequestWithContext(patience(t), "rpc.desk.add", []byte("no JSON"))
+	m, err := c.NATS().RequestWithContext(maxWait(t), "rpc.desk.add", []byte("no JSON"))
 	require.NoError(t, err)
 	require.Equal(t, "BAD_JSON", m.Header.Get(micro.ErrorHeader))
 	require.Equal(t, "400", m.Header.Get(micro.ErrorCodeHeader))

@@ -78,7 +78,7 @@ func (e *endpoint) Handle(r micro.Request) {
 
 // serve waits for a slot and answers the request.
 func (e *endpoint) serve(r micro.Request, arrived time.Time) {
-	ctx, cancel := context.WithDeadline(e.s.kill, arrived.Add(patience(r)))
+	ctx, cancel := context.WithDeadline(e.s.kill, arrived.Add(maxWait(r)))
 	defer cancel()
 	select {
 	case e.slots <- struct{}{}:
@@ -100,8 +100,8 @@ func (e *endpoint) serve(r micro.Request, arrived time.Time) {
 	e.answer(ctx, r.Reply(), out.body, err)
 }
 
-// patience returns the time for which the caller waits.
-func patience(r micro.Request) time.Duration {
+// maxWait returns the time for which the caller waits.
+func maxWait(r micro.Request) time.Duration {
 	ms, err := strconv.ParseInt(r.Headers().Get(headerTimeout), 10, 64)
 	if err != nil || ms <= 0 {
 		return handlerTimeout

@@ -13,7 +13,7 @@ import (
 // Headers of a request.
 const (
 	headerTrace = "traceparent"
-	// headerTimeout carries the caller's patience in milliseconds: a duration, because the clocks of two machines
+	// headerTimeout carries the caller's timeout in milliseconds: a duration, because the clocks of two machines
 	// differ.
 	headerTimeout = "Waggle-Timeout"
 )

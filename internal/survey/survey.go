@@ -28,8 +28,8 @@ import (
 const (
 	// defaultEvery is a usual scrape interval: measuring more often would only load the streams' leaders.
 	defaultEvery = 15 * time.Second
-	// patience bounds one measurement: a cluster does not answer during an election.
-	patience = 10 * time.Second
+	// maxWait bounds one measurement: a cluster does not answer during an election.
+	maxWait = 10 * time.Second
 )
 
 // Config names the replicas that take turns, and the measured services and streams.
@@ -121,7 +121,7 @@ func (s *Survey) Look(ctx context.Context) {
 		s.met.reset()
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	if err := errors.Join(s.queues(ctx), s.streams(ctx)); err != nil && ctx.Err() == nil {
 		s.met.errors.Inc()
@@ -167,7 +167,7 @@ func (s *Survey) queues(ctx context.Context) error {
 // others.
 func (s *Survey) streams(ctx context.Context) error {
 	for _, name := range s.cfg.Streams {
-		one, cancel := context.WithTimeout(ctx, patience/4)
+		one, cancel := context.WithTimeout(ctx, maxWait/4)
 		stream, err := s.conn.JS().Stream(one, name)
 		cancel()
 		if err != nil {

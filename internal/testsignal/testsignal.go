@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// patience bounds a wait: it is longer than any machine takes for what a test waits for.
-const patience = 60 * time.Second
+// maxWait bounds a wait: it is longer than any machine takes for what a test waits for.
+const maxWait = 60 * time.Second
 
 // TB is the part of testing.TB that a waiter needs. Production code must not link package testing.
 type TB interface {
@@ -78,7 +78,7 @@ func (w *Waiter[T]) take() (v T, ok bool) {
 // Next waits for the next value. The test fails if none comes.
 func (w *Waiter[T]) Next() T {
 	w.t.Helper()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(maxWait)
 	defer late.Stop()
 	for {
 		if v, ok := w.take(); ok {

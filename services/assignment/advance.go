@@ -74,7 +74,7 @@ func (s *State) Due(env Env) time.Time {
 		}
 		return due
 	}
-	at(placing{s}.patience())
+	at(placing{s}.maxWait())
 	if again := s.lostAt.Add(env.Rules.Pause); s.lost != "" && env.Now.Before(again) {
 		at(again)
 	}

@@ -31,7 +31,7 @@ func (h placing) place(env Env) []decision.Fact {
 		return h.fail(fault.AgentNotFound, "")
 	case !h.queued:
 		return []decision.Fact{{ID: fmt.Sprintf("queued.%d", h.head.Attempt), Data: event.TaskQueuedData{TaskHead: h.head, Reason: reason}}}
-	case env.Now.Before(h.patience()):
+	case env.Now.Before(h.maxWait()):
 		return nil
 	case h.head.Attempt > 0:
 		return h.fail(fault.AgentLost, "")
@@ -71,5 +71,5 @@ func (h placing) reason(env Env) (reason string, known bool) {
 	return reason, known
 }
 
-// patience is until when the task waits for an agent.
-func (h placing) patience() time.Time { return h.waiting.Add(millis(h.task.QueueMS)) }
+// maxWait is until when the task waits for an agent.
+func (h placing) maxWait() time.Time { return h.waiting.Add(millis(h.task.QueueMS)) }

@@ -70,7 +70,7 @@ func (d director) retry(j *Job, attempt, tries int) (decision.Fact, bool) {
 		return decision.Fact{}, false
 	}
 	pause := retry.Backoff(d.rules.Backoff, attempt, j.ID)
-	if retry.Transient(f.Code) && d.r.exhausted(d.now.Add(pause), time.Time{}, d.rules.Patience) {
+	if retry.Transient(f.Code) && d.r.exhausted(d.now.Add(pause), time.Time{}, d.rules.MaxWait) {
 		return decision.Fact{}, false
 	}
 	return decision.Fact{ID: j.ID + ".retry", Data: event.RetryScheduledData{

@@ -13,14 +13,14 @@ import (
 )
 
 // TestAnyOutageEnds: whatever a provider does, requests are made again no later than the
-// patience allows, no earlier than the provider wants, and no more often than the tries;
+// maxWait allows, no earlier than the provider wants, and no more often than the tries;
 // an answer begins a new count.
 func TestAnyOutageEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		second := func(name string, most int) time.Duration {
 			return time.Duration(rapid.IntRange(1, most).Draw(t, name)) * time.Second
 		}
-		p := retry.Patience{Tries: rapid.IntRange(1, 12).Draw(t, "tries"), Pause: time.Second / 2, Job: second("job", 90), Run: second("run", 90)}
+		p := retry.MaxWait{Tries: rapid.IntRange(1, 12).Draw(t, "tries"), Pause: time.Second / 2, Job: second("job", 90), Run: second("run", 90)}
 		l := &logged{now: time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)}
 		l.append(t, event.SessionCreatedData{})
 		l.append(t, event.MessageReceivedData{MessageID: "m", RunID: "r"})

@@ -21,7 +21,7 @@ type Rules struct {
 	Tries          int           // at a plan, a step or an aggregate
 	Replans        int           // further attempts after an invalid plan
 	Backoff        time.Duration // before the second try; doubled before each further one
-	Patience       time.Duration // how long the requests of a run to the model may fail one after the other; 0 = for ever
+	MaxWait        time.Duration // how long the requests of a run to the model may fail one after the other; 0 = for ever
 
 	Access access.Policy // to sessions and their questions
 

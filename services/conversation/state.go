@@ -213,7 +213,7 @@ func (s *State) Next(jobID string) Action {
 // Retry returns the pause before a job's failed request is repeated. ok is false if it is not
 // repeated, because the time for retries is used up or would be before then. The provider's wish, after, is
 // never shortened.
-func (s *State) Retry(jobID string, now time.Time, after time.Duration, p retry.Patience) (pause time.Duration, ok bool) {
+func (s *State) Retry(jobID string, now time.Time, after time.Duration, p retry.MaxWait) (pause time.Duration, ok bool) {
 	j := s.Job(jobID)
 	if j == nil {
 		return 0, false

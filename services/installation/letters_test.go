@@ -31,7 +31,7 @@ func TestOperatorsReadDeadLetters(t *testing.T) {
 	require.Equal(t, 3, page.Total)
 	first := page.DeadLetters[0]
 	require.Equal(t, "worker do_job d the disk is full 1", fmt.Sprint(first.Service, " ", first.Verb, " ", first.CommandID, " ", first.Reason, " ", first.Deliveries))
-	require.WithinDuration(t, time.Now(), first.Time, patience)
+	require.WithinDuration(t, time.Now(), first.Time, maxWait)
 	rest := get[wire.DeadLetterList](r, 200, "olga", "GET", "/dead-letters?limit=2&before="+page.Next)
 	require.Len(t, rest.DeadLetters, 1)
 	require.Equal(t, "a", rest.DeadLetters[0].CommandID)

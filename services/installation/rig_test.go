@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, bustest.Leftovers()...)
 }
 
-const patience = 60 * time.Second
+const maxWait = 60 * time.Second
 
 // rig is an installation with one queue, whose commands fail as long as it is broken.
 type rig struct {
@@ -50,7 +50,7 @@ type rig struct {
 func newRig(t *testing.T, more func(*installation.Config)) *rig {
 	t.Helper()
 	conn := bustest.Single(t)
-	r := &rig{Rig: servicetest.New(t, conn, patience), handled: make(chan cmd.Command, 100), dead: make(chan cmd.Command, 100)}
+	r := &rig{Rig: servicetest.New(t, conn, maxWait), handled: make(chan cmd.Command, 100), dead: make(chan cmd.Command, 100)}
 	r.signer, r.verifier = servicetest.Keys(r.T, r.clock.Now)
 	cfg := installation.Config{Conn: conn, Log: r.Log, Logger: zerolog.Nop()}
 	if more != nil {

@@ -24,7 +24,7 @@ import (
 // replicas starts one of each service, and returns how to stop both at once.
 func (r *rig) replicas(name string) (stop func()) {
 	r.T.Helper()
-	tasks, err := task.New(task.Config{Confirm: patience}, r.Deps(name+"-task"), struct{ tools.Toolbox }{})
+	tasks, err := task.New(task.Config{Confirm: maxWait}, r.Deps(name+"-task"), struct{ tools.Toolbox }{})
 	require.NoError(r.T, err)
 	runs := r.service(name+"-runs", pipeline.Config{})
 	require.NoError(r.T, tasks.Start(r.Ctx))

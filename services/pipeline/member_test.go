@@ -54,7 +54,7 @@ func next[T any](t testing.TB, from <-chan T, what string) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(t, "nothing came", "waiting for %s", what)
 		panic("unreachable")
 	}

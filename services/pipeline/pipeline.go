@@ -52,7 +52,7 @@ type Config struct {
 	TaskTimeout    time.Duration // of one attempt at a task
 	Tries          int           // at a plan, a task or an aggregate
 	Backoff        time.Duration // before the second try
-	Patience       time.Duration // how long the requests of a run to the model may fail one after the other
+	MaxWait        time.Duration // how long the requests of a run to the model may fail one after the other
 	AckWait        time.Duration // how long one command may be silent
 
 	Budget  event.Budget            // limits of a run, unless it sets lower ones; zero: unlimited
@@ -65,7 +65,7 @@ type Config struct {
 func (c Config) Rules() conversation.Rules {
 	r := conversation.Rules{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
-		StepTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans, Patience: c.Patience,
+		StepTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans, MaxWait: c.MaxWait,
 		Budget: c.Budget, Budgets: c.Budgets, Access: c.Access, Fits: schema.Fits,
 	}
 	duration := func(v *time.Duration, def time.Duration) {
@@ -76,7 +76,7 @@ func (c Config) Rules() conversation.Rules {
 	duration(&r.ConfirmTimeout, DefaultConfirmTimeout)
 	duration(&r.StepTimeout, DefaultTaskTimeout)
 	duration(&r.Backoff, DefaultBackoff)
-	duration(&r.Patience, retry.RunPatience)
+	duration(&r.MaxWait, retry.RunMaxWait)
 	if r.MaxConcurrent <= 0 {
 		r.MaxConcurrent = DefaultConcurrent
 	}

@@ -104,7 +104,7 @@ func TestRacingAnswers(t *testing.T) {
 				winner = d.AnsweredBy
 			}
 			require.Equal(t, winner, d.AnsweredBy)
-		case <-time.After(patience):
+		case <-time.After(maxWait):
 			require.Fail(t, "somebody was not told", "%d were", len(told))
 		}
 	}
@@ -166,7 +166,7 @@ func TestCommandsForUnknownSessionsAreGivenUp(t *testing.T) {
 	require.Eventually(t, func() bool {
 		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamDead)
 		return err == nil && s.CachedInfo().State.Msgs == 1
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 	last, err := r.Log.Last(r.Ctx, other)
 	require.NoError(t, err)
 	require.Zero(t, last.Seq, "no log is begun for a session that does not exist")
@@ -211,7 +211,7 @@ func TestALateTakeIsRecalled(t *testing.T) {
 	case c := <-recalls:
 		require.Equal(t, cmd.CancelTask, c.Verb)
 		require.Equal(t, "work_1", c.Key.String())
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(t, "the agent was not told")
 	}
 }
@@ -227,7 +227,7 @@ func TestAPlanSaysItsModel(t *testing.T) {
 			require.NoError(t, err)
 			_, err = r.Dir.Join(r.Ctx, directory.Member{What: directory.WhatService, Name: cmd.Worker, Instance: id.MustName(fmt.Sprint("w", i)), Data: data})
 			require.NoError(t, err)
-			require.Eventually(t, func() bool { return len(r.Dir.Members(directory.WhatService, cmd.Worker)) == i }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return len(r.Dir.Members(directory.WhatService, cmd.Worker)) == i }, maxWait, time.Millisecond)
 		}
 		l := log
 		l.Entity = id.EntityFromExternal(fmt.Sprint("s", i))

@@ -23,8 +23,8 @@ import (
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
-// patience bounds every wait.
-const patience = 60 * time.Second
+// maxWait bounds every wait.
+const maxWait = 60 * time.Second
 
 var log = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s1")}
 
@@ -44,7 +44,7 @@ var everyone = access.Policy{Default: access.Settings{See: access.Tenant, Answer
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	return &rig{Rig: servicetest.New(t, bustest.Single(t), patience)}
+	return &rig{Rig: servicetest.New(t, bustest.Single(t), maxWait)}
 }
 
 func (r *rig) service(name string, c pipeline.Config) *pipeline.Service {
@@ -114,7 +114,7 @@ func (r *rig) work(l subject.Log, items <-chan cmd.JobRef, text string) cmd.JobR
 	var ref cmd.JobRef
 	select {
 	case ref = <-items:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(r.T, "no job was sent")
 	}
 	u := r.fold(l).Job(ref.Job())

@@ -24,7 +24,7 @@ import (
 // swarm starts the service of swarm tasks. The test plays the gateway of its agents.
 func (r *rig) swarm() {
 	r.T.Helper()
-	s, err := task.New(task.Config{Confirm: patience}, r.Deps("swarm"), struct{ tools.Toolbox }{})
+	s, err := task.New(task.Config{Confirm: maxWait}, r.Deps("swarm"), struct{ tools.Toolbox }{})
 	require.NoError(r.T, err)
 	require.NoError(r.T, s.Start(r.Ctx))
 	r.T.Cleanup(s.Stop)

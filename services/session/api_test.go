@@ -59,7 +59,7 @@ func TestAPIShowsSessions(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, body = w.ask("alice", "GET", "/api/v1/sessions")
 			return strings.Contains(body, want)
-		}, patience, 5*time.Millisecond, want)
+		}, maxWait, 5*time.Millisecond, want)
 		require.Contains(t, body, `"question":"hello"`)
 	}
 	listed(`"session_id":"s1","status":"open","last_seq":3`)

@@ -130,7 +130,7 @@ func TestAClientGoesOnWhereItsLastAckWas(t *testing.T) {
 		require.Eventually(t, func() bool {
 			got, err := r.attach(cmd.AttachRequest{Session: l.Entity, ClientID: client})
 			return err == nil && got.After == "1"
-		}, patience, 5*time.Millisecond)
+		}, maxWait, 5*time.Millisecond)
 	}
 	after := func(client string) string {
 		got, err := r.attach(cmd.AttachRequest{ClientID: client})
@@ -179,7 +179,7 @@ func (r *rig) listed(l subject.Log, seq uint64) {
 		}
 		has, err := strconv.ParseUint(m.Header.Get(event.HeaderSeq), 10, 64)
 		return err == nil && has >= seq
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 }
 
 // Whether a session with a long log has expired is found at the log's end.

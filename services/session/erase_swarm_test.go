@@ -63,7 +63,7 @@ func told[T event.Data](t *testing.T, heard <-chan event.Event) T {
 			d, err := event.As[T](e)
 			require.NoError(t, err)
 			return d
-		case <-time.After(patience):
+		case <-time.After(maxWait):
 			require.FailNow(t, "no agent is told "+string(want.EventType()))
 		}
 	}
@@ -77,7 +77,7 @@ func TestTheTasksOfADeletedSessionGoWithIt(t *testing.T) {
 	r := newRig(t)
 	r.start("a", session.Config{})
 	r.startPipeline("p")
-	s, err := task.New(task.Config{Confirm: patience}, r.Deps("t"), struct{ tools.Toolbox }{})
+	s, err := task.New(task.Config{Confirm: maxWait}, r.Deps("t"), struct{ tools.Toolbox }{})
 	require.NoError(t, err)
 	require.NoError(t, s.Start(r.Ctx))
 	t.Cleanup(s.Stop)
@@ -120,7 +120,7 @@ func TestTheTasksOfADeletedSessionGoWithIt(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		return r.messages(subject.StreamCommands, subject.CommandFilterAll(cmd.Task)) == 0
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	for _, l := range []subject.Log{parent, child} {
 		r.gone(l)
 		_, err := r.Log.Last(r.Ctx, l)
@@ -154,11 +154,11 @@ func TestATaskThatIsMadeLateStaysDeleted(t *testing.T) {
 			}
 		}
 		return false
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	p.Stop()
 	r.command(log, cmd.Session, cmd.Delete, "d1", nil)
 	r.gone(log)
-	s, err := task.New(task.Config{Confirm: patience}, r.Deps("t"), struct{ tools.Toolbox }{})
+	s, err := task.New(task.Config{Confirm: maxWait}, r.Deps("t"), struct{ tools.Toolbox }{})
 	require.NoError(t, err)
 	require.NoError(t, s.Start(r.Ctx))
 	t.Cleanup(s.Stop)
@@ -168,6 +168,6 @@ func TestATaskThatIsMadeLateStaysDeleted(t *testing.T) {
 	require.NoError(t, r.Send.Send(r.Ctx, make))
 	require.Eventually(t, func() bool {
 		return r.messages(subject.StreamCommands, subject.CommandFilterAll(cmd.Task)) == 0
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	r.gone(l)
 }

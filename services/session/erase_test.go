@@ -81,7 +81,7 @@ func (r *rig) busy(l subject.Log) {
 	require.Eventually(r.T, func() bool {
 		left := r.remains(l)
 		return left["acks"] == 1 && left["timers"] >= 1 && left["dead"] == 1 && left["index"] == 1
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 }
 
 // A deleted session keeps its tombstone only. Its tenant gets SESSION_DELETED, other tenants
@@ -118,7 +118,7 @@ func TestADeletedSessionLeavesItsTombstone(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, body = w.ask("alice", "GET", "/api/v1/sessions")
 		return strings.Contains(body, `"other"`)
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	require.NotContains(t, body, `"s1"`)
 	for _, path := range []string{"GET /%s", "GET /%s/events", "GET /%s/events?after=2", "POST /%s/cancel", "GET /%s/state"} {
 		method, path, _ := strings.Cut(path, " ")
@@ -142,7 +142,7 @@ func TestADeletedSessionLeavesItsTombstone(t *testing.T) {
 			return nil
 		})
 		return err == nil && len(got) > 0
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	require.Len(t, got, 1)
 	require.Equal(t, "alice", got[0].Principal)
 	require.Equal(t, "s1", got[0].Entity)
@@ -197,7 +197,7 @@ func (r *rig) settled() {
 	require.Eventually(r.T, func() bool {
 		return r.messages(subject.StreamCommands, subject.CommandFilterAll(cmd.Session)) == 0 &&
 			r.messages(subject.StreamCommands, subject.CommandFilterAll(cmd.Pipeline)) == 0
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 }
 
 // gone waits until nothing is left of a session but its tombstone.
@@ -206,7 +206,7 @@ func (r *rig) gone(l subject.Log) {
 	require.Eventually(r.T, func() bool {
 		first, last, err := r.Log.Ends(r.Ctx, l)
 		return err == nil && first != nil && first.Type.Tombstone() && first.Sequence == last.Sequence
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 }
 
 // A session with an expired head, or with a log that cannot be folded, can be deleted, too.
@@ -295,9 +295,9 @@ func TestADeletedSessionLeavesNoSnapshot(t *testing.T) {
 		return all, nil
 	}))
 	r.command(log, cmd.Pipeline, cmd.SendMessage, "m1", cmd.UserMessage{Content: "what is the secret?"})
-	require.Eventually(t, func() bool { return r.remains(log)["snapshot"] == 1 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return r.remains(log)["snapshot"] == 1 }, maxWait, 5*time.Millisecond)
 
 	r.command(log, cmd.Session, cmd.Delete, "delete", nil)
-	require.Eventually(t, func() bool { return r.remains(log)["events"] == 1 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return r.remains(log)["events"] == 1 }, maxWait, 5*time.Millisecond)
 	require.NotContains(t, r.remains(log), "snapshot")
 }

@@ -77,7 +77,7 @@ func (r *rig) untilTask(l subject.Log, taskID string) event.StepStartedData {
 			}
 		}
 		return false
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	return got
 }
 
@@ -182,7 +182,7 @@ func TestASessionComesBack(t *testing.T) {
 			}
 		}
 		return started == 2
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	_, err = move(there, here)
 	isFault(t, err, fault.SessionBusy)
 	here.command(log, cmd.Pipeline, cmd.Cancel, "stop", cmd.CancelRun{})

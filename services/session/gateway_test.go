@@ -32,7 +32,7 @@ func (r *rig) serveGateway() web {
 	contract, err := apitest.Current()
 	require.NoError(r.T, err)
 	return web{r.WebAt(contract.Check, func(a auth.Authenticator) string {
-		s, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", ReadyTimeout: patience}, gateway.Deps{
+		s, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", ReadyTimeout: maxWait}, gateway.Deps{
 			Logger: zerolog.Nop(), Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Auth: a, Version: "test",
 			Routes: map[string]gateway.Route{"/ws": gateway.Single(orbit.Dialect())},
 		})
@@ -62,7 +62,7 @@ func (w web) asked(who, query string, n int) []wire.Question {
 	require.Eventually(w.T, func() bool {
 		out = w.questions(who, query).Questions
 		return len(out) == n
-	}, patience, tick, "%s%s: %v", who, query, out)
+	}, maxWait, tick, "%s%s: %v", who, query, out)
 	return out
 }
 

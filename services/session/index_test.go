@@ -32,7 +32,7 @@ func TestListsOutliveAReplica(t *testing.T) {
 					}
 				}
 				return true
-			}, patience, 5*time.Millisecond, want)
+			}, maxWait, 5*time.Millisecond, want)
 		}
 		r.open(log, event.Preferences{})
 		listed(`"session_id":"s1"`)

@@ -51,7 +51,7 @@ func TestOpenSessionsAreBounded(t *testing.T) {
 	select {
 	case m := <-told:
 		require.NoError(t, json.Unmarshal(m.Data, &e))
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(t, "nobody is told")
 	}
 	d, err := event.As[event.CommandRefusedData](e)
@@ -73,5 +73,5 @@ func TestOpenSessionsAreBounded(t *testing.T) {
 		}
 		last, err := r.Log.Last(r.Ctx, c)
 		return err == nil && last.Seq > 0
-	}, patience, time.Millisecond)
+	}, maxWait, time.Millisecond)
 }

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, bustest.Leftovers()...)
 }
 
-const patience = 60 * time.Second
+const maxWait = 60 * time.Second
 
 var (
 	log  = sessionLog("s1")
@@ -48,7 +48,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	return &rig{Rig: servicetest.New(t, bustest.Single(t), patience)}
+	return &rig{Rig: servicetest.New(t, bustest.Single(t), maxWait)}
 }
 
 func (r *rig) service(name string, cfg session.Config) *session.Service {

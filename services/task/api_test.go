@@ -71,7 +71,7 @@ func TestTheAPIOfTasks(t *testing.T) {
 		list = tasks{}
 		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks?limit=2", "", &list).Status)
 		return list.More && list.Tasks[0].TaskID == ids[1]
-	}, patience, 10*time.Millisecond, "what changed last comes first")
+	}, maxWait, 10*time.Millisecond, "what changed last comes first")
 	require.Equal(t, "completed", list.Tasks[0].Status)
 	require.JSONEq(t, `"42"`, string(list.Tasks[0].Result))
 	require.Equal(t, "running", list.Tasks[1].Status)
@@ -115,7 +115,7 @@ func TestTheAPIKeepsTenantsApart(t *testing.T) {
 		require.Eventually(t, func() bool {
 			require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/"+path, "", &out).Status)
 			return string(out[member]) != "[]"
-		}, patience, 10*time.Millisecond, path)
+		}, maxWait, 10*time.Millisecond, path)
 		require.NotRegexp(t, `"c-[asc]"`, string(out[member]), "where a participant is connected is nobody's business")
 		if path == "mcp" {
 			continue // which servers a tenant sees the tool service decides

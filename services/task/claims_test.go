@@ -85,7 +85,7 @@ func (h *held) copy(runs int) {
 			left += n
 		}
 		return left == 1 || h.box.made() > runs
-	}, patience, 10*time.Millisecond)
+	}, maxWait, 10*time.Millisecond)
 	require.Equal(h.T, runs, h.box.made(), "the tool runs once while it is running")
 }
 

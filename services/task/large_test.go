@@ -111,7 +111,7 @@ func (r *rig) shown(data, result json.RawMessage, ref *event.ObjectRef) {
 		all.Tasks = nil
 		ask("/api/v1/tasks", &all)
 		return slices.ContainsFunc(all.Tasks, func(s wire.TaskSummary) bool { return s.TaskID == "t1" })
-	}, patience, 10*time.Millisecond)
+	}, maxWait, 10*time.Millisecond)
 	for _, s := range all.Tasks {
 		if s.TaskID == "t1" {
 			require.Equal(r.T, ref, s.ResultRef, "a list refers to it")

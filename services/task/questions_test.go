@@ -53,7 +53,7 @@ func TestAQuestionOfAnAgent(t *testing.T) {
 		require.Eventually(t, func() bool {
 			require.Equal(t, http.StatusOK, w.Ask("alice", "GET", "/api/v1/questions"+query, "", &list).Status)
 			return len(list.Questions) == want
-		}, patience, 10*time.Millisecond, query)
+		}, maxWait, 10*time.Millisecond, query)
 		return list
 	}
 	ask := func(request string) wire.Question {

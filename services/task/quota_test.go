@@ -117,7 +117,7 @@ func TestChildrenOfATaskAreBounded(t *testing.T) {
 	}, uses())
 	boss.done(root, "over")
 	r.Until(logOf(id.KindTask, root), event.TaskFinished, 1)
-	require.Eventually(t, func() bool { return len(uses()) == 1 }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(uses()) == 1 }, maxWait, 50*time.Millisecond)
 }
 
 // TestChildrenThatBecomeTasksAreBounded: an agent that asks for children of tasks that it does not have gets tasks of its
@@ -149,7 +149,7 @@ func TestChildrenThatBecomeTasksAreBounded(t *testing.T) {
 		got, err := quota.InUse(r.Ctx, r.Conn, policy, time.Now())
 		require.NoError(t, err)
 		return len(got) == 1 && got[0].Used == 1
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 	ask("own-3")
 	require.Equal(t, "own-3", hears[event.ChildCreatedData](boss).ChildID)
 }

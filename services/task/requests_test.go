@@ -58,7 +58,7 @@ func TestAnInboxIsOpenedByItsToken(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got, err = r.open(back)
 		return err == nil && got.After == "1"
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	two, three := uint64(2), uint64(3)
 	back.After = &two
 	got, err = r.open(back)

@@ -27,8 +27,8 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// patience bounds every wait.
-const patience = 60 * time.Second
+// maxWait bounds every wait.
+const maxWait = 60 * time.Second
 
 var (
 	tenant  = id.DefaultTenant
@@ -56,7 +56,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{
-		Rig: servicetest.Within(t, bustest.Single(t), patience, 4*patience), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{}, handed: map[string]bool{},
+		Rig: servicetest.Within(t, bustest.Single(t), maxWait, 4*maxWait), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{}, handed: map[string]bool{},
 	}
 	sub, err := r.Conn.NATS().Subscribe(subject.DirectFilter(gateway), r.confirm)
 	require.NoError(t, err)
@@ -121,8 +121,8 @@ func (r *rig) setDeaf(connection string, deaf bool) {
 // start starts a replica of the service.
 func (r *rig) start(name string, cfg task.Config) *task.Service {
 	r.T.Helper()
-	cfg.Confirm = patience                                    // the test confirms, however slow the machine is
-	cfg.Rules.Silence = cmp.Or(cfg.Rules.Silence, 4*patience) // and an agent that is back may take as long
+	cfg.Confirm = maxWait                                    // the test confirms, however slow the machine is
+	cfg.Rules.Silence = cmp.Or(cfg.Rules.Silence, 4*maxWait) // and an agent that is back may take as long
 	s, err := task.New(cfg, r.Deps(name), r.box)
 	r.Run(s, err)
 	return s
@@ -183,7 +183,7 @@ func hears[T event.Data](a *agent) T {
 		d, err := event.As[T](e)
 		require.NoError(a.T, err)
 		return d
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(a.T, "nothing was said", "%s waits for %T", a.participant.ID, *new(T))
 		panic("unreachable")
 	}

@@ -202,7 +202,7 @@ func (r *rig) remembered(participant string) {
 			if e != nil && json.Unmarshal(e.Value(), &p) == nil && p.ID == participant {
 				return
 			}
-		case <-time.After(patience):
+		case <-time.After(maxWait):
 			require.Fail(r.T, "the registry does not have it")
 		}
 	}
@@ -230,7 +230,7 @@ func next(t *testing.T, c <-chan cmd.Command) cmd.Command {
 	select {
 	case got := <-c:
 		return got
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(t, "no command")
 		panic("unreachable")
 	}

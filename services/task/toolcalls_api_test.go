@@ -138,7 +138,7 @@ func TestTheAPIOfTools(t *testing.T) {
 		whole = wire.ToolPage{}
 		require.Equal(t, 200, w.Ask("vera", "GET", "/api/v1/tools?provider=broken", "", &whole).Status)
 		return len(whole.Servers) > 0
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 	require.Len(t, whole.Servers, 1)
 	trouble := whole.Servers[0].Trouble
 	require.Contains(t, trouble, "the program ended: exit status 2. Its last words:\nset API_KEY")

@@ -115,7 +115,7 @@ func TestTheAPIOfTeams(t *testing.T) {
 		var list cmd.TeamList
 		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/teams", "", &list).Status)
 		return len(list.Teams) == 0
-	}, patience, 10*time.Millisecond)
+	}, maxWait, 10*time.Millisecond)
 	r.exact(l)
 }
 

@@ -148,7 +148,7 @@ func (s *stopwatch) report(b *testing.B) {
 	b.Helper()
 	select {
 	case <-s.all:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		b.Fatal("not everything arrived")
 	}
 	b.StopTimer()

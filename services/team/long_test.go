@@ -98,7 +98,7 @@ func TestATakeoverReadsOnFromASnapshot(t *testing.T) {
 	two := r.start("two", team.Config{})
 	require.Equal(t, whole, r.view(l), "the beginning of the log was not read")
 	r.message(l, "m", "Writer", "hello")
-	require.Eventually(t, func() bool { return r.view(l).Status == event.TeamRunning }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.view(l).Status == event.TeamRunning }, maxWait, 10*time.Millisecond)
 	two.Stop()
 	r.start("three", team.Config{})
 	require.Equal(t, event.TeamRunning, r.view(l).Status, "what came after the snapshot counts")

@@ -59,7 +59,7 @@ func TestAQuestionOfADeepMember(t *testing.T) {
 		require.Eventually(t, func() bool {
 			require.Equal(t, http.StatusOK, w.Ask("olga", "GET", "/api/v1/questions"+query, "", &list).Status)
 			return len(list.Questions) == n
-		}, patience, 10*time.Millisecond, query)
+		}, maxWait, 10*time.Millisecond, query)
 		return list
 	}
 	q := listed("?kind=member", 2).Questions[0]

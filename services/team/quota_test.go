@@ -54,7 +54,7 @@ func TestAClosedTeamMakesRoomAtOnce(t *testing.T) {
 			var err error
 			name, err = r.founds(tenant, "alice")
 			return err == nil
-		}, patience, 10*time.Millisecond)
+		}, maxWait, 10*time.Millisecond)
 		r.command(teamLog(id.EntityFromExternal(name)), cmd.CloseTeam, "close-"+name, "", cmd.CloseSession{}, "")
 	}
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/waggle-dev/waggle/services/team"
 )
 
-// patience bounds every wait.
-const patience = 90 * time.Second
+// maxWait bounds every wait.
+const maxWait = 90 * time.Second
 
 var (
 	tenant  = id.DefaultTenant
@@ -49,7 +49,7 @@ func newRig(t testing.TB) *rig { return rigOn(t, bustest.Single(t)) }
 
 func rigOn(t testing.TB, conn *bus.Conn) *rig {
 	t.Helper()
-	r := &rig{Rig: servicetest.New(t, conn, patience)}
+	r := &rig{Rig: servicetest.New(t, conn, maxWait)}
 	r.cast = newCast(r)
 	return r
 }
@@ -146,7 +146,7 @@ func hears[T event.Data](t testing.TB, direct <-chan event.Event) T {
 		d, err := event.As[T](e)
 		require.NoError(t, err)
 		return d
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(t, "no direct message has come")
 		panic("unreachable")
 	}

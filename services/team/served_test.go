@@ -48,7 +48,7 @@ func TestADefinitionWithAMissingModelIsRefused(t *testing.T) {
 
 	r.worker("w1", card.Card{Model: "openai:gpt-x", Providers: []string{"openai"}})
 	r.worker("w2", card.Card{Model: "demo", Providers: []string{"demo"}})
-	require.Eventually(t, func() bool { return len(card.Providers(r.Dir)) == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(card.Providers(r.Dir)) == 2 }, maxWait, time.Millisecond)
 	for _, spec := range []string{"", "gpt-y", "openai:gpt-y", "demo"} {
 		require.NoError(t, asks(spec), spec)
 	}

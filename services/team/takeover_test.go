@@ -190,7 +190,7 @@ func (r *rig) agents(l subject.Log, members []event.MemberDefinition) []subject.
 // growsFrom waits until a log has n events more than at the position.
 func (r *rig) growsFrom(l subject.Log, at eventlog.Cursor, n uint64) {
 	r.T.Helper()
-	ctx, cancel := context.WithTimeout(r.Ctx, patience)
+	ctx, cancel := context.WithTimeout(r.Ctx, maxWait)
 	defer cancel()
 	for e, err := range r.Log.Tail(ctx, l, at) {
 		require.NoError(r.T, err, "%s does not grow", l)

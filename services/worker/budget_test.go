@@ -110,7 +110,7 @@ func (r *rig) nextQuestion(before string) (q event.InputRequestedData) {
 			}
 		}
 		return q.InputID != before
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 	return q
 }
 

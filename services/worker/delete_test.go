@@ -25,7 +25,7 @@ func (r *rig) deleted() {
 	require.Eventually(r.T, func() bool {
 		first, _, err := r.Log.Ends(r.Ctx, r.ref)
 		return err == nil && first != nil && first.Type.Tombstone()
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 }
 
 // settled checks that the workers are done, that nothing was given up, and that the
@@ -41,7 +41,7 @@ func (r *rig) settled(w *worker.Service) {
 		require.Eventually(r.T, func() bool {
 			s, err := r.Conn.JS().Stream(r.Ctx, stream)
 			return err == nil && s.CachedInfo().State.Msgs == 0
-		}, patience, 5*time.Millisecond, stream)
+		}, maxWait, 5*time.Millisecond, stream)
 	}
 }
 
@@ -103,13 +103,13 @@ func TestWorkOfADeletedSessionIsSettled(t *testing.T) {
 		}
 		info, err := s.Info(r.Ctx, jetstream.WithSubjectFilter(subject.CommandFilterAll(cmd.Worker)))
 		return err == nil && len(info.State.Subjects) == 1
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	r.deleted()
 	w, _ := r.worker("w1", nil)
 	require.Eventually(t, func() bool {
 		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamCommands)
 		return err == nil && s.CachedInfo().State.Msgs == 0
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	r.settled(w)
 	require.Empty(t, r.llm.Exchanges())
 }

@@ -95,7 +95,7 @@ func TestTheNextJobReadsOnlyWhatIsNew(t *testing.T) {
 		v := store.Watch(log, seen, sentinel)
 		exchange(t.Context(), t, w, log, n, 3)
 		end := w.Cursor()
-		require.Eventually(t, func() bool { return v.Position().Seq == end.Seq }, bustest.Patience, time.Millisecond)
+		require.Eventually(t, func() bool { return v.Position().Seq == end.Seq }, bustest.MaxWait, time.Millisecond)
 		v.Close()
 		require.NotNil(t, state.Run(fmt.Sprint("run", n)))
 		exchange(t.Context(), t, w, log, 10+n, 3) // of another worker

@@ -13,8 +13,8 @@ import (
 const (
 	// checkEvery is soon enough for a person who looks, and costs a provider nothing.
 	checkEvery = time.Minute
-	// checkPatience bounds one sign of life.
-	checkPatience = 10 * time.Second
+	// checkMaxWait bounds one sign of life.
+	checkMaxWait = 10 * time.Second
 )
 
 // profile is the part of the worker's entry in the directory that changes. It is safe for concurrent use.
@@ -75,7 +75,7 @@ func (s *Service) watchProvider(ctx context.Context, tick <-chan time.Time) {
 }
 
 func (s *Service) trouble(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	ctx, cancel := context.WithTimeout(ctx, checkMaxWait)
 	defer cancel()
 	if err := s.cfg.Check(ctx); err != nil {
 		return err.Error()

@@ -52,7 +52,7 @@ func (r *rig) gone(x *scripted.Exchange) {
 	r.T.Helper()
 	select {
 	case <-x.Gone():
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(r.T, "the model's request stays open", "stage %s, task %q", x.Stage, x.Task)
 	}
 }
@@ -282,7 +282,7 @@ func TestWorkersSayWhatTheyCanDo(t *testing.T) {
 	r.worker("w2", func(c *worker.Config) { c.Capabilities = []string{"maths", card.General} })
 	require.Eventually(t, func() bool {
 		return strings.Join(card.Capabilities(r.Dir), " ") == "general maths"
-	}, patience, 10*time.Millisecond)
+	}, maxWait, 10*time.Millisecond)
 	r.until(r.plan("hello"), event.RunCompleted)
 	require.Equal(t, []string{"maths"}, r.exchange(event.StagePlanning, "").Data.Capabilities)
 }

@@ -41,5 +41,5 @@ func TestAModelWithoutTools(t *testing.T) {
 			}
 		}
 		return false
-	}, patience, 20*time.Millisecond, "operators' checks see it")
+	}, maxWait, 20*time.Millisecond, "operators' checks see it")
 }

@@ -165,7 +165,7 @@ func (r *rig) idle() {
 		}
 		i, err := c.Info(r.Ctx)
 		return err == nil && i.NumPending == 0 && i.NumAckPending == 0
-	}, patience, 10*time.Millisecond, "the work item is done with")
+	}, maxWait, 10*time.Millisecond, "the work item is done with")
 }
 
 func pay(id string, amount int) scripted.Call {

@@ -90,7 +90,7 @@ func TestTheTeamIsAskedUntilItAnswers(t *testing.T) {
 		scripted.Stream(scripted.Calls(9, tool("b", cmd.ToolUpdateTask, `{"task_id":"task_0001","new_status":"completed"}`))),
 		scripted.Stream(scripted.Text("done"))), nil)
 	r.team.deaf = 2
-	r.worker("w1", func(c *worker.Config) { c.TeamPatience = 50 * time.Millisecond })
+	r.worker("w1", func(c *worker.Config) { c.TeamMaxWait = 50 * time.Millisecond })
 	run := r.ask("report")
 	events := r.until(run, event.RunCompleted)
 	acts, asked := r.team.did()

@@ -44,8 +44,8 @@ func (o *offer) equip() error {
 // list returns the tools on offer. A missing tool service is waited for briefly:
 // one that restarts is back within seconds.
 func (o *offer) list(ctx context.Context) ([]tools.Tool, error) {
-	const patience, pause = 10 * time.Second, 250 * time.Millisecond
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fault.New(fault.ToolsDown))
+	const maxWait, pause = 10 * time.Second, 250 * time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, fault.New(fault.ToolsDown))
 	defer cancel()
 	for {
 		list, err := o.caller.List(ctx, o.tenant)

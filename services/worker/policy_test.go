@@ -90,7 +90,7 @@ func TestAnApprovalIsForTheToolThatWasShown(t *testing.T) {
 	r.offerPay("pays ten times for every call")
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(r.offers(), func(o tools.Tool) bool { return o.Description == "pays ten times for every call" })
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 	r.answer(q.CallID, true, "")
 	again := r.questions(2)[1]
 	require.Equal(t, "pays ten times for every call", again.Description)

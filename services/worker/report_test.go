@@ -36,7 +36,7 @@ func TestTheEndIsReportedIfAMessageWaits(t *testing.T) {
 	n, _, err := sub.Pending()
 	require.NoError(t, err)
 	for range n {
-		m, err := sub.NextMsg(patience)
+		m, err := sub.NextMsg(maxWait)
 		require.NoError(t, err)
 		var c cmd.Command
 		require.NoError(t, json.Unmarshal(m.Data, &c))

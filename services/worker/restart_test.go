@@ -49,7 +49,7 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	conn := bustest.Single(t)
 	f := &fleet{
-		Rig: servicetest.Within(t, conn, patience, 8*patience), url: conn.NATS().ConnectedUrl(),
+		Rig: servicetest.Within(t, conn, maxWait, 8*maxWait), url: conn.NATS().ConnectedUrl(),
 		ref: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("long")},
 	}
 	var err error
@@ -110,7 +110,7 @@ func (f *fleet) listed(seq uint64) {
 		}
 		has, err := strconv.ParseUint(m.Header.Get(event.HeaderSeq), 10, 64)
 		return err == nil && has >= seq
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 }
 
 // restart starts the services and a worker anew: each with a connection, a store and folds of its own.
@@ -237,7 +237,7 @@ func TestARestartReadsALongLogFromItsSnapshot(t *testing.T) {
 	f.counted()
 	require.Greater(t, f.read.Load(), int64(long), "without a snapshot the whole log is read")
 	before := f.llm.Exchanges()
-	require.Eventually(t, func() bool { return f.stored() > long }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return f.stored() > long }, maxWait, 20*time.Millisecond)
 	f.listed(long)
 
 	f.restart()

@@ -44,7 +44,7 @@ func (r *retries) after(ctx context.Context, msg string, err error) error {
 		if !f.Retry || f.Once && r.current().Outage.Code == string(f.Fault.Code) {
 			return err
 		}
-		pause, again = r.state.Retry(r.id, r.s.cfg.Now(), f.After, r.s.cfg.patience())
+		pause, again = r.state.Retry(r.id, r.s.cfg.Now(), f.After, r.s.cfg.maxWait())
 	}
 	if !again {
 		return err
@@ -57,7 +57,7 @@ func (r *retries) after(ctx context.Context, msg string, err error) error {
 			Reason: "the request to the model failed", Silent: r.current().Silent(), Part: r.begun.Part,
 		},
 		event.RequestFailedData{
-			RunID: r.runID, ExecutionID: r.begun.ExecutionID, Attempt: r.number, MessageID: msg, Try: try, MaxTries: r.s.cfg.patience().Tries,
+			RunID: r.runID, ExecutionID: r.begun.ExecutionID, Attempt: r.number, MessageID: msg, Try: try, MaxTries: r.s.cfg.maxWait().Tries,
 			RetryAfterMS: pause.Milliseconds(), Code: string(f.Fault.Code), Message: fault.Lookup(f.Fault.Code).Problem(), Provider: &f.Said,
 			NextModel: next, Part: r.begun.Part,
 		})
@@ -107,7 +107,7 @@ func (r *retries) await(ctx context.Context) (due bool, _ error) {
 	return false, why
 }
 
-// patience is how often and how long failed requests to the model are made again.
-func (c Config) patience() retry.Patience {
-	return retry.Patience{Tries: c.ModelTries, Pause: c.RetryPause, Job: c.RetryTime, Run: c.RunRetryTime}
+// maxWait is how often and how long failed requests to the model are made again.
+func (c Config) maxWait() retry.MaxWait {
+	return retry.MaxWait{Tries: c.ModelTries, Pause: c.RetryPause, Job: c.RetryTime, Run: c.RunRetryTime}
 }

@@ -70,7 +70,7 @@ func TestAProviderThatNeverAnswers(t *testing.T) {
 // and a run does not begin another attempt at what has failed for so long.
 func TestAnOutageIsBounded(t *testing.T) {
 	r := newRigWith(t, scripted.Always(scripted.Fail(http.StatusInternalServerError, "api_error", "oops")),
-		pipeline.Config{Backoff: time.Hour, Patience: time.Minute, Tries: 3, OnBusy: event.OnBusyEnqueue})
+		pipeline.Config{Backoff: time.Hour, MaxWait: time.Minute, Tries: 3, OnBusy: event.OnBusyEnqueue})
 	r.worker("w1", func(c *worker.Config) { c.RetryPause, c.RetryTime = time.Hour, 30*time.Minute })
 	events := r.until(r.ask("hello"), event.RunFailed)
 	require.Equal(t, "MODEL_FAILED", last[event.RunFailedData](t, events).Code)

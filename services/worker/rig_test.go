@@ -41,8 +41,8 @@ import (
 	"github.com/waggle-dev/waggle/services/worker"
 )
 
-// patience bounds every wait.
-const patience = 60 * time.Second
+// maxWait bounds every wait.
+const maxWait = 60 * time.Second
 
 // brief is a limit of work that has to begin before it is over, also on a machine that pauses for three seconds.
 const brief = 5 * time.Second
@@ -84,7 +84,7 @@ func newRigUnder(t *testing.T, script scripted.Script, rules pipeline.Config, ba
 	t.Helper()
 	t.Parallel() // tests mostly wait
 	r := &rig{
-		Rig: servicetest.Within(t, bustest.Single(t), patience, 4*patience), paying: make(chan struct{}, 64), release: make(chan struct{}, 64),
+		Rig: servicetest.Within(t, bustest.Single(t), maxWait, 4*maxWait), paying: make(chan struct{}, 64), release: make(chan struct{}, 64),
 		ref: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s1")},
 	}
 	var err error
@@ -122,7 +122,7 @@ func (r *rig) startTools(rules tools.Rules) {
 		Workspace: dir, Builtin: true, Servers: []mcpservers.Config{{Name: "bank", URL: web.URL, Rules: rules}},
 	}, service.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop(), Signatures: signature.Unchecked()})
 	r.Run(s, err)
-	require.Eventually(r.T, func() bool { return len(r.offers()) == 5 }, patience, 20*time.Millisecond, "the tools are offered")
+	require.Eventually(r.T, func() bool { return len(r.offers()) == 5 }, maxWait, 20*time.Millisecond, "the tools are offered")
 }
 
 // offers returns the tools that the tool service offers.

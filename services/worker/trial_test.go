@@ -23,14 +23,14 @@ func TestAModelIsTriedOnRequest(t *testing.T) {
 	s := worker.Trials(worker.Config{}, worker.Deps{Conn: r.Conn, Model: m, Logger: zerolog.Nop()})
 	r.Run(s, nil)
 	var got api.ModelTrial
-	require.NoError(t, rpc.CallWithin(r.Ctx, r.Conn, patience, cmd.Worker, cmd.TryModel, cmd.ModelTrial{Trial: 0}, &got))
+	require.NoError(t, rpc.CallWithin(r.Ctx, r.Conn, maxWait, cmd.Worker, cmd.TryModel, cmd.ModelTrial{Trial: 0}, &got))
 	require.Equal(t, "works", got.Grade)
 	require.Equal(t, "openai:x", got.Model)
 	require.Equal(t, 4, got.Of)
 	require.EqualValues(t, 9, *got.InputTokens)
-	require.NoError(t, rpc.CallWithin(r.Ctx, r.Conn, patience, cmd.Worker, cmd.TryModel, cmd.ModelTrial{Trial: 1}, &got))
+	require.NoError(t, rpc.CallWithin(r.Ctx, r.Conn, maxWait, cmd.Worker, cmd.TryModel, cmd.ModelTrial{Trial: 1}, &got))
 	require.Equal(t, "missing", got.Grade)
 	require.NotEmpty(t, got.Do)
-	err := rpc.CallWithin(r.Ctx, r.Conn, patience, cmd.Worker, cmd.TryModel, cmd.ModelTrial{Trial: 9}, &got)
+	err := rpc.CallWithin(r.Ctx, r.Conn, maxWait, cmd.Worker, cmd.TryModel, cmd.ModelTrial{Trial: 9}, &got)
 	require.ErrorIs(t, err, fault.New(fault.NotFound))
 }

@@ -69,13 +69,13 @@ type Config struct {
 	Fallbacks    []string                        // models that are asked in this order when the worker's is overloaded or out of order
 	Prices       Prices                          // prices of models; a model without one has no known cost
 	Access       access.Policy                   // to models
-	TeamPatience time.Duration                   // before a member's request to its team is repeated; default 5 s
+	TeamMaxWait  time.Duration                   // before a member's request to its team is repeated; default 5 s
 	Now          func() time.Time
 	After        func(d time.Duration, f func()) (stop func() bool) // calls f by the clock of Now; default time.AfterFunc
 	NewID        func() string                                      // unique ids; default UUID v7
 }
 
-// deadPause is between two tries to report a dead run; each has its own patience.
+// deadPause is between two tries to report a dead run; each has its own timeout.
 const deadPause = time.Second
 
 // defaultSystem keeps the model to known facts.
@@ -101,7 +101,7 @@ func (c Config) withDefaults() Config {
 	def(&c.ModelTries, modelTries)
 	dur(&c.RetryPause, retryPause)
 	dur(&c.RetryTime, retryTime)
-	dur(&c.RunRetryTime, retry.RunPatience)
+	dur(&c.RunRetryTime, retry.RunMaxWait)
 	dur(&c.AckWait, 10*time.Second)
 	dur(&c.ToolTimeout, time.Minute)
 	dur(&c.JobTimeout, 15*time.Minute)
@@ -174,7 +174,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	teams, err := teamtools.New(teamtools.Config{
 		Conn: deps.Conn, Commands: deps.Commands, Instance: deps.Instance, NewID: cfg.NewID, Now: cfg.Now,
-		Patience: cfg.TeamPatience, Logger: deps.Logger,
+		MaxWait: cfg.TeamMaxWait, Logger: deps.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("worker service: %w", err)

@@ -207,7 +207,7 @@ func TestASecondWorkItemIsLeftAlone(t *testing.T) {
 	require.Eventually(t, func() bool {
 		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamCommands)
 		return err == nil && s.CachedInfo().State.Msgs == 1 // only the first is still on the queue
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 	close(open)
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, "one answer", last[event.RunCompletedData](t, events).Content)

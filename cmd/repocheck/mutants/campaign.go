@@ -178,8 +178,8 @@ func (p *part) next() *mutant {
 	return nil
 }
 
-// patience exceeds the minute that most tests wait for an event: tests that fail after it have names, unlike a time-out.
-const patience = 100 * time.Second
+// maxWait exceeds the minute that most tests wait for an event: tests that fail after it have names, unlike a time-out.
+const maxWait = 100 * time.Second
 
 // baseline runs the tests without a mutant, and marks the mutants that they do not reach. A second failure makes the package
 // broken.
@@ -209,7 +209,7 @@ func (c *campaign) baseline(ctx context.Context, p *part) error {
 		return fmt.Errorf("tests fail: %v", o.killers())
 	}
 	p.record.Broken, p.record.Seconds = "", o.seconds
-	p.deadline = time.Duration(4*o.seconds*float64(time.Second)).Round(time.Second) + patience
+	p.deadline = time.Duration(4*o.seconds*float64(time.Second)).Round(time.Second) + maxWait
 	f, err := os.Open(path) //nolint:gosec // of this program
 	if err != nil {
 		return err

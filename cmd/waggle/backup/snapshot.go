@@ -31,8 +31,8 @@ const (
 	silence = 30 * time.Second
 	// unknownPause is the pause before a part that did not reach any server is sent again.
 	unknownPause = 50 * time.Millisecond
-	// apiPatience bounds one request: a leader election takes up to 9 s.
-	apiPatience = 15 * time.Second
+	// apiMaxWait bounds one request: a leader election takes up to 9 s.
+	apiMaxWait = 15 * time.Second
 )
 
 // apiError is an error response of JetStream.
@@ -53,7 +53,7 @@ type streamState struct {
 
 // ask sends a request to JetStream and decodes the answer.
 func ask(ctx context.Context, c *bus.Conn, subj string, req, resp any) error {
-	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	ctx, cancel := context.WithTimeout(ctx, apiMaxWait)
 	defer cancel()
 	body, err := json.Marshal(req)
 	if err != nil {

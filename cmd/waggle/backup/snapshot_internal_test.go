@@ -28,7 +28,7 @@ func TestAPartWaitsForItsTaker(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	to := c.NATS().NewInbox()
-	_, err := c.NATS().Request(to, nil, bustest.Patience)
+	_, err := c.NATS().Request(to, nil, bustest.MaxWait)
 	require.ErrorIs(t, err, nats.ErrNoResponders)
 	time.AfterFunc(3*unknownPause, func() {
 		_, err := c.NATS().Subscribe(to, func(m *nats.Msg) { assert.NoError(t, m.Respond(m.Data)) })

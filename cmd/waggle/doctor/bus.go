@@ -49,7 +49,7 @@ func onBus(ctx context.Context, p Patient) []Finding {
 
 // connect connects to NATS, with a part of ctx's time as its deadline.
 func connect(ctx context.Context, p Patient) (*bus.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	return process.Connect(ctx, p.Config.Config, "waggle/doctor", zerolog.Nop())
 }
@@ -57,7 +57,7 @@ func connect(ctx context.Context, p Patient) (*bus.Conn, error) {
 // accountInfo sends JetStream one request, with a part of ctx's time as its deadline: a cluster without a leader does not
 // answer, and the remaining time serves to ask the servers.
 func accountInfo(ctx context.Context, conn *bus.Conn) (*jetstream.AccountInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	return conn.JS().AccountInfo(ctx)
 }

@@ -27,11 +27,11 @@ const (
 	Fail = checkup.Fail
 )
 
-// patience bounds each check that waits for an answer: a slower part counts as down.
-const patience = 3 * time.Second
+// maxWait bounds each check that waits for an answer: a slower part counts as down.
+const maxWait = 3 * time.Second
 
-// busPatience bounds all requests to NATS: some fifty, none of which a cluster without a leader answers.
-const busPatience = 20 * time.Second
+// busMaxWait bounds all requests to NATS: some fifty, none of which a cluster without a leader answers.
+const busMaxWait = 20 * time.Second
 
 // Patient is the installation under examination.
 type Patient struct {

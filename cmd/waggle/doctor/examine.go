@@ -12,13 +12,13 @@ func Examine(ctx context.Context, p Patient, report func(Finding)) {
 		look  check
 		limit time.Duration
 	}{
-		{configuration, patience},
-		{environment, patience},
-		{workspace, patience},
-		{confinement, patience},
-		{model, patience},
-		{onBus, busPatience},
-		{gateway, patience},
+		{configuration, maxWait},
+		{environment, maxWait},
+		{workspace, maxWait},
+		{confinement, maxWait},
+		{model, maxWait},
+		{onBus, busMaxWait},
+		{gateway, maxWait},
 	} {
 		for _, f := range bounded(ctx, p, c.limit, c.look) {
 			report(f)

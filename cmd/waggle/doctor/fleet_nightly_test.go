@@ -54,7 +54,7 @@ func newFleet(t *testing.T) *fleet {
 		f.start(n)
 	}
 	for _, s := range f.servers {
-		require.True(t, s.ReadyForConnections(bustest.Patience))
+		require.True(t, s.ReadyForConnections(bustest.MaxWait))
 	}
 	return f
 }
@@ -128,7 +128,7 @@ func (f *fleet) findings(want map[string]Level) map[string]Finding {
 	var got []Finding
 	found := map[string]Finding{}
 	require.Eventually(f.t, func() bool {
-		got = bounded(f.t.Context(), f.patient(f.seed(permission.System)), busPatience, onBus)
+		got = bounded(f.t.Context(), f.patient(f.seed(permission.System)), busMaxWait, onBus)
 		clear(found)
 		for _, x := range got {
 			if want[x.What] == x.Level {
@@ -136,7 +136,7 @@ func (f *fleet) findings(want map[string]Level) map[string]Finding {
 			}
 		}
 		return len(found) == len(want)
-	}, 2*bustest.Patience, 100*time.Millisecond, "%v: %v", want, &got)
+	}, 2*bustest.MaxWait, 100*time.Millisecond, "%v: %v", want, &got)
 	return found
 }
 
@@ -158,7 +158,7 @@ func (f *fleet) awaitNoMeta() {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool {
 		return !slices.ContainsFunc(f.servers[:], func(s *server.Server) bool { return s != nil && s.JetStreamIsLeader() })
-	}, bustest.Patience, 100*time.Millisecond)
+	}, bustest.MaxWait, 100*time.Millisecond)
 }
 
 // The doctor examines a fleet as installed: with the wrong user, with JetStream disabled on one server as after a full disk,

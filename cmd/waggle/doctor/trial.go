@@ -11,12 +11,12 @@ import (
 	"github.com/waggle-dev/waggle/services/model/trial"
 )
 
-// trialPatience bounds all trials of a model: a local one may read its weights first.
-const trialPatience = 10 * time.Minute
+// trialMaxWait bounds all trials of a model: a local one may read its weights first.
+const trialMaxWait = 10 * time.Minute
 
 // TryModel asks a model what it can do, and passes each finding on.
 func TryModel(ctx context.Context, c config.Config, m asked.Model, report func(Finding)) {
-	ctx, cancel := context.WithTimeout(ctx, trialPatience)
+	ctx, cancel := context.WithTimeout(ctx, trialMaxWait)
 	defer cancel()
 	levels := map[trial.Grade]Level{trial.Works: OK, trial.Doubts: Warn, trial.Missing: Fail}
 	trial.Run(ctx, m, time.Now, func(r trial.Result) {

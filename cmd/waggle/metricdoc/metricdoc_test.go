@@ -25,15 +25,15 @@ import (
 var update = flag.Bool("update", false, "write docs/generated/metrics.md")
 
 const (
-	page     = "../../../docs/generated/metrics.md"
-	patience = 90 * time.Second
+	page    = "../../../docs/generated/metrics.md"
+	maxWait = 90 * time.Second
 )
 
 // The page says what a process with all roles shows after it has answered a question.
 func TestThePageOfMetricsIsTheRegistrys(t *testing.T) {
 	reg := telemetry.NewRegistry()
 	addr := serve(t, reg)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	require.NoError(t, chat.Ask(ctx, chat.Options{URL: "ws://" + addr + "/ws"}, "What is 6 * 7?", screen(), false, io.Discard))
 
@@ -48,7 +48,7 @@ func TestThePageOfMetricsIsTheRegistrys(t *testing.T) {
 		for _, name := range used {
 			assert.True(c, seen[name], "%s is not measured", name)
 		}
-	}, patience, 50*time.Millisecond, "parts count when the answer is there already, and a survey comes now and then")
+	}, maxWait, 50*time.Millisecond, "parts count when the answer is there already, and a survey comes now and then")
 	telemetry.Lint(t, reg)
 
 	all, err := metricdoc.Of(reg)
@@ -92,7 +92,7 @@ func serve(t *testing.T, reg *prometheus.Registry) string {
 	case err := <-ended:
 		ended <- nil
 		require.NoError(t, err)
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.Fail(t, "the process is not ready")
 	}
 	return ""

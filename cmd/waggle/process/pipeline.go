@@ -19,7 +19,7 @@ func runs(all config.Config, now func() time.Time) pipeline.Config {
 	c := all.Pipeline
 	return pipeline.Config{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
-		TaskTimeout: c.TaskTimeout, Tries: c.TaskAttempts, Backoff: c.RetryBackoff, Patience: all.Worker.RunRetryTime,
+		TaskTimeout: c.TaskTimeout, Tries: c.TaskAttempts, Backoff: c.RetryBackoff, MaxWait: all.Worker.RunRetryTime,
 		Budget: all.Budget.Of(), Budgets: all.Quota.Budgets(), Access: all.Access.Policy(), Now: now,
 	}
 }

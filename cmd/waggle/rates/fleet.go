@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// patience bounds the wait for the answers of other processes.
-	patience = time.Second
+	// maxWait bounds the wait for the answers of other processes.
+	maxWait = time.Second
 	// goodFor is how long a list is good enough for others who ask.
 	goodFor = time.Second
 )
@@ -70,7 +70,7 @@ func (f *Fleet) ask(waits map[string]bool, all *sum) {
 	if len(waits) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	nc, log := f.own.conn.NATS(), f.own.conn.Logger()
 	inbox := nc.NewInbox()

@@ -90,9 +90,9 @@ func TestOneLookForAll(t *testing.T) {
 	require.Equal(t, 1, n)
 	f.at = f.at.Add(-goodFor)
 	f.List()
-	_, err = asked.NextMsg(bustest.Patience)
+	_, err = asked.NextMsg(bustest.MaxWait)
 	require.NoError(t, err)
-	_, err = asked.NextMsg(bustest.Patience)
+	_, err = asked.NextMsg(bustest.MaxWait)
 	require.NoError(t, err, "a later look asks again")
 }
 

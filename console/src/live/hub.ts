@@ -52,12 +52,12 @@ export class Hub {
   private readonly circles = new Map<string, Circle>();
   private readonly tabs = new Set<Tab>();
 
-  /** A tab that does not answer within `patience` milliseconds is gone, or frozen by its browser. */
+  /** A tab that does not answer within `maxWait` milliseconds is gone, or frozen by its browser. */
   constructor(
     private readonly origin: string,
-    patience = 15_000,
+    maxWait = 15_000,
   ) {
-    setInterval(() => this.look(), patience);
+    setInterval(() => this.look(), maxWait);
   }
 
   /** Serves the tab at the other end of a port, until the returned function is called. */

@@ -2,7 +2,7 @@ import { Filter } from "./lines.ts";
 import type { Store } from "./store.ts";
 
 /** Longest time without a report, in milliseconds. */
-const patience = 200;
+const maxWait = 200;
 
 /** Looks for the events that fit a text, a part of them at a time, so that nothing else waits. */
 export class Sieve {
@@ -38,7 +38,7 @@ export class Sieve {
         return;
       }
       const more = f.step();
-      if (!more || Date.now() - began > patience) {
+      if (!more || Date.now() - began > maxWait) {
         this.tell(f.text, f.found);
         this.sifting = false;
         if (more) this.sift();

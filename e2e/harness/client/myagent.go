@@ -144,7 +144,7 @@ func (d *MyAgent) Await(ctx context.Context, is func(sdk.Frame) bool) (sdk.Frame
 // Until waits until the device has seen a frame of the kind.
 func (d *MyAgent) Until(what string, is func(sdk.Frame) bool) sdk.Frame {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	f, err := d.Await(ctx, is)
 	require.NoError(d.t, err, "while waiting for %s; got %s", what, Names(d.Frames()))

@@ -66,7 +66,7 @@ func TryOrbit(t testing.TB, url string) (*Orbit, error) {
 
 func tryOrbit(t testing.TB, url, key string) (*Orbit, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	conn, err := dial(ctx, url, key)
 	if err != nil {
@@ -79,7 +79,7 @@ func tryOrbit(t testing.TB, url, key string) (*Orbit, error) {
 // Send sends a text frame.
 func (c *Orbit) Send(text string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	require.NoError(c.t, c.conn.Write(ctx, websocket.MessageText, []byte(text)))
 }
@@ -94,7 +94,7 @@ func (c *Orbit) Ask(content string) {
 
 // Next returns the next frame, or the error that ended the connection.
 func (c *Orbit) Next() (OrbitFrame, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	_, b, err := c.conn.Read(ctx)
 	if err != nil {

@@ -43,7 +43,7 @@ func DialMyAgentAs(t testing.TB, addr, key string) *RawMyAgent {
 // asks for fewer events, without the check of positions.
 func DialMyAgentWith(t testing.TB, addr, key, query string) *RawMyAgent {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	conn, err := dial(ctx, "ws://"+addr+"/ws/session?"+query, key)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func (m *RawMyAgent) Send(event string, members map[string]any) {
 // Raw sends a text frame as it is.
 func (m *RawMyAgent) Raw(text string) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	require.NoError(m.t, m.conn.Write(ctx, websocket.MessageText, []byte(text)))
 }
@@ -118,7 +118,7 @@ func (m *RawMyAgent) Message(text string, metadata map[string]any) {
 
 // Peek returns the next frame wherever it stands in its session.
 func (m *RawMyAgent) Peek() (sdk.Frame, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	f, err := readFrame(ctx, m.conn)
 	if err == nil {
@@ -155,7 +155,7 @@ func (m *RawMyAgent) Next() (sdk.Frame, error) {
 // Find reads until a frame of the kind arrives.
 func (m *RawMyAgent) Find(what string, is func(sdk.Frame) bool) sdk.Frame {
 	m.t.Helper()
-	for end := time.Now().Add(process.Patience); ; {
+	for end := time.Now().Add(process.MaxWait); ; {
 		f, err := m.Next()
 		require.NoError(m.t, err, "while waiting for %s; got %s", what, m.Names())
 		require.True(m.t, time.Now().Before(end), "no %s; got %s", what, m.Names()) // heartbeats come all the time

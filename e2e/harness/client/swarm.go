@@ -85,7 +85,7 @@ func DialSwarm(t testing.TB, o SwarmOptions) *Swarm {
 // TrySwarm connects to a server that may be down.
 func TrySwarm(t testing.TB, o SwarmOptions) (*Swarm, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	path := o.Path
 	if path == "" {
@@ -182,7 +182,7 @@ func (b *Swarm) Quote(frame string) error {
 
 // Raw sends a text, whatever it is.
 func (b *Swarm) Raw(text string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	return b.conn.Write(ctx, websocket.MessageText, []byte(text))
 }
@@ -260,8 +260,8 @@ func (b *Swarm) Find(what string, is func(SwarmFrame) bool) SwarmFrame {
 }
 
 func (b *Swarm) await(from int, is func(SwarmFrame) bool) (SwarmFrame, int, error) {
-	patience := time.NewTimer(process.Patience)
-	defer patience.Stop()
+	maxWait := time.NewTimer(process.MaxWait)
+	defer maxWait.Stop()
 	for {
 		b.mu.Lock()
 		news, err := b.news, b.err
@@ -277,7 +277,7 @@ func (b *Swarm) await(from int, is func(SwarmFrame) bool) (SwarmFrame, int, erro
 		}
 		select {
 		case <-news:
-		case <-patience.C:
+		case <-maxWait.C:
 			return SwarmFrame{}, 0, errors.New("nothing of the kind")
 		}
 	}

@@ -195,7 +195,7 @@ func (c *Team) Say(kind string, payload any) string {
 // Raw sends a text, whatever it is. It waits for a connection.
 func (c *Team) Raw(text string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	for {
 		c.mu.Lock()
@@ -234,7 +234,7 @@ func (c *Team) Told(what string, ok func(TeamFrame) bool) TeamFrame {
 
 func (c *Team) until(what string, from int, list func() []TeamFrame, ok func(TeamFrame) bool) TeamFrame {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	for {
 		c.mu.Lock()

@@ -144,7 +144,7 @@ func (p *TeamRecorder) UntilEvent(seq uint64) {
 // Until waits for a frame that ok accepts and returns it.
 func (p *TeamRecorder) Until(what string, ok func(Recorded) bool) Recorded {
 	p.t.Helper()
-	late := time.After(process.Patience)
+	late := time.After(process.MaxWait)
 	for from := 0; ; {
 		p.mu.Lock()
 		all, news := p.frames, p.news

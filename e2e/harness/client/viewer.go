@@ -103,7 +103,7 @@ type Viewer struct {
 // Watch watches a run, named <kind>/<id>, to the end of the test.
 func (m Dialect) Watch(t testing.TB, addr, run, key string) *Viewer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	conn, err := dial(ctx, "ws://"+addr+m.Path+run, key)
 	require.NoError(t, err)
@@ -161,7 +161,7 @@ func (s *Viewer) Say(frame map[string]any) {
 	s.t.Helper()
 	raw, err := json.Marshal(frame)
 	require.NoError(s.t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	require.NoError(s.t, s.conn.Write(ctx, websocket.MessageText, raw))
 }
@@ -169,7 +169,7 @@ func (s *Viewer) Say(frame map[string]any) {
 // Until waits for a frame about an event of the run that ok accepts.
 func (s *Viewer) Until(what string, ok func(Shown) bool) Shown {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	for {
 		s.mu.Lock()

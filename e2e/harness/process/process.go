@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Patience bounds every wait of the end-to-end tests. It is long because two
+// MaxWait bounds every wait of the end-to-end tests. It is long because two
 // cores may have to run a cluster, the services and the race detector at once.
-const Patience = 90 * time.Second
+const MaxWait = 90 * time.Second
 
 var build struct {
 	once sync.Once
@@ -213,7 +213,7 @@ func (p *Process) wait() {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(Patience):
+	case <-time.After(MaxWait):
 		require.Fail(p.t, "process does not end", "%s\n%s", p.name, p.Output())
 	}
 }
@@ -236,7 +236,7 @@ func (p *Process) cleanup() {
 // Ready waits until the gateway at addr says that it is ready, or its process ends.
 func (p *Process) Ready(addr string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), MaxWait)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -253,7 +253,7 @@ func (p *Process) Ready(addr string) {
 
 // Up reports whether the process at addr says that it is ready.
 func Up(addr string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), MaxWait)
 	defer cancel()
 	return ready(ctx, addr)
 }

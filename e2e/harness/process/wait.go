@@ -16,7 +16,7 @@ const Poll = 100 * time.Millisecond
 // Eventually waits until the condition holds.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	require.Eventually(t, cond, Patience, 50*time.Millisecond, what)
+	require.Eventually(t, cond, MaxWait, 50*time.Millisecond, what)
 }
 
 // Within bounds a step of a test.
@@ -33,7 +33,7 @@ type Answer struct {
 // Get asks for a URL.
 func Get(t testing.TB, url string) Answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), MaxWait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	require.NoError(t, err)

@@ -54,7 +54,7 @@ func (c *Conversation) Once() {
 }
 
 func (c *Conversation) ask(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*process.Patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*process.MaxWait)
 	defer cancel()
 	id := c.Message(Question, nil)
 	c.sent = append(c.sent, id)

@@ -29,7 +29,7 @@ func LogOf(kind id.Kind, name string) subject.Log {
 // ReadLog returns a log as NATS has it, which has to be dense from its first event on.
 func ReadLog(t testing.TB, nc *nats.Conn, log subject.Log) []Stored {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.MaxWait)
 	defer cancel()
 	var out []Stored
 	for from := uint64(1); ; {

@@ -40,7 +40,7 @@ func (c *cluster) run(t testing.TB, namespace string, args ...string) {
 	if args[0] != "uninstall" {
 		args = append(args, "--wait-for-jobs")
 	}
-	out, err := c.helm(t, namespace, append(args, "--wait", "--timeout", patience.String())...)
+	out, err := c.helm(t, namespace, append(args, "--wait", "--timeout", maxWait.String())...)
 	require.NoError(t, err, out)
 	t.Logf("helm %s: %s", strings.Join(args[:1], " "), time.Since(began).Round(100*time.Millisecond))
 }
@@ -95,7 +95,7 @@ func (c *cluster) prepare(t testing.TB, namespace string) []string {
 		c.secret(t, namespace, "waggle-nats-"+role, role)
 	}
 	var before []string
-	err := wait.PollUntilContextTimeout(c.ctx, 300*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(c.ctx, 300*time.Millisecond, maxWait, true, func(context.Context) (bool, error) {
 		var err error
 		before, err = c.client.Left(c.ctx, namespace)
 		return slices.Contains(before, "ConfigMap/kube-root-ca.crt"), err // a controller makes it
@@ -108,7 +108,7 @@ func (c *cluster) prepare(t testing.TB, namespace string) []string {
 func (c *cluster) gone(t testing.TB, namespace string, before []string) {
 	t.Helper()
 	var rest []string
-	err := wait.PollUntilContextTimeout(c.ctx, 300*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(c.ctx, 300*time.Millisecond, maxWait, true, func(context.Context) (bool, error) {
 		left, err := c.client.Left(c.ctx, namespace)
 		rest = slices.DeleteFunc(left, func(s string) bool {
 			return slices.Contains(before, s) || strings.HasPrefix(s, "PersistentVolumeClaim/")

@@ -99,7 +99,7 @@ func (c *cluster) complete(t *testing.T, began time.Time) {
 	all := c.rollout(t, chart.Namespace)
 	require.Len(t, all, 7)
 	t.Logf("rollout complete after %s", time.Since(began).Round(100*time.Millisecond))
-	_, err := plane.Until(c.ctx, c.client, jobs, chart.Namespace, patience, func(all []batchv1.Job) bool {
+	_, err := plane.Until(c.ctx, c.client, jobs, chart.Namespace, maxWait, func(all []batchv1.Job) bool {
 		return len(all) == 1 && all[0].Status.Succeeded == 1
 	})
 	require.NoError(t, err, "the Job that makes the streams")
@@ -127,7 +127,7 @@ func revision(d appsv1.Deployment) string { return d.Annotations["deployment.kub
 // scales: the controller found what to scale and raised it to the least that is asked
 // for, although no server has metrics here.
 func (c *cluster) scales(t *testing.T) {
-	all, err := plane.Until(c.ctx, c.client, hpas, chart.Namespace, patience, func(all []autoscaling.HorizontalPodAutoscaler) bool {
+	all, err := plane.Until(c.ctx, c.client, hpas, chart.Namespace, maxWait, func(all []autoscaling.HorizontalPodAutoscaler) bool {
 		for _, h := range all {
 			if h.Status.CurrentReplicas < *h.Spec.MinReplicas || !able(h) {
 				return false
@@ -167,7 +167,7 @@ func able(h autoscaling.HorizontalPodAutoscaler) bool {
 
 // budgets: each protects its two pods, so that one at a time may be evicted.
 func (c *cluster) budgets(t *testing.T) {
-	all, err := plane.Until(c.ctx, c.client, budgets, chart.Namespace, patience, func(all []policy.PodDisruptionBudget) bool {
+	all, err := plane.Until(c.ctx, c.client, budgets, chart.Namespace, maxWait, func(all []policy.PodDisruptionBudget) bool {
 		for _, b := range all {
 			if b.Status.ExpectedPods != 2 || b.Status.DisruptionsAllowed != 1 {
 				return false
@@ -191,7 +191,7 @@ func (c *cluster) updates(t *testing.T) {
 	before := revisions(c.rollout(t, chart.Namespace))
 	c.apply(t, chart.Namespace, c.renderValues(t, map[string]any{"roles": map[string]any{"gateway": map[string]any{"podAnnotations": map[string]any{"change": "1"}}}}))
 	least := int32(2)
-	_, err := plane.Until(c.ctx, c.client, deployments, chart.Namespace, patience, func(all []appsv1.Deployment) bool {
+	_, err := plane.Until(c.ctx, c.client, deployments, chart.Namespace, maxWait, func(all []appsv1.Deployment) bool {
 		for _, d := range all {
 			if d.Name == "waggle-gateway" {
 				least = min(least, d.Status.AvailableReplicas)

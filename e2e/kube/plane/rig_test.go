@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// patience is for one step on a machine that does other things too.
-	patience = 5 * time.Minute
-	nodes    = 3
-	root     = "../../.."
+	// maxWait is for one step on a machine that does other things too.
+	maxWait = 5 * time.Minute
+	nodes   = 3
+	root    = "../../.."
 	// waggleChart is the chart, natsChart stands in for the official one of NATS, and
 	// natsValues are what it gets.
 	waggleChart = root + "/deploy/helm/waggle"
@@ -134,7 +134,7 @@ metadata:
   labels: {pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/warn: restricted}
 `, name)))
 	// Pods need the account that a controller makes.
-	_, err := plane.Until(c.ctx, c.client, corev1.SchemeGroupVersion.WithKind("ServiceAccount"), name, patience,
+	_, err := plane.Until(c.ctx, c.client, corev1.SchemeGroupVersion.WithKind("ServiceAccount"), name, maxWait,
 		func(all []corev1.ServiceAccount) bool { return len(all) > 0 })
 	require.NoError(t, err)
 }
@@ -179,7 +179,7 @@ func (c *cluster) definitions(t testing.TB) {
 		require.NoError(t, yaml.Unmarshal(text, &def))
 		require.NoError(t, c.client.Apply(c.ctx, "", &unstructured.Unstructured{Object: def}))
 	}
-	_, err = plane.Until(c.ctx, c.client, crds, "", patience, func(all []unstructured.Unstructured) bool { return established(all) == len(texts) })
+	_, err = plane.Until(c.ctx, c.client, crds, "", maxWait, func(all []unstructured.Unstructured) bool { return established(all) == len(texts) })
 	require.NoError(t, err)
 	c.client.Learn()
 }
@@ -255,7 +255,7 @@ func (c *cluster) apply(t testing.TB, namespace string, docs []chart.Document) m
 // rollout waits until every Deployment runs what it should, as "kubectl rollout status".
 func (c *cluster) rollout(t testing.TB, namespace string) []appsv1.Deployment {
 	t.Helper()
-	all, err := plane.Until(c.ctx, c.client, deployments, namespace, patience, func(all []appsv1.Deployment) bool {
+	all, err := plane.Until(c.ctx, c.client, deployments, namespace, maxWait, func(all []appsv1.Deployment) bool {
 		for _, d := range all {
 			s := d.Status
 			if s.ObservedGeneration < d.Generation || s.UpdatedReplicas < *d.Spec.Replicas ||
@@ -272,7 +272,7 @@ func (c *cluster) rollout(t testing.TB, namespace string) []appsv1.Deployment {
 // servers waits until all servers of NATS run, and returns how many that are.
 func (c *cluster) servers(t testing.TB, namespace string) int32 {
 	t.Helper()
-	all, err := plane.Until(c.ctx, c.client, statefulSets, namespace, patience, func(all []appsv1.StatefulSet) bool {
+	all, err := plane.Until(c.ctx, c.client, statefulSets, namespace, maxWait, func(all []appsv1.StatefulSet) bool {
 		return len(all) == 1 && all[0].Status.AvailableReplicas == *all[0].Spec.Replicas
 	})
 	require.NoError(t, err, "%+v", all)

@@ -129,7 +129,7 @@ gateway: {trusted_proxies: [127.0.0.0/8]}
 // long makes a session of the principal with much to read, and returns its path.
 func (i *installation) long(key string) string {
 	i.t.Helper()
-	ctx, cancel := process.Within(process.Patience)
+	ctx, cancel := process.Within(process.MaxWait)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, "ws://"+i.addr+"/ws", &websocket.DialOptions{ //nolint:bodyclose // closed by the library
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + key}},
@@ -259,7 +259,7 @@ func TestUsersDoNotNoticeStrangers(t *testing.T) {
 	i := start(t)
 	users := attack.Chats{Addr: i.addr, Key: keyOf("users"), Users: 10, Pause: 250 * time.Millisecond}
 	session := i.long(keyOf("slow"))
-	ctx, cancel := process.Within(3**length + 3*process.Patience)
+	ctx, cancel := process.Within(3**length + 3*process.MaxWait)
 	defer cancel()
 	quiet, err := users.Run(ctx, *length/2) // the other half comes after the attack
 	require.NoError(t, err)
@@ -269,7 +269,7 @@ func TestUsersDoNotNoticeStrangers(t *testing.T) {
 		Log: session + "/stream", Page: session + "/events?limit=1000", Time: *length + 5*time.Second,
 	}
 	if !*bounds { // the machine has other work: the load comes, but not at its rate
-		promised.Longer = process.Patience
+		promised.Longer = process.MaxWait
 	}
 	strangersAt := i.attacker(promised)
 	end := i.watch()

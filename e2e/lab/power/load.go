@@ -43,7 +43,7 @@ type Load struct {
 // there and have their leaders.
 func Connect(t testing.TB, c *Cluster) *bus.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	conn, err := bus.Connect(ctx, bus.Config{URL: c.URL(), Logger: zerolog.Nop()})
 	require.NoError(t, err)
@@ -54,8 +54,8 @@ func Connect(t testing.TB, c *Cluster) *bus.Conn {
 	return conn
 }
 
-// patience is for what a slow machine takes minutes for at worst.
-const patience = 3 * time.Minute
+// maxWait is for what a slow machine takes minutes for at worst.
+const maxWait = 3 * time.Minute
 
 func logOf(n int) subject.Log {
 	return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(fmt.Sprint("log-", n))}
@@ -126,7 +126,7 @@ func (l *Load) note(ctx context.Context, n int, err error) {
 // Until waits for n more appends, and at least as long as the duration.
 func (l *Load) Until(n int, long time.Duration) {
 	l.t.Helper()
-	late, began := time.After(patience), time.Now()
+	late, began := time.After(maxWait), time.Now()
 	for goal := l.count() + n; l.count() < goal || time.Since(began) < long; {
 		select {
 		case <-l.grown:
@@ -159,7 +159,7 @@ func (l *Load) Stop() (acked [logs][]time.Time, wrong error) {
 // have no gaps, and hold nothing else.
 func Lost(t testing.TB, s *eventlog.Store, acked [logs][]time.Time, moment time.Time) (n int, age time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	for i, times := range acked {
 		have := 0

@@ -181,7 +181,7 @@ func (s *Stream) left() bool {
 
 // abandon stops the run, which has no viewer any more.
 func (s *Stream) abandon(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.t.patience)
+	ctx, cancel := context.WithTimeout(ctx, s.t.maxWait)
 	defer cancel()
 	if err := s.t.Cancel(ctx, s.by, s.at, wire.Cancel{RunID: s.run, Reason: "disconnected"}); err != nil {
 		s.t.g.Logger.Debug().Err(err).Msg("failed to cancel abandoned run")
@@ -288,7 +288,7 @@ func (s *Stream) await(ctx context.Context, send func() error, is func(event.Eve
 	if err := send(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.t.patience, fault.Newf(fault.Overloaded, "The session service did not respond. Send the same request again."))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.t.maxWait, fault.Newf(fault.Overloaded, "The session service did not respond. Send the same request again."))
 	defer cancel()
 	select {
 	case err := <-done:

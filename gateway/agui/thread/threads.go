@@ -17,23 +17,23 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// DefaultPatience is how long a request waits for its command to be taken or refused.
-const DefaultPatience = 10 * time.Second
+// DefaultMaxWait is how long a request waits for its command to be taken or refused.
+const DefaultMaxWait = 10 * time.Second
 
 // Threads are the threads of a gateway. All methods are safe for concurrent use.
 type Threads struct {
-	g        *binding.Gateway
-	states   *stream.Folds[state, *fold.Thread]
-	viewers  *viewers
-	patience time.Duration
+	g       *binding.Gateway
+	states  *stream.Folds[state, *fold.Thread]
+	viewers *viewers
+	maxWait time.Duration
 }
 
 // New returns the threads of a gateway.
-func New(g *binding.Gateway, patience time.Duration) *Threads {
-	if patience <= 0 {
-		patience = DefaultPatience
+func New(g *binding.Gateway, maxWait time.Duration) *Threads {
+	if maxWait <= 0 {
+		maxWait = DefaultMaxWait
 	}
-	return &Threads{g: g, states: newStates(), viewers: newViewers(g), patience: patience}
+	return &Threads{g: g, states: newStates(), viewers: newViewers(g), maxWait: maxWait}
 }
 
 // Detailed is a fault with more to say.

@@ -18,9 +18,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// longPatience is longer than any tool may run. A tool has limits of its own; this one
+// longMaxWait is longer than any tool may run. A tool has limits of its own; this one
 // is for services that have lost the call.
-const longPatience = 15 * time.Minute
+const longMaxWait = 15 * time.Minute
 
 // permit returns why the participant may not ask for something.
 func (p *Participant) permit(o asp.Order) error {
@@ -133,7 +133,7 @@ func (p *Participant) inquire(ctx context.Context, o asp.Order) (reply json.RawM
 		Repeats: to.Looks || o.RequestID != "", // a service carries out a request with an id once
 	}
 	if to.Long {
-		q.Within = longPatience
+		q.Within = longMaxWait
 	}
 	err = p.c.Client().Ask(ctx, q, &reply)
 	return reply, err

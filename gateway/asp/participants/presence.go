@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// joinPatience is longer than the election after a lost leader of the directory's
+	// joinMaxWait is longer than the election after a lost leader of the directory's
 	// bucket (4.2 to 7.4 s measured).
-	joinPatience = 10 * time.Second
+	joinMaxWait = 10 * time.Second
 	// maxParticipant bounds what a participant says of itself, encoded: a heartbeat repeats it every
 	// ten seconds. A hundred tools with ordinary schemas fit.
 	maxParticipant = 64 << 10
@@ -55,7 +55,7 @@ func (s *Swarm) take(ctx context.Context, participant command.Participant, conne
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	ctx, cancel := context.WithTimeout(ctx, joinMaxWait)
 	defer cancel()
 	p.lease, err = s.g.Directory.Join(ctx, directory.Member{
 		What: p.what, Name: name, Instance: connection, Data: data, Started: p.participant.Since,
@@ -139,7 +139,7 @@ func (p *presence) shown(ctx context.Context) error {
 	if done {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	ctx, cancel := context.WithTimeout(ctx, joinMaxWait)
 	defer cancel()
 	if stale {
 		if err := p.changes.Wait(ctx); err != nil {
@@ -300,7 +300,7 @@ func (s *Swarm) all() []*presence {
 // Stop ends the gateway's part in the presences of participants that are to come back to
 // another one: the directory says that they are away, until their leases run out.
 func (s *Swarm) Stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveMaxWait)
 	defer cancel()
 	for _, p := range s.all() {
 		if !p.giveUp() {

@@ -28,8 +28,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// leavePatience bounds the withdrawal of a presence: without a bus its lease runs out.
-const leavePatience = time.Second
+// leaveMaxWait bounds the withdrawal of a presence: without a bus its lease runs out.
+const leaveMaxWait = time.Second
 
 // Swarm holds the presences of one gateway. All methods may be called concurrently.
 type Swarm struct {
@@ -78,7 +78,7 @@ func rights(kind string, p auth.Principal) (enter, act bool) {
 
 // leave withdraws a lease from the directory.
 func (s *Swarm) leave(l *directory.Lease) {
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveMaxWait)
 	defer cancel()
 	if err := l.Leave(ctx); err != nil {
 		s.g.Logger.Debug().Err(err).Msg("failed to remove participant from directory")

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait: machines may be busy.
-const patience = 60 * time.Second
+// maxWait bounds every wait: machines may be busy.
+const maxWait = 60 * time.Second
 
 // handler hears of room and ticks.
 type handler struct{ room, ticks chan struct{} }
@@ -197,7 +197,7 @@ func TestAClientThatTakesNothing(t *testing.T) {
 
 func takesNothing(t *testing.T, out *sse.Response, room <-chan struct{}) {
 	m := transport.Text([]byte(strings.Repeat("x", 512<<10)))
-	limit := time.After(patience)
+	limit := time.After(maxWait)
 	for {
 		if out.Send(m) > 0 {
 			continue

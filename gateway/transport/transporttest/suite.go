@@ -13,8 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// patience bounds every wait: machines may be busy.
-const patience = 60 * time.Second
+// maxWait bounds every wait: machines may be busy.
+const maxWait = 60 * time.Second
 
 // Bound is the bound in bytes of the queue of a Link's transport.
 const Bound = 64 << 10
@@ -63,7 +63,7 @@ func (l *Link) over(t *testing.T) {
 	t.Helper()
 	select {
 	case <-l.Done():
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(t, "the transport is not over")
 	}
 }
@@ -127,7 +127,7 @@ func bound(t *testing.T, l *Link) {
 	}()
 	select {
 	case <-l.Room:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(t, "the room is not free again")
 	}
 	require.Equal(t, 1, l.Send(message(sent+forced, 100)))

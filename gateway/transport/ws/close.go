@@ -39,7 +39,7 @@ func (s *Socket) End(f *fault.Fault) { s.Finish(CloseCode(f), string(f.Code)) }
 func (s *Socket) Abort() { s.cut(hard) }
 
 // peerGone is called once coder is done with the connection: it has read the peer's
-// close frame, or lost patience with a control frame.
+// close frame, or a control frame timed out.
 func (s *Socket) peerGone() {
 	s.mu.Lock()
 	answering := s.closing != nil && !s.closeSent

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what has to happen; only a failure takes it.
-const patience = 60 * time.Second
+// maxWait is how long a test waits for what has to happen; only a failure takes it.
+const maxWait = 60 * time.Second
 
 // record is a Handler that remembers.
 type record struct {
@@ -148,7 +148,7 @@ func (r *rig) wait() *side {
 	select {
 	case e := <-r.ends:
 		return e
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(r.t, "no connection arrived")
 		return nil
 	}
@@ -163,7 +163,7 @@ func (e *side) over(t testing.TB) {
 	t.Helper()
 	select {
 	case <-e.Done():
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(t, "the connection is not over")
 	}
 }
@@ -171,7 +171,7 @@ func (e *side) over(t testing.TB) {
 // readerDone waits for the reader and returns its last error.
 func (e *side) readerDone(t testing.TB) error {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(maxWait)
 	for {
 		select {
 		case _, ok := <-e.got:
@@ -189,7 +189,7 @@ func (e *side) fault(t testing.TB) *fault.Fault {
 	select {
 	case f := <-e.reasons:
 		return f
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(t, "the hub did not end the socket")
 		return nil
 	}
@@ -217,7 +217,7 @@ func (r *rig) dialWith(first []byte) *peer {
 		c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
 	}
 	r.t.Cleanup(func() { c.Close() })
-	require.NoError(r.t, c.SetDeadline(time.Now().Add(4*patience)))
+	require.NoError(r.t, c.SetDeadline(time.Now().Add(4*maxWait)))
 	_, err = c.Write(append([]byte(request), first...))
 	require.NoError(r.t, err)
 	p := &peer{r.t, c, bufio.NewReader(c)}

@@ -17,7 +17,7 @@ import (
 func TestLargeMessagesHaveBoundedMemory(t *testing.T) {
 	const peers, limit, size, room = 500, 128 << 10, 256 << 10, 8
 	r := newRig(t, Options{ // the peers share two processors with other tests: none is late
-		ReadLimit: 16 << 10, LargeMessages: room, MessageTimeout: 4 * patience, PingInterval: 4 * patience, PongTimeout: 4 * patience,
+		ReadLimit: 16 << 10, LargeMessages: room, MessageTimeout: 4 * maxWait, PingInterval: 4 * maxWait, PongTimeout: 4 * maxWait,
 	}, false)
 	r.roomy(Limits{Message: limit, Drain: 1 << 20})
 	ends := make([]*side, peers)
@@ -40,7 +40,7 @@ func TestLargeMessagesHaveBoundedMemory(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Eventually(t, func() bool { return len(r.hub.large) == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(r.hub.large) == 0 }, maxWait, time.Millisecond)
 	runtime.GC()
 	runtime.ReadMemStats(&now)
 	held := int64(now.HeapAlloc) - int64(before.HeapAlloc)

@@ -93,7 +93,7 @@ func TestLargeMessagesInTurn(t *testing.T) {
 	go p.pong()
 	p.text(letters(30_000))
 	seen := e.ticks.Load() // four are as long as brief
-	require.Eventually(t, func() bool { return e.ticks.Load() > seen+12 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return e.ticks.Load() > seen+12 }, maxWait, time.Millisecond)
 	require.Empty(t, e.got)
 	require.Empty(t, e.reasons)
 	require.Zero(t, e.Silence())
@@ -138,7 +138,7 @@ func TestSlowLargeMessages(t *testing.T) {
 	for range 11 {
 		began := e.began.Load()
 		p.send(masked(0, make([]byte, 1024)))
-		require.Eventually(t, func() bool { return e.began.Load() > began }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return e.began.Load() > began }, maxWait, time.Millisecond)
 	}
 	p.send(masked(0x80, nil))
 	require.EqualValues(t, 12*1024+1, receive(t, e.large).Size)
@@ -149,7 +149,7 @@ func receive[T any](t testing.TB, from <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-from:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(t, "nothing comes")
 	}
 	return v
@@ -213,5 +213,5 @@ func TestEndsRaceWithLargeMessages(t *testing.T) {
 		wg.Wait()
 		_ = e.readerDone(t)
 	}
-	require.Eventually(t, func() bool { return r.hub.Stats().Large == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return r.hub.Stats().Large == 0 }, maxWait, time.Millisecond)
 }

@@ -51,7 +51,7 @@ func TestPingsBetweenFrames(t *testing.T) {
 func TestSilence(t *testing.T) {
 	r := newRig(t, Options{PingInterval: time.Hour}, false)
 	p, e := r.pair()
-	require.Eventually(t, func() bool { return e.Silence() > 50*time.Millisecond }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return e.Silence() > 50*time.Millisecond }, maxWait, time.Millisecond)
 	began := time.Now()
 	p.text("hello")
 	require.Equal(t, "hello", receive(t, e.got))

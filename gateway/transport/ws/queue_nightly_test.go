@@ -51,5 +51,5 @@ func TestIdleSocketIsOneGoroutine(t *testing.T) {
 		require.NoError(t, err)
 	}
 	before++ // the one that asks
-	require.Eventually(t, func() bool { return runtime.NumGoroutine()-before <= n }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine()-before <= n }, maxWait, 5*time.Millisecond)
 }

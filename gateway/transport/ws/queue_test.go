@@ -119,7 +119,7 @@ func TestFinishDropsWhatWillNotLeaveInTime(t *testing.T) {
 	s.Send(numbered(1, 100))
 	s.reading = true // the answer needs no reader
 	s.Finish(1012, "restart")
-	h.hub.start = h.hub.start.Add(-2 * time.Minute) // patience is over
+	h.hub.start = h.hub.start.Add(-2 * time.Minute) // maxWait is over
 	s.sweep(time.Now())
 	require.Zero(t, s.Queued()-len(text(first)))
 	o.open <- struct{}{}

@@ -91,7 +91,7 @@ type Socket struct {
 	closing   []byte // the close frame, nil before it is made
 	closeOut  bool   // handed to the network, perhaps not all of it
 	closeSent bool
-	closeBy   int64 // when patience ends
+	closeBy   int64 // when the wait ends
 	hurried   bool  // the queue has been dropped for lack of time
 	peerOver  bool  // the peer's side of the close handshake is done
 	over      bool

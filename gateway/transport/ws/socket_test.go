@@ -288,7 +288,7 @@ func TestControlFramesAreNotMessages(t *testing.T) {
 	require.EqualValues(t, opPong, op)
 	require.Equal(t, "x", string(b))
 	seen := e.ticks.Load()
-	require.Eventually(t, func() bool { return e.ticks.Load() > seen+20 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return e.ticks.Load() > seen+20 }, maxWait, time.Millisecond)
 	p.text("still here")
 	require.Equal(t, "still here", <-e.got)
 	require.Empty(t, e.reasons)
@@ -307,7 +307,7 @@ func TestSilentPeer(t *testing.T) {
 }
 
 func TestPeerThatAnswersPingsStays(t *testing.T) {
-	r := newRig(t, Options{PingInterval: 10 * time.Millisecond, PongTimeout: patience}, false)
+	r := newRig(t, Options{PingInterval: 10 * time.Millisecond, PongTimeout: maxWait}, false)
 	p, e := r.pair()
 	for range 10 {
 		op, _, err := p.next()
@@ -415,7 +415,7 @@ func race(t *testing.T, rounds int, secure bool) {
 			wg.Go(func() { <-start; ways[w]() })
 		}
 		close(start)
-		_ = p.SetReadDeadline(time.Now().Add(patience))
+		_ = p.SetReadDeadline(time.Now().Add(maxWait))
 		e.over(t)
 		require.NotZero(t, e.CloseCode(), "round %d", i)
 		_ = p.Close()

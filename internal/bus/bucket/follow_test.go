@@ -84,7 +84,7 @@ func (p *page) says(t *testing.T, want map[string]string) {
 
 func (p *page) until(t *testing.T, ok func(map[string]string, int) bool) {
 	t.Helper()
-	late := time.After(bustest.Patience)
+	late := time.After(bustest.MaxWait)
 	for {
 		have, n := p.state()
 		if ok(have, n) {
@@ -100,7 +100,7 @@ func (p *page) until(t *testing.T, ok func(map[string]string, int) bool) {
 
 func put(t *testing.T, kv jetstream.KeyValue, key, value string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.MaxWait)
 	defer cancel()
 	_, err := kv.PutString(ctx, key, value)
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func put(t *testing.T, kv jetstream.KeyValue, key, value string) {
 
 func open(t *testing.T, c *bus.Conn, cfg jetstream.KeyValueConfig) jetstream.KeyValue {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.MaxWait)
 	defer cancel()
 	cfg.Bucket, cfg.Storage = "copied", jetstream.FileStorage
 	kv, err := c.JS().CreateOrUpdateKeyValue(ctx, cfg)
@@ -119,7 +119,7 @@ func open(t *testing.T, c *bus.Conn, cfg jetstream.KeyValueConfig) jetstream.Key
 func follow(t *testing.T, cfg bucket.Config) (*page, *bucket.Follower[string]) {
 	t.Helper()
 	p := newPage()
-	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.MaxWait)
 	defer cancel()
 	cfg.Name = "a test's bucket"
 	f, err := bucket.Follow(ctx, cfg, p)
@@ -214,7 +214,7 @@ func TestACopyIsReadAnewAfterAnOutage(t *testing.T) {
 			}
 			_, err = theirs.PutString(t.Context(), "a", value)
 			return err == nil
-		}, bustest.Patience, 20*time.Millisecond)
+		}, bustest.MaxWait, 20*time.Millisecond)
 		p.says(t, map[string]string{"a": value, "b": "1"})
 		p.until(t, func(_ map[string]string, n int) bool { return n > before })
 	}

@@ -92,7 +92,7 @@ func Dial(t testing.TB, url string) *bus.Conn {
 // DialPartitions returns a connection to an installation with n partitions, which ends with the test.
 func DialPartitions(t testing.TB, url string, n subject.Partitions) *bus.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), MaxWait)
 	defer cancel()
 	c, err := bus.Connect(ctx, bus.Config{URL: url, Name: t.Name(), Partitions: n})
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func await(t testing.TB, c *bus.Conn, up bool) {
 		default:
 		}
 	})()
-	late := time.NewTimer(Patience)
+	late := time.NewTimer(MaxWait)
 	defer late.Stop()
 	for c.Up() != up {
 		select {
@@ -158,7 +158,7 @@ func Fill(t testing.TB, c *bus.Conn, bytes int, subject func(i int) string) {
 // Bootstrap creates the streams of the topology.
 func Bootstrap(t testing.TB, c *bus.Conn, top bus.Topology) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), MaxWait)
 	defer cancel()
 	require.NoError(t, bus.Bootstrap(ctx, c, top))
 }

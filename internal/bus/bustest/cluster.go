@@ -113,7 +113,7 @@ func (h *ClusterHandle) LeaderOf(stream string) int {
 			}
 		}
 		return false
-	}, Patience, 50*time.Millisecond, "no leader of %s", stream)
+	}, MaxWait, 50*time.Millisecond, "no leader of %s", stream)
 	return leader
 }
 
@@ -123,5 +123,5 @@ func (h *ClusterHandle) StepDown(c *bus.Conn, stream string) {
 	require.Eventually(h.t, func() bool {
 		m, err := c.NATS().Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil, 2*time.Second)
 		return err == nil && !strings.Contains(string(m.Data), `"error"`)
-	}, Patience, 50*time.Millisecond, "%s has no leader", stream)
+	}, MaxWait, 50*time.Millisecond, "%s has no leader", stream)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Patience bounds every wait for a server: long, because machines may be busy.
-const Patience = 60 * time.Second
+// MaxWait bounds every wait for a server: long, because machines may be busy.
+const MaxWait = 60 * time.Second
 
 // SyncEvery is the interval at which a server within a test's process syncs its files. It is long, because
 // nats-server 2.15 arms its sync timer before it has stored it, which the race detector reports if a short interval

@@ -47,12 +47,12 @@ func withUser(at, name string) string {
 }
 
 func dropAccount(at, name string) error {
-	nc, err := nats.Connect(withUser(at, "natsd"), nats.Timeout(Patience))
+	nc, err := nats.Connect(withUser(at, "natsd"), nats.Timeout(MaxWait))
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	m, err := nc.Request("natsd.drop", []byte(name), Patience)
+	m, err := nc.Request("natsd.drop", []byte(name), MaxWait)
 	if err == nil && len(m.Data) > 0 {
 		err = errors.New(string(m.Data))
 	}
@@ -121,7 +121,7 @@ func digest(of []byte) string { return fmt.Sprintf("%x", sha256.Sum256(of))[:12]
 
 // listens reports whether something accepts connections at the URL.
 func listens(at string) bool {
-	c, err := net.DialTimeout("tcp", strings.TrimPrefix(at, "nats://"), Patience)
+	c, err := net.DialTimeout("tcp", strings.TrimPrefix(at, "nats://"), MaxWait)
 	if err == nil {
 		_ = c.Close()
 	}

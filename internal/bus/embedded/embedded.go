@@ -13,8 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-// startPatience bounds the start of the embedded server, which includes the recovery of files after an unclean end.
-const startPatience = 60 * time.Second
+// startMaxWait bounds the start of the embedded server, which includes the recovery of files after an unclean end.
+const startMaxWait = 60 * time.Second
 
 // startLook is the interval at which the start checks for a failure of the server. A server that becomes ready is
 // noticed at once.
@@ -95,7 +95,7 @@ func start(cfg Config, failed func(stream string)) (*server.Server, error) {
 
 // awaitReady returns when the server accepts connections, or the reason why it never will.
 func awaitReady(s *server.Server, fatal <-chan string) error {
-	for began := time.Now(); time.Since(began) < startPatience; {
+	for began := time.Now(); time.Since(began) < startMaxWait; {
 		if s.ReadyForConnections(startLook) {
 			return nil
 		}
@@ -105,7 +105,7 @@ func awaitReady(s *server.Server, fatal <-chan string) error {
 		default:
 		}
 	}
-	return fmt.Errorf("it is not ready after %v", startPatience)
+	return fmt.Errorf("it is not ready after %v", startMaxWait)
 }
 
 func serverOptions(cfg Config) (*server.Options, error) {

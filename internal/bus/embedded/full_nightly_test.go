@@ -54,7 +54,7 @@ func TestAFullDiskIsNoEnd(t *testing.T) {
 	require.ErrorContains(t, c.Trouble(), "streams S; make room")
 
 	require.NoError(t, os.Remove(filler))
-	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.MaxWait)
 	defer cancel()
 	_, err = bus.Persist(ctx, c, "wait for the server", func(ctx context.Context) (*jetstream.PubAck, error) {
 		return c.JS().Publish(ctx, "s", nil)

@@ -48,7 +48,7 @@ type Move struct {
 	Directory *cell.Directory
 	Tenant    id.Tenant
 	From, To  Cell
-	Patience  time.Duration // for work in progress; then the move is given up
+	MaxWait   time.Duration // for work in progress; then the move is given up
 	Report    func(step string)
 }
 
@@ -142,7 +142,7 @@ func (m Move) compare(ctx context.Context, copied transfer.Census) error {
 
 // quiet returns when no gateway serves the tenant, and no command and no timer of it is left in the old cell.
 func (m Move) quiet(ctx context.Context, p cell.Place) error {
-	ctx, cancel := context.WithTimeout(ctx, m.Patience)
+	ctx, cancel := context.WithTimeout(ctx, m.MaxWait)
 	defer cancel()
 	m.Report("waiting for all gateways to release the tenant")
 	if err := m.gateways(ctx, p); err != nil {

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 
-const patience = 60 * time.Second
+const maxWait = 60 * time.Second
 
 var a, b = id.MustName("a"), id.MustName("b")
 
@@ -43,7 +43,7 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	t.Cleanup(cancel)
 	d, err := cell.Open(ctx, bustest.Single(t), a)
 	require.NoError(t, err)
@@ -59,14 +59,14 @@ func (s *site) log(kind id.Kind, name string) subject.Log {
 	return subject.Log{Tenant: s.red, Kind: kind, Entity: id.EntityFromExternal(name)}
 }
 
-// soon is the patience of moves that are given up.
+// soon is the timeout of moves that are abandoned.
 const soon = 2 * time.Second
 
 // move returns the move of the tenant.
 func (s *site) move() move.Move {
 	return move.Move{
 		Directory: s.dir, Tenant: s.red, From: move.Cell{Name: a, Conn: s.from}, To: move.Cell{Name: b, Conn: s.to},
-		Patience: patience, Report: func(string) {},
+		MaxWait: maxWait, Report: func(string) {},
 	}
 }
 
@@ -195,7 +195,7 @@ func TestAMoveWaitsForCommands(t *testing.T) {
 		ID: "c1", Service: wire.Worker, Verb: wire.Resume, Tenant: s.red, Key: s.session.Entity, Source: "test",
 	}))
 	m := s.move()
-	m.Patience = 3 * soon // the gateways are asked before
+	m.MaxWait = 3 * soon // the gateways are asked before
 	_, err = m.Run(s.ctx)
 	require.ErrorContains(t, err, "work in progress")
 	s.requireBack(before, 1+5)
@@ -223,7 +223,7 @@ func TestAMoveWaitsForEveryGateway(t *testing.T) {
 			require.NoError(t, err)
 			join(s)
 			m := s.move()
-			m.Patience = soon
+			m.MaxWait = soon
 			_, err = m.Run(s.ctx)
 			require.ErrorContains(t, err, "to release the tenant")
 			s.requireBack(before, 5)

@@ -349,7 +349,7 @@ func TestACrashBringsBackWhatWasRemoved(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := s.GetLastMsgForSubject(r.ctx, marker)
 		return errors.Is(err, jetstream.ErrMsgNotFound)
-	}, bustest.Patience, 50*time.Millisecond, "the marker expires")
+	}, bustest.MaxWait, 50*time.Millisecond, "the marker expires")
 
 	in.Crash()
 	in.Start()
@@ -359,7 +359,7 @@ func TestACrashBringsBackWhatWasRemoved(t *testing.T) {
 	r.follow(index.Config{CatchUp: time.Hour})
 	require.Eventually(t, func() bool {
 		return slices.Equal([]string{"waits open"}, r.inputs(red, subject.QuestionsOpen, 10)) && !slices.Contains(names(r.all(red, 10)), "gone")
-	}, bustest.Patience, 5*time.Millisecond)
+	}, bustest.MaxWait, 5*time.Millisecond)
 	require.Equal(t, []string{"i1 answered"}, r.inputs(red, subject.QuestionsOver, 10))
 }
 

@@ -47,7 +47,7 @@ func TestTheIndexFollowsAnnouncements(t *testing.T) {
 	r.until(l, "asked", func(s index.Stored) bool { return s.State() == "running" })
 	require.Equal(t, []string{"s1", "s2"}, names(r.all(red, 10)))
 	r.append(other, event.SessionDeletedData{})
-	require.Eventually(t, func() bool { return len(r.all(red, 10)) == 1 }, bustest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(r.all(red, 10)) == 1 }, bustest.MaxWait, 10*time.Millisecond)
 }
 
 // ticked starts a follower, which has caught up, and returns the channel that makes it catch up again.
@@ -89,7 +89,7 @@ func TestAKilledFollowerMissesNothing(t *testing.T) {
 	require.Equal(t, 2, len(r.all(red, 10)))
 	r.follow(index.Config{CatchUp: time.Hour})
 	r.until(l, "asked", func(s index.Stored) bool { return s.LastSeq == 2 })
-	require.Eventually(t, func() bool { return fmt.Sprint(names(r.all(red, 10))) == "[new s1]" }, bustest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return fmt.Sprint(names(r.all(red, 10))) == "[new s1]" }, bustest.MaxWait, 10*time.Millisecond)
 }
 
 // TestALostAnnouncementIsFound by the next catch-up.
@@ -242,7 +242,7 @@ func TestTheOwnerWrites(t *testing.T) {
 	})
 	l := sessionOf(red, "s1")
 	r.append(l, opened("ann"))
-	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return moved != nil }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return moved != nil }, bustest.MaxWait, time.Millisecond)
 	require.Empty(t, r.all(red, 10))
 	owner.Store(true)
 	moved()

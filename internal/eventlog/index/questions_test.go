@@ -221,7 +221,7 @@ func TestAFollowerKeepsTheQuestions(t *testing.T) {
 	r.append(l, opened("ann"), asksTool("i1", "r1", `{}`))
 	listed := func(part string, want ...string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return slices.Equal(want, r.inputs(red, part, 10)) }, bustest.Patience, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return slices.Equal(want, r.inputs(red, part, 10)) }, bustest.MaxWait, 5*time.Millisecond)
 	}
 	listed(subject.QuestionsOpen, "i1 open")
 	r.append(l, event.InputAnsweredData{InputID: "i1", RunID: "r1", Decision: event.DecisionApprove})

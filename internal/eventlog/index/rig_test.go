@@ -50,7 +50,7 @@ func newRig(t testing.TB) *rig { return rigOn(t, bustest.Single(t)) }
 
 func rigOn(t testing.TB, conn *bus.Conn) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*bustest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*bustest.MaxWait)
 	t.Cleanup(cancel)
 	store, err := eventlog.New(conn, eventlog.Options{})
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func (r *rig) until(l subject.Log, what string, enough func(index.Stored) bool) 
 			}
 		}
 		return false
-	}, bustest.Patience, 20*time.Millisecond, what)
+	}, bustest.MaxWait, 20*time.Millisecond, what)
 	return out
 }
 

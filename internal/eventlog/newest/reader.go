@@ -14,8 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// endPatience bounds the wait for the leader of a large stream.
-const endPatience = time.Second
+// endMaxWait bounds the wait for the leader of a large stream.
+const endMaxWait = time.Second
 
 // ErrNone means that the stream does not have the message.
 var ErrNone = errors.New("no such message")
@@ -124,7 +124,7 @@ func (r Reader) end(ctx context.Context) End {
 	if r.Large == nil {
 		return End{}
 	}
-	within, cancel := context.WithTimeout(ctx, endPatience)
+	within, cancel := context.WithTimeout(ctx, endMaxWait)
 	defer cancel()
 	end, err := r.Large.End(within)
 	if err != nil {

@@ -46,7 +46,7 @@ func within(t *testing.T, what string, f func()) {
 		if t.Failed() {
 			t.FailNow()
 		}
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		require.FailNow(t, what+" does not return", "goroutines:\n%s", all())
 	}
 }
@@ -57,7 +57,7 @@ func noGoroutines(t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(patience)
+	late := time.After(maxWait)
 	for left := labelled(t.Name()); len(left) > 0; left = labelled(t.Name()) {
 		select {
 		case <-tick.C:
@@ -87,5 +87,5 @@ func all() string {
 	return b.String()
 }
 
-// patience is the time after which a call counts as hanging. It does not test speed: the machine may be busy.
-var patience = time.Minute
+// maxWait is the time after which a call counts as hanging. It does not test speed: the machine may be busy.
+var maxWait = time.Minute

@@ -133,6 +133,6 @@ func TestFaulty(t *testing.T) {
 	if name == "" {
 		return
 	}
-	patience = 5 * time.Second
+	maxWait = 5 * time.Second
 	Exercise(t, func() lifecycle.Component { return faults[name].make() })
 }

@@ -156,13 +156,13 @@ const (
 
 // request is a call.
 type request struct {
-	kind     string
-	content  any
-	want     []string
-	loss     onLoss
-	patience time.Duration                 // of await, from the next connection on; 0 = until the context ends
-	on       func(Message)                 // see waiter
-	shrug    func(e *Error, sent int) bool // see waiter
+	kind    string
+	content any
+	want    []string
+	loss    onLoss
+	maxWait time.Duration                 // of await, from the next connection on; 0 = until the context ends
+	on      func(Message)                 // see waiter
+	shrug   func(e *Error, sent int) bool // see waiter
 }
 
 // call sends a frame and returns the answer to it. An answer of type error is returned
@@ -201,7 +201,7 @@ func (l *caller) try(ctx context.Context, frame []byte, w *waiter, r request) (M
 		return Message{}, err
 	}
 	if w.sent.Load() > 0 && r.loss == await {
-		return w.answer(ctx, s, r.patience)
+		return w.answer(ctx, s, r.maxWait)
 	}
 	w.sent.Add(1) // before: the answer may come at once
 	if err := s.Send(ctx, frame); err != nil {
@@ -223,12 +223,12 @@ func (l *caller) forget(id string) {
 	delete(l.waiting, id)
 }
 
-// answer waits for the answer while a connection lasts, and no longer than patience if
+// answer waits for the answer while a connection lasts, and no longer than maxWait if
 // that is not 0.
-func (w *waiter) answer(ctx context.Context, s *link.Conn, patience time.Duration) (Message, error) {
+func (w *waiter) answer(ctx context.Context, s *link.Conn, maxWait time.Duration) (Message, error) {
 	var over <-chan time.Time
-	if patience > 0 {
-		t := time.NewTimer(patience)
+	if maxWait > 0 {
+		t := time.NewTimer(maxWait)
 		defer t.Stop()
 		over = t.C
 	}

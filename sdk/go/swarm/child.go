@@ -57,7 +57,7 @@ func (t *Task) Child(ctx context.Context, c Child) (json.RawMessage, error) {
 // spawn requests a child task and returns its id.
 func (a *Agent) spawn(ctx context.Context, content any) (string, error) {
 	d, err := ask[asp.ChildAcceptedContent](ctx, a.link, request{
-		kind: asp.AgentRequest, content: content, want: []string{asp.ChildAccepted}, loss: await, patience: replayPatience,
+		kind: asp.AgentRequest, content: content, want: []string{asp.ChildAccepted}, loss: await, maxWait: replayMaxWait,
 	})
 	return d.ChildTaskID, err
 }

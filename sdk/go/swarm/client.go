@@ -19,9 +19,9 @@ const clientPath = "/ws/asp/client"
 // after which it repeats one.
 const maxResults = 256
 
-// replayPatience bounds the wait, after a reconnect, for an answer that the missed events contain:
+// replayMaxWait bounds the wait, after a reconnect, for an answer that the missed events contain:
 // these arrive at once.
-const replayPatience = 10 * time.Second
+const replayMaxWait = 10 * time.Second
 
 // ClientOptions describe a client and its callbacks. All but Options is optional.
 type ClientOptions struct {

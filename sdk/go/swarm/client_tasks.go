@@ -104,7 +104,7 @@ func (c *Client) CreateTask(ctx context.Context, t NewTask) (*Handle, error) {
 	var h *Handle
 	m, err := c.link.call(ctx, request{
 		kind: asp.TaskCreateRequest, content: t.content(), want: []string{asp.TaskCreateResponse, asp.TaskResult},
-		loss: await, patience: replayPatience,
+		loss: await, maxWait: replayMaxWait,
 		on: func(m Message) {
 			if r, err := as[TaskCreated](m); err == nil && r.TaskID != "" {
 				h = c.watch(r.TaskID)
@@ -171,7 +171,7 @@ func (c *Client) TaskStatus(ctx context.Context, task string) (TaskStatus, error
 func (c *Client) TaskMessage(ctx context.Context, task string, message any) error {
 	_, err := c.link.call(ctx, request{
 		kind: asp.TaskMessage, content: map[string]any{"taskId": task, "message": message}, want: []string{asp.TaskMessageSent},
-		loss: await, patience: replayPatience,
+		loss: await, maxWait: replayMaxWait,
 	})
 	return err
 }

@@ -16,9 +16,9 @@ const (
 	// maxMessages is how many messages of the client wait for a handler that does not
 	// read them; of more the oldest are lost.
 	maxMessages = 64
-	// reportPatience bounds how long the end of a task is tried to be reported to a
+	// reportMaxWait bounds how long the end of a task is tried to be reported to a
 	// server that is away: after 45 s it has given the task to another agent.
-	reportPatience = 2 * time.Minute
+	reportMaxWait = 2 * time.Minute
 	// answerSlack is added to the time that the server allows for an answer, which it
 	// says itself when that is over.
 	answerSlack = 10 * time.Second
@@ -112,7 +112,7 @@ func (t *Task) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 		content["messageType"] = q.Type
 	}
 	r, err := ask[TaskMessage](ctx, t.agent.link, request{
-		kind: asp.TaskRequestMessage, content: content, want: []string{asp.TaskMessageResponse}, patience: q.Timeout + answerSlack,
+		kind: asp.TaskRequestMessage, content: content, want: []string{asp.TaskMessageResponse}, maxWait: q.Timeout + answerSlack,
 		// Asked again after a connection that broke, it is the open question itself.
 		shrug: func(e *Error, sent int) bool { return sent > 1 && e.Code == string(fault.QueueFull) },
 	})
@@ -158,7 +158,7 @@ func (t *Task) CallService(ctx context.Context, service, tool string, params any
 	}
 	defer t.listen(service, how.OnNotify)()
 	r, err := ask[ServiceExecution](ctx, t.agent.link, request{
-		kind: asp.ServiceExecute, want: []string{asp.ServiceExecuteReply}, loss: await, patience: how.Timeout + answerSlack,
+		kind: asp.ServiceExecute, want: []string{asp.ServiceExecuteReply}, loss: await, maxWait: how.Timeout + answerSlack,
 		content: toolCall{TaskID: t.ID, ServiceID: service, ToolID: tool, Params: orEmpty(params), Timeout: millis(how.Timeout)},
 	})
 	if err == nil {
@@ -218,7 +218,7 @@ func (t *Task) CallMCP(ctx context.Context, server, tool string, params any, tim
 		timeout = DefaultCallTimeout
 	}
 	r, err := ask[MCPExecution](ctx, t.agent.link, request{
-		kind: asp.ToolExecute, want: []string{asp.ToolExecuteReply}, loss: await, patience: timeout + answerSlack,
+		kind: asp.ToolExecute, want: []string{asp.ToolExecuteReply}, loss: await, maxWait: timeout + answerSlack,
 		content: toolCall{TaskID: t.ID, ServerID: server, ToolName: tool, Parameters: orEmpty(params), Timeout: millis(timeout)},
 	})
 	if err == nil {
@@ -229,7 +229,7 @@ func (t *Task) CallMCP(ctx context.Context, server, tool string, params any, tim
 
 // report tells the server the end of a task, until it is known to have it.
 func (a *Agent) report(ctx context.Context, t *Task, result any, err error) {
-	ctx, cancel := context.WithTimeout(ctx, reportPatience)
+	ctx, cancel := context.WithTimeout(ctx, reportMaxWait)
 	defer cancel()
 	kind, content := asp.AgentTaskResult, map[string]any{"taskId": t.ID, "agentId": a.opt.ID, "result": result}
 	if _, cannot := json.Marshal(result); err == nil && cannot != nil {

@@ -19,8 +19,8 @@ import (
 const (
 	// maxAnswer bounds an answer of the API: the largest state, with room.
 	maxAnswer = 64 << 20
-	// patience is for a whole request: a list of many sessions takes seconds.
-	patience = 30 * time.Second
+	// maxWait is for a whole request: a list of many sessions takes seconds.
+	maxWait = 30 * time.Second
 )
 
 // Options hold the credentials and transport of a program. The zero value connects without
@@ -104,7 +104,7 @@ func (c *Client) Get(ctx context.Context, query url.Values, parts ...string) (js
 }
 
 func (c *Client) request(ctx context.Context, method string, body []byte, query url.Values, parts ...string) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	path := c.http.String() + "/api/v1"
 	for _, p := range parts {

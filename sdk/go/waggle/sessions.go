@@ -61,7 +61,7 @@ func (c *Client) ImportSession(ctx context.Context, state []byte) (session strin
 	if err != nil {
 		return "", nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	session, warnings, err = myagent.Restore(ctx, c.myagent(SessionOptions{}), signed)
 	return session, warnings, typed(err)

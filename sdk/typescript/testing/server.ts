@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Bounds every wait of a test. Two cores may have much to do at once. */
-export const patience = Number(process.env["WAGGLE_TS_PATIENCE"] ?? 90_000);
+export const maxWait = Number(process.env["WAGGLE_TS_MAX_WAIT"] ?? 90_000);
 
 const binary = process.env["WAGGLE_E2E_BINARY"] ?? fileURLToPath(new URL("../../../bin/waggle", import.meta.url));
 
@@ -59,7 +59,7 @@ export class Waggle {
   }
 
   private async ready(): Promise<void> {
-    const end = Date.now() + patience;
+    const end = Date.now() + maxWait;
     for (;;) {
       if (this.process.exitCode !== null) throw new Error(`waggle ended: ${this.output}`);
       const ok = await fetch(`${this.url}/readyz`).then(
@@ -261,7 +261,7 @@ export function noSocket(): never {
 }
 
 /** Waits until what is asked for is there; `next` is called again whenever something may have changed. */
-export async function within<T>(promise: Promise<T>, what: string, ms = patience): Promise<T> {
+export async function within<T>(promise: Promise<T>, what: string, ms = maxWait): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, no) => {
     timer = setTimeout(() => no(new Error(`${what}: not within ${ms} ms`)), ms);

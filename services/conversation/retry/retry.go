@@ -12,13 +12,13 @@ import (
 // The clients of both vendors use the same.
 const maxPause = 8 * time.Second
 
-// RunPatience is the default for a whole run: a failed task is tried again after a job's
+// RunMaxWait is the default for a whole run: a failed task is tried again after a job's
 // requests have failed for half of it.
-const RunPatience = time.Minute
+const RunMaxWait = time.Minute
 
-// Patience bounds how often, and for how long, failed requests to the model are made
+// MaxWait bounds how often, and for how long, failed requests to the model are made
 // again. Times count from the first of the requests that failed one after the other.
-type Patience struct {
+type MaxWait struct {
 	Tries int           // requests for one message
 	Pause time.Duration // before the second request; doubled before each further one
 	Job   time.Duration // over the requests of one job
@@ -35,7 +35,7 @@ type Outage struct {
 
 // Before returns the pause before another request, after so many requests that failed. The provider's wish, after, is never
 // shortened. seed replaces randomness. ok is false if the requests are used up.
-func (p Patience) Before(failed int, after time.Duration, seed string) (pause time.Duration, ok bool) {
+func (p MaxWait) Before(failed int, after time.Duration, seed string) (pause time.Duration, ok bool) {
 	if failed >= p.Tries {
 		return 0, false
 	}

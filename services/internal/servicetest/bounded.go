@@ -48,7 +48,7 @@ func (b Bounded) Check() {
 		require.Eventually(b.T, func() bool {
 			_, err := b.Begin(tenant, who)
 			return err == nil
-		}, b.patience, 10*time.Millisecond, "no room for %s", who)
+		}, b.maxWait, 10*time.Millisecond, "no room for %s", who)
 	}
 	b.refused(tenant, "eve", "Your tenant has used up")
 }

@@ -40,23 +40,23 @@ type Rig struct {
 
 	Audit *audit.Writer
 
-	patience time.Duration
-	running  []Component
+	maxWait time.Duration
+	running []Component
 }
 
-// New returns a rig on a connection. Each of its waits ends after patience without an event, and all of
+// New returns a rig on a connection. Each of its waits ends after maxWait without an event, and all of
 // the test after twice that.
-func New(t testing.TB, conn *bus.Conn, patience time.Duration) *Rig {
+func New(t testing.TB, conn *bus.Conn, maxWait time.Duration) *Rig {
 	t.Helper()
-	return Within(t, conn, patience, 2*patience)
+	return Within(t, conn, maxWait, 2*maxWait)
 }
 
 // Within is New for a test with its own time limit.
-func Within(t testing.TB, conn *bus.Conn, patience, whole time.Duration) *Rig {
+func Within(t testing.TB, conn *bus.Conn, maxWait, whole time.Duration) *Rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), whole)
 	t.Cleanup(cancel)
-	r := &Rig{T: t, Ctx: ctx, Conn: conn, Send: command.NewSender(conn), patience: patience}
+	r := &Rig{T: t, Ctx: ctx, Conn: conn, Send: command.NewSender(conn), maxWait: maxWait}
 	r.Log = r.Store()
 	var err error
 	r.Dir, err = directory.Open(ctx, conn)
@@ -106,7 +106,7 @@ func (r *Rig) Audited(n int, actions ...id.Name) (out []record.Record) {
 			}
 		}
 		return len(out) >= n
-	}, bustest.Patience, 5*time.Millisecond)
+	}, bustest.MaxWait, 5*time.Millisecond)
 	return out
 }
 
@@ -163,14 +163,14 @@ func (r *Rig) Wait(l subject.Log, what string, enough func([]*eventlog.Entry) bo
 	r.T.Helper()
 	ctx, cancel := context.WithCancel(r.Ctx)
 	defer cancel()
-	silence := time.AfterFunc(r.patience, cancel) // a slow machine has events, and a service that hangs has none
+	silence := time.AfterFunc(r.maxWait, cancel) // a slow machine has events, and a service that hangs has none
 	defer silence.Stop()
 	var out []*eventlog.Entry
 	if enough(out) {
 		return out
 	}
 	for e, err := range r.Log.Tail(ctx, l, eventlog.Cursor{}) {
-		silence.Reset(r.patience)
+		silence.Reset(r.maxWait)
 		if err != nil {
 			require.NoError(r.T, err, "waiting in %s for %s; so far %s", l, what, Told(out))
 		}

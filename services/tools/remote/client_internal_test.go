@@ -58,7 +58,7 @@ func TestTheCallOfASilentServiceIsLost(t *testing.T) {
 func TestAnUnconfirmedCancellationLosesTheCall(t *testing.T) {
 	t.Parallel()
 	c, nc := impatient(t)
-	c.calls.Silence = bustest.Patience
+	c.calls.Silence = bustest.MaxWait
 	answer(t, nc, func(*nats.Msg) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)

@@ -48,7 +48,7 @@ func answers(t *testing.T, nc *nats.Conn) func() toolPage {
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
 	return func() (p toolPage) {
-		m, err := sub.NextMsg(bustest.Patience)
+		m, err := sub.NextMsg(bustest.MaxWait)
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(m.Data, &p), "%s", m.Data)
 		return p

@@ -63,7 +63,7 @@ func newFieldAt(t testing.TB, cfg service.Config, overBus bool, now func() time.
 	conn := bustest.Dial(t, url)
 	f := &field{bus: server, conn: bustest.Dial(t, url), gw: id.MustName("gw")}
 	f.dir = open(f.conn)
-	cfg.Waits = cmp.Or(cfg.Waits, swarm.Waits{Confirm: patience, Lost: patience / 200, Return: patience / 100})
+	cfg.Waits = cmp.Or(cfg.Waits, swarm.Waits{Confirm: maxWait, Lost: maxWait / 200, Return: maxWait / 100})
 	f.rig = launch(t, cfg, service.Deps{Conn: conn, Directory: open(conn), Now: now})
 	if overBus {
 		f.Caller = remote.NewClient(bustest.Dial(t, url))
@@ -108,7 +108,7 @@ func (f *field) connect(t testing.TB, p command.Participant, do reaction) *parti
 	out.sub, err = f.conn.NATS().Subscribe(subject.Direct(f.gw, connection), func(m *nats.Msg) { out.take(m, do) })
 	require.NoError(t, err)
 	require.NoError(t, f.conn.NATS().Flush())
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	data, err := json.Marshal(p)
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func (p *participant) set(change func(*command.Participant)) {
 func (p *participant) leave() {
 	p.t.Helper()
 	require.NoError(p.t, p.sub.Unsubscribe())
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	require.NoError(p.t, p.lease.Leave(ctx))
 }
@@ -181,7 +181,7 @@ func (p *participant) seen(is func(tools.Server) bool) {
 			}
 		}
 		return false
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 }
 
 // given returns the next call that the service received.
@@ -190,7 +190,7 @@ func (p *participant) given() event.CallRequestedData {
 	select {
 	case c := <-p.calls:
 		return c
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		p.t.Fatal("no call came")
 		return event.CallRequestedData{}
 	}

@@ -78,7 +78,7 @@ waggle_tools_servers{state="stopped"} 0
 `
 	require.Eventually(t, func() bool {
 		return testutil.GatherAndCompare(r.reg, strings.NewReader(states), "waggle_tools_servers") == nil
-	}, patience, tick)
+	}, maxWait, tick)
 	r.svc.Stop()
 }
 
@@ -181,7 +181,7 @@ waggle_tools_servers{state="stopped"} 0
 `
 	require.Eventually(t, func() bool {
 		return testutil.GatherAndCompare(r.reg, strings.NewReader(connected), "waggle_tools_servers") == nil
-	}, patience, 20*time.Millisecond)
+	}, maxWait, 20*time.Millisecond)
 }
 
 // A program sees four variables and the configured ones, and only its three descriptors, even if this process holds one

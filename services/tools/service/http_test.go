@@ -89,8 +89,8 @@ func (m *endpoint) listen(t testing.TB, h http.HandlerFunc) {
 		var err error
 		l, err = net.Listen("tcp", m.addr)
 		return err == nil
-	}, patience, 10*time.Millisecond)
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: patience, ConnContext: m.number}
+	}, maxWait, 10*time.Millisecond)
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: maxWait, ConnContext: m.number}
 	m.srv = srv
 	go func() { _ = srv.Serve(l) }()
 }
@@ -226,7 +226,7 @@ func httpRestart(t *testing.T, m *endpoint, r *rig) {
 	require.Eventually(t, func() bool {
 		_, err := r.Call(t.Context(), newCall(t, "remote_effect", nil))
 		return err == nil
-	}, patience, 10*time.Millisecond)
+	}, maxWait, 10*time.Millisecond)
 }
 
 // A call whose connection is cut may have had its effect.
@@ -249,7 +249,7 @@ func httpCancel(t *testing.T, m *endpoint, r *rig) {
 		r.fails(t, c, fault.ToolTimeout)
 	}
 	// A stateless server of the SDK does not stop its tool when the client closes the request.
-	require.Eventually(t, func() bool { return m.ends.Load() > 0 || m.aborted.Load() > 0 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return m.ends.Load() > 0 || m.aborted.Load() > 0 }, maxWait, 10*time.Millisecond)
 	require.Equal(t, fmt.Sprint(m.calls.Load()+1), r.call(t, "remote_effect", nil))
 }
 
@@ -329,5 +329,5 @@ func httpBroken(t *testing.T, m *endpoint, r *rig) {
 	require.Eventually(t, func() bool {
 		_, err := r.Call(t.Context(), newCall(t, "remote_effect", nil))
 		return err == nil
-	}, patience, 10*time.Millisecond)
+	}, maxWait, 10*time.Millisecond)
 }

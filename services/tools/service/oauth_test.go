@@ -140,7 +140,7 @@ func TestRevokedTokens(t *testing.T) {
 		require.Eventually(t, func() bool { // right after a token was fetched no other is
 			res, err := r.Call(t.Context(), newCall(t, "safe_a", nil))
 			return err == nil && res.Text == called
-		}, patience, tick)
+		}, maxWait, tick)
 	}
 	require.Contains(t, log.String(), "tool server token fetched")
 	before, _ := a.counts()
@@ -163,7 +163,7 @@ func TestTokensAreRefreshed(t *testing.T) {
 		require.Equal(t, called, r.call(t, "safe_a", nil))
 		asked, _ := a.counts()
 		return asked > 2
-	}, patience, tick)
+	}, maxWait, tick)
 	_, now := a.counts()
 	require.Equal(t, denied, now)
 }

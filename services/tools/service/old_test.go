@@ -153,7 +153,7 @@ func TestTheOlderTransportOfTheSDK(t *testing.T) {
 			require.NotContains(t, err.Error(), "sessionid=")
 		}
 		return err == nil && res.Text == "echo"
-	}, patience, tick)
+	}, maxWait, tick)
 }
 
 // Some such servers are refused, with a reason.
@@ -220,7 +220,7 @@ func TestTheOlderTransportIsBounded(t *testing.T) {
 			}
 		}
 		return n > 1
-	}, patience, tick, "the stream was cut, and the server is connected anew")
+	}, maxWait, tick, "the stream was cut, and the server is connected anew")
 	<-ended
 	_, err := r.List(t.Context(), id.DefaultTenant)
 	require.NoError(t, err)

@@ -63,7 +63,7 @@ func (p perTenant) pid(tenant string) int {
 
 func (p perTenant) gone(pid int) {
 	p.Helper()
-	require.Eventually(p, func() bool { return syscall.Kill(pid, 0) != nil }, patience, tick, "the program does not end")
+	require.Eventually(p, func() bool { return syscall.Kill(pid, 0) != nil }, maxWait, tick, "the program does not end")
 }
 
 // TestEachTenantHasAProgram, with a folder that no other program has.
@@ -123,7 +123,7 @@ func TestProgramsOfTenantsAreBounded(t *testing.T) {
 		_, err := p.Call(ctx, busy)
 		over <- err
 	}()
-	require.Eventually(t, func() bool { return p.ran(t, "ran") > 0 }, patience, tick)
+	require.Eventually(t, func() bool { return p.ran(t, "ran") > 0 }, maxWait, tick)
 	_, err := p.Call(t.Context(), p.of("acme", "child_pid", nil))
 	isFault(t, err, fault.ToolsBusy)
 	cancel()
@@ -157,7 +157,7 @@ func TestTheDirectoryCountsProgramsOfTenants(t *testing.T) {
 	c.PerTenant, c.Dir, c.RestAfter = true, publicDir(t), time.Millisecond
 	p := perTenant{launch(t, unasked(service.Config{Servers: []mcpservers.Config{c}}), service.Deps{Conn: conn, Directory: dir}), t, c.Dir}
 	p.await(t, "child_pid")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	counted := func(want int) {
 		require.NoError(t, dir.Wait(ctx, func(d *directory.Directory) bool {

@@ -34,7 +34,7 @@ func troubled(t *testing.T, cfg mcpservers.Config) (tools.Server, string) {
 		require.NoError(t, err)
 		is = all[0]
 		return is.Trouble != ""
-	}, patience, tick)
+	}, maxWait, tick)
 	require.Equal(t, "inactive", is.Status)
 	svc.Stop()
 	return is, log.String()

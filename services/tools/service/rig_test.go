@@ -30,14 +30,14 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/service"
 )
 
-// patience is the deadline of required events on the slowest machine.
-const patience = 60 * time.Second
+// maxWait is the deadline of required events on the slowest machine.
+const maxWait = 60 * time.Second
 
 // tick is the interval of looks at an awaited state.
 const tick = 20 * time.Millisecond
 
 // callLimit exceeds the time in which the slowest machine detects a flooding server.
-const callLimit = 5 * patience
+const callLimit = 5 * maxWait
 
 // program returns a tool server of the child's kind, without a sandbox: its tests see its processes and files as they are.
 func program(name, mode string, env ...string) mcpservers.Config {
@@ -152,7 +152,7 @@ func (r *rig) await(t testing.TB, tool string) tools.Tool {
 			}
 		}
 		return false
-	}, patience, tick, "no tool %s", tool)
+	}, maxWait, tick, "no tool %s", tool)
 	return found
 }
 
@@ -186,7 +186,7 @@ func (r *rig) call(t testing.TB, tool string, a args) string {
 // be over before. The tool records in the file.
 func (r *rig) timesOut(t testing.TB, tool, file string) tools.Call {
 	t.Helper()
-	for timeout := patience / 100; ; timeout *= 2 {
+	for timeout := maxWait / 100; ; timeout *= 2 {
 		r.call(t, "child_echo", nil) // the server may have been stopped
 		c := newCall(t, tool, args{"file": r.file(file)})
 		c.Timeout = timeout
@@ -238,7 +238,7 @@ func (r *rig) ran(t testing.TB, file string) int {
 // began waits until a tool has recorded that it runs.
 func (r *rig) began(t testing.TB, file string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return r.ran(t, file) > 0 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return r.ran(t, file) > 0 }, maxWait, 5*time.Millisecond)
 }
 
 // alive reports whether a process exists and is not a zombie.
@@ -256,7 +256,7 @@ func alive(pid int) bool {
 
 func dies(t testing.TB, pid int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return !alive(pid) }, patience, 10*time.Millisecond, "process %d is still there", pid)
+	require.Eventually(t, func() bool { return !alive(pid) }, maxWait, 10*time.Millisecond, "process %d is still there", pid)
 }
 
 func jsonOK(s string) bool { return json.Valid([]byte(s)) }

@@ -116,7 +116,7 @@ func TestNoDescendantIsLeftOfASandbox(t *testing.T) {
 			require.NotEmpty(t, marked(t, value))
 			r.svc.Stop()
 			if settings.Mode != sandbox.Off {
-				require.Eventually(t, func() bool { return len(marked(t, value)) == 0 }, patience, tick)
+				require.Eventually(t, func() bool { return len(marked(t, value)) == 0 }, maxWait, tick)
 				return
 			}
 			left := marked(t, value)
@@ -183,9 +183,9 @@ func TestKillingTheServiceKillsItsSandboxes(t *testing.T) {
 			cmd.Env = append(os.Environ(), childMode+"="+sandboxHost, hostileProgram+"="+a.program, "WITHOUT="+without, "VALUE="+value, "TMPDIR="+a.dir)
 			require.NoError(t, cmd.Start())
 			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-			require.Eventually(t, func() bool { return len(marked(t, value)) > 0 }, patience, tick)
+			require.Eventually(t, func() bool { return len(marked(t, value)) > 0 }, maxWait, tick)
 			require.NoError(t, cmd.Process.Kill())
-			require.Eventually(t, func() bool { return len(marked(t, value)) == 0 }, patience, tick)
+			require.Eventually(t, func() bool { return len(marked(t, value)) == 0 }, maxWait, tick)
 		})
 	}
 }
@@ -204,7 +204,7 @@ func TestRequireRefusesAGap(t *testing.T) {
 				_, err := r.Call(t.Context(), newCall(t, "h_read_file", nil))
 				f := isFault(t, err, fault.ToolsDown)
 				return f.Message == "The tool server h is not running: its machine cannot confine it as tools.sandbox requires. Nothing was run."
-			}, patience, tick)
+			}, maxWait, tick)
 			require.Contains(t, r.call(t, "workspace_list_files", nil), "notes.md")
 		})
 	}

@@ -55,7 +55,7 @@ func TestTheServiceIsInTheDirectory(t *testing.T) {
 		return d.Members(directory.WhatService, id.MustName("tools"))
 	}
 	r := launch(t, service.Config{Builtin: true}, service.Deps{Conn: conn, Directory: dir})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	// The service is listed while its servers still start; the entry follows.
 	require.NoError(t, dir.Wait(ctx, func(d *directory.Directory) bool {
@@ -71,7 +71,7 @@ func TestTheServiceIsInTheDirectory(t *testing.T) {
 func TestTheServiceIsDiscoverable(t *testing.T) {
 	conn := bustest.Single(t)
 	launch(t, service.Config{Builtin: true}, service.Deps{Conn: conn})
-	m, err := conn.NATS().Request("$SRV.INFO.tools", nil, patience)
+	m, err := conn.NATS().Request("$SRV.INFO.tools", nil, maxWait)
 	require.NoError(t, err)
 	var info micro.Info
 	require.NoError(t, json.Unmarshal(m.Data, &info))

@@ -362,7 +362,7 @@ func TestAServiceComesBack(t *testing.T) {
 	for name, overBus := range map[string]bool{"in process": false, "on the bus": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			serviceComesBack(t, newField(t, service.Config{Waits: swarm.Waits{Confirm: patience, Lost: patience / 200, Return: patience}}, overBus))
+			serviceComesBack(t, newField(t, service.Config{Waits: swarm.Waits{Confirm: maxWait, Lost: maxWait / 200, Return: maxWait}}, overBus))
 		})
 	}
 }
@@ -397,7 +397,7 @@ func serviceReplaced(t *testing.T, f *field) {
 func serviceTimeout(t *testing.T, f *field) {
 	p := f.connect(t, serviceOf("timeout"), silent)
 	c := ask(t, "timeout", "plain", nil)
-	c.Timeout = patience / 12 // the service has to hear of the call before
+	c.Timeout = maxWait / 12 // the service has to hear of the call before
 	f.fails(t, c, fault.ToolTimeout)
 	f.fails(t, c, fault.ToolTimeout)
 	require.Len(t, p.calls, 1, "a call without effect known is not repeated")
@@ -411,7 +411,7 @@ func TestDeadlinesOfServicesFollowTheBusClock(t *testing.T) {
 	f := newFieldAt(t, service.Config{}, false, clock)
 	p := f.connect(t, serviceOf("calc"), echoes)
 	c := ask(t, "calc", "plain", args{"x": "y"})
-	c.Timeout = patience
+	c.Timeout = maxWait
 	before := clock()
 	_, err := f.Call(t.Context(), c)
 	require.NoError(t, err)

@@ -60,7 +60,7 @@ func serviceFloods(t *testing.T, f *field) {
 	})
 	defer close(stop)
 	c := ask(t, "floods", "plain", nil)
-	c.Timeout = patience / 20
+	c.Timeout = maxWait / 20
 	_, err := f.box().CallWith(t.Context(), c, func(tools.Notification) { t.Error("what is too large is not passed on") })
 	var got *fault.Fault
 	require.ErrorAs(t, err, &got)
@@ -111,13 +111,13 @@ func TestGatewaysThatDoNotConfirm(t *testing.T) {
 		confirm time.Duration
 		code    fault.Code
 	}{
-		"gone":    {"", patience, fault.ServiceBusy},
-		"refuses": {"-ERR", patience, fault.ServiceBusy},
-		"mute":    {"mute", patience / 12, fault.ServiceLost},
+		"gone":    {"", maxWait, fault.ServiceBusy},
+		"refuses": {"-ERR", maxWait, fault.ServiceBusy},
+		"mute":    {"mute", maxWait / 12, fault.ServiceLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newField(t, service.Config{Waits: swarm.Waits{Confirm: tc.confirm, Lost: patience / 100, Return: patience / 100}}, false)
+			f := newField(t, service.Config{Waits: swarm.Waits{Confirm: tc.confirm, Lost: maxWait / 100, Return: maxWait / 100}}, false)
 			p := f.connect(t, serviceOf(name), silent)
 			require.NoError(t, p.sub.Unsubscribe())
 			if tc.reply != "" {
@@ -168,7 +168,7 @@ func TestStopEndsServiceCalls(t *testing.T) {
 func TestEntriesThatAreNoServices(t *testing.T) {
 	t.Parallel()
 	f := newField(t, service.Config{}, false)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	kv, err := f.conn.JS().KeyValue(ctx, "directory")
 	require.NoError(t, err)

@@ -156,8 +156,8 @@ func (a *Agent) Drain(ctx context.Context) error {
 	return errors.Join(a.unsubscribe(), a.leave(ctx))
 }
 
-// leavePatience is what Stop waits for the directory.
-const leavePatience = time.Second
+// leaveMaxWait is what Stop waits for the directory.
+const leaveMaxWait = time.Second
 
 // Stop ends at once. The tasks that are on go to others.
 func (a *Agent) Stop() {
@@ -166,7 +166,7 @@ func (a *Agent) Stop() {
 	a.mu.Unlock()
 	a.end()
 	a.jobs.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveMaxWait)
 	defer cancel()
 	if err := errors.Join(a.unsubscribe(), a.leave(ctx)); err != nil {
 		a.deps.Logger.Debug().Err(err).Msg("directory entry left to expire")

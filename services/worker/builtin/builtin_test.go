@@ -147,11 +147,11 @@ func TestTheFullAndTheLeavingTakeNothing(t *testing.T) {
 	r.Until(second, event.TaskQueued, 1)
 	drained := make(chan error, 1)
 	go func() { drained <- a.Drain(context.WithoutCancel(r.Ctx)) }()
-	require.Eventually(t, func() bool { return r.agents(id.DefaultTenant)[0].Status == cmd.StatusInactive }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.agents(id.DefaultTenant)[0].Status == cmd.StatusInactive }, maxWait, 10*time.Millisecond)
 	close(hold)
 	require.NoError(t, <-drained)
 	require.Equal(t, event.TaskEndCompleted, r.end(first).Status, "what is on comes to its end")
-	require.Eventually(t, func() bool { return len(r.agents(id.DefaultTenant)) == 0 }, patience, 10*time.Millisecond, "and is not remembered")
+	require.Eventually(t, func() bool { return len(r.agents(id.DefaultTenant)) == 0 }, maxWait, 10*time.Millisecond, "and is not remembered")
 	r.assistant(builtin.Config{})
 	require.Equal(t, event.TaskEndCompleted, r.end(second).Status)
 }
@@ -171,7 +171,7 @@ func TestATaskWhoseSessionIsDeletedFails(t *testing.T) {
 	require.Eventually(t, func() bool {
 		erased, err := r.Log.Erased(r.Ctx, session)
 		return err == nil && erased
-	}, patience, 5*time.Millisecond)
+	}, maxWait, 5*time.Millisecond)
 	r.assistant(builtin.Config{})
 	end := r.end(log)
 	require.Equal(t, event.TaskEndFailed, end.Status)

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// sendPause is between two tries to send a command; each has its own patience.
+	// sendPause is between two tries to send a command; each has its own timeout.
 	sendPause = time.Second
 	// firstMessage is the id of the message that the task becomes.
 	firstMessage = "task"

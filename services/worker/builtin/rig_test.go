@@ -30,8 +30,8 @@ import (
 	"github.com/waggle-dev/waggle/services/worker/builtin"
 )
 
-// patience bounds every wait.
-const patience = 60 * time.Second
+// maxWait bounds every wait.
+const maxWait = 60 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 
@@ -44,7 +44,7 @@ type rig struct {
 
 func newRig(t *testing.T, script scripted.Script) *rig {
 	t.Helper()
-	r := &rig{Rig: servicetest.New(t, bustest.Single(t), patience)}
+	r := &rig{Rig: servicetest.New(t, bustest.Single(t), maxWait)}
 	var err error
 	r.llm, err = scripted.Start("127.0.0.1:0", script)
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func (r *rig) services() {
 	r.Run(s, err)
 	p, err := pipeline.New(pipeline.Config{}, deps)
 	r.Run(p, err)
-	k, err := task.New(task.Config{Confirm: patience}, deps, remote.NewClient(r.Conn))
+	k, err := task.New(task.Config{Confirm: maxWait}, deps, remote.NewClient(r.Conn))
 	r.Run(k, err)
 	m, err := openai.New(openai.Standard, "x", model.Env{}.With("openai", model.Access{BaseURL: r.llm.OpenAIBaseURL()}))
 	require.NoError(r.T, err)
@@ -82,7 +82,7 @@ func (r *rig) assistant(cfg builtin.Config) *builtin.Agent {
 		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Logger: zerolog.New(zerolog.NewTestWriter(r.T)),
 	})
 	r.Run(a, err)
-	require.Eventually(r.T, func() bool { return len(r.agents(id.DefaultTenant)) > before }, patience, 10*time.Millisecond)
+	require.Eventually(r.T, func() bool { return len(r.agents(id.DefaultTenant)) > before }, maxWait, 10*time.Millisecond)
 	return a
 }
 

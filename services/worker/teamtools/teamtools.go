@@ -33,9 +33,9 @@ import (
 )
 
 const (
-	// defaultPatience is how long an answer is waited for before the team is asked
+	// defaultMaxWait is how long an answer is waited for before the team is asked
 	// again: longer than a partition of commands takes to be handed over (3 s).
-	defaultPatience = 5 * time.Second
+	defaultMaxWait = 5 * time.Second
 	// linkBytes of randomness tell the clients of one instance apart.
 	linkBytes = 12
 
@@ -49,7 +49,7 @@ type Config struct {
 	Instance id.Name
 	NewID    func() string // unique ids of commands
 	Now      func() time.Time
-	Patience time.Duration // before the team is asked again; 0 = 5 s
+	MaxWait  time.Duration // before the team is asked again; 0 = 5 s
 	Logger   zerolog.Logger
 }
 
@@ -73,8 +73,8 @@ type question struct {
 
 // New returns a client that is not started.
 func New(cfg Config) (*Client, error) {
-	if cfg.Patience <= 0 {
-		cfg.Patience = defaultPatience
+	if cfg.MaxWait <= 0 {
+		cfg.MaxWait = defaultMaxWait
 	}
 	link, err := id.ParseName("team-" + strings.ToLower(rand.Text()[:linkBytes]))
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *Client) act(ctx context.Context, m Member, call tools.Call) (tools.Resu
 			}
 			c.cfg.Logger.Warn().Err(err).Str("call", call.ID).Msg("team request will be retried")
 		}
-		again := time.NewTimer(c.cfg.Patience)
+		again := time.NewTimer(c.cfg.MaxWait)
 		select {
 		case d := <-answers:
 			again.Stop()

@@ -165,7 +165,7 @@ func TestSchemasSayWhoIsThere(t *testing.T) {
 // call ends with its context.
 func TestAnswers(t *testing.T) {
 	conn := bustest.Single(t)
-	c := newClient(t, teamtools.Config{Conn: conn, Commands: command.NewSender(conn), Patience: bustest.Patience})
+	c := newClient(t, teamtools.Config{Conn: conn, Commands: command.NewSender(conn), MaxWait: bustest.MaxWait})
 	require.NoError(t, c.Start())
 	b, err := c.Toolbox(coder, &servers{})
 	require.NoError(t, err)

@@ -28,8 +28,8 @@ const (
 // Paste returns the input that a terminal sends for a paste.
 func Paste(text string) string { return "\x1b[200~" + text + "\x1b[201~" }
 
-// patience bounds a test's wait for a screen.
-const patience = time.Minute
+// maxWait bounds a test's wait for a screen.
+const maxWait = time.Minute
 
 // Terminal is a terminal of a test. TTY is the program's end.
 type Terminal struct {
@@ -169,7 +169,7 @@ func (x *Terminal) prompt(rows []string) int {
 // Until waits until the screen meets the condition.
 func (x *Terminal) Until(what string, met func(rows []string) bool) {
 	x.t.Helper()
-	timer := time.AfterFunc(patience, func() {
+	timer := time.AfterFunc(maxWait, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.over = true

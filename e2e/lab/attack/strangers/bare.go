@@ -22,7 +22,7 @@ func Bare(ctx context.Context, addr string) error {
 		return err
 	}
 	b := &bare{sockets: make([]net.Conn, kept)}
-	s := &http.Server{Handler: b, ReadHeaderTimeout: patience}
+	s := &http.Server{Handler: b, ReadHeaderTimeout: maxWait}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -67,7 +67,7 @@ const (
 	guesses = 1000
 	// addresses is the number of clients that the connections claim to be.
 	addresses = 250
-	patience  = 10 * time.Second
+	maxWait   = 10 * time.Second
 )
 
 type attacker struct {
@@ -275,7 +275,7 @@ func (x *attacker) slowly(ctx context.Context, path, accept, key string, n *read
 
 // dial connects; the end of ctx closes the connection.
 func (x *attacker) dial(ctx context.Context) (net.Conn, error) {
-	d := net.Dialer{Timeout: patience}
+	d := net.Dialer{Timeout: maxWait}
 	conn, err := d.DialContext(ctx, "tcp", x.Addr)
 	if err == nil {
 		context.AfterFunc(ctx, func() { _ = conn.Close() })

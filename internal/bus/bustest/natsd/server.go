@@ -12,8 +12,8 @@ const (
 	host = "127.0.0.1"
 	// maxPayload is that of the embedded server.
 	maxPayload = 1 << 20
-	// startPatience bounds the start, on a machine that is busy with other things.
-	startPatience = time.Minute
+	// startMaxWait bounds the start, on a machine that is busy with other things.
+	startMaxWait = time.Minute
 	// syncEvery is never, for a test: the page cache keeps the writes of a process that is killed.
 	syncEvery = time.Hour
 )
@@ -36,9 +36,9 @@ func start(o *server.Options) (*server.Server, error) {
 		s.ConfigureLogger()
 	}
 	s.Start()
-	if !s.ReadyForConnections(startPatience) {
+	if !s.ReadyForConnections(startMaxWait) {
 		end(s)
-		return nil, fmt.Errorf("the server on port %d with its files in %s is not ready after %v", o.Port, o.StoreDir, startPatience)
+		return nil, fmt.Errorf("the server on port %d with its files in %s is not ready after %v", o.Port, o.StoreDir, startMaxWait)
 	}
 	return s, nil
 }

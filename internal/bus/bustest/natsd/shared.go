@@ -41,7 +41,7 @@ func serveShared(dir, store string) error {
 	if a.srv, err = start(o); err != nil {
 		return err
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(a.srv), nats.Timeout(startPatience), nats.UserInfo(control, control))
+	nc, err := nats.Connect("", nats.InProcessServer(a.srv), nats.Timeout(startMaxWait), nats.UserInfo(control, control))
 	if err != nil {
 		return err
 	}
@@ -118,5 +118,5 @@ func (a *accounts) drop(m *nats.Msg) {
 			said = err.Error()
 		}
 	}
-	_ = m.Respond([]byte(said)) // the test waits no longer than for its patience
+	_ = m.Respond([]byte(said)) // the test waits no longer than maxWait
 }

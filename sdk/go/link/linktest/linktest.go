@@ -13,8 +13,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// patience bounds a script, on a busy machine, too.
-const patience = time.Minute
+// maxWait bounds a script, on a busy machine, too.
+const maxWait = time.Minute
 
 // Conn is the server's end of a connection. Ctx ends with its script.
 type Conn struct {
@@ -40,7 +40,7 @@ func Serve[P any](t testing.TB, peer func(Conn) P, scripts ...func(P)) string {
 				return
 			}
 			defer func() { _ = conn.CloseNow() }()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), maxWait)
 			defer cancel()
 			script(peer(Conn{conn, ctx, r}))
 		default:

@@ -40,7 +40,7 @@ export class Http {
   readonly #token: Token | undefined;
   #known: Promise<string> | undefined;
   /** How long, in milliseconds, an answer may take to begin before a WebSocket is tried. */
-  patience = held;
+  maxWait = held;
 
   constructor(
     private readonly urls: readonly string[],
@@ -66,7 +66,7 @@ export class Http {
   /** Notes whether a stream came over a WebSocket. If not, the next answer has more time. */
   triedSocket(came: boolean): void {
     if (!came) holding.delete(this.base);
-    this.patience = came ? held : 2 * this.patience;
+    this.maxWait = came ? held : 2 * this.maxWait;
   }
 
   /** The address of the gateway that is in use, without a path. */

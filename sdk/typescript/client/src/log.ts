@@ -139,7 +139,7 @@ class Connection {
       if (this.held) http.tryASocket();
       stop();
     };
-    let timer = setTimeout(late, maker ? Math.min(http.patience, this.silence) : this.silence);
+    let timer = setTimeout(late, maker ? Math.min(http.maxWait, this.silence) : this.silence);
     try {
       const all = socket ? readSocket(http, socket, request.path, cut.signal) : this.answer(request, cut.signal);
       for await (const m of all) {
