@@ -138,8 +138,13 @@ func (r *rig) countsAndSummaries(n int, begun time.Time) {
 	var counts wire.SessionCounts
 	read("op", "/api/v1/session-counts", http.StatusOK, &counts)
 	require.ElementsMatch(r.t, []wire.StateCount{
-		{State: "running", Sessions: 1}, {State: "completed", Sessions: 2}, {State: "partly", Sessions: 1}, {State: "failed", Sessions: 2},
-		{State: "cancelled", Sessions: 3}, {State: "unknown_outcome", Sessions: 2}, {State: "idle", Sessions: n - 11},
+		{State: "running", Sessions: 1},
+		{State: "completed", Sessions: 2},
+		{State: "partly", Sessions: 1},
+		{State: "failed", Sessions: 2},
+		{State: "cancelled", Sessions: 3},
+		{State: "unknown_outcome", Sessions: 2},
+		{State: "idle", Sessions: n - 11},
 	}, counts.States)
 	require.Equal(r.t, n, counts.Searched)
 	counts = wire.SessionCounts{}

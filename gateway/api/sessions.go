@@ -53,26 +53,12 @@ type signedState map[string]any
 func (s sessions) routes() []Route {
 	known := []fault.Code{fault.SessionNotFound, fault.SessionDeleted}
 	with := func(more ...fault.Code) []fault.Code { return append(more, known...) }
-	return []Route{
-		{
-			Method: "GET", Path: "/sessions", ID: "listSessions", Tag: "sessions", Summary: "List sessions, the newest change first.",
-			Query: sessionQuery, Answers: json200("A page of the sessions of the tenant.", wire.SessionList{}), Faults: []fault.Code{fault.InvalidField},
-			Handler: s.server.Serve(s.list),
-		},
+	return append(s.lists(with), []Route{
 		{
 			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
 			Body: wire.NewSession{}, Example: `{"confirm_plan":true,"language":"en"}`,
 			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
 			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, Handler: s.server.Serve(s.name),
-		},
-		{
-			Method: "GET", Path: "/session-counts", ID: "countSessions", Tag: "sessions", Summary: "Count the sessions in each state.",
-			Query: countQuery, Answers: json200("The counts.", wire.SessionCounts{}), Faults: []fault.Code{fault.InvalidField},
-			Handler: s.server.Serve(s.count),
-		},
-		{
-			Method: "GET", Path: "/sessions/{id}/summary", ID: "summarizeSession", Tag: "sessions", Summary: "Show a session as lists do, as of at most a second ago.",
-			Answers: json200("The session.", wire.SessionSummary{}), Faults: with(), Handler: s.server.Serve(s.summary),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}", ID: "showSession", Tag: "sessions", Summary: "Show a session and its runs.",
@@ -117,7 +103,7 @@ func (s sessions) routes() []Route {
 			Method: "POST", Path: "/sessions/{id}/close", ID: "closeSession", Tag: "sessions", Summary: "Close a session: it takes no message any more, and its log stays.",
 			Answers: accepted(), Faults: with(), Handler: s.server.Serve(s.close),
 		},
-	}
+	}...)
 }
 
 // name answers with the id of a new session.

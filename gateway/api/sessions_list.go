@@ -44,6 +44,26 @@ var countQuery = slices.DeleteFunc(slices.Clone(sessionQuery), func(p openapi.Pa
 	return p.Name == before.Name || p.Name == sessionLimit.Name || p.Name == sessionState.Name
 })
 
+// lists are the routes that answer from the index. with adds the faults of a session that the principal does not see.
+func (s sessions) lists(with func(...fault.Code) []fault.Code) []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/sessions", ID: "listSessions", Tag: "sessions", Summary: "List sessions, the newest change first.",
+			Query: sessionQuery, Answers: json200("A page of the sessions of the tenant.", wire.SessionList{}), Faults: []fault.Code{fault.InvalidField},
+			Handler: s.server.Serve(s.list),
+		},
+		{
+			Method: "GET", Path: "/session-counts", ID: "countSessions", Tag: "sessions", Summary: "Count the sessions in each state.",
+			Query: countQuery, Answers: json200("The counts.", wire.SessionCounts{}), Faults: []fault.Code{fault.InvalidField},
+			Handler: s.server.Serve(s.count),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}/summary", ID: "summarizeSession", Tag: "sessions", Summary: "Show a session as lists do, as of at most a second ago.",
+			Answers: json200("The session.", wire.SessionSummary{}), Faults: with(), Handler: s.server.Serve(s.summary),
+		},
+	}
+}
+
 // sessionFilter is what a list of sessions asks for. Empty members allow everything.
 type sessionFilter struct {
 	status, state, principal, dialect, question string

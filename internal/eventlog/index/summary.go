@@ -119,12 +119,19 @@ func (s *Summary) add(e *eventlog.Entry) {
 		s.answers(e)
 	case event.ToolCalled, event.ToolStarted, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
 		s.Calls = s.Calls.with(e)
-	case event.InputRequested:
-		if d, err := eventdata.As[event.InputRequestedData](e.Event); err == nil {
-			s.Asks, s.Asking = s.Asks+1, d.RunID
-		}
-	case event.InputAnswered, event.InputExpired:
+	case event.InputRequested, event.InputAnswered, event.InputExpired:
+		s.asks(e)
+	}
+}
+
+// asks counts the questions of a run that wait for people.
+func (s *Summary) asks(e *eventlog.Entry) {
+	if e.Type != event.InputRequested {
 		s.Asks = max(s.Asks-1, 0)
+		return
+	}
+	if d, err := eventdata.As[event.InputRequestedData](e.Event); err == nil {
+		s.Asks, s.Asking = s.Asks+1, d.RunID
 	}
 }
 
