@@ -121,7 +121,7 @@ func TestAMoveIsGivenUpWhileWorkGoesOn(t *testing.T) {
 	c := s.talk("a", redKey)
 	require.NoError(t, c.ask("What is 1 + 1?"))
 	p := process.Start(t, process.Options{Name: "waggle move", Args: []string{
-		"cells", "move", "red", "--config", s.cells["a"].file, "--to", s.cells["b"].file, "--maxWait", "1ns",
+		"cells", "move", "red", "--config", s.cells["a"].file, "--to", s.cells["b"].file, "--max-wait", "1ns",
 	}})
 	require.Error(t, p.Wait())
 	require.Contains(t, p.Output(), "timed out")
