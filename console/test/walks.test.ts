@@ -282,6 +282,15 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   await page.click('.several button:has-text("Clear selection")');
   await page.click('.columns button:has-text("Duration")');
   await page.waitForSelector('.columns button[aria-pressed="true"]:has-text("Duration")');
+
+  // What was refused is asked for once more.
+  await page.goto(`${on.waggle.url}/`);
+  await page.click(".ideas li:nth-child(2) button");
+  await page.click('[data-answer="reject"]');
+  await page.click('.session .head button:has-text("Try again")');
+  await page.waitForSelector(".item.user >> nth=1");
+  await page.click('[data-answer="reject"]');
+  await page.waitForSelector(".question", { state: "detached" });
   expect(await faults(page)).toEqual([]);
   expect(errors).toEqual([]);
   await page.close();

@@ -37,13 +37,13 @@ export function sendMessage(session: string, m: Message, onWait?: (waits: boolea
   return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/messages`, messageBody(m, newId()), onWait);
 }
 
-/** Sends the newest message of a session once more, answered in the same way. */
-export async function askAgain(session: string): Promise<unknown> {
-  const path = `/api/v1/logs/session/${encodeURIComponent(session)}/events?types=message.received&limit=1&before=${Number.MAX_SAFE_INTEGER}`;
+/** Sends the newest message of a session, which is before its last event, once more; it is answered in the same way. */
+export async function askAgain(session: string, last: number): Promise<unknown> {
+  const path = `/api/v1/logs/session/${encodeURIComponent(session)}/events?types=message.received&limit=1&before=${last}`;
   const { events } = await persist<LogPage & { events: CanonicalEvent[] }>("GET", path);
-  const last = events[0];
-  if (last?.type !== "message.received") return undefined;
-  const { content, mode, agent, confirm_plan } = last.data;
+  const [message] = events;
+  if (message?.type !== "message.received") return undefined;
+  const { content, mode, agent, confirm_plan } = message.data;
   return sendMessage(session, {
     content,
     mode: mode === "plan" ? "plan" : "chat",

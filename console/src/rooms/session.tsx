@@ -92,7 +92,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         facts={facts && <Facts of={facts} />}
       >
         {mayAct.value && !past && (state === "failed" || state === "cancelled" || state === "partly") && (
-          <button type="button" class="quiet" onClick={() => void askAgain(at.id).catch((error) => say(reason(error)))}>
+          <button type="button" class="quiet" onClick={() => void askAgain(at.id, model.head).catch((error) => say(reason(error)))}>
             <Icon name="again" />
             <span class="wide">{t("session.again")}</span>
           </button>
