@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 // What a page does when the server refuses an answer, against a server that still lists the question: its index follows later.
 
-vi.mock("../src/model/live.ts", () => ({ onChange: () => () => {}, soon: (f: () => void) => f }));
+vi.mock("../src/model/live.ts", () => ({ onChange: () => () => {}, follow: (read: () => Promise<void>) => [() => {}, void read()][0] }));
 
 const ids = ["first", "with-changes", "no", "said", "hidden", "nobody", "late", "gone", "unknown", "stopped", "wrong", "role"];
 const answers: Record<string, [status: number, problem: Record<string, string>]> = {

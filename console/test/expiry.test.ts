@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 // What a page knows before its server's index does, and what it does when its key ends, against a server.
 
-vi.mock("../src/model/live.ts", () => ({ onChange: () => () => {}, soon: (f: () => void) => f }));
+vi.mock("../src/model/live.ts", () => ({ onChange: () => () => {}, follow: (read: () => Promise<void>) => [() => {}, void read()][0] }));
 
 let expires: string | undefined;
 let over = false;

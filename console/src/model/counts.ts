@@ -1,16 +1,12 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { SessionCounts, SessionSummary } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
-import { onChange, soon } from "./live.ts";
-
-/** Lists of the server follow logs with a second between two looks: after so long they have a change. */
-const settled = 1600;
+import { follow } from "./live.ts";
 
 /** Something of the server that is read again when something has changed, and once more when the server has followed. */
 export class Followed<T> {
-  private readonly answer = signal<T | undefined>(undefined);
+  private readonly last = signal<T | undefined>(undefined);
   private ended = false;
-  private late = 0;
   private readonly leave: () => void;
 
   constructor(
@@ -18,25 +14,21 @@ export class Followed<T> {
     /** Whether a change of this log matters; undefined: each does. */
     log?: string,
   ) {
-    const poke = soon(() => this.read());
-    this.leave = onChange((e) => {
-      if (e && log !== undefined && !(e.subject ?? "").endsWith(log)) return;
-      poke();
-      clearTimeout(this.late);
-      this.late = window.setTimeout(poke, settled);
-    });
-    void this.read();
+    this.leave = follow(
+      () => this.read(),
+      (e) => log === undefined || (e.subject ?? "").endsWith(log),
+    );
   }
 
   /** What the server has answered; undefined before it has. */
-  get value(): ReadonlySignal<T | undefined> {
-    return this.answer;
+  get answer(): ReadonlySignal<T | undefined> {
+    return this.last;
   }
 
   private async read(): Promise<void> {
     try {
       const answer = await client.call<T>("GET", this.path());
-      if (!this.ended) this.answer.value = answer;
+      if (!this.ended) this.last.value = answer;
     } catch (error) {
       refusedLogin(error); // what was known stays
     }
@@ -44,7 +36,6 @@ export class Followed<T> {
 
   close(): void {
     this.ended = true;
-    clearTimeout(this.late);
     this.leave();
   }
 }

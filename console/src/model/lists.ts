@@ -2,10 +2,7 @@ import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { CanonicalEvent, ListedQuestion, SessionSummary, TeamView } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
 import { ended } from "./ended.ts";
-import { onChange, soon } from "./live.ts";
-
-/** Lists of the server follow logs with a second between two looks: after so long they have a change. */
-const settled = 1600;
+import { follow, onChange } from "./live.ts";
 
 /** A session that the server's index still lacks after so long is gone. */
 const indexed = 15_000;
@@ -20,9 +17,7 @@ export class List<T> {
   readonly searched = signal(0);
   private ended = false;
   private deep = false;
-  private late = 0;
   private readonly leave: () => void;
-  private readonly poke: () => void;
 
   constructor(
     private readonly member: string,
@@ -35,14 +30,14 @@ export class List<T> {
     amend?: (rows: readonly T[]) => readonly T[],
   ) {
     this.rows = computed(() => this.all.value && (amend ? amend(this.all.value) : this.all.value));
-    this.poke = soon(() => this.read());
-    this.leave = onChange((e) => {
+    const deaf = onChange((e) => {
       if (e && live && this.all.value) this.all.value = live.take(this.all.value, e);
-      this.poke();
-      clearTimeout(this.late);
-      this.late = window.setTimeout(this.poke, settled);
     });
-    void this.read();
+    const still = follow(() => this.read());
+    this.leave = () => {
+      deaf();
+      still();
+    };
   }
 
   /** Reads the first page. Rows of later pages stay. */
@@ -86,7 +81,6 @@ export class List<T> {
 
   close(): void {
     this.ended = true;
-    clearTimeout(this.late);
     this.leave();
   }
 }

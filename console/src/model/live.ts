@@ -110,6 +110,29 @@ function connected(up: boolean): void {
   connection.value = { up, since: Date.now() };
 }
 
+/** The server's lists and summaries follow logs with a second between two looks: after so long they have a change. */
+const settled = 1600;
+
+/**
+ * Reads something of the server: now, after each announcement that matters, and once more when the server has followed. The
+ * function that it returns ends that.
+ */
+export function follow(read: () => Promise<void>, matters: (e: CanonicalEvent) => boolean = () => true): () => void {
+  const poke = soon(read);
+  let late = 0;
+  const leave = onChange((e) => {
+    if (e && !matters(e)) return;
+    poke();
+    clearTimeout(late);
+    late = window.setTimeout(poke, settled);
+  });
+  void read();
+  return () => {
+    clearTimeout(late);
+    leave();
+  };
+}
+
 /** Calls f soon after the first of several changes, and never twice at a time. */
 export function soon(f: () => Promise<void>, pause = 200): () => void {
   let state: "rests" | "waits" | "runs" | "runs, and again" = "rests";

@@ -16,8 +16,8 @@ export class Overview {
   /** The sessions that changed last; undefined until they are known. */
   readonly sessions: ReadonlySignal<readonly SessionSummary[] | undefined> = computed(() => this.recent.rows.value?.slice(0, shown));
   /** Numbers as texts; undefined until they are known. */
-  readonly running: ReadonlySignal<string | undefined> = computed(() => known(this.all.value.value, "running"));
-  readonly failed: ReadonlySignal<string | undefined> = computed(() => known(this.today.value.value, "failed"));
+  readonly running: ReadonlySignal<string | undefined> = computed(() => known(this.all.answer.value, "running"));
+  readonly failed: ReadonlySignal<string | undefined> = computed(() => known(this.today.answer.value, "failed"));
 
   close(): void {
     for (const one of [this.recent, this.all, this.today]) one.close();

@@ -62,7 +62,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
     return <Failure error={model.error.value} again={() => model.read()} />;
   }
   const { state, unknowns } = model.summary.value;
-  const facts = summary.value.value;
+  const facts = summary.answer.value;
   const past = model.inPast;
   const ready = at.view === "log" ? model.head > 0 : at.view === "talk" ? model.talk.keys.value : model.bars.value;
   const change = (to: Partial<SessionRoute>) => go({ ...at, ...to } as SessionRoute, "replace");

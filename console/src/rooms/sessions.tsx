@@ -33,7 +33,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
   const table = wide.value && !narrow;
   const counted = useMemo(() => (table ? sessionCounts() : undefined), [table, epoch.value]);
   useEffect(() => () => counted?.close(), [counted]);
-  const counts = counted?.value.value;
+  const counts = counted?.answer.value;
   const [q, setQ] = useState(at.q);
   useEffect(() => {
     if (at.id === undefined) title.value = t("sessions.title");
