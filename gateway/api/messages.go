@@ -79,17 +79,17 @@ func (m messages) send(r *http.Request, who *edge.Client) (any, error) {
 			return nil, err
 		}
 	}
+	if c, err = command(who, c, said); err != nil {
+		return nil, err
+	}
 	last, err := m.edge.Log.Last(r.Context(), log)
 	if err == nil && last.Seq == 0 {
-		var first cmd.Command
-		if first, err = command(who, c, said); err == nil {
-			err = who.Open(r.Context(), log, first)
-		}
+		err = who.Open(r.Context(), log, c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	e, err := act(r, who, log, c, said, received(c.ID))
+	e, err := act(r, who, log, c, nil, received(c.ID))
 	if err != nil {
 		return nil, err
 	}
