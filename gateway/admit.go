@@ -139,7 +139,7 @@ func (c *conn) depart() {
 	close(c.gone)
 	c.cut(nil)
 	c.pass.Leave()
-	if c.Socket != nil { // otherwise the connection goes on as HTTP
+	if c.Socket != nil { // otherwise the connection continues as HTTP
 		c.arrival.Ended()
 	}
 }

@@ -41,7 +41,7 @@ func (s *Server) newForwarder() *forward.Forwarder {
 }
 
 // homed forwards requests of tenants that other cells serve. Requests without valid credentials, and those of pages that may
-// not send them, go on to the handler, which refuses them in its own words.
+// not send them, continue to the handler, which refuses them in its own words.
 func (e *elsewhere) homed(h http.Handler) http.Handler {
 	if e.cells == nil {
 		return h

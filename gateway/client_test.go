@@ -288,7 +288,7 @@ func (c *client) leave() {
 	c.closes(1000)
 }
 
-// bystander is a client that is not concerned: it sees its session go on while
+// bystander is a client that is not concerned: it sees its session continue while
 // something else happens.
 func (r *rig) bystander() (check func()) {
 	r.t.Helper()

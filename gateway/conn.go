@@ -128,7 +128,7 @@ func (c *conn) TakeUp(welcome func()) {
 }
 
 // allowed applies the rate. It refuses a message over the rate with a fault, and cuts off a
-// client that goes on regardless.
+// client that continues regardless.
 func (c *conn) allowed() bool {
 	if c.messages.Allow() {
 		c.refused = 0
@@ -140,7 +140,7 @@ func (c *conn) allowed() bool {
 	return false
 }
 
-// flooded counts a message over the rate, and cuts off a client that goes on regardless.
+// flooded counts a message over the rate, and cuts off a client that continues regardless.
 func (c *conn) flooded() bool {
 	c.refused++
 	if c.refused <= floodFactor*c.s.cfg.MessageBurst {

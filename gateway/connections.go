@@ -31,7 +31,7 @@ type connection interface {
 	queued() int
 }
 
-// connections are those of one gateway, and the work that goes on for them.
+// connections are those of one gateway, and the work that continues for them.
 type connections struct {
 	most int // of clients that have authenticated
 

@@ -66,7 +66,7 @@ func TestADeletedSessionClosesItsSockets(t *testing.T) {
 	left()
 }
 
-// A socket that holds several sessions is shown the end of one, and goes on with the
+// A socket that holds several sessions is shown the end of one, and continues with the
 // others.
 func TestOtherSessionsOfASocketGoOn(t *testing.T) {
 	r, _ := startMulti(t)

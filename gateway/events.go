@@ -195,7 +195,7 @@ func (e *eventStream) recordEnd() {
 	e.client.Record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.shared.Clock().Sub(e.begun).Milliseconds()})
 }
 
-// place is a log, the position behind which it is to be shown, and its end.
+// place is a log, the position after which it is to be shown, and its end.
 type place struct {
 	log         subject.Log
 	after, last eventlog.Cursor

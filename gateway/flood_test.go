@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway"
 )
 
-// Messages over the rate are refused one by one, and the socket goes on when the
+// Messages over the rate are refused one by one, and the socket continues when the
 // client does as it is told.
 func TestMessagesOverTheRate(t *testing.T) {
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.MessageRate, c.MessageBurst = 0.001, 6 })

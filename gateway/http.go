@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-// step comes before a handler. It reports whether the request goes on; it has been answered otherwise.
+// step comes before a handler. It reports whether the request continues; it has been answered otherwise.
 type step func(w http.ResponseWriter, r *http.Request) bool
 
 // passage is a handler of requests that have gone through the steps. Handlers that do nothing after those behind them are steps of one

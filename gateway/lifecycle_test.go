@@ -238,7 +238,7 @@ func TestServicesThatNeverStart(t *testing.T) {
 	settled()
 }
 
-// Without a bus every message is refused with a fault; sockets stay open and go on when the bus
+// Without a bus every message is refused with a fault; sockets stay open and continue when the bus
 // is back.
 func TestLossOfTheBus(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ func TestSessionsOfASocket(t *testing.T) {
 	eventually(t, "the sessions are gone from the gateway", func() bool { return r.metric("waggle_gateway_sessions") == 0 })
 }
 
-// A client may simply go on with a session that it knows: it sees what comes from
+// A client may simply continue with a session that it knows: it sees what comes from
 // then on, and its messages are sent.
 func TestActingOnASessionThatIsNotAttached(t *testing.T) {
 	r, o := startMulti(t)

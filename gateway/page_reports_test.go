@@ -73,7 +73,7 @@ func TestReportsOfPages(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 	require.InDelta(t, 0, r.metric("waggle_gateway_page_reports_total", "directive", "other"), 0)
 
-	status, _, _ = r.get("/api/v1/me", bearer("a-wrong-secret")...) // the record of it comes behind those of the reports
+	status, _, _ = r.get("/api/v1/me", bearer("a-wrong-secret")...) // the record of it comes after those of the reports
 	require.Equal(t, http.StatusUnauthorized, status)
 	reader := bustest.Dial(t, i.URL)
 	eventually(t, "the record is there", func() bool {

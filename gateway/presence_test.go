@@ -265,7 +265,7 @@ func TestExtraListeners(t *testing.T) {
 	require.ErrorContains(t, err, "directory")
 }
 
-// Whatever an agent or a provider sends, it gets a fault, others go on, and the frame has no
+// Whatever an agent or a provider sends, it gets a fault, others continue, and the frame has no
 // effect.
 func TestHostileParticipants(t *testing.T) {
 	t.Parallel()

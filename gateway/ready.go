@@ -84,7 +84,7 @@ func (d *readiness) unready(ctx context.Context) *fault.Fault {
 	return d.verify(ctx)
 }
 
-// verify waits for a check of the streams, unless one has succeeded within verifyEvery. A check goes on when its probe gives
+// verify waits for a check of the streams, unless one has succeeded within verifyEvery. A check continues when its probe gives
 // up, so that later probes get its result.
 func (d *readiness) verify(ctx context.Context) *fault.Fault {
 	c := d.check() //nolint:contextcheck // It outlives its probe.

@@ -68,7 +68,7 @@ func (h held) Write(p []byte) (int, error) {
 	return h.Writer.Write(p)
 }
 
-// A probe gives up before a slow check of the streams ends. The check goes on, and the next probes have its result.
+// A probe gives up before a slow check of the streams ends. The check continues, and the next probes have its result.
 func TestASlowCheckServesLaterProbes(t *testing.T) {
 	t.Parallel()
 	url, _ := bustest.Server(t)

@@ -62,7 +62,7 @@ func TestARepeatedRequest(t *testing.T) {
 	require.Equal(t, said.Request, s.nextCommand(task).Request)
 }
 
-// An agent goes on with what it was while its place is kept, on whichever gateway; after
+// An agent continues with what it was while its place is kept, on whichever gateway; after
 // that it is another one, which may number its requests from the beginning.
 func TestAnAgentThatLeftIsAnotherOne(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func TestResumeOfASession(t *testing.T) {
 }
 
 // Resumes while events come: after each of them everything from its position on is
-// shown, once, and its notice comes right behind the event that it names.
+// shown, once, and its notice comes right after the event that it names.
 func TestResumesWhileEventsCome(t *testing.T) {
 	t.Parallel()
 	const resumes, before = 25, 50

@@ -158,7 +158,7 @@ func (s *swarm) canWatch(t *testing.T, l subject.Log, who string, sees bool) {
 	}
 }
 
-// TestAnnouncementsOfRunsOfOthers: news of a team, a member or a task come to those who see it.
+// TestAnnouncementsOfRunsOfOthers: updates about a team, a member or a task come to those who see it.
 func TestAnnouncementsOfRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	for see, others := range map[string]bool{"": false, access.Tenant: true} {

@@ -70,7 +70,7 @@ func unquote(t testing.TB, raw json.RawMessage) (text string) {
 }
 
 // A result that does not fit into an event is stored once, however often the agent repeats it,
-// and the socket goes on. The same holds for a child task and a call.
+// and the socket continues. The same holds for a child task and a call.
 func TestLargeResultsAreStored(t *testing.T) {
 	t.Parallel()
 	s := startSwarm(t)
@@ -293,7 +293,7 @@ func TestAClientThatDoesNotReadLargeResults(t *testing.T) {
 }
 
 // A store that is full ends no socket: a result fails its task with the reason, a request
-// is refused, and what is smaller goes on.
+// is refused, and what is smaller continues.
 func TestAFullStoreFailsTheTask(t *testing.T) {
 	t.Parallel()
 	top := bus.DefaultTopology()
@@ -319,7 +319,7 @@ func TestAFullStoreFailsTheTask(t *testing.T) {
 	c.unanswered()
 }
 
-// Events for an agent that does not read wait behind a large one, bounded in number and in
+// Events for an agent that does not read wait after a large one, bounded in number and in
 // bytes. The gateway refuses more, and the notifier tries again later.
 func TestWaitingEventsOfAnAgentAreBounded(t *testing.T) {
 	t.Parallel()

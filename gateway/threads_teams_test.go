@@ -92,7 +92,7 @@ func (r *rig) later(path, body string) <-chan demanded {
 }
 
 // TestATeamIsAThread: a message begins a run, which ends when the team is at rest. Messages meanwhile join it, and see the rest of it
-// under the id of their request, as often as they ask. A stream that is resumed anywhere goes on as it would have.
+// under the id of their request, as often as they ask. A stream that is resumed anywhere continues as it would have.
 func TestATeamIsAThread(t *testing.T) {
 	r := start(t)
 	o := r.site()
@@ -152,7 +152,7 @@ func TestATeamIsAThread(t *testing.T) {
 	}
 }
 
-// resumes goes on behind each frame of a stream, and compares what follows. The streams name the same thread.
+// resumes continues after each frame of a stream, and compares what follows. The streams name the same thread.
 func resumes(t *testing.T, r *rig, path, name string, lines []string) {
 	t.Helper()
 	var ids []string

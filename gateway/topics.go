@@ -62,7 +62,7 @@ func (s *streams) topics(r *http.Request, c *edge.Client, types []event.Type, to
 	return shown, nil
 }
 
-// topicOfLog is a log, and the seq behind which it is to be shown.
+// topicOfLog is a log, and the seq after which it is to be shown.
 type topicOfLog struct {
 	kind   id.Kind
 	entity id.Entity

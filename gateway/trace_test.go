@@ -17,7 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway"
 )
 
-// Every message is the beginning of a trace, which goes on with its command.
+// Every message is the beginning of a trace, which continues with its command.
 func TestTraces(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	before := otel.GetTracerProvider()

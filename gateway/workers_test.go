@@ -27,7 +27,7 @@ func (r *rig) worker() (pinged chan struct{}, leave func()) {
 }
 
 // A client whose run waits is told within seconds that no worker is available, however
-// long the directory lists the dead one, and again when work goes on. Clients without a
+// long the directory lists the dead one, and again when work continues. Clients without a
 // run are not bothered.
 func TestClientsAreToldThatNoWorkerIsAvailable(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ const (
 )
 
 // Lane gives turns to connections that have not authenticated: the gateway works on few of them at a time. The others wait
-// for their turn, and not for a processor, so that no user's work queues behind all of theirs. It is safe for concurrent use.
+// for their turn, and not for a processor, so that no user's work queues after all of theirs. It is safe for concurrent use.
 type Lane struct {
 	mu       sync.Mutex
 	free     int                // turns that none has; no connection waits while this is positive
@@ -153,7 +153,7 @@ func (t *Turn) Within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, turnKey{}, t)
 }
 
-// Yield gives up the turn of the work, which goes on without one: it has authenticated its client, or is about to wait.
+// Yield gives up the turn of the work, which continues without one: it has authenticated its client, or is about to wait.
 func Yield(ctx context.Context) {
 	if t, ok := ctx.Value(turnKey{}).(*Turn); ok {
 		t.Leave()

@@ -21,7 +21,7 @@ func PoolSize(limit int) int { return max(minPool, min(maxPool, limit/poolShare)
 
 // Pool holds connections that another one may displace, such as those that have not
 // authenticated. A newcomer evicts the oldest when the pool is full, so that connections which
-// wait forever keep nothing from those that go on. It is safe for concurrent use.
+// wait forever keep nothing from those that continue. It is safe for concurrent use.
 type Pool struct {
 	bound   int
 	evicted atomic.Int64

@@ -243,7 +243,7 @@ func (f *frame) request() string {
 }
 
 // requestOf returns the id of the frame that an id made by commandID carries, whatever
-// stands before it, and after it behind a dot; empty if it carries none.
+// stands before it, and after it after a dot; empty if it carries none.
 func requestOf(s string) string {
 	plain, coded := strings.Index(s, plainMark), strings.Index(s, codedMark)
 	if plain >= 0 && (coded < 0 || plain < coded) {

@@ -36,7 +36,7 @@ type Order struct {
 	Words     command.Vocabulary // of the frame, for Answer; empty = it does not say
 
 	Intent   *dialect.Intent      // carry it out in the log of the Task, or of the watched run
-	Ask      dialect.Inquiry      // ask it and answer with what comes back
+	Ask      dialect.Inquiry      // sent to its service, whose reply is the answer
 	Register *command.Participant // take or change the participant's place in the directory, then Answer with the participant
 	Forward  *Forward             // hand on what a service says about a call
 	Frames   [][]byte             // frames to be sent back at once
@@ -54,7 +54,7 @@ type Order struct {
 type Placement struct{ Request, Task string }
 
 // Dropped is why a frame has no effect whose sender waits for no answer: the gateway
-// counts the frame, and the participant is told nothing. One without which the participant cannot go on
+// counts the frame, and the participant is told nothing. One without which the participant cannot continue
 // ends its socket.
 type Dropped struct {
 	Err  error

@@ -83,7 +83,7 @@ func messageResponse(_ event.Event, d event.TaskMessagedData) []wire.Frame {
 	})
 }
 
-// unanswered ends the agent's wait for an answer. The task goes on.
+// unanswered ends the agent's wait for an answer. The task continues.
 func unanswered(_ event.Event, d event.TaskAskExpiredData) []wire.Frame {
 	if strings.HasPrefix(d.InputID, unasked) {
 		return nil

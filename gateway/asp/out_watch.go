@@ -147,8 +147,7 @@ func ended(e event.Event, n narrate.Narration) []wire.Frame {
 	return frames(wire.TaskResult, "", end)
 }
 
-// question is one of its own task, which is a child of the run: so whatever a client answers to that task answers the
-// question. Only agents take other answers than the two.
+// question becomes a task of its own, a child of the run: an answer to that task answers the question. Only agents take other answers than the two.
 func question(e event.Event, n narrate.Narration) []wire.Frame {
 	options := n.Ask.Options
 	if n.Ask.Scope != narrate.ScopeTask {

@@ -343,8 +343,8 @@ func (c *role) anyEvent(t *testing.T) {
 	})
 }
 
-// cuts checks whole histories: a client whose connection breaks behind any frame, and that
-// resumes behind the last seq that it has, gets the frames that it misses, after those that
+// cuts checks whole histories: a client whose connection breaks after any frame, and that
+// resumes after the last seq that it has, gets the frames that it misses, after those that
 // it already has of the same event.
 func (c *role) cuts(t *testing.T) {
 	if c.noLog {

@@ -12,7 +12,7 @@ import (
 // a team, a member of one, or any other run. The log is there before the socket is.
 //
 // Several frames may come of one event. Each carries a position of its own, which
-// grows from frame to frame, and a client may resume behind any of them.
+// grows from frame to frame, and a client may resume after any of them.
 type Teams interface {
 	Codec
 
@@ -24,7 +24,7 @@ type Teams interface {
 	// FailBy is Codec.Fail on a socket that shows a team for which the member speaks.
 	FailBy(member string, f *fault.Fault, now time.Time) []byte
 
-	// Place returns for the position of a frame where to read on: behind the event
+	// Place returns for the position of a frame where to read on: after the event
 	// with sequence seq, of whose successor the first skip frames are not to be sent
 	// again.
 	Place(position uint64) (seq uint64, skip int)

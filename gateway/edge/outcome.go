@@ -90,7 +90,7 @@ type found struct {
 	err   error
 }
 
-// follow reads the log behind a position until it has the event.
+// follow reads the log after a position until it has the event.
 func (o *Edge) follow(ctx context.Context, log subject.Log, after eventlog.Cursor, is func(event.Event) bool) (<-chan found, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan found, 1)
@@ -117,7 +117,7 @@ func (o *Edge) follow(ctx context.Context, log subject.Log, after eventlog.Curso
 	}
 }
 
-// find returns the event of a command that has been carried out: one behind the position or, for a command that came
+// find returns the event of a command that has been carried out: one after the position or, for a command that came
 // before, an older one. Its Sequence is 0 if the log does not have it any more.
 func (o *Edge) find(ctx context.Context, log subject.Log, after eventlog.Cursor, is func(event.Event) bool) (out event.Event, err error) {
 	for _, from := range []eventlog.Cursor{after, {}} {

@@ -39,7 +39,7 @@ type Log struct {
 	stream *stream.Stream
 }
 
-// NewLog shows the events of a log behind after, until Close. It ends the connection when
+// NewLog shows the events of a log after a position, until Close. It ends the connection when
 // the log is deleted or cannot be read any more.
 func NewLog(ctx context.Context, src *stream.Source, log subject.Log, after eventlog.Cursor, to transport.Transport) *Log {
 	l := &Log{to: to}

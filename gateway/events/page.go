@@ -18,9 +18,9 @@ type Answer interface {
 	Complete()
 }
 
-// Page answers with the events of a log behind after, up to the one with the sequence last: as many of them as the queue of the
-// answer holds. An answer without events says that no event follows the position. One that cannot be given ends with a fault,
-// also where the events behind after have expired: a page with a hole would look complete.
+// Page answers with the events of a log after a position, up to the one with the sequence last, as far as they fit into the queue of the
+// answer. An empty answer means that no event follows the position. If the events right after the position have expired, it ends
+// with a fault, as a page with a hole would look complete.
 func Page(ctx context.Context, src *stream.Source, log subject.Log, after eventlog.Cursor, last uint64, to Answer) {
 	err := stream.Read(ctx, src.Log, log, after, last, func(entry *eventlog.Entry) error {
 		e, err := src.Loader.Event(ctx, log, entry.Event)

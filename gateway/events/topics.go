@@ -39,7 +39,7 @@ var _ Binding = (*Topics)(nil)
 // NewTopics returns a binding to nothing.
 func NewTopics(to transport.Transport) *Topics { return &Topics{to: to} }
 
-// Log shows the events of a log behind after, as a topic of the name.
+// Log shows the events of a log after a position, as a topic of the name.
 func (t *Topics) Log(ctx context.Context, name string, src *stream.Source, log subject.Log, after eventlog.Cursor) {
 	one := t.add(&topic{of: t, name: name, event: eventOfLog, log: string(log.Kind) + "/" + log.Entity.String(), at: transport.Position{Seq: after.Seq}})
 	one.shown = NewLog(ctx, src, log, after, one)

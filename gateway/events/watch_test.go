@@ -212,7 +212,7 @@ func TestASlowViewerLearnsHowMuchItHasLost(t *testing.T) {
 	require.Equal(t, []string{`run.completed {"n":10}`}, texts(slow.read(t, one, 1)))
 }
 
-// stalled is a client that takes nothing until it goes on.
+// stalled is a client that takes nothing until it continues.
 type stalled struct {
 	*client
 	begun chan struct{} // holds one signal: a message waits

@@ -173,7 +173,7 @@ func TestAGatewayThatIsGoneIsPassedOver(t *testing.T) {
 	}
 }
 
-// TestAMoveIsReportedWhenTheGuestsHaveLeft: from the move on none enters, those inside go on, and the last one's end is the
+// TestAMoveIsReportedWhenTheGuestsHaveLeft: from the move on none enters, those inside continue, and the last one's end is the
 // report.
 func TestAMoveIsReportedWhenTheGuestsHaveLeft(t *testing.T) {
 	url := bustest.Start(t, bus.DefaultTopology()).URL

@@ -23,7 +23,7 @@ const (
 
 // verdict is how the protocol tells of a fault.
 type verdict struct {
-	event    string // of a frame of its own: a fault that is the news of another event has that event's name
+	event    string // of a frame of its own: a fault that is the updates about another event has that event's name
 	code     string // metadata.error_code
 	recovery string // metadata.recovery_action or recovery_strategy, as the event has it
 }

@@ -35,7 +35,7 @@ const paramDeltas = "deltas"
 // The values of paramDeltas.
 const (
 	none   = "none"   // when they are complete
-	merged = "merged" // answers in pieces; the work behind them is not shown
+	merged = "merged" // answers in pieces; the work after them is not shown
 	every  = "all"    // everything that is written, as it comes
 )
 

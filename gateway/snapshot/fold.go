@@ -47,7 +47,7 @@ func New(kind id.Kind) *Fold {
 	return f
 }
 
-// Fork returns a fold that goes on from here by itself.
+// Fork returns a fold that continues from here by itself.
 func (f *Fold) Fork() *Fold {
 	out := *f
 	if f.bars != nil {

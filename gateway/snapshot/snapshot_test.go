@@ -42,7 +42,7 @@ func drawn(t *rapid.T, logs map[string][]event.Event) (id.Kind, []event.Event) {
 	return kind, out
 }
 
-// TestAFoldInPiecesEqualsTheWhole: forks go on by themselves, and what one takes the others do not see.
+// TestAFoldInPiecesEqualsTheWhole: forks continue by themselves, and what one takes the others do not see.
 func TestAFoldInPiecesEqualsTheWhole(t *testing.T) {
 	logs := recorded(t)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -260,7 +260,7 @@ func (t *team) define(d event.TeamDefinition, route string) {
 	}
 }
 
-// place puts members behind those that the team with the route has.
+// place puts members after those that the team with the route has.
 func (t *team) place(route string, add ...wire.SnapshotMember) {
 	at := len(t.members)
 	if route != "" {

@@ -84,7 +84,7 @@ func (s *Stream) take(e *eventlog.Entry, q *queue) {
 	s.Shown(e, held)
 }
 
-// pass sends messages behind those that wait, and keeps those for which the transport has no room. It reports whether none
+// pass sends messages after those that wait, and keeps those for which the transport has no room. It reports whether none
 // are left.
 func (s *Stream) pass(q *queue) bool {
 	sent := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// fetch is an entry of a stream whose data is stored as an object. The log goes on without
+// fetch is an entry of a stream whose data is stored as an object. The log continues without
 // the stream until the object is there, as it does for a socket that is full.
 type fetch struct {
 	seq     uint64
@@ -62,7 +62,7 @@ func (s *Stream) life() context.Context {
 	return s.ctx
 }
 
-// load loads what the entry refers to and lets the stream go on.
+// load loads what the entry refers to and lets the stream continue.
 func (s *Stream) load(ctx context.Context, e *eventlog.Entry, got *fetch) {
 	release, err := s.Slot.Hold(ctx, s.To.Done())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Fold is what the events of a log make that are taken in order.
 type Fold[F any] interface {
 	Take(e event.Event)
-	// Fork returns a copy that goes on by itself.
+	// Fork returns a copy that continues by itself.
 	Fork() F
 	// Size returns about how many bytes the fold takes.
 	Size() int
@@ -25,8 +25,8 @@ const (
 	markEvery = 1000 // events between two marks of a log at first
 )
 
-// Folds keeps folds of logs, those that were used last: of each log the fold at its end, and marks in its middle from which a
-// fold at another position goes on. Nothing depends on them but speed. K names a log and the way to fold it. All methods are
+// Folds is a cache of the folds of recently used logs: of each log the fold at its end, and marks within it from which a
+// fold at another position continues. They only save time. K names a log and the way to fold it. All methods are
 // safe for concurrent use.
 type Folds[K comparable, F Fold[F]] struct {
 	begin func(K) F
@@ -62,7 +62,7 @@ func NewFolds[K comparable, F Fold[F]](bytes, marks int, begin func(K) F) *Folds
 	return c
 }
 
-// Reader calls take with the events behind a position in order, as far as its user wants them.
+// Reader calls take with the events after a position in order, as far as its user wants them.
 type Reader func(after eventlog.Cursor, take func(event.Event)) error
 
 // End calls visit with the fold of a log at its end, at least up to the event with the sequence last. visit must not keep the

@@ -87,8 +87,8 @@ func TestWherePiecesEnd(t *testing.T) {
 	}, got)
 }
 
-// TestAnyPieces: pieces keep every text whole and in order, each is a place to go on from,
-// and who goes on from there sees the rest of the same text.
+// TestAnyPieces: pieces keep every text whole and in order, each is a place to continue from,
+// and who continues from there sees the rest of the same text.
 func TestAnyPieces(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

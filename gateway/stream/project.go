@@ -24,8 +24,8 @@ type Projector interface {
 // make the same messages of an event.
 type Codec interface {
 	Name() string
-	// Encode returns what the event becomes, each a text of its own, and nothing for an
-	// event that is not shown.
+	// Encode returns the messages of the event, each one text, and none for an event that is
+	// not shown.
 	Encode(e event.Event) [][]byte
 	// Fail returns the text that tells of a fault.
 	Fail(f *fault.Fault, now time.Time) []byte

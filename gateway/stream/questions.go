@@ -114,7 +114,7 @@ func (q *Questions) showing(batch []*eventlog.Entry) bool {
 	return true
 }
 
-// shown notes the entries of a log that the client was sent, behind showing.
+// shown notes the entries of a log that the client was sent, after showing.
 func (q *Questions) shown(log id.Entity, sent []*eventlog.Entry) {
 	defer q.mu.Unlock()
 	for _, e := range sent {

@@ -6,7 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/transport"
 )
 
-// queue is messages on their way to a transport. Each knows the position behind which a viewer resumes that has all messages
+// queue is messages on their way to a transport. Each knows the position after which a viewer resumes that has all messages
 // before it.
 type queue struct {
 	ms     []*transport.Message

@@ -15,7 +15,7 @@ const ToEnd = math.MaxUint64
 // ErrEnough ends a read: a visit returns it, and Read returns nil.
 var ErrEnough = errors.New("enough was read of the log")
 
-// Read visits the events of a log behind a position in order, up to the one with the sequence last. The error is that of a visit, an *eventlog.TruncatedError where the events behind the position have expired, or that of
+// Read visits the events of a log after a position in order, up to the one with the sequence last. The error is that of a visit, an *eventlog.TruncatedError where the events after the position have expired, or that of
 // the log.
 func Read(ctx context.Context, store *eventlog.Store, log subject.Log, after eventlog.Cursor, last uint64, visit func(*eventlog.Entry) error) error {
 	if last <= after.Seq {
@@ -36,7 +36,7 @@ func Read(ctx context.Context, store *eventlog.Store, log subject.Log, after eve
 	return err
 }
 
-// ReadLeft is Read of what the log has, where the events behind the position have expired. It returns the sequence of the
+// ReadLeft is Read of what the log has, where the events after the position have expired. It returns the sequence of the
 // oldest event in that case, and 0 otherwise.
 func ReadLeft(
 	ctx context.Context, store *eventlog.Store, log subject.Log, after eventlog.Cursor, last uint64, visit func(*eventlog.Entry) error,

@@ -22,14 +22,14 @@ type Replay struct {
 	Replayed func(count int, at eventlog.Cursor) []byte
 }
 
-// replay is a Replay that goes on.
+// replay is a Replay that continues.
 type replay struct {
 	Replay
 	after uint64 // where the client stood
 }
 
 // show queues what the client missed and returns how many of the entries have been
-// taken; whatever is newer is left. The stream is locked.
+// taken; newer entries are left. The stream is locked.
 func (r *replay) show(s *Stream, entries []*eventlog.Entry) (taken int) {
 	missed := entries
 	for i, e := range entries {
@@ -93,7 +93,7 @@ func batchSize(entries []*eventlog.Entry) int {
 	return len(entries)
 }
 
-// say queues a text behind everything that the stream has taken, now or when the queue
+// say queues a text after everything that the stream has taken, now or when the queue
 // has room. The caller has locked.
 func (s *Stream) say(build func() []byte) {
 	s.showLocked(func() []*transport.Message { return []*transport.Message{transport.Text(build())} })
@@ -109,7 +109,7 @@ func (s *Stream) Beat(build func(seq uint64) []byte) {
 	}
 }
 
-// Skip goes on with the event first, because those before it are gone, and holds the
+// Skip continues with the event first, because those before it are gone, and holds the
 // stream behind the text that says so until Release.
 func (s *Stream) Skip(first uint64, build func() []byte) {
 	s.mu.Lock()
@@ -123,7 +123,7 @@ func (s *Stream) Skip(first uint64, build func() []byte) {
 	s.say(build)
 }
 
-// Release lets a stream that is held go on, behind a text unless build is nil.
+// Release lets a stream that is held continue, after a text unless build is nil.
 func (s *Stream) Release(build func() []byte) {
 	s.mu.Lock()
 	s.held = false

@@ -30,7 +30,7 @@ func (w *standing) follow(e event.Event) {
 	switch e.Type {
 	case event.InputAnswered:
 		d, err := event.As[event.InputAnsweredData](e)
-		w.waits = err != nil || d.Scope != event.ScopeAgent // the agent goes on
+		w.waits = err != nil || d.Scope != event.ScopeAgent // the agent continues
 	case event.RunStarted, event.TeamResumed:
 		w.waits = true
 	case event.RunCompleted, event.RunFailed, event.RunCancelled, event.InputRequested, event.TeamPauseBegun, event.SessionClosed, event.TeamClosed:
@@ -67,7 +67,7 @@ func (s *Stream) goesOn(batch []*eventlog.Entry) {
 }
 
 // TellWorkers tells the client when the run that the stream shows waits for a worker, and
-// when it goes on. missing says that no worker runs.
+// when it continues. missing says that no worker runs.
 func (s *Stream) TellWorkers(missing bool) {
 	switch s.Log.Kind {
 	case id.KindSession, id.KindTeam, id.KindMember:

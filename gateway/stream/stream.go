@@ -20,7 +20,7 @@ import (
 type Binding interface {
 	// Seen: the log exists.
 	Seen(s *Stream)
-	// Expired: the events before first are gone, and the stream goes on with it.
+	// Expired: the events before first are gone, and the stream continues with it.
 	Expired(s *Stream, first uint64)
 	// Failed: the stream shows nothing more.
 	Failed(s *Stream, err error)
@@ -67,7 +67,7 @@ type Options struct {
 type Held func() (release func())
 
 // Stream shows a log on a connection. It is the sink of a viewer: when the queue of the
-// transport is full the log goes on without the stream, and brings it up to date when the
+// transport is full the log continues without the stream, and brings it up to date when the
 // queue has drained (Resume). All methods are safe for concurrent use.
 type Stream struct {
 	src *Source
@@ -126,7 +126,7 @@ func New(src *Source, o Options) *Stream {
 	return s
 }
 
-// Watch begins to show the log after the position, behind what begin says; nil = nothing. No room is missed after begin, and
+// Watch begins to show the log after the position, after what begin says; nil = nothing. No room is missed after begin, and
 // nothing of the log comes before it.
 func (s *Stream) Watch(after eventlog.Cursor, begin func(*Opening)) {
 	s.mu.Lock()
@@ -173,7 +173,7 @@ func (o *Opening) Follow(seq uint64, texts [][]byte) {
 	}
 }
 
-// Show queues the messages that build returns, which are in no log, behind everything that the stream has taken: now, or when
+// Show queues the messages that build returns, which are in no log, after everything that the stream has taken: now, or when
 // the queue has room. The stream is locked while build runs.
 func (s *Stream) Show(build func() []*transport.Message) {
 	s.mu.Lock()
@@ -260,7 +260,7 @@ func (s *Stream) Close() {
 	s.passOn()()
 }
 
-// put queues messages behind those that wait, now or when the queue has room. The caller has locked.
+// put queues messages after those that wait, now or when the queue has room. The caller has locked.
 func (s *Stream) put(ms ...*transport.Message) {
 	s.rest.add(s.at.Seq, ms...)
 	s.flush()

@@ -162,7 +162,7 @@ func TestCodecsThatSayNothing(t *testing.T) {
 // bug says nothing.
 func bug() []byte { panic("a bug") }
 
-// A codec with a bug costs the frames that it cannot make. The replay goes on, and
+// A codec with a bug costs the frames that it cannot make. The replay continues, and
 // so does the gateway.
 func TestCodecsThatCannotReplay(t *testing.T) {
 	r, w := io.Pipe()

@@ -28,7 +28,7 @@ type Transport interface {
 	Done() <-chan struct{}
 }
 
-// Position is a place in a log from which a viewer resumes: behind the event with Seq, or
+// Position is a place in a log from which a viewer resumes: after the event with Seq, or
 // behind the first Part messages of it. Part is 0 for the last message of an event.
 type Position struct {
 	Seq  uint64
@@ -97,7 +97,7 @@ func (m *Message) Render(w Wire, render func(*Message) []byte) []byte {
 	return f.p
 }
 
-// Prefix returns the data behind a header, without a copy where the message has room for
+// Prefix returns the data after a header, without a copy where the message has room for
 // it. Only one wire form may be made of it, by Render.
 func (m *Message) Prefix(header []byte) []byte {
 	if len(header) > headroom || m.buf == nil {

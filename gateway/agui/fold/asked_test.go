@@ -153,7 +153,7 @@ func TestACallThatAPersonChanges(t *testing.T) {
 	require.Contains(t, string(folded(logOf(t, all...)).Snapshot()), `"arguments":"{\"amount\":5}"`)
 }
 
-// TestStepsWaitForTheQuestionsOfTheirAgents: what else of the plan runs goes on.
+// TestStepsWaitForTheQuestionsOfTheirAgents: what else of the plan runs continues.
 func TestStepsWaitForTheQuestionsOfTheirAgents(t *testing.T) {
 	events := written(t)["agents that ask"]
 	all := framesOf(fold.V1, events)

@@ -153,7 +153,7 @@ func (t *Thread) subStatus(s *sub, status string) {
 	t.show("subagent-"+s.id, wire.ActivitySubagent, "", members("id", s.id, "name", s.name, "description", s.description, "parent", s.parent, "status", status))
 }
 
-// suspend ends the stretch of a subagent that goes on after an answer.
+// suspend ends the stretch of a subagent that continues after an answer.
 func (t *Thread) suspend(s *sub, interrupts []string) {
 	s.suspended = true
 	if t.variant.subagents {

@@ -21,7 +21,7 @@ type history struct {
 	bytes int
 	cut   string // the id of the newest message that the bounds have removed; empty = none
 
-	until  string // the message behind which none is kept; empty = all are
+	until  string // the message after which none is kept; empty = all are
 	sealed bool   // it has come
 }
 

@@ -58,7 +58,7 @@ func (r request) says() (Meaning, error) {
 	out, err := r.speaks(n)
 	out.Skipped, out.Edited = append(results.Skipped, out.Skipped...), out.Edited || results.Edited
 	before := append(results.Intents, r.unanswered()...)
-	for i := range before { // the run of the message has the client's id, not what goes on with these
+	for i := range before { // the run of the message has the client's id, not what continues with these
 		if d, ok := before[i].Data.(dialect.Answer); ok {
 			d.Segment = ""
 			before[i].Data = d

@@ -92,7 +92,7 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 	t.show(q.ID, wire.ActivityQuestion, q.SubagentRunID, t.asked(q))
 }
 
-// close notes that a question is over, and begins the next stretch if the run goes on with it.
+// close notes that a question is over, and begins the next stretch if the run continues with it.
 func (t *Thread) close(id, segment string, change func(*Question)) {
 	r := t.run
 	for i := range r.questions {

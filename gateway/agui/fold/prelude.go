@@ -5,7 +5,7 @@ import (
 )
 
 // Prelude returns the frames with which a viewer joins who has nothing of the thread: all messages, and what is open in the
-// newest stretch. The frames that Next returns from then on go on with it. An ended stretch ends again. A thread without a
+// newest stretch. The frames that Next returns from then on continue with it. An ended stretch ends again. A thread without a
 // run gives nothing.
 func (t *Thread) Prelude() []Frame {
 	if t.run == nil {

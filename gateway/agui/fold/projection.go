@@ -183,7 +183,7 @@ func inRun[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	}
 }
 
-// ofMember is with for events of a member's active run. Those behind its end have no frames.
+// ofMember is with for events of a member's active run. Those after its end have no frames.
 func ofMember[T event.Data](f func(*Thread, T)) func(*Thread, event.Event) {
 	return func(t *Thread, e event.Event) {
 		if !t.working() || e.Via.Route == "" {

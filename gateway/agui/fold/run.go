@@ -78,7 +78,7 @@ type text struct {
 	stop      string // why it is not complete
 }
 
-// thought is how much of the reasoning of a message was shown. It is shown in parts: one ends where the message's text goes on.
+// thought is how much of the reasoning of a message was shown. It is shown in parts: one ends where the message's text continues.
 type thought struct {
 	parts int // that have begun
 	shown int // bytes of the whole
@@ -188,7 +188,7 @@ func (r *run) pending() []string {
 	return out
 }
 
-// moves reports whether something of the run goes on without an answer of people.
+// moves reports whether something of the run continues without an answer of people.
 func (r *run) moves() bool {
 	if len(r.interrupts())+len(r.pending()) == 0 {
 		return true
@@ -213,7 +213,7 @@ func (r *run) waits(name, inputID string) {
 	}
 }
 
-// answered notes that a question is over: jobs that wait for it go on if it was allowed, or if it was their last.
+// answered notes that a question is over: jobs that wait for it continue if it was allowed, or if it was their last.
 func (r *run) answered(id string, approved bool) {
 	for name, j := range r.jobs {
 		i := slices.Index(j.inputs, id)

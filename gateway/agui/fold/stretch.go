@@ -64,7 +64,7 @@ func (t *Thread) started(id, parent string, input *wire.Input) wire.Boundary {
 	}
 }
 
-// ensure begins a stretch where a frame is due and none is open: something went on without an answer of people.
+// ensure begins a stretch where a frame is due and none is open: something continued without an answer of people.
 func (t *Thread) ensure() {
 	if t.run != nil && !t.run.over && t.run.stretch == "" {
 		t.begin(t.run.last, "", nil)
@@ -157,7 +157,7 @@ func (t *Thread) stepped(name string) {
 	}
 }
 
-// endSub ends the subagent of a job, behind its messages.
+// endSub ends the subagent of a job, after its messages.
 func (t *Thread) endSub(work string, end func(wire.Subagent) wire.Subagent) {
 	r := t.run
 	i := slices.IndexFunc(r.subs, func(s *sub) bool { return s.work == work })

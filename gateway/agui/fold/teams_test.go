@@ -82,7 +82,7 @@ func TestATeamWorks(t *testing.T) {
 	}
 }
 
-// TestATeamAsks: a stretch ends where nothing but people moves, with all questions of all members, and goes on with an answer.
+// TestATeamAsks: a stretch ends where nothing but people moves, with all questions of all members, and continues with an answer.
 func TestATeamAsks(t *testing.T) {
 	o := newSite(t, 1)
 	ask := func(route, call string) {

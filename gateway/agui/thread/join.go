@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Join shows a thread from where it stands, or behind after: up to the end of the active run, or, if follow is set, until
+// Join shows a thread from where it stands, or after a position: up to the end of the active run, or, if follow is set, until
 // the session ends.
 func (t *Threads) Join(ctx context.Context, c *edge.Client, at Place, after *transport.Position, follow bool) (*Stream, error) {
 	last, err := t.exists(ctx, c, at)
@@ -38,7 +38,7 @@ func (t *Threads) Join(ctx context.Context, c *edge.Client, at Place, after *tra
 	return s, nil
 }
 
-// Again shows one run of a thread again, from its beginning or behind after. Its first snapshot has the messages
+// Again shows one run of a thread again, from its beginning or after a position. Its first snapshot has the messages
 // before it.
 func (t *Threads) Again(ctx context.Context, c *edge.Client, at Place, runID string, after *transport.Position) (*Stream, error) {
 	last, err := t.exists(ctx, c, at)

@@ -42,7 +42,7 @@ func (s *Stream) give(ctx context.Context, c *edge.Client, m fold.Meaning, is fu
 	return s.await(ctx, send, func(event.Event) (bool, error) { return is() })
 }
 
-// replies sends the answers of a request for a run, and waits until the run goes on with one of them, or all have an outcome.
+// replies sends the answers of a request for a run, and waits until the run continues with one of them, or all have an outcome.
 func (s *Stream) replies(ctx context.Context, c *edge.Client, m fold.Meaning) error {
 	return s.give(ctx, c, m, func() (bool, error) {
 		switch {

@@ -42,11 +42,11 @@ type Stream struct {
 	after   eventlog.Cursor      // behind which the log is read
 	skip    int                  // frames of the next event that the client has
 	over    bool                 // nothing follows
-	ending  *fault.Fault         // with which the response ends, behind all that is shown; nil = it goes on
+	ending  *fault.Fault         // with which the response ends, after all that is shown; nil = it continues
 	begun   bool                 // a frame was shown
 	edited  bool                 // the client's history is not that of the thread
 	answers *answers             // that the client gives; nil = none
-	notices []map[string]any     // about the request, behind the first frame
+	notices []map[string]any     // about the request, after the first frame
 	part    *answer.Part         // the room of first; nil: it needs none, or the response has taken it over
 	first   []*transport.Message // of the opening
 	live    bool                 // the opening is over
@@ -110,7 +110,7 @@ func (s *Stream) reader() *stream.Stream {
 	})
 }
 
-// listen begins to read the log behind the position of the stream.
+// listen begins to read the log after the position of the stream.
 func (s *Stream) listen() {
 	if s.log == nil {
 		s.log = s.reader()
@@ -191,7 +191,7 @@ func (s *Stream) abandon(ctx context.Context) {
 // Seen implements stream.Binding.
 func (*Stream) Seen(*stream.Stream) {}
 
-// Expired implements stream.Binding: the fold goes on with what the log has.
+// Expired implements stream.Binding: the fold continues with what the log has.
 func (*Stream) Expired(*stream.Stream, uint64) {}
 
 // Deleted implements stream.Binding. The tombstone has ended the response.
@@ -457,7 +457,7 @@ func (s *Stream) remark(m fold.Meaning) {
 	}
 }
 
-// late are the remarks that follow the first frame: about the request, and about answers that were refused before the run went on
+// late are the remarks that follow the first frame: about the request, and about answers that were refused before the run continued
 // with others.
 func (s *Stream) late() (out []*transport.Message) {
 	if s.begun {

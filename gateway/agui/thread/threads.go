@@ -1,5 +1,5 @@
 // Package thread binds HTTP requests to threads of AG-UI: logs of sessions, whose frames depend on what came before. A request
-// gets a projection of the log (package agui/fold) at its position, with which a stream of the log goes on.
+// gets a projection of the log (package agui/fold) at its position, with which a stream of the log continues.
 package thread
 
 import (

@@ -29,7 +29,7 @@ type watched struct {
 
 func newViewers(g *binding.Gateway) *viewers { return &viewers{g: g, of: map[subject.Log]*watched{}} }
 
-// enter counts a stream. stop ends its run, which has to be done when the last viewer has gone; nil = it goes on.
+// enter counts a stream. stop ends its run, which has to be done when the last viewer has gone; nil = it continues.
 func (v *viewers) enter(log subject.Log, run string, stop func(context.Context)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

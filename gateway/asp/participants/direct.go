@@ -95,7 +95,7 @@ func (p *Participant) handCall(about subject.Log, e event.Event) []byte {
 }
 
 // queue queues the frames of an event and returns their number. The answer is nil if the
-// queue, with the room for such frames behind a full one, cannot hold all of them: the
+// queue, with the room for such frames after a full one, cannot hold all of them: the
 // outcome at the participant is unknown then.
 func (p *Participant) queue(about subject.Log, e event.Event) (queued int, answer []byte) {
 	stream.Safely(p.g.Logger, about, func() {

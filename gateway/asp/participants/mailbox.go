@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// maxMail and maxMailBytes bound the direct messages that wait for one participant behind
+// maxMail and maxMailBytes bound the direct messages that wait for one participant after
 // data that is being loaded: hundreds of references, or the data of a full queue. A message
 // without room comes later, or its task goes to another agent.
 const (

@@ -317,7 +317,7 @@ func (p *Participant) tellCaller(inbox string, news command.CallNews) {
 	}
 }
 
-// publish sends news of a call to who made it.
+// publish sends updates about a call to who made it.
 func (p *Participant) publish(inbox string, news command.CallNews) error {
 	b, err := plainjson.Marshal(news)
 	if err != nil {

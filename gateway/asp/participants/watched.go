@@ -57,7 +57,7 @@ func (w *watched) Expired(_ *stream.Stream, first uint64) {
 // Failed implements stream.Binding.
 func (w *watched) Failed(_ *stream.Stream, err error) { binding.Lose(w.c, err) }
 
-// Deleted implements stream.Binding: the client's own tasks go on.
+// Deleted implements stream.Binding: the client's own tasks continue.
 func (w *watched) Deleted(*stream.Stream) { w.c.Tell(fault.New(fault.SessionDeleted)) }
 
 // Notice implements stream.Binding.

@@ -103,7 +103,7 @@ func (w *work) drop(callID string) {
 	delete(w.calls, callID)
 }
 
-// inbox returns the subject for the news of a service about a call. A service ends a call
+// inbox returns the subject for the updates about a service about a call. A service ends a call
 // once.
 func (w *work) inbox(callID string, final bool, now time.Time) (string, error) {
 	w.mu.Lock()

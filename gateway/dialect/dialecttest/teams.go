@@ -32,7 +32,7 @@ func Position(frame []byte) uint64 {
 }
 
 // placed checks the positions of the frames of one event: they grow, and each is the
-// place behind its frame.
+// place after its frame.
 func placed(t require.TestingT, codec dialect.Teams, e event.Event, said []reading) {
 	if len(said) > maxFrames {
 		require.LessOrEqual(t, len(said), maxFrames, "%s", e.Type)
@@ -55,7 +55,7 @@ func placed(t require.TestingT, codec dialect.Teams, e event.Event, said []readi
 	}
 }
 
-// place returns the position that a frame has, and where its client resumes: behind the event
+// place returns the position that a frame has, and where its client resumes: after the event
 // with the sequence seq, and skip frames of the next one.
 func place(codec dialect.Codec, r reading) (position, seq uint64, skip int) {
 	if teams, ok := codec.(dialect.Teams); ok {
@@ -65,7 +65,7 @@ func place(codec dialect.Codec, r reading) (position, seq uint64, skip int) {
 	return r.seq, r.seq, 0
 }
 
-// resumable checks that a client whose connection breaks behind any frame, and that resumes
+// resumable checks that a client whose connection breaks after any frame, and that resumes
 // there, gets exactly the frames that it misses.
 func (c *checker) resumable(t require.TestingT, codec dialect.Codec, events []event.Event, perEvent [][][]byte) {
 	var all [][]byte

@@ -103,7 +103,7 @@ func (m *Multi) placed(ctx context.Context, req dialect.Request) *attached {
 	return a
 }
 
-// ack notes a position. It ignores one behind the events that this connection has sent,
+// ack notes a position. It ignores one after the events that this connection has sent,
 // because the client would lose events when it resumes, and the position of a client without
 // a name, which no resume finds. Runs of other kinds keep no positions, and a connection
 // that may only watch moves none.

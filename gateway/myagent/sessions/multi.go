@@ -304,7 +304,7 @@ func (m *Multi) Failed(s *stream.Stream, err error) {
 	m.forget(s)
 }
 
-// Deleted implements stream.Binding: a frame has said so, and the connection goes on with its
+// Deleted implements stream.Binding: a frame has said so, and the connection continues with its
 // other sessions.
 func (m *Multi) Deleted(s *stream.Stream) {
 	m.forget(s)

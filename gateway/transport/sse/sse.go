@@ -157,10 +157,10 @@ func (r *Response) put(m *transport.Message, p []byte) {
 	r.wake()
 }
 
-// finish has the response end behind all that waits. The caller has locked.
+// finish has the response end after all that waits. The caller has locked.
 func (r *Response) finish() {
 	r.ending, r.closeBy = true, time.Now().Add(r.o.CloseTimeout)
-	_ = r.rc.SetWriteDeadline(r.closeBy) // of a write that goes on; the next one has it anyway
+	_ = r.rc.SetWriteDeadline(r.closeBy) // of a write that continues; the next one has it anyway
 }
 
 func (r *Response) wake() {
@@ -170,7 +170,7 @@ func (r *Response) wake() {
 	}
 }
 
-// End implements transport.Transport: behind all that waits, or after CloseTimeout, come a
+// End implements transport.Transport: after all that waits, or after CloseTimeout, come a
 // comment with the fault's code and the end of the body.
 func (r *Response) End(f *fault.Fault) {
 	r.mu.Lock()

@@ -14,7 +14,7 @@ import (
 const endBytes = 4 << 10
 
 // Oversize is the error of Read for a message beyond Limits.Message: all of it has been
-// read and its ends are kept. The socket goes on.
+// read and its ends are kept. The socket continues.
 type Oversize struct {
 	Head, Tail []byte // the first and the last bytes; they do not overlap
 	Size       int64

@@ -38,7 +38,7 @@ func pieces(message string, size int) (out []byte) {
 }
 
 // TestLargeMessages: a socket with limits of its own reads larger messages whole, skips
-// those beyond, whose ends it keeps, and goes on; it ends at one that never does.
+// those beyond, whose ends it keeps, and continues; it ends at one that never does.
 func TestLargeMessages(t *testing.T) {
 	const limit, drain = 40_000, 100_000
 	r := newRig(t, Options{ReadLimit: 1024, LargeMessages: 1, CloseTimeout: 50 * time.Millisecond}, false)

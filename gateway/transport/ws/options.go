@@ -23,12 +23,12 @@ const (
 	// messages leave in ten writes, and more gains nothing.
 	coalesce = 32 << 10
 	// forceExtra is what Force may add beyond QueueBytes: an error frame always
-	// has room behind a full queue.
+	// has room after a full queue.
 	forceExtra = 64 << 10
 	// maxControlQueue bounds the pongs that wait for a slow peer. Beyond it only
 	// the latest is answered, which RFC 6455 (section 5.5.3) allows.
 	maxControlQueue = 4 << 10
-	// turn is how many writes a socket gets before its shard goes on to the next.
+	// turn is how many writes a socket gets before its shard continues to the next.
 	turn = 8
 	// keepFrames is the queue that a socket keeps while it is empty; larger
 	// ones, left by a burst, are given back.
@@ -41,7 +41,7 @@ const (
 	// allocated on their own.
 	messageBuffer = 4 << 10
 	// maxLate is how many frames are looked at for the peer's close frame after
-	// ours: what was on its way. Of a peer that goes on, nothing is looked at any more.
+	// ours: what was on its way. Of a peer that continues, nothing is looked at any more.
 	maxLate = 64
 	// piece is what is written at once to a connection that reports progress only
 	// by completing a write, as TLS does.

@@ -242,7 +242,7 @@ func (s *Socket) pinged(payload []byte) {
 	s.unlockAndKick()
 }
 
-// control notes a ping or pong and reports whether the socket goes on.
+// control notes a ping or pong and reports whether the socket continues.
 func (s *Socket) control() bool {
 	if !s.inside {
 		s.mark()
@@ -284,7 +284,7 @@ func (s *Socket) finish(frame []byte, code int, ours bool) {
 // ErrClosed is what a socket that is over, and a hub that is closed, return.
 var ErrClosed = errors.New("ws: closed")
 
-// errLate ends coder's reading of a peer that goes on after our close frame.
+// errLate ends coder's reading of a peer that continues after our close frame.
 var errLate = errors.New("ws: the peer does not stop")
 
 // Hub owns sockets: their writers and the sweeper. All methods may be called

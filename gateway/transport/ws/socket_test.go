@@ -135,7 +135,7 @@ func TestMessagesArriveWhole(t *testing.T) {
 }
 
 // TestRefusals: what a client must not send is answered with the right close code,
-// though it goes on sending.
+// though it continues sending.
 func TestRefusals(t *testing.T) {
 	big := bytes.Repeat([]byte("x"), 3000)
 	for name, c := range map[string]struct {

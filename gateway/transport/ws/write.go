@@ -159,7 +159,7 @@ func (s *Socket) catchUp(c chunk, buf *[]byte) {
 	}
 }
 
-// round drains the sockets in turn, and returns the buffer to go on with.
+// round drains the sockets in turn, and returns the buffer to continue with.
 func (sh *shard) round(work []*Socket, buf *[]byte) *[]byte {
 	for i, s := range work {
 		work[i] = nil
