@@ -1,5 +1,6 @@
 // Package gen generates the parts of the contract that follow from its Go types
-// and catalogues: a bundle of JSON Schemas for each dialect, and tables for people.
+// and catalogues: a bundle of JSON Schemas for each dialect, types for Python, and tables for
+// people.
 //
 // It does not write. The command schemagen writes or checks the result of Files, and a test fails when a generated
 // file is stale.
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +47,7 @@ func Files(root string) (map[string][]byte, error) {
 		docsDir + "/errors.md":   faults(),
 		accountsFile:             []byte(permission.Accounts(subject.DefaultPartitions)),
 	}
+	texts := map[string][]byte{}
 	for dialect, bundle := range bundles {
 		c, err := readComments(filepath.Join(root, "proto-schemas"), append(slices.Clone(borrowed[dialect]), dialect))
 		if err != nil {
@@ -54,7 +57,7 @@ func Files(root string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[bundlePath(dialect)] = text
+		files[bundlePath(dialect)], texts[dialect] = text, text
 		if files[packedPath(dialect)], err = packed(text); err != nil {
 			return nil, err
 		}
@@ -62,7 +65,9 @@ func Files(root string) (map[string][]byte, error) {
 			files[docsDir+"/events.md"] = events(c)
 		}
 	}
-	return files, nil
+	modules, err := pythonFiles(texts)
+	maps.Copy(files, modules)
+	return files, err
 }
 
 func bundlePath(dialect string) string { return "proto-schemas/" + dialect + "/schema.json" }
