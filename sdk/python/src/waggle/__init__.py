@@ -1,0 +1,31 @@
+"""Waggle for Python programs: sessions, runs, plans, questions, teams, tasks, agents and tools."""
+
+from ._backoff import Backoff
+from ._client import Waggle
+from ._errors import CallTimeoutError, ClosedError, GapError, UnreachableError, WaggleError
+from ._questions import Question, Reply
+from ._run import Answer, Delta, Run
+from ._session import FilePart, SendOptions, Session
+from ._watched import ConnectionState
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Backoff",
+    "CallTimeoutError",
+    "ClosedError",
+    "ConnectionState",
+    "Delta",
+    "FilePart",
+    "GapError",
+    "Question",
+    "Reply",
+    "Run",
+    "SendOptions",
+    "Session",
+    "UnreachableError",
+    "Waggle",
+    "WaggleError",
+    "__version__",
+]

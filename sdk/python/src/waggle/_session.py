@@ -1,0 +1,332 @@
+"""A conversation that outlives its connections."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, cast
+from urllib.parse import quote
+
+from ._errors import CallTimeoutError, ClosedError, WaggleError, error_of
+from ._http import DEFAULT, Http, Timeout
+from ._questions import Question, Reply
+from ._run import Run
+from ._stream import Watching
+from ._watched import Watched
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .api import SessionDetail, StateExportedData
+    from .events import Budget, CanonicalEvent, Step
+
+MAX_WAITING = 1024
+"""So many messages wait at most for a server that is away."""
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file of a message. Models see PNG, JPEG, GIF and WebP, and read text."""
+
+    type: str
+    """Its media type, such as image/png."""
+    data: bytes
+    """128 KiB for all files of a message, of which 64 KiB may be text."""
+    name: str | None = None
+
+    def part(self) -> dict[str, Any]:
+        """Return it as a part of a message in AG-UI."""
+        kind = self.type.partition("/")[0]
+        found: dict[str, Any] = {
+            "type": kind if kind in ("image", "audio", "video") else "document",
+            "source": {"type": "data", "mimeType": self.type, "value": base64.b64encode(self.data).decode()},
+        }
+        if self.name is not None:
+            found["metadata"] = {"filename": self.name}
+        return found
+
+
+class SendOptions(TypedDict, total=False):
+    """How a message is answered."""
+
+    mode: Literal["chat", "plan"] | None
+    """chat, the default, answers at once with the help of tools; plan in steps."""
+    agent: str | None
+    """The agent of the swarm, by name, that answers instead of the model. It answers chats only."""
+    confirm_plan: bool | None
+    """Ask before a plan is executed."""
+    on_busy: Literal["enqueue", "reject", "interrupt"] | None
+    """While another run is active: wait (the default), be refused, or stop it."""
+    budget: Budget | None
+    """Limits of the run's resources."""
+    max_concurrent: int | None
+    """Steps at once."""
+    timeout_seconds: int | None
+    """Of one attempt at a step."""
+    context: Sequence[Mapping[str, str]]
+    """Facts before the message, each with description and value."""
+    language: str | None
+    """Of texts for people, such as en or zh-CN: of a new session."""
+    files: Sequence[FilePart]
+    """They come with the message."""
+    id: str | None
+    """Of the message: 1 to 200 printable characters. Sent again with it, also by another process, the message counts once."""
+    timeout: float | None
+    """Seconds until an undelivered message is given up. Default: never."""
+
+
+_WIRE = {
+    "mode": "mode",
+    "confirm_plan": "confirmPlan",
+    "on_busy": "onBusy",
+    "budget": "budget",
+    "max_concurrent": "maxConcurrent",
+    "timeout_seconds": "timeoutSeconds",
+    "language": "language",
+}
+"""Options by their names in the request."""
+
+
+@dataclass
+class _Outgoing:
+    run: Run
+    attempt: Callable[[], Awaitable[None]]
+    timeout: float | None
+
+
+class Session(Watched):
+    """A conversation. Its log is read once something here needs it; messages are sent in order, each until the server has it."""
+
+    kind: ClassVar[str] = "session"
+    last_event: ClassVar[str] = "session.closed"
+
+    def __init__(self, http: Http, id: str, after: int, new_id: Callable[[], str], fresh: bool) -> None:
+        super().__init__(http, id, after, new_id)
+        self._fresh = fresh
+        self._runs: dict[str, Run] = {}  # by the id of the message
+        self._by_run: dict[str, Run] = {}
+        self._queue: deque[_Outgoing] = deque()
+        self._sender: asyncio.Task[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait for the server."""
+        return len(self._queue)
+
+    def send(self, text: str, **options: Unpack[SendOptions]) -> Run:
+        """Send a message. It counts once, and waits in line while the server is away. The options are those of SendOptions."""
+        unknown = options.keys() - SendOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"send has no option {', '.join(sorted(unknown))}")
+        run = self._begin(options.get("id"))
+        files, agent = options.get("files", ()), options.get("agent")
+        content: Any = [{"type": "text", "text": text}, *[f.part() for f in files]] if files else text
+        named = {wire: options.get(name) for name, wire in _WIRE.items()}
+        body = {
+            "threadId": self.id,
+            "runId": run.id,
+            "protocolVersion": "1.0",
+            "messages": [{"id": run.id, "role": "user", "content": content}],
+            "tools": [],
+            "context": list(options.get("context", ())),
+            "forwardedProps": {"waggle": {n: v for n, v in named.items() if v is not None}},
+        }
+        path = "/agui" if agent is None else f"/agui/agents/{quote(agent, safe='')}"
+
+        async def attempt() -> None:
+            try:
+                async with self._http.open("POST", path, body):
+                    pass  # the log has the rest
+            except WaggleError as error:
+                raise _named(error) from error.__cause__
+
+        return self._enqueue(run, attempt, options.get("timeout"))
+
+    def solve(
+        self,
+        steps: Sequence[Step],
+        *,
+        max_concurrent: int | None = None,
+        timeout_seconds: int | None = None,
+        id: str | None = None,
+        timeout: float | None = None,
+    ) -> Run:
+        """Have steps executed without planning, in a session that has had a message. An id has letters, digits, - and _."""
+        run = self._begin(id)
+        body: dict[str, Any] = {"id": run.id, "mode": "steps", "steps": list(steps)}
+        if max_concurrent is not None:
+            body["max_concurrent"] = max_concurrent
+        if timeout_seconds is not None:
+            body["timeout_seconds"] = timeout_seconds
+
+        async def attempt() -> None:
+            await self._http.json("POST", f"{self._path}/messages", body)
+
+        return self._enqueue(run, attempt, timeout)
+
+    def _begin(self, id: str | None) -> Run:
+        id = id or self._new_id()
+
+        async def stop(reason: str | None) -> None:
+            await self._cancel(runId=id, reason=reason)
+
+        run = self._runs.get(id)
+        if run is None:
+            run = self._runs[id] = Run(id, stop, self._reply)
+        return run
+
+    def _enqueue(self, run: Run, attempt: Callable[[], Awaitable[None]], timeout: float | None) -> Run:
+        if self._closed or len(self._queue) >= MAX_WAITING:
+            del self._runs[run.id]
+            full = error_of("QUEUE_FULL", f"{MAX_WAITING} messages wait for the server", retryable=True)
+            run._broken(ClosedError("the program closed the session") if self._closed else full)
+            return run
+        self._queue.append(_Outgoing(run, attempt, timeout))
+        if self._sender is None:
+            self._sender = asyncio.get_running_loop().create_task(self._send_all(), name=f"waggle sender {self.id}")
+        return run
+
+    async def _send_all(self) -> None:
+        try:
+            while self._queue:
+                await self._send_one(self._queue[0])
+                self._queue.popleft()
+        finally:
+            self._sender = None
+
+    async def _send_one(self, out: _Outgoing) -> None:
+        try:
+            await self._http.persist(out.attempt, out.timeout)
+        except WaggleError as error:
+            if isinstance(error, CallTimeoutError):
+                self._change(error=error)
+            self._runs.pop(out.run.id, None)
+            out.run._broken(error)
+            return
+        out.run._taken()
+        self._fresh = False
+        self._read()
+
+    async def events(
+        self,
+        *,
+        after: int = 0,
+        watching: Watching | None = None,
+        on_expired: Callable[[int], None] | None = None,
+    ) -> AsyncGenerator[CanonicalEvent, None]:
+        """Read the log apart from the other readers, up to the end of the session. A first message that is under way is awaited."""
+        if self._fresh and self._queue:
+            await self._queue[-1].run.accepted()
+        events = super().events(after=after, watching=watching, on_expired=on_expired)
+        async with aclosing(events):
+            async for e in events:
+                yield e
+
+    async def answer(self, question: Question | str, reply: Reply | bool, *, timeout: Timeout = DEFAULT) -> None:
+        """Answer a question. Raises InputAnsweredError if another answer counts."""
+        asked = self._question(question)
+        await self._reply(asked, Reply(reply) if isinstance(reply, bool) else reply, timeout)
+
+    async def cancel(self, *, timeout: Timeout = DEFAULT) -> None:
+        """Stop the active run; the session stays usable."""
+        await self._http.call("POST", f"{self._path}/cancel", timeout=timeout)
+
+    async def cancel_step(self, step: str, reason: str | None = None, *, timeout: Timeout = DEFAULT) -> None:
+        """Stop one step of the active run."""
+        await self._act(f"/runs/last/steps/{quote(step, safe='')}/cancel", timeout, reason=reason)
+
+    async def restart_step(self, step: str, reason: str | None = None, *, timeout: Timeout = DEFAULT) -> None:
+        """Execute a step again that failed or was cancelled, also after the end of the run."""
+        await self._act(f"/runs/last/steps/{quote(step, safe='')}/restart", timeout, reason=reason)
+
+    async def cancel_plan(self, reason: str | None = None, *, timeout: Timeout = DEFAULT) -> None:
+        """Give up a plan whose steps have not begun."""
+        await self._act("/plan/cancel", timeout, reason=reason)
+
+    async def replan(self, question: str | None = None, *, timeout: Timeout = DEFAULT) -> None:
+        """Have the plan made again, for another question or the same."""
+        await self._act("/replan", timeout, question=question)
+
+    async def _act(self, rest: str, timeout: Timeout, **members: Any) -> None:
+        """Return once the log has the deed. It is done once, however often the request is sent."""
+        body = {n: v for n, v in members.items() if v is not None}
+        await self._http.call("POST", self._path + rest, {**body, "id": self._new_id()}, timeout=timeout)
+
+    async def _cancel(self, **members: Any) -> None:
+        body = {n: v for n, v in members.items() if v is not None}
+        path = f"/agui/threads/{quote(self.id, safe='')}/cancel"
+        await self._http.persist(lambda: self._http.request("POST", path, body))
+
+    async def show(self, *, timeout: Timeout = DEFAULT) -> SessionDetail:
+        """Return the session and its runs."""
+        return await self._http.call("GET", self._path, timeout=timeout)
+
+    async def export(self, *, timeout: Timeout = DEFAULT) -> StateExportedData:
+        """Return the signed state of the session, for client.sessions.import_."""
+        return await self._http.call("GET", f"{self._path}/state", timeout=timeout)
+
+    async def close_for_good(self, *, timeout: Timeout = DEFAULT) -> None:
+        """End the session: it takes no further message, and its log stays."""
+        await self._http.call("POST", f"{self._path}/close", timeout=timeout)
+
+    async def delete(self, *, timeout: Timeout = DEFAULT) -> bool:
+        """Remove the session with all its events for good. Reports whether that is done already."""
+        response = await self._http.persist(lambda: self._http.request("DELETE", self._path), timeout)
+        return response.status_code == 204
+
+    async def aclose(self) -> None:
+        """Stop reading and sending. What happens in the session continues."""
+        sender = self._sender
+        self._queue.clear()
+        await super().aclose()
+        if sender is not None and sender is not asyncio.current_task():
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    def _read(self) -> None:
+        if not self._fresh:  # before the first message the log has nothing
+            super()._read()
+
+    def _take(self, e: CanonicalEvent) -> None:
+        if e["type"] == "message.refused":
+            refused = self._runs.pop(e["data"]["message_id"], None)
+            if refused:
+                refused._broken(error_of(e["data"]["code"], e["data"]["message"], detail=e["data"]))
+            return
+        data = cast("dict[str, Any]", e["data"])
+        run_id = str(data.get("run_id", ""))
+        if e["type"] == "message.received":
+            begun = self._runs.get(_sent_as(data))
+            if begun:
+                begun.run_id = run_id
+                self._by_run[run_id] = begun
+        run = self._by_run.get(run_id)
+        if run and run._take(e):
+            del self._by_run[run_id]
+            self._runs.pop(run.id, None)
+
+    def _end(self, error: WaggleError) -> None:
+        for run in self._runs.values():
+            run._broken(error)
+        self._runs.clear()
+        self._by_run.clear()
+
+
+def _sent_as(received: dict[str, Any]) -> str:
+    """Return the id under which a message was sent."""
+    extra: dict[str, Any] = received.get("extra") or {}
+    agui: dict[str, Any] = extra.get("agui") or {}
+    return agui.get("run_id") or received["message_id"]
+
+
+def _named(error: WaggleError) -> WaggleError:
+    """Name the options of send in an error as the program does."""
+    prefix = "forwardedProps.waggle"
+    if error.field and error.field.startswith(prefix):
+        error.field = error.field.removeprefix(prefix).removeprefix(".") or "options"
+        error.message = error.message.replace(f"{prefix}.", "").replace(prefix, "options")
+    return error

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import pickle
+
+import pytest
+from conftest import free_port, response, scripted
+
+from waggle import Backoff, CallTimeoutError, UnreachableError, Waggle, WaggleError
+from waggle.errors import CLASSES, RateLimitedError, SessionNotFoundError
+
+FAST = Backoff(0.001, 0.002)
+
+
+def problem(code: str, status: int, **headers: str) -> bytes:
+    return response(status, json.dumps({"title": code, "status": status, "detail": "Wait."}), **headers)
+
+
+async def test_a_refused_token_is_renewed_once() -> None:
+    tokens = iter(["old", "new", "never"])
+    seen: list[str] = []
+
+    async def handler(head: str, _: bytes) -> bytes:
+        seen.append(next(line for line in head.split("\r\n") if line.lower().startswith("authorization")))
+        return response(200, "{}") if "new" in seen[-1] else problem("CREDENTIALS_EXPIRED", 401)
+
+    async def token() -> str:
+        return next(tokens)
+
+    async with scripted(handler) as url, Waggle(url, token=token) as w:
+        await asyncio.gather(w.me(), w.me())
+        await w.me()
+    assert [s.split()[-1] for s in seen].count("old") <= 2
+    assert seen[-1].endswith("Bearer new")
+    assert next(tokens) == "never"
+
+
+async def test_a_token_that_stays_refused_is_an_error() -> None:
+    async def handler(_: str, __: bytes) -> bytes:
+        return problem("UNAUTHENTICATED", 401)
+
+    async with scripted(handler) as url, Waggle(url, token=lambda: "bad") as w:
+        with pytest.raises(WaggleError) as caught:
+            await w.me()
+    assert (caught.value.code, caught.value.status) == ("UNAUTHENTICATED", 401)
+
+
+async def test_retry_after_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    real = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await real(0)
+
+    calls = 0
+
+    async def handler(_: str, __: bytes) -> bytes:
+        nonlocal calls
+        calls += 1
+        return [
+            problem("RATE_LIMITED", 429, Retry_After="7"),
+            response(429, "busy", Retry_After="3"),
+            response(200, "{}"),
+        ][calls - 1]
+
+    async with scripted(handler) as url, Waggle(url, backoff=FAST) as w:
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        await w.me()
+    assert [round(p) for p in pauses if p > 1] == [7, 3]
+
+
+async def test_a_time_out_names_the_last_failure() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    async with Waggle(url, backoff=FAST) as w:
+        with pytest.raises(CallTimeoutError, match="cannot be reached") as caught:
+            await w.me(timeout=0.2)
+        assert isinstance(caught.value, TimeoutError)
+        assert isinstance(caught.value.__cause__, UnreachableError)
+
+
+async def test_a_silent_server_does_not_hold_a_call_beyond_its_time_out() -> None:
+    silence = asyncio.Event()
+
+    async def handler(_: str, __: bytes) -> bytes:
+        await silence.wait()
+        return b""
+
+    async with scripted(handler) as url, Waggle(url, timeout=0.1) as w:
+        with pytest.raises(CallTimeoutError):
+            await w.me()
+        silence.set()
+
+
+async def test_the_next_gateway_answers_for_one_that_is_away() -> None:
+    async def handler(_: str, __: bytes) -> bytes:
+        return response(200, '{"subject": "me"}')
+
+    async with scripted(handler) as url, Waggle([f"http://127.0.0.1:{free_port()}", url], backoff=FAST) as w:
+        assert (await w.me())["subject"] == "me"
+
+
+async def test_a_request_without_an_id_is_sent_once() -> None:
+    calls = 0
+
+    async def handler(_: str, __: bytes) -> bytes:
+        nonlocal calls
+        calls += 1
+        return response(503, "away")
+
+    async with scripted(handler) as url, Waggle(url, backoff=FAST) as w:
+        with pytest.raises(WaggleError) as caught:
+            await w.call("POST", "/api/v1/teams/t/messages", {})
+    assert (calls, caught.value.code, caught.value.retryable) == (1, "HTTP_503", True)
+
+
+def test_each_code_of_the_catalogue_is_a_class() -> None:
+    assert CLASSES["SESSION_NOT_FOUND"] is SessionNotFoundError
+    assert RateLimitedError("x").retryable
+    assert not SessionNotFoundError("x").retryable
+    copy = pickle.loads(pickle.dumps(SessionNotFoundError("gone", status=404, field="id")))
+    assert (copy.code, copy.status, copy.field, str(copy)) == (
+        "SESSION_NOT_FOUND",
+        404,
+        "id",
+        "SESSION_NOT_FOUND: gone (at id)",
+    )
+
+
+def test_addresses_without_a_gateway_are_refused() -> None:
+    urls: list[str | list[str]] = ["", "127.0.0.1:9000", "ftp://x", []]
+    for url in urls:
+        with pytest.raises(WaggleError, match="url names no gateway"):
+            Waggle(url)
+    assert repr(Waggle("ws://h:1/ws/session/?x=1", token="secret")) == "Waggle('http://h:1')"
+
+
+async def test_no_token_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def handler(_: str, __: bytes) -> bytes:
+        return response(200, "{}")
+
+    caplog.set_level(logging.DEBUG, "waggle")
+    async with scripted(handler) as url, Waggle(url, token="secret-token") as w:
+        await w.me()
+    assert "/api/v1/me: 200" in caplog.text
+    assert "secret-token" not in caplog.text
