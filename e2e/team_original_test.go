@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"testing"
 	"time"
 
@@ -183,7 +182,7 @@ func anyTeamHistory(t *testing.T, r *rapid.T) *teamHistory {
 
 // shown returns the messages of a socket that is opened when the log has head events, with
 // those of what comes then; at says how many events the log had at each.
-func (l *teamHistory) shown(codec dialect.Teams, head int) (frames [][]byte, at []int) {
+func (l *teamHistory) shown(codec *teamdialect.Codec, head int) (frames [][]byte, at []int) {
 	l.t.Helper()
 	view := l.views[head]
 	add := func(list [][]byte, n int) {
@@ -210,10 +209,8 @@ func (l *teamHistory) shown(codec dialect.Teams, head int) (frames [][]byte, at 
 // TestAnAnswerComesOnceWhereverItIsCut: the run ends while the client is away, or continues.
 func TestAnAnswerComesOnceWhereverItIsCut(t *testing.T) {
 	t.Parallel()
-	bound, err := teamdialect.Teams().Bind(url.Values{})
+	codec, err := teamdialect.Teams().Codec(nil)
 	require.NoError(t, err)
-	codec, ok := bound.(dialect.Teams)
-	require.True(t, ok)
 	l := newTeamHistory(t, "team-1", event.TeamDefinition{Name: "paper", Coordinator: "Lead", Members: []event.MemberDefinition{{Name: "Lead"}, {Name: "Writer"}}})
 	for _, who := range []string{"Lead", "Writer"} {
 		l.says(who, event.MemberCreatedData{MemberID: who})
@@ -254,10 +251,8 @@ func TestAnAnswerComesOnceWhereverItIsCut(t *testing.T) {
 // when all is over. Every segment has ended, and has a text.
 func TestTheOriginalsClientMissesNothing(t *testing.T) {
 	t.Parallel()
-	bound, err := teamdialect.Teams().Bind(url.Values{})
+	codec, err := teamdialect.Teams().Codec(nil)
 	require.NoError(t, err)
-	codec, ok := bound.(dialect.Teams)
-	require.True(t, ok)
 	rapid.Check(t, func(r *rapid.T) {
 		l := anyTeamHistory(t, r)
 		all := len(l.events)

@@ -316,7 +316,7 @@ func (r *rig) session(tenant string, texts ...string) subject.Log {
 func (r *rig) answers(l subject.Log, texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
-		require.NoError(r.t, r.append(l, unique(), event.RunCompletedData{RunID: "r", ExecutionID: "exec_x", Attempt: 1, MessageID: "m", Content: text}))
+		require.NoError(r.t, r.append(l, unique(), event.RunCompletedData{RunID: "r", ExecutionID: "exec_x", Attempt: 1, Content: text}))
 	}
 }
 

@@ -58,7 +58,7 @@ func TestViewersChangeNothing(t *testing.T) {
 				for _, ask := range []string{"say", "approve", "stop"} {
 					c.sendTeam(ask, "", "x")
 					f := c.nextTeamFrame()
-					for f.Kind == "member" { // current statuses follow what was replayed
+					for f.Kind == "status" { // current statuses follow what was replayed
 						f = c.nextTeamFrame()
 					}
 					require.Equal(t, string(fault.Forbidden), f.Code, "%+v", f)
@@ -91,7 +91,7 @@ func TestViewersChangeNothing(t *testing.T) {
 	c := s.open(pathTeams+l.Entity.String(), "", header...)
 	c.expectWelcome(l.Entity.String())
 	c.expectTeamFrame("event")
-	c.expectTeamFrame("member")
+	c.expectStatuses(1)
 	c.sendTeam("pause", "", "")
 	require.Equal(t, string(fault.Forbidden), c.expectTeamFrame("failed").Code)
 	c.leave()

@@ -15,6 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/single"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/team"
+	"github.com/waggle-dev/waggle/gateway/team/teams"
 	"github.com/waggle-dev/waggle/gateway/translation"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -78,13 +80,13 @@ func translated(codec dialect.Sessions, r *http.Request) dialect.Sessions {
 
 // Team returns the route of a dialect whose connections show the team or the member that their
 // path names with the wildcard {team_id} or {agent_id}, or that their query names.
-func Team(d dialect.TeamDialect) Route {
+func Team(d team.Dialect) Route {
 	return Route{protocol: d.Name(), frames: translation.Of(d), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
-		codec, err := d.BindTeams(r.URL.Query())
+		codec, err := d.Codec(r.URL.Query())
 		if err != nil {
 			return nil, err
 		}
-		return single.NewTeam(s.shared, c, codec, target), nil
+		return teams.New(s.shared, c, codec, target), nil
 	}}
 }
 

@@ -22,7 +22,7 @@ func TestFaultsOfATeamHaveItsCoordinator(t *testing.T) {
 	for _, c := range []*client{r.open(pathTeams+l.Entity.String(), ""), r.open(pathRuns, "watch=team/"+l.Entity.String())} {
 		c.expectWelcome(l.Entity.String())
 		c.expectTeamFrame("event")
-		c.expectTeamFrame("member")
+		c.expectStatuses(1)
 		c.sendTeam("jump", "", "")
 		f := c.expectTeamFrame("failed")
 		require.Equal(t, []string{string(fault.UnknownType), "m0"}, []string{f.Code, f.Who})
@@ -31,7 +31,6 @@ func TestFaultsOfATeamHaveItsCoordinator(t *testing.T) {
 	session := r.runLog(id.KindSession, "default")
 	c := r.open(pathRuns, "watch=session/"+session.Entity.String())
 	c.expectWelcome(session.Entity.String())
-	c.expectTeamFrame("event")
 	c.sendTeam("jump", "", "")
 	require.Empty(t, c.expectTeamFrame("failed").Who)
 }
@@ -87,7 +86,7 @@ func TestATeamIsShownFromItsCurrentPosition(t *testing.T) {
 		for seq := first; seq <= 5; seq++ {
 			require.Equal(t, seq, c.expectTeamFrame("event").At>>4, query)
 		}
-		c.expectTeamFrame("member")
+		c.expectStatuses(1)
 		c.leave()
 	}
 	session := r.runLog(id.KindSession, "default")
@@ -115,12 +114,12 @@ func TestExpiredHistoryOfATeam(t *testing.T) {
 		s := r.open(c.path, c.query)
 		s.expectWelcome(name)
 		if c.told {
-			require.EqualValues(t, 4, s.expectTeamFrame("truncated").At, c.query)
+			require.EqualValues(t, 4<<4, s.expectTeamFrame("truncated").At, c.query)
 		}
 		for seq := uint64(4); seq <= 5; seq++ {
 			require.Equal(t, seq, s.expectTeamFrame("event").At>>4, c.query)
 		}
-		s.expectTeamFrame("member")
+		s.expectStatuses(1)
 		s.leave()
 	}
 }

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -17,142 +18,135 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/team"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	teamwire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
-// teamDialect is a minimal dialect of sockets whose path or query names the log to show. An event
-// of a completed run gives three frames, any other event one.
-type teamDialect struct{}
-
-func (teamDialect) Name() string                           { return "team" }
-func (teamDialect) Bind(url.Values) (dialect.Codec, error) { return teamDialect{}, nil }
-
-func (teamDialect) BindTeams(url.Values) (dialect.Teams, error) { return teamDialect{}, nil }
-
-// Frames carry positions: of all but the last of an event sequence*16 and their number.
-func (teamDialect) Place(position uint64) (seq uint64, skip int) {
-	if n := position & 15; n != 15 {
-		return position>>4 - 1, int(n) + 1
-	}
-	return position >> 4, 0
-}
-
-// teamFrame is a frame of the gateway.
+// teamFrame is what a frame says to a client that shows one log: in the protocol of agent teams, or in singleDialect, whose frames
+// have this form.
 type teamFrame struct {
-	Kind string          `json:"kind"`
+	Kind string          `json:"kind"` // connected, status, event, truncated, failed; greeting
 	At   uint64          `json:"at,omitempty"`
-	Of   string          `json:"of,omitempty"` // the log
-	Type string          `json:"type,omitempty"`
-	Who  string          `json:"who,omitempty"` // the member's route
+	Of   string          `json:"of,omitempty"`   // id of the log
+	Type string          `json:"type,omitempty"` // of the message of the protocol
+	Who  string          `json:"who,omitempty"`  // the member's route
 	ID   string          `json:"id,omitempty"`
 	Code string          `json:"code,omitempty"`
 	Text string          `json:"text,omitempty"`
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-func say(s teamFrame) []byte {
-	b, _ := json.Marshal(s)
-	return b
-}
-
-func (teamDialect) Encode(e event.Event) [][]byte {
-	log := e.Subject
-	if e = event.Unwrap(e); e.Sequence == 0 {
-		return nil // a message of the gateway itself
+// readTeamFrame reads a frame of either protocol.
+func readTeamFrame(b []byte) (f teamFrame, err error) {
+	if err = json.Unmarshal(b, &f); err != nil || f.Kind != "" {
+		return f, err
 	}
-	n := 1
-	if e.Type == event.RunCompleted {
-		n = 3
+	var m struct {
+		Payload json.RawMessage `json:"payload"`
 	}
-	var out [][]byte
-	for i := range n {
-		at := e.Sequence*16 + 15
-		if i < n-1 {
-			at = e.Sequence*16 + uint64(i)
-		}
-		out = append(out, say(teamFrame{Kind: "event", At: at, Of: log, Type: string(e.Type), Who: e.Via.Route, Data: e.Data}))
+	var p struct {
+		teamwire.Where
+		TeamID    string `json:"team_id"`
+		SessionID string `json:"session_id"` // of the connection
+		Code      string `json:"code"`
+		Message   string `json:"message"`
+		FirstSeq  uint64 `json:"first_seq"`
+		NewStatus string `json:"new_status"`
 	}
-	return out
-}
-
-func (teamDialect) Welcome(at dialect.Link, name string, view *wirecmd.TeamAttachReply) [][]byte {
-	out := [][]byte{say(teamFrame{Kind: "connected", ID: name, Text: at.ConnectionID})}
-	if view == nil {
-		return out
+	if err = errors.Join(json.Unmarshal(b, &m), json.Unmarshal(m.Payload, &p)); err != nil {
+		return f, err
 	}
-	for _, m := range view.Members {
-		out = append(out, say(teamFrame{Kind: "member", ID: m.Name, Text: m.Status}))
-	}
-	return out
-}
-
-func (teamDialect) Greet(dialect.Greeting) [][]byte { panic("sockets of teams are welcomed") }
-
-func (teamDialect) Fail(f *fault.Fault, _ time.Time) []byte {
-	return say(teamFrame{Kind: "failed", Code: string(f.Code), Text: f.Public()})
-}
-
-func (teamDialect) FailBy(member string, f *fault.Fault, _ time.Time) []byte {
-	return say(teamFrame{Kind: "failed", Code: string(f.Code), Text: f.Public(), Who: member})
-}
-
-func (teamDialect) Truncated(first uint64, _ time.Time) []byte {
-	return say(teamFrame{Kind: "truncated", At: first})
-}
-
-// teamRequest is a frame of a client.
-type teamRequest struct {
-	Ask    string `json:"ask"`
-	To     string `json:"to"`
-	Text   string `json:"text"`
-	Digest string `json:"digest,omitempty"`
-}
-
-func (teamDialect) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
-	var a teamRequest
-	if err := json.Unmarshal(frame, &a); err != nil {
-		return nil, fault.New(fault.InvalidField).Wrap(err)
-	}
-	i := dialect.Intent{ID: in.NewID(), Member: a.To}
-	switch a.Ask {
-	case "say":
-		i.Data = dialect.SendMessage{Content: a.Text}
-	case "approve":
-		i.Data = dialect.Answer{CallID: a.Text, Digest: a.Digest, Approved: true}
-	case "stop":
-		i.Data = dialect.Cancel{Reason: a.Text}
-	case "pause":
-		i.Data = dialect.PauseTeam{}
+	switch {
+	case f.Type == teamwire.Connected:
+		f.Kind, f.ID, f.Text = "connected", p.TeamID+p.AgentID, p.SessionID
+	case p.Stream != nil:
+		f.Kind, f.At, f.Of, f.Who, f.Data = "event", p.Stream.Sequence, p.Stream.TeamRunID, p.MemberRouteKey, m.Payload
+	case p.NewStatus != "":
+		f.Kind, f.ID, f.Text = "status", p.AgentName, p.NewStatus
+	case p.FirstSeq != 0:
+		f.Kind, f.At = "truncated", p.FirstSeq
+	case f.Type == teamwire.Error:
+		f.Kind, f.Code, f.Text, f.Who = "failed", p.Code, p.Message, p.AgentName
 	default:
-		return nil, fault.New(fault.UnknownType)
+		err = fmt.Errorf("a frame that no test knows: %s", b)
 	}
-	return []dialect.Intent{i}, nil
+	return f, err
 }
 
-// singleDialect is a dialect of sockets that show one log each, with all commands.
+// teamRequest is a request of a client.
+type teamRequest struct {
+	Ask    string // a key of teamTypes
+	To     string // path to a member
+	Text   string // to say, or the call that is answered
+	Digest string // of the call, as the question showed it
+}
+
+// teamTypes are the types of messages of the protocol of agent teams.
+var teamTypes = map[string]string{
+	"say": teamwire.SendMessage, "approve": teamwire.ApproveTool, "stop": teamwire.StopGeneration, "pause": teamwire.Pause, "jump": "JUMP",
+}
+
+// message returns the message of the protocol of agent teams.
+func (a teamRequest) message() map[string]any {
+	payload := map[string]any{"content": a.Text}
+	switch a.Ask {
+	case "approve":
+		payload = map[string]any{"invocation_id": a.Text}
+		if a.Digest != "" {
+			payload["approval_token"] = map[string]any{"invocationId": a.Text, "digest": a.Digest}
+		}
+	case "stop":
+		payload = map[string]any{"reason": a.Text}
+	}
+	if a.To != "" {
+		payload["member_route_key"] = a.To
+	}
+	return map[string]any{"type": teamTypes[a.Ask], "payload": payload}
+}
+
+// singleDialect is a minimal dialect of sockets that show one log each. It takes the messages of the protocol of agent teams, and
+// has no frames for direct messages.
 type singleDialect struct{}
 
 func (singleDialect) Name() string                           { return "single" }
 func (singleDialect) Bind(url.Values) (dialect.Codec, error) { return singleDialect{}, nil }
-func (singleDialect) Encode(e event.Event) [][]byte          { return multiCodec("single").Encode(e) }
+
+func say(v any) []byte {
+	b, _ := json.Marshal(v)
+	return b
+}
+
+func (singleDialect) Encode(e event.Event) [][]byte {
+	if e.Sequence == 0 {
+		return nil
+	}
+	return [][]byte{say(multiFrame{Kind: "event", Session: e.Subject, Seq: e.Sequence, Type: string(e.Type), Data: e.Data})}
+}
 
 func (singleDialect) Greet(g dialect.Greeting) [][]byte {
 	return [][]byte{say(teamFrame{Kind: "greeting", ID: g.SessionID, At: g.Seq})}
 }
 
-func (singleDialect) Fail(f *fault.Fault, now time.Time) []byte { return teamDialect{}.Fail(f, now) }
+func (singleDialect) Fail(f *fault.Fault, _ time.Time) []byte {
+	return say(teamFrame{Kind: "failed", Code: string(f.Code), Text: f.Public()})
+}
 
-func (singleDialect) Truncated(first uint64, now time.Time) []byte {
-	return teamDialect{}.Truncated(first, now)
+func (singleDialect) Truncated(first uint64, _ time.Time) []byte {
+	return say(teamFrame{Kind: "truncated", At: first})
 }
 
 func (singleDialect) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
-	return teamDialect{}.Decode(frame, in)
+	codec, err := team.Teams().Codec(nil)
+	if err != nil {
+		return nil, err
+	}
+	return codec.Decode(frame, in)
 }
 
 // Paths of the sockets of the tests.
@@ -166,7 +160,7 @@ const (
 // withTestDialects adds the dialects of the tests to a gateway.
 func withTestDialects(_ *gateway.Config, dep *gateway.Deps) {
 	addRoutes(dep, map[string]gateway.Route{
-		"/ws/agent-team/{team_id}": gateway.Team(teamDialect{}), "/ws/agent/{agent_id}": gateway.Team(teamDialect{}), pathRuns: gateway.Team(teamDialect{}),
+		"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), "/ws/agent/{agent_id}": gateway.Team(team.Agents()), pathRuns: gateway.Team(team.Teams()),
 		pathSingle: gateway.Single(singleDialect{}), pathSessions: gateway.Multi(multiDialect{}),
 	})
 }
@@ -220,10 +214,14 @@ func (d *teamService) attach(ctx context.Context, in wirecmd.TeamAttachRequest) 
 	case last.Seq == 0:
 		return out, fault.New(fault.TeamNotFound)
 	}
-	out.Head, out.From, out.Recent = last.Seq, d.from, d.recent
+	out.Head, out.From, out.Recent, out.Status = last.Seq, d.from, d.recent, event.TeamIdle
+	if in.Kind == id.KindMember {
+		out.Agent = &wirecmd.MemberView{ID: in.ID.String(), Name: "Coder", Status: event.AgentIdle}
+		return out, nil
+	}
 	out.Definition.Coordinator = "m0"
 	for i := range d.members {
-		out.Members = append(out.Members, wirecmd.MemberView{Name: fmt.Sprintf("m%d", i), Status: "idle"})
+		out.Members = append(out.Members, wirecmd.MemberView{Name: fmt.Sprintf("m%d", i), Status: event.AgentIdle})
 	}
 	return out, nil
 }
@@ -286,8 +284,9 @@ func (r *rig) relay(team subject.Log, member string, seq uint64, data event.Data
 	}))
 }
 
-func runCompleted(text string) event.Data {
-	return event.RunCompletedData{RunID: "r", ExecutionID: "exec_x", Attempt: 1, MessageID: "m", Content: text}
+// reasoned is an event with three frames in the protocol of agent teams: a whole segment.
+func reasoned(text string) event.Data {
+	return event.ReasoningCompletedData{RunID: "r", ExecutionID: "exec_x", Attempt: 1, MessageID: "m", Content: text}
 }
 
 func messageDelta(text string) event.Data {
@@ -299,7 +298,8 @@ func (c *client) nextTeamFrame() (f teamFrame) {
 	c.t.Helper()
 	b, err := c.text()
 	require.NoError(c.t, err)
-	require.NoError(c.t, json.Unmarshal(b, &f), "%s", b)
+	f, err = readTeamFrame(b)
+	require.NoError(c.t, err, "%s", b)
 	return f
 }
 
@@ -319,6 +319,17 @@ func (c *client) expectWelcome(name string) teamFrame {
 	return f
 }
 
+// expectStatuses reads how the team and its members are, which are so many.
+func (c *client) expectStatuses(members int) {
+	c.t.Helper()
+	f := c.expectTeamFrame("status")
+	require.Equal(c.t, []string{teamwire.TeamStatus, event.TeamIdle}, []string{f.Type, f.Text})
+	for i := range members {
+		f = c.expectTeamFrame("status")
+		require.Equal(c.t, []string{teamwire.AgentStatus, fmt.Sprintf("m%d", i), event.AgentIdle}, []string{f.Type, f.ID, f.Text})
+	}
+}
+
 // expectRefusal reads the fault that a socket is closed for.
 func (c *client) expectRefusal(code fault.Code, closed int) {
 	c.t.Helper()
@@ -333,9 +344,9 @@ func (c *client) sendTeam(ask, to, what string) {
 	c.sendTeamFrame(teamRequest{Ask: ask, To: to, Text: what})
 }
 
-func (c *client) sendTeamFrame(f teamRequest) {
+func (c *client) sendTeamFrame(a teamRequest) {
 	c.t.Helper()
-	b, err := json.Marshal(f)
+	b, err := json.Marshal(a.message())
 	require.NoError(c.t, err)
 	c.write(frame(fin|opText, b))
 }

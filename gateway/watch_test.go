@@ -17,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	teamwire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
 // kinds are those of runs that can be watched.
@@ -82,14 +83,17 @@ func watchers(t testing.TB) map[string]watcher {
 			c.expectWelcome(l.Entity.String())
 			for i := 0; i < len(texts); {
 				f := c.nextTeamFrame()
-				if f.Kind == "member" && (l.Kind == id.KindTeam || l.Kind == id.KindMember) {
+				if f.Kind == "status" && (l.Kind == id.KindTeam || l.Kind == id.KindMember) {
 					continue
 				}
 				require.Equal(t, "event", f.Kind)
-				if f.Type == string(event.RunCompleted) && f.At&15 == 15 {
-					require.Equal(t, l.Name(), f.Of)
+				if f.Type == teamwire.AssistantComplete {
+					require.Equal(t, l.Entity.String(), f.Of)
 					require.Contains(t, string(f.Data), texts[i])
 					i++
+					if f.At&15 != 15 { // the status that follows has the same event
+						require.Equal(t, f.At|15, c.expectTeamFrame("event").At)
+					}
 				}
 			}
 		}, denied},
@@ -372,7 +376,7 @@ func TestRunsWhoseBeginningHasExpired(t *testing.T) {
 		s.expire(l, 2)
 		for name, w := range watchers(t) {
 			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
-			told := map[string]string{pathSingle: `"kind":"truncated"`, pathRuns: `"kind":"truncated"`, pathSessions: `"kind":"expired"`, pathClient: string(fault.HeadExpired)}
+			told := map[string]string{pathSingle: `"kind":"truncated"`, pathRuns: `"first_seq"`, pathSessions: `"kind":"expired"`, pathClient: string(fault.HeadExpired)}
 			c.until(told[w.path])
 			c.until("kept one")
 			c.until("kept two")

@@ -35,7 +35,7 @@ func TestCallsOfClientsInAllDialects(t *testing.T) {
 	require.NoError(t, err)
 	sessions, err := myagent.Dialect(myagent.Settings{}).BindSessions(map[string][]string{"language": {"en_US"}})
 	require.NoError(t, err)
-	teams, err := team.Teams().BindTeams(nil)
+	teams, err := team.Teams().Codec(nil)
 	require.NoError(t, err)
 	for name, encode := range map[string]func(event.Event) [][]byte{
 		"orbit": orbitCodec.Encode, "myagent": sessions.Encode, "team": teams.Encode, "asp": asp.Client(asp.Settings{}).Encode,

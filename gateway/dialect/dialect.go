@@ -8,8 +8,8 @@
 // dialecttest.Exercise enforces this for every implementation.
 //
 // The package is not the place for sockets, deadlines, limits or authentication:
-// those are the gateway's. Abilities that only some dialects have are small
-// interfaces of their own (MultiDialect, TeamDialect), for which the gateway has routes.
+// those are the gateway's. An ability that only one dialect has is in its folder; that of
+// several sessions on one socket is an interface of its own (MultiDialect).
 package dialect
 
 import (

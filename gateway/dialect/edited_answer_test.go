@@ -27,7 +27,7 @@ func TestAnAnswerHasNoUnknownMembers(t *testing.T) {
 	require.NoError(t, err)
 	sessions, err := myagent.Dialect(myagent.Settings{}).BindSessions(nil)
 	require.NoError(t, err)
-	teams, err := team.Teams().BindTeams(nil)
+	teams, err := team.Teams().Codec(nil)
 	require.NoError(t, err)
 	in := dialect.Inbound{Kind: id.KindSession, NewID: func() string { return "new-1" }}
 	codec := func(decode func([]byte, dialect.Inbound) ([]dialect.Intent, error)) func(string) error {

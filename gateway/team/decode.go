@@ -26,7 +26,7 @@ var readers = map[string]func(*form, fields, dialect.Inbound) dialect.Intent{
 }
 
 // Decode implements dialect.Codec.
-func (*codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
+func (*Codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	top, ok := strict.Members(frame)
 	if !ok {
 		return nil, invalid("", "A message must be a JSON object.")

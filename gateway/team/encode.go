@@ -126,7 +126,7 @@ func source(kind string) string {
 }
 
 // where returns what the flattened form adds to the payload.
-func (at *scene) where(c *codec, m message, n count) wire.Where {
+func (at *scene) where(c *Codec, m message, n count) wire.Where {
 	_, shows := place(at.outer.Subject)
 	from := source(m.kind)
 	w := wire.Where{EventScope: wire.TeamScoped, MemberRouteKey: at.Via.Route}

@@ -99,7 +99,7 @@ func plain(m message) any {
 }
 
 // render returns the message as a frame. An invalid raw member makes it an ERROR.
-func (c *codec) render(at *scene, m message, n count) []byte {
+func (c *Codec) render(at *scene, m message, n count) []byte {
 	b, err := c.encoded(at, m, n)
 	if err != nil {
 		b, err = c.encoded(at, message{kind: wire.Error, data: unreadable()}, n)
@@ -110,7 +110,7 @@ func (c *codec) render(at *scene, m message, n count) []byte {
 	return b
 }
 
-func (c *codec) encoded(at *scene, m message, n count) ([]byte, error) {
+func (c *Codec) encoded(at *scene, m message, n count) ([]byte, error) {
 	switch {
 	case !c.deep || at.direct:
 		m.data.Put(at.where(c, m, n))

@@ -7,7 +7,7 @@ import (
 
 // Encode implements dialect.Codec. An event that should give a frame but cannot be read
 // gives an ERROR: a viewer must not mistake a damaged log for silence.
-func (c *codec) Encode(e event.Event) [][]byte {
+func (c *Codec) Encode(e event.Event) [][]byte {
 	at := read(e)
 	list := at.messages()
 	shown := 0

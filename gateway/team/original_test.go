@@ -110,7 +110,7 @@ func TestAdditionsHaveToBeAskedFor(t *testing.T) {
 		}
 		require.Equal(r, want, got)
 	})
-	for _, d := range []dialect.Dialect{team.Teams(), team.Agents()} {
+	for _, d := range []team.Dialect{team.Teams(), team.Agents()} {
 		_, err := d.Bind(map[string][]string{"additions": {"yes"}})
 		require.ErrorContains(t, err, "additions")
 	}
@@ -124,14 +124,14 @@ func TestErrorsOfATeamAreAMembers(t *testing.T) {
 	refused := event.CommandRefusedData{Code: string(fault.MemberNotFound), AgentName: "Lead"}
 	for _, c := range []struct {
 		who  string
-		says func(dialect.Teams) []flat
+		says func(*team.Codec) []flat
 	}{
-		{"Coder", func(c dialect.Teams) []flat { return told(t, c, teamLog.Name(), dropped) }},
-		{"team", func(c dialect.Teams) []flat { return told(t, c, teamLog.Name(), event.ErrorData{Code: "INTERNAL"}) }},
-		{"Lead", func(c dialect.Teams) []flat {
+		{"Coder", func(c *team.Codec) []flat { return told(t, c, teamLog.Name(), dropped) }},
+		{"team", func(c *team.Codec) []flat { return told(t, c, teamLog.Name(), event.ErrorData{Code: "INTERNAL"}) }},
+		{"Lead", func(c *team.Codec) []flat {
 			return flattened(t, c.FailBy("Lead", fault.New(fault.RateLimited), dialecttest.Now))
 		}},
-		{"Lead", func(c dialect.Teams) []flat {
+		{"Lead", func(c *team.Codec) []flat {
 			raw, err := json.Marshal(refused)
 			require.NoError(t, err)
 			return flattened(t, c.Encode(event.Event{Type: event.CommandRefused, Subject: teamLog.Name(), Time: dialecttest.Now, Data: raw})...)

@@ -24,8 +24,9 @@ func position(seq uint64, i, n int) uint64 {
 	return seq<<frameBits | uint64(i)
 }
 
-// Place implements dialect.Teams. A position before the first event is the beginning.
-func (*codec) Place(p uint64) (seq uint64, skip int) {
+// Place returns for the position of a frame where to read on: after the event with sequence seq, of whose successor the first skip
+// frames are not to be sent again. A position before the first event is the beginning.
+func Place(p uint64) (seq uint64, skip int) {
 	seq, frame := p>>frameBits, int(p&lastFrame)
 	switch {
 	case frame == lastFrame:

@@ -1,8 +1,7 @@
 // Package team translates between the streaming protocol of agent teams and the
 // canonical commands and events of teams, their members and any other run.
 //
-// One event gives up to MaxFrames frames, each of which is a safe place to resume: see
-// dialect.Teams.
+// One event gives up to MaxFrames frames, each of which is a safe place to resume: see Place.
 //
 // Clients drop frames by positions that grow strictly. The position of a frame is the event's seq times 16 plus the frame's
 // number within the event, and the last frame of an event is always number 15: a reader can tell from a position alone if
@@ -32,34 +31,40 @@ const (
 )
 
 // Teams returns the dialect of sockets that show a team, or another run.
-func Teams() dialect.TeamDialect { return variants{flat: teamFlat, more: teamMore, deep: teamDeep} }
+func Teams() Dialect { return Dialect{flat: teamFlat, more: teamMore, deep: teamDeep} }
 
 // Agents returns the dialect of sockets that show one member of a team.
-func Agents() dialect.TeamDialect { return variants{flat: agentFlat, more: agentMore, deep: agentDeep} }
+func Agents() Dialect { return Dialect{flat: agentFlat, more: agentMore, deep: agentDeep} }
 
 // The codecs.
 var (
-	teamFlat  = &codec{name: "agent-team"}
-	teamMore  = &codec{name: "agent-team+additions", more: true}
-	teamDeep  = &codec{name: "agent-team+envelope", more: true, deep: true}
-	agentFlat = &codec{name: "agent", single: true}
-	agentMore = &codec{name: "agent+additions", single: true, more: true}
-	agentDeep = &codec{name: "agent+envelope", single: true, more: true, deep: true}
+	teamFlat  = &Codec{name: "agent-team"}
+	teamMore  = &Codec{name: "agent-team+additions", more: true}
+	teamDeep  = &Codec{name: "agent-team+envelope", more: true, deep: true}
+	agentFlat = &Codec{name: "agent", single: true}
+	agentMore = &Codec{name: "agent+additions", single: true, more: true}
+	agentDeep = &Codec{name: "agent+envelope", single: true, more: true, deep: true}
 )
 
-// variants is a dialect.
-type variants struct{ flat, more, deep *codec }
+// Dialect is the protocol on the sockets of one kind.
+type Dialect struct{ flat, more, deep *Codec }
 
 // Name implements dialect.Dialect.
-func (v variants) Name() string { return v.flat.name }
+func (d Dialect) Name() string { return d.flat.name }
 
 // Bind implements dialect.Dialect.
-func (v variants) Bind(query url.Values) (dialect.Codec, error) { return v.BindTeams(query) }
+func (d Dialect) Bind(query url.Values) (dialect.Codec, error) {
+	c, err := d.Codec(query)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
 
-// BindTeams implements dialect.TeamDialect. The query's format is flattened, which is the
-// default, or envelope; additions is false, which is the default, or true. The envelope
-// form, which the original sends to no client, always has them.
-func (v variants) BindTeams(query url.Values) (dialect.Teams, error) {
+// Codec returns the codec for a socket opened with the query, as Bind does. The query's format is flattened, which is the
+// default, or envelope; additions is false, which is the default, or true. The envelope form, which the original sends to no
+// client, always has them.
+func (d Dialect) Codec(query url.Values) (*Codec, error) {
 	more := query.Get(paramAdditions)
 	if more != "" && more != "true" && more != "false" {
 		return nil, fault.Newf(fault.InvalidField, "additions must be true or false.").At(paramAdditions)
@@ -67,27 +72,26 @@ func (v variants) BindTeams(query url.Values) (dialect.Teams, error) {
 	switch query.Get(paramFormat) {
 	case "", flattened:
 		if more == "true" {
-			return v.more, nil
+			return d.more, nil
 		}
-		return v.flat, nil
+		return d.flat, nil
 	case enveloped:
-		return v.deep, nil
+		return d.deep, nil
 	}
 	return nil, fault.Newf(fault.InvalidField, "format must be %s or %s.", flattened, enveloped).At(paramFormat)
 }
 
-// codec is one variant: whose sockets it is for, and the form of messages.
-type codec struct {
+// Codec is one variant: whose sockets it is for, and the form of messages. The log that its sockets show is there before they
+// are. An event gives up to MaxFrames frames, each with a position of its own, which grows from frame to frame.
+type Codec struct {
 	name   string
 	single bool // for sockets that show one agent
 	more   bool // also what the original protocol does not have
 	deep   bool // the envelope form
 }
 
-var _ dialect.Teams = (*codec)(nil)
-
 // Name implements dialect.Codec.
-func (c *codec) Name() string { return c.name }
+func (c *Codec) Name() string { return c.name }
 
 func invalid(field, text string) *fault.Fault {
 	return fault.Newf(fault.InvalidField, "%s", text).At(field)

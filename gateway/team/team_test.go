@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/gateway/team"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -43,7 +44,7 @@ func schemaOf(frame any) string {
 	return dialecttest.TextAt(frame, "type")
 }
 
-func suite(t testing.TB, d dialect.Dialect, folder, deep string, log subject.Log) dialecttest.Suite {
+func suite(t testing.TB, d team.Dialect, folder, deep string, log subject.Log) dialecttest.Suite {
 	t.Helper()
 	examples, err := fs.Sub(wire.Examples, "examples")
 	require.NoError(t, err)
@@ -61,7 +62,27 @@ func suite(t testing.TB, d dialect.Dialect, folder, deep string, log subject.Log
 		Log:         log,
 		Name:        schemaOf,
 		Beyond:      []string{"payload.approval_token.invocationId", "type"},
+		Place:       team.Place,
+		Said:        welcome,
 	}
+}
+
+// welcome returns the frames of the line !welcome JSON, with the view of the team.
+func welcome(t *testing.T, c dialect.Codec, word, arg string) [][]byte {
+	t.Helper()
+	require.Equal(t, "welcome", word, "unknown line in the bus section")
+	codec, ok := c.(*team.Codec)
+	require.True(t, ok)
+	var view *command.TeamAttachReply
+	require.NoError(t, json.Unmarshal([]byte(arg), &view))
+	shows := dialecttest.Session.Entity.String()
+	if view != nil {
+		shows = view.TeamID
+	}
+	if view != nil && view.Agent != nil {
+		shows = view.Agent.ID
+	}
+	return codec.Welcome(dialecttest.Link, shows, view)
 }
 
 func teams(t testing.TB) dialecttest.Suite {
@@ -118,12 +139,11 @@ func FuzzDecode(f *testing.F) { dialecttest.FuzzDecode(f, teams(f)) }
 func FuzzEncode(f *testing.F) { dialecttest.FuzzEncode(f, teams(f)) }
 
 func TestBind(t *testing.T) {
-	for _, d := range []dialect.Dialect{team.Teams(), team.Agents()} {
+	for _, d := range []team.Dialect{team.Teams(), team.Agents()} {
 		for format, want := range map[string]string{"": d.Name(), "flattened": d.Name(), "envelope": d.Name() + "+envelope"} {
 			codec, err := d.Bind(url.Values{"format": {format}, "after": {"7"}, "watch": {"task/1"}})
 			require.NoError(t, err)
 			require.Equal(t, want, codec.Name())
-			require.Implements(t, (*dialect.Teams)(nil), codec)
 			require.Empty(t, codec.Greet(dialect.Greeting{}), "the welcome greets")
 		}
 		_, err := d.Bind(url.Values{"format": {"yaml"}})
@@ -136,17 +156,15 @@ func TestBind(t *testing.T) {
 // withAdditions is the flattened form with what the original does not have.
 const withAdditions = "additions"
 
-func bound(t testing.TB, d dialect.Dialect, format string) dialect.Teams {
+func bound(t testing.TB, d team.Dialect, format string) *team.Codec {
 	t.Helper()
 	query := url.Values{"format": {format}}
 	if format == withAdditions {
 		query = url.Values{"additions": {"true"}}
 	}
-	codec, err := d.Bind(query)
+	codec, err := d.Codec(query)
 	require.NoError(t, err)
-	teams, ok := codec.(dialect.Teams)
-	require.True(t, ok)
-	return teams
+	return codec
 }
 
 // TestADamagedEventIsNotSilence: a viewer must learn that a log cannot be read.

@@ -14,16 +14,16 @@ import (
 )
 
 // Greet implements dialect.Codec. A socket of this dialect is greeted by Welcome.
-func (*codec) Greet(dialect.Greeting) [][]byte { return nil }
+func (*Codec) Greet(dialect.Greeting) [][]byte { return nil }
 
 // Fail implements dialect.Codec. Faults of the connection have the flattened form.
-func (c *codec) Fail(f *fault.Fault, _ time.Time) []byte {
+func (c *Codec) Fail(f *fault.Fault, _ time.Time) []byte {
 	return c.told(&wire.ErrorPayload{Code: string(f.Code), Message: f.Public(), Field: f.Field})
 }
 
-// FailBy implements dialect.Teams. The client of the original shows no error that is not
-// a member's.
-func (c *codec) FailBy(member string, f *fault.Fault, now time.Time) []byte {
+// FailBy is Fail on a socket that shows a team for which the member speaks. The client of the original shows no error that is
+// not a member's.
+func (c *Codec) FailBy(member string, f *fault.Fault, now time.Time) []byte {
 	if c.more || c.single {
 		return c.Fail(f, now)
 	}
@@ -33,12 +33,12 @@ func (c *codec) FailBy(member string, f *fault.Fault, now time.Time) []byte {
 }
 
 // Truncated implements dialect.Codec.
-func (c *codec) Truncated(first uint64, _ time.Time) []byte {
+func (c *Codec) Truncated(first uint64, _ time.Time) []byte {
 	f := fault.New(fault.HeadExpired)
 	return c.told(&wire.ErrorPayload{Code: string(f.Code), Message: f.Public(), FirstSeq: first << frameBits})
 }
 
-func (c *codec) told(p *wire.ErrorPayload) []byte {
+func (c *Codec) told(p *wire.ErrorPayload) []byte {
 	if c.more {
 		p.EventScope = wire.TeamScoped
 	}
@@ -54,8 +54,9 @@ func must(v any) []byte {
 	return b
 }
 
-// Welcome implements dialect.Teams: CONNECTED, the team's status, and each member's.
-func (c *codec) Welcome(at dialect.Link, shows string, view *command.TeamAttachReply) [][]byte {
+// Welcome returns the first frames of a socket: CONNECTED, and those that say how the team and its members are, which follow the
+// events that the view knows of. The view is nil for a run outside of teams.
+func (c *Codec) Welcome(at dialect.Link, shows string, view *command.TeamAttachReply) [][]byte {
 	hello := wire.ConnectedPayload{TeamID: shows, SessionID: at.ConnectionID}
 	if c.single {
 		hello.TeamID, hello.AgentID = "", shows
@@ -78,7 +79,7 @@ func (c *codec) Welcome(at dialect.Link, shows string, view *command.TeamAttachR
 
 // snapshot makes the frames that say how everything is. They are in no log.
 type snapshot struct {
-	codec  *codec
+	codec  *Codec
 	at     dialect.Link
 	teams  map[string]string // ids by route
 	frames [][]byte

@@ -4,8 +4,6 @@ package single
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
@@ -13,9 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -31,7 +27,7 @@ var (
 // Single shows one log: the session of the query, a new session, or the target.
 type Single struct {
 	binding.Defaults
-	viewer
+	*Viewer
 	codec dialect.Codec
 
 	greeted bool   // guarded by mu
@@ -40,26 +36,9 @@ type Single struct {
 
 // New returns the binding of a connection with the target, nil = a session.
 func New(g *binding.Gateway, c binding.Connection, codec dialect.Codec, target *binding.Target) *Single {
-	s := &Single{viewer: viewer{g: g, c: c, target: target}, codec: codec}
+	s := &Single{Viewer: NewViewer(g, c, target), codec: codec}
 	s.as = s
 	return s
-}
-
-// viewer is the part that shows the log and sends the messages of the client.
-type viewer struct {
-	g      *binding.Gateway
-	c      binding.Connection
-	target *binding.Target
-	log    subject.Log
-	as     edge.Recipient
-	id     id.Name // of the connection; zero before it is a recipient
-	reply  string  // subject for answers to commands; empty where the log tells them
-
-	unopened *edge.Unopened // the session of the log, unless it existed when the connection began
-	opener   string         // subject for its refusal
-
-	mu     sync.Mutex
-	stream *stream.Stream // nil before Begin shows the log
 }
 
 // Name implements binding.Binding.
@@ -72,13 +51,9 @@ func (s *Single) Begin() error {
 		return err
 	}
 	if s.target != nil || s.unopened != nil {
-		if err := s.link(s); err != nil {
+		if err := s.Link(s); err != nil {
 			return err
 		}
-		s.opener = s.g.Recipients.ReplyTo(s.id)
-	}
-	if s.target != nil { // another client may answer first, and this one has to learn of it
-		s.reply = s.opener
 	}
 	s.greet(dialect.Starting, after.Seq)
 	s.mu.Lock()
@@ -89,9 +64,7 @@ func (s *Single) Begin() error {
 		return fault.New(fault.BusUnavailable)
 	}
 	s.c.Settle()
-	f := s.show(s, s.codec)
-	f.Watch(after, nil)
-	s.shows(f)
+	s.Show(s, s.codec, after, nil)
 	return nil
 }
 
@@ -103,7 +76,7 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	}
 	p, query := s.c.Client().Principal(), s.c.Query()
 	resumes := query.Has(binding.QueryAfter)
-	s.log = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
+	s.Log = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
 	if !query.Has(binding.QuerySession) {
 		if resumes {
 			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Specify the session, too.").At(binding.QueryAfter)
@@ -114,9 +87,9 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 	if err != nil {
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound).Wrap(err)
 	}
-	s.log.Entity = entity
+	s.Log.Entity = entity
 	var last eventlog.Cursor
-	if last, s.unopened, err = s.c.Client().Ends(s.c.Context(), s.log, fault.New(fault.SessionNotFound)); err != nil {
+	if last, s.unopened, err = s.c.Client().Ends(s.c.Context(), s.Log, fault.New(fault.SessionNotFound)); err != nil {
 		return eventlog.Cursor{}, s.c.FaultOf(err)
 	}
 	if !resumes {
@@ -130,18 +103,18 @@ func (s *Single) name() (err error) {
 	if !s.c.Client().MayAct() {
 		return fault.Newf(fault.Forbidden, "You may watch sessions but not start them. Specify the session to watch.")
 	}
-	if s.log.Entity, err = edge.NameSession(s.c.Client().Principal(), event.Preferences{}); err != nil {
+	if s.Log.Entity, err = edge.NameSession(s.c.Client().Principal(), event.Preferences{}); err != nil {
 		return err
 	}
-	s.unopened = edge.NewUnopened(s.log, event.Preferences{})
+	s.unopened = edge.NewUnopened(s.Log, event.Preferences{})
 	return nil
 }
 
 // resolveTarget finds the target and the position from which the client wants to see it:
 // the beginning, unless the query names another.
 func (s *Single) resolveTarget() (after eventlog.Cursor, err error) {
-	var last eventlog.Cursor
-	if s.log, last, s.unopened, err = binding.Find(s.c, s.target); err != nil {
+	last, err := s.Find()
+	if err != nil {
 		return after, err
 	}
 	if s.c.Query().Has(binding.QueryAfter) {
@@ -151,7 +124,7 @@ func (s *Single) resolveTarget() (after eventlog.Cursor, err error) {
 }
 
 func (s *Single) greet(stage dialect.Stage, seq uint64) {
-	name := s.log.Entity.String()
+	name := s.Log.Entity.String()
 	if s.target != nil {
 		name = s.target.Name
 	}
@@ -178,7 +151,7 @@ func (s *Single) Settle() {
 
 // Handle implements binding.Binding.
 func (s *Single) Handle(ctx context.Context, message []byte) error {
-	return s.handle(ctx, s.codec, message)
+	return s.Forward(ctx, s.codec, message)
 }
 
 // Fail implements binding.Binding.
@@ -186,8 +159,8 @@ func (s *Single) Fail(f *fault.Fault, now time.Time) []byte { return s.codec.Fai
 
 // Receive implements edge.Recipient.
 func (s *Single) Receive(log subject.Log, e event.Event) []byte {
-	if s.unopened != nil && s.unopened.Refused(e) {
-		return nil // the message that it was opened for is refused
+	if s.Refused(e) {
+		return nil
 	}
 	s.g.ShowDirect(s.c, s.codec, log, e)
 	return nil
@@ -201,129 +174,5 @@ func (s *Single) Expired(_ *stream.Stream, first uint64) {
 
 // Notice implements stream.Binding.
 func (s *Single) Notice(_ *stream.Stream, d event.NoticeData) {
-	s.g.ShowNotice(s.c, s.codec, s.log, d)
+	s.g.ShowNotice(s.c, s.codec, s.Log, d)
 }
-
-// link makes the connection a recipient.
-func (v *viewer) link(as edge.Recipient) (err error) {
-	if v.id, err = v.g.Recipients.Add(as); err != nil {
-		return v.c.FaultOf(err)
-	}
-	return nil
-}
-
-// Seen implements stream.Binding.
-func (v *viewer) Seen(*stream.Stream) {
-	if v.unopened != nil {
-		v.unopened.Seen()
-	}
-}
-
-// show returns the stream of the log, which reports to b.
-func (v *viewer) show(b stream.Binding, codec stream.Codec) *stream.Stream {
-	return stream.New(v.g.Streams, stream.Options{
-		Life: v.c.Context(), Log: v.log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b, Questions: v.c.Client().Questions(),
-	})
-}
-
-// shows keeps the stream.
-func (v *viewer) shows(s *stream.Stream) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.stream = s
-}
-
-// shown returns the stream, nil before the log is shown.
-func (v *viewer) shown() *stream.Stream {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.stream
-}
-
-// handle sends the commands of a message, or tells the client why it does not.
-func (v *viewer) handle(ctx context.Context, codec dialect.Codec, message []byte) error {
-	err := v.forward(ctx, codec, message)
-	if err != nil {
-		v.c.Tell(v.c.FaultOf(err))
-	}
-	return err
-}
-
-// forward turns a message into commands and sends them.
-func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byte) error {
-	if err := strictjson.Check(message); err != nil {
-		return err
-	}
-	if p := v.c.Client().Principal(); !p.Owns(v.log) {
-		return fault.New(fault.Forbidden)
-	}
-	intents, err := codec.Decode(message, dialect.Inbound{Kind: v.log.Kind, NewID: edge.NewID})
-	if err != nil {
-		return err
-	}
-	if v.target == nil {
-		spoken(v.log.Entity, v.c.Client().Questions(), intents)
-	}
-	reply, err := v.repliesTo(intents)
-	if err != nil {
-		return err
-	}
-	cmds, err := binding.Commands(v.target, v.log, intents...)
-	if err != nil || len(cmds) == 0 {
-		return err
-	}
-	if v.unopened != nil {
-		if err := v.unopened.Open(ctx, v.c, v.g.ReadyTimeout, v.opener, cmds...); err != nil {
-			return err
-		}
-	}
-	return v.c.Client().Do(ctx, reply, cmds...)
-}
-
-// repliesTo returns the subject for answers to the commands of intents. Another client may answer a question first, which no log
-// tells this one.
-func (v *viewer) repliesTo(intents []dialect.Intent) (string, error) {
-	answers := slices.ContainsFunc(intents, func(i dialect.Intent) bool { _, is := i.Data.(dialect.Answer); return is })
-	if v.reply != "" || !answers {
-		return v.reply, nil
-	}
-	if v.id.IsZero() {
-		if err := v.link(v.as); err != nil {
-			return "", err
-		}
-	}
-	return v.g.Recipients.ReplyTo(v.id), nil
-}
-
-// Principal implements edge.Recipient.
-func (v *viewer) Principal() auth.Principal { return v.c.Client().Principal() }
-
-// Room implements binding.Binding.
-func (v *viewer) Room() {
-	if s := v.shown(); s != nil {
-		s.Resume()
-	}
-}
-
-// Tick implements binding.Binding.
-func (v *viewer) Tick(time.Time) {
-	if s := v.shown(); s != nil {
-		s.TellWorkers(v.g.WorkersMissing())
-	}
-}
-
-// Close implements binding.Binding.
-func (v *viewer) Close() {
-	if s := v.shown(); s != nil {
-		s.Close()
-	}
-	if !v.id.IsZero() {
-		v.g.Recipients.Remove(v.id)
-	}
-}
-
-// Failed implements stream.Binding.
-func (v *viewer) Failed(_ *stream.Stream, err error) { binding.Lose(v.c, err) }
-
-// Deleted implements stream.Binding: the connection has no other log to show.
-func (v *viewer) Deleted(*stream.Stream) { v.c.End(fault.New(fault.SessionDeleted)) }

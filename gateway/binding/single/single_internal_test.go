@@ -1,7 +1,6 @@
 package single
 
 import (
-	"context"
 	"net/url"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -40,8 +38,8 @@ func TestANewSession(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, after.Seq)
 	require.NotNil(t, s.unopened)
-	require.Equal(t, []any{id.KindSession, id.DefaultTenant}, []any{s.log.Kind, s.log.Tenant})
-	require.False(t, s.log.Entity.IsZero())
+	require.Equal(t, []any{id.KindSession, id.DefaultTenant}, []any{s.Log.Kind, s.Log.Tenant})
+	require.False(t, s.Log.Entity.IsZero())
 
 	for code, c := range map[fault.Code]client{
 		fault.CursorInvalid: {query: "after=3", acts: true}, fault.Forbidden: {}, fault.SessionNotFound: {query: "session=no+id", acts: true},
@@ -49,22 +47,4 @@ func TestANewSession(t *testing.T) {
 		_, err := New(&binding.Gateway{Edge: &edge.Edge{}}, c, nil, nil).resolve()
 		require.ErrorIs(t, err, fault.New(code))
 	}
-}
-
-// TestATeamNeedsATarget: a connection of teams names the run that it shows.
-func TestATeamNeedsATarget(t *testing.T) {
-	_, err := NewTeam(&binding.Gateway{Edge: &edge.Edge{}}, client{}, nil, nil).resolve(context.Background())
-	require.ErrorIs(t, err, fault.New(fault.RunNotFound))
-}
-
-// TestTheSpeaker: the coordinator speaks for a team that is shown, and no member for another run.
-func TestTheSpeaker(t *testing.T) {
-	view := func(agent *command.MemberView) *command.TeamAttachReply {
-		v := &command.TeamAttachReply{Agent: agent}
-		v.Definition.Coordinator = "Lead"
-		return v
-	}
-	require.Equal(t, "Lead", start{view: view(nil)}.speaker())
-	require.Empty(t, start{view: view(&command.MemberView{Name: "Coder"})}.speaker())
-	require.Empty(t, start{}.speaker())
 }

@@ -18,7 +18,7 @@
 // events before it), !refuse ACTION CODE, !exported JSON and !merged FROM (the event
 // before it, as one that stands for those from FROM on).
 //
-// Where a socket shows a team, bus may hold !welcome JSON, with the view of the team.
+// A dialect may have lines of its own in bus: see Suite.Said.
 //
 // The flag -update rewrites intents, replies and frames.
 package dialecttest
@@ -57,6 +57,12 @@ type Suite struct {
 	Log    subject.Log            // of the sockets; zero = Session
 	Name   func(frame any) string // the name of a parsed frame's schema, where no member is its type
 	Beyond []string               // fields with rules that a schema cannot say
+
+	// Place returns where a client resumes that has the frame with the position: after the event with the sequence seq, and skip
+	// frames of the next one. nil: a frame has the sequence of its event, and the client resumes after that.
+	Place func(position uint64) (seq uint64, skip int)
+	// Said returns the frames of a line !word arg of the section bus that only this dialect has; nil = it has none.
+	Said func(t *testing.T, codec dialect.Codec, word, arg string) [][]byte
 }
 
 // both are the groups of a bundle.

@@ -21,6 +21,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
+// transcript is one golden file, played.
+type transcript struct {
+	codec                    dialect.Codec
+	client, bus              [][]byte
+	intents, replies, frames [][]byte
+	events                   []event.Event
+	perEvent                 [][][]byte // frames of each of events
+}
+
 // transcripts runs every golden file, then checks that together they show every
 // message type of the dialect.
 func (c *checker) transcripts(t *testing.T) {
@@ -41,7 +50,7 @@ func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 	require.NoError(t, err)
 	tr := c.parse(t, archive)
 	c.playClient(t, tr)
-	tr.playBus(t)
+	c.playBus(t, tr)
 	for _, f := range tr.client {
 		seen[c.typeOf(f)] = true
 	}
@@ -50,7 +59,7 @@ func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 		seen[c.typeOf(f)] = true
 	}
 	Stateless(t, tr.codec.Encode, tr.events, tr.perEvent)
-	c.resumable(t, tr.codec, tr.events, tr.perEvent)
+	c.resumable(t, tr.events, tr.perEvent)
 	Compare(t, archive, path, Result{"intents", tr.intents}, Result{"replies", tr.replies}, Result{"frames", tr.frames})
 }
 
@@ -97,10 +106,10 @@ func (c *checker) playClient(t *testing.T, tr *transcript) {
 	}
 }
 
-func (tr *transcript) playBus(t *testing.T) {
+func (c *checker) playBus(t *testing.T, tr *transcript) {
 	for _, line := range tr.bus {
 		if line[0] == '!' {
-			tr.frames = append(tr.frames, tr.said(t, string(line[1:]))...)
+			tr.frames = append(tr.frames, c.between(t, tr, string(line[1:]))...)
 			continue
 		}
 		var e event.Event
@@ -116,8 +125,8 @@ func (tr *transcript) playBus(t *testing.T) {
 	}
 }
 
-// said returns what a gateway says between events.
-func (tr *transcript) said(t *testing.T, what string) [][]byte {
+// between returns what a gateway says between events.
+func (c *checker) between(t *testing.T, tr *transcript, what string) [][]byte {
 	word, arg, _ := strings.Cut(what, " ")
 	n, _ := strconv.ParseUint(arg, 10, 64)
 	g := dialect.Greeting{SessionID: Session.Entity.String(), Now: Now, Seq: n}
@@ -129,8 +138,9 @@ func (tr *transcript) said(t *testing.T, what string) [][]byte {
 		return tr.codec.Greet(g)
 	case "truncated":
 		return [][]byte{tr.codec.Truncated(n, Now)}
-	case "welcome":
-		return tr.welcome(t, arg)
+	}
+	if c.Said != nil {
+		return c.Said(t, tr.codec, word, arg)
 	}
 	s, ok := tr.codec.(dialect.Sessions)
 	require.True(t, ok, "unknown line in the bus section: !%s", what)

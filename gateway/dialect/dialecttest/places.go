@@ -9,15 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
 // maxFrames is how many frames an event may give: more would not fit into positions.
 const maxFrames = 15
 
-// Position returns the position of a frame of a dialect of teams, in any of its forms.
+// Position returns the position of a frame of a dialect with positions, in any of its forms.
 func Position(frame []byte) uint64 {
 	var v struct {
 		Sequence uint64 `json:"sequence"`
@@ -31,9 +29,8 @@ func Position(frame []byte) uint64 {
 	return max(v.Sequence, v.Payload.Stream.Sequence)
 }
 
-// placed checks the positions of the frames of one event: they grow, and each is the
-// place after its frame.
-func placed(t require.TestingT, codec dialect.Teams, e event.Event, said []reading) {
+// each checks the positions of the frames of one event: they grow, and each is the place after its frame.
+func (c *checker) each(t require.TestingT, e event.Event, said []reading) {
 	if len(said) > maxFrames {
 		require.LessOrEqual(t, len(said), maxFrames, "%s", e.Type)
 	}
@@ -47,7 +44,7 @@ func placed(t require.TestingT, codec dialect.Teams, e event.Event, said []readi
 		if i == len(said)-1 {
 			wantSeq, wantSkip = e.Sequence, 0
 		}
-		if seq, skip := codec.Place(r.place); r.place <= last || seq != wantSeq || skip != wantSkip {
+		if seq, skip := c.Place(r.place); r.place <= last || seq != wantSeq || skip != wantSkip {
 			require.Greater(t, r.place, last, "%+v", r)
 			require.Equal(t, []any{wantSeq, wantSkip}, []any{seq, skip}, "%+v", r)
 		}
@@ -57,9 +54,9 @@ func placed(t require.TestingT, codec dialect.Teams, e event.Event, said []readi
 
 // place returns the position that a frame has, and where its client resumes: after the event
 // with the sequence seq, and skip frames of the next one.
-func place(codec dialect.Codec, r reading) (position, seq uint64, skip int) {
-	if teams, ok := codec.(dialect.Teams); ok {
-		seq, skip = teams.Place(r.place)
+func (c *checker) place(r reading) (position, seq uint64, skip int) {
+	if c.Place != nil {
+		seq, skip = c.Place(r.place)
 		return r.place, seq, skip
 	}
 	return r.seq, r.seq, 0
@@ -67,7 +64,7 @@ func place(codec dialect.Codec, r reading) (position, seq uint64, skip int) {
 
 // resumable checks that a client whose connection breaks after any frame, and that resumes
 // there, gets exactly the frames that it misses.
-func (c *checker) resumable(t require.TestingT, codec dialect.Codec, events []event.Event, perEvent [][][]byte) {
+func (c *checker) resumable(t require.TestingT, events []event.Event, perEvent [][][]byte) {
 	var all [][]byte
 	for i, frames := range perEvent {
 		require.Equal(t, events[0].Sequence+uint64(i), events[i].Sequence, "events of a log are dense")
@@ -75,7 +72,7 @@ func (c *checker) resumable(t require.TestingT, codec dialect.Codec, events []ev
 	}
 	last := uint64(0)
 	for n, f := range all {
-		position, seq, skip := place(codec, c.frame(t, f))
+		position, seq, skip := c.place(c.frame(t, f))
 		if position <= last {
 			require.Greater(t, position, last, "two frames of one event need positions of their own: %s", f)
 		}
@@ -95,35 +92,16 @@ func (c *checker) resumable(t require.TestingT, codec dialect.Codec, events []ev
 
 func joined(frames [][]byte) string { return string(bytes.Join(frames, []byte("\n"))) }
 
-// welcome returns the first frames of a socket.
-func (tr *transcript) welcome(t *testing.T, arg string) [][]byte {
-	t.Helper()
-	teams, ok := tr.codec.(dialect.Teams)
-	require.True(t, ok, "this dialect has no welcome")
-	var view *command.TeamAttachReply
-	require.NoError(t, json.Unmarshal([]byte(arg), &view))
-	shows := Session.Entity.String()
-	if view != nil {
-		shows = view.TeamID
-	}
-	if view != nil && view.Agent != nil {
-		shows = view.Agent.ID
-	}
-	return teams.Welcome(Link, shows, view)
-}
-
 // cuts checks whole histories, also with events of members of teams in teams: positions
 // grow, the frames before any cut and those after a resume are the whole, and a codec that
 // has encoded other events before gives the same bytes. Every variant gets every history, and
 // the variants take turns to encode it once more.
 func (c *checker) cuts(t *testing.T) {
 	types := c.types()
-	for _, codec := range c.bound {
-		if teams, ok := codec.(dialect.Teams); ok {
-			for _, p := range []uint64{0, 1, maxFrames - 1, maxFrames} {
-				seq, skip := teams.Place(p)
-				require.Zero(t, seq+uint64(skip), "%d is before the first event", p)
-			}
+	if c.Place != nil {
+		for _, p := range []uint64{0, 1, maxFrames - 1, maxFrames} {
+			seq, skip := c.Place(p)
+			require.Zero(t, seq+uint64(skip), "%d is before the first event", p)
 		}
 	}
 	rapid.Check(t, func(r *rapid.T) {
@@ -151,7 +129,7 @@ func (c *checker) cut(t require.TestingT, n int, events []event.Event, twice boo
 	for _, e := range events {
 		perEvent = append(perEvent, codec.Encode(e))
 	}
-	c.resumable(t, codec, events, perEvent)
+	c.resumable(t, events, perEvent)
 	if !twice {
 		return
 	}
@@ -222,13 +200,4 @@ func ExerciseWatchingTeams(t *testing.T, w Watch) {
 	c := watching(t, w)
 	t.Run("told", c.told)
 	t.Run("told of every type", c.toldOfEveryType)
-}
-
-// transcript is one golden file, played.
-type transcript struct {
-	codec                    dialect.Codec
-	client, bus              [][]byte
-	intents, replies, frames [][]byte
-	events                   []event.Event
-	perEvent                 [][][]byte // frames of each of events
 }

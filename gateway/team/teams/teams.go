@@ -1,16 +1,19 @@
-package single
+// Package teams serves the connections that show a team, a member of one, or any other run, in the protocol of agent teams.
+package teams
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/binding/single"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/team"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -34,14 +37,18 @@ const afterCurrent = "current"
 // exists before the connection does.
 type Team struct {
 	binding.Defaults
-	viewer
-	codec   dialect.Teams
-	speaker string // the member that speaks for the team; empty: none does; guarded by mu
+	*single.Viewer
+	g      *binding.Gateway
+	c      binding.Connection
+	codec  *team.Codec
+	target *binding.Target
+
+	speaker atomic.Value // string: the member that speaks for the team; empty: none does
 }
 
-// NewTeam returns the binding of a connection with the target.
-func NewTeam(g *binding.Gateway, c binding.Connection, codec dialect.Teams, target *binding.Target) *Team {
-	return &Team{viewer: viewer{g: g, c: c, target: target}, codec: codec}
+// New returns the binding of a connection with the target.
+func New(g *binding.Gateway, c binding.Connection, codec *team.Codec, target *binding.Target) *Team {
+	return &Team{Viewer: single.NewViewer(g, c, target), g: g, c: c, codec: codec, target: target}
 }
 
 // start is the state in which a client begins to watch.
@@ -66,10 +73,9 @@ func (t *Team) Name() string { return t.codec.Name() }
 func (t *Team) Begin() error {
 	ctx, cancel := t.lifetime()
 	defer cancel()
-	if err := t.link(t); err != nil {
+	if err := t.Link(t); err != nil {
 		return err
 	}
-	t.reply = t.g.Recipients.ReplyTo(t.id)
 	from, err := t.resolve(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -77,14 +83,11 @@ func (t *Team) Begin() error {
 	case err != nil:
 		return t.c.FaultOf(err)
 	}
-	t.mu.Lock()
-	t.speaker = from.speaker()
-	t.mu.Unlock()
+	t.speaker.Store(from.speaker())
 	t.c.Greeted()
 	t.c.Settle()
-	s := t.show(t, t.codec)
-	s.Watch(from.after, func(o *stream.Opening) {
-		first := t.codec.Welcome(t.g.Link(t.id), t.target.Name, from.view)
+	t.Show(t, t.codec, from.after, func(o *stream.Opening) {
+		first := t.codec.Welcome(t.At(), t.target.Name, from.view)
 		if from.view != nil && from.after.Seq < from.view.Head {
 			// A status of now ends, for the original's client, the answers that are still to be shown.
 			o.Follow(from.view.Head, first[1:])
@@ -95,7 +98,6 @@ func (t *Team) Begin() error {
 		}
 		o.Skip(from.skip)
 	})
-	t.shows(s)
 	return nil
 }
 
@@ -120,12 +122,11 @@ func (t *Team) resolve(ctx context.Context) (from start, err error) {
 	if t.target == nil {
 		return from, fault.Newf(fault.RunNotFound, "Specify the log to show: a team's id at the end of the path, or watch=<kind>/<id>.")
 	}
-	t.log = t.target.Log(t.c.Client().Principal().Tenant)
+	t.Log = t.target.Log(t.c.Client().Principal().Tenant)
 	if t.target.ByQuery {
-		if _, _, t.unopened, err = binding.Find(t.c, t.target); err != nil { //nolint:contextcheck // it looks with the life of the connection
+		if _, err = t.Find(); err != nil { //nolint:contextcheck // it looks with the life of the connection
 			return from, err
 		}
-		t.opener = t.reply
 	}
 	if t.target.Kind == id.KindTeam || t.target.Kind == id.KindMember {
 		if from.view, err = t.attach(ctx); err != nil {
@@ -150,7 +151,7 @@ func (t *Team) attach(ctx context.Context) (*command.TeamAttachReply, error) {
 	p := t.c.Client().Principal()
 	var reply command.TeamAttachReply
 	err := t.c.Client().Ask(ctx, edge.Request{Service: command.Team, Verb: command.AttachTeam, Repeats: true, In: command.TeamAttachRequest{
-		Tenant: p.Tenant, Principal: p.Subject, All: t.c.Client().SeesAll(), Kind: t.log.Kind, ID: t.log.Entity,
+		Tenant: p.Tenant, Principal: p.Subject, All: t.c.Client().SeesAll(), Kind: t.Log.Kind, ID: t.Log.Entity,
 	}}, &reply)
 	if f, ok := errors.AsType[*fault.Fault](err); ok && t.target.ByQuery && (f.Code == fault.TeamNotFound || f.Code == fault.AgentNotFound) {
 		err = fault.New(fault.RunNotFound).Wrap(err)
@@ -163,7 +164,7 @@ func (t *Team) attach(ctx context.Context) (*command.TeamAttachReply, error) {
 
 // resume reads the position of the last frame that the client has.
 func (t *Team) resume(ctx context.Context, from start) (start, error) {
-	last, err := t.g.Log.Last(ctx, t.log)
+	last, err := t.g.Log.Last(ctx, t.Log)
 	if err != nil {
 		return from, err
 	}
@@ -172,7 +173,7 @@ func (t *Team) resume(ctx context.Context, from start) (start, error) {
 		return from, fault.New(fault.CursorInvalid).At(binding.QueryAfter).Wrap(err)
 	}
 	if position > 0 {
-		from.after.Seq, from.skip = t.codec.Place(position)
+		from.after.Seq, from.skip = team.Place(position)
 	}
 	needed := from.after.Seq
 	if from.skip > 0 {
@@ -189,7 +190,7 @@ func (t *Team) Settle() { t.c.TakeUp(func() {}) }
 
 // Handle implements binding.Binding.
 func (t *Team) Handle(ctx context.Context, message []byte) error {
-	return t.handle(ctx, t.codec, message)
+	return t.Forward(ctx, t.codec, message)
 }
 
 // Fail implements binding.Binding. The member that speaks for the team tells the fault, as
@@ -203,14 +204,13 @@ func (t *Team) Fail(f *fault.Fault, now time.Time) []byte {
 
 // speaks returns the member that speaks for the team.
 func (t *Team) speaks() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.speaker
+	name, _ := t.speaker.Load().(string) // empty before the log is found
+	return name
 }
 
 // Receive implements edge.Recipient. The speaker of a team tells its refusals.
 func (t *Team) Receive(log subject.Log, e event.Event) []byte {
-	if t.unopened != nil && t.unopened.Refused(e) {
+	if t.Refused(e) {
 		return nil
 	}
 	if d, err := event.As[event.CommandRefusedData](e); err == nil && log.Kind == id.KindTeam && d.AgentName == "" {
@@ -233,5 +233,5 @@ func (t *Team) Expired(_ *stream.Stream, first uint64) {
 
 // Notice implements stream.Binding.
 func (t *Team) Notice(_ *stream.Stream, d event.NoticeData) {
-	t.g.ShowNotice(t.c, t.codec, t.log, d)
+	t.g.ShowNotice(t.c, t.codec, t.Log, d)
 }
