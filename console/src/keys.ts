@@ -69,6 +69,11 @@ function act(e: KeyboardEvent, show: (d: Over) => void): boolean {
     case "d":
       return compareChosen(shownSession());
     case "x": {
+      const pick = document.activeElement?.closest("[data-question]")?.querySelector<HTMLElement>("[data-pick]");
+      if (pick) {
+        pick.click();
+        return true;
+      }
       const session = document.activeElement?.closest(".sessions") ? undefined : shownSession();
       if (session) choose(session);
       return session !== undefined || intoList(e);

@@ -3,7 +3,9 @@ import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { begin, clock, epoch, login, notice, now, waiting } from "./app.ts";
+import { plain } from "./fold/text.ts";
 import { type Over, onKeys, rooms } from "./keys.ts";
+import { awake } from "./model/inbox.ts";
 import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
 import { Account } from "./parts/account.tsx";
@@ -13,6 +15,7 @@ import { Icon, Logo } from "./parts/icons.tsx";
 import { later } from "./parts/later.tsx";
 import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
+import { asksFor } from "./parts/question.tsx";
 import { Questions } from "./rooms/questions.tsx";
 import { SessionRoom } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
@@ -195,15 +198,25 @@ function Keys({ close }: { close: () => void }): JSX.Element {
 
 /** Tells of new questions while nobody looks: in the title, and with a notification where it is allowed. */
 function notify(list: List<ListedQuestion>): () => void {
+  const open = awake(list.rows);
   let known: Set<string> | undefined;
   return effect(() => {
-    const rows = list.rows.value;
+    const rows = open.value;
     if (!rows) return;
     waiting.value = rows.length;
     const fresh = known === undefined ? [] : rows.filter((q) => !known?.has(q.id));
     known = new Set(rows.map((q) => q.id));
     const first = fresh[0];
     if (!first || !document.hidden || typeof Notification === "undefined" || Notification.permission !== "granted") return;
-    new Notification(t("app.name"), { body: t("questions.notification", { what: first.tool ?? first.scope }), tag: "waggle-questions" });
+    const body =
+      fresh.length > 1
+        ? t("questions.notification.several", { n: fresh.length })
+        : t("questions.notification", { what: asksFor(first), who: plain(first.asker || first.principal || t("app.name")) });
+    const told = new Notification(t("app.name"), { body, tag: "waggle-questions" });
+    told.onclick = () => {
+      window.focus();
+      go(room("questions"));
+      told.close();
+    };
   });
 }

@@ -454,7 +454,12 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
   });
   await page.fill(".question input", "red");
   await page.click('.question [data-answer="approve"]');
-  await says(page, ".notices", "answered this first");
+  await says(page, ".cards .result", "ann answered this ");
+  await page
+    .locator(".result")
+    .filter({ hasText: /^ann answered this \d+\.\d s before you$/ })
+    .waitFor();
+  expect(await faults(page)).toEqual([]);
   await says(page, "main", "Nothing waits for you");
   for await (const e of client.sessions.open(session_id).events())
     if (e.type === "run.completed") {
@@ -463,6 +468,7 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
     }
   client.close();
   await painter.stop();
+  await several(page);
 
   const messages = ["one", "two", "none"].map((id) => {
     const of = { service: "worker", verb: "do_job", tenant: "default", key: `key-${id}` };
@@ -504,6 +510,40 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
   expect(errors).toEqual([]);
   await page.close();
 });
+
+/** Answers two calls at once, after a look at both; one of them was put off before. */
+async function several(page: Page): Promise<void> {
+  await page.unroute("**/answer");
+  const sessions = await Promise.all(
+    ["one", "two"].map(async (n) => {
+      const { session_id } = await api<{ session_id: string }>("POST", "/sessions", {});
+      await api("POST", `/sessions/${session_id}/messages`, { content: `write hello.md, ${n}` });
+      return session_id;
+    }),
+  );
+  const cards = page.locator(".kind:has(#kind-tool) [data-question]");
+  await cards.nth(1).waitFor();
+  await cards.first().locator(".snooze").click();
+  await page.click('.menu:popover-open button:has-text("1 hour")');
+  await says(page, ".sleeping summary", "Snoozed (1)");
+  await page.waitForFunction(() => document.title === "(1) Questions · Waggle");
+  await page.reload(); // the browser has kept it
+  await page.click(".sleeping summary");
+  await page.click('.sleeping button:has-text("Bring back")');
+  await cards.nth(1).focus();
+  await page.keyboard.press("x");
+  await says(page, ".together", "1 selected");
+  await page.check(".kind:has(#kind-tool) > header input");
+  expect(await faults(page)).toEqual([]);
+  await page.click(".together .primary");
+  await page.waitForSelector("dialog.sure li:nth-child(2)");
+  const answers: unknown[] = [];
+  page.on("request", (q) => q.url().endsWith("/answer") && answers.push(q.postDataJSON()));
+  await page.click("dialog.sure .primary");
+  await page.locator(".result").filter({ hasText: "Approved. Your answer counts." }).nth(1).waitFor();
+  const asked = (await Promise.all(sessions.map(eventsOf))).flat().flatMap((e) => (e.type === "input.requested" ? [e.data.digest] : []));
+  expect(new Set(answers.map((a) => (a as { digest: string }).digest))).toEqual(new Set(asked)); // each for what it shows
+}
 
 // The last one: the index of questions follows the logs later than usual after a kill.
 test("a server that is killed while an answer is written costs nothing that is shown or sent", async () => {

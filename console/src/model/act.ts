@@ -68,14 +68,14 @@ export function deleteSession(session: string): Promise<unknown> {
 }
 
 /** Answers a question. If it is over, for instance because another answer counts, it says so, and lists do not show it any more. */
-export async function answer(question: string, a: Omit<QuestionAnswer, "id">): Promise<QuestionOutcome> {
+export async function answer(question: string, a: Omit<QuestionAnswer, "id">, told = say): Promise<QuestionOutcome> {
   try {
     return await persist("POST", `/api/v1/questions/${encodeURIComponent(question)}/answer`, { ...a, id: newId() });
   } catch (error) {
     const why = whyEnded(error);
     if (why !== undefined) {
       ended.value = new Set([...ended.value, question]);
-      say(why);
+      told(why);
     }
     throw error;
   }

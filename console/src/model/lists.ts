@@ -1,6 +1,7 @@
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { CanonicalEvent, ListedQuestion, SessionSummary, TeamView } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
+import { soonest } from "../fold/inbox.ts";
 import { ended } from "./ended.ts";
 import { follow, onChange } from "./live.ts";
 
@@ -190,11 +191,4 @@ export function teamList(): List<TeamView> {
     (team) => team.team_id,
     (a, b) => (a.created_at < b.created_at ? 1 : -1),
   );
-}
-
-/** Orders questions by their end, then by their age. */
-export function soonest(a: ListedQuestion, b: ListedQuestion): number {
-  const end = (q: ListedQuestion) => (q.expires_at ? Date.parse(q.expires_at) : Number.POSITIVE_INFINITY);
-  const difference = end(a) - end(b);
-  return Number.isNaN(difference) || difference === 0 ? (a.asked_at < b.asked_at ? -1 : 1) : difference;
 }

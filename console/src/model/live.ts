@@ -1,6 +1,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { CanonicalEvent } from "@waggle-dev/client";
 import { epoch, me, refusedLogin, token } from "../app.ts";
+import { Skew } from "../fold/inbox.ts";
 import type { Report } from "../log/protocol.ts";
 import { errorOf, order } from "./worker.ts";
 
@@ -94,9 +95,16 @@ export function watch(): () => void {
   };
 }
 
+const skew = new Skew();
+
+/** When something happened that bears a time of the server, on the clock of this page. */
+export const serverTime = (time: string): number => skew.local(time);
+
 function take(r: Report): void {
-  if (r.do === "announced") tell(r.event);
-  else if (r.do === "up") {
+  if (r.do === "announced") {
+    skew.hear(r.event.time, Date.now());
+    tell(r.event);
+  } else if (r.do === "up") {
     if (connection.value.up !== r.up) connected(r.up);
     if (r.up) tell(); // what happened meanwhile was not announced here
   } else if (r.do === "error") {

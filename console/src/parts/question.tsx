@@ -1,11 +1,11 @@
 import type { ListedQuestion } from "@waggle-dev/client";
-import type { JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { mayAct, reason } from "../app.ts";
 import { canonical } from "../fold/canonical.ts";
 import { cut, plain, prose } from "../fold/text.ts";
-import { answer } from "../model/act.ts";
 import { whyEnded } from "../model/ended.ts";
+import { decide } from "../model/inbox.ts";
 import { t, type Word } from "../words.ts";
 import { Left, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
@@ -30,10 +30,38 @@ export type Ask = Pick<
   | "options"
   | "asker"
   | "title"
+  | "cut"
 >;
 
+/** What a question asks, in a few words. */
+export const asksFor = (ask: Pick<Ask, "scope" | "tool">): string =>
+  t(words[ask.scope] ?? "question.agent", { tool: plain(cut(ask.tool ?? "", 120)) });
+
 /** Asks a person, and sends what they answer. */
-export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX.Element {
+export function QuestionCard({
+  ask,
+  title,
+  before,
+  after,
+  over,
+  trouble,
+  change,
+  link,
+}: {
+  ask: Ask;
+  title?: boolean;
+  /** What stands before and after the heading, in an inbox. */
+  before?: ComponentChildren;
+  after?: ComponentChildren;
+  /** What has become of it: it takes no answer any more. */
+  over?: ComponentChildren;
+  /** Why an answer that was given elsewhere on the page does not count. */
+  trouble?: string | undefined;
+  /** Is called when a person begins to change what is asked, and when it is again what it was. */
+  change?: (on: boolean) => void;
+  /** Goes to what asks. */
+  link?: ComponentChildren;
+}): JSX.Element {
   const [steps, setSteps] = useState<readonly Editable[]>(() => (ask.steps ?? []).map((step) => ({ step, dropped: false })));
   const [why, setWhy] = useState("");
   const [busy, setBusy] = useState(false);
@@ -42,6 +70,8 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
   const typed = useRef<() => unknown>(null);
   const changed = ask.scope === "plan" && JSON.stringify(kept(steps)) !== JSON.stringify(ask.steps ?? []);
   const broken = ask.scope === "plan" ? dangling(steps) : 0;
+  const touched = changed || editing;
+  useEffect(() => change?.(touched), [touched]);
   const send = async (decision: string) => {
     const edited = decision === "approve" && editing ? typed.current?.() : ask.arguments;
     if (decision === "approve" && editing && edited === undefined) return; // the editor says what is wrong
@@ -49,7 +79,7 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
     setBusy(true);
     setOutcome("");
     try {
-      await answer(ask.id, {
+      await decide(ask, {
         decision: modified ? "modify" : decision,
         ...(modified ? (changed ? { steps: kept(steps) } : { arguments: edited }) : {}),
         ...(ask.digest ? { digest: ask.digest } : {}),
@@ -61,12 +91,14 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
       setOutcome(whyEnded(error) ?? reason(error));
     }
   };
-  const asks = t(words[ask.scope] ?? "question.agent", { tool: plain(cut(ask.tool ?? "", 120)) });
+  const asks = asksFor(ask);
+  const acts = mayAct.value && over === undefined;
+  const said = outcome || trouble;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a set of fields has a legend, and this has a heading
-    <div role="group" class="question" data-question={ask.id} tabIndex={-1} aria-label={asks}>
+    <div role="group" class="question" data-question={over === undefined ? ask.id : undefined} tabIndex={-1} aria-label={asks}>
       <header>
-        <Icon name="hand" />
+        {before ?? <Icon name="hand" />}
         <h2>
           <Text most={200}>{asks}</Text>
           {ask.tool && ask.scope !== "tool" && (
@@ -78,10 +110,14 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
         <span class="left">
           <Left until={ask.expires_at} />
         </span>
+        {after}
       </header>
       {title && (ask.title || ask.asker) && (
         <p class="about">
-          {ask.asker && <Text>{ask.asker}</Text>} {ask.title && <Text most={160}>{t("question.asks", { title: ask.title })}</Text>}
+          <span>
+            {ask.asker && <Text>{ask.asker}</Text>} {ask.title && <Text most={160}>{t("question.asks", { title: ask.title })}</Text>}
+          </span>
+          {link}
         </p>
       )}
       {(ask.description || (ask.summary && ask.scope === "plan")) && (
@@ -89,10 +125,11 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
           <Text most={600}>{ask.summary || ask.description || ""}</Text>
         </p>
       )}
-      {ask.scope === "plan" && <PlanEditor steps={steps} change={setSteps} />}
+      {ask.scope === "plan" && <PlanEditor steps={steps} change={setSteps} over={over !== undefined} />}
       {ask.arguments !== undefined && !editing && <Code value={ask.arguments} />}
       {editing && <Editor schema={ask.parameters} given={ask.arguments} read={typed} />}
-      {mayAct.value && editable(ask) && (
+      {ask.cut && <p class="fault">{t("question.cut")}</p>}
+      {acts && editable(ask) && (
         <p class="edit">
           <button type="button" class="quiet" onClick={() => setEditing(!editing)}>
             {t(editing ? "question.unedit" : "question.edit")}
@@ -106,13 +143,23 @@ export function QuestionCard({ ask, title }: { ask: Ask; title?: boolean }): JSX
           {t("question.dangling", { n: broken })}
         </p>
       )}
-      {outcome && (
+      {over === undefined && said && (
         <p class="fault" role="alert">
-          <Text most={400}>{outcome}</Text>
+          <Text most={400}>{said}</Text>
         </p>
       )}
-      {mayAct.value && (
-        <Actions ask={ask} why={why} setWhy={setWhy} send={send} busy={busy} stuck={broken > 0} changed={changed} edited={editing} />
+      {over}
+      {acts && (
+        <Actions
+          ask={ask}
+          why={why}
+          setWhy={setWhy}
+          send={send}
+          busy={busy}
+          stuck={broken > 0 || ask.cut === true}
+          changed={changed}
+          edited={editing}
+        />
       )}
     </div>
   );
@@ -162,7 +209,7 @@ function Actions(p: {
         ))}
       </datalist>
       {free ? (
-        <button type="button" class="primary" data-answer="approve" disabled={p.busy} onClick={() => void p.send("answer")}>
+        <button type="button" class="primary" data-answer="approve" disabled={p.busy || p.stuck} onClick={() => void p.send("answer")}>
           {t("question.answer")}
         </button>
       ) : (
@@ -181,7 +228,15 @@ function Actions(p: {
   );
 }
 
-function PlanEditor({ steps, change }: { steps: readonly Editable[]; change: (steps: readonly Editable[]) => void }): JSX.Element {
+function PlanEditor({
+  steps,
+  change,
+  over,
+}: {
+  steps: readonly Editable[];
+  change: (steps: readonly Editable[]) => void;
+  over: boolean;
+}): JSX.Element {
   const set = (i: number, s: Editable) => change(steps.with(i, s));
   const move = (i: number, to: number) => {
     if (to < 0 || to >= steps.length) return;
@@ -191,7 +246,7 @@ function PlanEditor({ steps, change }: { steps: readonly Editable[]; change: (st
     change(all);
   };
   return (
-    <ol class="editor">
+    <ol class="editor" inert={over}>
       {steps.map(({ step, dropped }, i) => (
         <li key={step.id} class={dropped ? "dropped" : ""}>
           <span class="n">{i + 1}</span>
