@@ -8,6 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -133,6 +134,9 @@ func (c *conn) left() <-chan struct{} { return c.gone }
 
 // queued implements connection: the hub counts the queued bytes of sockets.
 func (*conn) queued() int { return 0 }
+
+// watches implements connection.
+func (c *conn) watches() *stream.Watches { return c.client.Watches() }
 
 // depart reverts the counts of admit.
 func (c *conn) depart() {

@@ -7,8 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/arrival"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -29,6 +32,8 @@ type connection interface {
 	flush(ctx context.Context)
 	// queued returns the bytes that wait to be written, except for those that the hub counts.
 	queued() int
+	// watches returns what it watches, nil = nothing that this gateway shows.
+	watches() *stream.Watches
 }
 
 // connections are those of one gateway, and the work that continues for them.
@@ -137,6 +142,23 @@ func (l *connections) flush(ctx context.Context, every time.Duration) {
 		}
 		for _, c := range l.open() {
 			c.flush(ctx)
+		}
+	}
+}
+
+// logLags looks at intervals for viewers that have begun to lag or have caught up, and logs them, until the context ends. A
+// connection that is stuck in a write could not.
+func (l *connections) logLags(ctx context.Context, every time.Duration, clock func() time.Time, logger zerolog.Logger) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		for _, c := range l.open() {
+			c.watches().Tick(clock(), logger)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/events"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -217,7 +218,7 @@ func (e *eventStream) bindLog(r *http.Request, kind id.Kind) error {
 	if err != nil {
 		return err
 	}
-	e.shown = events.NewLog(r.Context(), e.s.shared.Streams, at.log, at.after, e.to)
+	e.shown = events.NewLog(r.Context(), e.s.shared.Streams, at.log, at.after, e.to, e.client.Watches())
 	return nil
 }
 
@@ -250,7 +251,7 @@ func (e *eventStream) bindLive(r *http.Request) (err error) {
 		}
 		return err
 	}
-	live, err := e.s.announcements.Show(r.Context(), e.client.Principal(), types, e.to)
+	live, err := e.s.announcements.Show(r.Context(), e.client.Principal(), types, e.to, e.client.Watches())
 	if err == nil {
 		e.shown = live
 	}
@@ -308,6 +309,9 @@ func (e *eventStream) left() <-chan struct{} { return e.gone }
 
 // queued implements connection.
 func (e *eventStream) queued() int { return e.to.Queued() }
+
+// watches implements connection.
+func (e *eventStream) watches() *stream.Watches { return e.client.Watches() }
 
 // depart reverts the counts of admit.
 func (e *eventStream) depart() {

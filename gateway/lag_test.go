@@ -2,12 +2,14 @@ package gateway_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
@@ -105,4 +107,129 @@ func TestClientsThatAreCutOff(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lagLine is a line of the log about a viewer that lags.
+type lagLine struct {
+	Level, Message, Log, Connection, Dialect, Tenant, Principal, Reason string
+
+	Behind  uint64 `json:"events_behind"`
+	Waiting int    `json:"bytes_waiting"`
+	Missed  int    `json:"announcements_missed"`
+}
+
+// lagLines are the lines of a process about viewers that lag.
+type lagLines chan lagLine
+
+func (l lagLines) Write(p []byte) (int, error) {
+	var one lagLine
+	if json.Unmarshal(p, &one) == nil && one.Reason != "" {
+		l <- one
+	}
+	return len(p), nil
+}
+
+// next returns the next line.
+func (l lagLines) next(t *testing.T) lagLine {
+	t.Helper()
+	select {
+	case one := <-l:
+		return one
+	case <-time.After(maxWait):
+		require.FailNow(t, "no line about a viewer came")
+		return lagLine{}
+	}
+}
+
+// fill appends to a log until the line comes that says that its viewer lags, and returns how many texts that took.
+func (r *rig) fill(l subject.Log, lines lagLines) (begun lagLine, texts int) {
+	r.t.Helper()
+	eventually(r.t, "the line about the viewer", func() bool {
+		if r.metric("waggle_gateway_lagging_viewers", "reason", "queue_full") == 0 { // or it has read again
+			r.answers(l, bulk)
+			texts++
+		}
+		select {
+		case begun = <-lines:
+			return true
+		default:
+			return false
+		}
+	})
+	return begun, texts
+}
+
+// The log of the process names a viewer that does not read: once when it begins to lag, and once when it has caught up.
+func TestTheLogNamesAViewerThatLags(t *testing.T) {
+	const bound = 16 << 10
+	for name, open := range map[string]func(*rig, subject.Log) (read func(texts int)){
+		"orbit": func(r *rig, l subject.Log) func(int) {
+			c := r.dial("session=" + l.Entity.String() + "&after=0")
+			c.ready()
+			return func(texts int) {
+				for range texts {
+					c.must("agent_response")
+				}
+			}
+		},
+		"events": func(r *rig, l subject.Log) func(int) {
+			s := r.reads(streamOf(l))
+			return func(texts int) {
+				for range texts + 1 {
+					s.must()
+				}
+			}
+		},
+		"announcements": func(r *rig, _ subject.Log) func(int) {
+			s := r.reads("/api/v1/live")
+			return func(int) {
+				for s.must().event != "gap" {
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := make(lagLines, 100)
+			r := start(t, func(c *gateway.Config, d *gateway.Deps) {
+				c.QueueBytes, d.Logger = bound, zerolog.New(lines)
+			})
+			l := r.session("default")
+			read := open(r, l)
+			begun, sent := r.fill(l, lines)
+			require.Equal(t, "info viewer lags queue_full", begun.Level+" "+begun.Message+" "+begun.Reason)
+			require.Equal(t, "default anonymous", begun.Tenant+" "+begun.Principal)
+			require.NotEmpty(t, begun.Connection)
+			if name == "announcements" {
+				require.Positive(t, begun.Missed)
+				require.Equal(t, "events", begun.Dialect)
+			} else {
+				require.Positive(t, r.metric("waggle_gateway_lag_entries_total", "reason", "queue_full"))
+				require.Positive(t, begun.Behind)
+				require.Equal(t, l.String(), begun.Log)
+				require.Equal(t, name, begun.Dialect)
+			}
+			read(sent)
+			over := lines.next(t)
+			require.Equal(t, "info viewer caught up queue_full", over.Level+" "+over.Message+" "+over.Reason)
+			require.Equal(t, begun.Connection, over.Connection)
+			require.Zero(t, over.Behind+uint64(over.Waiting+over.Missed))
+			require.Zero(t, r.metric("waggle_gateway_lagging_viewers"))
+			require.Empty(t, lines)
+		})
+	}
+}
+
+// A viewer that lags until its connection ends has a line for that, too.
+func TestTheLogNamesAViewerThatLeavesBehind(t *testing.T) {
+	lines := make(lagLines, 100)
+	r := start(t, func(c *gateway.Config, d *gateway.Deps) { c.QueueBytes, d.Logger = 16<<10, zerolog.New(lines) })
+	l := r.session("default")
+	c := r.dial("session=" + l.Entity.String() + "&after=0")
+	c.ready()
+	begun, _ := r.fill(l, lines)
+	require.NoError(t, c.Conn.Close())
+	over := lines.next(t)
+	require.Equal(t, "lagging viewer closed "+begun.Connection, over.Message+" "+over.Connection)
+	require.Positive(t, over.Behind)
+	require.Positive(t, over.Waiting)
 }

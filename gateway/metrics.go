@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -19,7 +20,7 @@ func newMetrics(s *Server) *metrics {
 		registry: s.dep.Registry, codes: closeCodes(),
 		frames:    counter("frames_in_total", "Messages and control frames received."),
 		received:  counter("received_bytes_total", "Bytes of messages received, without framing."),
-		lags:      counter("lag_entries_total", "How often a viewer took fewer events than were offered: its queue is full, stored data is being loaded, or an expired history is being shown."),
+		lags:      counters("lag_entries_total", "How often a viewer took fewer events than were offered, by reason: its queue is full, stored data is being loaded, or an expired history is being shown.", "reason"),
 		acks:      counter("acks_total", "Acknowledgements of events sent on, after coalescing."),
 		strays:    counter("acks_dropped_total", "Acknowledgements that were dropped: they could not be read, named no session that the client may see, or came too fast."),
 		lost:      counter("asides_lost_total", "Answers to one connection that had no room in its queue."),
@@ -41,7 +42,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.all = []prometheus.Collector{
 		m.frames, m.received, m.lags, m.acks, m.strays, m.lost, m.closes, m.refused, m.faults, m.dropped, m.oversized, m.resumes, m.expired, m.reports, m.requests,
-		&sockets{s},
+		&sockets{s}, &laggards{s},
 		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.multi.Count()) }),
 		gauge("peers", "Participants of the swarm with a presence on this gateway, also during their grace.", func() float64 { return float64(s.swarm.Count()) }),
 		gauge("max_connections", "Sockets of authenticated clients that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
@@ -57,6 +58,9 @@ func newMetrics(s *Server) *metrics {
 			Name: "waggle_gateway_info", Help: "Always 1; the label says which version runs.",
 			ConstLabels: prometheus.Labels{"version": s.dep.Version},
 		}, func() float64 { return 1 }),
+	}
+	for _, why := range stream.Reasons() { // each has a series from the start
+		m.lags.WithLabelValues(string(why))
 	}
 	return m
 }
@@ -87,6 +91,28 @@ func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 	}
 	for name, count := range n {
 		ch <- prometheus.MustNewConstMetric(socketsDesc, prometheus.GaugeValue, float64(count), name)
+	}
+}
+
+// lagsDesc describes the gauge of viewers that lag.
+var lagsDesc = prometheus.NewDesc("waggle_gateway_lagging_viewers", "Viewers that lag now, by reason.", []string{"reason"}, nil)
+
+// laggards counts the viewers that lag when it is scraped.
+type laggards struct{ s *Server }
+
+// Describe implements prometheus.Collector.
+func (*laggards) Describe(ch chan<- *prometheus.Desc) { ch <- lagsDesc }
+
+// Collect implements prometheus.Collector. Each reason has a value.
+func (c *laggards) Collect(ch chan<- prometheus.Metric) {
+	n := map[stream.Reason]int{}
+	for _, open := range c.s.conns.open() {
+		for _, w := range open.watches().States() {
+			n[w.Lag.Reason]++
+		}
+	}
+	for _, why := range stream.Reasons() {
+		ch <- prometheus.MustNewConstMetric(lagsDesc, prometheus.GaugeValue, float64(n[why]), string(why))
 	}
 }
 

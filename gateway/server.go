@@ -134,7 +134,8 @@ func (s *Server) share() {
 		Name: s.name, Source: "waggle/gateway/" + s.dep.Conn.Instance(), Clock: s.dep.Clock, Logger: s.dep.Logger,
 		Bus: s.dep.Conn, Commands: s.dep.Commands, Log: s.dep.Log,
 		Streams: &stream.Source{
-			Log: s.dep.Log, Loader: stream.NewLoader(store, s.dep.Logger), Logger: s.dep.Logger, Clock: s.dep.Clock, Lagged: s.met.lags.Inc,
+			Log: s.dep.Log, Loader: stream.NewLoader(store, s.dep.Logger), Logger: s.dep.Logger, Clock: s.dep.Clock,
+			Lagged: func(why stream.Reason) { s.met.lags.WithLabelValues(string(why)).Inc() },
 		},
 		Sight: s.sight, Recipients: edge.NewRecipients(s.name, s.dep.Logger), Signer: s.dep.Signer, Audit: s.dep.Audit, Room: s.room,
 		MaxWait: min(s.cfg.ReadyTimeout, edge.DefaultMaxWait), Rules: s.dep.Rules,
@@ -343,10 +344,10 @@ type metrics struct {
 
 	frames    prometheus.Counter
 	received  prometheus.Counter
-	lags      prometheus.Counter
 	acks      prometheus.Counter
 	strays    prometheus.Counter
 	lost      prometheus.Counter
+	lags      *prometheus.CounterVec
 	closes    *prometheus.CounterVec
 	refused   *prometheus.CounterVec
 	faults    *prometheus.CounterVec

@@ -80,7 +80,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	s.listeners = &listeners{cfg: cfg, arrivals: s.arrivals, logger: dep.Logger, fail: s.fail}
 	s.share()
 	s.streams = &streams{
-		answers: s.answers, door: s.door, conns: s.conns, shared: s.shared, announcements: events.NewAnnouncements(dep.Conn, s.sight, dep.Logger),
+		answers: s.answers, door: s.door, conns: s.conns, shared: s.shared, announcements: events.NewAnnouncements(dep.Conn, s.sight, dep.Logger, dep.Clock),
 		auth: dep.Auth, cfg: cfg, ctx: s.ctx,
 	}
 	s.http = s.httpServer(s.routes())
@@ -122,6 +122,7 @@ func (s *Server) Start(ctx context.Context) error {
 		s.conns.work.Go(func() { s.workers.run(s.ctx) })
 	}
 	s.conns.work.Go(func() { s.conns.flush(s.ctx, s.cfg.AckInterval) })
+	s.conns.work.Go(func() { s.conns.logLags(s.ctx, lagInterval, s.dep.Clock, s.dep.Logger) })
 	if s.dep.swarm() {
 		s.conns.work.Go(s.swarm.Run)
 	}
@@ -129,6 +130,9 @@ func (s *Server) Start(ctx context.Context) error {
 	s.dep.Logger.Info().Stringer("addr", s.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("listening for clients")
 	return nil
 }
+
+// lagInterval is the interval of looks for viewers that lag: people read the lines.
+const lagInterval = time.Second
 
 const (
 	// drainMaxWait is the time that requests in progress have before their socket is sent

@@ -42,7 +42,7 @@ func (s *streams) topics(r *http.Request, c *edge.Client, types []event.Type, to
 	if err != nil {
 		return nil, err
 	}
-	shown := events.NewTopics(to)
+	shown := events.NewTopics(to, c.Watches())
 	for i, name := range names {
 		if name == topicEvents {
 			shown.Announcements(r.Context(), name, s.announcements, c.Principal(), types)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/rs/zerolog"
+
 	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -24,6 +26,8 @@ type Client struct {
 	origin Origin
 	shown  *stream.Questions // on the connection; nil: a request, which has shown none
 
+	watches stream.Watches // of the connection
+
 	mu        sync.Mutex
 	principal auth.Principal
 	known     bool // principal has been authenticated
@@ -38,7 +42,20 @@ func (e *Edge) Client(p auth.Principal, o Origin) *Client {
 // Connect makes c the client of a connection that has not authenticated yet. shown are the questions that the connection shows.
 func (e *Edge) Connect(c *Client, shown *stream.Questions, o Origin) {
 	c.e, c.shown, c.origin = e, shown, o
+	c.watches.Of(c)
 }
+
+// Watches returns what the connection watches.
+func (c *Client) Watches() *stream.Watches { return &c.watches }
+
+// MarshalZerologObject implements zerolog.LogObjectMarshaler: the fields name the connection, as the audit log does.
+func (c *Client) MarshalZerologObject(e *zerolog.Event) {
+	p := c.Principal()
+	e.Str("connection", c.origin.Connection).Str("dialect", c.origin.Protocol).Stringer("tenant", p.Tenant).Str("principal", p.Subject)
+}
+
+// Origin returns where the client comes from.
+func (c *Client) Origin() Origin { return c.origin }
 
 // Identify sets the principal of a connection, and whether it may do more than watch there.
 func (c *Client) Identify(p auth.Principal, acts bool) {

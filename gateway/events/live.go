@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/canonical"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -36,6 +37,7 @@ type Announcements struct {
 	conn   *bus.Conn
 	sight  *sight.Sight
 	logger zerolog.Logger
+	clock  func() time.Time
 
 	turn    sync.Mutex // held while a tenant's subscriptions begin or end
 	mu      sync.Mutex // guards what follows
@@ -63,8 +65,8 @@ func (t *tenant) unheard(sub *nats.Subscription) int {
 }
 
 // NewAnnouncements returns the announcements on the bus.
-func NewAnnouncements(conn *bus.Conn, sight *sight.Sight, logger zerolog.Logger) *Announcements {
-	return &Announcements{conn: conn, sight: sight, logger: logger, tenants: map[id.Tenant]*tenant{}}
+func NewAnnouncements(conn *bus.Conn, sight *sight.Sight, logger zerolog.Logger, clock func() time.Time) *Announcements {
+	return &Announcements{conn: conn, sight: sight, logger: logger, clock: clock, tenants: map[id.Tenant]*tenant{}}
 }
 
 // Live shows the announcements of a tenant, without history: what is announced while the
@@ -76,17 +78,23 @@ type Live struct {
 	types  map[event.Type]bool // nil = all
 	to     transport.Transport
 
+	watches *stream.Watches
+
 	mu   sync.Mutex
-	lost int // announcements since the queue was full
+	lost int        // announcements since the queue was full
+	lag  stream.Lag // while any are lost
 }
 
-var _ Binding = (*Live)(nil)
+var (
+	_ Binding        = (*Live)(nil)
+	_ stream.Watcher = (*Live)(nil)
+)
 
 // Show shows a principal the announcements of the types, without types all of them, from its
-// return on: those of the logs of its tenant that it sees.
-func (a *Announcements) Show(ctx context.Context, who auth.Principal, types []event.Type, to transport.Transport) (*Live, error) {
+// return on: those of the logs of its tenant that it sees. It lists the viewer in w.
+func (a *Announcements) Show(ctx context.Context, who auth.Principal, types []event.Type, to transport.Transport, w *stream.Watches) (*Live, error) {
 	t := who.Tenant
-	l := &Live{a: a, tenant: t, who: who, to: to}
+	l := &Live{a: a, tenant: t, who: who, to: to, watches: w}
 	for _, one := range types {
 		if l.types == nil {
 			l.types = map[event.Type]bool{}
@@ -104,13 +112,13 @@ func (a *Announcements) Show(ctx context.Context, who auth.Principal, types []ev
 	}
 	of.viewers[l] = struct{}{}
 	a.mu.Unlock()
-	if !fresh {
-		return l, nil
+	if fresh {
+		if err := a.subscribe(ctx, t, of); err != nil {
+			a.leave(l)
+			return nil, fault.New(fault.BusUnavailable).Wrap(err)
+		}
 	}
-	if err := a.subscribe(ctx, t, of); err != nil {
-		a.leave(l)
-		return nil, fault.New(fault.BusUnavailable).Wrap(err)
-	}
+	w.Add(l)
 	return l, nil
 }
 
@@ -210,8 +218,23 @@ func (l *Live) show(m *transport.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.recover() || l.to.Send(m) == 0 {
-		l.lost++
+		l.lose(1)
 	}
+}
+
+// lose counts announcements that the client does not get. The caller has locked.
+func (l *Live) lose(n int) {
+	if l.lost == 0 {
+		l.lag = stream.Lag{Reason: stream.QueueFull, Since: l.a.clock()}
+	}
+	l.lost += n
+}
+
+// State implements stream.Watcher.
+func (l *Live) State() stream.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return stream.State{Missed: l.lost, Lag: l.lag}
 }
 
 // miss counts announcements that this process has lost: of all types, and of any session.
@@ -221,7 +244,7 @@ func (l *Live) miss(n int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost += n
+	l.lose(n)
 	l.recover()
 }
 
@@ -235,7 +258,7 @@ func (l *Live) recover() bool {
 	if l.to.Send(gap) == 0 {
 		return false
 	}
-	l.lost = 0
+	l.lost, l.lag = 0, stream.Lag{}
 	return true
 }
 
@@ -248,6 +271,7 @@ func (l *Live) Room() {
 
 // Close implements Binding.
 func (l *Live) Close() {
+	l.watches.Remove(l, l.a.logger)
 	l.a.turn.Lock()
 	defer l.a.turn.Unlock()
 	l.a.leave(l)

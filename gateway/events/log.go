@@ -39,11 +39,11 @@ type Log struct {
 	stream *stream.Stream
 }
 
-// NewLog shows the events of a log after a position, until Close. It ends the connection when
+// NewLog shows the events of a log after a position, until Close, and lists the stream in w. It ends the connection when
 // the log is deleted or cannot be read any more.
-func NewLog(ctx context.Context, src *stream.Source, log subject.Log, after eventlog.Cursor, to transport.Transport) *Log {
+func NewLog(ctx context.Context, src *stream.Source, log subject.Log, after eventlog.Cursor, to transport.Transport, w *stream.Watches) *Log {
 	l := &Log{to: to}
-	l.stream = stream.New(src, stream.Options{Life: ctx, Log: log, Codec: codec, To: to, Slot: stream.NewSlot(), Binding: l})
+	l.stream = stream.New(src, stream.Options{Life: ctx, Log: log, Codec: codec, To: to, Slot: stream.NewSlot(), Binding: l, Watches: w})
 	l.stream.Watch(after, nil)
 	return l
 }

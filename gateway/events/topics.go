@@ -28,7 +28,8 @@ const (
 // Topics shows several things on one connection, each as a topic. One that cannot be shown says so and leaves the others alone.
 // Each event of a log has the positions of all logs as its id, so that a client that comes back names them all at once.
 type Topics struct {
-	to transport.Transport
+	to      transport.Transport
+	watches *stream.Watches
 
 	mu  sync.Mutex
 	all []*topic
@@ -36,19 +37,21 @@ type Topics struct {
 
 var _ Binding = (*Topics)(nil)
 
-// NewTopics returns a binding to nothing.
-func NewTopics(to transport.Transport) *Topics { return &Topics{to: to} }
+// NewTopics returns a binding to nothing. Its viewers are listed in w.
+func NewTopics(to transport.Transport, w *stream.Watches) *Topics {
+	return &Topics{to: to, watches: w}
+}
 
 // Log shows the events of a log after a position, as a topic of the name.
 func (t *Topics) Log(ctx context.Context, name string, src *stream.Source, log subject.Log, after eventlog.Cursor) {
 	one := t.add(&topic{of: t, name: name, event: eventOfLog, log: string(log.Kind) + "/" + log.Entity.String(), at: transport.Position{Seq: after.Seq}})
-	one.shown = NewLog(ctx, src, log, after, one)
+	one.shown = NewLog(ctx, src, log, after, one, t.watches)
 }
 
 // Announcements shows the announcements of a tenant, as Announcements.Show does, as a topic of the name.
 func (t *Topics) Announcements(ctx context.Context, name string, a *Announcements, who auth.Principal, types []event.Type) {
 	one := t.add(&topic{of: t, name: name, event: eventAnnounced})
-	live, err := a.Show(ctx, who, types, one)
+	live, err := a.Show(ctx, who, types, one, t.watches)
 	if err != nil {
 		End(one, fault.From(err, ""))
 		return

@@ -153,12 +153,12 @@ func texts(ms []*transport.Message) (out []string) {
 func TestLiveShowsTheTypesOfOneTenant(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Single(t)
-	a := events.NewAnnouncements(conn, nil, zerolog.Nop())
+	a := events.NewAnnouncements(conn, nil, zerolog.Nop(), time.Now)
 	some, all := newClient(10), newClient(10)
-	one, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, []event.Type{event.RunStarted}, some)
+	one, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, []event.Type{event.RunStarted}, some, nil)
 	require.NoError(t, err)
 	subs := conn.NATS().NumSubscriptions()
-	two, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, all)
+	two, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, all, nil)
 	require.NoError(t, err)
 	require.Equal(t, subs, conn.NATS().NumSubscriptions(), "viewers of a tenant share its subscriptions")
 
@@ -186,12 +186,12 @@ func TestLiveShowsTheTypesOfOneTenant(t *testing.T) {
 func TestASlowViewerLearnsHowMuchItHasLost(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Single(t)
-	a := events.NewAnnouncements(conn, nil, zerolog.Nop())
+	a := events.NewAnnouncements(conn, nil, zerolog.Nop(), time.Now)
 	slow, quick := newClient(3), newClient(100)
-	one, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, slow)
+	one, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, slow, nil)
 	require.NoError(t, err)
 	defer one.Close()
-	two, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, quick)
+	two, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, quick, nil)
 	require.NoError(t, err)
 	defer two.Close()
 	const sent = 10
@@ -232,9 +232,9 @@ func (s *stalled) Send(ms ...*transport.Message) int {
 func TestASlowGatewayTellsItsViewers(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Single(t)
-	a := events.NewAnnouncements(conn, nil, zerolog.Nop())
+	a := events.NewAnnouncements(conn, nil, zerolog.Nop(), time.Now)
 	c := &stalled{client: newClient(100), begun: make(chan struct{}, 1), goOn: make(chan struct{})}
-	l, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, c)
+	l, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, c, nil)
 	require.NoError(t, err)
 	defer l.Close()
 	goOn := sync.OnceFunc(func() { close(c.goOn) })
@@ -267,10 +267,10 @@ func TestASlowGatewayTellsItsViewers(t *testing.T) {
 func TestLiveWithoutABus(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Dial(t, bustest.Single(t).NATS().ConnectedUrl())
-	a := events.NewAnnouncements(conn, nil, zerolog.Nop())
+	a := events.NewAnnouncements(conn, nil, zerolog.Nop(), time.Now)
 	conn.Close()
 	for range 2 { // a failure leaves nothing behind
-		_, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, newClient(1))
+		_, err := a.Show(maxWait(t), auth.Principal{Tenant: id.DefaultTenant}, nil, newClient(1), nil)
 		require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 	}
 }
@@ -292,7 +292,7 @@ func newRig(t *testing.T) *rig {
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	r := &rig{t: t, store: store, writer: store.Writer(log, nil), src: &stream.Source{
-		Log: store, Loader: stream.NewLoader(nil, zerolog.Nop()), Logger: zerolog.Nop(), Clock: time.Now, Lagged: func() {},
+		Log: store, Loader: stream.NewLoader(nil, zerolog.Nop()), Logger: zerolog.Nop(), Clock: time.Now, Lagged: func(stream.Reason) {},
 	}}
 	for range 4 {
 		r.append(event.NoticeData{Message: "m"})
@@ -327,7 +327,7 @@ func TestALogGoesOnBehindThePosition(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := newClient(2) // less than what is stored: the rest comes as the client reads
-	b := events.NewLog(t.Context(), r.src, log, eventlog.Cursor{Seq: 1}, c)
+	b := events.NewLog(t.Context(), r.src, log, eventlog.Cursor{Seq: 1}, c, nil)
 	c.until(t, "a full queue", func() bool { return c.refused > 0 })
 	require.Equal(t, []string{"2", "3", "4"}, seqs(c.read(t, b, 3)))
 	r.append(event.NoticeData{Message: "live"})
@@ -342,7 +342,7 @@ func TestALogThatIsDeletedEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := newClient(100)
-	b := events.NewLog(t.Context(), r.src, log, eventlog.Cursor{}, c)
+	b := events.NewLog(t.Context(), r.src, log, eventlog.Cursor{}, c, nil)
 	defer b.Close()
 	require.Len(t, c.read(t, b, 4), 4)
 	r.append(event.SessionDeletedData{})
@@ -356,7 +356,7 @@ func TestAPositionBehindTheEndIsInvalid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := newClient(100)
-	b := events.NewLog(t.Context(), r.src, log, eventlog.Cursor{Seq: 40}, c)
+	b := events.NewLog(t.Context(), r.src, log, eventlog.Cursor{Seq: 40}, c, nil)
 	defer b.Close()
 	require.Equal(t, fault.CursorInvalid, c.end(t).Code)
 	require.Equal(t, canonical.EventProblem, c.read(t, b, 1)[0].Event)
@@ -366,7 +366,7 @@ func TestAStoreThatClosesAsksToReconnect(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := newClient(100)
-	b := events.NewLog(t.Context(), r.src, log, eventlog.Cursor{}, c)
+	b := events.NewLog(t.Context(), r.src, log, eventlog.Cursor{}, c, nil)
 	defer b.Close()
 	require.Len(t, c.read(t, b, 4), 4)
 	r.store.Close()

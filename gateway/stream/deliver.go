@@ -36,8 +36,15 @@ func (s *Stream) deliver(batch []*eventlog.Entry) (taken int, deleted bool) {
 	if taken == len(whole) && taken < len(batch) {
 		s.fetch(batch[taken])
 	}
-	if taken < len(batch) {
-		s.src.Lagged()
+	switch {
+	case taken == len(batch):
+		s.regain()
+	case s.held:
+		s.falls(Expired)
+	case taken == len(whole):
+		s.falls(Loading)
+	default:
+		s.falls(QueueFull)
 	}
 	return taken, deleted
 }

@@ -73,7 +73,7 @@ func TestAProjectorIsGivenEachEntryOnce(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		fold := &counter{each: rapid.SliceOfN(rapid.IntRange(0, 3), len(all), len(all)).Draw(r, "each")}
 		to := &narrow{got: []string{}}
-		s := New(&Source{Clock: time.Now, Lagged: func() {}}, Options{
+		s := New(&Source{Clock: time.Now, Lagged: func(Reason) {}}, Options{
 			Life: context.Background(), To: to, Slot: NewSlot(), Binding: &told{}, Projector: fold, Spare: rapid.IntRange(1, 100).Draw(r, "spare"),
 		})
 		want := []string{}
@@ -108,7 +108,7 @@ func TestAProjectorIsGivenEachEntryOnce(t *testing.T) {
 // TestTheEndOfALogIsToldBehindItsLastMessage: the binding ends the connection, so that it is told once the client is to have all.
 func TestTheEndOfALogIsToldBehindItsLastMessage(t *testing.T) {
 	to, b := &narrow{}, &told{}
-	s := New(&Source{Clock: time.Now, Lagged: func() {}}, Options{Life: t.Context(), Codec: several(1), To: to, Slot: NewSlot(), Binding: b})
+	s := New(&Source{Clock: time.Now, Lagged: func(Reason) {}}, Options{Life: t.Context(), Codec: several(1), To: to, Slot: NewSlot(), Binding: b})
 	e := entries(t, 1)[0]
 	e.Type = event.SessionDeleted
 	require.Equal(t, 1, s.Deliver([]*eventlog.Entry{e}))
@@ -123,7 +123,7 @@ func TestTheEndOfALogIsToldBehindItsLastMessage(t *testing.T) {
 // TestTheSlotIsFreeOnceTheObjectIsShown: other streams of the connection load theirs.
 func TestTheSlotIsFreeOnceTheObjectIsShown(t *testing.T) {
 	slot, to := NewSlot(), &narrow{room: 10}
-	s := New(&Source{Clock: time.Now, Lagged: func() {}}, Options{Life: t.Context(), Codec: several(1), To: to, Slot: slot, Binding: &told{}})
+	s := New(&Source{Clock: time.Now, Lagged: func(Reason) {}}, Options{Life: t.Context(), Codec: several(1), To: to, Slot: slot, Binding: &told{}})
 	e := entry(t, 1, 0, event.TaskFinishedData{ResultRef: &event.ObjectRef{}})
 	release, err := slot.Hold(t.Context(), nil)
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ type Source struct {
 	Loader *Loader
 	Logger zerolog.Logger
 	Clock  func() time.Time
-	Lagged func() // counts the times that a stream left live mode
+	Lagged func(Reason) // counts the times that a stream took fewer events than it was offered
 }
 
 // defaultSpare is the spare room of a stream of which nothing else is said.
@@ -53,6 +53,7 @@ type Options struct {
 	Binding   Binding
 
 	Questions *Questions // of the connection; nil = they are not remembered
+	Watches   *Watches   // of the connection, which list the stream from Watch to Close; nil = they do not
 
 	Spare  int                                // bytes that may be kept for when the queue has room, besides an entry; 64 KiB
 	Hides  func(event.Event) bool             // with Codec: the client shows the event itself; nil = none
@@ -91,6 +92,7 @@ type Stream struct {
 	gone   bool            // the log was deleted, and the binding is to be told so
 	over   bool            // closed
 	got    *fetch          // the load of the next message; nil = none
+	lag    *Lag            // nil: the stream does not lag
 
 	ctx     context.Context //nolint:containedctx // the life of what is loaded; nil before anything is
 	cancel  context.CancelFunc
@@ -138,6 +140,7 @@ func (s *Stream) Watch(after eventlog.Cursor, begin func(*Opening)) {
 		begin(&Opening{s})
 	}
 	s.mu.Unlock()
+	s.Watches.Add(s)
 	v := s.src.Log.Watch(s.Log, after, s)
 	s.mu.Lock()
 	s.v = v
@@ -213,6 +216,11 @@ func (s *Stream) showLocked(build func() []*transport.Message) {
 func (s *Stream) Position() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.position()
+}
+
+// position is Position for a caller that has locked.
+func (s *Stream) position() uint64 {
 	if len(s.rest.behind) > 0 {
 		return s.rest.behind[0]
 	}
@@ -231,6 +239,7 @@ func (s *Stream) Queued() (seq uint64, complete bool) {
 func (s *Stream) Resume() {
 	s.mu.Lock()
 	s.flush()
+	s.regain()
 	v := s.v
 	s.unlock()
 	if v != nil {
@@ -240,6 +249,7 @@ func (s *Stream) Resume() {
 
 // Close ends the stream. When it returns, the stream shows nothing more.
 func (s *Stream) Close() {
+	s.Watches.Remove(s, s.src.Logger)
 	s.mu.Lock()
 	v := s.v
 	s.over, s.rest = true, queue{}

@@ -61,7 +61,7 @@ func fed(t *testing.T, codec Codec, queue int, w io.Writer) (*Stream, *ws.Socket
 	require.NoError(t, <-accepted)
 	go func() { _, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{nc}, make([]byte, 64<<10)) }()
 	o := &owner{}
-	o.s = New(&Source{Clock: time.Now, Lagged: func() {}}, Options{Life: t.Context(), Codec: codec, To: sock, Slot: NewSlot(), Binding: o})
+	o.s = New(&Source{Clock: time.Now, Lagged: func(Reason) {}}, Options{Life: t.Context(), Codec: codec, To: sock, Slot: NewSlot(), Binding: o})
 	sock.Bind(o)
 	return o.s, sock
 }
@@ -230,7 +230,7 @@ func TestAQuestionIsKnownOnceItsFrameIsQueued(t *testing.T) {
 	t.Parallel()
 	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s")}
 	to := &hasty{questions: &Questions{}, log: l.Entity}
-	s := New(&Source{Clock: time.Now, Lagged: func() {}}, Options{
+	s := New(&Source{Clock: time.Now, Lagged: func(Reason) {}}, Options{
 		Life: t.Context(), Log: l, Codec: several(1), To: to, Slot: NewSlot(), Binding: &owner{}, Questions: to.questions,
 	})
 	for i, step := range []struct {

@@ -165,10 +165,15 @@ func (t *tail) last() Cursor {
 func (t *tail) behind() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.newest() - t.splice.Last.Seq
+}
+
+// newest returns the seq of the newest known event, released or not. mu is held.
+func (t *tail) newest() uint64 {
 	if !t.splice.Behind() {
-		return 0
+		return t.splice.Last.Seq
 	}
-	return t.splice.Want.Seq - t.splice.Last.Seq
+	return t.splice.Want.Seq
 }
 
 // demote takes a viewer out of the live list and, unless it is full, queues it for its next batch. The viewer's turn

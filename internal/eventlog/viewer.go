@@ -7,7 +7,7 @@ import (
 )
 
 // Sink receives the entries of a Viewer. The Store's own goroutines call its methods, one at a time; they must not
-// block. They may call Resume and Position of their Viewer, but not Close, and must not take a lock that another
+// block. They may call Resume, Position and End of their Viewer, but not Close, and must not take a lock that another
 // goroutine holds around Close.
 type Sink interface {
 	// Deliver takes the next entries, in order, without gaps or duplicates, and returns the number of accepted ones.
@@ -113,6 +113,13 @@ func (v *Viewer) Position() Cursor {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.at
+}
+
+// End returns the seq of the newest entry of the log that the Store knows, zero before it has read the end. A sink may call it.
+func (v *Viewer) End() uint64 {
+	v.t.mu.Lock()
+	defer v.t.mu.Unlock()
+	return v.t.newest()
 }
 
 // Close ends the viewer. When it returns no callback runs or will run. It must not be called from a callback.

@@ -107,6 +107,7 @@ func bytesOf(ms []*transport.Message) (n int) {
 func (s *Stream) reader() *stream.Stream {
 	return stream.New(s.t.g.Streams, stream.Options{
 		Life: s.ctx, Log: s.at.Log, Projector: s, To: s.at.To, Slot: stream.NewSlot(), Binding: s, Clear: s.clear,
+		Watches: s.by.Watches(),
 	})
 }
 

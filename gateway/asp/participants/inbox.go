@@ -135,7 +135,10 @@ func (p *Participant) open(ctx context.Context, req command.OpenClientRequest) (
 	}
 	in = &inbox{p: p, codec: logCodec{p.codec}, log: subject.Log{Tenant: who.Tenant, Kind: id.KindInbox, Entity: entity}}
 	in.has, in.stored = after.Seq, after.Seq
-	o := stream.Options{Life: p.c.Context(), Log: in.log, Codec: in.codec, To: p.c, Slot: p.c.Slot(), Binding: in, Shown: in.again}
+	o := stream.Options{
+		Life: p.c.Context(), Log: in.log, Codec: in.codec, To: p.c, Slot: p.c.Slot(), Binding: in, Shown: in.again,
+		Watches: p.c.Client().Watches(),
+	}
 	if p.watched() != (subject.Log{}) {
 		o.Spare = p.g.QueueBytes / 2 // as of the run that is shown beside it
 	}

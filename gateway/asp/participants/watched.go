@@ -24,7 +24,7 @@ func (p *Participant) findWatched() error {
 	g := &watched{g: p.g, c: p.c, log: log, codec: logCodec{p.codec}, unopened: unopened}
 	g.stream = stream.New(p.g.Streams, stream.Options{
 		Life: p.c.Context(), Log: log, Codec: g.codec, To: p.c, Slot: p.c.Slot(), Binding: g, Questions: p.c.Client().Questions(),
-		Spare: p.g.QueueBytes / 2, // the inbox must not keep it from ever being read
+		Watches: p.c.Client().Watches(), Spare: p.g.QueueBytes / 2, // the inbox must not keep it from ever being read
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -72,6 +72,7 @@ func (v *Viewer) Refused(e event.Event) bool { return v.unopened != nil && v.uno
 func (v *Viewer) Show(b stream.Binding, codec stream.Codec, after eventlog.Cursor, opening func(*stream.Opening)) {
 	s := stream.New(v.g.Streams, stream.Options{
 		Life: v.c.Context(), Log: v.Log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b, Questions: v.c.Client().Questions(),
+		Watches: v.c.Client().Watches(),
 	})
 	s.Watch(after, opening)
 	v.mu.Lock()
