@@ -60,7 +60,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run check test race changes supply test-all steady natsd mutants lint lint-changed fmt generate verify e2e packages typescript console soak chaos attack growth speed profiles streams simulate bench clean
+.PHONY: help build run check test race changes supply test-all steady natsd mutants lint lint-changed fmt generate verify e2e packages typescript python console soak chaos attack growth speed profiles streams simulate bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -125,6 +125,17 @@ typescript: build packages ## check the TypeScript SDK, the examples and the con
 	@status=0; for dir in sdk/typescript console; do \
 		(cd $$dir && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/$${dir##*/}.json NO_COLOR=1 npm run --silent $(or $(PART:all=test:all),check)) || status=1; \
 	done; exit $$status
+
+# The Python of Debian, which has the packages. ruff and pyright are npm packages.
+PYTHON   ?= /usr/bin/python3
+sdk/python/node_modules/.package-lock.json: sdk/python/package-lock.json
+	@cd sdk/python && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
+
+python: build sdk/python/node_modules/.package-lock.json ## check the Python SDK: format, lint, types, packages, README, tests against bin/waggle (PART=static or test: one of both; RUN narrows)
+	@PYTHON='$(PYTHON)' scripts/python.sh
+	@cd sdk/python && if [ '$(PART)' != test ]; then npm run --silent lint && npm run --silent types; fi
+	@if [ '$(PART)' != static ]; then cd sdk/python && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle WAGGLE_TEST_RESULTS=$(RESULTS)/python.json \
+		PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=src:tests $(PYTHON) -m pytest -q -p no:cacheprovider $(if $(RUN),-k '$(RUN)'); fi
 
 console: packages ## build the console's files, which the binary embeds and git keeps: console/dist
 	@cd console && npm run --silent build

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 out=.cache/all
 mkdir -p "$out"
-parts=${ONLY:-unit observability e2e lab typescript lint verify helm supply chaos soak bench}
+parts=${ONLY:-unit observability e2e lab typescript python lint verify helm supply chaos soak bench}
 failed=()
 part() { # part NAME COMMAND...: run it, keep its log, show the log's end on failure
 	local name=$1 began=$SECONDS verdict=ok
@@ -41,6 +41,7 @@ part observability env GOWORK=off .cache/bin/testsum -out "$out/observability.js
 part e2e sum e2e -dirs "$PWD/e2e" -- go test -json "$nightly" -shuffle=on -count=3 -p 1 -timeout 120m ./...
 part lab sum lab -dirs "$PWD/e2e/lab" -- go test -json -count=1 -p 1 -timeout 60m ./...
 part typescript make typescript PART=all
+part python make python
 part lint make lint
 part verify make verify
 part helm make helm
@@ -49,7 +50,7 @@ part chaos make chaos
 part soak make soak
 part bench make bench
 
-.cache/bin/testsum "$out"/*.json .cache/test/{typescript,console,helm,supply}.json >"$out/sum.log" || failed+=(tests)
+.cache/bin/testsum "$out"/*.json .cache/test/{typescript,console,python,helm,supply}.json >"$out/sum.log" || failed+=(tests)
 grep -v '^ok ' "$out/sum.log" | sed '$d'
 ((${#failed[@]} == 0)) || echo "failed: ${failed[*]}"
 tail -n 1 "$out/sum.log"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import os
 import signal
 import socket
@@ -35,6 +36,37 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     arguments = {n: pyfuncitem.funcargs[n] for n in names}
     asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), LIMIT))
     return True
+
+
+class Results:
+    """Writes the results of the tests as "go test -json" does: scripts/testsum of the repository counts them with all others."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._lines: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call" and report.passed:
+            return
+        package, _, test = report.nodeid.partition("::")
+        self._put(package, test, "run")
+        if report.failed:
+            self._put(package, test, "output", Output=report.longreprtext)
+        self._put(
+            package, test, {"passed": "pass", "failed": "fail"}.get(report.outcome, "skip"), Elapsed=report.duration
+        )
+
+    def _put(self, package: str, test: str, action: str, **more: Any) -> None:
+        self._lines.append(json.dumps({"Package": f"sdk/python/{package}", "Test": test, "Action": action, **more}))
+
+    def pytest_sessionfinish(self) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text("".join(f"{line}\n" for line in self._lines))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if file := os.environ.get("WAGGLE_TEST_RESULTS"):
+        config.pluginmanager.register(Results(Path(file)))
 
 
 def free_port() -> int:
