@@ -68,12 +68,16 @@ function script(messages: { role: string; content: unknown }[], planning: boolea
   if (asked.includes("publish hello")) return publication;
   const [path] = /hello\.md|hostile\.md/.exec(/^(?=[\s\S]*write)[\s\S]*/.exec(asked)?.[0] ?? "") ?? [];
   if (path && !asked.includes("check")) return { calls: [{ name: "workspace_write_file", args: { path, content: "hello\n" } }] };
+  if (asked.includes("the broken model") && on.broken) {
+    on.broken = false;
+    return { status: 400 };
+  }
   if (asked.includes("in Markdown")) return { text: answer };
   if (asked.includes("slowly")) return { text: words, pauseMs: 40 };
   return { text: `I have read it: ${asked.slice(-40)}` };
 }
 
-const on = {} as { browser: Browser; provider: Provider; model: Model; waggle: Waggle };
+const on = { broken: true } as { browser: Browser; provider: Provider; model: Model; waggle: Waggle; broken: boolean };
 const key = "key-of-ann";
 
 beforeAll(async () => {
@@ -247,6 +251,10 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   await page.reload();
   await says(page, ".talk", "2 of 2 steps done");
   expect(await page.textContent(".talk")).toBe(before);
+  expect(await page.locator(".step[open]").count()).toBe(0); // what is done is folded
+  await page.click(".item.plan li:nth-child(2) .node");
+  await says(page, ".step[open]", "What is 6 * 7");
+  expect(await page.locator(".step[open]").count()).toBe(1);
   await page.click("#tab-trace");
   await page.waitForSelector(".trace .bar");
   expect(await page.locator(".trace .kind-people").count()).toBe(1);
@@ -291,6 +299,18 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   await page.waitForSelector(".item.user >> nth=1");
   await page.click('[data-answer="reject"]');
   await page.waitForSelector(".question", { state: "detached" });
+
+  // A step that has failed says why, and is tried again in a run of its own.
+  await page.goto(`${on.waggle.url}/`);
+  await page.click(".ideas li:nth-child(2) button");
+  await page.fill(".editor li:nth-child(3) input", "Ask the broken model");
+  await page.click('[data-answer="approve"]');
+  await says(page, ".step.state-failed[open] .why", "rejected the request");
+  await says(page, ".session .head .chip", "Partly done");
+  expect(await faults(page)).toEqual([]);
+  await page.click('.step button:has-text("Retry this step")');
+  await page.waitForSelector(".steps >> nth=1 >> .step.state-completed");
+  await says(page, ".session .head .chip", "Completed");
   expect(await faults(page)).toEqual([]);
   expect(errors).toEqual([]);
   await page.close();

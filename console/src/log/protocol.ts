@@ -2,6 +2,7 @@ import type { CanonicalEvent, Question } from "@waggle-dev/client";
 import type { TeamView, Thought, ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
 import type { Bar } from "../fold/bars.ts";
+import type { Margin } from "../fold/blocks.ts";
 import type { TaskState } from "../fold/task.ts";
 import type { Member, Task, Wait } from "../fold/team.ts";
 
@@ -100,8 +101,9 @@ export interface TalkPatch {
   questions: Asked[];
   /** Runs that have not ended. */
   active: number;
-  /** Titles of steps whose plans are not in the window, or that have none: by run and step. */
-  titles: Record<string, string>;
+  /** What stands beside it, if that has changed. */
+  steps?: Margin["steps"];
+  notes?: Margin["notes"];
   /** Who sent messages to a member of a team, where that was no person: by message. */
   senders: Record<string, Side>;
 }

@@ -35,8 +35,8 @@ export interface Said {
   readonly active: number;
   /** Who sent a message to a member of a team. */
   sender?(id: string): Side | undefined;
-  /** Titles of steps whose runs have no plan of their own, because they repair others: by run and step. */
-  readonly titles?: ReadonlyMap<string, string>;
+  /** What took how long, if that is known. */
+  readonly bars?: readonly Bar[];
 }
 
 /** The state of a log without events. A definition names members of a team whose first events have expired. */
@@ -61,16 +61,10 @@ class SessionState implements State {
   private view = new ViewBuilder();
   private falls = new BarsBuilder();
   private ends = new Map<string, string>();
-  /** Runs that repair others, and the titles of their steps. */
-  private repairs = new Set<string>();
-  private titles = new Map<string, string>();
 
   take(e: CanonicalEvent): void {
     this.view.take(e);
     this.falls.take(e);
-    if (e.type === "run.started" && e.data.repairs) this.repairs.add(e.data.run_id);
-    else if (e.type === "step.started" && this.repairs.has(e.data.run_id))
-      this.titles.set(`${e.data.run_id}/${e.data.step.id}`, e.data.step.title);
     if (e.type === "input.requested" && e.data.timeout_seconds)
       this.ends.set(e.data.input_id, new Date(Date.parse(e.time) + e.data.timeout_seconds * 1000).toISOString());
     else if (e.type === "input.answered" || e.type === "input.expired") this.ends.delete(e.data.input_id);
@@ -93,15 +87,13 @@ class SessionState implements State {
     f.view = this.view.fork();
     f.falls = this.falls.fork();
     f.ends = new Map(this.ends);
-    f.repairs = new Set(this.repairs);
-    f.titles = new Map(this.titles);
     return f;
   }
 
   talk(): Said {
     const { items, questions, active } = this.view.view;
     const asked = questions.map((question) => ({ question, ends: this.ends.get(question.id) }));
-    return { items, key: keyOf, questions: asked, active: active.length, titles: this.titles };
+    return { items, key: keyOf, questions: asked, active: active.length, bars: this.falls.bars.bars };
   }
 
   get bars(): { bars: readonly Bar[]; until: number } {
@@ -113,7 +105,7 @@ class SessionState implements State {
     const first = items.find((i) => i.kind === "user");
     let unknowns = 0;
     for (const i of items) if (i.kind === "tool" && i.status === "unknown") unknowns++;
-    const state = questions.length > 0 ? "waiting" : active.length > 0 ? "running" : ended(items);
+    const state = questions.length > 0 ? "waiting" : active.length > 0 ? "running" : ended(items, this.falls.bars.bars);
     return { name: first?.text ?? "", state, unknowns, status: "" };
   }
 
@@ -127,19 +119,34 @@ class SessionState implements State {
 }
 
 /** How the last run ended, by what it has said. */
-function ended(items: readonly ViewItem[]): Summary["state"] {
-  let state: Summary["state"] = "idle";
+function ended(items: readonly ViewItem[], bars: readonly Bar[]): Summary["state"] {
+  const { run } = items.at(-1) ?? {};
+  let state: Summary["state"] = hasFailed(run, bars) ? "partly" : "idle";
   for (let n = items.length - 1; n >= 0; n--) {
     const i = items[n] as ViewItem;
     if (i.kind === "tool" && i.status === "unknown") return "unknown_outcome";
     if (i.kind === "end") state = i.code === "RUN_CANCELLED" ? "cancelled" : "failed";
     else if (i.kind === "user") return state === "idle" && n < items.length - 1 ? "completed" : state;
-    else if (i.kind === "plan" && state === "idle") {
+    else if (i.kind === "plan" && i.run === run && state === "idle") {
       if (i.status === "cancelled") state = "cancelled";
       else if (i.steps.some((s) => s.status === "failed" || s.status === "cancelled")) state = "partly";
     }
   }
   return state === "idle" && items.length > 0 ? "completed" : state;
+}
+
+/** Whether the last attempt at a step of a run has failed. */
+function hasFailed(run: string | undefined, bars: readonly Bar[]): boolean {
+  const seen = new Set<string>();
+  for (let n = bars.length - 1; n >= 0; n--) {
+    const b = bars[n] as Bar;
+    if (b.run !== run) continue;
+    if (b.kind === "run") return false;
+    if (b.kind !== "step" || seen.has(b.id)) continue;
+    if (b.state === "failed") return true;
+    seen.add(b.id);
+  }
+  return false;
 }
 
 const noBars = { bars: [], until: 0 };

@@ -1,5 +1,6 @@
-import type { ViewItem } from "@waggle-dev/client/view";
 import type { Side } from "../fold/arrows.ts";
+import type { Margin } from "../fold/blocks.ts";
+import { marginOf } from "./margin.ts";
 import type { Asked, Growth, Shown, TalkPatch } from "./protocol.ts";
 import type { Said } from "./states.ts";
 import { Window } from "./window.ts";
@@ -10,6 +11,7 @@ export class Talk {
   private sent = new Map<string, Shown>();
   private keys: readonly string[] = [];
   private rest: string | undefined;
+  private margin = { steps: "", notes: "" };
 
   constructor(
     readonly of: string,
@@ -47,23 +49,23 @@ export class Talk {
       partial,
       questions: s.questions,
       active: s.active,
-      titles: titlesOf(s, from, to),
+      ...this.changed(marginOf(s, from, to)),
       senders: sendersOf(s, from, to),
     };
-    const rest = JSON.stringify([
-      patch.earlier,
-      patch.later,
-      partial,
-      patch.questions.map(idOf),
-      patch.active,
-      patch.titles,
-      patch.senders,
-    ]);
-    if (!moved && set.length === 0 && grow.length === 0 && rest === this.rest) return undefined;
+    const rest = JSON.stringify([patch.earlier, patch.later, partial, patch.questions.map(idOf), patch.active, patch.senders]);
+    if (!moved && set.length === 0 && grow.length === 0 && rest === this.rest && !patch.steps && !patch.notes) return undefined;
     this.sent = now;
     this.keys = keys;
     this.rest = rest;
     return patch;
+  }
+
+  /** What the page does not have of a margin. */
+  private changed(m: Margin): Partial<Margin> {
+    const [steps, notes] = [JSON.stringify(m.steps), JSON.stringify(m.notes)];
+    const { margin } = this;
+    this.margin = { steps, notes };
+    return { ...(steps === margin.steps ? {} : { steps: m.steps }), ...(notes === margin.notes ? {} : { notes: m.notes }) };
   }
 }
 
@@ -98,28 +100,4 @@ function sendersOf(s: Said, from: number, to: number): Record<string, Side> {
     if (sender && sender !== "people") senders[item.id] = sender;
   }
   return senders;
-}
-
-/** The titles of steps in the window whose plans do not stand in it. */
-function titlesOf({ items, titles: own }: Said, from: number, to: number): Record<string, string> {
-  const titles: Record<string, string> = {};
-  const wanted = new Set<string>();
-  const plans = new Set<string>();
-  for (let i = from; i < to; i++) {
-    const item = items[i] as ViewItem;
-    if (item.kind === "plan") plans.add(item.run);
-    else if (item.kind === "answer" && item.step !== undefined) {
-      const key = `${item.run}/${item.step}`;
-      const title = own?.get(key);
-      if (title === undefined) wanted.add(item.run);
-      else titles[key] = title;
-    }
-  }
-  for (const run of plans) wanted.delete(run);
-  for (let i = from - 1; i >= 0 && wanted.size > 0; i--) {
-    const item = items[i] as ViewItem;
-    if (item.kind !== "plan" || !wanted.delete(item.run)) continue;
-    for (const s of item.steps) titles[`${item.run}/${s.id}`] = s.title;
-  }
-  return titles;
 }

@@ -52,6 +52,24 @@ export async function askAgain(session: string, last: number): Promise<unknown> 
   });
 }
 
+const ofStep = (session: string, run: string, step: string, what: string) =>
+  persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/runs/${encodeURIComponent(run)}/steps/${step}/${what}`, { id: newId() });
+
+/** Has a step of a run done again, and the steps that need it. If the run is over, a new run does that. */
+export function restartStep(session: string, run: string, step: string): Promise<unknown> {
+  return ofStep(session, run, step, "restart");
+}
+
+/** Has a run go on without a step. */
+export function skipStep(session: string, run: string, step: string): Promise<unknown> {
+  return ofStep(session, run, step, "cancel");
+}
+
+/** Has another plan made for the last question of a session. */
+export function planAgain(session: string): Promise<unknown> {
+  return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/replan`, { id: newId() });
+}
+
 /** Stops the active run of a session. */
 export function stopRun(session: string): Promise<unknown> {
   return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/cancel`);

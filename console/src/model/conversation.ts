@@ -1,8 +1,9 @@
 import { type Signal, signal } from "@preact/signals";
+import type { Margin } from "../fold/blocks.ts";
 import type { Growth, Shown, TalkPatch } from "../log/protocol.ts";
 
 /** What a page shows of a conversation besides what is said in it. */
-export type TalkState = Pick<TalkPatch, "of" | "earlier" | "later" | "partial" | "questions" | "active" | "titles" | "senders">;
+export type TalkState = Pick<TalkPatch, "of" | "earlier" | "later" | "partial" | "questions" | "active" | "senders"> & Margin;
 
 /** The window over a conversation. Each thing in it has a signal of its own: a text that grows renders nothing else. */
 export class Conversation {
@@ -15,7 +16,8 @@ export class Conversation {
     partial: false,
     questions: [],
     active: 0,
-    titles: {},
+    steps: {},
+    notes: {},
     senders: {},
   });
   private readonly items = new Map<string, Signal<Shown>>();
@@ -36,7 +38,7 @@ export class Conversation {
       if (known && "done" in known.value) known.value = grown(known.value, g);
     }
     const { keys, set: _, grow: __, ...state } = p;
-    this.state.value = state;
+    this.state.value = { ...this.state.peek(), ...state };
     if (keys) {
       this.keys.value = keys;
       const there = new Set(keys);

@@ -49,6 +49,18 @@ export function StateChip({ state, small, text }: { state: string; small?: boole
   );
 }
 
+/** A state in a list of many: its sign in its colour, and the word to point at or to hear. */
+export function Sign({ state }: { state: string }): JSX.Element {
+  const s = states[state];
+  const word = s ? t(s.word) : state;
+  return (
+    <span class={`sign state-${look(state)}`} title={word}>
+      <Icon name={s?.icon ?? "circle"} />
+      <span class="only-read">{word}</span>
+    </span>
+  );
+}
+
 /** What time it was, with the exact time to point at. */
 export function Time({ at, precise }: { at: string | number; precise?: boolean }): JSX.Element {
   const d = new Date(at);

@@ -1,5 +1,8 @@
-import type { ComponentChildren, JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { type ComponentChildren, createContext, type JSX, type RefObject } from "preact";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+
+/** Whether the reader of a column is at its end, and sees what comes; and how to take them there. */
+export const Follows = createContext<{ at: RefObject<boolean>; go: () => void } | undefined>(undefined);
 
 /** So many pixels from its end a reader counts as being there. */
 const near = 40;
@@ -44,6 +47,13 @@ export function Scroll(p: {
     own.current = b.scrollTop;
     seen.current = topmost(b);
   };
+  const follows = useMemo(() => {
+    const go = () => {
+      atEnd.current = true;
+      hold();
+    };
+    return { at: atEnd, go };
+  }, []);
   useLayoutEffect(() => {
     if (!p.whole) atEnd.current = false;
     hold();
@@ -71,7 +81,7 @@ export function Scroll(p: {
       }}
     >
       <div class="column" ref={column}>
-        {p.children}
+        <Follows.Provider value={follows}>{p.children}</Follows.Provider>
       </div>
     </div>
   );
@@ -84,10 +94,10 @@ function placeOf(element: Element, b: HTMLElement): number {
   return element.getBoundingClientRect().top + b.scrollTop;
 }
 
-/** The first item in view. */
+/** The first item in view. What is folded away is not. */
 function topmost(b: HTMLElement): Place | undefined {
   const edge = b.getBoundingClientRect().top;
-  for (const element of b.querySelectorAll(".item"))
-    if (element.getBoundingClientRect().bottom > edge) return { element, place: placeOf(element, b) };
+  for (const element of b.querySelectorAll(".item, .step > summary"))
+    if (element.getBoundingClientRect().bottom > edge && element.checkVisibility()) return { element, place: placeOf(element, b) };
   return undefined;
 }

@@ -1,9 +1,10 @@
-import type { Signal } from "@preact/signals";
 import type { Question } from "@waggle-dev/client";
 import type { ViewItem } from "@waggle-dev/client/view";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
+import { mayAct } from "../app.ts";
 import type { Side } from "../fold/arrows.ts";
+import { type Block, blocks } from "../fold/blocks.ts";
 import { weight } from "../log/window.ts";
 import type { Conversation } from "../model/conversation.ts";
 import { ended } from "../model/ended.ts";
@@ -11,7 +12,6 @@ import type { LogModel } from "../model/log.ts";
 import { problem } from "../problem.ts";
 import { t } from "../words.ts";
 import { Face, StateChip, Text } from "./basics.tsx";
-import { Code } from "./code.tsx";
 import { Decided } from "./decision.tsx";
 import { useGradually } from "./gradually.ts";
 import { Icon } from "./icons.tsx";
@@ -19,7 +19,9 @@ import { Markdown } from "./markdown.tsx";
 import { PlanCard } from "./plan.tsx";
 import { type Ask, QuestionCard } from "./question.tsx";
 import { Scroll } from "./scroll.tsx";
-import { Reasoning, Retrying, Stopped } from "./thought.tsx";
+import { StepCard } from "./step.tsx";
+import { Reasoning, Retried, Retrying, Stopped } from "./thought.tsx";
+import { ToolCard } from "./tool.tsx";
 
 /** The conversation of a session, or of a member of a team: what was said, called, planned and asked. */
 export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[] }): JSX.Element {
@@ -29,6 +31,10 @@ export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[]
   const { earlier, later, partial, questions, active } = talk.state.value;
   const asked = (p.asked ?? questions.map((q) => askOf(q.question, model.id, q.ends))).filter((ask) => !ended.value.has(ask.id));
   const shown = useGradually(keys, (key) => weight(talk.item(key).peek()));
+  const { steps, notes } = talk.state.value;
+  const all = useMemo(() => blocks(shown, (key) => talk.item<ViewItem>(key).peek(), { steps, notes }), [talk, shown, steps, notes]);
+  const planned = all.findLast((b) => b.kind === "steps");
+  const acts = live && !later && model.kind === "session" && mayAct.value ? planned : undefined;
   const last = keys.at(-1);
   return (
     <Scroll label={t("session.talk")} keys={keys} shown={shown} whole={!later}>
@@ -39,9 +45,13 @@ export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[]
           {t("talk.earlier")}
         </button>
       )}
-      {shown.map((key) => (
-        <Item key={key} item={talk.item<ViewItem>(key)} talk={talk} live={live} />
-      ))}
+      {all.map((b) =>
+        b.kind === "item" ? (
+          <Item key={b.key} of={b.key} talk={talk} live={live} />
+        ) : (
+          <Steps key={b.key} of={b} talk={talk} live={live} session={b === acts ? model.id : undefined} />
+        ),
+      )}
       {later && <Later move={(to) => model.move(to)} />}
       {live && !later && asked.map((ask) => <QuestionCard key={ask.id} ask={ask} />)}
       {active > 0 && asked.length === 0 && !later && !last?.startsWith("answer ") && !last?.startsWith("retry ") && (
@@ -86,8 +96,36 @@ function askOf(q: Question, session: string, ends: string | undefined): Ask {
   };
 }
 
-function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversation; live: boolean }): JSX.Element {
-  const item = s.value;
+type StepsBlock = Extract<Block, { kind: "steps" }>;
+
+/** The steps of a run that have begun, or that will not. Of those of a session the reader can go on from those that failed. */
+function Steps(p: { of: StepsBlock; talk: Conversation; live: boolean; session: string | undefined }): JSX.Element {
+  const { of, talk, live } = p;
+  const { steps, active } = talk.state.value;
+  return (
+    <section class="steps" aria-label={t("talk.steps.label")}>
+      {of.steps.map((s) => (
+        <StepCard
+          key={s.id}
+          of={s}
+          note={steps[s.place]}
+          live={live}
+          loud={s.keys.some((key) => isUnknown(talk.item<ViewItem>(key).value))}
+          acts={p.session === undefined ? undefined : { session: p.session, run: of.run, over: active === 0 }}
+        >
+          {s.keys.map((key) => (
+            <Item key={key} of={key} talk={talk} live={live} />
+          ))}
+        </StepCard>
+      ))}
+    </section>
+  );
+}
+
+const isUnknown = (item: ViewItem) => item.kind === "tool" && item.status === "unknown";
+
+function Item({ of, talk, live }: { of: string; talk: Conversation; live: boolean }): JSX.Element {
+  const item = talk.item<ViewItem>(of).value;
   switch (item.kind) {
     case "user": {
       const sender = talk.state.value.senders[item.id];
@@ -102,9 +140,9 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
     }
     case "answer":
       return (
-        <article class={item.step === undefined ? "item answer" : "item answer of-step"} data-step={placeOf(item)}>
-          {item.step === undefined && <h2 class="only-read">{t("talk.answer")}</h2>}
-          {item.step !== undefined && <h2>{t("talk.step", { title: stepTitle(item.step, item.run, talk) })}</h2>}
+        <article class={item.step === undefined ? "item answer" : "item answer of-step"}>
+          {item.step === undefined && <h2>{t("talk.answer")}</h2>}
+          <Retried of={talk.state.value.notes[of]} />
           <Reasoning of={item} />
           {(item.text !== "" || !item.reasoning) && <Markdown text={item.text} done={item.done} />}
           {!item.done && (item.text !== "" || !item.reasoning) && <span class="caret" aria-hidden="true" />}
@@ -112,7 +150,7 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
         </article>
       );
     case "tool":
-      return <ToolCard item={item} />;
+      return <ToolCard item={item} note={talk.state.value.notes[of]} live={live} />;
     case "plan":
       return <PlanCard item={item} />;
     case "decision":
@@ -143,64 +181,7 @@ function Item({ item: s, talk, live }: { item: Signal<ViewItem>; talk: Conversat
   }
 }
 
-/** Names the step that something belongs to, among all runs; undefined: it belongs to none. */
-const placeOf = (item: { run: string; step: string | undefined }) => (item.step === undefined ? undefined : `${item.run}/${item.step}`);
-
 /** What a side of messages of a team is called. */
 export function sideName(side: Side): string {
   return side === "people" ? t("team.side.people") : side === "board" ? t("team.side.board") : side.slice(1);
-}
-
-function stepTitle(step: string, run: string, talk: Conversation): string {
-  for (const key of talk.keys.value ?? []) {
-    const p = key.startsWith("plan ") ? talk.item<ViewItem>(key).value : undefined;
-    if (p?.kind === "plan" && p.run === run) for (const s of p.steps) if (s.id === step) return s.title;
-  }
-  return talk.state.value.titles[`${run}/${step}`] ?? step;
-}
-
-/** A call of a tool. A call whose outcome is unknown is loud: it may have had its effect. */
-export function ToolCard({ item }: { item: Extract<ViewItem, { kind: "tool" }> }): JSX.Element {
-  const unknown = item.status === "unknown";
-  const [open, setOpen] = useState(unknown);
-  return (
-    <details
-      class={`item tool state-${item.status}`}
-      data-step={placeOf(item)}
-      open={open || unknown}
-      onToggle={(e) => setOpen(e.currentTarget.open)}
-    >
-      <summary>
-        <Icon name="tool" />
-        <code class="name">
-          <Text>{item.name}</Text>
-        </code>
-        <span class="brief">
-          <Text most={90}>{brief(item.arguments)}</Text>
-        </span>
-        <StateChip state={item.status} small />
-      </summary>
-      {unknown && <p class="loud">{t("talk.unknown")}</p>}
-      {(open || unknown) && (
-        <>
-          <h3>{t("talk.arguments")}</h3>
-          <Code value={item.arguments} />
-        </>
-      )}
-      {(open || unknown) && item.text !== "" && (
-        <>
-          <h3>{t("talk.result")}</h3>
-          <Code value={item.text} />
-        </>
-      )}
-    </details>
-  );
-}
-
-function brief(value: unknown): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
-  return Object.entries(value)
-    .map(([k, v]) => `${k}: ${typeof v === "string" ? v : JSON.stringify(v)}`)
-    .join(", ")
-    .replaceAll("\n", " ");
 }

@@ -2,6 +2,7 @@ import type { Retry, Text as Said, Thought } from "@waggle-dev/client/view";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { now, span } from "../app.ts";
+import type { Note } from "../fold/blocks.ts";
 import { plain } from "../fold/text.ts";
 import { problem } from "../problem.ts";
 import { t } from "../words.ts";
@@ -42,6 +43,17 @@ export function Stopped({ stop }: { stop: NonNullable<Said["stop"]> }): JSX.Elem
           </>
         )}
       </span>
+    </p>
+  );
+}
+
+/** That a model answered only after some requests had failed. */
+export function Retried({ of }: { of: Note | undefined }): JSX.Element | null {
+  if (!of?.failed) return null;
+  return (
+    <p class="stopped">
+      <Icon name="again" />
+      <span>{t(of.failed === 1 ? "talk.retried.one" : "talk.retried", { n: of.failed, problem: problem(of.code ?? "") })}</span>
     </p>
   );
 }

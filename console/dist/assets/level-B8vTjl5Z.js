@@ -1,1 +1,0 @@
-import{M as e}from"./app-BkpAmOYE.js";import{f as t,m as n}from"./basics-Bw8HDzgZ.js";var r={ok:{icon:`tick`,look:`completed`},warn:{icon:`clock`,look:`waiting`},fail:{icon:`cross`,look:`failed`}};function i({level:i,word:a}){return n(`span`,{class:`chip state-${r[i].look}`,children:[n(t,{name:r[i].icon}),e(a??`health.${i}`)]})}export{i as t};
