@@ -49,7 +49,7 @@ type file struct {
 	plain, zipped []byte // zipped is nil for a small file
 }
 
-// New reads the files. Besides this gateway the pages may connect to the origins, for the sign-in.
+// New reads the files. Besides this gateway the pages may connect to the origins: to sign in, and in a demonstration.
 func New(origins ...string) (*Pages, error) {
 	root, err := fs.Sub(dist, "dist")
 	if err != nil {

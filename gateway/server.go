@@ -277,7 +277,7 @@ type Deps struct {
 
 	Cells *Cells // nil = the installation has one cell
 
-	Login *wire.OIDCLogin // of people in the pages; nil = they show API keys or tokens
+	Console wire.ConsoleInfo // what the pages learn before they have credentials
 
 	Pages Pages // that people see in a browser; nil = none
 

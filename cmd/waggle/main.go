@@ -24,6 +24,7 @@ type cli struct {
 	ShowVersion bool `name:"version" help:"Show the version."`
 
 	Up    upCmd    `cmd:"" group:"Start" help:"Run every role and an embedded NATS server in one process."`
+	Demo  demoCmd  `cmd:"" group:"Start" help:"Run \"waggle up\" in a child process and open its console, which can kill it: see that nothing is lost."`
 	Serve serveCmd `cmd:"" group:"Start" help:"Run selected roles against a NATS server."`
 	Open  openCmd  `cmd:"" group:"Start" help:"Open the console of a running gateway in a browser."`
 
@@ -50,7 +51,8 @@ type cli struct {
 }
 
 // examples are the first commands that people need.
-const examples = `  waggle up                                     run everything here, with the console
+const examples = `  waggle demo                                   run everything here, open the console, and pull the plug
+  waggle up                                     run everything here, with the console
   waggle chat "Which files are here?"           ask once; without words, talk
   waggle chat --plan "Compare these two files"  see the plan, approve it, watch its steps
   waggle teams run -f team.yaml "write a.md"    have a team do something

@@ -21,7 +21,7 @@ import (
 type system struct {
 	*parts
 	state   func() wire.Status // may be nil
-	login   *wire.OIDCLogin    // may be nil
+	console wire.ConsoleInfo
 	reports http.HandlerFunc   // may be nil
 }
 
@@ -54,11 +54,11 @@ func (s system) routes() []Route {
 			Answers: json200("The principal.", wire.Me{}), Handler: s.server.Serve(s.me),
 		},
 		{
-			Method: "GET", Path: "/console", ID: "showConsole", Tag: "system", Summary: "Show how people sign in to the console.", Public: true,
+			Method: "GET", Path: "/console", ID: "showConsole", Tag: "system", Summary: "Show how people sign in to the console, and what it may do here.", Public: true,
 			Header:  ifNoneMatch,
 			Answers: []openapi.Answer{{Status: http.StatusOK, About: "The ways.", Type: wire.ConsoleInfo{}}, notModified},
 			Handler: s.document("application/json", func() (string, error) {
-				b, err := json.Marshal(wire.ConsoleInfo{OIDC: s.login})
+				b, err := json.Marshal(s.console)
 				return string(b), err
 			}),
 		},

@@ -1,8 +1,10 @@
 package api
 
-// ConsoleInfo tells a page of the console, before it has credentials, how people sign in.
+// ConsoleInfo tells a page of the console, before it has credentials, how people sign in and what this installation lets the
+// page do.
 type ConsoleInfo struct {
 	OIDC *OIDCLogin `json:"oidc,omitempty"` // absent: with an API key or a token only
+	Plug string     `json:"plug,omitempty"` // with "waggle demo": a POST request there kills the server, which starts again
 }
 
 // OIDCLogin is the sign-in with OpenID Connect: the code flow with PKCE.

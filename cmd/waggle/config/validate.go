@@ -14,6 +14,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/plug"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -80,6 +82,7 @@ func (l *Loaded) Validate(use For) error {
 	p.access(&c.Access)
 	p.audit(&c.Audit)
 	p.cells(c, use)
+	p.console(c, use)
 	if use.Has(RoleWorker) {
 		p.model(c)
 		p.prices(&c.Models)
@@ -135,6 +138,18 @@ func (p *problems) general(c *Config, use For) {
 	}
 	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
 		p.add("log.format", "%q is not a format; choose from auto, json, console", c.Log.Format)
+	}
+}
+
+func (p *problems) console(c *Config, use For) {
+	if c.Console.Plug == "" {
+		return
+	}
+	if err := plug.Check(c.Console.Plug); err != nil {
+		p.add("console.plug", "%v", err)
+	}
+	if !use.Embedded || !c.Auth.Empty() || auth.RequireLoopback(c.Addr) != nil {
+		p.add("console.plug", "only \"waggle up\" on a loopback address without authentication may have this")
 	}
 }
 

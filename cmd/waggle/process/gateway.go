@@ -60,7 +60,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
 		Quota: limits, Audit: p.audit, Access: p.Config.Access.Policy(), Signer: p.signing.Signer, Signatures: p.signing.Verifier, Cells: cells, Pages: pages,
 		Routes:  p.routes(),
-		Examine: (&inspector{p: p}).look, Rates: p.fleet().List, Login: p.login(),
+		Examine: (&inspector{p: p}).look, Rates: p.fleet().List, Console: api.ConsoleInfo{OIDC: p.login(), Plug: p.Config.Console.Plug},
 		Settings: p.settings(),
 		Status: func() api.Status {
 			s := status.Public(p.directory, Services())
@@ -94,14 +94,26 @@ func (p *process) pages() (gateway.Pages, error) {
 	if !p.Config.Console.Enabled {
 		return nil, nil //nolint:nilnil // no pages are served
 	}
+	var origins []string
+	for setting, address := range map[string]string{"auth.jwt.issuer": p.issuer(), "console.plug": p.Config.Console.Plug} {
+		if address == "" {
+			continue
+		}
+		u, err := url.Parse(address)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", setting, err)
+		}
+		origins = append(origins, u.Scheme+"://"+u.Host)
+	}
+	return console.New(origins...)
+}
+
+// issuer returns the address at which people sign in, empty if they cannot.
+func (p *process) issuer() string {
 	if p.Config.Auth.OIDC.ClientID == "" {
-		return console.New()
+		return ""
 	}
-	u, err := url.Parse(p.Config.Auth.JWT.Issuer)
-	if err != nil {
-		return nil, fmt.Errorf("auth.jwt.issuer: %w", err)
-	}
-	return console.New(u.Scheme + "://" + u.Host)
+	return p.Config.Auth.JWT.Issuer
 }
 
 // login returns how people sign in at the issuer of the tokens, nil if they cannot.

@@ -69,6 +69,9 @@ func (m *Model) Generate(ctx context.Context, req model.Request, to model.Listen
 			return model.Reply{}, err
 		}
 		said.WriteString(w)
+		if text == story {
+			linger(ctx)
+		}
 	}
 	return model.Reply{Text: said.String(), StopReason: stop, Model: asked, Unseen: unseen}, nil
 }

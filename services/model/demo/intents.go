@@ -24,6 +24,7 @@ I can
 - calculate exactly: "what is (3 + 4.5) * 2?"
 - tell the date and the time: "what day is it?", "what time is it?", "how many days until 2030-01-01?"
 - repeat: "say hello"
+- tell a story, as slowly as language models do: "how do bees tell each other where the flowers are?"
 - work in a team: "ask Bob to read notes.md", "give Bob the task to count to 3"
 - call any tool: "use TOOL {"argument": "value"}", and list them: "which tools do you have?"
 
@@ -54,6 +55,7 @@ var intents = []intent{
 	on(`which tools do you have`, listTools),
 	on(`(?:hi|hello|hey)(?: there)?`, func(*clause, []string) *action { return say("Hello! " + about + ` Ask me "help" to see what for.`) }),
 	on(`help|what can you do`, func(*clause, []string) *action { return say(help) }),
+	on(`(?:tell (?:me )?)?(?:how (?:do )?bees tell each other where the flowers are|(?:a|the) story)`, func(*clause, []string) *action { return say(story) }),
 	on(`say (.+)`, func(_ *clause, m []string) *action { return say(unquote(m[0])) }),
 	on(`count to (\d{1,5})`, func(_ *clause, m []string) *action { return countUp(m[0]) }),
 	on(`how many (word|line|character)s (?:are in |does |do )?`+file+`(?: has| have)?`, countIn),

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -143,11 +144,13 @@ func TestUtterances(t *testing.T) {
 }
 
 // TestTheHelpIsTrue: the model understands each example of the help, in a team with Bob.
-func TestTheHelpIsTrue(t *testing.T) {
+func TestTheHelpIsTrue(t *testing.T) { synctest.Test(t, theHelpIsTrue) }
+
+func theHelpIsTrue(t *testing.T) {
 	help := newChat(t, files()).say("help")
 	help = strings.ReplaceAll(help, `"use TOOL {"argument": "value"}"`, "")
 	examples := regexp.MustCompile(`"([a-z][^"]+)"`).FindAllStringSubmatch(help, -1)
-	require.Len(t, examples, 15)
+	require.Len(t, examples, 16)
 	for _, e := range examples {
 		req := newChat(t, files()).req
 		req.Tools = append(req.Tools, teamTools("Bob")...)

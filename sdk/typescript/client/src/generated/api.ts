@@ -838,10 +838,14 @@ export interface Colleague {
   role?: string;
 }
 /**
- * ConsoleInfo tells a page of the console, before it has credentials, how people sign in.
+ * ConsoleInfo tells a page of the console, before it has credentials, how people sign in and what this installation lets the page do.
  */
 export interface ConsoleInfo {
   oidc?: OIDCLogin;
+  /**
+   * with "waggle demo": a POST request there kills the server, which starts again
+   */
+  plug?: string;
 }
 /**
  * absent: with an API key or a token only
