@@ -28,6 +28,8 @@ export class LogModel {
   readonly arrows = signal<ArrowsPatch | undefined>(undefined);
   readonly tasks = signal<readonly Task[] | undefined>(undefined);
   readonly rows: LogRows;
+  /** Whether the log began with a message that this page sent. */
+  readonly fresh: boolean;
   private line: Line | undefined;
   private leave: () => void = () => {};
   private part: Part;
@@ -42,6 +44,7 @@ export class LogModel {
     this.part = o.part;
     this.member = o.member ?? "";
     this.at.value = o.at;
+    this.fresh = o.fresh ?? false;
     this.rows = new LogRows((c) => this.line?.send(c));
     if (!o.fresh) this.read();
   }

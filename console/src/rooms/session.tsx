@@ -17,6 +17,7 @@ import { Composer, draft } from "../parts/composer.tsx";
 import { ConfirmDialog } from "../parts/confirm.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { Plug } from "../parts/plug.tsx";
 import { Talk } from "../parts/talk.tsx";
 import { go, type Route, room, type SessionView, sessionViews } from "../route.ts";
 import { t } from "../words.ts";
@@ -119,6 +120,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
       >
         <Talk model={model} live={!past} />
       </LogView>
+      {!past && <Plug model={model} running={state === "running" || state === "waiting"} />}
       {!past && at.view === "talk" && (
         <Composer
           session={at.id}

@@ -6,6 +6,7 @@ import { messageTeam, startTeam } from "../model/act.ts";
 import { useAgents } from "../model/agents.ts";
 import { stateOf } from "../model/columns.ts";
 import { Overview } from "../model/overview.ts";
+import { plug } from "../model/plug.ts";
 import { Skeleton, StateChip, Text, Time } from "../parts/basics.tsx";
 import { Composer, draft, mode } from "../parts/composer.tsx";
 import { Icon, type IconName } from "../parts/icons.tsx";
@@ -74,16 +75,39 @@ function Model(): JSX.Element | null {
 }
 
 interface Idea {
-  name: "tool" | "plan" | "team";
+  name: "tool" | "plan" | "team" | "plug";
   icon: IconName;
+  /** What is asked, and what is said of it. */
+  ask: Word;
+  about: Word;
   run: (send: (m: Message) => void) => void;
 }
 
-const ideas: readonly Idea[] = [
-  { name: "tool", icon: "tool", run: (send) => ask(send, "chat", "play.tool.ask") },
-  { name: "plan", icon: "list", run: (send) => ask(send, "plan", "play.plan.ask") },
-  { name: "team", icon: "team", run: () => void team().catch((error) => say(reason(error))) },
-];
+/** What may be tried. With `waggle demo` tools ask before they write, and the server can be killed. */
+function ideas(): readonly Idea[] {
+  const demo = plug.value !== "";
+  const asks = (name: Idea["name"], icon: IconName, how: "chat" | "plan", words: Word, about: Word): Idea => ({
+    name,
+    icon,
+    ask: words,
+    about,
+    run: (send) => ask(send, how, words),
+  });
+  const all = [
+    demo
+      ? asks("tool", "tool", "chat", "play.write.ask", "play.write.about")
+      : asks("tool", "tool", "chat", "play.tool.ask", "play.tool.about"),
+    asks("plan", "list", "plan", "play.plan.ask", "play.plan.about"),
+    {
+      name: "team",
+      icon: "team",
+      ask: "play.team.ask",
+      about: "play.team.about",
+      run: () => void team().catch((e) => say(reason(e))),
+    } as Idea,
+  ];
+  return demo ? [...all, asks("plug", "plug", "chat", "play.plug.ask", "play.plug.about")] : all;
+}
 
 function ask(send: (m: Message) => void, how: "chat" | "plan", words: Word): void {
   mode.value = how;
@@ -103,13 +127,13 @@ function Ideas({ send }: { send: (m: Message) => void }): JSX.Element {
     <>
       <h2 class="only-read">{t("play.first")}</h2>
       <ul class="ideas">
-        {ideas.map((idea) => (
+        {ideas().map((idea) => (
           <li key={idea.name}>
             <button type="button" onClick={() => idea.run(send)}>
               <Icon name={idea.icon} />
               <b>{t(`play.${idea.name}`)}</b>
-              <span>{t(`play.${idea.name}.ask`)}</span>
-              <small>{t(`play.${idea.name}.about`)}</small>
+              <span>{t(idea.ask)}</span>
+              <small>{t(idea.about)}</small>
             </button>
           </li>
         ))}
