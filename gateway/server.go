@@ -277,7 +277,7 @@ type Deps struct {
 
 	Cells *Cells // nil = the installation has one cell
 
-	Console wire.ConsoleInfo // what the pages learn before they have credentials
+	Console wire.ConsoleInfo // of the pages, before they have credentials
 
 	Pages Pages // that people see in a browser; nil = none
 

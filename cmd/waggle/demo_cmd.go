@@ -43,29 +43,29 @@ func (c *demoCmd) Run(std streams) error {
 	if err := auth.RequireLoopback(l.Addr); err != nil || !l.Auth.Empty() {
 		return usageError{errors.Join(errors.New("the demo runs without authentication on a loopback address only: everybody who opens its page may kill it"), err)}
 	}
-	addr, err := fixed(l.Addr)
+	ctx, stop := endable()
+	defer stop()
+	addr, err := fixed(ctx, l.Addr)
 	if err != nil {
 		return err
 	}
 	_, port, _ := net.SplitHostPort(addr)
-	p, err := plug.Open("http://"+addr, "http://localhost:"+port)
+	p, err := plug.Open(ctx, "http://"+addr, "http://localhost:"+port)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	ctx, stop := endable()
-	defer stop()
 	go c.show(ctx, std, addr)
 	return c.keep(ctx, std, p, c.environment(l, addr, p.URL()))
 }
 
 // fixed returns the address, with a free port in place of 0: the page finds the server again under the same one.
-func fixed(addr string) (string, error) {
+func fixed(ctx context.Context, addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port != "0" {
 		return addr, err
 	}
-	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return "", err
 	}

@@ -42,7 +42,7 @@ type Config struct {
 	Examine func(context.Context) (wire.Installation, error)
 	Stream  func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
 	Live    http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
-	Console wire.ConsoleInfo               // what pages of the console learn before they have credentials
+	Console wire.ConsoleInfo               // of the pages, before they have credentials
 	Reports http.HandlerFunc               // takes the reports of browsers about pages; nil: the route does not exist
 	// Translate begins the translation of a log into the protocol that the parameter as of the query names; nil: the route does not exist.
 	Translate func(l subject.Log, query url.Values) (Translation, error)

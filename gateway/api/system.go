@@ -22,7 +22,7 @@ type system struct {
 	*parts
 	state   func() wire.Status // may be nil
 	console wire.ConsoleInfo
-	reports http.HandlerFunc   // may be nil
+	reports http.HandlerFunc // may be nil
 }
 
 // ReportsPath is the path of the reports of browsers about pages that broke their security policy.

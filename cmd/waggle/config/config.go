@@ -55,7 +55,7 @@ type Config struct {
 
 // Console sets the web console, which the gateway serves next to its protocols.
 type Console struct {
-	Enabled bool `yaml:"enabled" doc:"Serve the web console at /. The page shows only what the API returns to the signed-in user."`
+	Enabled bool   `yaml:"enabled" doc:"Serve the web console at /. The page shows only what the API returns to the signed-in user."`
 	Plug    string `yaml:"plug" doc:"Address where \"waggle demo\", which sets this itself, lets the console kill this process. Only for \"waggle up\" on a loopback address without authentication."`
 }
 

@@ -37,8 +37,8 @@ type Plug struct {
 }
 
 // Open returns a plug that pages of the origins may pull. It listens on a loopback address until Close.
-func Open(origins ...string) (*Plug, error) {
-	ln, err := net.Listen("tcp", loopback)
+func Open(ctx context.Context, origins ...string) (*Plug, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", loopback)
 	if err != nil {
 		return nil, fmt.Errorf("listen for the console: %w", err)
 	}
@@ -48,7 +48,7 @@ func Open(origins ...string) (*Plug, error) {
 	return p, nil
 }
 
-// URL returns the address that kills the child with a POST request. Whoever knows it may use it.
+// URL returns the address that kills the child with a POST request. All programs that know it may use it.
 func (p *Plug) URL() string { return "http://" + p.ln.Addr().String() + "/" + p.token }
 
 // Close ends listening.
@@ -85,7 +85,7 @@ func (p *Plug) pull() bool {
 	return true
 }
 
-// Run starts the command that next returns, and starts another one each time when it was killed, by the plug or by anybody else,
+// Run starts the command that next returns, and starts another one each time when it was killed, by the plug or otherwise,
 // after a pause of the given length. It returns nil once the context has ended and the command with it, and otherwise the
 // error with which a command ended by itself. The commands get SIGTERM when the context ends. killed is called before each pause.
 func (p *Plug) Run(ctx context.Context, next func(context.Context) *exec.Cmd, pause time.Duration, killed func(pid int)) error {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	role = "PLUG_TEST_CHILD" // what the child does
+	role = "PLUG_TEST_CHILD" // of the child
 	page = "http://127.0.0.1:9000"
 )
 
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	default: // serves until SIGTERM
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGTERM)
-		fmt.Println(os.Getpid())
+		_, _ = fmt.Fprintln(os.Stdout, os.Getpid())
 		<-c
 	}
 }
@@ -48,7 +48,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T, does string) *rig {
-	p, err := plug.Open(page)
+	p, err := plug.Open(t.Context(), page)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	ctx, stop := context.WithCancel(t.Context())
@@ -137,7 +137,7 @@ func TestEndsByItself(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	p, err := plug.Open()
+	p, err := plug.Open(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, plug.Check(p.URL()))
 	require.NoError(t, p.Close())

@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/modeltest"
 )
 
-// TestTheStoryIsToldSlowly: there is time to watch it come, and to stop it.
+// TestTheStoryIsToldSlowly: people can watch it come, and stop it.
 func TestTheStoryIsToldSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		req := newChat(t, files()).req
