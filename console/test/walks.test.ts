@@ -360,6 +360,7 @@ test("an answer in Markdown keeps its signs, and a phone has everything behind M
       headings: all(":is(h1, h2, h3, h4, h5, h6)").map((h) => `${h.tagName} ${h.className}`),
       cells: all(":is(th, td)").map((c) => `${c.tagName} ${c.className} ${c.textContent?.trim()}`),
       code: all(".fence").map((f) => [f.querySelector("span")?.textContent, f.querySelector("code")?.textContent]),
+      colours: all("pre span").map((s) => `${s.className} ${s.textContent}`),
       boxes: all(".box").map((b) => b.ariaLabel),
     };
   });
@@ -369,6 +370,7 @@ test("an answer in Markdown keeps its signs, and a phone has everything behind M
     headings: ["H3 h1", "H4 h3"],
     cells: ["TH start Name", "TH end Price", "TD start tea", "TD end 3.50"],
     code: [["python", "print(1)"]],
+    colours: ["name print", "number 1"],
     boxes: ["To do", "Done"],
   });
   expect(await faults(page)).toEqual([]);

@@ -39,14 +39,21 @@ function estimate(item: Shown): number {
   }
 }
 
+/** A line of code takes so many elements: its pieces have colours. */
+const ofCode = 4;
+
 /** The elements of a text in Markdown: of its lines and of its marks. */
 function ofText(text: string): number {
   let n = 1;
+  let line = 1;
   const most = Math.min(text.length, 64 << 10);
   for (let i = 0; i < most; i++) {
     const c = text.charCodeAt(i);
-    if (c === 10 || c === 124) n++;
-    else if (c === 96 || c === 42 || c === 91) n += 0.5;
+    if (c === 10 || c === 124) n += line;
+    else if (c === 96 && text.startsWith("```", i)) {
+      line = line === 1 ? ofCode : 1;
+      i += 2;
+    } else if (c === 96 || c === 42 || c === 91) n += 0.5;
   }
   return Math.ceil(n);
 }

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import * as md from "streaming-markdown";
 import { copy } from "../app.ts";
 import { alignment } from "../fold/alignment.ts";
+import { Colours, type Piece } from "../fold/colours.ts";
 import { cut, plain, prose, target } from "../fold/text.ts";
 import { t } from "../words.ts";
 
@@ -41,6 +42,9 @@ interface Open {
   bracket?: Text;
   /** Stands behind what was between two signs of a formula. */
   sign?: string;
+  /** Of a block of code: its colours, and the last line, which is not complete. */
+  colours?: Colours;
+  rest?: Text;
 }
 
 /** Where the parser stands: the elements that are open, outermost first. */
@@ -189,9 +193,46 @@ function attribute(p: Place, name: md.Attr, value: string): void {
   } else if (name === md.CHECKED) {
     element.classList.add("checked");
     element.ariaLabel = t("talk.todone");
-  } else if (name === md.LANG && element.parentElement?.previousElementSibling?.firstChild)
+  } else if (name === md.LANG && element.parentElement?.previousElementSibling?.firstChild) {
     element.parentElement.previousElementSibling.firstChild.textContent = plain(cut(value, 40)) || t("talk.code");
-  else if (name === md.START && element instanceof HTMLOListElement) element.start = Number(value) || 1;
+    top.colours = new Colours(value.trim());
+  } else if (name === md.START && element instanceof HTMLOListElement) element.start = Number(value) || 1;
+}
+
+/** Adds to a block of code. A line has its colours once it is complete. */
+function coloured(p: Place, top: Open, text: string): void {
+  const { element, colours } = top;
+  if (!colours?.known) {
+    element.append(text);
+    return;
+  }
+  if (!top.rest) {
+    top.rest = document.createTextNode("");
+    element.append(top.rest);
+  }
+  const all = top.rest.data + text;
+  const cut = all.lastIndexOf("\n") + 1;
+  top.rest.data = all.slice(cut);
+  if (cut > 0) p.made += paint(top.rest, colours, all.slice(0, cut - 1).split("\n"), "\n");
+}
+
+/** Writes lines of code before what comes after them. Returns how many elements that took. */
+function paint(rest: Text, colours: Colours, lines: readonly string[], end: string): number {
+  const written = document.createDocumentFragment();
+  const put = ({ kind, text }: Piece) => {
+    if (kind === "") return written.append(text);
+    const element = document.createElement("span");
+    element.className = kind;
+    element.textContent = text;
+    written.append(element);
+  };
+  for (const line of lines) {
+    colours.line(line).forEach(put);
+    written.append(end);
+  }
+  const made = written.childElementCount;
+  rest.before(written);
+  return made;
 }
 
 /** The end of a link says where it leads, if its text names another place. What has no address was no link. */
@@ -199,6 +240,10 @@ function end(p: Place): void {
   const top = p.open.pop();
   if (!top || top.skipped) return;
   if (top.sign) top.element.append(top.sign);
+  if (top.rest && top.colours) {
+    p.made += paint(top.rest, top.colours, [top.rest.data], "");
+    top.rest.remove();
+  }
   if (top.element.tagName === "TBODY") p.table = undefined;
   if (!(top.element instanceof HTMLAnchorElement)) return;
   if (top.bracket) {
@@ -238,7 +283,7 @@ function writing(root: Element): Writing {
     data: place,
     add_token: begin,
     end_token: end,
-    add_text: (p, text) => p.open.at(-1)?.element.append(prose(text)),
+    add_text: (p, text) => coloured(p, p.open.at(-1) as Open, prose(text)),
     set_attr: attribute,
   });
   place.parser = parser;
