@@ -16,7 +16,6 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/internal/plain"
-	"github.com/waggle-dev/waggle/gateway/myagent"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -29,8 +28,7 @@ func everyDialect(t *testing.T) *rig {
 	t.Helper()
 	r := prepare(t, sharedBus(t))
 	r.openDirectory()
-	d := myagent.Dialect(myagent.Settings{ServerVersion: "test", SessionTTL: 24 * time.Hour, Heartbeat: 30 * time.Second, MaxConcurrentTasks: 4})
-	r.srv = r.server(unlimited, withTestDialects, plainly, withSwarm(r.dir), withMulti(d), func(c *gateway.Config, _ *gateway.Deps) { c.MaxConnections = 10000 })
+	r.srv = r.server(unlimited, withTestDialects, plainly, withSwarm(r.dir), func(c *gateway.Config, _ *gateway.Deps) { c.MaxConnections = 10000 })
 	r.sessions = startSessionService(r)
 	r.serve()
 	r.startTeamService()
@@ -296,7 +294,7 @@ func TestPreferencesWaitForTheFirstMessage(t *testing.T) {
 
 	c, created = create()
 	_ = c.Conn.Close()
-	other := r.server(unlimited, withMulti(myagent.Dialect(myagent.Settings{})), func(_ *gateway.Config, d *gateway.Deps) { d.Registry = prometheus.NewRegistry() })
+	other := r.server(unlimited, withSessions, func(_ *gateway.Config, d *gateway.Deps) { d.Registry = prometheus.NewRegistry() })
 	require.NoError(t, other.Start(t.Context()))
 	t.Cleanup(other.Stop)
 	r.addr = other.Addr().String()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -75,8 +76,8 @@ func TestOtherSessionsOfASocketGoOn(t *testing.T) {
 	other, _ := c.openSession(r, multiRequest{})
 	r.remove(doomed)
 	s := c.expectFrame("event")
-	require.Equal(t, string(event.SessionDeleted), s.Type)
-	require.Equal(t, doomed.Name(), s.Session)
+	require.Equal(t, wire.AgentSessionEnd, s.Type)
+	require.Equal(t, doomed.Entity.String(), s.Session)
 	eventually(t, "the session is gone from the socket", func() bool { return r.metric("waggle_gateway_sessions") == 1 })
 	for _, ask := range []string{"act", "resume", "export"} {
 		c.ask(multiRequest{Ask: ask, Session: doomed.Entity.String(), Text: "hello?", After: ptr(uint64(1))})
@@ -84,6 +85,6 @@ func TestOtherSessionsOfASocketGoOn(t *testing.T) {
 	}
 	require.Empty(t, r.inbox(doomed.Entity.String()), "nothing is sent to it any more")
 	r.answers(other, "still here")
-	require.Equal(t, other.Name(), c.expectFrame("event").Session)
+	require.Equal(t, other.Entity.String(), c.expectFrame("event").Session)
 	c.leave()
 }

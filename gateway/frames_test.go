@@ -23,7 +23,7 @@ import (
 // spoken adds the routes of real dialects.
 func spoken(_ *gateway.Config, dep *gateway.Deps) {
 	addRoutes(dep, map[string]gateway.Route{
-		pathSingle: gateway.Single(orbit.Dialect()), pathSessions: gateway.Multi(myagent.Dialect(myagent.Settings{})), pathRuns: gateway.Team(team.Teams()),
+		pathSingle: gateway.Single(orbit.Dialect()), pathSessions: gateway.Multi(myagent.New(myagent.Settings{})), pathRuns: gateway.Team(team.Teams()),
 	})
 }
 

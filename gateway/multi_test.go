@@ -10,12 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
+
+// fails appends an error, which the protocol of sessions tells in the language of the session.
+func (r *rig) fails(l subject.Log) {
+	r.t.Helper()
+	require.NoError(r.t, r.append(l, unique(), event.ErrorData{Code: "INTERNAL", Message: "it failed"}))
+}
 
 // startMulti returns a gateway whose sockets hold several sessions, and the session service of
 // the test.
@@ -31,7 +36,7 @@ func TestSessionsOfASocket(t *testing.T) {
 	r, _ := startMulti(t)
 	c, link := r.dialMulti()
 	first, open := c.openSession(r, multiRequest{Client: "phone", Lang: "en_US"})
-	require.JSONEq(t, `{"dialect":"multi","client_id":"phone","language":"en_US"}`, string(open.Data))
+	require.JSONEq(t, `{"dialect":"myagent","client_id":"phone","language":"en_US"}`, string(open.Data))
 	require.Equal(t, wirecmd.Open, open.Verb)
 	gateway, connection, err := subject.ParseReplyTo(open.ReplyTo)
 	require.NoError(t, err)
@@ -39,7 +44,7 @@ func TestSessionsOfASocket(t *testing.T) {
 	require.Equal(t, link, connection.String())
 	second, _ := c.openSession(r, multiRequest{})
 	require.NotEqual(t, first, second)
-	c.write(text(`{"ask":"act","ask":"open"}`))
+	c.write(text(`{"event":"user.message","event":"user.create_session"}`))
 	require.Equal(t, "BAD_JSON", c.expectFrame("refused").Code)
 	for i := range 10 {
 		for _, l := range []subject.Log{first, second} {
@@ -49,15 +54,15 @@ func TestSessionsOfASocket(t *testing.T) {
 	for _, l := range []subject.Log{first, second} {
 		for i := range 10 {
 			got := r.nextCommand(l.Entity.String())
-			require.JSONEq(t, fmt.Sprintf(`{"content":"%d"}`, i), string(got.Data))
+			require.JSONEq(t, fmt.Sprintf(`{"content":"%d","mode":"plan"}`, i), string(got.Data))
 			require.Equal(t, open.ReplyTo, got.ReplyTo)
 			require.Equal(t, "anonymous", got.Principal)
 			require.Contains(t, got.Source, "waggle/gateway/")
 		}
 	}
-	r.answers(first, "in English")
+	r.fails(first)
 	require.Equal(t, "en_US", c.expectFrame("event").Lang)
-	r.answers(second, "in Chinese")
+	r.fails(second)
 	require.Equal(t, "zh_CN", c.expectFrame("event").Lang)
 	require.EqualValues(t, 2, r.metric("waggle_gateway_sessions"))
 	c.leave()
@@ -71,7 +76,6 @@ func TestActingOnASessionThatIsNotAttached(t *testing.T) {
 	o.language = "en_US"
 	l := r.session("default", "one", "two")
 	c, _ := r.dialMulti()
-	c.ask(multiRequest{Ask: "act", Session: l.Entity.String()}) // asks for nothing
 	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: "bad"})
 	require.Equal(t, "INVALID_FIELD", c.expectFrame("refused").Code)
 	require.Empty(t, o.attaches(), "nothing was attached for nothing")
@@ -81,39 +85,45 @@ func TestActingOnASessionThatIsNotAttached(t *testing.T) {
 	}
 	require.Len(t, o.attaches(), 1)
 	require.True(t, o.attaches()[0].Live)
-	r.answers(l, "three")
+	r.fails(l)
 	s := c.expectFrame("event")
 	require.EqualValues(t, 4, s.Seq)
 	require.Equal(t, "en_US", s.Lang)
 }
 
-// An unknown session, a malformed id and a session of another tenant get the same answer.
+// An unknown session and a session of another tenant get the same answer. A malformed id is refused
+// without a look at sessions.
 func TestUnknownSessions(t *testing.T) {
 	a := authenticated(key("alice", "acme"), key("bob", "globex"))
-	r, _ := startMulti(t, unlimited, a)
+	r, o := startMulti(t, unlimited, a)
 	l := r.session("acme", "secret")
 	c, _ := r.dialMulti(bearer("bob")...)
-	var first multiFrame
 	for _, ask := range []string{"act", "resume", "export"} {
-		for i, session := range append(awkward(), "nobody", l.Entity.String()) {
+		answers := map[string]multiFrame{}
+		for _, session := range append(awkward(), "nobody", l.Entity.String()) {
 			c.ask(multiRequest{Ask: "ack", Session: session, After: ptr(uint64(1))}) // has no answer
 			c.ask(multiRequest{Ask: ask, Session: session, Text: "x", After: ptr(uint64(1))})
-			s := c.expectFrame("refused")
-			require.Equal(t, "SESSION_EXPIRED", s.Code, "%s %.40q", ask, session)
-			require.Equal(t, ask, s.Action)
-			if i == 0 {
-				first = s
+			s, want := c.expectFrame("refused"), "SESSION_EXPIRED"
+			if _, err := id.ParseEntity(session); err != nil {
+				want = "INVALID_FIELD"
 			}
-			first.Session, first.Action = s.Session, s.Action
-			require.Equal(t, first, s, "%s of %.40q is told apart", ask, session)
+			require.Equal(t, want, s.Code, "%s %.40q", ask, session)
+			require.Equal(t, multiTypes[ask].operation, s.Action)
+			first, known := answers[want]
+			if first.Session = s.Session; known {
+				require.Equal(t, first, s, "%s of %.40q is told apart", ask, session)
+			}
+			answers[want] = s
 		}
+		require.Len(t, answers, 2)
+		c.ask(multiRequest{Ask: ask, Text: "x"})
+		require.Equal(t, "INVALID_FIELD", c.expectFrame("refused").Code, "%s without a session", ask)
+	}
+	for _, asked := range o.attaches() {
+		require.Equal(t, "globex", asked.Tenant.String())
 	}
 	require.Empty(t, r.inbox(l.Entity.String()))
 	require.Zero(t, r.metric("waggle_gateway_sessions"))
-	for ask, code := range map[string]string{"act": "SESSION_EXPIRED", "resume": "SESSION_EXPIRED", "export": "SESSION_EXPIRED"} {
-		c.ask(multiRequest{Ask: ask, Text: "x"})
-		require.Equal(t, code, c.expectFrame("refused").Code, "%s without a session", ask)
-	}
 }
 
 // A direct message is shown on its connection only.
@@ -181,12 +191,12 @@ func TestStates(t *testing.T) {
 	require.Equal(t, link, s.Link)
 	require.Zero(t, r.metric("waggle_gateway_sessions"), "an export attaches nothing")
 
-	c.ask(multiRequest{Ask: "import", Signed: json.RawMessage(`7`)})
+	c.ask(multiRequest{Ask: "import", Signed: json.RawMessage(`{"session":7}`)})
 	s = c.expectFrame("refused")
 	require.Equal(t, "STATE_TAMPERED", s.Code)
-	require.Equal(t, "import", s.Action)
+	require.Equal(t, "reconnect_with_state", s.Action)
 	o.restored = true
-	signed, err := json.Marshal(l.Entity.String())
+	signed, err := json.Marshal(map[string]any{"session": l.Entity})
 	require.NoError(t, err)
 	c.ask(multiRequest{Ask: "import", Signed: signed, After: ptr(uint64(99))}) // a position of its former life
 	c.expectEvents(l, 1, 2)
@@ -226,7 +236,7 @@ func TestSessionServiceThatIsDown(t *testing.T) {
 	o.srv.Stop()
 	c.ask(multiRequest{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(1))})
 	for _, ask := range []string{"resume", "act", "export", "import"} {
-		c.ask(multiRequest{Ask: ask, Session: l.Entity.String(), Text: "x", After: ptr(uint64(1)), Signed: json.RawMessage(`"x"`)})
+		c.ask(multiRequest{Ask: ask, Session: l.Entity.String(), Text: "x", After: ptr(uint64(1)), Signed: json.RawMessage(`{}`)})
 		s := c.expectFrame("refused")
 		require.Equal(t, "BUS_UNAVAILABLE", s.Code)
 		require.Contains(t, s.Text, "try again")
@@ -298,8 +308,8 @@ func TestMessagesThatAreTooLong(t *testing.T) {
 	l, _ := c.openSession(r, multiRequest{})
 	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: strings.Repeat("x", 170<<10)})
 	require.Equal(t, "INVALID_FIELD", c.expectFrame("refused").Code)
-	c.ask(multiRequest{Ask: string(dialect.Act), Session: l.Entity.String(), Text: "short"})
-	require.JSONEq(t, `{"content":"short"}`, string(r.nextCommand(l.Entity.String()).Data))
+	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: "short"})
+	require.JSONEq(t, `{"content":"short","mode":"plan"}`, string(r.nextCommand(l.Entity.String()).Data))
 }
 
 // TestARepeatedFrameReachesItsService: the bus drops a command whose id comes again. A frame with the id of an earlier one is

@@ -4,11 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/waggle-dev/waggle/gateway/myagent"
 )
 
 // framed is a frame of the MyAgent protocol, as far as the gateway has a part in it.
@@ -18,7 +15,9 @@ type framed struct {
 	Seq       uint64          `json:"seq"`
 	EventID   string          `json:"event_id"`
 	Content   json.RawMessage `json:"content"`
-	Metadata  struct {
+
+	ShowContent string `json:"show_content"`
+	Metadata    struct {
 		ConnectionID string `json:"connection_id"`
 		Action       string `json:"action"`
 		ErrorCode    string `json:"error_code"`
@@ -28,6 +27,13 @@ type framed struct {
 		MergedFrom   uint64 `json:"merged_from"`
 		First        uint64 `json:"first_available_seq"`
 		Seq          uint64 `json:"seq"`
+		ErrorType    string `json:"error_type"`
+		Operation    string `json:"operation"`
+		MessageID    string `json:"message_id"`
+		HashMatched  *bool  `json:"state_hash_matched"`
+		StateHash    string `json:"state_hash"`
+
+		SessionState json.RawMessage `json:"session_state"`
 	} `json:"metadata"`
 }
 
@@ -52,8 +58,7 @@ func (c *client) asks(kind, session, rest string) {
 func withMyAgent(t *testing.T, opts ...option) (*rig, *sessionService) {
 	t.Helper()
 	r := prepare(t, sharedBus(t))
-	d := myagent.Dialect(myagent.Settings{ServerVersion: "test", SessionTTL: 24 * time.Hour, Heartbeat: 30 * time.Second, MaxConcurrentTasks: 4})
-	r.srv = r.server(append([]option{withMulti(d)}, opts...)...)
+	r.srv = r.server(append([]option{withSessions}, opts...)...)
 	o := startSessionService(r)
 	r.serve()
 	return r, o

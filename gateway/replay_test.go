@@ -16,9 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -111,8 +112,8 @@ func TestResumesWhileEventsCome(t *testing.T) {
 	for notices := 0; notices < resumes; {
 		b, err := c.text()
 		require.NoError(t, err)
-		var s multiFrame
-		require.NoError(t, json.Unmarshal(b, &s))
+		s, err := readMulti(b)
+		require.NoError(t, err)
 		if s.Kind == "replayed" {
 			require.Equal(t, last, s.Seq, "notice %d", notices)
 			for open < resumes && asked[open-1]+uint64(s.Count) != s.Seq {
@@ -149,7 +150,7 @@ func TestReplayInBatches(t *testing.T) {
 		text                 string
 		missed, frames, most int // most: events in a frame
 	}{
-		"small events": {ordinary, 501, 5, dialect.MaxBatch}, "large events": {strings.Repeat("x", 100<<10), 10, 10, 2},
+		"small events": {ordinary, 501, 5, stream.MaxBatch}, "large events": {strings.Repeat("x", 100<<10), 10, 10, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := startMulti(t)
@@ -210,9 +211,13 @@ func TestReplayMerged(t *testing.T) {
 				}
 				require.Equal(t, next, s.From, "no event is left out")
 				next = s.Seq + 1
-				var d event.MessageDeltaData
-				require.NoError(t, json.Unmarshal(s.Data, &d))
-				texts[d.MessageID] += d.Text
+				var f framed
+				var text string
+				require.NoError(t, json.Unmarshal(s.Data, &f))
+				if f.Event == wire.AgentPartialAnswer {
+					require.NoError(t, json.Unmarshal(f.Content, &text))
+					texts[f.Metadata.MessageID] += text
+				}
 			}
 		}
 		require.Equal(t, one, texts["m1"])
@@ -292,8 +297,8 @@ func TestSessionsShareAQueue(t *testing.T) {
 	for ended := 0; ended < len(logs); {
 		b, err := c.text()
 		require.NoError(t, err)
-		var s multiFrame
-		require.NoError(t, json.Unmarshal(b, &s))
+		s, err := readMulti(b)
+		require.NoError(t, err)
 		if s.Kind == "replayed" {
 			ended++
 			continue
@@ -319,7 +324,7 @@ func TestAcknowledgements(t *testing.T) {
 	c.expectEvents(l, 1, 5)
 	c.expectFrame("replayed")
 	ack := func(client string, seq uint64, eventID string) []byte {
-		b, err := json.Marshal(multiRequest{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID})
+		b, err := json.Marshal(multiRequest{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID}.message())
 		require.NoError(t, err)
 		return frame(fin|opText, b)
 	}

@@ -47,7 +47,7 @@ func TestPingsDoNotWaitForRequests(t *testing.T) {
 	l := r.session("default", "one")
 	c, _ := r.dialMulti()
 	free := holdLock(t, &o.mu)
-	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), EventID: "waits"})
+	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), EventID: "99"})
 	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: "bad"})
 	c.expectPong()
 	free()

@@ -65,7 +65,7 @@ func TestViewersChangeNothing(t *testing.T) {
 				}
 			case pathSessions:
 				for _, ask := range []string{"act", "open", "import"} {
-					c.ask(multiRequest{Ask: ask, Session: l.Entity.String(), Text: "x", Signed: []byte(`"x"`)})
+					c.ask(multiRequest{Ask: ask, Session: l.Entity.String(), Text: "x", Signed: []byte(`{}`)})
 					require.Equal(t, string(fault.Forbidden), c.expectFrame("refused").Code)
 				}
 				c.ask(multiRequest{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(2)), Client: "somebody's phone"})

@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding/single"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/gateway/team"
 	"github.com/waggle-dev/waggle/gateway/team/teams"
 	"github.com/waggle-dev/waggle/gateway/translation"
@@ -45,9 +46,9 @@ func Single(d dialect.Dialect) Route {
 }
 
 // Multi returns the route of a dialect whose connections hold several sessions.
-func Multi(d dialect.MultiDialect) Route {
+func Multi(d myagent.Dialect) Route {
 	return Route{protocol: d.Name(), frames: translation.Of(d), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
-		codec, err := d.BindSessions(r.URL.Query())
+		codec, err := d.Codec(r.URL.Query())
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +58,7 @@ func Multi(d dialect.MultiDialect) Route {
 
 // translated returns the codec for the preferred language of a browser. It returns the given one
 // if the query names a language, or if the dialect has no texts in a preferred one.
-func translated(codec dialect.Sessions, r *http.Request) dialect.Sessions {
+func translated(codec *myagent.Codec, r *http.Request) *myagent.Codec {
 	header := r.Header.Get("Accept-Language")
 	if header == "" || len(header) > maxLanguages || r.URL.Query().Get(queryLanguage) != "" {
 		return codec

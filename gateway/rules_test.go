@@ -73,7 +73,7 @@ func TestARuleHoldsInEveryProtocol(t *testing.T) {
 	s := startAll(t, append(everybody, func(_ *gateway.Config, d *gateway.Deps) {
 		addRoutes(d, map[string]gateway.Route{
 			pathTeams + "{team_id}": gateway.Team(team.Teams()),
-			pathSessions:            gateway.Multi(myagent.Dialect(myagent.Settings{ServerVersion: "test", SessionTTL: 24 * time.Hour, Heartbeat: 5 * maxWait})),
+			pathSessions:            gateway.Multi(myagent.New(myagent.Settings{ServerVersion: "test", SessionTTL: 24 * time.Hour, Heartbeat: 5 * maxWait})),
 		})
 		d.Rules = []edge.Rule{speechless(&quiet), awake(func() time.Time { return time.Date(2026, 1, 1, int(hour.Load()), 0, 0, 0, time.UTC) })}
 	})...)

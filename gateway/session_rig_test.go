@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -13,25 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // pathSessions is where sockets that hold several sessions are served.
 const pathSessions = "/ws/session"
 
-// withMulti adds a dialect whose sockets hold several sessions to the gateway.
-func withMulti(d dialect.MultiDialect) option {
-	return func(_ *gateway.Config, dep *gateway.Deps) {
-		dep.Routes = maps.Clone(dep.Routes)
-		dep.Routes[pathSessions] = gateway.Multi(d)
-	}
+// withSessions adds the protocol whose sockets hold several sessions to the gateway.
+func withSessions(_ *gateway.Config, dep *gateway.Deps) {
+	addRoutes(dep, map[string]gateway.Route{pathSessions: gateway.Multi(sessionProtocol())})
 }
 
 // sessionService answers requests in place of the session service.
@@ -55,7 +51,7 @@ func startSessionService(r *rig, opts ...option) *sessionService {
 	o.serve()
 	r.path = pathSessions
 	if r.srv == nil {
-		r.srv = r.server(append([]option{withMulti(multiDialect{})}, opts...)...)
+		r.srv = r.server(append([]option{withSessions}, opts...)...)
 		r.serve()
 	}
 	return o
@@ -132,13 +128,13 @@ func (o *sessionService) export(ctx context.Context, in wirecmd.ExportRequest) (
 }
 
 func (o *sessionService) restore(_ context.Context, in wirecmd.ImportRequest) (out wirecmd.ImportReply, err error) {
-	var session string
-	if err := json.Unmarshal(in.Signed, &session); err != nil {
+	var signed struct{ Session string }
+	if err := json.Unmarshal(in.Signed, &signed); err != nil {
 		return out, fault.New(fault.StateTampered)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out.Session, err = id.ParseEntity(session)
+	out.Session, err = id.ParseEntity(signed.Session)
 	out.Restored, out.Exported = o.restored, &wirecmd.Exported{Seq: 1}
 	return out, err
 }
@@ -150,10 +146,10 @@ func (o *sessionService) attaches() []wirecmd.AttachRequest {
 	return o.asked
 }
 
-// dialMulti opens a socket that holds several sessions.
+// dialMulti opens a socket that holds several sessions, on which every event has a frame.
 func (r *rig) dialMulti(header ...string) (c *client, link string) {
 	r.t.Helper()
-	c = r.dial("", header...)
+	c = r.dial("deltas=all", header...)
 	s := c.expectFrame("connected")
 	require.NotEmpty(r.t, s.Link)
 	return c, s.Link
@@ -162,7 +158,7 @@ func (r *rig) dialMulti(header ...string) (c *client, link string) {
 // ask sends a frame.
 func (c *client) ask(a multiRequest) {
 	c.t.Helper()
-	b, err := json.Marshal(a)
+	b, err := json.Marshal(a.message())
 	require.NoError(c.t, err)
 	c.write(frame(fin|opText, b))
 }
@@ -172,8 +168,8 @@ func (c *client) expectFrame(kind string) multiFrame {
 	c.t.Helper()
 	b, err := c.text()
 	require.NoError(c.t, err, "instead of %s", kind)
-	var s multiFrame
-	require.NoError(c.t, json.Unmarshal(b, &s), "%s", b)
+	s, err := readMulti(b)
+	require.NoError(c.t, err, "%s", b)
 	require.Equal(c.t, kind, s.Kind, "%s", b)
 	return s
 }
@@ -183,7 +179,7 @@ func (c *client) expectEvents(l subject.Log, from, to uint64) {
 	c.t.Helper()
 	for seq := from; seq <= to; seq++ {
 		s := c.expectFrame("event")
-		require.Equal(c.t, l.Name(), s.Session)
+		require.Equal(c.t, l.Entity.String(), s.Session)
 		require.Equal(c.t, seq, s.Seq)
 	}
 }
@@ -192,14 +188,13 @@ func (c *client) expectEvents(l subject.Log, from, to uint64) {
 // command that makes it.
 func (c *client) openSession(r *rig, a multiRequest) (subject.Log, wirecmd.Command) {
 	c.t.Helper()
-	a.Ask = string(dialect.Open)
+	a.Ask = "open"
 	c.ask(a)
 	s := c.expectFrame("event")
-	require.Equal(c.t, string(event.SessionCreated), s.Type)
+	require.Equal(c.t, wire.AgentSessionCreated, s.Type)
 	require.EqualValues(c.t, 1, s.Seq)
-	l, err := subject.ParseName(s.Session)
-	require.NoError(c.t, err)
-	c.ask(multiRequest{Ask: string(dialect.Act), Session: l.Entity.String(), Text: "first"})
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(s.Session)}
+	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: "first"})
 	open := r.nextCommand(l.Entity.String())
 	require.Equal(c.t, wirecmd.SendMessage, r.nextCommand(l.Entity.String()).Verb)
 	return l, open

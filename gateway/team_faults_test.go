@@ -38,7 +38,7 @@ func TestFaultsOfATeamHaveItsCoordinator(t *testing.T) {
 // A team's refusal names the member that it concerns, otherwise the coordinator.
 func TestRefusalsOfATeamHaveItsCoordinator(t *testing.T) {
 	r, _ := startTeams(t, func(_ *gateway.Config, dep *gateway.Deps) {
-		dep.Routes = map[string]gateway.Route{"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), pathSessions: gateway.Multi(multiDialect{})}
+		dep.Routes = map[string]gateway.Route{"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), pathSessions: gateway.Multi(sessionProtocol())}
 	})
 	l := r.runLog(id.KindTeam, "default")
 	c := r.open(pathTeams+l.Entity.String(), "after=0")

@@ -126,7 +126,11 @@ func (singleDialect) Encode(e event.Event) [][]byte {
 	if e.Sequence == 0 {
 		return nil
 	}
-	return [][]byte{say(multiFrame{Kind: "event", Session: e.Subject, Seq: e.Sequence, Type: string(e.Type), Data: e.Data})}
+	l, err := subject.ParseName(e.Subject)
+	if err != nil {
+		panic(err) // it has been read from the log with the name
+	}
+	return [][]byte{say(multiFrame{Kind: "event", Session: l.Entity.String(), Seq: e.Sequence, Type: string(e.Type), Data: e.Data})}
 }
 
 func (singleDialect) Greet(g dialect.Greeting) [][]byte {
@@ -161,7 +165,7 @@ const (
 func withTestDialects(_ *gateway.Config, dep *gateway.Deps) {
 	addRoutes(dep, map[string]gateway.Route{
 		"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), "/ws/agent/{agent_id}": gateway.Team(team.Agents()), pathRuns: gateway.Team(team.Teams()),
-		pathSingle: gateway.Single(singleDialect{}), pathSessions: gateway.Multi(multiDialect{}),
+		pathSingle: gateway.Single(singleDialect{}), pathSessions: gateway.Multi(sessionProtocol()),
 	})
 }
 

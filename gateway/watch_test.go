@@ -16,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	teamwire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
@@ -115,7 +116,7 @@ func (c *client) expectAnswers(l subject.Log, texts ...string) {
 	require.EqualValues(c.t, 1, c.expectFrame("event").Seq)
 	for _, text := range texts {
 		s := c.expectFrame("event")
-		require.Equal(c.t, l.Name(), s.Session)
+		require.Equal(c.t, l.Entity.String(), s.Session)
 		require.Contains(c.t, string(s.Data), text)
 	}
 }
@@ -256,10 +257,8 @@ func TestMessagesOfWatchers(t *testing.T) {
 	c := s.open(pathSessions, "watch="+url.QueryEscape("task/"+name))
 	c.expectFrame("connected")
 	c.expectEvents(l, 1, 1)
-	for _, called := range []string{name, l.Entity.String()} {
-		c.ask(multiRequest{Ask: "act", Session: called, Text: "hello"})
-		require.Contains(t, string(s.nextCommand(l.Entity.String()).Data), name)
-	}
+	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: "hello"})
+	require.Contains(t, string(s.nextCommand(l.Entity.String()).Data), name)
 	c = s.open(pathSingle, "watch="+url.QueryEscape("task/"+name))
 	require.Equal(t, name, c.expectTeamFrame("greeting").ID)
 	c = s.open(pathSessions, "watch=task/"+l.Entity.String())
@@ -287,7 +286,7 @@ func TestResumingARunOfAnotherKind(t *testing.T) {
 	c.ask(multiRequest{Ask: "resume", Session: name, Client: "phone"})
 	c.expectEvents(l, 1, 3)
 	c.expectFrame("replayed")
-	for _, bad := range []multiRequest{{After: ptr(uint64(4))}, {EventID: "x"}} {
+	for _, bad := range []multiRequest{{After: ptr(uint64(4))}, {EventID: "4.1"}} {
 		bad.Ask, bad.Session = "resume", name
 		c.ask(bad)
 		require.Equal(t, string(fault.CursorInvalid), c.expectFrame("refused").Code)
@@ -376,7 +375,7 @@ func TestRunsWhoseBeginningHasExpired(t *testing.T) {
 		s.expire(l, 2)
 		for name, w := range watchers(t) {
 			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
-			told := map[string]string{pathSingle: `"kind":"truncated"`, pathRuns: `"first_seq"`, pathSessions: `"kind":"expired"`, pathClient: string(fault.HeadExpired)}
+			told := map[string]string{pathSingle: `"kind":"truncated"`, pathRuns: `"first_seq"`, pathSessions: wire.ActionHistoryExpired, pathClient: string(fault.HeadExpired)}
 			c.until(told[w.path])
 			c.until("kept one")
 			c.until("kept two")

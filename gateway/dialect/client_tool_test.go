@@ -33,7 +33,7 @@ func TestCallsOfClientsInAllDialects(t *testing.T) {
 	})
 	orbitCodec, err := orbit.Dialect().Bind(nil)
 	require.NoError(t, err)
-	sessions, err := myagent.Dialect(myagent.Settings{}).BindSessions(map[string][]string{"language": {"en_US"}})
+	sessions, err := myagent.New(myagent.Settings{}).Codec(map[string][]string{"language": {"en_US"}})
 	require.NoError(t, err)
 	teams, err := team.Teams().Codec(nil)
 	require.NoError(t, err)

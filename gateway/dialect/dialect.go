@@ -8,8 +8,8 @@
 // dialecttest.Exercise enforces this for every implementation.
 //
 // The package is not the place for sockets, deadlines, limits or authentication:
-// those are the gateway's. An ability that only one dialect has is in its folder; that of
-// several sessions on one socket is an interface of its own (MultiDialect).
+// those are the gateway's. The abilities of one protocol alone, such as several sessions on one
+// socket, are in its folder.
 package dialect
 
 import (
@@ -42,6 +42,13 @@ type Greeting struct {
 	SessionID string    // the id to come back with; known from the first stage on
 	Now       time.Time //
 	Seq       uint64    // the position of the socket: events after it will be delivered
+}
+
+// Link is what a frame may say of the socket that it goes to.
+type Link struct {
+	ConnectionID string
+	Now          time.Time
+	Uptime       time.Duration // of the gateway
 }
 
 // Codec translates for one variant of a dialect. A codec is an immutable value,

@@ -25,7 +25,7 @@ import (
 func TestAnAnswerHasNoUnknownMembers(t *testing.T) {
 	orbitCodec, err := orbit.Dialect().Bind(nil)
 	require.NoError(t, err)
-	sessions, err := myagent.Dialect(myagent.Settings{}).BindSessions(nil)
+	sessions, err := myagent.New(myagent.Settings{}).Codec(nil)
 	require.NoError(t, err)
 	teams, err := team.Teams().Codec(nil)
 	require.NoError(t, err)

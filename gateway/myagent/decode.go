@@ -37,7 +37,7 @@ var readers = map[string]func(*form, object) dialect.IntentData{
 
 // Decode implements dialect.Codec. Frames that ask something of the gateway (see
 // Request) give no intents.
-func (*codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
+func (*Codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	var f form
 	kind, top := f.envelope(frame)
 	if f.Fault != nil {

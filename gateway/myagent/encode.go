@@ -16,8 +16,8 @@ import (
 )
 
 // with decodes the event's data for f.
-func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, event.Event) (wire.Frame, error) {
-	return func(c *codec, e event.Event) (wire.Frame, error) {
+func with[T event.Data](f func(*Codec, event.Event, T) wire.Frame) func(*Codec, event.Event) (wire.Frame, error) {
+	return func(c *Codec, e event.Event) (wire.Frame, error) {
 		d, err := eventdata.As[T](e)
 		if err != nil {
 			return wire.Frame{}, err
@@ -31,7 +31,7 @@ func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, 
 // system.notice.
 // Events of members of a team have the frames that they have in their own logs, with the
 // member in their metadata.
-func (c *codec) Encode(e event.Event) [][]byte {
+func (c *Codec) Encode(e event.Event) [][]byte {
 	e = ahead(event.Unwrap(e))
 	build, ok := c.frames[e.Type]
 	if !ok {
@@ -52,7 +52,7 @@ func (c *codec) Encode(e event.Event) [][]byte {
 
 // damaged stands for an event that cannot be read: a viewer must not mistake a damaged
 // log for silence, and its seq must not be missing.
-func (c *codec) damaged(e event.Event) []byte {
+func (c *Codec) damaged(e event.Event) []byte {
 	f := fault.Newf(fault.Internal, "An event of this session could not be shown. Tell the operator its seq.")
 	b, err := c.sealed(e, c.tell(trouble{Fault: f}))
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *codec) damaged(e event.Event) []byte {
 
 // sealed fills in what all frames of a log have and encodes the frame. A direct message is in
 // no log and has neither seq nor event_id.
-func (*codec) sealed(e event.Event, f wire.Frame) ([]byte, error) {
+func (*Codec) sealed(e event.Event, f wire.Frame) ([]byte, error) {
 	f.SessionID = sessionOf(e.Subject)
 	if e.Via.Route != "" {
 		f.Metadata = wire.Placed(f.Metadata, wire.Member{Route: e.Via.Route, AgentID: e.Via.AgentID, TeamID: e.Via.TeamID})
@@ -108,7 +108,7 @@ func sessionOf(log string) string { return log[strings.LastIndexByte(log, '.')+1
 
 // neutral shows an event in its neutral form. One that says nothing is a notice without data: it keeps the seq of the
 // frames dense.
-func neutral(c *codec, e event.Event) (wire.Frame, error) {
+func neutral(c *Codec, e event.Event) (wire.Frame, error) {
 	n, err := narrate.Of(e)
 	if err != nil {
 		return wire.Frame{}, err
@@ -131,7 +131,7 @@ func neutral(c *codec, e event.Event) (wire.Frame, error) {
 }
 
 // asked is a question that takes yes or no. The feedback of a yes is the answer to an agent.
-func (c *codec) asked(n narrate.Narration) wire.Frame {
+func (c *Codec) asked(n narrate.Narration) wire.Frame {
 	yes := c.words.allow
 	if n.Ask.Scope == narrate.ScopeTask {
 		yes = c.words.answer
@@ -147,7 +147,7 @@ func (c *codec) asked(n narrate.Narration) wire.Frame {
 }
 
 // notice returns a system.notice that changes nothing for its viewers.
-func (*codec) notice(text string, m wire.NoticeMeta) wire.Frame {
+func (*Codec) notice(text string, m wire.NoticeMeta) wire.Frame {
 	m.Type, m.Severity = first(m.Type, "info"), first(m.Severity, "low")
 	return wire.Frame{Event: wire.SystemNotice, Content: wire.NoticeContent{Message: text}, Metadata: m, ShowContent: text}
 }

@@ -1,7 +1,6 @@
 package myagent
 
 import (
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
@@ -155,9 +154,9 @@ func severity(code fault.Code) string {
 
 // operations are the actions in the words of the protocol. Actions without a request have
 // none.
-var operations = map[dialect.Action]string{
-	dialect.Open: "create_session", dialect.Resume: "reconnect_with_state", dialect.Import: "reconnect_with_state",
-	dialect.Ack: "ack", dialect.Export: "request_state",
+var operations = map[Action]string{
+	Open: "create_session", Resume: "reconnect_with_state", Import: "reconnect_with_state",
+	Ack: "ack", Export: "request_state",
 }
 
 // recoveryAction says with the words of agent.error what a client can do.

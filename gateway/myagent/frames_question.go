@@ -14,7 +14,7 @@ import (
 
 // toolRequested says which tool and with which arguments in the summary, too: it is all
 // that the original's console shows of a question.
-func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Frame {
+func toolRequested(c *Codec, _ event.Event, d event.InputRequestedData) wire.Frame {
 	args := asObject(d.Arguments)
 	summary := fmt.Sprintf(c.words.toolWith, d.Tool, strict.Cut(string(args), longText))
 	text := fmt.Sprintf(c.words.mayCall, d.Tool)
@@ -36,7 +36,7 @@ func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fra
 }
 
 // clientTool does not ask: only the client that offers the tool has the result.
-func (c *codec) clientTool(d event.InputRequestedData) wire.Frame {
+func (c *Codec) clientTool(d event.InputRequestedData) wire.Frame {
 	args := asObject(d.Arguments)
 	return c.notice(fmt.Sprintf(c.words.clientTool, d.Tool, strict.Cut(string(args), longText)), wire.NoticeMeta{
 		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: "client_tool", StepID: d.InputID, CallID: d.CallID, ToolName: d.Tool,
@@ -44,7 +44,7 @@ func (c *codec) clientTool(d event.InputRequestedData) wire.Frame {
 }
 
 // agentAsked is a question of an agent of the swarm.
-func (c *codec) agentAsked(of wire.Context, inputID, taskID string, seconds int, message, options json.RawMessage) wire.Frame {
+func (c *Codec) agentAsked(of wire.Context, inputID, taskID string, seconds int, message, options json.RawMessage) wire.Frame {
 	text := first(narrate.Plain(message), c.words.agentAsks)
 	var choices []json.RawMessage
 	if json.Unmarshal(options, &choices) == nil && len(choices) > 0 {
@@ -63,7 +63,7 @@ func (c *codec) agentAsked(of wire.Context, inputID, taskID string, seconds int,
 	}
 }
 
-func turnPaused(c *codec, _ event.Event, d event.JobSuspendedData) wire.Frame {
+func turnPaused(c *Codec, _ event.Event, d event.JobSuspendedData) wire.Frame {
 	return c.notice(c.words.waitsForPeople, wire.NoticeMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Action: "turn_paused", Attempt: d.Attempt,
 	})

@@ -18,13 +18,13 @@ func mode(of string) string {
 	return of
 }
 
-func runStarted(c *codec, _ event.Event, d event.RunStartedData) wire.Frame {
+func runStarted(c *Codec, _ event.Event, d event.RunStartedData) wire.Frame {
 	return c.detail(c.words.runStarted, wire.NoticeMeta{
 		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionRunStarted, MessageID: d.MessageID, Mode: mode(d.Mode),
 	})
 }
 
-func runCompleted(c *codec, _ event.Event, d event.RunCompletedData) wire.Frame {
+func runCompleted(c *Codec, _ event.Event, d event.RunCompletedData) wire.Frame {
 	m := wire.FinalAnswerMeta{
 		Context: run(d.RunID, d.ExecutionID), MessageID: d.MessageID, Status: first(d.Outcome, "success"), GenerationMS: &d.DurationMS,
 	}
@@ -39,7 +39,7 @@ func runCompleted(c *codec, _ event.Event, d event.RunCompletedData) wire.Frame 
 }
 
 // runFailed is a final answer where the user is owed one, and an error otherwise.
-func runFailed(c *codec, _ event.Event, d event.RunFailedData) wire.Frame {
+func runFailed(c *Codec, _ event.Event, d event.RunFailedData) wire.Frame {
 	if d.Answer == "" {
 		return c.agentError(d.Message, wire.ErrorMeta{Context: run(d.RunID, d.ExecutionID), ErrorType: d.Code, Operation: "run"})
 	}
@@ -51,7 +51,7 @@ func runFailed(c *codec, _ event.Event, d event.RunFailedData) wire.Frame {
 	return finalAnswer(d.Answer, m, d.Usage)
 }
 
-func runCancelled(c *codec, _ event.Event, d event.RunCancelledData) wire.Frame {
+func runCancelled(c *Codec, _ event.Event, d event.RunCancelledData) wire.Frame {
 	return wire.Frame{
 		Event: wire.AgentInterrupted, Content: "Execution cancelled",
 		Metadata:    wire.InterruptedMeta{Context: run(d.RunID, d.ExecutionID), Reason: d.Reason, By: d.By},
@@ -61,7 +61,7 @@ func runCancelled(c *codec, _ event.Event, d event.RunCancelledData) wire.Frame 
 
 // turnStarted is news only once for each piece of work, but a viewer of a task is told
 // that another worker has taken it up.
-func turnStarted(c *codec, _ event.Event, d event.JobStartedData) wire.Frame {
+func turnStarted(c *Codec, _ event.Event, d event.JobStartedData) wire.Frame {
 	if d.Resumed && d.Stage == event.StageSolving {
 		return c.solverRetry(d.StepID, wire.SolverRetryMeta{
 			Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, Model: d.Model,
@@ -85,11 +85,11 @@ func begun(stage string) string {
 	return "Thinking about the message..."
 }
 
-func (c *codec) thinking(text string, m wire.ThinkingMeta) wire.Frame {
+func (c *Codec) thinking(text string, m wire.ThinkingMeta) wire.Frame {
 	return wire.Frame{Event: wire.AgentThinking, Content: text, Metadata: m, ShowContent: c.words.thinking}
 }
 
-func (c *codec) solverRetry(step string, m wire.SolverRetryMeta) wire.Frame {
+func (c *Codec) solverRetry(step string, m wire.SolverRetryMeta) wire.Frame {
 	m.Reason = "worker_lost"
 	show := c.words.retrying
 	if m.MaxAttempts > 0 {
@@ -99,7 +99,7 @@ func (c *codec) solverRetry(step string, m wire.SolverRetryMeta) wire.Frame {
 }
 
 // turnFailed has three names: a task that took too long, a model that did, and the rest.
-func turnFailed(c *codec, _ event.Event, d event.JobFailedData) wire.Frame {
+func turnFailed(c *Codec, _ event.Event, d event.JobFailedData) wire.Frame {
 	v, kind, _ := judged(d.Code)
 	text, where := said(d.Code, d.Message), work(d.RunID, d.ExecutionID, d.Part)
 	again := d.Retryable && d.Try < d.MaxTries
@@ -127,7 +127,7 @@ func turnFailed(c *codec, _ event.Event, d event.JobFailedData) wire.Frame {
 	}
 }
 
-func (c *codec) timeout(text string, m wire.TimeoutErrorMeta) wire.Frame {
+func (c *Codec) timeout(text string, m wire.TimeoutErrorMeta) wire.Frame {
 	limit := fmt.Sprint(m.TimeoutSeconds)
 	if m.TimeoutSeconds == 0 {
 		limit = fmt.Sprint(m.ElapsedSeconds)
@@ -135,14 +135,14 @@ func (c *codec) timeout(text string, m wire.TimeoutErrorMeta) wire.Frame {
 	return wire.Frame{Event: wire.ErrorTimeout, Content: text, Metadata: m, ShowContent: fmt.Sprintf(c.words.tooLong, limit)}
 }
 
-func retryScheduled(c *codec, _ event.Event, d event.RetryScheduledData) wire.Frame {
+func retryScheduled(c *Codec, _ event.Event, d event.RetryScheduledData) wire.Frame {
 	return c.retries(wire.RetryMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, RetryAfterMS: d.RetryAfterMS,
 	}, d.Code, d.Message)
 }
 
 // requestFailed counts requests to the model, not attempts at the task.
-func requestFailed(c *codec, _ event.Event, d event.RequestFailedData) wire.Frame {
+func requestFailed(c *Codec, _ event.Event, d event.RequestFailedData) wire.Frame {
 	return c.retries(wire.RetryMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Try, MaxAttempts: d.MaxTries, RetryAfterMS: d.RetryAfterMS,
 		MessageID: d.MessageID, NextModel: d.NextModel,
@@ -150,7 +150,7 @@ func requestFailed(c *codec, _ event.Event, d event.RequestFailedData) wire.Fram
 }
 
 // retries says what has failed, and when it is tried again.
-func (c *codec) retries(m wire.RetryMeta, code, message string) wire.Frame {
+func (c *Codec) retries(m wire.RetryMeta, code, message string) wire.Frame {
 	v, kind, _ := judged(code)
 	m.ErrorCode, m.ErrorType, m.ErrorMessage = v.code, kind, said(code, message)
 	problem, pause := c.words.problem(code, m.ErrorMessage), event.RequestFailedData{RetryAfterMS: m.RetryAfterMS}.Seconds()
@@ -161,7 +161,7 @@ func (c *codec) retries(m wire.RetryMeta, code, message string) wire.Frame {
 	return wire.Frame{Event: wire.ErrorRetryAttempt, Metadata: m, ShowContent: text}
 }
 
-func attemptRefused(c *codec, _ event.Event, d event.AttemptRefusedData) wire.Frame {
+func attemptRefused(c *Codec, _ event.Event, d event.AttemptRefusedData) wire.Frame {
 	return c.notice(c.words.refused, wire.NoticeMeta{
 		Work: work(d.RunID, "", d.Part), Action: wire.ActionAttemptRefused,
 		Attempt: d.Attempt, Current: d.Current, Worker: d.Worker, Refused: string(d.What),
@@ -170,7 +170,7 @@ func attemptRefused(c *codec, _ event.Event, d event.AttemptRefusedData) wire.Fr
 
 // detail is a notice where everything is shown, and nothing elsewhere: the original says
 // none of it, and its web client makes a card of every notice.
-func (c *codec) detail(text string, m wire.NoticeMeta) wire.Frame {
+func (c *Codec) detail(text string, m wire.NoticeMeta) wire.Frame {
 	if c.texts != every {
 		return wire.Frame{}
 	}
@@ -179,7 +179,7 @@ func (c *codec) detail(text string, m wire.NoticeMeta) wire.Frame {
 
 // messageStarted is news only where everything is shown: that a piece of work was taken
 // up has been said.
-func messageStarted(c *codec, _ event.Event, d event.MessageStartedData) wire.Frame {
+func messageStarted(c *Codec, _ event.Event, d event.MessageStartedData) wire.Frame {
 	if c.texts != every {
 		return wire.Frame{}
 	}
@@ -190,12 +190,12 @@ func messageStarted(c *codec, _ event.Event, d event.MessageStartedData) wire.Fr
 
 // shows reports whether a text of a stage is shown while it is written. A plan and the
 // work of its tasks is shown by what comes of it, as the original does.
-func (c *codec) shows(stage string) bool {
+func (c *Codec) shows(stage string) bool {
 	return c.texts == every || c.texts == merged && stage != event.StagePlanning && stage != event.StageSolving
 }
 
 // reasoningDelta is a piece of what the model thinks, where its text is shown as it comes.
-func reasoningDelta(c *codec, e event.Event, d event.ReasoningDeltaData) wire.Frame {
+func reasoningDelta(c *Codec, e event.Event, d event.ReasoningDeltaData) wire.Frame {
 	if !c.shows(d.Stage) {
 		return wire.Frame{}
 	}
@@ -205,7 +205,7 @@ func reasoningDelta(c *codec, e event.Event, d event.ReasoningDeltaData) wire.Fr
 }
 
 // reasoningCompleted is the whole reasoning where no piece of it has been shown.
-func reasoningCompleted(c *codec, _ event.Event, d event.ReasoningCompletedData) wire.Frame {
+func reasoningCompleted(c *Codec, _ event.Event, d event.ReasoningCompletedData) wire.Frame {
 	m := wire.ThinkingMeta{Work: work(d.RunID, d.ExecutionID, d.Part), MessageID: d.MessageID, Attempt: d.Attempt}
 	switch {
 	case c.texts == every:
@@ -221,7 +221,7 @@ func reasoningCompleted(c *codec, _ event.Event, d event.ReasoningCompletedData)
 }
 
 // thoughts are what a model thinks.
-func (c *codec) thoughts(text string, m wire.ThinkingMeta) wire.Frame {
+func (c *Codec) thoughts(text string, m wire.ThinkingMeta) wire.Frame {
 	m.Reasoning = true
 	return wire.Frame{Event: wire.AgentThinking, Content: text, Metadata: m, ShowContent: strict.Cut(text, longText)}
 }
@@ -234,8 +234,9 @@ func mergedFrom(e event.Event) uint64 {
 	return 0
 }
 
-// Gathers implements dialect.Sessions.
-func (c *codec) Gathers() func(event.MessageDeltaData) bool {
+// Gathers returns which parts of texts the variant wants to be put together, as far as they come soon after each other: several
+// deltas of one message as one event (Event.From). nil means none. A part for which it reports true has a frame.
+func (c *Codec) Gathers() func(event.MessageDeltaData) bool {
 	if c.texts != merged {
 		return nil
 	}
@@ -243,7 +244,7 @@ func (c *codec) Gathers() func(event.MessageDeltaData) bool {
 }
 
 // messageDelta is a piece of an answer, but the text of a planner answers no person.
-func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame {
+func messageDelta(c *Codec, e event.Event, d event.MessageDeltaData) wire.Frame {
 	if !c.shows(d.Stage) {
 		return wire.Frame{}
 	}
@@ -260,7 +261,7 @@ func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame 
 
 // messageCompleted closes a text where everything is shown. It holds none itself: the pieces have been shown, and elsewhere it would
 // be a blank card of the original's web client.
-func messageCompleted(c *codec, _ event.Event, d event.MessageCompletedData) wire.Frame {
+func messageCompleted(c *Codec, _ event.Event, d event.MessageCompletedData) wire.Frame {
 	if c.texts != every {
 		return wire.Frame{}
 	}
@@ -277,7 +278,7 @@ func messageCompleted(c *codec, _ event.Event, d event.MessageCompletedData) wir
 }
 
 // messageDiscarded is news to those who were shown some of the text.
-func messageDiscarded(c *codec, _ event.Event, d event.MessageDiscardedData) wire.Frame {
+func messageDiscarded(c *Codec, _ event.Event, d event.MessageDiscardedData) wire.Frame {
 	if c.texts != every && (d.Silent || !c.shows(d.Stage)) {
 		return wire.Frame{}
 	}
@@ -286,7 +287,7 @@ func messageDiscarded(c *codec, _ event.Event, d event.MessageDiscardedData) wir
 	})
 }
 
-func toolCalled(c *codec, _ event.Event, d event.ToolCalledData) wire.Frame {
+func toolCalled(c *Codec, _ event.Event, d event.ToolCalledData) wire.Frame {
 	return wire.Frame{
 		Event: wire.AgentToolCall, Content: first(d.Description, "Calling "+d.Tool), ShowContent: c.words.toolCall,
 		Metadata: wire.ToolCallMeta{
@@ -297,7 +298,7 @@ func toolCalled(c *codec, _ event.Event, d event.ToolCalledData) wire.Frame {
 
 // toolStarted is a retry for those who watch a task, where an attempt that died had
 // called the tool before.
-func toolStarted(c *codec, _ event.Event, d event.ToolStartedData) wire.Frame {
+func toolStarted(c *Codec, _ event.Event, d event.ToolStartedData) wire.Frame {
 	where := work(d.RunID, d.ExecutionID, d.Part)
 	if d.Retry && d.Stage == event.StageSolving {
 		return c.solverRetry(d.Tool, wire.SolverRetryMeta{Work: where, Attempt: d.Attempt, CallID: d.CallID, ToolName: d.Tool})
@@ -307,14 +308,14 @@ func toolStarted(c *codec, _ event.Event, d event.ToolStartedData) wire.Frame {
 	})
 }
 
-func toolCompleted(c *codec, _ event.Event, d event.ToolCompletedData) wire.Frame {
+func toolCompleted(c *Codec, _ event.Event, d event.ToolCompletedData) wire.Frame {
 	return c.toolResult(first(strict.Cut(d.Result, longText), "The tool returned nothing"), wire.ToolResultMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), ToolName: d.Tool, CallID: d.CallID, ExecutionMS: &d.DurationMS, Attempt: d.Attempt,
 		Result: wire.ToolResult{Status: "success", Output: d.Result, Truncated: d.Truncated, Bytes: d.Bytes},
 	})
 }
 
-func toolFailed(c *codec, _ event.Event, d event.ToolFailedData) wire.Frame {
+func toolFailed(c *Codec, _ event.Event, d event.ToolFailedData) wire.Frame {
 	v, kind, _ := judged(d.Code)
 	text := said(d.Code, d.Message)
 	return c.toolResult("Failed: "+strict.Cut(text, longText), wire.ToolResultMeta{
@@ -323,7 +324,7 @@ func toolFailed(c *codec, _ event.Event, d event.ToolFailedData) wire.Frame {
 	})
 }
 
-func toolUnknown(c *codec, _ event.Event, d event.ToolUnknownData) wire.Frame {
+func toolUnknown(c *Codec, _ event.Event, d event.ToolUnknownData) wire.Frame {
 	v, kind, _ := judged(string(fault.ToolLost))
 	text := said(kind, d.Message)
 	return c.toolResult("Outcome unknown: "+strict.Cut(text, longText), wire.ToolResultMeta{
@@ -332,11 +333,11 @@ func toolUnknown(c *codec, _ event.Event, d event.ToolUnknownData) wire.Frame {
 	})
 }
 
-func (c *codec) toolResult(text string, m wire.ToolResultMeta) wire.Frame {
+func (c *Codec) toolResult(text string, m wire.ToolResultMeta) wire.Frame {
 	return wire.Frame{Event: wire.AgentToolResult, Content: text, Metadata: m, ShowContent: c.words.toolResult}
 }
 
-func usageRecorded(c *codec, _ event.Event, d event.UsageRecordedData) wire.Frame {
+func usageRecorded(c *Codec, _ event.Event, d event.UsageRecordedData) wire.Frame {
 	return c.detail(fmt.Sprintf(c.words.usage, d.Model), wire.NoticeMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Action: wire.ActionUsage, MessageID: d.MessageID, Model: d.Model, Attempt: d.Attempt,
 		TokensUsed: split(&wire.Tokens{Input: &d.InputTokens, Output: &d.OutputTokens}, d.TokenDetails), CostUSD: d.CostUSD,

@@ -12,7 +12,7 @@ import (
 // capabilities are the stages that a run of this server has.
 var capabilities = []string{event.StagePlanning, event.StageSolving, event.StageAggregation}
 
-func sessionCreated(c *codec, e event.Event, d event.SessionCreatedData) wire.Frame {
+func sessionCreated(c *Codec, e event.Event, d event.SessionCreatedData) wire.Frame {
 	return wire.Frame{
 		Event:   wire.AgentSessionCreated,
 		Content: wire.SessionCreatedContent{SessionID: sessionOf(e.Subject), CreatedAt: wire.Stamp(e.Time)},
@@ -25,7 +25,7 @@ func sessionCreated(c *codec, e event.Event, d event.SessionCreatedData) wire.Fr
 	}
 }
 
-func sessionClosed(c *codec, _ event.Event, d event.SessionClosedData) wire.Frame {
+func sessionClosed(c *Codec, _ event.Event, d event.SessionClosedData) wire.Frame {
 	text := "Session ended normally"
 	if d.Reason == "timeout" {
 		text = "Session ended because it was not used"
@@ -33,15 +33,15 @@ func sessionClosed(c *codec, _ event.Event, d event.SessionClosedData) wire.Fram
 	return c.sessionEnd(text, wire.SessionEndMeta{Reason: d.Reason}, d.Stats)
 }
 
-func sessionDeleted(c *codec, _ event.Event, _ event.SessionDeletedData) wire.Frame {
+func sessionDeleted(c *Codec, _ event.Event, _ event.SessionDeletedData) wire.Frame {
 	return c.sessionEnd("Session was deleted", wire.SessionEndMeta{Reason: "deleted"}, nil)
 }
 
-func sessionPaused(c *codec, _ event.Event, d event.SessionPausedData) wire.Frame {
+func sessionPaused(c *Codec, _ event.Event, d event.SessionPausedData) wire.Frame {
 	return c.sessionEnd("Session stopped. A new message continues it.", wire.SessionEndMeta{Reason: d.Reason, Open: true}, &d.Stats)
 }
 
-func (c *codec) sessionEnd(text string, m wire.SessionEndMeta, s *event.Stats) wire.Frame {
+func (c *Codec) sessionEnd(text string, m wire.SessionEndMeta, s *event.Stats) wire.Frame {
 	if s != nil {
 		m.Duration, m.TotalMessages, m.TotalTasks, m.Completion = &s.DurationSeconds, &s.TotalMessages, &s.TotalSteps, s.CompletionStatus
 		m.Stats = &wire.Stats{Spent: spent(s.Usage), ToolCalls: s.Usage.ToolCalls}
@@ -49,7 +49,7 @@ func (c *codec) sessionEnd(text string, m wire.SessionEndMeta, s *event.Stats) w
 	return wire.Frame{Event: wire.AgentSessionEnd, Content: text, Metadata: m, ShowContent: c.words.ended}
 }
 
-func sessionRestored(_ *codec, e event.Event, d event.SessionRestoredData) wire.Frame {
+func sessionRestored(_ *Codec, e event.Event, d event.SessionRestoredData) wire.Frame {
 	m := restoredMeta(sessionOf(e.Subject), d)
 	m.RestoredAt = wire.Stamp(e.Time)
 	return wire.Frame{Event: wire.AgentStateRestored, Content: "The session has the state of the export", Metadata: m}
@@ -66,9 +66,9 @@ func restoredMeta(session string, d event.SessionRestoredData) wire.StateRestore
 	}
 }
 
-// Restored implements dialect.Sessions. An import into the same installation loses
-// nothing, and so has no warnings.
-func (c *codec) Restored(at dialect.Link, session string, d event.SessionRestoredData) []byte {
+// Restored returns the frame that says that a session whose state was imported is there already: nothing was changed, and no
+// event says it. An import into the same installation loses nothing, and so has no warnings.
+func (c *Codec) Restored(at dialect.Link, session string, d event.SessionRestoredData) []byte {
 	d.Warnings = nil
 	m := restoredMeta(session, d)
 	m.Context, m.RestoredAt = link(at), wire.Stamp(at.Now)
@@ -78,7 +78,7 @@ func (c *codec) Restored(at dialect.Link, session string, d event.SessionRestore
 }
 
 // messageReceived shows every viewer what was asked.
-func messageReceived(_ *codec, _ event.Event, d event.MessageReceivedData) wire.Frame {
+func messageReceived(_ *Codec, _ event.Event, d event.MessageReceivedData) wire.Frame {
 	f := wire.Frame{
 		Event: wire.UserMessage, Content: d.Content,
 		Metadata: wire.EchoMeta{
@@ -101,11 +101,11 @@ func sender(s *event.Sender) string {
 	return first(s.Route, s.Name, s.ID)
 }
 
-func messageRefused(c *codec, _ event.Event, d event.MessageRefusedData) wire.Frame {
+func messageRefused(c *Codec, _ event.Event, d event.MessageRefusedData) wire.Frame {
 	return c.agentError(d.Message, wire.ErrorMeta{ErrorType: d.Code, Operation: "message", MessageID: d.MessageID})
 }
 
-func agentError(c *codec, _ event.Event, d event.ErrorData) wire.Frame {
+func agentError(c *Codec, _ event.Event, d event.ErrorData) wire.Frame {
 	return c.agentError(d.Message, wire.ErrorMeta{
 		Context: run(d.RunID, d.ExecutionID), ErrorType: d.Code, Stage: d.Stage, Operation: d.Operation, Recovery: d.Recovery,
 	})
@@ -123,7 +123,7 @@ func action(verb string) string {
 }
 
 // notice is severe only where it warns.
-func notice(c *codec, _ event.Event, d event.NoticeData) wire.Frame {
+func notice(c *Codec, _ event.Event, d event.NoticeData) wire.Frame {
 	m := wire.NoticeMeta{
 		Work: wire.Work{Context: wire.Context{RunID: d.RunID}, TaskID: first(d.StepID, d.TaskID)}, Code: d.Code, OK: d.OK, Mode: d.Mode,
 		Action: action(first(d.Action, d.Code)),
@@ -141,7 +141,7 @@ func notice(c *codec, _ event.Event, d event.NoticeData) wire.Frame {
 	return c.notice(first(d.Message, c.words.other), m)
 }
 
-func stateExported(c *codec, _ event.Event, d event.StateExportedData) wire.Frame {
+func stateExported(c *Codec, _ event.Event, d event.StateExportedData) wire.Frame {
 	m := wire.StateExportedMeta{
 		ExportedAt: wire.Stamp(d.ExportedAt), ValidUntil: wire.Stamp(d.ValidUntil),
 		SessionState: asObject(d.State), SignedState: optionalObject(d.Signed),
@@ -151,7 +151,7 @@ func stateExported(c *codec, _ event.Event, d event.StateExportedData) wire.Fram
 }
 
 // history turns the events of an export into frames.
-func (c *codec) history(events []json.RawMessage) []json.RawMessage {
+func (c *Codec) history(events []json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage
 	for _, raw := range events {
 		var e event.Event

@@ -13,7 +13,7 @@ import (
 // percent is the whole of a progress.
 const percent = 100
 
-func planStarted(c *codec, _ event.Event, d event.PlanStartedData) wire.Frame {
+func planStarted(c *Codec, _ event.Event, d event.PlanStartedData) wire.Frame {
 	return wire.Frame{
 		Event: wire.PlanStart, Content: wire.PlanStartContent{Question: d.Question, Context: optionalObject(d.Context)},
 		Metadata:    wire.PlanStartMeta{Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, Model: d.Model, Attempt: d.Number},
@@ -21,7 +21,7 @@ func planStarted(c *codec, _ event.Event, d event.PlanStartedData) wire.Frame {
 	}
 }
 
-func planCompleted(c *codec, _ event.Event, d event.PlanCompletedData) wire.Frame {
+func planCompleted(c *Codec, _ event.Event, d event.PlanCompletedData) wire.Frame {
 	m := wire.PlanCompletedMeta{
 		Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, TaskCount: len(d.Steps),
 		Summary: d.Summary, Reasoning: d.Reasoning, Spent: spent(d.Usage), PlanningMS: d.DurationMS,
@@ -37,7 +37,7 @@ func planCompleted(c *codec, _ event.Event, d event.PlanCompletedData) wire.Fram
 }
 
 // counted returns the number of tasks and, if known, their subject.
-func (c *codec) counted(format string, n int, summary string) string {
+func (c *Codec) counted(format string, n int, summary string) string {
 	s := fmt.Sprintf(format, n)
 	if summary != "" {
 		s += fmt.Sprintf(c.words.summary, strict.Cut(summary, shortText))
@@ -45,7 +45,7 @@ func (c *codec) counted(format string, n int, summary string) string {
 	return s
 }
 
-func planInvalid(_ *codec, _ event.Event, d event.PlanInvalidData) wire.Frame {
+func planInvalid(_ *Codec, _ event.Event, d event.PlanInvalidData) wire.Frame {
 	v, kind, _ := judged(first(d.Code, string(fault.PlanInvalid)))
 	text := said(kind, d.Message)
 	return wire.Frame{Event: wire.PlanCoercionError, Content: text, Metadata: wire.CoercionMeta{
@@ -54,7 +54,7 @@ func planInvalid(_ *codec, _ event.Event, d event.PlanInvalidData) wire.Frame {
 	}}
 }
 
-func planCancelled(c *codec, _ event.Event, d event.PlanCancelledData) wire.Frame {
+func planCancelled(c *Codec, _ event.Event, d event.PlanCancelledData) wire.Frame {
 	m := wire.PlanCancelledMeta{
 		Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, Reason: d.Reason, By: d.By, Feedback: d.Feedback, AfterMS: d.DurationMS,
 	}
@@ -71,7 +71,7 @@ func planCancelled(c *codec, _ event.Event, d event.PlanCancelledData) wire.Fram
 	return wire.Frame{Event: wire.PlanCancelled, Content: text, Metadata: m, ShowContent: c.words.planCancelled}
 }
 
-func inputRequested(c *codec, e event.Event, d event.InputRequestedData) wire.Frame {
+func inputRequested(c *Codec, e event.Event, d event.InputRequestedData) wire.Frame {
 	if d.Scope == event.ScopeTool {
 		return toolRequested(c, e, d)
 	}
@@ -106,7 +106,7 @@ func inputRequested(c *codec, e event.Event, d event.InputRequestedData) wire.Fr
 	}
 }
 
-func inputAnswered(c *codec, _ event.Event, d event.InputAnsweredData) wire.Frame {
+func inputAnswered(c *Codec, _ event.Event, d event.InputAnsweredData) wire.Frame {
 	m := wire.NoticeMeta{
 		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionUserConfirm, StepID: d.InputID, Decision: d.Decision,
 		By: d.By, ClientID: d.ClientID, Feedback: d.Feedback, ResponseMS: &d.ElapsedMS,
@@ -124,7 +124,7 @@ func inputAnswered(c *codec, _ event.Event, d event.InputAnsweredData) wire.Fram
 	return c.notice(fmt.Sprintf(text, d.Decision), m)
 }
 
-func inputExpired(c *codec, _ event.Event, d event.InputExpiredData) wire.Frame {
+func inputExpired(c *Codec, _ event.Event, d event.InputExpiredData) wire.Frame {
 	if d.Withdrawn {
 		return c.notice(narrate.Withdrawn(d), wire.NoticeMeta{Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionUserConfirm, StepID: d.InputID})
 	}
@@ -136,7 +136,7 @@ func inputExpired(c *codec, _ event.Event, d event.InputExpiredData) wire.Frame 
 }
 
 // taskStarted tells who solves the task: the agents of a capability, or our own.
-func taskStarted(c *codec, _ event.Event, d event.StepStartedData) wire.Frame {
+func taskStarted(c *Codec, _ event.Event, d event.StepStartedData) wire.Frame {
 	return wire.Frame{
 		Event: wire.SolverStart, StepID: solveStep(d.Step.ID), Content: wire.SolverStartContent{Task: task(d.Step)},
 		Metadata: wire.SolverStartMeta{
@@ -147,7 +147,7 @@ func taskStarted(c *codec, _ event.Event, d event.StepStartedData) wire.Frame {
 	}
 }
 
-func taskCompleted(c *codec, _ event.Event, d event.StepCompletedData) wire.Frame {
+func taskCompleted(c *Codec, _ event.Event, d event.StepCompletedData) wire.Frame {
 	uses := make([]wire.ToolUse, 0, len(d.Tools))
 	for _, t := range d.Tools {
 		uses = append(uses, wire.ToolUse{Name: t.Name, Calls: t.Calls})
@@ -166,7 +166,7 @@ func taskCompleted(c *codec, _ event.Event, d event.StepCompletedData) wire.Fram
 }
 
 // taskFailed is never the end: a client may restart the task.
-func taskFailed(c *codec, _ event.Event, d event.StepFailedData) wire.Frame {
+func taskFailed(c *Codec, _ event.Event, d event.StepFailedData) wire.Frame {
 	v, kind, _ := judged(d.Code)
 	name := first(d.Title, d.StepID)
 	return wire.Frame{
@@ -179,7 +179,7 @@ func taskFailed(c *codec, _ event.Event, d event.StepFailedData) wire.Frame {
 	}
 }
 
-func taskCancelled(c *codec, _ event.Event, d event.StepCancelledData) wire.Frame {
+func taskCancelled(c *Codec, _ event.Event, d event.StepCancelledData) wire.Frame {
 	m := wire.SolverCancelledMeta{
 		Context: run(d.RunID, d.ExecutionID), Reason: d.Reason, By: d.By, Title: d.Title, ExecutionMS: d.DurationMS,
 	}
@@ -189,7 +189,7 @@ func taskCancelled(c *codec, _ event.Event, d event.StepCancelledData) wire.Fram
 	return wire.Frame{Event: wire.SolverCancelled, Content: wire.TaskRef{TaskID: d.StepID}, Metadata: m, ShowContent: c.words.taskCancelled}
 }
 
-func taskRestarted(c *codec, _ event.Event, d event.StepRestartedData) wire.Frame {
+func taskRestarted(c *Codec, _ event.Event, d event.StepRestartedData) wire.Frame {
 	return wire.Frame{
 		Event: wire.SolverRestarted, Content: wire.SolverRestartedContent{TaskID: d.StepID, PreviousError: d.PreviousError},
 		Metadata: wire.SolverRestartedMeta{
@@ -199,7 +199,7 @@ func taskRestarted(c *codec, _ event.Event, d event.StepRestartedData) wire.Fram
 	}
 }
 
-func runProgressed(c *codec, _ event.Event, d event.RunProgressedData) wire.Frame {
+func runProgressed(c *Codec, _ event.Event, d event.RunProgressedData) wire.Frame {
 	done := 0
 	if d.Total > 0 {
 		done = min((d.Completed+d.Failed+d.Cancelled)*percent/d.Total, percent)
@@ -214,13 +214,13 @@ func runProgressed(c *codec, _ event.Event, d event.RunProgressedData) wire.Fram
 	}
 }
 
-func aggregateStarted(c *codec, _ event.Event, d event.AggregateStartedData) wire.Frame {
+func aggregateStarted(c *Codec, _ event.Event, d event.AggregateStartedData) wire.Frame {
 	return wire.Frame{Event: wire.AggregateStart, ShowContent: c.words.aggregating, Metadata: wire.AggregateStartMeta{
 		Context: run(d.RunID, d.ExecutionID), TaskCount: d.StepCount, Completed: d.Completed, Failed: d.Failed,
 	}}
 }
 
-func aggregateCompleted(c *codec, _ event.Event, d event.AggregateCompletedData) wire.Frame {
+func aggregateCompleted(c *Codec, _ event.Event, d event.AggregateCompletedData) wire.Frame {
 	return wire.Frame{
 		Event:   wire.AggregateCompleted,
 		Content: wire.AggregateContent{FinalResult: wire.FinalResult{Type: "text", Content: d.Result}, Output: d.Result},
@@ -231,7 +231,7 @@ func aggregateCompleted(c *codec, _ event.Event, d event.AggregateCompletedData)
 	}
 }
 
-func pipelineCompleted(c *codec, _ event.Event, d event.PipelineCompletedData) wire.Frame {
+func pipelineCompleted(c *Codec, _ event.Event, d event.PipelineCompletedData) wire.Frame {
 	return wire.Frame{Event: wire.PipelineCompleted, ShowContent: c.words.pipelineDone, Metadata: wire.PipelineMeta{
 		Context: run(d.RunID, d.ExecutionID), TotalMS: d.TotalMS, PlanMS: d.PlanMS, SolveMS: d.SolveMS, AggregateMS: d.AggregateMS,
 		Status: d.Status, Summary: d.Summary,

@@ -16,7 +16,7 @@ const serverName = "MyAgent WebSocket Server"
 
 // Greet implements dialect.Codec. A socket of this dialect has no session when it
 // opens: it is greeted once.
-func (c *codec) Greet(g dialect.Greeting) [][]byte {
+func (c *Codec) Greet(g dialect.Greeting) [][]byte {
 	if g.Stage != dialect.Starting {
 		return nil
 	}
@@ -24,17 +24,17 @@ func (c *codec) Greet(g dialect.Greeting) [][]byte {
 }
 
 // Fail implements dialect.Codec.
-func (c *codec) Fail(f *fault.Fault, now time.Time) []byte {
+func (c *Codec) Fail(f *fault.Fault, now time.Time) []byte {
 	return c.linked(dialect.Link{Now: now}, "", c.tell(trouble{Fault: f}))
 }
 
 // Truncated implements dialect.Codec.
-func (c *codec) Truncated(first uint64, now time.Time) []byte {
+func (c *Codec) Truncated(first uint64, now time.Time) []byte {
 	return c.Expired(dialect.Link{Now: now}, "", first)
 }
 
-// Connected implements dialect.Sessions.
-func (c *codec) Connected(at dialect.Link) []byte {
+// Connected returns the frame that greets a socket.
+func (c *Codec) Connected(at dialect.Link) []byte {
 	return c.linked(at, "", wire.Frame{
 		Event:   wire.SystemConnected,
 		Content: wire.ConnectedContent{ServerName: serverName, ServerVersion: c.settings.ServerVersion},
@@ -46,8 +46,9 @@ func (c *codec) Connected(at dialect.Link) []byte {
 	})
 }
 
-// Heartbeat implements dialect.Sessions.
-func (c *codec) Heartbeat(at dialect.Link, session string, seq uint64) []byte {
+// Heartbeat returns the frame that says that the server lives. session is empty for a socket without one; seq is the newest of
+// the session.
+func (c *Codec) Heartbeat(at dialect.Link, session string, seq uint64) []byte {
 	m := wire.HeartbeatMeta{Context: link(at), UptimeSeconds: int64(at.Uptime.Seconds())}
 	if session != "" {
 		m.Seq = &seq
@@ -57,22 +58,23 @@ func (c *codec) Heartbeat(at dialect.Link, session string, seq uint64) []byte {
 	})
 }
 
-// Expired implements dialect.Sessions.
-func (c *codec) Expired(at dialect.Link, session string, first uint64) []byte {
+// Expired tells a returning client that what it asked for begins at first.
+func (c *Codec) Expired(at dialect.Link, session string, first uint64) []byte {
 	return c.linked(at, session, c.notice(fmt.Sprintf(c.words.historyExpired, first), wire.NoticeMeta{
 		Work: wire.Work{Context: link(at)}, Type: "warning", Severity: mildFault, Action: wire.ActionHistoryExpired, FirstLeft: first,
 	}))
 }
 
-// Replayed implements dialect.Sessions.
-func (c *codec) Replayed(at dialect.Link, session string, count int, seq uint64, cursor string, matched *bool) []byte {
+// Replayed closes a replay: count events up to seq have been shown. matched says whether the client's hash of the state is right,
+// nil if it sent none.
+func (c *Codec) Replayed(at dialect.Link, session string, count int, seq uint64, cursor string, matched *bool) []byte {
 	return c.linked(at, session, c.notice(c.words.replayed, wire.NoticeMeta{
 		Work: wire.Work{Context: link(at)}, Action: wire.ActionReplay, Replayed: &count, LastSeq: seq, LastEventID: eventID(session, cursor), HashMatched: matched,
 	}))
 }
 
-// Batch implements dialect.Sessions.
-func (c *codec) Batch(at dialect.Link, session string, events []event.Event) []byte {
+// Batch returns one frame that holds the frames of the events, in order. Events without a frame are passed over.
+func (c *Codec) Batch(at dialect.Link, session string, events []event.Event) []byte {
 	m := wire.NoticeMeta{Work: wire.Work{Context: link(at)}, Action: wire.ActionReplayBatch}
 	list := make([]json.RawMessage, 0, len(events))
 	for _, e := range events {
@@ -93,8 +95,8 @@ func (c *codec) Batch(at dialect.Link, session string, events []event.Event) []b
 	return c.linked(at, session, f)
 }
 
-// Exported implements dialect.Sessions. An invalid state gives a system.error.
-func (c *codec) Exported(at dialect.Link, session string, state event.StateExportedData) []byte {
+// Exported returns the frame that holds the exported state of a session. An invalid state gives a system.error.
+func (c *Codec) Exported(at dialect.Link, session string, state event.StateExportedData) []byte {
 	f := stateExported(c, event.Event{}, state)
 	if m, ok := f.Metadata.(wire.StateExportedMeta); ok {
 		m.Context = link(at)

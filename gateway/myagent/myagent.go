@@ -55,20 +55,25 @@ type Settings struct {
 	Language           string        // of texts for people where a client says none; empty = the protocol's own
 }
 
-// myagent has the variants for each way in which texts are shown, in the language of the
-// installation.
-type myagent map[string]*codec
+// Dialect is the protocol: its codecs for each way in which texts are shown, in the language of the installation.
+type Dialect map[string]*Codec
 
 // Name implements dialect.Dialect.
-func (myagent) Name() string { return "myagent" }
+func (Dialect) Name() string { return "myagent" }
 
 // Bind implements dialect.Dialect.
-func (m myagent) Bind(query url.Values) (dialect.Codec, error) { return m.BindSessions(query) }
+func (d Dialect) Bind(query url.Values) (dialect.Codec, error) {
+	c, err := d.Codec(query)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
 
-// BindSessions implements dialect.MultiDialect. The query's language is Chinese or English;
-// the values of deltas: none, merged (the default), all.
-func (m myagent) BindSessions(query url.Values) (dialect.Sessions, error) {
-	c := m[first(query.Get(paramDeltas), merged)]
+// Codec returns the codec for a socket opened with the query, as Bind does. The query's language is Chinese or English; the values
+// of deltas: none, merged (the default), all.
+func (d Dialect) Codec(query url.Values) (*Codec, error) {
+	c := d[first(query.Get(paramDeltas), merged)]
 	if c == nil {
 		return nil, fault.Newf(fault.InvalidField, "deltas must be %s, %s or %s.", none, merged, every).At(paramDeltas)
 	}
@@ -79,29 +84,31 @@ func (m myagent) BindSessions(query url.Values) (dialect.Sessions, error) {
 	return c.in(language), nil
 }
 
-// codec is one variant of the dialect: the language of its texts for people, and how
+// Codec is one variant of the dialect: the language of its texts for people, and how
 // much of what models write it shows before it is complete.
-type codec struct {
+//
+// One socket holds several sessions, and every frame names its own. The gateway makes no session when a socket opens; frames ask
+// for one. Events with sequence 0 are direct messages: their frames carry no seq and no event_id.
+type Codec struct {
 	name      string
 	words     *words
 	settings  Settings
 	frames    frames
 	texts     string
-	languages map[string]*codec // the same in all languages
+	languages map[string]*Codec // the same in all languages
 }
 
-var _ dialect.Sessions = (*codec)(nil)
-
 // Name implements dialect.Codec.
-func (c *codec) Name() string { return c.name }
+func (c *Codec) Name() string { return c.name }
 
-// In implements dialect.Sessions.
-func (c *codec) In(language string) (dialect.Sessions, bool) {
+// In returns the variant for texts in the language (zh_CN, en, en-GB), or the codec itself and false without texts. The variants
+// are a fixed set.
+func (c *Codec) In(language string) (*Codec, bool) {
 	_, ok := c.languages[base(language)]
 	return c.in(language), ok
 }
 
-func (c *codec) in(language string) *codec {
+func (c *Codec) in(language string) *Codec {
 	if in := c.languages[base(language)]; in != nil {
 		return in
 	}
@@ -116,7 +123,7 @@ func base(tag string) string {
 
 // frames maps the types of events to what makes their frame, but for the members that
 // all frames have.
-type frames map[event.Type]func(*codec, event.Event) (wire.Frame, error)
+type frames map[event.Type]func(*Codec, event.Event) (wire.Frame, error)
 
 // judged returns how to tell of a code that an event carries: error_code and error_type,
 // what to do, and whether the same may work later. A code that is in no catalogue is
@@ -135,7 +142,7 @@ func said(code, message string) string {
 }
 
 // tell returns the frame about a fault outside of the log.
-func (c *codec) tell(t trouble) wire.Frame {
+func (c *Codec) tell(t trouble) wire.Frame {
 	v, kind, retryable := judged(string(t.Code))
 	text := t.Public()
 	f := wire.Frame{Event: v.event, Content: text}
@@ -174,9 +181,10 @@ func (c *codec) tell(t trouble) wire.Frame {
 	return f
 }
 
-// Refuse implements dialect.Sessions. Of a bad position it speaks in the words of this
+// Refuse returns the frame that tells the client of a fault of one of its frames. session is what the frame named, if anything;
+// asked says what for. Of a bad position it speaks in the words of this
 // protocol: the catalogue's are those of another one.
-func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f *fault.Fault) []byte {
+func (c *Codec) Refuse(at dialect.Link, session string, asked Action, f *fault.Fault) []byte {
 	if f.Code == fault.CursorInvalid && f.Field == "" {
 		said := *f
 		said.Field, said.Constraint = "content.last_seq", "the seq of a frame of this session"
@@ -190,7 +198,7 @@ func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f 
 
 // commandRefused is the direct message about a command without effect. The answer that
 // counted is part of the text, because not every client shows metadata.
-func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
+func commandRefused(c *Codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
 	field := d.Field
 	if field == "arguments" { // of an answer to a question about a call
 		field = "content.tool_args"
@@ -214,7 +222,7 @@ func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Fr
 }
 
 // agentError fills in what follows from the code, which is in m.ErrorType.
-func (c *codec) agentError(message string, m wire.ErrorMeta) wire.Frame {
+func (c *Codec) agentError(message string, m wire.ErrorMeta) wire.Frame {
 	text := said(m.ErrorType, message)
 	v, kind, retryable := judged(m.ErrorType)
 	m.ErrorCode, m.ErrorType, m.Recoverable = v.code, kind, retryable
@@ -229,7 +237,7 @@ func link(at dialect.Link) wire.Context { return wire.Context{ConnectionID: at.C
 
 // linked fills in what frames for one connection have and encodes the frame. Such a
 // frame is in no log. It names no session that could not be one.
-func (c *codec) linked(at dialect.Link, session string, f wire.Frame) []byte {
+func (c *Codec) linked(at dialect.Link, session string, f wire.Frame) []byte {
 	f.Timestamp = wire.Stamp(at.Now)
 	if idForm.MatchString(session) {
 		f.SessionID = session

@@ -29,7 +29,7 @@ func suite(t testing.TB) dialecttest.Suite {
 	examples, err := fs.Sub(wire.Examples, "examples")
 	require.NoError(t, err)
 	return dialecttest.Suite{
-		Dialect:     myagent.Dialect(settings),
+		Dialect:     myagent.New(settings),
 		Package:     "github.com/waggle-dev/waggle/gateway/myagent",
 		Variants:    variants(),
 		Transcripts: "testdata/transcripts",
@@ -40,6 +40,10 @@ func suite(t testing.TB) dialecttest.Suite {
 		Kind:        "event",
 		Accepted:    accepted,
 		Unsaid:      unsaid,
+		Dense:       true,
+		Said:        linked,
+		Asks:        asks,
+		Refuse:      refuse,
 	}
 }
 
@@ -102,29 +106,27 @@ func FuzzDecode(f *testing.F) { dialecttest.FuzzDecode(f, suite(f)) }
 func FuzzEncode(f *testing.F) { dialecttest.FuzzEncode(f, suite(f)) }
 
 // codec returns the variant for a language that clients get which ask for nothing else.
-func codec(t testing.TB, language string) dialect.Sessions {
+func codec(t testing.TB, language string) *myagent.Codec {
 	return bound(t, url.Values{"language": {language}})
 }
 
 // dense returns the variant in which every event gives a frame.
-func dense(t testing.TB, language string) dialect.Sessions {
+func dense(t testing.TB, language string) *myagent.Codec {
 	return bound(t, url.Values{"language": {language}, "deltas": {"all"}})
 }
 
 // in returns the variant of a codec for a language.
-func in(t testing.TB, c dialect.Sessions, language string) dialect.Sessions {
+func in(t testing.TB, c *myagent.Codec, language string) *myagent.Codec {
 	t.Helper()
 	v, _ := c.In(language)
 	return v
 }
 
-func bound(t testing.TB, query url.Values) dialect.Sessions {
+func bound(t testing.TB, query url.Values) *myagent.Codec {
 	t.Helper()
-	c, err := myagent.Dialect(settings).Bind(query)
+	c, err := myagent.New(settings).Codec(query)
 	require.NoError(t, err)
-	s, ok := c.(dialect.Sessions)
-	require.True(t, ok)
-	return s
+	return c
 }
 
 func TestBind(t *testing.T) {
@@ -139,12 +141,12 @@ func TestBind(t *testing.T) {
 	require.Equal(t, "myagent+en", in(t, codec(t, "en"), "").Name(), "a session without a language has the socket's")
 	require.Equal(t, "myagent+en", in(t, codec(t, "en"), "tlh").Name())
 	for _, wrong := range []url.Values{{"language": {"tlh"}}, {"deltas": {"some"}}} {
-		_, err := myagent.Dialect(settings).Bind(wrong)
+		_, err := myagent.New(settings).Bind(wrong)
 		require.ErrorIs(t, err, fault.New(fault.InvalidField))
 	}
 	english := settings
 	english.Language = "en_US"
-	c, err := myagent.Dialect(english).Bind(nil)
+	c, err := myagent.New(english).Bind(nil)
 	require.NoError(t, err)
 	require.Equal(t, "myagent+en", c.Name(), "the installation's language is what clients get that say none")
 }
@@ -161,20 +163,20 @@ func TestAnAcknowledgementHasManyShapes(t *testing.T) {
 	} {
 		r, err := codec(t, "").Request([]byte(frame))
 		require.NoError(t, err, frame)
-		require.Equal(t, dialect.Ack, r.Action)
+		require.Equal(t, myagent.Ack, r.Action)
 		require.Equal(t, "s1", r.Session)
 		require.Equal(t, uint64(50), *r.Acked.Seq, frame)
 	}
 	r, err := codec(t, "").Request([]byte(`{"event":"user.ack","content":{"last_event_id":"50.7"}}`))
 	require.NoError(t, err)
-	require.Equal(t, dialect.Request{Action: dialect.Ack, Acked: dialect.Position{EventID: "50.7"}}, r)
+	require.Equal(t, myagent.Request{Action: myagent.Ack, Acked: myagent.Position{EventID: "50.7"}}, r)
 	r, err = codec(t, "").Request([]byte(`{"event":"user.ack","content":{"last_event_id":"s-1-50.7"}}`))
 	require.NoError(t, err)
-	require.Equal(t, dialect.Request{Action: dialect.Ack, Session: "s-1", Acked: dialect.Position{EventID: "50.7", Session: "s-1"}}, r, "an event_id names its session")
+	require.Equal(t, myagent.Request{Action: myagent.Ack, Session: "s-1", Acked: myagent.Position{EventID: "50.7", Session: "s-1"}}, r, "an event_id names its session")
 	for _, rest := range []string{`"session_id":"s1","metadata":{"received_count":8}`, `"content":{"last_event_id":"a b"}`} {
 		r, err = codec(t, "").Request([]byte(`{"event":"user.ack",` + rest + `}`))
 		require.ErrorIs(t, err, fault.New(fault.InvalidField))
-		require.Equal(t, dialect.Ack, r.Action, "the gateway knows that it is an ack, and drops it")
+		require.Equal(t, myagent.Ack, r.Action, "the gateway knows that it is an ack, and drops it")
 	}
 }
 
@@ -354,7 +356,7 @@ func TestAWrongValueIsGivenBack(t *testing.T) {
 	} {
 		c := codec(t, "")
 		r, err := c.Request([]byte(frame))
-		if err == nil && r.Action == dialect.Act {
+		if err == nil && r.Action == myagent.Act {
 			_, err = c.Decode([]byte(frame), dialect.Inbound{Kind: dialecttest.Session.Kind, NewID: func() string { return "x" }})
 		}
 		f := fault.From(err, "")
@@ -388,7 +390,7 @@ func TestWhatIsWrongIsAlwaysThere(t *testing.T) {
 		return m
 	}
 	_, err := c.Decode([]byte(`{"event":"user.message","session_id":"s1"}`), dialect.Inbound{Kind: dialecttest.Session.Kind})
-	m := meta(c.Refuse(dialecttest.Link, "s1", dialect.Act, fault.From(err, "")))
+	m := meta(c.Refuse(dialecttest.Link, "s1", myagent.Act, fault.From(err, "")))
 	require.Equal(t, "content", m.Field)
 	require.NotEmpty(t, m.Constraint)
 	require.Nil(t, m.Provided)

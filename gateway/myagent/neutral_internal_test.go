@@ -15,10 +15,8 @@ import (
 // TestTheNeutralForm: a type without a frame of its own has one frame with the text of its
 // narration, and an unknown type has one without data.
 func TestTheNeutralForm(t *testing.T) {
-	bound, err := Dialect(Settings{}).Bind(nil)
+	c, err := New(Settings{}).Codec(nil)
 	require.NoError(t, err)
-	c, ok := bound.(*codec)
-	require.True(t, ok)
 	for _, info := range slices.Concat(event.Catalogue, event.DirectMessages) {
 		e := event.Event{Type: info.Type, Sequence: 7, Time: dialecttest.Now, Data: dialecttest.Filled(t, info, "Mark 7f3", `{"text":"Mark 7f3"}`, 1)}
 		n, err := narrate.Of(e)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
@@ -45,7 +46,7 @@ func TestExamplesOfThePage(t *testing.T) {
 		dialecttest.Fits(t, wire.Schema, kind, []byte(line))
 		r, err := c.Request([]byte(line))
 		require.NoError(t, err, line)
-		if r.Action == dialect.Act {
+		if r.Action == myagent.Act {
 			in := dialect.Inbound{Kind: dialecttest.Session.Kind, NewID: func() string { return "x" }}
 			_, err = c.Decode([]byte(line), in)
 			require.NoError(t, err, line)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -16,18 +15,19 @@ import (
 // maxNote bounds short texts about a client: a user's name, a language, a hash.
 const maxNote = 128
 
-// Request implements dialect.Sessions. With an error it returns the action and the
-// session as far as they are known, for the frame that tells of it.
-func (*codec) Request(frame []byte) (dialect.Request, error) {
+// Request says which session a frame is about and what it asks of the gateway. The rules for frame and error are those of Decode,
+// which is called afterwards for an Act, with the session's log in dialect.Inbound. With an error it returns the action and the
+// session as far as they are known: an Ack that cannot be read is dropped, anything else refused.
+func (*Codec) Request(frame []byte) (Request, error) {
 	var f form
 	kind, top := f.envelope(frame)
 	if f.Fault != nil {
-		return dialect.Request{}, f.Fault
+		return Request{}, f.Fault
 	}
-	var r dialect.Request
+	var r Request
 	switch kind {
 	case wire.UserCreateSession:
-		r = dialect.Request{Action: dialect.Open, Open: f.open(top)}
+		r = Request{Action: Open, Open: f.open(top)}
 	case wire.UserAck:
 		r = f.ack(top)
 	case wire.UserReconnect, wire.UserReconnectWithState:
@@ -35,7 +35,7 @@ func (*codec) Request(frame []byte) (dialect.Request, error) {
 	case wire.UserRequestState:
 		r = f.export(top)
 	default:
-		r = dialect.Request{Action: dialect.Act, Session: f.needID(top, "session_id")}
+		r = Request{Action: Act, Session: f.needID(top, "session_id")}
 	}
 	return r, f.Err()
 }
@@ -85,7 +85,7 @@ func (f *form) onBusy(meta object) string {
 }
 
 // ack reads a user.ack in all the shapes that clients give it.
-func (f *form) ack(top object) dialect.Request {
+func (f *form) ack(top object) Request {
 	meta := f.Object(top, "metadata")
 	content := object{Path: "content"}
 	var bare *int64
@@ -96,7 +96,7 @@ func (f *form) ack(top object) dialect.Request {
 	default:
 		bare = f.integer(top, "content", 0, wire.MaxSeq)
 	}
-	r := dialect.Request{Action: dialect.Ack, Acked: dialect.Position{
+	r := Request{Action: Ack, Acked: Position{
 		Seq:      pick(f.seq(meta, "last_seq"), f.seq(content, "last_seq"), bare, f.seq(top, "seq"), f.seq(top, "last_seq")),
 		ClientID: first(f.id(meta, "client_id"), f.id(content, "client_id")),
 	}}
@@ -110,11 +110,11 @@ func (f *form) ack(top object) dialect.Request {
 
 // reconnect reads a user.reconnect or user.reconnect_with_state. A signed state is
 // imported; without one the session is resumed.
-func (f *form) reconnect(top object) dialect.Request {
+func (f *form) reconnect(top object) Request {
 	content, meta := f.Object(top, "content"), f.Object(top, "metadata")
-	r := dialect.Request{
-		Action: dialect.Resume,
-		Resume: dialect.Position{
+	r := Request{
+		Action: Resume,
+		Resume: Position{
 			Seq:      pick(f.seq(content, "last_seq"), f.seq(top, "last_seq"), f.seq(meta, "last_seq")),
 			ClientID: first(f.id(content, "client_id"), f.id(meta, "client_id"), f.id(top, "client_id")),
 			Hash:     deref(f.text(content, "client_state_hash", maxNote)),
@@ -123,20 +123,20 @@ func (f *form) reconnect(top object) dialect.Request {
 	}
 	for _, o := range []object{content, top} {
 		if o.Get("signed_state") != nil && f.Object(o, "signed_state").Members != nil {
-			r.Action, r.Signed = dialect.Import, o.Get("signed_state")
+			r.Action, r.Signed = Import, o.Get("signed_state")
 		}
 	}
 	r.Resume.Session, r.Resume.EventID = f.place(content, top, meta)
 	r.Session = first(f.id(top, "session_id"), f.id(content, "session_id"), r.Resume.Session)
-	if r.Session == "" && r.Action == dialect.Resume {
+	if r.Session == "" && r.Action == Resume {
 		f.Wrong("session_id", aSessionID, nil)
 	}
 	return r
 }
 
-func (f *form) export(top object) dialect.Request {
+func (f *form) export(top object) Request {
 	meta := f.Object(top, "metadata")
-	r := dialect.Request{Action: dialect.Export, Session: f.needID(top, "session_id"), History: truth(f.boolean(meta, "include_history"))}
+	r := Request{Action: Export, Session: f.needID(top, "session_id"), History: truth(f.boolean(meta, "include_history"))}
 	if n := f.integer(meta, "max_history_events", 0, wire.MaxHistory); n != nil {
 		r.Max = int(*n)
 	}

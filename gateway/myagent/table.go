@@ -1,7 +1,6 @@
 package myagent
 
 import (
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -60,17 +59,17 @@ func allFrames() frames {
 	}
 }
 
-// Dialect returns the MyAgent dialect. Its codecs implement dialect.Sessions.
-func Dialect(s Settings) dialect.MultiDialect {
+// New returns the dialect of a server with the settings.
+func New(s Settings) Dialect {
 	all := allFrames()
-	m := myagent{}
+	m := Dialect{}
 	for _, texts := range []string{merged, none, every} {
-		zh := &codec{name: "myagent", words: &inChinese, settings: s, frames: all, texts: texts}
-		en := &codec{name: "myagent+en", words: &inEnglish, settings: s, frames: all, texts: texts}
+		zh := &Codec{name: "myagent", words: &inChinese, settings: s, frames: all, texts: texts}
+		en := &Codec{name: "myagent+en", words: &inEnglish, settings: s, frames: all, texts: texts}
 		if texts != merged {
 			zh.name, en.name = zh.name+"+"+texts, en.name+"+"+texts
 		}
-		zh.languages = map[string]*codec{chinese: zh, english: en}
+		zh.languages = map[string]*Codec{chinese: zh, english: en}
 		en.languages = zh.languages
 		m[texts] = zh.in(s.Language)
 	}

@@ -35,7 +35,7 @@ func TestEveryErrorHasATextInChinese(t *testing.T) {
 func TestWhatBecameOfARequestIsSaidInChinese(t *testing.T) {
 	for text, want := range map[string]string{"Done.": "已完成", "Another plan is being made.": "正在重新规划", "Something else.": "Something else."} {
 		d := event.NoticeData{Level: "info", Code: "ACTION", Message: text, Action: "cancel_step"}
-		require.Equal(t, want, notice(&codec{words: &inChinese}, event.Event{}, d).ShowContent)
-		require.Equal(t, text, notice(&codec{words: &inEnglish}, event.Event{}, d).ShowContent)
+		require.Equal(t, want, notice(&Codec{words: &inChinese}, event.Event{}, d).ShowContent)
+		require.Equal(t, text, notice(&Codec{words: &inEnglish}, event.Event{}, d).ShowContent)
 	}
 }

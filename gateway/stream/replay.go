@@ -1,11 +1,13 @@
 package stream
 
 import (
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
+
+// MaxBatch is how many events one frame holds at most.
+const MaxBatch = 200
 
 // maxBatchBytes bounds the stored form of the events of one frame: no more than the
 // largest event by itself, a quarter of the default queue.
@@ -86,7 +88,7 @@ func (r *replay) batches(s *Stream, entries []*eventlog.Entry) bool {
 func batchSize(entries []*eventlog.Entry) int {
 	bytes := 0
 	for i, e := range entries {
-		if bytes += len(e.Raw); i == dialect.MaxBatch || i > 0 && bytes > maxBatchBytes {
+		if bytes += len(e.Raw); i == MaxBatch || i > 0 && bytes > maxBatchBytes {
 			return i
 		}
 	}

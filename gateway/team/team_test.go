@@ -68,7 +68,7 @@ func suite(t testing.TB, d team.Dialect, folder, deep string, log subject.Log) d
 }
 
 // welcome returns the frames of the line !welcome JSON, with the view of the team.
-func welcome(t *testing.T, c dialect.Codec, word, arg string) [][]byte {
+func welcome(t *testing.T, c dialect.Codec, _ []event.Event, word, arg string) [][]byte {
 	t.Helper()
 	require.Equal(t, "welcome", word, "unknown line in the bus section")
 	codec, ok := c.(*team.Codec)

@@ -13,7 +13,6 @@ import (
 	"github.com/waggle-dev/waggle/console"
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/asp/participants"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/gateway/orbit"
 	"github.com/waggle-dev/waggle/gateway/team"
@@ -136,12 +135,12 @@ func (p *process) routes() map[string]gateway.Route {
 }
 
 // myagent returns the session protocol, which tells clients the limits of this configuration.
-func (p *process) myagent() dialect.MultiDialect {
+func (p *process) myagent() myagent.Dialect {
 	heartbeat := p.Config.Gateway.Heartbeat
 	if heartbeat == 0 {
 		heartbeat = gateway.DefaultHeartbeat
 	}
-	return myagent.Dialect(myagent.Settings{
+	return myagent.New(myagent.Settings{
 		ServerVersion: p.Version, SessionTTL: p.Config.Session.TTL, Heartbeat: heartbeat,
 		MaxConcurrentTasks: p.Config.Pipeline.MaxConcurrent, Language: p.Config.Gateway.Language,
 	})

@@ -3,6 +3,7 @@ package dialecttest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func (c *checker) faults(t *testing.T) {
 		for _, entry := range fault.Catalogue {
 			f := fault.New(entry.Code).Wrap(errors.New(secret)).At("content")
 			f.Ref = "ref-1"
-			for _, frame := range told(codec, f) {
+			for _, frame := range c.faultFrames(codec, f) {
 				c.frame(t, frame)
 				require.NotContains(t, string(frame), secret)
 				require.Contains(t, string(frame), "ref-1")
@@ -47,12 +48,12 @@ func (c *checker) faults(t *testing.T) {
 	}
 }
 
-// told returns every frame that can tell of a fault.
-func told(codec dialect.Codec, f *fault.Fault) [][]byte {
+// faultFrames returns every frame that can tell of a fault.
+func (c *checker) faultFrames(codec dialect.Codec, f *fault.Fault) [][]byte {
 	out := [][]byte{codec.Fail(f, Now)}
-	if s, ok := codec.(dialect.Sessions); ok {
-		for _, a := range actions {
-			out = append(out, s.Refuse(Link, Session.Entity.String(), a, f))
+	if c.Refuse != nil {
+		for _, kind := range c.Inbound {
+			out = append(out, c.Refuse(codec, fmt.Appendf(nil, `{%q:%q}`, c.Kind, kind), f))
 		}
 	}
 	return out
@@ -84,7 +85,7 @@ func (c *checker) events(t *testing.T) {
 	}
 	e := event.Event{Type: "something.new", Subject: c.Log.Name(), Sequence: 1, Time: Now, Data: []byte(`{}`)}
 	for _, codec := range c.bound {
-		if _, dense := codec.(dialect.Sessions); !dense {
+		if !c.Dense {
 			require.Empty(t, codec.Encode(e), "an event that a codec does not know is passed over")
 			continue
 		}
@@ -110,11 +111,11 @@ func (c *checker) encodeAll(t require.TestingT, e event.Event) {
 
 // encode checks all that is promised of Encode for one event with sane data.
 func (c *checker) encode(t require.TestingT, codec dialect.Codec, e event.Event) {
-	c.placed(t, codec, e, c.frames(t, codec.Encode(e)))
+	c.placed(t, e, c.frames(t, codec.Encode(e)))
 }
 
 // placed checks that the frames of an event say where a client is that has them.
-func (c *checker) placed(t require.TestingT, codec dialect.Codec, e event.Event, said []reading) {
+func (c *checker) placed(t require.TestingT, e event.Event, said []reading) {
 	if c.Place != nil {
 		c.each(t, e, said)
 		return
@@ -124,7 +125,7 @@ func (c *checker) placed(t require.TestingT, codec dialect.Codec, e event.Event,
 			require.Equal(t, e.Sequence, r.seq, "%+v", r)
 		}
 	}
-	if _, dense := codec.(dialect.Sessions); dense {
+	if c.Dense {
 		c.oneAtMost(t, e, said)
 	}
 }
@@ -159,7 +160,7 @@ var unsaid = map[event.Type]bool{
 // anyEvent draws events of any type with any data, and checks the frames of each.
 func (c *checker) anyEvent(t *testing.T) {
 	types, lowest := c.types(), uint64(1)
-	if c.dense() {
+	if c.Dense {
 		lowest = 0 // a direct message
 	}
 	rapid.Check(t, func(r *rapid.T) {
@@ -196,6 +197,6 @@ func (c *checker) encodeDamaged(t testing.TB, e event.Event) {
 			}
 			said = append(said, r)
 		}
-		c.placed(t, codec, e, said)
+		c.placed(t, e, said)
 	}
 }

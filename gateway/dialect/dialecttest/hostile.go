@@ -29,13 +29,13 @@ func (c *checker) hostile(t *testing.T) {
 		if len(c.bound) == 1 {
 			continue
 		}
-		if _, _, same := c.ask(c.bound[1+i%(len(c.bound)-1)], []byte(doc)); !reflect.DeepEqual(err, same) {
+		if _, _, same := c.ask(t, c.bound[1+i%(len(c.bound)-1)], []byte(doc), c.inbound()); !reflect.DeepEqual(err, same) {
 			require.Equal(t, err, same, "%.200q: variants differ in what they send, not in what they take", doc)
 		}
 	}
 	for _, codec := range c.bound {
 		for _, doc := range c.Accepted {
-			_, _, err := c.ask(codec, []byte(doc))
+			_, _, err := c.ask(t, codec, []byte(doc), c.inbound())
 			require.NoError(t, err, "%s", doc)
 		}
 	}
@@ -97,7 +97,7 @@ const MaxRefusal = 1024
 func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) error {
 	t.Helper()
 	kept := string(doc)
-	r, intents, err := c.ask(codec, doc)
+	_, intents, err := c.ask(t, codec, doc, c.inbound())
 	if kept != string(doc) {
 		require.Equal(t, kept, string(doc), "Decode must not change the frame")
 	}
@@ -109,7 +109,7 @@ func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) error {
 		f, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%.200q: an error of Decode is a fault, not %T", doc, err)
 		require.NotEqual(t, fault.Internal, f.Code, "%.200q: a client's mistake is not ours", doc)
-		reply := refusal(codec, r, f)
+		reply := c.refusal(codec, doc, f)
 		c.frame(t, reply)
 		require.Less(t, len(reply), MaxRefusal, "a refusal must not quote the whole message: %s", reply)
 	}
@@ -123,18 +123,16 @@ func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) error {
 	return err
 }
 
-// ask does what a gateway does with a frame. Without sessions of its own a frame can
-// only be something to send on.
-func (c *checker) ask(codec dialect.Codec, doc []byte) (dialect.Request, []dialect.Intent, error) {
-	r := dialect.Request{Action: dialect.Act}
-	if s, ok := codec.(dialect.Sessions); ok {
-		var err error
-		if r, err = s.Request(doc); err != nil || r.Action != dialect.Act {
-			return r, nil, err
+// ask does what a gateway does with a frame: it does itself what is asked of it, or decodes the frame.
+func (c *checker) ask(t testing.TB, codec dialect.Codec, doc []byte, in dialect.Inbound) (asked string, intents []dialect.Intent, err error) {
+	t.Helper()
+	if c.Asks != nil {
+		if asked, err = c.Asks(t, codec, doc); err != nil || asked != "" {
+			return asked, nil, err
 		}
 	}
-	intents, err := codec.Decode(doc, c.inbound())
-	return r, intents, err
+	intents, err = codec.Decode(doc, in)
+	return "", intents, err
 }
 
 // values are JSON values of every kind, with the ones that programs trip over.

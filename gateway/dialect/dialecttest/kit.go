@@ -27,6 +27,12 @@ func MessagesOf(t testing.TB, schema, group string, types []string) *Messages {
 	return &Messages{schema: schema, checker: &checker{Suite: Suite{Kind: "type", Outbound: types}, schemas: all, readings: newReadings()}}
 }
 
+// Messages returns the messages of the dialect, for tests of its own.
+func (s Suite) Messages(t testing.TB) *Messages {
+	t.Helper()
+	return &Messages{schema: s.Schema, checker: load(t, s)}
+}
+
 // Names returns the types that have a schema.
 func (m *Messages) Names() (out []string) {
 	for name := range m.schemas {

@@ -12,13 +12,8 @@
 //	                  stand for the frames of the gateway between them
 //	-- frames --      what the client receives
 //
-// Where a socket holds several sessions, intents also shows the requests of a frame to the
-// gateway, a bus line with sequence 0 is a direct message, and bus may hold !connected,
-// !heartbeat N, !expired N, !replayed COUNT SEQ [true|false], !batch FROM TO (of the
-// events before it), !refuse ACTION CODE, !exported JSON and !merged FROM (the event
-// before it, as one that stands for those from FROM on).
-//
-// A dialect may have lines of its own in bus: see Suite.Said.
+// Where frames ask something of the gateway itself (Suite.Asks), intents also shows that. A bus line with sequence 0 is a direct
+// message. A dialect may have lines of its own in bus: see Suite.Said.
 //
 // The flag -update rewrites intents, replies and frames.
 package dialecttest
@@ -36,6 +31,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -61,8 +57,18 @@ type Suite struct {
 	// Place returns where a client resumes that has the frame with the position: after the event with the sequence seq, and skip
 	// frames of the next one. nil: a frame has the sequence of its event, and the client resumes after that.
 	Place func(position uint64) (seq uint64, skip int)
-	// Said returns the frames of a line !word arg of the section bus that only this dialect has; nil = it has none.
-	Said func(t *testing.T, codec dialect.Codec, word, arg string) [][]byte
+	// Said returns the frames of a line !word arg of the section bus that only this dialect has, and that come after the events;
+	// nil = it has none.
+	Said func(t *testing.T, codec dialect.Codec, events []event.Event, word, arg string) [][]byte
+
+	// Dense: every event gives a frame, but for parts of texts, and at most one, so that the seq of any frame is a safe place to
+	// resume. So does a direct message, which has sequence 0.
+	Dense bool
+	// Asks returns what a frame asks of the gateway itself, as transcripts show it; empty: Decode says what it asks for. The error
+	// is that of Decode. nil = Decode says it of every frame.
+	Asks func(t testing.TB, codec dialect.Codec, frame []byte) (string, error)
+	// Refuse returns the frame that tells the client of a fault of its frame; nil = Fail does.
+	Refuse func(codec dialect.Codec, frame []byte, f *fault.Fault) []byte
 }
 
 // both are the groups of a bundle.
@@ -146,16 +152,10 @@ func member(frame []byte, name string) string {
 
 // types are the canonical types, with the direct messages if the dialect has a place for them.
 func (c *checker) types() []event.Info {
-	if !c.dense() {
+	if !c.Dense {
 		return event.Catalogue
 	}
 	return append(append([]event.Info(nil), event.Catalogue...), event.DirectMessages...)
-}
-
-// dense reports whether every event gives a frame.
-func (c *checker) dense() bool {
-	_, ok := c.bound[0].(dialect.Sessions)
-	return ok
 }
 
 // readings remembers what frames say: the variants of a codec differ in few of them, so

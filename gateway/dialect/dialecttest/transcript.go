@@ -77,23 +77,15 @@ func (c *checker) parse(t *testing.T, a *txtar.Archive) *transcript {
 func (c *checker) playClient(t *testing.T, tr *transcript) {
 	in := c.inbound()
 	for _, f := range tr.client {
-		asked := dialect.Request{}
-		var intents []dialect.Intent
-		var err error
-		s, many := tr.codec.(dialect.Sessions)
-		if many {
-			if asked, err = s.Request(f); err == nil && asked.Action != dialect.Act {
-				tr.intents = append(tr.intents, []byte(shown(t, asked)))
-				continue
-			}
-		}
-		if err == nil {
-			intents, err = tr.codec.Decode(f, in)
+		asked, intents, err := c.ask(t, tr.codec, f, in)
+		if err == nil && asked != "" {
+			tr.intents = append(tr.intents, []byte(asked))
+			continue
 		}
 		if flt, ok := errors.AsType[*fault.Fault](err); ok {
 			require.Empty(t, intents)
 			tr.intents = append(tr.intents, []byte("fault "+flt.Error()))
-			tr.replies = append(tr.replies, refusal(tr.codec, asked, flt))
+			tr.replies = append(tr.replies, c.refusal(tr.codec, f, flt))
 			continue
 		}
 		require.NoError(t, err, "an error of Decode is a fault")
@@ -140,11 +132,10 @@ func (c *checker) between(t *testing.T, tr *transcript, what string) [][]byte {
 		return [][]byte{tr.codec.Truncated(n, Now)}
 	}
 	if c.Said != nil {
-		return c.Said(t, tr.codec, word, arg)
+		return c.Said(t, tr.codec, tr.events, word, arg)
 	}
-	s, ok := tr.codec.(dialect.Sessions)
-	require.True(t, ok, "unknown line in the bus section: !%s", what)
-	return [][]byte{tr.linked(t, s, word, arg)}
+	require.Fail(t, "unknown line in the bus section", "!%s", what)
+	return nil
 }
 
 // Stateless checks that an event gives the same bytes whatever came before it, and
@@ -247,9 +238,10 @@ func text(rows [][]byte) string {
 	return string(bytes.Join(rows, []byte("\n"))) + "\n"
 }
 
-func refusal(codec dialect.Codec, r dialect.Request, f *fault.Fault) []byte {
-	if s, ok := codec.(dialect.Sessions); ok {
-		return s.Refuse(Link, r.Session, r.Action, f)
+// refusal returns the frame that tells the client of a fault of its frame.
+func (c *checker) refusal(codec dialect.Codec, frame []byte, f *fault.Fault) []byte {
+	if c.Refuse != nil {
+		return c.Refuse(codec, frame, f)
 	}
 	return codec.Fail(f, Now)
 }

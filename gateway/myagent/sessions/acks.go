@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -41,7 +41,7 @@ func (m *Multi) Unmetered(ctx context.Context, message []byte) bool {
 		return false
 	}
 	req, err := m.codec.Request(message)
-	if req.Action != dialect.Ack {
+	if req.Action != myagent.Ack {
 		return false
 	}
 	if !m.c.Await() {
@@ -59,7 +59,7 @@ func (m *Multi) Unmetered(ctx context.Context, message []byte) bool {
 
 // acknowledge notes how far a client has read. An acknowledgement is never answered: one
 // that cannot be read or placed is dropped.
-func (m *Multi) acknowledge(ctx context.Context, req dialect.Request, err error) {
+func (m *Multi) acknowledge(ctx context.Context, req myagent.Request, err error) {
 	var a *attached
 	if err == nil {
 		a = m.placed(ctx, req)
@@ -74,7 +74,7 @@ func (m *Multi) acknowledge(ctx context.Context, req dialect.Request, err error)
 // placed returns the session that an acknowledgement is about: the one that it names,
 // else the only one of the socket. A session that the socket does not show is shown from
 // behind what the client has; nil if it cannot be.
-func (m *Multi) placed(ctx context.Context, req dialect.Request) *attached {
+func (m *Multi) placed(ctx context.Context, req myagent.Request) *attached {
 	if req.Session == "" {
 		if all := m.shown(); len(all) == 1 {
 			return all[0]
@@ -107,7 +107,7 @@ func (m *Multi) placed(ctx context.Context, req dialect.Request) *attached {
 // because the client would lose events when it resumes, and the position of a client without
 // a name, which no resume finds. Runs of other kinds keep no positions, and a connection
 // that may only watch moves none.
-func (m *Multi) ack(a *attached, at dialect.Position) {
+func (m *Multi) ack(a *attached, at myagent.Position) {
 	client := at.ClientID
 	if client == "" {
 		client = a.client
@@ -123,7 +123,7 @@ func (m *Multi) ack(a *attached, at dialect.Position) {
 }
 
 // ackedSeq returns the position that a client names, 0 for an invalid one.
-func ackedSeq(at dialect.Position) uint64 {
+func ackedSeq(at myagent.Position) uint64 {
 	if at.EventID == "" {
 		if at.Seq == nil {
 			return 0

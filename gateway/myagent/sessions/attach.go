@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -36,7 +36,7 @@ func (m *Multi) attach(ctx context.Context, log subject.Log) (*attached, error) 
 // resume shows a session from where the client left it, instead of however it has
 // been shown before: what is said first, what was missed, then a word that this was all,
 // then what comes.
-func (m *Multi) resume(ctx context.Context, log subject.Log, req dialect.Request, at dialect.Position, first ...func(dialect.Sessions) []byte) error {
+func (m *Multi) resume(ctx context.Context, log subject.Log, req myagent.Request, at myagent.Position, first ...func(*myagent.Codec) []byte) error {
 	if !at.In(log.Entity.String()) {
 		return fault.New(fault.CursorInvalid)
 	}
@@ -60,7 +60,7 @@ func (m *Multi) resume(ctx context.Context, log subject.Log, req dialect.Request
 }
 
 // replay says how the client is shown what it missed of a session.
-func (m *Multi) replay(a *attached, req dialect.Request, reply command.AttachReply) stream.Replay {
+func (m *Multi) replay(a *attached, req myagent.Request, reply command.AttachReply) stream.Replay {
 	session := a.log.Entity.String()
 	r := stream.Replay{
 		Head: reply.Head, Merge: req.Merge,
@@ -79,7 +79,7 @@ func (m *Multi) replay(a *attached, req dialect.Request, reply command.AttachRep
 
 // goOn shows a session from behind a position that a client has acknowledged. Nothing
 // says that what was missed has been shown: an acknowledgement has no answer.
-func (m *Multi) goOn(ctx context.Context, log subject.Log, at dialect.Position) (*attached, error) {
+func (m *Multi) goOn(ctx context.Context, log subject.Log, at myagent.Position) (*attached, error) {
 	where := command.AttachRequest{EventID: at.EventID}
 	if at.EventID == "" {
 		where.After = at.Seq
@@ -109,7 +109,7 @@ func (m *Multi) sayLost(o *stream.Opening, a *attached, reply command.AttachRepl
 
 // restore makes a session of a signed state, which keeps its id, and shows it. Positions in
 // the session's former log are invalid in the new one.
-func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
+func (m *Multi) restore(ctx context.Context, req myagent.Request) error {
 	p := m.c.Client().Principal()
 	var reply command.ImportReply
 	in := command.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, All: p.Has(auth.RoleOperator), Signed: req.Signed}
@@ -129,7 +129,7 @@ func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
 	if reply.Restored || reply.Exported == nil { // an event says so
 		return m.resume(ctx, log, req, at)
 	}
-	return m.resume(ctx, log, req, at, func(codec dialect.Sessions) []byte {
+	return m.resume(ctx, log, req, at, func(codec *myagent.Codec) []byte {
 		return codec.Restored(m.g.Link(m.id), log.Entity.String(), event.SessionRestoredData{
 			Principal: p.Subject, ExportedAt: reply.Exported.At, ExportedSeq: reply.Exported.Seq,
 			Stage: reply.Exported.Stage, MessageCount: reply.Exported.MessageCount,
@@ -138,7 +138,7 @@ func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
 }
 
 // export shows the state of a session.
-func (m *Multi) export(ctx context.Context, log subject.Log, req dialect.Request) error {
+func (m *Multi) export(ctx context.Context, log subject.Log, req myagent.Request) error {
 	state, err := m.state(ctx, log, req)
 	m.c.Client().RecordState(audit.Exported, log, err)
 	if err != nil {

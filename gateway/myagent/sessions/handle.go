@@ -6,6 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -38,12 +39,12 @@ func (m *Multi) Begin() (err error) {
 
 // Handle implements binding.Binding.
 func (m *Multi) Handle(ctx context.Context, message []byte) error {
-	req := dialect.Request{Action: dialect.Act}
+	req := myagent.Request{Action: myagent.Act}
 	err := strictjson.Check(message)
 	if err == nil {
 		req, err = m.codec.Request(message)
 	}
-	if req.Action == dialect.Ack {
+	if req.Action == myagent.Ack {
 		m.acknowledge(ctx, req, err)
 		return nil
 	}
@@ -56,11 +57,11 @@ func (m *Multi) Handle(ctx context.Context, message []byte) error {
 	return err
 }
 
-func (m *Multi) do(ctx context.Context, req dialect.Request, message []byte) error {
+func (m *Multi) do(ctx context.Context, req myagent.Request, message []byte) error {
 	switch req.Action {
-	case dialect.Open:
+	case myagent.Open:
 		return m.open(req)
-	case dialect.Import:
+	case myagent.Import:
 		return m.restore(ctx, req)
 	}
 	log, err := m.logOf(req.Session)
@@ -68,9 +69,9 @@ func (m *Multi) do(ctx context.Context, req dialect.Request, message []byte) err
 		return err
 	}
 	switch req.Action {
-	case dialect.Resume:
+	case myagent.Resume:
 		return m.resume(ctx, log, req, req.Resume)
-	case dialect.Export:
+	case myagent.Export:
 		if a := m.find(log.Entity); a != nil {
 			if err := m.ensure(ctx, a); err != nil {
 				return err

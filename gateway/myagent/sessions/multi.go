@@ -16,8 +16,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -87,12 +87,12 @@ type Multi struct {
 	of     *Sessions
 	g      *binding.Gateway
 	c      binding.Connection
-	target *binding.Target  // nil = none
-	codec  dialect.Sessions // of frames without a session
-	id     id.Name          // of the connection
-	reply  string           // subject of direct messages
-	run    subject.Log      // of the target; zero = none
-	room   chan struct{}    // the queue has room again
+	target *binding.Target // nil = none
+	codec  *myagent.Codec  // of frames without a session
+	id     id.Name         // of the connection
+	reply  string          // subject of direct messages
+	run    subject.Log     // of the target; zero = none
+	room   chan struct{}   // the queue has room again
 
 	mu       sync.Mutex
 	sessions []*attached
@@ -109,7 +109,7 @@ type Multi struct {
 // attached is a session on a connection. It is immutable once it is shown.
 type attached struct {
 	log    subject.Log
-	codec  dialect.Sessions
+	codec  *myagent.Codec
 	client string // name of the device; empty = it gave none
 	head   uint64 // where the log ended when it was attached
 	stream *stream.Stream
@@ -127,7 +127,7 @@ func (a *attached) seq(seq uint64) uint64 {
 }
 
 // Bind returns the binding of a connection.
-func (s *Sessions) Bind(c binding.Connection, codec dialect.Sessions, target *binding.Target) *Multi {
+func (s *Sessions) Bind(c binding.Connection, codec *myagent.Codec, target *binding.Target) *Multi {
 	return &Multi{
 		of: s, g: s.g, c: c, codec: codec, target: target, room: make(chan struct{}, 1), acks: map[ackKey]uint64{}, strange: map[subject.Log]time.Time{},
 		ackRate: rate.NewLimiter(rate.Limit(s.g.MessageRate), s.g.MessageBurst),
@@ -160,7 +160,7 @@ func (m *Multi) Fail(f *fault.Fault, now time.Time) []byte { return m.codec.Fail
 func (m *Multi) Principal() auth.Principal { return m.c.Client().Principal() }
 
 // refuse tells the client that a frame has no effect.
-func (m *Multi) refuse(req dialect.Request, err error) {
+func (m *Multi) refuse(req myagent.Request, err error) {
 	f := m.c.FaultOf(err)
 	m.g.Metrics.Faults.WithLabelValues(string(f.Code)).Inc()
 	codec := m.codec
@@ -195,7 +195,7 @@ func (m *Multi) find(entity id.Entity) *attached {
 }
 
 // codecFor returns the variant for a session's frames.
-func (m *Multi) codecFor(entity id.Entity) dialect.Sessions {
+func (m *Multi) codecFor(entity id.Entity) *myagent.Codec {
 	if a := m.find(entity); a != nil {
 		return a.codec
 	}
@@ -203,7 +203,7 @@ func (m *Multi) codecFor(entity id.Entity) dialect.Sessions {
 }
 
 // in returns the variant for a session in the language; without one, the connection's own.
-func (m *Multi) in(language string) dialect.Sessions {
+func (m *Multi) in(language string) *myagent.Codec {
 	codec, _ := m.codec.In(language)
 	return codec
 }
@@ -281,7 +281,7 @@ func (m *Multi) Expired(s *stream.Stream, first uint64) {
 	}
 	// The connection is counted until its streams are closed, so Stop has not returned.
 	m.g.Go(func() {
-		state, err := m.state(m.g.Life, s.Log, dialect.Request{})
+		state, err := m.state(m.g.Life, s.Log, myagent.Request{})
 		if err != nil {
 			m.g.Logger.Debug().Err(err).Stringer("log", s.Log).Msg("failed to read the state that replaces expired history")
 			s.Release(nil)
@@ -300,7 +300,7 @@ func (m *Multi) Failed(s *stream.Stream, err error) {
 	if errors.Is(err, eventlog.ErrBeyondEnd) {
 		err = fault.New(fault.SessionExpired).Wrap(err)
 	}
-	m.refuse(dialect.Request{Action: dialect.Resume, Session: s.Log.Entity.String()}, err)
+	m.refuse(myagent.Request{Action: myagent.Resume, Session: s.Log.Entity.String()}, err)
 	m.forget(s)
 }
 
@@ -336,7 +336,7 @@ func (m *Multi) sees(ctx context.Context, log subject.Log) error {
 	return m.c.Client().Sees(ctx, log, fault.New(fault.SessionExpired))
 }
 
-func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
+func (m *Multi) state(ctx context.Context, log subject.Log, req myagent.Request) (state event.StateExportedData, err error) {
 	p := m.c.Client().Principal()
 	switch {
 	case !p.Owns(log):

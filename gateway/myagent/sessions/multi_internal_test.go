@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -46,7 +46,7 @@ func session(name string) subject.Log {
 // TestAckedSeq: an event id wins over a seq, and an invalid event id gives no position.
 func TestAckedSeq(t *testing.T) {
 	seven := uint64(7)
-	for want, positions := range map[uint64][]dialect.Position{
+	for want, positions := range map[uint64][]myagent.Position{
 		0: {{}, {EventID: "x"}, {EventID: "x", Seq: &seven}},
 		7: {{Seq: &seven}, {EventID: "7"}, {EventID: "7.99"}},
 		9: {{EventID: "9", Seq: &seven}},

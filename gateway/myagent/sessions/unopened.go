@@ -3,8 +3,8 @@ package sessions
 import (
 	"context"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/edge"
+	"github.com/waggle-dev/waggle/gateway/myagent"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -16,7 +16,7 @@ import (
 
 // open names a session and tells the client that it is there. Nothing of it is stored until the
 // first frame that needs it.
-func (m *Multi) open(req dialect.Request) error {
+func (m *Multi) open(req myagent.Request) error {
 	if !m.c.Client().MayAct() {
 		return fault.New(fault.Forbidden)
 	}
