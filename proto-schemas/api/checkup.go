@@ -53,9 +53,19 @@ type RateProcess struct {
 
 // Rate is how often something happened, and how long it took.
 type Rate struct {
-	Name   string    `json:"name"`             // requests, messages, frames, events, deliveries, commands, tools, models
+	// requests, messages, frames, events, deliveries, commands, tools, models, runs (that ended), failures (of runs), tokens, cost (in
+	// millionths of a dollar)
+	Name   string    `json:"name"`
 	Recent float64   `json:"recent"`           // a second, over the last minute
 	P50    float64   `json:"p50_ms,omitempty"` // median of all points in milliseconds; absent: nothing was measured
 	P99    float64   `json:"p99_ms,omitempty"`
 	Points []float64 `json:"points"` // a second, oldest first; at most 180
+	// How long it took in each minute, oldest first; at most 15. Absent: it is not measured.
+	Minutes []RateMinute `json:"minutes,omitempty"`
+}
+
+// RateMinute is how long something took in a minute.
+type RateMinute struct {
+	P50 float64 `json:"p50_ms,omitempty"` // median in milliseconds; absent: it did not happen
+	P99 float64 `json:"p99_ms,omitempty"`
 }

@@ -3,6 +3,7 @@
 package rates
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,11 +127,11 @@ func (r *Rates) take() {
 	s := sample{at: r.now(), sum: map[string]count{}}
 	families, _ := r.from.Gather() // an error leaves the other metrics
 	for _, f := range families {
-		i := slices.IndexFunc(sources, func(x struct{ name, metric string }) bool { return x.metric == f.GetName() })
-		if i < 0 {
-			continue
+		for _, source := range sources {
+			if source.metric == f.GetName() {
+				s.sum[source.name] = sumOf(f, source)
+			}
 		}
-		s.sum[sources[i].name] = sumOf(f)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,12 +141,15 @@ func (r *Rates) take() {
 	}
 }
 
-func sumOf(f *dto.MetricFamily) count {
+func sumOf(f *dto.MetricFamily, of source) count {
 	var out count
 	for _, m := range f.GetMetric() {
+		if !of.counts(m.GetLabel()) {
+			continue
+		}
 		h := m.GetHistogram()
 		if h == nil {
-			out.all += m.GetCounter().GetValue()
+			out.all += m.GetCounter().GetValue() * cmp.Or(of.scale, 1)
 			continue
 		}
 		if out.buckets == nil {
@@ -179,21 +183,34 @@ func (r *Rates) window() window {
 			s.Counts[i] = max(0, r.all[i+1].sum[name].all-r.all[i].sum[name].all)
 		}
 		s.Bounds, s.Within = within(first.sum[name], now)
+		for to := n - 1; to > 0 && len(s.Bounds) > 0; to -= recent {
+			s.Parts = append(s.Parts, partOf(s.Bounds, r.all[max(0, to-recent)].sum[name], r.all[to].sum[name]))
+		}
+		slices.Reverse(s.Parts)
 		w.Series[name] = s
 	}
 	return w
 }
 
+// partOf returns how much each bucket has got between two samples.
+func partOf(bounds []float64, a, b count) []float64 {
+	in, below := make([]float64, len(bounds)), 0.0
+	for i, bound := range bounds {
+		upTo := b.buckets[bound] - a.buckets[bound]
+		in[i], below = max(0, upTo-below), upTo
+	}
+	return in
+}
+
 // within returns the bounds of the buckets, and how much each of them has got between two samples.
 func within(a, b count) (bounds, in []float64) {
-	below := 0.0
 	for _, bound := range slices.Sorted(maps.Keys(b.buckets)) {
-		if math.IsInf(bound, 1) {
-			continue
+		if !math.IsInf(bound, 1) {
+			bounds = append(bounds, bound)
 		}
-		upTo := b.buckets[bound] - a.buckets[bound]
-		bounds, in = append(bounds, bound), append(in, max(0, upTo-below))
-		below = upTo
 	}
-	return bounds, in
+	if bounds == nil {
+		return nil, nil
+	}
+	return bounds, partOf(bounds, a, b)
 }

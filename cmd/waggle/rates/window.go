@@ -9,7 +9,10 @@ import (
 	"slices"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
 const (
@@ -17,20 +20,43 @@ const (
 	Every = 5 * time.Second
 	// kept is the number of the differences between samples.
 	kept = 180
-	// recent is how many of them the present rate is the mean of.
+	// recent is how many of them the present rate is the mean of, and each part of the latencies.
 	recent = 12
+	// maxParts is the number of these parts: a minute each.
+	maxParts = kept / recent
 )
 
-// sources are the metrics of the rates. A histogram counts, and says how long it took.
-var sources = []struct{ name, metric string }{
-	{"requests", "waggle_gateway_http_requests_total"},
-	{"messages", "waggle_gateway_frames_in_total"},
-	{"frames", "waggle_gateway_frames_out_total"},
-	{"events", "waggle_log_append_seconds"},
-	{"deliveries", "waggle_log_delivery_seconds"},
-	{"commands", "waggle_command_duration_seconds"},
-	{"tools", "waggle_tools_call_seconds"},
-	{"models", "waggle_worker_model_first_token_seconds"},
+// source is the metric of a rate. A histogram counts, and says how long it took.
+type source struct {
+	name, metric string
+	label        string   // of the series that count; empty: all
+	values       []string // that it may have
+	scale        float64  // 0 = 1
+}
+
+var sources = []source{
+	{name: "requests", metric: "waggle_gateway_http_requests_total"},
+	{name: "messages", metric: "waggle_gateway_frames_in_total"},
+	{name: "frames", metric: "waggle_gateway_frames_out_total"},
+	{name: "events", metric: "waggle_log_append_seconds"},
+	{name: "deliveries", metric: "waggle_log_delivery_seconds"},
+	{name: "commands", metric: "waggle_command_duration_seconds"},
+	{name: "tools", metric: "waggle_tools_call_seconds"},
+	{name: "models", metric: "waggle_worker_model_first_token_seconds"},
+	{
+		name: "runs", metric: "waggle_log_events_total", label: "type",
+		values: []string{string(event.RunCompleted), string(event.RunFailed), string(event.RunCancelled)},
+	},
+	{name: "failures", metric: "waggle_log_events_total", label: "type", values: []string{string(event.RunFailed)}},
+	{name: "tokens", metric: "waggle_worker_tokens_total"},
+	{name: "cost", metric: "waggle_worker_cost_dollars_total", scale: 1e6},
+}
+
+// counts reports whether a series with the labels is one of the source.
+func (s source) counts(labels []*dto.LabelPair) bool {
+	return s.label == "" || slices.ContainsFunc(labels, func(l *dto.LabelPair) bool {
+		return l.GetName() == s.label && slices.Contains(s.values, l.GetValue())
+	})
 }
 
 const (
@@ -42,7 +68,7 @@ const (
 	shortest = 0.001
 )
 
-// window is what a process has counted between its samples, oldest first. Processes send it to each other: some 15 KB of JSON.
+// window is what a process has counted between its samples, oldest first. Processes send it to each other: some 20 KB of JSON.
 type window struct {
 	Instance string            `json:"instance"`
 	Took     []float64         `json:"took"` // seconds between two samples
@@ -56,6 +82,15 @@ type series struct {
 	Counts []float64 `json:"counts"`           // between two samples
 	Bounds []float64 `json:"bounds,omitempty"` // upper bounds of the buckets of a histogram, in seconds
 	Within []float64 `json:"within,omitempty"` // observations of each bucket, in the whole window
+	// Parts are the observations of each bucket in each minute, the newest last; nil: an earlier version does not tell.
+	Parts [][]float64 `json:"parts,omitempty"`
+}
+
+// valid reports whether the numbers are those of a window of n differences.
+func (s series) valid(n int) bool {
+	odd := func(part []float64) bool { return len(part) != len(s.Bounds) || !plausible(part) }
+	return len(s.Counts) == n && len(s.Bounds) <= maxBounds && !odd(s.Within) && plausible(s.Counts) && plausible(s.Bounds) &&
+		len(s.Parts) <= maxParts && !slices.ContainsFunc(s.Parts, odd)
 }
 
 // decode returns the window of an answer, or the reason why it cannot be one.
@@ -67,8 +102,7 @@ func decode(body []byte) (w window, err error) {
 		return w, errors.New("decode rates: invalid times")
 	}
 	for name, s := range w.Series {
-		if len(s.Counts) != len(w.Took) || len(s.Bounds) != len(s.Within) || len(s.Bounds) > maxBounds ||
-			!plausible(s.Counts) || !plausible(s.Bounds) || !plausible(s.Within) {
+		if !s.valid(len(w.Took)) {
 			return w, fmt.Errorf("decode rates: invalid numbers of %.20q", name)
 		}
 	}
@@ -90,8 +124,24 @@ type sum struct {
 type figures struct {
 	recent float64       // a second
 	points [kept]float64 // a second, the newest last
+	whole  spread
+	parts  []spread // the newest first
+}
+
+// spread is how long observations took.
+type spread struct {
 	count  float64
-	within map[float64]float64 // observations, by the upper bound of their bucket
+	within map[float64]float64 // by the upper bound of their bucket
+}
+
+func (d *spread) add(count float64, bounds, within []float64) {
+	if d.within == nil {
+		d.within = map[float64]float64{}
+	}
+	d.count += count
+	for i, bound := range bounds {
+		d.within[bound] += within[i]
+	}
 }
 
 // add adds the window of one more process. It ignores sources that this version does not know.
@@ -107,7 +157,7 @@ func (a *sum) add(w window) {
 		}
 		f := a.of[source.name]
 		if f == nil {
-			f = &figures{within: map[float64]float64{}}
+			f = &figures{}
 			a.of[source.name] = f
 		}
 		f.add(s, w.Took)
@@ -121,9 +171,13 @@ func (f *figures) add(s series, took []float64) {
 	}
 	newest := max(0, n-recent)
 	f.recent += perSecond(total(s.Counts[newest:]), total(took[newest:]))
-	f.count += total(s.Counts)
-	for i, bound := range s.Bounds {
-		f.within[bound] += s.Within[i]
+	f.whole.add(total(s.Counts), s.Bounds, s.Within)
+	for back := range s.Parts {
+		if len(f.parts) <= back {
+			f.parts = append(f.parts, spread{})
+		}
+		from, to := max(0, n-(back+1)*recent), max(0, n-back*recent)
+		f.parts[back].add(total(s.Counts[from:to]), s.Bounds, s.Parts[len(s.Parts)-1-back])
 	}
 }
 
@@ -135,7 +189,12 @@ func (a *sum) rates() []api.Rate {
 		if f == nil {
 			continue
 		}
-		r := api.Rate{Name: s.name, Recent: round(f.recent), P50: f.quantile(0.5), P99: f.quantile(0.99), Points: make([]float64, a.length)}
+		r := api.Rate{
+			Name: s.name, Recent: round(f.recent), P50: f.whole.quantile(0.5), P99: f.whole.quantile(0.99), Points: make([]float64, a.length),
+		}
+		for _, part := range slices.Backward(f.parts) {
+			r.Minutes = append(r.Minutes, api.RateMinute{P50: part.quantile(0.5), P99: part.quantile(0.99)})
+		}
 		for i, p := range f.points[kept-a.length:] {
 			r.Points[i] = round(p)
 		}
@@ -146,13 +205,13 @@ func (a *sum) rates() []api.Rate {
 
 // quantile returns the value in milliseconds that the share of the observations does not exceed, linear within a bucket. 0 = nothing
 // was observed. Values above the last bound count as that bound.
-func (f *figures) quantile(share float64) float64 {
-	want, low, below := share*f.count, 0.0, 0.0
+func (d spread) quantile(share float64) float64 {
+	want, low, below := share*d.count, 0.0, 0.0
 	if want <= 0 {
 		return 0
 	}
-	for _, bound := range slices.Sorted(maps.Keys(f.within)) {
-		here := f.within[bound]
+	for _, bound := range slices.Sorted(maps.Keys(d.within)) {
+		here := d.within[bound]
 		if below+here >= want {
 			return round(1000 * (low + (bound-low)*(want-below)/here))
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +142,8 @@ func list(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("1,", n
 func FuzzWindows(f *testing.F) {
 	f.Add([]byte(`{"instance":"i","took":[5,0],"series":{"models":{"counts":[1,2],"bounds":[0.1,0.2],"within":[1,1]}}}`))
 	f.Add([]byte(`{"took":[1e15],"series":{"events":{"counts":[1e15],"bounds":[0],"within":[1e15]}}}`))
+	f.Add([]byte(`{"took":[5,5],"series":{"models":{"counts":[1,2],"bounds":[0.1],"within":[3],"parts":[[1],[2]]}}}`))
+	f.Add([]byte(`{"took":[5],"series":{"models":{"counts":[1],"bounds":[0.1],"within":[3],"parts":[[1,2]]}}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w, err := decode(body)
 		if err != nil {
@@ -167,6 +170,12 @@ func TestAnswersAreSmall(t *testing.T) {
 		}
 		for i := range 20 {
 			s.Bounds, s.Within = append(s.Bounds, 0.00025*float64(i)), append(s.Within, 1e9)
+		}
+		for range maxParts {
+			s.Parts = append(s.Parts, slices.Repeat([]float64{12345}, len(s.Bounds)))
+		}
+		if !strings.HasSuffix(source.metric, "_seconds") { // not a histogram
+			s.Bounds, s.Within, s.Parts = nil, nil, nil
 		}
 		w.Series[source.name] = s
 	}

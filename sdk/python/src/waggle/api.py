@@ -227,10 +227,12 @@ class Colleague(_ColleagueRequired, total=False):
 
 
 class ConsoleInfo(TypedDict, total=False):
-    """ConsoleInfo tells a page of the console, before it has credentials, how people sign in."""
+    """ConsoleInfo tells a page of the console, before it has credentials, how people sign in and what this installation lets the page do."""
 
     oidc: OIDCLogin
     """absent: with an API key or a token only"""
+    plug: str
+    """with "waggle demo": a POST request there kills the server, which starts again"""
 
 
 class _DeadLetterRequired(TypedDict):
@@ -941,7 +943,6 @@ class QuotaUse(TypedDict):
 
 class _RateRequired(TypedDict):
     name: str
-    """requests, messages, frames, events, deliveries, commands, tools, models"""
     recent: float
     """a second, over the last minute"""
     points: list[float]
@@ -954,6 +955,7 @@ class Rate(_RateRequired, total=False):
     p50_ms: float
     """median of all points in milliseconds; absent: nothing was measured"""
     p99_ms: float
+    minutes: list[RateMinute]
 
 
 class RateList(TypedDict):
@@ -970,6 +972,14 @@ class RateList(TypedDict):
     missing: list[RateProcess]
     """processes that have not answered in time"""
     rates: list[Rate]
+
+
+class RateMinute(TypedDict, total=False):
+    """RateMinute is how long something took in a minute."""
+
+    p50_ms: float
+    """median in milliseconds; absent: it did not happen"""
+    p99_ms: float
 
 
 class RateProcess(TypedDict):
@@ -2057,6 +2067,7 @@ __all__ = [
     "QuotaUse",
     "Rate",
     "RateList",
+    "RateMinute",
     "RateProcess",
     "Reindex",
     "Reindexed",

@@ -61,6 +61,7 @@ export type ApiDocument =
   | QuotaUse
   | Rate
   | RateList
+  | RateMinute
   | RateProcess
   | Reindex
   | Reindexed
@@ -1751,9 +1752,7 @@ export interface QuotaList {
  * Rate is how often something happened, and how long it took.
  */
 export interface Rate {
-  /**
-   * requests, messages, frames, events, deliveries, commands, tools, models
-   */
+  minutes?: RateMinute[];
   name: string;
   /**
    * median of all points in milliseconds; absent: nothing was measured
@@ -1768,6 +1767,16 @@ export interface Rate {
    * a second, over the last minute
    */
   recent: number;
+}
+/**
+ * RateMinute is how long something took in a minute.
+ */
+export interface RateMinute {
+  /**
+   * median in milliseconds; absent: it did not happen
+   */
+  p50_ms?: number;
+  p99_ms?: number;
 }
 /**
  * RateList has the rates of all processes of the installation together. Points of two processes are up to one interval apart.
