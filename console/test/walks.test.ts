@@ -501,6 +501,21 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
   await expect
     .poll(async () => (await api<{ dead_letters: [] }>("GET", "/dead-letters")).dead_letters.length, { timeout: maxWait })
     .toBe(3);
+  await page.goto(`${on.waggle.url}/installation`); // what is wrong stands first, then four charts
+  await says(page, ".wrong li", "dead letters");
+  await page
+    .locator(".chart output")
+    .filter({ hasText: /^\d+ runs ended$/ })
+    .waitFor();
+  expect(await page.locator('.chart svg[role="img"]').count()).toBe(4);
+  await page.selectOption(".chart select", "tools");
+  await page
+    .locator(".chart output")
+    .filter({ hasText: /^p50 [\d.]+ ms · p99/ })
+    .waitFor();
+  await page.click(".numbers summary");
+  expect(await page.locator(".minutes tbody tr").count()).toBe(15);
+  expect(await faults(page)).toEqual([]);
   await page.goto(`${on.waggle.url}/installation/dead`);
   const letter = (id: string) => page.locator(`.letters > li:has(.id[title="key-${id}"])`);
   await letter("two").waitFor();

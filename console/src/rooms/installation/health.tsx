@@ -1,8 +1,8 @@
-import type { DeadLetter, QueueList, Status } from "@waggle-dev/client";
+import type { DeadLetter, Installation, QueueList, Status } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { now, span } from "../../app.ts";
-import { type Pages, Reading } from "../../model/installation.ts";
+import { lively, type Pages, Reading } from "../../model/installation.ts";
 import { Text } from "../../parts/basics.tsx";
 import { later } from "../../parts/later.tsx";
 import { LevelChip } from "../../parts/level.tsx";
@@ -17,6 +17,8 @@ import { t } from "../../words.ts";
 const waitsLong = 30_000;
 
 const Checks = later(() => import("./checks.tsx").then((m) => m.Checks));
+const WrongNow = later(() => import("./checks.tsx").then((m) => m.WrongNow), true);
+const Charts = later(() => import("./charts.tsx").then((m) => m.Charts));
 const ModelTrials = later(() => import("./trials.tsx").then((m) => m.ModelTrials));
 
 const to = (tab: "queues" | "dead"): Route => ({ ...room("installation"), tab }) as Route;
@@ -24,14 +26,18 @@ const to = (tab: "queues" | "dead"): Route => ({ ...room("installation"), tab })
 /** The roles, models and tool servers, with what is wrong with them; for operators also what waits. */
 export function Health(p: { queues: Reading<QueueList> | undefined; letters: Pages<DeadLetter> | undefined }): JSX.Element {
   const status = useMemo(() => new Reading<Status>("/api/v1/status"), []);
-  useEffect(() => () => status.close(), [status]);
+  const operates = p.queues !== undefined;
+  const look = useMemo(() => (operates ? new Reading<Installation>("/api/v1/installation", lively) : undefined), [operates]);
+  useEffect(() => () => [status, look].forEach((r) => void r?.close()), [status, look]);
   const s = status.value.value;
   return (
     <Shown of={status} value={s} rows={8}>
       {s && (
         <>
+          {look && <WrongNow look={look} />}
+          {look && <Charts />}
           <p class="about">{t("installation.version", { version: s.version ?? "" })}</p>
-          {p.queues && <Checks />}
+          {look && <Checks look={look} />}
           {p.queues && p.letters && <Waiting queues={p.queues} letters={p.letters} />}
           <Table look="health" title={t("health.roles")} columns={["health.name", "health.state", "health.replicas"]}>
             {(s.services ?? []).map((x) => (
