@@ -1,5 +1,6 @@
 // Package binding defines the thing that a connection is bound to: one session or run
-// (package single), several (multi), an existing log (watch), a place in the swarm (swarm).
+// (package single), several (myagent/sessions), a team or a member of one (team/teams), a
+// place in the swarm (asp/participants).
 // A binding gets its connection as a Connection and the gateway's shared parts as a
 // Gateway. It knows no server, and no other binding.
 package binding

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/canonical"
+	"github.com/waggle-dev/waggle/gateway/events/canonical"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"

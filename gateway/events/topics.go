@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/canonical"
+	"github.com/waggle-dev/waggle/gateway/events/canonical"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"

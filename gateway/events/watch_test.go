@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/waggle-dev/waggle/gateway/dialect/canonical"
 	"github.com/waggle-dev/waggle/gateway/events"
+	"github.com/waggle-dev/waggle/gateway/events/canonical"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -200,3 +201,15 @@ func (c *checker) encodeDamaged(t testing.TB, e event.Event) {
 		c.placed(t, e, said)
 	}
 }
+
+// cursor is the form of event ids.
+func cursor(e event.Event) string {
+	s := strconv.FormatUint(e.Sequence, 10)
+	if e.Stream != 0 {
+		s += "." + strconv.FormatUint(e.Stream, 10)
+	}
+	return s
+}
+
+// Raws are JSON that comes from elsewhere: arguments, contexts, states.
+var Raws = []string{`{}`, `{"a":{"b":[1,2]}}`, `[1,"x"]`, `"x"`, `null`, `1e999`}

@@ -122,6 +122,9 @@ var Session = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity
 // Now is the time of the suite's sockets.
 var Now = time.Date(2026, time.March, 1, 12, 0, 0, 123_000_000, time.UTC)
 
+// Link is the socket that frames of the suite go to.
+var Link = dialect.Link{ConnectionID: "conn-1", Now: Now, Uptime: 90 * time.Second}
+
 // inbound returns a socket whose fresh ids are cmd-1, cmd-2, ...
 func (c *checker) inbound() dialect.Inbound {
 	n := 0

@@ -202,8 +202,8 @@ func (m *Multi) show(a *attached, after eventlog.Cursor, first func(*stream.Open
 	a.stream = stream.New(m.g.Streams, stream.Options{
 		Life: m.c.Context(), Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m, Questions: m.c.Client().Questions(),
 		Watches: m.c.Client().Watches(),
-		Spare: m.g.QueueBytes / m.of.cfg.Sessions, // of all together as much as the queue
-		Hides: m.hides(a), Pieces: true, Joins: a.codec.Gathers(),
+		Spare:   m.g.QueueBytes / m.of.cfg.Sessions, // of all together as much as the queue
+		Hides:   m.hides(a), Pieces: true, Joins: a.codec.Gathers(),
 	})
 	if old := m.find(a.log.Entity); old != nil {
 		old.stream.Close()
