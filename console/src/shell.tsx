@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { begin, clock, epoch, login, notice, now, waiting } from "./app.ts";
 import { plain } from "./fold/text.ts";
 import { type Over, onKeys, rooms } from "./keys.ts";
+import { sample } from "./log/sample.ts";
 import { awake } from "./model/inbox.ts";
 import { type List, questionList } from "./model/lists.ts";
 import { connection, onChange, watch } from "./model/live.ts";
@@ -17,6 +18,7 @@ import { Link } from "./parts/link.tsx";
 import { Login } from "./parts/login.tsx";
 import { asksFor } from "./parts/question.tsx";
 import { Questions } from "./rooms/questions.tsx";
+import { SampleRoom } from "./rooms/sample.tsx";
 import { SessionRoom } from "./rooms/session.tsx";
 import { Sessions } from "./rooms/sessions.tsx";
 import { Start } from "./rooms/start.tsx";
@@ -125,7 +127,7 @@ function Room({ questions }: { questions: List<ListedQuestion> }): JSX.Element |
       return (
         <div class="split" key={epoch.value}>
           <Sessions at={r} narrow={r.id !== undefined} />
-          {r.id !== undefined && <SessionRoom key={r.id} at={{ ...r, id: r.id }} />}
+          {r.id === sample ? <SampleRoom at={r} /> : r.id !== undefined && <SessionRoom key={r.id} at={{ ...r, id: r.id }} />}
         </div>
       );
     case "compare":

@@ -342,6 +342,12 @@ test("a viewer sees without controls, a filter without a match says so, and a mo
   await says(page, ".view-only", "View only");
   expect(await page.locator(".ideas, .composer").count()).toBe(0);
   expect(await faults(page)).toEqual([]);
+  await page.click(".samples a >> text=Every protocol");
+  await says(page, ".log .detail", "waggle.question"); // as AG-UI calls it
+  await page.goto(`${on.waggle.url}/`);
+  await page.click(".samples a >> text=One inbox");
+  await says(page, ".question", "It was open at this moment");
+  expect(await faults(page)).toEqual([]);
   expect(errors).toEqual([]);
   await page.close();
 });

@@ -5,6 +5,7 @@ import { Tap } from "../live/tap.ts";
 import { faultOf } from "./fault.ts";
 import { Keeper } from "./keeper.ts";
 import type { Command, Report } from "./protocol.ts";
+import { clientFor } from "./sample.ts";
 
 // The worker of the page: it reads logs and makes views of them, so that the page has to show them only. As a shared worker
 // the same script is the hub of all tabs.
@@ -25,7 +26,7 @@ function identify(who: string, token: string): void {
 }
 
 function open(c: Extract<Command, { do: "open" }>): void {
-  const k = new Keeper(client, tap, c, (r) => tell({ log: c.log, ...r } as Report));
+  const k = new Keeper(clientFor(c.id, client), tap, c, (r) => tell({ log: c.log, ...r } as Report));
   keepers.set(c.log, k);
   k.run(() => k.open());
 }

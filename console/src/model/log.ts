@@ -4,6 +4,7 @@ import { refusedLogin, token } from "../app.ts";
 import type { Bar } from "../fold/bars.ts";
 import type { Task } from "../fold/team.ts";
 import type { ArrowsPatch, Extent, Kind, Mark, MemberRow, Part, Report, Summary } from "../log/protocol.ts";
+import { sample, sampleLines } from "../log/sample.ts";
 import { Conversation } from "./conversation.ts";
 import { whileShown } from "./live.ts";
 import { LogRows } from "./rows.ts";
@@ -57,7 +58,7 @@ export class LogModel {
     const { kind, id, part, member } = this;
     this.line.send({ do: "open", kind, id, part, member, fresh, at: this.at.value });
     this.rows.again();
-    this.leave = whileShown((on) => this.line?.send({ do: "follow", on }));
+    if (id !== sample) this.leave = whileShown((on) => this.line?.send({ do: "follow", on }));
   }
 
   private take(r: Report): void {
@@ -190,12 +191,16 @@ export class LogModel {
 /** Saves the events of a log as a file of JSON lines, which the server makes; up to one of them, or all. */
 export async function saveLog(kind: Kind, id: string, until?: number): Promise<void> {
   const path = `/api/v1/logs/${kind}/${encodeURIComponent(id)}/export${until === undefined ? "" : `?until=${until}`}`;
-  const answer = await fetch(path, { headers: token() === "" ? {} : { Authorization: `Bearer ${token()}` } });
-  if (!answer.ok) throw new Error(((await answer.json()) as { detail: string }).detail);
-  const blob = await answer.blob();
+  const blob = id === sample ? new Blob([await sampleLines()]) : await exported(path);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = `${id}.jsonl`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+async function exported(path: string): Promise<Blob> {
+  const answer = await fetch(path, { headers: token() === "" ? {} : { Authorization: `Bearer ${token()}` } });
+  if (!answer.ok) throw new Error(((await answer.json()) as { detail: string }).detail);
+  return answer.blob();
 }

@@ -107,9 +107,7 @@ export function QuestionCard({
             </code>
           )}
         </h2>
-        <span class="left">
-          <Left until={ask.expires_at} />
-        </span>
+        <span class="left">{over === undefined && <Left until={ask.expires_at} />}</span>
         {after}
       </header>
       {title && (ask.title || ask.asker) && (

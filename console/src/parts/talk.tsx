@@ -29,7 +29,7 @@ export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[]
   const { talk } = model;
   const keys = talk.keys.value ?? [];
   const { earlier, later, partial, questions, active } = talk.state.value;
-  const asked = (p.asked ?? questions.map((q) => askOf(q.question, model.id, q.ends))).filter((ask) => !ended.value.has(ask.id));
+  const asked = (p.asked ?? questions.map((q) => askOf(q.question, model.id, q.ends))).filter((ask) => !live || !ended.value.has(ask.id));
   const shown = useGradually(keys, (key) => weight(talk.item(key).peek()));
   const { steps, notes } = talk.state.value;
   const all = useMemo(() => blocks(shown, (key) => talk.item<ViewItem>(key).peek(), { steps, notes }), [talk, shown, steps, notes]);
@@ -53,7 +53,8 @@ export function Talk(p: { model: LogModel; live: boolean; asked?: readonly Ask[]
         ),
       )}
       {later && <Later move={(to) => model.move(to)} />}
-      {live && !later && asked.map((ask) => <QuestionCard key={ask.id} ask={ask} />)}
+      {!later &&
+        asked.map((ask) => <QuestionCard key={ask.id} ask={ask} over={live ? undefined : <p class="about">{t("question.then")}</p>} />)}
       {active > 0 && asked.length === 0 && !later && !last?.startsWith("answer ") && !last?.startsWith("retry ") && (
         <p class="works">
           <span class="breath" />

@@ -18,7 +18,7 @@ export function LogView(p: {
   children: ComponentChildren;
 }): JSX.Element {
   const { model, view } = p;
-  const [picked, pick] = useState(0);
+  const [picked, pick] = useState(view === "log" ? (model.at.peek() ?? 0) : 0);
   return (
     <>
       {p.loud && (

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { mayAct, me, reason, say, status, title, waiting } from "../app.ts";
 import type { Message } from "../fold/message.ts";
+import { sample } from "../log/sample.ts";
 import { messageTeam, startTeam } from "../model/act.ts";
 import { useAgents } from "../model/agents.ts";
 import { stateOf } from "../model/columns.ts";
@@ -53,6 +54,7 @@ export function Start(): JSX.Element {
             <Model />
             {(mayAct.value || !me.value) && <Ideas send={send} />}
             <Now />
+            <Samples />
           </>
         )}
       </div>
@@ -188,5 +190,32 @@ function Figure(p: { word: Word; look: string; count: string | undefined; to: Ro
         <span>{t(p.word)}</span>
       </Link>
     </li>
+  );
+}
+
+/** Where the recorded sample shows it best: the plan while it waits for an answer, the call that asks, and that in AG-UI. */
+const samples = [
+  { name: "travel", icon: "clock", to: { view: "talk", at: 44 } },
+  { name: "inbox", icon: "hand", to: { view: "talk", at: 9 } },
+  { name: "protocols", icon: "code", to: { view: "log", at: 30 } },
+] as const;
+
+/** What a newcomer does not look for, each with a place of the recorded sample that shows it. */
+function Samples(): JSX.Element {
+  return (
+    <section class="samples">
+      <h2>{t("play.sample")}</h2>
+      <ul>
+        {samples.map(({ name, icon, to }) => (
+          <li key={name}>
+            <Link to={{ ...room("sessions"), id: sample, ...to } as Route}>
+              <Icon name={icon} />
+              <b>{t(`play.${name}`)}</b>
+              <span>{t(`play.${name}.about`)}</span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
