@@ -58,6 +58,7 @@ async function walk(page, take, asked) {
   await page.keyboard.press("Enter");
   await page.waitForSelector(".question .editor li");
   await take(page, 2500);
+  await page.click(".editor li:first-child .title");
   await page.fill(".editor li:first-child input", "List all files");
   await take(page, 1600);
   await page.click('[data-answer="approve"]');

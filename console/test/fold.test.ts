@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { alignment } from "../src/fold/alignment.ts";
 import { axis, type Bar, BarsBuilder } from "../src/fold/bars.ts";
-import { layers } from "../src/fold/layers.ts";
+import { drawn, layers } from "../src/fold/layers.ts";
 import { fits, line } from "../src/fold/lines.ts";
 import { plain, prose, target } from "../src/fold/text.ts";
-import { dangling, kept } from "../src/parts/steps.ts";
+import { dangling, kept, moved } from "../src/parts/steps.ts";
 
 const nodes = fc.uniqueArray(
   fc.record({ id: fc.string({ maxLength: 3 }), needs: fc.array(fc.string({ maxLength: 3 }), { maxLength: 4 }) }),
@@ -19,7 +19,7 @@ const nodes = fc.uniqueArray(
 test("every step has a place of its own, right of all that it needs unless that is a cycle", () => {
   fc.assert(
     fc.property(nodes, (graph) => {
-      const places = layers(graph);
+      const { places } = layers(graph);
       expect(new Set(places.map((p) => p.id))).toEqual(new Set(graph.map((n) => n.id)));
       expect(new Set(places.map((p) => `${p.layer} ${p.slot}`)).size).toBe(graph.length);
     }),
@@ -33,10 +33,35 @@ test("every step has a place of its own, right of all that it needs unless that 
     );
   fc.assert(
     fc.property(acyclic, (graph) => {
-      const at = new Map(layers(graph).map((p) => [p.id, p.layer]));
+      const { places, ways } = layers(graph);
+      const at = new Map(places.map((p) => [p.id, p.layer]));
       for (const n of graph) for (const need of n.needs) expect(at.get(n.id)).toBeGreaterThan(at.get(need) as number);
+      expect(ways.map((w) => `${w.from} ${w.to}`).sort()).toEqual(graph.flatMap((n) => n.needs.map((need) => `${need} ${n.id}`)).sort());
+      const spots = [...places, ...ways.flatMap((w) => w.by)].map((s) => `${s.layer} ${s.slot}`);
+      expect(new Set(spots).size).toBe(spots.length); // no line passes where a node or another line is
+      for (const w of ways) {
+        const [from, to] = [at.get(w.from) as number, at.get(w.to) as number];
+        expect(w.by.map((s) => s.layer)).toEqual(Array.from({ length: to - from - 1 }, (_, i) => from + 1 + i));
+      }
+      const size = { width: 20, height: 10, gapX: 6, gapY: 4 };
+      const picture = drawn(layers(graph), size);
+      const nodes = [...picture.at.values()];
+      for (const [i, a] of nodes.entries()) {
+        expect(a.x >= 0 && a.x + size.width <= picture.width && a.y >= 0 && a.y + size.height <= picture.height).toBe(true);
+        for (const b of nodes.slice(i + 1)) expect(a.x !== b.x || Math.abs(a.y - b.y) >= size.height).toBe(true);
+      }
     }),
   );
+});
+
+test("a step of a plan is moved within the plan, and nowhere else", () => {
+  const of = (ids: string) => [...ids].map((id) => ({ dropped: false, step: { id, title: id } as Step }));
+  const ids = (all: ReturnType<typeof moved>) => all.map((s) => s.step.id).join("");
+  const all = of("abcd");
+  expect(ids(moved(all, "a", 2))).toBe("bcad");
+  expect(ids(moved(all, "d", -3))).toBe("dabc");
+  expect(ids(moved(all, "b", 9))).toBe("acdb");
+  for (const same of [moved(all, "b", 1), moved(all, "a", -1), moved(all, "d", 4), moved(all, "x", 0)]) expect(same).toBe(all);
 });
 
 let seq = 0;

@@ -239,7 +239,14 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   expect(new URL(page.url()).pathname).toMatch(/^\/sessions\/.+/);
   expect(await page.textContent(".editor li:nth-child(1) .title")).toContain("⟨U+202E⟩");
   await page.click('.editor li:nth-child(2) button[aria-label="Drop step 2"]');
+  await page.click(".editor li:nth-child(3) .title");
   await page.fill(".editor li:nth-child(3) input", "What is 6 * 7");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Alt+ArrowUp"); // and back, by keys and by dragging
+  await says(page, ".editor li:nth-child(2):focus-within", "What is 6 * 7");
+  await page.dragAndDrop(".editor li:nth-child(2) .grip", ".editor li:nth-child(3) .grip", { targetPosition: { x: 8, y: 24 } });
+  await says(page, ".editor li:nth-child(3)", "What is 6 * 7");
+  expect(await faults(page)).toEqual([]);
   expect(await page.textContent('[data-answer="approve"]')).toContain("Approve changed plan");
   await page.click('[data-answer="approve"]');
   await says(page, ".talk", "2 of 2 steps done");
@@ -303,6 +310,7 @@ test("a plan is changed and approved, its log shows any moment, and a reload sho
   // A step that has failed says why, and is tried again in a run of its own.
   await page.goto(`${on.waggle.url}/`);
   await page.click(".ideas li:nth-child(2) button");
+  await page.click(".editor li:nth-child(3) .title");
   await page.fill(".editor li:nth-child(3) input", "Ask the broken model");
   await page.click('[data-answer="approve"]');
   await says(page, ".step.state-failed[open] .why", "rejected the request");

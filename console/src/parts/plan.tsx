@@ -1,17 +1,19 @@
 import type { ViewItem } from "@waggle-dev/client/view";
 import type { JSX } from "preact";
+import type { Margin } from "../fold/blocks.ts";
 import { t } from "../words.ts";
 import { StateChip, Text } from "./basics.tsx";
 import { PlanGraph } from "./graph.tsx";
 
 /** A plan: how far it is, and its steps. */
-export function PlanCard({ item }: { item: Extract<ViewItem, { kind: "plan" }> }): JSX.Element {
+export function PlanCard(p: { item: Extract<ViewItem, { kind: "plan" }>; notes: Margin["steps"]; live: boolean }): JSX.Element {
+  const { item } = p;
   const { steps, status } = item;
   const done = steps.filter((s) => s.status === "completed").length;
   const lost = steps.filter((s) => s.status === "failed" || (s.status === "cancelled" && status !== "cancelled"));
   const over = status === "done" && lost.length > 0;
   return (
-    <article class="item plan">
+    <article class={status === "waiting" ? "item plan waiting" : "item plan"}>
       <header>
         <h2>{t("talk.plan")}</h2>
         <Text most={300}>{item.summary}</Text>
@@ -23,7 +25,7 @@ export function PlanCard({ item }: { item: Extract<ViewItem, { kind: "plan" }> }
           )}
         </span>
       </header>
-      <PlanGraph steps={steps} go={(step) => show(item.run, step)} />
+      <PlanGraph steps={steps} note={(step) => p.notes[`${item.run}/${step}`]} live={p.live} go={(step) => show(item.run, step)} />
     </article>
   );
 }

@@ -3,12 +3,13 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { mayAct, reason } from "../app.ts";
 import { canonical } from "../fold/canonical.ts";
-import { cut, plain, prose } from "../fold/text.ts";
+import { cut, plain } from "../fold/text.ts";
 import { whyEnded } from "../model/ended.ts";
 import { decide } from "../model/inbox.ts";
 import { t, type Word } from "../words.ts";
 import { Left, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
+import { PlanEditor } from "./editor.tsx";
 import { Icon } from "./icons.tsx";
 import { later } from "./later.tsx";
 import { dangling, type Editable, kept } from "./steps.ts";
@@ -223,107 +224,5 @@ function Actions(p: {
         </>
       )}
     </footer>
-  );
-}
-
-function PlanEditor({
-  steps,
-  change,
-  over,
-}: {
-  steps: readonly Editable[];
-  change: (steps: readonly Editable[]) => void;
-  over: boolean;
-}): JSX.Element {
-  const set = (i: number, s: Editable) => change(steps.with(i, s));
-  const move = (i: number, to: number) => {
-    if (to < 0 || to >= steps.length) return;
-    const all = [...steps];
-    const [moved] = all.splice(i, 1);
-    all.splice(to, 0, moved as Editable);
-    change(all);
-  };
-  return (
-    <ol class="editor" inert={over}>
-      {steps.map(({ step, dropped }, i) => (
-        <li key={step.id} class={dropped ? "dropped" : ""}>
-          <span class="n">{i + 1}</span>
-          <StepTitle
-            n={i + 1}
-            title={step.title}
-            disabled={dropped}
-            change={(title) => set(i, { dropped, step: { ...step, title } })}
-            move={(by) => move(i, i + by)}
-          />
-          {(step.dependencies ?? []).length > 0 && (
-            <span class="needs">
-              {t("question.needs", { list: (step.dependencies ?? []).map((d) => steps.findIndex((s) => s.step.id === d) + 1).join(", ") })}
-            </span>
-          )}
-          <button type="button" class="quiet" aria-label={t("question.up", { n: i + 1 })} disabled={i === 0} onClick={() => move(i, i - 1)}>
-            <Icon name="up" />
-          </button>
-          <button
-            type="button"
-            class="quiet"
-            aria-label={t("question.down", { n: i + 1 })}
-            disabled={i === steps.length - 1}
-            onClick={() => move(i, i + 1)}
-          >
-            <Icon name="down" />
-          </button>
-          <button
-            type="button"
-            class="quiet"
-            aria-label={t(dropped ? "question.keep" : "question.drop", { n: i + 1 })}
-            onClick={() => set(i, { step, dropped: !dropped })}
-          >
-            <Icon name={dropped ? "plus" : "cross"} />
-          </button>
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-/**
- * The title of a step, to be edited. A field would show a title with hidden characters as they want to be shown, reversed for
- * instance. Such a title is shown as what it is, and editing begins without them.
- */
-function StepTitle(p: {
-  n: number;
-  title: string;
-  disabled: boolean;
-  change: (title: string) => void;
-  move: (by: number) => void;
-}): JSX.Element {
-  const label = t("question.titleOf", { n: p.n });
-  if (plain(p.title) !== p.title)
-    return (
-      <button
-        type="button"
-        class="quiet title"
-        aria-label={label}
-        title={t("question.clean")}
-        disabled={p.disabled}
-        onClick={() => p.change(prose(p.title))}
-      >
-        <Text most={400}>{p.title}</Text>
-      </button>
-    );
-  return (
-    <input
-      type="text"
-      aria-label={label}
-      dir="auto"
-      value={p.title}
-      disabled={p.disabled}
-      onInput={(e) => p.change(e.currentTarget.value)}
-      onKeyDown={(e) => {
-        if (!e.altKey || (e.key !== "ArrowUp" && e.key !== "ArrowDown")) return;
-        e.preventDefault();
-        p.move(e.key === "ArrowUp" ? -1 : 1);
-      }}
-    />
   );
 }

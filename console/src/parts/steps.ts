@@ -21,3 +21,11 @@ export function dangling(steps: readonly Editable[]): number {
   }
   return 0;
 }
+
+/** The steps with one of them at another place; the same list if it stands there already. */
+export function moved(steps: readonly Editable[], id: string, to: number): readonly Editable[] {
+  const from = steps.findIndex((s) => s.step.id === id);
+  const one = steps[from];
+  const place = Math.min(steps.length - 1, Math.max(0, to));
+  return one === undefined || place === from ? steps : steps.toSpliced(from, 1).toSpliced(place, 0, one);
+}

@@ -153,7 +153,7 @@ function Item({ of, talk, live }: { of: string; talk: Conversation; live: boolea
     case "tool":
       return <ToolCard item={item} note={talk.state.value.notes[of]} live={live} />;
     case "plan":
-      return <PlanCard item={item} />;
+      return <PlanCard item={item} notes={talk.state.value.steps} live={live} />;
     case "decision":
       return <Decided of={item} />;
     case "retry":
