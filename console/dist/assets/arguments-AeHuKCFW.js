@@ -1,0 +1,1 @@
+export{t as ArgumentsEditor}from"./arguments-LN0io8b2.js";

@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-D3n3dbYV.js";
