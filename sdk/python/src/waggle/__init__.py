@@ -3,9 +3,13 @@
 from ._backoff import Backoff
 from ._client import Waggle
 from ._errors import CallTimeoutError, ClosedError, GapError, UnreachableError, WaggleError
+from ._live import TopicMessage
+from ._logs import Log
 from ._questions import Question, Reply
 from ._run import Answer, Delta, Run
 from ._session import FilePart, SendOptions, Session
+from ._tasks import Task, TaskResult
+from ._teams import Team
 from ._watched import ConnectionState
 
 __version__ = "0.1.0"
@@ -19,11 +23,16 @@ __all__ = [
     "Delta",
     "FilePart",
     "GapError",
+    "Log",
     "Question",
     "Reply",
     "Run",
     "SendOptions",
     "Session",
+    "Task",
+    "TaskResult",
+    "Team",
+    "TopicMessage",
     "UnreachableError",
     "Waggle",
     "WaggleError",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from ._backoff import Backoff, Pauses, retry_after
-from ._errors import CallTimeoutError, UnreachableError, WaggleError, problem_error, transient
+from ._errors import CallTimeoutError, UnreachableError, WaggleError, error_of, problem_error, transient
 
 if TYPE_CHECKING:
     import httpx
@@ -221,6 +221,10 @@ class Http:
         except asyncio.TimeoutError:
             raise CallTimeoutError(f"no answer within {limit:g} s: the request may have been carried out") from None
 
+    async def read(self, path: str, timeout: Timeout = DEFAULT) -> bytes:
+        """Fetch a file."""
+        return (await self.persist(lambda: self.request("GET", path), timeout)).content
+
     async def call(self, method: str, path: str, body: Any = None, *, timeout: Timeout = DEFAULT) -> Any:
         """Make a request that may be repeated and return the document of the response."""
         return await self.persist(lambda: self.json(method, path, body), timeout)
@@ -241,6 +245,11 @@ def is_final(e: WaggleError) -> bool:
     return e.status >= 300 and not transient(e.status)
 
 
+def given(**members: Any) -> dict[str, Any]:
+    """Return the members that have a value."""
+    return {n: v for n, v in members.items() if v is not None}
+
+
 def query(members: Mapping[str, Any]) -> str:
     """Return a query, with its question mark, of the members that have a value."""
     found: dict[str, str] = {}
@@ -255,8 +264,6 @@ def base_of(url: str) -> str:
     """Return the address of a gateway for HTTP, without a protocol's path."""
     parts = urlsplit(re.sub(r"^ws", "http", url.strip()))
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise WaggleError(
-            "url names no gateway: pass one such as http://127.0.0.1:9000", code="INVALID_FIELD", field="url"
-        )
+        raise error_of("INVALID_FIELD", "url names no gateway: pass one such as http://127.0.0.1:9000", field="url")
     path = re.sub(r"(/ws(/.*)?|/agui)?/*$", "", parts.path)
     return f"{parts.scheme}://{parts.netloc}{path}"

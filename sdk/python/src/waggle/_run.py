@@ -8,7 +8,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from ._errors import CallTimeoutError, WaggleError, error_of
+from ._errors import WaggleError, error_of
+from ._outcome import Outcome
 from ._questions import Question, Questions, Reply
 
 if TYPE_CHECKING:
@@ -60,18 +61,15 @@ class Run:
         """The id of the run, once the message is accepted."""
         self._stop = stop
         self._reply = answer
-        loop = asyncio.get_running_loop()
-        self._accepted: asyncio.Future[None] = loop.create_future()
-        self._answer: asyncio.Future[Answer] = loop.create_future()
-        for outcome in (self._accepted, self._answer):
-            outcome.add_done_callback(_looked_at)
+        self._accepted: Outcome[None] = Outcome()
+        self._answer: Outcome[Answer] = Outcome()
         self._events: list[CanonicalEvent] = []
         self._error: WaggleError | None = None
         self._ended = False
         self._news = asyncio.Event()
 
     def __repr__(self) -> str:
-        state = "ended" if self._ended else "accepted" if self._accepted.done() else "waiting"
+        state = "ended" if self._ended else "accepted" if self._accepted.done else "waiting"
         return f"Run({self.id!r}, {state})"
 
     def __aiter__(self) -> AsyncIterator[CanonicalEvent]:
@@ -93,11 +91,11 @@ class Run:
 
     async def accepted(self, timeout: float | None = None) -> None:
         """Wait until the server has the message. Raises the error with which it was refused."""
-        await _bounded(self._accepted, timeout)
+        await self._accepted.wait(timeout)
 
     async def result(self, timeout: float | None = None) -> Answer:
         """Wait for the answer. Raises the error with which the run failed, or RunCancelledError."""
-        return await _bounded(self._answer, timeout)
+        return await self._answer.wait(timeout)
 
     async def text(self) -> AsyncGenerator[str, None]:
         """Yield the text of the answer so far, again with each piece. It may become shorter: another worker begins it anew."""
@@ -150,8 +148,7 @@ class Run:
 
     def _taken(self) -> None:
         """Take that the server has the message."""
-        if not self._accepted.done():
-            self._accepted.set_result(None)
+        self._accepted.settle(None)
 
     def _take(self, e: CanonicalEvent) -> bool:
         """Take an event of the run, and report whether it is the last one."""
@@ -176,20 +173,17 @@ class Run:
         """Take that the message was refused, or that the run can no longer be followed."""
         if self._ended:
             return
-        if not self._accepted.done():
-            self._accepted.set_exception(error)
+        self._accepted.fail(error)
         self._error = error
         self._settle(error)
         self._tell()
 
     def _settle(self, outcome: Answer | WaggleError) -> None:
         self._ended = True
-        if self._answer.done():
-            return
         if isinstance(outcome, Answer):
-            self._answer.set_result(outcome)
+            self._answer.settle(outcome)
         else:
-            self._answer.set_exception(outcome)
+            self._answer.fail(outcome)
 
     def _tell(self) -> None:
         news, self._news = self._news, asyncio.Event()
@@ -207,16 +201,3 @@ def _text_after(kind: str, d: dict[str, Any], text: str, id: str) -> str | None:
     if kind == "run.completed" and d["content"] != text:
         return str(d["content"])
     return None
-
-
-async def _bounded(outcome: asyncio.Future[Any], timeout: float | None) -> Any:
-    done, _ = await asyncio.wait({outcome}, timeout=timeout)
-    if not done:
-        raise CallTimeoutError(f"no result within {timeout} s")
-    return outcome.result()
-
-
-def _looked_at(outcome: asyncio.Future[Any]) -> None:
-    """Let a failure that the program does not ask for be silent."""
-    if not outcome.cancelled():
-        outcome.exception()

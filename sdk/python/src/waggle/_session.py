@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, cast
 from urllib.parse import quote
 
 from ._errors import CallTimeoutError, ClosedError, WaggleError, error_of
-from ._http import DEFAULT, Http, Timeout
+from ._http import DEFAULT, Http, Timeout, given
+from ._logs import file_path
 from ._questions import Question, Reply
 from ._run import Run
 from ._stream import Watching
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .api import SessionDetail, StateExportedData
-    from .events import Budget, CanonicalEvent, Step
+    from .events import Budget, CanonicalEvent, File, Step
 
 MAX_WAITING = 1024
 """So many messages wait at most for a server that is away."""
@@ -133,7 +134,7 @@ class Session(Watched):
             "messages": [{"id": run.id, "role": "user", "content": content}],
             "tools": [],
             "context": list(options.get("context", ())),
-            "forwardedProps": {"waggle": {n: v for n, v in named.items() if v is not None}},
+            "forwardedProps": {"waggle": given(**named)},
         }
         path = "/agui" if agent is None else f"/agui/agents/{quote(agent, safe='')}"
 
@@ -253,13 +254,16 @@ class Session(Watched):
 
     async def _act(self, rest: str, timeout: Timeout, **members: Any) -> None:
         """Return once the log has the deed. It is done once, however often the request is sent."""
-        body = {n: v for n, v in members.items() if v is not None}
-        await self._http.call("POST", self._path + rest, {**body, "id": self._new_id()}, timeout=timeout)
+        await self._http.call("POST", self._path + rest, {**given(**members), "id": self._new_id()}, timeout=timeout)
 
     async def _cancel(self, **members: Any) -> None:
-        body = {n: v for n, v in members.items() if v is not None}
+        body = given(**members)
         path = f"/agui/threads/{quote(self.id, safe='')}/cancel"
         await self._http.persist(lambda: self._http.request("POST", path, body))
+
+    async def file(self, file: File, *, timeout: Timeout = DEFAULT) -> bytes:
+        """Return a file of a message, as the data of its event names it in files."""
+        return await self._http.read(file_path(self.id, file), timeout)
 
     async def show(self, *, timeout: Timeout = DEFAULT) -> SessionDetail:
         """Return the session and its runs."""

@@ -28,7 +28,7 @@ SILENCE = 45.0
 class Watching(Protocol):
     """Is told of the connections of a stream."""
 
-    def __call__(self, up: bool, error: WaggleError | None) -> None:
+    def __call__(self, up: bool, error: WaggleError | None, /) -> None:
         """Take that the connection is there, or that it is lost and why."""
         ...
 
