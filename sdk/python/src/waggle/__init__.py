@@ -10,6 +10,7 @@ from ._run import Answer, Delta, Run
 from ._session import FilePart, SendOptions, Session
 from ._tasks import Task, TaskResult
 from ._teams import Team
+from ._tools import Tool, ToolCall, tool
 from ._watched import ConnectionState
 
 __version__ = "0.1.0"
@@ -32,9 +33,12 @@ __all__ = [
     "Task",
     "TaskResult",
     "Team",
+    "Tool",
+    "ToolCall",
     "TopicMessage",
     "UnreachableError",
     "Waggle",
     "WaggleError",
     "__version__",
+    "tool",
 ]

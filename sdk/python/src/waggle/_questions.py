@@ -29,6 +29,8 @@ class Reply:
     """Of a tool call whose question has parameters: the call runs with these instead."""
     message: Any = ABSENT
     """To an agent that asks: the answer, any JSON."""
+    result: str | None = None
+    """Of a tool of the program itself: what it returned."""
 
     def body(self) -> dict[str, Any]:
         """Return the answer as the HTTP API takes it."""
@@ -39,6 +41,7 @@ class Reply:
             "steps": self.steps,
             "modified_steps": modified,
             "arguments": self.arguments,
+            "result": self.result,
         }
         found: dict[str, Any] = {n: v for n, v in members.items() if v is not None}
         if self.message is not ABSENT:

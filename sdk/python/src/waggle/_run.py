@@ -57,6 +57,7 @@ class Run:
     ) -> None:
         self.id = id
         """The id of the message: sent again with it, the message counts once."""
+        self._own: frozenset[str] = frozenset()  # tools of the program itself
         self.run_id: str | None = None
         """The id of the run, once the message is accepted."""
         self._stop = stop
@@ -134,7 +135,8 @@ class Run:
             for q in book.open:
                 if q.id not in seen:
                     seen.add(q.id)
-                    yield q
+                    if q.scope != "client_tool" or q.data.get("tool") not in self._own:
+                        yield q
                     break  # the log may have more by now
             else:
                 if self._ended:

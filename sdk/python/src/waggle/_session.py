@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -14,9 +15,10 @@ from urllib.parse import quote
 from ._errors import CallTimeoutError, ClosedError, WaggleError, error_of
 from ._http import DEFAULT, Http, Timeout, given
 from ._logs import file_path
-from ._questions import Question, Reply
+from ._questions import Question, Reply, question_of
 from ._run import Run
 from ._stream import Watching
+from ._tools import Tool, ToolCall, text_of, tool
 from ._watched import Watched
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
     from .api import SessionDetail, StateExportedData
     from .events import Budget, CanonicalEvent, File, Step
+
+log = logging.getLogger("waggle")
 
 MAX_WAITING = 1024
 """So many messages wait at most for a server that is away."""
@@ -74,6 +78,8 @@ class SendOptions(TypedDict, total=False):
     """Of texts for people, such as en or zh-CN: of a new session."""
     files: Sequence[FilePart]
     """They come with the message."""
+    tools: Sequence[Tool[..., Any] | Callable[..., Any]]
+    """Functions of this program that the model may call in this run, as waggle.tool describes them. The program has to run until then."""
     id: str | None
     """Of the message: 1 to 200 printable characters. Sent again with it, also by another process, the message counts once."""
     timeout: float | None
@@ -111,6 +117,8 @@ class Session(Watched):
         self._runs: dict[str, Run] = {}  # by the id of the message
         self._by_run: dict[str, Run] = {}
         self._queue: deque[_Outgoing] = deque()
+        self._offers: dict[str, dict[str, Tool[..., Any]]] = {}  # by the id of the message
+        self._calls: set[asyncio.Task[None]] = set()
         self._sender: asyncio.Task[None] | None = None
 
     @property
@@ -123,7 +131,11 @@ class Session(Watched):
         unknown = options.keys() - SendOptions.__annotations__.keys()
         if unknown:
             raise TypeError(f"send has no option {', '.join(sorted(unknown))}")
+        tools = {t.name: t for t in map(as_tool, options.get("tools", ()))}
         run = self._begin(options.get("id"))
+        run._own = frozenset(tools)
+        if tools:
+            self._offers[run.id] = tools
         files, agent = options.get("files", ()), options.get("agent")
         content: Any = [{"type": "text", "text": text}, *[f.part() for f in files]] if files else text
         named = {wire: options.get(name) for name, wire in _WIRE.items()}
@@ -132,7 +144,9 @@ class Session(Watched):
             "runId": run.id,
             "protocolVersion": "1.0",
             "messages": [{"id": run.id, "role": "user", "content": content}],
-            "tools": [],
+            "tools": [
+                {"name": t.name, "description": t.description, "parameters": t.input_schema} for t in tools.values()
+            ],
             "context": list(options.get("context", ())),
             "forwardedProps": {"waggle": given(**named)},
         }
@@ -309,15 +323,50 @@ class Session(Watched):
                 begun.run_id = run_id
                 self._by_run[run_id] = begun
         run = self._by_run.get(run_id)
+        if run and e["type"] == "input.requested":
+            self._called(run, question_of(cast("dict[str, Any]", e), (), self._reply))
         if run and run._take(e):
+            self._offers.pop(run.id, None)
             del self._by_run[run_id]
             self._runs.pop(run.id, None)
+
+    def _called(self, run: Run, asked: Question) -> None:
+        """Execute a call of a tool of the program itself. The server takes the first result."""
+        t = self._offers.get(run.id, {}).get(asked.data.get("tool", ""))
+        if t is None or asked.scope != "client_tool":
+            return
+
+        async def answer() -> None:
+            try:
+                found = await t.run(
+                    asked.data.get("arguments") or {}, ToolCall(asked.data.get("call_id", asked.id), {})
+                )
+                reply = Reply(True, result=text_of(found))
+            except Exception as error:
+                log.info("tool %s failed: %s", t.name, error)
+                reply = Reply(False, str(error) or type(error).__name__)
+            try:
+                await self._reply(asked, reply, None)
+            except WaggleError as error:
+                log.warning("the result of tool %s was refused: %s", t.name, error)
+
+        call = asyncio.get_running_loop().create_task(answer(), name=f"waggle tool {t.name}")
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
 
     def _end(self, error: WaggleError) -> None:
         for run in self._runs.values():
             run._broken(error)
         self._runs.clear()
         self._by_run.clear()
+        self._offers.clear()
+        for call in self._calls:
+            call.cancel()
+
+
+def as_tool(f: Tool[..., Any] | Callable[..., Any]) -> Tool[..., Any]:
+    """Return a function as a tool."""
+    return cast("Tool[..., Any]", f) if isinstance(f, Tool) else tool(f)
 
 
 def _sent_as(received: dict[str, Any]) -> str:
