@@ -84,5 +84,5 @@ def test_the_programs_of_the_readme_run(dist: Path, server: Server, n: int) -> N
     server.workspace.mkdir(exist_ok=True)
     program = PROGRAMS[n].replace("http://127.0.0.1:9000", server.url)
     printed = run(dist, "-W", "error", "-c", program, path=dist / "installed")
-    expected = ["notes.md", "Execute this plan of 2 steps?", "success", ""][n] if n < 4 else ""
+    expected = ["notes.md", "Execute this plan of 2 steps?", "success", "", "21.5", "5", "hello"][n]
     assert expected in printed

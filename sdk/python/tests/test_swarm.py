@@ -186,7 +186,6 @@ async def test_tools_of_a_service_are_called(server: Server) -> None:
         assert sorted(t["name"] for t in tools) == ["add", "slow"]
         detail = await w.swarm.tool(serving.id, "add")
         assert detail["input_schema"]["required"] == ["a"]
-        assert "5" in (await w.session().send('use add {"a": 2, "b": 3}').result()).text
         late = await w.call_tool(serving.id, "slow", timeout_ms=300)
         assert held.is_set()
         assert late["status"] in ("error", "unknown")

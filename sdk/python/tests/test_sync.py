@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -71,3 +74,41 @@ def test_a_listener_that_waits_for_a_call_is_told_so(server: Server) -> None:
 def test_a_call_has_a_time_out() -> None:
     with Waggle(f"http://127.0.0.1:{free_port()}") as w, pytest.raises(CallTimeoutError):
         w.me(timeout=0.05)
+
+
+SHOUTER = """
+import logging, sys
+from waggle.swarm import SyncTask, agent
+
+@agent(name="sync-shouter")
+def shouter(task: SyncTask) -> str:
+    return task.text.upper()
+
+logging.basicConfig(stream=sys.stdout, level=logging.INFO)
+shouter.run(sys.argv[1])
+"""
+
+
+def test_tasks_teams_and_logs_without_asyncio(server: Server) -> None:
+    serving = subprocess.Popen([sys.executable, "-uc", SHOUTER, server.url], stdout=subprocess.PIPE, text=True)
+    assert serving.stdout
+    assert any("is registered" in line for line in serving.stdout)
+    with Waggle(server.url) as w:
+        with w.tasks.create("hello", agent="sync-shouter", timeout_ms=60_000) as task:
+            assert task.result(timeout=60).result == "HELLO"
+            assert [e["type"] for e in task.events()][-1] == "task.finished"
+        assert [e["type"] for e in w.log("task", task.id).events(types=["task.finished"])] == ["task.finished"]
+        assert next(w.swarm.agents(name="sync-shouter"))["name"] == "sync-shouter"
+        with w.teams.create({"name": "t", "coordinator": "A", "members": [{"name": "A"}]}) as team:
+            team.message("hello")
+            assert team.show()["name"] == "t"
+            team.delete()
+        kept = w.session()
+        kept.send("hello").result()
+        assert [
+            m.event["sequence"] for m, _ in zip(w.topics({f"session/{kept.id}": 1}), range(2), strict=False) if m.event
+        ]
+        assert next(w.sessions.watch(1))
+    serving.send_signal(signal.SIGINT)
+    assert "Traceback" not in serving.stdout.read()
+    assert serving.wait() == 0

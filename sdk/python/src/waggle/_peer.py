@@ -155,6 +155,7 @@ class Peer:
         if f.get("type") == f"{self.role}.registered":
             self.greeted(f)
             self._ready.set()
+            log.info("%s %s is registered", self.role, self.id)
             return True
         if f.get("type") == "error":
             error = error_in(f)

@@ -178,14 +178,7 @@ def _instance_of(c: type[Any], value: Any, place: str) -> Any:
         except ValueError:
             raise _unfit(place, value, c) from None
     if dataclasses.is_dataclass(c):
-        if not isinstance(value, dict):
-            raise _unfit(place, value, c)
-        hints = typing.get_type_hints(c, include_extras=True)
-        members = cast("dict[str, Any]", value)
-        try:
-            return c(**{n: value_of(hints[n], v, f"{place}.{n}") for n, v in members.items()})
-        except (KeyError, TypeError):
-            raise _unfit(place, members, c) from None
+        return _fields_of(c, value, place)
     if typing.is_typeddict(c):
         c = dict
     if c is float and type(value) is int:
@@ -193,6 +186,17 @@ def _instance_of(c: type[Any], value: Any, place: str) -> Any:
     if c in _SIMPLE and (not isinstance(value, c) or (isinstance(value, bool) and c is not bool)):
         raise _unfit(place, value, c)
     return value
+
+
+def _fields_of(c: type[Any], value: Any, place: str) -> Any:
+    if not isinstance(value, dict):
+        raise _unfit(place, value, c)
+    hints = typing.get_type_hints(c, include_extras=True)
+    members = cast("dict[str, Any]", value)
+    try:
+        return c(**{n: value_of(hints[n], v, f"{place}.{n}") for n, v in members.items()})
+    except (KeyError, TypeError):
+        raise _unfit(place, members, c) from None
 
 
 def _unfit(place: str, value: Any, hint: Any) -> Exception:
