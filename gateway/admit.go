@@ -8,7 +8,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/edge"
-	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -36,7 +35,9 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 		s.met.refused.WithLabelValues(refusedHandshake).Inc()
 		return false
 	}
+	c.mu.Lock() // operators may list it
 	c.Socket = sock
+	c.mu.Unlock()
 	sock.Bind(c)
 	c.arrival.Becomes(c.evict)
 	return true
@@ -135,8 +136,17 @@ func (c *conn) left() <-chan struct{} { return c.gone }
 // queued implements connection: the hub counts the queued bytes of sockets.
 func (*conn) queued() int { return 0 }
 
-// watches implements connection.
-func (c *conn) watches() *stream.Watches { return c.client.Watches() }
+// listed implements connection.
+func (c *conn) listed() listing {
+	out := listing{client: &c.client, since: c.born}
+	c.mu.Lock()
+	socket := c.Socket
+	c.mu.Unlock()
+	if socket != nil {
+		out.queued = socket.Queued()
+	}
+	return out
+}
 
 // depart reverts the counts of admit.
 func (c *conn) depart() {

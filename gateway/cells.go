@@ -9,7 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/forward"
-	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -153,8 +152,8 @@ func (*forwarded) flush(context.Context) {}
 // queued implements connection: the kernel holds the bytes.
 func (*forwarded) queued() int { return 0 }
 
-// watches implements connection: the other gateway shows logs.
-func (*forwarded) watches() *stream.Watches { return nil }
+// listed implements connection: the other gateway lists it.
+func (*forwarded) listed() listing { return listing{} }
 
 // tenant implements connection: the tenant is not served here.
 func (*forwarded) tenant() id.Tenant { return id.Tenant{} }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/arrival"
-	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -32,8 +31,8 @@ type connection interface {
 	flush(ctx context.Context)
 	// queued returns the bytes that wait to be written, except for those that the hub counts.
 	queued() int
-	// watches returns what it watches, nil = nothing that this gateway shows.
-	watches() *stream.Watches
+	// listed returns what operators see of it.
+	listed() listing
 }
 
 // connections are those of one gateway, and the work that continues for them.
@@ -158,7 +157,7 @@ func (l *connections) logLags(ctx context.Context, every time.Duration, clock fu
 		case <-t.C:
 		}
 		for _, c := range l.open() {
-			c.watches().Tick(clock(), logger)
+			c.listed().client.Watches().Tick(clock(), logger)
 		}
 	}
 }

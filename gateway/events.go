@@ -13,7 +13,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/events"
-	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -310,8 +309,10 @@ func (e *eventStream) left() <-chan struct{} { return e.gone }
 // queued implements connection.
 func (e *eventStream) queued() int { return e.to.Queued() }
 
-// watches implements connection.
-func (e *eventStream) watches() *stream.Watches { return e.client.Watches() }
+// listed implements connection.
+func (e *eventStream) listed() listing {
+	return listing{client: &e.client, since: e.begun, queued: e.to.Queued()}
+}
 
 // depart reverts the counts of admit.
 func (e *eventStream) depart() {

@@ -107,7 +107,7 @@ func (*laggards) Describe(ch chan<- *prometheus.Desc) { ch <- lagsDesc }
 func (c *laggards) Collect(ch chan<- prometheus.Metric) {
 	n := map[stream.Reason]int{}
 	for _, open := range c.s.conns.open() {
-		for _, w := range open.watches().States() {
+		for _, w := range open.listed().client.Watches().States() {
 			n[w.Lag.Reason]++
 		}
 	}

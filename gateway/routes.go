@@ -130,7 +130,7 @@ func (s *Server) routes() http.Handler {
 	}
 	api.New(api.Config{
 		Edge: s.shared.Edge, Signatures: s.dep.Signatures, Auth: s.gate, Admit: s.door.admitRequest,
-		Status: s.dep.Status, Settings: s.dep.Settings, Rates: s.dep.Rates, Examine: s.dep.Examine,
+		Status: s.dep.Status, Settings: s.dep.Settings, Rates: s.dep.Rates, Examine: s.dep.Examine, Connections: s.census.List,
 		Stream: s.streams.streamLog, Live: s.streams.serveEvents((*eventStream).bindLive), Translate: s.translator(), Reports: reports, Console: s.dep.Console,
 	}).Mount(paths)
 	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultMaxWait)), s.streams.streamThread, s.streams.threadServer(), s.dep.Version)

@@ -36,6 +36,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/asp/participants"
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/census"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/forward"
 	"github.com/waggle-dev/waggle/gateway/myagent/sessions"
@@ -57,6 +58,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -104,6 +106,7 @@ type Server struct {
 	name      id.Name // of the instance
 	ready     *readiness
 	conns     *connections
+	census    *census.Census
 	workers   *workerWatch
 
 	shared *binding.Gateway
@@ -150,6 +153,9 @@ func (s *Server) share() {
 		QueueBytes: s.cfg.QueueBytes, MessageRate: s.cfg.MessageRate, MessageBurst: s.cfg.MessageBurst, ReadyTimeout: s.cfg.ReadyTimeout,
 		WorkersMissing: s.workers.gone, Go: func(f func()) { s.conns.work.Go(f) }, Later: func(f func()) { s.conns.async(f) },
 	}
+	s.census = census.New(census.Config{
+		Conn: s.dep.Conn, Name: s.name.String(), Clock: s.dep.Clock, Own: s.own, Gateways: s.gateways,
+	})
 	s.multi = sessions.New(s.shared, sessions.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
 	s.swarm = participants.New(s.shared, s.cfg.Participants)
 }
@@ -200,7 +206,7 @@ func (s *Server) join(ctx context.Context) (*directory.Lease, error) {
 		return nil, ctx.Err()
 	}
 	return s.dep.Directory.Join(ctx, directory.Member{
-		What: directory.WhatService, Name: id.MustName("gateway"), Instance: s.name, Started: s.dep.Clock(),
+		What: directory.WhatService, Name: wirecmd.Gateways, Instance: s.name, Started: s.dep.Clock(),
 	})
 }
 
@@ -227,6 +233,7 @@ func (s *Server) Stop() {
 	}
 	s.cancel()
 	s.shared.Recipients.Close()
+	s.census.Stop()
 	_ = s.http.Close()
 	_ = s.listeners.close()
 	if hub != nil {

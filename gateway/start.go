@@ -96,6 +96,9 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("gateway: %w", err), s.listeners.close())
 	}
 	lease, err := s.join(ctx)
+	if err == nil {
+		err = s.census.Start()
+	}
 	if err == nil && s.cells != nil {
 		err = s.cells.Start(ctx, s.name, s.conns.sendAwayTenants)
 	}

@@ -38,6 +38,8 @@ type cli struct {
 	Tail  tailCmd   `cmd:"" group:"Watch" help:"Show the events of a session, or all events, live."`
 	Audit auditCmds `cmd:"" group:"Watch" help:"Show the audit log. \"audit verify\" checks its integrity."`
 
+	Connections connectionsCmd `cmd:"" group:"Watch" help:"List the connections of clients, what they watch, and which lag; for operators."`
+
 	Doctor      doctorCmd      `cmd:"" group:"Operate" help:"Check the configuration and the installation, and suggest fixes."`
 	Token       tokenCmd       `cmd:"" group:"Operate" help:"Show the token that lets web pages use a running \"waggle up\" without authentication."`
 	Keys        keysCmd        `cmd:"" group:"Operate" help:"Generate the NATS keys for each role."`

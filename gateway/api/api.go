@@ -18,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/signature"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -40,6 +41,9 @@ type Config struct {
 	Rates      func() wire.RateList    // of all processes; nil: the route does not exist
 	// Examine looks at the installation; nil: the route does not exist.
 	Examine func(context.Context) (wire.Installation, error)
+	// Connections lists those of all gateways; nil: the route does not exist.
+	Connections func(context.Context, cmd.ConnectionsRequest) (wire.ConnectionList, error)
+
 	Stream  func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
 	Live    http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
 	Console wire.ConsoleInfo               // of the pages, before they have credentials
@@ -101,6 +105,7 @@ func New(cfg Config) *API {
 		streams{cfg.Stream, cfg.Live},
 		letters,
 		installation{p, cfg.Settings, cfg.Rates, cfg.Examine},
+		connections{p, cfg.Connections},
 		system{p, cfg.Status, cfg.Console, cfg.Reports},
 	} {
 		a.routes = append(a.routes, r.routes()...)

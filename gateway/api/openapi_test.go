@@ -24,6 +24,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -60,7 +61,10 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 		Edge: &edge.Edge{Logger: zerolog.Nop()}, Auth: anywhere{auth.Anonymous()}, Status: func() wire.Status { return wire.Status{} },
 		Settings: func() wire.SettingList { return wire.SettingList{} }, Rates: func() wire.RateList { return wire.RateList{} }, Reports: served,
 		Examine: func(context.Context) (wire.Installation, error) { return wire.Installation{}, nil },
-		Stream:  func(id.Kind) http.HandlerFunc { return served }, Live: served,
+		Connections: func(context.Context, cmd.ConnectionsRequest) (wire.ConnectionList, error) {
+			return wire.ConnectionList{}, nil
+		},
+		Stream: func(id.Kind) http.HandlerFunc { return served }, Live: served,
 		Translate: func(subject.Log, url.Values) (api.Translation, error) { return api.Translation{}, nil },
 	}).Mount(mux)
 	c, err := apitest.Current()

@@ -45,8 +45,13 @@ func (e *Edge) Connect(c *Client, shown *stream.Questions, o Origin) {
 	c.watches.Of(c)
 }
 
-// Watches returns what the connection watches.
-func (c *Client) Watches() *stream.Watches { return &c.watches }
+// Watches returns what the connection watches, nil for no client.
+func (c *Client) Watches() *stream.Watches {
+	if c == nil {
+		return nil
+	}
+	return &c.watches
+}
 
 // MarshalZerologObject implements zerolog.LogObjectMarshaler: the fields name the connection, as the audit log does.
 func (c *Client) MarshalZerologObject(e *zerolog.Event) {

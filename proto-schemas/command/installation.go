@@ -25,6 +25,20 @@ var Process = id.MustName("process")
 // ListRates asks all processes for what they have counted in the last quarter of an hour, without data.
 var ListRates = id.MustName("list_rates")
 
+// Gateways are all gateways of the installation. Each of them answers a request that is for it, and not one for the others.
+var Gateways = id.MustName("gateway")
+
+// ListConnections asks gateways for the connections of their clients: ConnectionsRequest.
+var ListConnections = id.MustName("list_connections")
+
+// ConnectionsRequest asks for connections of a tenant's clients.
+type ConnectionsRequest struct {
+	Tenant  id.Tenant `json:"tenant"`
+	Gateway string    `json:"gateway,omitempty"` // only those with this instance; empty: with all
+	Lagging bool      `json:"lagging,omitempty"` // only those that lag
+	Limit   int       `json:"limit"`
+}
+
 // Reindex asks the session, team or task service to rebuild a part of its entries in the index: ReindexRequest -> api.Reindexed.
 var Reindex = id.MustName("reindex")
 

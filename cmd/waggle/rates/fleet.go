@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 )
 
@@ -72,32 +73,20 @@ func (f *Fleet) ask(waits map[string]bool, all *sum) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
-	nc, log := f.own.conn.NATS(), f.own.conn.Logger()
-	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
-	if err != nil {
-		log.Debug().Err(err).Msg("failed to subscribe to rates")
-		return
-	}
-	defer func() { _ = sub.Unsubscribe() }() // fails if the connection is closed, which ends the subscription, too
-	if err := nc.PublishRequest(request, inbox, nil); err != nil {
-		log.Debug().Err(err).Msg("failed to request rates")
-		return
-	}
-	for len(waits) > 0 {
-		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			log.Debug().Err(err).Int("missing", len(waits)).Msg("failed to receive rates")
-			return
-		}
-		w, err := decode(m.Data)
+	log := f.own.conn.Logger()
+	err := rpc.Gather(ctx, f.own.conn, request, nil, func(answer []byte) bool {
+		w, err := decode(answer)
 		if err != nil {
 			log.Debug().Err(err).Msg("rates ignored: not decodable")
-			continue
+			return false
 		}
 		if waits[w.Instance] {
 			delete(waits, w.Instance)
 			all.add(w)
 		}
+		return len(waits) == 0
+	})
+	if err != nil {
+		log.Debug().Err(err).Int("missing", len(waits)).Msg("failed to receive rates")
 	}
 }

@@ -63,6 +63,7 @@ var apiBodies = []any{
 	api.SettingList{},
 	api.Installation{},
 	api.RateList{},
+	api.ConnectionList{},
 	api.ModelTrial{},
 	api.Reindex{},
 	api.Reindexed{},

@@ -10,7 +10,6 @@ import (
 // Names of services that the contract does not mention.
 var (
 	whatService = id.MustName("service")   // directory.WhatService
-	gateways    = id.MustName("gateway")   // the gateway's replicas in the directory
 	tools       = id.MustName("tools")     // the tool service
 	taskCalls   = id.MustName("task-call") // tool calls of tasks, among the task service's replicas
 	runCall     = id.MustName("run")       // verbs of task-call
@@ -52,12 +51,14 @@ func gateway(g *grant) {
 	g.uses(g.allStreams()...)
 	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall)
 	g.stores()
-	g.joins(gateways)
+	g.joins(cmd.Gateways)
 	g.lists(cmd.WhatAgent, cmd.WhatService, cmd.WhatClient)
 	g.hears()
 	g.answers(Task, Team, Tools)
 	g.asks(cmd.Session, cmd.Task, cmd.Team, cmd.Installation, cmd.Letters)
 	g.publish(subject.RPC(cmd.Worker, cmd.PingWorker), subject.RPC(cmd.Worker, cmd.TryModel), subject.RPC(cmd.Process, cmd.ListRates))
+	g.publish(subject.RPC(cmd.Gateways, cmd.ListConnections))
+	g.subscribe(subject.RPC(cmd.Gateways, cmd.ListConnections))
 	g.publish(api + "DIRECT.GET." + subject.StreamIndex)
 	g.counts(audit.Connections)
 	g.audits(audit.Actions...)

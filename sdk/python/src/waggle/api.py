@@ -226,6 +226,46 @@ class Colleague(_ColleagueRequired, total=False):
     role: str
 
 
+class _ConnectionRequired(TypedDict):
+    id: str
+    """as in the audit log"""
+    gateway: str
+    protocol: str
+    tenant: str
+    principal: str
+    since: str
+    queued_bytes: int
+    """that wait to be written"""
+    lagging: bool
+    """one of its viewers lags"""
+    watches: list[Watch]
+    """its viewers, those that lag first; at most 10"""
+
+
+class Connection(_ConnectionRequired, total=False):
+    """Connection is one client's link to a gateway: a WebSocket, or a stream of server-sent events."""
+
+    remote: str
+    """address of the client, as the audit log has it"""
+    more_watches: int
+    """viewers that are not listed"""
+
+
+class ConnectionList(TypedDict):
+    """ConnectionList has the connections of the tenant's clients with the gateways that have answered, those that lag first."""
+
+    gateway: str
+    """instance that has asked the others"""
+    taken_at: str
+    """by its clock"""
+    total: int
+    """connections that fit the query, whether they are listed or not"""
+    connections: list[Connection]
+    """the longest lag first, then the newest connection"""
+    missing: list[str]
+    """gateways that have not answered in time"""
+
+
 class ConsoleInfo(TypedDict, total=False):
     """ConsoleInfo tells a page of the console, before it has credentials, how people sign in and what this installation lets the page do."""
 
@@ -2009,6 +2049,27 @@ class Usage(_UsageRequired, total=False):
     cost_usd: float
     """absent = some model has no price"""
 
+
+class _WatchRequired(TypedDict):
+    events_behind: int
+    """newer events of the log"""
+    waiting_bytes: int
+    """for which the queue has no room"""
+
+
+class Watch(_WatchRequired, total=False):
+    """Watch is a viewer: it shows a log, or the announcements of the tenant."""
+
+    log: str
+    """KIND/ID; absent: the announcements"""
+    seq: int
+    """the last event whose messages are all queued for the client or sent"""
+    missed: int
+    """announcements that the client did not get"""
+    reason: str
+    """of its lag: queue_full, loading, expired; absent: the viewer does not lag"""
+    lagging_since: str
+
 __all__ = [
     "Accepted",
     "AgentList",
@@ -2023,6 +2084,8 @@ __all__ = [
     "CancelTask",
     "ClientList",
     "Colleague",
+    "Connection",
+    "ConnectionList",
     "ConsoleInfo",
     "DeadLetter",
     "DeadLetterDetail",
@@ -2135,4 +2198,5 @@ __all__ = [
     "ToolServerStatus",
     "ToolSummary",
     "Usage",
+    "Watch",
 ]

@@ -17,6 +17,8 @@ export type ApiDocument =
   | CancelTask
   | ClientList
   | Colleague
+  | Connection
+  | ConnectionList
   | ConsoleInfo
   | DeadLetter
   | DeadLetterDetail
@@ -128,7 +130,8 @@ export type ApiDocument =
   | ToolServer
   | ToolServerStatus
   | ToolSummary
-  | Usage;
+  | Usage
+  | Watch;
 /**
  * DeadLetterDetail is a dead letter with its command, without signatures.
  */
@@ -837,6 +840,95 @@ export interface Colleague {
   kind: string;
   name: string;
   role?: string;
+}
+/**
+ * Connection is one client's link to a gateway: a WebSocket, or a stream of server-sent events.
+ */
+export interface Connection {
+  gateway: string;
+  /**
+   * as in the audit log
+   */
+  id: string;
+  /**
+   * one of its viewers lags
+   */
+  lagging: boolean;
+  /**
+   * viewers that are not listed
+   */
+  more_watches?: number;
+  principal: string;
+  protocol: string;
+  /**
+   * that wait to be written
+   */
+  queued_bytes: number;
+  /**
+   * address of the client, as the audit log has it
+   */
+  remote?: string;
+  since: string;
+  tenant: string;
+  /**
+   * its viewers, those that lag first; at most 10
+   */
+  watches: Watch[];
+}
+/**
+ * Watch is a viewer: it shows a log, or the announcements of the tenant.
+ */
+export interface Watch {
+  /**
+   * newer events of the log
+   */
+  events_behind: number;
+  lagging_since?: string;
+  /**
+   * KIND/ID; absent: the announcements
+   */
+  log?: string;
+  /**
+   * announcements that the client did not get
+   */
+  missed?: number;
+  /**
+   * of its lag: queue_full, loading, expired; absent: the viewer does not lag
+   */
+  reason?: string;
+  /**
+   * the last event whose messages are all queued for the client or sent
+   */
+  seq?: number;
+  /**
+   * for which the queue has no room
+   */
+  waiting_bytes: number;
+}
+/**
+ * ConnectionList has the connections of the tenant's clients with the gateways that have answered, those that lag first.
+ */
+export interface ConnectionList {
+  /**
+   * the longest lag first, then the newest connection
+   */
+  connections: Connection[];
+  /**
+   * instance that has asked the others
+   */
+  gateway: string;
+  /**
+   * gateways that have not answered in time
+   */
+  missing: string[];
+  /**
+   * by its clock
+   */
+  taken_at: string;
+  /**
+   * connections that fit the query, whether they are listed or not
+   */
+  total: number;
 }
 /**
  * ConsoleInfo tells a page of the console, before it has credentials, how people sign in and what this installation lets the page do.
