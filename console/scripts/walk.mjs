@@ -1,5 +1,6 @@
-// Makes the walk-through of the README and the picture of a question in docs/CONSOLE.md, of a real Waggle in a real Chromium: from the start page to
-// a plan that was changed and confirmed and a tool that was approved. Needs bin/waggle, chromium, and img2webp of Debian's webp.
+// Makes the films of the README and docs/CONSOLE.md and the picture of a question, of a real Waggle in a real Chromium: the plug is pulled in the
+// middle of an answer, and a plan is changed and confirmed. Needs bin/waggle, chromium, and img2webp of Debian's webp. Arguments: the
+// names of the films to make, plug and plan; without one both.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,8 +17,21 @@ writeFileSync(join(workspace, "notes.md"), "buy milk\ncall Ann about the picnic\
 const [addr, nats, telemetry] = [19801, 19802, 19803].map((port) => `127.0.0.1:${port}`);
 const waggle = spawn(
   process.env.WAGGLE_E2E_BINARY ?? here("../../bin/waggle"),
-  ["up", "--addr", addr, "--nats-addr", nats, "--telemetry-addr", telemetry, "--data", join(folder, "data"), "--workspace", workspace],
-  { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, WAGGLE_TOOLS_BUILTIN_APPROVAL: "writes" }, stdio: "ignore" },
+  [
+    "demo",
+    "--no-browser",
+    "--addr",
+    addr,
+    "--nats-addr",
+    nats,
+    "--telemetry-addr",
+    telemetry,
+    "--data",
+    join(folder, "data"),
+    "--workspace",
+    workspace,
+  ],
+  { cwd: folder, env: { PATH: process.env.PATH, HOME: folder }, stdio: "ignore" },
 );
 
 /** Waits until the gateway is ready. */
@@ -33,13 +47,42 @@ async function ready() {
   }
 }
 
-const frames = [];
+/** Makes a film of the frames that `play` takes, each with the milliseconds for which it stays. */
+async function film(name, play) {
+  const frames = [];
+  const page = await browser.newPage({ viewport: { width: 1000, height: 640 }, colorScheme: "light" });
+  await play(page, async (_, ms) => {
+    const file = join(folder, `${name}-${frames.length}.png`);
+    await page.screenshot({ path: file, animations: "disabled", caret: "hide" });
+    frames.push("-d", String(ms), file);
+  });
+  await page.close();
+  execFileSync("img2webp", ["-loop", "0", "-lossy", "-q", "80", "-m", "6", ...frames, "-o", join(images, `${name}.webp`)]);
+}
 
-/** Takes a frame that stays for so many milliseconds. */
-async function frame(page, ms) {
-  const file = join(folder, `${frames.length}.png`);
-  await page.screenshot({ path: file, animations: "disabled", caret: "hide" });
-  frames.push({ file, ms });
+/** Kills the server while it answers, and shows what that cost. */
+async function plug(page, take) {
+  const during = async (ms, selector) => {
+    const there = page.locator(selector);
+    while ((await there.count()) === 0) await take(page, ms);
+  };
+  await page.goto(`http://${addr}/`);
+  await page.waitForSelector(".ideas li:nth-child(4)");
+  await take(page, 1500);
+  await page.hover(".ideas li:nth-child(4) button");
+  await take(page, 700);
+  await page.click(".ideas li:nth-child(4) button");
+  await during(120, '.item.answer :text("People who watched it")');
+  await page.hover(".plug button");
+  await take(page, 900);
+  await page.click(".plug button");
+  await during(300, '.plug :text("Back after")');
+  await take(page, 1500);
+  await page.waitForSelector('.plug :text("The answer continued after")');
+  await take(page, 1200);
+  await during(150, '.item.answer :text("The length of the run")');
+  await page.waitForSelector(".plug.counted");
+  await take(page, 4000);
 }
 
 /** Goes from the start page to the end of the plan. `take` gets each moment, and `asked` the one at which a tool waits. */
@@ -66,23 +109,16 @@ async function walk(page, take, asked) {
   await take(page, 3000);
   await asked(page);
   await page.click('.question:not(:has(.editor)) [data-answer="approve"]');
-  await page.waitForFunction(() => document.querySelector(".session .head .chip")?.textContent?.includes("Idle"));
+  await page.waitForFunction(() => document.querySelector(".session .head .chip:not(.state-running, .state-waiting)"));
   await page.waitForSelector(".item.answer");
   await take(page, 3500);
 }
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu"],
-});
-try {
-  await ready();
-  const small = { width: 1000, height: 640 };
-  await walk(await browser.newPage({ viewport: small, colorScheme: "light" }), frame, async () => {});
-  const list = frames.flatMap(({ file, ms }) => ["-d", String(ms), file]);
-  execFileSync("img2webp", ["-loop", "0", "-lossy", "-q", "80", "-m", "6", ...list, "-o", join(images, "console-walk.webp")]);
+/** Makes the film of a plan, and the pictures of its question in the inbox. */
+async function plan() {
+  await film("console-walk", (page, take) => walk(page, take, async () => {}));
   await walk(
-    await browser.newPage({ viewport: small }),
+    await browser.newPage({ viewport: { width: 1000, height: 640 } }),
     async () => {},
     async () => {
       for (const colorScheme of ["light", "dark"]) {
@@ -94,6 +130,17 @@ try {
       }
     },
   );
+}
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu"],
+});
+try {
+  await ready();
+  const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["plug", "plan"];
+  if (wanted.includes("plug")) await film("console-plug", plug);
+  if (wanted.includes("plan")) await plan();
 } finally {
   await browser.close();
   const ended = new Promise((go) => waggle.once("exit", go));
