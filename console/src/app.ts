@@ -102,9 +102,11 @@ export function setting<T extends string>(name: string, values: readonly T[]) {
 export const { s: theme, next: nextTheme } = setting("theme", ["auto", "light", "dark"]);
 export const { s: tongue, next: nextTongue } = setting("language", ["auto", "en", "zh"]);
 export const { s: zone, next: nextZone } = setting("zone", ["local", "utc"]);
+export const { s: density, next: nextDensity } = setting("density", ["roomy", "dense"]);
 
 effect(() => {
   document.documentElement.dataset["theme"] = theme.value;
+  document.documentElement.dataset["density"] = density.value;
 });
 
 /** The language that the reader has chosen, or that of the browser. */

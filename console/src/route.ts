@@ -49,7 +49,7 @@ export type Route =
   | { room: "questions" }
   | { room: "swarm"; tab: SwarmTab; tool?: ToolPlace }
   | { room: "task"; id: string; view: TaskView; at?: number }
-  | ({ room: "installation"; tab: InstallationTab } & AuditFilter)
+  | ({ room: "installation"; tab: InstallationTab; role?: string; instance?: string } & AuditFilter)
   | { room: "nowhere" };
 
 /** The order of the views of a session. */
@@ -100,7 +100,8 @@ export function parse(path: string, query: string): Route {
       const tab = (id || "health") as InstallationTab;
       if (!installationTabs.includes(tab)) break;
       const of = (name: keyof AuditFilter) => (tab === "audit" ? (q.get(name) ?? "") : "");
-      return { room, tab, principal: of("principal"), action: of("action"), entity: of("entity") };
+      const part = (name: "role" | "instance") => (tab === "versions" && q.get(name) ? { [name]: q.get(name) as string } : {});
+      return { room, tab, principal: of("principal"), action: of("action"), entity: of("entity"), ...part("role"), ...part("instance") };
     }
   }
   return { room: "nowhere" };
@@ -173,6 +174,8 @@ export function format(r: Route): string {
     put("principal", r.principal);
     put("action", r.action);
     put("entity", r.entity);
+    put("role", r.role);
+    put("instance", r.instance);
   } else if (r.room === "task") {
     path = `/swarm/tasks/${encodeURIComponent(r.id)}`;
     if (r.view !== "work") put("view", r.view);

@@ -95,6 +95,15 @@ test("checks, rates and versions are those of what runs, and change by themselve
   expect(await page.textContent(".page .about")).toMatch(/NATS \d+\.\d+.*All processes have one version/);
   expect(await faults(page)).toEqual([]);
 
+  await page.click('table.versions th[scope=row] a:text-is("worker")');
+  await page.waitForFunction(() => location.search === "?role=worker" && document.querySelectorAll("table.versions tbody tr").length === 1);
+  expect(await page.textContent("table.versions tbody tr")).toContain("Answers");
+  await page.locator("table.queues th", { hasText: "worker" }).waitFor();
+  expect(await faults(page)).toEqual([]);
+  await page.click("table.versions td a");
+  await page.locator("h2", { hasText: "Replica " }).waitFor();
+  expect(await page.locator("table.versions th[scope=row] a").allTextContents()).toEqual(expect.arrayContaining(["gateway", "worker"]));
+
   await page.goto(`${on.waggle.url}/installation/rates`);
   await page.waitForFunction(() =>
     /^\d+(\.\d+)? ms$/.test(document.querySelector("table.rates tr:nth-child(4) td:nth-child(3)")?.textContent ?? ""),

@@ -80,4 +80,8 @@ test("no address throws, and what makes no sense is left out", () => {
   expect(route.parse("/installation", "")).toEqual(route.room("installation"));
   expect(route.parse("/installation/queues", "?action=x")).toMatchObject({ tab: "queues", action: "" });
   expect(route.parse("/installation/other", "").room).toBe("nowhere");
+  const part = route.parse("/installation/versions", "?role=worker&instance=i+1");
+  expect(part).toMatchObject({ tab: "versions", role: "worker", instance: "i 1" });
+  expect(route.format(part)).toBe("/installation/versions?role=worker&instance=i+1");
+  expect(route.parse("/installation/queues", "?role=worker")).toEqual(route.parse("/installation/queues", ""));
 });

@@ -557,6 +557,14 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
   const rows = (await page.locator("table.audit td.value").allTextContents()).join("\n");
   expect(rows).toMatch(/POST \/api\/v1\/dead-letters\/\d+\/resend/);
   expect(rows).toMatch(/DELETE \/api\/v1\/dead-letters\/\d+/);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("density");
+  await page.locator('.choices [role="option"]').first().filter({ hasText: "Density" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(':root[data-density="dense"]');
+  await page.goto(`${on.waggle.url}/installation/versions?role=worker`);
+  await says(page, "table.versions tbody tr", "Answers");
+  expect(await faults(page)).toEqual([]);
   expect(errors).toEqual([]);
   await page.close();
 });

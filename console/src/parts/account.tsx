@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { login, me, type setting, signedIn, signOut, theme, tongue, zone } from "../app.ts";
+import { density, login, me, type setting, signedIn, signOut, theme, tongue, zone } from "../app.ts";
 import { t, type Word } from "../words.ts";
 import { Text } from "./basics.tsx";
 import { Icon } from "./icons.tsx";
@@ -72,12 +72,13 @@ export function Settings(): JSX.Element {
       <Setting name="theme" of={theme} all={["auto", "light", "dark"]} />
       <Setting name="language" of={tongue} all={["auto", "en", "zh"]} />
       <Setting name="zone" of={zone} all={["local", "utc"]} />
+      <Setting name="density" of={density} all={["roomy", "dense"]} />
     </div>
   );
 }
 
 function Setting<T extends string>(p: {
-  name: "theme" | "language" | "zone";
+  name: "theme" | "language" | "zone" | "density";
   of: ReturnType<typeof setting<T>>["s"];
   all: readonly T[];
 }): JSX.Element {

@@ -1,4 +1,6 @@
-import { copy, login, mayAct, nextTheme, nextTongue, nextZone, reason, say, signedIn, signOut } from "../app.ts";
+import { copy, login, mayAct, nextDensity, nextTheme, nextTongue, nextZone, reason, say, signedIn, signOut } from "../app.ts";
+import { apiOf, curlOf } from "../fold/api.ts";
+import { rooms } from "../keys.ts";
 import { controlTeam, stopRun } from "../model/act.ts";
 import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { saveLog } from "../model/log.ts";
@@ -14,16 +16,21 @@ export interface Choice {
   run: () => void;
   /** It is offered to those who look for it only. */
   hidden?: boolean;
+  /** The keys that do the same. */
+  keys?: string;
 }
 
 /** Does something that may be refused, and says so. */
 const tries = (f: () => Promise<unknown>) => () => void f().catch((e) => say(reason(e)));
 
-const places = ["playground", "sessions", "questions", "teams", "swarm", "installation"] as const;
-
 /** Where one can go, and how things are shown: the same in every room. */
 function everywhere(): Choice[] {
-  const all: Choice[] = places.map((p) => ({ id: p, text: t(`nav.${p}` as Word), run: () => go(room(p)) }));
+  const all: Choice[] = rooms.map(({ name, key }) => ({
+    id: name,
+    text: t(`nav.${name}` as Word),
+    run: () => go(room(name)),
+    keys: `g ${key}`,
+  }));
   for (const tab of swarmTabs.slice(1))
     all.push({ id: `swarm ${tab}`, text: `${t("nav.swarm")}: ${t(`swarm.${tab}`)}`, run: () => go({ room: "swarm", tab }), hidden: true });
   for (const tab of shownTabs().filter((tab) => tab !== "health"))
@@ -48,8 +55,9 @@ function everywhere(): Choice[] {
   if (mayAct.value)
     all.push({ id: "plan", text: t("palette.plan"), run: newPlan }, { id: "answer", text: t("palette.answer"), run: nextQuestion });
   all.push(
-    { id: "theme", text: t("theme"), run: nextTheme },
-    { id: "zone", text: t("zone"), run: nextZone },
+    { id: "theme", text: t("theme"), run: nextTheme, keys: "t" },
+    { id: "zone", text: t("zone"), run: nextZone, keys: "z" },
+    { id: "density", text: t("density"), run: nextDensity },
     { id: "language", text: t("language"), run: nextTongue },
     signedIn.value
       ? { id: "out", text: t("login.out"), run: signOut }
@@ -80,10 +88,12 @@ function nextQuestion(): void {
 function here(): Choice[] {
   const r = route.value;
   const all: Choice[] = [{ id: "link", text: t("session.link"), run: () => void copy(location.href) }];
-  if (chosen.value.length === 2) all.push({ id: "compare", text: t("compare.two"), run: () => void compareChosen(undefined) });
+  const path = apiOf(r);
+  if (path) all.push({ id: "curl", text: t("palette.curl"), run: () => void copy(curlOf(location.origin, path, signedIn.value)) });
+  if (chosen.value.length === 2) all.push({ id: "compare", text: t("compare.two"), run: () => void compareChosen(undefined), keys: "d" });
   if (r.room === "sessions" && r.id !== undefined) {
     const id = r.id;
-    all.push({ id: "compare this", text: t("compare.this"), run: () => void (compareChosen(id) || choose(id)) });
+    all.push({ id: "compare this", text: t("compare.this"), run: () => void (compareChosen(id) || choose(id)), keys: "x" });
     if (mayAct.value) all.push({ id: "stop", text: t("palette.stop"), run: tries(() => stopRun(id)) });
   }
   if (r.room === "teams" && r.id !== undefined && mayAct.value) {

@@ -66,6 +66,13 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys
           <div key={c.id} id={`choice-${i}`} role="option" aria-selected={i === picked} onClick={() => run(c)}>
             <Text most={100}>{c.text}</Text>
+            {c.keys && (
+              <span class="pressed">
+                {c.keys.split(" ").map((k) => (
+                  <kbd key={k}>{k}</kbd>
+                ))}
+              </span>
+            )}
           </div>
         ))}
         {all.length === 0 && <p class="none">{t("palette.none")}</p>}

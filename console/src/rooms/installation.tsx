@@ -74,7 +74,7 @@ function Tab(p: { at: Place; queues: Reading<QueueList> | undefined; letters: Pa
     case "rates":
       return <Rates />;
     case "versions":
-      return <Versions />;
+      return <Versions role={at.role} instance={at.instance} queues={queues} />;
     case "quotas":
       return <Quotas />;
     case "audit":

@@ -1,7 +1,7 @@
 import type { SessionSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { epoch, title } from "../app.ts";
+import { density, epoch, title } from "../app.ts";
 import { newest, type Order, ordered, stateOf } from "../model/columns.ts";
 import { choose, chosen } from "../model/compare.ts";
 import { countOf, sessionCounts } from "../model/counts.ts";
@@ -113,7 +113,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
           {table && <Header order={order} sort={sort} />}
           <Rows
             rows={rows}
-            height={table ? 44 : 60}
+            height={table ? (density.value === "dense" ? 32 : 44) : 60}
             label={t("sessions.title")}
             picked={picked}
             pick={setOver}

@@ -12,6 +12,7 @@ import { Table } from "../../parts/table.tsx";
 import { Wrong } from "../../parts/wrong.tsx";
 import { type Route, room } from "../../route.ts";
 import { t } from "../../words.ts";
+import { part } from "./part.tsx";
 
 /** A command that waits longer than this has no service that takes it, or one that is too slow. */
 const waitsLong = 30_000;
@@ -42,7 +43,7 @@ export function Health(p: { queues: Reading<QueueList> | undefined; letters: Pag
           <Table look="health" title={t("health.roles")} columns={["health.name", "health.state", "health.replicas"]}>
             {(s.services ?? []).map((x) => (
               <tr key={x.name}>
-                <th scope="row">{x.name}</th>
+                <th scope="row">{operates ? <Link to={part({ role: x.name })}>{x.name}</Link> : x.name}</th>
                 <td>
                   <LevelChip level={x.replicas > 0 ? "ok" : "fail"} />
                   {x.replicas === 0 && <small>{t("health.start", { role: x.name })}</small>}

@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-LN0io8b2.js";
