@@ -2,6 +2,7 @@ package dialecttest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,7 +22,8 @@ import (
 // Watch says how a dialect shows logs of any kind.
 type Watch struct {
 	Encode   []func(event.Event) [][]byte // one for every variant
-	Kind     string                       // the member of a frame that names its type
+	Kind     string                       // the member of a frame that names its type; empty = type
+	Name     func(frame any) string       // the name of a parsed frame's schema, where no member is its type
 	Outbound []string                     // message types to the client
 	Schema   string                       // the bundle, with a definition for every message type
 	Groups   []string                     // of the bundle; nil = in and out
@@ -47,9 +49,10 @@ func watching(t *testing.T, w Watch) *watcher {
 	if w.Groups == nil {
 		w.Groups = both
 	}
+	w.Kind = cmp.Or(w.Kind, "type")
 	all, err := compile(w.Schema, w.Groups...)
 	require.NoError(t, err)
-	return &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all, readings: newReadings()}}
+	return &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Name: w.Name, Outbound: w.Outbound}, schemas: all, readings: newReadings()}}
 }
 
 type watcher struct {
