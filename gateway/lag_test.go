@@ -185,6 +185,13 @@ func TestTheLogNamesAViewerThatLags(t *testing.T) {
 			return func(int) {
 				for s.must().event != "gap" {
 				}
+				go func() { // others are on their way, and may be lost, too
+					for {
+						if _, err := s.next(); err != nil {
+							return
+						}
+					}
+				}()
 			}
 		},
 	} {
