@@ -10,9 +10,9 @@ import type { Editable } from "./steps.ts";
 import { Long } from "./tool.tsx";
 
 const height = 56;
-const gaps = { gapX: 36, gapY: 12 };
+const gaps = { gapX: 28, gapY: 12 };
 /** A node is as wide as its place allows, within these. */
-const [narrowest, widest] = [176, 320];
+const [narrowest, widest] = [160, 320];
 
 /** How a step of a plan looks: what waits for its turn is queued, not a question. */
 export function stepState(s: ViewStep): string {
