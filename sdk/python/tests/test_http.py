@@ -10,6 +10,7 @@ from conftest import free_port, response, scripted
 
 from waggle import Backoff, CallTimeoutError, UnreachableError, Waggle, WaggleError
 from waggle.errors import CLASSES, RateLimitedError, SessionNotFoundError
+from waggle.swarm import AgentTask, agent
 
 FAST = Backoff(0.001, 0.002)
 
@@ -72,11 +73,15 @@ async def test_retry_after_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [round(p) for p in pauses if p > 1] == [7, 3]
 
 
-async def test_a_time_out_names_the_last_failure() -> None:
+async def test_a_time_out_names_the_last_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def sleep(_: float) -> None:
+        raise asyncio.TimeoutError  # the time is over during the first pause
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     url = f"http://127.0.0.1:{free_port()}"
     async with Waggle(url, backoff=FAST) as w:
         with pytest.raises(CallTimeoutError, match="cannot be reached") as caught:
-            await w.me(timeout=0.2)
+            await w.me(timeout=60)
         assert isinstance(caught.value, TimeoutError)
         assert isinstance(caught.value.__cause__, UnreachableError)
 
@@ -146,3 +151,26 @@ async def test_no_token_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         await w.me()
     assert "/api/v1/me: 200" in caplog.text
     assert "secret-token" not in caplog.text
+
+
+async def test_no_redirect_gets_the_token() -> None:
+    heads: list[str] = []
+
+    async def thief(head: str, _: bytes) -> bytes:
+        heads.append(head)
+        return response(200, "{}")
+
+    @agent
+    async def a(task: AgentTask) -> None: ...
+
+    async with scripted(thief) as elsewhere:
+
+        async def handler(_: str, __: bytes) -> bytes:
+            return response(302, "", Location=elsewhere.replace("http", "ws", 1))
+
+        async with scripted(handler) as url, Waggle(url, token="secret") as w:
+            with pytest.raises(WaggleError, match="302"):
+                await w.me()
+            with pytest.raises(WaggleError, match="302"):
+                await a.connect(url, token="secret", backoff=FAST)
+    assert heads == []

@@ -181,3 +181,30 @@ async def _until_idle(s: Session) -> AsyncGenerator[CanonicalEvent, None]:
         yield e
         if e["sequence"] >= last:
             return
+
+
+async def test_a_message_that_was_sent_before_has_its_answer_after_a_restart(server: Server) -> None:
+    async with Waggle(server.url) as w:
+        s = w.session()
+        first = s.send("hello", id="mine")
+        text = (await first.result()).text
+        await s.send("what is 1 + 1?").result()
+        whole = [e async for e in first]
+        position = s.seq
+    async with Waggle(server.url) as w:
+        again = w.session(s.id, after=position)
+        run, other = again.send("hello", id="mine"), again.send("what is 2 + 3?", id="another")
+        assert (await run.result()).text == text
+        assert sequences([e async for e in run]) == sequences(whole)
+        assert "5" in (await other.result()).text
+
+
+async def test_a_message_that_waits_is_taken_back(server: Server) -> None:
+    async with Waggle(server.url) as w:
+        s = w.session()
+        sent, waits = s.send("hello"), s.send("good morning")
+        await waits.cancel()
+        with pytest.raises(RunCancelledError):
+            await waits.result()
+        await sent.result()
+        assert [e["type"] async for e in _until_idle(s)].count("message.received") == 1

@@ -103,7 +103,7 @@ async def test_a_cancellation_reaches_the_function(server: Server) -> None:
             assert await ended.get() == word
             with pytest.raises(WaggleError):
                 await task.result()
-        late = await w.tasks.create("x", agent=slow.name, timeout_ms=200)
+        late = await w.tasks.create("x", agent=slow.name, timeout_ms=2000)
         await begun.get()
         assert await ended.get() == "cancelled"
         with pytest.raises(TaskTimeoutError):
@@ -186,7 +186,7 @@ async def test_tools_of_a_service_are_called(server: Server) -> None:
         assert sorted(t["name"] for t in tools) == ["add", "slow"]
         detail = await w.swarm.tool(serving.id, "add")
         assert detail["input_schema"]["required"] == ["a"]
-        late = await w.call_tool(serving.id, "slow", timeout_ms=300)
+        late = await w.call_tool(serving.id, "slow", timeout_ms=2000)
         assert held.is_set()
         assert late["status"] in ("error", "unknown")
 

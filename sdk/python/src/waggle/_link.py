@@ -195,6 +195,10 @@ class _RefusedError(Exception):
         return 300 <= self.status < 500 and self.status not in (408, 425, 429)
 
 
+def _refuse(_: Any) -> Any:
+    raise _RefusedError(302)
+
+
 async def open_socket(url: str, headers: dict[str, str]) -> Any:
     """Open a WebSocket with either interface of websockets: that of asyncio since 13, or the one before. It follows no redirect."""
     exceptions = importlib.import_module("websockets.exceptions")
@@ -203,17 +207,14 @@ async def open_socket(url: str, headers: dict[str, str]) -> Any:
     except ImportError:
         connect, name = importlib.import_module("websockets.client").connect, "extra_headers"
     connecting = connect(url, compression=None, max_size=MAX_FRAME, **{name: headers})
-    if name == "extra_headers":
-        connecting.MAX_REDIRECTS_ALLOWED = 1
-    else:
-        connecting.process_redirect = lambda refusal: refusal  # pyright: ignore[reportUnknownLambdaType]
+    connecting.MAX_REDIRECTS_ALLOWED = 1  # until 12
+    connecting.handle_redirect = _refuse  # until 13
+    connecting.process_redirect = _refuse  # since 14
     try:
         return await connecting
     except exceptions.InvalidHandshake as refusal:
         response = getattr(refusal, "response", None)
         status = getattr(response, "status_code", None) or getattr(refusal, "status_code", 0)
-        if isinstance(refusal, exceptions.SecurityError):
-            status = 300
         if not status:
             raise UnreachableError(f"{url} cannot be reached: {refusal}") from refusal
         raise _RefusedError(status) from refusal

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from ._errors import CallTimeoutError, ClosedError, WaggleError, error_of
 from ._http import DEFAULT, Http, Timeout, given
-from ._logs import file_path
+from ._logs import Log, file_path
 from ._questions import Question, Reply, question_of
 from ._run import Run
 from ._stream import Watching
@@ -98,7 +98,7 @@ _WIRE = {
 """Options by their names in the request."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Outgoing:
     run: Run
     attempt: Callable[[], Awaitable[None]]
@@ -114,6 +114,7 @@ class Session(Watched):
     def __init__(self, http: Http, id: str, after: int, new_id: Callable[[], str], fresh: bool) -> None:
         super().__init__(http, id, after, new_id)
         self._fresh = fresh
+        self._after = after
         self._runs: dict[str, Run] = {}  # by the id of the message
         self._by_run: dict[str, Run] = {}
         self._queue: deque[_Outgoing] = deque()
@@ -187,7 +188,13 @@ class Session(Watched):
         id = id or self._new_id()
 
         async def stop(reason: str | None) -> None:
-            await self._cancel(runId=id, reason=reason)
+            unsent = [out for out in [*self._queue][1:] if out.run.id == id]
+            for out in unsent:
+                self._queue.remove(out)
+                self._runs.pop(id, None)
+                out.run._broken(error_of("RUN_CANCELLED", "the message was not sent", retryable=False))
+            if not unsent:
+                await self._cancel(runId=id, reason=reason)
 
         run = self._runs.get(id)
         if run is None:
@@ -224,7 +231,38 @@ class Session(Watched):
             return
         out.run._taken()
         self._fresh = False
+        if self._after > 0 and out.run.id in self._runs:
+            await self._recall(out.run)
         self._read()
+
+    async def _recall(self, run: Run) -> None:
+        """Hand a run its events before the position of the session: a message may have been sent before, by another process."""
+        log = Log(self._http, "session", self.id)
+        try:
+            run_id = await self._find(log, run.id)
+            while run_id:
+                at = self.seq
+                events = [e async for e in log.events(run=run_id)]
+                if self.seq != at:
+                    continue  # the reader has passed events since then
+                run.run_id = run_id
+                self._by_run[run_id] = run
+                for e in events:
+                    if e["sequence"] <= at:
+                        self._hand(run, e)
+                return
+        except WaggleError as error:
+            self._runs.pop(run.id, None)
+            run._broken(error)
+
+    async def _find(self, log: Log, message: str) -> str | None:
+        """Return the run of a message before the position of the session."""
+        async with aclosing(log.events(before=self._after + 1, types=["message.received"])) as received:
+            async for e in received:
+                data = cast("dict[str, Any]", e["data"])
+                if _sent_as(data) == message:
+                    return data["run_id"]
+        return None
 
     async def events(
         self,
@@ -325,9 +363,14 @@ class Session(Watched):
         run = self._by_run.get(run_id)
         if run and e["type"] == "input.requested":
             self._called(run, question_of(cast("dict[str, Any]", e), (), self._reply))
-        if run and run._take(e):
+        if run:
+            self._hand(run, e)
+
+    def _hand(self, run: Run, e: CanonicalEvent) -> None:
+        """Hand an event to its run."""
+        if run._take(e):
             self._offers.pop(run.id, None)
-            del self._by_run[run_id]
+            self._by_run.pop(run.run_id or "", None)
             self._runs.pop(run.id, None)
 
     def _called(self, run: Run, asked: Question) -> None:
