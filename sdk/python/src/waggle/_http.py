@@ -7,7 +7,7 @@ import inspect
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -208,7 +208,7 @@ class Http:
                     await asyncio.sleep(pause)
 
         try:
-            return await asyncio.wait_for(attempts(), limit)
+            return await _within(attempts(), limit)
         except asyncio.TimeoutError:
             reason = f"; the last failure: {last}" if last else ""
             raise CallTimeoutError(f"no answer within {limit:g} s{reason}") from last
@@ -217,7 +217,7 @@ class Http:
         """Make a request that is not repeated and return the document of the response."""
         limit = self.timeout if isinstance(timeout, Default) else timeout
         try:
-            return await asyncio.wait_for(self.json(method, path, body), limit)
+            return await _within(self.json(method, path, body), limit)
         except asyncio.TimeoutError:
             raise CallTimeoutError(f"no answer within {limit:g} s: the request may have been carried out") from None
 
@@ -228,6 +228,20 @@ class Http:
     async def call(self, method: str, path: str, body: Any = None, *, timeout: Timeout = DEFAULT) -> Any:
         """Make a request that may be repeated and return the document of the response."""
         return await self.persist(lambda: self.json(method, path, body), timeout)
+
+
+async def _within(work: Coroutine[Any, Any, T], limit: float | None) -> T:
+    """Wait for work in a task of its own: libraries of older releases take the cancellation of a time-out for another one."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=limit)
+        if not task.done():
+            raise asyncio.TimeoutError
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 def is_away(e: WaggleError) -> bool:
