@@ -199,6 +199,10 @@ def _refuse(_: Any) -> Any:
     raise _RefusedError(302)
 
 
+def _kept(failure: Exception) -> Exception:
+    return failure
+
+
 async def open_socket(url: str, headers: dict[str, str]) -> Any:
     """Open a WebSocket with either interface of websockets: that of asyncio since 13, or the one before. It follows no redirect."""
     exceptions = importlib.import_module("websockets.exceptions")
@@ -209,7 +213,7 @@ async def open_socket(url: str, headers: dict[str, str]) -> Any:
     connecting = connect(url, compression=None, max_size=MAX_FRAME, **{name: headers})
     connecting.MAX_REDIRECTS_ALLOWED = 1  # until 12
     connecting.handle_redirect = _refuse  # until 13
-    connecting.process_redirect = _refuse  # since 14
+    connecting.process_redirect = _kept  # since 14, for any failure of a handshake
     try:
         return await connecting
     except exceptions.InvalidHandshake as refusal:
