@@ -23,11 +23,28 @@ const passed = {
   folds: { "it is a part of the conversation alone": ["notice", "plan.cancelled", "step.restarted"] } as Record<string, string[]>,
   view: {
     "it is in logs of tasks": [
-      ...["task.created", "task.queued", "task.assigned", "task.reported", "task.notified", "task.messaged", "task.released", "task.refused"],
+      ...[
+        "task.created",
+        "task.queued",
+        "task.assigned",
+        "task.reported",
+        "task.notified",
+        "task.messaged",
+        "task.released",
+        "task.refused",
+      ],
       ...["task.asked", "task.ask_expired", "task.finished", "child.created", "child.finished", "call.started", "call.finished"],
     ],
     "it is the team's own": [
-      ...["team.created", "team.member_started", "team.message_dropped", "team.sub_team_event", "team.closed", "board.created", "board.updated"],
+      ...[
+        "team.created",
+        "team.member_started",
+        "team.message_dropped",
+        "team.sub_team_event",
+        "team.closed",
+        "board.created",
+        "board.updated",
+      ],
     ],
     "it is a part of the trace alone": [
       ...["session.created", "message.started", "usage.recorded", "input.requested", "job.failed", "job.suspended", "aggregate.completed"],
