@@ -110,7 +110,7 @@ async function walk(page, take, asked) {
   await asked(page);
   await page.click('.question:not(:has(.editor)) [data-answer="approve"]');
   await page.waitForFunction(() => document.querySelector(".session .head .chip:not(.state-running, .state-waiting)"));
-  await page.waitForSelector(".item.answer");
+  await page.waitForSelector(".item.answer:not(.of-step)");
   await take(page, 3500);
 }
 
