@@ -179,7 +179,7 @@ func summary(all []prompt.Result) string {
 		}
 		blocks = append(blocks, fmt.Sprintf("\n\n%d. %s\n%s", i+1, r.Title, text))
 	}
-	head := fmt.Sprintf("Here is what came of %s", plural(len(all), "task"))
+	head := fmt.Sprintf("Here is what came of %s", plural(len(all), "step"))
 	if counts["completed"] < len(all) {
 		head += fmt.Sprintf(" (%d done, %d failed, %d cancelled)", counts["completed"], counts["failed"], counts["cancelled"])
 	}

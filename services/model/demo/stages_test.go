@@ -112,8 +112,8 @@ func TestSummaries(t *testing.T) {
 	done := prompt.Result{ID: "a", Title: "A", Status: "completed", Output: "= 4"}
 	for want, results := range map[string][]prompt.Result{
 		"= 4": {done},
-		"Here is what came of 2 tasks:\n\n1. A\n= 4\n\n2. B\nDone, without a result.": {done, {Title: "B", Status: "completed"}},
-		"Here is what came of 3 tasks (1 done, 1 failed, 1 cancelled):\n\n1. A\n= 4\n\n2. B\nThis was not done: too hard\n\n3. C\nThis was not done.": {
+		"Here is what came of 2 steps:\n\n1. A\n= 4\n\n2. B\nDone, without a result.": {done, {Title: "B", Status: "completed"}},
+		"Here is what came of 3 steps (1 done, 1 failed, 1 cancelled):\n\n1. A\n= 4\n\n2. B\nThis was not done: too hard\n\n3. C\nThis was not done.": {
 			done, {Title: "B", Status: "failed", Error: "too hard"}, {Title: "C", Status: "cancelled"},
 		},
 	} {
