@@ -214,7 +214,7 @@ test("the log of a session leads to the task of the agent that answers", async (
   const { session_id } = await api<{ session_id: string }>("POST", "/api/v1/sessions", {});
   await api("POST", `/api/v1/sessions/${session_id}/messages`, { content: "hello", agent: "echo" });
   const { page, errors } = await visitAs("ann", `/sessions/${session_id}?view=trace`);
-  await page.click(".trace .kind-job th button");
+  await page.click(".trace .kind-job .name");
   await page.click('.detail a:has-text("Open the task")');
   await page.waitForSelector(".attempts li");
   expect(await page.textContent(".facts")).toContain(session_id);
@@ -250,7 +250,7 @@ test("nothing is out of reach: in light and dark, on a wide page and a narrow on
       await page.emulateMedia({ colorScheme: scheme });
       for (const path of ["", "/providers", "/tools", "/tasks", "/tools/workspace/write_file"]) {
         await page.goto(`${on.waggle.url}/swarm${path}`);
-        await page.waitForSelector(".swarm :is(tbody tr, .try)");
+        await page.waitForSelector(".swarm :is(tbody tr, .try, .agents > li)");
         expect(await faults(page), `${scheme} ${path}`).toEqual([]);
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         expect(over, `${scheme} ${path} scrolls sideways`).toBeLessThanOrEqual(0);

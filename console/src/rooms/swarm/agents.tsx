@@ -1,13 +1,16 @@
-import type { Participant } from "@waggle-dev/client";
+import type { Participant, TaskSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
+import { lastTasks } from "../../fold/swarm.ts";
 import { List } from "../../model/lists.ts";
-import { Text, Time } from "../../parts/basics.tsx";
-import { Table } from "../../parts/table.tsx";
+import { taskList } from "../../model/swarm.ts";
+import { StateChip, Text, Time } from "../../parts/basics.tsx";
+import { Link } from "../../parts/link.tsx";
 import { t } from "../../words.ts";
 import { type Filtered, has, Listed, Presence, Words } from "./listed.tsx";
+import { chipOf } from "./tasks.tsx";
 
-/** The agents of the swarm. */
+/** The agents of the swarm, each with what it has done last. */
 export function Agents(p: Filtered): JSX.Element {
   const list = useMemo(
     () =>
@@ -19,44 +22,59 @@ export function Agents(p: Filtered): JSX.Element {
       ),
     [],
   );
+  const tasks = useMemo(taskList, []);
+  useEffect(() => () => tasks.close(), [tasks]);
   return (
     <Listed of={list} what="agents" {...p} fits={(a) => has(p.filter, a.name, a.id, a.status, ...(a.capabilities ?? []))}>
       {(rows) => (
-        <Table
-          title={t("swarm.agents")}
-          quiet
-          look="agents"
-          columns={["swarm.name", "swarm.state", "swarm.can", "swarm.load", "swarm.since"]}
-        >
-          {rows.map((a) => (
-            <tr key={a.id}>
-              <th scope="row">
-                <Text>{a.name}</Text>
-                <small>
-                  <Text most={200}>{a.description ?? a.id}</Text>
-                </small>
-              </th>
-              <td data-label={t("swarm.state")}>
-                <Presence here={a.online} />
-                {a.online && a.status !== "active" && (
-                  <small>
-                    <Text most={40}>{a.status}</Text>
-                  </small>
-                )}
-              </td>
-              <td data-label={t("swarm.can")}>
-                <Words all={a.capabilities ?? []} />
-              </td>
-              <td data-label={t("swarm.load")} class="number">
-                {a.load}
-              </td>
-              <td data-label={t("swarm.since")}>
-                <Time at={a.since} />
-              </td>
-            </tr>
-          ))}
-        </Table>
+        <>
+          <h2 class="only-read">{t("swarm.agents")}</h2>
+          <ul class="agents">
+            {rows.map((a) => (
+              <Agent key={a.id} a={a} tasks={lastTasks(a.id, tasks.rows.value ?? [])} />
+            ))}
+          </ul>
+        </>
       )}
     </Listed>
+  );
+}
+
+function Agent({ a, tasks }: { a: Participant; tasks: readonly TaskSummary[] }): JSX.Element {
+  return (
+    <li class={a.online ? "" : "away"}>
+      <header>
+        <h3>
+          <Text>{a.name}</Text>
+        </h3>
+        <Presence here={a.online} />
+      </header>
+      <p class="about">
+        <Text most={200}>{a.description ?? a.id}</Text>
+      </p>
+      <Words all={a.capabilities ?? []} />
+      <p class="load">
+        {t(a.load === 1 ? "agent.load.one" : "agent.load", { n: a.load })} · {t("swarm.since")} <Time at={a.since} />
+        {a.online && a.status !== "active" && (
+          <>
+            {" · "}
+            <Text most={40}>{a.status}</Text>
+          </>
+        )}
+      </p>
+      {tasks.length > 0 && (
+        <ul class="last" aria-label={t("agent.last")}>
+          {tasks.map((x) => (
+            <li key={x.task_id}>
+              <StateChip state={chipOf(x.status)} small />
+              <Link to={{ room: "task", id: x.task_id, view: "work" }}>
+                <Text most={60}>{x.task_type || x.task_id}</Text>
+              </Link>
+              <Time at={x.updated_at} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
   );
 }
