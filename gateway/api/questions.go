@@ -11,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
+	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -101,23 +102,22 @@ func (l questions) list(r *http.Request, who *edge.Client) (any, error) {
 		part = subject.QuestionsOpen
 	}
 	out := wire.QuestionList{Questions: []wire.Question{}}
-	var err error
-	out.Next, err = search[index.StoredQuestion]{
-		limit: limit, least: minScan, most: maxQuestionScan, atOnce: maxQuestionRead,
-		place: func(one *index.StoredQuestion) uint64 { return one.Sequence },
-		read: func(before uint64, entries int) (stretch[index.StoredQuestion], error) {
+	place, err := newest.Search[index.StoredQuestion]{
+		Limit: limit, Least: minScan, Most: maxQuestionScan, AtOnce: maxQuestionRead,
+		Place: func(one *index.StoredQuestion) uint64 { return one.Sequence },
+		Read: func(before uint64, entries int) (newest.Part[index.StoredQuestion], error) {
 			page, err := l.index.Questions(r.Context(), tenant, part, before, entries)
-			return stretch[index.StoredQuestion]{entries: page.Questions, end: page.Scanned, looked: page.Entries, more: page.More}, err
+			return newest.Part[index.StoredQuestion]{Entries: page.Questions, End: page.Scanned, Looked: page.Entries, More: page.More}, err
 		},
-		take: func(one *index.StoredQuestion) bool {
+		Take: func(one *index.StoredQuestion) (newest.Verdict, error) {
 			if !who.SeesAll() && (!one.Known || !who.SeesOwner(one.Principal)) || !f.passes(one, now) {
-				return false
+				return newest.Skipped, nil
 			}
 			out.Questions = append(out.Questions, one.Question.Question)
-			return true
+			return newest.Taken, nil
 		},
-	}.from(before)
-	out.More = out.Next != ""
+	}.Before(before)
+	out.Next, out.More = next(place), place != 0
 	return out, err
 }
 

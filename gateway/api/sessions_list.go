@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/api/openapi"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
+	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -115,28 +116,27 @@ func (s sessions) list(r *http.Request, who *edge.Client) (any, error) {
 		}
 		return passes
 	})
-	if pages.limit = limit; !all || filtered {
-		pages.least = minScan
+	if pages.Limit = limit; !all || filtered {
+		pages.Least = minScan
 	}
-	var err error
-	out.Next, err = pages.from(before)
-	out.More = out.Next != ""
+	place, err := pages.Before(before)
+	out.Next, out.More = next(place), place != 0
 	return out, err
 }
 
 // seen is a search among the sessions that the principal sees. total gets the number of all sessions of the tenant.
-func (s sessions) seen(r *http.Request, who *edge.Client, total func(int), take func(*index.Stored) bool) search[index.Stored] {
+func (s sessions) seen(r *http.Request, who *edge.Client, total func(int), take func(*index.Stored) bool) newest.Search[index.Stored] {
 	tenant, all := who.Principal().Tenant, who.SeesAll()
-	return search[index.Stored]{
-		least: 1, most: maxScan, atOnce: maxRead,
-		place: func(one *index.Stored) uint64 { return one.Sequence },
-		read: func(before uint64, entries int) (stretch[index.Stored], error) {
+	return newest.Search[index.Stored]{
+		Least: 1, Most: maxScan, AtOnce: maxRead,
+		Place: func(one *index.Stored) uint64 { return one.Sequence },
+		Read: func(before uint64, entries int) (newest.Part[index.Stored], error) {
 			part, err := s.index.Page(r.Context(), tenant, id.KindSession, before, entries)
 			total(part.Total)
-			return stretch[index.Stored]{entries: part.Summaries, looked: len(part.Summaries), more: part.More}, err
+			return newest.Part[index.Stored]{Entries: part.Summaries, Looked: len(part.Summaries), More: part.More}, err
 		},
-		take: func(one *index.Stored) bool {
-			return (all || one.Known && who.SeesOwner(one.Owner)) && take(one)
+		Take: func(one *index.Stored) (newest.Verdict, error) {
+			return verdict((all || one.Known && who.SeesOwner(one.Owner)) && take(one))
 		},
 	}
 }
@@ -156,9 +156,9 @@ func (s sessions) count(r *http.Request, who *edge.Client) (any, error) {
 		}
 		return false // no page is filled
 	})
-	pages.limit, pages.least, pages.most = maxCounted, maxRead, maxCounted
-	next, err := pages.from(0)
-	out.More = next != ""
+	pages.Limit, pages.Least, pages.Most = maxCounted, maxRead, maxCounted
+	place, err := pages.Before(0)
+	out.More = place != 0
 	for _, state := range wire.SessionStates() {
 		if n := found[state]; n > 0 {
 			out.States = append(out.States, wire.StateCount{State: state, Sessions: n})

@@ -40,30 +40,25 @@ func ReadPage(ctx context.Context, log *eventlog.Store, t id.Tenant, q Query, be
 		filter = subject.Audit(t, action) // the bus does the work
 	}
 	var out Page
-	for scanned := 0; scanned < maxScan; {
-		part, err := reader.Read(ctx, filter, before, pageRead)
-		if err != nil {
-			return out, err
-		}
-		for _, e := range part.Entries {
-			if len(out.Records) == want {
-				out.Next = before
-				return out, nil
-			}
+	var err error
+	out.Next, err = newest.Search[newest.Entry]{
+		Limit: want, Least: pageRead, Most: maxScan, AtOnce: pageRead,
+		Place: func(e *newest.Entry) uint64 { return e.Sequence },
+		Read: func(before uint64, _ int) (newest.Part[newest.Entry], error) {
+			part, err := reader.Read(ctx, filter, before, pageRead)
+			return newest.Part[newest.Entry]{Entries: part.Entries, Looked: len(part.Entries), More: part.More}, err
+		},
+		Take: func(e *newest.Entry) (newest.Verdict, error) {
 			r := Stored{Sequence: e.Sequence}
 			if err := json.Unmarshal(e.Data, &r.Record); err != nil {
-				return out, fmt.Errorf("record %d of the audit log: %w", e.Sequence, err)
+				return newest.Skipped, fmt.Errorf("record %d of the audit log: %w", e.Sequence, err)
 			}
-			before = e.Sequence
-			if q.matches(r.Record) {
-				out.Records = append(out.Records, r)
+			if !q.matches(r.Record) {
+				return newest.Skipped, nil
 			}
-		}
-		if !part.More {
-			return out, nil
-		}
-		scanned += len(part.Entries)
-	}
-	out.Next = before
-	return out, nil
+			out.Records = append(out.Records, r)
+			return newest.Taken, nil
+		},
+	}.Before(before)
+	return out, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/access"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	eventindex "github.com/waggle-dev/waggle/internal/eventlog/index"
+	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -46,48 +47,39 @@ func (r *records) list(ctx context.Context, in cmd.TaskListRequest) (api.TaskPag
 	if !in.All {
 		least = minScan
 	}
-	for scanned := 0; ; {
-		part, err := r.listed.Page(ctx, in.Tenant, id.KindTask, before, min(max(limit-len(page.Tasks), least), maxScan-scanned))
-		if err != nil {
-			return api.TaskPage{}, err
-		}
-		for i := range part.Summaries {
-			if len(page.Tasks) == limit {
-				part.More = true
-				break
+	next, err := newest.Search[eventindex.Stored]{
+		Limit: limit, Least: least, Most: maxScan, AtOnce: maxScan,
+		Place: func(one *eventindex.Stored) uint64 { return one.Sequence },
+		Read: func(before uint64, entries int) (newest.Part[eventindex.Stored], error) {
+			part, err := r.listed.Page(ctx, in.Tenant, id.KindTask, before, entries)
+			n := len(part.Summaries)
+			return newest.Part[eventindex.Stored]{Entries: part.Summaries, Looked: n, More: part.More && n > 0}, err
+		},
+		Take: func(of *eventindex.Stored) (newest.Verdict, error) {
+			one, size, err := r.summary(ctx, of, in)
+			if err != nil || size == 0 {
+				return newest.Skipped, err
 			}
-			one, size, err := r.summary(ctx, &part.Summaries[i], in)
-			if err != nil {
-				return api.TaskPage{}, err
-			}
-			if full := addTask(&page, &room, one, size); full {
-				page.Next, page.More = strconv.FormatUint(before, 10), true
-				return page, nil
-			}
-			before = part.Summaries[i].Sequence
-		}
-		scanned += len(part.Summaries)
-		if !part.More || len(part.Summaries) == 0 {
-			return page, nil
-		}
-		if len(page.Tasks) == limit || scanned >= maxScan {
-			page.Next, page.More = strconv.FormatUint(before, 10), true
-			return page, nil
-		}
+			return addTask(&page, &room, one, size), nil
+		},
+	}.Before(before)
+	if err != nil {
+		return api.TaskPage{}, err
 	}
+	if next != 0 {
+		page.Next, page.More = strconv.FormatUint(next, 10), true
+	}
+	return page, nil
 }
 
-// addTask appends a task of the size to the page, unless the size is 0, and reports whether the page has no room for it. The first one has.
-func addTask(page *api.TaskPage, room *int, one api.TaskSummary, size int) (full bool) {
-	if size == 0 {
-		return false
-	}
+// addTask appends a task of the size to the page, unless the page has no room for it. The first one has.
+func addTask(page *api.TaskPage, room *int, one api.TaskSummary, size int) newest.Verdict {
 	if *room < size && len(page.Tasks) > 0 {
-		return true
+		return newest.Full
 	}
 	page.Tasks = append(page.Tasks, one)
 	*room -= size
-	return false
+	return newest.Taken
 }
 
 // summary returns a task of the list and its size there, 0 for one that is gone or that the principal does not see.
