@@ -212,6 +212,8 @@ export const en = {
   "session.past": "You see event {at} of {head}. {newer} newer.",
   "session.live": "Back to live",
   "session.scrubber": "Position in the log",
+  "session.fork": "Fork from here",
+  "session.fork.why": "A session cannot be forked yet. Ask again in a new session, or export the log.",
   "session.again": "Try again",
   "facts.tokens": "{n} tokens",
   "facts.by": "by {who}",

@@ -208,6 +208,8 @@ export const zh: Words = {
   "session.past": "你看到的是第 {at} 个事件，共 {head} 个，后面还有 {newer} 个。",
   "session.live": "回到实时",
   "session.scrubber": "日志中的位置",
+  "session.fork": "从此处分叉",
+  "session.fork.why": "目前还不能分叉会话。请在新会话中重新提问，或导出日志。",
   "session.again": "重试",
   "facts.tokens": "{n} 词元",
   "facts.by": "由 {who} 发起",

@@ -98,6 +98,12 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
             <span class="wide">{t("session.again")}</span>
           </button>
         )}
+        {mayAct.value && (
+          <button type="button" class="quiet" aria-disabled="true" title={t("session.fork.why")} onClick={() => say(t("session.fork.why"))}>
+            <Icon name="fork" />
+            <span class="wide">{t("session.fork")}</span>
+          </button>
+        )}
         <button
           type="button"
           class="quiet"

@@ -1,0 +1,1 @@
+export{t as ArgumentsEditor}from"./arguments-Dtu2WvM7.js";
