@@ -20,13 +20,37 @@ export const rooms: readonly { name: RoomName; key: string; icon: IconName; grou
 /** What may lie over the page. */
 export type Over = "palette" | "keys" | "more" | undefined;
 
+/** What has been typed for the palette before it was there; undefined: nobody waits for it. */
+let early: string | undefined;
+
+/** Hands over what has been typed for the palette, which is there now or does not come. */
+export function typedEarly(): string {
+  const typed = early ?? "";
+  early = undefined;
+  return typed;
+}
+
+/** Keeps a key for the palette, and reports whether it is one for it. */
+function keep(e: KeyboardEvent): boolean {
+  if (early === undefined || e.ctrlKey || e.metaKey || e.altKey) return false;
+  if (e.key === "Backspace") early = early.slice(0, -1);
+  else if (e.key.length === 1) early += e.key;
+  else return false;
+  return true;
+}
+
 /** The keys that work in all rooms. None acts in a field, or with an open dialog. */
 export function onKeys(show: (d: Over) => void): () => void {
   let going = 0;
   const press = (e: KeyboardEvent) => {
     if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k") {
       e.preventDefault();
+      if (!document.querySelector("dialog[open]")) early ??= "";
       show("palette");
+      return;
+    }
+    if (keep(e)) {
+      e.preventDefault();
       return;
     }
     const at = e.target as HTMLElement;

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { begin, clock, epoch, login, notice, now, waiting } from "./app.ts";
 import { plain } from "./fold/text.ts";
-import { type Over, onKeys, rooms } from "./keys.ts";
+import { type Over, onKeys, rooms, typedEarly } from "./keys.ts";
 import { sample } from "./log/sample.ts";
 import { awake } from "./model/inbox.ts";
 import { type List, questionList } from "./model/lists.ts";
@@ -31,7 +31,14 @@ const Compare = later(() => import("./rooms/compare.tsx").then((m) => m.Compare)
 const Installation = later(() => import("./rooms/installation.tsx").then((m) => m.Installation));
 const Swarm = later(() => import("./rooms/swarm.tsx").then((m) => m.Swarm));
 const TaskRoom = later(() => import("./rooms/task.tsx").then((m) => m.TaskRoom));
-const palette = () => import("./parts/palette.tsx").then((m) => m.Palette);
+const palette = () =>
+  import("./parts/palette.tsx").then(
+    (m) => m.Palette,
+    (error) => {
+      typedEarly();
+      throw error;
+    },
+  );
 const Palette = later(palette, true);
 const More = later(() => import("./parts/more.tsx").then((m) => m.More), true);
 

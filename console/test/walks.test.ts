@@ -390,7 +390,7 @@ test("an answer in Markdown keeps its signs, and a phone has everything behind M
 
   await page.click(".head [popovertarget]");
   await page.waitForSelector(".menu:popover-open");
-  expect(await page.locator(".menu button").allTextContents()).toEqual(["Compare", "Close", "Delete", "Copy link", "Export log"]);
+  expect(await page.locator(".menu button").allTextContents()).toEqual(["Fork from here", "Compare", "Close", "Delete", "Copy link", "Export log"]);
   await page.keyboard.press("Escape");
   await page.click("nav .more button");
   await page.waitForSelector("dialog.more-sheet[open]");
@@ -552,13 +552,22 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
   await page.keyboard.type("b");
   await page.keyboard.press("Enter");
   await letter("two").waitFor({ state: "detached" });
+  let release = () => {};
+  const typed = new Promise<void>((go) => {
+    release = go;
+  });
+  await page.route("**/assets/palette-*.js", async (r) => {
+    await typed;
+    await r.continue();
+  });
   await page.goto(`${on.waggle.url}/installation/audit?action=api-call`);
   await page.waitForSelector("table.audit tbody tr");
   const rows = (await page.locator("table.audit td.value").allTextContents()).join("\n");
   expect(rows).toMatch(/POST \/api\/v1\/dead-letters\/\d+\/resend/);
   expect(rows).toMatch(/DELETE \/api\/v1\/dead-letters\/\d+/);
   await page.keyboard.press("Control+k");
-  await page.keyboard.type("density");
+  await page.keyboard.type("density"); // before the palette has been loaded
+  release();
   await page.locator('.choices [role="option"]').first().filter({ hasText: "Density" }).waitFor();
   await page.keyboard.press("Enter");
   await page.waitForSelector(':root[data-density="dense"]');

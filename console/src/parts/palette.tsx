@@ -2,6 +2,7 @@ import type { SessionSummary, TeamView, ToolSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { client, mayAct, reason, say } from "../app.ts";
+import { typedEarly } from "../keys.ts";
 import { begin } from "../rooms/session.tsx";
 import { go } from "../route.ts";
 import { t } from "../words.ts";
@@ -15,6 +16,7 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
   const [found, setFound] = useState<readonly SessionSummary[]>([]);
   const [others, setOthers] = useState<readonly Choice[]>([]);
   useEffect(() => void named().then(setOthers), []);
+  useEffect(() => setQ(typedEarly()), []); // after the dialog has taken the focus
   useEffect(() => {
     let over = false;
     const timer = setTimeout(async () => {
