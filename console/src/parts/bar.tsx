@@ -7,7 +7,7 @@ import { isRefusal, problem } from "../problem.ts";
 import { t } from "../words.ts";
 import { look, StateChip, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
-import { useEvent } from "./detail.tsx";
+import { TaskLink, useEvent } from "./detail.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 
 /** What a bar is called. */
@@ -101,6 +101,7 @@ function Part(p: { title: string; model: LogModel; seq: number; open: (seq: numb
           {t("trace.log")}
         </button>
       </h3>
+      <TaskLink of={e} />
       {e && <Code value={shown(e)} />}
     </section>
   );

@@ -16,7 +16,6 @@ export function EventDetail({ model, seq, close }: { model: LogModel; seq: numbe
   const as = spoken.value;
   const frames = useFrames(model, seq, as);
   const shown = as ? frames.list : event && [event];
-  const task = event && taskOf(event);
   return (
     <aside class="detail" aria-label={t("log.detail", { seq })}>
       <header>
@@ -33,11 +32,7 @@ export function EventDetail({ model, seq, close }: { model: LogModel; seq: numbe
           <Icon name="cross" />
         </button>
       </header>
-      {task && (
-        <p>
-          <Link to={{ room: "task", id: task, view: "work" }}>{t("log.task")}</Link>
-        </p>
-      )}
+      <TaskLink of={event} />
       <div class="as">
         <label>
           {t("log.as")}
@@ -75,10 +70,16 @@ function said(protocol: string, n: number): string {
   return t(n === 0 ? "log.silent" : n === 1 ? "log.frame" : "log.frames", { protocol, n });
 }
 
-/** The task of the swarm that an event of another log is about. */
-function taskOf(e: CanonicalEvent): string | undefined {
-  const d = e.data as { swarm_task?: string; child_id?: string };
-  return d.swarm_task || d.child_id;
+/** A link to the task of the swarm that an event is about, if it is about one. */
+export function TaskLink({ of }: { of: CanonicalEvent | undefined }): JSX.Element | null {
+  const { swarm_task, child_id } = (of?.data ?? {}) as { swarm_task?: string; child_id?: string };
+  const id = swarm_task || child_id;
+  if (!id) return null;
+  return (
+    <p>
+      <Link to={{ room: "task", id, view: "work" }}>{t("log.task")}</Link>
+    </p>
+  );
 }
 
 /** An event, once it is there. */
