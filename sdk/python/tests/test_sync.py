@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import subprocess
 import sys
 import threading
@@ -109,6 +108,6 @@ def test_tasks_teams_and_logs_without_asyncio(server: Server) -> None:
             m.event["sequence"] for m, _ in zip(w.topics({f"session/{kept.id}": 1}), range(2), strict=False) if m.event
         ]
         assert next(w.sessions.watch(1))
-    serving.send_signal(signal.SIGINT)
+    serving.terminate()
     assert "Traceback" not in serving.stdout.read()
     assert serving.wait() == 0

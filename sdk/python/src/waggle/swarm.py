@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ._backoff import Backoff
@@ -199,11 +201,22 @@ class _Servable:
             await peer.done()
 
     def run(self, url: str | Sequence[str], *, token: Token | None = None, backoff: Backoff | None = None) -> None:
-        """Connect and work until the program is interrupted, without an event loop of the program."""
-        try:
+        """Connect and work until SIGINT or SIGTERM, without an event loop of the program. Then it leaves the swarm and returns."""
+        with suppress(KeyboardInterrupt), _terminable():
             asyncio.run(self.serve(url, token=token, backoff=backoff))
-        except KeyboardInterrupt:
-            return
+
+
+@contextmanager
+def _terminable() -> Generator[None, None, None]:
+    """Have SIGTERM interrupt the program as SIGINT does, if this is its main thread: no other one may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 Handler = Callable[[AgentTask], Awaitable[Any]] | Callable[[SyncTask], Any]
