@@ -139,7 +139,7 @@ export const en = {
   "step.tries": "try {n}",
   "step.restart": "Retry this step",
   "step.replan": "Plan again",
-  "step.skip": "Go on without it",
+  "step.skip": "Skip this step",
   "talk.unknown": "The worker was lost while this tool ran. It may have taken effect, so Waggle does not run it again.",
   "talk.thinks": "Thinking",
   "talk.thought": "Thought for {time}",

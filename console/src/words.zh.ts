@@ -135,7 +135,7 @@ export const zh: Words = {
   "step.tries": "第 {n} 次尝试",
   "step.restart": "重试此步骤",
   "step.replan": "重新规划",
-  "step.skip": "跳过它继续",
+  "step.skip": "跳过此步骤",
   "talk.unknown": "工具运行时工作进程丢失了。它可能已经生效，因此 Waggle 不会再次运行它。",
   "talk.thinks": "正在思考",
   "talk.thought": "思考了 {time}",

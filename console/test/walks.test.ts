@@ -390,7 +390,14 @@ test("an answer in Markdown keeps its signs, and a phone has everything behind M
 
   await page.click(".head [popovertarget]");
   await page.waitForSelector(".menu:popover-open");
-  expect(await page.locator(".menu button").allTextContents()).toEqual(["Fork from here", "Compare", "Close", "Delete", "Copy link", "Export log"]);
+  expect(await page.locator(".menu button").allTextContents()).toEqual([
+    "Fork from here",
+    "Compare",
+    "Close",
+    "Delete",
+    "Copy link",
+    "Export log",
+  ]);
   await page.keyboard.press("Escape");
   await page.click("nav .more button");
   await page.waitForSelector("dialog.more-sheet[open]");

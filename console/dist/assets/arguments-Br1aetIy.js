@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-Dtu2WvM7.js";

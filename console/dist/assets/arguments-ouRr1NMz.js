@@ -1,0 +1,1 @@
+export{t as ArgumentsEditor}from"./arguments-B5GcYMoA.js";
