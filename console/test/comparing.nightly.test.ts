@@ -25,7 +25,7 @@ async function session(page: Page, ...messages: string[]): Promise<string> {
 }
 
 test("two runs are chosen with keys and compared: what differs is focused, and n and p go on", async () => {
-  const { page, errors } = await visit(on.browser, on.waggle.url);
+  const { page, errors } = await visit(on.browser, on.waggle.url, { width: 1100, height: 850 }); // a list, and no table
   await session(page, "what does notes.md say?");
   await session(page, "say hello", "what does missing.md say?");
   await page.goto(`${on.waggle.url}/sessions`);

@@ -55,7 +55,7 @@ test("one of two gateways is killed while an answer is written and every room is
   await talk.page.waitForFunction(() => document.querySelector(".item.answer")?.textContent?.includes("word3"));
   const rooms = await Promise.all(
     ["/sessions", "/questions", "/teams", "/swarm", "/installation/health"].map(async (path) => {
-      const { page, errors } = await visit(browser, fleet.url + path);
+      const { page, errors } = await visit(browser, fleet.url + path, { width: 1100, height: 850 }); // sessions as a list, and no table
       await page.waitForSelector("main :is(h1, h2, input)");
       return { page, errors, removed: await removals(page, "body", "main > *") };
     }),

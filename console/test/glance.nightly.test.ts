@@ -8,7 +8,10 @@ import { stage, visit } from "./page.ts";
 const on = stage();
 
 async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const answer = await fetch(`${on.waggle.url}/api/v1${path}`, { method, ...(body ? { body: JSON.stringify(body) } : {}) });
+  const answer = await fetch(`${on.waggle.url}/api/v1${path}`, {
+    method,
+    ...(body ? { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {}),
+  });
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
   return (await answer.json()) as T;
 }
