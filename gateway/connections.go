@@ -131,23 +131,17 @@ func (l *connections) settle() {
 
 // flush sends the acknowledgements of all connections at intervals, until the context ends.
 func (l *connections) flush(ctx context.Context, every time.Duration) {
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		for _, c := range l.open() {
-			c.flush(ctx)
-		}
-	}
+	l.visit(ctx, every, func(c connection) { c.flush(ctx) })
 }
 
 // logLags looks at intervals for viewers that have begun to lag or have caught up, and logs them, until the context ends. A
 // connection that is stuck in a write could not.
 func (l *connections) logLags(ctx context.Context, every time.Duration, clock func() time.Time, logger zerolog.Logger) {
+	l.visit(ctx, every, func(c connection) { c.listed().client.Watches().Tick(clock(), logger) })
+}
+
+// visit calls f with each connection at intervals, until the context ends.
+func (l *connections) visit(ctx context.Context, every time.Duration, f func(connection)) {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
@@ -157,7 +151,7 @@ func (l *connections) logLags(ctx context.Context, every time.Duration, clock fu
 		case <-t.C:
 		}
 		for _, c := range l.open() {
-			c.listed().client.Watches().Tick(clock(), logger)
+			f(c)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 import { computed, effect, signal } from "@preact/signals";
-import { type Me, type Status, WaggleApi, WaggleError } from "@waggle-dev/client";
+import { type ConsoleInfo, type Me, type Status, WaggleApi, WaggleError } from "@waggle-dev/client";
 import { type Language, language, t } from "./words.ts";
 
 const tokenKey = "waggle.token";
@@ -12,8 +12,22 @@ export const token = (): string => secret;
 /** Whether the installation asks who this is: the last token is missing, wrong or expired. */
 export const login = signal<"no" | "asks" | "wrong" | "expired">("no");
 
+/** The headers with which this page makes requests that are not made by the client. */
+export const authorization = (): HeadersInit => (secret === "" ? {} : { Authorization: `Bearer ${secret}` });
+
 /** The installation, as this page sees it. */
 export const client = new WaggleApi({ url: location.origin, token, backoff: { min: 200, max: 5000 } });
+
+let told: Promise<ConsoleInfo> | undefined;
+
+/** What the page learns before it has credentials: one request for all that ask. Undefined: it failed, and the next one asks again. */
+export function consoleInfo(): Promise<ConsoleInfo | undefined> {
+  told ??= client.call<ConsoleInfo>("GET", "/api/v1/console");
+  return told.catch(() => {
+    told = undefined;
+    return undefined;
+  });
+}
 
 /** Who this page is, once it is known. */
 export const me = signal<Me | undefined>(undefined);

@@ -188,22 +188,15 @@ func (c *Census) part(q cmd.ConnectionsRequest) part {
 
 // first orders connections: the longest lag first, then the newest connection.
 func first(a, b wire.Connection) int {
-	la, lb := lagging(a), lagging(b)
-	switch {
-	case la.IsZero() != lb.IsZero():
-		return cmp.Compare(weight(la), weight(lb))
-	case !la.Equal(lb):
-		return la.Compare(lb)
-	}
-	return cmp.Or(b.Since.Compare(a.Since), strings.Compare(a.ID, b.ID))
+	return cmp.Or(longest(lagging(a), lagging(b)), b.Since.Compare(a.Since), strings.Compare(a.ID, b.ID))
 }
 
-// weight puts what lags before what does not.
-func weight(since time.Time) int {
-	if since.IsZero() {
-		return 1
+// longest orders lags by their beginnings: the longest first, and last those that have none.
+func longest(a, b time.Time) int {
+	if a.IsZero() != b.IsZero() {
+		return b.Compare(a) // the zero time is before all others
 	}
-	return 0
+	return a.Compare(b)
 }
 
 // lagging returns since when a viewer of the connection lags, zero if none does.
@@ -218,5 +211,5 @@ func lagging(c wire.Connection) (since time.Time) {
 
 // mostBehind orders viewers: the longest lag first, then those that are further behind.
 func mostBehind(a, b wire.Watch) int {
-	return cmp.Or(cmp.Compare(weight(a.Lagging), weight(b.Lagging)), a.Lagging.Compare(b.Lagging), cmp.Compare(b.Behind, a.Behind))
+	return cmp.Or(longest(a.Lagging, b.Lagging), cmp.Compare(b.Behind, a.Behind))
 }

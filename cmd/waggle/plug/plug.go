@@ -104,11 +104,9 @@ func (p *Plug) Run(ctx context.Context, next func(context.Context) *exec.Cmd, pa
 			return err
 		}
 		killed(c.Process.Pid)
-		t := time.NewTimer(pause)
 		select {
-		case <-t.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			t.Stop()
 			return nil
 		}
 	}

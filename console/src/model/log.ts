@@ -1,6 +1,6 @@
 import { batch, signal } from "@preact/signals";
 import { type CanonicalEvent, WaggleError } from "@waggle-dev/client";
-import { refusedLogin, token } from "../app.ts";
+import { authorization, refusedLogin } from "../app.ts";
 import type { Bar } from "../fold/bars.ts";
 import type { Task } from "../fold/team.ts";
 import type { ArrowsPatch, Extent, Kind, Mark, MemberRow, Part, Report, Summary } from "../log/protocol.ts";
@@ -150,6 +150,12 @@ export class LogModel {
     return this.inPast && this.last >= this.extent.value.first && this.place.value?.seq !== this.last;
   }
 
+  /** Whether there is something to show of a part of a session. */
+  has(part: "talk" | "trace" | "log"): boolean {
+    if (part === "log") return this.head > 0;
+    return (part === "talk" ? this.talk.keys.value : this.bars.value) !== undefined;
+  }
+
   /** Whether there is no such log, or the principal may not see it. */
   get missing(): boolean {
     const e = this.error.value;
@@ -200,7 +206,7 @@ export async function saveLog(kind: Kind, id: string, until?: number): Promise<v
 }
 
 async function exported(path: string): Promise<Blob> {
-  const answer = await fetch(path, { headers: token() === "" ? {} : { Authorization: `Bearer ${token()}` } });
+  const answer = await fetch(path, { headers: authorization() });
   if (!answer.ok) throw new Error(((await answer.json()) as { detail: string }).detail);
   return answer.blob();
 }

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
-import type { CanonicalEvent, ConsoleInfo, LogPage } from "@waggle-dev/client";
-import { client, token } from "../app.ts";
+import type { CanonicalEvent, LogPage } from "@waggle-dev/client";
+import { authorization, client, consoleInfo } from "../app.ts";
 import { type Arrived, type Tally, tally } from "../fold/tally.ts";
 
 /** Where a POST request kills the server, which starts again: with `waggle demo` alone, otherwise empty. */
@@ -8,7 +8,7 @@ export const plug = signal("");
 
 /** Finds out whether the server may be killed. */
 export async function lookForPlug(): Promise<void> {
-  plug.value = (await client.call<ConsoleInfo>("GET", "/api/v1/console").catch(() => undefined))?.plug ?? "";
+  plug.value = (await consoleInfo())?.plug ?? "";
 }
 
 /** What has become of the server since it was killed, as times of this browser. */
@@ -92,8 +92,7 @@ export class Witness {
   }
 
   private async connect(signal: AbortSignal): Promise<void> {
-    const headers: HeadersInit = token() === "" ? {} : { Authorization: `Bearer ${token()}` };
-    const answer = await fetch(`${this.path("sessions")}/stream?after=${this.last}`, { headers, signal });
+    const answer = await fetch(`${this.path("sessions")}/stream?after=${this.last}`, { headers: authorization(), signal });
     if (!answer.ok || !answer.body) return;
     const { last: stored } = await client.call<{ last: number }>("GET", `${this.path("logs/session")}/head`);
     const fall = this.fall.peek();

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
-import type { ConsoleInfo, OIDCLogin } from "@waggle-dev/client";
-import { begin, client, reason } from "../app.ts";
+import type { OIDCLogin } from "@waggle-dev/client";
+import { begin, consoleInfo, reason } from "../app.ts";
 import { go, parse } from "../route.ts";
 import { t } from "../words.ts";
 
@@ -12,7 +12,7 @@ export const trouble = signal("");
 
 /** Finds out where people sign in. */
 export async function look(): Promise<OIDCLogin | undefined> {
-  provider.value ??= (await client.call<ConsoleInfo>("GET", "/api/v1/console").catch(() => undefined))?.oidc;
+  provider.value ??= (await consoleInfo())?.oidc;
   return provider.value;
 }
 

@@ -23,7 +23,6 @@ export function SampleRoom({ at }: { at: Extract<Route, { room: "sessions" }> })
   }, []);
   const change = (to: Partial<typeof at>) => go({ ...at, ...to }, "replace");
   const past = model.inPast;
-  const ready = at.view === "log" ? model.head > 0 : at.view === "talk" ? model.talk.keys.value : model.bars.value;
   return (
     <section class={past ? "session past" : "session"} aria-label={t("sample.name")}>
       <Head
@@ -40,7 +39,7 @@ export function SampleRoom({ at }: { at: Extract<Route, { room: "sessions" }> })
           if (how === "stays") change({ at: to });
         }}
       />
-      <LogView model={model} view={at.view} ready={!!ready} loud="" toLog={() => change({ view: "log" })}>
+      <LogView model={model} view={at.view} ready={model.has(at.view)} loud="" toLog={() => change({ view: "log" })}>
         <Talk model={model} live={false} />
       </LogView>
       <p class="hint">{t("sample.text")}</p>

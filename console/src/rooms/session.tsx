@@ -65,7 +65,6 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
   const { state, unknowns } = model.summary.value;
   const facts = summary.answer.value;
   const past = model.inPast;
-  const ready = at.view === "log" ? model.head > 0 : at.view === "talk" ? model.talk.keys.value : model.bars.value;
   const change = (to: Partial<SessionRoute>) => go({ ...at, ...to } as SessionRoute, "replace");
   const seek = (to: number | undefined, how: "passes" | "stays") => {
     model.seek(to);
@@ -120,7 +119,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
       <LogView
         model={model}
         view={at.view}
-        ready={!!ready}
+        ready={model.has(at.view)}
         loud={unknowns > 0 ? t("session.unknowns", { n: unknowns }) : ""}
         toLog={() => change({ view: "log" })}
       >

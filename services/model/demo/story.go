@@ -25,10 +25,8 @@ Nobody is in charge. If one dancer is lost on the way, the message is not: other
 
 // linger waits after a word of the story, until the context ends.
 func linger(ctx context.Context) {
-	t := time.NewTimer(storyPause)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(storyPause):
 	case <-ctx.Done():
 	}
 }
