@@ -293,7 +293,7 @@ func TestAClientThatDoesNotReadLargeResults(t *testing.T) {
 }
 
 // A store that is full ends no socket: a result fails its task with the reason, a request
-// is refused, and what is smaller continues.
+// is refused, and smaller ones still work.
 func TestAFullStoreFailsTheTask(t *testing.T) {
 	t.Parallel()
 	top := bus.DefaultTopology()

@@ -89,7 +89,7 @@ function Actions(p: { session: string; run: string; over: boolean; step: string;
       onClick={() => {
         setBusy(true);
         what().then(
-          () => p.over && follows?.go(), // a new run goes on there
+          () => p.over && follows?.go(), // the new run is shown at the end
           (error) => {
             setBusy(false);
             say(reason(error));

@@ -41,7 +41,7 @@ const (
 	// allocated on their own.
 	messageBuffer = 4 << 10
 	// maxLate is how many frames are looked at for the peer's close frame after
-	// ours: what was on its way. Of a peer that continues, nothing is looked at any more.
+	// ours: those that were on their way. Later ones of a peer that keeps sending are not read.
 	maxLate = 64
 	// piece is what is written at once to a connection that reports progress only
 	// by completing a write, as TLS does.

@@ -10,8 +10,8 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog/newest"
 )
 
-// TestASearchShowsEachEntryOnce: the pages that follow each other have all entries that pass, in order, whatever the bounds of a page
-// and of its reads.
+// TestASearchShowsEachEntryOnce: successive pages hold every entry that passes, in order, whatever the bounds of a page and of its
+// reads.
 func TestASearchShowsEachEntryOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

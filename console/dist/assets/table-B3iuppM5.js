@@ -1,1 +1,0 @@
-import{P as e,Z as t}from"./app-ripphUYR.js";import{h as n}from"./basics-BtleP3-c.js";function r(r){return n(t,{children:[n(`h2`,{class:r.quiet?`only-read`:void 0,children:r.title}),n(`table`,{class:`list ${r.look??``}`,children:[n(`thead`,{children:n(`tr`,{children:r.columns.map(t=>n(`th`,{scope:`col`,children:e(t)},t))})}),n(`tbody`,{children:r.children})]})]})}export{r as t};
