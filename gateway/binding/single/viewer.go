@@ -74,10 +74,14 @@ func (v *Viewer) Show(b stream.Binding, codec stream.Codec, after eventlog.Curso
 		Life: v.c.Context(), Log: v.Log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b, Questions: v.c.Client().Questions(),
 		Watches: v.c.Client().Watches(),
 	})
-	s.Watch(after, opening)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.stream = s
+	s.Watch(after, func(o *stream.Opening) {
+		v.mu.Lock()
+		v.stream = s // before it sends anything: Room may be called at once
+		v.mu.Unlock()
+		if opening != nil {
+			opening(o)
+		}
+	})
 }
 
 // Seen implements stream.Binding.
