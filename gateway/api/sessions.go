@@ -96,8 +96,9 @@ func (s sessions) routes() []Route {
 			Handler: s.server.Serve(s.importState),
 		},
 		{
-			Method: "POST", Path: "/sessions/{id}/cancel", ID: "cancelSession", Tag: "sessions", Summary: "Cancel the active run of a session.",
-			Answers: accepted(), Faults: with(), Handler: s.server.Serve(s.cancel),
+			Method: "POST", Path: "/sessions/{id}/cancel", ID: "cancelSession", Tag: "sessions", Summary: "Cancel a run of a session: the active one, or that with an id.",
+			Body: wire.CancelSession{}, Example: `{"reason":"not needed any more"}`, Answers: accepted(),
+			Faults: with(fault.BadJSON, fault.MessageTooBig), Handler: s.server.Serve(s.cancel),
 		},
 		{
 			Method: "POST", Path: "/sessions/{id}/close", ID: "closeSession", Tag: "sessions", Summary: "Close a session: it takes no message any more, and its log stays.",
@@ -307,13 +308,17 @@ func (s sessions) importState(r *http.Request, who *edge.Client) (any, error) {
 	return out, err
 }
 
-// cancel stops the active run.
+// cancel stops the active run, or the one that the body names.
 func (s sessions) cancel(r *http.Request, who *edge.Client) (any, error) {
 	log, err := s.existing(r, who)
 	if err != nil {
 		return nil, err
 	}
-	return send(r, who, cmd.Command{Service: cmd.Pipeline, Verb: cmd.Cancel, Key: log.Entity}, struct{}{})
+	var b wire.CancelSession
+	if err := request.Decode(r, maxAction, &b, false); err != nil {
+		return nil, err
+	}
+	return send(r, who, cmd.Command{Service: cmd.Pipeline, Verb: cmd.Cancel, Key: log.Entity}, cmd.CancelRun{RunID: b.RunID, Reason: b.Reason})
 }
 
 // close ends a session for good. Its log stays.

@@ -199,6 +199,12 @@ type StepAction struct {
 	MaxAttempts int    `json:"max_attempts,omitempty"` // restart: absent = the server's limit
 }
 
+// CancelSession is the optional body of a request to cancel a run.
+type CancelSession struct {
+	RunID  string `json:"run_id,omitempty"` // absent = the active run, whichever it is; another one that has ended stays as it is
+	Reason string `json:"reason,omitempty"`
+}
+
 // CancelPlan is the optional body of a request to give up a plan.
 type CancelPlan struct {
 	ID     string `json:"id,omitempty"` // the client's id for it: a repeat has the same and gets the same response

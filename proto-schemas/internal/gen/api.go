@@ -41,6 +41,7 @@ var apiBodies = []any{
 	api.SessionName{},
 	api.NewMessage{},
 	api.StepAction{},
+	api.CancelSession{},
 	api.CancelPlan{},
 	api.NewPlan{},
 	api.NewTask{},

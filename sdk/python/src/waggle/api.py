@@ -195,6 +195,14 @@ class CancelPlan(TypedDict, total=False):
     reason: str
 
 
+class CancelSession(TypedDict, total=False):
+    """CancelSession is the optional body of a request to cancel a run."""
+
+    run_id: str
+    """absent = the active run, whichever it is; another one that has ended stays as it is"""
+    reason: str
+
+
 class CancelTask(TypedDict, total=False):
     """CancelTask is the optional body of a cancellation."""
 
@@ -2081,6 +2089,7 @@ __all__ = [
     "BudgetUse",
     "CallView",
     "CancelPlan",
+    "CancelSession",
     "CancelTask",
     "ClientList",
     "Colleague",

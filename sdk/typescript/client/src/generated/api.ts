@@ -14,6 +14,7 @@ export type ApiDocument =
   | BudgetUse
   | CallView
   | CancelPlan
+  | CancelSession
   | CancelTask
   | ClientList
   | Colleague
@@ -809,6 +810,16 @@ export interface CancelPlan {
    */
   id?: string;
   reason?: string;
+}
+/**
+ * CancelSession is the optional body of a request to cancel a run.
+ */
+export interface CancelSession {
+  reason?: string;
+  /**
+   * absent = the active run, whichever it is; another one that has ended stays as it is
+   */
+  run_id?: string;
 }
 /**
  * CancelTask is the optional body of a cancellation.
