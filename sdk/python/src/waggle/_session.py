@@ -117,6 +117,7 @@ class Session(Watched):
         self._after = after
         self._runs: dict[str, Run] = {}  # by the id of the message
         self._by_run: dict[str, Run] = {}
+        self._begun: dict[str, str] = {}  # the runs of all messages that the reader has passed, by the ids of these
         self._queue: deque[_Outgoing] = deque()
         self._offers: dict[str, dict[str, Tool[..., Any]]] = {}  # by the id of the message
         self._calls: set[asyncio.Task[None]] = set()
@@ -231,15 +232,16 @@ class Session(Watched):
             return
         out.run._taken()
         self._fresh = False
-        if self._after > 0 and out.run.id in self._runs:
+        known = self._runs.get(out.run.id)
+        if known and known.run_id is None and (self._after > 0 or out.run.id in self._begun):
             await self._recall(out.run)
         self._read()
 
     async def _recall(self, run: Run) -> None:
-        """Hand a run its events before the position of the session: a message may have been sent before, by another process."""
+        """Hand a run its events before the place of the reader: its message was sent before, here or by another process."""
         log = Log(self._http, "session", self.id)
         try:
-            run_id = await self._find(log, run.id)
+            run_id = self._begun.get(run.id) or await self._find(log, run.id)
             while run_id:
                 at = self.seq
                 events = [e async for e in log.events(run=run_id)]
@@ -357,6 +359,7 @@ class Session(Watched):
         run_id = str(data.get("run_id", ""))
         if e["type"] == "message.received":
             begun = self._runs.get(_sent_as(data))
+            self._begun[_sent_as(data)] = run_id
             if begun:
                 begun.run_id = run_id
                 self._by_run[run_id] = begun

@@ -3,6 +3,7 @@ import type { CanonicalEvent, Step } from "./generated/events.js";
 import { away, type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
 import type { FollowOptions } from "./log.js";
+import { Log } from "./logs.js";
 import type { Question } from "./questions.js";
 import { Run } from "./run.js";
 
@@ -95,6 +96,8 @@ const maxWaiting = 1024;
 export class Session extends Watched {
   private readonly runs = new Map<string, Run>();
   private readonly byRun = new Map<string, Run>();
+  /** The runs of all messages that the reader has passed, by the ids of these. */
+  private readonly begun = new Map<string, string>();
   private queue: Promise<unknown> = Promise.resolve();
   private waiting = 0;
   /** The decisions in the log on the questions that are being answered here. */
@@ -106,7 +109,7 @@ export class Session extends Watched {
   constructor(
     http: Http,
     id: string,
-    after: number,
+    private readonly after: number,
     private fresh: boolean,
     private readonly newId: () => string,
   ) {
@@ -151,7 +154,10 @@ export class Session extends Watched {
     return run;
   }
 
+  /** The run of a message. One that is sent again while its run is on has the same. */
   private begin(id: string): Run {
+    const known = this.runs.get(id);
+    if (known) return known;
     const run = new Run(id, (reason) => this.cancelRun(id, reason));
     this.runs.set(id, run);
     return run;
@@ -169,6 +175,7 @@ export class Session extends Watched {
         await this.http.persist(() => attempt().catch((e) => this.failing(e)), signal);
         run.taken();
         this.fresh = false;
+        if (this.begun.has(run.id) || this.after > 0) await this.recall(run);
         this.read();
       } catch (error) {
         this.runs.delete(run.id);
@@ -177,6 +184,39 @@ export class Session extends Watched {
         this.waiting--;
       }
     });
+  }
+
+  /** Hands a run its events before the place of the reader: its message was sent before, here or by another process. */
+  private async recall(run: Run): Promise<void> {
+    if (this.runs.get(run.id) !== run || run.runId !== undefined) return;
+    const log = new Log(this.http, this.signal, "session", this.id);
+    const runId = this.begun.get(run.id) ?? (await this.find(log, run.id));
+    while (runId !== undefined) {
+      const at = this.seq;
+      const events: CanonicalEvent[] = [];
+      for await (const e of log.events({ run: runId })) events.push(e);
+      if (this.seq !== at) continue; // the reader has passed events since then
+      run.runId = runId;
+      this.byRun.set(runId, run);
+      for (const e of events) if (e.sequence <= at) this.hand(run, e);
+      return;
+    }
+  }
+
+  /** The run of a message before the place with which the session was opened. */
+  private async find(log: Log, message: string): Promise<string | undefined> {
+    for await (const e of log.events({ before: this.after + 1, types: ["message.received"] })) {
+      if (e.type === "message.received" && sentAs(e.data) === message) return e.data.run_id;
+    }
+    return undefined;
+  }
+
+  /** Hands an event to its run. */
+  private hand(run: Run, e: CanonicalEvent): void {
+    if (!run.take(e)) return;
+    this.offers.delete(run);
+    this.byRun.delete(run.runId ?? "");
+    this.runs.delete(run.id);
   }
 
   /** Watchers of the connection are told why a message is not sent yet. */
@@ -329,8 +369,9 @@ export class Session extends Watched {
     const d = e.data as { message_id?: string; run_id?: string };
     let run = d.run_id === undefined ? undefined : this.byRun.get(d.run_id);
     if (e.type === "message.received") {
-      const sent = (e.data.extra as { agui?: { run_id?: string } } | undefined)?.agui?.run_id;
-      run = this.runs.get(sent ?? e.data.message_id);
+      const sent = sentAs(e.data);
+      run = this.runs.get(sent);
+      this.begun.set(sent, e.data.run_id);
       if (run) {
         run.runId = e.data.run_id;
         this.byRun.set(e.data.run_id, run);
@@ -340,11 +381,7 @@ export class Session extends Watched {
       this.runs.delete(e.data.message_id);
     }
     if (run && e.type === "input.requested") this.called(run, e);
-    if (run?.take(e)) {
-      this.offers.delete(run);
-      this.byRun.delete(d.run_id as string);
-      this.runs.delete(run.id);
-    }
+    if (run) this.hand(run, e);
   }
 
   protected override end(error: unknown): void {
@@ -352,6 +389,11 @@ export class Session extends Watched {
     this.runs.clear();
     this.byRun.clear();
   }
+}
+
+/** The id under which a message was sent. */
+function sentAs(received: { message_id: string; extra?: unknown }): string {
+  return (received.extra as { agui?: { run_id?: string } } | undefined)?.agui?.run_id ?? received.message_id;
 }
 
 /** Names the options of `send` in an error as the program does. */
