@@ -79,7 +79,7 @@ func (c *chatCmd) talk(opt chat.Options, screen *terminal.Screen, std streams) e
 func (c *chatCmd) model(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, connectMaxWait)
 	defer cancel()
-	w, err := waggle.Open(ctx, c.URL, waggle.Options{Token: c.Token})
+	w, err := waggle.Open(ctx, c.URL, waggle.Options{Token: c.Token, Hasty: true})
 	if err != nil {
 		return "" // the connection fails with the reason
 	}

@@ -49,7 +49,7 @@ func (g *gatewayFlags) warn(std streams) error {
 
 // open returns the gateway.
 func (g gatewayFlags) open(ctx context.Context) (*waggle.Client, error) {
-	w, err := waggle.Open(ctx, g.URL, waggle.Options{Token: g.Token, Language: terminal.Language(os.Getenv)})
+	w, err := waggle.Open(ctx, g.URL, waggle.Options{Token: g.Token, Language: terminal.Language(os.Getenv), Hasty: true})
 	if err != nil {
 		return nil, usageError{err}
 	}

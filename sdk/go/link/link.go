@@ -76,8 +76,8 @@ func (l *Link[F]) Run(ctx context.Context) error {
 	if l.leaving.Load() {
 		return l.end(ErrClosed)
 	}
-	pause := pauses{least: l.opt.MinBackoff, most: l.opt.MaxBackoff}
-	pause.reset()
+	pause := NewPauses(l.opt.MinBackoff, l.opt.MaxBackoff)
+	pause.Reset()
 	away := time.Now()
 	for attempt := 0; ; attempt++ {
 		began, at := time.Now(), l.At()
@@ -98,7 +98,7 @@ func (l *Link[F]) Run(ctx context.Context) error {
 		case l.opt.GiveUp > 0 && time.Since(away) > l.opt.GiveUp:
 			return l.end(&AwayError{For: time.Since(away), Err: err})
 		case l.At() > at, time.Since(began) > l.opt.MaxBackoff:
-			pause.reset() // it has carried a frame, or has lasted
+			pause.Reset() // it has carried a frame, or has lasted
 		}
 		if !rest(ctx, pause.after(err)) {
 			return l.end(ErrClosed)

@@ -175,7 +175,7 @@ func (o Options) websocket(ctx context.Context, address string, header http.Head
 		conn.SetReadLimit(maxFrame)
 		return conn, nil
 	case resp != nil && resp.StatusCode >= 300:
-		return nil, &RefusedError{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Err: bare(err)}
+		return nil, &RefusedError{Status: resp.StatusCode, RetryAfter: RetryAfter(resp.Header), Err: bare(err)}
 	}
 	return nil, err
 }
@@ -202,8 +202,8 @@ func place(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// retryAfter reads the pause that a server requests, in seconds or as a date; 0 = none.
-func retryAfter(h http.Header) time.Duration {
+// RetryAfter reads the pause that a server requests, in seconds or as a date; 0 = none. It is at most 5 minutes.
+func RetryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	d := time.Duration(0)
 	if seconds, err := strconv.Atoi(v); err == nil && seconds < int(maxRetryAfter/time.Second) {
@@ -216,22 +216,34 @@ func retryAfter(h http.Header) time.Duration {
 	return min(max(d, 0), maxRetryAfter)
 }
 
-// pauses are those between connections.
-type pauses struct{ least, most, next time.Duration }
+// Pauses are those between the attempts of one chain. Each is up to half shorter by chance, so that clients do not return all at once.
+type Pauses struct{ least, most, next time.Duration }
 
-// reset returns to the shortest pause.
-func (p *pauses) reset() { p.next = p.least }
+// NewPauses returns pauses that begin with the least one and double with each failure.
+func NewPauses(least, most time.Duration) Pauses {
+	return Pauses{least: least, most: most, next: least}
+}
 
-// after returns how long to wait after a connection has ended with err.
-func (p *pauses) after(err error) time.Duration {
+// Reset returns to the shortest pause.
+func (p *Pauses) Reset() { p.next = p.least }
+
+// Next returns how long to wait now: after the pause that the server requests, if any. Goodbye says that the server has sent the client
+// to another gateway.
+func (p *Pauses) Next(retryAfter time.Duration, goodbye bool) time.Duration {
 	first := p.next == p.least
 	d := p.next - rand.N(p.next/2+1) //nolint:gosec // jitter is no secret
 	p.next = min(2*p.next, p.most)
-	if goodbye(err) && first { // another gateway takes over
+	if goodbye && first { // another gateway takes over
 		return rand.N(p.least) //nolint:gosec // jitter is no secret
 	}
-	if r, ok := errors.AsType[*RefusedError](err); ok && r.RetryAfter > 0 {
-		return r.RetryAfter + d
+	return retryAfter + d
+}
+
+// after returns how long to wait after a connection has ended with err.
+func (p *Pauses) after(err error) time.Duration {
+	r, ok := errors.AsType[*RefusedError](err)
+	if !ok {
+		return p.Next(0, goodbye(err))
 	}
-	return d
+	return p.Next(r.RetryAfter, goodbye(err))
 }

@@ -54,6 +54,8 @@ func TestTheAPIIsAskedAsThePrincipal(t *testing.T) {
 		_, err = a.ShowSession(t.Context(), "unknown")
 		var problem *waggle.Error
 		require.ErrorAs(t, err, &problem)
+		require.JSONEq(t, `{"title":"SESSION_NOT_FOUND","detail":"There is no such session."}`, string(problem.Detail))
+		problem.Detail = nil
 		require.Equal(t, &waggle.Error{Code: "SESSION_NOT_FOUND", Message: "There is no such session.", Status: 404}, problem)
 		require.False(t, problem.Retryable())
 		require.True(t, waggle.IsCode(err, fault.SessionNotFound))

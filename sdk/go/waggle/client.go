@@ -1,26 +1,16 @@
 package waggle
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/sdk/go/link"
 	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
-)
-
-const (
-	// maxAnswer bounds an answer of the API: the largest state, with room.
-	maxAnswer = 64 << 20
-	// maxWait is for a whole request: a list of many sessions takes seconds.
-	maxWait = 30 * time.Second
 )
 
 // Options hold the credentials and transport of a program. The zero value connects without
@@ -37,24 +27,38 @@ type Options struct {
 	ClientID string
 	// Language is that of texts for people, zh_CN or en_US; empty = the server's choice.
 	Language string
-	// Next, if set, returns the address of a gateway for each further connection: several
+	// Next, if set, returns the address of a gateway for each further connection, and after each failed request: several
 	// gateways serve the same sessions.
 	Next func() string
+	// Hasty ends requests and streams of the HTTP API with their first failure. By default a request that may be repeated is
+	// repeated while the server is away, until its context ends, and a stream resumes.
+	Hasty bool
+	// MinBackoff and MaxBackoff bound the pauses between these attempts; 0 = those of package link.
+	MinBackoff, MaxBackoff time.Duration
 }
 
 // Client is a gateway as a program sees it. It is safe for concurrent use.
 type Client struct {
 	ctx  context.Context //nolint:containedctx // the life of the client's sessions and teams
 	opt  Options
-	ws   *url.URL // of the gateway, with the path that all others are below
-	http *url.URL
+	ws   *url.URL                                  // of the gateway, with the path that all others are below
+	rest func(context.Context, time.Duration) bool // waits, and reports whether it waited to the end
+
+	mu   sync.Mutex
+	http *url.URL // of the gateway that requests go to now
 }
 
 // Open returns a client of the gateway at a ws://, wss://, http:// or https:// URL, and ignores a
 // dialect's path at its end. It makes no connection yet. ctx bounds everything that the client
 // opens.
 func Open(ctx context.Context, address string, opt Options) (*Client, error) {
-	c := &Client{ctx: ctx, opt: opt}
+	if opt.MinBackoff <= 0 {
+		opt.MinBackoff = link.DefaultMinBackoff
+	}
+	if opt.MaxBackoff < opt.MinBackoff {
+		opt.MaxBackoff = max(link.DefaultMaxBackoff, opt.MinBackoff)
+	}
+	c := &Client{ctx: ctx, opt: opt, rest: pause}
 	var err error
 	c.ws, c.http, err = parse(address)
 	return c, err
@@ -89,95 +93,6 @@ func (c *Client) next(path string) func() string {
 		}
 		return ws.String() + path
 	}
-}
-
-// Call makes a request to the HTTP API and returns the answer, which may be empty. The
-// parts of the path below /api/v1 may be any text. An answer that reports an error is an
-// *Error; a server that cannot be reached is a *link.DialError.
-func (c *Client) Call(ctx context.Context, method string, body []byte, parts ...string) (json.RawMessage, error) {
-	return c.request(ctx, method, body, nil, parts...)
-}
-
-// Get is Call for a GET request with a query.
-func (c *Client) Get(ctx context.Context, query url.Values, parts ...string) (json.RawMessage, error) {
-	return c.request(ctx, http.MethodGet, nil, query, parts...)
-}
-
-func (c *Client) request(ctx context.Context, method string, body []byte, query url.Values, parts ...string) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	path := c.http.String() + "/api/v1"
-	for _, p := range parts {
-		path += "/" + url.PathEscape(p)
-	}
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > 0 {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if err := c.authorize(ctx, req.Header); err != nil {
-		return nil, err
-	}
-	resp, err := link.Options{HTTPClient: c.opt.HTTPClient}.Client().Do(req)
-	if err != nil {
-		return nil, &link.DialError{Address: c.http.Redacted(), Err: bare(err)}
-	}
-	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(answer) > maxAnswer:
-		return nil, fmt.Errorf("waggle: the answer has more than %d MiB", maxAnswer>>20)
-	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return nil, problem(resp, answer)
-	}
-	return answer, nil
-}
-
-func (c *Client) authorize(ctx context.Context, h http.Header) error {
-	token := c.opt.Token
-	if c.opt.TokenSource != nil {
-		t, err := c.opt.TokenSource(ctx)
-		if err != nil {
-			return fmt.Errorf("waggle: get a token: %w", err)
-		}
-		token = t
-	}
-	if token != "" {
-		h.Set("Authorization", "Bearer "+token)
-	}
-	return nil
-}
-
-// bare returns err without the URL that errors of HTTP quote.
-func bare(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// call is Call with an answer of a type. body may be nil.
-func call[T any](ctx context.Context, c *Client, method string, body any, parts ...string) (T, error) {
-	var answer T
-	var b []byte
-	if body != nil {
-		var err error
-		if b, err = json.Marshal(body); err != nil {
-			return answer, err
-		}
-	}
-	raw, err := c.Call(ctx, method, b, parts...)
-	if err == nil && len(raw) > 0 {
-		err = json.Unmarshal(raw, &answer)
-	}
-	return answer, err
 }
 
 // SessionOptions say which session is meant. The zero value is a new one.

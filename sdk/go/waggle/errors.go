@@ -3,9 +3,13 @@ package waggle
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/sdk/go/link"
 	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
@@ -15,10 +19,14 @@ var ErrClosed = errors.New("waggle: closed")
 
 // Error is an error of the server.
 type Error struct {
-	Code    string // of the error catalogue, such as SESSION_NOT_FOUND; empty if the server gave none
+	Code    string // of the error catalogue, such as SESSION_NOT_FOUND; HTTP_502 and the like if the server gave none
 	Message string // for people: what happened, then what to do
 	Field   string // the offending member of the frame; may be empty
 	Status  int    // of an answer of the HTTP API; else 0
+	// RetryAfter is the pause that the server requests; 0 = none.
+	RetryAfter time.Duration
+	// Detail is the whole problem document, or the data of the event that ended a run or a task.
+	Detail json.RawMessage
 }
 
 // Error returns the message and the code.
@@ -32,8 +40,19 @@ func (e *Error) Error() string {
 // Retryable reports whether the same request may succeed later.
 func (e *Error) Retryable() bool {
 	entry := fault.Lookup(fault.Code(e.Code))
-	return string(entry.Code) == e.Code && entry.Retryable
+	if string(entry.Code) == e.Code {
+		return entry.Retryable
+	}
+	return strings.HasPrefix(e.Code, "HTTP_") && isTransient(e.Status)
 }
+
+// isTransient reports whether a server that answers with the status may accept the same request later.
+func isTransient(status int) bool {
+	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+}
+
+// codeOf returns the code of an answer that names none.
+func codeOf(status int) string { return fmt.Sprint("HTTP_", status) }
 
 // IsCode reports whether err is an error of the server with the code.
 func IsCode(err error, code fault.Code) bool {
@@ -44,10 +63,13 @@ func IsCode(err error, code fault.Code) bool {
 // problem reads a problem document (RFC 9457).
 func problem(resp *http.Response, body []byte) *Error {
 	var p struct{ Title, Detail, Field string }
-	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
-		return &Error{Message: "the gateway answered " + resp.Status, Status: resp.StatusCode}
+	e := &Error{Status: resp.StatusCode, RetryAfter: link.RetryAfter(resp.Header)}
+	if json.Unmarshal(body, &p) != nil || p.Detail == "" || p.Title == "" {
+		e.Code, e.Message = codeOf(e.Status), "the gateway answered "+resp.Status
+		return e
 	}
-	return &Error{Code: p.Title, Message: p.Detail, Field: p.Field, Status: resp.StatusCode}
+	e.Code, e.Message, e.Field, e.Detail = p.Title, p.Detail, p.Field, body
+	return e
 }
 
 // typed returns err with an error of a dialect as an *Error.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 )
 
@@ -30,7 +29,7 @@ func (c *Client) ListSome(ctx context.Context, some Some, items string, parts ..
 	query := url.Values{}
 	maps.Copy(query, some.Query)
 	for {
-		raw, err := c.request(ctx, http.MethodGet, nil, query, parts...)
+		raw, err := c.Get(ctx, query, parts...)
 		if err != nil {
 			return nil, err
 		}

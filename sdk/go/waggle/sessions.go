@@ -21,6 +21,11 @@ type (
 	RunDetail = api.RunDetail
 )
 
+// Me returns who the server takes the program for, and what it may do.
+func (c *Client) Me(ctx context.Context) (api.Me, error) {
+	return call[api.Me](ctx, c, http.MethodGet, nil, "me")
+}
+
 // Sessions lists the sessions.
 func (c *Client) Sessions(ctx context.Context) ([]SessionSummary, error) {
 	var l api.SessionList
@@ -38,20 +43,20 @@ func (c *Client) ShowSession(ctx context.Context, session string) (SessionDetail
 
 // CancelSession stops the active run of a session, which stays usable.
 func (c *Client) CancelSession(ctx context.Context, session string) error {
-	_, err := c.Call(ctx, http.MethodPost, nil, "sessions", session, "cancel")
+	_, err := call[struct{}](ctx, c, http.MethodPost, nil, "sessions", session, "cancel")
 	return err
 }
 
 // DeleteSession removes a session with all its events permanently, and reports whether that is done
 // already: services that are away do it when they are back.
 func (c *Client) DeleteSession(ctx context.Context, session string) (done bool, err error) {
-	answer, err := c.Call(ctx, http.MethodDelete, nil, "sessions", session)
+	answer, err := c.persist(ctx, request{method: http.MethodDelete, path: []string{"sessions", session}})
 	return err == nil && len(answer) == 0, err
 }
 
 // ExportSession returns the signed state of a session, for ImportSession.
 func (c *Client) ExportSession(ctx context.Context, session string) (json.RawMessage, error) {
-	return c.Call(ctx, http.MethodGet, nil, "sessions", session, "state")
+	return c.Get(ctx, nil, "sessions", session, "state")
 }
 
 // ImportSession restores an exported session, here or on another installation with the same key.

@@ -2,12 +2,10 @@ package waggle
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -40,17 +38,27 @@ func (c *Client) Teams(ctx context.Context) (teams []TeamView, named []string, e
 
 // CreateTeam makes a team.
 func (c *Client) CreateTeam(ctx context.Context, d TeamDefinition) (TeamView, error) {
-	return call[TeamView](ctx, c, http.MethodPost, d, "teams")
+	return callOnce[TeamView](ctx, c, http.MethodPost, d, "teams")
 }
 
 // CreateTeamNamed makes a team of a definition in the gateway's configuration.
 func (c *Client) CreateTeamNamed(ctx context.Context, name string) (TeamView, error) {
-	return call[TeamView](ctx, c, http.MethodPost, api.NewTeam{Named: name}, "teams")
+	return callOnce[TeamView](ctx, c, http.MethodPost, api.NewTeam{Named: name}, "teams")
 }
 
 // ShowTeam returns a team, its members and its tasks.
 func (c *Client) ShowTeam(ctx context.Context, id string) (TeamView, error) {
 	return call[TeamView](ctx, c, http.MethodGet, nil, "teams", id)
+}
+
+// MessageTeam sends a team a message over HTTP. It counts once, however often the request is repeated, and so does one that is sent again
+// with its ID.
+func (c *Client) MessageTeam(ctx context.Context, id string, m api.TeamMessage) error {
+	if m.ID == "" {
+		m.ID = newID()
+	}
+	_, err := call[api.Accepted](ctx, c, http.MethodPost, m, "teams", id, "messages")
+	return err
 }
 
 // StopTeam stops the runs of a team, or of the member whose path is target. The team stays
@@ -62,19 +70,19 @@ func (c *Client) StopTeam(ctx context.Context, id, target, reason string) error 
 
 // PauseTeam lets the members finish their work, and holds further messages back.
 func (c *Client) PauseTeam(ctx context.Context, id string) error {
-	_, err := c.Call(ctx, http.MethodPost, nil, "teams", id, "pause")
+	_, err := call[struct{}](ctx, c, http.MethodPost, nil, "teams", id, "pause")
 	return err
 }
 
 // ResumeTeam resumes a paused team.
 func (c *Client) ResumeTeam(ctx context.Context, id string) error {
-	_, err := c.Call(ctx, http.MethodPost, nil, "teams", id, "resume")
+	_, err := call[struct{}](ctx, c, http.MethodPost, nil, "teams", id, "resume")
 	return err
 }
 
 // CloseTeam stops a team and closes it permanently.
 func (c *Client) CloseTeam(ctx context.Context, id string) error {
-	_, err := c.Call(ctx, http.MethodDelete, nil, "teams", id)
+	_, err := call[struct{}](ctx, c, http.MethodDelete, nil, "teams", id)
 	return err
 }
 
@@ -151,7 +159,7 @@ func (t *Team) Close() {
 // empty. The text counts once. It returns the id of the message, which the
 // MESSAGE_ACCEPTED has.
 func (t *Team) Send(text, target string) (id string, err error) {
-	id = strings.ToLower(rand.Text())
+	id = newID()
 	payload := map[string]any{"content": text, "message_id": id}
 	if target != "" {
 		payload["target_member_name"] = target
