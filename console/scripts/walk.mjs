@@ -1,51 +1,8 @@
-// Makes the films of the README and docs/CONSOLE.md and the picture of a question, of a real Waggle in a real Chromium: the plug is pulled in the
-// middle of an answer, and a plan is changed and confirmed. Needs bin/waggle, chromium, and img2webp of Debian's webp. Arguments: the
-// names of the films to make, plug and plan; without one both.
-import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+// Makes the films of the README and docs/CONSOLE.md: the plug is pulled in the middle of an answer, and a plan is changed and confirmed.
+// Needs bin/waggle, chromium, and img2webp of Debian's webp. Arguments: the names of the films to make, plug and plan; without one both.
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
-
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const images = here("../../docs/images/");
-const folder = mkdtempSync(join(tmpdir(), "waggle-walk-"));
-const workspace = mkdtempSync(join(folder, "workspace-"));
-writeFileSync(join(workspace, "notes.md"), "buy milk\ncall Ann about the picnic\n");
-
-const [addr, nats, telemetry] = [19801, 19802, 19803].map((port) => `127.0.0.1:${port}`);
-const waggle = spawn(
-  process.env.WAGGLE_E2E_BINARY ?? here("../../bin/waggle"),
-  [
-    "demo",
-    "--no-browser",
-    "--addr",
-    addr,
-    "--nats-addr",
-    nats,
-    "--telemetry-addr",
-    telemetry,
-    "--data",
-    join(folder, "data"),
-    "--workspace",
-    workspace,
-  ],
-  { cwd: folder, env: { PATH: process.env.PATH, HOME: folder }, stdio: "ignore" },
-);
-
-/** Waits until the gateway is ready. */
-async function ready() {
-  for (;;) {
-    const ok = await fetch(`http://${addr}/readyz`).then(
-      (r) => r.ok,
-      () => false,
-    );
-    if (ok) return;
-    if (waggle.exitCode !== null) throw new Error("waggle has ended");
-    await new Promise((go) => setTimeout(go, 100));
-  }
-}
+import { images, staged, url } from "./demo.mjs";
 
 /** Makes a film of the frames that `play` takes, each with the milliseconds for which it stays. */
 async function film(name, play) {
@@ -66,7 +23,7 @@ async function plug(page, take) {
     const there = page.locator(selector);
     while ((await there.count()) === 0) await take(page, ms);
   };
-  await page.goto(`http://${addr}/`);
+  await page.goto(`${url}/`);
   await page.waitForSelector(".ideas li:nth-child(4)");
   await take(page, 1500);
   await page.hover(".ideas li:nth-child(4) button");
@@ -85,10 +42,10 @@ async function plug(page, take) {
   await take(page, 4000);
 }
 
-/** Goes from the start page to the end of the plan. `take` gets each moment, and `asked` the one at which a tool waits. */
-async function walk(page, take, asked) {
+/** Goes from the start page to the end of a plan that was changed and confirmed. */
+async function walk(page, take) {
   const request = "Which files are in the workspace? What does notes.md say? Write hello to hello.md";
-  await page.goto(`http://${addr}/`);
+  await page.goto(`${url}/`);
   await page.waitForSelector(".ideas li");
   await take(page, 1800);
   await page.click('.composer .segments :text-is("Plan")');
@@ -107,44 +64,17 @@ async function walk(page, take, asked) {
   await page.click('[data-answer="approve"]');
   await page.waitForSelector('.question:not(:has(.editor)) [data-answer="approve"]');
   await take(page, 3000);
-  await asked(page);
   await page.click('.question:not(:has(.editor)) [data-answer="approve"]');
   await page.waitForFunction(() => document.querySelector(".session .head .chip:not(.state-running, .state-waiting)"));
   await page.waitForSelector(".item.answer:not(.of-step)");
   await take(page, 3500);
 }
 
-/** Makes the film of a plan, and the pictures of its question in the inbox. */
-async function plan() {
-  await film("console-walk", (page, take) => walk(page, take, async () => {}));
-  await walk(
-    await browser.newPage({ viewport: { width: 1000, height: 640 } }),
-    async () => {},
-    async () => {
-      for (const colorScheme of ["light", "dark"]) {
-        const page = await browser.newPage({ viewport: { width: 1280, height: 540 }, deviceScaleFactor: 1.25, colorScheme });
-        await page.goto(`http://${addr}/questions`);
-        await page.waitForSelector(".cards .question");
-        await page.screenshot({ path: join(images, `console-question-${colorScheme}.png`), animations: "disabled" });
-        await page.close();
-      }
-    },
-  );
-}
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu"],
-});
-try {
-  await ready();
+let browser;
+let folder;
+await staged(async (b, f) => {
+  [browser, folder] = [b, f];
   const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["plug", "plan"];
   if (wanted.includes("plug")) await film("console-plug", plug);
-  if (wanted.includes("plan")) await plan();
-} finally {
-  await browser.close();
-  const ended = new Promise((go) => waggle.once("exit", go));
-  waggle.kill();
-  await ended;
-  rmSync(folder, { recursive: true, force: true });
-}
+  if (wanted.includes("plan")) await film("console-walk", walk);
+});

@@ -10,12 +10,22 @@ import { Code } from "./code.tsx";
 import { TaskLink, useEvent } from "./detail.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 
+/** The stages of a run that jobs are for. */
+const stages = {
+  answer: "trace.stage.answer",
+  planning: "trace.stage.planning",
+  solving: "trace.stage.solving",
+  aggregation: "trace.stage.aggregation",
+} as const;
+
 /** What a bar is called. */
 export function titleOf(b: Bar): string {
   const [stage = "", attempt = ""] = b.name.split(" ");
   switch (b.kind) {
-    case "job":
-      return attempt === "1" ? t("trace.job", { stage }) : t("trace.job.again", { stage, n: attempt });
+    case "job": {
+      const name = stage in stages ? t(stages[stage as keyof typeof stages]) : stage;
+      return attempt === "1" ? name : t("trace.job.again", { stage: name, n: attempt });
+    }
     case "model":
       return b.name || t("trace.model");
     case "people":

@@ -45,11 +45,16 @@ export function Head<V extends string>(p: {
         <span class="grow" />
         <Menu>
           {p.children}
-          <button type="button" class="quiet" onClick={() => void copy(location.href)}>
+          <button type="button" class="quiet" title={t("session.link")} onClick={() => void copy(location.href)}>
             <Icon name="link" />
             <span class="wide">{t("session.link")}</span>
           </button>
-          <button type="button" class="quiet" onClick={() => void model.save().catch((error) => say(reason(error)))}>
+          <button
+            type="button"
+            class="quiet"
+            title={t("session.export")}
+            onClick={() => void model.save().catch((error) => say(reason(error)))}
+          >
             <Icon name="download" />
             <span class="wide">{t("session.export")}</span>
           </button>

@@ -155,8 +155,14 @@ function Head(p: { side: Side; name: string; other: Sheet; change: (run: string)
         </dd>
         <dt>{t("compare.tokens")}</dt>
         <dd>
-          {count(sheet.input)} {sheet.cached > 0 && `(${t("compare.cached", { n: count(sheet.cached) })}) `}/ {count(sheet.output)}{" "}
-          <Delta by={minus(sheet.input + sheet.output, other.input + other.output)} text={count} />
+          {sheet.input + sheet.output === 0 ? (
+            t("compare.noTokens")
+          ) : (
+            <>
+              {count(sheet.input)} {sheet.cached > 0 && `(${t("compare.cached", { n: count(sheet.cached) })}) `}/ {count(sheet.output)}{" "}
+              <Delta by={minus(sheet.input + sheet.output, other.input + other.output)} text={count} />
+            </>
+          )}
         </dd>
         <dt>{t("compare.cost")}</dt>
         <dd>

@@ -183,12 +183,21 @@ function One(p: {
           ) : undefined
         }
         after={!p.over && <Put name={name} put={(how) => snooze([q], how)} />}
-        link={
-          q.kind === "session" && <Link to={{ room: "sessions", id: q.log_id, view: "talk", q: "", state: "" }}>{t("question.show")}</Link>
-        }
+        link={<Asks of={q} />}
         over={p.over ? <Become result={result} /> : undefined}
       />
     </li>
+  );
+}
+
+/** Leads to what asks: a session, a member of a team, or a task. */
+function Asks({ of: q }: { of: ListedQuestion }): JSX.Element | null {
+  if (q.kind === "session")
+    return <Link to={{ room: "sessions", id: q.log_id, view: "talk", q: "", state: "" }}>{t("question.show")}</Link>;
+  if (q.kind === "task") return <Link to={{ room: "task", id: q.log_id, view: "work" }}>{t("question.show.task")}</Link>;
+  if (!q.team_id) return null;
+  return (
+    <Link to={{ room: "teams", id: q.team_id, view: "tree", ...(q.asker ? { member: q.asker } : {}) }}>{t("question.show.team")}</Link>
   );
 }
 

@@ -94,7 +94,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         {mayAct.value && !past && (state === "failed" || state === "cancelled" || state === "partly") && (
           <button type="button" class="quiet" onClick={() => void askAgain(at.id, model.head).catch((error) => say(reason(error)))}>
             <Icon name="again" />
-            <span class="wide">{t("session.again")}</span>
+            <span class="wide main">{t("session.again")}</span>
           </button>
         )}
         {mayAct.value && (
@@ -106,6 +106,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         <button
           type="button"
           class="quiet"
+          title={t("compare.button")}
           aria-pressed={chosen.value.includes(at.id)}
           onClick={() => {
             if (!compareChosen(at.id)) choose(at.id);

@@ -68,7 +68,7 @@ function Agent({ a, tasks }: { a: Participant; tasks: readonly TaskSummary[] }):
             <li key={x.task_id}>
               <StateChip state={chipOf(x.status)} small />
               <Link to={{ room: "task", id: x.task_id, view: "work" }}>
-                <Text most={60}>{x.task_type || x.task_id}</Text>
+                <Text most={60}>{x.task_type || t("agent.task", { id: x.task_id.slice(0, 8) })}</Text>
               </Link>
               <Time at={x.updated_at} />
             </li>
