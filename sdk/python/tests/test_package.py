@@ -13,6 +13,7 @@ from conftest import Server
 
 HERE = Path(__file__).parents[1]
 PROGRAMS = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)
+EXTRAS = ["crewai", "langgraph", "openai-agents", "pydantic-ai"]
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +63,9 @@ def test_the_wheel_has_the_package_and_its_types(dist: Path) -> None:
     assert {n for n in names if n.startswith("waggle/")} == {s for s in sources if "." in s}
     assert "waggle/py.typed" in names
     about = zipfile.ZipFile(wheel).read("waggle_sdk-0.1.0.dist-info/METADATA").decode()
-    assert sorted(re.findall(r"^Requires-Dist: (\w+)", about, re.MULTILINE)) == ["httpx", "websockets"]
+    needed = re.findall(r"^Requires-Dist: (\w+)(?!.*extra ==)", about, re.MULTILINE)
+    assert sorted(needed) == ["httpx", "websockets"]
+    assert sorted(re.findall(r"^Provides-Extra: (.*)", about, re.MULTILINE)) == EXTRAS
     assert "Requires-Python: >=3.10" in about
 
 

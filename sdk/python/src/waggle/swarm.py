@@ -49,9 +49,14 @@ class AgentTask:
         self.text = _text(self.data)
         """The text of a task, of a step of a plan, and of a message that a chat or a team has for the agent."""
         self.metadata: Frame = content.get("metadata") or {}
+        self._delivered: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r})"
+
+    def on_delivered(self, f: Callable[[], None]) -> None:
+        """Call a function once the server has the result or the failure: no other process gets the task then."""
+        self._delivered.append(f)
 
     @property
     def _base(self) -> Frame:
@@ -300,8 +305,10 @@ class _AgentPeer(Peer):
             result = plain(await self._call(task))
         except Exception as e:
             await self.deliver("task.error", {**base, **failure(e)})
-            return
-        await self.deliver("agent.task.result", {**base, "result": result})
+        else:
+            await self.deliver("agent.task.result", {**base, "result": result})
+        for f in task._delivered:
+            f()
 
     async def _call(self, task: AgentTask) -> Any:
         f = cast("Callable[[Any], Any]", self._agent.function)
