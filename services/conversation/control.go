@@ -89,11 +89,18 @@ func (h control) cancelPlan() (decision.Decision, error) {
 	if !ok || (d.p.Phase != Planning && d.p.Phase != Confirming) || d.p.Dropped != "" {
 		return h.notDone("", fault.RunOver, "No plan is in progress.")
 	}
+	var c command.CancelRun
+	if err := h.c.Decode(&c); err != nil {
+		return decision.Decision{}, err
+	}
+	if c.Reason == userRequest { // protocols say so that have no words of the person
+		c.Reason = ""
+	}
 	var list []decision.Fact
 	if d.p.Job != nil {
 		list = discards(d.p.Job)
 	}
-	list = append(list, planner{d}.planCancelled(eventID, userRequest, h.c.Principal, ""))
+	list = append(list, planner{d}.planCancelled(eventID, userRequest, h.c.Principal, c.Reason))
 	return decision.Decision{Facts: list, Direct: done(h.c.Verb, "", true, "Done.")}, nil
 }
 
