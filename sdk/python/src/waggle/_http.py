@@ -185,7 +185,7 @@ class Http:
     async def json(self, method: str, path: str, body: Any = None) -> Any:
         """Make one request and return the document of the response, None if it has none."""
         response = await self.request(method, path, body)
-        return json.loads(response.content) if response.content else None
+        return parsed(response.content, f"the answer of {self.base}") if response.content else None
 
     async def persist(self, attempt: Callable[[], Awaitable[T]], timeout: Timeout = DEFAULT) -> T:
         """Make a request that may be repeated, at one gateway after the other, until the server answers it."""
@@ -257,6 +257,14 @@ def is_away(e: WaggleError) -> bool:
 def is_final(e: WaggleError) -> bool:
     """Report whether a stream that was refused so would be refused again."""
     return e.status >= 300 and not transient(e.status)
+
+
+def parsed(text: str | bytes, of: str) -> Any:
+    """Read JSON. Anything else does not come from a gateway, or is cut: it counts as a broken connection."""
+    try:
+        return json.loads(text)
+    except ValueError as cause:
+        raise UnreachableError(f"{of} is not JSON") from cause
 
 
 def given(**members: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlencode
 
 from ._errors import WaggleError, error_of
-from ._http import Http, is_final
+from ._http import Http, is_final, parsed
 from ._sse import SseMessage
 from ._stream import Position, Reading, Watching, decode, read_stream, stream_error
 
@@ -71,10 +70,10 @@ class _Topics:
         if m.data is None:
             return None
         if m.event == "problem":
-            return self._refuse(json.loads(m.data))
+            return self._refuse(parsed(m.data, "a problem of the stream"))
         if m.event == "gap":
             if self._on_gap:
-                self._on_gap(json.loads(m.data).get("dropped", 0))
+                self._on_gap(parsed(m.data, "a gap of the stream").get("dropped", 0))
             return None
         event = decode(m.data)
         if m.event != "log":

@@ -22,6 +22,7 @@ class SseParser:
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._parts: list[str] = []
+        self._skip = False  # a line ended with CR: its LF may follow
         self._data: list[str] = []
         self._id: str | None = None
         self._event: str | None = None
@@ -29,15 +30,16 @@ class SseParser:
     def push(self, piece: bytes) -> list[SseMessage]:
         """Return the messages that end in the next piece."""
         text = self._decoder.decode(piece)
-        if "\n" not in text and "\r" not in text and not (self._parts and self._parts[-1].endswith("\r")):
+        if self._skip and text:
+            text, self._skip = text.removeprefix("\n"), False
+        if "\n" not in text and "\r" not in text:
             self._parts.append(text)
             return []
-        text = "".join([*self._parts, text])
-        held = "\r" if text.endswith("\r") else ""  # its line feed may follow
         if "\r" in text:
-            text = text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n")
-        *lines, rest = text.split("\n")
-        self._parts = [rest + held]
+            self._skip = text.endswith("\r")
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        *lines, rest = "".join([*self._parts, text]).split("\n")
+        self._parts = [rest]
         out: list[SseMessage] = []
         for line in lines:
             self._line(line, out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ._backoff import Pauses
 from ._errors import GapError, UnreachableError, WaggleError, error_of
-from ._http import Http, is_final
+from ._http import Http, is_final, parsed
 from ._sse import SseMessage, SseParser
 
 if TYPE_CHECKING:
@@ -116,6 +115,9 @@ class _Connection:
         async with self._http.open(
             "GET", self._path, headers={"Accept": "text/event-stream"}, silence=SILENCE
         ) as response:
+            media = response.headers.get("Content-Type", "")
+            if not media.lower().startswith("text/event-stream"):
+                raise UnreachableError(f"the answer of {self._http.base} is not a stream of events, but {media}")
             self.up = True
             yield None
             async for piece in response.aiter_bytes():
@@ -139,7 +141,7 @@ async def follow(
 
     def take(m: SseMessage) -> CanonicalEvent | None:
         if m.event == "problem":
-            expired(json.loads(m.data or "{}"))
+            expired(parsed(m.data or "", "a problem of the stream"))
             return None
         if m.id is None or m.data is None:
             return None
@@ -168,8 +170,5 @@ def stream_error(problem: dict[str, Any]) -> WaggleError:
 
 
 def decode(text: str) -> CanonicalEvent:
-    """Read an event. A line that is cut counts as a broken connection."""
-    try:
-        return cast("CanonicalEvent", json.loads(text))
-    except ValueError as cause:
-        raise UnreachableError("the server sent an event that is not JSON") from cause
+    """Read an event."""
+    return cast("CanonicalEvent", parsed(text, "an event of the stream"))

@@ -32,15 +32,20 @@ class Team(Watched):
         target: str | None = None,
         image_urls: Sequence[str] = (),
         context_files: Sequence[str] = (),
+        id: str | None = None,
         timeout: Timeout = DEFAULT,
     ) -> str:
         """Send a message and return its id. target: a name, a path of names or an id; default: the coordinator.
 
-        It is sent once: after an error without an answer the log says whether it arrived.
+        It counts once, however often the request is sent. id: sent again with it, the message counts once.
         """
         files, images = list(context_files) or None, list(image_urls) or None
-        body = {"content": content, **given(target=target, context_files=files, image_urls=images)}
-        reply = await self._http.once("POST", f"{self._path}/messages", body, timeout=timeout)
+        body = {
+            "id": id or self._new_id(),
+            "content": content,
+            **given(target=target, context_files=files, image_urls=images),
+        }
+        reply = await self._http.call("POST", f"{self._path}/messages", body, timeout=timeout)
         return reply.get("message_id") or reply["command_id"]
 
     async def stop(self, *, target: str | None = None, reason: str | None = None, timeout: Timeout = DEFAULT) -> None:

@@ -5,7 +5,7 @@
  */
 import { type BaseEvent, HttpAgent, type HttpAgentConfig, type RunAgentInput } from "@ag-ui/client";
 import { map, Observable } from "rxjs";
-import { WaggleError } from "./errors.js";
+import { parsed, WaggleError } from "./errors.js";
 import { baseOf, Http, type Token } from "./http.js";
 import { readStream } from "./log.js";
 
@@ -238,7 +238,7 @@ class Stretch {
     try {
       for await (const m of readStream(this.http, reading, { signal: leave.signal })) {
         if (m.id !== undefined) this.last = m.id;
-        this.take(JSON.parse(m.data as string) as Frame);
+        this.take(parsed<Frame>(m.data as string, "an event of the stream"));
         if (this.ended) return;
       }
     } finally {

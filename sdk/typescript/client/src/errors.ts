@@ -31,6 +31,15 @@ export class WaggleError extends Error {
 /** The code of an error without an answer of the server. */
 export const unreachable = "UNREACHABLE";
 
+/** What a text of the server says in JSON. Anything else does not come from a gateway, or is cut: it counts as a broken connection. */
+export function parsed<T>(text: string, of: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    throw new WaggleError(unreachable, `${of} is not JSON`, { cause });
+  }
+}
+
 /** The server has left positions of a log out, or has repeated some. The connection is made again. */
 export class GapError extends WaggleError {
   override readonly name = "GapError";

@@ -1,5 +1,5 @@
 import { Backoff, type BackoffOptions, rest, retryAfter } from "./backoff.js";
-import { abortError, problemError, transient, unreachable, WaggleError } from "./errors.js";
+import { abortError, parsed, problemError, transient, unreachable, WaggleError } from "./errors.js";
 import type { SocketMaker } from "./socket.js";
 
 /** A proxy holds an answer back until its end, if nothing of it has come after so many milliseconds. */
@@ -111,7 +111,8 @@ export class Http {
       answer = await this.once(path, r);
     }
     if (answer.ok) return answer;
-    const error = problemError(answer.status, await answer.text().catch(() => ""));
+    const status = answer.type === "opaqueredirect" ? 302 : answer.status; // a browser does not say which
+    const error = problemError(status, await answer.text().catch(() => ""));
     throw Object.assign(error, { retryAfter: retryAfter(answer.headers.get("Retry-After")) });
   }
 
@@ -119,7 +120,7 @@ export class Http {
     const headers: Record<string, string> = { ...r.headers };
     const token = await this.credentials();
     if (token) headers["Authorization"] = `Bearer ${token}`;
-    const init: RequestInit = { method: r.method ?? "GET", headers, cache: "no-store" };
+    const init: RequestInit = { method: r.method ?? "GET", headers, cache: "no-store", redirect: "manual" }; // the token is for the gateway
     if (r.body !== undefined) {
       headers["Content-Type"] = "application/json";
       init.body = JSON.stringify(r.body);
@@ -136,8 +137,23 @@ export class Http {
 
   /** Makes one request and returns the document of the answer, undefined if it has none. */
   async json<T>(path: string, r?: HttpRequest): Promise<T> {
-    const text = await (await this.request(path, r)).text();
-    return (text === "" ? undefined : JSON.parse(text)) as T;
+    const text = await this.whole(r, (await this.request(path, r)).text());
+    return (text === "" ? undefined : parsed<T>(text, `the answer of ${this.base}`)) as T;
+  }
+
+  /** Fetches a file. */
+  file(path: string, signal: AbortSignal): Promise<Blob> {
+    return this.persist(async () => this.whole({ signal }, (await this.request(path, { signal })).blob()), signal);
+  }
+
+  /** Waits for the body of an answer, which may break off. */
+  private async whole<T>(r: HttpRequest | undefined, body: Promise<T>): Promise<T> {
+    try {
+      return await body;
+    } catch (cause) {
+      if (r?.signal?.aborted) throw abortError(r.signal);
+      throw new WaggleError(unreachable, `the answer of ${this.base} broke off`, { cause });
+    }
   }
 
   /** Carries a request that may be repeated out, at one gateway after the other, until the server answers it. */
@@ -158,7 +174,8 @@ export class Http {
 
 /** Whether the server is away or busy, and has not refused the request for what it is. */
 export function away(e: WaggleError): boolean {
-  return e.code === unreachable || e.status >= 500 || e.code === "RATE_LIMITED" || e.code === "TOO_MANY_CONNECTIONS" || e.status === 408;
+  const busy = ["RATE_LIMITED", "TOO_MANY_CONNECTIONS", "HTTP_429"].includes(e.code);
+  return busy || e.code === unreachable || e.status >= 500 || (e.status === 408 && e.code !== "INPUT_EXPIRED");
 }
 
 /** Whether a stream that was refused so would be refused again. */

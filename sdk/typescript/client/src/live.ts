@@ -1,4 +1,4 @@
-import { WaggleError } from "./errors.js";
+import { parsed, WaggleError } from "./errors.js";
 import type { CanonicalEvent, EventType } from "./generated/events.js";
 import { final, type Http } from "./http.js";
 import { type FollowOptions, Position, type ProblemDocument, readStream } from "./log.js";
@@ -62,7 +62,7 @@ export async function* topics(http: Http, o: TopicOptions): AsyncGenerator<Topic
       return { path: `/api/v1/live?${q}` };
     },
     take: (m: SseMessage) => {
-      told = m.data === undefined ? undefined : read(m.event ?? "", JSON.parse(m.data));
+      told = m.data === undefined ? undefined : read(m.event ?? "", parsed(m.data, "an event of the stream"));
       return told !== undefined;
     },
   };

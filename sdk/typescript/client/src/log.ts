@@ -1,5 +1,5 @@
 import { Backoff, rest } from "./backoff.js";
-import { GapError, unreachable, WaggleError } from "./errors.js";
+import { GapError, parsed, unreachable, WaggleError } from "./errors.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import { final, type Http, type HttpRequest, pauseOf } from "./http.js";
 import { readSocket } from "./socket.js";
@@ -163,7 +163,13 @@ class Connection {
 
   private async *answer({ path, headers, ...request }: { path: string } & HttpRequest, signal: AbortSignal): AsyncGenerator<SseMessage> {
     const answer = await this.http.request(path, { ...request, headers: { Accept: "text/event-stream", ...headers }, signal });
-    if (answer.body && answer.status !== 204) yield* readSse(answer.body);
+    if (!answer.body || answer.status === 204) return;
+    const media = answer.headers.get("Content-Type") ?? "";
+    if (!/^text\/event-stream\b/i.test(media)) {
+      await answer.body.cancel().catch(() => {});
+      throw new WaggleError(unreachable, `the answer of ${this.http.base} is not a stream of events, but ${media}`);
+    }
+    yield* readSse(answer.body);
   }
 }
 
@@ -179,14 +185,14 @@ export async function* follow(http: Http, path: string, o: FollowOptions = {}): 
     take: (m) => {
       if (m.event === "problem") return problem(m.data ?? "");
       if (m.id === undefined || m.data === undefined) return false;
-      event = JSON.parse(m.data) as CanonicalEvent;
+      event = parsed<CanonicalEvent>(m.data, "an event of the stream");
       return position.reach(event.from ?? event.sequence, event.sequence);
     },
   };
   for await (const _ of readStream(http, reading, o)) yield event as CanonicalEvent;
 
   function problem(data: string): boolean {
-    const p = JSON.parse(data) as ProblemDocument;
+    const p = parsed<ProblemDocument>(data, "a problem of the stream");
     if (p.title !== "HISTORY_EXPIRED" || p.first === undefined) {
       throw new WaggleError(p.title, p.detail, { status: p.status, detail: p });
     }

@@ -78,7 +78,7 @@ export class Log {
     const log = of?.log.replace(".", "/") ?? `${this.kind}/${encodeURIComponent(this.id)}`;
     const signal = o.signal ?? this.leave;
     const path = `/api/v1/artifacts/${log}/${name}${query({ version: of?.digest })}`;
-    return (await this.http.persist(() => this.http.request(path, { signal }), signal)).blob();
+    return this.http.file(path, signal);
   }
 
   private get<T>(rest: string, signal = this.leave): Promise<T> {

@@ -295,18 +295,14 @@ export class Session extends Watched {
   }
 
   private async cancelRun(runId: string, reason?: string): Promise<void> {
-    await this.threadCancel({ runId, reason });
+    const path = `/agui/threads/${encodeURIComponent(this.id)}/cancel`;
+    const body = { runId, reason };
+    await this.http.persist(() => this.http.request(path, { method: "POST", body, signal: this.signal }), this.signal);
   }
 
   /** Stops one step of the run that is on. */
-  async cancelStep(taskId: string, reason?: string, o: CallOptions = {}): Promise<void> {
-    await this.threadCancel({ taskId, reason }, o);
-  }
-
-  private async threadCancel(body: object, o?: CallOptions): Promise<void> {
-    const signal = until(this.signal, o);
-    const path = `/agui/threads/${encodeURIComponent(this.id)}/cancel`;
-    await this.http.persist(() => this.http.request(path, { method: "POST", body, signal }), signal);
+  cancelStep(step: string, reason?: string, o: CallOptions = {}): Promise<void> {
+    return this.act(`/runs/last/steps/${encodeURIComponent(step)}/cancel`, { reason }, o);
   }
 
   /** Carries a step out again that has failed or was cancelled, also after the end of the run. */
@@ -332,9 +328,8 @@ export class Session extends Watched {
   }
 
   /** A file that a message has brought along, as its event names it (`data.files`). */
-  async file(f: { object: { digest: string } }, o: CallOptions = {}): Promise<Blob> {
-    const signal = until(this.signal, o);
-    return (await this.http.persist(() => this.http.request(`${this.path}/files/${f.object.digest}`, { signal }), signal)).blob();
+  file(f: { object: { digest: string } }, o: CallOptions = {}): Promise<Blob> {
+    return this.http.file(`${this.path}/files/${f.object.digest}`, until(this.signal, o));
   }
 
   /** The session and its runs. */

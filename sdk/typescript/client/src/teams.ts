@@ -10,6 +10,8 @@ export interface TeamMessageOptions extends CallOptions {
   target?: string;
   imageUrls?: string[];
   contextFiles?: string[];
+  /** Of the message: sent again with it, the message counts once. */
+  id?: string;
 }
 
 /** A team of agents: one log of what all its members do. */
@@ -30,14 +32,15 @@ export class Team extends Watched {
     return this.http.persist(() => this.http.json<TeamView>(this.path, { signal }), signal);
   }
 
-  /** Sends a message and returns its id. It is not sent again: after an error without an answer the log says whether it arrived. */
+  /** Sends a message and returns its id. It counts once, however often the request is sent. */
   async message(content: string, o: TeamMessageOptions = {}): Promise<string> {
-    const body = { content, target: o.target, image_urls: o.imageUrls, context_files: o.contextFiles };
-    const a = await this.http.json<{ message_id?: string; command_id: string }>(`${this.path}/messages`, {
-      method: "POST",
-      body,
-      signal: until(this.signal, o),
-    });
+    const signal = until(this.signal, o);
+    const body = { id: o.id ?? this.newId(), content, target: o.target, image_urls: o.imageUrls, context_files: o.contextFiles };
+    const r = { method: "POST", body, signal };
+    const a = await this.http.persist(
+      () => this.http.json<{ message_id?: string; command_id: string }>(`${this.path}/messages`, r),
+      signal,
+    );
     return a.message_id ?? a.command_id;
   }
 
