@@ -49,36 +49,37 @@ type Client struct {
 type Step struct {
 	Do string `json:"do"` // an operation of the list in docs/SDKS.md, or tell
 
-	Session   string   `json:"session,omitempty"`
-	Task      string   `json:"task,omitempty"`
-	Team      string   `json:"team,omitempty"`
-	Step      string   `json:"step,omitempty"`
-	Log       string   `json:"log,omitempty"` // KIND/ID. A second read of it continues the first
-	After     uint64   `json:"after,omitempty"`
-	Until     uint64   `json:"until,omitempty"`  // read: the sequence of the last event to wait for
-	Types     []string `json:"types,omitempty"`  // read: what is seen are the events of these types; live: what is asked for
-	Events    int      `json:"events,omitempty"` // live: how many to wait for
-	TypeOf    string   `json:"type,omitempty"`   // read: wait for an event of this type instead of a sequence
-	Timeout   int      `json:"timeout_ms,omitempty"`
-	Method    string   `json:"method,omitempty"`
-	Path      string   `json:"path,omitempty"`
-	ID        string   `json:"id,omitempty"`
-	Run       string   `json:"run,omitempty"` // a message is sent as the run of this name; further steps name it
-	Text      string   `json:"text,omitempty"`
-	Mode      string   `json:"mode,omitempty"`
-	Confirm   bool     `json:"confirm,omitempty"`
-	OnBusy    string   `json:"on_busy,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
-	Question  string   `json:"question,omitempty"` // an id in the inbox; first or second: a question that the program has read
-	Approve   bool     `json:"approve,omitempty"`
-	Feedback  string   `json:"feedback,omitempty"`
-	Agent     string   `json:"agent,omitempty"`
-	Data      any      `json:"data,omitempty"`
-	File      string   `json:"file,omitempty"` // a text that a message brings along, or the digest of a file
-	Steps     []string `json:"steps,omitempty"`
-	Word      string   `json:"word,omitempty"` // tell: see judge
-	Operation string   `json:"operation,omitempty"`
-	Count     int      `json:"count,omitempty"`
+	Session    string   `json:"session,omitempty"`
+	Task       string   `json:"task,omitempty"`
+	Team       string   `json:"team,omitempty"`
+	Step       string   `json:"step,omitempty"`
+	Log        string   `json:"log,omitempty"` // KIND/ID. A second read of it continues the first
+	After      uint64   `json:"after,omitempty"`
+	Until      uint64   `json:"until,omitempty"`  // read: the sequence of the last event to wait for
+	Types      []string `json:"types,omitempty"`  // read: what is seen are the events of these types; live: what is asked for
+	Events     int      `json:"events,omitempty"` // live: how many to wait for
+	TypeOf     string   `json:"type,omitempty"`   // read: wait for an event of this type instead of a sequence
+	Timeout    int      `json:"timeout_ms,omitempty"`
+	Method     string   `json:"method,omitempty"`
+	Path       string   `json:"path,omitempty"`
+	ID         string   `json:"id,omitempty"`
+	Run        string   `json:"run,omitempty"` // a message is sent as the run of this name; further steps name it
+	Text       string   `json:"text,omitempty"`
+	Mode       string   `json:"mode,omitempty"`
+	Confirm    bool     `json:"confirm,omitempty"`
+	OnBusy     string   `json:"on_busy,omitempty"`
+	Reason     string   `json:"reason,omitempty"`
+	Question   string   `json:"question,omitempty"` // an id in the inbox; first or second: a question that the program has read
+	Approve    bool     `json:"approve,omitempty"`
+	Feedback   string   `json:"feedback,omitempty"`
+	Agent      string   `json:"agent,omitempty"`
+	Capability string   `json:"capability,omitempty"` // create_task: of the agent, instead of its name
+	Data       any      `json:"data,omitempty"`
+	File       string   `json:"file,omitempty"` // a text that a message brings along, or the id of a file; of the session: the first one that the program has read of
+	Steps      []string `json:"steps,omitempty"`
+	Word       string   `json:"word,omitempty"` // tell: see judge
+	Operation  string   `json:"operation,omitempty"`
+	Count      int      `json:"count,omitempty"`
 }
 
 // Sight is what a step has shown the program. A step that fails shows an error alone.
@@ -91,6 +92,7 @@ type Exchange struct {
 
 	Hold       string            `json:"hold,omitempty"` // the answer waits for this word of the program
 	Lost       bool              `json:"lost,omitempty"` // the connection ends without an answer
+	May        bool              `json:"may,omitempty"`  // the request may not come, because the program gives up before
 	Status     int               `json:"status,omitempty"`
 	Header     map[string]string `json:"header,omitempty"`
 	RetryAfter string            `json:"retry_after,omitempty"` // seconds, or in N: a date in so many seconds
@@ -100,6 +102,7 @@ type Exchange struct {
 	Text       string            `json:"text,omitempty"` // the body as it is
 	Size       int               `json:"size,omitempty"` // the body has so many bytes of a pattern
 	Gzip       bool              `json:"gzip,omitempty"`
+	Cut        bool              `json:"cut,omitempty"` // the connection ends before the last byte of the body
 
 	Frames []Frame `json:"frames,omitempty"` // of a stream
 	Line   string  `json:"line,omitempty"`   // the end of the lines of frames; \n if absent

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,24 @@ func TestRoutesAreThoseOfTheAPI(t *testing.T) {
 	for operation, patterns := range sdk.Routes {
 		if patterns[0] != known[operation] {
 			t.Errorf("%s is %s, and not %s", operation, known[operation], patterns[0])
+		}
+	}
+}
+
+// TestEveryOperationHasACase: an operation that no program does is not a promise.
+func TestEveryOperationHasACase(t *testing.T) {
+	groups, err := sdk.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range sdk.Operations {
+		done := slices.ContainsFunc(groups, func(g sdk.Group) bool {
+			return slices.ContainsFunc(g.Cases, func(c sdk.Case) bool {
+				return slices.ContainsFunc(c.Program, func(s sdk.Step) bool { return s.Do == o.Name })
+			})
+		})
+		if !done {
+			t.Errorf("no case does %s", o.Name)
 		}
 	}
 }

@@ -363,7 +363,7 @@ func (p *program) steps() map[string]step {
 		"message_task": p.messageTask,
 		"create_team":  p.createTeam,
 		"message_team": func(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
-			return sdk.Sight{}, c.MessageTeam(ctx, p.named(s.Team), api.TeamMessage{Content: s.Text})
+			return sdk.Sight{}, c.MessageTeam(ctx, p.named(s.Team), api.TeamMessage{ID: s.ID, Content: s.Text})
 		},
 		"stop_team": func(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
 			return sdk.Sight{}, c.StopTeam(ctx, p.named(s.Team), "", s.Reason)
@@ -446,7 +446,11 @@ func (p *program) answer(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
 }
 
 func (p *program) createTask(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
-	task, err := p.client.CreateTask(ctx, api.NewTask{AgentName: s.Agent, Data: body(s.Data), QueueMS: int64(s.Count)})
+	t := api.NewTask{AgentName: s.Agent, Data: body(s.Data), QueueMS: int64(s.Count)}
+	if s.Capability != "" {
+		t.Capabilities = []string{s.Capability}
+	}
+	task, err := p.client.CreateTask(ctx, t)
 	p.made[s.Task] = task
 	return sdk.Sight{"task": task}, err
 }

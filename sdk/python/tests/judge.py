@@ -26,7 +26,9 @@ class Judge:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="waggle-judge-")
         program = Path(self._folder.name) / "conform"
-        subprocess.run(["go", "build", "-o", program, "./internal/judge/conform"], cwd=CONTRACT.parent / "sdk" / "go", check=True)
+        subprocess.run(
+            ["go", "build", "-o", program, "./internal/judge/conform"], cwd=CONTRACT.parent / "sdk" / "go", check=True
+        )
         binary = os.environ.get("WAGGLE_E2E_BINARY") or str(CONTRACT.parent / "bin" / "waggle")
         self._process = subprocess.Popen(
             [program],

@@ -198,7 +198,10 @@ class Program:
         return {"decision": (await self.client.questions.answer(question, reply)).get("decision")}
 
     async def do_create_task(self, s: Step) -> Sight:
-        task = await self.client.tasks.create(s["data"], agent=s.get("agent"), queue_ms=s.get("count"), **_timeout(s))
+        able = [s["capability"]] if "capability" in s else None
+        task = await self.client.tasks.create(
+            s["data"], agent=s.get("agent"), capabilities=able, queue_ms=s.get("count"), **_timeout(s)
+        )
         self._made[s.get("task", "")] = task.id
         return {"task": task.id}
 
@@ -231,7 +234,7 @@ class Program:
         return {"team": team.id}
 
     async def do_message_team(self, s: Step) -> None:
-        await self._team(s).message(s["text"])
+        await self._team(s).message(s["text"], id=s.get("id"))
 
     async def do_stop_team(self, s: Step) -> None:
         await self._team(s).stop(reason=s.get("reason"))
@@ -274,7 +277,7 @@ async def test_conformance(judge: Judge, monkeypatch: pytest.MonkeyPatch, case: 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     program = Program(judge, case, (await judge.post(case["name"], {}))["urls"])
     seen: list[Sight] = []
-    for step, expected in zip(case["program"], case["sees"]):
+    for step, expected in zip(case["program"], case["sees"], strict=True):
         try:
             seen.append(await program.do(step))
         except Exception as e:

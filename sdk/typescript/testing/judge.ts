@@ -32,6 +32,7 @@ export interface Step {
   approve?: boolean;
   feedback?: string;
   agent?: string;
+  capability?: string;
   data?: unknown;
   file?: string;
   steps?: string[];

@@ -54,6 +54,9 @@ func (a *answer) write(ctx context.Context) error {
 	if status := a.status(); status != http.StatusNoContent {
 		head += fmt.Sprintf("Content-Length: %d\r\n", len(body))
 	}
+	if a.of.Cut {
+		body = body[:len(body)-1]
+	}
 	_, err := a.conn.Write(append([]byte(head+"\r\n"), body...))
 	return err
 }

@@ -106,7 +106,9 @@ func (p *play) left() []string {
 	wrong := p.wrong
 	all := map[string]int{}
 	for _, x := range p.of.Server {
-		all[x.On]++
+		if !x.May {
+			all[x.On]++
+		}
 	}
 	for operation, n := range all {
 		if p.done[operation] < n {

@@ -216,10 +216,8 @@ class Program {
   private async doInTheSwarm(s: Step, o: object): Promise<Sight> {
     switch (s.do) {
       case "create_task": {
-        const task = await this.client.tasks.create(
-          { data: s.data, agent: s.agent ?? "", ...(s.count ? { queueTimeoutMs: s.count } : {}) },
-          o,
-        );
+        const to = s.capability ? { capabilities: [s.capability] } : { agent: s.agent ?? "" };
+        const task = await this.client.tasks.create({ data: s.data, ...to, ...(s.count ? { queueTimeoutMs: s.count } : {}) }, o);
         this.made.set(s.task ?? "", task.id);
         return { task: task.id };
       }
@@ -252,7 +250,7 @@ class Program {
         return { team: team.id };
       }
       case "message_team":
-        await this.team(s).message(s.text ?? "", o);
+        await this.team(s).message(s.text ?? "", { ...o, ...(s.id ? { id: s.id } : {}) });
         return {};
       case "stop_team":
         await this.team(s).stop({ ...o, ...(s.reason ? { reason: s.reason } : {}) });
