@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { empty, filled, formOf } from "../src/fold/form.ts";
+import { empty, filled } from "../src/fold/draft.ts";
+import { formOf } from "../src/fold/form.ts";
 import { hostile } from "./hostile.ts";
 
 test.each(Object.entries(hostile()))("the hostile schema %s makes its form at once", (_, schema) => {

@@ -6,7 +6,7 @@ import { type Question, WaggleClient } from "@waggle-dev/client";
 import { defineAgent } from "@waggle-dev/client/swarm";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { maxWait, up, type Waggle, within } from "../../sdk/typescript/testing/server.ts";
-import { type Language, languages, languagesOf, type Sample, snippet } from "../src/fold/snippet.ts";
+import { callSnippet, type Language, languages, languagesOf, type Sample, snippet } from "../src/fold/snippet.ts";
 
 // Every program that the console shows is run against the real binary.
 
@@ -120,6 +120,17 @@ test.each(languagesOf(toAgent))("a message to an agent of the swarm in %s has it
   } finally {
     await agent.stop();
   }
+});
+
+test("a call of a tool with curl has its outcome, whatever the arguments are", async () => {
+  const call = { origin: waggle.url, login: true, provider: "workspace", tool: "write_file", kind: "mcp" };
+  const content = `it's "$HOME" \\ \`x\` \n名`;
+  const file = join(dir, "call.sh");
+  await writeFile(file, callSnippet({ ...call, arguments: { path: "call.md", content } }));
+  expect(JSON.parse(await output("bash", [file], dir))).toMatchObject({ status: "success", tool: "write_file" });
+  await writeFile(file, callSnippet({ ...call, tool: "read_file", arguments: { path: "call.md" } }));
+  const { result } = JSON.parse(await output("bash", [file], dir)) as { result: [{ text: string }] };
+  expect(result[0].text).toContain(content);
 });
 
 const hostile = `What is 6 * 7? It's "quoted" in \\n 'all' \`ways\` $HOME \${x} $(id) %s {0} 😀 日本 </script>

@@ -78,7 +78,6 @@ test("a tool is called from a form of its schema, and the outcome stays in the a
   await page.reload();
   await chip(page, ".outcome", "Completed");
   expect(await page.textContent(".outcome .code")).toBe(before);
-  await page.click(".outcome summary");
   expect(await page.locator(".outcome .events li").count()).toBe(2);
   expect(errors).toEqual([]);
   await page.close();
@@ -93,7 +92,7 @@ const pay = defineTool({
   inputSchema: {
     type: "object",
     required: ["amount"],
-    properties: { amount: { type: "integer", minimum: 1 }, code: { type: "string", pattern: "^[A-Z]{3}$" } },
+    properties: { amount: { type: "integer", minimum: 1 }, code: { type: "string", pattern: "^([A-Z]+)+$" } },
   },
   run: () => {
     console.log("called");
@@ -129,7 +128,7 @@ test("a service that dies during a call leaves its outcome unknown, and one that
   await field(page, "/amount").fill("5");
   await field(page, "/code").fill("chf");
   await page.click('.try button[type="submit"]');
-  await page.waitForSelector('.field[data-at="/code"] .fault'); // the server holds the call to the pattern
+  await page.waitForSelector('.field[data-at="/code"] .fault'); // the server holds the call to a pattern that a browser does not test
   expect(said).not.toContain("called");
   await field(page, "/code").fill("CHF");
   await page.click('.try button[type="submit"]');

@@ -1,5 +1,8 @@
-// Makes a form of a JSON Schema (2020-12), and JSON of what somebody has typed into it. Schemas come from others: a form has few
-// inputs and is not deep, references are followed a few times, and what a form cannot hold is a field of JSON.
+import { canonical } from "./canonical.ts";
+import { type Draft, draftOf, filled, isObject, mostEntries, type Schema } from "./draft.ts";
+
+// Makes a form of a JSON Schema (2020-12). Schemas come from others: a form has few inputs and is not deep, references are followed
+// a few times, and what a form cannot hold is a field of JSON.
 
 /** Inputs of one form, and how deep they are. */
 const mostInputs = 300;
@@ -8,16 +11,19 @@ const deepest = 5;
 const mostRefs = 8;
 /** Values of a choice. */
 const mostValues = 200;
-/** Entries of a list that a form shows. */
-const mostEntries = 200;
+/** Values that are looked at for it: some may be of another type. */
+const mostListed = 10_000;
+/** Schemas of which one can be chosen. */
+const mostKinds = 20;
 
 /** A place for one value. */
 export type Input =
-  | { kind: "text"; least: number; most: number; pattern: string; date: boolean }
+  | { kind: "text"; least: number; most: number; pattern: string; format: "" | "date" | "date-time" }
   | { kind: "number"; integer: boolean; least: number; most: number; above: number; below: number }
   | { kind: "flag" }
-  | { kind: "choice"; values: readonly unknown[] }
-  | { kind: "list"; of: Input; least: number; most: number }
+  /** `titles` name the values; one that is empty is named by its value. */
+  | { kind: "choice"; values: readonly unknown[]; titles: readonly string[] }
+  | { kind: "list"; of: Input; least: number; most: number; unique: boolean }
   | { kind: "object"; fields: readonly Field[] }
   | { kind: "variant"; of: readonly { title: string; input: Input }[] }
   | { kind: "json" };
@@ -28,22 +34,11 @@ export interface Field {
   title: string;
   about: string;
   required: boolean;
-  /** What the schema gives as the value of an absent member. */
+  /** What the schema gives as the value of an absent member, and the same as a draft if that is a value of the input. */
   usual: string;
+  given: Draft | undefined;
   input: Input;
 }
-
-/** What has been typed into an input: a text, or what is in the inputs below it. */
-export type Draft = string | readonly Draft[] | { readonly [name: string]: Draft };
-
-/** What is wrong with an input: the JSON pointer of its place, and why. */
-export interface Wrong {
-  at: string;
-  why: "missing" | "number" | "integer" | "low" | "high" | "short" | "long" | "few" | "many" | "date" | "json" | "object" | "big";
-  limit?: number;
-}
-
-type Schema = Record<string, unknown>;
 
 const json: Input = { kind: "json" };
 
@@ -68,8 +63,12 @@ class Maker {
     const says = (...words: string[]) => Object.keys(s).every((k) => notes.has(k) || words.includes(k));
     if (Array.isArray(s["enum"])) return says("enum", "type") ? choice(s["enum"], s["type"]) : json;
     if ("const" in s) return says("const", "type") ? choice([s["const"]], s["type"]) : json;
-    const several = s["oneOf"] ?? s["anyOf"];
-    if (Array.isArray(several)) return says("oneOf" in s ? "oneOf" : "anyOf") ? this.variant(several, depth) : json;
+    const word = "oneOf" in s ? "oneOf" : "anyOf";
+    const several = s[word];
+    if (Array.isArray(several)) {
+      const named = says(word, "type") ? constants(several, s["type"]) : undefined;
+      return named ?? (says(word) ? this.variant(several, word === "oneOf", depth) : json);
+    }
     switch (s["type"]) {
       case "string":
         return says("type", "minLength", "maxLength", "pattern") ? text(s) : json;
@@ -79,7 +78,7 @@ class Maker {
       case "boolean":
         return says("type") ? { kind: "flag" } : json;
       case "array":
-        return says("type", "items", "minItems", "maxItems") && isObject(s["items"]) ? this.list(s, depth) : json;
+        return says("type", "items", "minItems", "maxItems", "uniqueItems") && isObject(s["items"]) ? this.list(s, depth) : json;
       case "object":
         return says("type", "properties", "required", "additionalProperties") ? this.object(s, depth) : json;
     }
@@ -110,17 +109,24 @@ class Maker {
     return place;
   }
 
-  private variant(all: readonly unknown[], depth: number): Input {
-    const kinds = all.slice(0, mostValues).map((x) => this.resolved(x));
-    if (all.length === 0 || all.length > 20 || kinds.some((k) => k === undefined)) return json;
-    const of = kinds.map((s, i) => ({ title: String(s?.["title"] ?? s?.["type"] ?? i + 1), input: this.input(s, depth + 1) }));
-    return of.some((v) => v.input.kind === "json") || !apart(kinds as Schema[]) ? json : { kind: "variant", of };
+  /** A choice between schemas. Where exactly one of them may fit, they must be apart. */
+  private variant(all: readonly unknown[], one: boolean, depth: number): Input {
+    if (all.length === 0 || all.length > mostKinds) return json;
+    const kinds = all.map((x) => this.resolved(x));
+    if (!kinds.every((k) => k !== undefined) || (one && !apart(kinds))) return json;
+    const names = kinds.map((s) => String(s["title"] ?? s["type"] ?? ""));
+    const alone = (name: string) => name !== "" && names.filter((n) => n === name).length === 1;
+    const of = kinds.map((s, i) => {
+      const name = names[i] as string;
+      return { title: alone(name) ? name : `${name} ${i + 1}`.trim(), input: this.input(s, depth + 1) };
+    });
+    return of.some((v) => v.input.kind === "json") ? json : { kind: "variant", of };
   }
 
   private list(s: Schema, depth: number): Input {
     const [least, most] = [limit(s["minItems"], 0), limit(s["maxItems"], Number.POSITIVE_INFINITY)];
     const of = this.input(s["items"], depth + 1);
-    return least > mostEntries || of.kind === "json" ? json : { kind: "list", of, least, most };
+    return least > mostEntries || of.kind === "json" ? json : { kind: "list", of, least, most, unique: s["uniqueItems"] === true };
   }
 
   private object(s: Schema, depth: number): Input {
@@ -134,13 +140,16 @@ class Maker {
     const fields = names.map((name): Field => {
       const of = this.resolved(members[name]);
       const usual = of && "default" in of ? (JSON.stringify(of["default"]) ?? "") : "";
+      const input = this.member(of ?? members[name], required.includes(name), depth + 1);
+      const given = usual === "" ? undefined : preset(input, of?.["default"]);
       return {
         name,
         title: typeof of?.["title"] === "string" ? of["title"] : name,
         about: typeof of?.["description"] === "string" ? of["description"] : "",
         required: required.includes(name),
-        usual: usual.length > 80 ? "" : usual,
-        input: this.member(of ?? members[name], required.includes(name), depth + 1),
+        usual: usual.length > 80 ? "" : (titleOf(input, given) ?? usual),
+        given,
+        input,
       };
     });
     return { kind: "object", fields };
@@ -161,26 +170,76 @@ class Maker {
   }
 }
 
-/** Whether a value can fit only one of the schemas: they have types of their own, or members with constants of their own. */
-function apart(all: readonly Schema[]): boolean {
-  const types = all.map((s) => (s["type"] === "integer" ? "number" : s["type"]));
-  if (types.every((x) => typeof x === "string") && new Set(types).size === types.length) return true;
-  const first = all[0]?.["properties"];
-  return Object.keys(isObject(first) ? first : {}).some((name) => {
-    const marks = all.map((s) => {
-      const m = isObject(s["properties"]) ? s["properties"][name] : undefined;
-      return isObject(m) && "const" in m && Array.isArray(s["required"]) && s["required"].includes(name)
-        ? JSON.stringify(m["const"])
-        : undefined;
-    });
-    return marks.every((m) => m !== undefined) && new Set(marks).size === marks.length;
-  });
+/** The draft of a default, if the form accepts it. */
+function preset(input: Input, value: unknown): Draft | undefined {
+  const draft = draftOf(input, value);
+  return draft !== undefined && filled(input, draft).wrong.length === 0 ? draft : undefined;
 }
 
-function choice(values: readonly unknown[], type: unknown): Input {
+/** The title of a chosen value, if it has one. */
+function titleOf(input: Input, draft: Draft | undefined): string | undefined {
+  return (input.kind === "choice" && typeof draft === "string" && input.titles[Number(draft)]) || undefined;
+}
+
+/** Whether a value that the form of one schema makes fits none of the others. */
+function apart(all: readonly Schema[]): boolean {
+  return all.every((made, i) => all.every((other, j) => i === j || refuses(other, made)));
+}
+
+/** Whether a schema refuses all values that the form of another one makes: it has other types, values or members. */
+function refuses(s: Schema, made: Schema): boolean {
+  const [type, theirs] = [scalarType(s), scalarType(made)];
+  if (type && theirs && type !== theirs) return true;
+  if (disjoint(s, made)) return true;
+  if (type !== "object" || theirs !== "object") return false;
+  const [own, members] = [membersOf(s), membersOf(made)];
+  const [needs, has] = [requiredOf(s), requiredOf(made)];
+  return (
+    needs.some((name) => !Object.hasOwn(members, name)) ||
+    [...needs, ...has].some((name) => {
+      const [a, b] = [Object.hasOwn(own, name) && own[name], Object.hasOwn(members, name) && members[name]];
+      return isObject(a) && isObject(b) && disjoint(a, b);
+    })
+  );
+}
+
+const scalarType = (s: Schema) => (s["type"] === "integer" ? "number" : typeof s["type"] === "string" ? s["type"] : undefined);
+const membersOf = (s: Schema): Schema => (isObject(s["properties"]) ? s["properties"] : {});
+const requiredOf = (s: Schema): string[] => (Array.isArray(s["required"]) ? s["required"].filter((n) => typeof n === "string") : []);
+
+/** Whether both schemas list their values, and share none. */
+function disjoint(a: Schema, b: Schema): boolean {
+  const [of, others] = [valuesOf(a), valuesOf(b)];
+  if (!of || !others) return false;
+  const known = new Set(of.map(canonical));
+  return !others.some((v) => known.has(canonical(v)));
+}
+
+function valuesOf(s: Schema): readonly unknown[] | undefined {
+  if ("const" in s) return [s["const"]];
+  const all = s["enum"];
+  return Array.isArray(all) && all.length <= mostValues ? all : undefined;
+}
+
+/** The choice between named constants: that is how a schema gives its values titles. */
+function constants(all: readonly unknown[], type: unknown): Input | undefined {
+  if (all.length === 0 || all.length > mostValues) return undefined;
+  const named = all.map((x) => (isObject(x) && "const" in x && Object.keys(x).every((k) => notes.has(k) || k === "const") ? x : undefined));
+  if (!named.every((x) => x !== undefined)) return undefined;
+  const fitting = named.filter((x) => type === undefined || typeOf(x["const"], type));
+  const title = (x: Schema) => (typeof x["title"] === "string" ? x["title"] : "");
+  return choice(
+    fitting.map((x) => x["const"]),
+    undefined,
+    fitting.map(title),
+  );
+}
+
+function choice(values: readonly unknown[], type: unknown, titles: readonly string[] = []): Input {
+  if (values.length > mostListed) return json;
   const fitting = values.filter((v) => type === undefined || typeOf(v, type));
   if (fitting.length === 0 || fitting.length > mostValues) return json;
-  return new Set(fitting.map((v) => JSON.stringify(v))).size === fitting.length ? { kind: "choice", values: fitting } : json;
+  return new Set(fitting.map(canonical)).size === fitting.length ? { kind: "choice", values: fitting, titles } : json;
 }
 
 function typeOf(v: unknown, type: unknown): boolean {
@@ -198,7 +257,7 @@ function text(s: Schema): Input {
     least: limit(s["minLength"], 0),
     most: limit(s["maxLength"], Number.POSITIVE_INFINITY),
     pattern: typeof pattern === "string" ? pattern : "",
-    date: format === "date",
+    format: format === "date" || format === "date-time" ? format : "",
   };
 }
 
@@ -216,138 +275,3 @@ function number(s: Schema): Input {
 }
 
 const limit = (v: unknown, otherwise: number) => (typeof v === "number" && v >= 0 ? v : otherwise);
-
-function isObject(v: unknown): v is Schema {
-  return typeof v === "object" && v !== null && !Array.isArray(v);
-}
-
-/** Whether an input has others in it, or only one value. */
-const holds = (input: Input) =>
-  ["list", "object", "variant"].includes(input.kind) || (input.kind === "choice" && input.values.length === 1);
-
-/** What is in an input before somebody has typed. */
-export function empty(input: Input): Draft {
-  switch (input.kind) {
-    case "list":
-      return Array.from({ length: input.least }, () => empty(input.of));
-    case "object":
-      return Object.fromEntries(input.fields.filter((f) => f.required && holds(f.input)).map((f) => [f.name, empty(f.input)]));
-    case "variant":
-      return { pick: "0", value: empty(input.of[0]?.input ?? json) };
-    case "choice":
-      return input.values.length === 1 ? "0" : "";
-  }
-  return "";
-}
-
-/** The value of what has been typed, and what is wrong with it. An input that is empty and need not be filled has no value. */
-export function filled(input: Input, draft: Draft | undefined, required = true): { value?: unknown; wrong: Wrong[] } {
-  const wrong: Wrong[] = [];
-  const value = read(input, draft, required, "", wrong);
-  return wrong.length > 0 || value === undefined ? { wrong } : { value, wrong };
-}
-
-function read(input: Input, draft: Draft | undefined, required: boolean, at: string, wrong: Wrong[]): unknown {
-  const fail = (why: Wrong["why"], limit?: number) => void wrong.push(limit === undefined ? { at, why } : { at, why, limit });
-  if (draft === undefined) return required ? fail("missing") : undefined;
-  switch (input.kind) {
-    case "list": {
-      const all = Array.isArray(draft) ? (draft as readonly Draft[]) : [];
-      if (all.length < input.least) fail("few", input.least);
-      if (all.length > input.most) fail("many", input.most);
-      return all.map((d, i) => read(input.of, d, true, `${at}/${i}`, wrong));
-    }
-    case "object":
-      return object(input.fields, isObject(draft) ? (draft as Record<string, Draft>) : {}, at, wrong);
-    case "variant": {
-      const d = draft as { pick: string; value: Draft };
-      const chosen = input.of[Number(d.pick)];
-      return chosen ? read(chosen.input, d.value, true, at, wrong) : fail("missing");
-    }
-  }
-  const text = String(draft);
-  if (text === "" && (!required || !(input.kind === "text" && !input.date))) return required ? fail("missing") : undefined;
-  switch (input.kind) {
-    case "text":
-      return string(input, text, fail);
-    case "number":
-      return numeric(input, text, fail);
-    case "flag":
-      return text === "true";
-    case "choice":
-      return input.values[Number(text)];
-    case "json":
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        return fail("json");
-      }
-  }
-}
-
-type Fail = (why: Wrong["why"], limit?: number) => void;
-
-function object(fields: readonly Field[], drafts: Record<string, Draft>, at: string, wrong: Wrong[]): unknown {
-  const all: [string, unknown][] = [];
-  for (const f of fields) {
-    const draft = Object.hasOwn(drafts, f.name) ? drafts[f.name] : undefined;
-    const value = read(f.input, draft, f.required, `${at}/${f.name.replaceAll("~", "~0").replaceAll("/", "~1")}`, wrong);
-    if (value !== undefined) all.push([f.name, value]);
-  }
-  return Object.fromEntries(all);
-}
-
-function string(input: Extract<Input, { kind: "text" }>, text: string, fail: Fail): unknown {
-  const length = [...text].length;
-  if (length < input.least) return fail("short", input.least);
-  if (length > input.most) return fail("long", input.most);
-  if (input.date && !/^\d{4}-\d\d-\d\d$/.test(text)) return fail("date");
-  return text;
-}
-
-function numeric(input: Extract<Input, { kind: "number" }>, text: string, fail: Fail): unknown {
-  const n = Number(text.trim());
-  if (text.trim() === "" || !Number.isFinite(n)) return fail("number");
-  if (input.integer && !Number.isInteger(n)) return fail("integer");
-  if (Number.isInteger(n) && !Number.isSafeInteger(n)) return fail("big");
-  if (n < input.least) return fail("low", input.least);
-  if (n <= input.above) return fail("low", input.above);
-  if (n > input.most) return fail("high", input.most);
-  if (n >= input.below) return fail("high", input.below);
-  return n;
-}
-
-/** What somebody would have to type to get the value; undefined: the form cannot hold it. */
-export function draftOf(input: Input, value: unknown): Draft | undefined {
-  switch (input.kind) {
-    case "json":
-      return JSON.stringify(value, null, 2);
-    case "text":
-      return typeof value === "string" ? value : undefined;
-    case "number":
-      return typeof value === "number" ? String(value) : undefined;
-    case "flag":
-      return typeof value === "boolean" ? String(value) : undefined;
-    case "choice": {
-      const at = input.values.findIndex((v) => JSON.stringify(v) === JSON.stringify(value));
-      return at < 0 ? undefined : String(at);
-    }
-    case "list": {
-      if (!Array.isArray(value) || value.length > mostEntries) return undefined;
-      const all = value.map((v) => draftOf(input.of, v));
-      return all.every((d) => d !== undefined) ? all : undefined;
-    }
-    case "object": {
-      if (!isObject(value) || Object.keys(value).some((k) => !input.fields.some((f) => f.name === k))) return undefined;
-      const all = input.fields.filter((f) => Object.hasOwn(value, f.name)).map((f) => [f.name, draftOf(f.input, value[f.name])] as const);
-      return all.every(([, d]) => d !== undefined) ? (Object.fromEntries(all) as Draft) : undefined;
-    }
-    case "variant": {
-      for (const [i, v] of input.of.entries()) {
-        const inside = draftOf(v.input, value);
-        if (inside !== undefined && filled(v.input, inside).wrong.length === 0) return { pick: String(i), value: inside };
-      }
-      return undefined;
-    }
-  }
-}

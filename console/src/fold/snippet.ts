@@ -28,15 +28,38 @@ export function snippet(language: Language, sample: Sample): string {
 
 const writers: Record<Language, (s: Sample) => string> = { curl, TypeScript: typescript, Python: python, Go: go };
 
+const loginOf = (login: boolean) => (login ? ` -H "Authorization: Bearer $WAGGLE_TOKEN"` : "");
+
+/** A text as one word of a shell. */
+const quoted = (text: string) => `'${text.toWellFormed().replaceAll("'", `'\\''`)}'`;
+
+/** A call of a tool of a provider. */
+export interface ToolSample {
+  origin: string;
+  login: boolean;
+  provider: string;
+  tool: string;
+  kind: string;
+  arguments: unknown;
+}
+
+/** The command that makes the call, and waits for its outcome. */
+export function callSnippet(s: ToolSample): string {
+  const path = `${encodeURIComponent(s.provider)}/${encodeURIComponent(s.tool)}`;
+  return `curl -sS --fail-with-body${loginOf(s.login)} ${quoted(`${s.origin}/api/v1/tools/${path}/call?wait=50`)} \\
+  -H 'Content-Type: application/json' -d ${quoted(JSON.stringify({ kind: s.kind, arguments: s.arguments }))}
+`;
+}
+
 function curl(s: Sample): string {
-  const login = s.login ? ` -H "Authorization: Bearer $WAGGLE_TOKEN"` : "";
+  const login = loginOf(s.login);
   const session = s.session
     ? `SESSION=${s.session}`
     : `SESSION=$(curl -fsS${login} -X POST "$API" | sed 's/.*"session_id":"\\([^"]*\\)".*/\\1/')`;
   return `API=${s.origin}/api/v1/sessions
 ${session}
 curl -fsS${login} "$API/$SESSION/messages" \\
-  -H 'Content-Type: application/json' -d '${JSON.stringify(messageBody(s.message)).replaceAll("'", `'\\''`)}'
+  -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(messageBody(s.message)))}
 curl -fsSN${login} "$API/$SESSION/stream" -H 'Accept: text/event-stream' # every event, as it happens
 `;
 }

@@ -52,8 +52,8 @@ const mostLooks = 300;
 
 /** Seconds for which one request waits for the outcome of a call. */
 const wait = 20;
-/** Between two looks into the log of a call that another request began. */
-const look = 2000;
+/** Between two looks into the log of a call. */
+const look = 1000;
 
 /** Why a call was refused before its tool began, and at which argument. */
 export interface Refusal {
@@ -68,6 +68,8 @@ export class Call {
   readonly refused = signal<Refusal | undefined>(undefined);
   readonly busy = signal(false);
   private ended = false;
+  /** The looks into the log, one after the other. */
+  private looks: Promise<unknown> = Promise.resolve();
 
   /** Calls the tool and waits for the outcome: repeats of the request join the call. `named` is told the call's id. */
   async start(provider: string, tool: string, c: NewToolCall, named: (id: string) => void): Promise<void> {
@@ -76,15 +78,19 @@ export class Call {
     this.view.value = undefined;
     this.events.value = [];
     const body = { ...c, id: newId() };
+    const path = `/api/v1/tools/${part(provider)}/${part(tool)}/call`;
     try {
-      for (let open = true; open && !this.ended; ) {
-        const seconds: number = this.view.value ? wait : 1;
-        const view: CallView = await persist<CallView>("POST", `/api/v1/tools/${part(provider)}/${part(tool)}/call?wait=${seconds}`, body);
+      for (let seconds = 1; !this.ended; seconds = wait) {
+        const view = await persist<CallView>("POST", `${path}?wait=${seconds}`, body);
         if (this.ended) return;
-        open = view.status === "queued" || view.status === "running";
         this.view.value = view;
+        if (view.status !== "queued" && view.status !== "running") {
+          await this.read(view.call_id);
+          return named(view.call_id);
+        }
+        if (seconds !== 1) continue;
         named(view.call_id);
-        await this.read(view.call_id);
+        void this.follow(view.call_id).catch(() => {}); // the request says what is wrong
       }
     } catch (error) {
       const field = error instanceof WaggleError ? error.field : undefined;
@@ -98,22 +104,37 @@ export class Call {
   /** Shows a call that was made before, and its outcome when it has one. */
   async show(id: string): Promise<void> {
     try {
-      while (!this.ended && !(await this.read(id))) await new Promise((go) => setTimeout(go, look));
+      await this.follow(id);
     } catch (error) {
       if (!this.ended && !refusedLogin(error)) this.refused.value = { text: reason(error), at: undefined };
     }
   }
 
-  /** Reads the log of the call. Reports whether the call is over. */
-  private async read(id: string): Promise<boolean> {
-    const page = await persist<LogPage>("GET", `/api/v1/logs/call/${part(id)}/events`).catch((error: unknown) => {
-      if (error instanceof WaggleError && error.status === 404 && this.busy.value) return undefined; // no worker has it yet
-      throw error;
-    });
-    if (!page || this.ended) return false;
-    const events = page.events as unknown as CanonicalEvent[];
-    this.events.value = events;
-    const last = events.at(-1);
+  /** Reads the log of the call until the call is over. */
+  private async follow(id: string): Promise<void> {
+    while (!this.ended && !(await this.read(id))) await new Promise((go) => setTimeout(go, look));
+  }
+
+  /** Reads what is new in the log of the call. Reports whether the call is over. */
+  private read(id: string): Promise<boolean> {
+    const next = this.looks.then(() => this.news(id));
+    this.looks = next.catch(() => {});
+    return next;
+  }
+
+  private async news(id: string): Promise<boolean> {
+    for (let more = true; more && !this.ended; ) {
+      const after = this.events.value.at(-1)?.sequence ?? 0;
+      const page = await persist<LogPage>("GET", `/api/v1/logs/call/${part(id)}/events?after=${after}`).catch((error: unknown) => {
+        if (error instanceof WaggleError && error.status === 404 && this.busy.value) return undefined; // no worker has it yet
+        throw error;
+      });
+      if (!page || this.ended) return false;
+      const events = page.events as unknown as CanonicalEvent[];
+      if (events.length > 0) this.events.value = [...this.events.value, ...events];
+      more = page.more;
+    }
+    const last = this.events.value.at(-1);
     if (last?.type === "call.finished") {
       const { status, result, code, error, duration_ms } = last.data;
       if (this.view.value === undefined || this.view.value.result === undefined)

@@ -1,6 +1,7 @@
 import type { JSX, RefObject } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Draft, draftOf, empty, filled, formOf, type Input, type Wrong } from "../fold/form.ts";
+import { type Draft, draftOf, empty, filled, type Wrong } from "../fold/draft.ts";
+import { formOf, type Input } from "../fold/form.ts";
 import { t } from "../words.ts";
 import { Fields } from "./form.tsx";
 import { Segments } from "./segments.tsx";

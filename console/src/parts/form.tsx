@@ -1,7 +1,10 @@
 import type { JSX } from "preact";
 import { useId } from "preact/hooks";
-import { type Draft, empty, type Field, type Input, type Wrong } from "../fold/form.ts";
+import { zone } from "../app.ts";
+import { type Draft, empty, type Wrong } from "../fold/draft.ts";
+import type { Field, Input } from "../fold/form.ts";
 import { plain } from "../fold/text.ts";
+import { momentOf, zoneless } from "../fold/zone.ts";
 import { t } from "../words.ts";
 import { Text } from "./basics.tsx";
 import { Icon } from "./icons.tsx";
@@ -62,8 +65,7 @@ function One(p: Place & { about: string; usual: string }): JSX.Element {
   const said = p.faults.said?.at === p.at ? p.faults.said.text : undefined;
   const { input } = p;
   const group = input.kind === "object" || input.kind === "list" || input.kind === "variant";
-  const hint = input.kind === "text" && input.pattern ? t("form.pattern", { pattern: plain(input.pattern) }) : "";
-  const about = [p.about, hint, p.usual && t("form.usual", { value: p.usual })].filter(Boolean).join(" · ");
+  const about = [p.about, ...hints(p), p.usual && t("form.usual", { value: p.usual })].filter(Boolean).join(" · ");
   const bad = wrong !== undefined || said !== undefined;
   const described = [about ? `${id}-about` : "", bad ? `${id}-wrong` : ""].filter(Boolean).join(" ") || undefined;
   const label = (
@@ -99,6 +101,15 @@ function One(p: Place & { about: string; usual: string }): JSX.Element {
       {body}
     </div>
   );
+}
+
+/** What has to be known before something is typed. */
+function hints({ input, draft }: Place): string[] {
+  if (input.kind !== "text") return [];
+  const pattern = input.pattern ? [t("form.pattern", { pattern: plain(input.pattern) })] : [];
+  if (input.format !== "date-time") return pattern;
+  const sent = typeof draft === "string" && draft !== "" ? [t("form.sent", { value: plain(draft) })] : [];
+  return [t(`form.zone.${zone.value}`), ...sent, ...pattern];
 }
 
 interface Shape {
@@ -161,7 +172,7 @@ function Line(p: Place<Extract<Input, { kind: "text" | "number" | "json" }>> & S
     "aria-invalid": p.bad,
   };
   const take = (text: string) => p.change(text === "" && !p.required ? undefined : text);
-  if (input.kind === "json" || (input.kind === "text" && !input.date && input.most > 200))
+  if (input.kind === "json" || (input.kind === "text" && input.format === "" && input.most > 200))
     return (
       <textarea
         {...shared}
@@ -171,7 +182,20 @@ function Line(p: Place<Extract<Input, { kind: "text" | "number" | "json" }>> & S
         onInput={(e) => take(e.currentTarget.value)}
       />
     );
-  if (input.kind === "text" && input.date) return <input {...shared} type="date" onInput={(e) => take(e.currentTarget.value)} />;
+  if (input.kind === "text" && input.format === "date")
+    return <input {...shared} type="date" onInput={(e) => take(e.currentTarget.value)} />;
+  if (input.kind === "text" && input.format === "date-time") {
+    const utc = zone.value === "utc";
+    return (
+      <input
+        {...shared}
+        type="datetime-local"
+        step={1}
+        value={zoneless(shared.value, utc)}
+        onInput={(e) => take(momentOf(e.currentTarget.value, utc))}
+      />
+    );
+  }
   return (
     <input
       {...shared}
@@ -192,7 +216,7 @@ function Choice(p: Place<Extract<Input, { kind: "choice" | "flag" }>> & Shape): 
           ["true", t("form.yes")],
           ["false", t("form.no")],
         ] as const)
-      : input.values.map((v, i) => [String(i), plain(typeof v === "string" ? v : JSON.stringify(v))] as const);
+      : input.values.map((v, i) => [String(i), plain(input.titles[i] || (typeof v === "string" ? v : JSON.stringify(v)))] as const);
   return (
     <select
       id={p.id}
