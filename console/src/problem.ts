@@ -23,6 +23,11 @@ const named: Readonly<Record<string, Word>> = {
   INTERNAL: "problem.internal",
   TOOL_FAILED: "problem.tool",
   RUN_CANCELLED: "problem.stopped",
+  AGENT_OFFLINE: "problem.offline",
+  AGENT_LOST: "problem.lost",
+  AGENT_NOT_FOUND: "problem.agent",
+  TASK_TIMEOUT: "problem.late",
+  TASK_EXECUTION_ERROR: "problem.work",
 };
 
 /** What a service of models does not want to answer: nothing is wrong with it. */

@@ -11,7 +11,8 @@ export interface Branch {
 
 /**
  * The bars as a tree, each before what was done for it: a run has its queue, steps, jobs and questions; a step its jobs; a job its calls and
- * pauses. What has no parent among the bars lies at the top.
+ * pauses. A task has its queue and its attempts, an attempt what its agent called, asked and gave to others. What has no parent among
+ * the bars lies at the top.
  */
 export function trace(bars: readonly Bar[]): readonly Branch[] {
   const children: number[][] = bars.map(() => []);
@@ -19,8 +20,9 @@ export function trace(bars: readonly Bar[]): readonly Branch[] {
   const parents = new Parents();
   // The queue of a run begins before the run, and still belongs to it.
   const runs = new Map(bars.flatMap((b, i) => (b.kind === "run" ? [[b.run, i] as const] : [])));
+  const task = bars.findIndex((b) => b.id === "task" && b.kind === "step");
   for (const [i, bar] of bars.entries()) {
-    const parent = bar.kind === "queue" ? runs.get(bar.run) : parents.of(bar);
+    const parent = (bar.kind === "queue" ? runs.get(bar.run) : parents.of(bar)) ?? (task < 0 ? undefined : task);
     (parent === undefined || parent === i ? top : (children[parent] as number[])).push(i);
     parents.add(bar, i);
   }
@@ -48,7 +50,7 @@ class Parents {
       case "run":
         return undefined;
       case "step":
-        return this.runs.get(b.run);
+        return this.runs.get(b.run) ?? this.jobs.get(key(b.run, "")); // the latter: a task that an agent gave to another one
       case "job":
         return this.steps.get(job) ?? this.runs.get(b.run);
       default:

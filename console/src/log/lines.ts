@@ -15,18 +15,33 @@ const kinds: Partial<Record<CanonicalEvent["type"], string>> = {
   "run.failed": "failed",
   "step.failed": "failed",
   "message.received": "user",
+  "task.asked": "people",
+  "task.released": "takeover",
 };
+
+/** The kind of the mark of an event; undefined: it does not stand out. */
+function markOf(e: CanonicalEvent): string | undefined {
+  switch (e.type) {
+    case "job.started":
+      return e.data.resumed ? "takeover" : undefined;
+    case "call.finished":
+      return e.data.status === "success" ? undefined : e.data.status === "unknown" ? "unknown" : "failed";
+    case "task.finished":
+      return e.data.status === "failed" ? "failed" : undefined;
+  }
+  return kinds[e.type];
+}
 
 /** So many marks are shown, the newest. */
 const most = 400;
 
-/** What stands out in a log: questions, failures, unknown outcomes, takeovers by another worker, and messages. */
+/** What stands out in a log: questions, failures, unknown outcomes, takeovers by another worker or agent, and messages. */
 export class Marks {
   private readonly all = new Map<number, string>();
   changed = false;
 
   note(e: CanonicalEvent): void {
-    const kind = e.type === "job.started" && e.data.resumed ? "takeover" : kinds[e.type];
+    const kind = markOf(e);
     if (!kind || this.all.has(e.sequence)) return;
     this.all.set(e.sequence, kind);
     this.changed = true;

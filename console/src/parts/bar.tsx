@@ -30,8 +30,9 @@ export function titleOf(b: Bar): string {
       return b.name || t("trace.model");
     case "people":
       return `${t("trace.people")}: ${b.name}`;
-    case "tool":
     case "step":
+      return b.id === "task" ? t("task.title") : b.name;
+    case "tool":
       return b.name;
     case "run":
     case "queue":

@@ -39,7 +39,7 @@ export function look(state: string): string {
 }
 
 /** A state: always sign, word and colour. */
-export function StateChip({ state, small, text }: { state: string; small?: boolean; text?: string }): JSX.Element {
+export function StateChip({ state, small, text }: { state: string; small?: boolean; text?: string | undefined }): JSX.Element {
   const s = states[state];
   return (
     <span class={`chip state-${look(state)}${small ? " small" : ""}`}>

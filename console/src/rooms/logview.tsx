@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
+import type { Bar } from "../fold/bars.ts";
 import type { LogModel } from "../model/log.ts";
 import { Skeleton } from "../parts/basics.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -15,6 +16,8 @@ export function LogView(p: {
   loud: string;
   /** Goes to the events. */
   toLog: () => void;
+  /** More to say about a bar of the trace. */
+  about?: ((b: Bar) => string) | undefined;
   children: ComponentChildren;
 }): JSX.Element {
   const { model, view } = p;
@@ -33,6 +36,7 @@ export function LogView(p: {
         ) : view === "trace" ? (
           <Trace
             model={model}
+            about={p.about}
             open={(seq) => {
               pick(seq);
               p.toLog();

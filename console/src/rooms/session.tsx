@@ -12,9 +12,10 @@ import { sessionSummary } from "../model/counts.ts";
 import { remember } from "../model/lists.ts";
 import { LogModel } from "../model/log.ts";
 import { dollars, tokens } from "../parts/amounts.ts";
-import { Face, Failure, StateChip, Text } from "../parts/basics.tsx";
+import { Face, Failure, StateChip } from "../parts/basics.tsx";
 import { Composer, draft } from "../parts/composer.tsx";
 import { ConfirmDialog } from "../parts/confirm.tsx";
+import { Facts } from "../parts/facts.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Plug } from "../parts/plug.tsx";
@@ -89,7 +90,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         view={at.view}
         turn={(to) => change({ view: to })}
         seek={seek}
-        facts={facts && <Facts of={facts} />}
+        facts={facts && <Facts all={factsOf(facts)} />}
       >
         {mayAct.value && !past && (state === "failed" || state === "cancelled" || state === "partly") && (
           <button type="button" class="quiet" onClick={() => void askAgain(at.id, model.head).catch((error) => say(reason(error)))}>
@@ -140,9 +141,9 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
 }
 
 /** What the runs of a session took, and who answered and asked. */
-function Facts({ of: s }: { of: SessionSummary }): JSX.Element {
+function factsOf(s: SessionSummary): (string | undefined)[] {
   const runs = s.runs ?? 0;
-  const all: (string | undefined)[] = [
+  return [
     s.duration_ms ? span(s.duration_ms) : undefined,
     whoOf(s) || undefined,
     s.tokens ? t("facts.tokens", { n: tokens(s.tokens) }) : undefined,
@@ -150,18 +151,6 @@ function Facts({ of: s }: { of: SessionSummary }): JSX.Element {
     runs > 1 ? t("sessions.runs", { n: runs }) : undefined,
     s.principal ? t("facts.by", { who: s.principal }) : undefined,
   ];
-  return (
-    <ul class="facts">
-      {all.map(
-        (one) =>
-          one && (
-            <li key={one}>
-              <Text most={40}>{one}</Text>
-            </li>
-          ),
-      )}
-    </ul>
-  );
 }
 
 /** Closes or deletes the session, once the reader has typed its name. */

@@ -7,17 +7,24 @@ import type { LogModel } from "../model/log.ts";
 import { BarDetail, Glyph, reasonOf, titleOf } from "../parts/bar.tsx";
 import { Face, Text } from "../parts/basics.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { narrow } from "../parts/menu.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { t } from "../words.ts";
 
 /** The height of a row in pixels. */
 const height = 32;
 
-/** So many lines the scale has at most. */
-const mostTicks = 8;
+/** So many lines the scale has at most, on a phone and elsewhere. */
+const [fewTicks, mostTicks] = [3, 8];
 
 /** What took how long, and for what: a tree of bars, as of the event at which the log is shown. Times in which nothing happens are folded. */
-export function Trace({ model, open }: { model: LogModel; open: (seq: number) => void }): JSX.Element {
+export function Trace(p: {
+  model: LogModel;
+  open: (seq: number) => void;
+  /** More to say about a bar. */
+  about?: ((b: Bar) => string) | undefined;
+}): JSX.Element {
+  const { model, open } = p;
   const { bars, until } = model.bars.value ?? { bars: [], until: 0 };
   const [shut, setShut] = useState<ReadonlySet<string>>(new Set());
   const [picked, pick] = useState("");
@@ -29,7 +36,7 @@ export function Trace({ model, open }: { model: LogModel; open: (seq: number) =>
   const rows = useMemo(() => unfolded(tree, shut), [tree, shut]);
   if (bars.length === 0) return <Face title={t("trace.empty")} />;
   const begin = Math.min(...bars.slice(0, 50).map((b) => b.from));
-  const lines = ticks(scale.place, begin, end, view, mostTicks);
+  const lines = ticks(scale.place, begin, end, view, narrow.value ? fewTicks : mostTicks);
   const fold = (b: Bar, to: boolean) => {
     const next = new Set(shut);
     if (to) next.add(nameOf(b));
@@ -62,6 +69,7 @@ export function Trace({ model, open }: { model: LogModel; open: (seq: number) =>
         row={(r) => (
           <Row
             of={r}
+            why={[reasonOf(r.bar), p.about?.(r.bar)].filter(Boolean).join(" · ")}
             shut={shut.has(nameOf(r.bar))}
             fold={(to) => fold(r.bar, to)}
             place={(time) => within(view, scale.place(time))}
@@ -158,6 +166,8 @@ function Scale({ lines, view, look }: { lines: ReturnType<typeof ticks>; view: W
 
 interface RowProps {
   of: Branch;
+  /** Why it ended as it did; empty: that needs no word. */
+  why: string;
   shut: boolean;
   fold: (to: boolean) => void;
   place: (time: number) => number;
@@ -165,10 +175,9 @@ interface RowProps {
   lines: ReturnType<typeof ticks>;
 }
 
-function Row({ of, shut, fold, place, end, lines }: RowProps): JSX.Element {
+function Row({ of, why, shut, fold, place, end, lines }: RowProps): JSX.Element {
   const b = of.bar;
   const [left, right] = [Math.max(0, place(b.from)), Math.min(100, place(b.to ?? end))];
-  const why = reasonOf(b);
   return (
     <div class={`branch kind-${b.kind}`} role="presentation">
       <span class="name" style={{ paddingInlineStart: `${of.depth * 16}px` }}>

@@ -27,8 +27,7 @@ export function ToolPage({ at }: { at: ToolPlace }): JSX.Element {
   useEffect(() => () => of.close(), [of]);
   const tool = of.value.value;
   const error = of.error.value;
-  if (!tool && error instanceof WaggleError && error.status === 404)
-    return <Face title={t("tool.none")} text={t("tool.none.text")} action={{ text: t("tool.back"), go: back }} />;
+  if (!tool && error instanceof WaggleError && error.status === 404) return <Gone at={at} />;
   if (!tool && error) return <Failure error={error} again={() => void of.read()} />;
   if (!tool) return <Skeleton />;
   return (
@@ -53,13 +52,30 @@ export function ToolPage({ at }: { at: ToolPlace }): JSX.Element {
   );
 }
 
-/** The form, and beside it what came of the call and who else may make it. */
-function Calling({ tool, at }: { tool: ToolDetail; at: ToolPlace }): JSX.Element {
+/** The tool has gone with its provider. A call that was made before still has its outcome. */
+function Gone({ at }: { at: ToolPlace }): JSX.Element {
+  const call = useCall(at);
+  return (
+    <div class="tool-page">
+      <Face title={t("tool.none")} text={t("tool.none.text")} action={{ text: t("tool.back"), go: back }} />
+      <Outcome call={call} />
+    </div>
+  );
+}
+
+/** The calls of this page: at first that of the address. */
+function useCall(at: ToolPlace): Call {
   const call = useMemo(() => new Call(), []);
   useEffect(() => {
     if (at.call) void call.show(at.call);
     return () => call.close();
   }, [call]);
+  return call;
+}
+
+/** The form, and beside it what came of the call and who else may make it. */
+function Calling({ tool, at }: { tool: ToolDetail; at: ToolPlace }): JSX.Element {
+  const call = useCall(at);
   return (
     <div class="sides">
       <Try tool={tool} at={at} call={call} />
