@@ -14,8 +14,12 @@ export async function visit(browser: Browser, url: string, size = { width: 1300,
   return { page, errors };
 }
 
-/** The faults that axe finds. The page's own policy would keep axe out: it goes in past it. */
+/** The faults that axe finds once no colour changes any more. The page's own policy would keep axe out: it goes in past it. */
 export async function faults(page: Page): Promise<string[]> {
+  await page.evaluate(async () => {
+    await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
+    await Promise.allSettled(document.getAnimations().flatMap((a) => (a instanceof CSSTransition ? [a.finished] : [])));
+  });
   const session = await page.context().newCDPSession(page);
   await session.send("Page.setBypassCSP", { enabled: true });
   await session.send("Runtime.evaluate", { expression: axe });

@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { defineAgent } from "@waggle-dev/client/swarm";
+import { defineAgent, defineService, defineTool } from "@waggle-dev/client/swarm";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { faults, stage, visit } from "./page.ts";
@@ -80,6 +80,111 @@ test("a tool is called from a form of its schema, and the outcome stays in the a
   expect(await page.textContent(".outcome .code")).toBe(before);
   expect(await page.locator(".outcome .events li").count()).toBe(2);
   expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("a form begins with the defaults, names the first wrong field, and its call is copied as curl and made", async () => {
+  const shop = await defineService({
+    name: "shop",
+    id: "shop",
+    tools: [
+      defineTool({
+        id: "order",
+        idempotent: true,
+        inputSchema: {
+          type: "object",
+          required: ["code", "size"],
+          properties: {
+            code: { type: "string", pattern: "^[A-Z]{2}-\\d$" },
+            size: {
+              oneOf: [
+                { const: 1, title: "Small" },
+                { const: 2, title: "Large" },
+              ],
+              default: 2,
+            },
+            at: { type: "string", format: "date-time" },
+          },
+        },
+        run: (given) => given,
+      }),
+    ],
+  }).serve({ url: on.waggle.url, token: key("shop") });
+  const { page, errors } = await visitAs("ann", "/swarm/tools/shop/order?kind=service");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.waitForSelector(".try form");
+  expect(await field(page, "/size").evaluate((x: HTMLSelectElement) => x.selectedOptions[0]?.textContent)).toBe("Large");
+  await field(page, "/code").fill("ab");
+  await page.click('.try button[type="submit"]');
+  await page.waitForFunction(() => document.activeElement?.closest(".field")?.getAttribute("data-at") === "/code");
+  expect(await page.textContent('.field[data-at="/code"] .fault')).toBe("This does not match the pattern.");
+  await field(page, "/code").fill("AB-1");
+  await field(page, "/at").fill("2026-01-31T14:00:00");
+  await page.click('.try button:has-text("curl")');
+  await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("curl"));
+  const command = await page.evaluate(() => navigator.clipboard.readText());
+  const out = await new Promise<string>((go, no) =>
+    execFile("bash", ["-c", command], { env: { ...process.env, WAGGLE_TOKEN: key("ann"), NO_PROXY: "127.0.0.1" } }, (error, said) =>
+      error ? no(error) : go(said),
+    ),
+  );
+  const { result } = JSON.parse(out) as { result: { code: string; size: number; at: string } };
+  expect(result).toMatchObject({ code: "AB-1", size: 2 });
+  expect(Date.parse(result.at)).toBe(await page.evaluate(() => new Date("2026-01-31T14:00:00").getTime()));
+  await page.click('.try button[type="submit"]');
+  await chip(page, ".outcome", "Completed");
+  expect(JSON.parse((await page.textContent(".outcome .code")) ?? "")).toEqual(result);
+  expect(await page.locator(".outcome .events code").allTextContents()).toEqual(["call.started", "call.finished"]);
+  expect(await faults(page)).toEqual([]);
+  expect(errors).toEqual([]);
+  await shop.stop();
+  await page.close();
+});
+
+test("a task's page tells who does it, what was called and asked, and why it failed", async () => {
+  const agent = await defineAgent({
+    name: "clerk",
+    run: async (task) => {
+      await task.callMcp("workspace", "read_file", { path: "notes.md" });
+      const quarter = await task.ask("Which quarter?", { options: ["Q1", "Q2"] });
+      throw new Error(`No figures of ${quarter}.`);
+    },
+  }).serve({ url: on.waggle.url, token: key("bot") });
+  const { task_id } = await api<{ task_id: string }>("POST", "/api/v1/tasks", { agent_name: "clerk", task_type: "report", data: {} });
+  const { page, errors } = await visitAs("ann", `/swarm/tasks/${task_id}`);
+  await page.waitForSelector(".task .question");
+  await chip(page, ".head", "Needs an answer");
+  const facts = (await page.textContent(".head .facts")) ?? "";
+  for (const fact of ["clerk", "so far", "by ann"]) expect(facts).toContain(fact);
+  await page.fill(".question footer input", "Q2");
+  await page.click('.question [data-answer="approve"]');
+  await page.waitForSelector(".failure");
+  const failure = (await page.textContent(".failure")) ?? "";
+  for (const part of ["The agent failed", "No figures of Q2.", "then retry"]) expect(failure).toContain(part);
+  const rows = await page.locator(".attempts .entries-of > li").allTextContents();
+  expect(rows.map((r) => r.split(/(?<=call|Question)/)[0])).toEqual(["Tool call", "Question"]);
+  expect(rows[1]).toContain("Q2");
+  expect(await page.locator(".head .scrubber .marks path.failed").getAttribute("d")).not.toBe("");
+  expect(await faults(page)).toEqual([]);
+  await page.click("#tab-trace");
+  await page.waitForFunction(() => document.querySelectorAll('.trace [role="treeitem"]').length === 4);
+  expect(await page.locator('.trace [role="treeitem"]').evaluateAll((all) => all.map((x) => x.getAttribute("aria-level")))).toEqual([
+    "1",
+    "2",
+    "3",
+    "3",
+  ]);
+  expect(await faults(page)).toEqual([]);
+  for (const view of ["work", "trace"])
+    for (const scheme of ["light", "dark"] as const) {
+      await page.setViewportSize({ width: 380, height: 780 });
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.click(`#tab-${view}`);
+      expect(await faults(page), `${view} ${scheme}`).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    }
+  expect(errors).toEqual([]);
+  await agent.stop();
   await page.close();
 });
 
@@ -203,7 +308,9 @@ test("a task shows its attempts after its agent was lost, and is cancelled and r
   await chip(page, ".head", "Running");
   expect(holds.length).toBe(3);
   await page.goto(`${on.waggle.url}/swarm/tasks`);
-  await page.waitForFunction(() => document.querySelectorAll("table.tasks tbody tr").length === 2);
+  await page.waitForFunction(
+    () => [...document.querySelectorAll("table.tasks tbody tr")].filter((r) => r.textContent?.includes("digger")).length === 2,
+  );
   expect(await page.textContent("table.tasks")).toContain("Cancelled");
   expect(errors).toEqual([]);
   await second.stop();

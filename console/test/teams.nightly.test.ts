@@ -176,3 +176,46 @@ test("a large team has the elements of what is in view, wide and narrow", async 
     await page.close();
   }
 });
+
+test("who waits for whom is drawn, with a sentence for each arrow, as of the shown event, and not once nobody waits", async () => {
+  const id = await start({ ...definition, name: "waiting" });
+  await api("POST", `/teams/${id}/messages`, { id: "m1", content: "please publish hello" });
+  const { page, errors } = await visit(browser, `${waggle.url}/teams/${id}`, { width: 1440, height: 900 });
+  await says(page, ".waiting-for li", "Writer waits for you: workspace_write_file");
+  await says(page, ".waiting-for li", "desk waits for Writer: write");
+  expect((await page.locator(".waiting-for .waiter b").allTextContents()).sort()).toEqual(["Writer", "You", "desk"]);
+  expect(await page.locator(".waiting-for path.edge").count()).toBe(2);
+  expect(await faults(page)).toEqual([]);
+
+  // A node and a sentence lead to the member that asks, by keys alone.
+  await page.focus('.waiter:has-text("Writer")');
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.search === "?member=Writer");
+  await page.focus('.waiting-for .plain:has-text("desk")');
+  expect(await page.locator(".edge.lit").count()).toBe(1);
+
+  // Before the tasks were there nobody waited.
+  await page.focus('.scrubber input[type="range"]');
+  await page.keyboard.press("PageUp");
+  await page.waitForSelector(".session.past");
+  await page.waitForFunction(() => !document.querySelector(".waiting-for"));
+  await page.click(".frame button");
+  await says(page, ".waiting-for li", "Writer waits for you: workspace_write_file");
+
+  await page.click('.team [data-answer="approve"]');
+  await page.waitForFunction(() => !document.querySelector(".waiting-for")?.textContent?.includes("waits for you"));
+  for (const size of [
+    { width: 380, height: 780 },
+    { width: 1440, height: 900 },
+  ])
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.setViewportSize(size);
+      await page.emulateMedia({ colorScheme });
+      expect(await faults(page), `${size.width} ${colorScheme}`).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    }
+  await api("DELETE", `/teams/${id}`);
+  await page.waitForFunction(() => !document.querySelector(".waiting-for"));
+  expect(errors).toEqual([]);
+  await page.close();
+});

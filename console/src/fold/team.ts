@@ -33,7 +33,7 @@ export interface Task {
 export type Wait =
   | { for: "people"; scope: string; tool: string }
   /** Another member has to complete a task first. */
-  | { for: "member"; route: string; task: string };
+  | { for: "member"; route: string; task: string; name: string };
 
 /** The definition of a team, as much as the fold needs of it. */
 export interface Definition {
@@ -268,7 +268,8 @@ export class TeamFold {
         if (done.has(task.status)) continue;
         for (const id of task.needs) {
           const first = known.get(id);
-          if (first && first.status !== "completed") add(task.assignee, { for: "member", route: first.assignee, task: first.id });
+          if (first && first.status !== "completed")
+            add(task.assignee, { for: "member", route: first.assignee, task: first.id, name: first.name });
         }
       }
     }

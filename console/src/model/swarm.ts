@@ -84,13 +84,12 @@ export class Call {
         const view = await persist<CallView>("POST", `${path}?wait=${seconds}`, body);
         if (this.ended) return;
         this.view.value = view;
+        if (seconds === 1) named(view.call_id);
         if (view.status !== "queued" && view.status !== "running") {
           await this.read(view.call_id);
-          return named(view.call_id);
+          return;
         }
-        if (seconds !== 1) continue;
-        named(view.call_id);
-        void this.follow(view.call_id).catch(() => {}); // the request says what is wrong
+        if (seconds === 1) void this.follow(view.call_id).catch(() => {}); // the request says what is wrong
       }
     } catch (error) {
       const field = error instanceof WaggleError ? error.field : undefined;

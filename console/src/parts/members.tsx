@@ -105,10 +105,13 @@ function About({ row, link }: { row: MemberRow; link: (route: string, w: Wait) =
   );
 }
 
+/** What people are waited for; empty: that is not known. */
+export const waitWord = (w: Extract<Wait, { for: "people" }>): string => w.tool || (w.scope in scopes ? t(scopes[w.scope] as Word) : "");
+
 /** What a wait is called. */
 export function waitText(w: Wait, names: (route: string) => string): string {
   if (w.for === "member") return t("team.waits.member", { name: names(w.route), task: w.task });
-  const what = w.tool || (w.scope in scopes ? t(scopes[w.scope] as Word) : "");
+  const what = waitWord(w);
   return what === "" ? t("team.waits.people") : t("team.waits.for", { what });
 }
 

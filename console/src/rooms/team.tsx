@@ -25,12 +25,15 @@ import { Scroll } from "../parts/scroll.tsx";
 import { Sequence } from "../parts/sequence.tsx";
 import { Later, sideName, Talk } from "../parts/talk.tsx";
 import { Reasoning, Stopped } from "../parts/thought.tsx";
+import { Waits } from "../parts/waits.tsx";
 import { Writing } from "../parts/writing.tsx";
 import { go, type Route, room, teamViews } from "../route.ts";
 import { t } from "../words.ts";
 import { Log } from "./log.tsx";
 
 type TeamRoute = Extract<Route, { room: "teams" }> & { id: string };
+
+const none: readonly MemberRow[] = [];
 
 /** One team as of any event of its log: who is in it and waits for what, what they say, send to each other and have to do. */
 export function TeamRoom({ at, questions }: { at: TeamRoute; questions: List<ListedQuestion> }): JSX.Element {
@@ -59,6 +62,10 @@ export function TeamRoom({ at, questions }: { at: TeamRoute; questions: List<Lis
   const asked = (questions.rows.value ?? []).filter((q) => q.team_id === at.id);
   const state = stateOf(!past && asked.length > 0 ? "waiting" : status);
   const open = state !== "closed";
+  const look = (route: string) => {
+    const { member: _, ...whole } = at;
+    go({ ...whole, view: "tree", ...(route ? { member: route } : {}) }, at.view === "tree" ? "replace" : "push");
+  };
   return (
     <section class={past ? "session past" : "session"} aria-label={name || t("teams.title")}>
       <Head
@@ -85,9 +92,12 @@ export function TeamRoom({ at, questions }: { at: TeamRoute; questions: List<Lis
             <Log model={model} picked={picked} pick={pick} />
           )
         ) : (
-          <div class={`team of-${at.view}${picked > 0 ? " with-detail" : ""}`}>
-            <View at={at} model={model} state={state} asked={past ? [] : asked} picked={picked} pick={pick} live={!past && open} />
-            {picked > 0 && at.view !== "tree" && <EventDetail model={model} seq={picked} close={() => pick(0)} />}
+          <div class="team-view">
+            {open && <Waits rows={model.members.value ?? none} open={(route) => look(route)} />}
+            <div class={`team of-${at.view}${picked > 0 ? " with-detail" : ""}`}>
+              <View at={at} model={model} state={state} asked={past ? [] : asked} picked={picked} pick={pick} live={!past && open} />
+              {picked > 0 && at.view !== "tree" && <EventDetail model={model} seq={picked} close={() => pick(0)} />}
+            </div>
           </div>
         )}
       </div>
