@@ -1,0 +1,1 @@
+export{t as ArgumentsEditor}from"./arguments-BX1wcvj1.js";

@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-CY60zca1.js";

@@ -1,0 +1,1 @@
+function e(t){if(typeof t==`string`)return JSON.stringify(t.toWellFormed());if(Array.isArray(t))return`[${t.map(t=>e(t??null)).join(`,`)}]`;if(typeof t!=`object`||!t)return JSON.stringify(t);let n=Object.entries(t).filter(([,e])=>e!==void 0);return n.sort(([e],[t])=>e<t?-1:1),`{${n.map(([t,n])=>`${e(t)}:${e(n)}`).join(`,`)}}`}export{e as t};
