@@ -38,41 +38,6 @@ async def test_a_refused_token_is_renewed_once() -> None:
     assert next(tokens) == "never"
 
 
-async def test_a_token_that_stays_refused_is_an_error() -> None:
-    async def handler(_: str, __: bytes) -> bytes:
-        return problem("UNAUTHENTICATED", 401)
-
-    async with scripted(handler) as url, Waggle(url, token=lambda: "bad") as w:
-        with pytest.raises(WaggleError) as caught:
-            await w.me()
-    assert (caught.value.code, caught.value.status) == ("UNAUTHENTICATED", 401)
-
-
-async def test_retry_after_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-    real = asyncio.sleep
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-        await real(0)
-
-    calls = 0
-
-    async def handler(_: str, __: bytes) -> bytes:
-        nonlocal calls
-        calls += 1
-        return [
-            problem("RATE_LIMITED", 429, Retry_After="7"),
-            response(429, "busy", Retry_After="3"),
-            response(200, "{}"),
-        ][calls - 1]
-
-    async with scripted(handler) as url, Waggle(url, backoff=FAST) as w:
-        monkeypatch.setattr(asyncio, "sleep", sleep)
-        await w.me()
-    assert [round(p) for p in pauses if p > 1] == [7, 3]
-
-
 async def test_a_time_out_names_the_last_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(_: float) -> None:
         raise asyncio.TimeoutError  # the time is over during the first pause
@@ -84,41 +49,6 @@ async def test_a_time_out_names_the_last_failure(monkeypatch: pytest.MonkeyPatch
             await w.me(timeout=60)
         assert isinstance(caught.value, TimeoutError)
         assert isinstance(caught.value.__cause__, UnreachableError)
-
-
-async def test_a_silent_server_does_not_hold_a_call_beyond_its_time_out() -> None:
-    silence = asyncio.Event()
-
-    async def handler(_: str, __: bytes) -> bytes:
-        await silence.wait()
-        return b""
-
-    async with scripted(handler) as url, Waggle(url, timeout=0.1) as w:
-        with pytest.raises(CallTimeoutError):
-            await w.me()
-        silence.set()
-
-
-async def test_the_next_gateway_answers_for_one_that_is_away() -> None:
-    async def handler(_: str, __: bytes) -> bytes:
-        return response(200, '{"subject": "me"}')
-
-    async with scripted(handler) as url, Waggle([f"http://127.0.0.1:{free_port()}", url], backoff=FAST) as w:
-        assert (await w.me())["subject"] == "me"
-
-
-async def test_a_request_without_an_id_is_sent_once() -> None:
-    calls = 0
-
-    async def handler(_: str, __: bytes) -> bytes:
-        nonlocal calls
-        calls += 1
-        return response(503, "away")
-
-    async with scripted(handler) as url, Waggle(url, backoff=FAST) as w:
-        with pytest.raises(WaggleError) as caught:
-            await w.call("POST", "/api/v1/teams/t/messages", {})
-    assert (calls, caught.value.code, caught.value.retryable) == (1, "HTTP_503", True)
 
 
 def test_each_code_of_the_catalogue_is_a_class() -> None:

@@ -61,13 +61,6 @@ test("a plan is asked about, changed, carried out, and a step is restarted", asy
   expect((await within(rejected.result(), "the refusal")).outcome).toBe("rejected");
 });
 
-test("steps are carried out without planning, once", async () => {
-  const session = client.sessions.open();
-  await session.send("hello").result();
-  const run = session.solve([{ id: "a", title: "compute 6*7" }]);
-  expect((await within(run.result(), "the answer")).text).toContain("42");
-});
-
 test("sessions are listed in pages, shown, exported, imported and deleted", async () => {
   const made: Session[] = [];
   for (let i = 0; i < 3; i++) {
@@ -100,14 +93,6 @@ test("sessions are listed in pages, shown, exported, imported and deleted", asyn
   await expect(gone.send("hello").result()).rejects.toMatchObject({ code: "SESSION_DELETED" });
 });
 
-test("a run is cancelled, alone and by its session", async () => {
-  const session = client.sessions.open();
-  const run = session.send(question, { mode: "plan", confirmPlan: true });
-  await within(new Promise((go) => session.onQuestions((open) => open[0] && go(open))), "a question");
-  await run.cancel("enough");
-  await expect(within(run.result(), "the end")).rejects.toMatchObject({ code: "RUN_CANCELLED" });
-});
-
 test("announcements of the wanted types come as they happen", async () => {
   const signal = new AbortController();
   let up: () => void = () => {};
@@ -122,16 +107,6 @@ test("announcements of the wanted types come as they happen", async () => {
   expect(e.subject).toBe(`default.session.${session.id}`);
   signal.abort();
   expect((await live.next()).done).toBe(true);
-});
-
-test("what the server refuses is a typed error", async () => {
-  await expect(client.teams.open("nosuch").show()).rejects.toMatchObject({ code: "TEAM_NOT_FOUND", retryable: false, status: 404 });
-  await expect(
-    client.sessions
-      .open()
-      .send("hello", { id: "x".repeat(201) })
-      .result(),
-  ).rejects.toMatchObject({ code: "INVALID_FIELD", field: "runId" });
 });
 
 test("what is done to a plan is done once, though its answer is lost with the line", async () => {
