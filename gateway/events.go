@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/agui"
-	"github.com/waggle-dev/waggle/gateway/answer"
 	"github.com/waggle-dev/waggle/gateway/arrival"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/edge"
@@ -26,8 +24,11 @@ import (
 // protocolEvents is the name of streams of events in metrics and in the audit log.
 const protocolEvents = "events"
 
-// protocolThreads is the name of streams of threads there.
-const protocolThreads = "agui"
+// Names of the streams of conversations there.
+const (
+	protocolThreads = "agui"
+	protocolChats   = "aisdk"
+)
 
 // topicsQuiet is the longest pause between two signs of life on a stream with topics: it is all that a browser has, which has to
 // notice soon that it is dead.
@@ -145,11 +146,7 @@ func (e *eventStream) begin(w http.ResponseWriter, r *http.Request, bind func(*e
 func (e *eventStream) refuse(w http.ResponseWriter, err error) {
 	f := e.s.asFault(err)
 	e.s.refused.WithLabelValues(string(f.Code)).Inc()
-	if e.protocol == protocolThreads {
-		e.s.logUnsent(agui.Problem(w, err, f))
-		return
-	}
-	e.s.logUnsent(answer.Fault(w, f))
+	e.s.logUnsent(problem(e.protocol, w, err, f))
 }
 
 // admit decides whether the request may have a stream, as conn.admit does for sockets.
@@ -281,10 +278,8 @@ func (e *eventStream) Tick(time.Time) {
 	case f == nil && e.s.cfg.StreamMaxAge > 0 && age >= e.s.cfg.StreamMaxAge:
 		e.retire(fault.New(fault.Draining))
 	case f == nil:
-	case e.protocol == protocolThreads: // its clients take no events but those of their protocol
-		e.to.End(f)
 	default:
-		events.End(e.to, f)
+		end(e.protocol, e.to, f)
 	}
 }
 
@@ -298,7 +293,13 @@ func (*eventStream) flush(context.Context) {}
 func (*eventStream) Settle() {}
 
 // retire implements connection.
-func (e *eventStream) retire(why *fault.Fault) { e.to.End(why) }
+func (e *eventStream) retire(why *fault.Fault) {
+	if e.protocol == protocolChats {
+		end(e.protocol, e.to, why)
+		return
+	}
+	e.to.End(why)
+}
 
 // tenant implements connection.
 func (e *eventStream) tenant() id.Tenant { return e.client.Principal().Tenant }

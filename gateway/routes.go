@@ -9,6 +9,8 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/agui"
 	"github.com/waggle-dev/waggle/gateway/agui/thread"
+	"github.com/waggle-dev/waggle/gateway/aisdk"
+	"github.com/waggle-dev/waggle/gateway/aisdk/chat"
 	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/asp"
 	"github.com/waggle-dev/waggle/gateway/binding"
@@ -134,6 +136,7 @@ func (s *Server) routes() http.Handler {
 		Stream: s.streams.streamLog, Live: s.streams.serveEvents((*eventStream).bindLive), Translate: s.translator(), Reports: reports, Console: s.dep.Console,
 	}).Mount(paths)
 	agui.Mount(paths, thread.New(s.shared, min(s.cfg.ReadyTimeout, thread.DefaultMaxWait)), s.streams.streamThread, s.streams.threadServer(), s.dep.Version)
+	aisdk.Mount(paths, chat.New(s.shared), s.streams.streamChat, s.streams.chatServer())
 	paths.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.unserved(w, r, paths) })
 	mux := http.NewServeMux()
 	for path, route := range s.dep.Routes {

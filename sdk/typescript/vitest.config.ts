@@ -11,6 +11,7 @@ export default defineConfig({
       { find: /^@waggle-dev\/client$/, replacement: file("client/src/index.ts") },
       { find: /^@waggle-dev\/client\/(.*)$/, replacement: file("client/src/$1.ts") },
       { find: /^@waggle-dev\/react$/, replacement: file("react/src/index.ts") },
+      { find: /^@waggle-dev\/ai-sdk$/, replacement: file("ai-sdk/src/index.ts") },
       { find: /^@waggle-dev\/copilotkit\/react$/, replacement: file("copilotkit/src/react.tsx") },
       { find: /^@waggle-dev\/copilotkit$/, replacement: file("copilotkit/src/index.ts") },
     ],

@@ -7,7 +7,9 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
+	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -163,7 +165,7 @@ func (r request) speaks(n int) (Meaning, error) {
 		return Meaning{}, err
 	}
 	if c.Empty() {
-		return Meaning{}, input.Wrong(field+".content", "a string that is not only white space, or a list of parts that has one, or a file")
+		return Meaning{}, strict.Wrong(field+".content", "a string that is not only white space, or a list of parts that has one, or a file")
 	}
 	if r.q.Team {
 		return tells(r.q, c, field)
@@ -199,7 +201,7 @@ func (r request) speaks(n int) (Meaning, error) {
 const maxTold = 100 << 10
 
 // tells returns the meaning of a message to a team, or to one of its members.
-func tells(q input.Request, c input.Content, field string) (Meaning, error) {
+func tells(q input.Request, c content.Content, field string) (Meaning, error) {
 	if len(c.Text) > maxTold {
 		return Meaning{}, fault.New(fault.MessageTooBig).At(field + ".content")
 	}
@@ -255,10 +257,10 @@ func (r request) replies() (Meaning, error) {
 func (t *Thread) Stops(in wire.Cancel) (dialect.Intent, error) {
 	runID, active := t.Run()
 	if t.team == nil && in.Member != "" {
-		return dialect.Intent{}, input.Wrong("targetMember", "absent: a session has no members")
+		return dialect.Intent{}, strict.Wrong("targetMember", "absent: a session has no members")
 	}
 	if t.team != nil && in.TaskID != "" {
-		return dialect.Intent{}, input.Wrong("taskId", "absent: a team has members")
+		return dialect.Intent{}, strict.Wrong("taskId", "absent: a team has members")
 	}
 	if in.RunID != "" {
 		if waits := t.waitingRun(in.RunID); waits != "" {

@@ -21,7 +21,7 @@ func messageDelta(t *Thread, d event.MessageDeltaData) {
 	piece := d.Text
 	if d.Stage == event.StagePlanning {
 		of := t.run.thoughts[d.MessageID]
-		piece = of.plan.tell(piece)
+		piece = of.plan.Tell(piece)
 		t.run.thoughts[d.MessageID] = of
 	}
 	x := t.run.text(d.MessageID)
@@ -36,7 +36,7 @@ func messageCompleted(t *Thread, d event.MessageCompletedData) {
 	t.thought(d.MessageID)
 	delete(t.run.thoughts, d.MessageID)
 	if d.Stage == event.StagePlanning {
-		d.Content = planned(d.Content)
+		d.Content = narrate.Planned(d.Content)
 	}
 	x := t.run.text(d.MessageID)
 	if x == noText && d.Content != "" {

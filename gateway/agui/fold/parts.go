@@ -7,6 +7,7 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
+	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -54,13 +55,13 @@ func (v Variant) userMessage(d event.MessageReceivedData) wire.Message {
 	m := wire.Message{ID: first(input.ExtraOf(d.Extra).MessageID, d.MessageID), Role: wire.RoleUser, Content: quote(d.Content)}
 	var parts []wire.Part
 	for _, u := range d.ImageURLs {
-		if input.Web(u) {
+		if content.Web(u) {
 			parts = append(parts, wire.Part{Type: event.FileImage, Source: &wire.Source{Type: "url", Value: u}})
 		}
 	}
 	for _, f := range d.ContextFiles {
 		switch {
-		case input.Web(f):
+		case content.Web(f):
 			parts = append(parts, wire.Part{Type: event.FileDocument, Source: &wire.Source{Type: "url", Value: f}})
 		case v.files:
 			parts = append(parts, wire.Part{Type: event.FileDocument, Source: &wire.Source{Type: "file", Value: f}})

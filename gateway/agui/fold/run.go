@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -83,7 +84,7 @@ type thought struct {
 	parts int // that have begun
 	shown int // bytes of the whole
 
-	plan planner // of a planner's message
+	plan narrate.Planner // of a planner's message
 }
 
 // noText stands for a message that is not open.

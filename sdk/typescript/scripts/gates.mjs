@@ -16,7 +16,7 @@ const check = (ok, text) => {
 };
 
 try {
-  for (const name of ["client", "react", "copilotkit"]) {
+  for (const name of ["client", "react", "copilotkit", "ai-sdk"]) {
     const [pack] = JSON.parse(run("npm", "pack", "--json", "--ignore-scripts", "--pack-destination", folder, "-w", name));
     const files = pack.files.map((f) => f.path);
     const manifest = JSON.parse(readFileSync(join(root, name, "package.json"), "utf8"));

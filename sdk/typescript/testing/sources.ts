@@ -4,10 +4,11 @@ const source = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta
 
 /** The packages of this repository as bundlers find their sources: nothing has to be built before a test. */
 export const sources: Record<string, string> = Object.fromEntries(
-  ["agui", "swarm", "view"]
+  ["agui", "stream", "swarm", "view"]
     .map((part) => [`@waggle-dev/client/${part}`, source(`client/src/${part}.ts`)])
     .concat([
       ["@waggle-dev/client", source("client/src/index.ts")],
+      ["@waggle-dev/ai-sdk", source("ai-sdk/src/index.ts")],
       ["@waggle-dev/react", source("react/src/index.ts")],
     ]),
 );

@@ -25,14 +25,14 @@ func AnswerToAgent(e wire.ResumeEntry, options []json.RawMessage, field string) 
 	}
 	answer := bytes.TrimSpace(e.Payload)
 	if len(answer) == 0 || string(answer) == "null" {
-		return dialect.Answer{}, Wrong(field, "an object with the answer, or the answer itself")
+		return dialect.Answer{}, strict.Wrong(field, "an object with the answer, or the answer itself")
 	}
 	var in map[string]json.RawMessage
 	if json.Unmarshal(answer, &in) == nil && len(in) == 1 && in["answer"] != nil {
 		answer, field = in["answer"], field+".answer"
 	}
 	if len(options) > 0 && !slices.ContainsFunc(options, func(o json.RawMessage) bool { return same(o, answer) }) {
-		return dialect.Answer{}, Wrong(field, "one of the options of the interrupt")
+		return dialect.Answer{}, strict.Wrong(field, "one of the options of the interrupt")
 	}
 	return dialect.Answer{Approved: true, Message: answer}, nil
 }
@@ -72,7 +72,7 @@ func Answer(e wire.ResumeEntry, more []string, field string) (d dialect.Answer, 
 	case string(text) == "false":
 		return d, nil
 	case !bytes.HasPrefix(text, []byte("{")):
-		return d, Wrong(field, "true, false, or an object with approved, and perhaps "+strings.Join(known[1:], ", "))
+		return d, strict.Wrong(field, "true, false, or an object with approved, and perhaps "+strings.Join(known[1:], ", "))
 	}
 	all, _ := strict.Members(e.Payload)
 	if f := strict.OnlyAnswer(field, all, known...); f != nil {
@@ -83,7 +83,7 @@ func Answer(e wire.ResumeEntry, more []string, field string) (d dialect.Answer, 
 		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && bad.Field != "" {
 			field += "." + bad.Field
 		}
-		return d, Wrong(field, "as the responseSchema of the interrupt says")
+		return d, strict.Wrong(field, "as the responseSchema of the interrupt says")
 	}
 	return p.answer(field)
 }
@@ -91,14 +91,14 @@ func Answer(e wire.ResumeEntry, more []string, field string) (d dialect.Answer, 
 // answer returns the answer that an object is.
 func (p payload) answer(field string) (d dialect.Answer, err error) {
 	if p.Approved == nil {
-		return d, Wrong(field+".approved", "true or false")
+		return d, strict.Wrong(field+".approved", "true or false")
 	}
 	if i := slices.IndexFunc(p.Tasks, func(t map[string]json.RawMessage) bool { return t == nil }); i >= 0 {
-		return d, Wrong(fmt.Sprintf("%s.tasks[%d]", field, i), "an object")
+		return d, strict.Wrong(fmt.Sprintf("%s.tasks[%d]", field, i), "an object")
 	}
 	for id, t := range p.Modified {
 		if t == nil {
-			return d, Wrong(field+".modified."+id, "an object")
+			return d, strict.Wrong(field+".modified."+id, "an object")
 		}
 	}
 	d = dialect.Answer{Approved: *p.Approved, Feedback: p.Feedback}
@@ -106,16 +106,16 @@ func (p payload) answer(field string) (d dialect.Answer, err error) {
 		d.Arguments = p.Edited
 	}
 	if len(d.Arguments) > 0 && (d.Arguments[0] != '{' || !d.Approved) {
-		return d, Wrong(field+".editedArgs", "an object, and only with approved: true")
+		return d, strict.Wrong(field+".editedArgs", "an object, and only with approved: true")
 	}
 	if p.Tasks != nil {
 		if d.Steps, err = plainjson.Marshal(p.Tasks); err != nil {
-			return d, Wrong(field+".tasks", "a list of objects").Wrap(err)
+			return d, strict.Wrong(field+".tasks", "a list of objects").Wrap(err)
 		}
 	}
 	if p.Modified != nil {
 		if d.Modified, err = plainjson.Marshal(p.Modified); err != nil {
-			return d, Wrong(field+".modified", "an object").Wrap(err)
+			return d, strict.Wrong(field+".modified", "an object").Wrap(err)
 		}
 	}
 	return d, nil

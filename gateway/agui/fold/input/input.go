@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/waggle-dev/waggle/gateway/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -98,12 +99,12 @@ func Check(in wire.Input, to To) (Request, error) {
 	}
 	switch {
 	case in.ThreadID == "" || len(in.ThreadID) > maxThreadID:
-		return q, Wrong("threadId", "a string of 1 to 1024 bytes")
+		return q, strict.Wrong("threadId", "a string of 1 to 1024 bytes")
 	case in.Messages == nil:
-		return q, Wrong("messages", "a list")
+		return q, strict.Wrong("messages", "a list")
 	case q.Older || strings.HasPrefix(in.ProtocolVersion, "1."):
 	default:
-		return q, Wrong("protocolVersion", "1.0")
+		return q, strict.Wrong("protocolVersion", "1.0")
 	}
 	if err := checkMessages(in.Messages); err != nil {
 		return q, err
@@ -117,7 +118,7 @@ func Check(in wire.Input, to To) (Request, error) {
 // CheckRunID returns why a text is not the id of a run.
 func CheckRunID(s string) error {
 	if s == "" || len(s) > maxRunID || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		return Wrong("runId", "a string of 1 to 200 printable bytes")
+		return strict.Wrong("runId", "a string of 1 to 200 printable bytes")
 	}
 	return nil
 }
@@ -129,11 +130,11 @@ func (q *Request) bounds() error {
 		bytes += len(t.Name) + len(t.Description) + len(t.Parameters)
 	}
 	if len(q.Tools) > maxTools || bytes > maxToolBytes {
-		return Wrong("tools", "at most 64 tools of 64 KiB together")
+		return strict.Wrong("tools", "at most 64 tools of 64 KiB together")
 	}
 	for i, t := range q.Tools {
 		if !toolName.MatchString(t.Name) {
-			return Wrong(fmt.Sprintf("tools[%d].name", i), "1 to 64 letters, digits, _ and -")
+			return strict.Wrong(fmt.Sprintf("tools[%d].name", i), "1 to 64 letters, digits, _ and -")
 		}
 	}
 	bytes = 0
@@ -141,10 +142,10 @@ func (q *Request) bounds() error {
 		bytes += len(c.Description) + len(c.Value)
 	}
 	if bytes > maxContextBytes {
-		return Wrong("context", "at most 32 KiB")
+		return strict.Wrong("context", "at most 32 KiB")
 	}
 	if len(q.State) > maxStateBytes {
-		return Wrong("state", "at most 64 KiB")
+		return strict.Wrong("state", "at most 64 KiB")
 	}
 	return CheckResume(q.Resume)
 }
@@ -153,10 +154,10 @@ func (q *Request) bounds() error {
 func CheckResume(list []wire.ResumeEntry) error {
 	for i, e := range list {
 		if e.InterruptID == "" || e.Status != wire.ResumeResolved && e.Status != wire.ResumeCancelled {
-			return Wrong("resume", "a list of {interruptId, status: resolved or cancelled, payload}")
+			return strict.Wrong("resume", "a list of {interruptId, status: resolved or cancelled, payload}")
 		}
 		if slices.ContainsFunc(list[:i], func(o wire.ResumeEntry) bool { return o.InterruptID == e.InterruptID }) {
-			return Wrong("resume", "a list with one answer for each interrupt")
+			return strict.Wrong("resume", "a list with one answer for each interrupt")
 		}
 	}
 	return nil
@@ -166,7 +167,7 @@ func CheckResume(list []wire.ResumeEntry) error {
 func (q *Request) options() error {
 	props := map[string]json.RawMessage{}
 	if p := q.ForwardedProps; len(p) > 0 && string(p) != "null" && json.Unmarshal(p, &props) != nil {
-		return Wrong("forwardedProps", "an object")
+		return strict.Wrong("forwardedProps", "an object")
 	}
 	if own := props["waggle"]; own != nil {
 		if err := json.Unmarshal(own, &q.Options); err != nil {
@@ -174,7 +175,7 @@ func (q *Request) options() error {
 			if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 				field += "." + bad.Field
 			}
-			return Wrong(field, "as the documentation of AG-UI says")
+			return strict.Wrong(field, "as the documentation of AG-UI says")
 		}
 	}
 	delete(props, "waggle")
@@ -182,7 +183,7 @@ func (q *Request) options() error {
 	var err error
 	if len(props) > 0 {
 		if x.Forwarded, err = plainjson.Marshal(props); err != nil {
-			return Wrong("forwardedProps", "an object").Wrap(err)
+			return strict.Wrong("forwardedProps", "an object").Wrap(err)
 		}
 	}
 	if string(x.State) == "null" {
@@ -193,7 +194,7 @@ func (q *Request) options() error {
 	}
 	x.RunID = q.RunID
 	if q.Extra, err = plainjson.Marshal(kept{x}); err != nil {
-		return Wrong("state", "a value of JSON").Wrap(err)
+		return strict.Wrong("state", "a value of JSON").Wrap(err)
 	}
 	return q.allowed()
 }
@@ -202,19 +203,19 @@ func (q *Request) allowed() error {
 	o := q.Options
 	switch {
 	case !slices.Contains([]string{"", "chat", event.ModePlan}, o.Mode):
-		return Wrong("forwardedProps.waggle.mode", "chat or plan")
+		return strict.Wrong("forwardedProps.waggle.mode", "chat or plan")
 	case !slices.Contains([]string{"", event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}, o.OnBusy):
-		return Wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
+		return strict.Wrong("forwardedProps.waggle.onBusy", "reject, enqueue or interrupt")
 	case !slices.Contains([]string{"", OnDisconnectContinue, OnDisconnectCancel}, o.OnDisconnect):
-		return Wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
+		return strict.Wrong("forwardedProps.waggle.onDisconnect", "continue or cancel")
 	case q.To != To{} && o.Mode == event.ModePlan:
-		return Wrong("forwardedProps.waggle.mode", "chat: an agent of the swarm and a team answer as they like")
+		return strict.Wrong("forwardedProps.waggle.mode", "chat: an agent of the swarm and a team answer as they like")
 	case q.Team && (o.Budget != nil || o.MaxConcurrent != 0 || o.TimeoutSeconds != 0):
-		return Wrong("forwardedProps.waggle", "without budget, maxConcurrent and timeoutSeconds: a team has its own")
+		return strict.Wrong("forwardedProps.waggle", "without budget, maxConcurrent and timeoutSeconds: a team has its own")
 	case !q.Team && o.TargetMember != "":
-		return Wrong("forwardedProps.waggle.targetMember", "absent: a thread has no members")
+		return strict.Wrong("forwardedProps.waggle.targetMember", "absent: a thread has no members")
 	case o.MaxConcurrent < 0, o.TimeoutSeconds < 0, o.TimeoutSeconds > maxTimeout:
-		return Wrong("forwardedProps.waggle", "without negative numbers")
+		return strict.Wrong("forwardedProps.waggle", "without negative numbers")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 )
 
@@ -32,18 +33,18 @@ func checkMessage(m *wire.Message, field string) error {
 	form, known := roles[m.Role]
 	switch {
 	case !known:
-		return Wrong(field+".role", "user, assistant, tool, system, developer, reasoning or activity")
+		return strict.Wrong(field+".role", "user, assistant, tool, system, developer, reasoning or activity")
 	case m.ID == "":
-		return Wrong(field+".id", "a string that is not empty")
+		return strict.Wrong(field+".id", "a string that is not empty")
 	case m.Role == wire.RoleTool && m.ToolCallID == "":
-		return Wrong(field+".toolCallId", "the id of the call that the message is the result of")
+		return strict.Wrong(field+".toolCallId", "the id of the call that the message is the result of")
 	}
 	content := bytes.TrimSpace(m.Content)
 	if len(content) == 0 {
 		content = []byte("null")
 	}
 	if !slices.Contains([]byte(form), content[0]) {
-		return Wrong(field+".content", forms[form])
+		return strict.Wrong(field+".content", forms[form])
 	}
 	return checkParts(content, field+".content")
 }
@@ -55,12 +56,12 @@ func checkParts(content []byte, field string) error {
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(content, &parts) != nil || len(parts) > maxParts {
-		return Wrong(field, fmt.Sprintf("a string or a list of at most %d parts", maxParts))
+		return strict.Wrong(field, fmt.Sprintf("a string or a list of at most %d parts", maxParts))
 	}
 	for i, raw := range parts {
 		var p wire.Part
 		if bytes.TrimSpace(raw)[0] != '{' || json.Unmarshal(raw, &p) != nil || p.Type == "" {
-			return Wrong(fmt.Sprintf("%s[%d]", field, i), "an object with a type, such as text")
+			return strict.Wrong(fmt.Sprintf("%s[%d]", field, i), "an object with a type, such as text")
 		}
 	}
 	return nil

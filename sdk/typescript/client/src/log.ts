@@ -34,6 +34,8 @@ export interface Reading {
   request: () => { path: string } & HttpRequest;
   /** Takes an event and returns whether it is to be handed on. */
   take: (m: SseMessage) => boolean;
+  /** An answer without a body ends the stream: nothing follows. */
+  ends?: boolean;
 }
 
 /** A connection that sends nothing for so long is dead: gateways send heartbeats more often. */
@@ -89,6 +91,7 @@ export async function* readStream(http: Http, r: Reading, o: FollowOptions): Asy
       }
       if (leave.signal.aborted) return;
       if (connection.held) continue; // over a WebSocket
+      if (r.ends && connection.empty) return;
       if (up || error !== undefined) o.onConnection?.(false, error);
       if (error instanceof WaggleError && pointless(error)) throw error;
       if (error !== undefined && !(error instanceof WaggleError)) throw error;
@@ -116,6 +119,8 @@ class Connection {
   goodbye = false;
   /** Nothing has come of the answer: a WebSocket may get through. */
   held = false;
+  /** The answer has no body. */
+  empty = false;
 
   constructor(
     private readonly http: Http,
@@ -163,7 +168,8 @@ class Connection {
 
   private async *answer({ path, headers, ...request }: { path: string } & HttpRequest, signal: AbortSignal): AsyncGenerator<SseMessage> {
     const answer = await this.http.request(path, { ...request, headers: { Accept: "text/event-stream", ...headers }, signal });
-    if (!answer.body || answer.status === 204) return;
+    this.empty = answer.status === 204;
+    if (!answer.body || this.empty) return;
     const media = answer.headers.get("Content-Type") ?? "";
     if (!/^text\/event-stream\b/i.test(media)) {
       await answer.body.cancel().catch(() => {});

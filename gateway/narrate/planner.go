@@ -1,4 +1,4 @@
-package fold
+package narrate
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 // reasons are the members of a plan in which planners say why.
 var reasons = []string{"reasoning", "rationale", "explanation", "analysis", "thoughts", "thought"}
 
-// planner reads what a planner writes, piece by piece, and tells what of it is for people: the text around the JSON of the plan, and
-// the plan's reasons. The tasks are shown as a plan. A planner is a value: a copy continues on its own.
-type planner struct {
+// Planner reads what a planner writes, piece by piece, and tells what of it is for people: the text around the JSON of the plan, and
+// the plan's reasons. The tasks are shown as a plan. A Planner is a value: a copy continues on its own.
+type Planner struct {
 	depth   int // of the JSON; 0 = text
 	quoted  bool
 	escaped bool
@@ -27,11 +27,11 @@ type planner struct {
 	told    bool   // something
 }
 
-// planned returns what a whole text of a planner tells.
-func planned(text string) string { return new(planner).tell(text) }
+// Planned returns what a whole text of a planner tells.
+func Planned(text string) string { return new(Planner).Tell(text) }
 
-// tell returns what the next piece adds.
-func (p *planner) tell(piece string) string {
+// Tell returns what the next piece adds.
+func (p *Planner) Tell(piece string) string {
 	var out strings.Builder
 	for _, c := range piece {
 		switch {
@@ -48,7 +48,7 @@ func (p *planner) tell(piece string) string {
 }
 
 // inText takes a character around the plan. Fences are for machines.
-func (p *planner) inText(c rune, out *strings.Builder) {
+func (p *Planner) inText(c rune, out *strings.Builder) {
 	switch {
 	case c == '\n':
 		p.line, p.fence = false, false
@@ -70,7 +70,7 @@ func (p *planner) inText(c rune, out *strings.Builder) {
 }
 
 // inPlan takes a character of the plan's JSON, outside of its strings.
-func (p *planner) inPlan(c rune) {
+func (p *Planner) inPlan(c rune) {
 	switch c {
 	case '"':
 		p.quoted = true
@@ -94,7 +94,7 @@ func (p *planner) inPlan(c rune) {
 const maxReason = 16
 
 // inString takes a character of a string.
-func (p *planner) inString(c rune, out *strings.Builder) {
+func (p *Planner) inString(c rune, out *strings.Builder) {
 	switch {
 	case p.code != "":
 		if p.code += string(c); len(p.code) >= 5 {
@@ -125,7 +125,7 @@ func unescaped(c rune) rune {
 }
 
 // unit takes a unit of UTF-16.
-func (p *planner) unit(c rune, out *strings.Builder) {
+func (p *Planner) unit(c rune, out *strings.Builder) {
 	switch whole := utf16.DecodeRune(p.high, c); {
 	case p.high != 0:
 		p.high = 0
@@ -137,7 +137,7 @@ func (p *planner) unit(c rune, out *strings.Builder) {
 	}
 }
 
-func (p *planner) char(c rune, out *strings.Builder) {
+func (p *Planner) char(c rune, out *strings.Builder) {
 	switch {
 	case p.tells:
 		out.WriteRune(c)

@@ -1,4 +1,4 @@
-package input
+package strict
 
 import "github.com/waggle-dev/waggle/proto-schemas/fault"
 

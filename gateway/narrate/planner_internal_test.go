@@ -1,4 +1,4 @@
-package fold
+package narrate
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ func TestWhatAPlannerTells(t *testing.T) {
 		`no plan`:               "no plan",
 		``:                      "",
 	} {
-		got := planned(text)
+		got := Planned(text)
 		require.Equal(t, want, strings.TrimSpace(got), text)
 	}
 }
@@ -35,15 +35,15 @@ func TestPlannersTellTheSameInAnyPieces(t *testing.T) {
 			"reasoning": why, "summary": rapid.String().Draw(t, "summary"), "a": []any{map[string]any{"reasoning": rapid.String().Draw(t, "inner")}},
 		})
 		require.NoError(t, err)
-		require.Equal(t, why, planned(string(plan)))
+		require.Equal(t, why, Planned(string(plan)))
 		text := rapid.OneOf(rapid.Just(string(plan)), rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("{}[]\":,\\u`\nab reasoning")))).Draw(t, "text")
-		var p planner
+		var p Planner
 		var out strings.Builder
 		for rest := []rune(text); len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
-			out.WriteString(p.tell(string(rest[:n])))
+			out.WriteString(p.Tell(string(rest[:n])))
 			rest = rest[n:]
 		}
-		require.Equal(t, planned(string([]rune(text))), out.String())
+		require.Equal(t, Planned(string([]rune(text))), out.String())
 	})
 }
