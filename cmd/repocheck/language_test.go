@@ -103,7 +103,7 @@ func exampleOf(mark string) string {
 // ruledPages are the pages, beside the decisions, that follow the rules.
 var ruledPages = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/TOUR.md", "docs/UPGRADING.md", "docs/OPERATIONS.md", "docs/SECURITY.md", "deploy/helm/waggle/README.md",
-	"docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-ASP.md", "docs/PROTOCOL-MYAGENT.md", "docs/PROTOCOL-TEAM.md", "docs/PROTOCOL-EVENTS.md", "docs/PROTOCOL-AGUI.md",
+	"docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-ASP.md", "docs/PROTOCOL-MYAGENT.md", "docs/PROTOCOL-TEAM.md", "docs/PROTOCOL-EVENTS.md", "docs/PROTOCOL-AGUI.md", "docs/PROTOCOL-AISDK.md",
 	"docs/CONFIGURATION.md", "docs/SCALE.md", "docs/generated/asp-messages.md", "docs/generated/errors.md", "docs/generated/events.md",
 	"docs/generated/metrics.md", "docs/MODULES.md", "docs/generated/myagent-events.md", "docs/generated/subjects.md", "docs/generated/team-messages.md",
 	"sdk/go/README.md",

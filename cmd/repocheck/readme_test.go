@@ -16,7 +16,7 @@ import (
 var pages = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
 	"CHANGELOG.md", "docs/TOUR.md", "docs/UPGRADING.md", "docs/CONSOLE.md", "docs/HTTP.md", "docs/MODELS.md", "docs/OPERATIONS.md", "docs/SCALE.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
-	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md", "docs/PROTOCOL-EVENTS.md", "docs/PROTOCOL-AGUI.md", "docs/GLOSSARY.md",
+	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md", "docs/PROTOCOL-EVENTS.md", "docs/PROTOCOL-AGUI.md", "docs/PROTOCOL-AISDK.md", "docs/GLOSSARY.md",
 }
 
 func read(t *testing.T, name string) string {

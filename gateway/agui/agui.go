@@ -6,18 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/waggle-dev/waggle/gateway/agui/fold"
 	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
 	"github.com/waggle-dev/waggle/gateway/agui/thread"
 	"github.com/waggle-dev/waggle/gateway/answer"
+	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -49,7 +48,9 @@ var bases = []string{Prefix, Prefix + "/agents/{" + pathAgent + "}", Prefix + "/
 func Mount(mux *http.ServeMux, threads *thread.Threads, stream func(Open) http.HandlerFunc, answer respond.Server, version string) {
 	t := server{threads, version}
 	for _, base := range bases {
-		handle := func(method, path string, h http.HandlerFunc) { mux.HandleFunc(method+" "+base+path, patient(h)) }
+		handle := func(method, path string, h http.HandlerFunc) {
+			mux.HandleFunc(method+" "+base+path, named(request.Patient(h)))
+		}
 		handle(http.MethodPost, "", stream(t.post))
 		handle(http.MethodGet, "/capabilities", answer.ServePage(t.getCapabilities))
 		handle(http.MethodGet, "/threads/{thread}", stream(t.getThread))
@@ -60,35 +61,14 @@ func Mount(mux *http.ServeMux, threads *thread.Threads, stream func(Open) http.H
 	}
 }
 
-// patient ends the server's deadline for the request once its body is read: a request may wait longer for what it asks for. The
-// answer names the thread.
-func patient(h http.HandlerFunc) http.HandlerFunc {
+// named returns the handler with an answer that names the thread.
+func named(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if name := r.PathValue("thread"); name != "" {
 			w.Header().Set(HeaderThread, url.PathEscape(name))
 		}
-		rc := http.NewResponseController(w)
-		if r.Body == nil || r.Body == http.NoBody {
-			_ = rc.SetReadDeadline(time.Time{})
-		} else {
-			r.Body = &body{r.Body, rc}
-		}
 		h(w, r)
 	}
-}
-
-// body is that of a request.
-type body struct {
-	io.ReadCloser
-	rc *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (b *body) Read(p []byte) (n int, err error) {
-	if n, err = b.ReadCloser.Read(p); errors.Is(err, io.EOF) {
-		_ = b.rc.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }
 
 func (t server) post(ctx context.Context, r *http.Request, c *edge.Client, to *sse.Response) (*thread.Stream, error) {

@@ -5,11 +5,9 @@ package aisdk
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/waggle-dev/waggle/gateway/aisdk/chat"
 	"github.com/waggle-dev/waggle/gateway/aisdk/fold"
@@ -19,7 +17,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
-	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -34,6 +31,9 @@ const HeaderVersion = "X-Vercel-Ai-Ui-Message-Stream"
 // version is that of the protocol.
 const version = "v1"
 
+// maxBody bounds the body of a request. The gateway's own bound may be lower.
+const maxBody = 1 << 20
+
 // Open opens the stream of a request.
 type Open = func(ctx context.Context, r *http.Request, c *edge.Client, to *sse.Response) (*chat.Stream, error)
 
@@ -43,37 +43,10 @@ type server struct{ *chat.Chats }
 // Mount registers the routes. stream returns the handler of requests that get a response of chunks, and answer serves the others.
 func Mount(mux *http.ServeMux, chats *chat.Chats, stream func(Open) http.HandlerFunc, answer respond.Server) {
 	t := server{chats}
-	mux.HandleFunc("POST "+Prefix, patient(stream(t.post)))
-	mux.HandleFunc("GET "+Prefix+"/{chat}/stream", patient(stream(t.resume)))
+	mux.HandleFunc("POST "+Prefix, request.Patient(stream(t.post)))
+	mux.HandleFunc("GET "+Prefix+"/{chat}/stream", request.Patient(stream(t.resume)))
 	mux.HandleFunc("GET "+Prefix+"/{chat}/messages", answer.ServePage(t.messages))
 	mux.HandleFunc("POST "+Prefix+"/{chat}/stop", answer.Serve(t.stop))
-}
-
-// patient ends the server's deadline for the request once its body is read: a request may wait longer for what it asks for.
-func patient(h http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		rc := http.NewResponseController(w)
-		if r.Body == nil || r.Body == http.NoBody {
-			_ = rc.SetReadDeadline(time.Time{})
-		} else {
-			r.Body = &body{r.Body, rc}
-		}
-		h(w, r)
-	}
-}
-
-// body is that of a request.
-type body struct {
-	io.ReadCloser
-	rc *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (b *body) Read(p []byte) (n int, err error) {
-	if n, err = b.ReadCloser.Read(p); errors.Is(err, io.EOF) {
-		_ = b.rc.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }
 
 // place returns the chat with the name in the tenant of the client.
@@ -88,7 +61,7 @@ func (t server) post(ctx context.Context, r *http.Request, c *edge.Client, to *s
 		return nil, fault.New(fault.Forbidden)
 	}
 	var q fold.Request
-	if err := decode(r, &q); err != nil {
+	if err := request.Decode(r, maxBody, &q, true); err != nil {
 		return nil, err
 	}
 	if err := q.Check(); err != nil {
@@ -126,10 +99,8 @@ func (t server) stop(r *http.Request, c *edge.Client) (any, error) {
 	var in struct {
 		RunID string `json:"runId"`
 	}
-	if r.ContentLength != 0 {
-		if err := decode(r, &in); err != nil {
-			return nil, err
-		}
+	if err := request.Decode(r, maxBody, &in, false); err != nil {
+		return nil, err
 	}
 	if err := t.Stop(r.Context(), c, place(r, c, r.PathValue("chat"), nil), in.RunID); err != nil {
 		return nil, err
@@ -153,21 +124,6 @@ func position(r *http.Request) (*transport.Position, error) {
 		return nil, fault.Newf(fault.CursorInvalid, "%s is not the id of an event of the chat. Use the id of the last event that you received.", sse.HeaderResume).At(sse.HeaderResume)
 	}
 	return &at, nil
-}
-
-// decode reads the body.
-func decode(r *http.Request, into any) error {
-	body, err := io.ReadAll(r.Body)
-	if _, big := errors.AsType[*http.MaxBytesError](err); big {
-		return fault.New(fault.MessageTooBig)
-	}
-	if err != nil {
-		return fault.New(fault.BadJSON).Wrap(err)
-	}
-	if err := request.JSON(r); len(body) > 0 && err != nil {
-		return err
-	}
-	return strictjson.Decode(body, into)
 }
 
 // Problem answers a request that has failed.

@@ -86,4 +86,120 @@ describe.each(Object.keys(majors))("ai %s", (major) => {
     await page.close();
     await second.page.close();
   });
+
+  test("the gateway is killed in the middle of an answer: no word is lost or doubled", async () => {
+    const { page, errors } = await open(browser, address(major, fresh(major)));
+    await say(page, "count slowly");
+    await shows(page, "w10 ");
+    await waggle.restart();
+    await shows(page, "w60");
+    await ready(page);
+    expect(await textOf(page)).toEqual([long]);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("the line is cut again and again", async () => {
+    const { page, errors } = await open(browser, address(major, fresh(major)));
+    await say(page, "count slowly");
+    for (const word of ["w5 ", "w15 ", "w25 ", "w35 "]) {
+      await shows(page, word);
+      line.cut();
+    }
+    await shows(page, "w60");
+    await ready(page);
+    expect(await textOf(page)).toEqual([long]);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("a call is allowed in one window, and refused too late in another; the next is refused", async () => {
+    const chat = fresh(major);
+    const first = await open(browser, address(major, chat));
+    await say(first.page, "write it");
+    await first.page.waitForSelector("text=Yes");
+    const second = await open(browser, address(major, chat));
+    await second.page.waitForSelector("text=No");
+    await first.page.click("text=Yes");
+    await shows(first.page, "All is done.");
+    await second.page.click("text=No");
+    await shows(second.page, "All is done.");
+    for (const { page } of [first, second]) {
+      await ready(page);
+      expect(await page.locator(".tool").count()).toBe(1);
+      expect(await page.getAttribute(".tool", "data-state")).toBe("output-available");
+      expect(await textOf(page)).toEqual(["All is done."]);
+    }
+    await say(second.page, "write it");
+    await second.page.click("text=No");
+    await second.page.waitForSelector(".tool[data-state=output-denied]");
+    await ready(second.page);
+    await first.page.reload();
+    await first.page.waitForSelector(".tool[data-state=output-denied]");
+    expect([...first.errors, ...second.errors]).toEqual([]);
+    await first.page.close();
+    await second.page.close();
+  });
+
+  test("parallel calls are each asked about, also after a reload, and done once", async () => {
+    const chat = fresh(major);
+    const { page, errors } = await open(browser, address(major, chat));
+    await say(page, "write two files");
+    await page.waitForFunction(() => document.querySelectorAll(".tool[data-state=approval-requested]").length === 2);
+    await ready(page);
+    await page.reload();
+    await page.waitForFunction(() => document.querySelectorAll(".tool[data-state=approval-requested]").length === 2);
+    await page.locator("text=Yes").first().click();
+    await page.locator("text=Yes").first().click();
+    await shows(page, "All is done.");
+    await ready(page);
+    expect(await page.locator(".tool[data-state=output-available]").count()).toBe(2);
+    expect(await page.locator(".tool").count()).toBe(2);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("a tool of the page is called, and its result goes back", async () => {
+    const body = encodeURIComponent(JSON.stringify({ tools: [{ name: "paint", description: "paints", inputSchema: { type: "object" } }] }));
+    const { page, errors } = await open(browser, address(major, fresh(major), `&body=${body}`));
+    await say(page, "paint it");
+    await shows(page, "All is done.");
+    await ready(page);
+    expect(await page.textContent(".tool pre")).toBe('{"painted":{"color":"red"}}');
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("stop stops the run for all windows, and the next message is answered", async () => {
+    const chat = fresh(major);
+    const { page, errors } = await open(browser, address(major, chat));
+    await say(page, "count slowly");
+    await shows(page, "w5 ");
+    const second = await open(browser, address(major, chat));
+    await shows(second.page, "w8 ");
+    await page.click("text=Stop");
+    await ready(page);
+    await second.page.waitForSelector(".assistant[data-outcome=cancelled]");
+    await ready(second.page);
+    expect(await second.page.textContent("main")).not.toContain("w60");
+    await say(page, "hello");
+    await shows(page, "You said: hello");
+    expect([...errors, ...second.errors]).toEqual([]);
+    await page.close();
+    await second.page.close();
+  });
+
+  test("a failure is told, and an answer is made again", async () => {
+    const { page } = await open(browser, address(major, fresh(major)));
+    await say(page, "fail");
+    await page.waitForSelector(".error");
+    await say(page, "hello");
+    await shows(page, "You said: hello");
+    await ready(page);
+    await page.click("text=Again");
+    await page.waitForFunction(() => document.querySelector("main")?.getAttribute("data-status") === "ready");
+    await shows(page, "You said: hello");
+    expect(await page.locator(".error").count()).toBe(0);
+    await page.close();
+  });
 });
