@@ -24,15 +24,18 @@ async function bytes(path: string): Promise<number> {
   return sizes.reduce((a, b) => a + b, 0);
 }
 
-test.each(["agent-typescript", "react-chat", "assistant-ui"])("%s installs alone in less than 150 MB, and is built", async (name) => {
-  const at = join(folder, name);
-  const own = (path: string) => !/\/(node_modules|dist)$/.test(path);
-  await cp(join(examples, name), at, { recursive: true, filter: own });
-  const begun = Date.now();
-  run(at, "ci", "--ignore-scripts", "--no-audit", "--no-fund");
-  const size = await bytes(join(at, "node_modules"));
-  console.log(`${name}: ${Math.round(size / 1e6)} MB in ${Math.round((Date.now() - begun) / 1000)} s`);
-  expect(size).toBeLessThan(150e6);
-  run(at, "run", "build");
-  expect(await readdir(join(at, "dist"))).not.toEqual([]);
-});
+test.each(["agent-typescript", "react-chat", "assistant-ui", "ai-sdk"])(
+  "%s installs alone in less than 150 MB, and is built",
+  async (name) => {
+    const at = join(folder, name);
+    const own = (path: string) => !/\/(node_modules|dist)$/.test(path);
+    await cp(join(examples, name), at, { recursive: true, filter: own });
+    const begun = Date.now();
+    run(at, "ci", "--ignore-scripts", "--no-audit", "--no-fund");
+    const size = await bytes(join(at, "node_modules"));
+    console.log(`${name}: ${Math.round(size / 1e6)} MB in ${Math.round((Date.now() - begun) / 1000)} s`);
+    expect(size).toBeLessThan(150e6);
+    run(at, "run", "build");
+    expect(await readdir(join(at, "dist"))).not.toEqual([]);
+  },
+);

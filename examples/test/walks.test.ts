@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open, Site } from "../../sdk/typescript/testing/browser.js";
 import { freePort, Line, Model, maxWait, up, type Waggle } from "../../sdk/typescript/testing/server.js";
 import { sources } from "../../sdk/typescript/testing/sources.js";
-import { carriedOut, complete, edited, script, showing, spokenTogether, stopped, twoWindows } from "./frontend.js";
+import { carriedOut, complete, edited, picture, script, showing, spokenTogether, stopped, twoWindows } from "./frontend.js";
 
 // The SDK and a front end of others in Debian's Chromium: one browser, one server, one model that answers as its script says.
 
@@ -42,6 +42,7 @@ beforeAll(async () => {
   const hooks = '<!doctype html><title>hooks</title><div id="root"></div>';
   const pages = await Promise.all([
     page("/hooks/", "sdk/typescript/react/test/page.tsx", hooks),
+    page("/ai-sdk/", "examples/ai-sdk/src/main.tsx", await readFile(join(root, "examples/ai-sdk/index.html"), "utf8")),
     page("/assistant-ui/", "examples/assistant-ui/src/main.tsx", await readFile(join(root, "examples/assistant-ui/index.html"), "utf8")),
   ]);
   site = await Site.start({}, Object.assign({}, ...pages), await freePort());
@@ -129,6 +130,20 @@ test("assistant-ui over AG-UI: a plan with an approval, over reloads and a kille
   await complete(page, waggle.url);
   await page.setViewportSize({ width: 390, height: 780 });
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("the AI SDK's useChat: a plan with an approval, over reloads and a killed server", async () => {
+  const { page, errors } = await open(browser, `${site.origin}/ai-sdk/?url=${encodeURIComponent(waggle.url)}`);
+  await showing(page, "ai-sdk", () => carriedOut(page, "ai-sdk", "form > input", "text=Send", () => waggle.restart()));
+  await complete(page, waggle.url);
+  for (const scheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width: 380, height: 780 });
+    await picture(page, `ai-sdk-${scheme}`);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  }
   expect(errors).toEqual([]);
   await page.close();
 });

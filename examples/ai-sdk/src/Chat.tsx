@@ -1,8 +1,8 @@
 import { useChat } from "@ai-sdk/react";
 import type { WaggleChatTransport, WaggleUIMessage } from "@waggle-dev/ai-sdk";
 import {
-  lastAssistantMessageIsCompleteWithApprovalResponses as allApproved,
   lastAssistantMessageIsCompleteWithToolCalls as allAnswered,
+  lastAssistantMessageIsCompleteWithApprovalResponses as allApproved,
 } from "ai";
 import { useEffect, useRef, useState } from "react";
 import { Message } from "./Message.js";
@@ -27,8 +27,9 @@ export function Chat(props: Props) {
   const [text, setText] = useState("");
   const busy = chat.status === "submitted" || chat.status === "streaming";
   const end = useRef<HTMLDivElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is new is scrolled to
-  useEffect(() => end.current?.scrollIntoView(), [chat.messages, chat.error]);
+  useEffect(() => {
+    if (chat.messages.length > 0 || chat.error) end.current?.scrollIntoView();
+  }, [chat.messages, chat.error]);
   return (
     <>
       <header>
@@ -70,7 +71,9 @@ export function Chat(props: Props) {
             Stop
           </button>
         ) : (
-          <button className="main">Send</button>
+          <button type="submit" className="main">
+            Send
+          </button>
         )}
       </form>
     </>

@@ -15,6 +15,8 @@ const marks = { pending: "○", running: "◐", completed: "●", failed: "✕",
 
 export function Message({ message, approve, answer }: Props) {
   const steps = new Map(message.parts.flatMap((p) => (p.type === "data-step" ? [[p.data.stepId, p.data] as const] : [])));
+  const said = (stepId: string) =>
+    message.parts.flatMap((p) => (p.type === "reasoning" && originOf(p).stepId === stepId && !originOf(p).discarded ? [p.text] : []));
   return message.parts.map((part, i) => {
     const key = `${message.id}-${i}`;
     if (originOf(part).discarded) return null;
@@ -33,26 +35,34 @@ export function Message({ message, approve, answer }: Props) {
         </details>
       );
     }
-    if (part.type === "data-plan") return <Plan key={key} plan={part.data} steps={steps} />;
+    if (part.type === "data-plan") return <Plan key={key} plan={part.data} steps={steps} said={said} />;
     if (isDynamicToolUIPart(part)) return <Tool key={key} part={part} approve={approve} answer={answer} />;
     return null;
   });
 }
 
-function Plan({ plan, steps }: { plan: DataOf<"data-plan">; steps: Map<string, DataOf<"data-step">> }) {
+interface PlanProps {
+  plan: DataOf<"data-plan">;
+  steps: Map<string, DataOf<"data-step">>;
+  /** What was said at a step. */
+  said: (stepId: string) => string[];
+}
+
+function Plan({ plan, steps, said }: PlanProps) {
   return (
     <section className="plan">
       <h2>{plan.summary || "Plan"}</h2>
       <ol>
-        {plan.steps.map((s) => {
+        {plan.steps.map((s, i) => {
           const state = steps.get(s.id);
           const status = state?.status ?? "pending";
+          const text = state?.output || state?.message || said(s.id).join("\n\n");
           return (
             <li key={s.id} className="step" data-status={status}>
               <span title={status}>{marks[status]}</span>
               <div>
-                {s.title}
-                {(state?.output || state?.message) && <p>{state.output || state.message}</p>}
+                {i + 1}. {s.title}
+                {text && <p>{text}</p>}
               </div>
             </li>
           );
@@ -92,7 +102,9 @@ function Tool({ part, approve, answer }: Omit<Props, "message"> & { part: Dynami
       >
         <p>{(part.input as { question: string }).question}</p>
         <input aria-label="Answer" value={text} onChange={(e) => setText(e.target.value)} />
-        <button className="main">Answer</button>
+        <button type="submit" className="main">
+          Answer
+        </button>
       </form>
     );
   }

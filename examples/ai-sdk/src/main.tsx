@@ -1,12 +1,13 @@
-import { type WaggleUIMessage, WaggleChatTransport } from "@waggle-dev/ai-sdk";
+import { WaggleChatTransport, type WaggleUIMessage } from "@waggle-dev/ai-sdk";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Chat } from "./Chat.js";
+import "./style.css";
 
 const query = new URLSearchParams(location.search);
 const url = query.get("url") ?? "http://127.0.0.1:9000";
-const id = query.get("chat") ?? crypto.randomUUID();
-query.set("chat", id); // a reload shows the same chat
+const id = query.get("thread") ?? crypto.randomUUID();
+query.set("thread", id); // a reload shows the same chat
 history.replaceState(null, "", `?${query}`);
 
 const transport = new WaggleChatTransport<WaggleUIMessage>({ url, body: { mode: "plan", confirmPlan: true } });

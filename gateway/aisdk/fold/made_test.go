@@ -55,7 +55,8 @@ func made(t testing.TB) map[string][]event.Event {
 			event.StepStartedData{RunID: "r1", Step: event.Step{ID: step, Title: step}, Part: solving(step)},
 			event.MessageDeltaData{MessageID: "t" + step, RunID: "r1", Text: "I write. ", Part: solving(step)},
 			event.MessageCompletedData{MessageID: "t" + step, RunID: "r1", Content: "I write. ", Part: solving(step), ToolCalls: []event.ToolCall{{ID: "c" + step, Name: "write", Arguments: json.RawMessage(`{}`)}}},
-			q, event.JobSuspendedData{RunID: "r1", Inputs: []string{q.InputID}, Part: solving(step)},
+			q,
+			event.JobSuspendedData{RunID: "r1", Inputs: []string{q.InputID}, Part: solving(step)},
 		}
 	}
 	answered := func(step, decision string) event.Data {
@@ -71,14 +72,19 @@ func made(t testing.TB) map[string][]event.Event {
 	painting := event.InputRequestedData{InputID: "q1", RunID: "r1", Scope: event.ScopeClientTool, CallID: "c1", Tool: "paint", Arguments: json.RawMessage(`{"color":"red"}`)}
 	return map[string][]event.Event{
 		"a discarded text": logOf(t, join(begun(event.ModeChat), []event.Data{
-			event.ReasoningDeltaData{MessageID: "t1", RunID: "r1", Text: "I think. "}, delta("half "), event.MessageDiscardedData{MessageID: "t1", RunID: "r1"},
+			event.ReasoningDeltaData{MessageID: "t1", RunID: "r1", Text: "I think. "},
+			delta("half "),
+			event.MessageDiscardedData{MessageID: "t1", RunID: "r1"},
 			event.RequestFailedData{RunID: "r1", Message: "Broken.", Try: 1, MaxTries: 3},
-			event.MessageDeltaData{MessageID: "t2", RunID: "r1", Text: "whole"}, event.MessageCompletedData{MessageID: "t2", RunID: "r1", Content: "whole"},
+			event.MessageDeltaData{MessageID: "t2", RunID: "r1", Text: "whole"},
+			event.MessageCompletedData{MessageID: "t2", RunID: "r1", Content: "whole"},
 			event.RunCompletedData{RunID: "r1", MessageID: "t2", Content: "whole"},
 		})...),
 		"a tool of the page": logOf(t, join(begun(event.ModeChat, paint), []event.Data{
-			painting, event.JobSuspendedData{RunID: "r1", Inputs: []string{"q1"}},
-			event.InputAnsweredData{InputID: "q1", RunID: "r1", Decision: event.DecisionApprove, Scope: event.ScopeClientTool, CallID: "c1", Result: `{"ok":true}`}, over,
+			painting,
+			event.JobSuspendedData{RunID: "r1", Inputs: []string{"q1"}},
+			event.InputAnsweredData{InputID: "q1", RunID: "r1", Decision: event.DecisionApprove, Scope: event.ScopeClientTool, CallID: "c1", Result: `{"ok":true}`},
+			over,
 		})...),
 		"an agent that asks": logOf(t, join(begun(event.ModeChat), []event.Data{
 			ask, event.InputAnsweredData{InputID: "ask_1", RunID: "r1", Decision: event.DecisionAnswer, Scope: event.ScopeAgent, Message: json.RawMessage(`"red"`)}, over,
@@ -87,12 +93,16 @@ func made(t testing.TB) map[string][]event.Event {
 			ask, event.InputExpiredData{InputID: "ask_1", RunID: "r1", Scope: event.ScopeAgent}, over,
 		})...),
 		"two approvals at once": logOf(t, join(begun(event.ModeSteps), call("a"), call("b"), []event.Data{
-			answered("a", event.DecisionReject), answered("b", event.DecisionApprove), event.JobStartedData{RunID: "r1", Attempt: 2, Part: solving("b")},
+			answered("a", event.DecisionReject), answered("b", event.DecisionApprove),
+			event.JobStartedData{RunID: "r1", Attempt: 2, Part: solving("b")},
 			event.ToolCompletedData{CallID: "cb", RunID: "r1", Result: "ok", Part: solving("b")},
-			event.StepFailedData{RunID: "r1", Message: "refused", Part: solving("a")}, event.StepCompletedData{RunID: "r1", Output: "B", Part: solving("b")}, over,
+			event.StepFailedData{RunID: "r1", Message: "refused", Part: solving("a")},
+			event.StepCompletedData{RunID: "r1", Output: "B", Part: solving("b")},
+			over,
 		})...),
 		"a plan that is changed": logOf(t, join(begun(event.ModePlan), []event.Data{
-			event.PlanStartedData{RunID: "r1", PlanID: "p"}, event.PlanCompletedData{RunID: "r1", PlanID: "p", Steps: steps},
+			event.PlanStartedData{RunID: "r1", PlanID: "p"},
+			event.PlanCompletedData{RunID: "r1", PlanID: "p", Steps: steps},
 			event.InputRequestedData{InputID: "q1", RunID: "r1", Scope: event.ScopePlan, PlanID: "p", Steps: steps},
 			event.InputAnsweredData{InputID: "q1", RunID: "r1", Decision: event.DecisionModify, Steps: steps[:2]},
 		}, call("a"), []event.Data{event.RunCancelledData{RunID: "r1"}})...),
@@ -105,7 +115,8 @@ func made(t testing.TB) map[string][]event.Event {
 			event.ToolCompletedData{CallID: "c1", RunID: "r1", Result: "an image", Files: []event.File{{Kind: event.FileImage, MediaType: "image/png", Object: event.ObjectRef{Log: "session.s1", Digest: "0a"}}}},
 			event.TodosUpdatedData{RunID: "r1", Todos: []event.Todo{{TodoID: "1", Description: "first", Status: event.TodoPending}}},
 			event.ArtifactPersistedData{Artifact: event.Artifact{ArtifactID: "f1", RunID: "r1", Path: "a.txt", Type: "file"}},
-			event.NoticeData{Level: "warning", Code: "X", Message: "x"}, event.RunFailedData{RunID: "r1", Code: "MODEL_FAILED", Message: "no", Answer: "Half."},
+			event.NoticeData{Level: "warning", Code: "X", Message: "x"},
+			event.RunFailedData{RunID: "r1", Code: "MODEL_FAILED", Message: "no", Answer: "Half."},
 		})...),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -135,9 +136,9 @@ func (q *Request) newest() (m *UIMessage, field string) {
 // options checks what the request says about the run.
 func (q *Request) options() error {
 	switch {
-	case q.Mode != "" && q.Mode != modeChat && q.Mode != event.ModePlan:
+	case !slices.Contains([]string{"", modeChat, event.ModePlan}, q.Mode):
 		return strict.Wrong("mode", "chat or plan")
-	case q.OnBusy != "" && q.OnBusy != event.OnBusyReject && q.OnBusy != event.OnBusyEnqueue && q.OnBusy != event.OnBusyInterrupt:
+	case !slices.Contains([]string{"", event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}, q.OnBusy):
 		return strict.Wrong("onBusy", "reject, enqueue or interrupt")
 	case q.MaxConcurrent < 0 || q.MaxConcurrent > maxOption:
 		return strict.Wrong("maxConcurrent", fmt.Sprintf("a number from 1 to %d", maxOption))
@@ -147,6 +148,11 @@ func (q *Request) options() error {
 	if b := q.Budget; b != nil && (b.Tokens < 0 || b.CostUSD < 0 || b.ToolCalls < 0 || b.Seconds < 0 || b.AskSeconds < 0) {
 		return strict.Wrong("budget", "limits that are not negative")
 	}
+	return q.tools()
+}
+
+// tools checks the tools of the page.
+func (q *Request) tools() error {
 	size := 0
 	for i, t := range q.Tools {
 		if !toolName.MatchString(t.Name) {
@@ -185,10 +191,10 @@ func (m *UIMessage) content(field string) (c content.Content, err error) {
 	}
 	var texts []string
 	for i, p := range m.Parts {
-		switch {
-		case p.Type == partText:
+		switch p.Type {
+		case partText:
 			texts = append(texts, p.Text)
-		case p.Type == partFile:
+		case partFile:
 			err = p.file(&c, fmt.Sprintf("%s.parts[%d]", field, i))
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-import type { UIDataTypes, UIMessage, UITools } from "ai";
+import type { UIMessage, UITools } from "ai";
 
 /** The metadata of an answer. */
 export interface WaggleMetadata {
@@ -32,7 +32,7 @@ export interface WaggleStep {
 }
 
 /** The data parts of answers, by their names without `data-`. */
-export interface WaggleData extends UIDataTypes {
+export type WaggleData = {
   /** The plan of the run. Its steps have a part `data-step` each, with the same id. */
   plan: { planId: string; summary?: string; steps: WaggleStep[] };
   /** How a step stands. */
@@ -54,7 +54,7 @@ export interface WaggleData extends UIDataTypes {
   notice: { level: "info" | "warning" | "error"; code: string; message: string };
   /** The message waits for its turn. Only `onData` gets it. */
   queued: { runId: string; ahead: number };
-}
+};
 
 /** A message of a chat in Waggle: `useChat<WaggleUIMessage>()`. With tools of the page, name their types. */
 export type WaggleUIMessage<TOOLS extends UITools = UITools> = UIMessage<WaggleMetadata, WaggleData, TOOLS>;

@@ -12,7 +12,8 @@ const long = words(60);
 /** What the scripted model says. A slow answer takes about 6 s: long enough to reload in its middle. */
 function script(messages: { role: string; content: unknown }[]): Reply {
   const last = messages.at(-1);
-  const text = String(messages.filter((m) => m.role === "user").at(-1)?.content);
+  const asked = String(messages.filter((m) => m.role === "user").at(-1)?.content);
+  const text = asked.split("\n").at(-1) as string; // a question without an answer precedes the next one
   if (last?.role === "tool") return { text: "All is done." };
   if (text.includes("slowly")) return { text: long, pauseMs: 100 };
   if (text.includes("two files"))

@@ -62,7 +62,6 @@ function Page() {
         {messages.map((m) => (
           <section key={m.id} className={m.role} data-id={m.id} data-outcome={m.metadata?.outcome}>
             {m.parts.map((p, i) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: parts have no ids, and keep their places
               <Part key={i} part={p} />
             ))}
           </section>
