@@ -30,6 +30,7 @@ test("at each event of a team, the graph has each wait in one arrow, and those a
         expect(drawn.length).toBe(waits.length);
         for (const a of arrows) for (const w of a.waits) expect(a.to).toBe(w.for === "people" ? people : w.route);
         expect(new Set(arrows.map((a) => JSON.stringify([a.from, a.to]))).size).toBe(arrows.length);
+        expect(arrows.findLastIndex((a) => a.to === people) + 1).toBe(arrows.filter((a) => a.to === people).length); // they come first
         expect(new Set(nodes.map((n) => n.id))).toEqual(new Set(arrows.flatMap((a) => [a.from, a.to])));
       }
     }),

@@ -27,7 +27,7 @@ export interface WaitGraph {
   arrows: readonly WaitArrow[];
 }
 
-/** Makes a graph of what members wait for. One that waits for its own work waits for nobody. */
+/** Makes a graph of what members wait for, people first: they can act. One that waits for its own work waits for nobody. */
 export function waitGraph(rows: readonly MemberRow[]): WaitGraph {
   const arrows = new Map<string, { from: string; to: string; waits: Wait[] }>();
   for (const { route: from, waits } of rows)
@@ -39,7 +39,7 @@ export function waitGraph(rows: readonly MemberRow[]): WaitGraph {
       arrow.waits.push(w);
       arrows.set(key, arrow);
     }
-  const all = [...arrows.values()];
+  const all = [...arrows.values()].sort((a, b) => Number(b.to === people) - Number(a.to === people));
   const ends = new Set(all.flatMap((a) => [a.from, a.to]));
   const members = rows.filter((m) => ends.delete(m.route)).map((member) => ({ id: member.route, name: member.name, member }));
   const others = [...ends].map((id) => ({ id, name: id === people ? "" : last(id), member: undefined }));

@@ -38,7 +38,7 @@ export function Waits(p: { rows: readonly MemberRow[]; open: (route: string) => 
           <li key={keyOf(a)}>
             <button
               type="button"
-              class="plain"
+              class={a.to === people ? "plain asks" : "plain"}
               onClick={() => p.open(a.to === people ? a.from : a.to)}
               onPointerEnter={() => light(keyOf(a))}
               onPointerLeave={() => light("")}
