@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-BX1wcvj1.js";
