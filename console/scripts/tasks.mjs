@@ -3,19 +3,26 @@
 import { staged, url } from "./demo.mjs";
 import { fill } from "./runs.mjs";
 
-const session = (title) => `.recent a:has-text("${title}"), .sessions .line:has-text("${title}") a`;
-const planned = session("Write hello to hello.md");
+const line = (title) => `.sessions .line:has-text("${title}")`;
+
+/** Goes from the start page to a session of the list. */
+async function openSession(p, title) {
+  await p.click('nav a[href="/sessions"]');
+  await p.click(`${line(title)} .title`);
+}
+
+const planned = "Write hello to hello.md";
 
 /** The tasks: each begins on the start page, acts as a person would, and ends when the answer is in sight. */
 const tasks = {
-  "Find a failed run and its cause": async (p) => {
-    await p.click('.strip a:has-text("failed")');
-    await p.click(session("How do bees dance?"));
-    await p.see(':text("the library is closed")');
+  "Find today's failed run and its cause": async (p) => {
+    await p.click('.counts a:has-text("failed today")');
+    await p.click(`${line("How do bees dance?")} .title`);
+    await p.see(':text("the library is closed"), .item.failed, .fault');
   },
   "See the cost of a run": async (p) => {
-    await p.click(planned);
-    await p.see(".session .head .amounts");
+    await openSession(p, planned);
+    await p.see(".session .head .facts");
   },
   "Approve from a phone": async (p) => {
     await p.click('nav a[href="/questions"]');
@@ -23,26 +30,24 @@ const tasks = {
     await p.see('.result:has-text("Your answer counts")');
   },
   "Find the slow call": async (p) => {
-    await p.click(planned);
+    await openSession(p, planned);
     await p.click("#tab-trace");
     await p.see(".trace .kind-tool .long");
   },
   "Compare two runs": async (p) => {
     await p.click('nav a[href="/sessions"]');
-    await p.click('.sessions .line:has-text("what does notes.md say?") .pick');
-    await p.click('.sessions .line:has-text("What is 17 * 23?") .pick');
-    await p.click('.several :text("Compare")');
-    await p.see(".compare .pair, .compare h2");
+    await p.click(`${line("what does notes.md say?")} .pick`);
+    await p.click(`${line("What is 17 * 23?")} .pick`);
+    await p.click('.several button:has-text("Compare")');
+    await p.see('.head :text("differences")');
   },
-  "See who approved": async (p) => {
-    await p.click(planned);
+  "See who approved a call, and when": async (p) => {
+    await openSession(p, planned);
     await p.see(".item.decision");
   },
   "Go back to the moment before": async (p) => {
-    await p.click(planned);
-    await p.click("#tab-trace");
-    await p.click(".trace .kind-people .name");
-    await p.click('.trace .detail button:has-text("Began with")');
+    await openSession(p, planned);
+    await p.click(".scrubber input", { position: { x: 60, y: 8 } });
     await p.see(".session.past");
   },
   "See which agent is down": async (p) => {
@@ -51,14 +56,14 @@ const tasks = {
   },
   "Stop everything of one user": async (p) => {
     await p.click('nav a[href="/sessions"]');
-    await p.click('.states button:has-text("Waiting")');
-    await p.click('.columns input[type="checkbox"], .columns .pick');
+    await p.type(".sessions [data-search]", "by:anonymous");
+    await p.click('.states button:has-text("Needs approval")');
+    await p.click('.columns input[type="checkbox"]');
     await p.click('.several button:has-text("Stop")');
-    await p.click("dialog.sure .primary, dialog.sure .danger");
-    await p.see('.states button:has-text("Cancelled")');
+    await p.see(".face, .sessions .state-cancelled");
   },
   "Export a run": async (p) => {
-    await p.click(planned);
+    await openSession(p, planned);
     await p.click('.session .head button:has-text("Export log")');
   },
 };
@@ -71,10 +76,11 @@ async function counted(browser, phone) {
   await page.waitForSelector(".ideas li");
   let clicks = 0;
   return {
-    click: async (selector) => {
-      await page.locator(selector).first().click();
+    click: async (selector, how) => {
+      await page.locator(selector).first().click(how);
       clicks++;
     },
+    type: (selector, text) => page.locator(selector).first().fill(text),
     see: (selector) => page.locator(selector).first().waitFor(),
     end: () => page.close(),
     count: () => clicks,

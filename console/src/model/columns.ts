@@ -2,10 +2,10 @@ import { effect, signal } from "@preact/signals";
 import type { SessionSummary } from "@waggle-dev/client";
 
 /** A column of the table of sessions. */
-export type Column = "who" | "duration" | "tokens" | "cost" | "runs" | "started" | "changed";
+export type Column = "who" | "by" | "duration" | "tokens" | "cost" | "runs" | "started" | "changed";
 
 /** All columns, in their order; state and title are always there. */
-export const columns: readonly Column[] = ["who", "duration", "tokens", "cost", "runs", "started", "changed"];
+export const columns: readonly Column[] = ["who", "by", "duration", "tokens", "cost", "runs", "started", "changed"];
 
 const usual: readonly Column[] = ["who", "duration", "tokens", "cost", "changed"];
 
@@ -54,6 +54,7 @@ const value: Record<Order["by"], (s: SessionSummary) => string | number | undefi
   state: (s) => s.state ?? "",
   title: (s) => s.question?.toLowerCase(),
   who: (s) => whoOf(s).toLowerCase() || undefined,
+  by: (s) => s.principal?.toLowerCase(),
   duration: (s) => s.duration_ms,
   tokens: (s) => s.tokens,
   cost: (s) => s.cost_usd,

@@ -1,6 +1,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { SessionCounts, SessionSummary } from "@waggle-dev/client";
 import { client, refusedLogin } from "../app.ts";
+import { queryOf } from "./filter.ts";
 import { follow } from "./live.ts";
 
 /** Something of the server that is read again when something has changed, and once more when the server has followed. */
@@ -40,9 +41,9 @@ export class Followed<T> {
   }
 }
 
-/** How many sessions there are in each state; of those that have changed since a time, if one is given. */
-export function sessionCounts(since?: () => Date): Followed<SessionCounts> {
-  return new Followed(() => `/api/v1/session-counts${since ? `?since=${encodeURIComponent(since().toISOString())}` : ""}`);
+/** How many sessions that a filter lets pass there are in each state. */
+export function sessionCounts(filter = ""): Followed<SessionCounts> {
+  return new Followed(() => `/api/v1/session-counts?${queryOf(filter)}`);
 }
 
 /** A session as lists show it. */

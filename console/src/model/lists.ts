@@ -3,6 +3,7 @@ import type { CanonicalEvent, ListedQuestion, SessionSummary, TeamView } from "@
 import { client, refusedLogin } from "../app.ts";
 import { soonest } from "../fold/inbox.ts";
 import { ended } from "./ended.ts";
+import { queryOf } from "./filter.ts";
 import { follow, onChange } from "./live.ts";
 
 /** A session that the server's index still lacks after so long is gone. */
@@ -88,8 +89,8 @@ export class List<T> {
 
 /** Sessions, the newest change first. */
 export function sessionList(filter: { q: string; state: string }): List<SessionSummary> {
-  const q = new URLSearchParams({ limit: "100" });
-  if (filter.q) q.set("q", filter.q);
+  const q = queryOf(filter.q);
+  q.set("limit", "100");
   if (filter.state) q.set("state", filter.state);
   const all = filter.q === "" && filter.state === "";
   const live = { take: announced, age: (s: SessionSummary) => s.last_seq };

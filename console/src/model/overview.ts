@@ -11,7 +11,7 @@ export class Overview {
   private readonly recent = sessionList({ q: "", state: "" });
   private readonly all = sessionCounts();
   /** Since the last midnight of the reader. */
-  private readonly today = sessionCounts(() => new Date(new Date().setHours(0, 0, 0, 0)));
+  private readonly today = sessionCounts("since:today");
 
   /** The sessions that changed last; undefined until they are known. */
   readonly sessions: ReadonlySignal<readonly SessionSummary[] | undefined> = computed(() => this.recent.rows.value?.slice(0, shown));

@@ -14,6 +14,7 @@ import { Icon } from "./icons.tsx";
 
 const width: Record<Column, string> = {
   who: "minmax(96px, 160px)",
+  by: "minmax(96px, 140px)",
   duration: "88px",
   tokens: "84px",
   cost: "84px",
@@ -30,7 +31,18 @@ const numbers: readonly Column[] = ["duration", "tokens", "cost", "runs"];
 const look = (c: Column) => (numbers.includes(c) ? "number" : undefined);
 
 /** The heads of the columns: a click orders the rows by one, a second one the other way round. */
-export function Header({ order, sort }: { order: Order; sort: (o: Order) => void }): JSX.Element {
+export function Header({
+  order,
+  sort,
+  all,
+  pick,
+}: {
+  order: Order;
+  sort: (o: Order) => void;
+  /** Whether all rows are selected. */
+  all: boolean;
+  pick: (all: boolean) => void;
+}): JSX.Element {
   const head = (by: Order["by"]) => (
     <button
       key={by}
@@ -38,7 +50,7 @@ export function Header({ order, sort }: { order: Order; sort: (o: Order) => void
       class={`quiet ${(by !== "title" && by !== "state" && look(by)) || ""}`}
       aria-pressed={order.by === by}
       title={t("columns.sort")}
-      onClick={() => sort({ by, down: order.by === by ? !order.down : by !== "title" && by !== "who" && by !== "state" })}
+      onClick={() => sort({ by, down: order.by === by ? !order.down : by !== "title" && by !== "who" && by !== "by" && by !== "state" })}
     >
       {t(`columns.${by}`)}
       {order.by === by && <Icon name={order.down ? "down" : "up"} />}
@@ -46,7 +58,13 @@ export function Header({ order, sort }: { order: Order; sort: (o: Order) => void
   );
   return (
     <div class="columns" style={grid()} role="presentation">
-      <span />
+      <input
+        type="checkbox"
+        checked={all}
+        aria-label={t("several.all")}
+        title={t("several.all")}
+        onChange={(e) => pick(e.currentTarget.checked)}
+      />
       {head("state")}
       {head("title")}
       {chosenColumns.value.map(head)}
@@ -58,6 +76,7 @@ export function Header({ order, sort }: { order: Order; sort: (o: Order) => void
 export function Line({ s, picked, pick }: { s: SessionSummary; picked: boolean; pick: () => void }): JSX.Element {
   const cell: Record<Column, () => JSX.Element | string> = {
     who: () => <Text most={32}>{whoOf(s)}</Text>,
+    by: () => <Text most={32}>{s.principal ?? ""}</Text>,
     duration: () => (s.duration_ms ? span(s.duration_ms) : ""),
     tokens: () => (s.tokens ? tokens(s.tokens) : ""),
     cost: () => (s.cost_usd === undefined ? "" : dollars(s.cost_usd)),

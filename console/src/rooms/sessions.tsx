@@ -31,7 +31,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
   const list = useMemo(() => sessionList(at), [at.q, at.state, epoch.value]);
   useEffect(() => () => list.close(), [list]);
   const table = wide.value && !narrow;
-  const counted = useMemo(() => (table ? sessionCounts() : undefined), [table, epoch.value]);
+  const counted = useMemo(() => (table ? sessionCounts(at.q) : undefined), [table, at.q, epoch.value]);
   useEffect(() => () => counted?.close(), [counted]);
   const counts = counted?.answer.value;
   const [q, setQ] = useState(at.q);
@@ -110,7 +110,14 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
         />
       ) : (
         <div class="grow">
-          {table && <Header order={order} sort={sort} />}
+          {table && (
+            <Header
+              order={order}
+              sort={sort}
+              all={rows.every((s) => several.has(s.session_id))}
+              pick={(all) => pick(new Set(all ? rows.map((s) => s.session_id) : []))}
+            />
+          )}
           <Rows
             rows={rows}
             height={table ? (density.value === "dense" ? 32 : 44) : 60}
