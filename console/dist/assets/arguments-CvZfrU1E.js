@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-iZxzC1tv.js";

@@ -1,0 +1,1 @@
+export{t as ArgumentsEditor}from"./arguments-DYL8Qr9l.js";
