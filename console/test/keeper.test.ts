@@ -2,7 +2,7 @@ import type { CanonicalEvent } from "@waggle-dev/client";
 import { ViewBuilder } from "@waggle-dev/client/view";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BarsBuilder } from "../src/fold/bars.ts";
+import { type Bar, BarsBuilder, changed } from "../src/fold/bars.ts";
 import { CutFinder } from "../src/log/cut.ts";
 import { History } from "../src/log/history.ts";
 import { Filter, Marks } from "../src/log/lines.ts";
@@ -10,6 +10,7 @@ import type { Shown } from "../src/log/protocol.ts";
 import { emptyState, type State } from "../src/log/states.ts";
 import { pageSize, Store } from "../src/log/store.ts";
 import { Talk } from "../src/log/talk.ts";
+import { type Patch, Views } from "../src/log/views.ts";
 import { weight } from "../src/log/window.ts";
 import { Conversation } from "../src/model/conversation.ts";
 import { Session, whats } from "./session.ts";
@@ -238,4 +239,29 @@ test("the fold of a session looks at the items of one run only, and says the sam
       expect(slow.view).toEqual(quick.view);
     }),
   );
+});
+
+test("a trace that is told only of changes has all bars of the moment, however many there are", () => {
+  fc.assert(
+    fc.property(sessions, fc.array(fc.nat(), { minLength: 1, maxLength: 8 }), (events, moments) => {
+      const views = new Views("trace", "");
+      let bars: { bars: readonly Bar[]; until: number } | undefined;
+      for (const m of moments) {
+        const s = fold(events.slice(0, m % (events.length + 1)));
+        const patch: Patch = { do: "patch", seq: 0 };
+        views.put(patch, s, false, false);
+        if (patch.bars) bars = changed(bars, patch.bars);
+        expect(bars?.bars).toEqual(s.bars.bars);
+      }
+    }),
+  );
+  const long = new Session();
+  for (let n = 0; n < 3000; n++) for (const what of whats.slice(0, 4)) long.do(what, n % 10);
+  const [s, views] = [fold(long.events), new Views("trace", "")];
+  const first: Patch = { do: "patch", seq: 0 };
+  views.put(first, s, false, false);
+  expect(first.bars?.bars.length).toBeGreaterThan(2000);
+  const again: Patch = { do: "patch", seq: 0 };
+  views.put(again, s, false, false);
+  expect(again.bars).toBeUndefined();
 });

@@ -9,6 +9,8 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, open } from "../../sdk/typescript/testing/browser.ts";
 import { Model, maxWait, type Reply, up, type Waggle } from "../../sdk/typescript/testing/server.ts";
+import { BarsBuilder } from "../src/fold/bars.ts";
+import { trace } from "../src/fold/trace.ts";
 import { Tap } from "../src/live/tap.ts";
 import { agrees } from "../src/log/image.ts";
 import { Keeper } from "../src/log/keeper.ts";
@@ -267,10 +269,37 @@ async function showEarlier(p: Page): Promise<void> {
   await small(p, "an earlier conversation");
 }
 
+/** Looks at the trace of the whole log: all bars are in it, few rows exist, and it folds, zooms and scrolls. */
+async function tracedWhole(p: Page): Promise<void> {
+  const builder = new BarsBuilder();
+  for (const e of log) builder.take(e);
+  const { bars } = builder.bars;
+  const tops = trace(bars).filter((b) => b.depth === 0);
+  const rows = () => p.evaluate(() => (document.querySelector(".trace .extent") as HTMLElement).offsetHeight / 32);
+  await expect.poll(rows, { timeout: maxWait }).toBe(bars.length);
+  await p.click('.scale button:has-text("Fold runs")');
+  await expect.poll(rows, { timeout: maxWait }).toBe(tops.length);
+  await p.click('.scale button:has-text("Unfold runs")');
+  await expect.poll(rows, { timeout: maxWait }).toBe(bars.length);
+  for (let i = 0; i < 5; i++) await p.click('.scale button[aria-label="Zoom in"]');
+  for (let part = 0; part <= 10; part++) {
+    await p.evaluate(async (to) => {
+      const box = document.querySelector(".trace .rows") as HTMLElement;
+      box.scrollTop = ((box.scrollHeight - box.clientHeight) * to) / 10;
+      await new Promise((go) => requestAnimationFrame(go));
+    }, part);
+    await small(p, `a trace at ${part} of 10`);
+  }
+  await p.focus(".trace .rows");
+  await p.keyboard.press("End");
+  await p.waitForSelector(".trace .detail");
+  console.log(`${bars.length} bars of ${log.length} events`);
+}
+
 test("who scrubs or searches gets the whole log: two requests at once, that can be stopped, in bounded memory", async () => {
   const { p, errors, requests } = await visit("/sessions/long");
   await p.waitForSelector(".talk .item");
-  const trace = await Trace.start(browser);
+  const lap = await Trace.start(browser);
 
   // Nothing but what is under way comes after a stop.
   let release: () => void = () => {};
@@ -302,7 +331,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   expect(before).toBeLessThanOrEqual(4);
   await expect.poll(() => requests.stretches.length, { timeout: maxWait }).toBeGreaterThan(log.length / 1000 - 3);
   await p.waitForSelector(".scrubber .reading", { state: "detached" });
-  console.log(`scrubbing while the whole log came, in ${Date.now() - began} ms: ${await trace.lap(p)}`);
+  console.log(`scrubbing while the whole log came, in ${Date.now() - began} ms: ${await lap.lap(p)}`);
   for (const [seq, view] of folds([last])) {
     const want = kindsOf(view.items);
     await p.waitForFunction((at) => document.querySelector(".scrubber input")?.getAttribute("aria-valuetext")?.startsWith(`${at}, `), seq);
@@ -310,7 +339,7 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
     expect(shown, `at ${seq}`).toEqual(want.slice(-shown.length));
   }
   await scrub(someSeqs(60));
-  console.log(`scrubbing with all of it here: ${await trace.lap(p)}`);
+  console.log(`scrubbing with all of it here: ${await lap.lap(p)}`);
   expect(requests.most).toBeLessThanOrEqual(2);
   // No event is asked for twice: a moment that is looked at before its page is here only has the page come in two parts.
   const asked = requests.answered.flatMap((q) => {
@@ -334,11 +363,13 @@ test("who scrubs or searches gets the whole log: two requests at once, that can 
   expect(lines.map((l) => JSON.parse(l).sequence)).toEqual(log.map((e) => e.sequence));
   await p.click("#tab-trace");
   await p.waitForSelector(".trace .bar");
-  await trace.lap(p);
+  await lap.lap(p);
   await scrub(someSeqs(60));
-  console.log(`scrubbing over the trace: ${await trace.stop(p)}`);
+  console.log(`scrubbing over the trace: ${await lap.lap(p)}`);
   await small(p, "a trace");
-  await p.click(".frame button");
+  await p.click(".frame button"); // back to live
+  await tracedWhole(p);
+  console.log(`folding, zooming and scrolling the trace: ${await lap.stop(p)}`);
   await p.click("#tab-talk");
   await p.waitForSelector(".talk .item");
   const top = () => p.evaluate(() => document.querySelector(".talk .item.user")?.textContent);

@@ -26,6 +26,18 @@ export interface Bar {
   reason?: string;
 }
 
+/** How bars have changed: so many of them stay as they are, and these follow them. */
+export interface BarsPatch {
+  keep: number;
+  bars: readonly Bar[];
+  until: number;
+}
+
+/** The bars after a change. */
+export function changed(old: { bars: readonly Bar[] } | undefined, p: BarsPatch): { bars: readonly Bar[]; until: number } {
+  return { bars: [...(old?.bars.slice(0, p.keep) ?? []), ...p.bars], until: p.until };
+}
+
 type Data = Record<string, unknown>;
 
 /** Makes the bars of a log, one event after the other. A bar is a value that does not change any more. */
@@ -194,13 +206,7 @@ const idleShare = 0.04;
 
 /** Places times on the width of a lane, in percent. Long times in which nothing happens are folded. */
 export function axis(bars: readonly Bar[], end: number): { place: (time: number) => number } {
-  const spans = bars.map((b) => [b.from, b.to ?? end] as const).sort((a, b) => a[0] - b[0]);
-  const busy: [number, number][] = [];
-  for (const [from, to] of spans) {
-    const last = busy.at(-1);
-    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
-    else busy.push([from, to]);
-  }
+  const busy = busyTimes(bars, end);
   const work = Math.max(
     1,
     busy.reduce((sum, [from, to]) => sum + to - from, 0),
@@ -216,10 +222,26 @@ export function axis(bars: readonly Bar[], end: number): { place: (time: number)
   }
   total = Math.max(1, total);
   const place = (time: number) => {
-    let i = busy.length - 1;
-    while (i > 0 && (busy[i] as [number, number])[0] > time) i--;
-    const [from, to] = busy[i] as [number, number];
-    return (((starts[i] as number) + Math.min(Math.max(0, time - from), to - from)) / total) * 100;
+    let [low, high] = [0, busy.length - 1]; // the last span that has begun lies between
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((busy[middle] as [number, number])[0] <= time) low = middle;
+      else high = middle - 1;
+    }
+    const [from, to] = busy[low] as [number, number];
+    return (((starts[low] as number) + Math.min(Math.max(0, time - from), to - from)) / total) * 100;
   };
   return { place };
+}
+
+/** The spans of time in which there is at least one bar, in order. */
+function busyTimes(bars: readonly Bar[], end: number): readonly [number, number][] {
+  const spans = bars.map((b) => [b.from, b.to ?? end] as const).sort((a, b) => a[0] - b[0]);
+  const busy: [number, number][] = [];
+  for (const [from, to] of spans) {
+    const last = busy.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else busy.push([from, to]);
+  }
+  return busy;
 }

@@ -15,7 +15,7 @@ import { Reader } from "./reader.ts";
 import { Sieve } from "./sieve.ts";
 import { pageOf, Store } from "./store.ts";
 import { Tail } from "./tail.ts";
-import { mostBars, type Patch, Views } from "./views.ts";
+import { fewBars, type Patch, Views } from "./views.ts";
 import { Whole } from "./whole.ts";
 
 type Tell = (r: Report extends infer R ? (R extends unknown ? Omit<R, "log"> : never) : never) => void;
@@ -171,7 +171,7 @@ export class Keeper {
     this.views.part = part;
     this.views.member = member;
     const f = this.shown;
-    if (part === "trace" && f && f.base > this.reader.first && f.state.bars.bars.length < mostBars) this.all.start();
+    if (part === "trace" && f && f.base > this.reader.first && f.state.bars.bars.length < fewBars) this.all.start();
     this.pulse.soon();
   }
 

@@ -1,7 +1,7 @@
 import type { CanonicalEvent, Question } from "@waggle-dev/client";
 import type { TeamView, Thought, ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
-import type { Bar } from "../fold/bars.ts";
+import type { BarsPatch } from "../fold/bars.ts";
 import type { Margin } from "../fold/blocks.ts";
 import type { TaskState } from "../fold/task.ts";
 import type { Member, Task, Wait } from "../fold/team.ts";
@@ -155,7 +155,7 @@ export type Report = { log: number } & (
       extent?: Extent;
       summary?: Summary;
       talk?: TalkPatch;
-      bars?: { bars: readonly Bar[]; until: number };
+      bars?: BarsPatch;
       /** The members of a team in the order of the tree. */
       members?: readonly MemberRow[];
       arrows?: ArrowsPatch;

@@ -5,8 +5,8 @@ import type { Extent, MemberRow, Part, Report, Shown, Summary } from "./protocol
 import type { State } from "./states.ts";
 import { Talk } from "./talk.ts";
 
-/** Bars that are shown, the newest: a session may have thousands. */
-export const mostBars = 400;
+/** A trace of fewer bars is little of a log that has more: the rest of the log is read, too. */
+export const fewBars = 400;
 /** So many messages of a team are sent to the page at most. */
 const mostArrows = 120;
 
@@ -84,9 +84,10 @@ export class Views {
 
   private putBars(patch: Patch, s: State): void {
     const { bars, until } = s.bars;
-    const shown = bars.slice(-mostBars);
-    if (!same(shown, this.bars)) patch.bars = { bars: shown, until };
-    this.bars = shown;
+    const keep = shared(bars, this.bars ?? []);
+    if (this.bars && keep === bars.length && keep === this.bars.length) return;
+    patch.bars = { keep, bars: bars.slice(keep), until };
+    this.bars = bars.slice();
   }
 
   private putTeam(patch: Patch, team: TeamFold): void {
@@ -110,6 +111,13 @@ export class Views {
     this.arrows = { sides, length, from, arrows };
     patch.arrows = this.arrows;
   }
+}
+
+/** How many things both begin with. */
+function shared(a: readonly unknown[], b: readonly unknown[]): number {
+  const most = Math.min(a.length, b.length);
+  for (let n = 0; n < most; n++) if (a[n] !== b[n]) return n;
+  return most;
 }
 
 function same(a: readonly unknown[], b: readonly unknown[] | undefined): boolean {

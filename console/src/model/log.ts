@@ -1,7 +1,7 @@
 import { batch, signal } from "@preact/signals";
 import { type CanonicalEvent, WaggleError } from "@waggle-dev/client";
 import { authorization, refusedLogin } from "../app.ts";
-import type { Bar } from "../fold/bars.ts";
+import { type Bar, changed } from "../fold/bars.ts";
 import type { Task } from "../fold/team.ts";
 import type { ArrowsPatch, Extent, Kind, Mark, MemberRow, Part, Report, Summary } from "../log/protocol.ts";
 import { sample, sampleLines } from "../log/sample.ts";
@@ -92,7 +92,7 @@ export class LogModel {
     if (p.extent) this.extent.value = p.extent;
     if (p.summary) this.summary.value = p.summary;
     if (p.talk) this.talk.take(p.talk);
-    if (p.bars) this.bars.value = p.bars;
+    if (p.bars) this.bars.value = changed(this.bars.peek(), p.bars);
     if (p.members) this.members.value = p.members;
     if (p.arrows) this.arrows.value = p.arrows;
     if (p.tasks) this.tasks.value = p.tasks;

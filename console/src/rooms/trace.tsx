@@ -35,6 +35,7 @@ export function Trace(p: {
   const tree = useMemo(() => trace(bars), [bars]);
   const rows = useMemo(() => unfolded(tree, shut), [tree, shut]);
   if (bars.length === 0) return <Face title={t("trace.empty")} />;
+  const runs = tree.filter((r) => r.depth === 0 && r.below > 0).map((r) => nameOf(r.bar));
   const begin = Math.min(...bars.slice(0, 50).map((b) => b.from));
   const lines = ticks(scale.place, begin, end, view, narrow.value ? fewTicks : mostTicks);
   const fold = (b: Bar, to: boolean) => {
@@ -57,7 +58,8 @@ export function Trace(p: {
         look(to);
       }}
     >
-      <Scale lines={lines} view={view} look={look} />
+      <Before model={model} first={bars[0] as Bar} />
+      <Scale lines={lines} view={view} look={look} runs={runs} fold={(all) => setShut(new Set(all ? runs : []))} shut={shut.size > 0} />
       <Rows
         rows={rows}
         height={height}
@@ -83,6 +85,20 @@ export function Trace(p: {
   );
 }
 
+/** Says that the log has more before the bars that are shown, and has it read. */
+function Before({ model, first }: { model: LogModel; first: Bar }): JSX.Element | null {
+  const { first: oldest, head, read, reading } = model.extent.value;
+  if (reading || read > head - oldest || first.seq <= oldest + 1) return null;
+  return (
+    <p class="before">
+      <span>{t("trace.before", { seq: first.seq, head })}</span>
+      <button type="button" class="quiet" onClick={() => model.whole(true)}>
+        {t("trace.whole")}
+      </button>
+    </p>
+  );
+}
+
 /** The window after a key: + and - zoom, 0 shows all, Shift with an arrow moves. */
 function keyed(w: Window, e: KeyboardEvent): Window | undefined {
   if (e.ctrlKey || e.metaKey || e.altKey) return undefined;
@@ -95,7 +111,21 @@ function keyed(w: Window, e: KeyboardEvent): Window | undefined {
 }
 
 /** The scale of the axis. Dragging over it zooms into a part, a double click shows all again. */
-function Scale({ lines, view, look }: { lines: ReturnType<typeof ticks>; view: Window; look: (w: Window) => void }): JSX.Element {
+function Scale({
+  lines,
+  view,
+  look,
+  runs,
+  shut,
+  fold,
+}: {
+  lines: ReturnType<typeof ticks>;
+  view: Window;
+  look: (w: Window) => void;
+  runs: readonly string[];
+  shut: boolean;
+  fold: (all: boolean) => void;
+}): JSX.Element {
   const lane = useRef<HTMLDivElement>(null);
   const [drag, setDrag] = useState<{ from: number; to: number } | undefined>(undefined);
   const place = (e: PointerEvent | WheelEvent): number => {
@@ -130,6 +160,11 @@ function Scale({ lines, view, look }: { lines: ReturnType<typeof ticks>; view: W
         {zoomedIn && (
           <button type="button" class="quiet" onClick={() => look(whole)}>
             {t("trace.all")}
+          </button>
+        )}
+        {runs.length > 1 && (
+          <button type="button" class="quiet" onClick={() => fold(!shut)}>
+            {t(shut ? "trace.unfold" : "trace.fold")}
           </button>
         )}
       </div>
