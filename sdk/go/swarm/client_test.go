@@ -300,7 +300,7 @@ func TestRefusalsAreFinal(t *testing.T) {
 	ctx := bounded(t)
 	_, err := swarm.Dial(ctx, swarm.ClientOptions{Options: serve(t)})
 	require.EqualError(t, err, "swarm: the server refused the connection (HTTP 403 Forbidden)")
-	_, err = swarm.Dial(ctx, swarm.ClientOptions{Options: swarm.Options{URL: "http://x"}})
+	_, err = swarm.Dial(ctx, swarm.ClientOptions{Options: swarm.Options{URL: "ftp://x"}})
 	require.ErrorContains(t, err, "is not a ws://")
 	srv := httptest.NewServer(http.NotFoundHandler())
 	url := "ws" + strings.TrimPrefix(srv.URL, "http")

@@ -28,7 +28,7 @@ const (
 // Options are what all roles have in common. The zero value connects to DefaultURL
 // without credentials.
 type Options struct {
-	// URL is ws:// or wss:// and a host. The path of the role is added if it has none.
+	// URL is ws://, wss://, http:// or https:// and a host. The path of the role is added if it has none.
 	URL string
 	// Token is an API key or a JWT. TokenSource, if set, returns a new one before each
 	// connection, for tokens that expire; it may be called from any goroutine.
@@ -64,7 +64,7 @@ func (o Options) withDefaults(path string) (Options, error) {
 	if o.OnDisconnect == nil {
 		o.OnDisconnect = func(error) {}
 	}
-	u, err := link.Address(o.URL)
+	u, err := link.Address(webSocket(o.URL))
 	if err != nil {
 		return o, fmt.Errorf("swarm: %w", err)
 	}
@@ -86,3 +86,11 @@ func (o Options) link() link.Options {
 
 // newID returns a unique id.
 func newID() string { return strings.ToLower(rand.Text()) }
+
+// webSocket returns an address of HTTP as that of the WebSocket: the address of a gateway is one for all packages.
+func webSocket(address string) string {
+	if rest, ok := strings.CutPrefix(address, "http"); ok {
+		return "ws" + rest
+	}
+	return address
+}
