@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-DYL8Qr9l.js";
