@@ -62,8 +62,8 @@ test("a member that the team does not know is waited for by its name", () => {
   const { nodes } = waitGraph([row("A", on("desk/Editor", "t1"), { for: "people", scope: "tool", tool: "write" })]);
   expect(nodes.map((n) => [n.id, n.name, n.member !== undefined])).toEqual([
     ["A", "A", true],
-    ["desk/Editor", "Editor", false],
     [people, "", false],
+    ["desk/Editor", "Editor", false],
   ]);
 });
 
