@@ -1,0 +1,3 @@
+import { chatTests } from "./chat.cases.js";
+
+chatTests("6");
