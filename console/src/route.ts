@@ -43,7 +43,7 @@ export interface RunRef {
 /** What the address of the page names. */
 export type Route =
   | { room: "playground" }
-  | { room: "sessions"; id?: string; view: SessionView; at?: number; q: string; state: string }
+  | { room: "sessions"; id?: string; view: SessionView; at?: number; pick?: number; q: string; state: string }
   | { room: "teams"; id?: string; view: TeamView; member?: string; at?: number }
   | { room: "compare"; a: RunRef | undefined; b: RunRef | undefined }
   | { room: "questions" }
@@ -88,6 +88,7 @@ export function parse(path: string, query: string): Route {
         ...(id ? { id: decode(id) } : {}),
         view: sessionViews.find((v) => v === q.get("view")) ?? "talk",
         ...atOf(q),
+        ...atOf(q, "pick"),
         q: q.get("q") ?? "",
         state: q.get("state") ?? "",
       };
@@ -135,10 +136,10 @@ function writeRef(r: RunRef | undefined): string {
   return `session/${encodeURIComponent(r.session)}${run}${r.at === undefined ? "" : `@${r.at}`}`;
 }
 
-/** The moment of a log that an address names. */
-function atOf(q: URLSearchParams): { at?: number } {
-  const at = Number(q.get("at"));
-  return Number.isSafeInteger(at) && at > 0 ? { at } : {};
+/** The event of a log that an address names: the moment that is shown, or the beginning of what is picked. */
+function atOf<N extends "at" | "pick" = "at">(q: URLSearchParams, name = "at" as N): { [K in N]?: number } {
+  const seq = Number(q.get(name));
+  return (Number.isSafeInteger(seq) && seq > 0 ? { [name]: seq } : {}) as { [K in N]?: number };
 }
 
 function decode(text: string): string {
@@ -158,6 +159,7 @@ export function format(r: Route): string {
     path = r.id === undefined ? "/sessions" : `/sessions/${encodeURIComponent(r.id)}`;
     if (r.view !== "talk") put("view", r.view);
     put("at", r.at);
+    put("pick", r.pick);
     put("state", r.state);
     put("q", r.q);
   } else if (r.room === "teams") {

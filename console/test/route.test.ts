@@ -22,6 +22,7 @@ test("an address that was written is read as the same route", () => {
         id: fc.string({ minLength: 1, maxLength: 30 }).filter((id) => !/^\.+$/.test(id)),
         view: fc.constantFrom("talk" as const, "trace" as const, "log" as const),
         at: fc.integer({ min: 1 }),
+        pick: fc.integer({ min: 1 }),
         q: text,
         state: text,
       },

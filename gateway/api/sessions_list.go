@@ -184,6 +184,7 @@ func summaryOf(s *index.Stored) wire.SessionSummary {
 	return wire.SessionSummary{
 		SessionID: s.Log.Entity.String(), Status: s.Status(), LastSeq: s.LastSeq, LastEvent: s.LastEvent, UpdatedAt: s.UpdatedAt,
 		Question: s.Question, State: s.State(), Dialect: s.Dialect, Principal: s.Owner, CreatedAt: s.CreatedAt, Runs: s.Runs,
-		Model: s.Model, Agent: s.Agent, DurationMS: s.Spent.MS, Tokens: s.Spent.Tokens, CostUSD: s.Spent.Cost(),
+		Model: s.Model, Agent: s.Agent, DurationMS: s.Spent.MS, Tokens: s.Spent.Tokens, Input: s.Spent.Input,
+		Cached: s.Spent.Cached, CostUSD: s.Spent.Cost(),
 	}
 }

@@ -74,11 +74,13 @@ type SessionSummary struct {
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	Runs      int       `json:"runs,omitempty"` // number of runs
 
-	Model      string   `json:"model,omitempty"`       // that answered last
-	Agent      string   `json:"agent,omitempty"`       // of the swarm that had the last job; absent = a worker had it
-	DurationMS int64    `json:"duration_ms,omitempty"` // sum over the runs that have ended, in milliseconds
-	Tokens     int64    `json:"tokens,omitempty"`      // of these runs, input and output
-	CostUSD    *float64 `json:"cost_usd,omitempty"`    // of these runs; absent = a model has no price
+	Model      string   `json:"model,omitempty"`         // that answered last
+	Agent      string   `json:"agent,omitempty"`         // of the swarm that had the last job; absent = a worker had it
+	DurationMS int64    `json:"duration_ms,omitempty"`   // sum over the runs that have ended, in milliseconds
+	Tokens     int64    `json:"tokens,omitempty"`        // of these runs, input and output
+	Input      int64    `json:"input_tokens,omitempty"`  // of these tokens; absent = unknown
+	Cached     int64    `json:"cached_tokens,omitempty"` // of the input: read from a provider's cache; absent = none, or unknown
+	CostUSD    *float64 `json:"cost_usd,omitempty"`      // of these runs; absent = a model has no price
 }
 
 // SessionCounts is the number of sessions in each state, of those that changed last.

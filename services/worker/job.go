@@ -240,12 +240,22 @@ func (j *job) finish(ctx context.Context, answer conversation.Message) error {
 	}
 	err := j.append(ctx, event.RunCompletedData{
 		RunID: j.runID, ExecutionID: r.ExecutionID, Attempt: j.number, MessageID: answer.ID,
-		Content: answer.Content, StopReason: answer.Stop, DurationMS: j.s.cfg.Now().Sub(r.Started).Milliseconds(),
+		Content: answer.Content, StopReason: answer.Stop, DurationMS: j.s.cfg.Now().Sub(r.Started).Milliseconds(), Usage: j.used(),
 	})
 	if err != nil {
 		return err
 	}
 	return errEnded
+}
+
+// used is the usage of a chat run, whose only job this is; nil if no model was called.
+func (j *job) used() *event.Usage {
+	w := j.current()
+	if w == nil || w.Tally.Calls == 0 {
+		return nil
+	}
+	u := w.Tally.Usage()
+	return &u
 }
 
 // failed returns the events that end the job. It closes the unfinished message of a chat run first, with the text that
@@ -271,6 +281,7 @@ func (j *job) failure(err error) event.Data {
 		return event.RunFailedData{
 			RunID: j.runID, ExecutionID: w.ExecutionID, Attempt: j.number,
 			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(), Budget: j.budget.use(f), Provider: said,
+			Usage: j.used(),
 		}
 	}
 	var allowed time.Duration

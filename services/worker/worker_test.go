@@ -41,7 +41,10 @@ func TestAnAnswerMadeWithTools(t *testing.T) {
 		scripted.Stream(scripted.Text("again"))))
 	r.worker("w1", nil)
 	events := r.until(r.ask("what is there?"), event.RunCompleted)
-	require.Equal(t, "There is notes.md: buy milk", last[event.RunCompletedData](t, events).Content)
+	end := last[event.RunCompletedData](t, events)
+	require.Equal(t, "There is notes.md: buy milk", end.Content)
+	in, out := int64(27), int64(8)
+	require.Equal(t, &event.Usage{LLMCalls: 2, ToolCalls: 2, InputTokens: &in, OutputTokens: &out}, end.Usage)
 	require.Equal(t, 2, servicetest.Count(events, event.ToolCompleted))
 	require.Equal(t, 2, servicetest.Count(events, event.UsageRecorded))
 

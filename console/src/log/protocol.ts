@@ -2,6 +2,8 @@ import type { CanonicalEvent, Question } from "@waggle-dev/client";
 import type { TeamView, Thought, ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
 import type { BarsPatch } from "../fold/bars.ts";
+import type { Attempts } from "../fold/attempts.ts";
+import type { Bar } from "../fold/bars.ts";
 import type { Margin } from "../fold/blocks.ts";
 import type { TaskState } from "../fold/task.ts";
 import type { Member, Task, Wait } from "../fold/team.ts";
@@ -115,6 +117,8 @@ export interface Summary {
   state: "idle" | "running" | "waiting" | "completed" | "partly" | "failed" | "cancelled" | "unknown_outcome";
   /** Calls whose outcome is unknown. */
   unknowns: number;
+  /** Of the newest run of a session, where a job needed more than one. */
+  attempts?: Attempts;
   /** Of a team. */
   status: string;
   /** Of a task. */

@@ -1,6 +1,7 @@
 import type { CanonicalEvent, Snapshot } from "@waggle-dev/client";
 import { type TeamView, TeamViewBuilder, ViewBuilder, type ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
+import { attemptsOf } from "../fold/attempts.ts";
 import { type Bar, BarsBuilder } from "../fold/bars.ts";
 import { TaskBuilder, type TaskState } from "../fold/task.ts";
 import { type Definition, TeamFold } from "../fold/team.ts";
@@ -106,7 +107,8 @@ class SessionState implements State {
     let unknowns = 0;
     for (const i of items) if (i.kind === "tool" && i.status === "unknown") unknowns++;
     const state = questions.length > 0 ? "waiting" : active.length > 0 ? "running" : ended(items, this.falls.bars.bars);
-    return { name: first?.text ?? "", state, unknowns, status: "" };
+    const attempts = attemptsOf(this.falls.bars.bars);
+    return { name: first?.text ?? "", state, unknowns, status: "", ...(attempts ? { attempts } : {}) };
   }
 
   knows(run: string): boolean {

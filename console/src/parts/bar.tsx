@@ -1,10 +1,13 @@
 import type { CanonicalEvent } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { clock, span } from "../app.ts";
+import { attemptsOf } from "../fold/attempts.ts";
 import type { Bar } from "../fold/bars.ts";
+import { usageOf } from "../fold/usage.ts";
 import type { LogModel } from "../model/log.ts";
 import { isRefusal, problem } from "../problem.ts";
 import { t } from "../words.ts";
+import { dollars, inAndOut } from "./amounts.ts";
 import { look, StateChip, Text } from "./basics.tsx";
 import { Code } from "./code.tsx";
 import { TaskLink, useEvent } from "./detail.tsx";
@@ -77,6 +80,8 @@ export function Glyph({ of: b }: { of: Bar }): JSX.Element {
 /** A bar with what went in and what came out. */
 export function BarDetail(p: { model: LogModel; bar: Bar; end: number; open: (seq: number) => void; close: () => void }): JSX.Element {
   const b = p.bar;
+  const used = usageOf(useEvent(p.model, b.end));
+  const attempts = b.kind === "run" ? attemptsOf(p.model.bars.value?.bars ?? [], b.run) : undefined;
   return (
     <aside class="detail" aria-label={titleOf(b)}>
       <header>
@@ -92,6 +97,9 @@ export function BarDetail(p: { model: LogModel; bar: Bar; end: number; open: (se
         <span>{t(`trace.kind.${b.kind}`)}</span>
         <span>{span((b.to ?? p.end) - b.from)}</span>
         <time>{clock(b.from, true)}</time>
+        {used && <span>{inAndOut(used)}</span>}
+        {used?.cost !== undefined && <span>{dollars(used.cost)}</span>}
+        {attempts && <span title={t("facts.attempts.about")}>{t("facts.attempts", { n: attempts.n })}</span>}
       </p>
       {b.reason && <p class="fault">{problem(b.reason)}</p>}
       <div class="frames">

@@ -82,11 +82,12 @@ export function TaskLink({ of }: { of: CanonicalEvent | undefined }): JSX.Elemen
   );
 }
 
-/** An event, once it is there. */
-export function useEvent(model: LogModel, seq: number): CanonicalEvent | undefined {
+/** An event, once it is there; without a sequence none. */
+export function useEvent(model: LogModel, seq: number | undefined): CanonicalEvent | undefined {
   const [event, setEvent] = useState<CanonicalEvent | undefined>(undefined);
   useEffect(() => {
     setEvent(undefined);
+    if (seq === undefined) return;
     let over = false;
     model.event(seq).then(
       (e) => !over && setEvent(e),

@@ -7,7 +7,7 @@ import { type Column, chosenColumns, columns, type Order, stateOf, views, whoOf 
 import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { saveLog } from "../model/log.ts";
 import { t } from "../words.ts";
-import { dollars, tokens } from "./amounts.ts";
+import { dollars, tokens, tokensOf } from "./amounts.ts";
 import { StateChip, Text, Time } from "./basics.tsx";
 import { ConfirmDialog } from "./confirm.tsx";
 import { Icon } from "./icons.tsx";
@@ -78,7 +78,7 @@ export function Line({ s, picked, pick }: { s: SessionSummary; picked: boolean; 
     who: () => <Text most={32}>{whoOf(s)}</Text>,
     by: () => <Text most={32}>{s.principal ?? ""}</Text>,
     duration: () => (s.duration_ms ? span(s.duration_ms) : ""),
-    tokens: () => (s.tokens ? tokens(s.tokens) : ""),
+    tokens: () => (s.tokens ? <span title={tokensOf(s) || undefined}>{tokens(s.tokens)}</span> : ""),
     cost: () => (s.cost_usd === undefined ? "" : dollars(s.cost_usd)),
     runs: () => String(s.runs ?? 0),
     started: () => (s.created_at ? <Time at={s.created_at} /> : ""),

@@ -14,6 +14,8 @@ export function LogView(p: {
   ready: boolean;
   /** What people have to know whatever they look at; empty: nothing. */
   loud: string;
+  /** The event that began the bar which a trace shows picked, if the address names one. */
+  bar?: number | undefined;
   /** Goes to the events. */
   toLog: () => void;
   /** More to say about a bar of the trace. */
@@ -35,8 +37,10 @@ export function LogView(p: {
           <Skeleton />
         ) : view === "trace" ? (
           <Trace
+            key={p.bar}
             model={model}
             about={p.about}
+            bar={p.bar}
             open={(seq) => {
               pick(seq);
               p.toLog();

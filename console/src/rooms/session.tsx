@@ -3,6 +3,7 @@ import type { SessionSummary } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { epoch, mayAct, reason, say, span, title } from "../app.ts";
+import type { Attempts } from "../fold/attempts.ts";
 import type { Message } from "../fold/message.ts";
 import { plain } from "../fold/text.ts";
 import { askAgain, closeSession, deleteSession, nameSession, sendMessage, stopRun } from "../model/act.ts";
@@ -11,11 +12,11 @@ import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { sessionSummary } from "../model/counts.ts";
 import { remember } from "../model/lists.ts";
 import { LogModel } from "../model/log.ts";
-import { dollars, tokens } from "../parts/amounts.ts";
+import { dollars, tokens, tokensOf } from "../parts/amounts.ts";
 import { Face, Failure, StateChip } from "../parts/basics.tsx";
 import { Composer, draft } from "../parts/composer.tsx";
 import { ConfirmDialog } from "../parts/confirm.tsx";
-import { Facts } from "../parts/facts.tsx";
+import { type Fact, Facts } from "../parts/facts.tsx";
 import { Head } from "../parts/head.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Plug } from "../parts/plug.tsx";
@@ -63,7 +64,7 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
     if (model.missing) return <Missing />;
     return <Failure error={model.error.value} again={() => model.read()} />;
   }
-  const { state, unknowns } = model.summary.value;
+  const { state, unknowns, attempts } = model.summary.value;
   const facts = summary.answer.value;
   const past = model.inPast;
   const change = (to: Partial<SessionRoute>) => go({ ...at, ...to } as SessionRoute, "replace");
@@ -88,9 +89,9 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         back={{ label: t("session.back"), go: () => go(room("sessions")) }}
         views={sessionViews.map((id) => ({ id, text: t(`session.${id}`) }))}
         view={at.view}
-        turn={(to) => change({ view: to })}
+        turn={(to) => change({ view: to, pick: undefined })}
         seek={seek}
-        facts={facts && <Facts all={factsOf(facts)} />}
+        facts={facts && <Facts all={factsOf(facts, attempts, at)} />}
       >
         {mayAct.value && !past && (state === "failed" || state === "cancelled" || state === "partly") && (
           <button type="button" class="quiet" onClick={() => void askAgain(at.id, model.head).catch((error) => say(reason(error)))}>
@@ -123,7 +124,8 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
         view={at.view}
         ready={model.has(at.view)}
         loud={unknowns > 0 ? t("session.unknowns", { n: unknowns }) : ""}
-        toLog={() => change({ view: "log" })}
+        bar={at.pick}
+        toLog={() => change({ view: "log", pick: undefined })}
       >
         <Talk model={model} live={!past} />
       </LogView>
@@ -141,12 +143,17 @@ export function SessionRoom({ at }: { at: SessionRoute & { id: string } }): JSX.
 }
 
 /** What the runs of a session took, and who answered and asked. */
-function factsOf(s: SessionSummary): (string | undefined)[] {
+function factsOf(s: SessionSummary, attempts: Attempts | undefined, place: SessionRoute): Fact[] {
   const runs = s.runs ?? 0;
   return [
     s.duration_ms ? span(s.duration_ms) : undefined,
+    attempts && {
+      text: t("facts.attempts", { n: attempts.n }),
+      about: t("facts.attempts.about"),
+      to: { ...place, view: "trace", pick: attempts.seq },
+    },
     whoOf(s) || undefined,
-    s.tokens ? t("facts.tokens", { n: tokens(s.tokens) }) : undefined,
+    s.tokens ? { text: t("facts.tokens", { n: tokens(s.tokens) }), about: tokensOf(s) } : undefined,
     s.cost_usd === undefined ? undefined : dollars(s.cost_usd),
     runs > 1 ? t("sessions.runs", { n: runs }) : undefined,
     s.principal ? t("facts.by", { who: s.principal }) : undefined,

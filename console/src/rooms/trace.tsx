@@ -21,13 +21,15 @@ const [fewTicks, mostTicks] = [3, 8];
 export function Trace(p: {
   model: LogModel;
   open: (seq: number) => void;
+  /** The event that began the job whose bar is picked at first. */
+  bar?: number | undefined;
   /** More to say about a bar. */
   about?: ((b: Bar) => string) | undefined;
 }): JSX.Element {
   const { model, open } = p;
   const { bars, until } = model.bars.value ?? { bars: [], until: 0 };
   const [shut, setShut] = useState<ReadonlySet<string>>(new Set());
-  const [picked, pick] = useState("");
+  const [picked, pick] = useState<string | undefined>(undefined);
   const [view, look] = useState<Window>(whole);
   const running = !model.inPast && bars.some((b) => b.to === undefined);
   const end = running ? Math.max(until, now.value) : until;
@@ -44,7 +46,7 @@ export function Trace(p: {
     else next.delete(nameOf(b));
     setShut(next);
   };
-  const at = rows.findIndex((r) => nameOf(r.bar) === picked);
+  const at = rows.findIndex((r) => (picked === undefined ? r.bar.seq === p.bar && r.bar.kind === "job" : nameOf(r.bar) === picked));
   const chosen = rows[at]?.bar;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: keys of the tree within it

@@ -74,6 +74,10 @@ func TestASummaryCountsWhatRunsTook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	l := sessionOf(red, "s1")
+	cached := func(n int64, u *event.Usage) *event.Usage {
+		u.CachedTokens = n
+		return u
+	}
 	used := func(in, out int64, usd ...float64) *event.Usage {
 		u := &event.Usage{LLMCalls: 1, InputTokens: &in, OutputTokens: &out}
 		if len(usd) > 0 {
@@ -85,17 +89,18 @@ func TestASummaryCountsWhatRunsTook(t *testing.T) {
 	for _, step := range []struct {
 		data         event.Data
 		ms, tokens   int64
+		of           string // of the tokens: input, and what of it was cached
 		cost         string
 		model, agent string
 	}{
-		{event.JobStartedData{RunID: "r1", Worker: "w-1", Model: "large"}, 0, 0, "unknown", "", ""},
-		{event.MessageStartedData{RunID: "r1", Model: "large-2026"}, 0, 0, "unknown", "large-2026", ""},
-		{event.RunCompletedData{RunID: "r1", DurationMS: 1500, Usage: used(100, 20, 0.25)}, 1500, 120, "0.25", "large-2026", ""},
-		{event.RunFailedData{RunID: "r2", Code: "X", DurationMS: 500, Usage: used(10, 0, 0.5)}, 2000, 130, "0.75", "large-2026", ""},
-		{event.RunCancelledData{RunID: "r3"}, 2000, 130, "0.75", "large-2026", ""},
-		{event.JobStartedData{RunID: "r4", Worker: "painter", SwarmTask: "t1"}, 2000, 130, "0.75", "large-2026", "painter"},
-		{event.RunCompletedData{RunID: "r4", DurationMS: 1, Usage: &event.Usage{ToolCalls: 1}}, 2001, 130, "0.75", "large-2026", "painter"},
-		{event.RunCompletedData{RunID: "r5", DurationMS: 1, Usage: used(1, 1)}, 2002, 132, "unknown", "large-2026", "painter"},
+		{event.JobStartedData{RunID: "r1", Worker: "w-1", Model: "large"}, 0, 0, "0 0", "unknown", "", ""},
+		{event.MessageStartedData{RunID: "r1", Model: "large-2026"}, 0, 0, "0 0", "unknown", "large-2026", ""},
+		{event.RunCompletedData{RunID: "r1", DurationMS: 1500, Usage: cached(80, used(100, 20, 0.25))}, 1500, 120, "100 80", "0.25", "large-2026", ""},
+		{event.RunFailedData{RunID: "r2", Code: "X", DurationMS: 500, Usage: used(10, 0, 0.5)}, 2000, 130, "110 80", "0.75", "large-2026", ""},
+		{event.RunCancelledData{RunID: "r3"}, 2000, 130, "110 80", "0.75", "large-2026", ""},
+		{event.JobStartedData{RunID: "r4", Worker: "painter", SwarmTask: "t1"}, 2000, 130, "110 80", "0.75", "large-2026", "painter"},
+		{event.RunCompletedData{RunID: "r4", DurationMS: 1, Usage: &event.Usage{ToolCalls: 1}}, 2001, 130, "110 80", "0.75", "large-2026", "painter"},
+		{event.RunCompletedData{RunID: "r5", DurationMS: 1, Usage: used(1, 1)}, 2002, 132, "111 80", "unknown", "large-2026", "painter"},
 	} {
 		r.append(l, step.data)
 		require.NoError(t, r.Update(r.ctx, l))
@@ -104,7 +109,8 @@ func TestASummaryCountsWhatRunsTook(t *testing.T) {
 		if c := s.Spent.Cost(); c != nil {
 			cost = fmt.Sprint(*c)
 		}
-		require.Equal(t, fmt.Sprint(step.ms, step.tokens, step.cost, step.model, step.agent), fmt.Sprint(s.Spent.MS, s.Spent.Tokens, cost, s.Model, s.Agent), step.data)
+		require.Equal(t, fmt.Sprint(step.ms, step.tokens, step.of, step.cost, step.model, step.agent),
+			fmt.Sprint(s.Spent.MS, s.Spent.Tokens, fmt.Sprint(s.Spent.Input, s.Spent.Cached), cost, s.Model, s.Agent), step.data)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 
 // spent is what the runs of a log took that are over.
 type spent struct {
-	MS       int64   `json:"ms,omitempty"` // sum of their durations
-	Tokens   int64   `json:"tokens,omitempty"`
+	MS       int64   `json:"ms,omitempty"`     // sum of their durations
+	Tokens   int64   `json:"tokens,omitempty"` // input and output
+	Input    int64   `json:"input,omitempty"`  // of the tokens
+	Cached   int64   `json:"cached,omitempty"` // of the input: read from a provider's cache
 	USD      float64 `json:"usd,omitempty"`
 	Priced   bool    `json:"priced,omitempty"`   // some run has a cost
 	Unpriced bool    `json:"unpriced,omitempty"` // some run has used a model without a price
@@ -21,10 +23,13 @@ func (s *spent) add(ms int64, usage *event.Usage) {
 	if usage == nil {
 		return
 	}
-	for _, n := range []*int64{usage.InputTokens, usage.OutputTokens} {
-		if n != nil {
-			s.Tokens += max(*n, 0)
-		}
+	if n := usage.InputTokens; n != nil {
+		s.Tokens += max(*n, 0)
+		s.Input += max(*n, 0)
+		s.Cached += max(usage.CachedTokens, 0)
+	}
+	if n := usage.OutputTokens; n != nil {
+		s.Tokens += max(*n, 0)
 	}
 	switch {
 	case usage.CostUSD != nil:

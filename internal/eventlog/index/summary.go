@@ -13,7 +13,7 @@ import (
 )
 
 // format is the version of a summary. A summary of another version is made anew.
-const format = 4
+const format = 5
 
 // questionRunes is enough to recognise a session by.
 const questionRunes = 120

@@ -1229,6 +1229,10 @@ class SessionSummary(_SessionSummaryRequired, total=False):
     """sum over the runs that have ended, in milliseconds"""
     tokens: int
     """of these runs, input and output"""
+    input_tokens: int
+    """of these tokens; absent = unknown"""
+    cached_tokens: int
+    """of the input: read from a provider's cache; absent = none, or unknown"""
     cost_usd: float
     """of these runs; absent = a model has no price"""
 

@@ -2159,6 +2159,10 @@ export interface SessionSummary {
    */
   agent?: string;
   /**
+   * of the input: read from a provider's cache; absent = none, or unknown
+   */
+  cached_tokens?: number;
+  /**
    * of these runs; absent = a model has no price
    */
   cost_usd?: number;
@@ -2171,6 +2175,10 @@ export interface SessionSummary {
    * sum over the runs that have ended, in milliseconds
    */
   duration_ms?: number;
+  /**
+   * of these tokens; absent = unknown
+   */
+  input_tokens?: number;
   /**
    * type of that event
    */
