@@ -148,7 +148,7 @@ func (c *auditVerifyCmd) Run(std streams) error {
 // printReport prints what a check has found. It returns an error if a record is missing, changed or moved.
 func printReport(w io.Writer, r audit.Report) error {
 	for _, f := range r.Faults {
-		if _, err := fmt.Fprintln(w, "FAULT ", terminal.Strip(f)); err != nil {
+		if _, err := fmt.Fprintln(w, "FAULT ", terminal.Strip(f.String())); err != nil {
 			return err
 		}
 	}

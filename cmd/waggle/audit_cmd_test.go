@@ -42,7 +42,7 @@ func TestAReportWithFaultsIsAnError(t *testing.T) {
 	require.NoError(t, printReport(&b, whole))
 	require.Contains(t, b.String(), "expired  chain X begins with number 2\n")
 	require.Contains(t, b.String(), "the records before 2026-03-01T12:00:00Z have expired\n")
-	whole.Faults = []string{"records 2 to 2 are missing"}
+	whole.Faults = []audit.Fault{{Record: 2, Text: "records 2 to 2 are missing"}}
 	require.ErrorContains(t, printReport(&b, whole), "the audit log is damaged: 1 faults")
 	require.Contains(t, b.String(), "FAULT  records 2 to 2 are missing\n")
 }

@@ -36,12 +36,27 @@ func fill(t *testing.T, c *bus.Conn, writers, records int) {
 	all.Wait()
 }
 
+// verify checks the log at once and in parts, whose state is stored between them: both find the same.
 func verify(t *testing.T, c *bus.Conn) auditlog.Report {
 	t.Helper()
 	r, err := auditlog.Verify(t.Context(), c)
 	require.NoError(t, err)
-	return r
+	state := []byte(`{}`)
+	for {
+		var part auditlog.Check
+		require.NoError(t, json.Unmarshal(state, &part))
+		done, err := part.Continue(t.Context(), c, 7)
+		require.NoError(t, err)
+		if done {
+			require.Equal(t, fmt.Sprint(r), fmt.Sprint(part.Report))
+			return r
+		}
+		state, err = json.Marshal(part)
+		require.NoError(t, err)
+	}
 }
+
+func faults(r auditlog.Report) string { return fmt.Sprint(r.Faults) }
 
 func TestChainsOfConcurrentWritersAreWhole(t *testing.T) {
 	c := bustest.Single(t)
@@ -118,9 +133,44 @@ func TestWhatIsNotWholeIsNamed(t *testing.T) {
 			fill(t, conn, 1, 10)
 			require.Empty(t, verify(t, conn).Faults)
 			rebuild(t, conn, c.change)
-			require.Contains(t, strings.Join(verify(t, conn).Faults, "\n"), c.says)
+			require.Contains(t, faults(verify(t, conn)), c.says)
 		})
 	}
+}
+
+// A number far away costs no time: the gap before it is one fault.
+func TestAGapIsOneFault(t *testing.T) {
+	c := bustest.Single(t)
+	fill(t, c, 1, 3)
+	rebuild(t, c, func(l []*jetstream.RawStreamMsg) []*jetstream.RawStreamMsg {
+		l[2].Data = []byte(strings.Replace(string(l[2].Data), `"number":3`, `"number":9000000000000000003`, 1))
+		return l
+	})
+	require.Contains(t, faults(verify(t, c)), "numbers 3 to 9000000000000000002 of chain")
+}
+
+// Records that expire while the log is checked in parts are not missing.
+func TestRecordsExpireDuringACheck(t *testing.T) {
+	c := bustest.Single(t)
+	fill(t, c, 2, 150)
+	var check auditlog.Check
+	done, err := check.Continue(t.Context(), c, 20)
+	require.NoError(t, err)
+	require.False(t, done)
+	top := bus.DefaultTopology()
+	s, err := c.JS().Stream(t.Context(), subject.StreamAudit)
+	require.NoError(t, err)
+	top.AuditMaxBytes = int64(s.CachedInfo().State.Bytes / 2)
+	require.NoError(t, bus.ChangeAudit(t.Context(), c, top))
+	for !done {
+		done, err = check.Continue(t.Context(), c, 20)
+		require.NoError(t, err)
+	}
+	require.Empty(t, check.Faults)
+	require.Greater(t, check.Records, 100)
+	require.Less(t, check.Records, 250)
+	require.Equal(t, uint64(300), check.Last)
+	require.NotEmpty(t, check.Begun)
 }
 
 // A record that stands after later ones although it is much older than its place was moved. Retries take half a
@@ -136,7 +186,7 @@ func TestAMovedRecordIsNamed(t *testing.T) {
 	rebuild(t, c, func(l []*jetstream.RawStreamMsg) []*jetstream.RawStreamMsg {
 		return append(append(l[:4:4], l[5:]...), l[4])
 	})
-	require.Contains(t, strings.Join(verify(t, c).Faults, "\n"), "record 10, number 5 of chain")
+	require.Contains(t, faults(verify(t, c)), "record 10, number 5 of chain")
 }
 
 // When old records have expired, the rest is still whole, and the report tells where it begins.
@@ -154,7 +204,7 @@ func TestTheRestOfAChainIsWhole(t *testing.T) {
 	require.Len(t, r.Begun, 1)
 	top.AuditMaxBytes *= 4
 	require.NoError(t, bus.ChangeAudit(t.Context(), c, top))
-	require.Contains(t, verify(t, c).Faults[0], "were not old enough to expire", "a limit was lower for a while")
+	require.Contains(t, verify(t, c).Faults[0].Text, "were not old enough to expire", "a limit was lower for a while")
 }
 
 // A source without credentials cannot fill the log: its refusals are counted, and the log tells how many it lacks.
