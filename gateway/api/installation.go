@@ -91,6 +91,13 @@ func (i installation) routes() []Route {
 			Answers: json200("A page of records. With filters it may be short or empty and still have a next.", wire.AuditPage{}),
 			Faults:  []fault.Code{fault.InvalidField}, Handler: i.server.Serve(operating(i.records)),
 		},
+		{
+			Method: "POST", Path: "/audit/verify", ID: "verifyAudit", Tag: "installation",
+			Summary: "Check that no record of the audit log, of any tenant, is missing, was changed or was moved, for some seconds. Repeat it with the next of the answer, until an answer has none. For operators.",
+			Body:    wire.VerifyAudit{}, Required: true, Example: `{}`,
+			Answers: json200("The findings so far.", wire.AuditCheck{}), Faults: []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig},
+			Handler: i.server.Serve(operating(i.verify)),
+		},
 	}
 }
 
@@ -134,6 +141,24 @@ func (i installation) records(r *http.Request, who *edge.Client) (any, error) {
 		return nil, fault.Newf(fault.InvalidField, "action must be the action of an audit record, such as api-call.").At("action").Wrap(err)
 	}
 	return ask[wire.AuditPage](r, who, cmd.Installation, cmd.ListRecords, in)
+}
+
+const (
+	// verifyMaxWait bounds a part of a check of the audit log, which takes some seconds.
+	verifyMaxWait = time.Minute
+	// maxVerify bounds the body of its request, which holds the state of the check.
+	maxVerify = 512 << 10
+)
+
+// verify has the next part of the audit log checked.
+func (i installation) verify(r *http.Request, who *edge.Client) (any, error) {
+	var b wire.VerifyAudit
+	if err := request.DecodeKnown(r, maxVerify, &b); err != nil {
+		return nil, err
+	}
+	var out wire.AuditCheck
+	err := who.Ask(r.Context(), edge.Request{Service: cmd.Installation, Verb: cmd.VerifyRecords, In: b, Within: verifyMaxWait}, &out)
+	return out, err
 }
 
 // trialMaxWait bounds one trial of a model: a local one may read its weights first.

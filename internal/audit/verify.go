@@ -46,7 +46,7 @@ type Fault struct {
 	Stored string `json:"stored,omitempty"` // the subject of a record that was changed: it may name another tenant
 }
 
-// String returns the fault for somebody who may see all tenants.
+// String returns the fault for a reader who may see all tenants.
 func (f Fault) String() string {
 	if f.Stored == "" {
 		return f.Text
@@ -95,6 +95,19 @@ func (v *Check) Continue(ctx context.Context, conn *bus.Conn, records int) (done
 	return true, nil
 }
 
+// Valid returns an error if a stored check is not one that Continue has left.
+func (v *Check) Valid() error {
+	if v.Next == 0 || v.Next > v.Last {
+		return errors.New("the check is not in progress")
+	}
+	for id, c := range v.Links {
+		if c == nil {
+			return fmt.Errorf("chain %q has no state", id)
+		}
+	}
+	return nil
+}
+
 func (v *Check) begin(info *jetstream.StreamInfo) {
 	st := info.State
 	v.Expired, v.Next = st.FirstSeq > 1, max(st.FirstSeq, 1)
@@ -126,8 +139,8 @@ func (v *Check) read(ctx context.Context, s jetstream.Stream) error {
 	return nil
 }
 
-// expire continues with the oldest record if the log has dropped the next ones since the check began. What follows them is as the
-// beginning of a chain.
+// expire continues with the oldest record if the log has dropped the next ones since the check began. The record of a chain that follows
+// them is as its beginning.
 func (v *Check) expire(ctx context.Context, s jetstream.Stream) error {
 	info, err := s.Info(ctx)
 	if err != nil {

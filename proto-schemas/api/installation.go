@@ -83,6 +83,35 @@ type AuditPage struct {
 	More    bool          `json:"more,omitempty"` // older ones follow, or may follow if a filter has left the page short
 }
 
+// VerifyAudit asks for the next part of a check of the whole audit log.
+type VerifyAudit struct {
+	Next string `json:"next,omitempty"` // next of the last answer; absent: from the beginning
+}
+
+// AuditCheck is what a check of the audit log has found so far: whether a record is missing, was changed or was moved. It covers the
+// records of all tenants, because they share chains of hashes.
+type AuditCheck struct {
+	Records  int          `json:"records"`               // that were checked
+	Of       uint64       `json:"of"`                    // records that the log had when the check began
+	First    uint64       `json:"first"`                 // place of the oldest record; those before it have expired
+	Last     uint64       `json:"last"`                  // place of the record that was the newest when the check began
+	Oldest   time.Time    `json:"oldest"`                // time of the oldest record
+	Newest   time.Time    `json:"newest"`                // time of that newest record
+	Chains   int          `json:"chains"`                // that were found: each process begins one at its start
+	Begun    int          `json:"begun"`                 // chains whose beginning has expired
+	Unlinked int          `json:"unlinked"`              // records of earlier versions, without a chain
+	Lost     int          `json:"lost"`                  // records that were lost before they were stored, as their writers report
+	Faults   []AuditFault `json:"faults"`                // the first 100; known in full after the last part
+	More     int          `json:"more_faults,omitempty"` // faults that are not listed
+	Next     string       `json:"next,omitempty"`        // where the rest begins; absent: all is checked
+}
+
+// AuditFault is a place where the audit log is not whole.
+type AuditFault struct {
+	Seq  uint64 `json:"seq,omitempty"` // place of the record; absent: the fault is of a whole chain
+	Text string `json:"text"`
+}
+
 // AuditRecord is a record of the audit log. Fields that do not concern the action are absent.
 type AuditRecord struct {
 	Seq        uint64    `json:"seq"` // its place in the log

@@ -13,6 +13,7 @@ var (
 	ListQueues    = id.MustName("list_queues")    // nothing -> api.QueueList
 	ListUse       = id.MustName("list_use")       // UseRequest -> api.QuotaList
 	ListRecords   = id.MustName("list_records")   // RecordsRequest -> api.AuditPage
+	VerifyRecords = id.MustName("verify_records") // api.VerifyAudit -> api.AuditCheck
 )
 
 // Letters returns commands of services that were given up to their queue. Gateways send those of clients again themselves. Its verbs are the names of the services that own a queue:

@@ -62,6 +62,7 @@ func New(cfg Config) *rpc.Server {
 	rpc.Handle(s, cmd.ListQueues, func(ctx context.Context, _ nothing) (api.QueueList, error) { return cfg.queues(ctx) })
 	rpc.Handle(s, cmd.ListUse, cfg.use)
 	rpc.Handle(s, cmd.ListRecords, cfg.records)
+	rpc.Handle(s, cmd.VerifyRecords, cfg.verify)
 	return s
 }
 

@@ -1,6 +1,7 @@
 package installation_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	record "github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/installation"
 )
 
@@ -93,5 +95,51 @@ func TestTheAuditLogInPages(t *testing.T) {
 	}
 	for _, bad := range []string{"limit=0", "limit=501", "before=x", "action=a.b"} {
 		get[wire.Problem](r, 422, "olga", "GET", "/audit?"+bad)
+	}
+}
+
+// TestTheAuditLogIsVerified: as a whole, part by part, by operators. A fault names its record, and no other tenant.
+func TestTheAuditLogIsVerified(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	other, err := id.ParseTenant("other")
+	require.NoError(t, err)
+	w, err := audit.New(r.Conn, audit.Options{Waiting: 20_000})
+	require.NoError(t, err)
+	const records = 10_500 // more than a part
+	for n := range records {
+		w.Record(record.Command, []id.Tenant{id.DefaultTenant, other}[n%2], record.Record{Entity: fmt.Sprint(n)})
+	}
+	w.Close()
+	verify := func(next string) wire.AuditCheck {
+		body, err := json.Marshal(wire.VerifyAudit{Next: next})
+		require.NoError(t, err)
+		return get[wire.AuditCheck](r, 200, "olga", "POST", "/audit/verify", string(body))
+	}
+	first := verify("")
+	require.NotEmpty(t, first.Next)
+	require.Equal(t, 10_000, first.Records)
+	whole := verify(first.Next)
+	require.Empty(t, whole.Next)
+	require.Equal(t, []any{records, uint64(records), uint64(1), uint64(records), 1, 0}, []any{whole.Records, whole.Of, whole.First, whole.Last, whole.Chains, len(whole.Faults)})
+	require.WithinRange(t, whole.Newest, whole.Oldest, time.Now())
+
+	copied, err := r.Conn.JS().Stream(r.Ctx, subject.StreamAudit)
+	require.NoError(t, err)
+	m, err := copied.GetMsg(r.Ctx, 7)
+	require.NoError(t, err)
+	_, err = r.Conn.JS().Publish(r.Ctx, subject.Audit(other, record.Decided), m.Data)
+	require.NoError(t, err)
+	broken := verify(verify("").Next)
+	require.Equal(t, uint64(records+1), broken.Faults[0].Seq)
+	require.Contains(t, fmt.Sprint(broken.Faults), "was changed")
+	require.Contains(t, fmt.Sprint(broken.Faults), "repeats number 7")
+	require.NotContains(t, fmt.Sprint(broken.Faults), "other")
+
+	for _, who := range []string{"alice", "vera"} {
+		get[wire.Problem](r, 403, who, "POST", "/audit/verify", `{}`)
+	}
+	for _, bad := range []string{"!", "AAAA", "eJyrrgUAAXUA-Q"} { // no base64, not packed, {}
+		require.Equal(t, "next must be that of the last answer.", get[wire.Problem](r, 422, "olga", "POST", "/audit/verify", fmt.Sprintf(`{"next":%q}`, bad)).Detail)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -133,9 +134,9 @@ func next[T any](r *rig, from <-chan T) (out T) {
 }
 
 // get decodes the answer to a request, which has the status.
-func get[T any](r *rig, status int, who, method, path string) (out T) {
+func get[T any](r *rig, status int, who, method, path string, body ...string) (out T) {
 	r.T.Helper()
-	a := r.web.Ask(who, method, "/api/v1"+path, "", nil)
+	a := r.web.Ask(who, method, "/api/v1"+path, strings.Join(body, ""), nil)
 	require.Equal(r.T, status, a.Status, "%s %s: %s", method, path, a.Body)
 	if len(a.Body) > 0 {
 		require.NoError(r.T, json.Unmarshal([]byte(a.Body), &out), a.Body)

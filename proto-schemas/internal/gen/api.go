@@ -59,6 +59,8 @@ var apiBodies = []any{
 	api.DeadLetterList{},
 	api.DeadLetterDetail{},
 	api.QueueList{},
+	api.VerifyAudit{},
+	api.AuditCheck{},
 	api.QuotaList{},
 	api.AuditPage{},
 	api.SettingList{},

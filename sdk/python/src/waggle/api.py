@@ -43,6 +43,51 @@ class Attachments(TypedDict, total=False):
     image_urls: list[str]
 
 
+class _AuditCheckRequired(TypedDict):
+    records: int
+    """that were checked"""
+    of: int
+    """records that the log had when the check began"""
+    first: int
+    """place of the oldest record; those before it have expired"""
+    last: int
+    """place of the record that was the newest when the check began"""
+    oldest: str
+    """time of the oldest record"""
+    newest: str
+    """time of that newest record"""
+    chains: int
+    """that were found: each process begins one at its start"""
+    begun: int
+    """chains whose beginning has expired"""
+    unlinked: int
+    """records of earlier versions, without a chain"""
+    lost: int
+    """records that were lost before they were stored, as their writers report"""
+    faults: list[AuditFault]
+    """the first 100; known in full after the last part"""
+
+
+class AuditCheck(_AuditCheckRequired, total=False):
+    """AuditCheck is what a check of the audit log has found so far: whether a record is missing, was changed or was moved. It covers the records of all tenants, because they share chains of hashes."""
+
+    more_faults: int
+    """faults that are not listed"""
+    next: str
+    """where the rest begins; absent: all is checked"""
+
+
+class _AuditFaultRequired(TypedDict):
+    text: str
+
+
+class AuditFault(_AuditFaultRequired, total=False):
+    """AuditFault is a place where the audit log is not whole."""
+
+    seq: int
+    """place of the record; absent: the fault is of a whole chain"""
+
+
 class _AuditPageRequired(TypedDict):
     records: list[AuditRecord]
 
@@ -2062,6 +2107,13 @@ class Usage(_UsageRequired, total=False):
     """absent = some model has no price"""
 
 
+class VerifyAudit(TypedDict, total=False):
+    """VerifyAudit asks for the next part of a check of the whole audit log."""
+
+    next: str
+    """next of the last answer; absent: from the beginning"""
+
+
 class _WatchRequired(TypedDict):
     events_behind: int
     """newer events of the log"""
@@ -2086,6 +2138,8 @@ __all__ = [
     "Accepted",
     "AgentList",
     "Attachments",
+    "AuditCheck",
+    "AuditFault",
     "AuditPage",
     "AuditRecord",
     "BoardTask",
@@ -2211,5 +2265,6 @@ __all__ = [
     "ToolServerStatus",
     "ToolSummary",
     "Usage",
+    "VerifyAudit",
     "Watch",
 ]

@@ -7,6 +7,8 @@ export type ApiDocument =
   | Accepted
   | AgentList
   | Attachments
+  | AuditCheck
+  | AuditFault
   | AuditPage
   | AuditRecord
   | BoardTask
@@ -132,6 +134,7 @@ export type ApiDocument =
   | ToolServerStatus
   | ToolSummary
   | Usage
+  | VerifyAudit
   | Watch;
 /**
  * DeadLetterDetail is a dead letter with its command, without signatures.
@@ -528,6 +531,73 @@ export interface Attachments {
    */
   context_files?: string[];
   image_urls?: string[];
+}
+/**
+ * AuditCheck is what a check of the audit log has found so far: whether a record is missing, was changed or was moved. It covers the records of all tenants, because they share chains of hashes.
+ */
+export interface AuditCheck {
+  /**
+   * chains whose beginning has expired
+   */
+  begun: number;
+  /**
+   * that were found: each process begins one at its start
+   */
+  chains: number;
+  /**
+   * the first 100; known in full after the last part
+   */
+  faults: AuditFault[];
+  /**
+   * place of the oldest record; those before it have expired
+   */
+  first: number;
+  /**
+   * place of the record that was the newest when the check began
+   */
+  last: number;
+  /**
+   * records that were lost before they were stored, as their writers report
+   */
+  lost: number;
+  /**
+   * faults that are not listed
+   */
+  more_faults?: number;
+  /**
+   * time of that newest record
+   */
+  newest: string;
+  /**
+   * where the rest begins; absent: all is checked
+   */
+  next?: string;
+  /**
+   * records that the log had when the check began
+   */
+  of: number;
+  /**
+   * time of the oldest record
+   */
+  oldest: string;
+  /**
+   * that were checked
+   */
+  records: number;
+  /**
+   * records of earlier versions, without a chain
+   */
+  unlinked: number;
+}
+/**
+ * AuditFault is a place where the audit log is not whole.
+ */
+export interface AuditFault {
+  /**
+   * place of the record; absent: the fault is of a whole chain
+   */
+  seq?: number;
+  text: string;
 }
 /**
  * AuditPage is a page of the audit records of the tenant, the newest first.
@@ -3104,4 +3174,13 @@ export interface ToolServer {
    * why it has no connection, without secrets; of a program it ends with its last words
    */
   trouble?: string;
+}
+/**
+ * VerifyAudit asks for the next part of a check of the whole audit log.
+ */
+export interface VerifyAudit {
+  /**
+   * next of the last answer; absent: from the beginning
+   */
+  next?: string;
 }
