@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { nextTheme, nextZone } from "./app.ts";
 import { choose, compareChosen } from "./model/compare.ts";
 import { answerKey, Hold } from "./parts/hold.ts";
@@ -17,8 +18,8 @@ export const rooms: readonly { name: RoomName; key: string; icon: IconName; grou
   { name: "installation", key: "i", icon: "gear", group: "operate" },
 ];
 
-/** What may lie over the page. */
-export type Over = "palette" | "keys" | "more" | undefined;
+/** What lies over the page. */
+export const over = signal<"palette" | "keys" | "more" | undefined>(undefined);
 
 /** What has been typed for the palette before it was there; undefined: nobody waits for it. */
 let early: string | undefined;
@@ -40,13 +41,13 @@ function keep(e: KeyboardEvent): boolean {
 }
 
 /** The keys that work in all rooms. None acts in a field, or with an open dialog. */
-export function onKeys(show: (d: Over) => void): () => void {
+export function onKeys(): () => void {
   let going = 0;
   const press = (e: KeyboardEvent) => {
     if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k") {
       e.preventDefault();
       if (!document.querySelector("dialog[open]")) early ??= "";
-      show("palette");
+      over.value = "palette";
       return;
     }
     if (keep(e)) {
@@ -61,7 +62,7 @@ export function onKeys(show: (d: Over) => void): () => void {
     const to = Date.now() - going < 1500 ? rooms.find((x) => x.key === e.key) : undefined;
     going = e.key === "g" ? Date.now() : 0;
     if (to) go(room(to.name));
-    else if (!act(e, show)) return;
+    else if (!act(e)) return;
     e.preventDefault();
   };
   const release = () => hold.release();
@@ -80,10 +81,10 @@ function shownSession(): string | undefined {
   return r.room === "sessions" ? r.id : undefined;
 }
 
-function act(e: KeyboardEvent, show: (d: Over) => void): boolean {
+function act(e: KeyboardEvent): boolean {
   switch (e.key) {
     case "?":
-      show("keys");
+      over.value = "keys";
       return true;
     case "/": {
       const field = document.querySelector<HTMLElement>("main [data-search], main textarea");

@@ -10,7 +10,7 @@ export type SessionView = "talk" | "trace" | "log";
 export type TeamView = "tree" | "messages" | "board" | "log";
 
 /** What is shown of the installation. */
-export type InstallationTab = "health" | "queues" | "dead" | "rates" | "quotas" | "audit" | "config" | "versions";
+export type InstallationTab = "health" | "queues" | "connections" | "dead" | "rates" | "quotas" | "audit" | "config" | "versions";
 
 /** What is shown of the swarm. */
 export type SwarmTab = "agents" | "providers" | "tools" | "tasks";
@@ -26,7 +26,7 @@ export interface ToolPlace {
   call: string;
 }
 
-/** Which audit records are shown: all with empty members. */
+/** Which audit records are shown: all with empty members. The entity also filters connections. */
 export interface AuditFilter {
   principal: string;
   action: string;
@@ -49,7 +49,7 @@ export type Route =
   | { room: "questions" }
   | { room: "swarm"; tab: SwarmTab; tool?: ToolPlace }
   | { room: "task"; id: string; view: TaskView; at?: number }
-  | ({ room: "installation"; tab: InstallationTab; role?: string; instance?: string } & AuditFilter)
+  | ({ room: "installation"; tab: InstallationTab; role?: string; instance?: string; lagging?: true } & AuditFilter)
   | { room: "nowhere" };
 
 /** The order of the views of a session. */
@@ -59,7 +59,17 @@ export const sessionViews: readonly SessionView[] = ["talk", "trace", "log"];
 export const teamViews: readonly TeamView[] = ["tree", "messages", "board", "log"];
 
 /** All tabs of the installation. */
-export const installationTabs: readonly InstallationTab[] = ["health", "queues", "dead", "rates", "quotas", "audit", "config", "versions"];
+export const installationTabs: readonly InstallationTab[] = [
+  "health",
+  "queues",
+  "connections",
+  "dead",
+  "rates",
+  "quotas",
+  "audit",
+  "config",
+  "versions",
+];
 
 /** All tabs of the swarm. */
 export const swarmTabs: readonly SwarmTab[] = ["agents", "providers", "tools", "tasks"];
@@ -102,7 +112,9 @@ export function parse(path: string, query: string): Route {
       if (!installationTabs.includes(tab)) break;
       const of = (name: keyof AuditFilter) => (tab === "audit" ? (q.get(name) ?? "") : "");
       const part = (name: "role" | "instance") => (tab === "versions" && q.get(name) ? { [name]: q.get(name) as string } : {});
-      return { room, tab, principal: of("principal"), action: of("action"), entity: of("entity"), ...part("role"), ...part("instance") };
+      const entity = tab === "audit" || tab === "connections" ? (q.get("entity") ?? "") : "";
+      const lagging = tab === "connections" && q.get("lagging") === "true" ? { lagging: true as const } : {};
+      return { room, tab, principal: of("principal"), action: of("action"), entity, ...part("role"), ...part("instance"), ...lagging };
     }
   }
   return { room: "nowhere" };
@@ -178,6 +190,7 @@ export function format(r: Route): string {
     put("entity", r.entity);
     put("role", r.role);
     put("instance", r.instance);
+    put("lagging", r.lagging && "true");
   } else if (r.room === "task") {
     path = `/swarm/tasks/${encodeURIComponent(r.id)}`;
     if (r.view !== "work") put("view", r.view);

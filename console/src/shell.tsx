@@ -1,10 +1,10 @@
 import { effect, useComputed } from "@preact/signals";
 import type { ListedQuestion } from "@waggle-dev/client";
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { begin, clock, epoch, login, notice, now, waiting } from "./app.ts";
 import { plain } from "./fold/text.ts";
-import { type Over, onKeys, rooms, typedEarly } from "./keys.ts";
+import { onKeys, over, rooms, typedEarly } from "./keys.ts";
 import { sample } from "./log/sample.ts";
 import { awake } from "./model/inbox.ts";
 import { type List, questionList } from "./model/lists.ts";
@@ -54,8 +54,10 @@ export function Shell(): JSX.Element {
       questions.close();
     };
   }, [questions]);
-  const [over, show] = useState<Over>(undefined);
-  useEffect(() => onKeys((d) => show(d)), []);
+  useEffect(onKeys, []);
+  const show = (what: typeof over.value) => {
+    over.value = what;
+  };
   useEffect(() => {
     // Typing right after the key loses nothing. Without the server it is loaded when it is opened.
     const timer = setTimeout(() => void palette().catch(() => undefined), unhurried);
@@ -116,9 +118,9 @@ export function Shell(): JSX.Element {
         {notice.value && <p>{notice.value}</p>}
       </div>
       {login.value !== "no" && <Login />}
-      {over === "palette" && <Palette close={() => show(undefined)} />}
-      {over === "keys" && <Keys close={() => show(undefined)} />}
-      {over === "more" && <More close={() => show(undefined)} search={() => show("palette")} />}
+      {over.value === "palette" && <Palette close={() => show(undefined)} />}
+      {over.value === "keys" && <Keys close={() => show(undefined)} />}
+      {over.value === "more" && <More close={() => show(undefined)} search={() => show("palette")} />}
     </div>
   );
 }

@@ -70,6 +70,22 @@ test("the audit log is filtered by what the address says", async () => {
   await page.click(".face button");
   await page.waitForFunction(() => location.search === "" && document.querySelectorAll("table.audit tbody tr").length > 2);
 
+  await page.click(".verify button");
+  await page.waitForSelector(".verify .whole");
+  expect(await page.textContent(".verify .whole")).toMatch(/^\d+ records: unbroken/);
+  expect(await faults(page)).toEqual([]);
+
+  await page.goto(`${on.waggle.url}/installation/connections`);
+  await page.waitForSelector("table.connections tbody tr"); // at least that of this page
+  expect(await page.textContent("table.connections tbody")).toContain("announcements");
+  expect(await faults(page)).toEqual([]);
+  await page.check(".filters input[type=checkbox]");
+  await page.waitForFunction(
+    () => location.search === "?lagging=true" && document.querySelector(".face h2, .face p")?.textContent?.includes("No connection lags"),
+  );
+  await page.click(".face button");
+  await page.waitForFunction(() => location.search === "" && document.querySelector("table.connections"));
+
   await page.goto(`${on.waggle.url}/installation/quotas`);
   await page.waitForSelector("table.quotas");
   expect(await page.textContent("table.quotas tbody tr")).toContain("1 of 1used up");

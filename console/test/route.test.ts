@@ -39,6 +39,17 @@ test("an address that was written is read as the same route", () => {
       action: text,
       entity: text,
     }),
+    fc.record(
+      {
+        room: fc.constant("installation" as const),
+        tab: fc.constant("connections" as const),
+        principal: fc.constant(""),
+        action: fc.constant(""),
+        entity: text,
+        lagging: fc.constant(true as const),
+      },
+      { requiredKeys: ["room", "tab", "principal", "action", "entity"] },
+    ),
     fc.record({ room: fc.constant("swarm" as const), tab: fc.constantFrom(...route.swarmTabs) }),
     fc.record({
       room: fc.constant("swarm" as const),

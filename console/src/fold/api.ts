@@ -3,6 +3,7 @@ import type { Route } from "../route.ts";
 const tabs: Readonly<Record<string, string>> = {
   health: "status",
   queues: "queues",
+  connections: "connections",
   dead: "dead-letters",
   rates: "rates",
   quotas: "quotas",

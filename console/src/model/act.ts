@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import {
   type CanonicalEvent,
   type LogPage,
@@ -74,6 +75,9 @@ export function planAgain(session: string): Promise<unknown> {
 export function stopRun(session: string): Promise<unknown> {
   return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/cancel`);
 }
+
+/** What is to be ended for good, once the reader has confirmed it: what is shown. */
+export const ending = signal<"close" | "delete" | undefined>(undefined);
 
 /** Closes a session for good. Its log stays. */
 export function closeSession(session: string): Promise<unknown> {

@@ -41,6 +41,7 @@ export function Account({ keys }: { keys: () => void }): JSX.Element {
         >
           <Icon name="keys" />
           {t("keys.title")}
+          <kbd>?</kbd>
         </button>
         {signedIn.value ? (
           <button type="button" class="quiet" onClick={signOut}>
@@ -69,9 +70,9 @@ export function Account({ keys }: { keys: () => void }): JSX.Element {
 export function Settings(): JSX.Element {
   return (
     <div class="settings">
-      <Setting name="theme" of={theme} all={["auto", "light", "dark"]} />
+      <Setting name="theme" of={theme} all={["auto", "light", "dark"]} press="t" />
       <Setting name="language" of={tongue} all={["auto", "en", "zh"]} />
-      <Setting name="zone" of={zone} all={["local", "utc"]} />
+      <Setting name="zone" of={zone} all={["local", "utc"]} press="z" />
       <Setting name="density" of={density} all={["roomy", "dense"]} />
     </div>
   );
@@ -81,11 +82,16 @@ function Setting<T extends string>(p: {
   name: "theme" | "language" | "zone" | "density";
   of: ReturnType<typeof setting<T>>["s"];
   all: readonly T[];
+  /** The key that chooses the next one. */
+  press?: string;
 }): JSX.Element {
   const label = t(p.name);
   return (
     <div>
-      <span aria-hidden="true">{label}</span>
+      <span aria-hidden="true">
+        {label}
+        {p.press && <kbd>{p.press}</kbd>}
+      </span>
       <Segments
         name={p.name}
         label={label}

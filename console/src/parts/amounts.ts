@@ -7,6 +7,11 @@ export function tokens(n: number): string {
   return new Intl.NumberFormat(language() === "en" ? "en" : language(), { notation: "compact", maximumFractionDigits: 1 }).format(n);
 }
 
+/** A number in full: "12,044". */
+export function amount(n: number): string {
+  return new Intl.NumberFormat(language() === "en" ? "en" : language()).format(n);
+}
+
 /** An amount of US dollars, with as many digits as a small one needs: "$12.40", "$0.0084". */
 export function dollars(n: number): string {
   const digits = n === 0 || n >= 0.1 ? 2 : n >= 0.0001 ? 4 : 6;
@@ -15,10 +20,9 @@ export function dollars(n: number): string {
 
 /** What went into models and came out: "1,204 in (812 cached) · 96 out". What is not known is left out. */
 export function inAndOut({ input, cached, output }: Usage): string {
-  const said = (n: number) => new Intl.NumberFormat(language() === "en" ? "en" : language()).format(n);
   const parts = [
-    input === undefined ? "" : t(cached ? "facts.in.cached" : "facts.in", { n: said(input), cached: said(cached ?? 0) }),
-    output === undefined ? "" : t("facts.out", { n: said(output) }),
+    input === undefined ? "" : t(cached ? "facts.in.cached" : "facts.in", { n: amount(input), cached: amount(cached ?? 0) }),
+    output === undefined ? "" : t("facts.out", { n: amount(output) }),
   ];
   return parts.filter(Boolean).join(" · ");
 }

@@ -78,9 +78,12 @@ export function Left({ until }: { until: string | undefined }): JSX.Element {
   return <>{t("question.left", { time: span(Math.max(0, Date.parse(until) - now.value)) })}</>;
 }
 
+/** The beginning and the end of an id. */
+export const shortened = (id: string): string => (id.length > 14 ? `${id.slice(0, 6)}…${id.slice(-5)}` : id);
+
 /** An id in short. A click copies it whole. */
 export function Id({ value }: { value: string }): JSX.Element {
-  const short = value.length > 14 ? `${value.slice(0, 6)}…${value.slice(-5)}` : value;
+  const short = shortened(value);
   return (
     <button type="button" class="id" title={value} onClick={() => void copy(value)}>
       <bdi>{plain(short)}</bdi>

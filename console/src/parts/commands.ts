@@ -1,10 +1,13 @@
-import { copy, login, mayAct, nextDensity, nextTheme, nextTongue, nextZone, reason, say, signedIn, signOut } from "../app.ts";
+import type { SessionSummary } from "@waggle-dev/client";
+import { client, copy, login, mayAct, me, nextDensity, nextTheme, nextTongue, nextZone, reason, say, signedIn, signOut } from "../app.ts";
 import { apiOf, curlOf } from "../fold/api.ts";
-import { rooms } from "../keys.ts";
-import { controlTeam, stopRun } from "../model/act.ts";
+import { docs, pages } from "../fold/docs.ts";
+import { over, rooms } from "../keys.ts";
+import { askAgain, controlTeam, ending, stopRun } from "../model/act.ts";
 import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { saveLog } from "../model/log.ts";
-import { go, type Route, room, route, swarmTabs } from "../route.ts";
+import { cancelTask, retryTask } from "../model/swarm.ts";
+import { after, go, type Route, room, route, sessionViews, swarmTabs, taskViews, teamViews } from "../route.ts";
 import { installationTab, shownTabs } from "../turns.ts";
 import { t, type Word } from "../words.ts";
 import { mode } from "./composer.tsx";
@@ -52,6 +55,13 @@ function everywhere(): Choice[] {
       run: () => go({ ...room("sessions"), state } as Route),
       hidden: true,
     });
+  for (const [name, file] of pages)
+    all.push({
+      id: `docs ${file}`,
+      text: t("palette.docs", { page: name }),
+      run: () => void open(docs + file, "_blank", "noopener"),
+      hidden: true,
+    });
   if (mayAct.value)
     all.push({ id: "plan", text: t("palette.plan"), run: newPlan }, { id: "answer", text: t("palette.answer"), run: nextQuestion });
   all.push(
@@ -59,6 +69,14 @@ function everywhere(): Choice[] {
     { id: "zone", text: t("zone"), run: nextZone, keys: "z" },
     { id: "density", text: t("density"), run: nextDensity },
     { id: "language", text: t("language"), run: nextTongue },
+    {
+      id: "keys",
+      text: t("keys.title"),
+      run: () => {
+        over.value = "keys";
+      },
+      keys: "?",
+    },
     signedIn.value
       ? { id: "out", text: t("login.out"), run: signOut }
       : {
@@ -91,19 +109,89 @@ function here(): Choice[] {
   const path = apiOf(r);
   if (path) all.push({ id: "curl", text: t("palette.curl"), run: () => void copy(curlOf(location.origin, path, signedIn.value)) });
   if (chosen.value.length === 2) all.push({ id: "compare", text: t("compare.two"), run: () => void compareChosen(undefined), keys: "d" });
-  if (r.room === "sessions" && r.id !== undefined) {
-    const id = r.id;
-    all.push({ id: "compare this", text: t("compare.this"), run: () => void (compareChosen(id) || choose(id)), keys: "x" });
-    if (mayAct.value) all.push({ id: "stop", text: t("palette.stop"), run: tries(() => stopRun(id)) });
-  }
+  all.push(...viewsOf(r));
+  if ("at" in r && r.at !== undefined)
+    all.push({ id: "live", text: t("session.live"), run: () => go({ ...r, at: undefined } as unknown as Route, "replace") });
+  if (r.room === "sessions" && r.id !== undefined) all.push(...ofSession(r.id));
   if (r.room === "teams" && r.id !== undefined && mayAct.value) {
     const id = r.id;
     for (const what of ["pause", "resume", "stop"] as const)
       all.push({ id: what, text: `${t("nav.teams")}: ${t(`team.${what}`)}`, run: tries(() => controlTeam(id, what)) });
+    all.push({ id: "close", text: `${t("nav.teams")}: ${t("team.close")}`, run: end("close") });
+  }
+  if (r.room === "task" && mayAct.value) {
+    const { id } = r;
+    all.push(
+      { id: "cancel task", text: t("task.cancel"), run: tries(() => cancelTask(id)) },
+      {
+        id: "retry task",
+        text: t("task.retry"),
+        run: tries(async () => go({ room: "task", id: await retryTask(id), view: "work" })),
+      },
+    );
   }
   const log = logOf(r);
   if (log) all.push({ id: "export", text: t("session.export"), run: tries(() => saveLog(...log)) });
   return all;
+}
+
+/** Asks whether what is shown is to be ended for good. */
+const end = (what: "close" | "delete") => () => {
+  ending.value = what;
+};
+
+/** What can be done with a session. */
+function ofSession(id: string): Choice[] {
+  const all: Choice[] = [{ id: "compare this", text: t("compare.this"), run: () => void (compareChosen(id) || choose(id)), keys: "x" }];
+  if (me.value?.may.includes("operate"))
+    all.push({
+      id: "viewers",
+      text: t("palette.viewers"),
+      run: () => go({ ...room("installation"), tab: "connections", entity: id } as Route),
+    });
+  if (!mayAct.value) return all;
+  const last = async () => (await client.call<SessionSummary>("GET", `/api/v1/sessions/${encodeURIComponent(id)}/summary`)).last_seq;
+  all.push(
+    { id: "stop", text: t("palette.stop"), run: tries(() => stopRun(id)) },
+    { id: "again", text: t("session.again"), run: tries(async () => askAgain(id, (await last()) + 1)) },
+    { id: "close", text: t("session.close"), run: end("close") },
+    { id: "delete", text: t("session.delete"), run: end("delete") },
+  );
+  return all;
+}
+
+/** The other views of what is shown, the next and the previous one with their keys. */
+function viewsOf(r: Route): Choice[] {
+  const of = <V extends string>(all: readonly V[], now: V, text: (v: V) => string, to: (v: V) => Route): Choice[] =>
+    all
+      .filter((v) => v !== now)
+      .map((v) => ({
+        id: `view ${v}`,
+        text: `${t("palette.view")}: ${text(v)}`,
+        run: () => go(to(v), "replace"),
+        ...(v === after(all, now, 1) ? { keys: "]" } : v === after(all, now, -1) ? { keys: "[" } : {}),
+      }));
+  if (r.room === "task")
+    return of(
+      taskViews,
+      r.view,
+      (v) => t(`task.${v}`),
+      (view) => ({ ...r, view }),
+    );
+  if (r.room === "teams" && r.id !== undefined)
+    return of(
+      teamViews,
+      r.view,
+      (v) => t(v === "log" ? "session.log" : `team.${v}`),
+      (view) => ({ ...r, view }),
+    );
+  if (r.room !== "sessions" || r.id === undefined) return [];
+  return of(
+    sessionViews,
+    r.view,
+    (v) => t(`session.${v}`),
+    (view) => ({ ...r, view }),
+  );
 }
 
 function logOf(r: Route): ["session" | "team" | "task", string, number | undefined] | undefined {

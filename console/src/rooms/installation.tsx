@@ -17,6 +17,7 @@ import { Health } from "./installation/health.tsx";
 import { Queues } from "./installation/queues.tsx";
 import { Quotas } from "./installation/quotas.tsx";
 
+const Connections = later(() => import("./installation/connections.tsx").then((m) => m.Connections));
 const Rates = later(() => import("./installation/rates.tsx").then((m) => m.Rates));
 const Versions = later(() => import("./installation/versions.tsx").then((m) => m.Versions));
 
@@ -69,6 +70,8 @@ function Tab(p: { at: Place; queues: Reading<QueueList> | undefined; letters: Pa
       return <Health queues={queues} letters={letters} />;
     case "queues":
       return queues ? <Queues queues={queues} /> : <Refused />;
+    case "connections":
+      return <Connections text={at.entity} lagging={at.lagging === true} />;
     case "dead":
       return letters ? <Dead letters={letters} /> : <Refused />;
     case "rates":

@@ -6,7 +6,7 @@ import { epoch, mayAct, reason, say, span, title } from "../app.ts";
 import type { Attempts } from "../fold/attempts.ts";
 import type { Message } from "../fold/message.ts";
 import { plain } from "../fold/text.ts";
-import { askAgain, closeSession, deleteSession, nameSession, sendMessage, stopRun } from "../model/act.ts";
+import { askAgain, closeSession, deleteSession, ending, nameSession, sendMessage, stopRun } from "../model/act.ts";
 import { whoOf } from "../model/columns.ts";
 import { choose, chosen, compareChosen } from "../model/compare.ts";
 import { sessionSummary } from "../model/counts.ts";
@@ -162,7 +162,11 @@ function factsOf(s: SessionSummary, attempts: Attempts | undefined, place: Sessi
 
 /** Closes or deletes the session, once the reader has typed its name. */
 function Ends({ id, name }: { id: string; name: string }): JSX.Element {
-  const [asks, ask] = useState<"close" | "delete" | undefined>(undefined);
+  const asks = ending.value;
+  const ask = (what: typeof asks) => {
+    ending.value = what;
+  };
+  useEffect(() => () => ask(undefined), [id]);
   const act = async (what: "close" | "delete") => {
     ask(undefined);
     try {

@@ -7,7 +7,7 @@ import { mayAct, reason, say, title } from "../app.ts";
 import type { Side } from "../fold/arrows.ts";
 import type { MemberRow } from "../log/protocol.ts";
 import { weight } from "../log/window.ts";
-import { closeTeam, controlTeam, messageTeam } from "../model/act.ts";
+import { closeTeam, controlTeam, ending, messageTeam } from "../model/act.ts";
 import type { List } from "../model/lists.ts";
 import { LogModel } from "../model/log.ts";
 import { Face, Failure, Skeleton, StateChip, Text } from "../parts/basics.tsx";
@@ -107,7 +107,11 @@ export function TeamRoom({ at, questions }: { at: TeamRoute; questions: List<Lis
 
 /** Pauses, stops and closes a team. */
 function Controls({ id, name, paused }: { id: string; name: string; paused: boolean }): JSX.Element {
-  const [closes, ask] = useState(false);
+  const closes = ending.value === "close";
+  const ask = (close: boolean) => {
+    ending.value = close ? "close" : undefined;
+  };
+  useEffect(() => () => ask(false), [id]);
   const control = (what: "pause" | "resume" | "stop") => void controlTeam(id, what).catch((error) => say(reason(error)));
   return (
     <>

@@ -1,13 +1,13 @@
 import type { AuditRecord } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { copy } from "../../app.ts";
 import { Pages } from "../../model/installation.ts";
 import { Face, Text, Time } from "../../parts/basics.tsx";
 import { Shown } from "../../parts/reading.tsx";
 import { Table } from "../../parts/table.tsx";
 import { type AuditFilter, go, type Route, room } from "../../route.ts";
 import { t, type Word } from "../../words.ts";
+import { Verify } from "./verify.tsx";
 
 const actions = [
   "connection-accepted",
@@ -23,9 +23,6 @@ const actions = [
   "deletion",
   "api-call",
 ] as const;
-
-/** The command that checks the chain of the records: with the keys of NATS, which pages do not have. */
-const verify = "waggle audit verify";
 
 /** Looks of outcomes that are no failures. */
 const states: Record<string, string> = { approve: "state-completed", answer: "state-completed", sent: "" };
@@ -58,12 +55,7 @@ export function Audit({ at }: { at: AuditFilter }): JSX.Element {
         </select>
         <Field label={t("audit.entity")} value={entity} change={(v) => show({ entity: v })} />
       </div>
-      <p class="about">
-        {t("audit.verify")}{" "}
-        <button type="button" class="id" title={t("sample.copy")} onClick={() => void copy(verify)}>
-          <code>{verify}</code>
-        </button>
-      </p>
+      <Verify />
       <Shown of={records} value={rows} rows={10}>
         {rows?.length === 0 ? (
           filtered ? (
