@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-02WGtgqZ.js";

@@ -1,1 +1,0 @@
-import{i as e,r as t}from"./route-DV38C7vq.js";import{h as n}from"./basics-O24oYdIu.js";function r(r){return n(`a`,{href:t(r.to),class:r.class,"aria-label":r.label,"aria-current":r.current?`page`:void 0,onClick:t=>{t.ctrlKey||t.metaKey||t.shiftKey||t.button!==0||(t.preventDefault(),e(r.to))},children:r.children})}export{r as t};
