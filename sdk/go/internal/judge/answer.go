@@ -150,7 +150,10 @@ func (a *answer) stream(ctx context.Context) error {
 		_, err := io.WriteString(a.conn, "0\r\n\r\n")
 		return err
 	}
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-a.play.over:
+	}
 	return nil
 }
 

@@ -23,8 +23,7 @@ type play struct {
 	urls []string
 	real *process // own
 
-	ctx    context.Context //nolint:containedctx // of the case, which outlives the request that began it
-	cancel context.CancelFunc
+	over   chan struct{} // is closed at the end of the case
 	server *http.Server
 	dead   []net.Listener
 
@@ -37,8 +36,7 @@ type play struct {
 }
 
 func newPlay(c sdk.Case) (*play, error) {
-	p := &play{of: c, done: map[string]int{}, ids: map[string]any{}, words: map[string]chan struct{}{}, arrived: make(chan struct{})}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p := &play{of: c, over: make(chan struct{}), done: map[string]int{}, ids: map[string]any{}, words: map[string]chan struct{}{}, arrived: make(chan struct{})}
 	for range c.Client.Away {
 		l, err := local()
 		if err != nil {
@@ -86,7 +84,7 @@ func (p *play) close() {
 	if p.server == nil {
 		return
 	}
-	p.cancel()
+	close(p.over)
 	_ = p.server.Close()
 	for _, l := range p.dead {
 		_ = l.Close()
@@ -154,8 +152,8 @@ func (p *play) hold(ctx context.Context, name string) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-p.ctx.Done():
-		return p.ctx.Err()
+	case <-p.over:
+		return net.ErrClosed
 	}
 }
 
@@ -219,7 +217,6 @@ func (p *play) serve(operation string, w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = conn.Close() }()
 	ctx, leave := context.WithCancel(r.Context())
 	defer leave()
-	defer context.AfterFunc(p.ctx, leave)()
 	go func() {
 		_, _ = io.Copy(io.Discard, conn) // until the program leaves
 		leave()
