@@ -67,7 +67,6 @@ type Step struct {
 	Text       string   `json:"text,omitempty"`
 	Mode       string   `json:"mode,omitempty"`
 	Confirm    bool     `json:"confirm,omitempty"`
-	OnBusy     string   `json:"on_busy,omitempty"`
 	Reason     string   `json:"reason,omitempty"`
 	Question   string   `json:"question,omitempty"` // an id in the inbox; first or second: a question that the program has read
 	Approve    bool     `json:"approve,omitempty"`
@@ -75,11 +74,9 @@ type Step struct {
 	Agent      string   `json:"agent,omitempty"`
 	Capability string   `json:"capability,omitempty"` // create_task: of the agent, instead of its name
 	Data       any      `json:"data,omitempty"`
-	File       string   `json:"file,omitempty"` // a text that a message brings along, or the id of a file; of the session: the first one that the program has read of
+	File       string   `json:"file,omitempty"` // digest or id of a file
 	Steps      []string `json:"steps,omitempty"`
 	Word       string   `json:"word,omitempty"` // tell: see judge
-	Operation  string   `json:"operation,omitempty"`
-	Count      int      `json:"count,omitempty"`
 }
 
 // Sight is what a step has shown the program. A step that fails shows an error alone.

@@ -399,7 +399,6 @@ func fileOf(raw []byte, err error) (sdk.Sight, error) {
 
 func (p *program) send(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
 	m := api.NewMessage{ID: s.ID, Content: s.Text, Mode: s.Mode, Agent: s.Agent}
-	m.OnBusy = s.OnBusy
 	if s.Confirm {
 		m.ConfirmPlan = &s.Confirm
 	}
@@ -446,7 +445,7 @@ func (p *program) answer(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
 }
 
 func (p *program) createTask(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
-	t := api.NewTask{AgentName: s.Agent, Data: body(s.Data), QueueMS: int64(s.Count)}
+	t := api.NewTask{AgentName: s.Agent, Data: body(s.Data)}
 	if s.Capability != "" {
 		t.Capabilities = []string{s.Capability}
 	}

@@ -133,7 +133,7 @@ class Program:
         return {"body": await self.client.call(s["method"], f"/api/v1/{s['path']}", s.get("data"), **_timeout(s))}
 
     async def do_send(self, s: Step) -> None:
-        names = {"id": "id", "mode": "mode", "confirm": "confirm_plan", "on_busy": "on_busy", "agent": "agent"}
+        names = {"id": "id", "mode": "mode", "confirm": "confirm_plan", "agent": "agent"}
         options: dict[str, Any] = {option: s[name] for name, option in names.items() if name in s}
         run = self._session(s).send(s["text"], **options, **_timeout(s))
         self._runs[s.get("run", "")] = run
@@ -199,9 +199,7 @@ class Program:
 
     async def do_create_task(self, s: Step) -> Sight:
         able = [s["capability"]] if "capability" in s else None
-        task = await self.client.tasks.create(
-            s["data"], agent=s.get("agent"), capabilities=able, queue_ms=s.get("count"), **_timeout(s)
-        )
+        task = await self.client.tasks.create(s["data"], agent=s.get("agent"), capabilities=able, **_timeout(s))
         self._made[s.get("task", "")] = task.id
         return {"task": task.id}
 

@@ -26,7 +26,6 @@ export interface Step {
   text?: string;
   mode?: "chat" | "plan";
   confirm?: boolean;
-  on_busy?: "enqueue" | "reject" | "interrupt";
   reason?: string;
   question?: string;
   approve?: boolean;
@@ -36,7 +35,6 @@ export interface Step {
   data?: unknown;
   file?: string;
   steps?: string[];
-  count?: number;
 }
 
 /** A promise, and how it is tried. */

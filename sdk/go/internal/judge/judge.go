@@ -5,8 +5,7 @@
 //	POST /cases/NAME/tell   a step tell, which is done when the response comes
 //	POST /cases/NAME/end    ends it: {"seen": one sight of each step, "pauses": whole seconds}; the answer lists what is wrong
 //
-// The words of tell: go WORD releases what is held; await waits until so many requests of an operation have arrived; kill and start end
-// and start the real server.
+// The words of tell: go WORD releases what is held; kill and start end and start the real server.
 package judge
 
 import (
@@ -150,7 +149,7 @@ func (j *Judge) tell(r *http.Request) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
 		return nil, fmt.Errorf("read the step: %w", err)
 	}
-	return map[string]any{}, p.told(r.Context(), s)
+	return map[string]any{}, p.told(s)
 }
 
 // Seen is what a program saw.

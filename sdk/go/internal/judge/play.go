@@ -27,16 +27,15 @@ type play struct {
 	server *http.Server
 	dead   []net.Listener
 
-	mu      sync.Mutex
-	wrong   []string
-	done    map[string]int // exchanges, by operation
-	ids     map[string]any // of the last body, by operation
-	words   map[string]chan struct{}
-	arrived chan struct{} // is closed, and replaced, with each request
+	mu    sync.Mutex
+	wrong []string
+	done  map[string]int // exchanges, by operation
+	ids   map[string]any // of the last body, by operation
+	words map[string]chan struct{}
 }
 
 func newPlay(c sdk.Case) (*play, error) {
-	p := &play{of: c, over: make(chan struct{}), done: map[string]int{}, ids: map[string]any{}, words: map[string]chan struct{}{}, arrived: make(chan struct{})}
+	p := &play{of: c, over: make(chan struct{}), done: map[string]int{}, ids: map[string]any{}, words: map[string]chan struct{}{}}
 	for range c.Client.Away {
 		l, err := local()
 		if err != nil {
@@ -117,13 +116,11 @@ func (p *play) left() []string {
 }
 
 // told does a step tell.
-func (p *play) told(ctx context.Context, s sdk.Step) error {
+func (p *play) told(s sdk.Step) error {
 	switch word, rest, _ := strings.Cut(s.Word, " "); word {
 	case "go":
 		close(p.word(rest))
 		return nil
-	case "await":
-		return p.await(ctx, s.Operation, s.Count)
 	case "kill":
 		return p.real.kill()
 	case "start":
@@ -157,31 +154,12 @@ func (p *play) hold(ctx context.Context, name string) error {
 	}
 }
 
-// await waits until so many requests of an operation have arrived.
-func (p *play) await(ctx context.Context, operation string, count int) error {
-	for {
-		p.mu.Lock()
-		n, arrived := p.done[operation], p.arrived
-		p.mu.Unlock()
-		if n >= count {
-			return nil
-		}
-		select {
-		case <-arrived:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // next takes the next exchange of an operation.
 func (p *play) next(operation string) (sdk.Exchange, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.done[operation]
 	p.done[operation]++
-	close(p.arrived)
-	p.arrived = make(chan struct{})
 	for _, x := range p.of.Server {
 		if x.On != operation {
 			continue

@@ -120,7 +120,6 @@ class Program {
       ...(s.id ? { id: s.id } : {}),
       ...(s.mode ? { mode: s.mode } : {}),
       ...(s.confirm ? { confirmPlan: true } : {}),
-      ...(s.on_busy ? { onBusy: s.on_busy } : {}),
       ...(s.agent ? { agent: s.agent } : {}),
       ...(s.timeout_ms ? { timeoutMs: s.timeout_ms } : {}),
     });
@@ -217,7 +216,7 @@ class Program {
     switch (s.do) {
       case "create_task": {
         const to = s.capability ? { capabilities: [s.capability] } : { agent: s.agent ?? "" };
-        const task = await this.client.tasks.create({ data: s.data, ...to, ...(s.count ? { queueTimeoutMs: s.count } : {}) }, o);
+        const task = await this.client.tasks.create({ data: s.data, ...to }, o);
         this.made.set(s.task ?? "", task.id);
         return { task: task.id };
       }
