@@ -14,7 +14,9 @@
 // got, so that each event arrives once and in order, and each message counts once. A program that
 // does not read its events stops the connection's reader; no event is lost.
 //
-// Errors of the server are of type *[Error], with a code of the error catalogue. The subpackages
+// Errors of the server are of type *[Error], with a code of the error catalogue. The comments of the methods that make requests list
+// their codes, without those that any request may get: UNAUTHENTICATED, CREDENTIALS_EXPIRED, FORBIDDEN, RATE_LIMITED, QUOTA_EXCEEDED,
+// INVALID_FIELD, MESSAGE_TOO_BIG, INTERNAL, BUS_UNAVAILABLE, OVERLOADED and DRAINING. The subpackages
 // orbit, myagent and team are the same clients frame by frame, for programs that need every detail
 // of a dialect.
 package waggle

@@ -116,6 +116,8 @@ func (l Log) Artifact(ctx context.Context, artifact string) ([]byte, error) {
 }
 
 // SessionFile returns a file of a message, by the digest that its event names.
+//
+// Errors: NOT_FOUND, PAYLOAD_LOST, SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) SessionFile(ctx context.Context, session, digest string) ([]byte, error) {
 	return c.file(ctx, "sessions", session, "files", digest)
 }

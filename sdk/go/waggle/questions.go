@@ -23,6 +23,8 @@ func (c *Client) Questions(ctx context.Context, query url.Values) ([]api.Questio
 }
 
 // AnswerQuestion answers a question, by its id in the list or of QuestionID. The first answer counts: a later one gets INPUT_ANSWERED.
+//
+// Errors: INPUT_ANSWERED, INPUT_EXPIRED, INPUT_NOT_FOUND, MEMBER_NOT_FOUND, NOT_FOUND, PLAN_INVALID, SESSION_DELETED, TASK_FINISHED, TASK_NOT_FOUND, TEAM_CLOSED.
 func (c *Client) AnswerQuestion(ctx context.Context, question string, a api.QuestionAnswer) (api.QuestionOutcome, error) {
 	if a.ID == "" {
 		a.ID = newID()

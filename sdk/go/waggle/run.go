@@ -30,6 +30,8 @@ func (c *Client) NameSession(ctx context.Context, s api.NewSession) (session str
 
 // Message sends a session a message over HTTP, or a new session if the id is empty, and returns once the log has it. It counts once,
 // however often the request is repeated; so does one that is sent again with its ID, also by another process.
+//
+// Errors: AGENT_NOT_FOUND, BUDGET_EXCEEDED, MODEL_NOT_FOUND, QUEUE_FULL, SESSION_BUSY, SESSION_CLOSED, SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) Message(ctx context.Context, session string, m api.NewMessage) (*Run, error) {
 	if session == "" {
 		var err error
@@ -136,11 +138,15 @@ func isEnd(t event.Type) bool {
 }
 
 // CancelStep stops a step of the active run of a session.
+//
+// Errors: RUN_NOT_FOUND, RUN_OVER, SESSION_DELETED, SESSION_NOT_FOUND, TASK_NOT_FOUND.
 func (c *Client) CancelStep(ctx context.Context, session, step string, a api.StepAction) error {
 	return c.step(ctx, session, step, "cancel", a)
 }
 
 // RestartStep carries a step out again that failed or was cancelled, also after the end of the run.
+//
+// Errors: RUN_NOT_FOUND, RUN_OVER, SESSION_DELETED, SESSION_NOT_FOUND, TASK_NOT_FOUND.
 func (c *Client) RestartStep(ctx context.Context, session, step string, a api.StepAction) error {
 	return c.step(ctx, session, step, "restart", a)
 }
@@ -154,12 +160,16 @@ func (c *Client) step(ctx context.Context, session, step, verb string, a api.Ste
 }
 
 // CancelPlan gives up a plan of a session whose steps have not begun.
+//
+// Errors: RUN_OVER, SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) CancelPlan(ctx context.Context, session, reason string) error {
 	_, err := call[api.Accepted](ctx, c, http.MethodPost, api.CancelPlan{ID: newID(), Reason: reason}, "sessions", session, "plan", "cancel")
 	return err
 }
 
 // Replan has the plan of a session made again, for another question or the same.
+//
+// Errors: MODEL_NOT_FOUND, QUEUE_FULL, RUN_OVER, SESSION_BUSY, SESSION_CLOSED, SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) Replan(ctx context.Context, session string, p api.NewPlan) error {
 	if p.ID == "" {
 		p.ID = newID()
@@ -169,6 +179,8 @@ func (c *Client) Replan(ctx context.Context, session string, p api.NewPlan) erro
 }
 
 // CloseSession ends a session: it takes no further message, and its log stays.
+//
+// Errors: SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) CloseSession(ctx context.Context, session string) error {
 	_, err := call[api.Accepted](ctx, c, http.MethodPost, nil, "sessions", session, "close")
 	return err

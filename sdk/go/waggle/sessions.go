@@ -37,11 +37,15 @@ func (c *Client) Sessions(ctx context.Context) ([]SessionSummary, error) {
 }
 
 // ShowSession returns a session and its runs.
+//
+// Errors: HISTORY_EXPIRED, SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) ShowSession(ctx context.Context, session string) (SessionDetail, error) {
 	return call[SessionDetail](ctx, c, http.MethodGet, nil, "sessions", session)
 }
 
 // CancelSession stops the active run of a session, which stays usable.
+//
+// Errors: SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) CancelSession(ctx context.Context, session string) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, nil, "sessions", session, "cancel")
 	return err
@@ -49,18 +53,24 @@ func (c *Client) CancelSession(ctx context.Context, session string) error {
 
 // DeleteSession removes a session with all its events permanently, and reports whether that is done
 // already: services that are away do it when they are back.
+//
+// Errors: SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) DeleteSession(ctx context.Context, session string) (done bool, err error) {
 	answer, err := c.persist(ctx, request{method: http.MethodDelete, path: []string{"sessions", session}})
 	return err == nil && len(answer) == 0, err
 }
 
 // ExportSession returns the signed state of a session, for ImportSession.
+//
+// Errors: HISTORY_EXPIRED, SESSION_DELETED, SESSION_NOT_FOUND.
 func (c *Client) ExportSession(ctx context.Context, session string) (json.RawMessage, error) {
 	return c.Get(ctx, nil, "sessions", session, "state")
 }
 
 // ImportSession restores an exported session, here or on another installation with the same key.
 // It returns the id of the session and the server's remarks on it.
+//
+// Errors: SESSION_DELETED, STATE_EXPIRED, STATE_TAMPERED.
 func (c *Client) ImportSession(ctx context.Context, state []byte) (session string, warnings []string, err error) {
 	signed, err := Signed(state)
 	if err != nil {

@@ -37,6 +37,8 @@ func (c *Client) Teams(ctx context.Context) (teams []TeamView, named []string, e
 }
 
 // CreateTeam makes a team.
+//
+// Errors: TEAM_INVALID, TEAM_NOT_FOUND.
 func (c *Client) CreateTeam(ctx context.Context, d TeamDefinition) (TeamView, error) {
 	return callOnce[TeamView](ctx, c, http.MethodPost, d, "teams")
 }
@@ -47,12 +49,16 @@ func (c *Client) CreateTeamNamed(ctx context.Context, name string) (TeamView, er
 }
 
 // ShowTeam returns a team, its members and its tasks.
+//
+// Errors: TEAM_NOT_FOUND.
 func (c *Client) ShowTeam(ctx context.Context, id string) (TeamView, error) {
 	return call[TeamView](ctx, c, http.MethodGet, nil, "teams", id)
 }
 
 // MessageTeam sends a team a message over HTTP. It counts once, however often the request is repeated, and so does one that is sent again
 // with its ID.
+//
+// Errors: MEMBER_NOT_FOUND, TEAM_CLOSED, TEAM_NOT_FOUND.
 func (c *Client) MessageTeam(ctx context.Context, id string, m api.TeamMessage) error {
 	if m.ID == "" {
 		m.ID = newID()
@@ -63,24 +69,32 @@ func (c *Client) MessageTeam(ctx context.Context, id string, m api.TeamMessage) 
 
 // StopTeam stops the runs of a team, or of the member whose path is target. The team stays
 // usable.
+//
+// Errors: MEMBER_NOT_FOUND, TEAM_CLOSED, TEAM_NOT_FOUND.
 func (c *Client) StopTeam(ctx context.Context, id, target, reason string) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, api.StopTeam{Target: target, Reason: reason}, "teams", id, "stop")
 	return err
 }
 
 // PauseTeam lets the members finish their work, and holds further messages back.
+//
+// Errors: TEAM_CLOSED, TEAM_NOT_FOUND.
 func (c *Client) PauseTeam(ctx context.Context, id string) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, nil, "teams", id, "pause")
 	return err
 }
 
 // ResumeTeam resumes a paused team.
+//
+// Errors: TEAM_CLOSED, TEAM_NOT_FOUND.
 func (c *Client) ResumeTeam(ctx context.Context, id string) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, nil, "teams", id, "resume")
 	return err
 }
 
 // CloseTeam stops a team and closes it permanently.
+//
+// Errors: TEAM_CLOSED, TEAM_NOT_FOUND.
 func (c *Client) CloseTeam(ctx context.Context, id string) error {
 	_, err := call[struct{}](ctx, c, http.MethodDelete, nil, "teams", id)
 	return err
