@@ -57,7 +57,7 @@ func (i installation) routes() []Route {
 	if i.configuration != nil {
 		settings.Handler = i.server.Serve(operating(func(*http.Request, *edge.Client) (any, error) { return i.configuration(), nil }))
 	}
-	return []Route{
+	return append([]Route{
 		examine, rates, settings,
 		{
 			Method: "POST", Path: "/reindex", ID: "reindex", Tag: "installation",
@@ -80,6 +80,12 @@ func (i installation) routes() []Route {
 			Summary: "Show how much of their quotas the principal and its tenant use. Operators see all principals of the tenant.",
 			Answers: json200("The quotas, the most used first.", wire.QuotaList{}), Handler: i.server.Serve(i.quotas),
 		},
+	}, i.audits()...)
+}
+
+// audits returns the routes of the audit log.
+func (i installation) audits() []Route {
+	return []Route{
 		{
 			Method: "GET", Path: "/audit", ID: "listAuditRecords", Tag: "installation", Summary: "Read the audit records of the tenant, the newest first. For operators.",
 			Query: []openapi.Parameter{
