@@ -30,6 +30,7 @@ const answer = [
   "### Three\n\n| Name | Price |\n|:---|---:|\n| tea | 3.50 |",
   "```python\nprint(1)\n```",
   "- [ ] open\n- [x] shut",
+  "`max_size_mb`: the max_size_mb of task_0001 is _small_, see [the_page](https://a.example/b_c_d) and https://a.example/x_y_z",
 ].join("\n\n");
 
 /** Lead puts two tasks on the board, of which the second needs the first, and writes to the nested team. */
@@ -369,7 +370,9 @@ test("an answer in Markdown keeps its signs, and a phone has everything behind M
     const all = (what: string) => [...document.querySelectorAll<HTMLElement>(`.markdown ${what}`)];
     return {
       text: all("p")[0]?.textContent,
-      links: all("a").length,
+      names: all("p").at(-1)?.textContent,
+      marked: all(":is(p > code, em)").map((e) => e.textContent),
+      links: all("a").map((a) => a.getAttribute("href")),
       headings: all(":is(h1, h2, h3, h4, h5, h6)").map((h) => `${h.tagName} ${h.className}`),
       cells: all(":is(th, td)").map((c) => `${c.tagName} ${c.className} ${c.textContent?.trim()}`),
       code: all(".fence").map((f) => [f.querySelector("span")?.textContent, f.querySelector("code")?.textContent]),
@@ -379,7 +382,9 @@ test("an answer in Markdown keeps its signs, and a phone has everything behind M
   });
   expect(shown).toEqual({
     text: "It costs $5, or $x = 2$, as a[0] says, with an open [bracket",
-    links: 0,
+    names: "max_size_mb: the max_size_mb of task_0001 is small, see the_page (a.example) and https://a.example/x_y_z",
+    marked: ["max_size_mb", "small"],
+    links: ["https://a.example/b_c_d", "https://a.example/x_y_z"],
     headings: ["H3 h1", "H4 h3"],
     cells: ["TH start Name", "TH end Price", "TD start tea", "TD end 3.50"],
     code: [["python", "print(1)"]],

@@ -1,8 +1,8 @@
 import type { CanonicalEvent, Question } from "@waggle-dev/client";
 import type { TeamView, Thought, ViewItem } from "@waggle-dev/client/view";
 import type { Arrow, Side } from "../fold/arrows.ts";
-import type { BarsPatch } from "../fold/bars.ts";
 import type { Attempts } from "../fold/attempts.ts";
+import type { BarsPatch } from "../fold/bars.ts";
 import type { Margin } from "../fold/blocks.ts";
 import type { TaskState } from "../fold/task.ts";
 import type { Member, Task, Wait } from "../fold/team.ts";

@@ -5,6 +5,7 @@ import { copy } from "../app.ts";
 import { alignment } from "../fold/alignment.ts";
 import { Colours, type Piece } from "../fold/colours.ts";
 import { cut, plain, prose, target } from "../fold/text.ts";
+import { trailing, withinWords } from "../fold/underscores.ts";
 import { t } from "../words.ts";
 
 /** A text is shown in parts of so many characters, and of so many elements: more would stop the page while they are made. */
@@ -174,12 +175,15 @@ function align(table: Table, text: string): void {
   for (const [i, head] of table.head.entries()) head.className = table.aligned[i] ?? "";
 }
 
+/** The address of a link without the signs that escape others. */
+const unescaped = (href: string) => href.replace(/\\([!-/:-@[-`{-~])/g, "$1");
+
 function attribute(p: Place, name: md.Attr, value: string): void {
   const top = p.open.at(-1) as Open;
   const { element, skipped } = top;
   if (skipped) return;
   if (name === md.HREF && element instanceof HTMLAnchorElement) {
-    const url = target(value);
+    const url = target(unescaped(value));
     top.bracket?.remove();
     delete top.bracket;
     if (!url) return;
@@ -290,18 +294,42 @@ function writing(root: Element): Writing {
   return { parser, place, written: "", ended: false };
 }
 
-/** Writes on, up to so many parts of the text. */
-function write(w: Writing, text: string, parts: number): void {
-  const most = Math.min(text.length, parts * part.characters);
+/** Writes more of the text, up to so many parts of it. Underscores at its end wait for what follows them, unless it is done. */
+function write(w: Writing, text: string, parts: number, done: boolean): void {
+  const known = done ? text.length : text.length - trailing(text);
+  const most = Math.min(known, parts * part.characters);
   while (w.written.length < most && w.place.made < parts * part.elements) {
     let to = Math.min(w.written.length + piece, most);
     if (/[\ud800-\udbff]/.test(text.charAt(to - 1))) to++; // both halves of a character
     w.place.from = w.written.length;
     w.place.text = text.slice(0, to);
-    md.parser_write(w.parser, text.slice(w.written.length, to));
+    put(w.parser, text, w.written.length, to);
     w.written = text.slice(0, to);
   }
 }
+
+/** Writes a stretch of the text. An underscore within a word is one, and begins no emphasis. */
+function put(parser: md.Parser, text: string, from: number, to: number): void {
+  let at = from;
+  for (const [start, end] of withinWords(text, from, to)) {
+    md.parser_write(parser, text.slice(at, start));
+    const signs = text.slice(start, end);
+    md.parser_write(parser, verbatim.includes(parser.token) ? signs : signs.replaceAll("_", "\\_"));
+    at = end;
+  }
+  md.parser_write(parser, text.slice(at, to));
+}
+
+/** In these nothing is escaped. */
+const verbatim: readonly number[] = [
+  md.CODE_BLOCK,
+  md.CODE_FENCE,
+  md.CODE_INLINE,
+  md.RAW_URL,
+  md.IMAGE,
+  md.EQUATION_BLOCK,
+  md.EQUATION_INLINE,
+];
 
 /** Markdown that grows: what has been shown is never made again. No text becomes HTML. */
 export function Markdown({ text, done }: { text: string; done: boolean }): JSX.Element {
@@ -315,8 +343,8 @@ export function Markdown({ text, done }: { text: string; done: boolean }): JSX.E
       w = writing(ref.current as HTMLDivElement);
       state.current = w;
     }
-    write(w, text, parts);
-    const whole = w.written.length >= text.length;
+    write(w, text, parts, done);
+    const whole = w.written.length >= text.length - (done ? 0 : trailing(text));
     if (done && whole && !w.ended) {
       md.parser_end(w.parser);
       w.ended = true;
