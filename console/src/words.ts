@@ -460,6 +460,7 @@ export const en = {
   "team.silent": "No messages yet",
   "team.silent.text": "Messages from people and between members show up here, in the order of the log.",
   "team.people": "you",
+  "team.system": "Task board",
   "team.side.people": "People",
   "team.side.board": "Task board",
   "team.to": "To",

@@ -433,6 +433,7 @@ export const zh: Words = {
   "team.placeholder": "给 {name} 发消息",
   "team.first": "ask Writer to write hello to hello.md",
   "team.people": "你",
+  "team.system": "任务板",
   "swarm.title": "智能体群",
   "swarm.agents": "智能体",
   "swarm.load": "负载",

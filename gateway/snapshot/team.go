@@ -141,7 +141,7 @@ func (s *said) hear(in inside, d words) {
 	case event.TeamMessage:
 		s.Done, s.text, s.thought = true, []byte(d.Content), nil
 		if s.From, s.To = "", join(in.route, d.Member); d.Sender != nil {
-			s.From = d.Sender.Name
+			s.From, s.Board = d.Sender.Name, d.Sender.Kind == event.SenderSystem
 		}
 	case event.MessageDelta:
 		s.text = append(s.text, d.Text...)

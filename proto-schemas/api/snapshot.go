@@ -142,11 +142,12 @@ type SnapshotBoardTask struct {
 // SnapshotSaid is what one said in a team.
 type SnapshotSaid struct {
 	ID   string `json:"id"`
-	From string `json:"from"`         // route of a member, or the name of a sender; empty: people
+	From string `json:"from"`         // route of a member, or the name of a sender; empty: people, or the board of tasks
 	To   string `json:"to,omitempty"` // route of the receiver of a message
 	Text string `json:"text"`
 	Done bool   `json:"done"`
 
+	Board     bool          `json:"board,omitempty"`     // the board of tasks has sent it
 	Reasoning string        `json:"reasoning,omitempty"` // the thoughts of a model before and between its text
 	Stop      *SnapshotStop `json:"stop,omitempty"`      // of a text that is not complete: why
 }

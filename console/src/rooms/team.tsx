@@ -272,7 +272,7 @@ function MessageCard({ of }: { of: Signal<Message> }): JSX.Element {
   return (
     <article class={m.to === undefined ? "item answer" : "item message"}>
       <h2>
-        <Text>{m.from || t("team.people")}</Text>
+        <Text>{m.from || t(m.board ? "team.system" : "team.people")}</Text>
         {m.to !== undefined && (
           <>
             {" → "}

@@ -1556,6 +1556,8 @@ class SnapshotSaid(_SnapshotSaidRequired, total=False):
 
     to: str
     """route of the receiver of a message"""
+    board: bool
+    """the board of tasks has sent it"""
     reasoning: str
     """the thoughts of a model before and between its text"""
     stop: SnapshotStop

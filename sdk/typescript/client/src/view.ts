@@ -433,8 +433,11 @@ export interface TeamMember {
 export interface TeamView {
   status: string;
   members: readonly TeamMember[];
-  /** What people and members have said, in the order in which it began. `to` is there on messages that were sent. */
-  messages: readonly ({ id: string; from: string; to: string | undefined; done: boolean } & Text)[];
+  /**
+   * What people and members have said, in the order in which it began. `to` is there on messages that were sent, and `board` on those of
+   * the board of tasks. Without a name in `from`, and without `board`, people have said it.
+   */
+  messages: readonly ({ id: string; from: string; to: string | undefined; board?: boolean; done: boolean } & Text)[];
   questions: readonly Question[];
   seq: number;
 }
@@ -498,7 +501,9 @@ export class TeamViewBuilder {
     if (event.type === "team.status" && route.length === 0) this.status = event.data.new_status;
     if (event.type === "team.message") {
       const { message_id: id, content: text, member, sender } = event.data;
-      this.messages.set(`${from} ${id}`, { id, from: sender?.name ?? "", to: [...route, member].join("/"), text, done: true });
+      const to = [...route, member].join("/");
+      const board = sender?.kind === "system" ? { board: true } : {};
+      this.messages.set(`${from} ${id}`, { id, from: sender?.name ?? "", to, ...board, text, done: true });
     }
     const said = this.text(from, event);
     if (said) this.messages.set(`${from} ${said.id}`, { from, to: undefined, ...said });

@@ -2782,9 +2782,13 @@ export interface SnapshotTalk1 {
  * SnapshotSaid is what one said in a team.
  */
 export interface SnapshotSaid {
+  /**
+   * the board of tasks has sent it
+   */
+  board?: boolean;
   done: boolean;
   /**
-   * route of a member, or the name of a sender; empty: people
+   * route of a member, or the name of a sender; empty: people, or the board of tasks
    */
   from: string;
   id: string;

@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-DN7L8I-K.js";
