@@ -66,7 +66,7 @@ func answered() []event.Data {
 	}
 }
 
-// TestAChatIsResumed where its client stands: behind any chunk comes exactly the rest, and a repeat shows the run again.
+// TestAChatIsResumed where its client stands: after any chunk comes exactly the rest, and a repeat shows the run again.
 func TestAChatIsResumed(t *testing.T) {
 	r := start(t)
 	name, _ := r.thread(answered()...)

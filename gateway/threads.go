@@ -19,7 +19,7 @@ import (
 type conversation interface {
 	comparable
 	events.Binding
-	Over() bool // nothing is to be streamed
+	Over() bool // nothing remains to be streamed
 	Begin()
 }
 

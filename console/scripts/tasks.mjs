@@ -13,7 +13,7 @@ async function openSession(p, title) {
 
 const planned = "Write hello to hello.md";
 
-/** The tasks: each begins on the start page, acts as a person would, and ends when the answer is in sight. */
+/** The tasks: each begins on the start page, acts as a person would, and ends when the answer is visible. */
 const tasks = {
   "Find today's failed run and its cause": async (p) => {
     await p.click('.counts a:has-text("failed today")');

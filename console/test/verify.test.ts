@@ -30,7 +30,7 @@ test("the parts of a check follow each other until none is left", async () => {
   expect(v.found.value?.records).toBe(30);
 });
 
-test("a check that fails goes on where it was, and one that begins anew begins at the beginning", async () => {
+test("a check that fails resumes where it was, and a new one begins at the beginning", async () => {
   const asked: (string | undefined)[] = [];
   const v = new Verification(async (next) => {
     asked.push(next);

@@ -70,7 +70,7 @@ type Check struct {
 	Next    uint64            `json:"next,omitempty"` // sequence of the next record to check; 0: the check has not begun
 }
 
-// Continue checks the next records, so many at most, up to the one that was the newest when the check began. It reports whether the check
+// Continue checks at most the given number of records, up to the one that was the newest when the check began. It reports whether the check
 // is done.
 func (v *Check) Continue(ctx context.Context, conn *bus.Conn, records int) (done bool, err error) {
 	s, err := conn.JS().Stream(ctx, subject.StreamAudit)

@@ -75,7 +75,7 @@ type SessionSummary struct {
 	Runs      int       `json:"runs,omitempty"` // number of runs
 
 	Model      string   `json:"model,omitempty"`         // that answered last
-	Agent      string   `json:"agent,omitempty"`         // of the swarm that had the last job; absent = a worker had it
+	Agent      string   `json:"agent,omitempty"`         // of the swarm that ran the last job; absent = a worker did
 	DurationMS int64    `json:"duration_ms,omitempty"`   // sum over the runs that have ended, in milliseconds
 	Tokens     int64    `json:"tokens,omitempty"`        // of these runs, input and output
 	Input      int64    `json:"input_tokens,omitempty"`  // of these tokens; absent = unknown

@@ -92,12 +92,12 @@ type Exchange struct {
 	May        bool              `json:"may,omitempty"`  // the request may not come, because the program gives up before
 	Status     int               `json:"status,omitempty"`
 	Header     map[string]string `json:"header,omitempty"`
-	RetryAfter string            `json:"retry_after,omitempty"` // seconds, or in N: a date in so many seconds
+	RetryAfter string            `json:"retry_after,omitempty"` // seconds, or "in N": a date N seconds ahead
 	Problem    string            `json:"problem,omitempty"`     // the answer is a problem document with this code
 	Field      string            `json:"field,omitempty"`       // of the problem
 	JSON       json.RawMessage   `json:"json,omitempty"`
 	Text       string            `json:"text,omitempty"` // the body as it is
-	Size       int               `json:"size,omitempty"` // the body has so many bytes of a pattern
+	Size       int               `json:"size,omitempty"` // length of the body in bytes, filled with a pattern
 	Gzip       bool              `json:"gzip,omitempty"`
 	Cut        bool              `json:"cut,omitempty"` // the connection ends before the last byte of the body
 
@@ -134,7 +134,7 @@ type Frame struct {
 	Gap     int            `json:"gap,omitempty"`
 
 	Hold string `json:"hold,omitempty"` // the frame waits for this word of the program
-	Cut  int    `json:"cut,omitempty"`  // the connection ends after so many bytes of the frame; -1: within its first character of several bytes
+	Cut  int    `json:"cut,omitempty"`  // the connection ends after this many bytes of the frame; -1: within its first character of several bytes
 }
 
 // Load returns all groups of cases. A member that no type above has is an error.

@@ -26,7 +26,7 @@ export interface Bar {
   reason?: string;
 }
 
-/** How bars have changed: so many of them stay as they are, and these follow them. */
+/** How bars have changed: the first `keep` bars stay, and these follow them. */
 export interface BarsPatch {
   keep: number;
   bars: readonly Bar[];

@@ -1,8 +1,8 @@
 import type { Connection, Watch } from "@waggle-dev/client";
 
-/** How far a connection is behind: over all of its viewers that are listed. */
+/** How far a connection lags, over all of its listed viewers. */
 export interface Behind {
-  /** Events of the viewer that is farthest behind. */
+  /** Events that the slowest viewer is behind. */
   events: number;
   /** Bytes that wait to be written, or for room to wait there. */
   bytes: number;

@@ -76,7 +76,7 @@ export function stopRun(session: string): Promise<unknown> {
   return persist("POST", `/api/v1/sessions/${encodeURIComponent(session)}/cancel`);
 }
 
-/** What is to be ended for good, once the reader has confirmed it: what is shown. */
+/** The kind of log to end for good, once the reader has confirmed it. */
 export const ending = signal<"close" | "delete" | undefined>(undefined);
 
 /** Closes a session for good. Its log stays. */

@@ -135,7 +135,7 @@ function here(): Choice[] {
   return all;
 }
 
-/** Asks whether what is shown is to be ended for good. */
+/** Asks for confirmation to end the log that is shown for good. */
 const end = (what: "close" | "delete") => () => {
   ending.value = what;
 };

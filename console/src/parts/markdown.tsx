@@ -294,7 +294,7 @@ function writing(root: Element): Writing {
   return { parser, place, written: "", ended: false };
 }
 
-/** Writes more of the text, up to so many parts of it. Underscores at its end wait for what follows them, unless it is done. */
+/** Writes more of the text, up to a number of parts. Underscores at its end wait for what follows them, unless it is done. */
 function write(w: Writing, text: string, parts: number, done: boolean): void {
   const known = done ? text.length : text.length - trailing(text);
   const most = Math.min(known, parts * part.characters);

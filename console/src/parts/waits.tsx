@@ -15,7 +15,7 @@ import { narrow } from "./menu.tsx";
 const size = { width: 168, height: 56, gapX: 56, gapY: 14 };
 /** Below the nodes passes what goes back: from one that stands right of the one that it waits for. */
 const below = 26;
-/** Of a larger graph the sentences are shown alone, and so many of them. */
+/** Of a larger graph only the sentences are shown, and at most this many. */
 const [mostNodes, mostSentences] = [60, 40];
 
 /** Who in a team waits for whom, as a graph with a sentence for each arrow; nothing while nobody waits. */

@@ -100,7 +100,7 @@ type call struct {
 // job is a piece of work.
 type job struct {
 	step   string
-	inputs []string // questions that it waits for; nil = it is due or at work
+	inputs []string // questions that it waits for; nil = it runs or is about to
 }
 
 // ending is how a stretch ended.

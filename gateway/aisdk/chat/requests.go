@@ -168,7 +168,7 @@ func (s *Stream) continues(last uint64, m fold.Meaning) error {
 	return err
 }
 
-// after places the stream behind a position: what follows is as if the stream had never broken.
+// after places the stream after a position: what follows is as if the stream had never broken.
 func (s *Stream) after(at transport.Position, last eventlog.Cursor) error {
 	if at.Seq == 0 || at.Seq > last.Seq {
 		return fault.Newf(fault.CursorInvalid, "This is not a position in the chat. Use the id of the last event that you received.")

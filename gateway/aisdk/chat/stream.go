@@ -36,7 +36,7 @@ type Stream struct {
 	// The log is locked while what follows is used, once it is read.
 
 	chat  *fold.Chat
-	from  eventlog.Cursor // behind which the log is read
+	from  eventlog.Cursor // the log is read after it
 	run   string          // that is shown
 	least int             // the stretch of the run with whose end the stream may end
 	skip  int             // frames of the next event that the client has
@@ -199,7 +199,7 @@ func (s *Stream) show(frames []fold.Frame) {
 	}
 }
 
-// finish ends the stream behind what it has.
+// finish ends the stream after what it has.
 func (s *Stream) finish() {
 	s.over = true
 	s.first = append(s.first, done(transport.Position{}))

@@ -163,8 +163,8 @@ func TestAnyPrefixAndTheRest(t *testing.T) {
 					rest = append(rest, viewer.Next(next))
 				}
 				joined, err := shown(o, rest...)
-				require.NoError(t, err, "%s, ai %s: joined behind event %d", name, major, cut+1)
-				require.Equal(t, whole[run].seen(), joined[run].seen(), "%s, ai %s: joined behind event %d", name, major, cut+1)
+				require.NoError(t, err, "%s, ai %s: joined after event %d", name, major, cut+1)
+				require.Equal(t, whole[run].seen(), joined[run].seen(), "%s, ai %s: joined after event %d", name, major, cut+1)
 				require.Equal(t, whole[run].metadata, joined[run].metadata, name)
 			}
 		}

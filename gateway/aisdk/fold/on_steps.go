@@ -119,7 +119,7 @@ func jobFailed(t *Chat, d event.JobFailedData) {
 func stepRestarts(t *Chat, d event.StepRestartedData) {
 	for name, j := range t.run.jobs {
 		if j.step == d.StepID {
-			t.run.jobs[name] = job{step: d.StepID} // it is due
+			t.run.jobs[name] = job{step: d.StepID} // it has not started yet
 		}
 	}
 	t.mark(StepState{StepID: d.StepID, Status: stepPending})
@@ -155,7 +155,7 @@ func jobSuspended(t *Chat, d event.JobSuspendedData) {
 		case i < 0 || !t.run.questions[i].over:
 			open = append(open, id)
 		case t.run.questions[i].allowed:
-			return // it is to be taken up again at once
+			return // it resumes at once
 		}
 	}
 	if len(open) > 0 {

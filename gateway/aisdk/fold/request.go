@@ -36,7 +36,7 @@ type Request struct {
 	Messages  []UIMessage `json:"messages"`
 	Message   *UIMessage  `json:"message"` // in place of Messages: the newest
 	Trigger   string      `json:"trigger"`
-	MessageID string      `json:"messageId"` // with Regenerate: the message of the assistant that is to be made again
+	MessageID string      `json:"messageId"` // with Regenerate: the assistant's message to replace
 	Attempt   string      `json:"attempt"`   // with Regenerate: tells repeats of one request from another request
 
 	Agent          string        `json:"agent"`
@@ -51,7 +51,7 @@ type Request struct {
 	Tools          []Tool        `json:"tools"`
 }
 
-// Tool is one that the page carries out.
+// Tool is one that the page runs.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`

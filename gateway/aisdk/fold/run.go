@@ -21,7 +21,7 @@ type run struct {
 	step    bool     // a step of the message is open
 	speaks  string   // the message of the model that has the newest step
 
-	tools     map[string]bool // that the page carries out
+	tools     map[string]bool // that the page runs
 	calls     map[string]call
 	questions []question
 	said      map[string]bool    // messages of the model that are a part of the answer
@@ -62,7 +62,7 @@ type thought struct {
 // job is a piece of work.
 type job struct {
 	step   string
-	inputs []string // questions that it waits for; nil = it is due or at work
+	inputs []string // questions that it waits for; nil = it runs or is about to
 }
 
 // defaultLimit is how many steps of a run are solved at once where its log does not say so.
@@ -104,7 +104,7 @@ func (t *Chat) begin(d *Metadata) {
 	t.emit(Chunk{Type: Start, MessageID: r.message.ID, Metadata: d})
 }
 
-// ensure begins a stretch where a chunk is due and none is open: something continues without an answer of people.
+// ensure begins a stretch if none is open, for work that continues without an answer from people.
 func (t *Chat) ensure() {
 	if !t.run.open {
 		t.begin(nil)

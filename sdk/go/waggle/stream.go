@@ -26,7 +26,7 @@ const (
 	mediaStream = "text/event-stream"
 )
 
-// reading is what a stream is read with: where it is asked for, anew for each connection, and what becomes of its messages.
+// reading is what a stream is read with: where it is asked for, anew for each connection, and how its messages are handled.
 type reading struct {
 	at         func() request
 	take       func(sse.Message) (event.Event, bool, error) // ok: the event is handed on

@@ -21,7 +21,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 class Judge:
-    """sdk/go/internal/judge in a process of its own."""
+    """sdk/go/internal/judge in its own process."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="waggle-judge-")

@@ -157,7 +157,7 @@ func (a *answer) stream(ctx context.Context) error {
 	return nil
 }
 
-// cut returns the beginning of a frame: so many bytes, or for -1 up to within its first character of several bytes.
+// cut returns the beginning of a frame: n bytes, or for -1 up to within its first character of several bytes.
 func cut(text []byte, n int) []byte {
 	if n > 0 {
 		return text[:min(n, len(text))]

@@ -54,7 +54,7 @@ class Position:
 
 @dataclass
 class Reading:
-    """What a stream is read with: where it is asked for, anew for each connection, and what becomes of its messages."""
+    """What a stream is read with: where it is asked for, anew for each connection, and how its messages are handled."""
 
     path: Callable[[], str]
     take: Callable[[SseMessage], Any]

@@ -1269,7 +1269,7 @@ class SessionSummary(_SessionSummaryRequired, total=False):
     model: str
     """that answered last"""
     agent: str
-    """of the swarm that had the last job; absent = a worker had it"""
+    """of the swarm that ran the last job; absent = a worker did"""
     duration_ms: int
     """sum over the runs that have ended, in milliseconds"""
     tokens: int

@@ -34,7 +34,7 @@ const maxWait = 30_000;
 const secrets = new WeakMap<object, WaggleChatOptions>();
 
 /**
- * A ChatTransport whose chats live in Waggle. A stream that breaks is resumed behind its last chunk, at any gateway, and a message
+ * A ChatTransport whose chats live in Waggle. A stream that breaks is resumed after its last chunk, at any gateway, and a message
  * that is sent twice is answered once.
  */
 export class WaggleChatTransport<M extends UIMessage = WaggleUIMessage> implements ChatTransport<M> {

@@ -28,7 +28,7 @@ export interface ProblemDocument {
   first?: number;
 }
 
-/** What a stream is read with: the place in it, and what becomes of its messages. */
+/** What a stream is read with: the place in it, and how its messages are handled. */
 export interface Reading {
   /** Where it is asked for, and how, anew for each connection. */
   request: () => { path: string } & HttpRequest;

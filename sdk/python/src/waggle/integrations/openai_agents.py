@@ -106,7 +106,7 @@ class _Run:
                     result.cancel(mode="after_turn")  # between turns the SDK has a state that can be stored
                     await self._show(event)
         except BaseException:
-            result.cancel()  # the run is a task of its own
+            result.cancel()  # the run is its own task
             raise
         if getattr(result, "run_loop_exception", None):
             raise result.run_loop_exception

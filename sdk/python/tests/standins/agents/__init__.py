@@ -56,7 +56,7 @@ class RunState:
 
 
 class RunResultStreaming:
-    """A run that goes on in a task of its own, and waits at the end of a turn until its events were consumed."""
+    """A run that continues in its own task, and waits at the end of a turn until its events were consumed."""
 
     def __init__(self, agent: Agent, state: RunState, hooks: RunHooks) -> None:
         self.final_output: Any = None

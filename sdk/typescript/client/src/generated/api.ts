@@ -2225,7 +2225,7 @@ export interface SessionList {
  */
 export interface SessionSummary {
   /**
-   * of the swarm that had the last job; absent = a worker had it
+   * of the swarm that ran the last job; absent = a worker did
    */
   agent?: string;
   /**
