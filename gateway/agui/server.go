@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/agui/fold"
@@ -68,13 +67,8 @@ func position(r *http.Request) (*transport.Position, error) {
 	if text == "" {
 		return nil, nil
 	}
-	whole, part, parted := strings.Cut(text, ".")
-	seq, err := strconv.ParseUint(whole, 10, 64)
-	at := transport.Position{Seq: seq}
-	if err == nil && parted {
-		at.Part, err = strconv.Atoi(part)
-	}
-	if err != nil || at.String() != text {
+	at, ok := transport.ParsePosition(text)
+	if !ok {
 		return nil, fault.Newf(fault.CursorInvalid, "%s is not the id of an event of the thread. Use the id of the last event that you received.", field).At(field)
 	}
 	return &at, nil

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/aisdk/chat"
 	"github.com/waggle-dev/waggle/gateway/aisdk/fold"
@@ -114,13 +112,8 @@ func position(r *http.Request) (*transport.Position, error) {
 	if text == "" {
 		return nil, nil
 	}
-	whole, part, parted := strings.Cut(text, ".")
-	seq, err := strconv.ParseUint(whole, 10, 64)
-	at := transport.Position{Seq: seq}
-	if err == nil && parted {
-		at.Part, err = strconv.Atoi(part)
-	}
-	if err != nil || at.String() != text {
+	at, ok := transport.ParsePosition(text)
+	if !ok {
 		return nil, fault.Newf(fault.CursorInvalid, "%s is not the id of an event of the chat. Use the id of the last event that you received.", sse.HeaderResume).At(sse.HeaderResume)
 	}
 	return &at, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
@@ -139,4 +140,23 @@ func label(name string) string {
 // Web reports whether an address is one of the web.
 func Web(u string) bool {
 	return strings.HasPrefix(u, "https://") || strings.HasPrefix(u, "http://")
+}
+
+// FileURL is the address of a stored file of a session, relative to that of the gateway; empty for one of another log.
+func FileURL(f event.File) string {
+	kind, entity, _ := strings.Cut(f.Object.Log, ".")
+	if kind != string(id.KindSession) {
+		return ""
+	}
+	return "/api/v1/sessions/" + entity + "/files/" + f.Object.Digest
+}
+
+// ArtifactURL is the address of a file that an agent or a member has made, as it was then, relative to that of the gateway. It is empty
+// if the file cannot be fetched.
+func ArtifactURL(a event.Artifact) string {
+	if a.Object == nil || a.URL != "" {
+		return a.URL
+	}
+	kind, entity, _ := strings.Cut(a.Object.Log, ".")
+	return "/api/v1/artifacts/" + kind + "/" + entity + "/" + a.ArtifactID + "?version=" + a.Object.Digest
 }

@@ -5,7 +5,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/events/canonical"
@@ -63,20 +62,7 @@ func (l *Log) Expired(_ *stream.Stream, first uint64) {
 }
 
 // Failed implements stream.Binding.
-func (l *Log) Failed(_ *stream.Stream, err error) { End(l.to, lost(err)) }
-
-// lost is the fault of a log that cannot be read any more.
-func lost(err error) *fault.Fault {
-	switch {
-	case errors.Is(err, eventlog.ErrClosed):
-		return fault.New(fault.Draining)
-	case errors.Is(err, eventlog.ErrBeyondEnd):
-		return fault.New(fault.CursorInvalid)
-	case errors.Is(err, eventlog.ErrDeleted):
-		return fault.New(fault.SessionDeleted)
-	}
-	return fault.From(err, "")
-}
+func (l *Log) Failed(_ *stream.Stream, err error) { End(l.to, fault.From(stream.Gone(err), "")) }
 
 // Deleted implements stream.Binding: the client has the tombstone, and no event follows.
 func (l *Log) Deleted(*stream.Stream) { End(l.to, fault.New(fault.SessionDeleted)) }

@@ -39,6 +39,6 @@ func Page(ctx context.Context, src *stream.Source, log subject.Log, after eventl
 	case expired:
 		to.End(fault.Newf(fault.HeadExpired, "The next events have expired. Request the remaining ones, after %d.", cut.First-1))
 	default:
-		End(to, lost(err))
+		End(to, fault.From(stream.Gone(err), ""))
 	}
 }

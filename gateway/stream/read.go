@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -47,4 +48,17 @@ func ReadLeft(
 		err = Read(ctx, store, log, eventlog.Cursor{Seq: first - 1}, last, visit)
 	}
 	return first, err
+}
+
+// Gone turns the reasons why a log cannot be read into faults. It returns other errors as they are.
+func Gone(err error) error {
+	switch {
+	case errors.Is(err, eventlog.ErrDeleted):
+		return fault.New(fault.SessionDeleted)
+	case errors.Is(err, eventlog.ErrBeyondEnd):
+		return fault.New(fault.CursorInvalid)
+	case errors.Is(err, eventlog.ErrClosed):
+		return fault.New(fault.Draining)
+	}
+	return err
 }

@@ -5,6 +5,7 @@ package transport
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -33,6 +34,17 @@ type Transport interface {
 type Position struct {
 	Seq  uint64
 	Part int
+}
+
+// ParsePosition reads what String returns.
+func ParsePosition(text string) (at Position, ok bool) {
+	whole, part, parted := strings.Cut(text, ".")
+	seq, err := strconv.ParseUint(whole, 10, 64)
+	at.Seq = seq
+	if err == nil && parted {
+		at.Part, err = strconv.Atoi(part)
+	}
+	return at, err == nil && at.String() == text
 }
 
 // String returns seq or seq.part, and nothing for no position.

@@ -3,6 +3,7 @@ package fold
 import (
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/content"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -15,7 +16,7 @@ func todosUpdated(t *Thread, d event.TodosUpdatedData) {
 func artifactShown(t *Thread, a event.Artifact) {
 	t.ensure()
 	t.show(a.ArtifactID, wire.ActivityArtifact, "", members(
-		"artifactId", a.ArtifactID, "path", a.Path, "type", a.Type, "url", artifactURL(a), "size", a.Size, "toolCallId", a.CallID,
+		"artifactId", a.ArtifactID, "path", a.Path, "type", a.Type, "url", content.ArtifactURL(a), "size", a.Size, "toolCallId", a.CallID,
 	))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
+	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/gateway/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -105,7 +106,7 @@ func toolCalled(t *Thread, d event.ToolCalledData) {
 }
 
 func toolCompleted(t *Thread, d event.ToolCompletedData) {
-	files := slices.DeleteFunc(slices.Clone(d.Files), func(f event.File) bool { return fileURL(f) == "" })
+	files := slices.DeleteFunc(slices.Clone(d.Files), func(f event.File) bool { return content.FileURL(f) == "" })
 	if len(files) > 0 && t.variant.files { // older clients take no parts of results
 		t.resulted(d.CallID, raw(partsOf(d.Result, nil, files)), "")
 		return

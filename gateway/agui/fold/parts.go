@@ -2,7 +2,6 @@ package fold
 
 import (
 	"slices"
-	"strings"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
@@ -10,25 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
-
-// fileURL is the address of a stored file, relative to that of the gateway.
-func fileURL(f event.File) string {
-	kind, entity, _ := strings.Cut(f.Object.Log, ".")
-	if kind != "session" {
-		return ""
-	}
-	return "/api/v1/sessions/" + entity + "/files/" + f.Object.Digest
-}
-
-// artifactURL is the address of a file that a member made, as it was then, relative to that of the gateway. It is empty if the file
-// cannot be fetched.
-func artifactURL(a event.Artifact) string {
-	if a.Object == nil || a.URL != "" {
-		return a.URL
-	}
-	kind, entity, _ := strings.Cut(a.Object.Log, ".")
-	return "/api/v1/artifacts/" + kind + "/" + entity + "/" + a.ArtifactID + "?version=" + a.Object.Digest
-}
 
 // partsOf returns text and stored files as parts.
 func partsOf(text string, urls []wire.Part, files []event.File) []wire.Part {
@@ -38,7 +18,7 @@ func partsOf(text string, urls []wire.Part, files []event.File) []wire.Part {
 	}
 	parts = append(parts, urls...)
 	for _, f := range files {
-		p := wire.Part{Type: f.Kind, Source: &wire.Source{Type: "url", Value: fileURL(f), MimeType: f.MediaType}}
+		p := wire.Part{Type: f.Kind, Source: &wire.Source{Type: "url", Value: content.FileURL(f), MimeType: f.MediaType}}
 		if !slices.Contains(wire.MediaParts, f.Kind) {
 			p.Type = event.FileDocument
 		}

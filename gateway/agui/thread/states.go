@@ -58,5 +58,5 @@ func (t *Threads) read(ctx context.Context, at Place, after eventlog.Cursor, las
 		take(e.Event)
 		return nil
 	})
-	return first, gone(err)
+	return first, stream.Gone(err)
 }

@@ -2,7 +2,6 @@ package thread
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
@@ -203,25 +202,12 @@ func (*Stream) Notice(*stream.Stream, event.NoticeData) {}
 
 // Failed implements stream.Binding.
 func (s *Stream) Failed(log *stream.Stream, err error) {
-	err = gone(err)
+	err = stream.Gone(err)
 	log.Show(func() []*transport.Message {
 		s.over, s.ending = true, fault.From(err, "")
 		s.hear(event.Event{}, err)
 		return nil
 	})
-}
-
-// gone turns the reasons why a log cannot be read into faults.
-func gone(err error) error {
-	switch {
-	case errors.Is(err, eventlog.ErrDeleted):
-		return fault.New(fault.SessionDeleted)
-	case errors.Is(err, eventlog.ErrBeyondEnd):
-		return fault.New(fault.CursorInvalid)
-	case errors.Is(err, eventlog.ErrClosed):
-		return fault.New(fault.Draining)
-	}
-	return err
 }
 
 // Project implements stream.Projector.

@@ -68,7 +68,7 @@ func (t *Chats) end(ctx context.Context, c *edge.Client, at Place) (last eventlo
 		return last, err
 	}
 	last, err = t.g.Log.Last(ctx, at.Log)
-	return last, gone(err)
+	return last, stream.Gone(err)
 }
 
 // tip calls visit with the fold of the chat at its end, at least up to the event with the sequence. visit must not keep the fold.
@@ -109,20 +109,7 @@ func (t *Chats) read(ctx context.Context, at Place, after eventlog.Cursor, last 
 		take(e.Event)
 		return nil
 	})
-	return first, gone(err)
-}
-
-// gone turns the reasons why a log cannot be read into faults.
-func gone(err error) error {
-	switch {
-	case errors.Is(err, eventlog.ErrDeleted):
-		return fault.New(fault.SessionDeleted)
-	case errors.Is(err, eventlog.ErrBeyondEnd):
-		return fault.New(fault.CursorInvalid)
-	case errors.Is(err, eventlog.ErrClosed):
-		return fault.New(fault.Draining)
-	}
-	return err
+	return first, stream.Gone(err)
 }
 
 // page bounds the messages of a history.

@@ -144,7 +144,7 @@ func (s *Stream) Notice(log *stream.Stream, d event.NoticeData) {
 
 // Failed implements stream.Binding.
 func (s *Stream) Failed(log *stream.Stream, err error) {
-	err = gone(err)
+	err = stream.Gone(err)
 	log.Show(func() []*transport.Message {
 		s.over, s.ends = true, fault.From(err, "")
 		return nil

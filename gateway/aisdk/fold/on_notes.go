@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
@@ -47,7 +48,7 @@ func todosUpdated(t *Chat, d event.TodosUpdatedData) {
 
 func (t *Chat) artifact(a event.Artifact) {
 	t.ensure()
-	t.emit(Chunk{Type: DataArtifact, ID: a.ArtifactID, Data: Artifact{a.ArtifactID, a.Path, a.Type, artifactURL(a), a.Size, a.CallID}})
+	t.emit(Chunk{Type: DataArtifact, ID: a.ArtifactID, Data: Artifact{a.ArtifactID, a.Path, a.Type, content.ArtifactURL(a), a.Size, a.CallID}})
 }
 
 func retryScheduled(t *Chat, d event.RetryScheduledData) {
@@ -69,25 +70,6 @@ func (t *Chat) notice(n Notice) {
 	if t.run.open {
 		t.emit(Chunk{Type: DataNotice, Transient: true, Data: n})
 	}
-}
-
-// fileURL is the address of a stored file, relative to the gateway.
-func fileURL(f event.File) string {
-	kind, entity, _ := strings.Cut(f.Object.Log, ".")
-	if kind != "session" {
-		return ""
-	}
-	return "/api/v1/sessions/" + entity + "/files/" + f.Object.Digest
-}
-
-// artifactURL is the address of a file that an agent has made, as it was then, relative to the gateway. It is empty if the file cannot
-// be fetched.
-func artifactURL(a event.Artifact) string {
-	if a.Object == nil || a.URL != "" {
-		return a.URL
-	}
-	kind, entity, _ := strings.Cut(a.Object.Log, ".")
-	return "/api/v1/artifacts/" + kind + "/" + entity + "/" + a.ArtifactID + "?version=" + a.Object.Digest
 }
 
 // quote returns a text as JSON.

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/gateway/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -144,7 +145,7 @@ func userMessage(d event.MessageReceivedData) *Message {
 		}
 	}
 	for _, f := range d.Files {
-		m.Parts = append(m.Parts, Part{Type: partFile, URL: fileURL(f), MediaType: f.MediaType, Filename: f.Name})
+		m.Parts = append(m.Parts, Part{Type: partFile, URL: content.FileURL(f), MediaType: f.MediaType, Filename: f.Name})
 	}
 	return m
 }

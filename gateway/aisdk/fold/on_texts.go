@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/gateway/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -174,7 +175,7 @@ func toolCompleted(t *Chat, d event.ToolCompletedData) {
 		return
 	}
 	for _, f := range d.Files {
-		if u := fileURL(f); u != "" {
+		if u := content.FileURL(f); u != "" {
 			t.emit(Chunk{Type: File, URL: u, MediaType: f.MediaType})
 		}
 	}
