@@ -28,10 +28,14 @@ const rooms = ({ files, again, planned, waiting, team, task }) => ({
   audit: ["/installation/audit", "h1"],
 });
 
+/** The rooms that docs/CONSOLE.md shows. */
+const shown = ["start", "sessions", "plan", "trace", "question", "compare", "team", "swarm", "task", "installation"];
+
 await staged(async (browser, folder) => {
-  const all = rooms(await fill());
+  const filled = await fill();
+  const all = rooms(filled);
   if (to) mkdirSync(to, { recursive: true });
-  for (const [name, [path, there]] of Object.entries(all))
+  for (const [name, [path, there]] of Object.entries(all).filter(([name]) => to || shown.includes(name)))
     for (const colorScheme of ["light", "dark"])
       for (const width of widths) {
         const height = width === 380 ? 800 : width === 1440 ? 860 : 1300;
@@ -46,4 +50,5 @@ await staged(async (browser, folder) => {
         execFileSync("cwebp", ["-quiet", "-q", "85", file, "-o", join(images, `console-${name}-${colorScheme}.webp`)]);
         rmSync(file);
       }
+  await filled.stop();
 });

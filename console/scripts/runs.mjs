@@ -33,7 +33,7 @@ async function ask(content, mode = "chat") {
 
 const over = (id) => until(async () => (await api("GET", `/sessions/${id}`)).state !== "running");
 
-/** Fills the installation with runs of each kind, and returns the ids of those that pictures are of. */
+/** Fills the installation with runs of each kind. Returns the ids of those that pictures are of, and how to stop the agents. */
 export async function fill() {
   const files = await ask("Which files are in the workspace, and what does notes.md say?");
   await over(files);
@@ -62,7 +62,7 @@ export async function fill() {
       },
     }),
   ];
-  for (const a of agents) await a.serve({ url });
+  const served = await Promise.all(agents.map((a) => a.serve({ url })));
   const { session_id: failed } = await api("POST", "/sessions", {});
   await api("POST", `/sessions/${failed}/messages`, { content: "How do bees dance?", agent: "researcher" });
   await over(failed);
@@ -82,5 +82,5 @@ export async function fill() {
   await ofSession(team, "tool");
   const { task_id: task } = await api("POST", "/tasks", { agent_name: "coder", data: { repository: "waggle", run: "go test ./..." } });
   await until(async () => (await api("GET", `/tasks/${task}`)).status === "completed");
-  return { files, again, planned, waiting, failed, team, task };
+  return { files, again, planned, waiting, failed, team, task, stop: () => Promise.all(served.map((a) => a.stop())) };
 }

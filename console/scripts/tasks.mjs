@@ -88,7 +88,7 @@ async function counted(browser, phone) {
 }
 
 await staged(async (browser) => {
-  await fill();
+  const { stop } = await fill();
   console.log("| Task | Clicks | Seconds |\n|---|---|---|");
   for (const [name, act] of Object.entries(tasks)) {
     const p = await counted(browser, name.includes("phone"));
@@ -97,4 +97,5 @@ await staged(async (browser) => {
     console.log(`| ${name} | ${p.count()} | ${((performance.now() - began) / 1000).toFixed(1)} |`);
     await p.end();
   }
+  await stop();
 });
