@@ -196,7 +196,7 @@ ${key("otto")} tenant: other, roles: [operator]}
     await page.keyboard.press("Enter");
     await page.waitForFunction((text) => document.querySelector("#view")?.textContent?.includes(text), sees);
     const tabs = await page.locator('[role="tab"]').allTextContents();
-    expect(tabs.length).toBe(who === "ann" ? 2 : 8);
+    expect(tabs.length).toBe(who === "ann" ? 2 : 9);
     if (who === "ann") {
       await page.click("#tab-quotas");
       await page.waitForSelector("table.quotas");
