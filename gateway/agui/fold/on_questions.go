@@ -80,7 +80,7 @@ func inputRequested(t *Thread, d event.InputRequestedData) {
 		if !d.ExpiresAt.IsZero() {
 			q.ExpiresAt = stamp(d.ExpiresAt)
 		}
-		t.run.waits(d.Job(d.RunID), d.InputID)
+		t.run.jobs.Ask(d.Job(d.RunID), d.InputID)
 	default:
 		q.Reason, about = wire.ReasonInputRequired, members()
 	}
@@ -102,7 +102,7 @@ func (t *Thread) close(id, segment string, change func(*Question)) {
 		}
 		change(q)
 		q.Over = true
-		r.answered(id, q.Decision != "" && q.Decision != event.DecisionReject)
+		r.jobs.Answer(id, q.Decision != "" && q.Decision != event.DecisionReject)
 		if r.stretch == "" && !r.moves() {
 			r.deferred = append(r.deferred, *q)
 			return

@@ -3,6 +3,7 @@ package fold
 import (
 	"fmt"
 
+	"github.com/waggle-dev/waggle/gateway/internal/jobs"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -58,7 +59,7 @@ func (t *Thread) mark(s event.Step, status string) {
 func planStarted(t *Thread, d event.PlanStartedData) {
 	t.ensure()
 	t.step(stepPlanning)
-	t.run.jobs[d.Job(d.RunID)] = job{}
+	t.run.jobs[d.Job(d.RunID)] = jobs.Job{}
 }
 
 func planCompleted(t *Thread, d event.PlanCompletedData) {
@@ -90,7 +91,7 @@ func stepStarted(t *Thread, d event.StepStartedData) {
 	r.solving = true
 	t.release(d.Step.ID)
 	name := d.Job(d.RunID)
-	r.jobs[name] = job{step: d.Step.ID}
+	r.jobs[name] = jobs.Job{Step: d.Step.ID}
 	t.step(stepSolving)
 	t.mark(d.Step, taskRunning)
 	s := &sub{id: name, work: name, name: cutName(first(d.Step.Capability, "solver")), description: d.Step.Title}
@@ -101,7 +102,7 @@ func stepStarted(t *Thread, d event.StepStartedData) {
 // release forgets the earlier jobs of a step.
 func (t *Thread) release(stepID string) {
 	for name, j := range t.run.jobs {
-		if j.step == stepID && stepID != "" {
+		if j.Step == stepID && stepID != "" {
 			delete(t.run.jobs, name)
 		}
 	}
@@ -127,7 +128,7 @@ func (t *Thread) settle(p event.Part, status string, end func(wire.Subagent) wir
 	t.ensure()
 	r := t.run
 	for name, j := range r.jobs {
-		if j.step == p.StepID {
+		if j.Step == p.StepID {
 			t.endSub(name, end)
 			delete(r.jobs, name)
 		}
@@ -142,7 +143,7 @@ func (t *Thread) settle(p event.Part, status string, end func(wire.Subagent) wir
 func jobFailed(t *Thread, d event.JobFailedData) {
 	name := d.Job(d.RunID)
 	t.endSub(name, failedSub(d.Message, d.Code))
-	if d.StepID != "" && t.run.plan.index(d.StepID) >= 0 && t.run.jobs[name].step == d.StepID {
+	if d.StepID != "" && t.run.plan.index(d.StepID) >= 0 && t.run.jobs[name].Step == d.StepID {
 		t.ensure()
 		t.mark(event.Step{ID: d.StepID}, taskPending)
 	}
@@ -151,9 +152,9 @@ func jobFailed(t *Thread, d event.JobFailedData) {
 func stepRestarted(t *Thread, d event.StepRestartedData) {
 	t.ensure()
 	for name, j := range t.run.jobs {
-		if j.step == d.StepID {
+		if j.Step == d.StepID {
 			t.endSub(name, failedSub("The task starts again: "+d.Reason, "CANCELLED"))
-			t.run.jobs[name] = job{step: d.StepID} // it is due
+			t.run.jobs[name] = jobs.Job{Step: d.StepID} // it has not started yet
 		}
 	}
 	t.mark(event.Step{ID: d.StepID}, taskPending)
@@ -163,7 +164,7 @@ func aggregateStarted(t *Thread, d event.AggregateStartedData) {
 	t.ensure()
 	t.stepped(stepSolving)
 	t.step(stepAggregation)
-	t.run.jobs[d.Job(d.RunID)] = job{}
+	t.run.jobs[d.Job(d.RunID)] = jobs.Job{}
 }
 
 func aggregateCompleted(t *Thread, d event.AggregateCompletedData) {
@@ -172,32 +173,11 @@ func aggregateCompleted(t *Thread, d event.AggregateCompletedData) {
 	t.stepped(stepAggregation)
 }
 
-func jobStarted(t *Thread, d event.JobStartedData) {
-	name := d.Job(d.RunID)
-	if j, known := t.run.jobs[name]; known && j.inputs != nil {
-		j.inputs = nil
-		t.run.jobs[name] = j
-	}
-}
+func jobStarted(t *Thread, d event.JobStartedData) { t.run.jobs.Start(d.Job(d.RunID)) }
 
 func jobSuspended(t *Thread, d event.JobSuspendedData) {
-	name := d.Job(d.RunID)
-	j, known := t.run.jobs[name]
-	if !known {
-		return
-	}
-	open := []string{}
-	for _, id := range d.Inputs {
-		if q, known := t.Question(id); known && q.Over {
-			if q.Decision != event.DecisionReject && q.Decision != "" {
-				return // it is to be taken up again at once
-			}
-			continue
-		}
-		open = append(open, id)
-	}
-	if len(open) > 0 {
-		j.inputs = open
-		t.run.jobs[name] = j
-	}
+	t.run.jobs.Suspend(d.Job(d.RunID), d.Inputs, func(id string) (over, allowed bool) {
+		q, known := t.Question(id)
+		return known && q.Over, q.Decision != event.DecisionReject && q.Decision != ""
+	})
 }

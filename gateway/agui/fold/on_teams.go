@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/waggle-dev/waggle/gateway/agui/fold/input"
+	"github.com/waggle-dev/waggle/gateway/internal/jobs"
 	"github.com/waggle-dev/waggle/gateway/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -104,7 +105,7 @@ func teamMessage(t *Thread, d event.TeamMessageData) {
 		t.custom(wire.CustomMessage, members("messageId", d.MessageID, "from", from, "to", joined(t.at.Via.Route, d.Member, d.Route), "content", d.Content))
 	}
 	m.told[d.MessageID] = true
-	t.run.jobs[letter(d.MessageID)] = job{}
+	t.run.jobs[letter(d.MessageID)] = jobs.Job{}
 }
 
 // told shows a message of a user.
@@ -238,7 +239,7 @@ func memberReceived(t *Thread, d event.MessageReceivedData) {
 		return
 	}
 	if d.Queued == 0 {
-		t.run.jobs[d.RunID] = job{}
+		t.run.jobs[d.RunID] = jobs.Job{}
 		return
 	}
 	t.team.queued[route] = append(slices.Clone(t.team.queued[route]), d.RunID)
@@ -263,7 +264,7 @@ func memberStarted(t *Thread, d event.RunStartedData) {
 	t.ensure()
 	m.leave(route, d.RunID)
 	delete(t.run.jobs, letter(d.MessageID))
-	m.active[d.RunID], t.run.jobs[d.RunID] = route, job{}
+	m.active[d.RunID], t.run.jobs[d.RunID] = route, jobs.Job{}
 	if m.speaksFor(route) {
 		return
 	}
@@ -297,7 +298,7 @@ func (t *Thread) left(runID string, end func(wire.Subagent) wire.Subagent) bool 
 	delete(m.active, runID)
 	delete(t.run.jobs, runID)
 	if next := m.next(route); next != "" {
-		t.run.jobs[next] = job{}
+		t.run.jobs[next] = jobs.Job{}
 	}
 	return true
 }

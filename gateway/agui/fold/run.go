@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/internal/jobs"
 	"github.com/waggle-dev/waggle/gateway/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -27,7 +28,7 @@ type run struct {
 	calls map[string]call
 	used  map[string]int // how often a subagent's id was used in the stretch
 
-	jobs      map[string]job
+	jobs      jobs.Jobs
 	plan      *plan
 	solving   bool // tasks may start
 	limit     int  // tasks at once
@@ -97,12 +98,6 @@ type call struct {
 	digest string // of the tool and the arguments that were shown
 }
 
-// job is a piece of work.
-type job struct {
-	step   string
-	inputs []string // questions that it waits for; nil = it runs or is about to
-}
-
 // ending is how a stretch ended.
 type ending struct {
 	boundary *wire.Boundary
@@ -122,11 +117,11 @@ const defaultLimit = 10
 
 func newRun(d event.RunStartedData) *run {
 	r := &run{
-		id: d.RunID, first: d.MessageID, calls: map[string]call{}, used: map[string]int{}, jobs: map[string]job{}, said: map[string]bool{}, thoughts: map[string]thought{},
+		id: d.RunID, first: d.MessageID, calls: map[string]call{}, used: map[string]int{}, jobs: jobs.Jobs{}, said: map[string]bool{}, thoughts: map[string]thought{},
 		limit: defaultLimit, solving: d.Mode == event.ModeSteps,
 	}
 	if d.Mode == event.ModeChat {
-		r.jobs[d.RunID] = job{}
+		r.jobs[d.RunID] = jobs.Job{}
 	}
 	return r
 }
@@ -171,7 +166,7 @@ func (r *run) interrupts() []wire.Interrupt {
 // awaited returns the open questions to people that a job waits for.
 func (r *run) awaited(name string) (out []string) {
 	for _, q := range r.interrupts() {
-		if slices.Contains(r.jobs[name].inputs, q.ID) {
+		if r.jobs[name].WaitsFor(q.ID) {
 			out = append(out, q.ID)
 		}
 	}
@@ -194,38 +189,11 @@ func (r *run) moves() bool {
 	if len(r.interrupts())+len(r.pending()) == 0 {
 		return true
 	}
-	running := 0
-	for _, j := range r.jobs {
-		if j.inputs == nil {
-			return true
-		}
-		if j.step != "" {
-			running++
-		}
+	works, running := r.jobs.Work()
+	if works {
+		return true
 	}
 	return r.solving && running < r.limit && r.plan.due()
-}
-
-// waits notes that a job waits for the answer to a question.
-func (r *run) waits(name, inputID string) {
-	if j, known := r.jobs[name]; known {
-		j.inputs = append(slices.Clip(j.inputs), inputID)
-		r.jobs[name] = j
-	}
-}
-
-// answered notes that a question is over: jobs that wait for it continue if it was allowed, or if it was their last.
-func (r *run) answered(id string, approved bool) {
-	for name, j := range r.jobs {
-		i := slices.Index(j.inputs, id)
-		if i < 0 {
-			continue
-		}
-		if j.inputs = slices.Delete(slices.Clone(j.inputs), i, i+1); approved || len(j.inputs) == 0 {
-			j.inputs = nil
-		}
-		r.jobs[name] = j
-	}
 }
 
 // text returns an open message.

@@ -36,7 +36,7 @@ func inputRequested(t *Chat, d event.InputRequestedData) {
 	case event.ScopeAgent:
 		q.options = d.Options
 		t.called(q.id, ToolAnswer, raw(Ask{Question: d.Summary, Agent: d.AgentName, Options: d.Options}))
-		t.run.waits(d.Job(d.RunID), d.InputID)
+		t.run.jobs.Ask(d.Job(d.RunID), d.InputID)
 	default:
 		t.called(q.id, ToolAnswer, raw(Ask{Question: text}))
 	}
@@ -57,7 +57,7 @@ type Ask struct {
 func (t *Chat) close(i int, allowed bool) {
 	q := &t.run.questions[i]
 	q.over, q.allowed = true, allowed
-	t.run.answered(q.id, allowed)
+	t.run.jobs.Answer(q.id, allowed)
 }
 
 func inputAnswered(t *Chat, d event.InputAnsweredData) {

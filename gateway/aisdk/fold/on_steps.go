@@ -3,6 +3,7 @@ package fold
 import (
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/internal/jobs"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -44,7 +45,7 @@ func (t *Chat) mark(s StepState) {
 
 func planStarted(t *Chat, d event.PlanStartedData) {
 	t.ensure()
-	t.run.jobs[d.Job(d.RunID)] = job{}
+	t.run.jobs[d.Job(d.RunID)] = jobs.Job{}
 }
 
 func planCompleted(t *Chat, d event.PlanCompletedData) {
@@ -67,11 +68,11 @@ func stepStarted(t *Chat, d event.StepStartedData) {
 	r := t.run
 	r.solving = true
 	for name, j := range r.jobs { // its earlier ones
-		if j.step == d.Step.ID {
+		if j.Step == d.Step.ID {
 			delete(r.jobs, name)
 		}
 	}
-	r.jobs[d.Job(d.RunID)] = job{step: d.Step.ID}
+	r.jobs[d.Job(d.RunID)] = jobs.Job{Step: d.Step.ID}
 	if r.plan == nil || !slices.ContainsFunc(r.plan.Steps, func(s Step) bool { return s.ID == d.Step.ID }) { // the client gave the steps
 		var steps []Step
 		if r.plan != nil {
@@ -101,7 +102,7 @@ func stepCancels(t *Chat, d event.StepCancelledData) {
 // settle ends a step.
 func (t *Chat) settle(p event.Part, s StepState) {
 	for name, j := range t.run.jobs {
-		if j.step == p.StepID {
+		if j.Step == p.StepID {
 			delete(t.run.jobs, name)
 		}
 	}
@@ -111,15 +112,15 @@ func (t *Chat) settle(p event.Part, s StepState) {
 
 // jobFailed ends an attempt. Another event says whether the step has failed.
 func jobFailed(t *Chat, d event.JobFailedData) {
-	if d.StepID != "" && t.run.jobs[d.Job(d.RunID)].step == d.StepID {
+	if d.StepID != "" && t.run.jobs[d.Job(d.RunID)].Step == d.StepID {
 		t.mark(StepState{StepID: d.StepID, Status: stepPending})
 	}
 }
 
 func stepRestarts(t *Chat, d event.StepRestartedData) {
 	for name, j := range t.run.jobs {
-		if j.step == d.StepID {
-			t.run.jobs[name] = job{step: d.StepID} // it has not started yet
+		if j.Step == d.StepID {
+			t.run.jobs[name] = jobs.Job{Step: d.StepID} // it has not started yet
 		}
 	}
 	t.mark(StepState{StepID: d.StepID, Status: stepPending})
@@ -127,39 +128,18 @@ func stepRestarts(t *Chat, d event.StepRestartedData) {
 
 func aggregateStarted(t *Chat, d event.AggregateStartedData) {
 	t.ensure()
-	t.run.jobs[d.Job(d.RunID)] = job{}
+	t.run.jobs[d.Job(d.RunID)] = jobs.Job{}
 }
 
 func aggregateCompleted(t *Chat, d event.AggregateCompletedData) {
 	delete(t.run.jobs, d.Job(d.RunID))
 }
 
-func jobStarted(t *Chat, d event.JobStartedData) {
-	name := d.Job(d.RunID)
-	if j, known := t.run.jobs[name]; known && j.inputs != nil {
-		j.inputs = nil
-		t.run.jobs[name] = j
-	}
-}
+func jobStarted(t *Chat, d event.JobStartedData) { t.run.jobs.Start(d.Job(d.RunID)) }
 
 func jobSuspended(t *Chat, d event.JobSuspendedData) {
-	name := d.Job(d.RunID)
-	j, known := t.run.jobs[name]
-	if !known {
-		return
-	}
-	open := []string{}
-	for _, id := range d.Inputs {
+	t.run.jobs.Suspend(d.Job(d.RunID), d.Inputs, func(id string) (over, allowed bool) {
 		i := t.run.question(id)
-		switch {
-		case i < 0 || !t.run.questions[i].over:
-			open = append(open, id)
-		case t.run.questions[i].allowed:
-			return // it resumes at once
-		}
-	}
-	if len(open) > 0 {
-		j.inputs = open
-		t.run.jobs[name] = j
-	}
+		return i >= 0 && t.run.questions[i].over, i >= 0 && t.run.questions[i].allowed
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/internal/jobs"
 	"github.com/waggle-dev/waggle/gateway/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -28,7 +29,7 @@ type run struct {
 	thoughts  map[string]thought // by open message of the model
 	usage     Usage
 
-	jobs    map[string]job
+	jobs    jobs.Jobs
 	plan    *Plan
 	steps   map[string]StepState
 	solving bool // steps may start
@@ -59,22 +60,16 @@ type thought struct {
 	plan  narrate.Planner
 }
 
-// job is a piece of work.
-type job struct {
-	step   string
-	inputs []string // questions that it waits for; nil = it runs or is about to
-}
-
 // defaultLimit is how many steps of a run are solved at once where its log does not say so.
 const defaultLimit = 10
 
 func newRun(d event.RunStartedData, tools []event.ClientTool) *run {
 	r := &run{
 		id: d.RunID, message: &Message{ID: d.RunID, Role: RoleAssistant}, tools: map[string]bool{}, calls: map[string]call{}, said: map[string]bool{},
-		thoughts: map[string]thought{}, jobs: map[string]job{}, steps: map[string]StepState{}, solving: d.Mode == event.ModeSteps, limit: defaultLimit,
+		thoughts: map[string]thought{}, jobs: jobs.Jobs{}, steps: map[string]StepState{}, solving: d.Mode == event.ModeSteps, limit: defaultLimit,
 	}
 	if d.Mode == event.ModeChat {
-		r.jobs[d.RunID] = job{}
+		r.jobs[d.RunID] = jobs.Job{}
 	}
 	if d.MaxConcurrent > 0 {
 		r.limit = d.MaxConcurrent
@@ -184,14 +179,9 @@ func (r *run) moves() bool {
 	if !r.asks() {
 		return true
 	}
-	running := 0
-	for _, j := range r.jobs {
-		if j.inputs == nil {
-			return true
-		}
-		if j.step != "" {
-			running++
-		}
+	works, running := r.jobs.Work()
+	if works {
+		return true
 	}
 	return r.solving && running < r.limit && r.due()
 }
@@ -204,28 +194,6 @@ func (r *run) due() bool {
 	return slices.ContainsFunc(r.plan.Steps, func(s Step) bool {
 		return r.steps[s.ID].Status == stepPending && !slices.ContainsFunc(s.Dependencies, func(id string) bool { return r.steps[id].Status != stepCompleted })
 	})
-}
-
-// waits notes that a job waits for the answer to a question.
-func (r *run) waits(name, inputID string) {
-	if j, known := r.jobs[name]; known {
-		j.inputs = append(slices.Clip(j.inputs), inputID)
-		r.jobs[name] = j
-	}
-}
-
-// answered notes that a question is over: jobs that wait for it continue if it was allowed, or if it was their last.
-func (r *run) answered(id string, approved bool) {
-	for name, j := range r.jobs {
-		i := slices.Index(j.inputs, id)
-		if i < 0 {
-			continue
-		}
-		if j.inputs = slices.Delete(slices.Clone(j.inputs), i, i+1); approved || len(j.inputs) == 0 {
-			j.inputs = nil
-		}
-		r.jobs[name] = j
-	}
 }
 
 // question returns the index of a question of the run, -1 for an unknown one.
