@@ -123,7 +123,7 @@ type Plan struct {
 	Steps   []Step `json:"steps"`
 }
 
-// Step is a step of a plan. Its part data-step says what has become of it.
+// Step is a step of a plan. Its part data-step has its state.
 type Step struct {
 	ID           string   `json:"id"`
 	Title        string   `json:"title"`

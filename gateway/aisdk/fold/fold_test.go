@@ -225,7 +225,7 @@ func TestMessagesAreWhatTheirChunksMake(t *testing.T) {
 	}
 }
 
-// TestDamagedLogsAreShown: whatever a log has lost, or has twice, clients refuse nothing.
+// TestDamagedLogsAreShown: clients accept the chunks of a log with lost or repeated events.
 func TestDamagedLogsAreShown(t *testing.T) {
 	all := logs(t)
 	names := slices.Sorted(maps.Keys(all))

@@ -207,7 +207,7 @@ func (q question) takes(answer json.RawMessage) bool {
 	if json.Unmarshal(answer, &one) != nil {
 		return false
 	}
-	if json.Unmarshal(q.options, &options) != nil || len(options) == 0 { // it takes any, or has a form of its own
+	if json.Unmarshal(q.options, &options) != nil || len(options) == 0 { // any answer is allowed, or the question has its own form
 		return true
 	}
 	return slices.ContainsFunc(options, func(o any) bool { return reflect.DeepEqual(o, one) })

@@ -29,7 +29,7 @@ func planOf(id, summary string, steps []event.Step) *Plan {
 	return p
 }
 
-// mark shows what has become of a step.
+// mark shows the new state of a step.
 func (t *Chat) mark(s StepState) {
 	if s.StepID == "" {
 		return
